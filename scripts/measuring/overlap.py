@@ -25,11 +25,12 @@ CASES = {
 }
 # Half of what zero1 sends are new weights, after the step: there is nothing to hide them behind.
 NOT_HELD = {"zero1"}
-# 64 million weights: 256 MB of gradients, while the activations of a micro-batch that cross a cut are 256 KiB. Two stages of about equal work, 128 samples a step.
+# 64 million weights: 256 MB of gradients, while the activations of a micro-batch that cross a cut are 256 KiB. Two stages of about equal work, 64 samples a step.
 STAGES_LINE = 3
-STAGES_MODEL = {"model.layers": "dense(4096) relu dense(4096) relu dense(4096) relu dense(4096) relu dense(2048) relu dense(10)", "train.replicas": 8,
+STAGES_MODEL = {"model.layers": "dense(4096) relu dense(4096) relu dense(4096) relu dense(4096) relu dense(2048) relu dense(10)", "train.replicas": 4,
                 "train.per_replica_batch": 16, "train.steps": 6, "train.lr": 0.01, "train.schedule": "constant", "eval.every": "never",
-                "checkpoint.every": "never", "distribute.reduction": "native", "distribute.strategy": "allreduce"}  # fmt: skip
+                "checkpoint.every": "never", "data.test": "", "data.test_labels": "", "report.html": "false",
+                "distribute.reduction": "native", "distribute.strategy": "allreduce"}  # fmt: skip
 ALONE = {"distribute.reduction": "native", "distribute.strategy": "local_sgd", "distribute.average_every": 1_000_000}
 
 

@@ -28,15 +28,32 @@ std::string memory_warning(const std::vector<RunPlan>& plans) {
   return "";
 }
 
-RunPlan plan_of(Experiment& experiment, Index world) {
-  const DistOptions& distribute = experiment.config.distribute;
+// The plans of the numbers of ranks, and what is said below their table.
+struct Plans {
+  std::vector<RunPlan> plans;
+  std::vector<std::string> notes;
+};
+
+// Nodes that are pretended (debug.ranks_per_node) are this host, too. A plan that a run would refuse here for
+// its memory is shown all the same: it may be meant for another machine.
+void add_plan(Experiment& experiment, Index world, Plans& plans) {
+  const double stated = experiment.config.distribute.memory_per_rank;
   const std::vector<Index> nodes = full_nodes(world, experiment.config.debug.ranks_per_node);
-  // Nodes that are pretended are this host too.
-  const Index ranks_of_host = nodes.empty() ? world : std::ranges::max(nodes);
-  divide_as_needed(experiment, world, nodes, memory_of_rank(distribute.memory_per_rank, ranks_of_host));
-  const RunPlan plan = experiment.plan(world, nodes);
-  refuse_too_large(plan, distribute.memory_per_rank);
-  return plan;
+  const auto note = [&](const std::string& text) {
+    if (!text.empty()) plans.notes.push_back(fmt::format("np {}: {}", world, text));
+  };
+  try {
+    note(divide_as_needed(experiment, world, nodes, memory_of_rank(stated, world)));
+  } catch (const ConfigError& error) {
+    note(error.what());
+    experiment.stages.clear();
+  }
+  plans.plans.push_back(experiment.plan(world, nodes));
+  try {
+    refuse_too_large(plans.plans.back(), stated);
+  } catch (const ConfigError& error) {
+    note(error.what());
+  }
 }
 
 }  // namespace
@@ -48,20 +65,20 @@ int plan_command(const CommandLine& line) {
                                           {.ranks = std::ranges::max(line.plan_np), .hosts = 1}),
                       alone());
   log_notes(experiment.sources());
-  std::vector<RunPlan> plans;
-  std::vector<std::string> refused;
+  Plans found;
   for (const Index world : line.plan_np) {
     try {
-      plans.push_back(plan_of(experiment, world));
+      add_plan(experiment, world, found);
     } catch (const ConfigError& error) {
-      refused.push_back(fmt::format("np {}: {}", world, error.what()));
+      found.notes.push_back(fmt::format("np {}: {}", world, error.what()));
     }
   }
-  if (plans.empty()) throw ConfigError(refused.front());
+  const auto& [plans, notes] = found;
+  if (plans.empty()) throw ConfigError(notes.front());
   print_out("{}\n{}", model_table(*experiment.model), plan_table(plans));
   print_text(warn_of_uneven_shards(experiment, plans.back().sampling));
   print_text(memory_warning(plans));
-  for (const std::string& reason : refused) print_out("{}\n", reason);
+  for (const std::string& note : notes) print_out("{}\n", note);
   return 0;
 }
 

@@ -23,7 +23,7 @@ std::string size_text(Index bytes) {
                                  const MemoryLimit& limit) {
   throw ConfigError(fmt::format(
       "the model is too large: a rank needs {} for {} of {} parameters, but can have {} ({}); `trainer plan` "
-      "shows what each takes, and distribute.stages = \"auto\" divides the model among ranks",
+      "shows what each takes, and distribute.stages can divide the model among ranks",
       size_text(bytes), purpose, with_commas(parameters), size_text(limit.bytes), limit.reason));
 }
 
@@ -63,7 +63,7 @@ void refuse_too_large(const RunPlan& plan, double stated, bool server) {
   if (stated > 0 && static_cast<double>(memory.total()) > stated * kGib) {
     throw ConfigError(fmt::format(
         "a rank may need {}, more than distribute.memory_per_rank = {} GiB; `trainer plan` shows for what, "
-        "and distribute.stages = \"auto\" divides the model among ranks",
+        "and distribute.stages = \"auto\" can divide the model among ranks",
         size_text(memory.total()), stated));
   }
 }

@@ -72,11 +72,19 @@ Run::Run(Communicator& comm, const Experiment& experiment, const RunPlan& plan)
       schedule_(experiment.config.schedule, plan.whole_run(), plan.step_batch),
       sampler_(make_sampler(plan.sampling)),
       team_(static_cast<int>(plan.dist.threads)),
-      strategy_(strategy_entry(experiment.config.distribute.strategy).make(strategy_context())),
+      strategy_(make_strategy()),
       states_(workers(), plan.dist, model_),
       progress_(make_progress_thread(comm, experiment.config.distribute)) {
   if (pipeline_ != nullptr) comm.note_stage(stage());
   if (plan.averages()) average_.emplace(workers(), model_, team_, plan.ema);
+}
+
+// The workers of a stage make it together: all ranks end together if those of one stage cannot.
+std::unique_ptr<Strategy> Run::make_strategy() {
+  std::unique_ptr<Strategy> made;
+  agree(comm_,
+        [&] { made = strategy_entry(experiment_.config.distribute.strategy).make(strategy_context()); });
+  return made;
 }
 
 // Requires the members before strategy_.

@@ -94,6 +94,7 @@ class Run {
   // The ranks that have the same weights: all, where the model is not divided.
   Communicator& workers() const { return pipeline_ == nullptr ? comm_ : pipeline_->workers(); }
   Index stage() const { return pipeline_ == nullptr ? 0 : pipeline_->stage(); }
+  std::unique_ptr<Strategy> make_strategy();
   StrategyContext strategy_context();
   Range replicas() const { return plan_.dist.hosted_by(workers().rank()); }
 

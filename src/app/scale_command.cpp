@@ -65,7 +65,11 @@ class Scale {
   // The machines are not here: only a limit that is stated can need stages.
   Index needed_stages() const {
     if (options_.memory_per_rank == 0) return 1;
-    return choose_stages(experiment_, ranks(), nodes(), memory_of_rank(options_.memory_per_rank, 1));
+    try {
+      return choose_stages(experiment_, ranks(), nodes(), memory_of_rank(options_.memory_per_rank, 1));
+    } catch (const ConfigError&) {
+      return 1;  // the table says what fits
+    }
   }
 
   const Stages& divided(const DistOptions& options) {
@@ -188,6 +192,7 @@ class Scale {
     const Index most =
         std::max(report_.cluster.nodes, std::min(kMaxNodes, kMaxRanks / report_.cluster.ranks_per_node));
     for (Index nodes = 1; nodes <= most && !row.overtaken; nodes *= 2) {
+      if (nodes * report_.cluster.ranks_per_node % row.stages != 0) continue;
       try {
         const bool alone = nodes == 1 && report_.cluster.nodes > 1;
         options.algorithm = alone ? kAutoAlgorithm : row.algorithm.empty() ? kAutoAlgorithm : row.algorithm;

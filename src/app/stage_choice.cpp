@@ -11,10 +11,14 @@
 namespace lockstep {
 namespace {
 
+bool names_layers(const DistOptions& distribute) {
+  return distribute.cut.size() != 1 || distribute.cut.front() != kAutoCut;
+}
+
 std::vector<Index> possible_stages(const DistOptions& distribute, Index world) {
   const std::vector<std::string>& cut = distribute.cut;
-  if (cut.size() != 1 || cut.front() != kAutoCut) {
-    return {std::max<Index>(1, (std::ssize(cut) + 1) / distribute.schedule.chunks)};
+  if (names_layers(distribute)) {
+    return {std::max<Index>(2, divide_up(std::ssize(cut) + 1, distribute.schedule.chunks))};
   }
   std::vector<Index> divisors;
   for (Index stages = 1; stages <= world; ++stages) {
@@ -34,7 +38,7 @@ Index choose_stages(const Experiment& experiment, Index world, const std::vector
   Config tried = experiment.config;
   Index least = 0;  // memory of the plans that are too large
   Index stages_of_least = 0;
-  std::string refused;
+  std::string refused;  // why the model is not divided further
   for (const Index stages : possible_stages(tried.distribute, world)) {
     tried.distribute.stages = stages;
     try {
@@ -45,17 +49,19 @@ Index choose_stages(const Experiment& experiment, Index world, const std::vector
         stages_of_least = stages;
       }
     } catch (const ConfigError& error) {
-      if (stages == 1 || refused.empty()) refused = error.what();
+      if (refused.empty()) refused = error.what();
     }
   }
   if (stages_of_least == 0) throw ConfigError(refused);
-  throw ConfigError(fmt::format(
-      "distribute.stages = \"auto\": on {} rank{} a rank needs at least {} (with {} stage{}), but can have "
-      "{} "
-      "({}); start more ranks, lower train.global_batch or eval.batch, or raise train.accumulate; `trainer "
-      "plan` shows what the memory is for",
-      world, world == 1 ? "" : "s", bytes_text(least), stages_of_least, stages_of_least == 1 ? "" : "s",
-      bytes_text(limit.bytes), limit.reason));
+  const std::string advice =
+      refused.empty() ? "start more ranks, lower train.global_batch or eval.batch, or raise train.accumulate"
+                      : fmt::format("more stages cannot be had: {}", refused);
+  throw ConfigError(
+      fmt::format("distribute.stages = \"auto\": on {} rank{} a rank needs at least {} (with {} stage{}), "
+                  "but can have {} "
+                  "({}); {}",
+                  world, world == 1 ? "" : "s", bytes_text(least), stages_of_least,
+                  stages_of_least == 1 ? "" : "s", bytes_text(limit.bytes), limit.reason, advice));
 }
 
 std::string divide_as_needed(Experiment& experiment, Index world, const std::vector<Index>& node_sizes,
@@ -65,9 +71,10 @@ std::string divide_as_needed(Experiment& experiment, Index world, const std::vec
   DistOptions chosen = experiment.config.distribute;
   chosen.stages = stages;
   experiment.stages = experiment.divided(chosen);
-  return fmt::format(
-      "distribute.stages = \"auto\": {} stage{}, the fewest with which a rank fits into {} ({})", stages,
-      stages == 1 ? "" : "s", bytes_text(limit.bytes), limit.reason);
+  const std::string why = names_layers(chosen) ? "as distribute.cut says"
+                                               : fmt::format("the fewest with which a rank fits into {} ({})",
+                                                             bytes_text(limit.bytes), limit.reason);
+  return fmt::format("distribute.stages = \"auto\": {} stage{}, {}", stages, stages == 1 ? "" : "s", why);
 }
 
 }  // namespace lockstep

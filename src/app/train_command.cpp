@@ -51,6 +51,7 @@ namespace {
 std::map<std::string, std::string> describing_texts(const Experiment& experiment, const RunPlan& plan) {
   Config config = experiment.config;
   config.train.replicas = plan.sampling.replicas;  // so that the same run is repeated on any number of ranks
+  config.distribute.stages = std::max<Index>(1, std::ssize(plan.stages));  // eval and predict divide it so
   if (config.run.resume == kRestart) config.run.resume = kAuto;  // one restart is meant, not one each time
   const RunDirectory names;
   std::map<std::string, std::string> texts{

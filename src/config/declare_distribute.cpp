@@ -59,7 +59,7 @@ void declare_stages(OptionList& list, DistOptions& distribute) {
       .synonyms("pipeline_schedule pipeline_parallel_schedule");
   list.option("distribute.memory_per_rank", distribute.memory_per_rank,
               "GiB that a rank may have: a plan that needs more is refused, and distribute.stages = \"auto\" "
-              "keeps to it; 0: what the machine, its control group and ulimit leave",
+              "keeps to it; 0: what ulimit leaves, or (for auto) its share of the host",
               between(0, 1e6))
       .alias("memory-per-rank")
       .on_resume(OnResume::kMayChange)

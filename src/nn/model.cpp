@@ -155,9 +155,13 @@ Model::Model(const ModelOptions& options, const Model& whole, std::span<const Ra
   state_layout_ = builder.state();
   number_layers(layout_, run);
   number_layers(state_layout_, run);
-  layout_.has_output = std::ranges::none_of(whole.layout_.params, [&](const ParamInfo& param) {
-    return param.layer >= kept.back().end && param.decays && param.shape.dims.size() > 1;
+  // The output layer is that of the last matrix of the whole model.
+  const std::vector<ParamInfo>& params = whole.layout_.params;
+  const auto last = std::find_if(params.rbegin(), params.rend(), [](const ParamInfo& param) {
+    return param.decays && param.shape.dims.size() > 1;
   });
+  layout_.has_output = last == params.rend() ||
+                       std::ranges::any_of(kept, [&](const Range& ops) { return ops.contains(last->layer); });
   stored_layout_ = both(layout_, state_layout_);
   weights_ = {0, layout_.size};
   state_ = {0, state_layout_.size};

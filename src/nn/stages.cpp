@@ -153,9 +153,9 @@ void check_cut(const Model& model, Index stages, Index chunks, const std::vector
     const Range stage{borders[i], borders[i + 1]};
     if (count_with_weights(model, stage) == 0) {
       throw ConfigError(
-          fmt::format("distribute.cut = [{}] leaves stage {} without a layer that has weights: move "
+          fmt::format("distribute.cut = [{}] leaves {} {} without a layer that has weights: move "
                       "a cut, or set it to \"auto\"",
-                      fmt::join(cut, ", "), i));
+                      fmt::join(cut, ", "), chunks > 1 ? "part" : "stage", i));
     }
     if (allowed[static_cast<std::size_t>(stage.end)]) continue;
     throw ConfigError(fmt::format(
@@ -217,10 +217,10 @@ std::vector<Range> divide_model(const Model& model, Index stages, std::span<cons
   if (cut.size() == 1 && cut.front() == kAutoCut) {
     std::vector<Range> division = Division(model).into(parts);
     if (!division.empty()) return division;
-    throw ConfigError(
-        fmt::format("the model cannot be divided into {} stages: layers that share a weight must be in one "
-                    "stage; lower distribute.stages{}",
-                    parts, chunks > 1 ? " or the number of chunks" : ""));
+    throw ConfigError(fmt::format(
+        "the model cannot be divided into {} {}: layers that share a weight must be in one; lower "
+        "distribute.stages{}",
+        parts, chunks > 1 ? "parts" : "stages", chunks > 1 ? " or the number of chunks" : ""));
   }
   std::vector<Index> borders{0};
   for (const std::string& path : cut) borders.push_back(find_layer(model, path));

@@ -161,8 +161,11 @@ TEST_F(PipelineRuns, TakeAsManyStagesAsMemoryNeeds) {
   EXPECT_EQ(divided.exit_code, 0) << divided.errors;
   expect_parts(divided.output + divided.errors, {"distribute.stages = \"auto\": 2 stages, the fewest"});
   EXPECT_TRUE(model_of(run) == model_of(alone));
-  expect_parts(refused(2, deep + "--memory-per-rank 0.001 --distribute.stages auto"),
-               {"on 2 ranks a rank needs at least", "start more ranks"});
+  expect_parts(read_file(run + "/config.toml"), {"\nstages = 2\n"});  // eval and predict divide it so
+  const std::string tiny = deep + "--memory-per-rank 0.001 --distribute.stages auto ";
+  expect_parts(refused(2, tiny), {"on 2 ranks a rank needs at least", "start more ranks"});
+  expect_parts(refused(2, tiny + "--train.threads 2"), {"more stages cannot be had", "several threads"});
+  expect_parts(refused(2, tiny + "--distribute.cut 99"), {"'99', which is no layer"});
   const ProcessResult plan =
       run_trainer(fmt::format("plan --np 1,4 --config {} --distribute.reduction ordered "
                               "--distribute.stages auto {}",

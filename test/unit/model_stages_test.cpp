@@ -216,6 +216,18 @@ TEST(ModelStages, DealTheirPartsOutInTurn) {
   EXPECT_EQ(dealt[1], (std::vector<Range>{{2, 4}, {6, 9}}));
 }
 
+// The matrix of the outputs stands in the third of four parts: behind it is a layer with vectors alone.
+TEST(ModelStages, KnowWhichChunkHasTheOutputLayer) {
+  const ModelOptions options{.layers = "dense(16) relu dense(16) relu dense(5) batch_norm"};
+  const Model whole(options, Shape{{10}});
+  const auto parts = divide_model(whole, 2, std::vector<std::string>{"2", "4", "5"}, 2);
+  const auto chunks = chunks_of_stages(parts, 2);
+  EXPECT_TRUE(Model(options, whole, std::span(chunks[0])).layout().has_output);
+  EXPECT_FALSE(Model(options, whole, std::span(chunks[1])).layout().has_output);
+  EXPECT_TRUE(Model(options, whole, parts[2]).layout().has_output);
+  EXPECT_FALSE(Model(options, whole, parts[3]).layout().has_output);
+}
+
 std::vector<Range> divide(const std::string& layers, Index stages, const std::vector<std::string>& cut) {
   return divide_model(Model({.layers = layers, .init = "he"}, Shape{{10}}), stages, cut);
 }

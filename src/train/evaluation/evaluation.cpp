@@ -89,7 +89,7 @@ Evaluation::Evaluation(const EvaluationContext& context, const RecordSource& sou
     records_ = load_records(source, rule, needs, peers);
   });
   weighing_.masks = rule.may_miss && info_.target_columns > 1 && any_rank(peers, any_missing);
-  peers.agree([&] {
+  agree(context.comm, [&] {
     weights_.emplace(context.model);
     for (int thread = 0; thread < context.team.size(); ++thread) {
       lanes_.emplace_back(context, rows_, info_, weighing_, part_);

@@ -110,7 +110,7 @@ Prediction::Prediction(const PredictionContext& context, const RecordSource& sou
     // No target is used; one that is missing is no fault.
     records_ = load_records(source, {.may_miss = true}, needs, peers);
   });
-  peers.agree([&] {
+  agree(context.comm, [&] {
     for (int thread = 0; thread < context.team.size(); ++thread) lanes_.emplace_back(context, label_columns_);
     const Index results = context.comm.rank() == 0 ? context.workers().size() : context.has_outputs() ? 1 : 0;
     for (Index i = 0; i < results; ++i) results_.emplace_back(share_rows_ * columns_.size());

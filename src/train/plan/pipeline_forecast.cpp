@@ -2,8 +2,9 @@
 // stage with most operations needs T seconds for its part of all m; a micro-batch crosses each of the S - 1
 // borders twice. The first micro-batch reaches the last stage, and the last one comes back, over all of them:
 //
-//   max(T, m x v x crossing) + (S - 1) x (T / (m x v) + crossing)
+//   max(T, m x v x crossing) + T x idle / (1 - idle) + (S - 1) x crossing
 //
+// `idle`: the share by idle_share(), (S - 1) / (v x m + S - 1) with enough micro-batches;
 // `crossing`: the two messages of a micro-batch over the border with most bytes; `v`: chunks of the model on
 // a rank. What is above T is waiting. The ranks of a stage then exchange its gradients: on the nodes that S
 // neighbours leave them, over links that the other stages of the node use at the same time.
@@ -12,6 +13,7 @@
 #include "forecast_scene.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/distributed/exchange/algorithm.h"
+#include "lockstep/distributed/stage_tasks.h"
 #include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/nn/stages.h"
 
@@ -91,8 +93,12 @@ Forecast forecast_stage(const Parallel& parallel, std::size_t stage) {
   const auto others = static_cast<double>(request.stage_count() - 1);
   const double busy = (step.forward + step.backward) * flops;
   const double tasks = passes * static_cast<double>(model.chunks());
-  const double through =
-      std::max(busy, tasks * parallel.crossing) + others * (busy / tasks + parallel.crossing);
+  // Replicas that meet at layers fill the pipeline anew for each part of train.accumulate.
+  const bool meets = request.model.runs_in_lockstep(scene.replicas);
+  const Index fills = meets ? request.train.accumulate : 1;
+  const double idle = idle_share(request.stage_count(), scene.passes(request.train) / fills, model.chunks());
+  const double through = std::max(busy, tasks * parallel.crossing) + busy * idle / (1 - idle) +
+                         static_cast<double>(fills) * others * parallel.crossing;
   const std::vector<double> parts = parts_of_backward(model, plan, step.backward * flops / passes);
   Forecast result{.ranks = parallel.all.ranks(),
                   .replicas = scene.replicas,

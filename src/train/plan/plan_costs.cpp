@@ -74,8 +74,7 @@ Index record_bytes_of(const RunPlanRequest& request) {
 }
 
 // Bytes of a prepared sample: features, targets and weight, as far as they are needed.
-Index sample_bytes_of(const RunPlanRequest& request) {
-  const RecordPart part = record_part(request.model);
+Index sample_bytes_of(const RunPlanRequest& request, RecordPart part) {
   if (part == RecordPart::kNothing) return 0;
   const Index features = part == RecordPart::kAll ? request.model.input().size() : 0;
   return (features + label_columns(request)) * kScalarBytes;
@@ -84,7 +83,7 @@ Index sample_bytes_of(const RunPlanRequest& request) {
 MemoryPlan memory_of(const RunPlanRequest& request, const RunPlan& plan, const RankCosts& costs) {
   MemoryPlan memory{.weights = costs.weights, .optimizer = costs.optimizer, .gradients = costs.gradients};
   if (request.evaluation_rows == 0) return memory;
-  const Index sample_bytes = sample_bytes_of(request);
+  const Index sample_bytes = sample_bytes_of(request, record_part(request.model));
   const Index blocks = divide_up(request.evaluation_rows, request.evaluation_batch);
   const Index batch_rows = std::min(request.evaluation_batch, request.evaluation_rows);
   const Index score_bytes = request.weighted ? 2 * kScalarBytes : kScalarBytes;
@@ -124,7 +123,9 @@ void add_replicas(const RunPlanRequest& request, const RunPlan& plan, bool own_w
   const Index batch = plan.dist.max_rows;
   const Index micro = divide_up(batch, request.train.accumulate);
   const bool together = runs_in_lockstep(request.model, plan.dist);
-  const Index sample_bytes = sample_bytes_of(request);
+  RecordPart kept = record_part(request.model);
+  if (plan.sampling.stream && kept == RecordPart::kTargets) kept = RecordPart::kAll;  // a stream has no less
+  const Index sample_bytes = sample_bytes_of(request, kept);
   const Index arenas = own_weights ? hosted : 1;
   memory.weights += request.model.state_layout().size * kScalarBytes * (hosted + 2);  // ReplicaStates
   memory.weights += rounded_bytes(request) * arenas + arranged_bytes(request.model) * plan.dist.threads;
