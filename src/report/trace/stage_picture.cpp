@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "lockstep/base/text.h"
 #include "trace_parts.h"
@@ -21,7 +22,7 @@ constexpr std::string_view kBackward = "abcdefghij";
 // A step of the ranks of one group, in order of the stages.
 struct GroupStep {
   Index step = 0;
-  std::vector<StepSpans> stages;
+  std::vector<std::vector<TraceEvent>> stages;  // of the main threads, ordered by begin
   std::int64_t begin = 0;
   std::int64_t end = 0;
 };
@@ -45,12 +46,16 @@ std::optional<GroupStep> step_of_group(const RunTrace& trace, const std::vector<
     const std::vector<TracedStep>& steps = trace.ranks[rank].steps;
     const auto own = std::ranges::find(steps, step, &TracedStep::step);
     if (own == steps.end()) return std::nullopt;
-    found.stages.push_back(spans_of(trace, rank, static_cast<std::size_t>(own - steps.begin())));
-    for (const NestedSpan& span : found.stages.back().spans) {
-      if (span.kind != TraceKind::kStep) continue;
-      found.begin = found.stages.size() == 1 ? span.begin : std::min(found.begin, span.begin);
-      found.end = std::max(found.end, span.end);
+    std::vector<TraceEvent>& events = found.stages.emplace_back();
+    for (const auto& [thread, event] : own->events) {
+      if (thread != 0 || event.kind == TraceKind::kBucket) continue;
+      events.push_back(event);
+      if (event.kind != TraceKind::kStep) continue;
+      found.begin = found.stages.size() == 1 ? event.begin : std::min(found.begin, event.begin);
+      found.end = std::max(found.end, event.end);
     }
+    // An event comes before those inside it.
+    std::ranges::sort(events, {}, [](const TraceEvent& event) { return std::pair(event.begin, -event.end); });
   }
   return found;
 }
@@ -67,38 +72,62 @@ std::optional<GroupStep> typical_step(const RunTrace& trace, const std::vector<s
   return *middle;
 }
 
-char sign_of(const NestedSpan& span, std::map<std::pair<TraceKind, Index>, std::size_t>& passes) {
-  const auto pass = [&](std::string_view signs) {
-    const std::size_t micro_batch = passes[{span.kind, span.detail}]++;
-    return signs[micro_batch % signs.size()];
-  };
-  switch (span.kind) {
-    case TraceKind::kForward:
-      return pass(kForward);
-    case TraceKind::kLoss:
-    case TraceKind::kBackward:
-      return pass(kBackward);
-    case TraceKind::kSync:
-    case TraceKind::kExchange:
-      return '=';
-    case TraceKind::kOptimizer:
-      return '+';
-    default:
-      return '.';
+// Tells to which micro-batch a pass through an operation belongs. An operation may take the rows of a
+// micro-batch in several pieces, so that it has several events for each; some operation has one.
+class MicroBatches {
+ public:
+  explicit MicroBatches(const std::vector<TraceEvent>& events) {
+    for (const TraceEvent& event : events) {
+      if (is_pass(event)) ++pieces_[key(event)].all;
+    }
+    for (const auto& [operation, pieces] : pieces_) {
+      count_ = count_ == 0 ? pieces.all : std::min(count_, pieces.all);
+    }
   }
+
+  static bool is_pass(const TraceEvent& event) {
+    return event.kind == TraceKind::kForward || event.kind == TraceKind::kBackward ||
+           event.kind == TraceKind::kLoss;
+  }
+  // The micro-batch of the next event. Requires is_pass().
+  std::size_t next(const TraceEvent& event) {
+    Pieces& pieces = pieces_[key(event)];
+    return pieces.seen++ * count_ / pieces.all;
+  }
+
+ private:
+  struct Pieces {
+    std::size_t all = 0;
+    std::size_t seen = 0;
+  };
+  // The detail of a loss is its replica.
+  static std::pair<TraceKind, Index> key(const TraceEvent& event) {
+    return {event.kind, event.kind == TraceKind::kLoss ? -1 : event.detail};
+  }
+
+  std::map<std::pair<TraceKind, Index>, Pieces> pieces_;
+  std::size_t count_ = 0;
+};
+
+char sign_of(const TraceEvent& event, MicroBatches& micro_batches) {
+  if (MicroBatches::is_pass(event)) {
+    const std::string_view signs = event.kind == TraceKind::kForward ? kForward : kBackward;
+    return signs[micro_batches.next(event) % signs.size()];
+  }
+  if (event.kind == TraceKind::kSync || event.kind == TraceKind::kExchange) return '=';
+  return event.kind == TraceKind::kOptimizer ? '+' : '.';
 }
 
-std::string line_of(const StepSpans& stage, const GroupStep& step) {
+std::string line_of(const std::vector<TraceEvent>& stage, const GroupStep& step) {
   std::string line(kColumns, ' ');
-  std::map<std::pair<TraceKind, Index>, std::size_t> passes;
+  MicroBatches micro_batches(stage);
   const auto column = [&](std::int64_t time) {
     return kColumns * (time - step.begin) / std::max<std::int64_t>(step.end - step.begin, 1);
   };
-  for (const NestedSpan& span : stage.spans) {
-    if (span.thread != 0 || span.waits_for >= 0) continue;
-    const char sign = sign_of(span, passes);
-    const std::int64_t end = std::clamp(column(span.end), std::int64_t{0}, kColumns);
-    for (std::int64_t i = std::max(column(span.begin), std::int64_t{0}); i < end; ++i) {
+  for (const TraceEvent& event : stage) {
+    const char sign = sign_of(event, micro_batches);
+    const std::int64_t end = std::clamp(column(event.end), std::int64_t{0}, kColumns);
+    for (std::int64_t i = std::max(column(event.begin), std::int64_t{0}); i < end; ++i) {
       line[static_cast<std::size_t>(i)] = sign;
     }
   }
