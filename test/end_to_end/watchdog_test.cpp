@@ -61,7 +61,7 @@ class WatchdogRuns : public testing::Test {
 TEST_F(WatchdogRuns, AStoppedRankIsNamedAndTheJobEnds) {
   const UsualLauncher usual;
   RunningJob job(3, arguments("--comm.abort_seconds 0.5"));
-  ASSERT_TRUE(job.says("rank 2 loaded", 20)) << job.errors();
+  ASSERT_TRUE(job.says("rank 2 loaded", 60)) << job.errors();
   ::kill(job.started_ranks().at(1), SIGSTOP);
   expect_stalled(job, "1");
   EXPECT_NE(job.errors().find("its process is stopped; last seen in phase "), std::string::npos)
@@ -70,7 +70,7 @@ TEST_F(WatchdogRuns, AStoppedRankIsNamedAndTheJobEnds) {
 
 TEST_F(WatchdogRuns, TheFirstRankIsNamedByAnother) {
   RunningJob job(3, arguments("--comm.abort_seconds 0.5"));
-  ASSERT_TRUE(job.says("rank 2 loaded", 20)) << job.errors();
+  ASSERT_TRUE(job.says("rank 2 loaded", 60)) << job.errors();
   ::kill(job.started_ranks().at(0), SIGSTOP);
   expect_stalled(job, "0");
 }
@@ -95,7 +95,7 @@ TEST_F(WatchdogRuns, RanksOfOtherNodesAreNamedWithTheirStack) {
 
 TEST_F(WatchdogRuns, ANodeThatIsStoppedIsNamed) {
   RunningJob job(3, arguments("--comm.abort_seconds 0.5 --debug.ranks_per_node 1"));
-  ASSERT_TRUE(job.says("rank 2 loaded", 20)) << job.errors();
+  ASSERT_TRUE(job.says("rank 2 loaded", 60)) << job.errors();
   ::kill(job.started_ranks().at(2), SIGSTOP);
   expect_stalled(job, "2");
   EXPECT_NE(job.errors().find("its host does not answer"), std::string::npos) << job.errors();
