@@ -51,7 +51,6 @@ class Scale {
     ScaleSection section{.scaling = scaling};
     for (const Way& way : ways(options_.stages)) add(section, way);
     for (const Index stages : other_stages()) add_fastest(section, stages);
-    for (ForecastRow& row : section.ways) row.memory = memory_of(row);
     section.growth = growth(scaling, section.ended);
     if (section.growth.empty() && scaling == Scaling::kWeak) throw ConfigError(section.ended);
     return section;
@@ -132,14 +131,14 @@ class Scale {
     return numbers;
   }
 
+  // Nothing, with the reason among those of the section, if it cannot be run.
   std::optional<ForecastRow> row_of(ScaleSection& section, const Way& way) {
     try {
       ForecastRow row{.strategy = way.options.strategy,
                       .algorithm = way.algorithm,
                       .stages = way.options.stages,
                       .forecast = at(report_.cluster.nodes, section.scaling, way.options)};
-      // Refuses what cannot be combined with stages.
-      if (way.options.stages > 1) plan_of(row);
+      row.memory = memory_of(way.options, row.forecast);
       return row;
     } catch (const ConfigError& error) {
       section.refused.push_back(fmt::format("{} {}: {}", way.options.strategy, way.algorithm, error.what()));
@@ -157,32 +156,31 @@ class Scale {
   // With another number of stages the fastest way is enough; ways that cannot be run are not of interest.
   void add_fastest(ScaleSection& section, Index stages) {
     ScaleSection tried{.scaling = section.scaling};
-    for (const Way& way : ways(stages)) add(tried, way);
-    const auto fastest = std::ranges::min_element(
-        tried.ways, {}, [](const ForecastRow& row) { return row.forecast.seconds(); });
-    if (fastest != tried.ways.end()) section.ways.push_back(*fastest);
+    std::optional<ForecastRow> fastest;
+    DistOptions options;  // its own
+    for (const Way& way : ways(stages)) {
+      const std::optional<ForecastRow> row = row_of(tried, way);
+      if (!row || (fastest && row->forecast.seconds() >= fastest->forecast.seconds())) continue;
+      fastest = row;
+      options = way.options;
+    }
+    if (!fastest) return;
+    look_for_crossing(*fastest, section.scaling, options);
+    section.ways.push_back(*fastest);
   }
 
-  RunPlan plan_of(const ForecastRow& row) const {
+  // The memory of a rank by the plan; 0 if the data set is too small for such a run. Errors: ConfigError for
+  // what cannot be combined with stages.
+  Index memory_of(const DistOptions& options, const Forecast& forecast) const {
     Config config = experiment_.config;
-    config.distribute = options_;
-    config.distribute.strategy = row.strategy;
-    config.distribute.algorithm = row.algorithm.empty() ? kAutoAlgorithm : row.algorithm;
-    config.distribute.mode = ServerMode::kSync;
-    config.distribute.backup_workers = 0;
-    if (row.stages != options_.stages) config.distribute.cut = {kAutoCut};
-    config.distribute.stages = row.stages;
-    config.train.replicas = row.forecast.replicas;
+    config.distribute = options;
+    config.train.replicas = forecast.replicas;
     config.train.per_replica_batch = 0;
-    config.train.global_batch = row.forecast.global_batch;
-    return experiment_.plan(config, ranks(), nodes());
-  }
-
-  // 0 if the data set is too small for such a run.
-  Index memory_of(const ForecastRow& row) const {
+    config.train.global_batch = forecast.global_batch;
     try {
-      return plan_of(row).memory.total();
+      return experiment_.plan(config, ranks(), nodes()).memory.total();
     } catch (const ConfigError&) {
+      if (options.stages > 1) throw;
       return 0;
     }
   }
