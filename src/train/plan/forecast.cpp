@@ -16,8 +16,6 @@
 #include <algorithm>
 
 #include "forecast_scene.h"
-#include "lockstep/distributed/exchange/algorithm.h"
-#include "lockstep/distributed/strategies/strategy.h"
 
 namespace lockstep {
 
@@ -40,35 +38,17 @@ double exposed_seconds(const std::vector<double>& parts, const std::vector<Excha
 Forecast forecast(const ForecastRequest& request, Scaling scaling) {
   if (!request.stages.empty()) return forecast_pipeline(request, scaling);
   const Scene scene = make_scene(request, scaling);
-  const DistOptions& options = request.distribute;
   const Cluster cluster = make_cluster(request);
-  const Plan plan = make_plan(options, request.model.layout(),
-                              {.world = cluster.ranks(),
-                               .servers = scene.servers,
-                               .replicas = scene.replicas,
-                               .threads = request.train.threads,
-                               .grain = owner_grain(options, request.optimizer)});
-  const CostModelInput costs{.options = options,
-                             .plan = plan,
-                             .sums = local_sums(options),
-                             .optimizer = request.optimizer,
-                             .node_sizes = full_nodes(plan.world, cluster.ranks_per_node)};
-  const StrategyEntry& strategy = strategy_entry(options.strategy);
-  const StepExchange exchange = strategy.time({.costs = costs, .cluster = cluster});
-
-  const StepSeconds step = scaled_step(request, scene, cluster.oversubscription, exchange.stepped);
-  const auto passes_of_rank = static_cast<double>(scene.passes(request.train));
-  const std::vector<double> parts =
-      parts_of_backward(request.model, plan, step.backward / std::max(passes_of_rank, 1.0));
+  const ModelExchange exchange = exchange_of(request, scene, request.model, request.optimizer, cluster);
+  const StepSeconds step = scaled_step(request, scene, cluster.oversubscription, exchange.times.stepped);
   Forecast result{.ranks = cluster.ranks(),
                   .replicas = scene.replicas,
                   .global_batch = scene.global_batch,
                   .compute = step.data + step.forward + step.backward + step.optimizer,
                   .waiting = cluster.ranks() > 1 ? step.waiting : 0,
-                  .exchange = exchange.after.total(),
-                  .exposed = exchange.after.total() + exposed_seconds(parts, exchange.buckets),
                   .oversubscription = oversubscription_of(request)};
-  for (const ExchangeSeconds& bucket : exchange.buckets) result.exchange += bucket.total();
+  const auto passes = static_cast<double>(std::max<Index>(scene.passes(request.train), 1));
+  set_exchange(exchange, request.model, step.backward / passes, result);
   return result;
 }
 

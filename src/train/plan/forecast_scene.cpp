@@ -128,8 +128,8 @@ class BackwardFlops {
   double flops_ = 0;
 };
 
-}  // namespace
-
+// The seconds of backward before each bucket leaves, shared out by floating-point operations. Buckets of
+// several replicas leave during the last one's.
 std::vector<double> parts_of_backward(const Model& model, const Plan& plan, double seconds) {
   const double all = std::max(BackwardFlops(model).until(0), 1.0);
   BackwardFlops flops(model);
@@ -141,6 +141,33 @@ std::vector<double> parts_of_backward(const Model& model, const Plan& plan, doub
     before = done;
   }
   return parts;
+}
+
+}  // namespace
+
+ModelExchange exchange_of(const ForecastRequest& request, const Scene& scene, const Model& model,
+                          const OptimizerMemory& optimizer, const Cluster& cluster) {
+  const DistOptions& options = request.distribute;
+  const Plan plan = make_plan(options, model.layout(),
+                              {.world = cluster.ranks(),
+                               .servers = scene.servers,
+                               .replicas = scene.replicas,
+                               .threads = request.train.threads,
+                               .grain = owner_grain(options, optimizer)});
+  const CostModelInput costs{.options = options,
+                             .plan = plan,
+                             .sums = local_sums(options),
+                             .optimizer = optimizer,
+                             .node_sizes = full_nodes(plan.world, cluster.ranks_per_node)};
+  return {plan, strategy_entry(options.strategy).time({.costs = costs, .cluster = cluster})};
+}
+
+void set_exchange(const ModelExchange& exchange, const Model& model, double backward, Forecast& forecast) {
+  const StepExchange& times = exchange.times;
+  const std::vector<double> parts = parts_of_backward(model, exchange.plan, backward);
+  forecast.exposed = times.after.total() + exposed_seconds(parts, times.buckets);
+  forecast.exchange = times.after.total();
+  for (const ExchangeSeconds& bucket : times.buckets) forecast.exchange += bucket.total();
 }
 
 }  // namespace lockstep

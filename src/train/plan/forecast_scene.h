@@ -37,8 +37,16 @@ StepSeconds scaled_step(const ForecastRequest& request, const Scene& scene, doub
 // The forecast for stages, each on a rank of its group. Requires request.stages.
 Forecast forecast_pipeline(const ForecastRequest& request, Scaling scaling);
 
-// The seconds of backward before each bucket leaves, shared out by floating-point operations. Buckets of
-// several replicas leave during the last one's.
-std::vector<double> parts_of_backward(const Model& model, const Plan& plan, double seconds);
+// The exchange of a step between the ranks that run `model`: the whole of it, or a stage.
+struct ModelExchange {
+  Plan plan;
+  StepExchange times;
+};
+ModelExchange exchange_of(const ForecastRequest& request, const Scene& scene, const Model& model,
+                          const OptimizerMemory& optimizer, const Cluster& cluster);
+
+// Sets all of it, and what of it is not hidden behind the backward pass of the last replica, which takes so
+// many seconds.
+void set_exchange(const ModelExchange& exchange, const Model& model, double backward, Forecast& forecast);
 
 }  // namespace lockstep

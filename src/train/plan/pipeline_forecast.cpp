@@ -12,9 +12,7 @@
 
 #include "forecast_scene.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/distributed/exchange/algorithm.h"
 #include "lockstep/distributed/stage_tasks.h"
-#include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/nn/stages.h"
 
 namespace lockstep {
@@ -72,23 +70,12 @@ Forecast forecast_stage(const Parallel& parallel, std::size_t stage) {
   const ForecastRequest& request = parallel.request;
   const Scene& scene = parallel.scene;
   const Model& model = *request.stages[stage];
-  const Plan plan = make_plan(request.distribute, model.layout(),
-                              {.world = parallel.workers.ranks(),
-                               .replicas = scene.replicas,
-                               .threads = request.train.threads,
-                               .grain = owner_grain(request.distribute, request.stage_optimizers[stage])});
-  const CostModelInput costs{.options = request.distribute,
-                             .plan = plan,
-                             .sums = local_sums(request.distribute),
-                             .optimizer = request.stage_optimizers[stage],
-                             .node_sizes = full_nodes(plan.world, parallel.workers.ranks_per_node)};
-  const StepExchange exchange =
-      strategy_entry(request.distribute.strategy).time({.costs = costs, .cluster = parallel.workers});
-
+  const ModelExchange exchange =
+      exchange_of(request, scene, model, request.stage_optimizers[stage], parallel.workers);
   const double weights = share(model.layout().count(), request.model.layout().count());
   const double flops = share(model.training_flops(), request.model.training_flops());
   const StepSeconds step =
-      scaled_step(request, scene, parallel.all.oversubscription, exchange.stepped * weights);
+      scaled_step(request, scene, parallel.all.oversubscription, exchange.times.stepped * weights);
   const auto passes = static_cast<double>(scene.passes(request.train));
   const auto others = static_cast<double>(request.stage_count() - 1);
   const double busy = (step.forward + step.backward) * flops;
@@ -99,16 +86,13 @@ Forecast forecast_stage(const Parallel& parallel, std::size_t stage) {
   const double idle = idle_share(request.stage_count(), scene.passes(request.train) / fills, model.chunks());
   const double through = std::max(busy, tasks * parallel.crossing) + busy * idle / (1 - idle) +
                          static_cast<double>(fills) * others * parallel.crossing;
-  const std::vector<double> parts = parts_of_backward(model, plan, step.backward * flops / passes);
   Forecast result{.ranks = parallel.all.ranks(),
                   .replicas = scene.replicas,
                   .global_batch = scene.global_batch,
                   .compute = (stage == 0 ? step.data : 0) + busy + step.optimizer,
                   .waiting = through - busy,
-                  .exchange = exchange.after.total(),
-                  .exposed = exchange.after.total() + exposed_seconds(parts, exchange.buckets),
                   .oversubscription = oversubscription_of(request)};
-  for (const ExchangeSeconds& bucket : exchange.buckets) result.exchange += bucket.total();
+  set_exchange(exchange, model, step.backward * flops / passes, result);
   return result;
 }
 
