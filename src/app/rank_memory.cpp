@@ -13,8 +13,6 @@
 namespace lockstep {
 namespace {
 
-constexpr double kGib = 1 << 30;
-
 std::string size_text(Index bytes) {
   return human_bytes(static_cast<double>(bytes));
 }

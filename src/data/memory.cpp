@@ -1,9 +1,11 @@
 #include "lockstep/data/memory.h"
 
+#include "lockstep/base/memory_limit.h"
+
 namespace lockstep {
 
 Index memory_limit_bytes(const DataOptions& options) {
-  return static_cast<Index>(options.memory_limit * (Index{1} << 30));
+  return static_cast<Index>(options.memory_limit * kGib);
 }
 
 bool is_streamed(const DataOptions& options, const DatasetInfo& info) {

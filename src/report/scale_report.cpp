@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "lockstep/base/json.h"
+#include "lockstep/base/memory_limit.h"
 #include "lockstep/base/text.h"
 
 namespace lockstep {
@@ -79,7 +80,6 @@ std::string memory_text(Index bytes) {
 }
 
 bool fits(const ForecastRow& row, double gib) {
-  constexpr double kGib = 1 << 30;
   return gib == 0 || (row.memory > 0 && static_cast<double>(row.memory) <= gib * kGib);
 }
 

@@ -9,6 +9,9 @@
 
 namespace lockstep {
 
+/// Bytes.
+inline constexpr double kGib = 1 << 30;
+
 struct MemoryLimit {
   Index bytes = 0;
   std::string reason;  ///< "the memory and swap space of this machine", "the limit of its control group", ...
