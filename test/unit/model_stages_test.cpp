@@ -63,7 +63,7 @@ class Stages {
       Part& part = *parts_[i];
       part.begin(x, input);
       for (Index op = 0; op < part.model->received().end; ++op) {
-        part.workspace.received(op) = parts_[i - 1]->workspace.sent(at(parts_[i - 1]->model->sent(), op));
+        part.workspace.output(op) = parts_[i - 1]->workspace.output(at(parts_[i - 1]->model->sent(), op));
       }
       part.workspace.forward(part.ops());
     }
@@ -72,8 +72,7 @@ class Stages {
     for (std::size_t i = parts_.size(); i-- > 0;) {
       Part& part = *parts_[i];
       for (Index j = 0; j < std::ssize(part.model->sent()); ++j) {
-        part.workspace.sent_gradient(at(part.model->sent(), j)) =
-            parts_[i + 1]->workspace.received_gradient(j);
+        part.workspace.gradient(at(part.model->sent(), j)) = parts_[i + 1]->workspace.gradient(j);
       }
       part.workspace.backward(part.gradient.span(), Write::kReplace, {});
     }

@@ -53,22 +53,15 @@ class Workspace {
   /// The outputs that training takes the loss of: those of an ensemble's members side by side, n x (members *
   /// outputs), else outputs().
   ConstMatrix trained_outputs() const;
-  /// After begin(), for a stage: the memory of what it received from the stage before, to be filled before
-  /// forward, and the gradient of it, after backward.
-  Matrix received(Index op) { return {output_of(op, {0, rows_}), rows_, model_.op(op).out.size()}; }
-  Matrix received_gradient(Index op) {
-    return {gradient_of(op, {0, rows_}), rows_, model_.op(op).out.size()};
-  }
-  /// The tensors sent to the stage behind, after forward, and the gradient of it, to be filled before
-  /// backward. `op`: one of Model::sent().
-  Matrix sent(Index op) { return {output_of(op, {0, rows_}), rows_, model_.op(op).out.size()}; }
-  Matrix sent_gradient(Index op) { return {gradient_of(op, {0, rows_}), rows_, model_.op(op).out.size()}; }
-  /// For a split layer at a sync point. After the ops before it: what it takes, and its output, to be filled.
-  ConstMatrix input(Index op) const;
+  /// After begin(): the output of an op, and the gradient of it. Others may compute them: a stage fills in
+  /// the outputs of Model::received() before forward, and the gradients of Model::sent() before backward; at
+  /// a sync point the output of a split layer is filled in.
   Matrix output(Index op) { return {output_of(op, {0, rows_}), rows_, model_.op(op).out.size()}; }
-  /// After the ops behind it, in the backward pass: the gradient of its output, and that of its input, to be
-  /// filled; null if nobody wants that.
-  ConstMatrix gradient(Index op) { return {gradient_of(op, {0, rows_}), rows_, model_.op(op).out.size()}; }
+  Matrix gradient(Index op) { return {gradient_of(op, {0, rows_}), rows_, model_.op(op).out.size()}; }
+  /// For a split layer at a sync point: what it takes, after the ops before it.
+  ConstMatrix input(Index op) const;
+  /// And in the backward pass, after the ops behind it: the gradient of that, to be filled; null if nobody
+  /// wants it.
   Matrix input_gradient(Index op);
   /// After forward: the gradient of the loss by the trained outputs, to be filled before backward.
   Matrix output_gradient();

@@ -161,13 +161,16 @@ SampleWeights Evaluation::take_labels(Lane& lane, Matrix& labels) const {
   return weights;
 }
 
-// The features of the records lane.ids, whose labels are read with them; null where this stage needs none.
-ConstMatrix Evaluation::take_features(Lane& lane, Index rows) {
+// The features of the records lane.ids, whose labels are read with them; null where this chunk needs none.
+ConstMatrix Evaluation::take_features(Lane& lane, Index rows, Index chunk) {
+  const Model& own = context_.model.chunk(chunk);
+  const ConstMatrix none(nullptr, rows, context_.model.input().size());
+  if (!needs_features(own) && !needs_targets(own)) return none;
   const Index columns = part_ == RecordPart::kAll ? context_.model.input().size() : 0;
   Matrix x(lane.features.data(), rows, columns);
   Matrix labels(lane.labels.data(), rows, info_.label_columns());
   records_->gather(lane.ids, x, labels);
-  if (part_ != RecordPart::kAll) return {nullptr, rows, context_.model.input().size()};
+  if (part_ != RecordPart::kAll) return none;
   if (change_) change_(lane.ids, x);
   context_.normaliser.apply(x);
   return {x.data(), rows, columns};
@@ -179,17 +182,13 @@ void Evaluation::run_block(Lane& lane, const ModelValues& values, Index block, I
   const Index rows = std::min(rows_, info_.rows - begin);
   lane.ids.resize(static_cast<std::size_t>(rows));
   for (Index row = 0; row < rows; ++row) at(lane.ids, row) = begin + row;
-  const Pass pass{.values = values, .x = take_features(lane, rows), .batch = {}};
-  if (context_.pipeline != nullptr) {
-    forward_stage(*context_.pipeline, context_.model, chunk, lane.passes, pass);
-    if (!context_.measures() || chunk + 1 < context_.model.chunks()) return;
-  }
+  const Pass pass{.values = values, .x = take_features(lane, rows, chunk), .batch = {}};
+  const std::optional<ConstMatrix> given =
+      forward_stage(context_.pipeline, context_.model, chunk, lane.passes, pass);
+  if (!given) return;
   Matrix labels(lane.labels.data(), rows, info_.label_columns());
   const SampleWeights weights = take_labels(lane, labels);
-  Workspace& workspace = lane.passes.last();
-  const ConstMatrix outputs =
-      divide_outputs(context_.pipeline != nullptr ? workspace.outputs() : workspace.forward(pass),
-                     temperature_, lane.scaled.span());
+  const ConstMatrix outputs = divide_outputs(*given, temperature_, lane.scaled.span());
   const ConstMatrix targets(lane.labels.data(), rows, info_.target_columns);
   work(lane, {.outputs = outputs, .targets = targets, .weights = weights}, block);
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "lockstep/comm/agree.h"
 #include "lockstep/data/load_records.h"
@@ -149,12 +148,12 @@ void Prediction::predict_share(const ModelValues& values, Range rows) {
   });
 }
 
-// Null where this stage needs none.
-ConstMatrix Prediction::take_features(Lane& lane, Range rows) {
+// Null where this chunk needs none.
+ConstMatrix Prediction::take_features(Lane& lane, Range rows, Index chunk) {
   const std::span<Index> ids = std::span(lane.ids).first(static_cast<std::size_t>(rows.size()));
   for (Index row = rows.begin; row < rows.end; ++row) at(ids, row - rows.begin) = row;
   Matrix x(lane.features.data(), rows.size(), context_.model.input().size());
-  if (!has_records()) return {nullptr, x.rows(), x.cols()};
+  if (!needs_features(context_.model.chunk(chunk))) return {nullptr, x.rows(), x.cols()};
   Matrix labels(lane.labels.data(), rows.size(), label_columns_);
   records_->gather(ids, x, labels);
   if (change_) change_(ids, x);
@@ -164,15 +163,11 @@ ConstMatrix Prediction::take_features(Lane& lane, Range rows) {
 
 void Prediction::predict_block(Lane& lane, const ModelValues& values, Range rows, Index chunk,
                                Matrix& predictions) {
-  const Pass pass{.values = values, .x = take_features(lane, rows), .batch = {}};
-  if (context_.pipeline != nullptr) {
-    forward_stage(*context_.pipeline, context_.model, chunk, lane.passes, pass);
-    if (!context_.has_outputs() || chunk + 1 < context_.model.chunks()) return;
-  }
-  Workspace& workspace = lane.passes.last();
-  const ConstMatrix outputs =
-      divide_outputs(context_.pipeline != nullptr ? workspace.outputs() : workspace.forward(pass),
-                     context_.temperature, lane.scaled.span());
+  const Pass pass{.values = values, .x = take_features(lane, rows, chunk), .batch = {}};
+  const std::optional<ConstMatrix> given =
+      forward_stage(context_.pipeline, context_.model, chunk, lane.passes, pass);
+  if (!given) return;
+  const ConstMatrix outputs = divide_outputs(*given, context_.temperature, lane.scaled.span());
   predict_rows(context_.form, outputs, predictions, context_.label_scales);
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "lockstep/distributed/stage_tensors.h"
+
 namespace lockstep {
 
 ForwardLane::ForwardLane(const Model& model, Index rows) : sending(static_cast<std::size_t>(model.chunks())) {
@@ -18,25 +20,22 @@ void ForwardLane::finish() {
   }
 }
 
-void forward_stage(Pipeline& pipeline, const Model& model, Index number, ForwardLane& lane,
-                   const Pass& pass) {
+std::optional<ConstMatrix> forward_stage(Pipeline* pipeline, const Model& model, Index number,
+                                         ForwardLane& lane, const Pass& pass) {
   using Direction = Pipeline::Direction;
   const Model& chunk = model.chunk(number);
   Workspace& workspace = *at(lane.workspaces, number);
   std::unique_ptr<Request>& sending = at(lane.sending, number);
   if (sending) std::exchange(sending, nullptr)->wait();
-  const auto memory = [](Matrix tensor) {
-    return as_buffer(std::span(tensor.data(), static_cast<std::size_t>(tensor.size())));
-  };
   workspace.begin(pass);
-  std::vector<Buffer> received;
-  const Range ops = chunk.received();
-  for (Index op = ops.begin; op < ops.end; ++op) received.push_back(memory(workspace.received(op)));
-  if (!received.empty()) pipeline.start_receive(Direction::kForward, received)->wait();
+  const std::vector<Buffer> received = incoming_tensors(Direction::kForward, chunk, workspace);
+  if (!received.empty()) pipeline->start_receive(Direction::kForward, received)->wait();
   workspace.forward({0, std::ssize(chunk.ops())});
-  std::vector<ConstBuffer> sent;
-  for (const Index op : chunk.sent()) sent.emplace_back(memory(workspace.sent(op)));
-  if (!sent.empty()) sending = pipeline.start_send(Direction::kForward, sent);
+  const std::vector<ConstBuffer> sent = outgoing_tensors(Direction::kForward, chunk, workspace);
+  if (!sent.empty()) sending = pipeline->start_send(Direction::kForward, sent);
+  const bool last_stage = pipeline == nullptr || pipeline->is_last();
+  if (!last_stage || number + 1 < model.chunks()) return std::nullopt;
+  return workspace.outputs();
 }
 
 void for_each_pass(const Model& model, const Pipeline* pipeline, Range blocks,

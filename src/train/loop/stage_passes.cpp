@@ -10,20 +10,10 @@
 #include <algorithm>
 
 #include "lockstep/base/timer.h"
+#include "lockstep/distributed/stage_tensors.h"
 #include "lockstep/train/loop/gradient_step.h"
 
 namespace lockstep {
-namespace {
-
-ConstBuffer buffer_of(const Matrix& tensor) {
-  return as_buffer(std::span<const Scalar>(tensor.data(), static_cast<std::size_t>(tensor.size())));
-}
-
-Buffer writable(Matrix tensor) {
-  return as_buffer(std::span<Scalar>(tensor.data(), static_cast<std::size_t>(tensor.size())));
-}
-
-}  // namespace
 
 // As many in every step, so that the schedule and its memory are always those of the plan. One without
 // samples is left out by all stages.
@@ -121,15 +111,7 @@ void GradientStep::stage_backward(const MicroBatch& batch) {
 
 // Nothing where no stage is that way.
 void GradientStep::receive_tensors(Pipeline::Direction direction, Workspace& workspace, Index chunk) {
-  const Model& model = context_.model.chunk(chunk);
-  std::vector<Buffer> tensors;
-  if (direction == Pipeline::Direction::kForward) {
-    const Range received = model.received();
-    for (Index op = received.begin; op < received.end; ++op)
-      tensors.push_back(writable(workspace.received(op)));
-  } else {
-    for (const Index op : model.sent()) tensors.push_back(writable(workspace.sent_gradient(op)));
-  }
+  const std::vector<Buffer> tensors = incoming_tensors(direction, context_.model.chunk(chunk), workspace);
   if (tensors.empty()) return;
   const Stopwatch idle;
   context_.pipeline->start_receive(direction, tensors)->wait();
@@ -138,17 +120,8 @@ void GradientStep::receive_tensors(Pipeline::Direction direction, Workspace& wor
 
 std::unique_ptr<Request> GradientStep::send_tensors(Pipeline::Direction direction, Workspace& workspace,
                                                     Index chunk) {
-  const Model& model = context_.model.chunk(chunk);
-  std::vector<ConstBuffer> tensors;
-  if (direction == Pipeline::Direction::kForward) {
-    for (const Index op : model.sent()) tensors.push_back(buffer_of(workspace.sent(op)));
-  } else {
-    const Range received = model.received();
-    for (Index op = received.begin; op < received.end; ++op) {
-      tensors.push_back(buffer_of(workspace.received_gradient(op)));
-    }
-  }
-  return context_.pipeline->start_send(direction, tensors);
+  return context_.pipeline->start_send(direction,
+                                       outgoing_tensors(direction, context_.model.chunk(chunk), workspace));
 }
 
 // Whether the model goes on that way from this chunk of it.

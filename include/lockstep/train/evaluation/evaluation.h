@@ -103,7 +103,7 @@ class Evaluation {
   bool visit_blocks(const ModelValues& values, const std::function<bool()>& interrupted,
                     const BlockWork& work);
   SampleWeights take_labels(Lane& lane, Matrix& labels) const;
-  ConstMatrix take_features(Lane& lane, Index rows);
+  ConstMatrix take_features(Lane& lane, Index rows, Index chunk);
   void run_block(Lane& lane, const ModelValues& values, Index block, Index chunk, const BlockWork& work);
   void measure_block(Lane& lane, const MetricRows& rows, Index block);
   EvalMetrics combine();

@@ -88,10 +88,9 @@ class Prediction {
   };
 
   Range share(Index round, Index worker) const;
-  bool has_records() const { return lanes_.front().features.size() > 0; }
   void predict_share(const ModelValues& values, Range rows);
   void predict_block(Lane& lane, const ModelValues& values, Range rows, Index chunk, Matrix& predictions);
-  ConstMatrix take_features(Lane& lane, Range rows);
+  ConstMatrix take_features(Lane& lane, Range rows, Index chunk);
   void collect(Index round, const Sink& sink);
 
   PredictionContext context_;

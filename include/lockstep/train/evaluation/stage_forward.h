@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "lockstep/distributed/pipeline.h"
@@ -18,16 +19,17 @@ struct ForwardLane {
   std::vector<std::unique_ptr<Workspace>> workspaces;
   std::vector<std::unique_ptr<Request>> sending;
 
-  /// The workspace of the last chunk: that of the outputs, on the last stage.
-  Workspace& last() { return *workspaces.back(); }
   /// Waits for all messages.
   void finish();
 };
 
 /// *Blocking.* Takes a block through a chunk of the `model` of a rank: receives what the stage before sends,
 /// computes, and starts to send to the stage behind, once the last message from this chunk is gone. Every
-/// rank of the group calls it for the same blocks in the order of for_each_pass().
-void forward_stage(Pipeline& pipeline, const Model& model, Index chunk, ForwardLane& lane, const Pass& pass);
+/// rank of the group calls it for the same blocks in the order of for_each_pass(). `pipeline`: null where the
+/// model is not divided. The outputs of the model, valid until the chunk's next pass; nothing if they are
+/// those of a later chunk or stage.
+std::optional<ConstMatrix> forward_stage(Pipeline* pipeline, const Model& model, Index chunk,
+                                         ForwardLane& lane, const Pass& pass);
 
 /// The passes of so many blocks through the chunks of a rank, in order: with several chunks, as many blocks
 /// as there are stages go through one, then through the next. More would wait for each other, since a chunk
