@@ -143,6 +143,11 @@ void DividedLayer::begin_step(std::span<const Index> rows) {
   rows_.assign(rows.begin(), rows.end());
   first_row_.assign(1, 0);
   for (const Index count : rows) first_row_.push_back(first_row_.back() + count);
+  input_parts_.clear();
+  for (const Range hosted : plan_.hosted) {
+    input_parts_.push_back(
+        {at(first_row_, hosted.begin) * inputs_size_, at(first_row_, hosted.end) * inputs_size_});
+  }
 }
 
 Index DividedLayer::rank_of(Index replica) const {
@@ -188,10 +193,6 @@ std::span<Scalar> numbers_of(const BlockOutputs<Scalar>& outputs) {
   return {outputs.data, static_cast<std::size_t>(size)};
 }
 
-ConstBuffer to_send(std::span<Scalar> numbers) {
-  return as_buffer(std::span<const Scalar>(numbers));
-}
-
 }  // namespace
 
 // Forward, from the owners of blocks to the hosts of samples; back, the other way.
@@ -202,7 +203,7 @@ void DividedLayer::exchange_outputs(bool forward) {
     const std::span<Scalar> numbers = numbers_of(from);
     if (numbers.empty()) return;
     if (sends) {
-      sends_.push_back({peer, to_send(numbers)});
+      sends_.push_back({peer, as_buffer(numbers)});
     } else {
       receives_.push_back({peer, as_buffer(numbers)});
     }
@@ -229,17 +230,13 @@ void DividedLayer::exchange_outputs(bool forward) {
 
 void DividedLayer::forward(const ModelValues& values, std::span<const ConstMatrix> inputs,
                            std::span<Matrix> outputs, const Exchange& exchange) {
-  std::vector<Range> parts;
-  for (const Range hosted : plan_.hosted) {
-    parts.push_back({at(first_row_, hosted.begin) * inputs_size_, at(first_row_, hosted.end) * inputs_size_});
-  }
-  Scalar* to = inputs_.data() + at(parts, comm_.rank()).begin;
+  Scalar* to = inputs_.data() + at(input_parts_, comm_.rank()).begin;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (rows_of(hosted_.begin + static_cast<Index>(i)) == 0) continue;
     to = std::copy_n(inputs[i].data(), inputs[i].size(), to);
   }
   const std::span<Scalar> all = part(inputs_.span(), {0, first_row_.back() * inputs_size_});
-  exchange([&] { comm_.start_all_gather(as_buffer(all), parts)->wait(); });
+  exchange([&] { comm_.start_all_gather(as_buffer(all), input_parts_)->wait(); });
   for (Index replica = 0; replica < plan_.replicas; ++replica) {
     if (rows_of(replica) == 0) continue;
     layer_.forward_blocks(input_of(replica), {values.weights, values.rounded}, own_outputs(replica));
@@ -248,8 +245,7 @@ void DividedLayer::forward(const ModelValues& values, std::span<const ConstMatri
   for (Index i = 0; i < hosted_.size(); ++i) {
     const Index replica = hosted_.begin + i;
     if (rows_of(replica) == 0) continue;
-    const BlockOutputs<Scalar> from = hosted_outputs(replica, blocks_.all());
-    scatter_blocks({blocks_, from.blocks, from.rows, from.data}, at(outputs, i));
+    scatter_blocks(hosted_outputs(replica, blocks_.all()).as_const(), at(outputs, i));
   }
 }
 
@@ -273,8 +269,7 @@ void DividedLayer::add_weight_gradients(std::span<Scalar> gradient) {
     const bool any =
         sum_along_tree({0, plan_.replicas}, sum, spare_.span(), [&](Index replica, std::span<Scalar> to) {
           if (rows_of(replica) == 0) return false;
-          const BlockOutputs<Scalar> dy = own_outputs(replica);
-          layer_.backward_weights(input_of(replica), {blocks_, dy.blocks, dy.rows, dy.data}, block, to,
+          layer_.backward_weights(input_of(replica), own_outputs(replica).as_const(), block, to,
                                   Write::kReplace);
           return true;
         });
@@ -286,9 +281,9 @@ void DividedLayer::add_input_gradients(const ModelValues& values) {
   const std::vector<Range>& mine = at(subtrees_, comm_.rank());
   for (Index replica = 0; replica < plan_.replicas; ++replica) {
     if (rows_of(replica) == 0) continue;
-    const BlockOutputs<Scalar> dy = own_outputs(replica);
+    const BlockOutputs<const Scalar> dy = own_outputs(replica).as_const();
     for (std::size_t i = 0; i < mine.size(); ++i) {
-      layer_.backward_data({blocks_, dy.blocks, dy.rows, dy.data}, {values.weights, values.rounded}, mine[i],
+      layer_.backward_data(dy, {values.weights, values.rounded}, mine[i],
                            {.sum = own_sum(replica, i), .spare = spare_.span()});
     }
   }
@@ -306,7 +301,7 @@ void DividedLayer::exchange_input_gradients() {
         if (owner == comm_.rank() && host == comm_.rank()) {
           std::ranges::copy(own_sum(replica, i), received_sum(replica, subtree).begin());
         } else if (owner == comm_.rank()) {
-          sends_.push_back({host, to_send(own_sum(replica, i))});
+          sends_.push_back({host, as_buffer(own_sum(replica, i))});
         } else if (host == comm_.rank()) {
           receives_.push_back({owner, as_buffer(received_sum(replica, subtree))});
         }
@@ -317,15 +312,15 @@ void DividedLayer::exchange_input_gradients() {
 }
 
 void DividedLayer::merge_input_gradients(std::span<Matrix> dx) {
-  std::vector<std::span<Scalar>> pieces(all_subtrees_.size());
+  pieces_.resize(all_subtrees_.size());
   for (Index i = 0; i < hosted_.size(); ++i) {
     const Index replica = hosted_.begin + i;
     if (rows_of(replica) == 0) continue;
-    for (std::size_t subtree = 0; subtree < pieces.size(); ++subtree) {
-      pieces[subtree] = received_sum(replica, subtree);
+    for (std::size_t subtree = 0; subtree < pieces_.size(); ++subtree) {
+      pieces_[subtree] = received_sum(replica, subtree);
     }
-    apply_merges(merges_.merges, pieces);
-    std::ranges::copy(at(pieces, merges_.survivors.front()), at(dx, i).data());
+    apply_merges(merges_.merges, pieces_);
+    std::ranges::copy(at(pieces_, merges_.survivors.front()), at(dx, i).data());
   }
 }
 

@@ -86,9 +86,11 @@ class DividedLayer {
   std::vector<std::vector<Range>> subtrees_;  // of the tree over the blocks, by the rank that owns them
   std::vector<Range> all_subtrees_;
   MergePlan merges_;
+  std::vector<std::span<Scalar>> pieces_;  // of a replica's input gradients, from all subtrees
   std::vector<Index> rows_;
-  std::vector<Index> first_row_;  // of each replica among the samples of the step; their number behind them
-  AlignedBuffer<Scalar> inputs_;  // samples of all replicas
+  std::vector<Index> first_row_;    // of each replica among the samples of the step; their number behind them
+  std::vector<Range> input_parts_;  // of inputs_, by the rank that hosts the samples
+  AlignedBuffer<Scalar> inputs_;    // samples of all replicas
   AlignedBuffer<Scalar> own_outputs_;     // outputs of the own blocks for these, or their gradients
   AlignedBuffer<Scalar> hosted_outputs_;  // outputs of all blocks for the samples hosted here, or gradients
   AlignedBuffer<Scalar> own_sums_;        // gradients of the inputs from the own subtrees, for all samples

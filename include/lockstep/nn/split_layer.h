@@ -49,6 +49,8 @@ struct BlockOutputs {
 
   /// Requires that `blocks` contains it.
   T* of(Index block) const { return data + rows * (layout.units(block).begin - layout.units(blocks).begin); }
+  /// To be read only.
+  BlockOutputs<const T> as_const() const { return {layout, blocks, rows, data}; }
 };
 
 /// Copies outputs of blocks to their columns of y (n x units).

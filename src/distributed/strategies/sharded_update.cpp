@@ -105,7 +105,7 @@ class ShardedUpdate final : public SynchronousStrategy {
     for (int rank = 1; rank < comm_.size(); ++rank) {
       const std::span<Scalar> theirs = part(weights_, at(tensor.weights, rank));
       if (theirs.empty()) continue;
-      if (comm_.rank() == 0) sends.push_back({rank, as_buffer(std::span<const Scalar>(theirs))});
+      if (comm_.rank() == 0) sends.push_back({rank, as_buffer(theirs)});
       if (comm_.rank() == rank) receives.push_back({0, as_buffer(theirs)});
     }
     comm_.start_exchange(0, sends, receives)->wait();

@@ -53,10 +53,10 @@ class DenseLayer : public Layer, public OnnxWords {
  protected:
   bool in_bf16() const { return precision_ == Precision::kBf16; }
   bool is_tied() const { return !tie_.empty(); }
+  bool has_bias() const { return has_bias_; }
 
   Index units_;
   Index inputs_ = 0;
-  bool has_bias() const { return has_bias_; }
   Range weight_;
   Range bias_;
 
