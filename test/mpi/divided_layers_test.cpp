@@ -13,6 +13,7 @@
 #include "lockstep/distributed/strategies/strategy.h"
 #include "support/error_text.h"
 #include "support/ranks.h"
+#include "support/same_run.h"
 #include "support/saving_cases.h"
 #include "support/temporary_directory.h"
 #include "support/thread_ranks.h"
@@ -31,18 +32,6 @@ Config wide_config() {
   config.model.layers = kWide;
   config.distribute.strategy = "zero1";
   return config;
-}
-
-void expect_same_bits(const TinyResult& found, const TinyResult& expected, Communicator& comm) {
-  if (comm.rank() != 0) return;
-  EXPECT_TRUE(found.weights == expected.weights);
-  EXPECT_TRUE(found.state == expected.state);
-  EXPECT_TRUE(found.losses == expected.losses);
-  ASSERT_EQ(found.evaluations.size(), expected.evaluations.size());
-  for (std::size_t i = 0; i < found.evaluations.size(); ++i) {
-    EXPECT_EQ(found.evaluations[i].loss, expected.evaluations[i].loss);
-    EXPECT_EQ(found.evaluations[i].confusion, expected.evaluations[i].confusion);
-  }
 }
 
 // One rank, ranks that each compute the layers by themselves, and ranks that divide them.
@@ -86,7 +75,7 @@ TEST(DividedLayers, StandWhereverADenseLayerDoes) {
   });
 }
 
-// Of the last batch of an epoch only some replicas have a sample.
+// In the last batch of an epoch only some replicas have a sample.
 TEST(DividedLayers, LeaveOutReplicasWithoutSamples) {
   expect_bits_of_one_rank("uneven", [](Config& c) {
     c.data.synthetic.rows = 43;

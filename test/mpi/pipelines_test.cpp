@@ -12,6 +12,7 @@
 #include "lockstep/comm/agree.h"
 #include "lockstep/distributed/pipeline.h"
 #include "support/ranks.h"
+#include "support/same_run.h"
 #include "support/saving_cases.h"
 #include "support/temporary_directory.h"
 #include "support/thread_ranks.h"
@@ -29,16 +30,12 @@ Config staged(Index stages) {
   return config;
 }
 
-void expect_same_bits(const TinyResult& found, const TinyResult& expected, Communicator& comm) {
-  if (comm.rank() != 0) return;
-  EXPECT_TRUE(found.weights == expected.weights);
-  EXPECT_TRUE(found.state == expected.state);
-  EXPECT_TRUE(found.losses == expected.losses);
-  ASSERT_EQ(found.evaluations.size(), expected.evaluations.size());
-  for (std::size_t i = 0; i < found.evaluations.size(); ++i) {
-    EXPECT_EQ(found.evaluations[i].loss, expected.evaluations[i].loss);
-    EXPECT_EQ(found.evaluations[i].confusion, expected.evaluations[i].confusion);
-  }
+void skip_a_bad_step(Config& c) {
+  c.train.on_nan = OnNan::kSkip;
+  c.train.skip_limit = 5;
+  c.debug.nan_replica = 5;
+  c.debug.nan_step = 3;
+  c.debug.nan_steps = 1;
 }
 
 PipelineSchedule interleaved(Index chunks) {
@@ -71,19 +68,27 @@ void expect_bits_of_one_rank(const std::string& what, const std::function<void(C
   });
 }
 
-TEST(Pipelines, HaveTheBitsOfOneRank) {
-  expect_bits_of_one_rank("momentum", [](Config&) {});
-  expect_bits_of_one_rank("adam, clipped, zero1", [](Config& c) {
+// `expect` takes a name and a change of the config.
+template <class Expect>
+void expect_for_strategies(const Expect& expect) {
+  expect("momentum", [](Config&) {});
+  expect("adam, clipped, zero1", [](Config& c) {
     c.optimizer.optimizer = "adam";
     c.optimizer.clip_norm = 0.3;
     c.distribute.strategy = "zero1";
+  });
+  expect("central_storage", [](Config& c) { c.distribute.strategy = "central_storage"; });
+}
+
+TEST(Pipelines, HaveTheBitsOfOneRank) {
+  expect_for_strategies([](const std::string& what, const std::function<void(Config&)>& change) {
+    expect_bits_of_one_rank(what, change);
   });
   expect_bits_of_one_rank("whole tensors", [](Config& c) {
     c.optimizer.optimizer = "adafactor";
     c.distribute.strategy = "zero1";
   });
   expect_bits_of_one_rank("the output's matrix", [](Config& c) { c.optimizer.optimizer = "muon"; });
-  expect_bits_of_one_rank("central_storage", [](Config& c) { c.distribute.strategy = "central_storage"; });
 }
 
 TEST(Pipelines, PassThroughBlocksAndRandomLayers) {
@@ -132,11 +137,7 @@ TEST(Pipelines, NormaliseOverReplicas) {
         c.model.batch_norm = "sync";
         c.data.synthetic.rows = 43;
         c.train.replicas = 7;
-        c.train.on_nan = OnNan::kSkip;
-        c.train.skip_limit = 5;
-        c.debug.nan_replica = 5;
-        c.debug.nan_step = 3;
-        c.debug.nan_steps = 1;
+        skip_a_bad_step(c);
       },
       2);
 }
@@ -151,17 +152,11 @@ TEST(Pipelines, InterleaveChunks) {
     expect_bits_of_one_rank(what, deep, {interleaved(2)});
     expect_bits_of_one_rank(what, deep, {interleaved(3)}, 2);
   };
-  expect("momentum", [](Config&) {});
-  expect("adam, clipped, zero1", [](Config& c) {
-    c.optimizer.optimizer = "adam";
-    c.optimizer.clip_norm = 0.3;
-    c.distribute.strategy = "zero1";
-  });
+  expect_for_strategies(expect);
   expect("whole tensors", [](Config& c) {
     c.optimizer.optimizer = "muon";
     c.distribute.strategy = "zero1";
   });
-  expect("central_storage", [](Config& c) { c.distribute.strategy = "central_storage"; });
   expect("residual, accumulate", [](Config& c) {
     c.model.layers = kResidual;
     c.model.batch_norm = "averaged";
@@ -181,11 +176,7 @@ TEST(Pipelines, InterleaveChunks) {
   expect("uneven, a bad step", [](Config& c) {
     c.data.synthetic.rows = 42;
     c.train.replicas = 7;
-    c.train.on_nan = OnNan::kSkip;
-    c.train.skip_limit = 5;
-    c.debug.nan_replica = 5;
-    c.debug.nan_step = 3;
-    c.debug.nan_steps = 1;
+    skip_a_bad_step(c);
   });
 }
 
@@ -331,13 +322,7 @@ TEST(Pipelines, MeasureMomentsOfOneStageTogether) {
 
 // Bad numbers of any stage are found on all ranks, and the step is left out.
 TEST(Pipelines, LeaveOutABadStepTogether) {
-  expect_bits_of_one_rank("a bad step", [](Config& c) {
-    c.train.on_nan = OnNan::kSkip;
-    c.train.skip_limit = 5;
-    c.debug.nan_replica = 5;
-    c.debug.nan_step = 3;
-    c.debug.nan_steps = 1;
-  });
+  expect_bits_of_one_rank("a bad step", skip_a_bad_step);
 }
 
 }  // namespace
