@@ -108,8 +108,4 @@ Json json_with_tables(const EvalMetrics& metrics) {
   return json;
 }
 
-std::string to_json_with_tables(const EvalMetrics& metrics) {
-  return json_with_tables(metrics).dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
 }  // namespace lockstep

@@ -202,7 +202,7 @@ void MetricsFile::on_train_metrics(const TrainMetrics& metrics) {
 }
 
 void MetricsFile::on_evaluation(const EvalMetrics& metrics) {
-  write(to_json(metrics));
+  write(evaluation_json(metrics).dump());
 }
 
 void MetricsFile::on_workers(const WorkersReport& report, const Progress& progress) {
@@ -217,22 +217,6 @@ void MetricsFile::on_ranks(const RankTimes& times, const Progress& progress) {
   add_progress(json, progress);
   json.update(ranks_json(times));
   write(json.dump());
-}
-
-std::string to_json(const RankTimes& times) {
-  return ranks_json(times).dump();
-}
-
-std::string to_json(const WorkersReport& report) {
-  return workers_json(report).dump();
-}
-
-std::string to_json(const EvalMetrics& metrics) {
-  return evaluation_json(metrics).dump();
-}
-
-std::string to_json(const TimeShares& shares) {
-  return shares_json(shares).dump();
 }
 
 }  // namespace lockstep

@@ -1,4 +1,4 @@
-// The measurements of a run as JSON values for its files; their texts are those of metrics_file.h.
+// The measurements of a run as JSON values: for metrics.jsonl and summary.json.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -30,8 +30,7 @@ std::string describe_idle(const RunPlan& plan) {
   if (plan.lockstep) {
     return text +
            " At a batch norm over several replicas a stage waits until all of them are there, so it sends "
-           "the "
-           "first one on later, and the others are idle for longer.";
+           "the first one on later, and the others are idle for longer.";
   }
   constexpr double kLittle = 0.1;
   if (share <= kLittle) return text;

@@ -18,7 +18,4 @@ std::string evaluation_tables(const EvalMetrics& metrics);
 
 /// The evaluation as metrics.jsonl has it, with the tables in it, as "per_class" and "reliability".
 nlohmann::ordered_json json_with_tables(const EvalMetrics& metrics);
-/// As a text.
-std::string to_json_with_tables(const EvalMetrics& metrics);
-
 }  // namespace lockstep

@@ -37,13 +37,4 @@ class MetricsFile final : public Observer {
   bool failed_ = false;
 };
 
-/// The evaluation as a JSON object, as metrics.jsonl has it.
-std::string to_json(const EvalMetrics& metrics);
-/// The fate of each worker's gradients as a JSON object.
-std::string to_json(const WorkersReport& report);
-/// The time of each rank as a JSON object.
-std::string to_json(const RankTimes& times);
-/// The shares as a JSON object.
-std::string to_json(const TimeShares& shares);
-
 }  // namespace lockstep

@@ -148,9 +148,8 @@ std::string draw_stages(const RunTrace& trace) {
     text += fmt::format("  {} |{}|\n", i, line_of(step->stages[i], *step));
   }
   return text +
-         "  0 1 2: forward, a b c: backward of the first, second, third micro-batch; = exchange, + "
-         "optimizer, . "
-         "idle\n";
+         "  0 1 2: forward, a b c: backward of the first, second, third micro-batch; = exchange, "
+         "+ optimizer, . idle\n";
 }
 
 }  // namespace lockstep

@@ -1,9 +1,7 @@
 // Shared by the reader of a trace and its views.
 #pragma once
 
-#include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "lockstep/report/trace.h"
