@@ -233,12 +233,16 @@ void refuse_threshold(const Config& config, const OutputForm& form, Index output
           .threshold_of_scores = scores});
 }
 
+std::vector<std::vector<Range>> parts_of_stages(const Model& model, const DistOptions& distribute) {
+  const std::vector<Range> parts =
+      divide_model(model, distribute.stages, distribute.cut, distribute.schedule.chunks);
+  return chunks_of_stages(parts, distribute.stages);
+}
+
 std::vector<std::unique_ptr<Model>> Experiment::divided(const DistOptions& distribute) const {
   std::vector<std::unique_ptr<Model>> models;
   if (distribute.stages == 1 || distribute.stages == kAutoStages) return models;
-  const std::vector<Range> parts =
-      divide_model(*model, distribute.stages, distribute.cut, distribute.schedule.chunks);
-  for (const std::vector<Range>& chunks : chunks_of_stages(parts, distribute.stages)) {
+  for (const std::vector<Range>& chunks : parts_of_stages(*model, distribute)) {
     models.push_back(std::make_unique<Model>(config.model, *model, std::span(chunks)));
   }
   return models;

@@ -76,6 +76,9 @@ Experiment make_experiment(const LoadedConfig& loaded, PeerGroup& peers, const s
 Experiment make_evaluation(const LoadedConfig& loaded, const std::set<Split>& splits, const Shape& input,
                            const std::string& schema, PeerGroup& peers);
 
+/// The parts of the model that each stage runs, by distribute.stages, cut and schedule. Errors: ConfigError.
+std::vector<std::vector<Range>> parts_of_stages(const Model& model, const DistOptions& distribute);
+
 /// Whether the outputs under this loss become probabilities.
 bool gives_probabilities(const LossOptions& loss);
 /// The model for records of this shape; an ensemble joins its members as the loss wants it.

@@ -99,8 +99,7 @@ int export_command(const CommandLine& line) {
   if (threshold) {
     log_info(
         "yes from a probability of {:.6g} on: the ONNX graph answers by it; whoever computes probabilities "
-        "from "
-        "the weights of another format has to do so",
+        "from the weights of another format has to do so",
         *threshold);
   }
   const bool complete = exporter.encodes && schema;

@@ -9,7 +9,6 @@
 #include "lockstep/config/command_line.h"
 #include "lockstep/config/config.h"
 #include "lockstep/data/record_source.h"
-#include "lockstep/train/plan/run_plan.h"
 
 namespace lockstep {
 

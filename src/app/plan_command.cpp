@@ -8,7 +8,6 @@
 #include "experiment.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/print.h"
-#include "lockstep/base/text.h"
 #include "lockstep/distributed/exchange/algorithm.h"
 #include "lockstep/report/model_table.h"
 #include "lockstep/report/plan_table.h"

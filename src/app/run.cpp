@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "lockstep/base/catalog.h"
-#include "lockstep/base/file.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/quoted.h"
 #include "lockstep/comm/agree.h"
@@ -137,7 +136,7 @@ void Run::load(Index step) {
   std::optional<Index> classes;
   // Each stage loads for itself: all ranks end together if one of them cannot.
   agree(comm_, [&] { classes = load_training_records(loading, step); });
-  if (pipeline_ != nullptr) share_of_records();
+  if (pipeline_ != nullptr) share_record_facts();
   if (masks_ && comm_.rank() == 0) {
     log_info("'{}': some of the {} targets of a record are missing; a step divides by those that are there",
              experiment_.train->info().name, experiment_.train->info().target_columns);
@@ -177,7 +176,7 @@ std::optional<Index> Run::load_training_records(PeerGroup& peers, Index step) {
 }
 
 // The last stage has at least the targets of all records.
-void Run::share_of_records() {
+void Run::share_record_facts() {
   Communicator& group = pipeline_->group();
   const int last = group.size() - 1;
   fingerprint_.kind = broadcast_text(group, fingerprint_.kind, last);
@@ -243,12 +242,13 @@ AlignedBuffer<Scalar> Run::stored() {
   return stored;
 }
 
-void Run::save_model(std::span<const Scalar> stored, const ModelFacts& facts,
+void Run::save_model(std::span<Scalar> stored, const ModelFacts& facts,
                      const std::function<std::filesystem::path()>& path) {
   if (workers().rank() > 0) return;
-  const ModelValues values = stored_values(model_, stored);
-  if (pipeline_ != nullptr) return save_staged_model(path, {*pipeline_, model_, values, facts});
-  write_file_atomically(path(), ModelBytes(model_.stored_layout(), values, model_.input(), facts).parts());
+  if (pipeline_ != nullptr) {
+    return save_staged_model(path, {*pipeline_, model_, stored_values(model_, stored), facts});
+  }
+  lockstep::save_model(path(), {.layout = &model_.stored_layout(), .values = stored}, model_.input(), facts);
 }
 
 std::optional<ChosenThreshold> Run::choose_threshold(std::span<const Scalar> stored) {

@@ -75,7 +75,7 @@ class Run {
   /// *Collective.* Rank 0 writes the model with these numbers to the file that `path` gives there; where it
   /// is divided, the ranks of the first group send it their stages, piece by piece. `facts`: those of rank 0.
   /// Errors, on rank 0 alone, once no other rank waits for it: what `path` throws; DataError.
-  void save_model(std::span<const Scalar> stored, const ModelFacts& facts,
+  void save_model(std::span<Scalar> stored, const ModelFacts& facts,
                   const std::function<std::filesystem::path()>& path);
 
  private:
@@ -84,7 +84,7 @@ class Run {
   // *Collective over the peers.* Gives the classes that this rank has found; nothing if records are streamed.
   std::optional<Index> load_training_records(PeerGroup& peers, Index step);
   // *Collective over the group.* Stages without records learn what the others know of them.
-  void share_of_records();
+  void share_record_facts();
   bool weighs_samples() const;
   bool streams() const { return plan_.sampling.stream && experiment_.train->info().record_bytes > 0; }
   RecordPart record_part() const;

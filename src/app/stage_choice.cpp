@@ -58,8 +58,7 @@ Index choose_stages(const Experiment& experiment, Index world, const std::vector
                       : fmt::format("more stages cannot be had: {}", refused);
   throw ConfigError(
       fmt::format("distribute.stages = \"auto\": on {} rank{} a rank needs at least {} (with {} stage{}), "
-                  "but can have {} "
-                  "({}); {}",
+                  "but can have {} ({}); {}",
                   world, world == 1 ? "" : "s", bytes_text(least), stages_of_least,
                   stages_of_least == 1 ? "" : "s", bytes_text(limit.bytes), limit.reason, advice));
 }

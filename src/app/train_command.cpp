@@ -152,7 +152,7 @@ class TrainCommand {
   void load();
   void report_start();
   TrainingResult train();
-  void save_model_of(std::span<const Scalar> stored, const ModelFacts& facts = {});
+  void save_model_of(std::span<Scalar> stored, const ModelFacts& facts = {});
   void save_last_good_weights();
   int stop(const TrainingResult& result);
   int finish(TrainingResult& result);
@@ -339,7 +339,7 @@ TrainingResult TrainCommand::train() {
 }
 
 // *Collective.* Errors, on rank 0 alone: DataError.
-void TrainCommand::save_model_of(std::span<const Scalar> stored, const ModelFacts& facts) {
+void TrainCommand::save_model_of(std::span<Scalar> stored, const ModelFacts& facts) {
   run_->save_model(stored, facts, [this] {
     results_ = find_results_directory(resume_, watch_->saving.texts);
     return results_.model();
@@ -347,7 +347,7 @@ void TrainCommand::save_model_of(std::span<const Scalar> stored, const ModelFact
 }
 
 void TrainCommand::save_last_good_weights() {
-  const AlignedBuffer<Scalar> last_good = run_->stored();
+  AlignedBuffer<Scalar> last_good = run_->stored();
   LostFiles lost(*observer_, watch_->writer, resume_command(config()));
   lost.attempt("model.safetensors", [&] { save_model_of(last_good.span()); });
   if (!first()) return;

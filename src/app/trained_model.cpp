@@ -8,7 +8,6 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/log.h"
 #include "lockstep/data/table/number.h"
-#include "lockstep/nn/stages.h"
 #include "lockstep/train/evaluation/threshold.h"
 #include "lockstep/train/storage/model_file.h"
 
@@ -39,10 +38,7 @@ Index stages_of_inference(const Config& config, Index ranks, Index rank) {
 }
 
 std::unique_ptr<Model> make_stage(const Config& config, const Model& whole, Index stage) {
-  const DistOptions& distribute = config.distribute;
-  const std::vector<Range> parts =
-      divide_model(whole, distribute.stages, distribute.cut, distribute.schedule.chunks);
-  const std::vector<std::vector<Range>> stages = chunks_of_stages(parts, distribute.stages);
+  const std::vector<std::vector<Range>> stages = parts_of_stages(whole, config.distribute);
   return std::make_unique<Model>(config.model, whole, std::span(at(stages, stage)));
 }
 
