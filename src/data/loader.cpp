@@ -61,7 +61,9 @@ const StepBatch& Loader::next() {
   if (ahead() == 0) {
     StepBatch& batch = begin(taken_end_++);
     if (weighs()) fill_together(batch);
-    for (Index i = 0; !reads() && i < std::ssize(ids_); ++i) choose(batch, i);
+    if (!reads()) {
+      for (Index i = 0; i < std::ssize(ids_); ++i) choose(batch, i);
+    }
     return batch;
   }
   std::unique_lock lock(mutex_);

@@ -1,7 +1,8 @@
-// The file begins with its head, which every rank makes; then come the tensors of the weights in the order of
-// the model, and then those of the running moments. A piece is any range of bytes. What a rank
-// sends of it are ranges of its own tensors, from where they are; what it receives goes to where it belongs
-// in the piece. Both sides walk through the tensors in the order of the file, so that messages match.
+// The file begins with its head, which the first rank of the group makes and sends to the others; then come
+// the tensors of the weights in the order of the model, and then those of the running moments. A piece is any
+// range of bytes. What a rank sends of it are ranges of its own tensors, from where they are; what it
+// receives goes to where it belongs in the piece. Both sides walk through the tensors in the order of the
+// file, so that messages match.
 #include "lockstep/train/storage/staged_model.h"
 
 #include <algorithm>
