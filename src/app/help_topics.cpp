@@ -10,6 +10,7 @@
 
 #include "catalogs.h"
 #include "lockstep/base/trim.h"
+#include "lockstep/report/number_list.h"
 
 namespace lockstep {
 namespace {
@@ -102,6 +103,7 @@ bool names_key(std::string_view text, std::string_view key) {
 KnownNames names_with_guides() {
   KnownNames names = known_names();
   for (const Guide& guide : guides()) names.guides.emplace_back(guide.name);
+  names.numbers = numbers_markdown();
   return names;
 }
 

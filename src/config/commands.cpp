@@ -170,7 +170,7 @@ std::span<const CommandEntry> command_catalog() {
        Operand::kRuns},
       {Command::kReference,
        "reference",
-       {{"trainer reference", "every option; --format man, bash, zsh: page, completions"}},
+       {{"trainer reference", "every option; --format: man, bash, zsh, numbers"}},
        {},
        {"config", "format"},
        "trainer reference --format man > trainer.1",

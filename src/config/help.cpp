@@ -182,12 +182,13 @@ std::string reference_markdown(std::span<const Option> options) {
 }
 
 std::span<const ReferenceEntry> reference_catalog() {
-  static const std::array<ReferenceEntry, 4> kEntries{{
+  static const std::array<ReferenceEntry, 5> kEntries{{
       {"markdown",
        [](std::span<const Option> options, const KnownNames&) { return reference_markdown(options); }},
       {"man", [](std::span<const Option> options, const KnownNames&) { return man_page(options); }},
       {"bash", bash_completion},
       {"zsh", zsh_completion},
+      {"numbers", [](std::span<const Option>, const KnownNames& names) { return names.numbers; }},
   }};
   return kEntries;
 }

@@ -1,4 +1,5 @@
-// metrics.jsonl of a run that goes on: what of it is kept.
+// metrics.jsonl of a run that goes on: what of it is kept. And that the list of numbers has all fields of
+// metrics.jsonl and summary.json.
 #include "lockstep/report/metrics_file.h"
 
 #include <gtest/gtest.h>
@@ -6,10 +7,14 @@
 #include <spdlog/spdlog.h>
 
 #include <memory>
+#include <set>
 #include <sstream>
 
 #include "lockstep/base/file.h"
+#include "lockstep/base/json.h"
 #include "lockstep/base/log.h"
+#include "lockstep/report/number_list.h"
+#include "lockstep/report/run_reports.h"
 #include "support/error_text.h"
 #include "support/temporary_directory.h"
 
@@ -105,6 +110,94 @@ TEST_F(MetricsFileTest, LinesOfADeletedFileAreLostAndItSaysSo) {
   file.on_train_metrics(metrics_of(2));
   EXPECT_TRUE(file.failed());
   test::expect_parts(log.text(), {"it was deleted"});
+}
+
+using Names = std::set<std::string>;
+
+Names names_in(const nlohmann::json& object) {
+  Names names;
+  for (const auto& [name, value] : object.items()) names.insert(name);
+  return names;
+}
+
+// The fields of some tables of the list, together.
+Names listed(std::initializer_list<std::string_view> tables) {
+  Names names;
+  for (const NumberTable& table : number_tables()) {
+    if (std::ranges::find(tables, table.name) == tables.end()) continue;
+    for (const NumberEntry& entry : table.entries) names.insert(entry.fields.begin(), entry.fields.end());
+  }
+  return names;
+}
+
+RankTimes times_of_two_ranks() {
+  return {.ranks = {{.host = "a"}, {.host = "b"}}, .hosts = {{.host = "a", .ranks = 1}}};
+}
+
+EvalMetrics full_evaluation() {
+  EvalMetrics metrics;
+  metrics.accuracy = metrics.top_k_accuracy = 0.5;
+  metrics.classes = 1;
+  metrics.confusion = {1};
+  return metrics;
+}
+
+// Each line with all that it can have.
+TEST_F(MetricsFileTest, TheListOfNumbersHasEachFieldOfALineAndNoOther) {
+  {
+    MetricsFile file(path_);
+    TrainMetrics training;
+    training.accuracy = 1;
+    training.update = UpdateStatistics{};
+    training.time.idle = 0.1;
+    training.time.hidden = 0.5;
+    file.on_train_metrics(training);
+    file.on_evaluation(full_evaluation());
+    file.on_workers({.totals = {}, .workers = {{}}}, {});
+    file.on_ranks(times_of_two_ranks(), {});
+  }
+  std::istringstream lines(read_file(path_));
+  std::map<std::string, nlohmann::json> by_kind;
+  for (std::string line; std::getline(lines, line);) {
+    const auto json = nlohmann::json::parse(line);
+    by_kind[json.at("kind").get<std::string>()] = json;
+  }
+  EXPECT_EQ(names_in(by_kind["train"]), listed({"common", "training"}));
+  EXPECT_EQ(names_in(by_kind["train"]["time"]), listed({"time"}));
+  EXPECT_EQ(names_in(by_kind["evaluation"]), listed({"common", "evaluation"}));
+  Names of_workers = names_in(by_kind["workers"]);
+  of_workers.merge(names_in(by_kind["workers"]["workers"][0]));
+  EXPECT_EQ(of_workers, listed({"common", "workers"}));
+  Names of_ranks = names_in(by_kind["ranks"]);
+  EXPECT_EQ(of_ranks.erase("host"), 1U);  // told with "hosts"
+  EXPECT_EQ(of_ranks, listed({"common", "ranks"}));
+}
+
+TEST_F(MetricsFileTest, TheListOfNumbersHasEachFieldOfTheSummaryAndNoOther) {
+  TrainingResult result;
+  result.ranks = times_of_two_ranks();
+  result.early = "no better";
+  result.calibration = Calibration{};
+  result.skipped_steps = result.single_value_steps = result.repairs = 1;
+  result.last_evaluation = full_evaluation();
+  result.workers = WorkersReport{};
+  const RunDirectory run{directory_.path()};
+  write_summary(run, {.result = result,
+                      .algorithm = "ring",
+                      .config = "0",
+                      .hosts = {"a"},
+                      .threshold = ChosenThreshold{},
+                      .lost = {"log.txt"}});
+  EXPECT_EQ(names_in(nlohmann::json::parse(read_file(run.summary()))), listed({"summary"}));
+}
+
+TEST(NumberList, IsWrittenAsTables) {
+  const std::string text = numbers_markdown();
+  EXPECT_NE(
+      text.find("<!-- numbers: training -->\n| field | in the log | meaning |\n|---|---|---|\n| `loss` |"),
+      std::string::npos);
+  EXPECT_NE(text.find("<!-- numbers: time -->\n| field | meaning |\n|---|---|\n| `data` |"),
+            std::string::npos);
 }
 
 }  // namespace

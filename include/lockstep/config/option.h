@@ -39,6 +39,7 @@ struct KnownNames {
   std::vector<std::string> metrics;
   std::vector<std::string> export_formats;
   std::vector<std::string> guides = {};  ///< names of the guides of the help; may be empty
+  std::string numbers = {};              ///< what a run measures, as tables in Markdown; may be empty
   ConfigFacts facts = {};
 };
 
