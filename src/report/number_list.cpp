@@ -192,7 +192,7 @@ std::string first_cell(const NumberEntry& entry) {
 }
 
 std::string cell(const std::string& text) {
-  return text.empty() ? " |" : " " + text + " |";
+  return text.empty() ? " |" : fmt::format(" {} |", text);
 }
 
 }  // namespace

@@ -8,10 +8,9 @@
 #include <vector>
 
 #include "data/table/learn_schema.h"
-#include "data/table/table_source.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/data/table/inspect.h"
-#include "read_all.h"
+#include "read_table.h"
 #include "scratch_file.h"
 
 namespace lockstep::fuzz {
@@ -54,15 +53,7 @@ void check_table(const std::string& path, TableOptions options, bool weighted) {
   require(!to_text(inspection).empty() && !to_json(inspection).empty());
   options.label = {inspection.table.names.back()};
   if (weighted) options.weight = inspection.table.names.front();
-  const auto request = [&](const std::string& schema) {
-    return TableRequest{
-        .paths = {path}, .name = path, .options = options, .schema = schema, .peers = alone()};
-  };
-  const TableSource source(request(""));
-  read_all(source);
-  const TableSource again(request(source.schema()));
-  require(again.info().rows == source.info().rows && again.schema() == source.schema());
-  read_all(again);
+  read_table(path, options);
 }
 
 }  // namespace

@@ -1,0 +1,24 @@
+// Reads a table as a run would, and once more with the schema that this has learned.
+#pragma once
+
+#include <cstdlib>
+#include <string>
+
+#include "data/table/table_source.h"
+#include "read_all.h"
+
+namespace lockstep::fuzz {
+
+inline void read_table(const std::string& path, const TableOptions& options) {
+  const auto request = [&](const std::string& schema) {
+    return TableRequest{
+        .paths = {path}, .name = path, .options = options, .schema = schema, .peers = alone()};
+  };
+  const TableSource source(request(""));
+  read_all(source);
+  const TableSource again(request(source.schema()));
+  if (again.info().rows != source.info().rows || again.schema() != source.schema()) std::abort();
+  read_all(again);
+}
+
+}  // namespace lockstep::fuzz
