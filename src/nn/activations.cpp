@@ -76,6 +76,14 @@ std::vector<RetainedSamples> retained_samples(const Model& model, Index batch, A
   return samples;
 }
 
+Index tied_gradient_size(const Model& model) {
+  Index size = 0;
+  for (const ModelOp& op : model.ops()) {
+    if (op.tie && model.has_owner(*op.tie)) size = std::max(size, op.tie->weight.size());
+  }
+  return size;
+}
+
 Index activation_bytes(const Model& model, Index batch, ActivationRetention kept) {
   if (model.chunks() > 1) {
     Index bytes = 0;
@@ -83,7 +91,7 @@ Index activation_bytes(const Model& model, Index batch, ActivationRetention kept
     return bytes;
   }
   const std::vector<RetainedSamples> samples = retained_samples(model, batch, kept);
-  Index scalars = 0;
+  Index scalars = kept == ActivationRetention::kForTraining ? tied_gradient_size(model) : 0;
   for (std::size_t i = 0; i < samples.size(); ++i) {
     const ModelOp& op = model.ops()[i];
     scalars += (samples[i].output + samples[i].gradient) * op.out.size();

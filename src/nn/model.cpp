@@ -153,6 +153,7 @@ Model::Model(const ModelOptions& options, const Model& whole, std::span<const Ra
   owners_ = owners_of(ops_, sent_);
   layout_ = builder.weights();
   state_layout_ = builder.state();
+  borrowed_ = builder.borrowed();
   number_layers(layout_, run);
   number_layers(state_layout_, run);
   // The output layer is that of the last matrix of the whole model.

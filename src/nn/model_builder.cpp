@@ -56,13 +56,13 @@ class ModelBuilder::Declarer final : public ParamDeclarer {
   Precision precision() const override { return builder_.precision_; }
   Index number() const override { return std::ssize(builder_.ops_); }
   Range declare(ParamSpec spec) override {
-    Layout& layout = is_kept() ? builder_.weights_ : builder_.others_;
+    Layout& layout = is_kept(number()) ? builder_.weights_ : builder_.others_;
     const Range range = add(layout, std::move(spec));
     builder_.by_name_.emplace(layout.params.back().name, layout.params.back());
     return range;
   }
   Range declare_state(ParamSpec spec) override {
-    return add(is_kept() ? builder_.state_ : builder_.others_, std::move(spec));
+    return add(is_kept(number()) ? builder_.state_ : builder_.others_, std::move(spec));
   }
 
   Range tie(const std::string& layer, const Shape& shape) override {
@@ -76,17 +76,24 @@ class ModelBuilder::Declarer final : public ParamDeclarer {
       throw ConfigError(fmt::format("cannot share the weight of layer {}: that is {}, this needs {}",
                                     in_quotes(layer), to_string(owner.shape), to_string(shape)));
     }
-    owner_ = owner.layer;
-    return owner.range;
+    const bool borrowed = is_kept(number()) && !is_kept(owner.layer);
+    tie_ = {.owner = owner.layer, .weight = borrowed ? borrow(owner) : owner.range, .borrowed = borrowed};
+    return tie_->weight;
   }
 
   Range weights() const { return {weights_start_, builder_.weights_.size}; }
   Range state() const { return {state_start_, builder_.state_.size}; }
-  std::optional<Index> owner() const { return owner_; }
+  const std::optional<Tie>& tie() const { return tie_; }
 
  private:
-  bool is_kept() const {
-    return std::ranges::any_of(builder_.kept_, [&](const Range& ops) { return ops.contains(number()); });
+  bool is_kept(Index op) const {
+    return std::ranges::any_of(builder_.kept_, [&](const Range& ops) { return ops.contains(op); });
+  }
+
+  Range borrow(const ParamInfo& owner) const {
+    Layout& borrowed = builder_.borrowed_;
+    const auto known = std::ranges::find(borrowed.params, owner.name, &ParamInfo::name);
+    return known != borrowed.params.end() ? known->range : append(borrowed, owner);
   }
 
   Range add(Layout& layout, ParamSpec spec) const {
@@ -106,7 +113,7 @@ class ModelBuilder::Declarer final : public ParamDeclarer {
   const std::string& path_;
   Index weights_start_;
   Index state_start_;
-  std::optional<Index> owner_;
+  std::optional<Tie> tie_;
 };
 
 ModelBuilder::ModelBuilder(const ModelOptions& options, const Shape& input, std::span<const Range> kept)
@@ -178,9 +185,10 @@ Index ModelBuilder::add_layer(std::unique_ptr<Layer> layer, std::vector<Index> i
   }
   op.params = declarer.weights();
   op.state = declarer.state();
-  if (declarer.owner()) {
+  op.tie = declarer.tie();
+  if (op.tie) {
     op.shares = true;
-    at(ops_, *declarer.owner()).shares = true;
+    at(ops_, op.tie->owner).shares = true;
   }
   ops_.push_back(std::move(op));
   return std::ssize(ops_) - 1;

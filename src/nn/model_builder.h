@@ -28,6 +28,7 @@ class ModelBuilder final : public GraphBuilder {
   std::vector<ModelOp> take_nodes() { return std::move(ops_); }
   const Layout& weights() const { return weights_; }
   const Layout& state() const { return state_; }
+  const Layout& borrowed() const { return borrowed_; }
 
  private:
   class Declarer;
@@ -43,6 +44,7 @@ class ModelBuilder final : public GraphBuilder {
   std::vector<Range> kept_;
   Layout weights_;
   Layout state_;
+  Layout borrowed_;                                     // of ops outside kept_, for ops in it
   Layout others_;                                       // tensors of ops outside kept_
   std::unordered_map<std::string, ParamInfo> by_name_;  // weights that can be shared
 };

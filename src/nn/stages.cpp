@@ -1,11 +1,10 @@
-// The division of a model into stages. A *cut* is the number of the op that a stage begins with. A cut is
-// *allowed* if no op behind it shares a weight with one before it: both would have to add to one gradient.
+// The division of a model into stages. A *cut* is the number of the op that a stage begins with.
 //
-// The automatic division makes the largest stage as small as it can be, by dynamic programming over the
-// allowed cuts: best[s][c] is the least maximum over s stages that cover the ops before c. The work of a
-// stage is its operations, forward and backward, and what crosses its two borders, each byte as so many
-// operations as a core does while the byte is copied to another rank. Of equal maxima the one with fewer
-// bytes is taken.
+// The automatic division makes the largest stage as small as it can be, by dynamic programming over the cuts:
+// best[s][c] is the least maximum over s stages that cover the ops before c. The work of a stage is its
+// operations, forward and backward, what crosses its two borders, and the weights that it shares with other
+// stages, each byte as so many operations as a core does while the byte is copied to another rank. Of equal
+// maxima the one with fewer bytes is taken.
 #include "lockstep/nn/stages.h"
 
 #include <fmt/format.h>
@@ -24,28 +23,9 @@ namespace {
 // Operations in the time of a byte: tens of GFLOP/s against some GB/s through memory that ranks share.
 constexpr double kFlopsPerByte = 8;
 
-// The op that owns a weight which this one shares; its own number, if it shares none of an earlier one.
-Index owner_of_weights(const Model& model, Index number) {
-  const ModelOp& op = model.op(number);
-  if (!op.shares) return number;
-  for (const Range used : op.layer->operation().tensors) {
-    const auto owned = [&](const ParamInfo& param) { return param.range == used; };
-    const auto param = std::ranges::find_if(model.layout().params, owned);
-    if (param != model.layout().params.end() && param->layer < number) return param->layer;
-  }
-  return number;
-}
-
-// By op, whether the model may be cut before it.
-std::vector<bool> allowed_cuts(const Model& model) {
-  std::vector<bool> allowed(model.ops().size() + 1, true);
-  for (Index i = 0; i < std::ssize(model.ops()); ++i) {
-    for (Index cut = owner_of_weights(model, i) + 1; cut <= i; ++cut) {
-      allowed[static_cast<std::size_t>(cut)] = false;
-    }
-  }
-  return allowed;
-}
+// A weight that two stages share is sent with each micro-batch, whatever its samples. The division is the
+// same for any batch, so it takes them for so many.
+constexpr Index kSamplesOfMicroBatch = 32;
 
 Index count_with_weights(const Model& model, Range ops) {
   Index count = 0;
@@ -62,7 +42,7 @@ struct Work {
 
 class Division {
  public:
-  explicit Division(const Model& model) : model_(model), allowed_(allowed_cuts(model)) {
+  explicit Division(const Model& model) : model_(model), ties_(model_ties(model)) {
     flops_.push_back(0);
     for (Index i = 0; i < ops(); ++i) {
       flops_.push_back(flops_.back() + 3 * static_cast<double>(model.op(i).layer->flops()));
@@ -80,11 +60,11 @@ class Division {
     best[0][0] = {0, 0};
     for (std::size_t stage = 1; stage < best.size(); ++stage) {
       for (Index end = 1; end <= ops(); ++end) {
-        if (!allowed_[static_cast<std::size_t>(end)]) continue;
         for (Index begin = 0; begin < end; ++begin) {
           const Work& before = at(best[stage - 1], begin);
           if (before.largest == Work{}.largest || at(weights_, end) == at(weights_, begin)) continue;
-          const Work work{std::max(before.largest, work_of({begin, end})), before.bytes + at(bytes_, end)};
+          const Work work{std::max(before.largest, work_of({begin, end})),
+                          before.bytes + at(bytes_, end) + tied_bytes({begin, end})};
           if (work < at(best[stage], end)) {
             at(best[stage], end) = work;
             at(from[stage], end) = begin;
@@ -100,7 +80,16 @@ class Division {
   // A tensor that crosses is sent forward, and its gradient back.
   double work_of(Range stage) const {
     return at(flops_, stage.end) - at(flops_, stage.begin) +
-           2 * kFlopsPerByte * (at(bytes_, stage.begin) + at(bytes_, stage.end));
+           2 * kFlopsPerByte * (at(bytes_, stage.begin) + at(bytes_, stage.end) + tied_bytes(stage));
+  }
+  // Of a sample, for the weights that the stage shares with others.
+  double tied_bytes(Range stage) const {
+    double bytes = 0;
+    for (const ModelTie& tie : ties_) {
+      if (stage.contains(tie.op) == stage.contains(tie.owner)) continue;
+      bytes += static_cast<double>(tie.size * Index{sizeof(Scalar)}) / kSamplesOfMicroBatch;
+    }
+    return bytes;
   }
   std::vector<Range> trace(const std::vector<std::vector<Index>>& from) const {
     std::vector<Range> stages;
@@ -115,7 +104,7 @@ class Division {
   }
 
   const Model& model_;
-  std::vector<bool> allowed_;
+  std::vector<ModelTie> ties_;
   std::vector<double> flops_;         // of the ops before each
   std::vector<Index> weights_ = {0};  // ops with weights before each
   std::vector<double> bytes_;         // that cross before each
@@ -148,7 +137,6 @@ void check_cut(const Model& model, Index stages, Index chunks, const std::vector
         cut.size(), cut.size() == 1 ? "" : "s", cut.size() + 1, chunks > 1 ? "parts" : "stages",
         division_of(stages, chunks), stages * chunks));
   }
-  const std::vector<bool> allowed = allowed_cuts(model);
   for (std::size_t i = 0; i + 1 < borders.size(); ++i) {
     const Range stage{borders[i], borders[i + 1]};
     if (count_with_weights(model, stage) == 0) {
@@ -157,11 +145,6 @@ void check_cut(const Model& model, Index stages, Index chunks, const std::vector
                       "a cut, or set it to \"auto\"",
                       fmt::join(cut, ", "), chunks > 1 ? "part" : "stage", i));
     }
-    if (allowed[static_cast<std::size_t>(stage.end)]) continue;
-    throw ConfigError(fmt::format(
-        "distribute.cut: {} is behind a cut and shares a weight with a layer before it: both would "
-        "add to one gradient on two ranks; cut elsewhere",
-        model.op(stage.end).title));
   }
 }
 
@@ -192,6 +175,17 @@ Index crossing_size(const Model& model, Index cut) {
   return size;
 }
 
+std::vector<ModelTie> model_ties(const Model& model) {
+  std::vector<ModelTie> ties;
+  for (Index i = std::ssize(model.ops()) - 1; i >= 0; --i) {
+    const std::optional<Tie>& tie = model.op(i).tie;
+    if (!tie) continue;
+    const ParamInfo& weight = *std::ranges::find(model.layout().params, tie->weight, &ParamInfo::range);
+    ties.push_back({.op = i, .owner = tie->owner, .name = weight.name, .size = weight.range.size()});
+  }
+  return ties;
+}
+
 bool needs_features(const Model& model) {
   return std::ranges::any_of(model.ops(), [](const ModelOp& op) {
     return std::ranges::find(op.inputs, kModelInput) != op.inputs.end();
@@ -215,12 +209,7 @@ std::vector<Range> divide_model(const Model& model, Index stages, std::span<cons
                     chunks > 1 ? " or the number of chunks" : ""));
   }
   if (cut.size() == 1 && cut.front() == kAutoCut) {
-    std::vector<Range> division = Division(model).into(parts);
-    if (!division.empty()) return division;
-    throw ConfigError(fmt::format(
-        "the model cannot be divided into {} {}: layers that share a weight must be in one; lower "
-        "distribute.stages{}",
-        parts, chunks > 1 ? "parts" : "stages", chunks > 1 ? " or the number of chunks" : ""));
+    return Division(model).into(parts);
   }
   std::vector<Index> borders{0};
   for (const std::string& path : cut) borders.push_back(find_layer(model, path));

@@ -9,8 +9,10 @@
 // Backward goes through the runs in reverse. An op's gradient of its input is written, not added, by the
 // first op that reaches it; every other op that reads the same output gets a scratch buffer, which is added
 // afterwards (plan_gradients). Weight gradients are summed over blocks in the arena, and are ready with the
-// last block; `on_ready` then reports the offset from which on all are ready. The weights of tied tensors are
-// added into the range of their owner, which is zeroed first.
+// last block; `on_ready` then reports the offset from which on all are ready. The gradient by the weight that
+// an op shares is computed on its own and added to the range of the owner, which is zeroed first. So the sum
+// is the same where the owner is in another stage of the model, on another rank, and gets that gradient from
+// here.
 #include "lockstep/nn/workspace.h"
 
 #include <algorithm>
@@ -65,7 +67,13 @@ Workspace::Workspace(const Model& model, Index max_rows, ActivationRetention kep
     at(buffers_, op).syncs = true;
     at(buffers_, op).computed_outside = dynamic_cast<const SplitLayer*>(model.op(op).layer.get());
   }
-  if (for_training && kept != ActivationRetention::kOutputs) plan_gradients(max_rows);
+  if (!for_training || kept == ActivationRetention::kOutputs) return;
+  plan_gradients(max_rows);
+  tied_ = AlignedBuffer<Scalar>(tied_gradient_size(model));
+  for (std::size_t i = 0; i < buffers_.size(); ++i) {
+    const std::optional<Tie>& tie = model.ops()[i].tie;
+    if (tie && model.has_owner(*tie)) buffers_[i].tied_gradient = part(tied_.span(), {0, tie->weight.size()});
+  }
 }
 
 // The first op in the backward pass writes the gradient of what it took; the others get buffers of their own,
@@ -205,12 +213,20 @@ void Workspace::run_forward(Index number, Range rows) {
   op.layer->forward({.inputs = inputs_,
                      .weights = values_.weights,
                      .rounded = values_.rounded,
+                     .tied = tied_weight(op),
                      .version = values_.version,
                      .state = values_.state,
                      .sums = sums,
                      .cache = part(own.cache.span(), {rows.begin * cached, rows.end * cached}),
                      .batch = batch,
                      .y = y});
+}
+
+TiedWeight Workspace::tied_weight(const ModelOp& op) const {
+  if (!op.tie) return {};
+  const std::span<const Bf16> rounded = op.tie->borrowed ? values_.borrowed_rounded : values_.rounded;
+  return {.exact = part(op.tie->borrowed ? values_.borrowed : values_.weights, op.tie->weight),
+          .rounded = rounded.empty() ? rounded : part(rounded, op.tie->weight)};
 }
 
 ConstMatrix Workspace::input(Index op) const {
@@ -233,17 +249,22 @@ Matrix Workspace::output_gradient() {
 }
 
 void Workspace::backward(std::span<Scalar> gradient, Write write, const GradientReadyCallback& on_ready) {
+  begin_backward(gradient, write);
   backward({0, std::ssize(buffers_)}, gradient, write, on_ready);
+}
+
+// All ops that share a tensor add to its gradient, so it starts from zero.
+void Workspace::begin_backward(std::span<Scalar> gradient, Write write) {
+  for (const ModelOp& op : model_.ops()) {
+    if (write == Write::kReplace && op.lends()) std::ranges::fill(part(gradient, op.params), Scalar{0});
+  }
+  ready_from_ = std::ssize(gradient);
+  in_blocks(rows_behind_, [&](Range rows) { measure_backward(trained_op(), rows); });
 }
 
 void Workspace::backward(Range ops, std::span<Scalar> gradient, Write write,
                          const GradientReadyCallback& on_ready) {
-  if (ops.end == std::ssize(buffers_)) {
-    if (write == Write::kReplace) zero_shared(gradient);
-    ready_from_ = std::ssize(gradient);
-    ops.end = trained_op() + 1;
-    in_blocks(rows_behind_, [&](Range rows) { measure_backward(ops.end - 1, rows); });
-  }
+  ops.end = std::min(ops.end, trained_op() + 1);
   // Gradients of a tied tensor are ready only when its owner's are: announcements outside own_ are ignored.
   const auto announce = [&](Index from) {
     if (own_.contains(from)) ready_from_ = from;
@@ -264,13 +285,6 @@ void Workspace::backward(Range ops, std::span<Scalar> gradient, Write write,
       }
       measure_backward(here.begin - 1, rows);
     });
-  }
-}
-
-// Both ops that share a tensor add to its gradient, so it starts from zero.
-void Workspace::zero_shared(std::span<Scalar> gradient) {
-  for (const ModelOp& op : model_.ops()) {
-    if (op.shares) std::ranges::fill(part(gradient, op.params), Scalar{0});
   }
 }
 
@@ -310,7 +324,7 @@ void Workspace::run_backward(Index number, Range rows, std::span<Scalar> gradien
   if (!factors_.empty()) factors = at(factors_, number).from_row(rows.begin, op.in.front().size());
   const Range checked = look_.check_factors(op, inputs_.front(), dy, factors.x != nullptr);
   if (own.computed_outside != nullptr) {
-    own.computed_outside->backward_bias(dy, gradient, op.shares ? Write::kAdd : write);
+    own.computed_outside->backward_bias(dy, gradient, op.lends() ? Write::kAdd : write);
   } else {
     op.layer->backward(
         {.inputs = inputs_,
@@ -318,6 +332,7 @@ void Workspace::run_backward(Index number, Range rows, std::span<Scalar> gradien
          .dy = dy,
          .weights = values_.weights,
          .rounded = values_.rounded,
+         .tied = tied_weight(op),
          .version = values_.version,
          .state = values_.state,
          .sums = sums.forward,
@@ -326,10 +341,12 @@ void Workspace::run_backward(Index number, Range rows, std::span<Scalar> gradien
          .cache = part(std::span<const Scalar>(own.cache.span()), {rows.begin * cached, rows.end * cached}),
          .dinputs = wanted_dinputs_,
          .gradient = gradient,
-         .write = op.shares ? Write::kAdd : write,
+         .write = op.lends() ? Write::kAdd : write,
+         .tied_gradient = own.tied_gradient,
          .factors = factors.x == nullptr ? nullptr : &factors,
          .on_ready = on_ready});
   }
+  if (op.tie && model_.has_owner(*op.tie)) add(part(gradient, op.tie->weight), own.tied_gradient);
   if (rows.end == rows_) look_.check_sums(op, checked, gradient);
   for (std::size_t j = 0; j < op.inputs.size(); ++j) {
     if (own.scratch[j].size() == 0) continue;

@@ -51,6 +51,20 @@ std::string describe_balance(const RunPlan& plan) {
       most / mean);
 }
 
+// The messages about weights that layers of different stages share.
+std::string describe_tied(const RunPlan& plan) {
+  std::string text;
+  for (std::size_t i = 0; i < plan.stages.size(); ++i) {
+    const TiedBytes& tied = plan.stages[i].tied;
+    if (tied.borrowed == 0) continue;
+    text += fmt::format(
+        "\nStage {} shares weights of other stages: it receives {} of weights once a step, and sends {} of "
+        "gradients back with each micro-batch.",
+        i, bytes(tied.borrowed), bytes(tied.returned));
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string stage_table(const RunPlan& plan) {
@@ -66,7 +80,7 @@ std::string stage_table(const RunPlan& plan) {
                         with_commas(stage.flops), bytes(stage.received_bytes), stage.alive,
                         bytes(stage.memory.total()));
   }
-  return text + describe_idle(plan) + describe_balance(plan) + '\n';
+  return text + describe_idle(plan) + describe_balance(plan) + describe_tied(plan) + '\n';
 }
 
 }  // namespace lockstep

@@ -57,6 +57,11 @@ TEST_F(PipelineRuns, HaveTheBytesOfOneRankInAnyArrangement) {
         {4, "--distribute.stages 4 --distribute.strategy zero1"},
         {4, "--distribute.stages 2 --distribute.schedule 'interleaved(2)' --distribute.strategy zero1"},
         {6, "--distribute.stages 3"}}},
+      {"--train.optimizer adamw --train.weight_decay 0.1 "
+       "--model.layers 'dense(4) tanh dense(16) relu dense(12) tanh dense(4, tie=0)' ",
+       {{2, "--distribute.stages 2"},
+        {4, "--distribute.stages 2 --distribute.schedule 'interleaved(2)'"},
+        {4, "--distribute.stages 4 --distribute.schedule gpipe"}}},
       {"--train.momentum 0.9 --model.batch_norm sync --train.accumulate 2 --train.global_batch 48 " +
            residual,
        {{2, "--distribute.stages 2 --distribute.schedule gpipe --distribute.cut 3.body.2"},
@@ -80,8 +85,8 @@ TEST_F(PipelineRuns, HaveTheBytesOfOneRankInAnyArrangement) {
 // Two groups of two stages, then one rank, then two stages of two chunks, then three stages.
 TEST_F(PipelineRuns, GoOnInAnotherArrangement) {
   const std::string flags =
-      "--train.optimizer adam --train.ema 0.9 --model.layers 'dense(16) relu dense(8) batch_norm relu "
-      "dense(4)' "
+      "--train.optimizer adam --train.ema 0.9 --model.layers 'dense(4) relu dense(12) batch_norm relu "
+      "dense(4, tie=0)' "
       "--checkpoint.every '5 steps' --checkpoint.wait true ";
   const std::string whole = train(1, flags);
   const std::string run = experiment_.fresh_run();
@@ -189,8 +194,8 @@ TEST_F(PipelineRuns, LoadWhatTheirStagesNeed) {
 
 // With the stages of the run, with others, and as a whole.
 TEST_F(PipelineRuns, AreEvaluatedAndPredictByStages) {
-  const std::string run =
-      train(2, "--distribute.stages 2 --model.layers 'dense(16) relu dense(12) batch_norm tanh dense(4)'");
+  const std::string run = train(
+      2, "--distribute.stages 2 --model.layers 'dense(4) relu dense(12) batch_norm tanh dense(4, tie=0)'");
   std::vector<std::string> evaluations;
   std::vector<std::string> predictions;
   for (const Arrangement& arrangement : {Arrangement{1, ""}, Arrangement{2, ""}, Arrangement{3, ""},

@@ -11,6 +11,7 @@
 
 #include "lockstep/comm/agree.h"
 #include "lockstep/distributed/pipeline.h"
+#include "lockstep/math/bf16_kernels.h"
 #include "support/ranks.h"
 #include "support/same_run.h"
 #include "support/saving_cases.h"
@@ -310,6 +311,69 @@ TEST(Pipelines, ResumeChunksElsewhere) {
       });
     }
   }
+}
+
+// The owner of the weight is first and the layer that shares it last; or several share it, in its stage and
+// in others, and those between have their own.
+constexpr const char* kTied =
+    "dense(3) tanh dense(9) relu dense(8) tanh dense(7) relu dense(12) tanh dense(3, tie=0)";
+constexpr const char* kTiedOften =
+    "dense(9) relu dense(9) tanh dense(9, tie=2) relu dense(7) batch_norm tanh dense(9) relu dense(9, tie=2) "
+    "tanh dense(9, tie=2) dense(3)";
+
+TEST(Pipelines, ShareAWeight) {
+  const auto expect = [](const std::string& what, const std::function<void(Config&)>& change) {
+    for (const char* layers : {kTied, kTiedOften}) {
+      const auto tied = [&](Config& c) {
+        c.model.layers = layers;
+        change(c);
+      };
+      expect_bits_of_one_rank(what, tied);
+      expect_bits_of_one_rank(what, tied, {interleaved(2)});
+    }
+  };
+  expect_for_strategies(expect);
+  expect("adamw, accumulate, uneven", [](Config& c) {
+    c.optimizer.optimizer = "adamw";
+    c.optimizer.weight_decay = 0.1;
+    c.train.accumulate = 2;
+    c.train.global_batch = 40;
+    c.train.ema = 0.9;
+    c.data.synthetic.rows = 83;
+  });
+  // In the last batch of an epoch only some replicas have a sample.
+  expect("uneven, a bad step", [](Config& c) {
+    c.data.synthetic.rows = 43;
+    c.train.replicas = 7;
+    skip_a_bad_step(c);
+  });
+}
+
+TEST(Pipelines, ShareAWeightInLockstep) {
+  const auto change = [](Config& c) {
+    c.model.layers = kTiedOften;
+    c.model.batch_norm = "sync";
+    c.train.accumulate = 2;
+    c.train.global_batch = 40;
+    c.eval.precise_bn = 2;
+  };
+  expect_bits_of_one_rank("sync", change, {PipelineSchedule::kGpipe});
+}
+
+TEST(Pipelines, ShareARoundedWeight) {
+  if (bf16_support() == Bf16Support::kNone) GTEST_SKIP() << "no bf16 here";
+  expect_bits_of_one_rank("bf16", [](Config& c) {
+    c.model.layers = kTied;
+    c.model.precision = Precision::kBf16;
+  });
+}
+
+TEST(Pipelines, ResumeSharedWeightsElsewhere) {
+  expect_resumed_bits("tied", [](Config& c) {
+    c.model.layers = kTied;
+    c.optimizer.optimizer = "adam";
+    c.distribute.schedule = interleaved(2);
+  });
 }
 
 // Only one stage has running moments, and all measure them.

@@ -178,6 +178,7 @@ std::vector<Scalar> step_with_sync_points(ActivationRetention kept) {
     workspace.forward(stretch);
   }
   setting.draw(workspace.output_gradient());
+  workspace.begin_backward(setting.gradient.span(), Write::kReplace);
   for (const Range stretch : {Range{6, ops}, {2, 6}, {0, 2}}) {
     OpSums& sums = workspace.sums(stretch.end - 1);
     if (stretch.end < ops) sums.backward = twice(sums.own_backward);

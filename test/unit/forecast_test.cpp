@@ -215,6 +215,30 @@ TEST_F(ForecastTest, StagesAreIdleWhileThePipelineFills) {
   EXPECT_GT(run_stages().waiting, slow) << "activations cross the link";
 }
 
+// 40,000 bytes of weights once a step, and as many of gradients with each of eight micro-batches.
+TEST_F(ForecastTest, StagesWaitForWeightsThatTheyShare) {
+  calibration_.message = calibration_.shared = TimeCurve::line(1e-12, 1e9);
+  const auto seconds = [&](const std::string& layers) {
+    const ModelOptions options{.layers = layers};
+    const Model whole(options, Shape{{100}});
+    std::vector<std::unique_ptr<Model>> stages;
+    for (const Range ops : divide_model(whole, 2, std::vector<std::string>{"1"})) {
+      stages.push_back(std::make_unique<Model>(options, whole, ops));
+    }
+    return forecast({.model = whole,
+                     .train = train_,
+                     .distribute = distribute_,
+                     .calibration = calibration_,
+                     .cluster = cluster_,
+                     .optimizer = 1,
+                     .stages = stages,
+                     .stage_optimizers = {1, 1}},
+                    Scaling::kStrong)
+        .waiting;
+  };
+  EXPECT_NEAR(seconds("dense(100) dense(100, tie=0)") - seconds("dense(100) dense(100)"), 9 * 4e-5, 1e-9);
+}
+
 TEST_F(ForecastTest, RefusesWhatItCannotSay) {
   distribute_.algorithm = "shared";
   cluster_.nodes = 2;

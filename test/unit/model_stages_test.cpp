@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -30,6 +31,7 @@ struct Part {
         workspace(*model, kSamples, ActivationRetention::kForTraining),
         weights(model->layout().size),
         state(model->state_layout().size),
+        borrowed(model->borrowed().size),
         gradient(model->layout().size) {
     initialise({&model->layout(), weights.span()}, 3, 1.0);
     initialise({&model->state_layout(), state.span()}, 3, 1.0);
@@ -37,9 +39,10 @@ struct Part {
   }
 
   void begin(const AlignedBuffer<Scalar>& x, const Shape& input) {
-    workspace.begin({.values = {.weights = weights.span(), .state = state.span()},
-                     .x = ConstMatrix(x.data(), kSamples, input.size()),
-                     .batch = {.training = true, .seed = 7, .step = 3, .replica = 2}});
+    workspace.begin(
+        {.values = {.weights = weights.span(), .state = state.span(), .borrowed = borrowed.span()},
+         .x = ConstMatrix(x.data(), kSamples, input.size()),
+         .batch = {.training = true, .seed = 7, .step = 3, .replica = 2}});
   }
   Range ops() const { return {0, std::ssize(model->ops())}; }
 
@@ -47,8 +50,14 @@ struct Part {
   Workspace workspace;
   AlignedBuffer<Scalar> weights;
   AlignedBuffer<Scalar> state;
+  AlignedBuffer<Scalar> borrowed;
   AlignedBuffer<Scalar> gradient;
+  std::map<Index, AlignedBuffer<Scalar>> tied;  // gradients by borrowed weights, by op of the whole model
 };
+
+const ParamInfo& named(const Layout& layout, const std::string& name) {
+  return *std::ranges::find(layout.params, name, &ParamInfo::name);
+}
 
 class Stages {
  public:
@@ -61,6 +70,12 @@ class Stages {
   void forward(const AlignedBuffer<Scalar>& x, const Shape& input) {
     for (std::size_t i = 0; i < parts_.size(); ++i) {
       Part& part = *parts_[i];
+      for (const ParamInfo& param : part.model->borrowed().params) {
+        const Part& owner = *parts_[place_of(param.layer)];
+        std::ranges::copy(
+            lockstep::part(owner.weights.span(), named(owner.model->layout(), param.name).range),
+            lockstep::part(part.borrowed.span(), param.range).begin());
+      }
       part.begin(x, input);
       for (Index op = 0; op < part.model->received().end; ++op) {
         part.workspace.output(op) = parts_[i - 1]->workspace.output(at(parts_[i - 1]->model->sent(), op));
@@ -68,18 +83,41 @@ class Stages {
       part.workspace.forward(part.ops());
     }
   }
-  void backward() {
+  void backward(Write write) {
     for (std::size_t i = parts_.size(); i-- > 0;) {
       Part& part = *parts_[i];
       for (Index j = 0; j < std::ssize(part.model->sent()); ++j) {
         part.workspace.gradient(at(part.model->sent(), j)) = parts_[i + 1]->workspace.gradient(j);
       }
-      part.workspace.backward(part.gradient.span(), Write::kReplace, {});
+      part.workspace.begin_backward(part.gradient.span(), write);
+      exchange_tied(i);
+      part.workspace.backward(part.ops(), part.gradient.span(), write, {});
     }
   }
   const std::vector<std::unique_ptr<Part>>& parts() const { return parts_; }
 
  private:
+  std::size_t place_of(Index op) const {
+    const auto has = [&](const auto& part) { return part->model->stage().contains(op); };
+    return static_cast<std::size_t>(std::ranges::find_if(parts_, has) - parts_.begin());
+  }
+  // Makes room for what a part gives to others, and adds what others gave to it.
+  void exchange_tied(std::size_t number) {
+    Part& part = *parts_[number];
+    for (const ModelTie& tie : model_ties(part.model->whole())) {
+      if (place_of(tie.op) == place_of(tie.owner)) continue;
+      AlignedBuffer<Scalar>& tied = parts_[place_of(tie.op)]->tied[tie.op];
+      if (place_of(tie.op) == number) {
+        tied = AlignedBuffer<Scalar>(tie.size);
+        std::ranges::fill(tied.span(), Scalar{-1});  // to be overwritten
+        part.workspace.set_tied_gradient(tie.op - part.model->stage().begin + part.model->received().end,
+                                         tied.span());
+      } else if (place_of(tie.owner) == number) {
+        add(lockstep::part(part.gradient.span(), named(part.model->layout(), tie.name).range), tied.span());
+      }
+    }
+  }
+
   std::vector<std::unique_ptr<Part>> parts_;
 };
 
@@ -112,10 +150,12 @@ void expect_bits_of_whole(const std::string& layers, const Shape& input, const s
   const ConstMatrix expected = whole.workspace.outputs();
   const ConstMatrix found = last.workspace.outputs();
   EXPECT_TRUE(found == expected);
-  set_output_gradient(whole);
-  set_output_gradient(last);
-  whole.workspace.backward(whole.gradient.span(), Write::kReplace, {});
-  stages.backward();
+  for (const Write write : {Write::kReplace, Write::kAdd}) {
+    set_output_gradient(whole);
+    set_output_gradient(last);
+    whole.workspace.backward(whole.gradient.span(), write, {});
+    stages.backward(write);
+  }
   for (const auto& part : stages.parts()) {
     const Range own = part->model->weights_in_whole();
     for (const ParamInfo& param : part->model->layout().params) {
@@ -150,6 +190,43 @@ TEST(ModelStages, TakeSamplesInTheBlocksOfTheWhole) {
   const Model whole({.layers = layers, .init = "he"}, image);
   const Index ops = std::ssize(whole.ops());
   for (Index cut = 1; cut < ops; ++cut) expect_bits_of_whole(layers, image, {{0, cut}, {cut, ops}});
+}
+
+// One layer or several share the weight of an earlier one, in one stage or several.
+TEST(ModelStages, ShareWeightsWhereverTheyAreCut) {
+  for (const std::string layers : {"dense(9) tanh dense(7) relu dense(10) dense(9, tie=0)",
+                                   "dense(10) relu dense(10, tie=0) tanh dense(7) tanh dense(10) dense(10, "
+                                   "tie=0, bias=false) relu dense(3)",
+                                   "dense(8) dense(10) tanh dense(8, tie=0) batch_norm dense(10, tie=1) relu "
+                                   "dense(8, tie=0) dense(2)"}) {
+    const Shape input{{10}};
+    const Model whole({.layers = layers, .init = "he"}, input);
+    const Index ops = std::ssize(whole.ops());
+    for (Index cut = 1; cut < ops; ++cut) {
+      expect_bits_of_whole(layers, input, {{0, cut}, {cut, ops}});
+      if (cut + 2 < ops) expect_bits_of_whole(layers, input, {{0, cut}, {cut, cut + 2}, {cut + 2, ops}});
+    }
+  }
+}
+
+// What is borrowed has an arena of its own, in which each weight stands once.
+TEST(ModelStages, BorrowWeightsOfOtherStages) {
+  const ModelOptions options{.layers =
+                                 "embedding(10, 4) dense(4) tanh dense(4) dense(10, tie=0) dense(4) "
+                                 "dense(10, tie=0) dense(10) dense(10, tie=7)"};
+  const Model whole(options, Shape{{1}});
+  const Model last(options, whole, {4, 9});
+  ASSERT_EQ(last.borrowed().params.size(), 1U);
+  EXPECT_EQ(last.borrowed().params[0].name, "0.weight");
+  EXPECT_EQ(last.borrowed().params[0].range, (Range{0, 40}));
+  EXPECT_EQ(last.borrowed().params[0].layer, 0);
+  EXPECT_TRUE(last.op(last.received().end).tie->borrowed);
+  EXPECT_FALSE(last.op(last.received().end + 4).tie->borrowed) << "its owner is here";
+  for (const ParamInfo& param : last.layout().params) EXPECT_NE(param.name, "0.weight");
+  EXPECT_EQ(Model(options, whole, {0, 4}).borrowed().size, 0);
+  // Chunks of one rank share one arena of weights.
+  const std::vector<Range> chunks{{0, 2}, {4, 5}};
+  EXPECT_EQ(Model(options, whole, std::span(chunks)).borrowed().size, 0);
 }
 
 TEST(ModelStages, KeepTheGlobalNumbersOfTheirOps) {
@@ -261,13 +338,13 @@ TEST(ModelStages, NeedALayerWithWeightsEach) {
             std::string::npos);
 }
 
-TEST(ModelStages, KeepLayersTogetherThatShareAWeight) {
+// A weight that two stages share is sent: a cut elsewhere is cheaper, if there is one.
+TEST(ModelStages, AreCutBetweenLayersThatShareAWeightOnlyIfNeeded) {
   const std::string tied = "dense(10) relu dense(10, tie=0)";
-  EXPECT_NE(test::error_text<ConfigError>([&] { divide(tied, 2, {kAutoCut}); }).find("cannot be divided"),
-            std::string::npos);
-  EXPECT_NE(test::error_text<ConfigError>([&] { divide(tied, 2, {"2"}); }).find("shares a weight"),
-            std::string::npos);
-  EXPECT_EQ(divide(tied + " dense(4)", 2, {kAutoCut}).back(), (Range{3, 4}));
+  EXPECT_EQ(divide(tied, 2, {"2"}).back(), (Range{2, 3}));
+  EXPECT_EQ(divide(tied, 2, {kAutoCut}).size(), 2U);
+  EXPECT_EQ(divide("dense(10) relu dense(10) dense(9)", 2, {kAutoCut}).back(), (Range{2, 4}));
+  EXPECT_EQ(divide("dense(10) relu dense(10, tie=0) dense(9)", 2, {kAutoCut}).back(), (Range{3, 4}));
 }
 
 }  // namespace

@@ -166,6 +166,7 @@ TEST(RowBlocks, NodesOfARunCanBeTakenOneByOne) {
   for (Index i = 0; i < y.size(); ++i) EXPECT_EQ(y.data()[i], z.data()[i]);
   Matrix dy = parts.workspace.output_gradient();
   std::copy_n(parts.factors.data(), dy.size(), dy.data());
+  parts.workspace.begin_backward(parts.gradient.span(), Write::kReplace);
   for (Index i = ops - 1; i >= 0; --i) {
     parts.workspace.backward({i, i + 1}, parts.gradient.span(), Write::kReplace, {});
   }

@@ -157,6 +157,34 @@ TEST(StagePlan, CountsChunks) {
                      {"by (S - 1) / (v m + S - 1) with v = 2 chunks of the model on each rank"});
 }
 
+// The last stage has a copy of 64 x 100 weights and sends gradients of as many, of two micro-batches at a
+// time.
+TEST(StagePlan, CountsWeightsThatStagesShare) {
+  constexpr auto kSchedule = PipelineSchedule::kOneForwardOneBackward;
+  const auto plan = [&](const std::string& last) {
+    return plan_of(2, 2, kSchedule, "allreduce", {}, "dense(64) relu dense(100) relu " + last);
+  };
+  const RunPlan tied = plan("dense(64, tie=0)");
+  const RunPlan free = plan("dense(64)");
+  constexpr Index kWeight = 64 * 100 * Index{sizeof(Scalar)};
+  ASSERT_EQ(tied.stages.size(), 2U);
+  EXPECT_EQ(tied.stages[0].tied.lent, kWeight);
+  EXPECT_EQ(tied.stages[0].tied.collected, kWeight);
+  EXPECT_EQ(tied.stages[0].tied.kept_gradients, kWeight);
+  EXPECT_EQ(tied.stages[0].tied.copies, 0);
+  EXPECT_EQ(tied.stages[1].tied.borrowed, kWeight);
+  EXPECT_EQ(tied.stages[1].tied.returned, kWeight);
+  EXPECT_EQ(tied.stages[1].tied.kept_gradients, 2 * kWeight);
+  EXPECT_EQ(tied.stages[1].tied.copies, kWeight);
+  EXPECT_EQ(tied.parameters, free.parameters - 64 * 100);
+  EXPECT_EQ(free.stages[1].tied.copies, 0);
+  EXPECT_EQ(tied.stages[1].memory.weights, free.stages[1].memory.weights) << "a copy, or a weight of its own";
+  test::expect_parts(
+      plan_table(std::vector{tied}),
+      {"Stage 1 shares weights of other stages: it receives 25.0 KiB of weights once a step, and "
+       "sends 25.0 KiB of gradients back with each micro-batch."});
+}
+
 TEST(StagePlan, IsPrintedWithTheIdleShare) {
   test::expect_parts(plan_table(std::vector{plan_of(2, 4)}),
                      {"stages of a group", "received per sample",

@@ -24,8 +24,12 @@ struct RetainedSamples {
 /// By op, for batches of up to `batch` samples.
 std::vector<RetainedSamples> retained_samples(const Model& model, Index batch, ActivationRetention kept);
 
-/// Bytes of all that and of what layers keep for the backward pass, but not of gradients that are added to
-/// others.
+/// Scalars of the largest weight that ops of the model share: the gradient by one of them has memory of its
+/// own before it is added to that of the owner. 0: none is shared.
+Index tied_gradient_size(const Model& model);
+
+/// Bytes of all that and of what layers keep for the backward pass, but not of gradients of activations that
+/// are added to others.
 Index activation_bytes(const Model& model, Index batch, ActivationRetention kept);
 
 }  // namespace lockstep

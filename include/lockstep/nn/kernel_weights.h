@@ -20,8 +20,15 @@ class KernelWeights {
   ModelValues prepare(const ModelValues& values, ThreadTeam& team);
 
  private:
-  std::vector<Range> rounded_tensors_;
-  AlignedBuffer<Bf16> rounded_;
+  // The tensors of an arena that are rounded, and where to.
+  struct Rounding {
+    std::vector<Range> tensors = {};
+    AlignedBuffer<Bf16> rounded = {};
+
+    std::span<const Bf16> round(std::span<const Scalar> weights, ThreadTeam& team);
+  };
+  Rounding own_;
+  Rounding borrowed_;
 };
 
 }  // namespace lockstep

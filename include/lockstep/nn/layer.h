@@ -52,8 +52,9 @@ class ParamDeclarer {
   /// The range of the new tensor in the arena of state, which training keeps beside the weights and which has
   /// no gradient.
   virtual Range declare_state(ParamSpec spec) = 0;
-  /// The range of the "weight" of an earlier layer ("0", "3.body.1"), to be shared with it. Errors:
-  /// ConfigError if there is none, or if it has another shape.
+  /// Shares the "weight" of an earlier layer ("0", "3.body.1"): passes get it as TiedWeight. Gives its range
+  /// in the arena of weights, or of borrowed weights (Model::borrowed()). Errors: ConfigError if there is
+  /// none, or if it has another shape.
   virtual Range tie(const std::string& layer, const Shape& shape) = 0;
 };
 
@@ -66,12 +67,19 @@ struct BatchContext {
   Index first_row = 0;  ///< within the replica's samples of the step
 };
 
+/// The weight of an earlier layer, for a layer that shares it (ParamDeclarer::tie()); else empty.
+struct TiedWeight {
+  std::span<const Scalar> exact;
+  std::span<const Bf16> rounded;  ///< the same, where the layer has WeightUse::rounded
+};
+
 /// n samples in the forward pass.
 struct ForwardArgs {
   std::span<const ConstMatrix> inputs;  ///< each n x in
   std::span<const Scalar> weights;      ///< the whole arena
   std::span<const Bf16> rounded;        ///< the same, where a layer has WeightUse::rounded
-  std::uint64_t version;          ///< version of both, for kernels; 0: other calls can have other weights
+  TiedWeight tied;                      ///< what the layer shares
+  std::uint64_t version;          ///< version of all, for kernels; 0: other calls can have other weights
   std::span<const Scalar> state;  ///< the whole arena
   std::span<const double> sums;   ///< sums over the batch, for a layer with statistics(); empty in evaluation
   std::span<Scalar> cache;        ///< n x cache_size(), kept for the backward pass
@@ -92,6 +100,7 @@ struct BackwardArgs {
   const ConstMatrix& dy;                ///< n x out
   std::span<const Scalar> weights;
   std::span<const Bf16> rounded;  ///< the rounded weights of forward
+  TiedWeight tied;                ///< what forward shared
   std::uint64_t version;          ///< the version that forward had
   std::span<const Scalar> state;
   std::span<const double> sums;           ///< the sums that forward had
@@ -101,6 +110,7 @@ struct BackwardArgs {
   std::span<Matrix* const> dinputs;  ///< each n x in, to be written; null if nobody wants it (model input)
   std::span<Scalar> gradient;        ///< the whole arena; summed over the n samples
   Write write;                       ///< whether the gradient is overwritten or added to
+  std::span<Scalar> tied_gradient;   ///< the gradient of what the layer shares, to be overwritten
   const FactorBuffers* factors;  ///< buffers that a layer with WeightUse::factored fills instead of that part
                                  ///< of the gradient; null: multiply
   const GradientReadyCallback& on_ready;  ///< called between parts of long work; a layer need not call it

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,6 +21,13 @@ enum class Link;
 /// Stands for the model's input where an op's number is expected.
 inline constexpr Index kModelInput = -1;
 
+/// The weight of an earlier op that an op computes with, too.
+struct Tie {
+  Index owner = 0;        ///< number of the op that owns it, in the whole model
+  Range weight;           ///< in the arena of weights; of borrowed weights, if another rank has the owner
+  bool borrowed = false;  ///< another rank has it
+};
+
 struct ModelOp {
   std::string path;   ///< "3.body.0": starts the names of its tensors
   std::string text;   ///< "dense(128)", or the name of the composite whose parts it joins
@@ -28,12 +36,15 @@ struct ModelOp {
   std::vector<Index> inputs;  ///< numbers of earlier ops, or kModelInput
   std::vector<Shape> in;
   Shape out;
-  Range params;         ///< its own tensors in the arena of weights; may be empty
-  Range state;          ///< its own tensors in the arena of state; may be empty
-  bool shares = false;  ///< a tensor of it is also another op's: gradients of both are added
+  Range params;                 ///< its own tensors in the arena of weights; may be empty
+  Range state;                  ///< its own tensors in the arena of state; may be empty
+  bool shares = false;          ///< a tensor of it is also another op's: gradients of both are added
+  std::optional<Tie> tie = {};  ///< it is the one that does not own the tensor
   /// It stands for the output of an op of an earlier stage, which the caller puts into its buffer.
   bool received = false;
 
+  /// It owns a tensor that is also another op's.
+  bool lends() const { return shares && !tie; }
   /// Whether forward and backward do anything.
   bool works() const { return !received && !layer->only_reshapes(); }
 };
@@ -47,7 +58,7 @@ class Model {
   /// A stage of a model: its ops `stage` alone, with layouts of their own. Before them stands an op for each
   /// tensor that comes from an earlier stage. Whatever is keyed by the number of an op (random numbers, the
   /// names of tensors, blocks of samples) is as in `whole`, which is made of the same options and outlives
-  /// it. Requires that no tensor is shared with an op of another stage.
+  /// it. A weight that it shares with an op of another stage is that one's, and borrowed().
   Model(const ModelOptions& options, const Model& whole, Range stage);
   /// The chunks of a model that one rank runs (stage_tasks.h), in order: all their ops and tensors in one.
   /// Each of them, chunk(i), is a stage like the above, but its tensors stand in the layouts of all of them,
@@ -61,6 +72,10 @@ class Model {
   const Layout& layout() const { return layout_; }
   /// Running moments of batch norm: what training keeps beside the weights.
   const Layout& state_layout() const { return state_layout_; }
+  /// Weights of ops of other ranks that ops of this one compute with, too: who runs it gets a copy from there
+  /// (distributed/tied_weights.h). Each stands once, with the number that its owner has in the whole model as
+  /// `layer`.
+  const Layout& borrowed() const { return borrowed_; }
   /// Both in one, weights first: what a model file holds.
   const Layout& stored_layout() const { return stored_layout_; }
   Precision precision() const { return precision_; }
@@ -86,6 +101,8 @@ class Model {
 
   /// The ops of whole() that this stage runs.
   Range stage() const { return stage_; }
+  /// Whether the op that owns a tied weight is here, and not in another stage or chunk.
+  bool has_owner(const Tie& tie) const { return stage_.contains(tie.owner); }
   /// The ops at the front that stand for tensors of earlier stages.
   Range received() const { return received_; }
   /// Ops whose outputs later stages need, in the order in which these receive them.
@@ -131,6 +148,7 @@ class Model {
   Layout layout_;
   Layout state_layout_;
   Layout stored_layout_;
+  Layout borrowed_;
   const Model* whole_ = nullptr;  // null: this is no stage
   Range stage_;
   Range received_;
@@ -145,7 +163,9 @@ class Model {
 struct ModelValues {
   std::span<const Scalar> weights;
   std::span<const Scalar> state;
-  std::span<const Bf16> rounded = {};  ///< rounded weights of a model in bf16: see KernelWeights
+  std::span<const Bf16> rounded = {};     ///< rounded weights of a model in bf16: see KernelWeights
+  std::span<const Scalar> borrowed = {};  ///< an arena of Model::borrowed()
+  std::span<const Bf16> borrowed_rounded = {};
   std::uint64_t version = 0;  ///< version of the weights: see KernelWeights; 0: none, each call lays them out
 };
 

@@ -23,6 +23,17 @@ std::vector<CrossingTensor> crossing_tensors(const Model& model, Index cut);
 /// Scalars of a sample in them.
 Index crossing_size(const Model& model, Index cut);
 
+/// An op of a whole model that computes with the weight of an earlier one.
+struct ModelTie {
+  Index op = 0;
+  Index owner = 0;
+  std::string name;  ///< of the weight: "0.weight"
+  Index size = 0;    ///< scalars of it
+};
+
+/// All of a whole model, last first: the order in which their gradients are added, before that of the owner.
+std::vector<ModelTie> model_ties(const Model& model);
+
 /// Whether a rank that runs this model, or this stage of one, needs the features of a sample, and its
 /// targets: those of the loss, which is taken behind the last stage.
 bool needs_features(const Model& model);

@@ -65,12 +65,19 @@ class Workspace {
   Matrix input_gradient(Index op);
   /// After forward: the gradient of the loss by the trained outputs, to be filled before backward.
   Matrix output_gradient();
+  /// For an op that shares a weight with an op outside of the model: its gradient by that goes there, and is
+  /// not added to any arena. To be set before backward.
+  void set_tied_gradient(Index op, std::span<Scalar> gradient) { at(buffers_, op).tied_gradient = gradient; }
+  /// Begins the way back, once the output gradient is there: sets the gradient of weights that ops share to
+  /// zero, if it is to be replaced. What ops outside of the model give for such a weight can be added to it
+  /// from now on.
+  void begin_backward(std::span<Scalar> gradient, Write write);
   /// These ops, last first, and likewise; the gradient by the weights is summed over the samples into the
   /// arena `gradient`. `on_ready` (may be empty) is called after each op that has weights, and now and then
   /// during its work: all gradients from that offset of the arena on are ready. An op with statistics
   /// before them finds sums().own_backward filled.
   void backward(Range ops, std::span<Scalar> gradient, Write write, const GradientReadyCallback& on_ready);
-  /// The whole way back.
+  /// The whole way back, begun as well.
   void backward(std::span<Scalar> gradient, Write write, const GradientReadyCallback& on_ready);
 
   /// After backward: no part of the gradient is NaN, or beyond the limit of the pass; see GradientCheck.
@@ -88,6 +95,7 @@ class Workspace {
     AlignedBuffer<Scalar> gradient;  // gradient of the output; likewise
     AlignedBuffer<Scalar> cache;
     std::vector<AlignedBuffer<Scalar>> scratch;  // gradients of inputs to which another op wrote one before
+    std::span<Scalar> tied_gradient;  // of the weight that the op shares, on its way to the owner's
     bool syncs = false;
     const SplitLayer* computed_outside = nullptr;  // at a sync point
   };
@@ -111,7 +119,7 @@ class Workspace {
   void run_forward(Index op, Range rows);
   void run_backward(Index op, Range rows, std::span<Scalar> gradient, Write write,
                     const GradientReadyCallback& on_ready);
-  void zero_shared(std::span<Scalar> gradient);
+  TiedWeight tied_weight(const ModelOp& op) const;
 
   const Model& model_;
   const std::vector<OpRun> forward_runs_;
@@ -120,6 +128,7 @@ class Workspace {
   std::vector<OpBuffers> buffers_;
   std::vector<OpSums> sums_;
   std::vector<double> block_sums_;
+  AlignedBuffer<Scalar> tied_;  // see tied_gradient_size()
 
   Index rows_ = 0;
   const Scalar* x_ = nullptr;

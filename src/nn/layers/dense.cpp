@@ -24,10 +24,10 @@ class Dense final : public DenseLayer {
   void forward(const ForwardArgs& args) const override {
     const std::span<const Scalar> bias = part(args.weights, bias_);
     if (in_bf16()) {
-      multiply_forward(rounded_input(args.x()), as_matrix(part(args.rounded, weight_), units_, inputs_), bias,
+      multiply_forward(rounded_input(args.x()), as_matrix(rounded_weight(args), units_, inputs_), bias,
                        args.y);
     } else {
-      multiply_forward(args.x(), as_matrix(part(args.weights, weight_), units_, inputs_), bias, args.y);
+      multiply_forward(args.x(), as_matrix(exact_weight(args), units_, inputs_), bias, args.y);
     }
   }
 
@@ -37,14 +37,14 @@ class Dense final : public DenseLayer {
     if (in_bf16()) {
       const Bf16Matrix dy = rounded_output_gradient(args.dy);
       backward_weights(args, dy, rounded_input(args.x()));
-      backward_data(args, dy, as_matrix(part(args.rounded, weight_), units_, inputs_));
+      backward_data(args, dy, as_matrix(rounded_weight(args), units_, inputs_));
     } else {
       if (args.factors != nullptr) {
         leave_factors(*args.factors, args.dy, args.x());
       } else {
         backward_weights(args, args.dy, args.x());
       }
-      backward_data(args, args.dy, as_matrix(part(args.weights, weight_), units_, inputs_));
+      backward_data(args, args.dy, as_matrix(exact_weight(args), units_, inputs_));
     }
   }
 
@@ -67,13 +67,14 @@ class Dense final : public DenseLayer {
 
   template <class Operand>
   void backward_weights(const BackwardArgs& args, const Operand& dy, const Operand& x) const {
-    Matrix dweight = as_matrix(part(args.gradient, weight_), units_, inputs_);
+    Matrix dweight =
+        as_matrix(is_tied() ? args.tied_gradient : part(args.gradient, weight_), units_, inputs_);
     const Index flops_of_row = 2 * inputs_ * std::max<Index>(args.dy.rows(), 1);
     const Index rows = rows_of_piece(kWeightsPieceFlops, flops_of_row);
     for (Index end = units_; end > 0; end = std::max<Index>(end - rows, 0)) {
       const Index begin = std::max<Index>(end - rows, 0);
-      multiply_backward_weights(dy, x, {begin, end}, dweight, args.write);
-      args.on_ready(weight_.begin + begin * inputs_);
+      multiply_backward_weights(dy, x, {begin, end}, dweight, is_tied() ? Write::kReplace : args.write);
+      args.on_ready(own_begin(begin * inputs_));
     }
   }
 
@@ -86,9 +87,13 @@ class Dense final : public DenseLayer {
       const Range piece{begin, std::min(begin + rows, dx.rows())};
       Matrix dx_rows(dx.data() + begin * inputs_, piece.size(), inputs_);
       multiply_backward_data(rows_of(dy, piece), weight, dx_rows);
-      args.on_ready(weight_.begin);
+      args.on_ready(own_begin(0));
     }
   }
+
+  // The offset from which the gradients of its own tensors are final, if those of its weight are so from
+  // `offset` on.
+  Index own_begin(Index offset) const { return is_tied() ? bias_.begin : weight_.begin + offset; }
 };
 
 std::unique_ptr<Layer> make_dense(TermArguments& arguments) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "init_argument.h"
+#include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/nn/layer.h"
 #include "lockstep/nn/onnx_words.h"
@@ -54,6 +55,16 @@ class DenseLayer : public Layer, public OnnxWords {
   bool in_bf16() const { return precision_ == Precision::kBf16; }
   bool is_tied() const { return !tie_.empty(); }
   bool has_bias() const { return has_bias_; }
+
+  /// The weights that a pass computes with.
+  template <class Args>
+  std::span<const Scalar> exact_weight(const Args& args) const {
+    return is_tied() ? args.tied.exact : part(args.weights, weight_);
+  }
+  template <class Args>
+  std::span<const Bf16> rounded_weight(const Args& args) const {
+    return is_tied() ? args.tied.rounded : part(args.rounded, weight_);
+  }
 
   Index units_;
   Index inputs_ = 0;

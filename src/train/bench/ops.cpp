@@ -45,7 +45,10 @@ class RandomBatch {
   }
   // Single ops may run on values of other samples: the time does not depend on them.
   void forward(Range ops) { workspace_.forward(ops); }
-  void backward(Range ops) { workspace_.backward(ops, gradient_.span(), Write::kReplace, {}); }
+  void backward(Range ops) {
+    if (ops.end == ops_.end) workspace_.begin_backward(gradient_.span(), Write::kReplace);
+    workspace_.backward(ops, gradient_.span(), Write::kReplace, {});
+  }
   Range all() const { return ops_; }
 
  private:

@@ -75,7 +75,8 @@ Evaluation::Evaluation(const EvaluationContext& context, const RecordSource& sou
       rows_(block_rows(context.options, info_.rows)),
       blocks_(divide_up(info_.rows, rows_)),
       local_blocks_(split_evenly(blocks_, context.workers().size(), context.workers().rank())),
-      measured_blocks_(context.measures() ? local_blocks_ : Range{local_blocks_.begin, local_blocks_.begin}) {
+      measured_blocks_(context.measures() ? local_blocks_ : Range{local_blocks_.begin, local_blocks_.begin}),
+      tied_weights_(context.pipeline, context.model) {
   const Range rows{local_blocks_.begin * rows_, local_blocks_.end * rows_};
   const Index count = intersect(rows, {0, info_.rows}).size();
   RankPeerGroup peers(context.workers());
@@ -126,7 +127,7 @@ std::optional<EvalMetrics> Evaluation::run(const ModelValues& values,
 
 bool Evaluation::visit_blocks(const ModelValues& values, const std::function<bool()>& interrupted,
                               const BlockWork& work) {
-  const ModelValues operands = weights_->prepare(values, context_.team);
+  const ModelValues operands = weights_->prepare(tied_weights_.share(values), context_.team);
   // All ranks take the number of rounds of the first: rounds are collective.
   const Index rank_blocks = split_evenly(blocks_, context_.workers().size(), 0).size();
   const Index thread_blocks = split_evenly(rank_blocks, context_.team.size(), 0).size();
@@ -141,6 +142,7 @@ bool Evaluation::visit_blocks(const ModelValues& values, const std::function<boo
                     [&](Index block, Index chunk) { run_block(lane, operands, block, chunk, work); });
     });
     for (Lane& lane : lanes_) lane.passes.finish();
+    tied_weights_.finish();
     if (interrupted && interrupted()) return false;
   }
   return true;

@@ -5,6 +5,7 @@
 
 #include "lockstep/comm/agree.h"
 #include "lockstep/data/load_records.h"
+#include "lockstep/distributed/tied_weights.h"
 #include "lockstep/math/elementary.h"
 #include "lockstep/nn/kernel_weights.h"
 #include "lockstep/nn/stages.h"
@@ -124,9 +125,11 @@ Range Prediction::share(Index round, Index worker) const {
 
 void Prediction::run(const ModelValues& values, const Sink& sink) {
   KernelWeights weights(context_.model);
-  const ModelValues operands = weights.prepare(values, context_.team);
+  TiedWeights tied(context_.pipeline, context_.model);
+  const ModelValues operands = weights.prepare(tied.share(values), context_.team);
   for (Index round = 0; share(round, 0).begin < rows_; ++round) {
     predict_share(operands, share(round, context_.workers().rank()));
+    tied.finish();
     collect(round, sink);
   }
 }

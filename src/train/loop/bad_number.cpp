@@ -29,6 +29,7 @@ BadNumber GradientStep::find_bad_number(const StepBatch& batch) {
     const BadNumber found = together() ? check_together(replica) : check_again(replica);
     if (found.order < first.order) first = found;
   }
+  wait_for_all_sends();
   return first;
 }
 
@@ -73,13 +74,12 @@ void GradientStep::repeat(Replica& replica, std::span<const std::unique_ptr<Work
   }
   for (Index i = std::ssize(workspaces) - 1; i >= 0; --i) {
     Workspace& workspace = *at(workspaces, i);
-    if (ends_model(i)) {
-      evaluate_loss(workspace, replica);
-    } else {
-      receive_tensors(Pipeline::Direction::kBackward, workspace, i);
-    }
-    workspace.backward(replica.target.arena, Write::kReplace, {});
+    const MicroBatch batch{.replica = replica, .rows = replica.rows, .chunk = i};
+    begin_backward(batch, workspace);
+    workspace.backward({0, std::ssize(context_.model.chunk(i).ops())}, replica.target.arena, Write::kReplace,
+                       {});
     send_and_wait(Pipeline::Direction::kBackward, workspace, i);
+    if (tied_gradients_) tied_gradients_->send(i, batch.number);
   }
 }
 

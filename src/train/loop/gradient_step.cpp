@@ -39,6 +39,7 @@ GradientStep::GradientStep(const GradientStepContext& context)
                  factored_tensors(),
                  [this] { return context_.strategy.gradient_arena(context_.plan.gradient_size); }),
       sender_(context.comm, context.plan, context.strategy, gradients_, context.team, context.progress),
+      tied_weights_(context.pipeline, context.model),
       tallies_(static_cast<std::size_t>(hosted_.size())) {
   const Index replicas = context.plan.replicas;
   syncs_.resize(sync_points_.size());
@@ -67,9 +68,11 @@ GradientStep::GradientStep(const GradientStepContext& context)
   }
   const Index rows = divide_up(context.max_rows, context.accumulate);
   alive_ = {together() ? hosted_.size() : std::min(context.plan.threads, hosted_.size())};
-  if (context.pipeline != nullptr && !together()) {
-    alive_ = chunks_alive(context.schedule, context.pipeline->stage(), context.pipeline->stages(),
-                          hosted_.size() * context.accumulate);
+  if (context.pipeline != nullptr) {
+    const Index micro_batches = hosted_.size() * (together() ? 1 : context.accumulate);
+    alive_ =
+        chunks_alive(context.schedule, context.pipeline->stage(), context.pipeline->stages(), micro_batches);
+    tied_gradients_.emplace(*context.pipeline, context.model, context.schedule, micro_batches);
   }
   for (Index chunk = 0; chunk < context.model.chunks(); ++chunk) {
     first_workspaces_.push_back(std::ssize(workspaces_));
@@ -119,11 +122,16 @@ void GradientStep::begin(const StepBatch& batch) {
 
 // Replicas with the same weights are neighbours.
 void GradientStep::prepare_weights() {
+  if (!replicas_.empty()) {  // the replicas of a stage have the same
+    const ModelValues shared = tied_weights_.share(replicas_.front().values);
+    for (Replica& replica : replicas_) replica.values.borrowed = shared.borrowed;
+  }
   std::size_t arenas = 0;
   const Replica* last = nullptr;
   for (Replica& replica : replicas_) {
     if (last != nullptr && last->values.weights.data() == replica.values.weights.data()) {
       replica.values.rounded = last->values.rounded;
+      replica.values.borrowed_rounded = last->values.borrowed_rounded;
       replica.values.version = last->values.version;
     } else {
       if (arenas == weights_.size()) weights_.emplace_back(context_.model);
@@ -254,6 +262,7 @@ void GradientStep::run_per_replica(Index thread, Replica& replica, bool last, bo
     if (thread == 0) forward_seconds_ += forward.seconds();
     if (!backward) continue;
     evaluate_loss(workspace, replica);
+    workspace.begin_backward(replica.target.arena, replica.target.write);
     GradientReadyCallback on_ready;
     if (last && i + 1 == parts) on_ready = [&](Index from) { sender_.ready_from(thread, from); };
     run_backward(workspace, {0, ops_}, replica, on_ready);
@@ -358,11 +367,11 @@ void GradientStep::backward_pass(bool last_part) {
     const Index first = offset_of(ops.begin);
     for_each_replica([&](Index thread, Replica& replica, bool last) {
       Workspace& workspace = workspace_of(thread, replica);
-      if (outputs) take_output_gradient(micro_batch_of(replica, last));
+      if (outputs) begin_backward(micro_batch_of(replica, last), workspace);
       GradientReadyCallback on_ready;
       if (last_part && last) on_ready = [&](Index from) { sender_.ready_from(thread, from, first); };
       run_backward(workspace, ops, replica, on_ready);
-      if (i == 0) send_on(Pipeline::Direction::kBackward, micro_batch_of(replica, last));
+      if (i == 0) end_backward(micro_batch_of(replica, last));
     });
     if (last_part) sender_.send_ready(first);
     if (i > 0) sync(i - 1, false);

@@ -68,15 +68,27 @@ bool GradientStep::ends_model(Index chunk) const {
   return has_loss() && chunk + 1 == context_.model.chunks();
 }
 
-// The gradient of the outputs: of the loss, or what the stage behind sends.
-void GradientStep::take_output_gradient(const MicroBatch& batch) {
-  Workspace& workspace = *workspaces_[batch.workspace];
+// Takes the gradient of the outputs, of the loss or what the stage behind sends, and what other chunks give
+// for weights of this one that they share.
+void GradientStep::begin_backward(const MicroBatch& batch, Workspace& workspace) {
   if (context_.pipeline != nullptr) context_.comm.note_phase(Phase::kStageBackward, batch.number);
   if (ends_model(batch.chunk)) {
     evaluate_loss(workspace, batch.replica);
   } else {
     receive_tensors(Pipeline::Direction::kBackward, workspace, batch.chunk);
   }
+  const GradientTarget& target = batch.replica.target;
+  workspace.begin_backward(target.arena, target.write);
+  if (!tied_gradients_) return;
+  const Stopwatch idle;
+  tied_gradients_->begin(batch.chunk, batch.number, workspace);
+  tied_gradients_->add_received(batch.chunk, batch.number, target.arena);
+  idle_seconds_ += idle.seconds();
+}
+
+void GradientStep::end_backward(const MicroBatch& batch) {
+  send_on(Pipeline::Direction::kBackward, batch);
+  if (tied_gradients_) tied_gradients_->send(batch.chunk, batch.number);
 }
 
 void GradientStep::stage_forward(const MicroBatch& batch) {
@@ -101,12 +113,13 @@ void GradientStep::stage_backward(const MicroBatch& batch) {
   replica.rows = batch.rows;
   if (batch.rows.begin == 0 && last_chunk) start_target(0, replica);
   replica.target.write = batch.rows.begin == 0 ? replica.first_write : Write::kAdd;
-  take_output_gradient(batch);
+  Workspace& workspace = *workspaces_[batch.workspace];
+  begin_backward(batch, workspace);
   const Index end = last_chunk ? context_.plan.gradient_size : chunk.weights().end;
   GradientReadyCallback on_ready;
   if (batch.last) on_ready = [&](Index from) { sender_.ready_from(0, std::min(from, end)); };
-  run_backward(*workspaces_[batch.workspace], {0, std::ssize(chunk.ops())}, replica, on_ready);
-  send_on(Pipeline::Direction::kBackward, batch);
+  run_backward(workspace, {0, std::ssize(chunk.ops())}, replica, on_ready);
+  end_backward(batch);
 }
 
 // Nothing where no stage is that way.
@@ -143,6 +156,10 @@ void GradientStep::send_and_wait(Pipeline::Direction direction, Workspace& works
 
 void GradientStep::wait_for_all_sends() {
   for (std::size_t i = 0; i < sends_.size(); ++i) wait_for_sends(i);
+  const Stopwatch idle;
+  tied_weights_.finish();
+  if (tied_gradients_) tied_gradients_->finish();
+  idle_seconds_ += idle.seconds();
 }
 
 void GradientStep::wait_for_sends(std::size_t workspace) {

@@ -2,17 +2,19 @@
 // stage with most operations needs T seconds for its part of all m; a micro-batch crosses each of the S - 1
 // borders twice. The first micro-batch reaches the last stage, and the last one comes back, over all of them:
 //
-//   max(T, m x v x crossing) + T x idle / (1 - idle) + (S - 1) x crossing
+//   max(T, m x v x crossing) + T x idle / (1 - idle) + (S - 1) x crossing + tied
 //
 // `idle`: the share by idle_share(), (S - 1) / (v x m + S - 1) with enough micro-batches;
 // `crossing`: the two messages of a micro-batch over the border with most bytes; `v`: chunks of the model on
-// a rank. What is above T is waiting. The ranks of a stage then exchange its gradients: on the nodes that S
-// neighbours leave them, over links that the other stages of the node use at the same time.
+// a rank; `tied`: the messages about weights that the stage shares with others, once a step and with each
+// micro-batch. What is above T is waiting. The ranks of a stage then exchange its gradients: on the nodes
+// that S neighbours leave them, over links that the other stages of the node use at the same time.
 #include <algorithm>
 
 #include "forecast_scene.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/distributed/stage_tasks.h"
+#include "lockstep/distributed/tied_weights.h"
 #include "lockstep/nn/stages.h"
 
 namespace lockstep {
@@ -39,10 +41,14 @@ Cluster workers_of_stage(const ForecastRequest& request, const Cluster& all) {
   return workers;
 }
 
+// Between two stages.
+const TimeCurve& stage_messages(const ForecastRequest& request, const Cluster& all) {
+  return request.stage_count() > all.ranks_per_node ? all.link : all.message;
+}
+
 // Seconds of the two messages of a micro-batch over the border with most bytes.
 double crossing_seconds(const ForecastRequest& request, const Cluster& all, const Scene& scene) {
-  const bool over_links = request.stage_count() > all.ranks_per_node;
-  const TimeCurve& border = over_links ? all.link : all.message;
+  const TimeCurve& border = stage_messages(request, all);
   double most = 0;
   for (const std::unique_ptr<Model>& stage : request.stages) {
     for (Index i = 0; i < stage->chunks(); ++i) {
@@ -51,6 +57,16 @@ double crossing_seconds(const ForecastRequest& request, const Cluster& all, cons
     }
   }
   return most;
+}
+
+// Seconds of the messages of a step about weights that a stage shares with others.
+double tied_seconds(const ForecastRequest& request, const Cluster& all, Index stage, Index micro_batches) {
+  const TiedBytes tied = tied_bytes(request.stages, stage, request.distribute.schedule, micro_batches);
+  if (tied.borrowed + tied.lent == 0) return 0;
+  const TimeCurve& border = stage_messages(request, all);
+  return border.seconds(static_cast<double>(tied.borrowed + tied.lent)) +
+         static_cast<double>(micro_batches) *
+             border.seconds(static_cast<double>(tied.returned + tied.collected));
 }
 
 // All stages have this in common.
@@ -84,8 +100,10 @@ Forecast forecast_stage(const Parallel& parallel, std::size_t stage) {
   const bool meets = request.model.runs_in_lockstep(scene.replicas);
   const Index fills = meets ? request.train.accumulate : 1;
   const double idle = idle_share(request.stage_count(), scene.passes(request.train) / fills, model.chunks());
-  const double through = std::max(busy, tasks * parallel.crossing) + busy * idle / (1 - idle) +
-                         static_cast<double>(fills) * others * parallel.crossing;
+  const double through =
+      std::max(busy, tasks * parallel.crossing) + busy * idle / (1 - idle) +
+      static_cast<double>(fills) * others * parallel.crossing +
+      tied_seconds(request, parallel.all, static_cast<Index>(stage), scene.passes(request.train));
   Forecast result{.ranks = parallel.all.ranks(),
                   .replicas = scene.replicas,
                   .global_batch = scene.global_batch,

@@ -101,6 +101,10 @@ void plan_stages(const RunPlanRequest& request, RunPlan& plan) {
     const auto stage = static_cast<Index>(i);
     plan_costs(request_of_stage(request, i), of_stage,
                chunks_alive(schedule, stage, stages, plan.micro_batches));
+    const TiedBytes tied = tied_bytes(request.stages, stage, schedule, plan.micro_batches);
+    of_stage.memory.weights += tied.copies;
+    of_stage.memory.gradients += tied.kept_gradients;
+    if (request.evaluation_rows > 0) of_stage.memory.evaluation += tied.copies;
     plan.sent_bytes = std::max(plan.sent_bytes, of_stage.sent_bytes);
     if (of_stage.memory.total() > largest.total()) largest = of_stage.memory;
     plan.stages.push_back({.layers = layers_of(model),
@@ -109,6 +113,7 @@ void plan_stages(const RunPlanRequest& request, RunPlan& plan) {
                            .flops = model.training_flops(),
                            .received_bytes = received_scalars(model) * Index{sizeof(Scalar)},
                            .alive = micro_batches_alive(schedule, stage, stages, plan.micro_batches),
+                           .tied = tied,
                            .memory = of_stage.memory});
   }
   plan.memory = largest;

@@ -18,6 +18,7 @@
 #include "lockstep/data/record_source.h"
 #include "lockstep/data/records.h"
 #include "lockstep/distributed/pipeline.h"
+#include "lockstep/distributed/tied_weights.h"
 #include "lockstep/nn/kernel_weights.h"
 #include "lockstep/nn/loss.h"
 #include "lockstep/nn/model.h"
@@ -124,6 +125,7 @@ class Evaluation {
   std::unique_ptr<Records> records_;
   FeatureChange change_;
   std::optional<KernelWeights> weights_;
+  TiedWeights tied_weights_;
   Scalar temperature_ = 1;
   std::vector<Lane> lanes_;
   std::vector<double> block_sums_;  // local blocks x columns()

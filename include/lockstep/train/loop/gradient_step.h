@@ -28,6 +28,7 @@
 #include "lockstep/distributed/replica_states.h"
 #include "lockstep/distributed/single_values.h"
 #include "lockstep/distributed/strategies/strategy.h"
+#include "lockstep/distributed/tied_weights.h"
 #include "lockstep/nn/kernel_weights.h"
 #include "lockstep/nn/loss.h"
 #include "lockstep/nn/workspace.h"
@@ -147,7 +148,8 @@ class GradientStep {
   bool ends_model(Index chunk) const;
   bool has_stage(Pipeline::Direction direction, Index chunk) const;
   void enter_stage(const MicroBatch& batch);
-  void take_output_gradient(const MicroBatch& batch);
+  void begin_backward(const MicroBatch& batch, Workspace& workspace);
+  void end_backward(const MicroBatch& batch);
   void send_on(Pipeline::Direction direction, const MicroBatch& batch);
   void wait_for_all_sends();
   void receive_tensors(Pipeline::Direction direction, Workspace& workspace, Index chunk = 0);
@@ -203,7 +205,9 @@ class GradientStep {
   std::vector<std::vector<std::unique_ptr<Request>>> sends_;  // messages of a stage from each workspace
   std::vector<Replica> replicas_;                             // local ones
   std::vector<KernelWeights> weights_;                        // one for each arena of weights among them
-  std::vector<LossSums> tallies_;                             // one for each local replica
+  TiedWeights tied_weights_;
+  std::optional<TiedGradients> tied_gradients_;  // of a stage
+  std::vector<LossSums> tallies_;                // one for each local replica
   double data_seconds_ = 0;
   double forward_seconds_ = 0;
   double idle_seconds_ = 0;

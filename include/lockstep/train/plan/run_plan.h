@@ -13,6 +13,7 @@
 #include "lockstep/data/sampler.h"
 #include "lockstep/distributed/optimizer_memory.h"
 #include "lockstep/distributed/plan.h"
+#include "lockstep/distributed/tied_weights.h"
 #include "lockstep/nn/model.h"
 #include "lockstep/optim/schedule.h"
 #include "lockstep/train/options.h"
@@ -67,6 +68,7 @@ struct StagePlan {
   Index flops = 0;           ///< operations for one sample, forward and backward
   Index received_bytes = 0;  ///< for one sample, from the stage before; as much goes back as gradients
   Index alive = 0;           ///< micro-batches that are in memory at a time, at most, each chunk's counted
+  TiedBytes tied = {};       ///< for the weights that it shares with other stages
   MemoryPlan memory;
 };
 

@@ -1,0 +1,214 @@
+#include "lockstep/distributed/tied_weights.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "lockstep/comm/agree.h"
+#include "lockstep/math/kernels.h"
+
+namespace lockstep {
+namespace {
+
+// Channels of the group. Each tie has one for its gradients: a rank may take them in another order than it
+// is given them.
+enum Channel : int { kTiedWeights = 5, kFirstTiedGradient = 6 };
+
+// A rank of a group, and one of its chunks of the model.
+struct Place {
+  Index stage = 0;
+  Index chunk = 0;
+  bool operator==(const Place&) const = default;
+};
+
+// The two ends of a tie.
+struct TieEnds {
+  ModelTie tie;
+  Place op;
+  Place owner;
+  int channel = 0;
+
+  bool crosses_ranks() const { return op.stage != owner.stage; }
+};
+
+// The ties between different parts of a model, last op first. `begins`: the first op of each part.
+std::vector<TieEnds> ties_between(const Model& whole, std::span<const Index> begins, Index stages) {
+  const auto place_of = [&](Index op) {
+    const Index part = std::ranges::upper_bound(begins, op) - begins.begin() - 1;
+    return Place{.stage = part % stages, .chunk = part / stages};
+  };
+  std::vector<TieEnds> ties;
+  int channel = kFirstTiedGradient;
+  for (const ModelTie& tie : model_ties(whole)) {
+    const TieEnds ends{
+        .tie = tie, .op = place_of(tie.op), .owner = place_of(tie.owner), .channel = channel++};
+    if (ends.op != ends.owner) ties.push_back(ends);
+  }
+  return ties;
+}
+
+// *Collective over the group.*
+std::vector<TieEnds> ties_of_group(Pipeline& pipeline, const Model& model) {
+  if (model_ties(model.whole()).empty()) return {};
+  std::vector<Index> begins;
+  for (Index i = 0; i < model.chunks(); ++i) {
+    const std::vector<Index> of_chunk = gather_numbers(pipeline.group(), model.chunk(i).stage().begin);
+    begins.insert(begins.end(), of_chunk.begin(), of_chunk.end());
+  }
+  return ties_between(model.whole(), begins, pipeline.stages());
+}
+
+Range range_of(const Layout& layout, const std::string& name) {
+  return std::ranges::find(layout.params, name, &ParamInfo::name)->range;
+}
+
+// Of the ties between two ranks, the first between each two of each weight: it is sent once.
+std::vector<TieEnds> sent_weights(std::span<const TieEnds> ties) {
+  std::vector<TieEnds> sent;
+  for (const TieEnds& ends : ties) {
+    const auto same = [&](const TieEnds& other) {
+      return other.op.stage == ends.op.stage && other.tie.owner == ends.tie.owner;
+    };
+    if (ends.crosses_ranks() && std::ranges::none_of(sent, same)) sent.push_back(ends);
+  }
+  return sent;
+}
+
+// Micro-batches whose gradient is on its way at a time, at most.
+Index gradients_alive(const TieEnds& ends, const PipelineSchedule& schedule, Index stages,
+                      Index micro_batches) {
+  return at(chunks_alive(schedule, ends.owner.stage, stages, micro_batches), ends.owner.chunk);
+}
+
+}  // namespace
+
+TiedWeights::TiedWeights(Pipeline* pipeline, const Model& model)
+    : pipeline_(pipeline), copies_(model.borrowed().size) {
+  if (pipeline == nullptr) return;
+  for (const TieEnds& ends : sent_weights(ties_of_group(*pipeline, model))) {
+    if (ends.owner.stage == pipeline->stage()) {
+      lent_.push_back({static_cast<int>(ends.op.stage), range_of(model.layout(), ends.tie.name)});
+    } else if (ends.op.stage == pipeline->stage()) {
+      borrowed_.push_back({static_cast<int>(ends.owner.stage), range_of(model.borrowed(), ends.tie.name)});
+    }
+  }
+}
+
+ModelValues TiedWeights::share(const ModelValues& values) {
+  std::vector<Send> sends;
+  for (const Message& lent : lent_)
+    sends.push_back({lent.peer, as_buffer(part(values.weights, lent.weight))});
+  if (!sends.empty()) sending_ = pipeline_->group().start_exchange(kTiedWeights, sends, {});
+  std::vector<Receive> receives;
+  for (const Message& borrowed : borrowed_) {
+    receives.push_back({borrowed.peer, as_buffer(part(copies_.span(), borrowed.weight))});
+  }
+  if (!receives.empty()) pipeline_->group().start_exchange(kTiedWeights, {}, receives)->wait();
+  ModelValues shared = values;
+  shared.borrowed = copies_.span();
+  return shared;
+}
+
+void TiedWeights::finish() {
+  if (sending_) std::exchange(sending_, nullptr)->wait();
+}
+
+TiedGradients::TiedGradients(Pipeline& pipeline, const Model& model, const PipelineSchedule& schedule,
+                             Index micro_batches)
+    : pipeline_(pipeline) {
+  Index largest = 0;
+  for (const TieEnds& ends : ties_of_group(pipeline, model)) {
+    if (ends.op.stage == pipeline.stage()) {
+      const Model& chunk = model.chunk(ends.op.chunk);
+      Given& given = given_.emplace_back();
+      given.chunk = ends.op.chunk;
+      given.op = ends.tie.op - chunk.stage().begin + chunk.received().end;
+      given.peer = static_cast<int>(ends.owner.stage);
+      given.channel = ends.channel;
+      const Index alive = gradients_alive(ends, schedule, pipeline.stages(), micro_batches);
+      for (Index i = 0; i < alive; ++i) given.slots.push_back({AlignedBuffer<Scalar>(ends.tie.size)});
+    }
+    if (ends.owner.stage == pipeline.stage()) {
+      taken_.push_back({.chunk = ends.owner.chunk,
+                        .weight = range_of(model.layout(), ends.tie.name),
+                        .peer = static_cast<int>(ends.op.stage),
+                        .channel = ends.channel});
+      if (ends.crosses_ranks()) largest = std::max(largest, ends.tie.size);
+    }
+  }
+  received_ = AlignedBuffer<Scalar>(largest);
+}
+
+void TiedGradients::begin(Index chunk, Index micro_batch, Workspace& workspace) {
+  for (Given& given : given_) {
+    if (given.chunk != chunk) continue;
+    Slot& slot = given.slot(micro_batch);
+    if (slot.sending) std::exchange(slot.sending, nullptr)->wait();
+    workspace.set_tied_gradient(given.op, slot.gradient.span());
+  }
+}
+
+void TiedGradients::add_received(Index chunk, Index micro_batch, std::span<Scalar> gradient) {
+  for (const Taken& taken : taken_) {
+    if (taken.chunk == chunk) add(part(gradient, taken.weight), receive(taken, micro_batch));
+  }
+}
+
+std::span<const Scalar> TiedGradients::receive(const Taken& taken, Index micro_batch) {
+  if (taken.peer == pipeline_.stage()) {
+    return std::ranges::find(given_, taken.channel, &Given::channel)->slot(micro_batch).gradient.span();
+  }
+  const std::span<Scalar> received = part(received_.span(), {0, taken.weight.size()});
+  const Receive message{taken.peer, as_buffer(received)};
+  pipeline_.group().start_exchange(taken.channel, {}, std::span(&message, 1))->wait();
+  return received;
+}
+
+void TiedGradients::send(Index chunk, Index micro_batch) {
+  for (Given& given : given_) {
+    if (given.chunk != chunk || given.peer == pipeline_.stage()) continue;
+    Slot& slot = given.slot(micro_batch);
+    const Send message{given.peer, as_buffer(std::as_const(slot.gradient).span())};
+    slot.sending = pipeline_.group().start_exchange(given.channel, std::span(&message, 1), {});
+  }
+}
+
+void TiedGradients::finish() {
+  for (Given& given : given_) {
+    for (Slot& slot : given.slots) {
+      if (slot.sending) std::exchange(slot.sending, nullptr)->wait();
+    }
+  }
+}
+
+TiedBytes tied_bytes(std::span<const std::unique_ptr<Model>> stages, Index stage,
+                     const PipelineSchedule& schedule, Index micro_batches) {
+  const Model& model = *at(stages, stage);
+  std::vector<Index> begins;
+  for (Index i = 0; i < model.chunks(); ++i) {
+    for (const std::unique_ptr<Model>& each : stages) begins.push_back(each->chunk(i).stage().begin);
+  }
+  const std::vector<TieEnds> ties = ties_between(model.whole(), begins, std::ssize(stages));
+  TiedBytes bytes{.copies = model.borrowed().size * Index{sizeof(Scalar)}};
+  Index received = 0;
+  for (const TieEnds& ends : ties) {
+    const Index size = ends.tie.size * Index{sizeof(Scalar)};
+    const Index sent = ends.crosses_ranks() ? size : 0;
+    if (ends.op.stage == stage) {
+      bytes.kept_gradients += size * gradients_alive(ends, schedule, std::ssize(stages), micro_batches);
+      bytes.returned += sent;
+    }
+    if (ends.owner.stage == stage) {
+      bytes.collected += sent;
+      received = std::max(received, sent);
+    }
+  }
+  for (const TieEnds& ends : sent_weights(ties)) {
+    const Index size = ends.tie.size * Index{sizeof(Scalar)};
+    if (ends.op.stage == stage) bytes.borrowed += size;
+    if (ends.owner.stage == stage) bytes.lent += size;
+  }
+  bytes.kept_gradients += received;
+  return bytes;
+}
+
+}  // namespace lockstep
