@@ -20,6 +20,13 @@ struct Place {
   bool operator==(const Place&) const = default;
 };
 
+// What a step of a group is made of.
+struct StagePasses {
+  const PipelineSchedule& schedule;
+  Index stages;
+  Index micro_batches;
+};
+
 // The two ends of a tie.
 struct TieEnds {
   ModelTie tie;
@@ -73,10 +80,16 @@ std::vector<TieEnds> sent_weights(std::span<const TieEnds> ties) {
   return sent;
 }
 
-// Micro-batches whose gradient is on its way at a time, at most.
-Index gradients_alive(const TieEnds& ends, const PipelineSchedule& schedule, Index stages,
-                      Index micro_batches) {
-  return at(chunks_alive(schedule, ends.owner.stage, stages, micro_batches), ends.owner.chunk);
+// Gradients that are kept of a tie. Each waits for the owner's backward pass of its micro-batch, and a chunk
+// has no forward pass of a further one before that. With all forward passes first, stages go back one behind
+// the other, so that no more of them are on their way than there are stages; but where replicas meet at a
+// layer, all go back to it before the first one goes on.
+Index gradients_alive(const Model& whole, const TieEnds& ends, const StagePasses& passes) {
+  const Index alive = at(chunks_alive(passes.schedule, ends.owner.stage, passes.stages, passes.micro_batches),
+                         ends.owner.chunk);
+  return passes.schedule == PipelineSchedule::kGpipe && !whole.runs_in_lockstep(2)
+             ? std::min(alive, passes.stages)
+             : alive;
 }
 
 }  // namespace
@@ -124,7 +137,7 @@ TiedGradients::TiedGradients(Pipeline& pipeline, const Model& model, const Pipel
       given.op = ends.tie.op - chunk.stage().begin + chunk.received().end;
       given.peer = static_cast<int>(ends.owner.stage);
       given.channel = ends.channel;
-      const Index alive = gradients_alive(ends, schedule, pipeline.stages(), micro_batches);
+      const Index alive = gradients_alive(model.whole(), ends, {schedule, pipeline.stages(), micro_batches});
       for (Index i = 0; i < alive; ++i) given.slots.push_back({AlignedBuffer<Scalar>(ends.tie.size)});
     }
     if (ends.owner.stage == pipeline.stage()) {
@@ -194,7 +207,8 @@ TiedBytes tied_bytes(std::span<const std::unique_ptr<Model>> stages, Index stage
     const Index size = ends.tie.size * Index{sizeof(Scalar)};
     const Index sent = ends.crosses_ranks() ? size : 0;
     if (ends.op.stage == stage) {
-      bytes.kept_gradients += size * gradients_alive(ends, schedule, std::ssize(stages), micro_batches);
+      bytes.kept_gradients +=
+          size * gradients_alive(model.whole(), ends, {schedule, std::ssize(stages), micro_batches});
       bytes.returned += sent;
     }
     if (ends.owner.stage == stage) {
