@@ -209,6 +209,21 @@ TEST(ModelStages, ShareWeightsWhereverTheyAreCut) {
   }
 }
 
+TEST(ModelStages, ReplaceTheGradientOfASharedWeight) {
+  const Shape input{{10}};
+  Part part(std::make_unique<Model>(ModelOptions{.layers = "dense(10) tanh dense(10, tie=0)"}, input));
+  const AlignedBuffer<Scalar> x = random_input(kSamples * input.size());
+  part.begin(x, input);
+  part.workspace.forward(part.ops());
+  std::vector<std::vector<Scalar>> gradients;
+  for (int i = 0; i < 2; ++i) {
+    set_output_gradient(part);
+    part.workspace.backward(part.gradient.span(), Write::kReplace, {});
+    gradients.emplace_back(part.gradient.span().begin(), part.gradient.span().end());
+  }
+  EXPECT_EQ(gradients[0], gradients[1]);
+}
+
 // What is borrowed has an arena of its own, in which each weight stands once.
 TEST(ModelStages, BorrowWeightsOfOtherStages) {
   const ModelOptions options{.layers =
