@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 #include "joined_members.h"
+#include "layers/members.h"
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
@@ -62,21 +64,33 @@ std::vector<Index> owners_of(const std::vector<ModelOp>& ops, std::span<const In
   return owners;
 }
 
-// Members whose outputs stand side by side in that of the op; 0 unless it ends an ensemble.
-Index members_in(const ModelOp& op) {
-  const auto* const end = dynamic_cast<const EnsembleEnd*>(op.layer.get());
-  return end == nullptr ? 0 : end->members();
+std::optional<EnsemblePart> part_of(const ModelOp& op) {
+  const auto* const layer = dynamic_cast<const EnsembleLayer*>(op.layer.get());
+  return layer == nullptr ? std::nullopt : std::optional(layer->ensemble_part());
+}
+
+// Rows of an image have the shape of members: what counts is the layer that they come from.
+void check_ensemble(const ModelBuilder& builder) {
+  const std::vector<ModelOp>& ops = builder.nodes();
+  std::vector<bool> gives_members;  // for each op
+  for (const ModelOp& op : ops) {
+    const std::optional<EnsemblePart> part = part_of(op);
+    const bool takes_members = std::ranges::any_of(
+        op.inputs, [&](Index input) { return input != kModelInput && at(gives_members, input); });
+    const bool begins = part == EnsemblePart::kBegin;
+    if (part && !begins && !takes_members) throw builder.error(op.path, op.text, kNoMembers);
+    if (part == EnsemblePart::kEnd && &op != &ops.back())
+      throw builder.error(op.path, op.text, "it ends an ensemble, so it has to be the last layer");
+    gives_members.push_back(begins || (takes_members && op.out.dims.size() == 2));
+  }
 }
 
 // Ends an ensemble with the op that joins its members; gives how many there are, 1 without one.
 Index join_ensemble(ModelBuilder& builder, Link link) {
+  check_ensemble(builder);
   const std::vector<ModelOp>& ops = builder.nodes();
-  for (std::size_t i = 0; i + 1 < ops.size(); ++i) {
-    if (members_in(ops[i]) == 0) continue;
-    throw builder.error(ops[i].path, ops[i].text, "it ends an ensemble, so it has to be the last layer");
-  }
-  const Index members = members_in(ops.back());
-  if (members == 0) return 1;
+  if (part_of(ops.back()) != EnsemblePart::kEnd) return 1;
+  const Index members = ops.back().out.dims.front();
   builder.add_layer(join_members(link), {std::ssize(ops) - 1}, "members", "mean of members");
   return members;
 }

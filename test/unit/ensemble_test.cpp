@@ -155,6 +155,10 @@ TEST(Ensemble, WhatDoesNotFitIsRefused) {
   test::expect_parts(refusal("tabm(4000) tabm_heads(2)"), {"at most 1024, found 4000"});
   test::expect_parts(refusal("tabm_dense(4) dense(2)"), {"tabm_dense(4)", "tabm(k) begins"});
   test::expect_parts(refusal("dense(4) tabm_heads(2)"), {"tabm_heads(2)", "tabm(k) begins"});
+  for (const std::string layers : {"tabm_heads(2)", "tanh tabm_dense(4) flatten dense(2)"}) {
+    const auto refused = [&] { Model({.layers = layers}, {{6, 5}}); };
+    test::expect_parts(test::error_text<ConfigError>(refused), {"layer", "tabm_", "tabm(k) begins"});
+  }
   test::expect_parts(refusal("tabm(3) tabm_heads(2) relu"), {"tabm_heads(2)", "has to be the last layer"});
   test::expect_parts(refusal("periodic(0)"), {"periodic(0)", "width"});
   test::expect_parts(refusal("periodic(4, sigma=2)"), {"sigma", "to 1, found 2"});

@@ -6,12 +6,17 @@
 
 namespace lockstep {
 
-/// The layer that ends an ensemble, the last one of a model text: its output is {members, outputs}, and Model
-/// adds the op that joins them.
-class EnsembleEnd {
+enum class EnsemblePart {
+  kBegin,   ///< makes the members of one sample
+  kInside,  ///< takes those that another layer of an ensemble gives
+  kEnd,     ///< takes them, too; the last layer of a model text: Model adds the op that joins them
+};
+
+/// A layer whose output is one of members, {members, size}.
+class EnsembleLayer {
  public:
-  virtual ~EnsembleEnd() = default;
-  virtual Index members() const = 0;
+  virtual ~EnsembleLayer() = default;
+  virtual EnsemblePart ensemble_part() const = 0;
 };
 
 /// As evaluate_weighted, but the mean of the losses of the members. outputs and gradient: n x (members *

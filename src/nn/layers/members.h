@@ -6,10 +6,13 @@
 
 namespace lockstep {
 
-/// How many there are. Errors: ConfigError if the sample is none of an ensemble.
+inline constexpr const char* kNoMembers =
+    "expected the members of an ensemble, which tabm(k) begins: put it before";
+
+/// How many there are. Errors: ConfigError if the sample has not the shape of an ensemble's; Model finds
+/// those that have it by chance.
 inline Index members_of(const Shape& sample) {
-  if (sample.dims.size() != 2)
-    throw ConfigError("expected the members of an ensemble, which tabm(k) begins: put it before");
+  if (sample.dims.size() != 2) throw ConfigError(kNoMembers);
   return sample.dims.front();
 }
 

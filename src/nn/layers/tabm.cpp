@@ -7,6 +7,7 @@
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/nn/ensemble.h"
 #include "lockstep/nn/layer.h"
 #include "lockstep/nn/onnx_words.h"
 
@@ -15,7 +16,7 @@ namespace {
 
 constexpr Index kMaxMembers = 1024;
 
-class TabM final : public Layer, public OnnxWords {
+class TabM final : public Layer, public OnnxWords, public EnsembleLayer {
  public:
   explicit TabM(TermArguments& arguments) : members_(arguments.take_index("k", 2)) {
     if (members_ > kMaxMembers)
@@ -61,6 +62,7 @@ class TabM final : public Layer, public OnnxWords {
     }
   }
 
+  EnsemblePart ensemble_part() const override { return EnsemblePart::kBegin; }
   Operation operation() const override {
     return {.name = "tabm", .attributes = {{"k", static_cast<double>(members_)}}, .tensors = {scale_}};
   }

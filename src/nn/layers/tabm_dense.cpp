@@ -6,6 +6,7 @@
 
 #include "feature_scales.h"
 #include "init_argument.h"
+#include "lockstep/nn/ensemble.h"
 #include "lockstep/nn/layer.h"
 #include "lockstep/nn/onnx_words.h"
 #include "members.h"
@@ -14,7 +15,7 @@
 namespace lockstep {
 namespace {
 
-class TabMDense final : public Layer, public OnnxWords {
+class TabMDense final : public Layer, public OnnxWords, public EnsembleLayer {
  public:
   explicit TabMDense(TermArguments& arguments)
       : units_(arguments.take_index("units", 1)), init_(take_initialiser(arguments)) {}
@@ -76,6 +77,7 @@ class TabMDense final : public Layer, public OnnxWords {
     multiply_backward_weights(as_const(dproduct), scaled, {0, units_}, dweight, args.write);
   }
 
+  EnsemblePart ensemble_part() const override { return EnsemblePart::kInside; }
   Operation operation() const override {
     return {.name = "tabm_dense", .tensors = {weight_, in_, out_, bias_}};
   }
@@ -113,7 +115,7 @@ LayerEntry tabm_dense_entry() {
           "inside an ensemble (tabm): y = ((x * r) W^T) * s + b, where all members share W and each has its "
           "own r, s and b; init as for dense",
       .example = "tabm_dense(5)",
-      .example_input = {{3, 4}},
+      .example_input = {{4}},
       .make = [](TermArguments& arguments) { return std::make_unique<TabMDense>(arguments); }};
 }
 

@@ -14,7 +14,7 @@ namespace {
 using Strided = Eigen::Map<RowMajorMatrix, 0, Eigen::OuterStride<>>;
 using ConstStrided = Eigen::Map<const RowMajorMatrix, 0, Eigen::OuterStride<>>;
 
-class TabMHeads final : public Layer, public OnnxWords, public EnsembleEnd {
+class TabMHeads final : public Layer, public OnnxWords, public EnsembleLayer {
  public:
   explicit TabMHeads(TermArguments& arguments)
       : units_(arguments.take_index("units", 1)), init_(take_initialiser(arguments)) {}
@@ -63,7 +63,7 @@ class TabMHeads final : public Layer, public OnnxWords, public EnsembleEnd {
     }
   }
 
-  Index members() const override { return members_; }
+  EnsemblePart ensemble_part() const override { return EnsemblePart::kEnd; }
   Operation operation() const override { return {.name = "tabm_heads", .tensors = {weight_, bias_}}; }
   // From [N, 1, members, inputs] to [N, members, 1, inputs] and back, as MatMul takes the members one by one.
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
@@ -103,7 +103,7 @@ LayerEntry tabm_heads_entry() {
               "ends an ensemble (tabm), as the last layer: each member has outputs of its own, training "
               "takes the mean of their losses, and the prediction is the mean of theirs (of probabilities)",
           .example = "tabm_heads(2)",
-          .example_input = {{3, 4}},
+          .example_input = {{4}},
           .make = [](TermArguments& arguments) { return std::make_unique<TabMHeads>(arguments); }};
 }
 
