@@ -56,8 +56,10 @@ void declare_table(OptionList& list, TableOptions& table) {
           "data.scale", table.scale,
           "What is done to numbers x: standard ((x - mean) / deviation), minmax (to 0..1), log (standard, "
           "of sign(x) log(1 + abs(x))), robust (by median and quartiles, clipped smoothly), none; bins(N), "
-          "alone or beside one of these: N features of a piecewise linear encoding between quantiles. Labels "
-          "stay as they are unless data.columns says standard, minmax or log")
+          "alone or beside one of these: N features of a piecewise linear encoding between quantiles or, as "
+          "bins(N, by=label), between the thresholds of a decision tree that learns the label from the "
+          "column, leaf=32 records at least between two. Labels stay as they are unless data.columns says "
+          "standard, minmax or log")
       .example("robust bins(32)")
       .synonyms("scaler standardize feature_scaling robust_scaler quantile_transformer n_bins");
   list.option("data.missing", table.missing,

@@ -91,7 +91,7 @@ const std::vector<Case> kAll{
      .labels = "['late']",
      .layers = "tabm(3) tabm_dense(8) tanh tabm_dense(4) tabm_heads(1)",
      .loss = "binary_cross_entropy",
-     .columns = ", 'income: log bins(3)'",
+     .columns = ", 'income: log bins(3, by=label, leaf=5)'",
      .names = {{"no", "yes"}}},
     {.name = "ensemble_of_numbers",
      .labels = "['price', 'size']",

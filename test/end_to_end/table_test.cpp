@@ -119,20 +119,22 @@ TEST_F(Table, InitProposesAPresetForTablesAndWritesAllOfItsKeys) {
   EXPECT_EQ(trained.exit_code, 0) << trained.errors;
 }
 
-// Quantiles of a sample (of many chunks), an ensemble, sines of its own, and a rate for the first layer.
+// Quantiles of a sample (of many chunks), edges by the label, an ensemble, sines of its own, and a rate for
+// the first layer.
 TEST_F(Table, BinsAndAnEnsembleHaveTheSameBitsOnAnyNumberOfRanks) {
   config(
       fmt::format("[data]\ntrain = \"{}\"\nlabel = \"income\"\nscale = \"robust bins(6)\"\nchunk_kib = 8\n"
-                  "validation_share = 0.1\n",
+                  "validation_share = 0.1\ncolumns = [\"hours: robust bins(6, by=label)\"]\n",
                   train_));
-  for (const int ranks : {1, 3}) {
+  for (const int ranks : {1, 2, 3}) {
     const std::string run = fmt::format("run{}", ranks);
     const ProcessResult trained = train(
         ranks, run,
         "--model.layers 'concat(slice(0, 7) periodic(2) | slice(7, 11)) scale tabm(3) tabm_dense(8) relu "
         "dropout(0.1) tabm_heads(1)' --train.lr_multiplier '1.*: 6'");
     ASSERT_EQ(trained.exit_code, 0) << trained.errors;
-    expect_parts(trained.output, {"age: number, median ", "; 6 bins from 17 to 86"});
+    expect_parts(trained.output,
+                 {"age: number, median ", "; 6 bins from 17 to 86", "; 6 bins by the label from "});
     for (const char* file : {"/model.safetensors", "/schema.json"}) {
       EXPECT_EQ(read_file(directory_ / (run + file)), read_file(directory_ / (std::string("run1") + file)))
           << ranks << file;

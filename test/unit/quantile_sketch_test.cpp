@@ -7,6 +7,9 @@
 #include <array>
 #include <numeric>
 
+#include "data/table/label_edges.h"
+#include "support/torch_references.h"
+
 namespace lockstep {
 namespace {
 
@@ -75,6 +78,22 @@ TEST(Quantiles, EdgesAreNumbersThatOccur) {
   Numbers skewed(90, 0.0);
   for (int i = 1; i <= 10; ++i) skewed.push_back(i);
   EXPECT_EQ(edges_of(skewed, 4), (Numbers{0, 10})) << "quantiles that are equal are one edge";
+}
+
+TEST(TreeThresholds, AreThoseOfScikitLearn) {
+  for (const nlohmann::json& reference : test::torch_references("trees", "tree_references.json")) {
+    std::vector<LabelledNumber> records;
+    for (std::size_t i = 0; i < reference["numbers"].size(); ++i) {
+      const bool weighs = !reference["weights"].empty();
+      records.push_back({.number = reference["numbers"][i].get<double>(),
+                         .label = reference["labels"][i].get<double>(),
+                         .weight = weighs ? reference["weights"][i].get<double>() : 1});
+    }
+    const std::vector<double> found = tree_thresholds(records, {.max_leaves = reference["max_leaves"],
+                                                                .leaf_records = reference["leaf_records"],
+                                                                .classes = reference["classes"]});
+    EXPECT_EQ(found, reference["thresholds"].get<std::vector<double>>());
+  }
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <fstream>
+#include <functional>
 
 #include "data/table/encoder.h"
 #include "data/table/learn_schema.h"
@@ -218,6 +219,75 @@ TEST_F(TableBins, TellsTheNumberOfItsBins) {
   std::vector<std::string> shown;
   for (const std::vector<Scalar>& row : rows) shown.push_back(value_text(columns.front(), row));
   EXPECT_EQ(shown, (std::vector<std::string>{"1", "2", "4", "8", "16", "32", "64", "3", "64"}));
+}
+
+// Zeros below 30, ones from 30 to 69, zeros above: 100 records, told apart by two thresholds.
+std::string steps(const std::function<std::string(int)>& label) {
+  std::string text = "a,y,w\n";
+  for (int i = 0; i < 100; ++i) text += fmt::format("{},{},1\n", i, label(i));
+  return text;
+}
+
+std::string step_label(int i) {
+  return i >= 30 && i < 70 ? "1" : "0";
+}
+
+TEST_F(TableBins, ByTheLabelEndWhereATreeSplits) {
+  options_.ignore = {"w"};
+  options_.scale = "bins(8, by=label, leaf=5)";
+  const std::vector<double> expected{0, 29.5, 69.5, 99};
+  EXPECT_EQ(learn(steps(step_label)).columns[0].edges, expected) << "numbers";
+  options_.columns = {"y: categorical"};
+  const TableSchema schema = learn(steps(step_label));
+  EXPECT_EQ(schema.columns[0].edges, expected) << "classes";
+  expect_parts(schema.describe().front(), {"a: number, 3 bins by the label from 0 to 99"});
+  EXPECT_EQ(parse_schema(to_json(schema), "s.json").columns[0].bin_edges, BinEdges::kLabel);
+  EXPECT_EQ(encode(schema, "a\n29.5\n"), (Rows{{1, 0, 0}}));
+
+  options_.scale = "bins(2, by=label, leaf=5)";
+  EXPECT_EQ(learn(steps(step_label)).columns[0].edges.size(), 3U) << "no more bins than asked for";
+  options_.scale = "bins(8, by=label, leaf=40)";
+  EXPECT_EQ(learn(steps(step_label)).columns[0].edges.size(), 3U) << "no part of fewer records";
+  options_.scale = "log bins(8, by=label, leaf=5)";
+  EXPECT_DOUBLE_EQ(learn(steps(step_label)).columns[0].edges.at(1), (std::log(30) + std::log(31)) / 2);
+}
+
+TEST_F(TableBins, ByTheLabelKnowNoLabelOfARecordHeldBack) {
+  options_.ignore = {"w"};
+  options_.scale = "bins(8, by=label, leaf=1)";
+  const HoldOut held{.share = 0.3, .key = 7};
+  const auto spoilt = [&](int i) { return held.holds(i) ? std::to_string(i % 2) : step_label(i); };
+  EXPECT_EQ(to_json(learn(steps(step_label), held)), to_json(learn(steps(spoilt), held)));
+  EXPECT_EQ(learn(steps(step_label), held).columns[0].edges.size(), 4U);
+}
+
+TEST_F(TableBins, ByTheLabelCountWeightsAndLeaveMissingNumbersOut) {
+  options_.weight = "w";
+  options_.scale = "bins(8, by=label, leaf=1)";
+  options_.columns = {"y: categorical"};
+  std::string text = steps(step_label);
+  for (int i = 0; i < 50; ++i) text += fmt::format("{},1,0\n,{},1\n", i % 20, i % 2);
+  EXPECT_EQ(learn(text).columns[0].edges, (std::vector<double>{0, 29.5, 69.5, 99}));
+}
+
+TEST_F(TableBins, ByTheLabelOfAColumnThatSaysNothingAreOne) {
+  options_.ignore = {"w"};
+  options_.scale = "bins(8, by=label)";
+  EXPECT_EQ(learn(steps([](int) { return "1"; })).columns[0].edges, (std::vector<double>{0, 99}));
+  options_.numeric = {"a"};
+  EXPECT_EQ(learn("a,b,y,w\n,1,0,1\n,2,1,1\n").columns[0].edges, (std::vector<double>{0})) << "no number";
+}
+
+TEST_F(TableBins, ByTheLabelWantOneLabel) {
+  options_.label = {"y", "w"};
+  options_.scale = "bins(8, by=label)";
+  expect_parts(error_text<ConfigError>([&] { learn(steps(step_label)); }),
+               {"column 'a'", "by=label", "data.label names 2", "say bins(8)"});
+  options_.label = {"y"};
+  options_.scale = "bins(8, by=labels)";
+  expect_parts(refusal(), {"data.scale", "'by' is 'labels', expected quantiles or label"});
+  options_.scale = "bins(8, leaf=3)";
+  expect_parts(refusal(), {"data.scale", "leaf"});
 }
 
 }  // namespace

@@ -30,6 +30,12 @@ void take_bins(TermArguments& arguments, TableColumn& column) {
   if (column.bins > kMaxBins) {
     throw ConfigError(fmt::format("expected at most {} bins, found {}", kMaxBins, column.bins));
   }
+  const std::string by = arguments.take_word("by", "quantiles");
+  if (by != "quantiles" && by != "label")
+    throw ConfigError(fmt::format("'by' is {}, expected quantiles or label", in_quotes(by)));
+  column.bin_edges = by == "label" ? BinEdges::kLabel : BinEdges::kQuantiles;
+  column.leaf_records =
+      column.bin_edges == BinEdges::kLabel ? arguments.take_index("leaf", 1, kLeafRecords) : kLeafRecords;
 }
 
 const std::vector<Word>& scale_words() {

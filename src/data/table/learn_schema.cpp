@@ -8,9 +8,6 @@
 // Categories are kept in order of their counts, data.vocabulary of them at most; rarer ones become the
 // category of unknown values. A missing value is a category of its own. Classes of a label are all kept, also
 // those that only held-out records have, and are sorted, so that class numbers do not depend on counts.
-//
-// match_columns() then finds the columns of any table, that of the training data or another, by name, or by
-// position if the table has no header.
 #include "learn_schema.h"
 
 #include <fmt/format.h>
@@ -18,8 +15,9 @@
 
 #include <algorithm>
 #include <iterator>
-#include <unordered_map>
+#include <optional>
 
+#include "label_edges.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/quoted.h"
@@ -38,15 +36,37 @@ bool needs_quantiles(const TableColumn& column) {
          (column.bins > 0 || column.scale == Scale::kRobust);
 }
 
-// `quantiles`: numbers that a column keeps for them, if it needs any.
-ColumnWants wants_of(const TableColumn& column, Index quantiles) {
+bool needs_label(const TableColumn& column) {
+  return needs_quantiles(column) && column.bins > 0 && column.bin_edges == BinEdges::kLabel;
+}
+
+// The columns of which a sample of numbers is kept: for quantiles, and the label for bins by it.
+std::vector<bool> sampled_columns(const std::vector<TableColumn>& columns) {
+  const bool labels = std::ranges::any_of(columns, needs_label);
+  std::vector<bool> sampled;
+  for (const TableColumn& column : columns)
+    sampled.push_back(needs_quantiles(column) || (labels && (column.label || column.weight)));
+  return sampled;
+}
+
+void check_label(const TableOptions& options, const std::vector<TableColumn>& columns) {
+  const auto by_label = std::ranges::find_if(columns, needs_label);
+  if (by_label == columns.end() || options.label.size() == 1) return;
+  throw ConfigError(
+      fmt::format("column {}: bins(..., by=label) come from a tree that learns one label, and data.label "
+                  "names {} ({}): say bins({}), whose edges are quantiles",
+                  in_quotes(by_label->name), options.label.size(), listed(options.label), by_label->bins));
+}
+
+// `sample`: numbers that the column keeps.
+ColumnWants wants_of(const TableColumn& column, Index sample) {
   if (column.kind != ColumnKind::kCategorical) {
-    return {.logarithm = column.scale == Scale::kLog, .quantiles = needs_quantiles(column) ? quantiles : 0};
+    return {.logarithm = column.scale == Scale::kLog, .quantiles = sample};
   }
   // A hashed column needs no counts: it only has to be text.
   const bool counts = column.label || column.encoding != Encoding::kHash;
   // A class is one wherever it occurs.
-  return {.max_texts = counts ? kMaxCategories : 1, .of_all = column.label};
+  return {.max_texts = counts ? kMaxCategories : 1, .of_all = column.label, .quantiles = sample};
 }
 
 // Classes in an order that people expect: by size if they are numbers, else by their letters.
@@ -101,6 +121,46 @@ void learn_quantiles(TableColumn& column, std::vector<double> sorted) {
   if (column.bins > 0) column.edges = edges_of(sorted, column.bins);
 }
 
+LabelSample label_sample(const TableSchema& schema, const Scan& scan) {
+  const auto& columns = schema.columns;
+  const auto label = std::ranges::find_if(columns, &TableColumn::label) - columns.begin();
+  const auto weight = std::ranges::find_if(columns, &TableColumn::weight) - columns.begin();
+  return {at(scan.columns, label).quantiles,
+          weight == std::ssize(columns) ? nullptr : &at(scan.columns, weight).quantiles,
+          at(columns, label).kind == ColumnKind::kCategorical};
+}
+
+// In the place of the edges that quantiles gave: the thresholds of a tree between the least and the greatest
+// number.
+void learn_edges_by_label(TableColumn& column, const LabelSample& labels, const QuantileSketch& numbers) {
+  const double least = column.edges.front();
+  const double greatest = column.edges.back();
+  column.edges = {least};
+  for (const double threshold : tree_thresholds(
+           labels.join(numbers),
+           {.max_leaves = column.bins, .leaf_records = column.leaf_records, .classes = labels.classes()})) {
+    if (threshold > column.edges.back() && threshold < greatest) column.edges.push_back(threshold);
+  }
+  if (greatest > least) column.edges.push_back(greatest);
+}
+
+void learn_columns(LearntSchema& learnt, const TableOptions& options) {
+  TableSchema& schema = learnt.schema;
+  std::optional<LabelSample> labels;
+  if (std::ranges::any_of(schema.columns, needs_label)) labels = label_sample(schema, learnt.scan);
+  for (std::size_t i = 0; i < schema.columns.size(); ++i) {
+    TableColumn& column = schema.columns[i];
+    const ColumnSummary& summary = learnt.scan.columns[i];
+    column.missing = summary.missing;
+    column.numbers = summary.numbers;
+    if (needs_quantiles(column)) learn_quantiles(column, summary.quantiles.sorted());
+    if (needs_label(column)) learn_edges_by_label(column, *labels, summary.quantiles);
+    if (column.kind == ColumnKind::kCategorical) {
+      learn_categories(column, summary, options.vocabulary, learnt.remarks);
+    }
+  }
+}
+
 void check_learnt(const TableText& table, const TableSchema& schema, const Scan& scan) {
   if (scan.good == 0) {
     throw DataError(fmt::format("'{}' holds no records{}", table.text.files.front().path,
@@ -146,9 +206,12 @@ LearntSchema learn_schema(const TableText& table, const TableOptions& options, c
     });
   }
 
+  peers.agree([&] { check_label(options, schema.columns); });
   std::vector<ColumnWants> wants;
-  const Index kept = kept_for_quantiles(std::ranges::count_if(schema.columns, needs_quantiles));
-  for (const TableColumn& column : schema.columns) wants.push_back(wants_of(column, kept));
+  const std::vector<bool> sampled = sampled_columns(schema.columns);
+  const Index kept = kept_for_quantiles(std::ranges::count(sampled, true));
+  for (std::size_t i = 0; i < sampled.size(); ++i)
+    wants.push_back(wants_of(schema.columns[i], sampled[i] ? kept : 0));
   const std::vector<RowColumn> columns = match_columns(table, schema, true);
   ScanRequest request{.table = table,
                       .columns = columns,
@@ -164,84 +227,10 @@ LearntSchema learn_schema(const TableText& table, const TableOptions& options, c
     learnt.scan = scan_table(request, peers);
   }
   peers.agree([&] {
-    for (std::size_t i = 0; i < schema.columns.size(); ++i) {
-      TableColumn& column = schema.columns[i];
-      const ColumnSummary& summary = learnt.scan.columns[i];
-      column.missing = summary.missing;
-      column.numbers = summary.numbers;
-      if (needs_quantiles(column)) learn_quantiles(column, summary.quantiles.sorted());
-      if (column.kind == ColumnKind::kCategorical) {
-        learn_categories(column, summary, options.vocabulary, learnt.remarks);
-      }
-    }
+    learn_columns(learnt, options);
     check_learnt(table, schema, learnt.scan);
   });
   return learnt;
-}
-
-namespace {
-
-// The column of the table for each of the schema, the number of columns for none. Without a header the
-// position decides; a table to predict from may come without its labels and weights.
-std::vector<std::size_t> find_columns(const TableText& table, const TableSchema& schema, bool labels) {
-  std::vector<std::size_t> found;
-  if (table.header) {
-    std::unordered_map<std::string_view, std::size_t> number_of;  // index of each column, by its name
-    for (std::size_t i = 0; i < table.names.size(); ++i) number_of.emplace(table.names[i], i);
-    for (const TableColumn& column : schema.columns) {
-      const auto position = number_of.find(column.name);
-      found.push_back(position == number_of.end() ? table.names.size() : position->second);
-    }
-    return found;
-  }
-  const std::size_t all = schema.columns.size();
-  const auto is_known = [](const TableColumn& column) { return column.label || column.weight; };
-  const std::size_t without = all - static_cast<std::size_t>(std::ranges::count_if(schema.columns, is_known));
-  const std::size_t names = table.names.size();
-  if (names != all && (labels || names != without)) {
-    throw DataError(fmt::format(
-        "'{}' has {} columns and no header, expected {}{}", table.text.files.front().path, names, all,
-        labels ? ""
-               : fmt::format(" (or {} without labels{})", without, schema.weighted() ? " and weights" : "")));
-  }
-  std::size_t next = 0;
-  for (const TableColumn& column : schema.columns) {
-    found.push_back(is_known(column) && names != all ? names : next++);
-  }
-  return found;
-}
-
-Reading reading_of(const TableColumn& column) {
-  if (column.weight) return Reading::kWeight;
-  return column.kind == ColumnKind::kNumeric ? Reading::kNumber : Reading::kText;
-}
-
-}  // namespace
-
-std::vector<RowColumn> match_columns(const TableText& table, const TableSchema& schema, bool labels) {
-  std::vector<RowColumn> matched(table.names.size());
-  const std::vector<std::size_t> positions = find_columns(table, schema, labels);
-  for (std::size_t i = 0; i < positions.size(); ++i) {
-    const TableColumn& column = schema.columns[i];
-    if (column.kind == ColumnKind::kIgnored || ((column.label || column.weight) && !labels)) continue;
-    if (positions[i] == table.names.size()) {
-      const std::string nearest = nearest_name(column.name, table.names);
-      throw DataError(
-          fmt::format("'{}' has no column {}, {}{}; its columns: {}", table.text.files.front().path,
-                      in_quotes(column.name),
-                      column.label    ? "the label"
-                      : column.weight ? "the weights of its records (data.weight)"
-                                      : "which the model takes",
-                      nearest.empty() ? "" : fmt::format(" (did {} mean that?)", in_quotes(nearest)),
-                      listed(table.names)));
-    }
-    const bool one_label = schema.labels() == 1;
-    RowColumn& row = matched[positions[i]];
-    row = row_column(column, reading_of(column), i);
-    row.required = column.label && one_label;
-    row.one_of = column.label && !one_label;
-  }
-  return matched;
 }
 
 }  // namespace lockstep

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <utility>
 
 #include "lockstep/base/hash.h"
 
@@ -20,6 +21,13 @@ void QuantileSketch::merge(const QuantileSketch& other) {
   max_kept_ = std::max(max_kept_, other.max_kept_);
   kept_.insert(kept_.end(), other.kept_.begin(), other.kept_.end());
   prune();
+}
+
+std::vector<QuantileSketch::Kept> QuantileSketch::by_key() const {
+  QuantileSketch pruned = *this;
+  pruned.prune();
+  std::ranges::sort(pruned.kept_);
+  return std::move(pruned.kept_);
 }
 
 std::vector<double> QuantileSketch::sorted() const {

@@ -4,8 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/base/hash.h"
 #include "lockstep/base/quoted.h"
 #include "lockstep/base/stop_signal.h"
 #include "lockstep/base/text.h"
@@ -15,6 +17,12 @@ namespace lockstep {
 namespace {
 
 constexpr std::size_t kMaxRejects = 100;
+
+// A whole number that stands for the text: as many bits of its hash as a double holds.
+double number_of_text(std::string_view text) {
+  constexpr int kOtherBits = 64 - std::numeric_limits<double>::digits;
+  return static_cast<double>(hash_text(text) >> kOtherBits);
+}
 
 // The statistics of the chunks that a rank reads. Sums are per chunk, so that they can be merged in the same
 // order whoever read the chunks; counts of values can be added in any.
@@ -114,6 +122,7 @@ class Share {
       } else if (wants.max_texts > 0) {
         ++sums.texts;
         counts_[i].texts.add(cell.text);
+        if (wants.quantiles > 0 && counts) counts_[i].quantiles.add(key, number_of_text(cell.text));
         if (wants.notations) counts_[i].notations.add_text(cell.text);
       }
     }

@@ -26,7 +26,8 @@ std::string describe_quartiles(const Quartiles& quartiles) {
 
 std::string describe_bins(const TableColumn& column) {
   const Index bins = column.bin_features();
-  return fmt::format("{} bin{}{} from {:.4g} to {:.4g}", bins, bins == 1 ? "" : "s",
+  return fmt::format("{} bin{}{}{} from {:.4g} to {:.4g}", bins, bins == 1 ? "" : "s",
+                     column.bin_edges == BinEdges::kLabel ? " by the label" : "",
                      column.scale == Scale::kLog ? " of its logarithm" : "", column.numbers.min,
                      column.numbers.max);
 }

@@ -1,11 +1,11 @@
 // A schema as JSON, "notation", "missing_values", "date", "quartiles" and "bins" of a column only where
-// there are any:
+// there are any, "by" only of bins by the label:
 //
 //   {"version": 1, "missing_values": [text, ...], "columns": [column, ...]}
 //   column: {"name", "use": "feature" | "label" | "weight" | "ignore", "kind": "numeric", "scale", "missing",
 //            "notation": {"decimal", "thousands", "prefix", "suffix"}, "missing_values": [text],
 //            "date": {"form", "parts"}, "quartiles": [lower, median, upper], "count",
-//            "bins": {"max", "keeps_number", "edges": [number]},
+//            "bins": {"max", "keeps_number", "edges": [number], "by": "label"},
 //            "missing_count", "mean", "deviation", "min", "max"}
 //        or {..., "kind": "categorical", "encode": "onehot" | "index" | "hash", "buckets", "values": [text]}
 #include <fmt/format.h>
@@ -37,6 +37,7 @@ constexpr std::array kScales{Named<Scale>{Scale::kNone, "none"}, Named<Scale>{Sc
 constexpr std::array kEncodings{Named<Encoding>{Encoding::kOneHot, "onehot"},
                                 Named<Encoding>{Encoding::kIndex, "index"},
                                 Named<Encoding>{Encoding::kHash, "hash"}};
+constexpr std::array kBinEdges{Named<BinEdges>{BinEdges::kLabel, "label"}};
 constexpr std::array kKinds{Named<ColumnKind>{ColumnKind::kNumeric, "numeric"},
                             Named<ColumnKind>{ColumnKind::kCategorical, "categorical"}};
 
@@ -92,7 +93,9 @@ DateReading parse_date_reading(const Json& json) {
 }
 
 Json bins_json(const TableColumn& column) {
-  return {{"max", column.bins}, {"keeps_number", column.keeps_number}, {"edges", column.edges}};
+  Json json{{"max", column.bins}, {"keeps_number", column.keeps_number}, {"edges", column.edges}};
+  if (column.bin_edges == BinEdges::kLabel) json["by"] = "label";
+  return json;
 }
 
 Quartiles parse_quartiles(const Json& json) {
@@ -106,6 +109,7 @@ Quartiles parse_quartiles(const Json& json) {
 void parse_bins(const Json& json, TableColumn& column) {
   column.bins = whole_number(json.at("max"));
   column.keeps_number = json.at("keeps_number").get<bool>();
+  column.bin_edges = json.contains("by") ? value_of(kBinEdges, json.at("by")) : BinEdges::kQuantiles;
   column.edges = json.at("edges").get<std::vector<double>>();
   const Index edges = std::ssize(column.edges);
   const bool increase =

@@ -1,6 +1,6 @@
 // Quantiles of the numbers of a column: exact of as many as are kept; beyond that of a sample, which is
 // chosen by a key of the record. So they are the same however many ranks share the work, and memory is
-// bounded.
+// bounded. Numbers of several columns that have the same key are of one record.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,13 @@ namespace lockstep {
 
 class QuantileSketch {
  public:
+  /// A number, and the key of its record.
+  struct Kept {
+    std::uint64_t key;
+    double value;
+    auto operator<=>(const Kept&) const = default;
+  };
+
   /// Keeps the numbers of the `max_kept` smallest keys.
   explicit QuantileSketch(Index max_kept = 0) : max_kept_(max_kept) {}
 
@@ -26,16 +33,13 @@ class QuantileSketch {
   void merge(const QuantileSketch& other);
   /// The numbers that are kept, in ascending order.
   std::vector<double> sorted() const;
+  /// The same numbers in ascending order of their keys.
+  std::vector<Kept> by_key() const;
 
   void write(MessageWriter& message) const;
   static QuantileSketch read(MessageReader& message);
 
  private:
-  struct Kept {
-    std::uint64_t key;
-    double value;
-    auto operator<=>(const Kept&) const = default;
-  };
   void prune();
 
   Index max_kept_;

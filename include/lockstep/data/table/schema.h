@@ -29,6 +29,15 @@ enum class Scale {
 /// Most bins of a column.
 inline constexpr Index kMaxBins = 256;
 
+/// What decides where the bins of a column end.
+enum class BinEdges {
+  kQuantiles,  ///< quantiles of its numbers
+  kLabel,      ///< the thresholds of a decision tree that tells the label from this column alone
+};
+
+/// Fewest records of a leaf of that tree, unless the config says another number.
+inline constexpr Index kLeafRecords = 32;
+
 /// Its name in the config: "minmax".
 const char* to_string(Scale scale);
 
@@ -55,8 +64,10 @@ struct TableColumn {
   NumberStats numbers = {};
   std::optional<Quartiles> quartiles = {};  ///< with Scale::kRobust, once they are learnt
   Index bins = 0;                           ///< at most so many features of a piecewise linear encoding
-  bool keeps_number = true;                 ///< with bins: the scaled number is a feature before them
-  std::vector<double> edges = {};           ///< of the bins, increasing, once they are learnt
+  BinEdges bin_edges = BinEdges::kQuantiles;
+  Index leaf_records = kLeafRecords;  ///< with BinEdges::kLabel, before the edges are learnt
+  bool keeps_number = true;           ///< with bins: the scaled number is a feature before them
+  std::vector<double> edges = {};     ///< of the bins, increasing, once they are learnt
 
   // Categorical.
   Encoding encoding = Encoding::kOneHot;
