@@ -151,9 +151,11 @@ class Chooser {
     }
     for (const DataSetting& setting : data_settings(table))
       add("data." + setting.name, setting.value, comment_of(setting.name, unit));
-    if (is_tabular(preset_))
-      add("data.scale", "\"robust bins(48)\"",
-          "each number, clipped smoothly, and a piecewise linear encoding between its quantiles");
+    if (!is_tabular(preset_)) return;
+    const bool one_label = data_.label.columns == 1;
+    add("data.scale", one_label ? "\"robust bins(48, by=label)\"" : "\"robust bins(48)\"",
+        fmt::format("each number, clipped smoothly, and a piecewise linear encoding between {}",
+                    one_label ? "values where the label changes" : "its quantiles"));
   }
 
   std::string comment_of(const std::string& name, const std::string& unit) const {

@@ -260,7 +260,7 @@ TEST_F(FirstConfig, APresetForTablesBringsItsOwnDataAndTraining) {
   const Task task = choose_task(data, "");
   ASSERT_EQ(task.kind, TaskKind::kNumbers);
   const auto settings = choose_settings(data, task, "t", "tabular");
-  EXPECT_EQ(value(settings, "data.scale"), quoted("robust bins(48)"));
+  EXPECT_EQ(value(settings, "data.scale"), quoted("robust bins(48, by=label)"));
   EXPECT_EQ(value(settings, "model.preset"), quoted("tabular"));
   EXPECT_EQ(value(settings, "model.outputs"), "1");
   EXPECT_EQ(value(settings, "model.layers"), "");
@@ -276,6 +276,9 @@ TEST_F(FirstConfig, APresetForTablesBringsItsOwnDataAndTraining) {
   data.table->scan.columns[0].numbers = data.label.numbers;
   EXPECT_EQ(value(choose_settings(data, task, "t"), "data.columns"), "");
   EXPECT_EQ(value(choose_settings(data, task, "t", "tabular"), "data.columns"), R"(["y: standard"])");
+  data.label.columns = 2;
+  EXPECT_EQ(value(choose_settings(data, task, "t", "tabular"), "data.scale"), quoted("robust bins(48)"))
+      << "a tree learns one label";
 }
 
 TEST_F(FirstConfig, FlagsStandForWhatTheyReplace) {
