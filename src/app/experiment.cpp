@@ -233,16 +233,18 @@ void refuse_threshold(const Config& config, const OutputForm& form, Index output
           .threshold_of_scores = scores});
 }
 
-std::vector<std::vector<Range>> parts_of_stages(const Model& model, const DistOptions& distribute) {
-  const std::vector<Range> parts =
-      divide_model(model, distribute.stages, distribute.cut, distribute.schedule.chunks);
-  return chunks_of_stages(parts, distribute.stages);
+std::vector<Range> parts_of_model(const Model& model, const DistOptions& distribute) {
+  return divide_model(model, distribute.stages, distribute.cut, distribute.schedule.chunks);
 }
 
 std::vector<std::unique_ptr<Model>> Experiment::divided(const DistOptions& distribute) const {
+  if (distribute.stages == 1 || distribute.stages == kAutoStages) return {};
+  return stages_of(parts_of_model(*model, distribute), distribute.stages);
+}
+
+std::vector<std::unique_ptr<Model>> Experiment::stages_of(std::span<const Range> parts, Index count) const {
   std::vector<std::unique_ptr<Model>> models;
-  if (distribute.stages == 1 || distribute.stages == kAutoStages) return models;
-  for (const std::vector<Range>& chunks : parts_of_stages(*model, distribute)) {
+  for (const std::vector<Range>& chunks : chunks_of_stages(parts, count)) {
     models.push_back(std::make_unique<Model>(config.model, *model, std::span(chunks)));
   }
   return models;
@@ -300,51 +302,6 @@ UpdateRules Experiment::update_rules(Index stage) const {
   }
   rules.multipliers = std::move(own);
   return rules;
-}
-
-RunPlan Experiment::plan(const Config& other, Index world, const std::vector<Index>& node_sizes) const {
-  std::shared_ptr<const std::vector<Chunk>> streamed;
-  if (config.data.memory == MemoryMode::kStream) {
-    const std::span<const Chunk> chunks = train->chunks();
-    streamed = std::make_shared<const std::vector<Chunk>>(chunks.begin(), chunks.end());
-  }
-  DistOptions distribute = other.distribute;
-  const Index own = std::max<Index>(1, std::ssize(stages));
-  if (distribute.stages == kAutoStages) distribute.stages = own;
-  const bool divided_alike = distribute.stages == own && distribute.cut == config.distribute.cut &&
-                             distribute.schedule.chunks == config.distribute.schedule.chunks;
-  std::vector<std::unique_ptr<Model>> others;
-  if (!divided_alike) others = divided(distribute);
-  const std::span<const std::unique_ptr<Model>> parts = divided_alike ? stages : others;
-  std::vector<OptimizerMemory> stage_optimizers;
-  for (const std::unique_ptr<Model>& stage : parts)
-    stage_optimizers.emplace_back(*optimizer, stage->layout());
-  Index evaluation_rows = 0;
-  for (const RecordSource* source : {validation.get(), test.get()}) {
-    if (source != nullptr) evaluation_rows += source->info().rows;
-  }
-  return make_run_plan({.train = other.train,
-                        .data = other.data,
-                        .distribute = distribute,
-                        .schedule = other.schedule,
-                        .model = *model,
-                        .stages = parts,
-                        .seed = static_cast<std::uint64_t>(other.run.seed),
-                        .rows = train->info().rows,
-                        .record_bytes = train->info().record_bytes,
-                        .streamed = streamed,
-                        .target_columns = train->info().target_columns,
-                        .weighted = train->info().weighted || weighs_classes(Split::kTrain),
-                        .optimizer = {*optimizer, model->layout()},
-                        .stage_optimizers = stage_optimizers,
-                        .evaluation_rows = evaluation_rows,
-                        .evaluation_batch = other.eval.batch,
-                        .evaluation_rankings = metrics->needs().rankings,
-                        .saves = other.checkpoint.every != "never",
-                        .keeps_best = keeps_best(other),
-                        .multipliers = describe_multipliers(*model, other.optimizer),
-                        .world = world,
-                        .node_sizes = node_sizes});
 }
 
 }  // namespace lockstep

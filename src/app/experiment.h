@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <set>
+#include <span>
 #include <vector>
 
 #include "lockstep/config/command_line.h"
@@ -41,6 +42,8 @@ struct Experiment {
   /// The stages that distribute.stages, cut and schedule make of the model; none if it stays whole or they
   /// are not chosen yet. Errors: ConfigError.
   std::vector<std::unique_ptr<Model>> divided(const DistOptions& distribute) const;
+  /// So many stages, which have these parts of the model (chunks_of_stages()).
+  std::vector<std::unique_ptr<Model>> stages_of(std::span<const Range> parts, Index count) const;
   /// On so many ranks; `node_sizes`: those of each node, in order, empty: all are on one.
   RunPlan plan(Index world, const std::vector<Index>& node_sizes) const {
     return plan(config, world, node_sizes);
@@ -48,6 +51,9 @@ struct Experiment {
   /// The plan of another config for the same data and model. distribute.stages = "auto" counts as the stages
   /// that this experiment has.
   RunPlan plan(const Config& other, Index world, const std::vector<Index>& node_sizes) const;
+  /// The request for that plan, with these stages. It refers to `other` and to them, which outlive it.
+  RunPlanRequest plan_request(const Config& other, std::span<const std::unique_ptr<Model>> parts, Index world,
+                              const std::vector<Index>& node_sizes) const;
   std::uint64_t seed() const { return static_cast<std::uint64_t>(config.run.seed); }
   /// The model of a rank that runs this stage: all of it, where it is not divided.
   const Model& model_of(Index stage) const { return stages.empty() ? *model : *at(stages, stage); }
@@ -76,8 +82,8 @@ Experiment make_experiment(const LoadedConfig& loaded, PeerGroup& peers, const s
 Experiment make_evaluation(const LoadedConfig& loaded, const std::set<Split>& splits, const Shape& input,
                            const std::string& schema, PeerGroup& peers);
 
-/// The parts of the model that each stage runs, by distribute.stages, cut and schedule. Errors: ConfigError.
-std::vector<std::vector<Range>> parts_of_stages(const Model& model, const DistOptions& distribute);
+/// The parts of the model by distribute.stages, cut and schedule (divide_model()). Errors: ConfigError.
+std::vector<Range> parts_of_model(const Model& model, const DistOptions& distribute);
 
 /// Whether the outputs under this loss become probabilities.
 bool gives_probabilities(const LossOptions& loss);

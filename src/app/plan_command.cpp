@@ -42,8 +42,10 @@ void add_plan(Experiment& experiment, Index world, Plans& plans) {
     if (!text.empty()) plans.notes.push_back(fmt::format("np {}: {}", world, text));
   };
   try {
-    note(divide_as_needed(experiment, world, nodes, memory_of_rank(stated, world)));
+    const RankRoom room{.world = world, .node_sizes = nodes, .limit = memory_of_rank(stated, world)};
+    for (const std::string& reason : divide_as_needed(experiment, room)) note(reason);
   } catch (const ConfigError& error) {
+    if (experiment.config.distribute.stages != kAutoStages) throw;
     note(error.what());
     experiment.stages.clear();
   }

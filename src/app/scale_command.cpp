@@ -61,20 +61,37 @@ class Scale {
   Index ranks() const { return report_.cluster.nodes * report_.cluster.ranks_per_node; }
   std::vector<Index> nodes() const { return full_nodes(ranks(), report_.cluster.ranks_per_node); }
 
+  RankRoom room() const {
+    return {.world = ranks(), .node_sizes = nodes(), .limit = memory_of_rank(options_.memory_per_rank, 1)};
+  }
+
   // The machines are not here: only a limit that is stated can need stages.
   Index needed_stages() const {
     if (options_.memory_per_rank == 0) return 1;
     try {
-      return choose_stages(experiment_, ranks(), nodes(), memory_of_rank(options_.memory_per_rank, 1));
+      return choose_division(experiment_, room()).count();
     } catch (const ConfigError&) {
       return 1;  // the table says what fits
     }
   }
 
+  // By the memory of the config's strategy, so that all ways are compared on the same stages.
+  std::vector<std::unique_ptr<Model>> divide(const DistOptions& options) const {
+    Config config = experiment_.config;
+    config.distribute.stages = options.stages;
+    config.distribute.cut = options.cut;
+    try {
+      if (options_.memory_per_rank > 0) return divide_to_fit(experiment_, config, room()).stages;
+    } catch (const ConfigError&) {
+      // The data set may be too small for so many ranks, and the ways say what cannot be.
+    }
+    return experiment_.divided(options);
+  }
+
   const Stages& divided(const DistOptions& options) {
     const auto known = stages_.find(options.stages);
     if (known != stages_.end()) return known->second;
-    Stages stages{.models = experiment_.divided(options), .optimizers = {}};
+    Stages stages{.models = divide(options), .optimizers = {}};
     for (const std::unique_ptr<Model>& stage : stages.models) {
       stages.optimizers.emplace_back(*experiment_.optimizer, stage->layout());
     }
@@ -171,14 +188,15 @@ class Scale {
 
   // The memory of a rank by the plan; 0 if the data set is too small for such a run. Errors: ConfigError for
   // what cannot be combined with stages.
-  Index memory_of(const DistOptions& options, const Forecast& forecast) const {
+  Index memory_of(const DistOptions& options, const Forecast& forecast) {
     Config config = experiment_.config;
     config.distribute = options;
     config.train.replicas = forecast.replicas;
     config.train.per_replica_batch = 0;
     config.train.global_batch = forecast.global_batch;
     try {
-      return experiment_.plan(config, ranks(), nodes()).memory.total();
+      return make_run_plan(experiment_.plan_request(config, divided(options).models, ranks(), nodes()))
+          .memory.total();
     } catch (const ConfigError&) {
       if (options.stages > 1) throw;
       return 0;

@@ -52,6 +52,7 @@ std::map<std::string, std::string> describing_texts(const Experiment& experiment
   Config config = experiment.config;
   config.train.replicas = plan.sampling.replicas;  // so that the same run is repeated on any number of ranks
   config.distribute.stages = std::max<Index>(1, std::ssize(plan.stages));  // eval and predict divide it so
+  config.distribute.cut = cut_of_division(experiment).value_or(config.distribute.cut);
   if (config.run.resume == kRestart) config.run.resume = kAuto;  // one restart is meant, not one each time
   const RunDirectory names;
   std::map<std::string, std::string> texts{
@@ -166,7 +167,7 @@ class TrainCommand {
   ResumeState resume_;
   Experiment experiment_;
   RunPlan plan_;
-  std::string division_;  // why the model is divided as it is; "" if the config says how
+  std::vector<std::string> division_;  // why the model is divided as it is; empty if the config says how
   std::unique_ptr<RunWatch> watch_;
   std::unique_ptr<Run> run_;
   std::unique_ptr<StepTracer> tracer_;  // null without report.trace
@@ -200,7 +201,7 @@ bool TrainCommand::make_plan() {
       memory_of_rank(stated, std::ranges::count(placement_.host_of, at(placement_.host_of, comm_.rank()))));
   bool complete = false;
   agree(comm_, [&] {
-    division_ = divide_as_needed(experiment_, comm_.size(), nodes, limit);
+    division_ = divide_as_needed(experiment_, {.world = comm_.size(), .node_sizes = nodes, .limit = limit});
     const Index stage = comm_.rank() % std::max<Index>(1, std::ssize(experiment_.stages));
     refuse_too_large(experiment_.model_of(stage));
     plan_ = experiment_.plan(comm_.size(), nodes);
@@ -265,7 +266,9 @@ void TrainCommand::announce_run() {
   log_notes(experiment_.sources(), config().run.plan == PlanStyle::kFull ? kAllLines : kFewLines);
   log_doubts(comm_, experiment_, plan_);
   announce(comm_, config(), plan_, placement_);
-  if (first() && !division_.empty()) log_info("{}", division_);
+  for (const std::string& reason : division_) {
+    if (first()) log_info("{}", reason);
+  }
   if (first()) warn_of_memory(plan_);
   if (first()) report_time_left(watch_->left);
   const bool helped = distribute.progress_thread && comm_.size() > 1;

@@ -8,6 +8,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/log.h"
 #include "lockstep/data/table/number.h"
+#include "lockstep/nn/stages.h"
 #include "lockstep/train/evaluation/threshold.h"
 #include "lockstep/train/storage/model_file.h"
 
@@ -38,7 +39,8 @@ Index stages_of_inference(const Config& config, Index ranks, Index rank) {
 }
 
 std::unique_ptr<Model> make_stage(const Config& config, const Model& whole, Index stage) {
-  const std::vector<std::vector<Range>> stages = parts_of_stages(whole, config.distribute);
+  const std::vector<std::vector<Range>> stages =
+      chunks_of_stages(parts_of_model(whole, config.distribute), config.distribute.stages);
   return std::make_unique<Model>(config.model, whole, std::span(at(stages, stage)));
 }
 

@@ -40,9 +40,10 @@ void declare_stages(OptionList& list, DistOptions& distribute) {
       .synonyms(
           "pipeline_parallel_size pipeline_model_parallel_size pipeline_parallel_degree pp pp_size "
           "num_stages model_parallel_size");
-  list.option("distribute.cut", distribute.cut,
-              "Layers before which the model is cut into stages, such as 3 or 3.body.1; auto: where the "
-              "stages have about as much to compute and little to send")
+  list.option(
+          "distribute.cut", distribute.cut,
+          "Layers before which the model is cut into stages, such as 3 or 3.body.1; auto: where each rank "
+          "has the memory, and the stages have about as much to compute and little to send")
       .example("4,7.body.2")
       .takes_numbers()
       .on_resume(OnResume::kMayChange)

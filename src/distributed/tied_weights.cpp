@@ -201,7 +201,7 @@ TiedBytes tied_bytes(std::span<const std::unique_ptr<Model>> stages, Index stage
     for (const std::unique_ptr<Model>& each : stages) begins.push_back(each->chunk(i).stage().begin);
   }
   const std::vector<TieEnds> ties = ties_between(model.whole(), begins, std::ssize(stages));
-  TiedBytes bytes{.copies = model.borrowed().size * Index{sizeof(Scalar)}};
+  TiedBytes bytes;
   Index received = 0;
   for (const TieEnds& ends : ties) {
     const Index size = ends.tie.size * Index{sizeof(Scalar)};

@@ -4,7 +4,8 @@
 // best[s][c] is the least maximum over s stages that cover the ops before c. The work of a stage is its
 // operations, forward and backward, what crosses its two borders, and the weights that it shares with other
 // stages, each byte as so many operations as a core does while the byte is copied to another rank. Of equal
-// maxima the one with fewer bytes is taken.
+// maxima the one with fewer bytes is taken. Under a limit on memory a part that is larger has infinite work;
+// if so all divisions have, the least maximum of the memory is looked for instead.
 #include "lockstep/nn/stages.h"
 
 #include <fmt/format.h>
@@ -52,8 +53,11 @@ class Division {
     bytes_.push_back(0);
   }
 
-  // Empty if there is none.
-  std::vector<Range> into(Index stages) const {
+  // What a part costs, by its ops and its number.
+  using Cost = std::function<double(Range ops, Index part)>;
+
+  // The division whose largest cost is least. Empty if there is none of a finite cost.
+  std::vector<Range> into(Index stages, const Cost& cost) const {
     const auto size = static_cast<std::size_t>(ops()) + 1;
     std::vector<std::vector<Work>> best(static_cast<std::size_t>(stages) + 1, std::vector<Work>(size));
     std::vector<std::vector<Index>> from(best.size(), std::vector<Index>(size, -1));
@@ -63,7 +67,8 @@ class Division {
         for (Index begin = 0; begin < end; ++begin) {
           const Work& before = at(best[stage - 1], begin);
           if (before.largest == Work{}.largest || at(weights_, end) == at(weights_, begin)) continue;
-          const Work work{std::max(before.largest, work_of({begin, end})),
+          const double own = cost({begin, end}, static_cast<Index>(stage) - 1);
+          const Work work{std::max(before.largest, own),
                           before.bytes + at(bytes_, end) + tied_bytes({begin, end})};
           if (work < at(best[stage], end)) {
             at(best[stage], end) = work;
@@ -75,13 +80,14 @@ class Division {
     return trace(from);
   }
 
- private:
-  Index ops() const { return std::ssize(model_.ops()); }
   // A tensor that crosses is sent forward, and its gradient back.
   double work_of(Range stage) const {
     return at(flops_, stage.end) - at(flops_, stage.begin) +
            2 * kFlopsPerByte * (at(bytes_, stage.begin) + at(bytes_, stage.end) + tied_bytes(stage));
   }
+
+ private:
+  Index ops() const { return std::ssize(model_.ops()); }
   // Of a sample, for the weights that the stage shares with others.
   double tied_bytes(Range stage) const {
     double bytes = 0;
@@ -209,7 +215,8 @@ std::vector<Range> divide_model(const Model& model, Index stages, std::span<cons
                     chunks > 1 ? " or the number of chunks" : ""));
   }
   if (cut.size() == 1 && cut.front() == kAutoCut) {
-    return Division(model).into(parts);
+    const Division divider(model);
+    return divider.into(parts, [&](Range ops, Index /*part*/) { return divider.work_of(ops); });
   }
   std::vector<Index> borders{0};
   for (const std::string& path : cut) borders.push_back(find_layer(model, path));
@@ -219,6 +226,17 @@ std::vector<Range> divide_model(const Model& model, Index stages, std::span<cons
   std::vector<Range> division;
   for (std::size_t i = 0; i + 1 < borders.size(); ++i) division.push_back({borders[i], borders[i + 1]});
   return division;
+}
+
+std::vector<Range> divide_within(const Model& model, Index parts, const PartMemory& memory) {
+  const Division divider(model);
+  const auto limited_work = [&](Range ops, Index part) {
+    return memory.bytes(ops, part) <= memory.limit ? divider.work_of(ops) : Work{}.largest;
+  };
+  std::vector<Range> division = divider.into(parts, limited_work);
+  if (!division.empty()) return division;
+  return divider.into(parts,
+                      [&](Range ops, Index part) { return static_cast<double>(memory.bytes(ops, part)); });
 }
 
 std::vector<std::vector<Range>> chunks_of_stages(std::span<const Range> parts, Index stages) {

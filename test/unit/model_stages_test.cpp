@@ -346,6 +346,30 @@ TEST(ModelStages, AreAboutEvenAndSendLittle) {
   EXPECT_TRUE(narrow[1].begin == 3 || narrow[1].begin == 4) << narrow[1].begin;
 }
 
+// Memory as the weights alone: 400 of the first layer, then 36 and 21 twice.
+TEST(ModelStages, AreCutWhereTheyFitAndElseWhereTheLargestIsLeast) {
+  const ModelOptions options{.layers = "dense(40) dense(6) dense(6) dense(6) dense(6)"};
+  const Model model(options, Shape{{9}});
+  const auto weights_of = [&](Range ops) {
+    Index weights = 0;
+    for (Index i = ops.begin; i < ops.end; ++i) weights += model.op(i).params.size();
+    return weights;
+  };
+  const auto within = [&](Index limit) {
+    return divide_within(
+        model, 2, {.limit = limit, .bytes = [&](Range ops, Index /*part*/) { return weights_of(ops); }});
+  };
+  const std::vector<Range> even = divide_model(model, 2, std::vector<std::string>{kAutoCut});
+  const std::vector<Range> alone{{0, 1}, {1, 5}};
+  ASSERT_FALSE(even == alone) << "else nothing has to be moved";
+  EXPECT_EQ(within(weights_of({0, 5})), even);
+  EXPECT_EQ(within(std::max(weights_of({0, 1}), weights_of({1, 5}))), alone);
+  EXPECT_EQ(within(1), alone) << "none fits";
+  const std::vector<Range> late = divide_within(
+      model, 2, {.limit = 1, .bytes = [](Range ops, Index part) { return part == 0 ? 0 : ops.size(); }});
+  EXPECT_EQ(late, (std::vector<Range>{{0, 4}, {4, 5}})) << "by the number of the part";
+}
+
 TEST(ModelStages, NeedALayerWithWeightsEach) {
   EXPECT_NE(test::error_text<ConfigError>([] {
               divide("dense(8) relu dense(3)", 3, {kAutoCut});

@@ -97,7 +97,6 @@ class TiedGradients {
 
 /// Bytes of the tied weights of a rank that runs a stage.
 struct TiedBytes {
-  Index copies = 0;          ///< memory for weights that it borrows
   Index kept_gradients = 0;  ///< memory for gradients on their way
   Index borrowed = 0;        ///< weights that it receives once a step
   Index lent = 0;            ///< and sends

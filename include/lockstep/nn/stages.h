@@ -1,6 +1,7 @@
 // The division of a model into stages: contiguous ranges of its ops, each for a rank of its own.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -48,6 +49,18 @@ inline constexpr const char* kAutoCut = "auto";
 /// in the order of the model. Errors: ConfigError.
 std::vector<Range> divide_model(const Model& model, Index stages, std::span<const std::string> cut,
                                 Index chunks = 1);
+
+/// The memory that a rank may have, and about what it needs for ops of the model as one of the parts of
+/// divide_model(), by the number of the part in the order of the model.
+struct PartMemory {
+  Index limit = 0;  ///< bytes
+  std::function<Index(Range ops, Index part)> bytes;
+};
+
+/// As divide_model() with kAutoCut, under a limit. If there are divisions whose every part has the memory, it
+/// gives the one of them whose largest part has the least work; else the one whose largest part needs the
+/// least memory. Requires that divide_model() divides the model into so many parts.
+std::vector<Range> divide_within(const Model& model, Index parts, const PartMemory& memory);
 
 /// The parts that each rank of a group runs, of those that divide_model() gives: rank s of S has the parts s,
 /// S + s, 2 S + s, ...

@@ -15,26 +15,25 @@ namespace lockstep {
 namespace {
 
 // The request as if a stage were the whole model.
-RunPlanRequest request_of_stage(const RunPlanRequest& request, std::size_t stage) {
+RunPlanRequest request_of_stage(const RunPlanRequest& request, const PlannedStage& stage) {
   return {.train = request.train,
           .data = request.data,
           .distribute = request.distribute,
           .schedule = request.schedule,
-          .model = *request.stages[stage],
+          .model = stage.model,
           .stages = request.stages,
           .rows = request.rows,
           .record_bytes = request.record_bytes,
           .target_columns = request.target_columns,
           .weighted = request.weighted,
-          .optimizer = request.stage_optimizers[stage],
+          .optimizer = stage.optimizer,
           .evaluation_rows = request.evaluation_rows,
           .evaluation_batch = request.evaluation_batch,
           .evaluation_rankings = request.evaluation_rankings,
           .saves = request.saves,
           .keeps_best = request.keeps_best,
           .world = request.world / std::ssize(request.stages),
-          .node_sizes =
-              workers_on_nodes(request.node_sizes, std::ssize(request.stages), static_cast<Index>(stage))};
+          .node_sizes = workers_on_nodes(request.node_sizes, std::ssize(request.stages), stage.number)};
 }
 
 // "0 to 3.body.1", and a range for each further chunk.
@@ -83,6 +82,18 @@ Plan plan_ranks(const RunPlanRequest& request, const Model& model, Index replica
        .divided = divides ? divide_split_layers(model, request.world) : std::vector<DividedTensor>()});
 }
 
+RunPlan plan_stage(const RunPlanRequest& request, const RunPlan& plan, const PlannedStage& stage) {
+  RunPlan of_stage = plan;
+  of_stage.stages.clear();
+  of_stage.dist = plan_ranks(request, stage.model, plan.sampling.replicas);
+  of_stage.parameters = stage.model.layout().count();
+  plan_costs(request_of_stage(request, stage), of_stage, stage.alive);
+  const Index borrowed = stage.model.borrowed().size * Index{sizeof(Scalar)};
+  of_stage.memory.weights += borrowed;
+  if (request.evaluation_rows > 0) of_stage.memory.evaluation += borrowed;
+  return of_stage;
+}
+
 void plan_stages(const RunPlanRequest& request, RunPlan& plan) {
   const PipelineSchedule& schedule = request.distribute.schedule;
   const Index stages = std::ssize(request.stages);
@@ -94,17 +105,13 @@ void plan_stages(const RunPlanRequest& request, RunPlan& plan) {
   MemoryPlan largest;
   for (std::size_t i = 0; i < request.stages.size(); ++i) {
     const Model& model = *request.stages[i];
-    RunPlan of_stage = plan;
-    of_stage.stages.clear();
-    of_stage.dist = plan_ranks(request, model, plan.sampling.replicas);
-    of_stage.parameters = model.layout().count();
     const auto stage = static_cast<Index>(i);
-    plan_costs(request_of_stage(request, i), of_stage,
-               chunks_alive(schedule, stage, stages, plan.micro_batches));
+    const std::vector<Index> alive = chunks_alive(schedule, stage, stages, plan.micro_batches);
+    RunPlan of_stage = plan_stage(
+        request, plan,
+        {.model = model, .optimizer = request.stage_optimizers[i], .number = stage, .alive = alive});
     const TiedBytes tied = tied_bytes(request.stages, stage, schedule, plan.micro_batches);
-    of_stage.memory.weights += tied.copies;
     of_stage.memory.gradients += tied.kept_gradients;
-    if (request.evaluation_rows > 0) of_stage.memory.evaluation += tied.copies;
     plan.sent_bytes = std::max(plan.sent_bytes, of_stage.sent_bytes);
     if (of_stage.memory.total() > largest.total()) largest = of_stage.memory;
     plan.stages.push_back({.layers = layers_of(model),

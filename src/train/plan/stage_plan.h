@@ -8,6 +8,17 @@ namespace lockstep {
 /// The plan of the ranks that have `model`, all of the model or a stage of it. Errors: ConfigError.
 Plan plan_ranks(const RunPlanRequest& request, const Model& model, Index replicas);
 
+/// One of the stages of a request, or ops that could be one.
+struct PlannedStage {
+  const Model& model;
+  const OptimizerMemory& optimizer;
+  Index number = 0;
+  std::span<const Index> alive;  ///< see plan_costs()
+};
+
+/// The plan of the ranks that run it. Of `plan` all but the stages is there.
+RunPlan plan_stage(const RunPlanRequest& request, const RunPlan& plan, const PlannedStage& stage);
+
 /// Adds the stages, and the memory of a rank of the largest one; the rest of `plan` is there, as if the model
 /// were not divided.
 void plan_stages(const RunPlanRequest& request, RunPlan& plan);
