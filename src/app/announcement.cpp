@@ -26,7 +26,7 @@ void announce(Communicator& comm, const Config& config, const RunPlan& plan, con
 void report_loaded(Communicator& comm, const RunPlan& plan, const Records& train, PlanStyle style) {
   constexpr std::size_t kMaxLines = 64;
   const std::size_t shown = style == PlanStyle::kFull ? kMaxLines : 4;
-  const Range replicas = plan.dist.hosted_by(comm.rank() / std::max<Index>(1, std::ssize(plan.stages)));
+  const Range replicas = plan.dist.hosted_by(plan.grid().group_of(comm.rank()));
   const std::string holds =
       replicas.empty()    ? "serves"
       : train.rows() == 0 ? "needs no records: its stage gets what the stage before computes"

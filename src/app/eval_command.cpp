@@ -122,13 +122,16 @@ int eval_command(Communicator& comm, const CommandLine& line) {
   agree(comm, [&] { input = ModelFile(directory.model()).input(); });
   const Experiment experiment = make_evaluation(loaded, wanted_splits(loaded.flagged), input,
                                                 load_schema_together(comm, directory), peers);
+  std::optional<StageGrid> grid;
   std::unique_ptr<Model> stage;  // null: this rank takes the whole model
   AlignedBuffer<Scalar> stored;
   std::optional<double> threshold;
   Scalar temperature = 1;
   agree(comm, [&] {
-    const Index stages = stages_of_inference(experiment.config, comm.size(), comm.rank());
-    if (stages > 1) stage = make_stage(experiment.config, *experiment.model, comm.rank() % stages);
+    grid = inference_grid(experiment.config, comm.size(), comm.rank());
+    if (grid->stages() > 1) {
+      stage = make_stage(experiment.config, *experiment.model, grid->stage_of(comm.rank()));
+    }
     stored = load_stored(directory, stage ? *stage : *experiment.model);
     threshold = threshold_of(directory, experiment.config, comm.rank());
     temperature = load_temperature(directory, loaded.config);
@@ -143,7 +146,7 @@ int eval_command(Communicator& comm, const CommandLine& line) {
   if (experiment.weighs_classes(Split::kTest)) class_weights = experiment.class_weights(peers);
   ThreadTeam team(static_cast<int>(experiment.config.train.threads));
   std::optional<Pipeline> pipeline;
-  if (stage) pipeline.emplace(comm, experiment.config.distribute.stages);
+  if (stage) pipeline.emplace(comm, *grid);
   const Model& model = stage ? *stage : *experiment.model;
   evaluate_sets({.comm = comm,
                  .model = model,

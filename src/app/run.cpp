@@ -66,7 +66,7 @@ Run::Run(Communicator& comm, const Experiment& experiment, const RunPlan& plan)
     : comm_(comm),
       experiment_(experiment),
       plan_(plan),
-      pipeline_(plan.stages.empty() ? nullptr : std::make_unique<Pipeline>(comm, std::ssize(plan.stages))),
+      pipeline_(plan.stages.empty() ? nullptr : std::make_unique<Pipeline>(comm, plan.grid())),
       model_(experiment.model_of(stage())),
       schedule_(experiment.config.schedule, plan.whole_run(), plan.step_batch),
       sampler_(make_sampler(plan.sampling)),

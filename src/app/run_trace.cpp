@@ -23,7 +23,7 @@ std::unique_ptr<StepTracer> start_trace(Communicator& comm, const Experiment& ex
   std::unique_ptr<StepTracer> tracer;
   TraceHead head{.rank = comm.rank(),
                  .ranks = comm.size(),
-                 .stage = plan.stages.empty() ? 0 : comm.rank() % std::ssize(plan.stages),
+                 .stage = plan.grid().stage_of(comm.rank()),
                  .host = host_name(),
                  .steps = {steps_done, plan.steps},
                  .request = request};

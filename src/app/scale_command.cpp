@@ -142,8 +142,9 @@ class Scale {
     std::vector<Index> numbers;
     const Index on_node = report_.cluster.ranks_per_node;
     for (Index stages = 1; stages <= ranks(); ++stages) {
-      const bool whole = on_node % stages == 0 || stages % on_node == 0;
-      if (stages != options_.stages && ranks() % stages == 0 && whole) numbers.push_back(stages);
+      if (stages == options_.stages || ranks() % stages != 0) continue;
+      const Index together = StageGrid(ranks(), stages, options_.placement).neighbouring_ranks();
+      if (on_node % together == 0 || together % on_node == 0) numbers.push_back(stages);
     }
     return numbers;
   }

@@ -202,11 +202,18 @@ bool TrainCommand::make_plan() {
   bool complete = false;
   agree(comm_, [&] {
     division_ = divide_as_needed(experiment_, {.world = comm_.size(), .node_sizes = nodes, .limit = limit});
-    const Index stage = comm_.rank() % std::max<Index>(1, std::ssize(experiment_.stages));
+    const StageGrid grid(comm_.size(), std::max<Index>(1, std::ssize(experiment_.stages)),
+                         config().distribute.placement);
+    const Index stage = grid.stage_of(comm_.rank());
     refuse_too_large(experiment_.model_of(stage));
     plan_ = experiment_.plan(comm_.size(), nodes);
     plan_.enter_stage(stage);
-    refuse_too_large(plan_, stated, comm_.rank() >= plan_.ranks() - plan_.dist.servers);
+    try {
+      refuse_too_large(plan_, stated, comm_.rank() >= plan_.ranks() - plan_.dist.servers);
+    } catch (const ConfigError& error) {
+      if (division_.empty()) throw;
+      throw ConfigError(fmt::format("{}\n{}", error.what(), fmt::join(division_, "\n")));
+    }
     refuse_changes(config(), *experiment_.train, resume_);
     complete = is_over(config(), plan_, resume_);
     if (!complete) refuse_length(config(), plan_, resume_);

@@ -14,15 +14,16 @@
 
 namespace lockstep {
 
-Index stages_of_inference(const Config& config, Index ranks, Index rank) {
+StageGrid inference_grid(const Config& config, Index ranks, Index rank) {
   const Index stages = config.distribute.stages;
-  if (stages <= 1 || ranks == 1) return 1;
+  const StageGrid whole(ranks, 1, config.distribute.placement);
+  if (stages <= 1 || ranks == 1) return whole;
   if (ranks % stages != 0) {
     if (rank == 0) {
       log_info("each rank takes the whole model: {} ranks are no multiple of distribute.stages = {}", ranks,
                stages);
     }
-    return 1;
+    return whole;
   }
   if (config.train.threads > 1) {
     throw ConfigError(fmt::format(
@@ -31,11 +32,12 @@ Index stages_of_inference(const Config& config, Index ranks, Index rank) {
         "stages, and each takes the whole model",
         config.train.threads, stages));
   }
+  const StageGrid grid(ranks, stages, config.distribute.placement);
   if (rank == 0) {
-    const Index groups = ranks / stages;
-    log_info("{} group{} of {} stages, one on each rank", groups, groups == 1 ? "" : "s", stages);
+    log_info("{} group{} of {} stages, one on each rank", grid.groups(), grid.groups() == 1 ? "" : "s",
+             stages);
   }
-  return stages;
+  return grid;
 }
 
 std::unique_ptr<Model> make_stage(const Config& config, const Model& whole, Index stage) {
@@ -62,11 +64,15 @@ Scalar load_temperature(const RunDirectory& directory, const Config& config) {
   return temperature.value_or(1);
 }
 
-TrainedModel load_trained_model(const RunDirectory& directory, const Config& config, Index stages,
-                                Index stage) {
+TrainedModel load_trained_model(const RunDirectory& directory, const Config& config) {
+  return load_trained_model(directory, config, StageGrid(1, 1, config.distribute.placement), 0);
+}
+
+TrainedModel load_trained_model(const RunDirectory& directory, const Config& config, const StageGrid& grid,
+                                Index rank) {
   TrainedModel trained;
   trained.model = make_model(config, ModelFile(directory.model()).input());
-  if (stages > 1) trained.stage = make_stage(config, *trained.model, stage);
+  if (grid.stages() > 1) trained.stage = make_stage(config, *trained.model, grid.stage_of(rank));
   trained.stored = load_stored(directory, trained.run());
   trained.temperature = load_temperature(directory, config);
   return trained;

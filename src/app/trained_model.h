@@ -7,6 +7,7 @@
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/config/command_line.h"
 #include "lockstep/config/config.h"
+#include "lockstep/distributed/stage_grid.h"
 #include "lockstep/nn/model.h"
 #include "lockstep/train/storage/run_directory.h"
 
@@ -23,10 +24,10 @@ struct TrainedModel {
   ModelValues values() const { return stored_values(run(), stored.span()); }
 };
 
-/// Into how many stages a model is divided that so many ranks evaluate, or predict with: distribute.stages,
-/// if they are a multiple of that; else 1, so that each rank takes the whole model. Rank 0 says so where
-/// there are several. Errors: ConfigError where the config asks for what stages cannot do.
-Index stages_of_inference(const Config& config, Index ranks, Index rank);
+/// The stages of a model that so many ranks evaluate, or predict with: distribute.stages, if they are a
+/// multiple of that; else one, so that each rank takes the whole model. Rank 0 says so where there are
+/// several. Errors: ConfigError where the config asks for what stages cannot do.
+StageGrid inference_grid(const Config& config, Index ranks, Index rank);
 
 /// A stage of this model, which outlives it, as distribute.cut says. Errors: ConfigError.
 std::unique_ptr<Model> make_stage(const Config& config, const Model& whole, Index stage);
@@ -39,10 +40,11 @@ AlignedBuffer<Scalar> load_stored(const RunDirectory& directory, const Model& mo
 /// this model, as to that of a checkpoint. Errors: DataError.
 Scalar load_temperature(const RunDirectory& directory, const Config& config);
 
-/// The rank that runs `stage` of so many stages has the weights of that alone. Errors: ConfigError,
-/// DataError.
-TrainedModel load_trained_model(const RunDirectory& directory, const Config& config, Index stages = 1,
-                                Index stage = 0);
+/// With all its weights. Errors: ConfigError, DataError.
+TrainedModel load_trained_model(const RunDirectory& directory, const Config& config);
+/// With those of the stage of this rank alone. Errors: likewise.
+TrainedModel load_trained_model(const RunDirectory& directory, const Config& config, const StageGrid& grid,
+                                Index rank);
 
 /// The probability from which on the model of the run says yes: that of eval.threshold, which may name the
 /// measure that the run has chosen it by; nothing if there is none. Rank 0 warns where such a model has no

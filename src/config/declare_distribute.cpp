@@ -33,8 +33,8 @@ void declare_stages(OptionList& list, DistOptions& distribute) {
   list.count_or_auto(
           "distribute.stages", distribute.stages,
           "Parts into which the layers of the model are divided, each on a rank of its own (model "
-          "parallel); the ranks are groups of so many neighbours, and each group takes its replicas one "
-          "after the other through its stages; auto: as few as a rank has memory for",
+          "parallel); the ranks are groups of so many, and each group takes its replicas one after the "
+          "other through its stages; auto: as few as a rank has memory for",
           between(1, kMaxReplicas))
       .on_resume(OnResume::kMayChange)
       .synonyms(
@@ -58,10 +58,18 @@ void declare_stages(OptionList& list, DistOptions& distribute) {
       .on_resume(OnResume::kMayChange)
       .read_if("distribute.stages above 1, or auto", divided)
       .synonyms("pipeline_schedule pipeline_parallel_schedule");
-  list.option("distribute.memory_per_rank", distribute.memory_per_rank,
-              "GiB that a rank may have: a plan that needs more is refused, and distribute.stages = \"auto\" "
-              "keeps to it; 0: what ulimit leaves, or (for auto) its share of the host",
-              between(0, 1e6))
+  list.option("distribute.placement", distribute.placement,
+              "neighbours: a group is ranks that follow one another, so that activations stay inside a node; "
+              "spread: the ranks that have the same stage follow one another, so that its gradients stay "
+              "inside a node, and the stages lie on several")
+      .on_resume(OnResume::kMayChange)
+      .read_if("distribute.stages above 1, or auto", divided)
+      .synonyms("rank_order mesh_order use_tp_pp_dp_mapping");
+  list.option(
+          "distribute.memory_per_rank", distribute.memory_per_rank,
+          "GiB that a rank may have: a plan that needs more is refused, and distribute.stages and "
+          "distribute.cut = \"auto\" keep to it; 0: what ulimit leaves, or (for auto) its share of the host",
+          between(0, 1e6))
       .alias("memory-per-rank")
       .on_resume(OnResume::kMayChange)
       .synonyms("max_memory memory_per_worker mem_per_rank");

@@ -92,21 +92,10 @@ SavedState place_chunks(const SavedPart& saved, std::span<const Index> offsets, 
 
 }  // namespace
 
-std::vector<Index> workers_on_nodes(std::span<const Index> nodes, Index stages, Index stage) {
-  std::vector<Index> workers;
-  const auto before = [&](Index rank) { return divide_up(rank - stage, stages); };  // workers before it
-  Index first = 0;
-  for (const Index ranks : nodes) {
-    const Index count = before(first + ranks) - before(first);
-    if (count > 0) workers.push_back(count);
-    first += ranks;
-  }
-  return workers;
-}
-
-Pipeline::Pipeline(Communicator& world, Index stages)
-    : workers_(world.split(world.rank() % stages, world.rank())),
-      group_(world.split(world.rank() / stages, world.rank())) {}
+Pipeline::Pipeline(Communicator& world, const StageGrid& grid)
+    : workers_(world.split(static_cast<int>(grid.stage_of(world.rank())), world.rank())),
+      group_(world.split(static_cast<int>(grid.group_of(world.rank())), world.rank())),
+      grid_(grid) {}
 
 std::unique_ptr<Request> Pipeline::start_send(Direction direction, std::span<const ConstBuffer> tensors) {
   const int peer = direction == Direction::kForward ? next() : before();

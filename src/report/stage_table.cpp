@@ -40,6 +40,19 @@ std::string describe_idle(const RunPlan& plan) {
                             100 * plan.idle_share(more));
 }
 
+// Says which ranks are a group.
+std::string describe_groups(const RunPlan& plan) {
+  const StageGrid grid = plan.grid();
+  if (grid.groups() == 1) return "";
+  std::string first;
+  for (Index rank = 0; rank < plan.ranks(); ++rank) {
+    if (grid.group_of(rank) == 0) first += fmt::format("{}{}", first.empty() ? "" : ", ", rank);
+  }
+  return fmt::format(
+      "\nThere are {} groups, whose ranks are {} (distribute.placement): the first one is ranks {}.",
+      grid.groups(), plan.placement == StagePlacement::kSpread ? "spread" : "neighbours", first);
+}
+
 std::string describe_balance(const RunPlan& plan) {
   const auto most = static_cast<double>(std::ranges::max_element(plan.stages, {}, &StagePlan::flops)->flops);
   const double mean = static_cast<double>(plan.flops) / static_cast<double>(plan.stages.size());
@@ -80,7 +93,8 @@ std::string stage_table(const RunPlan& plan) {
                         with_commas(stage.flops), bytes(stage.received_bytes), stage.alive,
                         bytes(stage.memory.total()));
   }
-  return text + describe_idle(plan) + describe_balance(plan) + describe_tied(plan) + '\n';
+  return text + describe_idle(plan) + describe_groups(plan) + describe_balance(plan) + describe_tied(plan) +
+         '\n';
 }
 
 }  // namespace lockstep

@@ -92,6 +92,24 @@ TEST(Pipelines, HaveTheBitsOfOneRank) {
   expect_bits_of_one_rank("the output's matrix", [](Config& c) { c.optimizer.optimizer = "muon"; });
 }
 
+// Groups of ranks that are no neighbours: the workers of a stage are.
+TEST(Pipelines, MayBeSpread) {
+  const auto spread = [](Config& c) {
+    c.distribute.placement = StagePlacement::kSpread;
+    c.optimizer.optimizer = "adam";
+    c.optimizer.clip_norm = 0.3;
+  };
+  expect_bits_of_one_rank("spread", spread, {PipelineSchedule::kOneForwardOneBackward});
+  expect_bits_of_one_rank(
+      "spread, zero1",
+      [&](Config& c) {
+        spread(c);
+        c.model.layers = kDeep;
+        c.distribute.strategy = "zero1";
+      },
+      {interleaved(2)}, 2);
+}
+
 TEST(Pipelines, PassThroughBlocksAndRandomLayers) {
   for (const std::string mode : {"local", "averaged"}) {
     expect_bits_of_one_rank("residual, " + mode, [&](Config& c) {
@@ -277,7 +295,7 @@ TEST(Pipelines, ResumeWhereWorkersOwnNothingOfAStage) {
 // Numbers so different that their sum depends on the order; parts of the model have 0 to 2 of them.
 TEST(Pipelines, AddAndJoinNumbersInTheOrderOfTheModel) {
   on_ranks({2, 3, 4}, [](Communicator& comm) {
-    Pipeline pipeline(comm, comm.size());
+    Pipeline pipeline(comm, {comm.size(), comm.size(), StagePlacement::kNeighbours});
     std::vector<double> all;
     std::vector<double> own;
     std::vector<Index> chunk_begins;

@@ -35,7 +35,7 @@ const std::vector<std::string> kCut{kAutoCut};
 struct Staged {
   Staged(Communicator& comm, Index stages, const ModelOptions& model = kOptions)
       : options(model),
-        pipeline(comm, stages),
+        pipeline(comm, {comm.size(), stages, StagePlacement::kNeighbours}),
         stage(options, whole, at(divide_model(whole, stages, kCut), pipeline.stage())),
         all(whole.stored_layout().size),
         stored(stage.stored_layout().size) {

@@ -128,7 +128,7 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
                                 .stage_optimizers = stage_optimizers,
                                 .world = comm.size()});
   std::optional<Pipeline> pipeline;
-  if (!stages.empty()) pipeline.emplace(comm, std::ssize(stages));
+  if (!stages.empty()) pipeline.emplace(comm, plan.grid());
   Communicator& workers = pipeline ? pipeline->workers() : comm;
   const Model& model = pipeline ? *at(stages, pipeline->stage()) : whole;
   plan.enter_stage(pipeline ? pipeline->stage() : 0);

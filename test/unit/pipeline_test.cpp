@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -213,15 +214,39 @@ TEST(Schedules, AreReadAsTheyAreWritten) {
   }
 }
 
+using Nodes = std::vector<Index>;
+
 // A node may have no worker of a stage.
-TEST(Pipeline, FindsTheWorkersOfAStageOnEachNode) {
-  using Nodes = std::vector<Index>;
-  EXPECT_EQ(workers_on_nodes(Nodes{4, 2}, 2, 0), (Nodes{2, 1}));
-  EXPECT_EQ(workers_on_nodes(Nodes{3, 3}, 2, 0), (Nodes{2, 1}));
-  EXPECT_EQ(workers_on_nodes(Nodes{3, 3}, 2, 1), (Nodes{1, 2}));
-  EXPECT_EQ(workers_on_nodes(Nodes{1, 1, 4}, 3, 2), (Nodes{2}));
-  EXPECT_EQ(workers_on_nodes(Nodes{3, 2}, 1, 0), (Nodes{3, 2}));
-  EXPECT_EQ(workers_on_nodes(Nodes{}, 2, 1), Nodes{});
+TEST(StageGrid, FindsTheWorkersOfAStageOnEachNode) {
+  const auto workers = [](const Nodes& nodes, Index stages, Index stage, StagePlacement placement) {
+    return StageGrid(std::accumulate(nodes.begin(), nodes.end(), Index{0}), stages, placement)
+        .workers_on_nodes(nodes, stage);
+  };
+  constexpr auto kNeighbours = StagePlacement::kNeighbours;
+  EXPECT_EQ(workers({4, 2}, 2, 0, kNeighbours), (Nodes{2, 1}));
+  EXPECT_EQ(workers({3, 3}, 2, 0, kNeighbours), (Nodes{2, 1}));
+  EXPECT_EQ(workers({3, 3}, 2, 1, kNeighbours), (Nodes{1, 2}));
+  EXPECT_EQ(workers({1, 1, 4}, 3, 2, kNeighbours), (Nodes{2}));
+  EXPECT_EQ(workers({3, 2}, 1, 0, kNeighbours), (Nodes{3, 2}));
+  EXPECT_EQ(workers({}, 2, 1, kNeighbours), Nodes{});
+  EXPECT_EQ(workers({4, 2}, 2, 0, StagePlacement::kSpread), (Nodes{3}));
+  EXPECT_EQ(workers({4, 2}, 2, 1, StagePlacement::kSpread), (Nodes{1, 2}));
+}
+
+TEST(StageGrid, PutsGroupsOrStagesOnNeighbours) {
+  const StageGrid neighbours(6, 3, StagePlacement::kNeighbours);
+  const StageGrid spread(6, 3, StagePlacement::kSpread);
+  std::vector<Index> stages;
+  std::vector<Index> spread_stages;
+  for (Index rank = 0; rank < 6; ++rank) {
+    stages.push_back(neighbours.stage_of(rank));
+    spread_stages.push_back(spread.stage_of(rank));
+    for (const StageGrid& grid : {neighbours, spread}) {
+      EXPECT_EQ(grid.rank_of(grid.group_of(rank), grid.stage_of(rank)), rank);
+    }
+  }
+  EXPECT_EQ(stages, (std::vector<Index>{0, 1, 2, 0, 1, 2}));
+  EXPECT_EQ(spread_stages, (std::vector<Index>{0, 0, 1, 1, 2, 2}));
 }
 
 TEST(Schedules, AreIdleAtTheirEnds) {

@@ -8,6 +8,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/nn/stages.h"
 #include "lockstep/report/plan_table.h"
+#include "lockstep/train/plan/stage_memory.h"
 #include "support/error_text.h"
 #include "support/planned_run.h"
 
@@ -171,18 +172,53 @@ TEST(StagePlan, CountsWeightsThatStagesShare) {
   EXPECT_EQ(tied.stages[0].tied.lent, kWeight);
   EXPECT_EQ(tied.stages[0].tied.collected, kWeight);
   EXPECT_EQ(tied.stages[0].tied.kept_gradients, kWeight);
-  EXPECT_EQ(tied.stages[0].tied.copies, 0);
   EXPECT_EQ(tied.stages[1].tied.borrowed, kWeight);
   EXPECT_EQ(tied.stages[1].tied.returned, kWeight);
   EXPECT_EQ(tied.stages[1].tied.kept_gradients, 2 * kWeight);
-  EXPECT_EQ(tied.stages[1].tied.copies, kWeight);
   EXPECT_EQ(tied.parameters, free.parameters - 64 * 100);
-  EXPECT_EQ(free.stages[1].tied.copies, 0);
   EXPECT_EQ(tied.stages[1].memory.weights, free.stages[1].memory.weights) << "a copy, or a weight of its own";
   test::expect_parts(
       plan_table(std::vector{tied}),
       {"Stage 1 shares weights of other stages: it receives 25.0 KiB of weights once a step, and "
        "sends 25.0 KiB of gradients back with each micro-batch."});
+}
+
+// The estimate for ops between two cuts, from plans of the ops before a cut and of those behind one.
+TEST(StagePlan, EstimatesTheMemoryOfAnyOps) {
+  const ModelOptions options{.layers = kDeep};
+  test::Given setup = test::typical(kDeep);
+  setup.distribute.stages = 3;
+  std::vector<std::unique_ptr<Model>> models;
+  for (const Range ops : divide_model(setup.model, 3, setup.distribute.cut)) {
+    models.push_back(std::make_unique<Model>(options, setup.model, ops));
+  }
+  const RunPlanRequest request{.train = setup.train,
+                               .data = setup.data,
+                               .distribute = setup.distribute,
+                               .schedule = setup.schedule,
+                               .model = setup.model,
+                               .stages = models,
+                               .rows = setup.rows,
+                               .record_bytes = 104,
+                               .optimizer = 1,
+                               .stage_optimizers = {1, 1, 1},
+                               .world = 6};
+  const RunPlan plan = make_run_plan(request);
+  StageMemory memory(request, plan, [&](Range ops) {
+    return StageMemory::Stage{std::make_unique<Model>(options, setup.model, ops), 1};
+  });
+  for (std::size_t i = 0; i < 3; ++i) {
+    const auto counted = static_cast<double>(plan.stages[i].memory.total());
+    EXPECT_NEAR(static_cast<double>(memory.bytes(models[i]->stage(), static_cast<Index>(i))), counted,
+                0.05 * counted)
+        << i;
+  }
+  EXPECT_GT(memory.bytes({2, 4}, 0), memory.bytes({2, 4}, 2)) << "more micro-batches are in memory";
+}
+
+TEST(StagePlan, SaysWhichRanksAreAGroup) {
+  test::expect_parts(plan_table(std::vector{plan_of(2, 4)}),
+                     {"There are 2 groups, whose ranks are neighbours", "the first one is ranks 0, 1."});
 }
 
 TEST(StagePlan, IsPrintedWithTheIdleShare) {

@@ -127,6 +127,9 @@ template <>
 inline constexpr auto kEnumNames<Reduction> =
     std::to_array<EnumName<Reduction>>({{Reduction::kNative, "native"}, {Reduction::kOrdered, "ordered"}});
 template <>
+inline constexpr auto kEnumNames<StagePlacement> = std::to_array<EnumName<StagePlacement>>(
+    {{StagePlacement::kNeighbours, "neighbours"}, {StagePlacement::kSpread, "spread"}});
+template <>
 inline constexpr auto kEnumNames<Precision> =
     std::to_array<EnumName<Precision>>({{Precision::kFp32, "fp32"}, {Precision::kBf16, "bf16"}});
 template <>

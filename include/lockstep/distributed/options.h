@@ -37,6 +37,10 @@ inline constexpr PipelineSchedule PipelineSchedule::kGpipe{.order = Order::kGpip
 std::optional<PipelineSchedule> parse_schedule(std::string_view text);
 std::string to_string(const PipelineSchedule& schedule);
 
+/// The ranks of a group: neighbours, so that activations stay inside a node; or spread, so that the workers
+/// of a stage are neighbours, and their gradients stay inside a node.
+enum class StagePlacement { kNeighbours, kSpread };
+
 /// As distribute.stages: as few as the memory of a rank allows.
 inline constexpr Index kAutoStages = 0;
 
@@ -67,6 +71,7 @@ struct DistOptions {
   Index stages = 1;
   std::vector<std::string> cut = {"auto"};
   PipelineSchedule schedule = PipelineSchedule::kOneForwardOneBackward;
+  StagePlacement placement = StagePlacement::kNeighbours;
   double memory_per_rank = 0;
 };
 

@@ -1,5 +1,5 @@
-// The ranks of a run whose model is divided into stages: pipeline parallel (model parallel). Neighbouring
-// ranks are a *group*: each runs one stage, and the replicas that the group hosts go through the stages one
+// The ranks of a run whose model is divided into stages: pipeline parallel (model parallel). Each rank of a
+// *group* (stage_grid.h) runs one stage, and the replicas that the group hosts go through the stages one
 // after the other. What passes at a time, the samples of a replica or a part of them, is a *micro-batch*. The
 // ranks of all groups that run the same stage are *workers* of it: they exchange its gradients by the
 // strategy, as all ranks do where the model is not divided.
@@ -17,18 +17,17 @@
 #include "lockstep/comm/communicator.h"
 #include "lockstep/distributed/options.h"
 #include "lockstep/distributed/saved_state.h"
+#include "lockstep/distributed/stage_grid.h"
 #include "lockstep/distributed/stage_tasks.h"
 
 namespace lockstep {
 
-/// The workers of `stage` on each node that has any, in order. `nodes`: ranks of each node, in order.
-std::vector<Index> workers_on_nodes(std::span<const Index> nodes, Index stages, Index stage);
-
 class Pipeline {
  public:
-  /// *Collective, blocking.* Requires that `stages` divides the ranks. `world` must outlive it.
-  Pipeline(Communicator& world, Index stages);
+  /// *Collective, blocking.* `grid`: of the ranks of `world`, which must outlive it.
+  Pipeline(Communicator& world, const StageGrid& grid);
 
+  const StageGrid& grid() const { return grid_; }
   Index stages() const { return group_->size(); }
   Index stage() const { return group_->rank(); }
   bool is_first() const { return stage() == 0; }
@@ -67,6 +66,7 @@ class Pipeline {
 
   std::unique_ptr<Communicator> workers_;
   std::unique_ptr<Communicator> group_;
+  StageGrid grid_;
 };
 
 /// *Collective over the group.* From the parts of one stage to those of the whole model: arrays that are

@@ -29,14 +29,17 @@ struct GroupStep {
 
 // The ranks of the first group; empty if the model is not divided, or the file of a rank is missing.
 std::vector<std::size_t> first_group(const RunTrace& trace) {
+  if (trace.ranks.empty()) return {};
+  const Index stages = std::ranges::max_element(trace.ranks, {}, &RankTrace::stage)->stage + 1;
+  // Either the stages of a group follow one another, or the groups of a stage do.
+  const bool neighbours = std::ranges::all_of(
+      trace.ranks, [&](const RankTrace& rank) { return rank.stage == rank.rank % stages; });
+  const Index between = neighbours ? 1 : trace.ranks_of_run / stages;
   std::vector<std::size_t> group;
-  for (std::size_t i = 0; i < trace.ranks.size(); ++i) {
-    const RankTrace& rank = trace.ranks[i];
-    const auto next = std::ssize(group);
-    if (rank.rank != next || rank.stage != next) break;
-    group.push_back(i);
+  for (std::size_t i = 0; i < trace.ranks.size() && std::ssize(group) < stages; ++i) {
+    if (trace.ranks[i].rank == std::ssize(group) * between) group.push_back(i);
   }
-  return group.size() > 1 ? group : std::vector<std::size_t>();
+  return std::ssize(group) == stages && stages > 1 ? group : std::vector<std::size_t>();
 }
 
 std::optional<GroupStep> step_of_group(const RunTrace& trace, const std::vector<std::size_t>& group,

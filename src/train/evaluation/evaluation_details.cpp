@@ -59,8 +59,9 @@ std::vector<Scalar> features_of(const EvaluationContext& context, const Evaluati
   const DatasetInfo& info = evaluation.info();
   std::vector<Scalar> features(static_cast<std::size_t>(info.features.size()));
   // The first rank of the group that evaluates it.
-  const Index stages = context.pipeline == nullptr ? 1 : context.pipeline->stages();
-  const auto owner = static_cast<int>(evaluation.owner(id) * stages);
+  const Index group = evaluation.owner(id);
+  const auto owner =
+      static_cast<int>(context.pipeline == nullptr ? group : context.pipeline->grid().rank_of(group, 0));
   if (owner == context.comm.rank()) {
     std::vector<Scalar> labels(static_cast<std::size_t>(info.label_columns()));
     Matrix x(features.data(), 1, std::ssize(features));

@@ -189,10 +189,14 @@ void Prediction::collect(Index round, const Sink& sink) {
     comm.start_exchange(kResults, {&send, 1}, {})->wait();
     return;
   }
-  const Index stages = context_.pipeline == nullptr ? 1 : context_.pipeline->stages();
+  const auto rank_with_outputs = [&](Index worker) {
+    if (context_.pipeline == nullptr) return worker;
+    const StageGrid& grid = context_.pipeline->grid();
+    return grid.rank_of(worker, grid.stages() - 1);
+  };
   std::vector<Receive> receives;
   for (Index worker = 0; worker < workers && scalars(worker) > 0; ++worker) {
-    const Index peer = worker * stages + stages - 1;
+    const Index peer = rank_with_outputs(worker);
     if (peer > 0) receives.push_back({.peer = static_cast<int>(peer), .buffer = memory(worker)});
   }
   comm.start_exchange(kResults, {}, receives)->wait();

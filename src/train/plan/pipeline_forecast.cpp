@@ -8,11 +8,14 @@
 // `crossing`: the two messages of a micro-batch over the border with most bytes; `v`: chunks of the model on
 // a rank; `tied`: the messages about weights that the stage shares with others, once a step and with each
 // micro-batch. What is above T is waiting. The ranks of a stage then exchange its gradients: on the nodes
-// that S neighbours leave them, over links that the other stages of the node use at the same time.
+// that their placement leaves them, over links that the other stages of the node use at the same time. As
+// long as there are several nodes, groups that are spread have a border between two of them, over a link
+// that all groups use.
 #include <algorithm>
 
 #include "forecast_scene.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/distributed/stage_grid.h"
 #include "lockstep/distributed/stage_tasks.h"
 #include "lockstep/distributed/tied_weights.h"
 #include "lockstep/nn/stages.h"
@@ -20,35 +23,44 @@
 namespace lockstep {
 namespace {
 
+StageGrid grid_of(const ForecastRequest& request, const Cluster& all) {
+  return {all.ranks(), request.stage_count(), request.distribute.placement};
+}
+
+TimeCurve shared_link(const ForecastRequest& request, Index at_once) {
+  return TimeCurve::line(request.cluster.latency, request.cluster.bandwidth / static_cast<double>(at_once));
+}
+
 // The ranks that run one of the stages, with their share of the links.
 Cluster workers_of_stage(const ForecastRequest& request, const Cluster& all) {
-  const Index stages = request.stage_count();
+  const StageGrid grid = grid_of(request, all);
+  const Index on_node = all.ranks_per_node;
+  const Index together = grid.neighbouring_ranks();
+  const bool spread = request.distribute.placement == StagePlacement::kSpread;
+  if (on_node % together != 0 && together % on_node != 0) {
+    throw ConfigError(spread ? "the workers of a stage are on parts of nodes: their times are not predicted"
+                             : "the stages of a group are on parts of nodes: their times are not predicted");
+  }
   Cluster workers = all;
-  Index at_once = stages;  // stages that use the link of a node at the same time
-  if (all.ranks_per_node % stages == 0) {
-    workers.ranks_per_node = all.ranks_per_node / stages;
-  } else if (stages % all.ranks_per_node == 0) {
-    workers.ranks_per_node = 1;
-    workers.nodes = all.ranks() / stages;
-    at_once = all.ranks_per_node;
-  } else {
-    throw ConfigError("the stages of a group are on parts of nodes: their times are not predicted");
-  }
-  if (workers.nodes > 1) {
-    workers.link =
-        TimeCurve::line(request.cluster.latency, request.cluster.bandwidth / static_cast<double>(at_once));
-  }
+  workers.ranks_per_node = spread ? std::min(on_node, together) : on_node > together ? on_node / together : 1;
+  workers.nodes = grid.groups() / workers.ranks_per_node;
+  // Stages that use the link of a node at the same time.
+  if (workers.nodes > 1) workers.link = shared_link(request, on_node / workers.ranks_per_node);
   return workers;
 }
 
 // Between two stages.
-const TimeCurve& stage_messages(const ForecastRequest& request, const Cluster& all) {
-  return request.stage_count() > all.ranks_per_node ? all.link : all.message;
+TimeCurve stage_messages(const ForecastRequest& request, const Cluster& all) {
+  const StageGrid grid = grid_of(request, all);
+  const bool spread = request.distribute.placement == StagePlacement::kSpread;
+  const bool over_links = spread ? all.nodes > 1 : grid.stages() > all.ranks_per_node;
+  if (over_links && spread) return shared_link(request, std::min(grid.groups(), all.ranks_per_node));
+  return over_links ? all.link : all.message;
 }
 
 // Seconds of the two messages of a micro-batch over the border with most bytes.
 double crossing_seconds(const ForecastRequest& request, const Cluster& all, const Scene& scene) {
-  const TimeCurve& border = stage_messages(request, all);
+  const TimeCurve border = stage_messages(request, all);
   double most = 0;
   for (const std::unique_ptr<Model>& stage : request.stages) {
     for (Index i = 0; i < stage->chunks(); ++i) {
@@ -63,7 +75,7 @@ double crossing_seconds(const ForecastRequest& request, const Cluster& all, cons
 double tied_seconds(const ForecastRequest& request, const Cluster& all, Index stage, Index micro_batches) {
   const TiedBytes tied = tied_bytes(request.stages, stage, request.distribute.schedule, micro_batches);
   if (tied.borrowed + tied.lent == 0) return 0;
-  const TimeCurve& border = stage_messages(request, all);
+  const TimeCurve border = stage_messages(request, all);
   return border.seconds(static_cast<double>(tied.borrowed + tied.lent)) +
          static_cast<double>(micro_batches) *
              border.seconds(static_cast<double>(tied.returned + tied.collected));

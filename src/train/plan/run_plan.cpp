@@ -274,8 +274,7 @@ RunPlan make_run_plan(const RunPlanRequest& request) {
   plan.averaged_from = first_averaged_step(train, plan);
   plan.average_every = weights_per_replica(request) ? request.distribute.average_every : 0;
   RunPlanRequest of_workers = request;
-  of_workers.node_sizes =
-      workers_on_nodes(request.node_sizes, std::max<Index>(1, std::ssize(request.stages)), 0);
+  of_workers.node_sizes = request.grid().workers_on_nodes(request.node_sizes, 0);
   plan_costs(of_workers, plan);
   if (!request.stages.empty()) plan_stages(request, plan);
   return plan;

@@ -33,7 +33,7 @@ RunPlanRequest request_of_stage(const RunPlanRequest& request, const PlannedStag
           .saves = request.saves,
           .keeps_best = request.keeps_best,
           .world = request.world / std::ssize(request.stages),
-          .node_sizes = workers_on_nodes(request.node_sizes, std::ssize(request.stages), stage.number)};
+          .node_sizes = request.grid().workers_on_nodes(request.node_sizes, stage.number)};
 }
 
 // "0 to 3.body.1", and a range for each further chunk.
@@ -99,6 +99,7 @@ void plan_stages(const RunPlanRequest& request, RunPlan& plan) {
   const Index stages = std::ssize(request.stages);
   const Index hosted = plan.dist.hosted.front().size();
   plan.chunks = schedule.chunks;
+  plan.placement = request.distribute.placement;
   plan.lockstep = request.model.runs_in_lockstep(plan.sampling.replicas);
   plan.micro_batches = plan.lockstep ? hosted : hosted * request.train.accumulate;
   plan.sent_bytes = 0;

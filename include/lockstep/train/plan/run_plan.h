@@ -13,6 +13,7 @@
 #include "lockstep/data/sampler.h"
 #include "lockstep/distributed/optimizer_memory.h"
 #include "lockstep/distributed/plan.h"
+#include "lockstep/distributed/stage_grid.h"
 #include "lockstep/distributed/tied_weights.h"
 #include "lockstep/nn/model.h"
 #include "lockstep/optim/schedule.h"
@@ -44,6 +45,8 @@ struct RunPlanRequest {
   std::vector<std::string> multipliers = {};  ///< see RunPlan
   Index world = 1;
   std::vector<Index> node_sizes = {};  ///< ranks of each node, in order; empty: all are on one
+
+  StageGrid grid() const { return {world, std::max<Index>(1, std::ssize(stages)), distribute.placement}; }
 };
 
 /// Bytes on the rank that needs most. What ranks of a node share counts for the first of them.
@@ -80,6 +83,7 @@ struct RunPlan {
   Index micro_batches = 0;
   Index chunks = 1;       ///< of the model on each rank
   bool lockstep = false;  ///< stages take all of these to each batch norm over replicas together
+  StagePlacement placement = StagePlacement::kNeighbours;
   SamplingOptions sampling;
   EpochPlan epoch;
   std::string strategy;
@@ -126,6 +130,7 @@ struct RunPlan {
   Index ranks() const { return dist.world * std::max<Index>(1, std::ssize(stages)); }
   /// Share of forward and backward in which a stage is idle with so many micro-batches. Requires stages.
   double idle_share(Index with) const;
+  StageGrid grid() const { return {ranks(), std::max<Index>(1, std::ssize(stages)), placement}; }
   /// Sets `dist` for a rank that runs this stage; where the model is not divided, nothing changes.
   void enter_stage(Index stage) {
     if (!stages.empty()) dist = at(stages, stage).dist;
