@@ -14,9 +14,12 @@ const SplitLayer* split_layer(const ModelOp& op) {
   return dynamic_cast<const SplitLayer*>(op.layer.get());
 }
 
-Index largest_block(const UnitBlocks& blocks) {
+// Weights of it.
+Index largest_block(const SplitLayer& layer) {
   Index most = 0;
-  for (Index block = 0; block < blocks.count(); ++block) most = std::max(most, blocks.units(block).size());
+  for (Index block = 0; block < layer.blocks().count(); ++block) {
+    most = std::max(most, layer.weights_of({block, block + 1}).size());
+  }
   return most;
 }
 
@@ -32,9 +35,14 @@ struct BufferSizes {
   Index total() const { return inputs + own_outputs + hosted_outputs + own_sums + received_sums + spare; }
 };
 
+bool wants_input_gradient(const Model& model, Index op) {
+  return split_layer(model.op(op))->has_input_gradient() && !takes_model_input(model, op);
+}
+
 BufferSizes buffer_sizes(const Model& model, const Plan& plan, const DividedTensor& tensor, Index rank) {
   const ModelOp& op = model.op(tensor.op);
-  const UnitBlocks& blocks = split_layer(op)->blocks();
+  const SplitLayer& layer = *split_layer(op);
+  const UnitBlocks& blocks = layer.blocks();
   const Index in = op.in.front().size();
   const Index all = plan.replicas * plan.max_rows;
   const Index hosted = plan.hosted_by(rank).size() * plan.max_rows;
@@ -43,14 +51,14 @@ BufferSizes buffer_sizes(const Model& model, const Plan& plan, const DividedTens
   for (const Range of_rank : tensor.blocks)
     subtrees += std::ssize(complete_subtrees(blocks.count(), of_rank));
   const Index own_subtrees = std::ssize(complete_subtrees(blocks.count(), own));
-  const bool wants_dx = !takes_model_input(model, tensor.op);
+  const bool wants_dx = wants_input_gradient(model, tensor.op);
   return {.inputs = all * in,
-          .own_outputs = all * blocks.units(own).size(),
-          .hosted_outputs = hosted * blocks.units(blocks.all()).size(),
+          .own_outputs = layer.max_outputs(all, own),
+          .hosted_outputs = layer.max_outputs(hosted, blocks.all()),
           .own_sums = wants_dx ? all * in * own_subtrees : 0,
           .received_sums = wants_dx ? hosted * in * subtrees : 0,
           .spare = std::max(spare_for_tree(blocks.count(), plan.max_rows * in),
-                            spare_for_tree(plan.replicas, largest_block(blocks) * in))};
+                            spare_for_tree(plan.replicas, largest_block(layer)))};
 }
 
 }  // namespace
@@ -95,22 +103,48 @@ Index divided_layer_bytes(const Model& model, const Plan& plan, Index rank) {
   return scalars * Index{sizeof(Scalar)};
 }
 
-Index divided_layer_sent_bytes(const Model& model, const Plan& plan, Index rank) {
-  Index scalars = 0;
+std::vector<DividedExchange> divided_layer_exchanges(const Model& model, const Plan& plan, Index rank) {
+  constexpr Index kBytes = sizeof(Scalar);
   const Index hosted = plan.hosted_by(rank).size() * plan.max_rows;
   const Index others = plan.replicas * plan.max_rows - hosted;
+  // A message is about one replica.
+  const double of_replicas = static_cast<double>(plan.replicas) / static_cast<double>(plan.world);
+  std::vector<DividedExchange> exchanges;
   for (const DividedTensor& tensor : plan.divided) {
     const ModelOp& op = model.op(tensor.op);
     const UnitBlocks& blocks = split_layer(op)->blocks();
     const Range own = at(tensor.blocks, rank);
     const Index in = op.in.front().size();
-    const Index own_units = blocks.units(own).size();
-    scalars += hosted * in * (plan.world - 1) + others * own_units + hosted * (op.out.size() - own_units);
-    if (!takes_model_input(model, tensor.op)) {
-      scalars += others * in * std::ssize(complete_subtrees(blocks.count(), own));
-    }
+    const Index own_outputs = op.out.size() * blocks.units(own).size() / blocks.units(blocks.all()).size();
+    exchanges.push_back({.bytes = hosted * in * (plan.world - 1) * kBytes});
+    exchanges.push_back({.bytes = others * own_outputs * kBytes, .messages = of_replicas});
+    exchanges.push_back({.bytes = hosted * (op.out.size() - own_outputs) * kBytes, .messages = of_replicas});
+    if (!wants_input_gradient(model, tensor.op)) continue;
+    const Index subtrees = std::ssize(complete_subtrees(blocks.count(), own));
+    exchanges.push_back(
+        {.bytes = others * in * subtrees * kBytes, .messages = of_replicas * static_cast<double>(subtrees)});
   }
-  return scalars * Index{sizeof(Scalar)};
+  return exchanges;
+}
+
+Index divided_layer_sent_bytes(const Model& model, const Plan& plan, Index rank) {
+  Index bytes = 0;
+  for (const DividedExchange& exchange : divided_layer_exchanges(model, plan, rank)) bytes += exchange.bytes;
+  return bytes;
+}
+
+double divided_layer_load(const Model& model, const Plan& plan) {
+  double all = 0;
+  double longer = 0;
+  for (const ModelOp& op : model.ops()) all += static_cast<double>(op.layer->flops());
+  for (const DividedTensor& tensor : plan.divided) {
+    Index most = 0;
+    for (const Range weights : tensor.weights) most = std::max(most, weights.size());
+    const double share = static_cast<double>(most) / static_cast<double>(tensor.range.size());
+    const auto flops = static_cast<double>(model.op(tensor.op).layer->flops());
+    longer += flops * (share * static_cast<double>(plan.world) - 1);
+  }
+  return all > 0 ? 1 + longer / all : 1;
 }
 
 DividedLayer::DividedLayer(Communicator& comm, const Plan& plan, const Model& model,
@@ -123,7 +157,7 @@ DividedLayer::DividedLayer(Communicator& comm, const Plan& plan, const Model& mo
       own_(at(tensor.blocks, comm.rank())),
       hosted_(plan.hosted_by(comm.rank())),
       inputs_size_(model.op(tensor.op).in.front().size()),
-      wants_dx_(!takes_model_input(model, tensor.op)) {
+      wants_dx_(wants_input_gradient(model, tensor.op)) {
   for (const Range of_rank : tensor.blocks) {
     subtrees_.push_back(complete_subtrees(blocks_.count(), of_rank));
     all_subtrees_.insert(all_subtrees_.end(), subtrees_.back().begin(), subtrees_.back().end());
@@ -141,6 +175,7 @@ DividedLayer::DividedLayer(Communicator& comm, const Plan& plan, const Model& mo
 
 void DividedLayer::begin_step(std::span<const Index> rows) {
   rows_.assign(rows.begin(), rows.end());
+  begins_.assign(rows.size(), {});
   first_row_.assign(1, 0);
   for (const Index count : rows) first_row_.push_back(first_row_.back() + count);
   input_parts_.clear();
@@ -159,16 +194,16 @@ ConstMatrix DividedLayer::input_of(Index replica) const {
 }
 
 BlockOutputs<Scalar> DividedLayer::own_outputs(Index replica) {
-  const Index units = blocks_.units(own_).size();
-  return {blocks_, own_, rows_of(replica), own_outputs_.data() + at(first_row_, replica) * units};
+  const Index before = layer_.max_outputs(at(first_row_, replica), own_);
+  return {at(begins_, replica), own_, rows_of(replica), own_outputs_.data() + before};
 }
 
 // The blocks of a replica follow one another, so those of a rank are one message.
 BlockOutputs<Scalar> DividedLayer::hosted_outputs(Index replica, Range blocks) {
-  const Index before = at(first_row_, replica) - at(first_row_, hosted_.begin);
-  const BlockOutputs<Scalar> all{blocks_, blocks_.all(), rows_of(replica),
-                                 hosted_outputs_.data() + before * blocks_.units(blocks_.all()).size()};
-  return {blocks_, blocks, all.rows, all.data + all.rows * blocks_.units(blocks).begin};
+  const Index rows_before = at(first_row_, replica) - at(first_row_, hosted_.begin);
+  const BlockOutputs<Scalar> all{at(begins_, replica), blocks_.all(), rows_of(replica),
+                                 hosted_outputs_.data() + layer_.max_outputs(rows_before, blocks_.all())};
+  return {all.begins, blocks, all.rows, all.data + at(all.begins, blocks.begin)};
 }
 
 std::span<Scalar> DividedLayer::own_sum(Index replica, std::size_t subtree) {
@@ -189,8 +224,7 @@ std::span<Scalar> DividedLayer::received_sum(Index replica, std::size_t subtree)
 namespace {
 
 std::span<Scalar> numbers_of(const BlockOutputs<Scalar>& outputs) {
-  const Index size = outputs.rows * outputs.layout.units(outputs.blocks).size();
-  return {outputs.data, static_cast<std::size_t>(size)};
+  return {outputs.data, static_cast<std::size_t>(outputs.size())};
 }
 
 }  // namespace
@@ -233,19 +267,21 @@ void DividedLayer::forward(const ModelValues& values, std::span<const ConstMatri
   Scalar* to = inputs_.data() + at(input_parts_, comm_.rank()).begin;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (rows_of(hosted_.begin + static_cast<Index>(i)) == 0) continue;
+    layer_.check_inputs(inputs[i]);
     to = std::copy_n(inputs[i].data(), inputs[i].size(), to);
   }
   const std::span<Scalar> all = part(inputs_.span(), {0, first_row_.back() * inputs_size_});
   exchange([&] { comm_.start_all_gather(as_buffer(all), input_parts_)->wait(); });
   for (Index replica = 0; replica < plan_.replicas; ++replica) {
     if (rows_of(replica) == 0) continue;
+    at(begins_, replica) = layer_.find_outputs(input_of(replica));
     layer_.forward_blocks(input_of(replica), {values.weights, values.rounded}, own_outputs(replica));
   }
   exchange([&] { exchange_outputs(true); });
   for (Index i = 0; i < hosted_.size(); ++i) {
     const Index replica = hosted_.begin + i;
     if (rows_of(replica) == 0) continue;
-    scatter_blocks(hosted_outputs(replica, blocks_.all()).as_const(), at(outputs, i));
+    layer_.scatter(input_of(replica), hosted_outputs(replica, blocks_.all()).as_const(), at(outputs, i));
   }
 }
 
@@ -253,10 +289,16 @@ void DividedLayer::backward(const ModelValues& values, std::span<const ConstMatr
                             std::span<Scalar> gradient, const Exchange& exchange) {
   for (Index i = 0; i < hosted_.size(); ++i) {
     const Index replica = hosted_.begin + i;
-    if (rows_of(replica) > 0) gather_blocks(at(dy, i), hosted_outputs(replica, blocks_.all()));
+    if (rows_of(replica) == 0) continue;
+    layer_.gather(input_of(replica), at(dy, i), hosted_outputs(replica, blocks_.all()));
   }
   exchange([&] { exchange_outputs(false); });
   add_weight_gradients(gradient);
+  if (!layer_.has_input_gradient()) {
+    for (Matrix& each : dx) {
+      if (each.data() != nullptr) each.setZero();
+    }
+  }
   if (!wants_dx_) return;
   add_input_gradients(values);
   exchange([&] { exchange_input_gradients(); });

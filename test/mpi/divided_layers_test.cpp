@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "lockstep/base/catalog.h"
+#include "lockstep/base/file.h"
 #include "lockstep/distributed/strategies/strategy.h"
 #include "support/error_text.h"
 #include "support/ranks.h"
@@ -73,6 +74,51 @@ TEST(DividedLayers, StandWhereverADenseLayerDoes) {
         "dense(3)";
     c.model.batch_norm = "sync";
   });
+}
+
+// Rows of two categories and a class that follows from them.
+std::string categories(Index rows) {
+  std::string text = "first,second,class\n";
+  for (Index i = 0; i < rows; ++i) {
+    const Index first = (37 * i) % 181;
+    const Index second = (i * i) % 97;
+    text += fmt::format("{},{},{}\n", first, second, (first + second) % 3);
+  }
+  return text;
+}
+
+// Blocks of 64 rows of 16 numbers: three in the first table, two in the other one.
+TEST(DividedLayers, MayBeTablesOfEmbeddings) {
+  const TemporaryDirectory directory;
+  write_file_atomically(directory / "train.csv", categories(101));
+  write_file_atomically(directory / "test.csv", categories(40));
+  const auto use_categories = [&](Config& c) {
+    c.data.format = "csv";
+    c.data.train = directory / "train.csv";
+    c.data.test = directory / "test.csv";
+    c.data.table.label = {"class"};
+    c.data.table.scale = "none";
+  };
+  expect_bits_of_one_rank("two features", [&](Config& c) {
+    use_categories(c);
+    c.model.layers = "embedding(181, 16, split=rows) dense(9) tanh dense(3)";
+    c.optimizer.optimizer = "adam";
+    c.optimizer.clip_norm = 0.3;
+  });
+  expect_bits_of_one_rank("a table for each, and a wide layer", [&](Config& c) {
+    use_categories(c);
+    c.train.replicas = 7;
+    c.model.layers =
+        "concat(slice(0, 1) embedding(181, 16, split=rows) | slice(1, 1) embedding(97, 16, split=rows)) "
+        "dense(256, split=rows) relu dense(3)";
+  });
+  Config plain = wide_config();
+  use_categories(plain);
+  plain.model.layers = "embedding(181, 16) dense(9) tanh dense(3)";
+  Config split = plain;
+  split.model.layers = "embedding(181, 16, split=rows) dense(9) tanh dense(3)";
+  EXPECT_TRUE(train_tiny_alone(plain).weights == train_tiny_alone(split).weights)
+      << "split=rows changes no number of an embedding";
 }
 
 // In the last batch of an epoch only some replicas have a sample.

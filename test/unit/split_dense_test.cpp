@@ -43,20 +43,34 @@ TEST(UnitBlocks, AreEvenAndBeginWhereBlocksOfWeightsDo) {
   EXPECT_EQ(wide.units(3), (Range{3 * 4096, 4 * 4096}));
 }
 
-TEST(UnitBlocks, TheirOutputsAreCopiedThereAndBack) {
+TEST(UnitBlocks, KnowTheBlockOfAUnit) {
   const UnitBlocks blocks(kUnits, kInputs);
+  for (Index unit = 0; unit < kUnits; ++unit) {
+    EXPECT_TRUE(blocks.units(blocks.block_of(unit)).contains(unit)) << unit;
+  }
+}
+
+TEST(SplitDense, CopiesOutputsThereAndBack) {
+  const Model model({.layers = "dense(300, split=rows)"}, {{kInputs}});
+  const auto& layer = dynamic_cast<const SplitLayer&>(*model.op(0).layer);
+  const UnitBlocks& blocks = layer.blocks();
   std::vector<Scalar> values(kRows * kUnits);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<Scalar>(i);
+  const std::vector<Scalar> inputs(kRows * kInputs);
+  const ConstMatrix x(inputs.data(), kRows, kInputs);
+  const BlockBegins begins = layer.find_outputs(x);
   const Range some{1, blocks.count() - 1};
   const Range units = blocks.units(some);
   std::vector<Scalar> gathered(static_cast<std::size_t>(kRows * units.size()));
-  gather_blocks(ConstMatrix(values.data(), kRows, kUnits), {blocks, some, kRows, gathered.data()});
+  const BlockOutputs<Scalar> outputs{begins, some, kRows, gathered.data()};
+  EXPECT_EQ(outputs.size(), std::ssize(gathered));
+  layer.gather(x, ConstMatrix(values.data(), kRows, kUnits), outputs);
   const Range first = blocks.units(1);
   EXPECT_EQ(gathered[0], static_cast<Scalar>(first.begin));
   EXPECT_EQ(at(gathered, first.size()), static_cast<Scalar>(kUnits + first.begin));
   std::vector<Scalar> back(values.size(), Scalar{-1});
   Matrix y(back.data(), kRows, kUnits);
-  scatter_blocks({blocks, some, kRows, gathered.data()}, y);
+  layer.scatter(x, outputs.as_const(), y);
   for (Index i = 0; i < std::ssize(back); ++i) {
     EXPECT_EQ(at(back, i), units.contains(i % kUnits) ? at(values, i) : Scalar{-1});
   }

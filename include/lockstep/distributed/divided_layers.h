@@ -1,13 +1,14 @@
-// Layers whose output units the ranks divide among themselves: tensor parallel, model parallel inside a layer
+// Layers whose weights the ranks divide among themselves: tensor parallel, model parallel inside a layer
 // (Krizhevsky 2014, "One weird trick for parallelizing convolutional neural networks"). Each rank has the
-// weights of its blocks of units (split_layer.h) and computes their outputs for the samples of all replicas.
+// weights of its blocks (split_layer.h) and computes their outputs for the samples of all replicas.
 //
 // All replicas meet at such a layer. Forward: every rank gets the inputs of all replicas, computes its
-// blocks, and sends the outputs to the ranks that host the samples. Backward: these send the gradients of the
-// outputs to the owners of the blocks. An owner adds the gradients of its weights over all replicas along the
-// fixed tree, so that nothing of them is exchanged, and sends its part of the gradient of the inputs back:
-// sums of whole subtrees of the fixed tree over the blocks. All products and sums are those of a rank that
-// computes the layer alone, so the bits are, too.
+// blocks, and sends the outputs to the ranks that host the samples; of an embedding these are the vectors of
+// the rows that it has, and the indices, which all ranks know, say where they belong. Backward: these send
+// the gradients of the outputs to the owners of the blocks. An owner adds the gradients of its weights over
+// all replicas along the fixed tree, so that nothing of them is exchanged, and sends its part of the gradient
+// of the inputs back: sums of whole subtrees of the fixed tree over the blocks. All products and sums are
+// those of a rank that computes the layer alone, so the bits are, too.
 #pragma once
 
 #include <functional>
@@ -36,8 +37,18 @@ bool interleaves(const Model& model, const Plan& plan);
 
 /// Bytes of a rank for the samples that it exchanges at the layers that ranks divide.
 Index divided_layer_bytes(const Model& model, const Plan& plan, Index rank);
-/// Bytes that it sends there in a step.
+/// What a rank sends in one exchange of a step, to all others together, and the messages to each of them.
+struct DividedExchange {
+  Index bytes = 0;
+  double messages = 1;
+};
+/// The exchanges of a step at these layers. Where the samples decide how much is sent, on average.
+std::vector<DividedExchange> divided_layer_exchanges(const Model& model, const Plan& plan, Index rank);
+/// The bytes of them all.
 Index divided_layer_sent_bytes(const Model& model, const Plan& plan, Index rank);
+/// How much longer a pass through the model takes than with blocks that ranks can share evenly: 1 if all have
+/// as many units.
+double divided_layer_load(const Model& model, const Plan& plan);
 
 class DividedLayer {
  public:
@@ -49,11 +60,12 @@ class DividedLayer {
 
   /// `rows[r]`: samples of replica r in the step.
   void begin_step(std::span<const Index> rows);
-  /// *Collective.* `inputs` (n x inputs) and `outputs` (n x units, to be written): of each replica hosted
-  /// here, in order; those of a replica without samples are left alone.
+  /// *Collective.* `inputs` (n x inputs) and `outputs` (n x outputs, to be written): of each replica hosted
+  /// here, in order; those of a replica without samples are left alone. Errors: DataError, on the rank that
+  /// hosts a sample that the layer does not take.
   void forward(const ModelValues& values, std::span<const ConstMatrix> inputs, std::span<Matrix> outputs,
                const Exchange& exchange);
-  /// *Collective*, after forward() with the same values. `dy` (n x units) and `dx` (n x inputs, to be
+  /// *Collective*, after forward() with the same values. `dy` (n x outputs) and `dx` (n x inputs, to be
   /// written; null where nobody wants it): likewise. The gradient of the own blocks, summed over all
   /// replicas, is written into the arena `gradient`.
   void backward(const ModelValues& values, std::span<const ConstMatrix> dy, std::span<Matrix> dx,
@@ -82,7 +94,7 @@ class DividedLayer {
   Range own_;     // blocks
   Range hosted_;  // replicas
   Index inputs_size_;
-  bool wants_dx_;
+  bool wants_dx_;                             // its inputs have a gradient that somebody wants
   std::vector<std::vector<Range>> subtrees_;  // of the tree over the blocks, by the rank that owns them
   std::vector<Range> all_subtrees_;
   MergePlan merges_;
@@ -90,7 +102,8 @@ class DividedLayer {
   std::vector<Index> rows_;
   std::vector<Index> first_row_;    // of each replica among the samples of the step; their number behind them
   std::vector<Range> input_parts_;  // of inputs_, by the rank that hosts the samples
-  AlignedBuffer<Scalar> inputs_;    // samples of all replicas
+  std::vector<BlockBegins> begins_;       // of the outputs of each replica
+  AlignedBuffer<Scalar> inputs_;          // samples of all replicas
   AlignedBuffer<Scalar> own_outputs_;     // outputs of the own blocks for these, or their gradients
   AlignedBuffer<Scalar> hosted_outputs_;  // outputs of all blocks for the samples hosted here, or gradients
   AlignedBuffer<Scalar> own_sums_;        // gradients of the inputs from the own subtrees, for all samples

@@ -6,8 +6,8 @@
 #include "bf16_operands.h"
 #include "dense_layer.h"
 #include "lockstep/base/aligned_buffer.h"
-#include "lockstep/base/quoted.h"
 #include "lockstep/math/bf16_kernels.h"
+#include "split_argument.h"
 
 namespace lockstep {
 namespace {
@@ -97,10 +97,8 @@ class Dense final : public DenseLayer {
 };
 
 std::unique_ptr<Layer> make_dense(TermArguments& arguments) {
-  const std::string split = arguments.take_word("split", "");
-  if (split.empty()) return std::make_unique<Dense>(arguments);
-  if (split != "rows") throw ConfigError(fmt::format("'split' must be rows, found {}", in_quotes(split)));
-  return make_split_dense(arguments);
+  if (takes_split(arguments)) return make_split_dense(arguments);
+  return std::make_unique<Dense>(arguments);
 }
 
 }  // namespace

@@ -1,13 +1,17 @@
-// Each feature is the number of a row of a table of vectors, which are put side by side.
+// Each feature is the number of a row of a table of vectors, which are put side by side. With split=rows the
+// table lies in fixed blocks (split_layer.h), of which ranks may each have some; the numbers are the same.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "init_argument.h"
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/nn/layer.h"
 #include "lockstep/nn/onnx_words.h"
+#include "lockstep/nn/split_layer.h"
+#include "split_argument.h"
 
 namespace lockstep {
 namespace {
@@ -15,7 +19,7 @@ namespace {
 // Up to here single precision holds every whole number.
 constexpr Index kMaxRows = Index{1} << 24;
 
-class Embedding final : public Layer, public OnnxWords {
+class Embedding : public Layer, public OnnxWords {
  public:
   explicit Embedding(TermArguments& arguments)
       : rows_(arguments.take_index("rows", 1)),
@@ -42,10 +46,9 @@ class Embedding final : public Layer, public OnnxWords {
 
   void forward(const ForwardArgs& args) const override {
     const Scalar* table = part(args.weights, weight_).data();
+    refuse_others(args.x());
     for (Index i = 0; i < args.x().size(); ++i) {
-      const Scalar value = args.x().data()[i];
-      if (!is_row(value)) refuse(value, i % features_);
-      std::copy_n(table + static_cast<Index>(value) * width_, width_, args.y.data() + i * width_);
+      std::copy_n(table + row_of(args.x(), i) * width_, width_, args.y.data() + i * width_);
     }
   }
 
@@ -53,9 +56,7 @@ class Embedding final : public Layer, public OnnxWords {
     const std::span<Scalar> gradient = part(args.gradient, weight_);
     if (args.write == Write::kReplace) std::ranges::fill(gradient, Scalar{0});
     for (Index i = 0; i < args.x().size(); ++i) {
-      Scalar* to = gradient.data() + static_cast<Index>(args.x().data()[i]) * width_;
-      const Scalar* dy = args.dy.data() + i * width_;
-      for (Index j = 0; j < width_; ++j) to[j] += dy[j];
+      add_vector(args.dy.data() + i * width_, gradient.data() + row_of(args.x(), i) * width_);
     }
     // An index has no gradient.
     if (args.dx() != nullptr) args.dx()->setZero();
@@ -68,6 +69,24 @@ class Embedding final : public Layer, public OnnxWords {
     const std::string vectors = graph.add("Gather", {layer.tensors.front(), numbers}, {{"axis", Index{0}}});
     return graph.add("Flatten", {vectors}, {{"axis", Index{1}}});
   }
+
+ protected:
+  // Errors: DataError for a feature that is the number of no row.
+  void refuse_others(const ConstMatrix& x) const {
+    for (Index i = 0; i < x.size(); ++i) {
+      if (!is_row(x.data()[i])) refuse(x.data()[i], i % features_);
+    }
+  }
+  // The row that feature i, of all samples, names.
+  static Index row_of(const ConstMatrix& x, Index i) { return static_cast<Index>(x.data()[i]); }
+  void add_vector(const Scalar* from, Scalar* to) const {
+    for (Index j = 0; j < width_; ++j) to[j] += from[j];
+  }
+
+  Index rows_;
+  Index width_;
+  Index features_ = 0;
+  Range weight_;
 
  private:
   // False for what is not a number.
@@ -84,24 +103,111 @@ class Embedding final : public Layer, public OnnxWords {
                     rows_, width_, column, value, rows_ - 1));
   }
 
-  Index rows_;
-  Index width_;
   std::optional<Initialiser> init_;
-  Index features_ = 0;
-  Range weight_;
 };
+
+class SplitEmbedding final : public Embedding, public SplitLayer {
+ public:
+  using Embedding::Embedding;
+
+  Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
+    Shape output = Embedding::declare(inputs, params);
+    blocks_ = UnitBlocks(rows_, width_);
+    return output;
+  }
+
+  const UnitBlocks& blocks() const override { return blocks_; }
+  Range weights_of(Range blocks) const override {
+    const Range rows = blocks_.units(blocks);
+    return {weight_.begin + rows.begin * width_, weight_.begin + rows.end * width_};
+  }
+
+  void check_inputs(const ConstMatrix& x) const override { refuse_others(x); }
+  BlockBegins find_outputs(const ConstMatrix& x) const override {
+    BlockBegins begins{};
+    for (Index i = 0; i < x.size(); ++i) at(begins, blocks_.block_of(row_of(x, i)) + 1) += width_;
+    for (Index block = 0; block < blocks_.count(); ++block) at(begins, block + 1) += at(begins, block);
+    return begins;
+  }
+  // All samples may name rows of one block.
+  Index max_outputs(Index rows, Range blocks) const override {
+    return blocks.empty() ? 0 : rows * features_ * width_;
+  }
+  void scatter(const ConstMatrix& x, const BlockOutputs<const Scalar>& from, Matrix& y) const override {
+    for_each_vector(x, from, [&](Index i, Index /*row*/, const Scalar* vector) {
+      std::copy_n(vector, width_, y.data() + i * width_);
+    });
+  }
+  void gather(const ConstMatrix& x, const ConstMatrix& y, const BlockOutputs<Scalar>& to) const override {
+    for_each_vector(x, to, [&](Index i, Index /*row*/, Scalar* vector) {
+      std::copy_n(y.data() + i * width_, width_, vector);
+    });
+  }
+  bool has_input_gradient() const override { return false; }
+
+  void forward_blocks(const ConstMatrix& x, const SplitWeights& weights,
+                      const BlockOutputs<Scalar>& y) const override {
+    const Scalar* table = part(weights.exact, weight_).data();
+    for_each_vector(x, y, [&](Index /*i*/, Index row, Scalar* vector) {
+      std::copy_n(table + row * width_, width_, vector);
+    });
+  }
+  void backward_bias(const ConstMatrix& /*dy*/, std::span<Scalar> /*gradient*/,
+                     Write /*write*/) const override {}
+  void backward_weights(const ConstMatrix& x, const BlockOutputs<const Scalar>& dy, Index block,
+                        std::span<Scalar> sum, Write write) const override {
+    if (write == Write::kReplace) std::ranges::fill(sum, Scalar{0});
+    const Index first = blocks_.units(block).begin;
+    const BlockOutputs<const Scalar> one{dy.begins, {block, block + 1}, dy.rows, dy.of(block)};
+    for_each_vector(x, one, [&](Index /*i*/, Index row, const Scalar* vector) {
+      add_vector(vector, sum.data() + (row - first) * width_);
+    });
+  }
+  void backward_data(const BlockOutputs<const Scalar>& /*dy*/, const SplitWeights& /*weights*/,
+                     Range /*subtree*/, const DataSum& to) const override {
+    std::ranges::fill(to.sum, Scalar{0});
+  }
+
+ private:
+  // `work` takes the number of a feature among those of all samples, the row of the table that it names, and
+  // its vector among the outputs: for each feature whose row one of these blocks has, in order.
+  template <class T, class Work>
+  void for_each_vector(const ConstMatrix& x, const BlockOutputs<T>& outputs, const Work& work) const {
+    std::array<T*, UnitBlocks::kMaxBlocks> next{};
+    for (Index block = outputs.blocks.begin; block < outputs.blocks.end; ++block) {
+      at(next, block) = outputs.of(block);
+    }
+    const Range rows = blocks_.units(outputs.blocks);
+    for (Index i = 0; i < x.size(); ++i) {
+      const Index row = row_of(x, i);
+      if (!rows.contains(row)) continue;
+      T*& vector = at(next, blocks_.block_of(row));
+      work(i, row, vector);
+      vector += width_;
+    }
+  }
+
+  UnitBlocks blocks_;
+};
+
+std::unique_ptr<Layer> make_embedding(TermArguments& arguments) {
+  if (takes_split(arguments)) return std::make_unique<SplitEmbedding>(arguments);
+  return std::make_unique<Embedding>(arguments);
+}
 
 }  // namespace
 
 LayerEntry embedding_entry() {
-  return {.name = "embedding",
-          .signature = "embedding(rows, width, init=WORD)",
-          .help =
-              "each feature, a whole number from 0 to rows - 1, becomes a row of the weight, width numbers "
-              "(PyTorch: Embedding, then Flatten); init as for dense",
-          .example = "embedding(5, 3)",
-          .example_input = {{4}},
-          .make = [](TermArguments& arguments) { return std::make_unique<Embedding>(arguments); }};
+  return {
+      .name = "embedding",
+      .signature = "embedding(rows, width, init=WORD, split=rows)",
+      .help =
+          "each feature, a whole number from 0 to rows - 1, becomes a row of the weight, width numbers "
+          "(PyTorch: Embedding, then Flatten); init as for dense; split=rows lays the weight out in fixed "
+          "blocks of its rows, which ranks can divide",
+      .example = "embedding(5, 3)",
+      .example_input = {{4}},
+      .make = make_embedding};
 }
 
 }  // namespace lockstep

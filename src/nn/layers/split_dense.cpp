@@ -28,11 +28,12 @@ class SplitDense final : public DenseLayer, public SplitLayer {
 
   void forward(const ForwardArgs& args) const override {
     const Index rows = args.y.rows();
+    const BlockBegins begins = find_outputs(args.x());
     Scalar* const memory = layer_scratch(rows * largest_block());
     for (Index block = 0; block < blocks_.count(); ++block) {
-      const Range one{block, block + 1};
-      forward_blocks(args.x(), {args.weights, args.rounded}, {blocks_, one, rows, memory});
-      scatter_blocks({blocks_, one, rows, memory}, args.y);
+      const BlockOutputs<Scalar> one{begins, {block, block + 1}, rows, memory};
+      forward_blocks(args.x(), {args.weights, args.rounded}, one);
+      scatter(args.x(), one.as_const(), args.y);
     }
   }
 
@@ -42,8 +43,10 @@ class SplitDense final : public DenseLayer, public SplitLayer {
     const Index rows = args.dy.rows();
     const Index spare = spare_for_tree(blocks_.count(), rows * inputs_);
     Scalar* const memory = layer_scratch(rows * units_ + spare);
-    gather_blocks(args.dy, {blocks_, blocks_.all(), rows, memory});
-    const BlockOutputs<const Scalar> dy{blocks_, blocks_.all(), rows, memory};
+    const BlockBegins begins = find_outputs(args.x());
+    const BlockOutputs<Scalar> outputs{begins, blocks_.all(), rows, memory};
+    gather(args.x(), args.dy, outputs);
+    const BlockOutputs<const Scalar> dy = outputs.as_const();
     for (Index block = blocks_.count() - 1; block >= 0; --block) {
       const Range weights = weights_of({block, block + 1});
       backward_weights(args.x(), dy, block, part(args.gradient, weights), args.write);
@@ -63,6 +66,35 @@ class SplitDense final : public DenseLayer, public SplitLayer {
     const Range units = blocks_.units(blocks);
     return {weight_.begin + units.begin * inputs_, weight_.begin + units.end * inputs_};
   }
+
+  BlockBegins find_outputs(const ConstMatrix& x) const override {
+    BlockBegins begins{};
+    for (Index block = 0; block < blocks_.count(); ++block) {
+      at(begins, block + 1) = x.rows() * blocks_.units(block).end;
+    }
+    return begins;
+  }
+  Index max_outputs(Index rows, Range blocks) const override { return rows * blocks_.units(blocks).size(); }
+  // A block has a matrix, whose columns are some of y.
+  void scatter(const ConstMatrix& /*x*/, const BlockOutputs<const Scalar>& from, Matrix& y) const override {
+    for (Index block = from.blocks.begin; block < from.blocks.end; ++block) {
+      const Range units = blocks_.units(block);
+      const Scalar* source = from.of(block);
+      for (Index row = 0; row < from.rows; ++row) {
+        std::copy_n(source + row * units.size(), units.size(), y.data() + row * y.cols() + units.begin);
+      }
+    }
+  }
+  void gather(const ConstMatrix& /*x*/, const ConstMatrix& y, const BlockOutputs<Scalar>& to) const override {
+    for (Index block = to.blocks.begin; block < to.blocks.end; ++block) {
+      const Range units = blocks_.units(block);
+      Scalar* target = to.of(block);
+      for (Index row = 0; row < to.rows; ++row) {
+        std::copy_n(y.data() + row * y.cols() + units.begin, units.size(), target + row * units.size());
+      }
+    }
+  }
+  bool has_input_gradient() const override { return true; }
 
   void forward_blocks(const ConstMatrix& x, const SplitWeights& weights,
                       const BlockOutputs<Scalar>& y) const override {
