@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <regex>
 #include <utility>
 
 #include "bench_file.h"
@@ -12,6 +13,7 @@
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/output_file.h"
+#include "lockstep/distributed/divided_layers.h"
 #include "lockstep/distributed/exchange/algorithm.h"
 #include "lockstep/distributed/exchange/exchange.h"
 #include "lockstep/distributed/strategies/strategy.h"
@@ -47,9 +49,13 @@ class Scale {
     if (options_.stages == kAutoStages) options_.stages = needed_stages();
   }
 
-  ScaleSection section(Scaling scaling) {
+  // `undivided`: of the same model without split=rows; null if it has no such layers.
+  ScaleSection section(Scaling scaling, Scale* undivided) {
     ScaleSection section{.scaling = scaling};
-    for (const Way& way : ways(options_.stages)) add(section, way);
+    for (const Way& way : ways(options_.stages)) {
+      add(section, way);
+      if (undivided != nullptr && divides(way.options)) undivided->add(section, way);
+    }
     for (const Index stages : other_stages()) add_fastest(section, stages);
     section.growth = growth(scaling, section.ended);
     if (section.growth.empty() && scaling == Scaling::kWeak) throw ConfigError(section.ended);
@@ -149,12 +155,19 @@ class Scale {
     return numbers;
   }
 
+  // Whether ranks divide layers.
+  bool divides(const DistOptions& options) const {
+    return options.stages == 1 && divides_layers(options, ranks()) &&
+           !divide_split_layers(*experiment_.model, 1).empty();
+  }
+
   // Nothing, with the reason among those of the section, if it cannot be run.
   std::optional<ForecastRow> row_of(ScaleSection& section, const Way& way) {
     try {
       ForecastRow row{.strategy = way.options.strategy,
                       .algorithm = way.algorithm,
                       .stages = way.options.stages,
+                      .divides_layers = divides(way.options),
                       .forecast = at(report_.cluster.nodes, section.scaling, way.options)};
       row.memory = memory_of(way.options, row.forecast);
       return row;
@@ -188,7 +201,7 @@ class Scale {
   }
 
   // The memory of a rank by the plan; 0 if the data set is too small for such a run. Errors: ConfigError for
-  // what cannot be combined with stages.
+  // what cannot be combined with stages, or with layers that ranks divide.
   Index memory_of(const DistOptions& options, const Forecast& forecast) {
     Config config = experiment_.config;
     config.distribute = options;
@@ -199,7 +212,7 @@ class Scale {
       return make_run_plan(experiment_.plan_request(config, divided(options).models, ranks(), nodes()))
           .memory.total();
     } catch (const ConfigError&) {
-      if (options.stages > 1) throw;
+      if (options.stages > 1 || divides(options)) throw;
       return 0;
     }
   }
@@ -244,6 +257,15 @@ class Scale {
   std::map<Index, Stages> stages_;
 };
 
+// The same experiment with layers that are not split; nothing if none is.
+std::optional<Experiment> without_split_layers(LoadedConfig loaded, const Experiment& experiment) {
+  if (divide_split_layers(*experiment.model, 1).empty()) return std::nullopt;
+  static const std::regex kSplit("\\s*,\\s*split\\s*=\\s*rows");
+  std::string& layers = loaded.config.model.layers;
+  layers = std::regex_replace(layers, kSplit, "");
+  return make_experiment(loaded, alone());
+}
+
 }  // namespace
 
 int scale_command(const CommandLine& line) {
@@ -268,8 +290,14 @@ int scale_command(const CommandLine& line) {
   if (uses_algorithm(distribute)) report.exchange += fmt::format(", algorithm {}", distribute.algorithm);
   Scale scale(experiment, report);
   if (scale.stages() > 1) report.exchange += fmt::format(", {} stages", scale.stages());
-  std::vector<ScaleSection> sections{scale.section(Scaling::kWeak)};
-  if (experiment.config.train.global_batch > 0) sections.push_back(scale.section(Scaling::kStrong));
+  const std::optional<Experiment> unsplit = without_split_layers(loaded, experiment);
+  std::optional<Scale> undivided;
+  if (unsplit) undivided.emplace(*unsplit, report);
+  const auto section = [&](Scaling scaling) {
+    return scale.section(scaling, undivided ? &*undivided : nullptr);
+  };
+  std::vector<ScaleSection> sections{section(Scaling::kWeak)};
+  if (experiment.config.train.global_batch > 0) sections.push_back(section(Scaling::kStrong));
   report.sections = std::move(sections);
   print_report(line, to_text(report));
   if (!line.json.empty()) write_output(line.json, to_json(report));

@@ -94,13 +94,17 @@ const ForecastRow* fastest_of(const ScaleSection& section, double memory_per_ran
   return fastest;
 }
 
+std::string name_of(const ForecastRow& row) {
+  return row.strategy + (row.divides_layers ? ", split" : "");
+}
+
 std::string fastest_text(const ScaleSection& section, double memory_per_rank) {
   const std::string limit =
       memory_per_rank > 0 ? fmt::format(" within {} GiB a rank", memory_per_rank) : std::string();
   const ForecastRow* row = fastest_of(section, memory_per_rank);
   if (row == nullptr) return fmt::format("  none fits{}\n", limit);
   const bool has_choice = !row->algorithm.empty();
-  return fmt::format("  fastest{}: {}{}{}, {}\n", limit, row->strategy, has_choice ? ", algorithm " : "",
+  return fmt::format("  fastest{}: {}{}{}, {}\n", limit, name_of(*row), has_choice ? ", algorithm " : "",
                      row->algorithm, plural(row->stages, "stage"));
 }
 
@@ -109,7 +113,7 @@ std::string ways_text(const ScaleSection& section, double memory_per_rank) {
   std::string text = fmt::format("  {:<17} {:<13} {:>6} {}  {:>9}  exchange above compute\n", "strategy",
                                  "algorithm", "stages", kForecastHeads, "memory");
   for (const ForecastRow& row : section.ways) {
-    text += fmt::format("  {:<17} {:<13} {:>6} {}  {:>9}  {}\n", row.strategy, row.algorithm, row.stages,
+    text += fmt::format("  {:<17} {:<13} {:>6} {}  {:>9}  {}\n", name_of(row), row.algorithm, row.stages,
                         forecast_cells(row.forecast), memory_text(row.memory), overtaken_text(row));
   }
   text += fastest_text(section, memory_per_rank);
@@ -148,6 +152,7 @@ Json json_of(const ScaleSection& section) {
     way["strategy"] = row.strategy;
     way["algorithm"] = row.algorithm;
     way["stages"] = row.stages;
+    way["divides_layers"] = row.divides_layers;
     way["memory"] = row.memory > 0 ? Json(row.memory) : Json();
     way["overtaken_at_nodes"] = row.overtaken ? Json(*row.overtaken) : Json();
     way["looked_at_nodes"] = row.looked_at;

@@ -239,6 +239,66 @@ TEST_F(ForecastTest, StagesWaitForWeightsThatTheyShare) {
   EXPECT_NEAR(seconds("dense(100) dense(100, tie=0)") - seconds("dense(100) dense(100)"), 9 * 4e-5, 1e-9);
 }
 
+// Two groups of two stages on two nodes of two ranks. As neighbours a group is inside a node, and gradients
+// cross the link; spread, activations do.
+TEST_F(ForecastTest, PlacementSaysWhatCrossesTheLink) {
+  const ModelOptions options{.layers = "dense(100) dense(100)"};
+  const Model whole(options, Shape{{100}});
+  std::vector<std::unique_ptr<Model>> stages;
+  for (const Range ops : divide_model(whole, 2, std::vector<std::string>{"auto"})) {
+    stages.push_back(std::make_unique<Model>(options, whole, ops));
+  }
+  calibration_.message = calibration_.shared = TimeCurve::line(1e-9, 1e12);
+  cluster_ = {.nodes = 2, .ranks_per_node = 2, .latency = 1e-4, .bandwidth = 1e9, .cores = 4};
+  const auto run_placed = [&](StagePlacement placement) {
+    distribute_.placement = placement;
+    return forecast({.model = whole,
+                     .train = train_,
+                     .distribute = distribute_,
+                     .calibration = calibration_,
+                     .cluster = cluster_,
+                     .optimizer = 1,
+                     .stages = stages,
+                     .stage_optimizers = {1, 1}},
+                    Scaling::kStrong);
+  };
+  const Forecast neighbours = run_placed(StagePlacement::kNeighbours);
+  const Forecast spread = run_placed(StagePlacement::kSpread);
+  EXPECT_GT(neighbours.exchange, 1e-4);
+  EXPECT_LT(spread.exchange, 1e-4);
+  EXPECT_LT(neighbours.waiting + 1e-4, spread.waiting);
+}
+
+// The samples, outputs and gradients of the layer are sent, not its weights.
+TEST_F(ForecastTest, KnowsLayersThatRanksDivide) {
+  const auto run_zero1 = [&](const std::string& layers) {
+    const Model model({.layers = layers}, Shape{{100}});
+    distribute_.strategy = "zero1";
+    return forecast({.model = model,
+                     .train = train_,
+                     .distribute = distribute_,
+                     .calibration = calibration_,
+                     .cluster = cluster_,
+                     .optimizer = 1},
+                    Scaling::kWeak);
+  };
+  cluster_ = {.nodes = 4, .ranks_per_node = 1, .latency = 1e-9, .bandwidth = 1e9};
+  const Forecast whole = run_zero1("dense(2048) relu dense(4096)");
+  const Forecast split = run_zero1("dense(2048) relu dense(4096, split=rows)");
+  EXPECT_LT(split.exchange, whole.exchange / 2) << "eight million weights, against rows of few numbers";
+  EXPECT_NEAR(split.compute, whole.compute, 1e-3 * whole.compute);
+  cluster_.bandwidth = 1e12;
+  cluster_.latency = 1;
+  distribute_.bucket_kib = Index{1} << 20;  // all that is not split leaves at once
+  EXPECT_GE(run_zero1("dense(2048) relu dense(4096, split=rows)").exposed -
+                run_zero1("dense(2048) relu dense(4096)").exposed,
+            4 - 1e-3)
+      << "four exchanges at the layer, where all wait";
+  EXPECT_GT(run_zero1("dense(2048) relu dense(1, split=rows)").compute,
+            run_zero1("dense(2048) relu dense(1)").compute)
+      << "one block, which one of the ranks computes for all";
+}
+
 TEST_F(ForecastTest, RefusesWhatItCannotSay) {
   distribute_.algorithm = "shared";
   cluster_.nodes = 2;

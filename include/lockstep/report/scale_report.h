@@ -12,9 +12,10 @@ namespace lockstep {
 /// A way to exchange, on the nodes asked for.
 struct ForecastRow {
   std::string strategy;
-  std::string algorithm;  ///< "": the strategy has no choice
-  Index stages = 1;       ///< of the model
-  Index memory = 0;       ///< bytes that a rank may need; 0: not known
+  std::string algorithm;        ///< "": the strategy has no choice
+  Index stages = 1;             ///< of the model
+  bool divides_layers = false;  ///< ranks divide the layers with split=rows
+  Index memory = 0;             ///< bytes that a rank may need; 0: not known
   Forecast forecast;
   std::optional<Index> overtaken =
       {};                  ///< the first number of nodes, doubled from 1, at which exchange > compute

@@ -5,17 +5,19 @@
 //
 // Compute scales by the time of a pass through the model: the number of passes of a thread times the measured
 // time for their rows (passes()), times the oversubscription, threads for each core, compared to that of the
-// measurement. The optimizer scales by the weights that a rank updates.
+// measurement. The optimizer scales by the weights that a rank updates. Ranks that divide a layer compute as
+// much of it for all samples as each would for its own, if its blocks can be shared out evenly.
 //
 // The exchange comes from the strategy's time model, bucket by bucket. Its overlap with backward is replayed
 // in exposed_seconds(): bucket i leaves after its part of backward, the ranks work on it before they resume
 // backward, and the link carries one bucket after the other. The part of the exchange that ends after
-// backward is exposed.
+// backward is exposed, and so are the messages at layers that ranks divide, where all wait.
 #include "lockstep/train/plan/forecast.h"
 
 #include <algorithm>
 
 #include "forecast_scene.h"
+#include "lockstep/distributed/divided_layers.h"
 
 namespace lockstep {
 
@@ -40,7 +42,10 @@ Forecast forecast(const ForecastRequest& request, Scaling scaling) {
   const Scene scene = make_scene(request, scaling);
   const Cluster cluster = make_cluster(request);
   const ModelExchange exchange = exchange_of(request, scene, request.model, request.optimizer, cluster);
-  const StepSeconds step = scaled_step(request, scene, cluster.oversubscription, exchange.times.stepped);
+  StepSeconds step = scaled_step(request, scene, cluster.oversubscription, exchange.times.stepped);
+  const double load = divided_layer_load(request.model, exchange.plan);
+  step.forward *= load;
+  step.backward *= load;
   Forecast result{.ranks = cluster.ranks(),
                   .replicas = scene.replicas,
                   .global_batch = scene.global_batch,

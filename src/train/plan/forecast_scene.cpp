@@ -6,6 +6,7 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/data/sampler.h"
+#include "lockstep/distributed/divided_layers.h"
 #include "lockstep/distributed/exchange/algorithm.h"
 #include "lockstep/distributed/strategies/strategy.h"
 
@@ -148,18 +149,29 @@ std::vector<double> parts_of_backward(const Model& model, const Plan& plan, doub
 ModelExchange exchange_of(const ForecastRequest& request, const Scene& scene, const Model& model,
                           const OptimizerMemory& optimizer, const Cluster& cluster) {
   const DistOptions& options = request.distribute;
-  const Plan plan = make_plan(options, model.layout(),
-                              {.world = cluster.ranks(),
-                               .servers = scene.servers,
-                               .replicas = scene.replicas,
-                               .threads = request.train.threads,
-                               .grain = owner_grain(options, optimizer)});
+  const Index ranks = cluster.ranks();
+  const bool divides = request.stages.empty() && divides_layers(options, ranks);
+  const Plan plan =
+      make_plan(options, model.layout(),
+                {.world = ranks,
+                 .servers = scene.servers,
+                 .replicas = scene.replicas,
+                 .threads = request.train.threads,
+                 .max_rows = scene.work.rows,
+                 .grain = owner_grain(options, optimizer),
+                 .divided = divides ? divide_split_layers(model, ranks) : std::vector<DividedTensor>()});
   const CostModelInput costs{.options = options,
                              .plan = plan,
                              .sums = local_sums(options),
                              .optimizer = optimizer,
                              .node_sizes = full_nodes(plan.world, cluster.ranks_per_node)};
-  return {plan, strategy_entry(options.strategy).time({.costs = costs, .cluster = cluster})};
+  ModelExchange exchange{plan, strategy_entry(options.strategy).time({.costs = costs, .cluster = cluster})};
+  // All ranks wait at layers that they divide.
+  for (const DividedExchange& at_layer : divided_layer_exchanges(model, plan, 0)) {
+    exchange.times.after =
+        exchange.times.after + pairwise_time(cluster, static_cast<double>(at_layer.bytes), at_layer.messages);
+  }
+  return exchange;
 }
 
 void set_exchange(const ModelExchange& exchange, const Model& model, double backward, Forecast& forecast) {
