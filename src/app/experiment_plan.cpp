@@ -30,8 +30,11 @@ RunPlanRequest Experiment::plan_request(const Config& other, std::span<const std
   for (const std::unique_ptr<Model>& stage : parts)
     stage_optimizers.emplace_back(*optimizer, stage->layout());
   Index evaluation_rows = 0;
+  Index evaluation_sets = 0;
   for (const RecordSource* source : {validation.get(), test.get()}) {
-    if (source != nullptr) evaluation_rows += source->info().rows;
+    if (source == nullptr) continue;
+    evaluation_rows += source->info().rows;
+    ++evaluation_sets;
   }
   return {.train = other.train,
           .data = other.data,
@@ -48,6 +51,7 @@ RunPlanRequest Experiment::plan_request(const Config& other, std::span<const std
           .optimizer = {*optimizer, model->layout()},
           .stage_optimizers = stage_optimizers,
           .evaluation_rows = evaluation_rows,
+          .evaluation_sets = evaluation_sets,
           .evaluation_batch = other.eval.batch,
           .evaluation_rankings = metrics->needs().rankings,
           .saves = other.checkpoint.every != "never",

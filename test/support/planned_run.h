@@ -18,6 +18,7 @@ struct Given {
   Model model;
   Index rows = 650'000;
   Index evaluation_rankings = 0;
+  Index evaluation_sets = 1;
   bool weighted = false;
 
   explicit Given(const std::string& layers = "dense(64) relu dense(10)")
@@ -38,6 +39,7 @@ struct Given {
                           .weighted = weighted,
                           .optimizer = 1,
                           .evaluation_rows = 1000,
+                          .evaluation_sets = evaluation_sets,
                           .evaluation_batch = 100,
                           .evaluation_rankings = evaluation_rankings,
                           .world = std::accumulate(nodes.begin(), nodes.end(), Index{0}),

@@ -42,6 +42,9 @@ TEST(MemoryPlan, MemoryFollowsWhatIsHeld) {
   EXPECT_NEAR(static_cast<double>(four.sent_bytes), 1.5 * static_cast<double>(four.gradient_bytes), 64);
   setup.evaluation_rankings = 10;
   EXPECT_EQ(setup.plan(1).memory.evaluation, one.memory.evaluation + 1000 * 10 * 4);
+  setup.evaluation_sets = 2;
+  EXPECT_GT(setup.plan(1).memory.evaluation, one.memory.evaluation + 1000 * 10 * 4)
+      << "each set has its activations";
   setup.data.mode = DataMode::kFull;
   EXPECT_GE(setup.plan(4).memory.data, 650'000 * 104);
 }

@@ -90,10 +90,10 @@ MemoryPlan memory_of(const RunPlanRequest& request, const RunPlan& plan, const R
   const Index record_bytes = record_bytes_of(request) + request.evaluation_rankings * score_bytes;
   // If samples have weights, the first rank gets the scores of all.
   const bool collects = request.weighted && request.evaluation_rankings > 0;
-  memory.evaluation =
-      rounded_bytes(request) + (collects ? request.evaluation_rows * score_bytes : 0) +
-      divide_up(blocks, plan.dist.world) * batch_rows * record_bytes +
-      plan.dist.threads * (activation_bytes(request.model, batch_rows, ActivationRetention::kForEvaluation) +
+  memory.evaluation = rounded_bytes(request) + (collects ? request.evaluation_rows * score_bytes : 0) +
+                      divide_up(blocks, plan.dist.world) * batch_rows * record_bytes +
+                      plan.dist.threads * request.evaluation_sets *
+                          (activation_bytes(request.model, batch_rows, ActivationRetention::kForEvaluation) +
                            batch_rows * sample_bytes);
   return memory;
 }

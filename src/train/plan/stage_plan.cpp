@@ -28,6 +28,7 @@ RunPlanRequest request_of_stage(const RunPlanRequest& request, const PlannedStag
           .weighted = request.weighted,
           .optimizer = stage.optimizer,
           .evaluation_rows = request.evaluation_rows,
+          .evaluation_sets = request.evaluation_sets,
           .evaluation_batch = request.evaluation_batch,
           .evaluation_rankings = request.evaluation_rankings,
           .saves = request.saves,

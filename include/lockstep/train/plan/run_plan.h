@@ -38,6 +38,7 @@ struct RunPlanRequest {
   OptimizerMemory optimizer = {};
   std::vector<OptimizerMemory> stage_optimizers = {};  ///< of each of the stages
   Index evaluation_rows = 0;                           ///< rows of the validation and the test set together
+  Index evaluation_sets = 1;                           ///< how many sets that are: each has its activations
   Index evaluation_batch = 1;
   Index evaluation_rankings = 0;  ///< rankings that the metrics need: each keeps a score of each row
   bool saves = false;             ///< makes checkpoints
