@@ -190,7 +190,8 @@ void adopt_choices(LoadedConfig& loaded, const ResumeState& resume) {
   loaded.config.train.replicas = resume.config->train.replicas;
 }
 
-void log_resume(const Config& config, const ResumeState& resume, Index ranks, const std::string& algorithm) {
+void log_resume(const Config& config, const ResumeState& resume, const RunPlan& plan,
+                const std::string& algorithm) {
   if (!resume.checkpoint) {
     if (resume.is_new) return;
     log_info("the run in '{}' was ended before its first checkpoint: it starts anew",
@@ -202,11 +203,14 @@ void log_resume(const Config& config, const ResumeState& resume, Index ranks, co
            resume.checkpoint->directory().string(), with_commas(from.progress.steps), from.progress.epochs,
            from.ranks, from.ranks == 1 ? "" : "s", from.strategy);
   const bool ordered = config.distribute.reduction == Reduction::kOrdered;
-  const bool same =
-      from.ranks == ranks && from.strategy == config.distribute.strategy && from.algorithm == algorithm;
+  const Index stages = std::max<Index>(1, std::ssize(plan.stages));
+  const bool same = from.ranks == plan.ranks() && from.strategy == config.distribute.strategy &&
+                    from.algorithm == algorithm &&
+                    (!resume.config || resume.config->distribute.stages == stages);
   if (ordered || same) return;
   log_info(
-      "the sums of gradients are made in another order now (ranks, strategy or exchange algorithm are "
+      "the sums of gradients are made in another order now (ranks, stages, strategy or exchange algorithm "
+      "are "
       "others, and distribute.reduction is native): the last bits will differ from those of a run that was "
       "not interrupted");
 }

@@ -50,8 +50,9 @@ ResumeState find_resume_state(Communicator& comm, const Config& config);
 /// Takes over from the resumed run what the config leaves open: the number of replicas.
 void adopt_choices(LoadedConfig& loaded, const ResumeState& resume);
 
-/// Logs the step from which the run resumes. `algorithm`: the exchange algorithm of this run.
-void log_resume(const Config& config, const ResumeState& resume, Index ranks, const std::string& algorithm);
+/// Logs the step from which the run resumes. `plan` and the exchange algorithm: those of this run.
+void log_resume(const Config& config, const ResumeState& resume, const RunPlan& plan,
+                const std::string& algorithm);
 
 /// Rank 0: removes files that a process which was ended left behind half written. Requires that no other
 /// process works in the directory.

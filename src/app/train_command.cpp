@@ -304,7 +304,7 @@ void TrainCommand::load() {
 void TrainCommand::report_start() {
   report_loaded(comm_, plan_, run_->records(), config().run.plan);
   report_algorithm(run_->algorithm(), loaded_.config.distribute);
-  log_resume(config(), resume_, comm_.size(), run_->algorithm());
+  log_resume(config(), resume_, plan_, run_->algorithm());
   if (first()) {
     log_rest(experiment_, plan_, resume_);
     std::error_code ignored;
