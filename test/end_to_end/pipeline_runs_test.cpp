@@ -56,6 +56,8 @@ TEST_F(PipelineRuns, HaveTheBytesOfOneRankInAnyArrangement) {
         {4, "--distribute.stages 2 --distribute.schedule gpipe"},
         {4, "--distribute.stages 4 --distribute.strategy zero1"},
         {4, "--distribute.stages 2 --distribute.schedule 'interleaved(2)' --distribute.strategy zero1"},
+        {4, "--distribute.stages 2 --distribute.placement spread"},
+        {6, "--distribute.stages 3 --distribute.placement spread"},
         {6, "--distribute.stages 3"}}},
       {"--train.optimizer adamw --train.weight_decay 0.1 "
        "--model.layers 'dense(4) tanh dense(16) relu dense(12) tanh dense(4, tie=0)' ",
@@ -82,7 +84,8 @@ TEST_F(PipelineRuns, HaveTheBytesOfOneRankInAnyArrangement) {
   }
 }
 
-// Two groups of two stages, then one rank, then two stages of two chunks, then three stages.
+// Two groups of two stages, spread and then as neighbours, then one rank, then two stages of two chunks, then
+// three stages.
 TEST_F(PipelineRuns, GoOnInAnotherArrangement) {
   const std::string flags =
       "--train.optimizer adam --train.ema 0.9 --model.layers 'dense(4) relu dense(12) batch_norm relu "
@@ -96,12 +99,29 @@ TEST_F(PipelineRuns, GoOnInAnotherArrangement) {
     const ProcessResult result = run_trainer(ranks, arguments(run, flags + more + fails));
     EXPECT_EQ(result.exit_code == 0, fails_at == 0) << result.errors << result.output;
   };
+  go_on(4, "--distribute.stages 2 --distribute.placement spread", 4);
   go_on(4, "--distribute.stages 2", 7);
   go_on(1, "", 12);
   go_on(2, "--distribute.stages 2 --distribute.schedule 'interleaved(2)'", 14);
   go_on(3, "--distribute.stages 3 --distribute.strategy zero1", 0);
   EXPECT_TRUE(model_of(run) == model_of(whole));
   EXPECT_EQ(metrics_of(run), metrics_of(whole));
+}
+
+// With native sums another division of the ranks is another order.
+TEST_F(PipelineRuns, SayThatOtherStagesAddInAnotherOrder) {
+  const std::string run = experiment_.fresh_run();
+  const auto go_on = [&](const std::string& more) {
+    const ProcessResult result = run_trainer(
+        4,
+        fmt::format("--config {} --run.dir {} --distribute.strategy allreduce --distribute.calibrate false "
+                    "--checkpoint.every '5 steps' --checkpoint.wait true {}",
+                    experiment_.config(), run, more));
+    return count_of(result.output, "made in another order now");
+  };
+  EXPECT_EQ(go_on("--distribute.stages 2 --debug.fail_rank 3 --debug.fail_step 7"), 0);
+  EXPECT_EQ(go_on("--distribute.stages 2 --debug.fail_rank 3 --debug.fail_step 12"), 0);
+  EXPECT_EQ(go_on(""), 1);
 }
 
 TEST_F(PipelineRuns, KeepTheBestWeights) {
@@ -180,6 +200,52 @@ TEST_F(PipelineRuns, TakeAsManyStagesAsMemoryNeeds) {
                              "micro-batches through 2 stages"});
 }
 
+// A wide table of categories takes no operations to speak of, so the balance puts a dense layer beside it.
+TEST_F(PipelineRuns, AreCutWhereMemoryAllows) {
+  std::string rows = "first,second,class\n";
+  for (int i = 0; i < 96; ++i) rows += fmt::format("{},{},{}\n", i % 50, i % 7, i % 3);
+  const std::string table = experiment_.directory() / "categories.csv";
+  write_file_atomically(table, rows);
+  const std::string config = experiment_.directory() / "categories.toml";
+  write_file_atomically(config, fmt::format(R"toml([data]
+train = "{}"
+label = "class"
+scale = "none"
+[model]
+layers = "embedding(20000, 8) dense(256) relu dense(256) relu dense(256) relu dense(256) relu dense(3)"
+[train]
+optimizer = "adam"
+lr = 0.001
+steps = 3
+global_batch = 24
+replicas = 8
+[distribute]
+strategy = "allreduce"
+reduction = "ordered"
+[checkpoint]
+every = "never"
+)toml",
+                                            table));
+  const auto run_table = [&](int ranks, const std::string& more) {
+    const std::string run = experiment_.fresh_run();
+    return std::pair(run, run_trainer(ranks, fmt::format("--config {} --run.dir {} {}", config, run, more)));
+  };
+  const auto [alone, one] = run_table(1, "");
+  ASSERT_EQ(one.exit_code, 0) << one.errors;
+  const std::string tight = "--distribute.stages 2 --memory-per-rank 0.0063 ";
+  const auto [even, refused] = run_table(2, tight + "--distribute.cut 5");
+  EXPECT_EQ(refused.exit_code, kExitConfig) << refused.output;
+  const auto [run, cut] = run_table(2, tight);
+  EXPECT_EQ(cut.exit_code, 0) << cut.errors;
+  expect_parts(cut.output + cut.errors,
+               {"distribute.cut = \"auto\": cut before", "where the work is even", ", within "});
+  EXPECT_TRUE(model_of(run) == model_of(alone));
+  expect_parts(read_file(run + "/config.toml"), {"\ncut = "});  // eval and predict divide it so
+  const auto [none, too_large] = run_table(2, "--distribute.stages 2 --memory-per-rank 0.0005 ");
+  EXPECT_EQ(too_large.exit_code, kExitConfig);
+  expect_parts(too_large.errors, {"more than distribute.memory_per_rank", "the least found, above"});
+}
+
 // All records, with their twelve features, are 3.2 KiB.
 TEST_F(PipelineRuns, LoadWhatTheirStagesNeed) {
   const std::string run = experiment_.fresh_run();
@@ -198,8 +264,9 @@ TEST_F(PipelineRuns, AreEvaluatedAndPredictByStages) {
       2, "--distribute.stages 2 --model.layers 'dense(4) relu dense(12) batch_norm tanh dense(4, tie=0)'");
   std::vector<std::string> evaluations;
   std::vector<std::string> predictions;
-  for (const Arrangement& arrangement : {Arrangement{1, ""}, Arrangement{2, ""}, Arrangement{3, ""},
-                                         Arrangement{3, "--distribute.stages 3"}, Arrangement{4, ""}}) {
+  for (const Arrangement& arrangement :
+       {Arrangement{1, ""}, Arrangement{2, ""}, Arrangement{3, ""}, Arrangement{3, "--distribute.stages 3"},
+        Arrangement{4, ""}, Arrangement{4, "--distribute.placement spread"}}) {
     SCOPED_TRACE(fmt::format("{} ranks, {}", arrangement.ranks, arrangement.flags));
     const std::string model = fmt::format("--model {} --eval.batch 8 {}", run, arrangement.flags);
     const std::string file = experiment_.directory() / fmt::format("predictions-{}.csv", predictions.size());
@@ -215,8 +282,7 @@ TEST_F(PipelineRuns, AreEvaluatedAndPredictByStages) {
     predictions.push_back(read_file(file));
     EXPECT_EQ(evaluations.back(), evaluations.front());
     EXPECT_TRUE(predictions.back() == predictions.front());
-    const bool divides =
-        arrangement.flags.empty() ? arrangement.ranks % 2 == 0 : arrangement.flags.ends_with("3");
+    const bool divides = arrangement.ranks % 2 == 0 || arrangement.flags.ends_with("3");
     EXPECT_EQ(count_of(eval.output + eval.errors, "stages, one on each rank"), divides ? 1 : 0)
         << eval.output;
   }
