@@ -44,8 +44,8 @@ class TiedWeights {
 };
 
 /// The gradients by tied weights on their way from a chunk of the model to the chunk of the owner. A rank
-/// keeps that of each micro-batch between the two: as many as the chunk of the owner has alive. So it never
-/// waits for the owner, who in turn never waits for anything behind.
+/// keeps that of each micro-batch between the two, as many as can be on their way at a time. So it does not
+/// wait for the owner.
 class TiedGradients {
  public:
   /// *Collective over the group.* Both outlive this. `micro_batches`: of a step, or where replicas meet, of
