@@ -123,7 +123,9 @@ void GradientStep::begin(const StepBatch& batch) {
 // Replicas with the same weights are neighbours.
 void GradientStep::prepare_weights() {
   if (!replicas_.empty()) {  // the replicas of a stage have the same
+    const Stopwatch idle;
     const ModelValues shared = tied_weights_.share(replicas_.front().values);
+    if (context_.pipeline != nullptr) idle_seconds_ += idle.seconds();
     for (Replica& replica : replicas_) replica.values.borrowed = shared.borrowed;
   }
   std::size_t arenas = 0;
