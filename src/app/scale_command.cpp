@@ -257,7 +257,7 @@ class Scale {
   std::map<Index, Stages> stages_;
 };
 
-// The same experiment with layers that are not split; nothing if none is.
+// This experiment with layers that are not split; nothing if none is.
 std::optional<Experiment> without_split_layers(LoadedConfig loaded, const Experiment& experiment) {
   if (divide_split_layers(*experiment.model, 1).empty()) return std::nullopt;
   static const std::regex kSplit("\\s*,\\s*split\\s*=\\s*rows");

@@ -53,7 +53,7 @@ class Division {
     bytes_.push_back(0);
   }
 
-  // What a part costs, by its ops and its number.
+  // The cost of a part, by its ops and its number.
   using Cost = std::function<double(Range ops, Index part)>;
 
   // The division whose largest cost is least. Empty if there is none of a finite cost.

@@ -57,7 +57,6 @@ TEST_F(PipelineRuns, HaveTheBytesOfOneRankInAnyArrangement) {
         {4, "--distribute.stages 4 --distribute.strategy zero1"},
         {4, "--distribute.stages 2 --distribute.schedule 'interleaved(2)' --distribute.strategy zero1"},
         {4, "--distribute.stages 2 --distribute.placement spread"},
-        {6, "--distribute.stages 3 --distribute.placement spread"},
         {6, "--distribute.stages 3"}}},
       {"--train.optimizer adamw --train.weight_decay 0.1 "
        "--model.layers 'dense(4) tanh dense(16) relu dense(12) tanh dense(4, tie=0)' ",

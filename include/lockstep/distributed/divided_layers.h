@@ -37,7 +37,7 @@ bool interleaves(const Model& model, const Plan& plan);
 
 /// Bytes of a rank for the samples that it exchanges at the layers that ranks divide.
 Index divided_layer_bytes(const Model& model, const Plan& plan, Index rank);
-/// What a rank sends in one exchange of a step, to all others together, and the messages to each of them.
+/// The bytes that a rank sends to all others in one exchange of a step, and the messages to each of them.
 struct DividedExchange {
   Index bytes = 0;
   double messages = 1;

@@ -44,7 +44,7 @@ class UnitBlocks {
   Index count_ = 0;
 };
 
-/// Where the outputs of each block begin among those of all blocks, and where the last ones end.
+/// The offsets at which the outputs of each block begin among those of all blocks, and the end of the last.
 using BlockBegins = std::array<Index, UnitBlocks::kMaxBlocks + 1>;
 
 /// The outputs of neighbouring blocks for n samples, or the gradients of these outputs, one block after the
@@ -87,7 +87,7 @@ class SplitLayer {
 
   /// Refuses samples x (n x inputs) that the layer does not take, before others get them. Errors: DataError.
   virtual void check_inputs(const ConstMatrix& /*x*/) const {}
-  /// Where the outputs for the samples x are.
+  /// The offsets of the outputs for the samples x.
   virtual BlockBegins find_outputs(const ConstMatrix& x) const = 0;
   /// Numbers that these blocks put out for so many samples, at most.
   virtual Index max_outputs(Index rows, Range blocks) const = 0;

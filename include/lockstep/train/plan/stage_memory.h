@@ -28,7 +28,7 @@ class StageMemory {
   Index bytes(Range ops, Index part);
 
  private:
-  // Of a rank that has one micro-batch in memory.
+  // The plan for a rank that has one micro-batch in memory.
   const MemoryPlan& memory_of(Range ops);
 
   const RunPlanRequest& request_;
