@@ -20,7 +20,7 @@ struct Place {
   bool operator==(const Place&) const = default;
 };
 
-// What a step of a group is made of.
+// The passes that make up a step of a group.
 struct StagePasses {
   const PipelineSchedule& schedule;
   Index stages;
@@ -68,7 +68,7 @@ Range range_of(const Layout& layout, const std::string& name) {
   return std::ranges::find(layout.params, name, &ParamInfo::name)->range;
 }
 
-// Of the ties between two ranks, the first between each two of each weight: it is sent once.
+// The first tie of each weight between each two ranks: a weight is sent once.
 std::vector<TieEnds> sent_weights(std::span<const TieEnds> ties) {
   std::vector<TieEnds> sent;
   for (const TieEnds& ends : ties) {

@@ -88,7 +88,7 @@ class Division {
 
  private:
   Index ops() const { return std::ssize(model_.ops()); }
-  // Of a sample, for the weights that the stage shares with others.
+  // Bytes for a sample of the weights that the stage shares with others.
   double tied_bytes(Range stage) const {
     double bytes = 0;
     for (const ModelTie& tie : ties_) {

@@ -69,7 +69,7 @@ class TiedGradients {
     AlignedBuffer<Scalar> gradient;
     std::unique_ptr<Request> sending = nullptr;
   };
-  // What a chunk of this rank gives to the owner of a weight, with a slot for each micro-batch on its way.
+  // A tie whose gradients a chunk of this rank gives to the owner: a slot for each micro-batch on its way.
   struct Given {
     Index chunk = 0;
     Index op = 0;  // of the chunk
@@ -79,7 +79,7 @@ class TiedGradients {
 
     Slot& slot(Index micro_batch) { return at(slots, micro_batch % std::ssize(slots)); }
   };
-  // What a chunk of this rank takes for a weight that it owns.
+  // A tie whose gradients a chunk of this rank takes, as it owns the weight.
   struct Taken {
     Index chunk = 0;
     Range weight;

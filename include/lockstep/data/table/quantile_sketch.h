@@ -33,7 +33,7 @@ class QuantileSketch {
   void merge(const QuantileSketch& other);
   /// The numbers that are kept, in ascending order.
   std::vector<double> sorted() const;
-  /// The same numbers in ascending order of their keys.
+  /// These numbers in ascending order of their keys.
   std::vector<Kept> by_key() const;
 
   void write(MessageWriter& message) const;

@@ -29,7 +29,7 @@ enum class Scale {
 /// Most bins of a column.
 inline constexpr Index kMaxBins = 256;
 
-/// What decides where the bins of a column end.
+/// The rule that decides where the bins of a column end.
 enum class BinEdges {
   kQuantiles,  ///< quantiles of its numbers
   kLabel,      ///< the thresholds of a decision tree that tells the label from this column alone
