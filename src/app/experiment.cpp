@@ -14,7 +14,6 @@
 #include "lockstep/data/folds/held_part.h"
 #include "lockstep/data/memory.h"
 #include "lockstep/data/validation_split.h"
-#include "lockstep/distributed/pipeline.h"
 #include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/distributed/tensor_multipliers.h"
 #include "lockstep/nn/stages.h"

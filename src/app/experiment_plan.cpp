@@ -1,9 +1,6 @@
 // The plan of an experiment.
-#include <utility>
-
 #include "experiment.h"
 #include "lockstep/distributed/tensor_multipliers.h"
-#include "lockstep/train/storage/checkpoint/interval.h"
 
 namespace lockstep {
 

@@ -33,8 +33,9 @@ struct Plans {
   std::vector<std::string> notes;
 };
 
-// Nodes that are pretended (debug.ranks_per_node) are this host, too. A plan that a run would refuse here for
-// its memory is shown all the same: it may be meant for another machine.
+// A plan may be meant for another machine: the memory of this one decides only where nothing else says how
+// many stages there are. One that a run would refuse here for its memory is shown all the same. Nodes that
+// are pretended (debug.ranks_per_node) are this host, too.
 void add_plan(Experiment& experiment, Index world, Plans& plans) {
   const double stated = experiment.config.distribute.memory_per_rank;
   const std::vector<Index> nodes = full_nodes(world, experiment.config.debug.ranks_per_node);
@@ -42,7 +43,11 @@ void add_plan(Experiment& experiment, Index world, Plans& plans) {
     if (!text.empty()) plans.notes.push_back(fmt::format("np {}: {}", world, text));
   };
   try {
-    const RankRoom room{.world = world, .node_sizes = nodes, .limit = memory_of_rank(stated, world)};
+    const bool chooses = experiment.config.distribute.stages == kAutoStages;
+    const RankRoom room{
+        .world = world,
+        .node_sizes = nodes,
+        .limit = chooses && stated == 0 ? memory_of_rank(0, world) : memory_elsewhere(stated)};
     for (const std::string& reason : divide_as_needed(experiment, room)) note(reason);
   } catch (const ConfigError& error) {
     if (experiment.config.distribute.stages != kAutoStages) throw;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/log.h"
@@ -27,15 +28,19 @@ std::string size_text(Index bytes) {
 
 }  // namespace
 
+MemoryLimit memory_elsewhere(double stated) {
+  if (stated == 0) return {std::numeric_limits<Index>::max(), "no limit is given", false};
+  return {std::llround(stated * kGib), "distribute.memory_per_rank", false};
+}
+
 MemoryLimit memory_of_rank(double stated, Index ranks_of_host) {
   MemoryLimit limit = memory_limit();
   if (limit.of_host && ranks_of_host > 1) {
     limit.bytes /= ranks_of_host;
     limit.reason += fmt::format(", for {} ranks", ranks_of_host);
   }
-  const Index bytes = std::llround(stated * kGib);
-  if (bytes > 0 && bytes < limit.bytes) return {bytes, "distribute.memory_per_rank", false};
-  return limit;
+  const MemoryLimit given = memory_elsewhere(stated);
+  return given.bytes < limit.bytes ? given : limit;
 }
 
 MemoryLimit smallest_limit(Communicator& comm, const MemoryLimit& mine) {

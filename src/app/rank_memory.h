@@ -12,6 +12,8 @@ namespace lockstep {
 /// The limit for one of so many ranks of a host: its own, or its share of what the host has; `stated` (GiB,
 /// as distribute.memory_per_rank), if that is less and not 0.
 MemoryLimit memory_of_rank(double stated, Index ranks_of_host);
+/// The limit for a rank of other machines than this: `stated`, if it is not 0, else none.
+MemoryLimit memory_elsewhere(double stated);
 /// *Collective.* The smallest limit of all ranks.
 MemoryLimit smallest_limit(Communicator& comm, const MemoryLimit& mine);
 

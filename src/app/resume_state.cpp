@@ -204,15 +204,18 @@ void log_resume(const Config& config, const ResumeState& resume, const RunPlan& 
            from.ranks, from.ranks == 1 ? "" : "s", from.strategy);
   const bool ordered = config.distribute.reduction == Reduction::kOrdered;
   const Index stages = std::max<Index>(1, std::ssize(plan.stages));
+  const auto same_stages = [&](const DistOptions& before) {
+    return before.stages == stages &&
+           (stages == 1 || (before.placement == config.distribute.placement &&
+                            before.schedule.chunks == config.distribute.schedule.chunks));
+  };
   const bool same = from.ranks == plan.ranks() && from.strategy == config.distribute.strategy &&
-                    from.algorithm == algorithm &&
-                    (!resume.config || resume.config->distribute.stages == stages);
+                    from.algorithm == algorithm && (!resume.config || same_stages(resume.config->distribute));
   if (ordered || same) return;
   log_info(
-      "the sums of gradients are made in another order now (ranks, stages, strategy or exchange algorithm "
-      "are "
-      "others, and distribute.reduction is native): the last bits will differ from those of a run that was "
-      "not interrupted");
+      "the sums of gradients are made in another order now (ranks, stages and their placement, strategy or "
+      "exchange algorithm are others, and distribute.reduction is native): the last bits will differ from "
+      "those of a run that was not interrupted");
 }
 
 void remove_partial_files(const RunDirectory& run) {

@@ -68,7 +68,7 @@ class Scale {
   std::vector<Index> nodes() const { return full_nodes(ranks(), report_.cluster.ranks_per_node); }
 
   RankRoom room() const {
-    return {.world = ranks(), .node_sizes = nodes(), .limit = memory_of_rank(options_.memory_per_rank, 1)};
+    return {.world = ranks(), .node_sizes = nodes(), .limit = memory_elsewhere(options_.memory_per_rank)};
   }
 
   // The machines are not here: only a limit that is stated can need stages.
@@ -260,7 +260,9 @@ class Scale {
 // This experiment with layers that are not split; nothing if none is.
 std::optional<Experiment> without_split_layers(LoadedConfig loaded, const Experiment& experiment) {
   if (divide_split_layers(*experiment.model, 1).empty()) return std::nullopt;
-  static const std::regex kSplit("\\s*,\\s*split\\s*=\\s*rows");
+  // With the comma before it, or as the first argument with that behind it.
+  static const std::regex kSplit(
+      "\\s*,\\s*split\\s*=\\s*[\"']?rows[\"']?|split\\s*=\\s*[\"']?rows[\"']?\\s*,\\s*");
   std::string& layers = loaded.config.model.layers;
   layers = std::regex_replace(layers, kSplit, "");
   return make_experiment(loaded, alone());
@@ -289,7 +291,10 @@ int scale_command(const CommandLine& line) {
                      .note_on_order = note_on_order(distribute)};
   if (uses_algorithm(distribute)) report.exchange += fmt::format(", algorithm {}", distribute.algorithm);
   Scale scale(experiment, report);
-  if (scale.stages() > 1) report.exchange += fmt::format(", {} stages", scale.stages());
+  if (scale.stages() > 1) {
+    report.exchange += fmt::format(", {} stages", scale.stages());
+    if (distribute.placement == StagePlacement::kSpread) report.exchange += ", spread";
+  }
   const std::optional<Experiment> unsplit = without_split_layers(loaded, experiment);
   std::optional<Scale> undivided;
   if (unsplit) undivided.emplace(*unsplit, report);

@@ -59,8 +59,8 @@ FoundDivision planned(const Experiment& experiment, const Config& config, const 
   return {.stages = std::move(stages), .plan = std::move(plan), .why = ""};
 }
 
-// The division whose largest rank fits, or needs least, among those under limits for a part from that of a
-// rank down to its share of one chunk. `even`: the division by work.
+// The division whose largest rank fits, or needs least, among those under limits for a part: from that of a
+// rank down to half of the share of one chunk. `even`: the division by work.
 FoundDivision search(const Experiment& experiment, const Config& config, const RankRoom& room,
                      FoundDivision even) {
   constexpr Index kSteps = 32;
@@ -80,7 +80,7 @@ FoundDivision search(const Experiment& experiment, const Config& config, const R
     const PartMemory limited{.limit = room.limit.bytes - room.limit.bytes / kSteps * step,
                              .bytes = [&](Range ops, Index part) { return memory.bytes(ops, part); }};
     const std::vector<Range> parts = divide_within(*experiment.model, std::ssize(last), limited);
-    if (parts == last) continue;
+    if (parts.empty() || parts == last) continue;
     last = parts;
     FoundDivision found =
         planned(experiment, config, room, experiment.stages_of(parts, config.distribute.stages));

@@ -88,7 +88,8 @@ class Division {
 
  private:
   Index ops() const { return std::ssize(model_.ops()); }
-  // Bytes for a sample of the weights that the stage shares with others.
+  // Bytes for a sample of the weights that the stage shares with others, also where these are chunks of one
+  // rank, which send nothing.
   double tied_bytes(Range stage) const {
     double bytes = 0;
     for (const ModelTie& tie : ties_) {
@@ -147,7 +148,7 @@ void check_cut(const Model& model, Index stages, Index chunks, const std::vector
     const Range stage{borders[i], borders[i + 1]};
     if (count_with_weights(model, stage) == 0) {
       throw ConfigError(
-          fmt::format("distribute.cut = [{}] leaves {} {} without a layer that has weights: move "
+          fmt::format("distribute.cut = [{}] leaves {} {} without a layer that has weights of its own: move "
                       "a cut, or set it to \"auto\"",
                       fmt::join(cut, ", "), chunks > 1 ? "part" : "stage", i));
     }
@@ -209,10 +210,10 @@ std::vector<Range> divide_model(const Model& model, Index stages, std::span<cons
   const Index parts = stages * chunks;
   if (parts > most) {
     throw ConfigError(
-        fmt::format("{} {}, but the model has {} layer{} with weights: each needs one at least; "
+        fmt::format("{} {}, but the model has {} layer{} with weights of {} own: each needs one at least; "
                     "lower distribute.stages{}",
                     division_of(stages, chunks), parts, most, most == 1 ? "" : "s",
-                    chunks > 1 ? " or the number of chunks" : ""));
+                    most == 1 ? "its" : "their", chunks > 1 ? " or the number of chunks" : ""));
   }
   if (cut.size() == 1 && cut.front() == kAutoCut) {
     const Division divider(model);
@@ -230,13 +231,20 @@ std::vector<Range> divide_model(const Model& model, Index stages, std::span<cons
 
 std::vector<Range> divide_within(const Model& model, Index parts, const PartMemory& memory) {
   const Division divider(model);
-  const auto limited_work = [&](Range ops, Index part) {
-    return memory.bytes(ops, part) <= memory.limit ? divider.work_of(ops) : Work{}.largest;
+  std::vector<bool> named;  // by op, whether distribute.cut can say that the model is cut before it
+  for (Index i = 0; i < std::ssize(model.ops()); ++i) {
+    named.push_back(i == 0 || find_layer(model, model.op(i).path) == i);
+  }
+  const auto into = [&](const Division::Cost& cost) {
+    return divider.into(parts, [&](Range ops, Index part) {
+      return named[static_cast<std::size_t>(ops.begin)] ? cost(ops, part) : Work{}.largest;
+    });
   };
-  std::vector<Range> division = divider.into(parts, limited_work);
+  std::vector<Range> division = into([&](Range ops, Index part) {
+    return memory.bytes(ops, part) <= memory.limit ? divider.work_of(ops) : Work{}.largest;
+  });
   if (!division.empty()) return division;
-  return divider.into(parts,
-                      [&](Range ops, Index part) { return static_cast<double>(memory.bytes(ops, part)); });
+  return into([&](Range ops, Index part) { return static_cast<double>(memory.bytes(ops, part)); });
 }
 
 std::vector<std::vector<Range>> chunks_of_stages(std::span<const Range> parts, Index stages) {

@@ -173,10 +173,10 @@ std::string split_sentence(const RunPlan& plan) {
     return plan.ranks() == 1 ? ""
                              : fmt::format(
                                    "\nEach rank computes the {} by itself: distribute.strategy = "
-                                   "\"zero1\" would divide the units among the ranks.",
+                                   "\"zero1\" would divide the weights among the ranks.",
                                    layers);
   }
-  return fmt::format("\nThe ranks divide the units of the {}: of {} weights the first rank has {}.", layers,
+  return fmt::format("\nThe ranks divide the weights of the {}: of {} the first rank has {}.", layers,
                      with_commas(plan.dist.divided_size()),
                      with_commas(plan.dist.divided_size() - plan.dist.divided_elsewhere(0)));
 }

@@ -85,7 +85,7 @@ TEST_F(DividedRuns, ArePlannedAndRefused) {
     return run_trainer(fmt::format("plan --np 4 --config {} {}{}", experiment_.config(), kHybrid, flags));
   };
   expect_parts(plan("--distribute.strategy zero1").output,
-               {"The ranks divide the units of the 2 layers with split=rows"});
+               {"The ranks divide the weights of the 2 layers with split=rows"});
   expect_parts(plan("--distribute.strategy allreduce").output,
                {"Each rank computes the 2 layers with split=rows by itself", "zero1"});
   const ProcessResult refused = plan("--distribute.strategy zero1 --train.accumulate 2");

@@ -119,21 +119,24 @@ TEST_F(Scale, ComparesStagesWithinTheMemoryOfARank) {
 
 // The layer whose units ranks divide, and the same as each rank would have it.
 TEST_F(Scale, ListsAModelWithSplitLayersWithAndWithout) {
-  const ProcessResult result =
-      plan(write(report().dump()),
-           "--nodes 2 --ranks-per-node 2 --latency 2us --bandwidth 1Gbit --json - --model.layers "
-           "'dense(16, split=rows) relu dense(4)'");
-  ASSERT_EQ(result.exit_code, 0) << result.errors;
-  const auto json = parse_json<nlohmann::json>(result.output);
-  std::vector<nlohmann::json> zero1;
-  for (const auto& row : json["strong"]["ways"]) {
-    if (row["strategy"] == "zero1" && row["stages"] == 1) zero1.push_back(row);
+  const std::string bench = write(report().dump());
+  for (const char* layer : {"dense(16, split=rows)", "dense(split=rows, units=16)"}) {
+    const ProcessResult result =
+        plan(bench, fmt::format("--nodes 2 --ranks-per-node 2 --latency 2us --bandwidth 1Gbit --json - "
+                                "--model.layers '{} relu dense(4)'",
+                                layer));
+    ASSERT_EQ(result.exit_code, 0) << result.errors;
+    const auto json = parse_json<nlohmann::json>(result.output);
+    std::vector<nlohmann::json> zero1;
+    for (const auto& row : json["strong"]["ways"]) {
+      if (row["strategy"] == "zero1" && row["stages"] == 1) zero1.push_back(row);
+    }
+    ASSERT_EQ(zero1.size(), 2U) << result.output;
+    EXPECT_TRUE(zero1[0]["divides_layers"]);
+    EXPECT_FALSE(zero1[1]["divides_layers"]);
+    EXPECT_NE(zero1[0]["exchange"], zero1[1]["exchange"]);
+    EXPECT_NE(zero1[0]["memory"], zero1[1]["memory"]);
   }
-  ASSERT_EQ(zero1.size(), 2U) << result.output;
-  EXPECT_TRUE(zero1[0]["divides_layers"]);
-  EXPECT_FALSE(zero1[1]["divides_layers"]);
-  EXPECT_NE(zero1[0]["exchange"], zero1[1]["exchange"]);
-  EXPECT_NE(zero1[0]["memory"], zero1[1]["memory"]);
 }
 
 TEST_F(Scale, SaysTheSameToMachines) {

@@ -1,6 +1,6 @@
-// What data.columns says of columns, and texts in other encodings. The first byte chooses options; the first
-// line behind it declares columns, separated by '|'; the rest is a table with a column y to learn. Whatever
-// is declared of whatever values, reading ends in records or in an error for the user.
+// Columns as data.columns declares them, and texts in other encodings. The first byte chooses options; the
+// first line behind it declares columns, separated by '|'; the rest is a table with a column y to learn.
+// Whatever is declared of whatever values, reading ends in records or in an error for the user.
 #include <algorithm>
 #include <array>
 #include <span>

@@ -359,6 +359,7 @@ TEST(Pipelines, ShareAWeight) {
     c.train.ema = 0.9;
     c.data.synthetic.rows = 83;
   });
+  expect("spread", [](Config& c) { c.distribute.placement = StagePlacement::kSpread; });
   // In the last batch of an epoch only some replicas have a sample.
   expect("uneven, a bad step", [](Config& c) {
     c.data.synthetic.rows = 43;

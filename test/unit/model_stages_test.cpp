@@ -224,7 +224,7 @@ TEST(ModelStages, ReplaceTheGradientOfASharedWeight) {
   EXPECT_EQ(gradients[0], gradients[1]);
 }
 
-// What is borrowed has an arena of its own, in which each weight stands once.
+// Borrowed weights have an arena of their own, in which each stands once.
 TEST(ModelStages, BorrowWeightsOfOtherStages) {
   const ModelOptions options{.layers =
                                  "embedding(10, 4) dense(4) tanh dense(4) dense(10, tie=0) dense(4) "

@@ -96,7 +96,7 @@ class Tree {
     for (LabelledNumber& record : records_) record.label -= sum / weight;
   }
 
-  // That of all records: their weight less their score, or the sum of squared labels.
+  // The impurity of all records: their weight less their score, or the sum of squared labels.
   double impurity() const {
     LabelSums all(classes_);
     double squares = 0;

@@ -18,7 +18,6 @@
 #include <optional>
 
 #include "label_edges.h"
-#include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"

@@ -38,8 +38,9 @@ RankCosts most(std::span<const RankCosts> ranks) {
 
 // Bytes of the rounded weights of a model in bf16; 0 in fp32.
 Index rounded_bytes(const RunPlanRequest& request) {
-  return request.model.precision() == Precision::kBf16 ? request.model.layout().size * Index{sizeof(Bf16)}
-                                                       : 0;
+  const Model& model = request.model;
+  if (model.precision() != Precision::kBf16) return 0;
+  return (model.layout().size + model.borrowed().size) * Index{sizeof(Bf16)};
 }
 
 // Bytes of the weights that a thread keeps in the layouts of its kernels, forward and back. (The back end may
@@ -90,7 +91,8 @@ MemoryPlan memory_of(const RunPlanRequest& request, const RunPlan& plan, const R
   const Index record_bytes = record_bytes_of(request) + request.evaluation_rankings * score_bytes;
   // If samples have weights, the first rank gets the scores of all.
   const bool collects = request.weighted && request.evaluation_rankings > 0;
-  memory.evaluation = rounded_bytes(request) + (collects ? request.evaluation_rows * score_bytes : 0) +
+  memory.evaluation = request.evaluation_sets * rounded_bytes(request) +
+                      (collects ? request.evaluation_rows * score_bytes : 0) +
                       divide_up(blocks, plan.dist.world) * batch_rows * record_bytes +
                       plan.dist.threads * request.evaluation_sets *
                           (activation_bytes(request.model, batch_rows, ActivationRetention::kForEvaluation) +

@@ -12,7 +12,6 @@
 #include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
 #include "lockstep/distributed/divided_layers.h"
-#include "lockstep/distributed/pipeline.h"
 #include "lockstep/distributed/single_values.h"
 #include "lockstep/distributed/strategies/asynchronous.h"
 #include "lockstep/distributed/strategies/strategy.h"

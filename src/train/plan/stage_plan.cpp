@@ -6,7 +6,7 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/distributed/divided_layers.h"
-#include "lockstep/distributed/pipeline.h"
+#include "lockstep/distributed/stage_tasks.h"
 #include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/nn/stages.h"
 #include "plan_costs.h"
@@ -83,15 +83,20 @@ Plan plan_ranks(const RunPlanRequest& request, const Model& model, Index replica
        .divided = divides ? divide_split_layers(model, request.world) : std::vector<DividedTensor>()});
 }
 
+Index borrowed_bytes(const RunPlanRequest& request, const Model& stage) {
+  const Index copies = 1 + (request.evaluation_rows > 0 ? request.evaluation_sets : 0);
+  return copies * stage.borrowed().size * Index{sizeof(Scalar)};
+}
+
 RunPlan plan_stage(const RunPlanRequest& request, const RunPlan& plan, const PlannedStage& stage) {
   RunPlan of_stage = plan;
   of_stage.stages.clear();
   of_stage.dist = plan_ranks(request, stage.model, plan.sampling.replicas);
   of_stage.parameters = stage.model.layout().count();
   plan_costs(request_of_stage(request, stage), of_stage, stage.alive);
-  const Index borrowed = stage.model.borrowed().size * Index{sizeof(Scalar)};
-  of_stage.memory.weights += borrowed;
-  if (request.evaluation_rows > 0) of_stage.memory.evaluation += borrowed;
+  const Index copy = stage.model.borrowed().size * Index{sizeof(Scalar)};
+  of_stage.memory.weights += copy;
+  of_stage.memory.evaluation += borrowed_bytes(request, stage.model) - copy;
   return of_stage;
 }
 

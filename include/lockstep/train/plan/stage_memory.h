@@ -2,16 +2,19 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <memory>
+#include <optional>
+#include <vector>
 
+#include "lockstep/nn/stages.h"
 #include "lockstep/train/plan/run_plan.h"
 
 namespace lockstep {
 
 /// Estimates it from plans of two kinds alone, so that a model of n ops takes 2 n plans and not n squared:
 /// those of the ops before a cut, and of the ops behind one. What both have beyond the whole model is what
-/// lies between. Buffers that ops of two stages would share are all that it may miss.
+/// lies between. Weights that ops share are counted apart, since that does not hold for them; of the
+/// gradients by them it counts the most that may be kept.
 class StageMemory {
  public:
   struct Stage {
@@ -28,15 +31,22 @@ class StageMemory {
   Index bytes(Range ops, Index part);
 
  private:
-  // The plan for a rank that has one micro-batch in memory.
-  const MemoryPlan& memory_of(Range ops);
+  // Bytes of a rank that has one micro-batch in memory, without weights that ops share.
+  struct Parts {
+    Index activations = 0;
+    Index data = 0;
+    Index other = 0;
+  };
+  const Parts& parts_of(Range ops);
+  Index tied_bytes(Range ops, Index part) const;
 
   const RunPlanRequest& request_;
   const RunPlan& plan_;
   std::function<Stage(Range ops)> make_;
-  std::vector<Index> alive_;  // micro-batches of each part that are in memory at a time
-  std::map<Index, MemoryPlan> before_;
-  std::map<Index, MemoryPlan> behind_;
+  std::vector<ModelTie> ties_;
+  std::vector<Index> alive_;                  // micro-batches of each part that are in memory at a time
+  std::vector<std::optional<Parts>> before_;  // the ops before each cut
+  std::vector<std::optional<Parts>> behind_;
 };
 
 }  // namespace lockstep
