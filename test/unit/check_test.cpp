@@ -157,6 +157,7 @@ TEST(CheckConfig, AcceptsEveryKeyWithWhatItIsReadWith) {
       {"distribute.staleness_lr", [](Config& config) { config.distribute.mode = ServerMode::kAsync; }},
       {"distribute.cut", [](Config& config) { config.distribute.stages = 2; }},
       {"distribute.schedule", [](Config& config) { config.distribute.stages = 2; }},
+      {"distribute.placement", [](Config& config) { config.distribute.stages = 2; }},
       {"distribute.block_nesterov", [](Config& config) { config.distribute.block_momentum = 0.9; }}};
   Config idle = valid_config();
   idle.data.memory = MemoryMode::kLoad;
