@@ -240,7 +240,7 @@ TEST(Pipelines, CountTheSamplesOfAnEpochInEachStage) {
   }
 }
 
-// From checkpoints of one rank and of several, with the model divided and not.
+// From checkpoints of one rank and of several, with the model divided and not, also where groups are spread.
 void expect_resumed_bits(const std::string& what, const std::function<void(Config&)>& change) {
   SCOPED_TRACE(what);
   const auto prepare = [&](Config& config) {
@@ -257,8 +257,10 @@ void expect_resumed_bits(const std::string& what, const std::function<void(Confi
     Config config = saving_config(directory.path(), "4 steps");
     prepare(config);
     config.distribute.stages = 2;
+    if (comm.size() == 6) config.distribute.placement = StagePlacement::kSpread;
     const TinyResult whole = train_tiny(comm, config);
     EXPECT_EQ(whole.save_failure, "");
+    config.distribute.placement = StagePlacement::kNeighbours;
     config.run.resume = step_in(directory.path(), 8);
     config.checkpoint.dir = "";
     const TinyResult resumed = train_tiny(comm, config);

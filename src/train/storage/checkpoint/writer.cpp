@@ -162,11 +162,11 @@ void CheckpointWriter::stage_model(const CheckpointContent& content) {
 
 // *Collective.* Each group has the whole model, so the ranks of one get their shares from each other.
 void CheckpointWriter::gather_model(const StagedModel& model) {
-  const Index stages = model.pipeline().stages();
-  const Index first = comm_.rank() - model.pipeline().stage();  // rank of the first stage of this group
+  const StageGrid& grid = model.pipeline().grid();
   std::vector<Range> shares;
-  for (Index stage = 0; stage < stages; ++stage)
-    shares.push_back(share_of_model(model.size(), first + stage));
+  for (Index stage = 0; stage < grid.stages(); ++stage) {
+    shares.push_back(share_of_model(model.size(), grid.rank_of(grid.group_of(comm_.rank()), stage)));
+  }
   model.gather(shares, model_bytes_.data());
 }
 
