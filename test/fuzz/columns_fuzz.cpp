@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/base/text.h"
 #include "read_table.h"
 #include "scratch_file.h"
 
@@ -48,6 +49,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   TableOptions options = fuzz::options_of(data[0]);
   std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
   const std::size_t line_end = std::min(text.find('\n'), text.size());
+  if (!is_text(text.substr(0, line_end))) return 0;  // no config has such a text
   options.columns = fuzz::split(text.substr(0, line_end), '|');
   text.remove_prefix(std::min(line_end + 1, text.size()));
   options.label = {"y"};

@@ -60,6 +60,7 @@ class TableChunkReader final : public ChunkReader {
 
  private:
   void check_targets(const std::byte* packed) {
+    if (targets_.empty()) return;
     const std::byte* from =
         packed + parts_.encoder.record_bytes() - parts_.encoder.label_columns() * Index{sizeof(Scalar)};
     std::memcpy(targets_.data(), from, targets_.size() * sizeof(Scalar));
