@@ -156,6 +156,9 @@ TEST_F(TableTest, ASeparatorAtTheEndOfEachRecordIsLeftOut) {
   options_.numeric = {"age"};
   expect_parts(error_text<DataError>([&] { learn("age,city,y\n20,A,0,\n21,B,1,x\n"); }),
                {"line 3", "more than 3 fields"});
+  // A fault in the field behind the last column, which has no name.
+  expect_parts(error_text<DataError>([&] { learn("age,city,y\n20,A,0,\n21,B,1,\"x\" z\n"); }),
+               {"line 3, column 4:", "behind a closing quote"});
   expect_parts(error_text<DataError>([&] { learn("age,city,y\n20,A,0\n21,B,1,\n"); }),
                {"line 3", "more than 3 fields"});  // only where the first record has it
 }

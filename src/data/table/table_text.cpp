@@ -174,8 +174,12 @@ std::string TableReader::describe(const BadRecord& bad, bool parsed, const TextC
     });
     column = found - columns_.begin();
   }
-  const std::string where =
-      column < 0 ? "" : fmt::format(", column {} ({})", column + 1, in_quotes(at(table_.names, column)));
+  std::string where;
+  if (column >= 0) where = fmt::format(", column {}", column + 1);
+  // A field behind the last column has no name.
+  if (column >= 0 && column < std::ssize(table_.names)) {
+    where += fmt::format(" ({})", in_quotes(at(table_.names, column)));
+  }
   const std::string more =
       lines.last_line() == lines.line() ? "" : fmt::format(" to {}", with_commas(lines.last_line()));
   return fmt::format("{}{}{}: found {}, expected {}", location(table_, chunk, lines.line()), more, where,
