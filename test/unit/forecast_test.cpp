@@ -23,14 +23,35 @@ class ForecastTest : public testing::Test {
     return options;
   }
 
-  Forecast run(Scaling scaling = Scaling::kStrong) const {
-    return forecast({.model = model_,
+  Forecast run(Scaling scaling = Scaling::kStrong) const { return run_model(model_, scaling); }
+
+  Forecast run_model(const Model& model, Scaling scaling) const {
+    return forecast({.model = model,
                      .train = train_,
                      .distribute = distribute_,
                      .calibration = calibration_,
                      .cluster = cluster_,
                      .optimizer = 1},
                     scaling);
+  }
+
+  // In two stages.
+  Forecast run_stages(const std::string& layers, const std::string& cut = "auto") const {
+    const ModelOptions options{.layers = layers};
+    const Model whole(options, Shape{{100}});
+    std::vector<std::unique_ptr<Model>> stages;
+    for (const Range ops : divide_model(whole, 2, std::vector<std::string>{cut})) {
+      stages.push_back(std::make_unique<Model>(options, whole, ops));
+    }
+    return forecast({.model = whole,
+                     .train = train_,
+                     .distribute = distribute_,
+                     .calibration = calibration_,
+                     .cluster = cluster_,
+                     .optimizer = 1,
+                     .stages = stages,
+                     .stage_optimizers = {1, 1}},
+                    Scaling::kStrong);
   }
 
   Model model_{model_options(), Shape{{100}}};
@@ -181,86 +202,39 @@ TEST_F(ForecastTest, OneRankWaitsForNobody) {
 
 // Two stages of equal work and one group: by (S - 1) / (m + S - 1) each is idle for one ninth.
 TEST_F(ForecastTest, StagesAreIdleWhileThePipelineFills) {
-  const ModelOptions options{.layers = "dense(100) dense(100)"};
-  const Model whole(options, Shape{{100}});
-  std::vector<std::unique_ptr<Model>> stages;
-  for (const Range ops : divide_model(whole, 2, std::vector<std::string>{"auto"})) {
-    stages.push_back(std::make_unique<Model>(options, whole, ops));
-  }
   calibration_.step = {.forward = 2e-4, .backward = 4e-4};
   calibration_.message = calibration_.shared = TimeCurve::line(1e-12, 1e15);
-  const auto run_stages = [&] {
-    return forecast({.model = whole,
-                     .train = train_,
-                     .distribute = distribute_,
-                     .calibration = calibration_,
-                     .cluster = cluster_,
-                     .optimizer = 1,
-                     .stages = stages,
-                     .stage_optimizers = {1, 1}},
-                    Scaling::kStrong);
-  };
-  const Forecast one_group = run_stages();
+  const auto run_equal = [&] { return run_stages("dense(100) dense(100)"); };
+  const Forecast one_group = run_equal();
   EXPECT_NEAR(one_group.compute, 6e-4, 1e-9) << "eight replicas, half of the work of each";
   EXPECT_NEAR(one_group.waiting / (one_group.compute + one_group.waiting), 1.0 / 9, 1e-6);
   EXPECT_NEAR(one_group.exposed, 0, 1e-9) << "each stage is on one rank";
   calibration_.message = TimeCurve::line(1e-3, 1e15);
-  EXPECT_NEAR(run_stages().compute + run_stages().waiting, 8 * 2e-3 + 6e-4 / 8 + 2e-3, 1e-9)
+  EXPECT_NEAR(run_equal().compute + run_equal().waiting, 8 * 2e-3 + 6e-4 / 8 + 2e-3, 1e-9)
       << "the messages of eight micro-batches, both ways, are slower than the stages";
   cluster_ = {.nodes = 2, .ranks_per_node = 3, .latency = 1e-6, .bandwidth = 1e9, .cores = 4};
-  EXPECT_THROW(run_stages(), ConfigError) << "a group on parts of two nodes";
+  EXPECT_THROW(run_equal(), ConfigError) << "a group on parts of two nodes";
   cluster_.ranks_per_node = 1;
-  const double slow = run_stages().waiting;
+  const double slow = run_equal().waiting;
   cluster_.bandwidth = 1e6;
-  EXPECT_GT(run_stages().waiting, slow) << "activations cross the link";
+  EXPECT_GT(run_equal().waiting, slow) << "activations cross the link";
 }
 
 // 40,000 bytes of weights once a step, and as many of gradients with each of eight micro-batches.
 TEST_F(ForecastTest, StagesWaitForWeightsThatTheyShare) {
   calibration_.message = calibration_.shared = TimeCurve::line(1e-12, 1e9);
-  const auto seconds = [&](const std::string& layers) {
-    const ModelOptions options{.layers = layers};
-    const Model whole(options, Shape{{100}});
-    std::vector<std::unique_ptr<Model>> stages;
-    for (const Range ops : divide_model(whole, 2, std::vector<std::string>{"1"})) {
-      stages.push_back(std::make_unique<Model>(options, whole, ops));
-    }
-    return forecast({.model = whole,
-                     .train = train_,
-                     .distribute = distribute_,
-                     .calibration = calibration_,
-                     .cluster = cluster_,
-                     .optimizer = 1,
-                     .stages = stages,
-                     .stage_optimizers = {1, 1}},
-                    Scaling::kStrong)
-        .waiting;
-  };
+  const auto seconds = [&](const std::string& layers) { return run_stages(layers, "1").waiting; };
   EXPECT_NEAR(seconds("dense(100) dense(100, tie=0)") - seconds("dense(100) dense(100)"), 9 * 4e-5, 1e-9);
 }
 
 // Two groups of two stages on two nodes of two ranks. As neighbours a group is inside a node, and gradients
 // cross the link; spread, activations do.
 TEST_F(ForecastTest, PlacementSaysWhatCrossesTheLink) {
-  const ModelOptions options{.layers = "dense(100) dense(100)"};
-  const Model whole(options, Shape{{100}});
-  std::vector<std::unique_ptr<Model>> stages;
-  for (const Range ops : divide_model(whole, 2, std::vector<std::string>{"auto"})) {
-    stages.push_back(std::make_unique<Model>(options, whole, ops));
-  }
   calibration_.message = calibration_.shared = TimeCurve::line(1e-9, 1e12);
   cluster_ = {.nodes = 2, .ranks_per_node = 2, .latency = 1e-4, .bandwidth = 1e9, .cores = 4};
   const auto run_placed = [&](StagePlacement placement) {
     distribute_.placement = placement;
-    return forecast({.model = whole,
-                     .train = train_,
-                     .distribute = distribute_,
-                     .calibration = calibration_,
-                     .cluster = cluster_,
-                     .optimizer = 1,
-                     .stages = stages,
-                     .stage_optimizers = {1, 1}},
-                    Scaling::kStrong);
+    return run_stages("dense(100) dense(100)");
   };
   const Forecast neighbours = run_placed(StagePlacement::kNeighbours);
   const Forecast spread = run_placed(StagePlacement::kSpread);
@@ -271,16 +245,9 @@ TEST_F(ForecastTest, PlacementSaysWhatCrossesTheLink) {
 
 // The samples, outputs and gradients of the layer are sent, not its weights.
 TEST_F(ForecastTest, KnowsLayersThatRanksDivide) {
+  distribute_.strategy = "zero1";
   const auto run_zero1 = [&](const std::string& layers) {
-    const Model model({.layers = layers}, Shape{{100}});
-    distribute_.strategy = "zero1";
-    return forecast({.model = model,
-                     .train = train_,
-                     .distribute = distribute_,
-                     .calibration = calibration_,
-                     .cluster = cluster_,
-                     .optimizer = 1},
-                    Scaling::kWeak);
+    return run_model(Model({.layers = layers}, Shape{{100}}), Scaling::kWeak);
   };
   cluster_ = {.nodes = 4, .ranks_per_node = 1, .latency = 1e-9, .bandwidth = 1e9};
   const Forecast whole = run_zero1("dense(2048) relu dense(4096)");
