@@ -35,10 +35,10 @@ const StageMemory::Parts& StageMemory::parts_of(Range ops) {
                  {.model = *stage.model, .optimizer = stage.optimizer, .number = 0, .alive = kOne})
           .memory;
   const Index scratch = tied_gradient_size(*stage.model) * Index{sizeof(Scalar)};
-  known = {
-      .activations = memory.activations - scratch,
-      .data = memory.data,
-      .other = memory.total() - memory.activations - memory.data - borrowed_bytes(request_, *stage.model)};
+  const Index borrowed = copies_of_borrowed(request_) * stage.model->borrowed().size * Index{sizeof(Scalar)};
+  known = {.activations = memory.activations - scratch,
+           .data = memory.data,
+           .other = memory.total() - memory.activations - memory.data - borrowed};
   return *known;
 }
 
@@ -46,7 +46,7 @@ const StageMemory::Parts& StageMemory::parts_of(Range ops) {
 // are copies of the weight, and gradients on their way; the owner receives one of these at a time.
 Index StageMemory::tied_bytes(Range ops, Index part) const {
   const Index kept = std::min(alive_.front(), std::ssize(request_.stages));
-  const Index copies = 1 + (request_.evaluation_rows > 0 ? request_.evaluation_sets : 0);
+  const Index copies = copies_of_borrowed(request_);
   Index inside = 0;
   Index received = 0;
   Index given = 0;

@@ -83,9 +83,8 @@ Plan plan_ranks(const RunPlanRequest& request, const Model& model, Index replica
        .divided = divides ? divide_split_layers(model, request.world) : std::vector<DividedTensor>()});
 }
 
-Index borrowed_bytes(const RunPlanRequest& request, const Model& stage) {
-  const Index copies = 1 + (request.evaluation_rows > 0 ? request.evaluation_sets : 0);
-  return copies * stage.borrowed().size * Index{sizeof(Scalar)};
+Index copies_of_borrowed(const RunPlanRequest& request) {
+  return 1 + (request.evaluation_rows > 0 ? request.evaluation_sets : 0);
 }
 
 RunPlan plan_stage(const RunPlanRequest& request, const RunPlan& plan, const PlannedStage& stage) {
@@ -96,7 +95,7 @@ RunPlan plan_stage(const RunPlanRequest& request, const RunPlan& plan, const Pla
   plan_costs(request_of_stage(request, stage), of_stage, stage.alive);
   const Index copy = stage.model.borrowed().size * Index{sizeof(Scalar)};
   of_stage.memory.weights += copy;
-  of_stage.memory.evaluation += borrowed_bytes(request, stage.model) - copy;
+  of_stage.memory.evaluation += (copies_of_borrowed(request) - 1) * copy;
   return of_stage;
 }
 

@@ -16,9 +16,9 @@ struct PlannedStage {
   std::span<const Index> alive;  ///< see plan_costs()
 };
 
-/// Bytes of the copies of weights that a stage shares with others and does not own: for training, and for
-/// each set that is evaluated.
-Index borrowed_bytes(const RunPlanRequest& request, const Model& stage);
+/// Copies that a rank has of a weight that its stage shares with others and does not own: one for training,
+/// and one for each set that is evaluated.
+Index copies_of_borrowed(const RunPlanRequest& request);
 
 /// The plan of the ranks that run it. Of `plan` all but the stages is there.
 RunPlan plan_stage(const RunPlanRequest& request, const RunPlan& plan, const PlannedStage& stage);
