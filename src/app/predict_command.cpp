@@ -78,6 +78,7 @@ void check_files(const CommandLine& line, const DataOptions& data) {
 
 // All that a prediction needs but the other ranks.
 struct Inference {
+  std::optional<StageGrid> grid = {};  ///< stages of the ranks
   TrainedModel trained;
   std::unique_ptr<Loss> loss;
   std::unique_ptr<Normaliser> normaliser;
@@ -108,8 +109,8 @@ bool decides_class(const Inference& inference, Index outputs) {
 Inference prepare(const CommandLine& line, const Config& config, const RunDirectory& directory,
                   const Communicator& ranks) {
   Inference inference;
-  const StageGrid grid = inference_grid(config, ranks.size(), ranks.rank());
-  inference.trained = load_trained_model(directory, config, grid, ranks.rank());
+  inference.grid = inference_grid(config, ranks.size(), ranks.rank());
+  inference.trained = load_trained_model(directory, config, *inference.grid, ranks.rank());
   const Shape& input = inference.trained.model->input();
   inference.loss = find_entry(loss_catalog(), "loss", config.loss.loss).make(config.loss);
   inference.normaliser = std::make_unique<Normaliser>(config.data.mean, config.data.std, input.size());
@@ -154,9 +155,7 @@ BadRows write_predictions(Communicator& comm, const CommandLine& line, const Con
                           const Inference& inference, const RecordSource& source) {
   ThreadTeam team(static_cast<int>(config.train.threads));
   std::optional<Pipeline> pipeline;
-  if (inference.trained.stage) {
-    pipeline.emplace(comm, StageGrid(comm.size(), config.distribute.stages, config.distribute.placement));
-  }
+  if (inference.trained.stage) pipeline.emplace(comm, *inference.grid);
   Prediction prediction({.comm = comm,
                          .model = inference.trained.run(),
                          .form = inference.loss->form(),
