@@ -44,11 +44,11 @@ void add_plan(Experiment& experiment, Index world, Plans& plans) {
   };
   try {
     const bool chooses = experiment.config.distribute.stages == kAutoStages;
-    const RankRoom room{
+    const MemoryBudget budget{
         .world = world,
         .node_sizes = nodes,
         .limit = chooses && stated == 0 ? memory_of_rank(0, world) : memory_elsewhere(stated)};
-    for (const std::string& reason : divide_as_needed(experiment, room)) note(reason);
+    for (const std::string& reason : divide_as_needed(experiment, budget)) note(reason);
   } catch (const ConfigError& error) {
     if (experiment.config.distribute.stages != kAutoStages) throw;
     note(error.what());

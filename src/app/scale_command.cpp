@@ -67,7 +67,7 @@ class Scale {
   Index ranks() const { return report_.cluster.nodes * report_.cluster.ranks_per_node; }
   std::vector<Index> nodes() const { return full_nodes(ranks(), report_.cluster.ranks_per_node); }
 
-  RankRoom room() const {
+  MemoryBudget budget() const {
     return {.world = ranks(), .node_sizes = nodes(), .limit = memory_elsewhere(options_.memory_per_rank)};
   }
 
@@ -75,7 +75,7 @@ class Scale {
   Index needed_stages() const {
     if (options_.memory_per_rank == 0) return 1;
     try {
-      return choose_division(experiment_, room()).count();
+      return choose_division(experiment_, budget()).count();
     } catch (const ConfigError&) {
       return 1;  // the table says what fits
     }
@@ -87,7 +87,7 @@ class Scale {
     config.distribute.stages = options.stages;
     config.distribute.cut = options.cut;
     try {
-      if (options_.memory_per_rank > 0) return divide_to_fit(experiment_, config, room()).stages;
+      if (options_.memory_per_rank > 0) return divide_to_fit(experiment_, config, budget()).stages;
     } catch (const ConfigError&) {
       // The data set may be too small for so many ranks, and the ways say what cannot be.
     }

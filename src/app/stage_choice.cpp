@@ -53,19 +53,19 @@ std::vector<std::string> cut_before(const Experiment& experiment, const std::vec
   return cut;
 }
 
-FoundDivision planned(const Experiment& experiment, const Config& config, const RankRoom& room,
+FoundDivision planned(const Experiment& experiment, const Config& config, const MemoryBudget& budget,
                       std::vector<std::unique_ptr<Model>> stages) {
-  RunPlan plan = make_run_plan(experiment.plan_request(config, stages, room.world, room.node_sizes));
+  RunPlan plan = make_run_plan(experiment.plan_request(config, stages, budget.world, budget.node_sizes));
   return {.stages = std::move(stages), .plan = std::move(plan), .why = ""};
 }
 
 // The division whose largest rank fits, or needs least, among those under limits for a part: from that of a
 // rank down to half of the share of one chunk. `even`: the division by work.
-FoundDivision search(const Experiment& experiment, const Config& config, const RankRoom& room,
+FoundDivision search(const Experiment& experiment, const Config& config, const MemoryBudget& budget,
                      FoundDivision even) {
   constexpr Index kSteps = 32;
   const std::vector<std::unique_ptr<Model>> models = experiment.divided(config.distribute);
-  const RunPlanRequest request = experiment.plan_request(config, models, room.world, room.node_sizes);
+  const RunPlanRequest request = experiment.plan_request(config, models, budget.world, budget.node_sizes);
   const auto make = [&](Range ops) {
     auto model = std::make_unique<Model>(experiment.config.model, *experiment.model, ops);
     OptimizerMemory optimizer(*experiment.optimizer, model->layout());
@@ -77,28 +77,28 @@ FoundDivision search(const Experiment& experiment, const Config& config, const R
   FoundDivision best = std::move(even);
   std::vector<Range> last = parts_of(best.stages);
   for (Index step = 0; step <= kSteps - kSteps / (2 * chunks); ++step) {
-    const PartMemory limited{.limit = room.limit.bytes - room.limit.bytes / kSteps * step,
+    const PartMemory limited{.limit = budget.limit.bytes - budget.limit.bytes / kSteps * step,
                              .bytes = [&](Range ops, Index part) { return memory.bytes(ops, part); }};
     const std::vector<Range> parts = divide_within(*experiment.model, std::ssize(last), limited);
     if (parts.empty() || parts == last) continue;
     last = parts;
     FoundDivision found =
-        planned(experiment, config, room, experiment.stages_of(parts, config.distribute.stages));
+        planned(experiment, config, budget, experiment.stages_of(parts, config.distribute.stages));
     if (found.plan.memory.total() >= best.plan.memory.total()) continue;
     best = std::move(found);
-    if (best.plan.memory.total() <= room.limit.bytes) break;
+    if (best.plan.memory.total() <= budget.limit.bytes) break;
   }
   return best;
 }
 
 }  // namespace
 
-FoundDivision divide_to_fit(const Experiment& experiment, const Config& config, const RankRoom& room) {
-  FoundDivision even = planned(experiment, config, room, experiment.divided(config.distribute));
+FoundDivision divide_to_fit(const Experiment& experiment, const Config& config, const MemoryBudget& budget) {
+  FoundDivision even = planned(experiment, config, budget, experiment.divided(config.distribute));
   const Index needed = even.plan.memory.total();
-  if (even.stages.empty() || names_layers(config.distribute) || needed <= room.limit.bytes) return even;
+  if (even.stages.empty() || names_layers(config.distribute) || needed <= budget.limit.bytes) return even;
   const std::vector<Range> before = parts_of(even.stages);
-  FoundDivision found = search(experiment, config, room, std::move(even));
+  FoundDivision found = search(experiment, config, budget, std::move(even));
   const std::vector<Range> parts = parts_of(found.stages);
   const Index least = found.plan.memory.total();
   const std::string moved =
@@ -106,22 +106,23 @@ FoundDivision divide_to_fit(const Experiment& experiment, const Config& config, 
                       : fmt::format("cut before {}, not before {} where the work is even and a rank needs {}",
                                     fmt::join(cut_before(experiment, parts), ", "),
                                     fmt::join(cut_before(experiment, before), ", "), bytes_text(needed));
-  found.why = fmt::format("distribute.cut = \"auto\": {}, so that a rank needs {}, {} {} ({})", moved,
-                          bytes_text(least), least <= room.limit.bytes ? "within" : "the least found, above",
-                          bytes_text(room.limit.bytes), room.limit.reason);
+  found.why =
+      fmt::format("distribute.cut = \"auto\": {}, so that a rank needs {}, {} {} ({})", moved,
+                  bytes_text(least), least <= budget.limit.bytes ? "within" : "the least found, above",
+                  bytes_text(budget.limit.bytes), budget.limit.reason);
   return found;
 }
 
-FoundDivision choose_division(const Experiment& experiment, const RankRoom& room) {
+FoundDivision choose_division(const Experiment& experiment, const MemoryBudget& budget) {
   Config tried = experiment.config;
   FoundDivision least;  // of those that are too large
   std::string refused;  // why the model is not divided further
-  for (const Index stages : possible_stages(tried.distribute, room.world)) {
+  for (const Index stages : possible_stages(tried.distribute, budget.world)) {
     tried.distribute.stages = stages;
     try {
-      FoundDivision found = divide_to_fit(experiment, tried, room);
+      FoundDivision found = divide_to_fit(experiment, tried, budget);
       const Index needed = found.plan.memory.total();
-      if (needed <= room.limit.bytes) return found;
+      if (needed <= budget.limit.bytes) return found;
       if (least.plan.memory.total() == 0 || needed < least.plan.memory.total()) least = std::move(found);
     } catch (const ConfigError& error) {
       if (refused.empty()) refused = error.what();
@@ -134,21 +135,22 @@ FoundDivision choose_division(const Experiment& experiment, const RankRoom& room
   throw ConfigError(fmt::format(
       "distribute.stages = \"auto\": on {} rank{} a rank needs at least {} (with {} stage{}), "
       "but can have {} ({}); {}",
-      room.world, room.world == 1 ? "" : "s", bytes_text(least.plan.memory.total()), least.count(),
-      least.count() == 1 ? "" : "s", bytes_text(room.limit.bytes), room.limit.reason, advice));
+      budget.world, budget.world == 1 ? "" : "s", bytes_text(least.plan.memory.total()), least.count(),
+      least.count() == 1 ? "" : "s", bytes_text(budget.limit.bytes), budget.limit.reason, advice));
 }
 
-std::vector<std::string> divide_as_needed(Experiment& experiment, const RankRoom& room) {
+std::vector<std::string> divide_as_needed(Experiment& experiment, const MemoryBudget& budget) {
   std::vector<std::string> reasons;
   const Config& config = experiment.config;
   if (config.distribute.stages == 1) return reasons;
   const bool chooses = config.distribute.stages == kAutoStages;
-  FoundDivision found = chooses ? choose_division(experiment, room) : divide_to_fit(experiment, config, room);
+  FoundDivision found =
+      chooses ? choose_division(experiment, budget) : divide_to_fit(experiment, config, budget);
   if (chooses) {
     const std::string why = names_layers(config.distribute)
                                 ? "as distribute.cut says"
                                 : fmt::format("the fewest with which a rank fits into {} ({})",
-                                              bytes_text(room.limit.bytes), room.limit.reason);
+                                              bytes_text(budget.limit.bytes), budget.limit.reason);
     reasons.push_back(fmt::format("distribute.stages = \"auto\": {} stage{}, {}", found.count(),
                                   found.count() == 1 ? "" : "s", why));
   }

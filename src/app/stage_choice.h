@@ -12,8 +12,8 @@
 
 namespace lockstep {
 
-/// The ranks of a run, and what each of them may have.
-struct RankRoom {
+/// The ranks of a run, and the memory that each of them may have.
+struct MemoryBudget {
   Index world = 1;
   std::vector<Index> node_sizes = {};  ///< as Experiment::plan() takes it
   MemoryLimit limit = {};
@@ -31,16 +31,16 @@ struct FoundDivision {
 /// Divides the model into the stages that `config` says: where distribute.cut is "auto", so that each rank
 /// has the memory by the plan, if that can be; if not, so that the largest rank needs little. Errors:
 /// ConfigError for what cannot be divided or planned.
-FoundDivision divide_to_fit(const Experiment& experiment, const Config& config, const RankRoom& room);
+FoundDivision divide_to_fit(const Experiment& experiment, const Config& config, const MemoryBudget& budget);
 
 /// The division into the least number of stages, among those that divide the ranks, with which no rank needs
 /// more than its limit by the plan. Where distribute.cut names layers, they say how many stages there are.
 /// Errors: ConfigError if there is none, or no plan at all can be made.
-FoundDivision choose_division(const Experiment& experiment, const RankRoom& room);
+FoundDivision choose_division(const Experiment& experiment, const MemoryBudget& budget);
 
 /// Divides the model of the experiment by choose_division() if distribute.stages is "auto", else by
 /// divide_to_fit(). The reasons in words for a log; empty if the config says all. Errors: ConfigError.
-std::vector<std::string> divide_as_needed(Experiment& experiment, const RankRoom& room);
+std::vector<std::string> divide_as_needed(Experiment& experiment, const MemoryBudget& budget);
 
 /// The distribute.cut that repeats the division of the experiment where its own would not; nothing if that
 /// does, or if no name of a layer says where the model is cut.

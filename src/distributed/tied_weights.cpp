@@ -14,10 +14,10 @@ namespace {
 enum Channel : int { kTiedWeights = 5, kFirstTiedGradient = 6 };
 
 // A rank of a group, and one of its chunks of the model.
-struct Place {
+struct StagePosition {
   Index stage = 0;
   Index chunk = 0;
-  bool operator==(const Place&) const = default;
+  bool operator==(const StagePosition&) const = default;
 };
 
 // The passes that make up a step of a group.
@@ -30,8 +30,8 @@ struct StagePasses {
 // The two ends of a tie.
 struct TieEnds {
   ModelTie tie;
-  Place op;
-  Place owner;
+  StagePosition op;
+  StagePosition owner;
   int channel = 0;
 
   bool crosses_ranks() const { return op.stage != owner.stage; }
@@ -39,15 +39,15 @@ struct TieEnds {
 
 // The ties between different parts of a model, last op first. `begins`: the first op of each part.
 std::vector<TieEnds> ties_between(const Model& whole, std::span<const Index> begins, Index stages) {
-  const auto place_of = [&](Index op) {
+  const auto position_of = [&](Index op) {
     const Index part = std::ranges::upper_bound(begins, op) - begins.begin() - 1;
-    return Place{.stage = part % stages, .chunk = part / stages};
+    return StagePosition{.stage = part % stages, .chunk = part / stages};
   };
   std::vector<TieEnds> ties;
   int channel = kFirstTiedGradient;
   for (const ModelTie& tie : model_ties(whole)) {
     const TieEnds ends{
-        .tie = tie, .op = place_of(tie.op), .owner = place_of(tie.owner), .channel = channel++};
+        .tie = tie, .op = position_of(tie.op), .owner = position_of(tie.owner), .channel = channel++};
     if (ends.op != ends.owner) ties.push_back(ends);
   }
   return ties;
@@ -132,62 +132,64 @@ TiedGradients::TiedGradients(Pipeline& pipeline, const Model& model, const Pipel
   for (const TieEnds& ends : ties_of_group(pipeline, model)) {
     if (ends.op.stage == pipeline.stage()) {
       const Model& chunk = model.chunk(ends.op.chunk);
-      Given& given = given_.emplace_back();
-      given.chunk = ends.op.chunk;
-      given.op = ends.tie.op - chunk.stage().begin + chunk.received().end;
-      given.peer = static_cast<int>(ends.owner.stage);
-      given.channel = ends.channel;
+      SentGradient& gradient = sent_.emplace_back();
+      gradient.chunk = ends.op.chunk;
+      gradient.op = ends.tie.op - chunk.stage().begin + chunk.received().end;
+      gradient.peer = static_cast<int>(ends.owner.stage);
+      gradient.channel = ends.channel;
       const Index alive = gradients_alive(model.whole(), ends, {schedule, pipeline.stages(), micro_batches});
-      for (Index i = 0; i < alive; ++i) given.slots.push_back({AlignedBuffer<Scalar>(ends.tie.size)});
+      for (Index i = 0; i < alive; ++i) gradient.slots.push_back({AlignedBuffer<Scalar>(ends.tie.size)});
     }
     if (ends.owner.stage == pipeline.stage()) {
-      taken_.push_back({.chunk = ends.owner.chunk,
-                        .weight = range_of(model.layout(), ends.tie.name),
-                        .peer = static_cast<int>(ends.op.stage),
-                        .channel = ends.channel});
+      received_.push_back({.chunk = ends.owner.chunk,
+                           .weight = range_of(model.layout(), ends.tie.name),
+                           .peer = static_cast<int>(ends.op.stage),
+                           .channel = ends.channel});
       if (ends.crosses_ranks()) largest = std::max(largest, ends.tie.size);
     }
   }
-  received_ = AlignedBuffer<Scalar>(largest);
+  receive_buffer_ = AlignedBuffer<Scalar>(largest);
 }
 
 void TiedGradients::begin(Index chunk, Index micro_batch, Workspace& workspace) {
-  for (Given& given : given_) {
-    if (given.chunk != chunk) continue;
-    Slot& slot = given.slot(micro_batch);
+  for (SentGradient& gradient : sent_) {
+    if (gradient.chunk != chunk) continue;
+    Slot& slot = gradient.slot(micro_batch);
     if (slot.sending) std::exchange(slot.sending, nullptr)->wait();
-    workspace.set_tied_gradient(given.op, slot.gradient.span());
+    workspace.set_tied_gradient(gradient.op, slot.gradient.span());
   }
 }
 
-void TiedGradients::add_received(Index chunk, Index micro_batch, std::span<Scalar> gradient) {
-  for (const Taken& taken : taken_) {
-    if (taken.chunk == chunk) add(part(gradient, taken.weight), receive(taken, micro_batch));
+void TiedGradients::add_received(Index chunk, Index micro_batch, std::span<Scalar> arena) {
+  for (const ReceivedGradient& source : received_) {
+    if (source.chunk == chunk) add(part(arena, source.weight), receive(source, micro_batch));
   }
 }
 
-std::span<const Scalar> TiedGradients::receive(const Taken& taken, Index micro_batch) {
-  if (taken.peer == pipeline_.stage()) {
-    return std::ranges::find(given_, taken.channel, &Given::channel)->slot(micro_batch).gradient.span();
+std::span<const Scalar> TiedGradients::receive(const ReceivedGradient& source, Index micro_batch) {
+  if (source.peer == pipeline_.stage()) {
+    return std::ranges::find(sent_, source.channel, &SentGradient::channel)
+        ->slot(micro_batch)
+        .gradient.span();
   }
-  const std::span<Scalar> received = part(received_.span(), {0, taken.weight.size()});
-  const Receive message{taken.peer, as_buffer(received)};
-  pipeline_.group().start_exchange(taken.channel, {}, std::span(&message, 1))->wait();
+  const std::span<Scalar> received = part(receive_buffer_.span(), {0, source.weight.size()});
+  const Receive message{source.peer, as_buffer(received)};
+  pipeline_.group().start_exchange(source.channel, {}, std::span(&message, 1))->wait();
   return received;
 }
 
 void TiedGradients::send(Index chunk, Index micro_batch) {
-  for (Given& given : given_) {
-    if (given.chunk != chunk || given.peer == pipeline_.stage()) continue;
-    Slot& slot = given.slot(micro_batch);
-    const Send message{given.peer, as_buffer(std::as_const(slot.gradient).span())};
-    slot.sending = pipeline_.group().start_exchange(given.channel, std::span(&message, 1), {});
+  for (SentGradient& gradient : sent_) {
+    if (gradient.chunk != chunk || gradient.peer == pipeline_.stage()) continue;
+    Slot& slot = gradient.slot(micro_batch);
+    const Send message{gradient.peer, as_buffer(std::as_const(slot.gradient).span())};
+    slot.sending = pipeline_.group().start_exchange(gradient.channel, std::span(&message, 1), {});
   }
 }
 
 void TiedGradients::finish() {
-  for (Given& given : given_) {
-    for (Slot& slot : given.slots) {
+  for (SentGradient& gradient : sent_) {
+    for (Slot& slot : gradient.slots) {
       if (slot.sending) std::exchange(slot.sending, nullptr)->wait();
     }
   }

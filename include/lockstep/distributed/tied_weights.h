@@ -58,7 +58,7 @@ class TiedGradients {
   void begin(Index chunk, Index micro_batch, Workspace& workspace);
   /// Behind Workspace::begin_backward(): adds what other chunks gave for the weights of this one to its
   /// arena. *Blocking.*
-  void add_received(Index chunk, Index micro_batch, std::span<Scalar> gradient);
+  void add_received(Index chunk, Index micro_batch, std::span<Scalar> arena);
   /// After that pass: starts to send what begin() was about.
   void send(Index chunk, Index micro_batch);
   /// Waits until all is sent.
@@ -69,8 +69,8 @@ class TiedGradients {
     AlignedBuffer<Scalar> gradient;
     std::unique_ptr<Request> sending = nullptr;
   };
-  // A tie whose gradients a chunk of this rank gives to the owner: a slot for each micro-batch on its way.
-  struct Given {
+  // A tie whose gradients a chunk of this rank sends to the owner: a slot for each micro-batch on its way.
+  struct SentGradient {
     Index chunk = 0;
     Index op = 0;  // of the chunk
     int peer = 0;
@@ -79,20 +79,20 @@ class TiedGradients {
 
     Slot& slot(Index micro_batch) { return at(slots, micro_batch % std::ssize(slots)); }
   };
-  // A tie whose gradients a chunk of this rank takes, as it owns the weight.
-  struct Taken {
+  // A tie whose gradients a chunk of this rank receives, as it owns the weight.
+  struct ReceivedGradient {
     Index chunk = 0;
     Range weight;
     int peer = 0;
     int channel = 0;
   };
 
-  std::span<const Scalar> receive(const Taken& taken, Index micro_batch);
+  std::span<const Scalar> receive(const ReceivedGradient& source, Index micro_batch);
 
   Pipeline& pipeline_;
-  std::vector<Given> given_;
-  std::vector<Taken> taken_;
-  AlignedBuffer<Scalar> received_;
+  std::vector<SentGradient> sent_;
+  std::vector<ReceivedGradient> received_;
+  AlignedBuffer<Scalar> receive_buffer_;
 };
 
 /// Bytes of the tied weights of a rank that runs a stage.
