@@ -192,7 +192,8 @@ TEST_F(OnnxTable, OneHashedColumnIsGivenByItsBucket) {
 }
 
 TEST_F(OnnxTable, DatesAreGivenByTheNumberOfTheDay) {
-  options_.columns = {"when: date(ymd, day, year, month, weekday, hour)", "at: date(time, hour)"};
+  options_.columns = {"when: date(ymd, day, day_of_year, year, month, weekday, hour)",
+                      "at: date(time, hour)"};
   learn("when,at,y\n2020-01-01,1:00,0\n2024-02-29 18:30,13:30,1\n1969-12-31,2:00,1\n");
   const double day = *parse_date("2023-03-01T06:00", DateForm::kYmd);
   expect_features({{"when", doubles({day, kMissing})}, {"at", doubles({0.25, kMissing})}},
@@ -225,6 +226,14 @@ TEST(OnnxCalendar, HasTheDaysOfAllYears) {
     }
     return list;
   }();
+  graph.begin_layer("day_of_year");
+  const std::string day = add_day_of_year(graph, "days");
+  const std::vector<double> is_day = evaluate(proto, doubles(days)).at(day).values;
+  ASSERT_EQ(is_day.size(), days.size() * static_cast<std::size_t>(kDaysOfYear));
+  for (std::size_t i = 0; i < is_day.size(); ++i) {
+    const Index expected = day_of_year(days[i / kDaysOfYear]);
+    ASSERT_EQ(is_day[i], static_cast<Index>(i % kDaysOfYear) == expected ? 1 : 0) << days[i / kDaysOfYear];
+  }
   for (const DatePart part : {DatePart::kYear, DatePart::kMonth, DatePart::kWeekday, DatePart::kHour}) {
     graph.begin_layer(fmt::format("{}", static_cast<int>(part)));
     const auto [sine, cosine] = add_cycle(graph, "days", part);

@@ -223,7 +223,7 @@ train = "{}"
 label = {}
 ignore = {}
 columns = ['income: log', 'debt: minmax', 'ratio: none', 'age: constant(30)', 'token: categorical hash({})',
-  'share: number(suffix="%")', 'when: date(ymd, day, year, month, weekday, hour)', 'at: date(time, hour)'{}]
+  'share: number(suffix="%")', 'when: date(ymd, day, day_of_year, year, month, weekday, hour)', 'at: date(time, hour)'{}]
 [model]
 layers = "{}"
 [train]

@@ -77,6 +77,17 @@ TEST(Date, CyclesCloseWhereTheyBegin) {
   EXPECT_NE(cycle_of(new_year, DatePart::kWeekday), cycle_of(new_year + 1, DatePart::kWeekday));
 }
 
+TEST(Date, ADayOfTheYearIsTheSameInAllYears) {
+  const auto day = [](const char* text) { return day_of_year(*parse_date(text, DateForm::kYmd)); };
+  EXPECT_EQ(day("2023-01-01"), 0);
+  EXPECT_EQ(day("2023-02-28"), 58);
+  EXPECT_EQ(day("2024-02-29"), 59);
+  for (const char* march : {"2023-03-01", "2024-03-01", "1900-03-01", "2000-03-01"})
+    EXPECT_EQ(day(march), 60);
+  for (const char* last : {"2023-12-31T23:59", "2024-12-31", "1969-12-31T18:00"}) EXPECT_EQ(day(last), 365);
+  EXPECT_EQ((DateReading{.parts = {DatePart::kDayOfYear, DatePart::kWeekday}}.width()), 368);
+}
+
 TEST(Date, ATermSaysFormAndParts) {
   const DateReading date{.form = DateForm::kDmy, .parts = {DatePart::kDay, DatePart::kHour}};
   EXPECT_EQ(date.term(), "date(dmy, day, hour)");

@@ -117,6 +117,11 @@ TEST(ColumnValues, OfDatesMoveAllTheirFeatures) {
   EXPECT_EQ(values.front().features,
             (std::vector<Scalar>{static_cast<Scalar>(day), static_cast<Scalar>(weekday[0]),
                                  static_cast<Scalar>(weekday[1])}));
+  FeatureColumn holiday = column;
+  holiday.table->date->parts = {DatePart::kDay, DatePart::kDayOfYear};
+  const std::vector<Scalar> moved = column_values(holiday, {static_cast<Scalar>(day)}, 5).front().features;
+  ASSERT_EQ(moved.size(), 367U);
+  for (std::size_t i = 1; i < moved.size(); ++i) EXPECT_EQ(moved[i], i == 1 + 59 ? 1 : 0) << i;
   FeatureColumn month = column;
   month.table->date->parts = {DatePart::kMonth};
   expect_parts(error_text<ConfigError>([&] { column_values(month, {0}, 5); }),

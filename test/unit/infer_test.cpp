@@ -182,32 +182,50 @@ TEST_F(Infer, WordsOfADateAreChecked) {
   };
   expect_parts(error("x: date"), {"a form of dates is missing"});
   expect_parts(error("x: date(iso)"), {"'iso'", "ymd, dmy, mdy, time or epoch"});
-  expect_parts(error("x: date(ymd, century)"), {"'century'", "weekday"});
+  expect_parts(error("x: date(ymd, century)"), {"'century'", "day_of_year", "weekday"});
   expect_parts(error("x: date(time, day)"), {"a time of day has no 'day'"});
+  expect_parts(error("x: date(time, day_of_year)"), {"a time of day has no 'day_of_year'"});
   expect_parts(error("y: date(ymd)"), {"'y'", "the label", "a date"});
 }
 
-TEST_F(Infer, FeaturesOfADateAreItsDayAndPointsOnCircles) {
-  write(2, [](Index i) { return i == 0 ? "1970-01-01T06:00" : "NA"; });
-  options_.columns = {"x: date(ymd, day, hour, month) none"};
-  options_.ignore = {"z"};
-  const TableSchema schema = learn().schema;
-  const Encoder encoder(schema, false);
-  std::vector<std::byte> packed(static_cast<std::size_t>(encoder.record_bytes()));
-  std::vector<Index> unseen(3);
-  const auto encode = [&](const Cell& cell) {
-    const Cell cells[] = {cell, {}, {}};
-    encoder.pack(cells, packed.data(), unseen);
-    std::vector<Scalar> features(static_cast<std::size_t>(encoder.features()));
-    encoder.unpack(packed.data(), features.data(), nullptr);
-    return features;
-  };
+// Features of cells of the column x.
+class DateFeatures : public Infer {
+ protected:
+  auto encoder(const std::string& parts) {
+    write(2, [](Index i) { return i == 0 ? "1970-01-01T06:00" : "NA"; });
+    options_.columns = {fmt::format("x: date(ymd, {}) none", parts)};
+    options_.ignore = {"z"};
+    return [schema = learn().schema](const Cell& cell) {
+      const Encoder encoder(schema, false);
+      std::vector<std::byte> packed(static_cast<std::size_t>(encoder.record_bytes()));
+      std::vector<Index> unseen(3);
+      const Cell cells[] = {cell, {}, {}};
+      encoder.pack(cells, packed.data(), unseen);
+      std::vector<Scalar> features(static_cast<std::size_t>(encoder.features()));
+      encoder.unpack(packed.data(), features.data(), nullptr);
+      return features;
+    };
+  }
+};
+
+TEST_F(DateFeatures, AreItsDayAndPointsOnCircles) {
+  const auto encode = encoder("day, hour, month");
   const std::vector<Scalar> features = encode({.is_number = true, .number = 0.25});
   ASSERT_EQ(features.size(), 5U);
   const std::vector<Scalar> expected{0.25F, 1, 0, 0, 1};  // a quarter past the start of the day; January
   for (std::size_t i = 0; i < 5; ++i) EXPECT_NEAR(features[i], expected[i], 1e-6) << i;
   EXPECT_EQ(encode({.missing = true}), (std::vector<Scalar>{0.25F, 0, 0, 0, 0}))
       << "the mean, and no direction";
+}
+
+TEST_F(DateFeatures, HaveOneForEachDayOfTheYear) {
+  const auto encode = encoder("day_of_year, hour");
+  const double christmas = *parse_date("2023-12-25T06:00", DateForm::kYmd);
+  std::vector<Scalar> features = encode({.is_number = true, .number = christmas});
+  ASSERT_EQ(features.size(), 368U);
+  EXPECT_NEAR(features[366], 1, 1e-6) << "the hour comes behind them";
+  for (std::size_t i = 0; i < 366; ++i) EXPECT_EQ(features[i], i == 359 ? 1 : 0) << i;
+  EXPECT_EQ(encode({.missing = true}), std::vector<Scalar>(368)) << "no day";
 }
 
 TEST_F(Infer, StrictEndsTheRunWhereValuesMayBeMisread) {

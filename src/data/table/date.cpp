@@ -25,10 +25,10 @@ using std::chrono::year_month_day;
 constexpr std::array kForms{NamedDateForm{DateForm::kYmd, "ymd"}, NamedDateForm{DateForm::kDmy, "dmy"},
                             NamedDateForm{DateForm::kMdy, "mdy"}, NamedDateForm{DateForm::kTime, "time"},
                             NamedDateForm{DateForm::kEpoch, "epoch"}};
-constexpr std::array kParts{NamedDatePart{DatePart::kDay, "day"}, NamedDatePart{DatePart::kYear, "year"},
-                            NamedDatePart{DatePart::kMonth, "month"},
-                            NamedDatePart{DatePart::kWeekday, "weekday"},
-                            NamedDatePart{DatePart::kHour, "hour"}};
+constexpr std::array kParts{
+    NamedDatePart{DatePart::kDay, "day"},         NamedDatePart{DatePart::kDayOfYear, "day_of_year"},
+    NamedDatePart{DatePart::kYear, "year"},       NamedDatePart{DatePart::kMonth, "month"},
+    NamedDatePart{DatePart::kWeekday, "weekday"}, NamedDatePart{DatePart::kHour, "hour"}};
 constexpr std::string_view kMonths = "janfebmaraprmayjunjulaugsepoctnovdec";
 constexpr double kSecondsPerDay = 86400;
 
@@ -176,10 +176,14 @@ class DateParser {
   bool failed_ = false;
 };
 
+sys_days date_of(double days) {
+  return sys_days{std::chrono::days{static_cast<int>(std::floor(days))}};
+}
+
 double cycle_share(double days, DatePart part) {
   const double whole = std::floor(days);
   if (part == DatePart::kHour) return days - whole;
-  const sys_days date{std::chrono::days{static_cast<int>(whole)}};
+  const sys_days date = date_of(days);
   if (part == DatePart::kWeekday) return std::chrono::weekday{date}.c_encoding() / 7.0;
   const year_month_day parts{date};
   if (part == DatePart::kMonth) return (static_cast<unsigned>(parts.month()) - 1) / 12.0;
@@ -208,7 +212,8 @@ std::vector<DatePart> usual_parts(DateForm form, bool has_times) {
 
 Index DateReading::width() const {
   Index width = 0;
-  for (const DatePart part : parts) width += part == DatePart::kDay ? 1 : 2;
+  for (const DatePart part : parts)
+    width += part == DatePart::kDay ? 1 : part == DatePart::kDayOfYear ? kDaysOfYear : 2;
   return width;
 }
 
@@ -226,6 +231,13 @@ std::optional<double> parse_date(std::string_view text, DateForm form) {
   const auto seconds = parse_number(text);
   if (!seconds || std::abs(*seconds) > kLastDay * kSecondsPerDay) return std::nullopt;
   return *seconds / kSecondsPerDay;
+}
+
+Index day_of_year(double days) {
+  constexpr std::chrono::year kLeapYear{2000};
+  const year_month_day date{date_of(days)};
+  return (sys_days{kLeapYear / date.month() / date.day()} - sys_days{kLeapYear / std::chrono::January / 1})
+      .count();
 }
 
 std::array<double, 2> cycle_of(double days, DatePart part) {

@@ -113,8 +113,9 @@ DateReading take_date(TermArguments& arguments) {
     const std::string name = arguments.take_next("a part");
     const auto part = std::ranges::find(date_parts(), name, &NamedDatePart::name);
     if (part == date_parts().end()) {
-      throw ConfigError(fmt::format("the part {} is not known, expected day, year, month, weekday or hour",
-                                    in_quotes(name)));
+      throw ConfigError(
+          fmt::format("the part {} is not known, expected day, day_of_year, year, month, weekday or hour",
+                      in_quotes(name)));
     }
     if (date.form == DateForm::kTime && part->value != DatePart::kHour) {
       throw ConfigError(fmt::format("a time of day has no {}, only the part hour", in_quotes(name)));

@@ -26,7 +26,7 @@ Encoder::Encoder(const TableSchema& schema, bool labels) : features_(schema.feat
     const bool wanted = labels || !(column.label || column.weight);
     if (column.kind != ColumnKind::kIgnored && wanted) add(column, i, schema.labels() == 1);
   }
-  for (const Numeric& number : numbers_) number_features_ += std::max<Index>(number.bins, 1);
+  for (const Numeric& number : numbers_) number_features_ += std::max<Index>({number.bins, number.days, 1});
   targets_ = static_cast<Index>(number_labels_.size() + category_labels_.size());
   record_bytes_ = static_cast<Index>(numbers_.size() + categories_.size()) * 4 + label_columns() * 4;
 }
@@ -83,11 +83,15 @@ void Encoder::add_feature(const TableColumn& column, const Numeric& number) {
                       .edges = &column.edges});
 }
 
-// A missing date is in the middle of all cycles.
+// A missing date is on no day of the year, and in the middle of all cycles.
 void Encoder::add_date(const TableColumn& column, const Numeric& days) {
   for (const DatePart part : column.date->parts) {
     if (part == DatePart::kDay) {
       numbers_.push_back(days);
+      continue;
+    }
+    if (part == DatePart::kDayOfYear) {
+      numbers_.push_back({.cell = days.cell, .missing = -1, .part = part, .days = kDaysOfYear});
       continue;
     }
     for (const bool cosine : {false, true}) {
@@ -101,6 +105,7 @@ Scalar Encoder::number_of(const Numeric& column, const Cell& cell) const {
     if (column.required) throw BadRecord{static_cast<Index>(column.cell), "no value", "a label"};
     return column.missing;
   }
+  if (column.days > 0) return static_cast<Scalar>(day_of_year(cell.number));
   if (column.part != DatePart::kDay) {
     return static_cast<Scalar>(cycle_of(cell.number, column.part)[column.cosine ? 1 : 0]);
   }
@@ -163,7 +168,11 @@ void Encoder::unpack_numbers(const std::byte* packed, Scalar* features) const {
     Scalar value = 0;
     std::memcpy(&value, packed, sizeof value);
     packed += sizeof value;
-    if (column.bins == 0) {
+    if (column.days > 0) {
+      std::fill_n(features, column.days, Scalar{0});
+      if (value >= 0) features[static_cast<std::size_t>(value)] = 1;
+      features += column.days;
+    } else if (column.bins == 0) {
       *features++ = value;
     } else {
       put_bins(value, column.bins, features);

@@ -122,6 +122,12 @@ ColumnValue value_of_date(const TableColumn& column, Scalar feature) {
       value.features.push_back(feature);
       continue;
     }
+    if (part == DatePart::kDayOfYear) {
+      const std::size_t before = value.features.size();
+      value.features.resize(before + static_cast<std::size_t>(kDaysOfYear));
+      value.features[before + static_cast<std::size_t>(day_of_year(days))] = 1;
+      continue;
+    }
     for (const double cycle : cycle_of(days, part)) value.features.push_back(static_cast<Scalar>(cycle));
   }
   return value;

@@ -21,11 +21,12 @@ enum class DateForm {
 };
 
 enum class DatePart {
-  kDay,      ///< the number of the day, scaled as a number: one feature
-  kYear,     ///< the position in the year: this and the next ones are two features, sine and cosine
-  kMonth,    ///< the month, one of twelve
-  kWeekday,  ///< the day of the week
-  kHour,     ///< the time of day
+  kDay,        ///< the number of the day, scaled as a number: one feature
+  kDayOfYear,  ///< the day in the year: a feature for each of them, so that holidays can be learned
+  kYear,       ///< the position in the year: this and the next ones are two features, sine and cosine
+  kMonth,      ///< the month, one of twelve
+  kWeekday,    ///< the day of the week
+  kHour,       ///< the time of day
 };
 
 /// How a column of dates is read, and what is made of it.
@@ -59,7 +60,13 @@ std::span<const NamedDatePart> date_parts();
 /// time zone behind the time is taken into account. Years of two digits are those of 1969 to 2068 (POSIX).
 std::optional<double> parse_date(std::string_view text, DateForm form);
 
-/// Sine and cosine of a part but kDay, of a number of days as parse_date() gives it.
+inline constexpr Index kDaysOfYear = 366;
+
+/// The day in a leap year, from 0 on: the same for a month and day of any year. `days` as parse_date() gives
+/// it.
+Index day_of_year(double days);
+
+/// Sine and cosine of kYear and the parts after it, of a number of days as parse_date() gives it.
 std::array<double, 2> cycle_of(double days, DatePart part);
 
 }  // namespace lockstep

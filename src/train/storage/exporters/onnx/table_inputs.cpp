@@ -149,13 +149,17 @@ std::string add_numbers(OnnxGraph& graph, const std::vector<const TableColumn*>&
   return add_scaled(graph, graph.cast(joined(graph, names), onnx::TensorProto::DOUBLE), columns);
 }
 
-// A missing date is in the middle of all cycles.
+// A missing date is on no day of the year, and in the middle of all cycles.
 std::string add_date(OnnxGraph& graph, const TableColumn& column) {
   const std::string is_missing = graph.add("IsNaN", {column.name});
   std::vector<std::string> features;
   for (const DatePart part : column.date->parts) {
     if (part == DatePart::kDay) {
       features.push_back(add_scaled(graph, column.name, {&column}));
+      continue;
+    }
+    if (part == DatePart::kDayOfYear) {
+      features.push_back(add_day_of_year(graph, column.name));
       continue;
     }
     const auto [sine, cosine] = add_cycle(graph, column.name, part);
