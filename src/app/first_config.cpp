@@ -100,6 +100,23 @@ Scale scale_of(const NumberStats& label) {
   return label.min >= 0 && deviation > label.mean ? Scale::kLog : Scale::kStandard;
 }
 
+// Dates of several years: what happens on a day of each year can be learned.
+bool spans_years(const NumberStats& days) {
+  constexpr double kDaysOfTwoYears = 730;
+  return days.max - days.min > kDaysOfTwoYears;
+}
+
+// Many columns with many bins each are learned by heart, and take long.
+Index choose_bins(const TableInspection& table) {
+  constexpr Index kBinsOfAll = 256;
+  constexpr Index kFewest = 8;
+  constexpr Index kMost = 48;
+  const Index numbers = std::ranges::count_if(table.columns, [](const TableColumn& column) {
+    return column.is_feature() && column.kind == ColumnKind::kNumeric && !column.date;
+  });
+  return std::clamp(kBinsOfAll / std::max<Index>(numbers, 1), kFewest, kMost);
+}
+
 // Whether some value is so many deviations from the mean.
 bool reaches(const NumberStats& numbers, double deviations) {
   const double far = deviations * numbers.deviation();
@@ -137,6 +154,8 @@ class Chooser {
     std::string unit;
     for (std::size_t i = 0; i < table.columns.size(); ++i) {
       TableColumn& column = table.columns[i];
+      if (is_tabular(preset_) && column.date && spans_years(table.scan.columns[i].numbers))
+        add_day_of_year(*column.date);
       if (!column.label) continue;
       column.kind = task_.named ? ColumnKind::kCategorical : ColumnKind::kNumeric;
       if (task_.kind == TaskKind::kNumbers && column.scale == Scale::kNone) {
@@ -153,9 +172,16 @@ class Chooser {
       add("data." + setting.name, setting.value, comment_of(setting.name, unit));
     if (!is_tabular(preset_)) return;
     const bool one_label = data_.label.columns == 1;
-    add("data.scale", one_label ? "\"robust bins(48, by=label)\"" : "\"robust bins(48)\"",
+    add("data.scale", fmt::format("\"robust bins({}{})\"", choose_bins(table), one_label ? ", by=label" : ""),
         fmt::format("each number, clipped smoothly, and a piecewise linear encoding between {}",
                     one_label ? "values where the label changes" : "its quantiles"));
+  }
+
+  // Before the place in the year, unless that is not wanted.
+  static void add_day_of_year(DateReading& date) {
+    const auto year = std::ranges::find(date.parts, DatePart::kYear);
+    const bool has_it = std::ranges::count(date.parts, DatePart::kDayOfYear) > 0;
+    if (year != date.parts.end() && !has_it) date.parts.insert(year, DatePart::kDayOfYear);
   }
 
   std::string comment_of(const std::string& name, const std::string& unit) const {
@@ -310,9 +336,12 @@ class Chooser {
   // How evaluations are compared.
   void add_selection() {
     if (sizes_.held > 0 || data_.validation) {
-      const char* metric = task_.kind == TaskKind::kClasses  ? "\"accuracy\""
-                           : task_.kind == TaskKind::kBinary ? "\"auc\""
-                                                             : "\"loss\"";
+      // On few records the loss says more than how many are right, or in order. Without a preset the classes
+      // may be weighted, so the loss is not what people ask for.
+      const char* metric = is_tabular(preset_)                ? "\"loss\""
+                           : task_.kind == TaskKind::kClasses ? "\"accuracy\""
+                           : task_.kind == TaskKind::kBinary  ? "\"auc\""
+                                                              : "\"loss\"";
       add("train.early_stopping", fmt::format("\"{} epochs\"", sizes_.patience),
           "without a better evaluation end the run");
       add("train.early_stopping_metric", metric,

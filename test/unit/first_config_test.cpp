@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+
 #include "app/catalogs.h"
 #include "app/data_names.h"
 #include "app/first_config.h"
@@ -279,6 +281,49 @@ TEST_F(FirstConfig, APresetForTablesBringsItsOwnDataAndTraining) {
   data.label.columns = 2;
   EXPECT_EQ(value(choose_settings(data, task, "t", "tabular"), "data.scale"), quoted("robust bins(48)"))
       << "a tree learns one label";
+}
+
+TEST_F(FirstConfig, APresetForTablesHasFewerBinsForManyColumns) {
+  const auto scale = [](std::size_t numbers) {
+    FirstData data{.records = 2000};
+    data.label = {.name = "y",
+                  .columns = 1,
+                  .values = {{"no", 1500}, {"yes", 500}},
+                  .texts = 2000,
+                  .can_be_named = true};
+    data.table.emplace();
+    data.table->columns.assign(numbers, {.name = "x", .kind = ColumnKind::kNumeric});
+    data.table->columns.push_back({.name = "c", .kind = ColumnKind::kCategorical});
+    data.table->columns.push_back({.name = "y", .kind = ColumnKind::kCategorical, .label = true});
+    data.table->guesses.resize(numbers + 2);
+    data.table->scan.columns.resize(numbers + 2);
+    data.options.table.label = {"y"};
+    const auto settings = choose_settings(data, choose_task(data, "classes"), "t", "tabular");
+    EXPECT_EQ(value(settings, "train.early_stopping_metric"), quoted("loss"));
+    return value(settings, "data.scale");
+  };
+  EXPECT_EQ(scale(0), quoted("robust bins(48, by=label)"));
+  EXPECT_EQ(scale(4), quoted("robust bins(48, by=label)"));
+  EXPECT_EQ(scale(16), quoted("robust bins(16, by=label)"));
+  EXPECT_EQ(scale(200), quoted("robust bins(8, by=label)"));
+}
+
+TEST_F(FirstConfig, APresetForTablesLearnsDaysOfDatesOfSeveralYears) {
+  const auto columns = [this](Index days, std::string_view preset) {
+    std::string text = "when,a,y\n";
+    for (Index i = 0; i < 200; ++i) {
+      const std::chrono::sys_days day{std::chrono::days{20'000 + i * days / 200}};
+      const std::chrono::year_month_day date{day};
+      text += fmt::format("{:04}-{:02}-{:02},{},{}\n", static_cast<int>(date.year()),
+                          static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()), i * i % 97,
+                          i % 3 == 0 ? "yes" : "no");
+    }
+    const FirstData data = read(write("days.csv", text));
+    return value(choose_settings(data, choose_task(data, ""), "t", preset), "data.columns");
+  };
+  expect_parts(columns(1000, "tabular"), {"when: date(ymd, day, day_of_year, year, weekday)"});
+  expect_parts(columns(700, "tabular"), {"when: date(ymd, day, year, weekday)"});
+  expect_parts(columns(1000, ""), {"when: date(ymd, day, year, weekday)"});
 }
 
 TEST_F(FirstConfig, FlagsStandForWhatTheyReplace) {
