@@ -155,6 +155,15 @@ def score(data, truth, model, x):
     return accuracy_score(truth, model.predict(x))
 
 
+def fit_trees(model, x, y, task):
+    """Holding back for early stopping wants two records of each class: a class with one is left out."""
+    if task != "numbers" and model.early_stopping:
+        count = Counter(y)
+        enough = np.array([count[label] > 1 for label in y])
+        x, y = x[enough], y[enough]
+    return model.fit(x, y)
+
+
 def tuned(data, x, y, categorical, seed):
     """The best of the grid by cross-validation, with its number of trees."""
     folds = KFold(3, shuffle=True, random_state=seed) if data.task == "numbers" else StratifiedKFold(3, shuffle=True, random_state=seed)
@@ -163,7 +172,7 @@ def tuned(data, x, y, categorical, seed):
         scores, trees = [], []
         for fit, held in folds.split(x, y):
             model = trees_of(data, seed, categorical_features=categorical, early_stopping=True, n_iter_no_change=20, **options)
-            model.fit(x[fit], y[fit])
+            fit_trees(model, x[fit], y[fit], data.task)
             scores.append(score(data, y[held], model, x[held]))
             trees.append(model.n_iter_)
         best = max(best, (np.mean(scores), options | {"max_iter": round(float(np.mean(trees)) * 1.1) + 1}), key=lambda of: of[0])
@@ -185,7 +194,7 @@ def run_trees(data, arguments, known):
             model = trees_of(data, data.seed, categorical_features=encode.categorical, early_stopping=True, n_iter_no_change=20, **options)
         else:
             model = trees_of(data, data.seed, categorical_features=encode.categorical, early_stopping=False, **options)
-        model.fit(x, y)
+        fit_trees(model, x, y, data.task)
     end = time.perf_counter()
     return {"metric": score(data, data.labels(data.test), model, encode(data.test)), "seconds": end - tuning,
             "tuning_seconds": tuning - start, "chosen": chosen, "trees": int(model.n_iter_)}
@@ -306,11 +315,12 @@ def verdict(ours, theirs):
     percent = 100 * difference / abs(np.mean([theirs[seed] for seed in seeds]))
     if difference >= 0 or difference >= -error:
         return "level" if difference < error or math.isnan(error) else "better", percent
-    return ("behind" if percent >= -1 else "MORE THAN 1 % BEHIND"), percent
+    return ("behind" if percent >= -1 else "more than 1 % behind"), percent
 
 
 def show(known, arguments):
-    """A Markdown table: for each set and method mean, error, seconds, and what the trees have to do with it."""
+    """A Markdown table: for each set and method the mean, how far it is ahead of the trees, and the seconds of training.
+    What is level with them or better is bold."""
     chosen = [r for r in known.values() if r["on"] == arguments.on and r["rows"] == arguments.rows and r["set"] in arguments.sets]
     methods = list(dict.fromkeys(r["method"] for r in chosen))
     methods.sort(key=lambda m: (m != "trees", m != "mlp", m != "init"))
@@ -326,14 +336,16 @@ def show(known, arguments):
                 continue
             mean, error = mean_and_error(list(values[method].values()))
             seconds = np.mean([r["seconds"] for r in of_set if r["method"] == method])
-            text = f"{mean:.4f} ± {error:.4f}, {seconds:.1f} s"
-            if method != "trees" and values.get("trees"):
-                word, percent = verdict(values[method], values["trees"])
-                counts[method][word] += 1
-                text += f"; {word} ({percent:+.2f} %)"
-            cells.append(text)
+            word, percent = verdict(values[method], values.get("trees", {}))
+            if method == "trees" or not word:
+                tuning = max(r.get("tuning_seconds", 0) for r in of_set if r["method"] == method)
+                cells.append(f"{mean:.4f} ± {error:.4f} ({seconds:.1f} s{f', tuning {tuning:.0f} s' if tuning else ''})")
+                continue
+            counts[method][word] += 1
+            bold = "**" if word in ("level", "better") else ""
+            cells.append(f"{bold}{mean:.4f}{bold} ({percent:+.1f} %, {seconds:.1f} s)")
         if of_set:
-            print(f"| {name} | {of_set[0]['measure']} | {' | '.join(cells)} |")
+            print(f"| `{name}` | {of_set[0]['measure']} | {' | '.join(cells)} |")
     for method in methods:
         if counts[method]:
             print(f"\n{method}: " + ", ".join(f"{count} {word}" for word, count in sorted(counts[method].items())), end="")
