@@ -1,6 +1,6 @@
 // Records of a table as numbers, by a schema. A packed record holds a float for each numeric feature column
-// (for one with bins its position among their edges), a 32-bit number for each categorical one, then a float
-// for each label, then one for the weight.
+// (for one with bins its position among their edges, for the day of the year its number), a 32-bit number for
+// each categorical one, then a float for each label, then one for the weight.
 #pragma once
 
 #include <cstddef>
