@@ -138,6 +138,19 @@ TEST_F(RunDirectoryTest, TheLockKnowsWhereItsDirectoryIs) {
   EXPECT_EQ(lock.whereabouts(), std::nullopt);
 }
 
+TEST_F(RunDirectoryTest, OnlyAFinishedRunIsOpened) {
+  run("census", {"config.toml", "model.safetensors"});
+  EXPECT_EQ(open_run_directory(at("census")).root, at("census"));
+  const auto error = [this](const std::string& name) {
+    return error_text<ConfigError>([&] { open_run_directory(at(name)); });
+  };
+  started("begun");
+  expect_parts(error("begun"), {"begun' is not the directory of a finished run", "no model.safetensors"});
+  expect_parts(error("cencus"), {"there is no run '", "cencus'; did you mean '", "census'?"});
+  expect_parts(error("cencus/"), {"; did you mean '", "census'?"});
+  expect_parts(error("diamonds"), {"there is no run '", "expected the directory of a finished run"});
+}
+
 TEST_F(RunDirectoryTest, ADirectoryMadeAnewIsNeverOneOfOthers) {
   const std::filesystem::path root = at("deep") / "a" / "";
   EXPECT_EQ(make_directory_beside(root).root, at("deep") / "a");
