@@ -17,7 +17,9 @@ inline void read_table(const std::string& path, const TableOptions& options) {
   const TableSource source(request(""));
   read_all(source);
   const TableSource again(request(source.schema()));
-  if (again.info().rows != source.info().rows || again.schema() != source.schema()) std::abort();
+  // A file that a model reads may come without the lines above its table: what could be a record is one then.
+  const bool same = again.info().rows == source.info().rows && again.schema() == source.schema();
+  if (options.skip_lines == 0 && !same) std::abort();
   read_all(again);
 }
 

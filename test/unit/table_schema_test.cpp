@@ -234,6 +234,23 @@ TEST_F(TableTest, ATitleAboveTheTableIsNamedUntilItIsSkipped) {
   }
 }
 
+TEST_F(TableTest, ATitleThatHasAsManyFieldsAsTheTableIsSkippedInAllFiles) {
+  const std::string table = "1,a,0\n2,b,1\n3,b,0\n,a,1\n";
+  options_.header = Header::kNo;
+  options_.label = {"c3"};
+  options_.skip_lines = 1;
+  const TableSchema schema = learn("height,colour,yes\n" + table).schema;
+  const std::string paths[] = {path_};
+  const auto skipped = [&](const std::string& text) {
+    std::ofstream(path_, std::ios::binary) << text;
+    return open_table_text(paths, options_, alone(), &schema).text.files.front().skipped_lines;
+  };
+  EXPECT_EQ(skipped("height,colour,yes\n" + table), 1);
+  EXPECT_EQ(skipped("height,colour\n1,a\n2,b\n"), 1) << "no labels";
+  EXPECT_EQ(skipped(table), 0) << "no title";
+  EXPECT_EQ(skipped(",b,1\n" + table), 0) << "a missing number is one of a record";
+}
+
 TEST_F(TableTest, NumbersAreScaledAndMissingOnesFilled) {
   const std::string text = "a,y\n1,0\n3,1\n,1\n5,0\n";
   const auto scaled = [&](const std::string& scale, const std::string& missing) {

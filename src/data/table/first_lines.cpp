@@ -6,6 +6,8 @@
 #include <map>
 
 #include "lockstep/base/quoted.h"
+#include "lockstep/data/table/infer.h"
+#include "lockstep/data/table/row.h"
 #include "lockstep/data/table/table_text.h"
 #include "lockstep/data/table/text_files.h"
 
@@ -72,12 +74,26 @@ bool is_nameless(const TableSchema& schema) {
   });
 }
 
-bool has_columns(const TableSchema& schema, const std::vector<std::string>& fields) {
-  if (is_nameless(schema)) {
-    const auto known = std::ranges::count_if(
-        schema.columns, [](const TableColumn& column) { return column.label || column.weight; });
-    return fields.size() == schema.columns.size() || std::ssize(fields) == std::ssize(schema.columns) - known;
+// Whether this may be a record of a table without a header, labels and weights or not: numbers stand where
+// the schema has them. Errors: BadRecord.
+bool is_record(const TableSchema& schema, const Dialect& dialect, std::string_view record) {
+  const auto is_known = [](const TableColumn& column) { return column.label || column.weight; };
+  const std::size_t fields = split_record(dialect, record).size();
+  const bool all = fields == schema.columns.size();
+  std::vector<RowColumn> columns;
+  for (const TableColumn& column : schema.columns) {
+    if (is_known(column) && !all) continue;
+    const bool number = column.kind == ColumnKind::kNumeric;
+    columns.push_back(row_column(column, number ? Reading::kNumber : Reading::kText, columns.size()));
   }
+  if (fields != columns.size()) return false;
+  RowParser(dialect, columns, std::ssize(columns), schema.missing_values).parse(record);
+  return true;
+}
+
+bool has_columns(const TableSchema& schema, const Dialect& dialect, std::string_view record) {
+  if (is_nameless(schema)) return is_record(schema, dialect, record);
+  const std::vector<std::string> fields = split_record(dialect, record);
   std::vector<std::string> renamed;
   const std::vector<std::string> names = name_columns(fields, true, renamed);
   return std::ranges::all_of(schema.columns, [&names](const TableColumn& column) {
@@ -167,7 +183,7 @@ std::optional<Index> FirstLines::lines_above(const TableSchema& schema, Index mo
     std::vector<std::string> warnings;
     if (at(lines_, skipped).empty()) continue;
     try {
-      if (has_columns(schema, split_record(dialect(skipped, warnings), record(skipped)))) return skipped;
+      if (has_columns(schema, dialect(skipped, warnings), record(skipped))) return skipped;
     } catch (const BadRecord&) {
       continue;  // no record of the table
     }
