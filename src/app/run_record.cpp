@@ -198,13 +198,14 @@ void collect(const fs::path& directory, int depth, std::vector<fs::path>& runs) 
 }
 
 [[noreturn]] void fail_without_runs(const std::string& name) {
+  expect_run_exists(name);
   std::error_code ignored;
   if (fs::is_directory(name, ignored)) {
     throw ConfigError(fmt::format(
         "there is no run in '{}': expected the directory of a run, or one with runs in it", name));
   }
-  throw ConfigError(fmt::format("'{}' {}: expected the directory of a run, or one with runs in it", name,
-                                fs::exists(name, ignored) ? "is no directory" : "does not exist"));
+  throw ConfigError(
+      fmt::format("'{}' is no directory: expected the directory of a run, or one with runs in it", name));
 }
 
 }  // namespace

@@ -20,6 +20,7 @@ int trace_command(const CommandLine& line) {
     throw ConfigError(fmt::format("trainer trace takes one run, and found {}: {} and {}", line.runs.size(),
                                   in_quotes(line.runs[0]), in_quotes(line.runs[1])));
   }
+  expect_run_exists(line.runs.front());
   const RunDirectory directory{line.runs.front()};
   std::error_code ignored;
   if (!std::filesystem::is_directory(directory.traces(), ignored)) {

@@ -148,7 +148,7 @@ TEST_F(RunDirectoryTest, OnlyAFinishedRunIsOpened) {
   expect_parts(error("begun"), {"begun' is not the directory of a finished run", "no model.safetensors"});
   expect_parts(error("cencus"), {"there is no run '", "cencus'; did you mean '", "census'?"});
   expect_parts(error("cencus/"), {"; did you mean '", "census'?"});
-  expect_parts(error("diamonds"), {"there is no run '", "expected the directory of a finished run"});
+  expect_parts(error("diamonds"), {"there is no run '", "expected the directory of a run"});
 }
 
 TEST_F(RunDirectoryTest, ADirectoryMadeAnewIsNeverOneOfOthers) {

@@ -237,15 +237,19 @@ RunDirectory make_directory_beside(const std::filesystem::path& root) {
   }
 }
 
+void expect_run_exists(const std::filesystem::path& root) {
+  std::error_code ignored;
+  if (std::filesystem::exists(root, ignored)) return;
+  const std::string nearest = directory_beside(root);
+  throw ConfigError(fmt::format(
+      "there is no run '{}'{}", root.string(),
+      nearest.empty() ? ": expected the directory of a run" : fmt::format("; did you mean '{}'?", nearest)));
+}
+
 RunDirectory open_run_directory(const std::filesystem::path& root) {
   const RunDirectory run{root};
+  expect_run_exists(root);
   std::error_code ignored;
-  if (!std::filesystem::exists(root, ignored)) {
-    const std::string nearest = directory_beside(root);
-    throw ConfigError(fmt::format("there is no run '{}'{}", root.string(),
-                                  nearest.empty() ? ": expected the directory of a finished run"
-                                                  : fmt::format("; did you mean '{}'?", nearest)));
-  }
   for (const std::filesystem::path& file : {run.config(), run.model()}) {
     if (std::filesystem::exists(file, ignored)) continue;
     throw ConfigError(fmt::format("'{}' is not the directory of a finished run: it has no {}", root.string(),

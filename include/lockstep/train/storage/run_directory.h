@@ -102,6 +102,9 @@ std::filesystem::path move_away(const RunDirectory& run);
 /// A new directory: ROOT, or the first of ROOT.1, ROOT.2, ... that is free. Errors: DataError.
 RunDirectory make_directory_beside(const std::filesystem::path& root);
 
+/// Errors: ConfigError, with the nearest name beside it, if nothing has this name.
+void expect_run_exists(const std::filesystem::path& root);
+
 /// A finished run. Errors: ConfigError, naming what is missing, if this is none.
 RunDirectory open_run_directory(const std::filesystem::path& root);
 
