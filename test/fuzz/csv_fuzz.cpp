@@ -32,6 +32,7 @@ std::vector<std::string> split(std::string_view text, const LineRules& rules) {
 void check_chunks(const std::string& path, std::string_view text, const ChunkCut& cut) {
   const std::string paths[] = {path};
   const TextFiles files = index_text(paths, cut, alone());
+  if (!files.files.front().encoding.empty()) return;  // what is read is another text than that of the file
   TextReader reader(files);
   std::vector<std::string> found;
   for (const TextChunk& chunk : files.chunks) {
