@@ -269,7 +269,7 @@ TEST_F(BadInput, ARunIsNeverOverwritten) {
 }
 
 TEST_F(BadInput, EvaluatingWhatIsNoRunOrDoesNotFit) {
-  expect_error("eval --model /nowhere", kExitConfig, {"/nowhere", "config.toml"});
+  expect_error("eval --model /nowhere", kExitConfig, {"/nowhere", "there is no run"});
   const std::string run = experiment_.fresh_run();
   ASSERT_EQ(run_trainer(1, "--config " + experiment_.config() + " --run.dir " + run).exit_code, 0);
   const ProcessResult other =

@@ -157,7 +157,7 @@ TEST_F(Compare, FindsRunsAtAnyDepthEachOnce) {
     return error_text<ConfigError>([&] { find_runs({name}); });
   };
   expect_parts(error(directory_ / "empty"), {"there is no run in '"});
-  expect_parts(error(directory_ / "none"), {"does not exist"});
+  expect_parts(error(directory_ / "none"), {"there is no run '"});
   expect_parts(error(sweep + "/trial-1/config.toml"), {"is no directory"});
 }
 
