@@ -12,6 +12,7 @@
 #include "data_names.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/base/nearest_path.h"
 #include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/byte_stream.h"
@@ -28,22 +29,12 @@ namespace fs = std::filesystem;
 
 constexpr Index kMaxValues = 100'000;
 
-std::vector<std::string> files_in(const fs::path& directory) {
-  std::vector<std::string> names;
-  std::error_code unreadable;  // then there is nothing to name
-  for (const auto& entry : fs::directory_iterator(directory, unreadable)) {
-    if (entry.is_regular_file(unreadable)) names.push_back(entry.path().filename().string());
-  }
-  std::ranges::sort(names);
-  return names;
-}
-
 // A pattern or a list is checked where it is read.
 void check_path(const std::string& path) {
   const fs::path file = split_array_path(path).file;
   std::error_code ignored;
   if (fs::is_directory(file, ignored)) {
-    const std::vector<std::string> names = files_in(file);
+    const std::vector<std::string> names = names_in(file, fs::file_type::regular);
     throw DataError(
         fmt::format("'{}' is a directory: name one data file{}", path,
                     names.empty() ? "; it has none" : fmt::format(" of it: {}", listed(names, 10))));
@@ -54,13 +45,12 @@ void check_path(const std::string& path) {
     return;
   }
   if (path.find_first_of("*?[{,") != std::string::npos) return;
-  const fs::path directory = file.has_parent_path() ? file.parent_path() : ".";
-  const std::string nearest = nearest_name(file.filename().string(), files_in(directory));
+  const std::string nearest = nearest_path(file, fs::file_type::regular);
   throw DataError(fmt::format(
       "'{}' does not exist{}", path,
       nearest.empty()
           ? fmt::format(" in '{}': correct the path, or fetch the data set", fs::current_path().string())
-          : fmt::format("; did you mean '{}'?", (file.parent_path() / nearest).string())));
+          : fmt::format("; did you mean '{}'?", nearest)));
 }
 
 bool all_whole(const std::vector<ValueCounts::Entry>& numbers) {
@@ -313,7 +303,8 @@ std::string labels_by_name(const std::string& path, const std::string& wanted,
   if (!holds_arrays(file)) {
     const std::string nearest =
         nearest_name(fs::path(wanted).filename().string(),
-                     files_in(fs::path(file).has_parent_path() ? fs::path(file).parent_path() : "."));
+                     names_in(fs::path(file).has_parent_path() ? fs::path(file).parent_path() : ".",
+                              fs::file_type::regular));
     throw DataError(fmt::format(
         "--label names '{}', which does not exist{}: it is to name the file with the labels of '{}'", wanted,
         nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest), path));

@@ -13,6 +13,7 @@
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
+#include "lockstep/base/nearest_path.h"
 #include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
 #include "lockstep/config/commands.h"
@@ -111,19 +112,6 @@ std::vector<Index> parse_world_sizes(const std::string& text) {
   return sizes;
 }
 
-// A file beside `file` with nearly that name, or "".
-std::string nearest_config_file(const std::filesystem::path& file) {
-  const std::filesystem::path directory = file.has_parent_path() ? file.parent_path() : ".";
-  std::vector<std::string> names;
-  std::error_code unreadable;  // then there is nothing to suggest
-  for (const auto& entry : std::filesystem::directory_iterator(directory, unreadable)) {
-    if (entry.is_regular_file(unreadable)) names.push_back(entry.path().filename().string());
-  }
-  std::sort(names.begin(), names.end());
-  const std::string nearest = nearest_name(file.filename().string(), names);
-  return nearest.empty() ? "" : (file.parent_path() / nearest).string();
-}
-
 // The flags that one question about columns has, and the other has not.
 void parse_importance(const FrontEnd& front, CommandLine& line) {
   line.metric = front.value("metric").value_or("");
@@ -195,7 +183,7 @@ ConfigText read_config_file(const std::string& file) {
     return {file, read_file(file)};
   } catch (const DataError& error) {
     if (std::filesystem::exists(file, ignored)) throw ConfigError(fmt::format("--config: {}", error.what()));
-    const std::string nearest = nearest_config_file(file);
+    const std::string nearest = nearest_path(file, std::filesystem::file_type::regular);
     const std::string hint =
         nearest.empty() ? "; configs/ has examples" : fmt::format("; did you mean '{}'?", nearest);
     throw ConfigError(fmt::format("--config: {}{}", error.what(), hint));

@@ -6,19 +6,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <thread>
-#include <vector>
 
 #include "lockstep/base/atomic_file.h"
-#include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
+#include "lockstep/base/nearest_path.h"
 
 namespace lockstep {
 namespace {
@@ -28,20 +26,6 @@ constexpr const char* kRestart = "run.resume = \"restart\"";
 bool is_directory_of(const struct stat& held, const std::filesystem::path& path) {
   struct stat named {};
   return ::stat(path.c_str(), &named) == 0 && named.st_dev == held.st_dev && named.st_ino == held.st_ino;
-}
-
-// The directory with the nearest name, or "".
-std::string directory_beside(const std::filesystem::path& missing) {
-  const std::filesystem::path path = missing.has_filename() ? missing : missing.parent_path();
-  std::error_code ignored;
-  std::vector<std::string> names;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(path.has_parent_path() ? path.parent_path() : ".", ignored)) {
-    if (entry.is_directory(ignored)) names.push_back(entry.path().filename().string());
-  }
-  std::ranges::sort(names);
-  const std::string nearest = nearest_name(path.filename().string(), names);
-  return nearest.empty() ? "" : (path.parent_path() / nearest).string();
 }
 
 // "runs/a" for "runs/a/".
@@ -240,7 +224,7 @@ RunDirectory make_directory_beside(const std::filesystem::path& root) {
 void expect_run_exists(const std::filesystem::path& root) {
   std::error_code ignored;
   if (std::filesystem::exists(root, ignored)) return;
-  const std::string nearest = directory_beside(root);
+  const std::string nearest = nearest_path(root, std::filesystem::file_type::directory);
   throw ConfigError(fmt::format(
       "there is no run '{}'{}", root.string(),
       nearest.empty() ? ": expected the directory of a run" : fmt::format("; did you mean '{}'?", nearest)));
