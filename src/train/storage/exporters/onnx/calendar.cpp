@@ -5,8 +5,6 @@
 #include "calendar.h"
 
 #include <numbers>
-#include <numeric>
-#include <vector>
 
 namespace lockstep {
 namespace {
@@ -91,9 +89,7 @@ std::string add_day_of_year(OnnxGraph& graph, const std::string& days) {
   // In this calendar 1 March is always as far from the year's beginning as in a leap year.
   const Number from_march = march_date(Number(graph, days).floor()).day;
   const Number day = (from_march + (static_cast<double>(kDaysOfYear) - kDaysTo1January)).modulo(kDaysOfYear);
-  std::vector<double> list(static_cast<std::size_t>(kDaysOfYear));
-  std::iota(list.begin(), list.end(), 0.0);
-  return graph.cast(graph.add("Equal", {day.value(), graph.add_doubles(list)}), onnx::TensorProto::FLOAT);
+  return graph.add_one_hot(day.value(), onnx::TensorProto::DOUBLE, kDaysOfYear);
 }
 
 std::pair<std::string, std::string> add_cycle(OnnxGraph& graph, const std::string& days, DatePart part) {

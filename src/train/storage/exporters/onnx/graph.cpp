@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <bit>
+#include <numeric>
 
 namespace lockstep {
 namespace {
@@ -110,6 +111,15 @@ std::string OnnxGraph::add_doubles(const std::vector<double>& values) {
   tensor.add_dims(std::ssize(values));
   set_bytes(tensor, std::as_bytes(std::span(values)));
   return tensor.name();
+}
+
+std::string OnnxGraph::add_one_hot(const std::string& position, onnx::TensorProto_DataType type,
+                                   Index positions) {
+  std::vector<Index> list(static_cast<std::size_t>(positions));
+  std::iota(list.begin(), list.end(), Index{0});
+  std::string numbers = add_list(list);
+  if (type != onnx::TensorProto::INT64) numbers = cast(numbers, type);
+  return cast(add("Equal", {position, numbers}), onnx::TensorProto::FLOAT);
 }
 
 std::string OnnxGraph::add_texts(const std::vector<std::string>& values) {

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <set>
 
 #include "calendar.h"
@@ -200,11 +199,8 @@ std::string add_category(OnnxGraph& graph, const TableColumn& column,
   const bool hashed = is_hashed(column);
   const std::string position = hashed ? column.name : add_position(graph, column, missing_texts);
   if (column.encoding == Encoding::kIndex) return position;
-  std::vector<Index> features(static_cast<std::size_t>(column.width()));
-  std::iota(features.begin(), features.end(), Index{0});
-  std::string numbers = graph.add_list(features);
-  if (!hashed) numbers = graph.cast(numbers, onnx::TensorProto::FLOAT);
-  return graph.cast(graph.add("Equal", {position, numbers}), onnx::TensorProto::FLOAT);
+  return graph.add_one_hot(position, hashed ? onnx::TensorProto::INT64 : onnx::TensorProto::FLOAT,
+                           column.width());
 }
 
 }  // namespace
