@@ -15,6 +15,19 @@
 #include "lockstep/data/table/label_scale.h"
 
 namespace lockstep {
+namespace {
+
+// 1 at the position, 0 elsewhere; below 0 it is nowhere.
+void put_one_hot(Index position, Index width, Scalar* features) {
+  std::fill_n(features, width, Scalar{0});
+  if (position >= 0) features[position] = 1;
+}
+
+}  // namespace
+
+Index Encoder::Numeric::features() const {
+  return part == DatePart::kDayOfYear ? kDaysOfYear : std::max<Index>(bins, 1);
+}
 
 std::size_t Encoder::Hash::operator()(std::string_view text) const {
   return hash_text(text);
@@ -23,10 +36,10 @@ std::size_t Encoder::Hash::operator()(std::string_view text) const {
 Encoder::Encoder(const TableSchema& schema, bool labels) : features_(schema.features()) {
   for (std::size_t i = 0; i < schema.columns.size(); ++i) {
     const TableColumn& column = schema.columns[i];
-    const bool wanted = labels || !(column.label || column.weight);
+    const bool wanted = labels || !column.is_label_or_weight();
     if (column.kind != ColumnKind::kIgnored && wanted) add(column, i, schema.labels() == 1);
   }
-  for (const Numeric& number : numbers_) number_features_ += std::max<Index>({number.bins, number.days, 1});
+  for (const Numeric& number : numbers_) number_features_ += number.features();
   targets_ = static_cast<Index>(number_labels_.size() + category_labels_.size());
   record_bytes_ = static_cast<Index>(numbers_.size() + categories_.size()) * 4 + label_columns() * 4;
 }
@@ -91,7 +104,7 @@ void Encoder::add_date(const TableColumn& column, const Numeric& days) {
       continue;
     }
     if (part == DatePart::kDayOfYear) {
-      numbers_.push_back({.cell = days.cell, .missing = -1, .part = part, .days = kDaysOfYear});
+      numbers_.push_back({.cell = days.cell, .missing = -1, .part = part});
       continue;
     }
     for (const bool cosine : {false, true}) {
@@ -105,7 +118,7 @@ Scalar Encoder::number_of(const Numeric& column, const Cell& cell) const {
     if (column.required) throw BadRecord{static_cast<Index>(column.cell), "no value", "a label"};
     return column.missing;
   }
-  if (column.days > 0) return static_cast<Scalar>(day_of_year(cell.number));
+  if (column.part == DatePart::kDayOfYear) return static_cast<Scalar>(day_of_year(cell.number));
   if (column.part != DatePart::kDay) {
     return static_cast<Scalar>(cycle_of(cell.number, column.part)[column.cosine ? 1 : 0]);
   }
@@ -168,16 +181,14 @@ void Encoder::unpack_numbers(const std::byte* packed, Scalar* features) const {
     Scalar value = 0;
     std::memcpy(&value, packed, sizeof value);
     packed += sizeof value;
-    if (column.days > 0) {
-      std::fill_n(features, column.days, Scalar{0});
-      if (value >= 0) features[static_cast<std::size_t>(value)] = 1;
-      features += column.days;
+    if (column.part == DatePart::kDayOfYear) {
+      put_one_hot(static_cast<Index>(value), column.features(), features);
     } else if (column.bins == 0) {
-      *features++ = value;
+      *features = value;
     } else {
       put_bins(value, column.bins, features);
-      features += column.bins;
     }
+    features += column.features();
   }
 }
 
@@ -192,8 +203,7 @@ void Encoder::unpack(const std::byte* packed, Scalar* features, Scalar* labels) 
     if (column.width == 0) {
       *features++ = static_cast<Scalar>(position);
     } else {
-      std::fill_n(features, column.width, Scalar{0});
-      features[position] = 1;
+      put_one_hot(position, column.width, features);
       features += column.width;
     }
   }

@@ -48,8 +48,9 @@ class Encoder {
     bool cosine = false;             // the cosine of that part; else the sine
     bool clips = false;              // the scaled number is clipped smoothly
     Index bins = 0;                  // features of the position among `edges`; 0: one feature, the number
-    Index days = 0;                  // features of the day of the year, one of which is 1; 0: another part
     const std::vector<double>* edges = nullptr;  // of l(x)
+
+    Index features() const;
   };
   struct Hash {
     using is_transparent = void;

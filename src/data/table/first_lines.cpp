@@ -77,12 +77,11 @@ bool is_nameless(const TableSchema& schema) {
 // Whether this may be a record of a table without a header, labels and weights or not: numbers stand where
 // the schema has them. Errors: BadRecord.
 bool is_record(const TableSchema& schema, const Dialect& dialect, std::string_view record) {
-  const auto is_known = [](const TableColumn& column) { return column.label || column.weight; };
   const std::size_t fields = split_record(dialect, record).size();
   const bool all = fields == schema.columns.size();
   std::vector<RowColumn> columns;
   for (const TableColumn& column : schema.columns) {
-    if (is_known(column) && !all) continue;
+    if (column.is_label_or_weight() && !all) continue;
     const bool number = column.kind == ColumnKind::kNumeric;
     columns.push_back(row_column(column, number ? Reading::kNumber : Reading::kText, columns.size()));
   }

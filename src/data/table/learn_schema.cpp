@@ -44,7 +44,7 @@ std::vector<bool> sampled_columns(const std::vector<TableColumn>& columns) {
   const bool labels = std::ranges::any_of(columns, needs_label);
   std::vector<bool> sampled;
   for (const TableColumn& column : columns)
-    sampled.push_back(needs_quantiles(column) || (labels && (column.label || column.weight)));
+    sampled.push_back(needs_quantiles(column) || (labels && column.is_label_or_weight()));
   return sampled;
 }
 

@@ -28,8 +28,8 @@ std::vector<std::size_t> find_columns(const TableText& table, const TableSchema&
     return found;
   }
   const std::size_t all = schema.columns.size();
-  const auto is_known = [](const TableColumn& column) { return column.label || column.weight; };
-  const std::size_t without = all - static_cast<std::size_t>(std::ranges::count_if(schema.columns, is_known));
+  const std::size_t without =
+      all - static_cast<std::size_t>(std::ranges::count_if(schema.columns, &TableColumn::is_label_or_weight));
   const std::size_t names = table.names.size();
   if (names != all && (labels || names != without)) {
     throw DataError(fmt::format(
@@ -39,7 +39,7 @@ std::vector<std::size_t> find_columns(const TableText& table, const TableSchema&
   }
   std::size_t next = 0;
   for (const TableColumn& column : schema.columns) {
-    found.push_back(is_known(column) && names != all ? names : next++);
+    found.push_back(column.is_label_or_weight() && names != all ? names : next++);
   }
   return found;
 }
@@ -56,7 +56,7 @@ std::vector<RowColumn> match_columns(const TableText& table, const TableSchema& 
   const std::vector<std::size_t> positions = find_columns(table, schema, labels);
   for (std::size_t i = 0; i < positions.size(); ++i) {
     const TableColumn& column = schema.columns[i];
-    if (column.kind == ColumnKind::kIgnored || ((column.label || column.weight) && !labels)) continue;
+    if (column.kind == ColumnKind::kIgnored || (column.is_label_or_weight() && !labels)) continue;
     if (positions[i] == table.names.size()) {
       const std::string nearest = nearest_name(column.name, table.names);
       throw DataError(

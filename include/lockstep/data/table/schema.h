@@ -76,6 +76,7 @@ struct TableColumn {
 
   Index missing = 0;  ///< records of the training data without a value
 
+  bool is_label_or_weight() const { return label || weight; }
   bool is_feature() const { return !label && !weight && kind != ColumnKind::kIgnored; }
   /// Features that it becomes; before bins are learnt, as if there were as many as were asked for.
   Index width() const;
