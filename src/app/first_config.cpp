@@ -99,13 +99,13 @@ Scale scale_of(const NumberStats& label) {
   return label.min >= 0 && deviation > label.mean ? Scale::kLog : Scale::kStandard;
 }
 
-// Dates of several years: what happens on a day of each year can be learned.
+// Dates of several years, so that what happens on the same day of each year can be learned.
 bool spans_years(const NumberStats& days) {
   constexpr double kDaysOfTwoYears = 730;
   return days.max - days.min > kDaysOfTwoYears;
 }
 
-// Many columns with many bins each are learned by heart, and take long.
+// Many bins of many columns overfit, and take long.
 Index choose_bins(const TableInspection& table) {
   constexpr Index kBinsOfAll = 256;
   constexpr Index kFewest = 8;
@@ -335,12 +335,12 @@ class Chooser {
   // How evaluations are compared.
   void add_selection() {
     if (sizes_.held > 0 || data_.validation) {
-      // On few records the loss says more than how many are right, or in order. Without a preset the classes
-      // may be weighted, so the loss is not what people ask for.
-      const char* metric = is_tabular(preset_)                ? "\"loss\""
+      // On few records the loss is less noisy than accuracy and AUC. Without a preset the classes may be
+      // weighted, and the loss with them.
+      const bool by_loss = is_tabular(preset_) || task_.kind == TaskKind::kNumbers;
+      const char* metric = by_loss                            ? "\"loss\""
                            : task_.kind == TaskKind::kClasses ? "\"accuracy\""
-                           : task_.kind == TaskKind::kBinary  ? "\"auc\""
-                                                              : "\"loss\"";
+                                                              : "\"auc\"";
       add("train.early_stopping", fmt::format("\"{} epochs\"", sizes_.patience),
           "without a better evaluation end the run");
       add("train.early_stopping_metric", metric,
