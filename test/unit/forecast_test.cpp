@@ -25,13 +25,16 @@ class ForecastTest : public testing::Test {
 
   Forecast run(Scaling scaling = Scaling::kStrong) const { return run_model(model_, scaling); }
 
-  Forecast run_model(const Model& model, Scaling scaling) const {
+  Forecast run_model(const Model& model, Scaling scaling,
+                     std::span<const std::unique_ptr<Model>> stages = {}) const {
     return forecast({.model = model,
                      .train = train_,
                      .distribute = distribute_,
                      .calibration = calibration_,
                      .cluster = cluster_,
-                     .optimizer = 1},
+                     .optimizer = 1,
+                     .stages = stages,
+                     .stage_optimizers = std::vector<OptimizerMemory>(stages.size(), 1)},
                     scaling);
   }
 
@@ -43,15 +46,7 @@ class ForecastTest : public testing::Test {
     for (const Range ops : divide_model(whole, 2, std::vector<std::string>{cut})) {
       stages.push_back(std::make_unique<Model>(options, whole, ops));
     }
-    return forecast({.model = whole,
-                     .train = train_,
-                     .distribute = distribute_,
-                     .calibration = calibration_,
-                     .cluster = cluster_,
-                     .optimizer = 1,
-                     .stages = stages,
-                     .stage_optimizers = {1, 1}},
-                    Scaling::kStrong);
+    return run_model(whole, Scaling::kStrong, stages);
   }
 
   Model model_{model_options(), Shape{{100}}};
