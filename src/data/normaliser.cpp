@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/math/eigen_matrix.h"
 
 namespace lockstep {
 namespace {

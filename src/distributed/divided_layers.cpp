@@ -296,7 +296,7 @@ void DividedLayer::backward(const ModelValues& values, std::span<const ConstMatr
   add_weight_gradients(gradient);
   if (!layer_.has_input_gradient()) {
     for (Matrix& each : dx) {
-      if (each.data() != nullptr) each.setZero();
+      if (each.data() != nullptr) std::ranges::fill(each.values(), Scalar{0});
     }
   }
   if (!wants_dx_) return;

@@ -5,10 +5,6 @@ namespace {
 
 using Direction = Pipeline::Direction;
 
-std::span<Scalar> numbers_of(Matrix tensor) {
-  return {tensor.data(), static_cast<std::size_t>(tensor.size())};
-}
-
 }  // namespace
 
 std::vector<Buffer> incoming_tensors(Direction direction, const Model& chunk, Workspace& workspace) {
@@ -16,9 +12,9 @@ std::vector<Buffer> incoming_tensors(Direction direction, const Model& chunk, Wo
   if (direction == Direction::kForward) {
     const Range received = chunk.received();
     for (Index op = received.begin; op < received.end; ++op)
-      tensors.push_back(as_buffer(numbers_of(workspace.output(op))));
+      tensors.push_back(as_buffer(workspace.output(op).values()));
   } else {
-    for (const Index op : chunk.sent()) tensors.push_back(as_buffer(numbers_of(workspace.gradient(op))));
+    for (const Index op : chunk.sent()) tensors.push_back(as_buffer(workspace.gradient(op).values()));
   }
   return tensors;
 }
@@ -26,11 +22,11 @@ std::vector<Buffer> incoming_tensors(Direction direction, const Model& chunk, Wo
 std::vector<ConstBuffer> outgoing_tensors(Direction direction, const Model& chunk, Workspace& workspace) {
   std::vector<ConstBuffer> tensors;
   if (direction == Direction::kForward) {
-    for (const Index op : chunk.sent()) tensors.emplace_back(as_buffer(numbers_of(workspace.output(op))));
+    for (const Index op : chunk.sent()) tensors.emplace_back(as_buffer(workspace.output(op).values()));
   } else {
     const Range received = chunk.received();
     for (Index op = received.begin; op < received.end; ++op)
-      tensors.emplace_back(as_buffer(numbers_of(workspace.gradient(op))));
+      tensors.emplace_back(as_buffer(workspace.gradient(op).values()));
   }
   return tensors;
 }

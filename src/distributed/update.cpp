@@ -12,6 +12,7 @@
 
 #include "lockstep/base/prefetch.h"
 #include "lockstep/distributed/pipeline.h"
+#include "lockstep/math/eigen_matrix.h"
 #include "lockstep/math/kernels.h"
 #include "lockstep/math/sample_weights.h"
 

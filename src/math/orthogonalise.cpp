@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "lockstep/base/aligned_buffer.h"
+#include "lockstep/math/eigen_matrix.h"
 #include "lockstep/math/kernels.h"
 
 namespace lockstep {
@@ -36,10 +37,9 @@ void orthogonalise(std::span<Scalar> x, std::span<Scalar> result, Index rows, In
     const ConstMatrix from = as_matrix(std::span<const Scalar>(x), rows, columns);
     Matrix to = as_matrix(result, rows, columns);
     multiply_forward(from, from, {}, gram);
-    const ConstMatrix symmetric(gram.data(), rows, rows);
-    multiply_forward(symmetric, symmetric, {}, polynomial);
+    multiply_forward(gram, gram, {}, polynomial);
     as_array(polynomial) = kB * as_array(gram) + kC * as_array(polynomial);
-    multiply_backward_data(ConstMatrix(polynomial.data(), rows, rows), from, to);
+    multiply_backward_data(polynomial, from, to);
     as_array(to) += kA * as_array(from);
     std::swap(x, result);
   }

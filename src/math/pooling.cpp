@@ -1,5 +1,6 @@
 #include "lockstep/math/pooling.h"
 
+#include <algorithm>
 #include <cstring>
 #include <iterator>
 #include <numeric>
@@ -68,7 +69,7 @@ bool tiles(const PoolingShape& s) {
 
 void add_to_winners(const PoolingShape& shape, const ConstMatrix& dy, std::span<const std::int32_t> winners,
                     Matrix& dx) {
-  dx.setZero();
+  std::ranges::fill(dx.values(), Scalar{0});
   for (Index row = 0; row < dy.rows(); ++row) {
     const Scalar* out = dy.data() + row * dy.cols();
     const std::int32_t* winner = winners.data() + row * dy.cols();
@@ -153,7 +154,7 @@ void average_pool_forward(const PoolingShape& shape, const ConstMatrix& x, Matri
 }
 
 void average_pool_backward(const PoolingShape& shape, const ConstMatrix& dy, Matrix& dx) {
-  dx.setZero();
+  std::ranges::fill(dx.values(), Scalar{0});
   for (Index row = 0; row < dy.rows(); ++row) {
     const Scalar* out = dy.data() + row * dy.cols();
     Scalar* in = dx.data() + row * dx.cols();

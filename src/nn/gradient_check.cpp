@@ -3,15 +3,9 @@
 #include <cmath>
 
 #include "lockstep/base/aligned_buffer.h"
+#include "lockstep/math/eigen_matrix.h"
 
 namespace lockstep {
-namespace {
-
-std::span<const Scalar> values_of(const ConstMatrix& m) {
-  return {m.data(), static_cast<std::size_t>(m.size())};
-}
-
-}  // namespace
 
 void GradientCheck::begin(Index rows, const std::optional<GradientLimit>& limit) {
   rows_ = rows;
@@ -28,10 +22,10 @@ Range GradientCheck::check_factors(const ModelOp& op, const ConstMatrix& x, cons
   if (!factored && !less_to_read) return {};
   const Scalar of_sample = limit_->most / static_cast<Scalar>(limit_->samples);
   const Scalar small = std::sqrt(of_sample);
-  if (all_within(values_of(dy), small) && all_within(values_of(x), small)) return tensor;
+  if (all_within(dy.values(), small) && all_within(x.values(), small)) return tensor;
   if (!factored) return {};
-  const RowMajorMatrix product = dy.transpose() * x;
-  good_ = good_ && all_within(values_of({product.data(), product.rows(), product.cols()}),
+  const RowMajorMatrix product = as_eigen(dy).transpose() * as_eigen(x);
+  good_ = good_ && all_within(ConstMatrix(product.data(), product.rows(), product.cols()).values(),
                               static_cast<Scalar>(dy.rows()) * of_sample);
   return tensor;
 }

@@ -1,6 +1,7 @@
 #include <optional>
 #include <vector>
 
+#include "lockstep/math/eigen_matrix.h"
 #include "lockstep/nn/ensemble.h"
 
 namespace lockstep {
@@ -21,7 +22,7 @@ double sum_weighted(const Loss& loss, Index rows_of_sample, const ConstMatrix& o
     const double value =
         loss.evaluate(rows_of(outputs, here), rows_of(targets, here), slopes ? &*slopes : nullptr);
     total += weights[sample] * value;
-    if (slopes) *slopes *= static_cast<Scalar>(weights[sample]);
+    if (slopes) as_array(*slopes) *= static_cast<Scalar>(weights[sample]);
   }
   return total;
 }
@@ -43,12 +44,12 @@ double evaluate_members(const Loss& loss, Index members, const ConstMatrix& outp
   thread_local std::vector<Scalar> repeated;
   repeated.resize(static_cast<std::size_t>(rows * targets.cols()));
   Matrix targets_of_rows(repeated.data(), rows, targets.cols());
-  for (Index row = 0; row < rows; ++row) targets_of_rows.row(row) = targets.row(row / members);
+  for (Index row = 0; row < rows; ++row)
+    as_eigen(targets_of_rows).row(row) = as_eigen(targets).row(row / members);
   const ConstMatrix all(outputs.data(), rows, columns);
-  const ConstMatrix wanted(repeated.data(), rows, targets.cols());
   Matrix slopes(gradient.data(), rows, columns);
-  const double total = sum_weighted(loss, members, all, wanted, weights, &slopes);
-  slopes /= static_cast<Scalar>(members);
+  const double total = sum_weighted(loss, members, all, targets_of_rows, weights, &slopes);
+  as_array(slopes) /= static_cast<Scalar>(members);
   return total / static_cast<double>(members);
 }
 

@@ -1,6 +1,7 @@
 // Batch norm under data parallelism: what each mode says about whose samples count, for one step.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 

@@ -1,12 +1,14 @@
 // Every promise of every strategy in the catalog, on whole trainings.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/data/format.h"
 #include "lockstep/distributed/strategies/strategy.h"
+#include "lockstep/math/eigen_matrix.h"
 #include "support/loaded.h"
 #include "support/ranks.h"
 #include "support/tiny_run.h"
@@ -282,7 +284,7 @@ TEST(Strategies, PreciseBatchNormHasTheMomentsOfTheDataItself) {
   const auto records = test::load(*source, test::everything(*source), {});
   const std::vector<Index> ids = test::wanted_ids(rows, test::everything(*source));
   const std::vector<Scalar> features = test::gather(*records, source->info(), ids).features;
-  const Eigen::MatrixXd wide = ConstMatrix(features.data(), rows, width).cast<double>();
+  const Eigen::MatrixXd wide = as_eigen(ConstMatrix(features.data(), rows, width)).cast<double>();
   const Eigen::RowVectorXd mean = wide.colwise().mean();
   const Eigen::RowVectorXd variance =
       (wide.rowwise() - mean).colwise().squaredNorm() / static_cast<double>(rows - 1);

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/optim/optimizer.h"

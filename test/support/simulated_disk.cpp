@@ -1,5 +1,6 @@
 #include "support/simulated_disk.h"
 
+#include <algorithm>
 #include <fstream>
 #include <stdexcept>
 #include <utility>

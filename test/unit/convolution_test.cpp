@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -296,13 +297,13 @@ TEST(Convolution, NanTimesZeroIsNotHidden) {
     c.for_each_term([&](Index x, Index, Index y) {
       if (x == 0) at(y_is_nan, y) = true;
     });
-    c.weights.matrix().setZero();
+    std::ranges::fill(c.weights.values(), Scalar{0});
     c.x[0] = kNan;
     c.forward();
     for (Index i = 0; i < c.y.view().size(); ++i) {
       ASSERT_TRUE(std::isnan(c.y[i]) || !at(y_is_nan, i)) << i;
     }
-    c.y.matrix().setZero();
+    std::ranges::fill(c.y.values(), Scalar{0});
     c.y[0] = kNan;
     c.backward_weights(Write::kReplace);
     ASSERT_TRUE(std::isnan(c.bias[0]));

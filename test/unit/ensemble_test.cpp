@@ -8,6 +8,7 @@
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/random.h"
+#include "lockstep/math/eigen_matrix.h"
 #include "lockstep/nn/workspace.h"
 #include "support/error_text.h"
 #include "support/seed.h"
@@ -101,7 +102,7 @@ TEST(Ensemble, TheLossIsTheMeanOfTheMembersLosses) {
     const double total = evaluate_members(*loss, kMembers, outputs, targets, weights, slopes);
     double expected = 0;
     for (Index m = 0; m < kMembers; ++m) {
-      const RowMajorMatrix own = outputs.middleCols(m * kClasses, kClasses);
+      const RowMajorMatrix own = as_eigen(outputs).middleCols(m * kClasses, kClasses);
       RowMajorMatrix own_gradient(kRows, kClasses);
       Matrix own_slopes(own_gradient.data(), kRows, kClasses);
       expected +=

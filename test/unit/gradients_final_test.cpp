@@ -28,7 +28,7 @@ std::vector<Said> walk_back(const Model& model, Index rows, std::vector<Scalar>&
   workspace.forward({.values = {.weights = weights, .state = {}},
                      .x = ConstMatrix(x.data(), rows, model.input().size()),
                      .batch = {.training = true}});
-  workspace.output_gradient().setConstant(Scalar{0.25});
+  std::ranges::fill(workspace.output_gradient().values(), Scalar{0.25});
   std::vector<Said> said;
   workspace.backward(gradient, Write::kReplace, [&](Index from) {
     if (!said.empty() && said.back().from == from) return;

@@ -43,7 +43,7 @@ std::vector<Scalar> pass(Workspace& workspace, const Model& model, const ModelVa
                                                  .x = ConstMatrix(x.data(), kRows, model.input().size()),
                                                  .batch = {.training = true}});
   std::vector<Scalar> all(outputs.data(), outputs.data() + outputs.size());
-  workspace.output_gradient().setOnes();
+  std::ranges::fill(workspace.output_gradient().values(), Scalar{1});
   workspace.backward(gradient.span(), Write::kReplace, {});
   all.insert(all.end(), gradient.data(), gradient.data() + gradient.size());
   return all;

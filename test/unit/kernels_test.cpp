@@ -239,14 +239,14 @@ TEST(Products, NanTimesZeroIsNotHidden) {
   for_each_product([](Product& p) {
     const auto [rows, out, in] = p.shape;
     if (rows == 0) return;
-    p.w.matrix().setZero();
+    std::ranges::fill(p.w.values(), Scalar{0});
     p.x[p.x_at(rows - 1, in / 2)] = kNan;
     p.forward();
     for (Index i = 0; i < rows * out; ++i) ASSERT_EQ(std::isnan(p.y[i]), i / out == rows - 1) << i;
-    p.y.matrix().setZero();
+    std::ranges::fill(p.y.values(), Scalar{0});
     p.backward_weights(Write::kReplace);
     for (Index i = 0; i < out * in; ++i) ASSERT_EQ(std::isnan(p.w[i]), i % in == in / 2) << i;
-    p.w.matrix().setZero();
+    std::ranges::fill(p.w.values(), Scalar{0});
     p.w[p.w_at(out / 2, in - 1)] = std::numeric_limits<Scalar>::infinity();
     p.backward_data();
     for (Index i = 0; i < rows * in; ++i) ASSERT_EQ(std::isnan(p.x[i]), i % in == in - 1) << i;

@@ -78,7 +78,8 @@ class Stages {
       }
       part.begin(x, input);
       for (Index op = 0; op < part.model->received().end; ++op) {
-        part.workspace.output(op) = parts_[i - 1]->workspace.output(at(parts_[i - 1]->model->sent(), op));
+        const Index sent = at(parts_[i - 1]->model->sent(), op);
+        std::ranges::copy(parts_[i - 1]->workspace.output(sent).values(), part.workspace.output(op).data());
       }
       part.workspace.forward(part.ops());
     }
@@ -87,7 +88,8 @@ class Stages {
     for (std::size_t i = parts_.size(); i-- > 0;) {
       Part& part = *parts_[i];
       for (Index j = 0; j < std::ssize(part.model->sent()); ++j) {
-        part.workspace.gradient(at(part.model->sent(), j)) = parts_[i + 1]->workspace.gradient(j);
+        std::ranges::copy(parts_[i + 1]->workspace.gradient(j).values(),
+                          part.workspace.gradient(at(part.model->sent(), j)).data());
       }
       part.workspace.begin_backward(part.gradient.span(), write);
       exchange_tied(i);

@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <random>
 
+#include "lockstep/math/eigen_matrix.h"
 #include "support/seed.h"
 
 namespace lockstep {
@@ -37,7 +39,7 @@ class NodeFactorsTest : public testing::Test {
         const RowMajorMatrix x = RowMajorMatrix::NullaryExpr(rows, tensor.in, [&] { return normal(rng_); });
         const RowMajorMatrix dy = RowMajorMatrix::NullaryExpr(rows, tensor.out, [&] { return normal(rng_); });
         const FactorBuffers buffers = factors_->buffers(t, static_cast<Index>(replica));
-        Matrix(buffers.x, rows, tensor.in) = x;
+        std::copy_n(x.data(), x.size(), buffers.x);
         transpose({dy.data(), rows, tensor.out}, buffers.dy_t, buffers.stride);
         sum += dy.transpose() * x;
       }

@@ -1,11 +1,13 @@
 #include <gtest/gtest.h>
 
 #include <Eigen/Cholesky>
+#include <algorithm>
 #include <cmath>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/timer.h"
 #include "lockstep/data/format.h"
+#include "lockstep/math/eigen_matrix.h"
 #include "support/error_text.h"
 #include "support/loaded.h"
 #include "support/seed.h"
@@ -110,8 +112,8 @@ TEST(Synthetic, WithoutNoiseRegressionIsLinear) {
   const auto source = open({.rows = 200, .features = features, .classes = 0, .noise = 0});
   const Gathered all = gather_first(*source, 200);
   using Design = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic>;
-  const Design x = ConstMatrix(all.features.data(), 200, features).cast<double>();
-  const Eigen::VectorXd y = ConstMatrix(all.targets.data(), 200, 1).cast<double>();
+  const Design x = as_eigen(ConstMatrix(all.features.data(), 200, features)).cast<double>();
+  const Eigen::VectorXd y = as_eigen(ConstMatrix(all.targets.data(), 200, 1)).cast<double>();
   const Eigen::VectorXd w = (x.transpose() * x).ldlt().solve(x.transpose() * y);
   EXPECT_LT((x * w - y).cwiseAbs().maxCoeff(), 1e-5);
   EXPECT_GT(std::abs(w(0) - w(1)), 1e-3);

@@ -1,31 +1,43 @@
-// Borrowed row-major matrices and vectors: views of arenas, activations and batches. One row is one sample.
+// Borrowed row-major matrices: views of arenas, activations and batches. One row is one sample. What computes
+// with Eigen takes them as as_eigen() and as_array() of eigen_matrix.h.
 #pragma once
 
-#include <Eigen/Core>
 #include <span>
+#include <type_traits>
 
 #include "lockstep/base/types.h"
 
 namespace lockstep {
 
-using RowMajorMatrix = Eigen::Matrix<Scalar, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-using Matrix = Eigen::Map<RowMajorMatrix>;
-using ConstMatrix = Eigen::Map<const RowMajorMatrix>;
-using Array = Eigen::Map<Eigen::Array<Scalar, Eigen::Dynamic, 1>>;
-using ConstArray = Eigen::Map<const Eigen::Array<Scalar, Eigen::Dynamic, 1>>;
+/// The rows follow each other without gaps. A copy is a view of the same numbers.
+template <class T>
+class MatrixView {
+ public:
+  MatrixView(T* data, Index rows, Index cols) : data_(data), rows_(rows), cols_(cols) {}
+  MatrixView(const MatrixView&) = default;
+  MatrixView& operator=(const MatrixView&) = delete;  // it would leave open whether the numbers are copied
 
-inline Array as_array(std::span<Scalar> values) {
-  return {values.data(), std::ssize(values)};
-}
-inline ConstArray as_array(std::span<const Scalar> values) {
-  return {values.data(), std::ssize(values)};
-}
-inline Array as_array(Matrix& m) {
-  return {m.data(), m.size()};
-}
-inline ConstArray as_array(const ConstMatrix& m) {
-  return {m.data(), m.size()};
-}
+  operator MatrixView<const T>() const requires(!std::is_const_v<T>) { return {data_, rows_, cols_}; }
+
+  T* data() { return data_; }
+  const T* data() const { return data_; }
+  Index rows() const { return rows_; }
+  Index cols() const { return cols_; }
+  Index size() const { return rows_ * cols_; }
+  T& operator()(Index row, Index col) { return data_[row * cols_ + col]; }
+  const T& operator()(Index row, Index col) const { return data_[row * cols_ + col]; }
+  std::span<T> values() { return {data_, static_cast<std::size_t>(size())}; }
+  std::span<const T> values() const { return {data_, static_cast<std::size_t>(size())}; }
+
+ private:
+  T* data_;
+  Index rows_;
+  Index cols_;
+};
+
+using Matrix = MatrixView<Scalar>;
+using ConstMatrix = MatrixView<const Scalar>;
+
 inline Matrix as_matrix(std::span<Scalar> values, Index rows, Index columns) {
   return {values.data(), rows, columns};
 }

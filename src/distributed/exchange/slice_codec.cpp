@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "lockstep/math/matrix.h"
+#include "lockstep/math/eigen_matrix.h"
 
 namespace lockstep {
 

@@ -3,6 +3,7 @@
 // and takes the optimizer step on it, in place. Between nodes a slice is added among those who own it; on one
 // node the sum and the step are one pass through memory, which each rank's word that its own gradients are
 // good numbers allows, and the gradients of large dense layers are never written: see NodeFactors.
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cmath>

@@ -24,6 +24,7 @@
 #include "lockstep/distributed/exchange/algorithm.h"
 #include "lockstep/distributed/exchange/exchange.h"
 #include "lockstep/distributed/strategies/strategy.h"
+#include "lockstep/math/eigen_matrix.h"
 #include "lockstep/math/kernels.h"
 #include "per_replica_reducer.h"
 

@@ -1,10 +1,10 @@
 // Convolution with Eigen: patches and a product of matrices, or plain loops where each channel stands alone.
 #include "lockstep/math/convolution.h"
 
-#include <Eigen/Dense>
 #include <algorithm>
 
 #include "depthwise.h"
+#include "lockstep/math/eigen_matrix.h"
 #include "patches.h"
 #include "scratch.h"
 
@@ -53,10 +53,10 @@ class PatchProduct {
   }
 
  private:
-  Matrix patches(const PatchBlock& block) {
+  Eigen::Map<RowMajorMatrix> patches(const PatchBlock& block) {
     return {patches_, block.rows * layout_.positions(), layout_.patch()};
   }
-  Matrix weights(const PatchBlock& block) {
+  Eigen::Map<RowMajorMatrix> weights(const PatchBlock& block) {
     const Index size = layout_.group_out() * layout_.patch();
     return {weights_ + block.group * size, layout_.group_out(), layout_.patch()};
   }
@@ -96,7 +96,7 @@ void convolution_backward_data(const ConvolutionShape& shape, const ConstMatrix&
   if (is_depthwise(shape)) return depthwise_backward_data(shape, dy, w.values, dx);
   PatchProduct product(shape);
   product.load_weights(w.values);
-  dx.setZero();
+  std::ranges::fill(dx.values(), Scalar{0});
   product.for_each_block(dy.rows(), [&](const PatchBlock& block) { product.backward_data(block, dy, dx); });
 }
 

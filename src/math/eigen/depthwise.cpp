@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "../taps.h"
+#include "lockstep/math/eigen_matrix.h"
 #include "scratch.h"
 
 namespace lockstep {
@@ -15,7 +16,8 @@ WindowWalk walk_of(const ConvolutionShape& s) {
 // [channel][height][width] as [height][width][channel]
 const Scalar* arrange(const ConvolutionShape& s, std::span<const Scalar> weights) {
   Scalar* arranged = scratch(ScratchUse::kWeights, s.weight_count());
-  Matrix(arranged, s.fan_in(), s.out_channels) = as_matrix(weights, s.out_channels, s.fan_in()).transpose();
+  Matrix by_taps(arranged, s.fan_in(), s.out_channels);
+  as_eigen(by_taps) = as_eigen(as_matrix(weights, s.out_channels, s.fan_in())).transpose();
   return arranged;
 }
 
@@ -29,7 +31,7 @@ void depthwise_forward(const ConvolutionShape& shape, const ConstMatrix& x, std:
                        Matrix& y) {
   const Scalar* arranged = arrange(shape, weights);
   const Index channels = shape.in_channels;
-  y.setZero();
+  std::ranges::fill(y.values(), Scalar{0});
   for (Index sample = 0; sample < x.rows(); ++sample) {
     walk_taps(walk_of(shape), [&](const Tap& tap) {
       const Scalar* in = x.data() + sample * x.cols() + tap.in * channels;
@@ -44,7 +46,7 @@ void depthwise_backward_data(const ConvolutionShape& shape, const ConstMatrix& d
                              std::span<const Scalar> weights, Matrix& dx) {
   const Scalar* arranged = arrange(shape, weights);
   const Index channels = shape.in_channels;
-  dx.setZero();
+  std::ranges::fill(dx.values(), Scalar{0});
   for (Index sample = 0; sample < dy.rows(); ++sample) {
     walk_taps(walk_of(shape), [&](const Tap& tap) {
       const Scalar* out = dy.data() + sample * dy.cols() + tap.out * channels;
@@ -59,7 +61,7 @@ void depthwise_backward_weights(const ConvolutionShape& shape, const ConstMatrix
                                 const ConvolutionGradient& gradient) {
   Matrix sums(scratch(ScratchUse::kWeights, shape.weight_count()), shape.fan_in(), shape.out_channels);
   const Index channels = shape.in_channels;
-  sums.setZero();
+  std::ranges::fill(sums.values(), Scalar{0});
   for (Index sample = 0; sample < x.rows(); ++sample) {
     walk_taps(walk_of(shape), [&](const Tap& tap) {
       const Scalar* in = x.data() + sample * x.cols() + tap.in * channels;
@@ -70,9 +72,9 @@ void depthwise_backward_weights(const ConvolutionShape& shape, const ConstMatrix
   }
   Matrix weights = as_matrix(gradient.weights, shape.out_channels, shape.fan_in());
   if (gradient.write == Write::kReplace) {
-    weights = sums.transpose();
+    as_eigen(weights) = as_eigen(sums).transpose();
   } else {
-    weights += sums.transpose();
+    as_eigen(weights) += as_eigen(sums).transpose();
   }
 }
 

@@ -1,8 +1,7 @@
 // Products of matrices with Eigen.
 #include <fmt/format.h>
 
-#include <Eigen/Dense>
-
+#include "lockstep/math/eigen_matrix.h"
 #include "lockstep/math/kernels.h"
 
 namespace lockstep {
@@ -13,22 +12,22 @@ std::string kernel_back_end() {
 }
 
 void multiply_forward(const ConstMatrix& x, const ConstMatrix& w, std::span<const Scalar> bias, Matrix& y) {
-  y.noalias() = x * w.transpose();
+  as_eigen(y).noalias() = as_eigen(x) * as_eigen(w).transpose();
   if (!bias.empty()) add_to_rows(bias, y);
 }
 
 void multiply_backward_data(const ConstMatrix& dy, const ConstMatrix& w, Matrix& dx) {
-  dx.noalias() = dy * w;
+  as_eigen(dx).noalias() = as_eigen(dy) * as_eigen(w);
 }
 
 void multiply_backward_weights(const ConstMatrix& dy, const ConstMatrix& x, Range rows, Matrix& dw,
                                Write write) {
-  const auto dy_columns = dy.middleCols(rows.begin, rows.size());
-  auto dw_rows = dw.middleRows(rows.begin, rows.size());
+  const auto dy_columns = as_eigen(dy).middleCols(rows.begin, rows.size());
+  auto dw_rows = as_eigen(dw).middleRows(rows.begin, rows.size());
   if (write == Write::kReplace) {
-    dw_rows.noalias() = dy_columns.transpose() * x;
+    dw_rows.noalias() = dy_columns.transpose() * as_eigen(x);
   } else {
-    dw_rows.noalias() += dy_columns.transpose() * x;
+    dw_rows.noalias() += dy_columns.transpose() * as_eigen(x);
   }
 }
 
@@ -47,7 +46,8 @@ void PackedMatrix::pack(const ConstMatrix& b) {
 }
 
 void PackedMatrix::multiply(const ConstMatrix& a, Matrix& c) {
-  c.noalias() = a * ConstMatrix(layouts_->data, layouts_->rows, layouts_->columns);
+  const ConstMatrix b(layouts_->data, layouts_->rows, layouts_->columns);
+  as_eigen(c).noalias() = as_eigen(a) * as_eigen(b);
 }
 
 }  // namespace lockstep

@@ -1,4 +1,5 @@
 // Products of matrices in bf16 with oneDNN's matmul primitive, whose operands may be transposed by strides.
+#include <algorithm>
 #include <map>
 #include <unordered_map>
 
@@ -103,7 +104,8 @@ void multiply_backward_data(const Bf16Matrix& dy, const Bf16Matrix& w, Matrix& d
 void multiply_backward_weights(const Bf16Matrix& dy, const Bf16Matrix& x, Range rows, Matrix& dw,
                                Write write) {
   if (x.rows == 0) {
-    if (write == Write::kReplace) dw.middleRows(rows.begin, rows.size()).setZero();
+    if (write == Write::kReplace)
+      std::fill_n(dw.data() + rows.begin * dw.cols(), rows.size() * dw.cols(), Scalar{0});
     return;
   }
   cached({rows.size(), dy.rows, x.columns, {dy.columns, true}, {x.columns}, write})

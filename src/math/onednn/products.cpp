@@ -4,6 +4,7 @@
 // or used several times.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <string_view>
@@ -96,7 +97,7 @@ class TurnedForward {
                       product_of(plain(key.out, key.in), any(key.in, key.rows), plain(key.out, key.rows))) {}
 
   void run(const ConstMatrix& x, const ConstMatrix& w, std::span<const Scalar> bias, Matrix& y) {
-    x_.load({x.data(), static_cast<std::size_t>(x.size())});
+    x_.load(x.values());
     product_.run(w.data(), x_.memory().get_data_handle(), y_transposed_.data());
     transpose(as_matrix(std::as_const(y_transposed_).span(), w.rows(), x.rows()), y.data(), y.cols());
     if (!bias.empty()) add_to_rows(bias, y);
@@ -199,7 +200,8 @@ void multiply_backward_data(const ConstMatrix& dy, const ConstMatrix& w, Matrix&
 void multiply_backward_weights(const ConstMatrix& dy, const ConstMatrix& x, Range rows, Matrix& dw,
                                Write write) {
   if (x.rows() == 0) {
-    if (write == Write::kReplace) dw.middleRows(rows.begin, rows.size()).setZero();
+    if (write == Write::kReplace)
+      std::fill_n(dw.data() + rows.begin * dw.cols(), rows.size() * dw.cols(), Scalar{0});
     return;
   }
   thread_engine();
@@ -238,7 +240,7 @@ void PackedMatrix::pack(const ConstMatrix& b) {
     found = layouts_->by_shape.emplace(std::pair{b.rows(), b.cols()}, make()).first;
   }
   layouts_->used = &found->second;
-  layouts_->used->b.load({b.data(), static_cast<std::size_t>(b.size())});
+  layouts_->used->b.load(b.values());
 }
 
 void PackedMatrix::multiply(const ConstMatrix& a, Matrix& c) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/math/eigen_matrix.h"
 #include "lockstep/nn/onnx_words.h"
 
 namespace lockstep {

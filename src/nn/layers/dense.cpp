@@ -61,7 +61,7 @@ class Dense final : public DenseLayer {
   }
 
   static void leave_factors(const FactorBuffers& to, const ConstMatrix& dy, const ConstMatrix& x) {
-    Matrix(to.x, x.rows(), x.cols()) = x;
+    std::ranges::copy(x.values(), to.x);
     transpose(dy, to.dy_t, to.stride);
   }
 

@@ -8,6 +8,7 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/random_bits.h"
+#include "lockstep/math/eigen_matrix.h"
 #include "lockstep/math/elementary.h"
 #include "lockstep/nn/layer.h"
 #include "lockstep/nn/onnx_words.h"

@@ -59,7 +59,7 @@ class Embedding : public Layer, public OnnxWords {
       add_vector(args.dy.data() + i * width_, gradient.data() + row_of(args.x(), i) * width_);
     }
     // An index has no gradient.
-    if (args.dx() != nullptr) args.dx()->setZero();
+    if (args.dx() != nullptr) std::ranges::fill(args.dx()->values(), Scalar{0});
   }
 
   Operation operation() const override { return {.name = "embedding", .tensors = {weight_}}; }

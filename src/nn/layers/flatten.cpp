@@ -1,5 +1,6 @@
 // A sample of any shape becomes one vector. An image becomes its channels one after the other, as in
 // PyTorch, so that the weights of a dense layer behind it mean the same there.
+#include "lockstep/math/eigen_matrix.h"
 #include "lockstep/nn/layer.h"
 #include "lockstep/nn/onnx_words.h"
 
@@ -21,7 +22,7 @@ class Flatten final : public Layer, public OnnxWords {
     for (Index row = 0; row < args.y.rows(); ++row) {
       const ConstMatrix x(args.x().data() + row * args.y.cols(), pixels_, channels_);
       Matrix y(args.y.data() + row * args.y.cols(), channels_, pixels_);
-      y = x.transpose();
+      as_eigen(y) = as_eigen(x).transpose();
     }
   }
 
@@ -30,7 +31,7 @@ class Flatten final : public Layer, public OnnxWords {
     for (Index row = 0; row < args.dy.rows(); ++row) {
       const ConstMatrix dy(args.dy.data() + row * args.dy.cols(), channels_, pixels_);
       Matrix dx(args.dx()->data() + row * args.dy.cols(), pixels_, channels_);
-      dx = dy.transpose();
+      as_eigen(dx) = as_eigen(dy).transpose();
     }
   }
 

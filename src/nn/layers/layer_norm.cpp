@@ -8,6 +8,7 @@
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/math/eigen_matrix.h"
 #include "lockstep/nn/layer.h"
 #include "lockstep/nn/onnx_words.h"
 
@@ -137,15 +138,15 @@ class LayerNorm final : public Layer, public OnnxWords {
 
   // Pixels x channels from the channels x pixels of a tensor.
   RowMajorMatrix in_sample_order(std::span<const Scalar> tensor) const {
-    return as_matrix(tensor, channels_, pixels_).transpose();
+    return as_eigen(as_matrix(tensor, channels_, pixels_)).transpose();
   }
 
   static void put(const RowMajorMatrix& values, std::span<Scalar> tensor, Write write) {
     Matrix gradient = as_matrix(tensor, values.cols(), values.rows());
     if (write == Write::kReplace) {
-      gradient = values.transpose();
+      as_eigen(gradient) = values.transpose();
     } else {
-      gradient += values.transpose();
+      as_eigen(gradient) += values.transpose();
     }
   }
 

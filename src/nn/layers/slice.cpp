@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/math/eigen_matrix.h"
 #include "lockstep/nn/layer.h"
 #include "lockstep/nn/onnx_words.h"
 
@@ -24,12 +25,15 @@ class Slice final : public Layer, public OnnxWords {
     return {{count_}};
   }
 
-  void forward(const ForwardArgs& args) const override { args.y = args.x().middleCols(first_, count_); }
+  void forward(const ForwardArgs& args) const override {
+    as_eigen(args.y) = as_eigen(args.x()).middleCols(first_, count_);
+  }
 
   void backward(const BackwardArgs& args) const override {
     if (args.dx() == nullptr) return;
-    args.dx()->setZero();
-    args.dx()->middleCols(first_, count_) = args.dy;
+    Eigen::Map<RowMajorMatrix> dx = as_eigen(*args.dx());
+    dx.setZero();
+    dx.middleCols(first_, count_) = as_eigen(args.dy);
   }
 
   bool reads_input() const override { return false; }

@@ -48,7 +48,7 @@ class TabM final : public Layer, public OnnxWords, public EnsembleLayer {
     const Scalar* scale = part(args.weights, scale_).data();
     const std::span<Scalar> gradient = part(args.gradient, scale_);
     if (args.write == Write::kReplace) std::ranges::fill(gradient, Scalar{0});
-    if (args.dx() != nullptr) args.dx()->setZero();
+    if (args.dx() != nullptr) std::ranges::fill(args.dx()->values(), Scalar{0});
     for (Index row = 0; row < args.dy.rows(); ++row) {
       const Scalar* x = args.x().data() + row * size_;
       for (Index m = 0; m < members_; ++m) {

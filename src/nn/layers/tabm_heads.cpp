@@ -1,6 +1,7 @@
 // The end of an ensemble: each member has an output layer of its own, y[m] = x[m] W[m]^T + bias[m]. The
 // samples of a member are gathered, so that each member is one product.
 #include "init_argument.h"
+#include "lockstep/math/eigen_matrix.h"
 #include "lockstep/nn/ensemble.h"
 #include "lockstep/nn/layer.h"
 #include "lockstep/nn/onnx_words.h"
@@ -37,10 +38,10 @@ class TabMHeads final : public Layer, public OnnxWords, public EnsembleLayer {
     Matrix x(scratch, rows, inputs_);
     Matrix y(scratch + rows * inputs_, rows, units_);
     for (Index m = 0; m < members_; ++m) {
-      x = of_member(args.x().data(), m, rows, inputs_);
-      multiply_forward({x.data(), rows, inputs_}, weight_of(args.weights, m), part(args.weights, bias_of(m)),
-                       y);
-      Strided(args.y.data() + m * units_, rows, units_, Eigen::OuterStride<>(members_ * units_)) = y;
+      as_eigen(x) = of_member(args.x().data(), m, rows, inputs_);
+      multiply_forward(x, weight_of(args.weights, m), part(args.weights, bias_of(m)), y);
+      Strided(args.y.data() + m * units_, rows, units_, Eigen::OuterStride<>(members_ * units_)) =
+          as_eigen(y);
     }
   }
 
@@ -51,15 +52,15 @@ class TabMHeads final : public Layer, public OnnxWords, public EnsembleLayer {
     Matrix dx(scratch + rows * inputs_, rows, inputs_);
     Matrix dy(scratch + 2 * rows * inputs_, rows, units_);
     for (Index m = 0; m < members_; ++m) {
-      x = of_member(args.x().data(), m, rows, inputs_);
-      dy = of_member(args.dy.data(), m, rows, units_);
-      const ConstMatrix dy_here(dy.data(), rows, units_);
-      sum_rows(dy_here, part(args.gradient, bias_of(m)), args.write);
+      as_eigen(x) = of_member(args.x().data(), m, rows, inputs_);
+      as_eigen(dy) = of_member(args.dy.data(), m, rows, units_);
+      sum_rows(dy, part(args.gradient, bias_of(m)), args.write);
       Matrix dweight(args.gradient.data() + weight_.begin + m * units_ * inputs_, units_, inputs_);
-      multiply_backward_weights(dy_here, {x.data(), rows, inputs_}, {0, units_}, dweight, args.write);
+      multiply_backward_weights(dy, x, {0, units_}, dweight, args.write);
       if (args.dx() == nullptr) continue;
-      multiply_backward_data(dy_here, weight_of(args.weights, m), dx);
-      Strided(args.dx()->data() + m * inputs_, rows, inputs_, Eigen::OuterStride<>(members_ * inputs_)) = dx;
+      multiply_backward_data(dy, weight_of(args.weights, m), dx);
+      Strided(args.dx()->data() + m * inputs_, rows, inputs_, Eigen::OuterStride<>(members_ * inputs_)) =
+          as_eigen(dx);
     }
   }
 

@@ -7,6 +7,7 @@
 
 #include "../tensor_sums.h"
 #include "adamw_step.h"
+#include "lockstep/math/eigen_matrix.h"
 #include "lockstep/math/orthogonalise.h"
 #include "lockstep/optim/optimizer.h"
 

@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "histogram.h"
+#include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/atomic_file.h"
 #include "lockstep/base/environment.h"
 #include "lockstep/base/errors.h"

@@ -33,7 +33,7 @@ class RandomBatch {
     begin();
     forward(ops_);
     Matrix dy = workspace_.output_gradient();
-    fill({dy.data(), static_cast<std::size_t>(dy.size())}, 2);
+    fill(dy.values(), 2);
     workspace_.backward(gradient_.span(), Write::kReplace, {});
   }
 

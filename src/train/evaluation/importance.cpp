@@ -22,6 +22,7 @@
 #include "lockstep/base/timer.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/data/load_records.h"
+#include "lockstep/math/eigen_matrix.h"
 #include "lockstep/train/rank_peer_group.h"
 
 namespace lockstep {
@@ -53,7 +54,8 @@ class ColumnSwap {
     Matrix theirs(stored.data(), x.rows(), x.cols());
     Matrix labels(stored.data() + x.size(), x.rows(), label_columns_);
     donors_->gather(others, theirs, labels);
-    x.middleCols(features_.begin, features_.size()) = theirs.middleCols(features_.begin, features_.size());
+    as_eigen(x).middleCols(features_.begin, features_.size()) =
+        as_eigen(theirs).middleCols(features_.begin, features_.size());
   }
 
  private:
@@ -167,7 +169,7 @@ std::vector<std::vector<double>> partial_dependence(const PredictionContext& con
   for (const ColumnValue& point : grid) {
     prediction.change_features([&](std::span<const Index>, Matrix& x) {
       for (Index i = 0; i < features.size(); ++i)
-        x.col(features.begin + i).setConstant(at(point.features, i));
+        as_eigen(x).col(features.begin + i).setConstant(at(point.features, i));
     });
     const PredictionColumns columns = prediction_columns(context.form, context.model.output().size());
     std::vector<double> sums(static_cast<std::size_t>(columns.values));

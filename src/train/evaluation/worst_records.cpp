@@ -59,7 +59,8 @@ WorstRecord describe(const OutputForm& form, const PredictionWords& words, const
   predict_rows(form, outputs, prediction, words.scales);
   const std::span<const Scalar> values(predicted.data() + columns.labels,
                                        static_cast<std::size_t>(columns.values));
-  std::vector<Scalar> targets(rows.targets.row(row).begin(), rows.targets.row(row).end());
+  const ConstMatrix target = rows_of(rows.targets, {row, row + 1});
+  std::vector<Scalar> targets(target.values().begin(), target.values().end());
   if (form.targets == TargetKind::kClass) {
     const Index of_class = true_class(rows.targets, row);
     return {.target = name_of(words, of_class), .prediction = class_text(form, words, values, of_class)};

@@ -95,7 +95,8 @@ BadNumber GradientStep::check_together(const Replica& in_step) {
   start_pass(workspace, replica, {});
   receive_tensors(Pipeline::Direction::kForward, workspace);
   for (const DividedTensor& tensor : context_.plan.divided) {
-    workspace.output(tensor.op) = workspaces_[local(replica)]->output(tensor.op);
+    std::ranges::copy(workspaces_[local(replica)]->output(tensor.op).values(),
+                      workspace.output(tensor.op).data());
   }
   workspace.forward({0, ops_});
   send_and_wait(Pipeline::Direction::kForward, workspace);

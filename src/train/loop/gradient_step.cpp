@@ -395,9 +395,6 @@ void GradientStep::run_divided(std::size_t point, bool forward) {
   const DividedLayer::Exchange exchange = [this](const std::function<void()>& messages) {
     sender_.sync(messages);
   };
-  const auto as_const = [](const Matrix& tensor) {
-    return ConstMatrix(tensor.data(), tensor.rows(), tensor.cols());
-  };
   std::vector<ConstMatrix> given;  // a replica without samples gives and takes nothing
   std::vector<Matrix> wanted;
   for (const Replica& replica : replicas_) {
@@ -405,7 +402,7 @@ void GradientStep::run_divided(std::size_t point, bool forward) {
     const bool none = replica.rows.empty();
     given.push_back(none      ? ConstMatrix(nullptr, 0, 0)
                     : forward ? workspace.input(op)
-                              : as_const(workspace.gradient(op)));
+                              : ConstMatrix(workspace.gradient(op)));
     wanted.push_back(none      ? Matrix(nullptr, 0, 0)
                      : forward ? workspace.output(op)
                                : workspace.input_gradient(op));

@@ -110,7 +110,7 @@ std::span<Scalar> NodeFactors::product(int thread, Range range) {
   const Range rows{within.begin / tensor.in, (within.end + tensor.in - 1) / tensor.in};
   Matrix product(lane.product.data(), rows.size(), tensor.in);
   if (begins_.back() == 0) {
-    product.setZero();
+    std::ranges::fill(product.values(), Scalar{0});
   } else {
     if (lane.packed != number) lane.x.pack(x_of(number));
     lane.packed = number;

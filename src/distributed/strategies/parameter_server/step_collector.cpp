@@ -11,6 +11,7 @@
 
 #include <algorithm>
 
+#include "lockstep/math/eigen_matrix.h"
 #include "lockstep/math/kernels.h"
 
 namespace lockstep {
