@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "lockstep/train/evaluation/threshold.h"
-#include "lockstep/train/loop/trainer.h"
+#include "lockstep/train/loop/training_result.h"
 #include "lockstep/train/storage/run_directory.h"
 
 namespace lockstep {

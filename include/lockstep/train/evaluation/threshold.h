@@ -11,9 +11,11 @@
 
 #include "lockstep/comm/communicator.h"
 #include "lockstep/nn/loss.h"
-#include "lockstep/train/evaluation/evaluation.h"
 
 namespace lockstep {
+
+class Evaluation;
+struct ModelValues;
 
 /// A threshold as eval.threshold names it: a number, or the measure by which it is chosen; neither: none.
 struct ThresholdRule {

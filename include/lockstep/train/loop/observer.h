@@ -1,7 +1,10 @@
 // Observers of training: metric files, the progress line, the summary. Called on rank 0 only.
 #pragma once
 
-#include "lockstep/distributed/strategies/asynchronous.h"
+#include <string>
+#include <vector>
+
+#include "lockstep/distributed/strategies/workers_report.h"
 #include "lockstep/train/evaluation/metrics.h"
 #include "lockstep/train/loop/rank_times.h"
 
