@@ -86,13 +86,13 @@ double add_bandwidth(const Reader& reader) {
 
 }  // namespace
 
-Calibration read_bench_file(const std::filesystem::path& path, const Model& model) {
+BenchFigures read_bench_file(const std::filesystem::path& path, const Model& model) {
   const Reader reader(path);
   const Json& step = reader.at("step");
   const double seconds = reader.number(step, "seconds");
   const auto part = [&](const char* key) { return seconds * reader.number(step, key); };
   const Index workers = reader.count(step, "workers");
-  Calibration calibration{
+  BenchFigures measured{
       .ranks = reader.count("ranks"),
       .hosts = reader.count("hosts"),
       .cores = reader.count("cores"),
@@ -110,15 +110,15 @@ Calibration read_bench_file(const std::filesystem::path& path, const Model& mode
       .message = reader.curve("exchanges", "bytes", "message_seconds"),
       .shared = reader.curve("exchanges", "bytes", "shared_seconds"),
       .add_bandwidth = add_bandwidth(reader)};
-  if (calibration.pass.empty() || seconds == 0 || calibration.stepped == 0) {
+  if (measured.pass.empty() || seconds == 0 || measured.stepped == 0) {
     reader.fail("a step or a pass takes no time in it");
   }
   const Index parameters = model.layout().count();
-  if (calibration.parameters != parameters) {
+  if (measured.parameters != parameters) {
     throw ConfigError(fmt::format(
         "--from '{}' is of a model with {} parameters, but the config's has {}: run trainer bench with this "
         "config",
-        path.string(), with_commas(calibration.parameters), with_commas(parameters)));
+        path.string(), with_commas(measured.parameters), with_commas(parameters)));
   }
   const Json& found = reader.at("precision");
   const std::string precision = found.is_string() ? found.get<std::string>() : found.dump();
@@ -128,7 +128,7 @@ Calibration read_bench_file(const std::filesystem::path& path, const Model& mode
         "this config",
         path.string(), excerpt(precision)));
   }
-  return calibration;
+  return measured;
 }
 
 }  // namespace lockstep

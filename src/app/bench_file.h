@@ -10,6 +10,6 @@ namespace lockstep {
 
 /// The figures that a forecast takes from the file. Errors: DataError naming the file and what is wrong in
 /// it; ConfigError if it is of a model with another number of parameters, or in another precision.
-Calibration read_bench_file(const std::filesystem::path& path, const Model& model);
+BenchFigures read_bench_file(const std::filesystem::path& path, const Model& model);
 
 }  // namespace lockstep

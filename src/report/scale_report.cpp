@@ -23,7 +23,7 @@ std::string plural(Index count, const std::string& word) {
 
 std::string machines_text(const ScaleReport& report) {
   const ClusterRequest& cluster = report.cluster;
-  const Calibration& measured = report.calibration;
+  const BenchFigures& measured = report.measured;
   std::string text =
       fmt::format("{} of {}", plural(cluster.nodes, "node"), plural(cluster.ranks_per_node, "rank"));
   if (cluster.nodes > 1) {
@@ -49,7 +49,7 @@ std::string machines_text(const ScaleReport& report) {
              human_bytes(static_cast<double>(report.gradient_bytes)), report.gradient_bytes / 1024 + 1);
 }
 
-std::string scaling_text(const ScaleSection& section, const Calibration& measured) {
+std::string scaling_text(const ScaleSection& section, const BenchFigures& measured) {
   if (section.scaling == Scaling::kStrong) {
     return "\nstrong scaling: the global batch of the config, divided over ever more ranks\n";
   }
@@ -172,7 +172,7 @@ std::string to_text(const ScaleReport& report) {
   std::string text = machines_text(report);
   if (!report.note_on_order.empty()) text += report.note_on_order + "\n";
   for (const ScaleSection& section : report.sections) {
-    text += scaling_text(section, report.calibration) + ways_text(section, report.memory_per_rank) +
+    text += scaling_text(section, report.measured) + ways_text(section, report.memory_per_rank) +
             growth_text(section, report.exchange);
   }
   return text;

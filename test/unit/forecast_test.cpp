@@ -30,7 +30,7 @@ class ForecastTest : public testing::Test {
     return forecast({.model = model,
                      .train = train_,
                      .distribute = distribute_,
-                     .calibration = calibration_,
+                     .measured = measured_,
                      .cluster = cluster_,
                      .optimizer = 1,
                      .stages = stages,
@@ -52,7 +52,7 @@ class ForecastTest : public testing::Test {
   Model model_{model_options(), Shape{{100}}};
   TrainOptions train_;
   DistOptions distribute_;
-  Calibration calibration_{
+  BenchFigures measured_{
       .ranks = 2,
       .cores = 2,
       .work = {.replicas = 4, .rows = 8},
@@ -83,7 +83,7 @@ TEST_F(ForecastTest, GivesBackWhatWasMeasured) {
 }
 
 TEST_F(ForecastTest, StrongScalingDividesTheWork) {
-  calibration_.cores = 8;
+  measured_.cores = 8;
   cluster_.ranks_per_node = 4;
   EXPECT_NEAR(run().compute, 6.1e-4 / 2 + 5e-5, 1e-9) << "all but the optimizer";
   cluster_.ranks_per_node = 9;
@@ -96,7 +96,7 @@ TEST_F(ForecastTest, StrongScalingDividesTheWork) {
 
 // Of eight replicas on a rank, the busiest of 1, 2, 3, 4, 5 and 8 threads has 8, 4, 3, 2, 2 and 1.
 TEST_F(ForecastTest, TheThreadWithMostReplicasMakesTheOthersWait) {
-  calibration_.cores = cluster_.cores = 8;
+  measured_.cores = cluster_.cores = 8;
   cluster_.ranks_per_node = 1;
   const double one_thread = run().compute - 5e-5;
   for (const auto& [threads, replicas] :
@@ -107,7 +107,7 @@ TEST_F(ForecastTest, TheThreadWithMostReplicasMakesTheOthersWait) {
 }
 
 TEST_F(ForecastTest, SmallerBatchesAreLessEfficient) {
-  calibration_.cores = 8;
+  measured_.cores = 8;
   train_.replicas = 0;
   cluster_.ranks_per_node = 8;  // one replica of 8 rows each, as with eight replicas
   const double eight = run().compute;
@@ -133,7 +133,7 @@ TEST_F(ForecastTest, RanksBeyondCoresShareThem) {
   EXPECT_EQ(run(Scaling::kWeak).oversubscription, 2);
   cluster_.cores = 4;
   EXPECT_NEAR(run(Scaling::kWeak).compute, two, 1e-12);
-  calibration_.ranks = 4;  // measured on crowded cores
+  measured_.ranks = 4;  // measured on crowded cores
   EXPECT_NEAR(run(Scaling::kWeak).compute, two / 2, 1e-12);
 }
 
@@ -141,7 +141,7 @@ TEST_F(ForecastTest, OwnersShareTheOptimizer) {
   const double all = run().compute;
   distribute_.strategy = "central_storage";
   EXPECT_NEAR(run().compute, all - 5e-5 / 2, 1e-12);
-  calibration_.stepped = 0.5;
+  measured_.stepped = 0.5;
   EXPECT_NEAR(run().compute, all, 1e-12);
 }
 
@@ -173,14 +173,14 @@ TEST_F(ForecastTest, SmallBucketsHide) {
 TEST_F(ForecastTest, ALayerInSeveralBucketsLeavesPieceByPiece) {
   const Model layer({.layers = "dense(4096)"}, Shape{{100}});
   cluster_ = {.nodes = 4, .ranks_per_node = 1, .latency = 1e-9, .bandwidth = 1e11};
-  calibration_.add_bandwidth = 1e15;  // what the ranks do themselves is never hidden
+  measured_.add_bandwidth = 1e15;  // what the ranks do themselves is never hidden
   constexpr Index kBuckets = 4;
   distribute_.bucket_kib = layer.layout().size * 4 / 1024 / kBuckets;
   distribute_.algorithm = "mpi";
   const Forecast four = forecast({.model = layer,
                                   .train = train_,
                                   .distribute = distribute_,
-                                  .calibration = calibration_,
+                                  .measured = measured_,
                                   .cluster = cluster_,
                                   .optimizer = 1},
                                  Scaling::kWeak);
@@ -197,14 +197,14 @@ TEST_F(ForecastTest, OneRankWaitsForNobody) {
 
 // Two stages of equal work and one group: by (S - 1) / (m + S - 1) each is idle for one ninth.
 TEST_F(ForecastTest, StagesAreIdleWhileThePipelineFills) {
-  calibration_.step = {.forward = 2e-4, .backward = 4e-4};
-  calibration_.message = calibration_.shared = TimeCurve::line(1e-12, 1e15);
+  measured_.step = {.forward = 2e-4, .backward = 4e-4};
+  measured_.message = measured_.shared = TimeCurve::line(1e-12, 1e15);
   const auto run_equal = [&] { return run_stages("dense(100) dense(100)"); };
   const Forecast one_group = run_equal();
   EXPECT_NEAR(one_group.compute, 6e-4, 1e-9) << "eight replicas, half of the work of each";
   EXPECT_NEAR(one_group.waiting / (one_group.compute + one_group.waiting), 1.0 / 9, 1e-6);
   EXPECT_NEAR(one_group.exposed, 0, 1e-9) << "each stage is on one rank";
-  calibration_.message = TimeCurve::line(1e-3, 1e15);
+  measured_.message = TimeCurve::line(1e-3, 1e15);
   EXPECT_NEAR(run_equal().compute + run_equal().waiting, 8 * 2e-3 + 6e-4 / 8 + 2e-3, 1e-9)
       << "the messages of eight micro-batches, both ways, are slower than the stages";
   cluster_ = {.nodes = 2, .ranks_per_node = 3, .latency = 1e-6, .bandwidth = 1e9, .cores = 4};
@@ -217,7 +217,7 @@ TEST_F(ForecastTest, StagesAreIdleWhileThePipelineFills) {
 
 // 40,000 bytes of weights once a step, and as many of gradients with each of eight micro-batches.
 TEST_F(ForecastTest, StagesWaitForWeightsThatTheyShare) {
-  calibration_.message = calibration_.shared = TimeCurve::line(1e-12, 1e9);
+  measured_.message = measured_.shared = TimeCurve::line(1e-12, 1e9);
   const auto seconds = [&](const std::string& layers) { return run_stages(layers, "1").waiting; };
   EXPECT_NEAR(seconds("dense(100) dense(100, tie=0)") - seconds("dense(100) dense(100)"), 9 * 4e-5, 1e-9);
 }
@@ -225,7 +225,7 @@ TEST_F(ForecastTest, StagesWaitForWeightsThatTheyShare) {
 // Two groups of two stages on two nodes of two ranks. As neighbours a group is inside a node, and gradients
 // cross the link; spread, activations do.
 TEST_F(ForecastTest, PlacementSaysWhatCrossesTheLink) {
-  calibration_.message = calibration_.shared = TimeCurve::line(1e-9, 1e12);
+  measured_.message = measured_.shared = TimeCurve::line(1e-9, 1e12);
   cluster_ = {.nodes = 2, .ranks_per_node = 2, .latency = 1e-4, .bandwidth = 1e9, .cores = 4};
   const auto run_placed = [&](StagePlacement placement) {
     distribute_.placement = placement;
@@ -266,7 +266,7 @@ TEST_F(ForecastTest, RefusesWhatItCannotSay) {
   cluster_.nodes = 2;
   EXPECT_THROW(run(Scaling::kWeak), ConfigError);
   distribute_.algorithm = "auto";
-  calibration_.message = TimeCurve();
+  measured_.message = TimeCurve();
   EXPECT_THROW(run(Scaling::kWeak), ConfigError) << "nothing was measured inside a node";
   cluster_.ranks_per_node = 1;
   EXPECT_GT(run(Scaling::kWeak).exchange, 0);

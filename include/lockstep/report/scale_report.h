@@ -39,7 +39,7 @@ struct ScaleSection {
 
 struct ScaleReport {
   ClusterRequest cluster;
-  Calibration calibration;
+  BenchFigures measured;
   std::string bench;     ///< file
   std::string exchange;  ///< exchange of the config: "allreduce, auto"
   Index gradient_bytes = 0;

@@ -141,7 +141,7 @@ void align(RankFile& file) {
 // The steps that are kept: the first, the last, and of the others the slowest.
 std::set<Index> chosen_steps(const std::vector<RankFile>& files) {
   std::set<Index> chosen;
-  std::vector<StepTime> slow;
+  std::vector<SlowStep> slow;
   for (const RankFile& file : files) {
     for (const TracedStep& step : file.trace.steps) {
       if (step.why != "slowest")
@@ -150,7 +150,7 @@ std::set<Index> chosen_steps(const std::vector<RankFile>& files) {
         slow.push_back({step.step, step.seconds});
     }
   }
-  const std::vector<StepTime> order = slowest_first(slow);
+  const std::vector<SlowStep> order = slowest_first(slow);
   const Index count = std::min(std::ssize(order), files.front().request.slowest);
   for (Index i = 0; i < count; ++i) chosen.insert(at(order, i).step);
   return chosen;
@@ -158,12 +158,12 @@ std::set<Index> chosen_steps(const std::vector<RankFile>& files) {
 
 }  // namespace
 
-std::vector<StepTime> slowest_first(const std::vector<StepTime>& times) {
+std::vector<SlowStep> slowest_first(const std::vector<SlowStep>& times) {
   std::map<Index, double> longest;
-  for (const StepTime& time : times) longest[time.step] = std::max(longest[time.step], time.seconds);
-  std::vector<StepTime> order;
+  for (const SlowStep& time : times) longest[time.step] = std::max(longest[time.step], time.seconds);
+  std::vector<SlowStep> order;
   for (const auto& [step, seconds] : longest) order.push_back({step, seconds});
-  std::ranges::stable_sort(order, std::greater(), &StepTime::seconds);
+  std::ranges::stable_sort(order, std::greater(), &SlowStep::seconds);
   return order;
 }
 

@@ -174,11 +174,11 @@ std::string describe_idle(const Sums& sums) {
 }
 
 std::string describe_slow_steps(const RunTrace& trace) {
-  std::vector<StepTime> times;
+  std::vector<SlowStep> times;
   for (const RankTrace& rank : trace.ranks) {
     for (const TracedStep& step : rank.steps) times.push_back({step.step, step.seconds});
   }
-  const std::vector<StepTime> order = slowest_first(times);
+  const std::vector<SlowStep> order = slowest_first(times);
   std::string text = "slowest steps:";
   for (std::size_t i = 0; i < std::min(order.size(), kSlowSteps); ++i) {
     text += fmt::format("{} {} ({:.2f} ms)", i == 0 ? "" : ",", with_commas(order[i].step + 1),

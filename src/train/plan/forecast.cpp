@@ -1,4 +1,4 @@
-// The forecast scales a measured step to another number of ranks. Words: the *calibration* is what trainer
+// The forecast scales a measured step to another number of ranks. Words: the *figures* are what trainer
 // bench measured on few ranks; the *scene* is the wanted job: workers, servers, replicas and the work of each
 // rank. With weak scaling each rank keeps the work that was measured; with strong scaling the global batch
 // stays and is divided.
@@ -21,7 +21,7 @@
 
 namespace lockstep {
 
-double Calibration::oversubscription() const {
+double BenchFigures::oversubscription() const {
   return oversubscription_of(divide_up(ranks, hosts) * threads, cores);
 }
 

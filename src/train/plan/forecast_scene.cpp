@@ -19,7 +19,7 @@ double oversubscription_of(Index threads, Index cores) {
 namespace {
 
 Scene measured_batch(const ForecastRequest& request, Scene scene) {
-  const Calibration& measured = request.calibration;
+  const BenchFigures& measured = request.measured;
   scene.work = measured.work;
   scene.work.replicas *= request.stage_count();  // of a group, so that a rank has as much to do
   scene.replicas = scene.workers * scene.work.replicas;
@@ -55,12 +55,12 @@ Scene make_scene(const ForecastRequest& request, Scaling scaling) {
 }
 
 double oversubscription_of(const ForecastRequest& request) {
-  const Index cores = request.cluster.cores > 0 ? request.cluster.cores : request.calibration.cores;
+  const Index cores = request.cluster.cores > 0 ? request.cluster.cores : request.measured.cores;
   return oversubscription_of(request.cluster.ranks_per_node * request.train.threads, cores);
 }
 
 Cluster make_cluster(const ForecastRequest& forecast) {
-  const Calibration& measured = forecast.calibration;
+  const BenchFigures& measured = forecast.measured;
   const ClusterRequest& request = forecast.cluster;
   if (request.ranks_per_node > 1 && measured.message.empty()) {
     throw ConfigError(
@@ -89,7 +89,7 @@ double passes(const RankWork& work, Index accumulate, Index threads, const TimeC
 
 StepSeconds scaled_step(const ForecastRequest& request, const Scene& scene, double oversubscription,
                         double stepped) {
-  const Calibration& measured = request.calibration;
+  const BenchFigures& measured = request.measured;
   const TrainOptions& train = request.train;
   const double was = passes(measured.work, measured.accumulate, measured.threads, measured.pass);
   const double is = passes(scene.work, train.accumulate, train.threads, measured.pass);

@@ -32,7 +32,7 @@ struct RankWork {
 };
 
 /// The figures that were measured on few ranks.
-struct Calibration {
+struct BenchFigures {
   Index ranks = 1;
   Index hosts = 1;
   Index cores = 1;  ///< cores of a host
@@ -64,7 +64,7 @@ struct ForecastRequest {
   const Model& model;
   const TrainOptions& train;
   const DistOptions& distribute;
-  const Calibration& calibration;
+  const BenchFigures& measured;
   const ClusterRequest& cluster;
   OptimizerMemory optimizer = {};
   std::span<const std::unique_ptr<Model>> stages = {};  ///< stages of the model; empty if it is not divided
@@ -96,7 +96,7 @@ struct Forecast {
 enum class Scaling { kWeak, kStrong };
 
 /// Errors: ConfigError for what cannot be run: fewer replicas than workers, algorithms that the nodes refuse;
-/// and where a figure is needed that the calibration lacks.
+/// and where a figure is needed that was not measured.
 Forecast forecast(const ForecastRequest& request, Scaling scaling);
 
 /// How much of the exchange of the buckets comes after the end of backward, which takes `parts[i]` seconds
