@@ -4,8 +4,6 @@
 
 #include "lockstep/base/text.h"
 
-template class nlohmann::basic_json<>;
-template class nlohmann::basic_json<nlohmann::ordered_map>;
 template class nlohmann::detail::serializer<nlohmann::json>;
 template class nlohmann::detail::serializer<nlohmann::ordered_json>;
 

@@ -13,9 +13,8 @@
 #include "lockstep/base/quoted.h"
 #include "lockstep/base/types.h"
 
-// Compiled once, in src/base/json.cpp: every file that uses them would compile them anew, for seconds.
-extern template class nlohmann::basic_json<>;
-extern template class nlohmann::basic_json<nlohmann::ordered_map>;
+// The writers are compiled once, in src/base/json.cpp. The classes as a whole are not: what no file calls,
+// such as their readers of CBOR and BSON, takes longer to compile than the few members that files do call.
 extern template class nlohmann::detail::serializer<nlohmann::json>;
 extern template class nlohmann::detail::serializer<nlohmann::ordered_json>;
 
