@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "lockstep/base/types.h"
+#include "lockstep/math/matrix.h"
 
 namespace lockstep {
 
@@ -27,19 +27,10 @@ inline Scalar widen(Bf16 value) {
 /// Requires equal sizes.
 void round_to_bf16(std::span<const Scalar> values, std::span<Bf16> rounded);
 
-/// Borrowed, row by row.
-struct Bf16Matrix {
-  const Bf16* data = nullptr;
-  Index rows = 0;
-  Index columns = 0;
-};
+using Bf16Matrix = MatrixView<const Bf16>;
 
 inline Bf16Matrix as_matrix(std::span<const Bf16> values, Index rows, Index columns) {
   return {values.data(), rows, columns};
-}
-
-inline Bf16Matrix rows_of(const Bf16Matrix& m, Range rows) {
-  return {m.data + rows.begin * m.columns, rows.size(), m.columns};
 }
 
 }  // namespace lockstep

@@ -44,7 +44,8 @@ inline Matrix as_matrix(std::span<Scalar> values, Index rows, Index columns) {
 inline ConstMatrix as_matrix(std::span<const Scalar> values, Index rows, Index columns) {
   return {values.data(), rows, columns};
 }
-inline ConstMatrix rows_of(const ConstMatrix& m, Range rows) {
+template <class T>
+MatrixView<const T> rows_of(const MatrixView<T>& m, Range rows) {
   return {m.data() + rows.begin * m.cols(), rows.size(), m.cols()};
 }
 

@@ -8,9 +8,9 @@ namespace lockstep {
 namespace {
 
 ConstMatrix widened(const Bf16Matrix& m, ScratchUse use) {
-  Scalar* values = scratch(use, m.rows * m.columns);
-  for (Index i = 0; i < m.rows * m.columns; ++i) values[i] = widen(m.data[i]);
-  return {values, m.rows, m.columns};
+  Scalar* values = scratch(use, m.size());
+  for (Index i = 0; i < m.size(); ++i) values[i] = widen(m.data()[i]);
+  return {values, m.rows(), m.cols()};
 }
 
 std::span<const Scalar> widened(std::span<const Bf16> weights) {

@@ -91,25 +91,25 @@ Bf16Support bf16_support() {
 }
 
 void multiply_forward(const Bf16Matrix& x, const Bf16Matrix& w, std::span<const Scalar> bias, Matrix& y) {
-  if (x.rows == 0) return;
-  cached({x.rows, x.columns, w.rows, {x.columns}, {w.columns, true}, Write::kReplace, !bias.empty()})
-      .run(x.data, w.data, y.data(), bias);
+  if (x.rows() == 0) return;
+  cached({x.rows(), x.cols(), w.rows(), {x.cols()}, {w.cols(), true}, Write::kReplace, !bias.empty()})
+      .run(x.data(), w.data(), y.data(), bias);
 }
 
 void multiply_backward_data(const Bf16Matrix& dy, const Bf16Matrix& w, Matrix& dx) {
-  if (dy.rows == 0) return;
-  cached({dy.rows, dy.columns, w.columns, {dy.columns}, {w.columns}}).run(dy.data, w.data, dx.data());
+  if (dy.rows() == 0) return;
+  cached({dy.rows(), dy.cols(), w.cols(), {dy.cols()}, {w.cols()}}).run(dy.data(), w.data(), dx.data());
 }
 
 void multiply_backward_weights(const Bf16Matrix& dy, const Bf16Matrix& x, Range rows, Matrix& dw,
                                Write write) {
-  if (x.rows == 0) {
+  if (x.rows() == 0) {
     if (write == Write::kReplace)
       std::fill_n(dw.data() + rows.begin * dw.cols(), rows.size() * dw.cols(), Scalar{0});
     return;
   }
-  cached({rows.size(), dy.rows, x.columns, {dy.columns, true}, {x.columns}, write})
-      .run(dy.data + rows.begin, x.data, dw.data() + rows.begin * dw.cols());
+  cached({rows.size(), dy.rows(), x.cols(), {dy.cols(), true}, {x.cols()}, write})
+      .run(dy.data() + rows.begin, x.data(), dw.data() + rows.begin * dw.cols());
 }
 
 }  // namespace lockstep

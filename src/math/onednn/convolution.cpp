@@ -28,13 +28,6 @@ constexpr Type kType = Type::f32;
 template <>
 constexpr Type kType<Bf16> = Type::bf16;
 
-const Scalar* data(const ConstMatrix& m) {
-  return m.data();
-}
-const Bf16* data(const Bf16Matrix& m) {
-  return m.data;
-}
-
 // y = x convolved with weights + bias; results are in fp32.
 template <class Number>
 class Forward {
@@ -45,7 +38,7 @@ class Forward {
   template <class Operand>
   void run(const Operand& x, const ConvolutionWeights<Number>& w, std::span<const Scalar> bias, Matrix& y) {
     arguments_.at(DNNL_ARG_WEIGHTS) = weights_.of(w);
-    point_to(arguments_.at(DNNL_ARG_SRC), data(x));
+    point_to(arguments_.at(DNNL_ARG_SRC), x.data());
     if (!bias.empty()) point_to(arguments_.at(DNNL_ARG_BIAS), bias.data());
     point_to(arguments_.at(DNNL_ARG_DST), y.data());
     primitive_.execute(thread_engine().stream, arguments_);
@@ -84,7 +77,7 @@ class BackwardData {
   template <class Operand>
   void run(const Operand& dy, const ConvolutionWeights<Number>& w, Matrix& dx) {
     arguments_.at(DNNL_ARG_WEIGHTS) = weights_.of(w);
-    point_to(arguments_.at(DNNL_ARG_DIFF_DST), data(dy));
+    point_to(arguments_.at(DNNL_ARG_DIFF_DST), dy.data());
     point_to(arguments_.at(DNNL_ARG_DIFF_SRC), dx.data());
     primitive_.execute(thread_engine().stream, arguments_);
   }
@@ -134,8 +127,8 @@ class BackwardWeights {
 
   template <class Operand>
   void run(const Operand& x, const Operand& dy, const ConvolutionGradient& gradient) {
-    point_to(arguments_.at(DNNL_ARG_SRC), data(x));
-    point_to(arguments_.at(DNNL_ARG_DIFF_DST), data(dy));
+    point_to(arguments_.at(DNNL_ARG_SRC), x.data());
+    point_to(arguments_.at(DNNL_ARG_DIFF_DST), dy.data());
     primitive_.execute(thread_engine().stream, arguments_);
     weights_.store(gradient.weights, gradient.write);
     if (bias_) bias_->store(gradient.bias, gradient.write);
@@ -205,19 +198,19 @@ void convolution_backward_weights(const ConvolutionShape& shape, const ConstMatr
 
 void convolution_forward(const ConvolutionShape& shape, const Bf16Matrix& x,
                          const ConvolutionWeights<Bf16>& w, std::span<const Scalar> bias, Matrix& y) {
-  if (x.rows == 0) return;
-  cached<Forward<Bf16>>({shape, x.rows, !bias.empty()}).run(x, w, bias, y);
+  if (x.rows() == 0) return;
+  cached<Forward<Bf16>>({shape, x.rows(), !bias.empty()}).run(x, w, bias, y);
 }
 
 void convolution_backward_data(const ConvolutionShape& shape, const Bf16Matrix& dy,
                                const ConvolutionWeights<Bf16>& w, Matrix& dx) {
-  if (dy.rows == 0) return;
-  cached<BackwardData<Bf16>>({shape, dy.rows, false}).run(dy, w, dx);
+  if (dy.rows() == 0) return;
+  cached<BackwardData<Bf16>>({shape, dy.rows(), false}).run(dy, w, dx);
 }
 
 void convolution_backward_weights(const ConvolutionShape& shape, const Bf16Matrix& x, const Bf16Matrix& dy,
                                   std::span<Scalar> dweights, Write write) {
-  backward_weights<Bf16>({shape, x.rows, false}, x, dy, {.weights = dweights, .bias = {}, .write = write});
+  backward_weights<Bf16>({shape, x.rows(), false}, x, dy, {.weights = dweights, .bias = {}, .write = write});
 }
 
 }  // namespace lockstep

@@ -8,7 +8,7 @@ namespace {
 Bf16Matrix rounded(const ConstMatrix& m, AlignedBuffer<Bf16>& buffer) {
   if (buffer.size() < m.size()) buffer = AlignedBuffer<Bf16>(m.size());
   const std::span<Bf16> used = part(buffer.span(), {0, m.size()});
-  round_to_bf16({m.data(), used.size()}, used);
+  round_to_bf16(m.values(), used);
   return {used.data(), m.rows(), m.cols()};
 }
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "lockstep/math/bf16.h"
-#include "lockstep/math/matrix.h"
 
 namespace lockstep {
 
