@@ -35,7 +35,7 @@ void report_loaded(Communicator& comm, const RunPlan& plan, const Records& train
                         with_commas(make_sampler(plan.sampling)->needed(replicas)), replicas.begin,
                         replicas.end - 1)
           : fmt::format("loaded {} rows, {} (replicas {} to {})", with_commas(train.rows()),
-                        human_bytes(static_cast<double>(train.bytes())), replicas.begin, replicas.end - 1);
+                        human_bytes(train.bytes()), replicas.begin, replicas.end - 1);
   const std::vector<std::string> lines = gather_texts(comm, fmt::format("rank {} {}", comm.rank(), holds));
   for (std::size_t rank = 0; rank < std::min(lines.size(), kMaxLines); ++rank)
     write_log(rank < shown ? LogLevel::kInfo : LogLevel::kDebug, lines[rank]);

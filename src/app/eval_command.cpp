@@ -71,7 +71,7 @@ std::set<Split> wanted_splits(const std::set<std::string>& flagged) {
 }
 
 // The evaluation as an object of --json: nothing in it is about a training.
-nlohmann::ordered_json json_of(const EvalMetrics& metrics) {
+nlohmann::ordered_json metrics_json(const EvalMetrics& metrics) {
   nlohmann::ordered_json json = json_with_tables(metrics);
   for (const char* of_training : {"kind", "split", "step", "epoch", "samples_seen"}) json.erase(of_training);
   return json;
@@ -91,7 +91,7 @@ void evaluate_sets(const EvaluationContext& context, const Experiment& experimen
     if (comm.rank() == 0 && !writes_to_standard_output(line)) print_metrics(metrics);
     if (threshold && !writes_to_standard_output(line))
       print_accuracy_at(*threshold, context, evaluation, values, split);
-    json[to_string(split)] = json_of(metrics);
+    json[to_string(split)] = metrics_json(metrics);
     if (!std::isfinite(metrics.loss)) {
       throw AgreedError("the model gives a loss that is not finite: it comes from a run that went wrong",
                         kExitTraining);

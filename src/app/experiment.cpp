@@ -35,7 +35,7 @@ std::unique_ptr<Model> make_model(const Config& config, const Shape& input) {
 
 namespace {
 
-void check_features(const Experiment& experiment, const RecordSource& source) {
+void check_record_features(const Experiment& experiment, const RecordSource& source) {
   const Shape& wanted = experiment.model->input();
   const Shape& found = source.info().features;
   if (found == wanted) return;
@@ -176,7 +176,7 @@ void build_model(Experiment& experiment, const Shape& input) {
   experiment.normaliser = std::make_unique<Normaliser>(config.data.mean, config.data.std, input.size());
   experiment.augmenter = make_augmenter(config.data.augment, input, experiment.seed());
   for (const RecordSource* source : experiment.sources()) {
-    check_features(experiment, *source);
+    check_record_features(experiment, *source);
     refuse_misfit(experiment.fit(*source));
   }
   state_class_weights(experiment);

@@ -34,7 +34,7 @@ nlohmann::ordered_json plain_part(const nlohmann::ordered_json& summary, const c
 
 // How good the model is, by the summary of its run: a checkpoint has none, and one that is cut off says
 // nothing.
-std::vector<std::pair<std::string, std::string>> facts_of(const RunDirectory& directory) {
+std::vector<std::pair<std::string, std::string>> onnx_facts(const RunDirectory& directory) {
   nlohmann::ordered_json summary;
   try {
     if (!std::filesystem::exists(directory.summary())) return {};
@@ -84,12 +84,12 @@ int export_command(const CommandLine& line) {
                   .temperature = trained.temperature,
                   .threshold = threshold,
                   .schema = schema ? &*schema : nullptr,
-                  .facts = facts_of(directory)},
+                  .facts = onnx_facts(directory)},
                  file);
   file.commit();
   log_info("exported {} numbers in {} tensors to {} ({}, {})",
            with_commas(trained.model->stored_layout().count()), trained.model->stored_layout().params.size(),
-           describe_output(line.output), exporter.name, human_bytes(static_cast<double>(file.bytes())));
+           describe_output(line.output), exporter.name, human_bytes(file.bytes()));
   if (trained.temperature != 1) {
     log_info(
         "calibrated with temperature {:.6g}: the ONNX graph divides the outputs by it; whoever computes "

@@ -126,7 +126,7 @@ Task several(const FirstData& data, const std::string& wanted) {
   return task;
 }
 
-void check_features(const FirstData& data) {
+void check_feature_columns(const FirstData& data) {
   if (data.features.size() > 0) return;
   throw DataError(fmt::format("no column of '{}' is left as a feature: {}", data.options.train,
                               fmt::join(data.doubts, "; ")));
@@ -173,7 +173,7 @@ Task choose_task(const FirstData& data, const std::string& wanted) {
   if (data.label.columns == 0)
     throw DataError(fmt::format("'{}' has no labels to learn", data.options.train));
   const Task task = suiting_task(data, wanted);
-  check_features(data);
+  check_feature_columns(data);
   return task;
 }
 

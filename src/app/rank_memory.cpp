@@ -14,16 +14,12 @@
 namespace lockstep {
 namespace {
 
-std::string size_text(Index bytes) {
-  return human_bytes(static_cast<double>(bytes));
-}
-
 [[noreturn]] void fail_too_large(Index bytes, const std::string& purpose, Index parameters,
                                  const MemoryLimit& limit) {
   throw ConfigError(fmt::format(
       "the model is too large: a rank needs {} for {} of {} parameters, but can have {} ({}); `trainer plan` "
       "shows what each takes, and distribute.stages can divide the model among ranks",
-      size_text(bytes), purpose, with_commas(parameters), size_text(limit.bytes), limit.reason));
+      human_bytes(bytes), purpose, with_commas(parameters), human_bytes(limit.bytes), limit.reason));
 }
 
 }  // namespace
@@ -67,7 +63,7 @@ void refuse_too_large(const RunPlan& plan, double stated, bool server) {
     throw ConfigError(fmt::format(
         "a rank may need {}, more than distribute.memory_per_rank = {} GiB; `trainer plan` shows for what, "
         "and distribute.stages = \"auto\" can divide the model among ranks",
-        size_text(memory.total()), stated));
+        human_bytes(memory.total()), stated));
   }
 }
 
@@ -75,7 +71,7 @@ std::string doubt_of_memory(const RunPlan& plan) {
   const MemoryLimit limit = memory_limit();
   if (plan.memory.total() <= limit.bytes) return "";
   return fmt::format("with np {} a rank may need {}, but here it can have {} ({})", plan.ranks(),
-                     size_text(plan.memory.total()), size_text(limit.bytes), limit.reason);
+                     human_bytes(plan.memory.total()), human_bytes(limit.bytes), limit.reason);
 }
 
 void warn_of_memory(const RunPlan& plan) {

@@ -59,7 +59,7 @@ void print_presets() {
   }
 }
 
-std::string describe(const Promises& promises) {
+std::string describe_promises(const Promises& promises) {
   std::vector<std::string> kept;
   if (promises.same_bits) {
     kept.emplace_back(
@@ -104,7 +104,7 @@ std::string_view to_words(TargetKind targets) {
   return "";
 }
 
-void print_metrics() {
+void print_metric_catalog() {
   print_out("\n## Metrics (`eval.metrics`)\n\n| name | meaning | targets |\n|---|---|---|\n");
   for (const MetricEntry& entry : metric_catalog()) {
     std::vector<std::string_view> targets;
@@ -138,7 +138,7 @@ void print_strategies() {
   print_out("| name | what it is | elsewhere | promises | choose it |\n|---|---|---|---|---|\n");
   for (const StrategyEntry& entry : strategy_catalog()) {
     print_out("| `{}` | {} | {} | {} | {} |\n", entry.name, entry.help, entry.elsewhere,
-              describe(entry.promises), entry.choose);
+              describe_promises(entry.promises), entry.choose);
   }
 }
 
@@ -165,7 +165,7 @@ void print_catalogs() {
   print_entries("Optimizers", "train.optimizer", optimizer_catalog());
   print_entries("Schedules", "train.schedule", decay_catalog());
   print_entries("Data formats", "data.format", format_catalog());
-  print_metrics();
+  print_metric_catalog();
   print_entries("Compression", "distribute.compression", codec_catalog());
   print_strategies();
   print_algorithms();

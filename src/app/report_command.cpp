@@ -17,7 +17,7 @@ int report_command(const CommandLine& line) {
   const std::string page = report_page(runs);
   write_output(line.output, page);
   log_info("report of {} run{}: {} ({})", runs.size(), runs.size() == 1 ? "" : "s",
-           describe_output(line.output), human_bytes(static_cast<double>(page.size())));
+           describe_output(line.output), human_bytes(page.size()));
   return 0;
 }
 

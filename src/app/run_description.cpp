@@ -25,7 +25,7 @@ std::string text_of(const std::filesystem::path& file) {
   return std::filesystem::exists(file, ignored) ? read_file(file) : "";
 }
 
-double number_at(const Json& json, const char* name) {
+double number_or_zero(const Json& json, const char* name) {
   const auto found = json.is_object() ? json.find(name) : json.end();
   return found != json.end() && found->is_number() ? found->get<double>() : 0;
 }
@@ -49,9 +49,9 @@ void add_reliability(RunDescription& run, const Json& summary) {
   const Json bins = evaluation.is_object() ? evaluation.value("reliability", Json()) : Json();
   run.reliability_split = text_at(evaluation, "split");
   for (const Json& bin : bins) {
-    run.reliability.push_back({.predicted = number_at(bin, "predicted"),
-                               .observed = number_at(bin, "observed"),
-                               .count = number_at(bin, "samples")});
+    run.reliability.push_back({.predicted = number_or_zero(bin, "predicted"),
+                               .observed = number_or_zero(bin, "observed"),
+                               .count = number_or_zero(bin, "samples")});
   }
 }
 
@@ -60,25 +60,25 @@ void add_summary(RunDescription& run, const RunDirectory& directory) {
   if (text.empty()) return;
   const auto json = parse_json<Json>(text);
   if (!json.is_object()) throw DataError("it is no object");
-  run.steps = number_at(json, "steps");
-  run.samples = number_at(json, "samples_seen");
-  run.epochs = number_at(json, "epochs");
-  run.seconds = number_at(json, "seconds");
+  run.steps = number_or_zero(json, "steps");
+  run.samples = number_or_zero(json, "samples_seen");
+  run.epochs = number_or_zero(json, "epochs");
+  run.seconds = number_or_zero(json, "seconds");
   run.algorithm = text_at(json, "algorithm");
   const Json time = json.value("time", Json());
   if (time.is_object()) {
-    run.time = TimeOfRun{.data = number_at(time, "data"),
-                         .compute = number_at(time, "compute"),
-                         .communication = number_at(time, "communication"),
-                         .waiting = number_at(time, "waiting"),
-                         .idle = number_at(time, "idle")};
+    run.time = TimeOfRun{.data = number_or_zero(time, "data"),
+                         .compute = number_or_zero(time, "compute"),
+                         .communication = number_or_zero(time, "communication"),
+                         .waiting = number_or_zero(time, "waiting"),
+                         .idle = number_or_zero(time, "idle")};
   }
   const Json kept = json.value("kept", Json());
   if (kept.is_object()) {
     run.kept = KeptWeights{.best = text_at(kept, "weights") == "best",
-                           .step = number_at(kept, "step"),
+                           .step = number_or_zero(kept, "step"),
                            .measure = text_at(kept, "measure"),
-                           .value = number_at(kept, "value")};
+                           .value = number_or_zero(kept, "value")};
   }
   add_reliability(run, json);
 }
@@ -94,11 +94,11 @@ void add_importance(RunDescription& run, const RunDirectory& directory) {
   const auto json = parse_json<Json>(text);
   run.importance = {.measure = text_at(json, "measure"),
                     .set = text_at(json, "set"),
-                    .baseline = number_at(json, "baseline")};
+                    .baseline = number_or_zero(json, "baseline")};
   const Json columns = json.is_object() ? json.value("columns", Json()) : Json();
   for (const Json& column : columns) {
     run.importance.columns.push_back(
-        {.name = text_at(column, "column"), .mean = number_at(column, "importance")});
+        {.name = text_at(column, "column"), .mean = number_or_zero(column, "importance")});
   }
 }
 
@@ -115,7 +115,7 @@ void complete_from_metrics(RunDescription& run) {
 }
 
 // Rows of plan.txt: a name, two blanks or more, a value.
-void add_plan(RunDescription& run, const RunDirectory& directory) {
+void add_plan_text(RunDescription& run, const RunDirectory& directory) {
   run.plan = text_of(directory.plan());
   std::istringstream lines(run.plan);
   for (std::string line; std::getline(lines, line);) {
@@ -129,8 +129,8 @@ void add_plan(RunDescription& run, const RunDirectory& directory) {
 std::string describe_values(const Json& column) {
   const auto values = column.find("values");
   if (values == column.end() || !values->is_array()) {
-    return fmt::format("{:.5g} to {:.5g}, mean {:.5g}", number_at(column, "min"), number_at(column, "max"),
-                       number_at(column, "mean"));
+    return fmt::format("{:.5g} to {:.5g}, mean {:.5g}", number_or_zero(column, "min"),
+                       number_or_zero(column, "max"), number_or_zero(column, "mean"));
   }
   constexpr std::size_t kShown = 8;
   std::vector<std::string> shown;
@@ -150,7 +150,7 @@ void add_schema(RunDescription& run, const RunDirectory& directory) {
     if (!column.is_object()) throw DataError("a column is no object");
     run.columns.push_back(
         {text_at(column, "name"), text_at(column, "use"), text_at(column, "kind"),
-         with_commas(static_cast<Index>(std::clamp(number_at(column, "missing_count"), 0.0, 1e15))),
+         with_commas(static_cast<Index>(std::clamp(number_or_zero(column, "missing_count"), 0.0, 1e15))),
          text_at(column, "use") == "ignore" ? "" : describe_values(column)});
     const auto values = column.find("values");
     if (text_at(column, "use") != "label" || values == column.end() || !values->is_array()) continue;
@@ -213,7 +213,7 @@ RunDescription describe_run(const std::filesystem::path& path) {
       run.warnings.push_back(fmt::format("{} cannot be read: {}", file.filename().string(), error.what()));
     }
   };
-  add(directory.plan(), add_plan);
+  add(directory.plan(), add_plan_text);
   add(directory.summary(), add_summary);
   add(directory.metrics(), add_metrics);
   add(directory.evaluation(), add_predictions);

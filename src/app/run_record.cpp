@@ -38,7 +38,7 @@ Index whole_steps(double steps) {
   return static_cast<Index>(std::clamp(steps, 0.0, 1e15));
 }
 
-std::optional<double> number_at(const Json& json, const char* name) {
+std::optional<double> find_number(const Json& json, const char* name) {
   const auto found = json.find(name);
   if (found == json.end() || !found->is_number()) return std::nullopt;
   return found->get<double>();
@@ -65,7 +65,7 @@ void read_config(RunRecord& record, const RunDirectory& run) {
 }
 
 // The numbers of an evaluation that measure the model.
-MetricValues measures_of(const MetricsLine& evaluation) {
+MetricValues evaluation_measures(const MetricsLine& evaluation) {
   MetricValues values;
   for (const auto& [name, value] : evaluation.values) {
     if (std::isfinite(value) && is_measure(name)) values.emplace_back(name, value);
@@ -85,7 +85,7 @@ class Evaluations {
 
   void add(const MetricsLine& line) {
     const Index step = whole_steps(line.step);
-    const MetricValues values = measures_of(line);
+    const MetricValues values = evaluation_measures(line);
     record_.steps = std::max(record_.steps, step);
     if (line.kind == "train") offer("train", "loss", find_metric(values, "loss"), step);
     if (line.kind != "evaluation") return;
@@ -132,10 +132,10 @@ void read_metrics(RunRecord& record, const RunDirectory& run) {
 void read_summary(RunRecord& record, const RunDirectory& run) {
   if (!is_there(run.summary())) return;
   const auto json = parse_json<Json>(read_file(run.summary()));
-  const std::optional<double> steps = json.is_object() ? number_at(json, "steps") : std::nullopt;
+  const std::optional<double> steps = json.is_object() ? find_number(json, "steps") : std::nullopt;
   if (!steps) throw DataError("it has no steps");
   record.steps = whole_steps(*steps);
-  record.seconds = number_at(json, "seconds").value_or(0);
+  record.seconds = find_number(json, "seconds").value_or(0);
   if (record.state == RunState::kUnfinished) record.state = RunState::kDone;
   if (record.state == RunState::kDone && !run.lost().empty()) {
     damage(record, fmt::format("lost: {}", listed(run.lost())));

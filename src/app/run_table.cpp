@@ -51,7 +51,7 @@ struct SortValue {
   }
 };
 
-std::vector<std::string> measures_of(const std::vector<RunRecord>& runs) {
+std::vector<std::string> measure_columns(const std::vector<RunRecord>& runs) {
   std::vector<std::string> names;
   for (const RunRecord& run : runs) {
     for (const auto& [split, values] : run.last) {
@@ -81,7 +81,7 @@ Value value_by(const std::string& by, const std::vector<RunRecord>& runs) {
   if (by == "steps")
     return [](const RunRecord& run) -> SortValue { return {static_cast<double>(run.steps), ""}; };
   if (by == "seconds") return [](const RunRecord& run) -> SortValue { return {run.seconds, ""}; };
-  const std::vector<std::string> measures = measures_of(runs);
+  const std::vector<std::string> measures = measure_columns(runs);
   if (std::ranges::count(measures, by) > 0) {
     return [by](const RunRecord& run) -> SortValue { return {turned(last_value(run, by), by), ""}; };
   }
@@ -150,7 +150,7 @@ std::string exact(std::optional<double> value) {
 std::vector<std::pair<std::string, std::string>> columns_of_last(const std::vector<RunRecord>& runs) {
   std::vector<std::pair<std::string, std::string>> columns;
   for (const char* split : {"validation", "test"}) {
-    for (const std::string& measure : measures_of(runs)) {
+    for (const std::string& measure : measure_columns(runs)) {
       const bool is_measured = std::ranges::any_of(runs, [&](const RunRecord& run) {
         const auto last = run.last.find(split);
         return last != run.last.end() && find_metric(last->second, measure);
@@ -161,7 +161,7 @@ std::vector<std::pair<std::string, std::string>> columns_of_last(const std::vect
   return columns;
 }
 
-Json json_of(const RunRecord& run, const std::vector<std::string>& keys) {
+Json run_json(const RunRecord& run, const std::vector<std::string>& keys) {
   Json json{{"run", run.name}, {"state", to_string(run.state)}};
   if (!run.reason.empty()) json["reason"] = run.reason;
   json["steps"] = run.steps;
@@ -219,7 +219,7 @@ std::string to_text(const std::vector<RunRecord>& runs) {
   keys.resize(std::min(all, kMaxKeys));
   const std::string common = common_measure(runs);
   std::vector<std::string> measures;
-  for (const std::string& measure : measures_of(runs)) {
+  for (const std::string& measure : measure_columns(runs)) {
     if (std::ranges::any_of(runs, [&](const RunRecord& run) { return last_value(run, measure).has_value(); }))
       measures.push_back(measure);
   }
@@ -276,7 +276,7 @@ std::string to_csv(const std::vector<RunRecord>& runs) {
 std::string to_json(const std::vector<RunRecord>& runs) {
   const std::vector<std::string> keys = differing_keys(runs);
   Json all = Json::array();
-  for (const RunRecord& run : runs) all.push_back(json_of(run, keys));
+  for (const RunRecord& run : runs) all.push_back(run_json(run, keys));
   return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

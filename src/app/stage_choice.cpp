@@ -33,10 +33,6 @@ std::vector<Index> possible_stages(const DistOptions& distribute, Index world) {
   return divisors;
 }
 
-std::string bytes_text(Index bytes) {
-  return human_bytes(static_cast<double>(bytes));
-}
-
 // The parts of all ranks in the order of the model.
 std::vector<Range> parts_of(std::span<const std::unique_ptr<Model>> stages) {
   std::vector<Range> parts;
@@ -105,11 +101,11 @@ FoundDivision divide_to_fit(const Experiment& experiment, const Config& config, 
       parts == before ? fmt::format("cut before {}", fmt::join(cut_before(experiment, parts), ", "))
                       : fmt::format("cut before {}, not before {} where the work is even and a rank needs {}",
                                     fmt::join(cut_before(experiment, parts), ", "),
-                                    fmt::join(cut_before(experiment, before), ", "), bytes_text(needed));
+                                    fmt::join(cut_before(experiment, before), ", "), human_bytes(needed));
   found.why =
       fmt::format("distribute.cut = \"auto\": {}, so that a rank needs {}, {} {} ({})", moved,
-                  bytes_text(least), least <= budget.limit.bytes ? "within" : "the least found, above",
-                  bytes_text(budget.limit.bytes), budget.limit.reason);
+                  human_bytes(least), least <= budget.limit.bytes ? "within" : "the least found, above",
+                  human_bytes(budget.limit.bytes), budget.limit.reason);
   return found;
 }
 
@@ -135,8 +131,8 @@ FoundDivision choose_division(const Experiment& experiment, const MemoryBudget& 
   throw ConfigError(fmt::format(
       "distribute.stages = \"auto\": on {} rank{} a rank needs at least {} (with {} stage{}), "
       "but can have {} ({}); {}",
-      budget.world, budget.world == 1 ? "" : "s", bytes_text(least.plan.memory.total()), least.count(),
-      least.count() == 1 ? "" : "s", bytes_text(budget.limit.bytes), budget.limit.reason, advice));
+      budget.world, budget.world == 1 ? "" : "s", human_bytes(least.plan.memory.total()), least.count(),
+      least.count() == 1 ? "" : "s", human_bytes(budget.limit.bytes), budget.limit.reason, advice));
 }
 
 std::vector<std::string> divide_as_needed(Experiment& experiment, const MemoryBudget& budget) {
@@ -150,7 +146,7 @@ std::vector<std::string> divide_as_needed(Experiment& experiment, const MemoryBu
     const std::string why = names_layers(config.distribute)
                                 ? "as distribute.cut says"
                                 : fmt::format("the fewest with which a rank fits into {} ({})",
-                                              bytes_text(budget.limit.bytes), budget.limit.reason);
+                                              human_bytes(budget.limit.bytes), budget.limit.reason);
     reasons.push_back(fmt::format("distribute.stages = \"auto\": {} stage{}, {}", found.count(),
                                   found.count() == 1 ? "" : "s", why));
   }

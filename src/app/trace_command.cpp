@@ -35,7 +35,7 @@ int trace_command(const CommandLine& line) {
   }
   const WrittenTrace written = write_trace(directory, line.output);
   log_info("timeline: {}: {} ({})", describe_trace(written.trace), describe_output(line.output),
-           human_bytes(static_cast<double>(written.bytes)));
+           human_bytes(written.bytes));
   return 0;
 }
 

@@ -84,7 +84,7 @@ std::map<std::string, std::string> versions() {
 }
 
 // Facts that the model file keeps.
-ModelFacts facts_of(const std::optional<ChosenThreshold>& threshold) {
+ModelFacts threshold_facts(const std::optional<ChosenThreshold>& threshold) {
   ModelFacts facts;
   if (!threshold) return facts;
   facts[kThresholdFact] = fmt::format("{}", threshold->threshold);
@@ -380,7 +380,7 @@ int TrainCommand::finish(TrainingResult& result) {
   const std::optional<ChosenThreshold> threshold = run_->choose_threshold(stored.span());
   std::optional<EvaluationDetails> details;
   if (config().report.html) details = run_->describe_evaluation(stored.span());
-  ModelFacts facts = facts_of(threshold);
+  ModelFacts facts = threshold_facts(threshold);
   if (result.calibration) facts[kTemperatureFact] = fmt::format("{}", result.calibration->temperature);
   agree(comm_, [&] {
     const bool saved = lost.attempt("model.safetensors", [&] { save_model_of(stored.span(), facts); });

@@ -19,7 +19,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string describe(const Feature& feature) {
+std::string describe_feature(const Feature& feature) {
   if (feature.built_in) return fmt::format("{} {}: {}", feature.library, feature.version, feature.gives);
   return fmt::format("{}: not built in, which would give: {}; without it: {}", feature.library, feature.gives,
                      feature.without);
@@ -37,7 +37,7 @@ std::string text() {
     libraries.push_back(fmt::format("{} {}", library.name, library.version));
   }
   text += fmt::format("libraries: {}\nfeatures:\n", fmt::join(libraries, ", "));
-  for (const Feature& feature : build.features) text += fmt::format("  {}\n", describe(feature));
+  for (const Feature& feature : build.features) text += fmt::format("  {}\n", describe_feature(feature));
   return text;
 }
 

@@ -16,7 +16,7 @@
 namespace lockstep {
 namespace {
 
-[[noreturn]] void fail(const char* doing, const std::filesystem::path& path, int error = errno) {
+[[noreturn]] void fail_on_path(const char* doing, const std::filesystem::path& path, int error = errno) {
   throw DataError(fmt::format("cannot {} '{}': {}", doing, path.string(), std::strerror(error)));
 }
 
@@ -34,7 +34,7 @@ void refuse_to_replace_special(const std::filesystem::path& path) {
 // A name that nobody can foresee, so that no link to another file can stand there.
 std::filesystem::path temporary_name(const std::filesystem::path& path) {
   std::uint64_t number = 0;
-  if (::getrandom(&number, sizeof number, 0) != sizeof number) fail("get a random name beside", path);
+  if (::getrandom(&number, sizeof number, 0) != sizeof number) fail_on_path("get a random name beside", path);
   std::filesystem::path name = path;
   name += fmt::format(".partial-{:012x}", number >> 16);
   return name;
@@ -46,7 +46,7 @@ class OpenDirectory {
  public:
   explicit OpenDirectory(std::filesystem::path path)
       : path_(std::move(path)), descriptor_(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
-    if (descriptor_ < 0 && errno != EACCES) fail("sync", path_);
+    if (descriptor_ < 0 && errno != EACCES) fail_on_path("sync", path_);
   }
   ~OpenDirectory() {
     if (descriptor_ >= 0) ::close(descriptor_);
@@ -56,7 +56,7 @@ class OpenDirectory {
 
   void sync() const {
     if (descriptor_ < 0 || ::fsync(descriptor_) == 0) return;
-    if (errno != EINVAL && errno != ENOTSUP) fail("sync", path_);
+    if (errno != EINVAL && errno != ENOTSUP) fail_on_path("sync", path_);
   }
 
  private:
@@ -73,10 +73,10 @@ void sync_directory(const std::filesystem::path& directory) {
 void sync_file(const std::filesystem::path& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (descriptor < 0 && errno == ENOENT) return;
-  if (descriptor < 0) fail("sync", path);
+  if (descriptor < 0) fail_on_path("sync", path);
   const int error = ::fsync(descriptor) == 0 ? 0 : errno;
   ::close(descriptor);
-  if (error != 0) fail("sync", path, error);
+  if (error != 0) fail_on_path("sync", path, error);
 }
 
 bool create_synced_directories(const std::filesystem::path& path, std::error_code& error) {
@@ -114,10 +114,10 @@ Appended append_whole(int descriptor, std::int64_t size, std::string_view bytes)
 
 void write_part(const std::filesystem::path& path, std::int64_t offset, std::string_view bytes) {
   const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
-  if (descriptor < 0) fail("create", path);
+  if (descriptor < 0) fail_on_path("create", path);
   const bool written = ::lseek(descriptor, offset, SEEK_SET) >= 0 && write_all(descriptor, bytes);
   const int error = written && ::fsync(descriptor) == 0 ? 0 : errno;
-  if (::close(descriptor) != 0 || error != 0) fail("write", path, error != 0 ? error : errno);
+  if (::close(descriptor) != 0 || error != 0) fail_on_path("write", path, error != 0 ? error : errno);
 }
 
 // O_EXCL: a file or a link that stands under the name is never written to.
@@ -127,7 +127,7 @@ AtomicFile::AtomicFile(const std::filesystem::path& path) : path_(path) {
     temporary_ = temporary_name(path_);
     descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   } while (descriptor_ < 0 && errno == EEXIST);
-  if (descriptor_ < 0) fail("create", path_);
+  if (descriptor_ < 0) fail_on_path("create", path_);
 }
 
 AtomicFile::~AtomicFile() {
@@ -136,15 +136,15 @@ AtomicFile::~AtomicFile() {
 }
 
 void AtomicFile::write(std::string_view bytes) {
-  if (!write_all(descriptor_, bytes)) fail("write", path_);
+  if (!write_all(descriptor_, bytes)) fail_on_path("write", path_);
 }
 
 void AtomicFile::commit() {
-  if (::fsync(descriptor_) != 0) fail("sync", path_);
-  if (::close(std::exchange(descriptor_, -1)) != 0) fail("close", path_);
+  if (::fsync(descriptor_) != 0) fail_on_path("sync", path_);
+  if (::close(std::exchange(descriptor_, -1)) != 0) fail_on_path("close", path_);
   // Opened before: once others see the file they may rename its directory.
   const OpenDirectory directory(path_.has_parent_path() ? path_.parent_path() : ".");
-  if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("rename a finished file to", path_);
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail_on_path("rename a finished file to", path_);
   committed_ = true;
   directory.sync();
 }

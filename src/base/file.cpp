@@ -39,7 +39,7 @@ std::string read_file(const std::filesystem::path& path) {
   } catch (const std::exception& error) {
     if (!is_out_of_memory(error)) throw;
     throw ConfigError(fmt::format("'{}' does not fit into memory: it has more than {}", path.string(),
-                                  human_bytes(static_cast<double>(text.size()))));
+                                  human_bytes(text.size())));
   }
   if (in.bad()) throw DataError(describe_failure("read", path));
   return text;

@@ -81,8 +81,7 @@ MemoryLimit memory_limit() {
 }
 
 OutOfMemory::OutOfMemory(Index bytes)
-    : text_(fmt::format("out of memory: {} in one piece cannot be had",
-                        human_bytes(static_cast<double>(bytes)))) {}
+    : text_(fmt::format("out of memory: {} in one piece cannot be had", human_bytes(bytes))) {}
 
 bool is_out_of_memory(const std::exception& error) {
   return dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||

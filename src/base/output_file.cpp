@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 constexpr const char* kStandardOutput = "/dev/stdout";
 constexpr int kMaxLinks = 40;  // Linux follows no more of them
 
-[[noreturn]] void fail(const char* doing, const std::string& name, int error) {
+[[noreturn]] void fail_on_output(const char* doing, const std::string& name, int error) {
   const std::string what = is_standard_output(name) ? describe_output(name) : fmt::format("'{}'", name);
   throw DataError(fmt::format("cannot {} {}: {}", doing, what, std::strerror(error)));
 }
@@ -66,7 +66,7 @@ void refuse_existing(const OutputRequest& request, fs::file_type type) {
 // Finds at the start what writing would fail on only at the end of the work.
 void check_directory(const std::string& name) {
   const fs::path parent = behind_links(name).parent_path();
-  if (::access(parent.empty() ? "." : parent.c_str(), W_OK) != 0) fail("create", name, errno);
+  if (::access(parent.empty() ? "." : parent.c_str(), W_OK) != 0) fail_on_output("create", name, errno);
 }
 
 }  // namespace
@@ -117,7 +117,7 @@ OutputFile::OutputFile(const std::string& name) : name_(name) {
   }
   std::signal(SIGPIPE, SIG_IGN);  // a reader that has gone away is an error of write()
   stream_ = is_standard_output(name) ? ::dup(STDOUT_FILENO) : ::open(name.c_str(), O_WRONLY | O_CLOEXEC);
-  if (stream_ < 0) fail("open", name_, errno);
+  if (stream_ < 0) fail_on_output("open", name_, errno);
 }
 
 OutputFile::~OutputFile() {
@@ -128,14 +128,14 @@ void OutputFile::write(std::string_view bytes) {
   if (file_) {
     file_->write(bytes);
   } else if (!write_all(stream_, bytes)) {
-    fail("write", name_, errno);
+    fail_on_output("write", name_, errno);
   }
   bytes_ += static_cast<std::int64_t>(bytes.size());
 }
 
 void OutputFile::commit() {
   if (file_) return file_->commit();
-  if (::close(std::exchange(stream_, -1)) != 0) fail("close", name_, errno);
+  if (::close(std::exchange(stream_, -1)) != 0) fail_on_output("close", name_, errno);
 }
 
 void write_output(const std::string& name, std::string_view text) {

@@ -40,7 +40,7 @@ void check_space(Communicator& comm, Index total) {
   comm.all_reduce_sum(as_buffer(std::span(&too_large, 1)));
   if (too_large > 0) {
     throw AgreedError(fmt::format("out of memory: a shared window of {} is larger than a rank can have ({})",
-                                  human_bytes(static_cast<double>(total)), limit.reason),
+                                  human_bytes(total), limit.reason),
                       kExitConfig);
   }
   Index free = free_bytes(shared_memory_directory());

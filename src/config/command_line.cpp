@@ -177,7 +177,7 @@ ConfigText read_config_file(const std::string& file) {
   const std::uintmax_t bytes = std::filesystem::file_size(file, ignored);
   if (!ignored && bytes > kMaxBytes) {
     throw ConfigError(fmt::format("--config: '{}' has {}, expected at most {} in a config", file,
-                                  human_bytes(static_cast<double>(bytes)), human_bytes(kMaxBytes)));
+                                  human_bytes(bytes), human_bytes(kMaxBytes)));
   }
   try {
     return {file, read_file(file)};

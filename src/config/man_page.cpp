@@ -10,7 +10,7 @@
 namespace lockstep {
 namespace {
 
-std::string escaped(std::string_view text) {
+std::string troff_escaped(std::string_view text) {
   std::string troff = text.starts_with('.') || text.starts_with('\'') ? "\\&" : "";
   for (const char c : text) {
     switch (c) {
@@ -40,11 +40,11 @@ std::string escaped(std::string_view text) {
 }
 
 std::string bold(std::string_view text) {
-  return "\\fB" + escaped(text) + "\\fR";
+  return "\\fB" + troff_escaped(text) + "\\fR";
 }
 
 std::string term(const std::string& head, std::string_view text) {
-  return fmt::format(".TP\n{}\n{}\n", head, escaped(text));
+  return fmt::format(".TP\n{}\n{}\n", head, troff_escaped(text));
 }
 
 // The kind of value, as it stands behind a flag.
@@ -99,11 +99,12 @@ std::string flags() {
 std::string option_terms(std::span<const Option> options) {
   std::string terms;
   for_each_section(options, [&terms](std::string_view section, std::span<const Option> members) {
-    terms += fmt::format(".SS \"[{}] {}\"\n", section, escaped(section_title(section)));
+    terms += fmt::format(".SS \"[{}] {}\"\n", section, troff_escaped(section_title(section)));
     for (const Option& option : members) {
       std::string head = bold("--" + option.key);
       if (!option.alias.empty()) head += ", " + bold("--" + option.alias);
-      terms += term(fmt::format("{} \\fI{}\\fR", head, escaped(value_name(option.kind))), describe(option));
+      terms +=
+          term(fmt::format("{} \\fI{}\\fR", head, troff_escaped(value_name(option.kind))), describe(option));
     }
   });
   return terms;
@@ -148,7 +149,7 @@ std::string man_page(std::span<const Option> options) {
       ".SH SYNOPSIS\n.nh\n{}.hy\n"
       ".SH DESCRIPTION\n{} {}.SH COMMANDS\n{}.SH FLAGS\n{}.SH OPTIONS\n{}.SH \"EXIT STATUS\"\n{}.SH FILES\n{}"
       ".SH \"SEE ALSO\"\n.BR mpirun (1),\n.BR sbatch (1)\n",
-      escaped(LOCKSTEP_VERSION), synopsis(), bold("trainer"), kDescription, commands(), flags(),
+      troff_escaped(LOCKSTEP_VERSION), synopsis(), bold("trainer"), kDescription, commands(), flags(),
       option_terms(options), exit_terms(), kFiles);
 }
 

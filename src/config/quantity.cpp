@@ -17,7 +17,7 @@ constexpr Unit kBandwidths[] = {
     {"Mbit", 1e6 / 8}, {"Gbit", 1e9 / 8}, {"Tbit", 1e12 / 8}, {"MB", 1e6}, {"GB", 1e9}};
 
 // A number and one of the units behind it.
-std::optional<double> parse(std::string_view text, std::span<const Unit> units) {
+std::optional<double> parse_quantity(std::string_view text, std::span<const Unit> units) {
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || !std::isfinite(number) || number < 0) return std::nullopt;
@@ -31,12 +31,12 @@ std::optional<double> parse(std::string_view text, std::span<const Unit> units) 
 }  // namespace
 
 std::optional<double> parse_seconds(std::string_view text) {
-  return parse(text, kTimes);
+  return parse_quantity(text, kTimes);
 }
 
 std::optional<double> parse_bandwidth(std::string_view text) {
   if (text.ends_with("/s")) text.remove_suffix(2);
-  const std::optional<double> bandwidth = parse(text, kBandwidths);
+  const std::optional<double> bandwidth = parse_quantity(text, kBandwidths);
   return bandwidth == 0 ? std::nullopt : bandwidth;
 }
 

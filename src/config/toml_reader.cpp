@@ -201,7 +201,7 @@ std::string describe_language(const std::string& text, const std::string& file) 
   return other ? "; a config is TOML: sections such as [train], and below them lines such as lr = 0.1" : "";
 }
 
-toml::table parse(const std::string& text, const std::string& file) {
+toml::table parse_document(const std::string& text, const std::string& file) {
   check_toml_limits(text, file);
   try {
     return toml::parse(text, file);
@@ -218,7 +218,7 @@ toml::table parse(const std::string& text, const std::string& file) {
 std::vector<CLI::ConfigItem> TomlFormat::from_config(std::istream& in) const {
   const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
   Reading reading(options_);
-  const toml::table document = parse(text, file_);
+  const toml::table document = parse_document(text, file_);
   reading.read(document);
   const std::vector<Problem> problems = reading.take_problems();
   if (problems.empty()) return reading.take_items();

@@ -14,7 +14,7 @@
 namespace lockstep {
 namespace {
 
-std::string escaped(std::string_view text, std::string_view special) {
+std::string zsh_escaped(std::string_view text, std::string_view special) {
   std::string result;
   for (const char c : text) {
     if (special.find(c) != std::string_view::npos) result += '\\';
@@ -24,13 +24,14 @@ std::string escaped(std::string_view text, std::string_view special) {
 }
 
 std::string value_list(std::span<const std::string> values) {
-  return escaped(shell_quoted(values), ":");
+  return zsh_escaped(shell_quoted(values), ":");
 }
 
 std::string specification(std::string_view name, std::string_view help, std::string_view value,
                           std::string_view action) {
-  const std::string head = fmt::format("--{}{}[{}]", name, value.empty() ? "" : "=", escaped(help, "\\[]:"));
-  return shell_quoted(value.empty() ? head : fmt::format("{}:{}:{}", head, escaped(value, ":"), action));
+  const std::string head =
+      fmt::format("--{}{}[{}]", name, value.empty() ? "" : "=", zsh_escaped(help, "\\[]:"));
+  return shell_quoted(value.empty() ? head : fmt::format("{}:{}:{}", head, zsh_escaped(value, ":"), action));
 }
 
 std::string action_of(const Option& option) {
@@ -100,7 +101,7 @@ std::string zsh_completion(std::span<const Option> options, const KnownNames& na
                          own_specifications(command, names), operand_of(command, options, names));
     if (name.empty()) continue;
     words.push_back(name);
-    commands += "    " + shell_quoted(name + ":" + escaped(command.usages.front().help, ":")) + "\n";
+    commands += "    " + shell_quoted(name + ":" + zsh_escaped(command.usages.front().help, ":")) + "\n";
   }
   // Training has no name: its case stands for all other words and must be the last.
   const std::size_t end_of_first = cases.find('\n') + 1;

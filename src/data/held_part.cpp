@@ -59,7 +59,7 @@ std::string without_quotes(std::string_view text) {
 using Part = std::vector<std::int16_t>;  // of each record: 1 if it is held back, else 0
 
 // A choice of records, and a sentence about it.
-struct Choice {
+struct FoldChoice {
   Part fold_of;
   std::string note;
 };
@@ -104,8 +104,8 @@ std::string list_classes(const std::vector<Scalar>& labels, const std::vector<In
   return fmt::format("{}{}", fmt::join(shown, ", "), labels.size() > kMaxShown ? ", ..." : "");
 }
 
-Choice choose_by_class(const HeldPart& part, const std::vector<Scalar>& targets, std::uint64_t seed,
-                       const DatasetInfo& info) {
+FoldChoice choose_by_class(const HeldPart& part, const std::vector<Scalar>& targets, std::uint64_t seed,
+                           const DatasetInfo& info) {
   const std::string instead = fmt::format("data.validation_share = {} holds back", part.share);
   const RecordsByClass classes = records_by_class(targets, seed, setting_of(part), instead);
   std::vector<Scalar> labels;
@@ -115,7 +115,7 @@ Choice choose_by_class(const HeldPart& part, const std::vector<Scalar>& targets,
     sizes.push_back(std::ssize(ids));
   }
   const std::vector<Index> held = apportion(part.share, sizes);
-  Choice choice{.fold_of = Part(targets.size()), .note = {}};
+  FoldChoice choice{.fold_of = Part(targets.size()), .note = {}};
   auto count = held.begin();
   for (const auto& [label, ids] : classes) {
     for (Index i = 0; i < *count; ++i) at(choice.fold_of, at(ids, i)) = 1;
@@ -126,7 +126,7 @@ Choice choose_by_class(const HeldPart& part, const std::vector<Scalar>& targets,
   return choice;
 }
 
-Choice choose_by_group(const HeldPart& part, const std::vector<std::string>& values, std::uint64_t seed) {
+FoldChoice choose_by_group(const HeldPart& part, const std::vector<std::string>& values, std::uint64_t seed) {
   std::map<std::string, Index> sizes;
   for (const std::string& value : values) ++sizes[value];
   if (sizes.size() < 2) {
@@ -150,15 +150,15 @@ Choice choose_by_group(const HeldPart& part, const std::vector<std::string>& val
   }
   if (held.empty())
     held.insert(*std::ranges::min_element(sizes, {}, &std::pair<const std::string, Index>::second));
-  Choice choice{.fold_of = {}, .note = {}};
+  FoldChoice choice{.fold_of = {}, .note = {}};
   for (const std::string& value : values) choice.fold_of.push_back(held.contains(value) ? 1 : 0);
   choice.note = fmt::format("all of {} of the {} groups of column {}", with_commas(std::ssize(held)),
                             with_commas(std::ssize(sizes)), in_quotes(part.column));
   return choice;
 }
 
-Choice choose_by_time(const HeldPart& part, const std::vector<std::string>& values,
-                      const ValueOrder& earlier) {
+FoldChoice choose_by_time(const HeldPart& part, const std::vector<std::string>& values,
+                          const ValueOrder& earlier) {
   std::vector<Index> ids(values.size());
   std::iota(ids.begin(), ids.end(), 0);
   std::ranges::stable_sort(ids, [&](Index a, Index b) { return earlier(at(values, a), at(values, b)); });
@@ -179,7 +179,7 @@ Choice choose_by_time(const HeldPart& part, const std::vector<std::string>& valu
         "{}: column {} has one value only, {}: expected times, the last of which can be held back",
         setting_of(part), in_quotes(part.column), in_quotes(values.front())));
   }
-  Choice choice{.fold_of = Part(values.size()), .note = {}};
+  FoldChoice choice{.fold_of = Part(values.size()), .note = {}};
   for (Index i = begin; i < rows; ++i) at(choice.fold_of, at(ids, i)) = 1;
   choice.note =
       fmt::format("the last in column {}, from {} to {}; the others are up to {}", in_quotes(part.column),
@@ -238,9 +238,10 @@ HeldAssignment assign_held_part(const HeldPart& part, const DataOptions& data, s
   }
   HeldAssignment assignment;
   peers.agree([&] {
-    Choice choice = by_class                          ? choose_by_class(part, targets, seed, info)
-                    : part.by == HeldPart::By::kGroup ? choose_by_group(part, values.texts, seed)
-                                                      : choose_by_time(part, values.texts, {values, column});
+    FoldChoice choice = by_class ? choose_by_class(part, targets, seed, info)
+                        : part.by == HeldPart::By::kGroup
+                            ? choose_by_group(part, values.texts, seed)
+                            : choose_by_time(part, values.texts, {values, column});
     assignment.note = fmt::format("validation set, {}: {} of the {} records of '{}', {}", part.text,
                                   with_commas(std::ranges::count(choice.fold_of, 1)), with_commas(info.rows),
                                   info.name, choice.note);

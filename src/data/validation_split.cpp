@@ -15,7 +15,7 @@ namespace lockstep {
 namespace {
 
 // Which of the two parts.
-struct Choice {
+struct PartChoice {
   HoldOut held;
   bool validation = false;
   std::string note = {};
@@ -26,7 +26,7 @@ struct Choice {
 // Reads whole chunks, and keeps the records of one part.
 class PartReader final : public ChunkReader {
  public:
-  PartReader(const RecordSource& whole, std::span<const Index> positions, const Choice& choice,
+  PartReader(const RecordSource& whole, std::span<const Index> positions, const PartChoice& choice,
              const TargetRule& rule)
       : whole_(whole), positions_(positions), choice_(choice), reader_(whole.reader(rule)) {}
 
@@ -47,14 +47,14 @@ class PartReader final : public ChunkReader {
  private:
   const RecordSource& whole_;
   std::span<const Index> positions_;
-  Choice choice_;
+  PartChoice choice_;
   std::unique_ptr<ChunkReader> reader_;
   std::vector<std::byte> all_;
 };
 
 class PartSource final : public RecordSource {
  public:
-  PartSource(std::shared_ptr<const RecordSource> whole, const Choice& choice)
+  PartSource(std::shared_ptr<const RecordSource> whole, const PartChoice& choice)
       : whole_(std::move(whole)), choice_(choice), info_(whole_->info()) {
     info_.rows = 0;
     const std::span<const Chunk> chunks = whole_->chunks();
@@ -108,7 +108,7 @@ class PartSource final : public RecordSource {
   }
 
   std::shared_ptr<const RecordSource> whole_;
-  Choice choice_;
+  PartChoice choice_;
   DatasetInfo info_;
   std::vector<Chunk> chunks_;
   std::vector<Index> positions_;  // index of each chunk among those of the whole
@@ -118,8 +118,8 @@ ValidationSplit split(std::unique_ptr<RecordSource> whole, const HoldOut& held, 
                       const std::string& note = "") {
   const std::shared_ptr<const RecordSource> shared = std::move(whole);
   ValidationSplit parts{
-      std::make_unique<PartSource>(shared, Choice{.held = held, .validation = false}),
-      std::make_unique<PartSource>(shared, Choice{.held = held, .validation = true, .note = note})};
+      std::make_unique<PartSource>(shared, PartChoice{.held = held, .validation = false}),
+      std::make_unique<PartSource>(shared, PartChoice{.held = held, .validation = true, .note = note})};
   if (parts.train->info().rows > 0 && parts.validation->info().rows > 0) return parts;
   throw ConfigError(fmt::format(
       "{} leaves {} of the {} records of '{}' to train on and {} for validation: expected some of each",

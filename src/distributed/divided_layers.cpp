@@ -223,7 +223,7 @@ std::span<Scalar> DividedLayer::received_sum(Index replica, std::size_t subtree)
 
 namespace {
 
-std::span<Scalar> numbers_of(const BlockOutputs<Scalar>& outputs) {
+std::span<Scalar> output_numbers(const BlockOutputs<Scalar>& outputs) {
   return {outputs.data, static_cast<std::size_t>(outputs.size())};
 }
 
@@ -234,7 +234,7 @@ void DividedLayer::exchange_outputs(bool forward) {
   sends_.clear();
   receives_.clear();
   const auto exchange = [&](int peer, const BlockOutputs<Scalar>& from, bool sends) {
-    const std::span<Scalar> numbers = numbers_of(from);
+    const std::span<Scalar> numbers = output_numbers(from);
     if (numbers.empty()) return;
     if (sends) {
       sends_.push_back({peer, as_buffer(numbers)});
@@ -253,9 +253,9 @@ void DividedLayer::exchange_outputs(bool forward) {
       if (owner != comm_.rank()) {
         exchange(owner, hosted, !forward);
       } else if (forward) {
-        std::ranges::copy(numbers_of(own_outputs(replica)), hosted.data);
+        std::ranges::copy(output_numbers(own_outputs(replica)), hosted.data);
       } else {
-        std::ranges::copy(numbers_of(hosted), own_outputs(replica).data);
+        std::ranges::copy(output_numbers(hosted), own_outputs(replica).data);
       }
     }
   }

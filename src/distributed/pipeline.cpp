@@ -14,7 +14,7 @@
 namespace lockstep {
 namespace {
 
-enum Channel : int { kActivations, kGradients, kSums };
+enum PipelineChannel : int { kActivations, kGradients, kSums };
 
 int channel_of(Pipeline::Direction direction) {
   return direction == Pipeline::Direction::kForward ? kActivations : kGradients;

@@ -11,7 +11,7 @@ namespace {
 
 // Channels of the group. Each tie has one for its gradients: a rank may take them in another order than it
 // is given them.
-enum Channel : int { kTiedWeights = 5, kFirstTiedGradient = 6 };
+enum TiedChannel : int { kTiedWeights = 5, kFirstTiedGradient = 6 };
 
 // A rank of a group, and one of its chunks of the model.
 struct StagePosition {

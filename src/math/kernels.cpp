@@ -17,18 +17,18 @@ constexpr int kL3Bytes = 16 << 20;
 
 // Doubles summed side by side in a sum of squares: fixed lanes, so the compiler may vectorise without
 // reordering.
-constexpr std::size_t kLanes = 8;
+constexpr std::size_t kSquareLanes = 8;
 
 double block_squares(std::span<const Scalar> block) {
-  double lanes[kLanes] = {};
+  double lanes[kSquareLanes] = {};
   std::size_t i = 0;
-  for (; i + kLanes <= block.size(); i += kLanes) {
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+  for (; i + kSquareLanes <= block.size(); i += kSquareLanes) {
+    for (std::size_t lane = 0; lane < kSquareLanes; ++lane) {
       const double value = block[i + lane];
       lanes[lane] += value * value;
     }
   }
-  for (; i < block.size(); ++i) lanes[i % kLanes] += static_cast<double>(block[i]) * block[i];
+  for (; i < block.size(); ++i) lanes[i % kSquareLanes] += static_cast<double>(block[i]) * block[i];
   double sum = 0;
   for (const double lane : lanes) sum += lane;
   return sum;

@@ -7,22 +7,22 @@ namespace lockstep {
 namespace {
 
 // Channels whose sums stay in registers while a few rows of them, which stay in the cache, go by.
-constexpr std::size_t kLanes = 16;
+constexpr std::size_t kMomentLanes = 16;
 constexpr std::size_t kRows = 64;
 
 // Calls add(row, channel, lane) for all values of `rows` x `channels`, each channel's rows in order;
-// begin(channel, lanes) and end(channel, lanes) enclose a few rows of up to kLanes channels.
+// begin(channel, lanes) and end(channel, lanes) enclose a few rows of up to kMomentLanes channels.
 template <class Begin, class Add, class End>
 void walk_lanes(std::size_t rows, std::size_t channels, const Begin& begin, const Add& add, const End& end) {
   for (std::size_t first = 0; first < rows; first += kRows) {
     const std::size_t last = std::min(first + kRows, rows);
     std::size_t channel = 0;
-    for (; channel + kLanes <= channels; channel += kLanes) {
-      begin(channel, kLanes);
+    for (; channel + kMomentLanes <= channels; channel += kMomentLanes) {
+      begin(channel, kMomentLanes);
       for (std::size_t row = first; row < last; ++row) {
-        for (std::size_t lane = 0; lane < kLanes; ++lane) add(row, channel + lane, lane);
+        for (std::size_t lane = 0; lane < kMomentLanes; ++lane) add(row, channel + lane, lane);
       }
-      end(channel, kLanes);
+      end(channel, kMomentLanes);
     }
     if (channel == channels) continue;
     begin(channel, channels - channel);
@@ -36,8 +36,8 @@ void walk_lanes(std::size_t rows, std::size_t channels, const Begin& begin, cons
 // Two sums of each channel, added up by add(row, channel, sum, other).
 template <class Add>
 void sum_twice(std::size_t rows, std::span<double> sums, std::span<double> others, const Add& add) {
-  std::array<double, kLanes> sum;
-  std::array<double, kLanes> other;
+  std::array<double, kMomentLanes> sum;
+  std::array<double, kMomentLanes> other;
   walk_lanes(
       rows, sums.size(),
       [&](std::size_t channel, std::size_t lanes) {

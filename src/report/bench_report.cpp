@@ -71,11 +71,11 @@ std::string exchanges_text(const BenchReport& report) {
       "\nexchange: MPI_Allreduce of floats (limit: 2 (N - 1) / N of the bytes copied in memory), a message "
       "to and from\na neighbour on the host, and a sum in memory that the ranks of a host share\n";
   for (const ExchangeRate& exchange : report.exchanges) {
-    text += fmt::format("  {:>10} {:10.1f} us {:8.2f} GB/s {:>6} {:>13} {:>13}\n",
-                        human_bytes(static_cast<double>(exchange.bytes)), exchange.seconds * kMicro,
-                        static_cast<double>(exchange.bytes) / exchange.seconds / kGiga,
-                        percent(seconds_of_sum(report, exchange.bytes), exchange.seconds),
-                        micro(exchange.message_seconds), micro(exchange.shared_seconds));
+    text +=
+        fmt::format("  {:>10} {:10.1f} us {:8.2f} GB/s {:>6} {:>13} {:>13}\n", human_bytes(exchange.bytes),
+                    exchange.seconds * kMicro, static_cast<double>(exchange.bytes) / exchange.seconds / kGiga,
+                    percent(seconds_of_sum(report, exchange.bytes), exchange.seconds),
+                    micro(exchange.message_seconds), micro(exchange.shared_seconds));
   }
   if (report.cache_line_seconds > 0) {
     text += fmt::format("  a cache line to a neighbour on the host and back takes {:.0f} ns\n",
@@ -98,7 +98,7 @@ std::string algorithms_text(const BenchReport& report) {
   bytes = 0;
   for (const AlgorithmRate& rate : report.algorithms) {
     if (rate.bytes != bytes) {
-      text += fmt::format("{}\n  {:>10}", end_line(), human_bytes(static_cast<double>(rate.bytes)));
+      text += fmt::format("{}\n  {:>10}", end_line(), human_bytes(rate.bytes));
     }
     bytes = rate.bytes;
     text += fmt::format(" {:13.1f}", rate.seconds * kMicro);

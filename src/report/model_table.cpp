@@ -13,7 +13,7 @@ namespace lockstep {
 namespace {
 
 constexpr std::size_t kColumns = 5;
-using Row = std::array<std::string, kColumns>;
+using ModelRow = std::array<std::string, kColumns>;
 
 struct Counts {
   Index parameters = 0;
@@ -38,16 +38,16 @@ Counts count(const Model& model, Index number, Index parameters) {
   return counts;
 }
 
-Row row(std::string layer, std::string shape, const Counts& counts) {
+ModelRow row(std::string layer, std::string shape, const Counts& counts) {
   return {std::move(layer), std::move(shape), with_commas(counts.parameters), with_commas(counts.flops),
-          human_bytes(static_cast<double>(counts.bytes))};
+          human_bytes(counts.bytes)};
 }
 
 }  // namespace
 
 std::string model_table(const Model& model) {
-  std::vector<Row> rows{{"layer", "output", "parameters", "FLOPs per sample", "activations"},
-                        {"input", to_string(model.input()), "", "", ""}};
+  std::vector<ModelRow> rows{{"layer", "output", "parameters", "FLOPs per sample", "activations"},
+                             {"input", to_string(model.input()), "", "", ""}};
   Counts total;
   const std::vector<Index> parameters = parameters_by_op(model);
   for (Index i = 0; i < std::ssize(model.ops()); ++i) {
@@ -61,11 +61,11 @@ std::string model_table(const Model& model) {
   rows.push_back(row("total", "", total));
 
   std::array<std::size_t, kColumns> widths{};
-  for (const Row& cells : rows) {
+  for (const ModelRow& cells : rows) {
     for (std::size_t i = 0; i < kColumns; ++i) widths[i] = std::max(widths[i], cells[i].size());
   }
   std::string text;
-  for (const Row& cells : rows) {
+  for (const ModelRow& cells : rows) {
     text += fmt::format("{:<{}}  {:<{}}", cells[0], widths[0], cells[1], widths[1]);
     for (std::size_t i = 2; i < kColumns; ++i) text += fmt::format("  {:>{}}", cells[i], widths[i]);
     text += '\n';

@@ -16,15 +16,11 @@ using Cell = std::function<std::string(const RunPlan&)>;
 // Plans that a row is for: all, or those with servers or stages of the model.
 enum class Shown { kAlways, kServers, kStages };
 
-struct Row {
+struct PlanRow {
   std::string label;
   Cell cell;
   Shown shown = Shown::kAlways;
 };
-
-std::string bytes(Index count) {
-  return human_bytes(static_cast<double>(count));
-}
 
 std::string number(double value) {
   return fmt::format("{:.5g}", value);
@@ -47,8 +43,8 @@ std::string steps_per_epoch(const RunPlan& plan) {
   return fmt::format("{} (rounded up, last: {})", steps, with_commas(plan.epoch.last_batch));
 }
 
-const std::vector<Row>& rows() {
-  static const std::vector<Row> kRows{
+const std::vector<PlanRow>& rows() {
+  static const std::vector<PlanRow> kRows{
       {"ranks", [](const RunPlan& p) { return with_commas(p.ranks()); }},
       {"  stages of a group", [](const RunPlan& p) { return with_commas(std::ssize(p.stages)); },
        Shown::kStages},
@@ -77,25 +73,28 @@ const std::vector<Row>& rows() {
       {"precision", [](const RunPlan& p) { return p.precision == Precision::kBf16 ? "bf16" : "fp32"; }},
       {"parameters", [](const RunPlan& p) { return with_commas(p.parameters); }},
       {"FLOPs per sample", [](const RunPlan& p) { return with_commas(p.flops); }},
-      {"gradient", [](const RunPlan& p) { return bytes(p.gradient_bytes); }},
+      {"gradient", [](const RunPlan& p) { return human_bytes(p.gradient_bytes); }},
       {"sent per step and rank",
-       [](const RunPlan& p) { return bytes(p.sent_bytes) + (p.average_every > 1 ? " on average" : ""); }},
-      {"sent per step and server", [](const RunPlan& p) { return bytes(p.server_sent_bytes); },
+       [](const RunPlan& p) {
+         return human_bytes(p.sent_bytes) + (p.average_every > 1 ? " on average" : "");
+       }},
+      {"sent per step and server", [](const RunPlan& p) { return human_bytes(p.server_sent_bytes); },
        Shown::kServers},
       {"buckets", [](const RunPlan& p) { return with_commas(std::ssize(p.dist.buckets)); }},
-      {"memory per rank", [](const RunPlan& p) { return bytes(p.memory.total()); }},
-      {"  weights", [](const RunPlan& p) { return bytes(p.memory.weights); }},
-      {"  optimizer state", [](const RunPlan& p) { return bytes(p.memory.optimizer); }},
-      {"  gradients, exchange", [](const RunPlan& p) { return bytes(p.memory.gradients); }},
-      {"  activations", [](const RunPlan& p) { return bytes(p.memory.activations); }},
-      {"  training data", [](const RunPlan& p) { return bytes(p.memory.data); }},
-      {"  evaluation", [](const RunPlan& p) { return bytes(p.memory.evaluation); }},
-      {"  copy for checkpoints", [](const RunPlan& p) { return bytes(p.memory.checkpoint); }},
-      {"memory per server", [](const RunPlan& p) { return bytes(p.server_memory.total()); }, Shown::kServers},
-      {"  optimizer state", [](const RunPlan& p) { return bytes(p.server_memory.optimizer); },
+      {"memory per rank", [](const RunPlan& p) { return human_bytes(p.memory.total()); }},
+      {"  weights", [](const RunPlan& p) { return human_bytes(p.memory.weights); }},
+      {"  optimizer state", [](const RunPlan& p) { return human_bytes(p.memory.optimizer); }},
+      {"  gradients, exchange", [](const RunPlan& p) { return human_bytes(p.memory.gradients); }},
+      {"  activations", [](const RunPlan& p) { return human_bytes(p.memory.activations); }},
+      {"  training data", [](const RunPlan& p) { return human_bytes(p.memory.data); }},
+      {"  evaluation", [](const RunPlan& p) { return human_bytes(p.memory.evaluation); }},
+      {"  copy for checkpoints", [](const RunPlan& p) { return human_bytes(p.memory.checkpoint); }},
+      {"memory per server", [](const RunPlan& p) { return human_bytes(p.server_memory.total()); },
        Shown::kServers},
-      {"model file", [](const RunPlan& p) { return bytes(p.model_file_bytes); }},
-      {"checkpoint", [](const RunPlan& p) { return bytes(p.checkpoint_bytes); }},
+      {"  optimizer state", [](const RunPlan& p) { return human_bytes(p.server_memory.optimizer); },
+       Shown::kServers},
+      {"model file", [](const RunPlan& p) { return human_bytes(p.model_file_bytes); }},
+      {"checkpoint", [](const RunPlan& p) { return human_bytes(p.checkpoint_bytes); }},
   };
   return kRows;
 }
@@ -211,13 +210,13 @@ std::string plan_table(std::span<const RunPlan> plans) {
   std::string text;
   std::vector<std::size_t> widths(plans.size(), 0);
   std::size_t label_width = 0;
-  for (const Row& row : rows()) {
+  for (const PlanRow& row : rows()) {
     label_width = std::max(label_width, row.label.size());
     for (std::size_t i = 0; i < plans.size(); ++i) widths[i] = std::max(widths[i], row.cell(plans[i]).size());
   }
   const bool servers = std::ranges::any_of(plans, [](const RunPlan& plan) { return plan.dist.servers > 0; });
   const bool stages = std::ranges::any_of(plans, [](const RunPlan& plan) { return !plan.stages.empty(); });
-  for (const Row& row : rows()) {
+  for (const PlanRow& row : rows()) {
     if (row.shown == Shown::kServers && !servers) continue;
     if (row.shown == Shown::kStages && !stages) continue;
     text += fmt::format("{:<{}}", row.label, label_width);
@@ -245,7 +244,8 @@ std::string plan_summary(const RunPlan& plan) {
       "{} steps of {} samples, {} epochs; {} parameters; {} of memory per rank; {} sent per step and "
       "rank\n{}\n",
       with_commas(plan.steps), with_commas(plan.sampling.global_batch), number(plan.epochs),
-      with_commas(plan.parameters), bytes(plan.memory.total()), bytes(plan.sent_bytes), sentence(plan));
+      with_commas(plan.parameters), human_bytes(plan.memory.total()), human_bytes(plan.sent_bytes),
+      sentence(plan));
 }
 
 }  // namespace lockstep

@@ -14,7 +14,7 @@
 namespace lockstep {
 namespace {
 
-using Row = std::vector<std::string>;
+using ComparisonRow = std::vector<std::string>;
 
 // Values of each run by the name of the row, in the order in which the names came.
 class Rows {
@@ -22,19 +22,19 @@ class Rows {
   explicit Rows(std::size_t runs) : runs_(runs) {}
 
   void set(const std::string& name, std::size_t run, const std::string& value) {
-    auto row = std::ranges::find_if(rows_, [&](const Row& each) { return each.front() == name; });
+    auto row = std::ranges::find_if(rows_, [&](const ComparisonRow& each) { return each.front() == name; });
     if (row == rows_.end()) {
-      row = rows_.insert(rows_.end(), Row(runs_ + 1, "-"));
+      row = rows_.insert(rows_.end(), ComparisonRow(runs_ + 1, "-"));
       row->front() = name;
     }
     (*row)[run + 1] = value;
   }
 
-  const std::vector<Row>& all() const { return rows_; }
+  const std::vector<ComparisonRow>& all() const { return rows_; }
 
  private:
   std::size_t runs_;
-  std::vector<Row> rows_;
+  std::vector<ComparisonRow> rows_;
 };
 
 double mean_staleness(const RunDescription& run) {
@@ -66,9 +66,9 @@ std::string meanings_table(const std::vector<RunDescription>& runs) {
                   .head = {"run", "step", "epoch"},
                   .numbers = false,
                   .max_bytes = 1000};
-  std::set<Row> different;
+  std::set<ComparisonRow> different;
   for (const RunDescription& run : runs) {
-    const Row meaning{sentences_of(run, "Each "), sentences_of(run, "An epoch ")};
+    const ComparisonRow meaning{sentences_of(run, "Each "), sentences_of(run, "An epoch ")};
     different.insert(meaning);
     table.rows.push_back({run.short_name(), meaning.front(), meaning.back()});
   }
@@ -124,7 +124,7 @@ std::string comparison_section(const std::vector<RunDescription>& runs) {
   Rows keys(runs.size());
   for (std::size_t i = 0; i < runs.size(); ++i) add_measures(runs[i], i, measures);
   add_keys(runs, keys);
-  Row head{""};
+  ComparisonRow head{""};
   for (const RunDescription& run : runs) head.push_back(run.short_name());
   const std::string html =
       to_html({.caption = "The last numbers of each run", .head = head, .rows = measures.all()}) +

@@ -59,7 +59,7 @@ std::string body_of(const std::vector<RunDescription>& runs, const std::vector<C
   return html + section("environment", "Environment", environment_section(runs));
 }
 
-std::string json_of(const std::vector<RunDescription>& runs, const std::vector<ChartPart>& charts) {
+std::string page_json(const std::vector<RunDescription>& runs, const std::vector<ChartPart>& charts) {
   std::vector<std::string> names;
   std::vector<std::string> parts;
   for (const RunDescription& run : runs) names.push_back(json_text(run.short_name()));
@@ -94,7 +94,7 @@ std::string make_page(const std::vector<RunDescription>& runs, const ChartLimits
   return fill(parts.page, {{"TITLE", html_text(title)},
                            {"CSS", parts.css},
                            {"BODY", body_of(runs, charts)},
-                           {"DATA", json_of(runs, charts)},
+                           {"DATA", page_json(runs, charts)},
                            {"LICENCE", parts.licence},
                            {"CHARTS", parts.charts},
                            {"SCRIPT", parts.script}});

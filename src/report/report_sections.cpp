@@ -98,7 +98,7 @@ std::string classes_of(const RunDescription& run) {
   return (scores.size() > kManyClasses ? folded("Confusion matrix", matrix) : matrix) + to_html(table);
 }
 
-std::string workers_of(const RunDescription& run) {
+std::string worker_table(const RunDescription& run) {
   if (run.metrics.workers.empty()) return "";
   double all = 0;
   for (const WorkerHistory& worker : run.metrics.workers) all += static_cast<double>(worker.samples);
@@ -189,7 +189,7 @@ std::string summary_section(const std::vector<RunDescription>& runs) {
 }
 
 std::string workers_section(const std::vector<RunDescription>& runs) {
-  return for_each_run(runs, workers_of);
+  return for_each_run(runs, worker_table);
 }
 
 std::string classes_section(const std::vector<RunDescription>& runs) {

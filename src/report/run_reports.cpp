@@ -26,7 +26,7 @@ std::string describe_mishaps(const TrainingResult& result) {
 }
 
 // The weights of the model file.
-nlohmann::ordered_json describe_kept(const TrainingResult& result) {
+nlohmann::ordered_json kept_json(const TrainingResult& result) {
   nlohmann::ordered_json kept{{"weights", "last"}, {"step", result.progress.steps}};
   if (result.best) {
     kept = {{"weights", "best"},
@@ -114,7 +114,7 @@ void write_summary(const RunDirectory& directory, const RunEnd& end) {
   if (result.ranks.ranks.size() > 1) json["ranks"] = ranks_json(result.ranks);
   if (!end.algorithm.empty()) json["algorithm"] = end.algorithm;
   if (!result.early.empty()) json["early_stopping"] = result.early;
-  json["kept"] = describe_kept(result);
+  json["kept"] = kept_json(result);
   if (end.threshold) json["threshold"] = describe_threshold(*end.threshold);
   if (result.calibration) json["calibration"] = describe_calibration(*result.calibration);
   if (result.skipped_steps > 0) json["skipped_steps"] = result.skipped_steps;

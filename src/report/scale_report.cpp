@@ -46,7 +46,7 @@ std::string machines_text(const ScaleReport& report) {
              "last replica as far\nas they can be; what ranks do themselves, inside a node, is not. "
              "(--distribute."
              "bucket_kib {} hides nothing.)\n",
-             human_bytes(static_cast<double>(report.gradient_bytes)), report.gradient_bytes / 1024 + 1);
+             human_bytes(report.gradient_bytes), report.gradient_bytes / 1024 + 1);
 }
 
 std::string scaling_text(const ScaleSection& section, const BenchFigures& measured) {
@@ -76,7 +76,7 @@ constexpr const char* kForecastHeads =
     "   compute    waiting   exchange    exposed       step     samples/s efficiency";
 
 std::string memory_text(Index bytes) {
-  return bytes == 0 ? "-" : human_bytes(static_cast<double>(bytes));
+  return bytes == 0 ? "-" : human_bytes(bytes);
 }
 
 bool fits(const ForecastRow& row, double gib) {
@@ -133,7 +133,7 @@ std::string growth_text(const ScaleSection& section, const std::string& exchange
   return text;
 }
 
-Json json_of(const Forecast& forecast) {
+Json forecast_json(const Forecast& forecast) {
   return {{"ranks", forecast.ranks},
           {"global_batch", forecast.global_batch},
           {"compute", forecast.compute},
@@ -145,10 +145,10 @@ Json json_of(const Forecast& forecast) {
           {"efficiency", forecast.efficiency()}};
 }
 
-Json json_of(const ScaleSection& section) {
+Json forecast_json(const ScaleSection& section) {
   Json json{{"ways", Json::array()}, {"growth", Json::array()}};
   for (const ForecastRow& row : section.ways) {
-    Json way = json_of(row.forecast);
+    Json way = forecast_json(row.forecast);
     way["strategy"] = row.strategy;
     way["algorithm"] = row.algorithm;
     way["stages"] = row.stages;
@@ -159,7 +159,7 @@ Json json_of(const ScaleSection& section) {
     json["ways"].push_back(way);
   }
   for (const GrowthRow& row : section.growth) {
-    Json step = json_of(row.forecast);
+    Json step = forecast_json(row.forecast);
     step["nodes"] = row.nodes;
     json["growth"].push_back(step);
   }
@@ -184,7 +184,7 @@ std::string to_json(const ScaleReport& report) {
             {"latency", report.cluster.latency},
             {"bandwidth", report.cluster.bandwidth}};
   for (const ScaleSection& section : report.sections) {
-    json[section.scaling == Scaling::kWeak ? "weak" : "strong"] = json_of(section);
+    json[section.scaling == Scaling::kWeak ? "weak" : "strong"] = forecast_json(section);
   }
   return json.dump(2) + "\n";
 }

@@ -9,10 +9,6 @@
 namespace lockstep {
 namespace {
 
-std::string bytes(Index count) {
-  return human_bytes(static_cast<double>(count));
-}
-
 // The formula, or where it does not hold the reason.
 std::string describe_formula(const RunPlan& plan) {
   if (plan.chunks == 1) return "by (S - 1) / (m + S - 1)";
@@ -73,7 +69,7 @@ std::string describe_tied(const RunPlan& plan) {
     text += fmt::format(
         "\nStage {} shares weights of other stages: it receives {} of weights once a step, and sends {} of "
         "gradients back with each micro-batch.",
-        i, bytes(tied.borrowed), bytes(tied.returned));
+        i, human_bytes(tied.borrowed), human_bytes(tied.returned));
   }
   return text;
 }
@@ -90,8 +86,8 @@ std::string stage_table(const RunPlan& plan) {
   for (std::size_t i = 0; i < plan.stages.size(); ++i) {
     const StagePlan& stage = plan.stages[i];
     text += fmt::format(fmt::runtime(kLine), i, stage.layers, width, with_commas(stage.parameters),
-                        with_commas(stage.flops), bytes(stage.received_bytes), stage.alive,
-                        bytes(stage.memory.total()));
+                        with_commas(stage.flops), human_bytes(stage.received_bytes), stage.alive,
+                        human_bytes(stage.memory.total()));
   }
   return text + describe_idle(plan) + describe_groups(plan) + describe_balance(plan) + describe_tied(plan) +
          '\n';

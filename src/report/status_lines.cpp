@@ -10,9 +10,9 @@
 namespace lockstep {
 namespace {
 
-using Row = std::vector<std::string>;
+using StatusRow = std::vector<std::string>;
 
-Row row_of(const RunDescription& run) {
+StatusRow row_of(const RunDescription& run) {
   const ShownMeasure values = shown_measure(run);
   return {excerpt(run.name),
           run.state,
@@ -27,7 +27,7 @@ Row row_of(const RunDescription& run) {
 }  // namespace
 
 std::string status_lines(const std::vector<RunDescription>& runs) {
-  std::vector<Row> rows{{"run", "state", "steps", "measure", "last", "best", "samples/s", "time left"}};
+  std::vector<StatusRow> rows{{"run", "state", "steps", "measure", "last", "best", "samples/s", "time left"}};
   for (const RunDescription& run : runs) rows.push_back(row_of(run));
   return text_table(rows);
 }

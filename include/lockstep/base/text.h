@@ -1,6 +1,7 @@
 // Numbers as people read them in plans, logs and errors, and what may be called text.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -13,6 +14,9 @@ namespace lockstep {
 std::string with_commas(Index value);
 /// Bytes in the largest unit that keeps the number above one: "1.5 MiB".
 std::string human_bytes(double bytes);
+inline std::string human_bytes(std::integral auto bytes) {
+  return human_bytes(static_cast<double>(bytes));
+}
 /// Seconds as "4.2 s", "3 m 05 s", "2 h 10 m".
 std::string human_seconds(double seconds);
 

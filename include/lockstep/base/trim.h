@@ -4,6 +4,11 @@
 
 namespace lockstep {
 
+/// A space or a tab.
+inline bool is_blank(char c) {
+  return c == ' ' || c == '\t';
+}
+
 /// `text` without the blanks at both ends.
 inline std::string_view trimmed(std::string_view text) {
   const std::size_t first = text.find_first_not_of(' ');

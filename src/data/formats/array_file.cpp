@@ -96,7 +96,7 @@ void check_weights(const ArrayFile& weights, const ArrayFile& features, const Fi
   }
 }
 
-DenseField field_of(const ArrayFile& file) {
+DenseField array_field(const ArrayFile& file) {
   DenseField field{.file = file.records, .count = file.elements_per_record, .element = file.element};
   if (file.fields.size() == 1) {
     field.offset = file.fields.front().piece.offset;
@@ -129,17 +129,17 @@ std::unique_ptr<RecordSource> open_group(const FileGroup& files, const std::stri
   for (const std::string& path : {files.labels, files.weights}) leave_out(features, path, files);
   check_features(features, files, noun);
   DenseFields fields;
-  fields.features = field_of(features);
+  fields.features = array_field(features);
   fields.shape.dims.assign(features.sizes.begin() + 1, features.sizes.end());
   if (!files.labels.empty()) {
     const ArrayFile labels = open(files.labels, files.labels_key);
     check_labels(labels, features, files, noun);
-    fields.targets = field_of(labels);
+    fields.targets = array_field(labels);
   }
   if (!files.weights.empty()) {
     const ArrayFile weights = open(files.weights, files.weights_key);
     check_weights(weights, features, files);
-    fields.weights = field_of(weights);
+    fields.weights = array_field(weights);
   }
   return std::make_unique<DenseSource>(std::move(fields));
 }

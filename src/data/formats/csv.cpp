@@ -4,7 +4,7 @@
 namespace lockstep {
 namespace {
 
-const std::vector<std::string> kExtensions = {".csv", ".csv.gz", ".tsv", ".tsv.gz", ".tab", ".tab.gz"};
+const std::vector<std::string> kCsvExtensions = {".csv", ".csv.gz", ".tsv", ".tsv.gz", ".tab", ".tab.gz"};
 
 }  // namespace
 
@@ -14,7 +14,7 @@ FormatEntry csv_format() {
       .help =
           "tables as text (RFC 4180), raw or gzip, with the columns to learn in them; 'trainer inspect "
           "FILE' shows what is in one and writes its [data] section",
-      .extensions = kExtensions,
+      .extensions = kCsvExtensions,
       .options = {"data.train",     "data.validation_share", "data.validation",    "data.test",
                   "data.label",     "data.weight",           "data.numeric",       "data.categorical",
                   "data.ignore",    "data.columns",          "data.scale",         "data.missing",
@@ -22,9 +22,11 @@ FormatEntry csv_format() {
                   "data.separator", "data.quotes",           "data.on_bad_record", "data.max_bad_share",
                   "data.chunk_kib", "data.decimal",          "data.thousands",     "data.strict",
                   "data.encoding",  "data.skip_lines"},
-      .open = [](const OpenRequest& request) { return open_tables<TableSource>(request, kExtensions); },
+      .open = [](const OpenRequest& request) { return open_tables<TableSource>(request, kCsvExtensions); },
       .open_input =
-          [](const InputRequest& request) { return open_input_tables<TableSource>(request, kExtensions); }};
+          [](const InputRequest& request) {
+            return open_input_tables<TableSource>(request, kCsvExtensions);
+          }};
 }
 
 }  // namespace lockstep

@@ -9,7 +9,7 @@
 namespace lockstep {
 namespace {
 
-DenseField field_of(const RecordFile& file, const FixedField& field) {
+DenseField dense_field(const RecordFile& file, const FixedField& field) {
   return {.file = file,
           .offset = field.offset,
           .count = field.count,
@@ -35,8 +35,8 @@ std::unique_ptr<RecordSource> open_fixed_records(const std::string& path, const 
                         .record_bytes = records.record_bytes,
                         .file_bytes = bytes};
   DenseFields fields{
-      .shape = records.shape, .features = field_of(file, records.features), .targets = std::nullopt};
-  if (with_targets && records.targets) fields.targets = field_of(file, *records.targets);
+      .shape = records.shape, .features = dense_field(file, records.features), .targets = std::nullopt};
+  if (with_targets && records.targets) fields.targets = dense_field(file, *records.targets);
   return std::make_unique<DenseSource>(std::move(fields));
 }
 

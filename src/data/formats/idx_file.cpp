@@ -9,7 +9,7 @@
 namespace lockstep {
 namespace {
 
-const Element* element_of(std::byte code) {
+const Element* idx_element(std::byte code) {
   switch (std::to_integer<int>(code)) {
     case 0x08:
       return find_element("u8", ByteOrder::kBig);
@@ -34,7 +34,7 @@ Index big_endian(const std::byte* bytes) {
   return value;
 }
 
-void read_header(ByteStream& stream, ArrayFile& file) {
+void read_idx_header(ByteStream& stream, ArrayFile& file) {
   const std::string& path = file.records.path;
   std::array<std::byte, 4> magic{};
   const Index found = stream.read(magic);
@@ -42,7 +42,7 @@ void read_header(ByteStream& stream, ArrayFile& file) {
     throw DataError(fmt::format("'{}' is not an IDX file: expected a header of at least 4 bytes, found {}{}",
                                 path, found, stream.cut_off()));
   }
-  file.element = element_of(magic[2]);
+  file.element = idx_element(magic[2]);
   if (magic[0] != std::byte{0} || magic[1] != std::byte{0} || file.element == nullptr ||
       magic[3] == std::byte{0}) {
     throw DataError(
@@ -64,7 +64,7 @@ void read_header(ByteStream& stream, ArrayFile& file) {
 }  // namespace
 
 ArrayFile open_idx_file(const std::string& path) {
-  return open_array_file(path, read_header);
+  return open_array_file(path, read_idx_header);
 }
 
 }  // namespace lockstep

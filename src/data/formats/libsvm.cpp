@@ -5,8 +5,8 @@
 namespace lockstep {
 namespace {
 
-const std::vector<std::string> kExtensions = {".libsvm", ".libsvm.gz", ".svm",
-                                              ".svm.gz", ".svmlight",  ".svmlight.gz"};
+const std::vector<std::string> kLibsvmExtensions = {".libsvm", ".libsvm.gz", ".svm",
+                                                    ".svm.gz", ".svmlight",  ".svmlight.gz"};
 
 }  // namespace
 
@@ -16,12 +16,15 @@ FormatEntry libsvm_format() {
       .help =
           "sparse records as text, raw or gzip: \"LABEL INDEX:VALUE ...\", counted from 0 if the training "
           "data has an index 0, else from 1; data.columns = [\"label: categorical\"] makes classes of labels",
-      .extensions = kExtensions,
+      .extensions = kLibsvmExtensions,
       .options = {"data.train", "data.validation_share", "data.validation", "data.test", "data.columns",
                   "data.on_bad_record", "data.max_bad_share", "data.chunk_kib"},
-      .open = [](const OpenRequest& request) { return open_tables<SparseSource>(request, kExtensions); },
+      .open =
+          [](const OpenRequest& request) { return open_tables<SparseSource>(request, kLibsvmExtensions); },
       .open_input =
-          [](const InputRequest& request) { return open_input_tables<SparseSource>(request, kExtensions); }};
+          [](const InputRequest& request) {
+            return open_input_tables<SparseSource>(request, kLibsvmExtensions);
+          }};
 }
 
 }  // namespace lockstep

@@ -20,7 +20,7 @@ namespace {
 constexpr Index kMaxHeaderBytes = Index{1} << 20;
 constexpr int kNewestVersion = 3;  // version 2 with a header in UTF-8
 
-[[noreturn]] void fail(const std::string& path, const std::string& what) {
+[[noreturn]] void refuse_numpy_file(const std::string& path, const std::string& what) {
   throw DataError(fmt::format("'{}' is not an array file of numpy: {}", path, what));
 }
 
@@ -30,33 +30,36 @@ Index little_endian(std::span<const std::byte> bytes) {
   return value;
 }
 
-std::string read_header(ByteStream& stream, const std::string& path, Index& offset) {
+std::string read_numpy_header(ByteStream& stream, const std::string& path, Index& offset) {
   std::array<std::byte, 12> start{};
   const Index found = stream.read(std::span(start).first(8));
   constexpr std::string_view kMagic = "\x93NUMPY";
   if (found < 8 || std::string_view(reinterpret_cast<const char*>(start.data()), 6) != kMagic) {
-    fail(path, fmt::format("it starts with {:02x}, expected \\x93NUMPY and a version{}",
-                           fmt::join(std::span(start).first(static_cast<std::size_t>(found)), " "),
-                           stream.cut_off()));
+    refuse_numpy_file(path,
+                      fmt::format("it starts with {:02x}, expected \\x93NUMPY and a version{}",
+                                  fmt::join(std::span(start).first(static_cast<std::size_t>(found)), " "),
+                                  stream.cut_off()));
   }
   const auto major = std::to_integer<int>(start[6]);
   const auto minor = std::to_integer<int>(start[7]);
   if (major < 1 || major > kNewestVersion || minor != 0) {
-    fail(path, fmt::format("it is of version {}.{} of the format, expected 1.0, 2.0 or 3.0; save it with "
-                           "numpy.save",
-                           major, minor));
+    refuse_numpy_file(
+        path, fmt::format("it is of version {}.{} of the format, expected 1.0, 2.0 or 3.0; save it with "
+                          "numpy.save",
+                          major, minor));
   }
   const auto length_bytes = start[6] == std::byte{1} ? std::size_t{2} : std::size_t{4};
   const auto length = std::span(start).subspan(8, length_bytes);
-  if (stream.read(length) < static_cast<Index>(length_bytes)) fail(path, "it ends in its header");
+  if (stream.read(length) < static_cast<Index>(length_bytes))
+    refuse_numpy_file(path, "it ends in its header");
   const Index header_bytes = little_endian(length);
   if (header_bytes > kMaxHeaderBytes) {
-    fail(path, fmt::format("its header states a length of {} bytes, expected at most {}", header_bytes,
-                           kMaxHeaderBytes));
+    refuse_numpy_file(path, fmt::format("its header states a length of {} bytes, expected at most {}",
+                                        header_bytes, kMaxHeaderBytes));
   }
   std::string header(static_cast<std::size_t>(header_bytes), '\0');
   if (stream.read(std::as_writable_bytes(std::span(header))) < header_bytes) {
-    fail(path, "it ends in its header" + stream.cut_off());
+    refuse_numpy_file(path, "it ends in its header" + stream.cut_off());
   }
   offset = 8 + static_cast<Index>(length_bytes) + header_bytes;
   return header;
@@ -65,13 +68,13 @@ std::string read_header(ByteStream& stream, const std::string& path, Index& offs
 // The text that follows 'key': in the dictionary.
 std::string_view value_of(std::string_view header, std::string_view key, const std::string& path) {
   const std::size_t at = header.find(fmt::format("'{}':", key));
-  if (at == std::string_view::npos) fail(path, fmt::format("its header has no '{}'", key));
+  if (at == std::string_view::npos) refuse_numpy_file(path, fmt::format("its header has no '{}'", key));
   std::string_view value = header.substr(at + key.size() + 3);
   value.remove_prefix(std::min(value.find_first_not_of(' '), value.size()));
   return value;
 }
 
-const Element* element_of(std::string_view value, const std::string& path) {
+const Element* numpy_element(std::string_view value, const std::string& path) {
   const std::size_t end = value.empty() ? 0 : value.find(value.front(), 1);
   const std::string_view type = end == std::string_view::npos || end == 0 ? value : value.substr(1, end - 1);
   if (type.size() == 3) {
@@ -86,7 +89,8 @@ const Element* element_of(std::string_view value, const std::string& path) {
 std::vector<Index> sizes_of(std::string_view header, const std::string& path) {
   std::string_view value = value_of(header, "shape", path);
   const std::size_t end = value.find(')');
-  if (!value.starts_with('(') || end == std::string_view::npos) fail(path, "its header has no shape");
+  if (!value.starts_with('(') || end == std::string_view::npos)
+    refuse_numpy_file(path, "its header has no shape");
   value = value.substr(1, end - 1);
   std::vector<Index> sizes;
   while (!value.empty()) {
@@ -94,11 +98,11 @@ std::vector<Index> sizes_of(std::string_view header, const std::string& path) {
     if (value.empty()) break;
     Index size = 0;
     const auto [stop, error] = std::from_chars(value.data(), value.data() + value.size(), size);
-    if (error != std::errc() || size < 0) fail(path, "its header has a shape that is none");
+    if (error != std::errc() || size < 0) refuse_numpy_file(path, "its header has a shape that is none");
     sizes.push_back(size);
     value.remove_prefix(static_cast<std::size_t>(stop - value.data()));
   }
-  if (sizes.empty()) fail(path, "it holds a single number, expected an array");
+  if (sizes.empty()) refuse_numpy_file(path, "it holds a single number, expected an array");
   return sizes;
 }
 
@@ -132,7 +136,7 @@ std::vector<ArrayField> choose_fields(const std::vector<ArrayField>& all, const 
     }
     chosen.push_back(*found);
   }
-  if (chosen.empty()) fail(path, "its records have no fields");
+  if (chosen.empty()) refuse_numpy_file(path, "its records have no fields");
   return chosen;
 }
 
@@ -146,7 +150,7 @@ void read_fields(ArrayFile& file, std::string_view value, const std::string& pat
     file.records.record_bytes = found.record_bytes;
     file.fields = std::move(found.fields);
   } catch (const DataError& error) {
-    fail(path, error.what());
+    refuse_numpy_file(path, error.what());
   }
   file.names_fields = !split_array_path(path).fields.empty();
   use_fields(file, choose_fields(file.fields, path));
@@ -157,26 +161,26 @@ void read_fields(ArrayFile& file, std::string_view value, const std::string& pat
 std::vector<std::string> list_number_fields(const std::string& path) {
   ByteStream stream(path);
   Index offset = 0;
-  const std::string header = read_header(stream, path, offset);
+  const std::string header = read_numpy_header(stream, path, offset);
   const std::string_view type = value_of(header, "descr", path);
   if (!type.starts_with('[')) return {};
   try {
     return names_of_numbers(parse_numpy_fields(type).fields);
   } catch (const DataError& error) {
-    fail(path, error.what());
+    refuse_numpy_file(path, error.what());
   }
 }
 
 ArrayFile open_numpy_file(const std::string& path) {
   return open_array_file(path, [&](ByteStream& stream, ArrayFile& file) {
-    const std::string header = read_header(stream, path, file.records.offset);
+    const std::string header = read_numpy_header(stream, path, file.records.offset);
     const std::string_view type = value_of(header, "descr", path);
     file.sizes = sizes_of(header, path);
     if (type.starts_with('[')) return read_fields(file, type, path);
     if (!split_array_path(path).fields.empty()) {
       throw DataError(fmt::format("'{}' is an array of numbers, whose records have no named fields", path));
     }
-    file.element = element_of(type, path);
+    file.element = numpy_element(type, path);
     if (value_of(header, "fortran_order", path).starts_with("True") && file.sizes.size() > 1) {
       if (stream.compressed()) {
         throw DataError(fmt::format(

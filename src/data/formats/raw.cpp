@@ -20,7 +20,7 @@ namespace {
 
 constexpr Index kMaxBytes = Index{1} << 31;
 
-[[noreturn]] void fail(const std::string& field, const std::string& expected) {
+[[noreturn]] void refuse_layout(const std::string& field, const std::string& expected) {
   throw ConfigError(
       fmt::format("data.raw_layout: found {}, expected {}; an example: \"label:u8 features:u8[32,32,3]\"",
                   in_quotes(field), expected));
@@ -30,7 +30,8 @@ constexpr Index kMaxBytes = Index{1} << 31;
 Shape parse_shape(const std::string& field, std::string_view text) {
   Shape shape;
   if (text.empty()) return {{1}};
-  if (!text.starts_with('[') || !text.ends_with(']')) fail(field, "sizes in brackets after the type");
+  if (!text.starts_with('[') || !text.ends_with(']'))
+    refuse_layout(field, "sizes in brackets after the type");
   text = text.substr(1, text.size() - 2);
   Index count = 1;
   for (std::size_t begin = 0; begin <= text.size();) {
@@ -38,7 +39,7 @@ Shape parse_shape(const std::string& field, std::string_view text) {
     Index size = 0;
     const auto [stop, error] = std::from_chars(text.data() + begin, text.data() + end, size);
     if (error != std::errc() || stop != text.data() + end || size < 1 || size > kMaxBytes / count) {
-      fail(field, "sizes above 0, and no more than 2 GiB in a record");
+      refuse_layout(field, "sizes above 0, and no more than 2 GiB in a record");
     }
     count *= size;
     shape.dims.push_back(size);
@@ -49,26 +50,26 @@ Shape parse_shape(const std::string& field, std::string_view text) {
 
 void add_field(FixedRecords& records, const std::string& text) {
   const std::size_t colon = text.find(':');
-  if (colon == std::string::npos) fail(text, "a name, a colon and a type");
+  if (colon == std::string::npos) refuse_layout(text, "a name, a colon and a type");
   const std::string name = text.substr(0, colon);
   const std::size_t bracket = std::min(text.find('['), text.size());
   const std::string type = text.substr(colon + 1, bracket - colon - 1);
   const Element* element = find_element(type, ByteOrder::kLittle);
-  if (element == nullptr) fail(text, "a type of u8 i8 u16 i16 u32 i32 u64 i64 f32 f64 bool");
+  if (element == nullptr) refuse_layout(text, "a type of u8 i8 u16 i16 u32 i32 u64 i64 f32 f64 bool");
   const Shape shape = parse_shape(text, std::string_view(text).substr(bracket));
   const FixedField field{.offset = records.record_bytes, .count = shape.size(), .element = element};
   if (name == "features") {
-    if (records.features.element != nullptr) fail(text, "the features only once");
+    if (records.features.element != nullptr) refuse_layout(text, "the features only once");
     records.features = field;
     records.shape = shape;
   } else if (name == "label") {
-    if (records.targets) fail(text, "the label only once");
+    if (records.targets) refuse_layout(text, "the label only once");
     records.targets = field;
   } else if (name != "skip") {
-    fail(text, "one of the names features, label, skip");
+    refuse_layout(text, "one of the names features, label, skip");
   }
   records.record_bytes += field.count * element->bytes;
-  if (records.record_bytes > kMaxBytes) fail(text, "no more than 2 GiB in a record");
+  if (records.record_bytes > kMaxBytes) refuse_layout(text, "no more than 2 GiB in a record");
 }
 
 FixedRecords parse_layout(const std::string& layout) {
@@ -79,7 +80,7 @@ FixedRecords parse_layout(const std::string& layout) {
   FixedRecords records;
   std::istringstream fields(layout);
   for (std::string field; fields >> field;) add_field(records, field);
-  if (records.features.element == nullptr) fail(layout, "a field 'features'");
+  if (records.features.element == nullptr) refuse_layout(layout, "a field 'features'");
   return records;
 }
 

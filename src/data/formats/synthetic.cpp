@@ -152,7 +152,7 @@ std::unique_ptr<RecordSource> open(const OpenRequest& request) {
     throw ConfigError(fmt::format(
         "synthetic data of {} classes with {} features needs {} for their centres, but can have {} ({})",
         with_commas(options.classes), with_commas(options.features), human_bytes(centre_bytes),
-        human_bytes(static_cast<double>(limit.bytes)), limit.reason));
+        human_bytes(limit.bytes), limit.reason));
   }
   if (rows_of(options, split) < 1) return nullptr;
   return std::make_unique<SyntheticSource>(options, split, request.seed);

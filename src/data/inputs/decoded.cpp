@@ -17,7 +17,7 @@
 namespace lockstep {
 namespace {
 
-constexpr std::size_t kBufferBytes = std::size_t{1} << 16;
+constexpr std::size_t kDecoderBufferBytes = std::size_t{1} << 16;
 // No encoding makes more bytes of UTF-8 out of one of its own.
 constexpr Index kMaxGrowth = 4;
 
@@ -61,9 +61,9 @@ class DecodedInput final : public ByteStream::Input {
 
   bool go_to(Index position) override {
     if (position < position_ && !rewind()) return false;
-    std::vector<std::byte> passed_over(kBufferBytes);
+    std::vector<std::byte> passed_over(kDecoderBufferBytes);
     while (position_ < position) {
-      const Index got = read(passed_over.data(), std::min(position - position_, Index{kBufferBytes}));
+      const Index got = read(passed_over.data(), std::min(position - position_, Index{kDecoderBufferBytes}));
       if (got <= 0) return got == 0;
     }
     return true;
@@ -120,8 +120,8 @@ class DecodedInput final : public ByteStream::Input {
   std::unique_ptr<ByteStream::Input> encoded_;
   std::string encoding_;
   iconv_t decoder_;
-  std::vector<char> in_ = std::vector<char>(kBufferBytes);
-  std::vector<char> out_ = std::vector<char>(kMaxGrowth * kBufferBytes);
+  std::vector<char> in_ = std::vector<char>(kDecoderBufferBytes);
+  std::vector<char> out_ = std::vector<char>(kMaxGrowth * kDecoderBufferBytes);
   std::span<const char> ready_;  // part of out_ that is decoded, and not handed on
   std::size_t left_ = 0;         // bytes at the start of in_: an incomplete character
   Index position_ = 0;           // position in the decoded text

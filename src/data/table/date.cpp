@@ -22,9 +22,9 @@ using std::chrono::sys_days;
 using std::chrono::year;
 using std::chrono::year_month_day;
 
-constexpr std::array kForms{NamedDateForm{DateForm::kYmd, "ymd"}, NamedDateForm{DateForm::kDmy, "dmy"},
-                            NamedDateForm{DateForm::kMdy, "mdy"}, NamedDateForm{DateForm::kTime, "time"},
-                            NamedDateForm{DateForm::kEpoch, "epoch"}};
+constexpr std::array kDateForms{NamedDateForm{DateForm::kYmd, "ymd"}, NamedDateForm{DateForm::kDmy, "dmy"},
+                                NamedDateForm{DateForm::kMdy, "mdy"}, NamedDateForm{DateForm::kTime, "time"},
+                                NamedDateForm{DateForm::kEpoch, "epoch"}};
 constexpr std::array kParts{
     NamedDatePart{DatePart::kDay, "day"},         NamedDatePart{DatePart::kDayOfYear, "day_of_year"},
     NamedDatePart{DatePart::kYear, "year"},       NamedDatePart{DatePart::kMonth, "month"},
@@ -196,7 +196,7 @@ double cycle_share(double days, DatePart part) {
 }  // namespace
 
 std::span<const NamedDateForm> date_forms() {
-  return kForms;
+  return kDateForms;
 }
 
 std::span<const NamedDatePart> date_parts() {
@@ -218,7 +218,7 @@ Index DateReading::width() const {
 }
 
 std::string DateReading::term() const {
-  std::vector<const char*> words{std::ranges::find(kForms, form, &NamedDateForm::value)->name};
+  std::vector<const char*> words{std::ranges::find(kDateForms, form, &NamedDateForm::value)->name};
   for (const DatePart part : parts)
     words.push_back(std::ranges::find(kParts, part, &NamedDatePart::value)->name);
   return fmt::format("date({})", fmt::join(words, ", "));

@@ -73,7 +73,8 @@ const std::vector<Word>& encode_words() {
 }
 
 // A sign by itself or by its name, which needs no quotes; 0 for none.
-char take_sign(TermArguments& arguments, const char* key, std::string_view fallback, std::string_view known) {
+char take_character(TermArguments& arguments, const char* key, std::string_view fallback,
+                    std::string_view known) {
   const std::string text = arguments.take_word(key, fallback);
   constexpr std::array kNames{std::pair{"point", '.'}, std::pair{"comma", ','}, std::pair{"space", ' '},
                               std::pair{"apostrophe", '\''}, std::pair{"none", '\0'}};
@@ -88,8 +89,8 @@ char take_sign(TermArguments& arguments, const char* key, std::string_view fallb
 }
 
 NumberNotation take_notation(TermArguments& arguments) {
-  NumberNotation notation{.decimal = take_sign(arguments, "decimal", "point", ".,"),
-                          .thousands = take_sign(arguments, "thousands", "none", ",. '"),
+  NumberNotation notation{.decimal = take_character(arguments, "decimal", "point", ".,"),
+                          .thousands = take_character(arguments, "thousands", "none", ",. '"),
                           .prefix = arguments.take_word("prefix", ""),
                           .suffix = arguments.take_word("suffix", "")};
   if (notation.decimal == 0) throw ConfigError("'decimal' is none, expected point or comma");

@@ -7,15 +7,9 @@
 #include <utility>
 
 #include "lockstep/base/quoted.h"
+#include "lockstep/base/trim.h"
 
 namespace lockstep {
-namespace {
-
-bool is_blank(char c) {
-  return c == ' ' || c == '\t';
-}
-
-}  // namespace
 
 void FieldCursor::start(std::string_view record) {
   next_ = record.data();

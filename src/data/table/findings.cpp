@@ -18,18 +18,18 @@
 namespace lockstep {
 namespace {
 
-constexpr Index kMaxClasses = 100;
+constexpr Index kMaxLabelClasses = 100;
 
 double share_of(Index part, Index whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
-std::string percent(Index part, Index whole) {
+std::string percent_text(Index part, Index whole) {
   return fmt::format("{:.3g} %", 100 * share_of(part, whole));
 }
 
 // The different values of a column, the most frequent first; none if they are too many to be counted.
-std::vector<ValueCounts::Entry> values_of(const ColumnSummary& summary) {
+std::vector<ValueCounts::Entry> complete_values(const ColumnSummary& summary) {
   if (summary.text_counts.overflowed() || summary.number_counts.overflowed()) return {};
   std::vector<ValueCounts::Entry> values = summary.text_counts.by_count();
   const std::vector<ValueCounts::Entry> numbers = summary.number_counts.by_count();
@@ -41,8 +41,8 @@ std::vector<ValueCounts::Entry> values_of(const ColumnSummary& summary) {
 // Texts, or a few whole numbers.
 bool holds_classes(const TableColumn& label, const ColumnSummary& summary) {
   constexpr std::size_t kMaxWhole = 20;
-  const std::vector<ValueCounts::Entry> values = values_of(summary);
-  if (values.size() < 2 || std::ssize(values) > kMaxClasses) return false;
+  const std::vector<ValueCounts::Entry> values = complete_values(summary);
+  if (values.size() < 2 || std::ssize(values) > kMaxLabelClasses) return false;
   if (label.kind == ColumnKind::kCategorical) return true;
   return values.size() <= kMaxWhole && std::ranges::all_of(values, [](const ValueCounts::Entry& each) {
            const auto number = parse_number(each.text);
@@ -100,7 +100,7 @@ class FindingList {
   void look_at_balance(std::size_t i) {
     constexpr double kRare = 0.1;  // part of the share that each class would have
     if (!holds_classes(column(i), summary(i))) return;
-    const std::vector<ValueCounts::Entry> classes = values_of(summary(i));
+    const std::vector<ValueCounts::Entry> classes = complete_values(summary(i));
     const Index all = summary(i).texts + summary(i).numbers.count;
     const ValueCounts::Entry& rarest = classes.back();
     if (share_of(rarest.count, all) * static_cast<double>(classes.size()) >= kRare) return;
@@ -112,14 +112,14 @@ class FindingList {
          .text =
              fmt::format("{} of the records are {} and {} ({}) are {}: always guessing the first is right as "
                          "often, so look at the auc or the recall rather than at the accuracy",
-                         percent(first.count, all), in_quotes(first.text), percent(rarest.count, all),
-                         with_commas(rarest.count), in_quotes(rarest.text)),
+                         percent_text(first.count, all), in_quotes(first.text),
+                         percent_text(rarest.count, all), with_commas(rarest.count), in_quotes(rarest.text)),
          .setting = "train.class_weights = \"balanced\""});
   }
 
   void look_at_constancy(std::size_t i) {
     constexpr double kNearly = 0.99;
-    const std::vector<ValueCounts::Entry> values = values_of(summary(i));
+    const std::vector<ValueCounts::Entry> values = complete_values(summary(i));
     const Index records = inspection_.scan.good;
     if (values.size() < 2 || share_of(values.front().count, records) < kNearly) return;
     findings_.push_back(
@@ -128,7 +128,7 @@ class FindingList {
          .count = values.front().count,
          .text = fmt::format("it is {} in {} of {} records ({}); another value is {}",
                              in_quotes(values.front().text), with_commas(values.front().count),
-                             with_commas(records), percent(values.front().count, records),
+                             with_commas(records), percent_text(values.front().count, records),
                              in_quotes(values[1].text)),
          .setting = ignore_line(column(i).name)});
   }
@@ -204,7 +204,7 @@ class FindingList {
              "such as records {} and {}: where one is trained on and the other held back, the "
              "model looks better than it is; remove them from the file",
              sampled ? "about " : "", with_commas(all), with_commas(sketch_.records()),
-             percent(all, sketch_.records()), with_commas(example->first + 1),
+             percent_text(all, sketch_.records()), with_commas(example->first + 1),
              with_commas(example->second + 1)),
          .setting = ""});
   }

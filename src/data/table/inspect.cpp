@@ -17,12 +17,12 @@
 namespace lockstep {
 namespace {
 
-constexpr Index kMaxClasses = 20;
+constexpr Index kMaxNumberedClasses = 20;
 
 // Whole numbers, few enough to be classes, that are not 0, 1, 2, ... already.
 bool are_classes_by_other_numbers(const ColumnSummary& summary) {
   const ValueCounts& counts = summary.number_counts;
-  if (summary.texts > 0 || counts.overflowed() || counts.distinct() > kMaxClasses) return false;
+  if (summary.texts > 0 || counts.overflowed() || counts.distinct() > kMaxNumberedClasses) return false;
   for (const ValueCounts::Entry& entry : counts.by_count()) {
     const double number = parse_number(entry.text).value_or(0);
     if (number != std::floor(number)) return false;

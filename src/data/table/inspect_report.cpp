@@ -115,8 +115,8 @@ std::string column_table(const TableInspection& inspection) {
   return text;
 }
 
-Json column_json(const TableColumn& column, const ColumnSummary& summary, const std::string& remark,
-                 Index records) {
+Json inspected_column_json(const TableColumn& column, const ColumnSummary& summary, const std::string& remark,
+                           Index records) {
   constexpr std::size_t kMaxValues = 100;
   Json json{{"name", column.name},
             {"kind", kind_of(column)},
@@ -166,8 +166,8 @@ std::string to_json(const TableInspection& inspection) {
             {"findings", Json::array()},
             {"config", data_section(inspection)}};
   for (std::size_t i = 0; i < inspection.columns.size(); ++i) {
-    json["columns"].push_back(column_json(inspection.columns[i], inspection.scan.columns[i],
-                                          inspection.guesses[i].remark, inspection.scan.good));
+    json["columns"].push_back(inspected_column_json(inspection.columns[i], inspection.scan.columns[i],
+                                                    inspection.guesses[i].remark, inspection.scan.good));
   }
   for (const Finding& finding : inspection.findings) {
     json["findings"].push_back({{"kind", finding.kind},

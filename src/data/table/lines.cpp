@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "lockstep/base/trim.h"
+
 namespace lockstep {
 namespace {
 
@@ -15,18 +17,18 @@ bool separates(char c, const LineRules& rules) {
   return c == ',' || c == '\t' || c == ';' || c == '|';
 }
 
-bool is_blank(char c, const LineRules& rules) {
-  return (c == ' ' || c == '\t') && !separates(c, rules);
+bool is_filler(char c, const LineRules& rules) {
+  return is_blank(c) && !separates(c, rules);
 }
 
 bool starts_field(const char* begin, const char* quote, const LineRules& rules) {
-  while (quote != begin && is_blank(quote[-1], rules)) --quote;
+  while (quote != begin && is_filler(quote[-1], rules)) --quote;
   return quote == begin || separates(quote[-1], rules);
 }
 
 // `at`: behind a quote of a quoted field. `end`: of the line, without its line end.
 bool ends_field(const char* at, const char* end, const LineRules& rules) {
-  while (at != end && is_blank(*at, rules)) ++at;
+  while (at != end && is_filler(*at, rules)) ++at;
   return at == end || separates(*at, rules);
 }
 

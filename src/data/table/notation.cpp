@@ -21,8 +21,8 @@ struct Form {
   char thousands;
 };
 // In this order one is preferred to the others that read as many texts.
-constexpr std::array kForms{Form{'.', 0},   Form{'.', ','}, Form{',', 0},   Form{',', '.'},
-                            Form{',', ' '}, Form{'.', ' '}, Form{'.', '\''}};
+constexpr std::array kNumberForms{Form{'.', 0},   Form{'.', ','}, Form{',', 0},   Form{',', '.'},
+                                  Form{',', ' '}, Form{'.', ' '}, Form{'.', '\''}};
 constexpr std::size_t kPointAndComma = 1;
 constexpr std::size_t kDecimalComma = 2;
 
@@ -126,14 +126,14 @@ std::optional<double> parse_core(std::string_view core, const Form& form) {
 }
 
 // The parts of a text that may be a number with one of the known affixes.
-struct Parts {
+struct NumberParts {
   std::string_view prefix;
   std::string_view core;
   std::string_view suffix;
 };
 
-Parts split(std::string_view text) {
-  Parts parts{.prefix = {}, .core = without_blanks(text), .suffix = {}};
+NumberParts split(std::string_view text) {
+  NumberParts parts{.prefix = {}, .core = without_blanks(text), .suffix = {}};
   bool negative = false;
   take_sign(parts.core, negative);
   for (const std::string_view affix : kAffixes) {
@@ -206,10 +206,10 @@ void NotationCounts::add_text(std::string_view text) {
     others_.add(text);
     return;
   }
-  const Parts parts = split(text);
+  const NumberParts parts = split(text);
   bool fits = false;
-  for (std::size_t i = 0; i < kForms.size(); ++i) {
-    if (!parse_core(parts.core, kForms[i])) continue;
+  for (std::size_t i = 0; i < kNumberForms.size(); ++i) {
+    if (!parse_core(parts.core, kNumberForms[i])) continue;
     ++fits_[i];
     fits = true;
   }
@@ -259,7 +259,7 @@ void NotationCounts::add_number(std::string_view text, double number) {
 }
 
 void NotationCounts::merge(const NotationCounts& other) {
-  for (std::size_t i = 0; i < kForms.size(); ++i) fits_[i] += other.fits_[i];
+  for (std::size_t i = 0; i < kNumberForms.size(); ++i) fits_[i] += other.fits_[i];
   with_point_ += other.with_point_;
   leading_zeros_ += other.leading_zeros_;
   beyond_double_ += other.beyond_double_;
@@ -276,18 +276,18 @@ void NotationCounts::merge(const NotationCounts& other) {
 std::optional<NotationCounts::Fit> NotationCounts::best(char separator) const {
   // A plain number with a point is none with a decimal comma, unless the point stands between thousands.
   const auto reads = [this](std::size_t form) {
-    const bool comma = kForms[form].decimal == ',' && kForms[form].thousands != '.';
+    const bool comma = kNumberForms[form].decimal == ',' && kNumberForms[form].thousands != '.';
     return fits_[form] - (comma ? with_point_ : 0);
   };
   std::size_t best = 0;
-  for (std::size_t form = 1; form < kForms.size(); ++form) {
+  for (std::size_t form = 1; form < kNumberForms.size(); ++form) {
     if (reads(form) > reads(best)) best = form;
   }
   if (reads(best) <= 0) return std::nullopt;
   const bool ambiguous = best == kPointAndComma && reads(kDecimalComma) == reads(best);
   // People who do not separate fields by commas write decimal commas.
   if (ambiguous && separator != ',') best = kDecimalComma;
-  Fit fit{.notation = {.decimal = kForms[best].decimal, .thousands = kForms[best].thousands},
+  Fit fit{.notation = {.decimal = kNumberForms[best].decimal, .thousands = kNumberForms[best].thousands},
           .texts = fits_[best],
           .ambiguous = ambiguous,
           .example = example_};

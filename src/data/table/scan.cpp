@@ -16,8 +16,6 @@
 namespace lockstep {
 namespace {
 
-constexpr std::size_t kMaxRejects = 100;
-
 // A whole number that stands for the text: as many bits of its hash as a double holds.
 double number_of_text(std::string_view text) {
   constexpr int kOtherBits = 64 - std::numeric_limits<double>::digits;
@@ -26,9 +24,9 @@ double number_of_text(std::string_view text) {
 
 // The statistics of the chunks that a rank reads. Sums are per chunk, so that they can be merged in the same
 // order whoever read the chunks; counts of values can be added in any.
-class Share {
+class TableShare {
  public:
-  explicit Share(const ScanRequest& request) : request_(request) {
+  explicit TableShare(const ScanRequest& request) : request_(request) {
     for (const ColumnWants& wants : request.wants) {
       counts_.push_back({ValueCounts(wants.max_texts),
                          ValueCounts(wants.max_numbers),
@@ -184,7 +182,7 @@ double Scan::bad_share() const {
 }
 
 Scan scan_table(const ScanRequest& request, PeerGroup& peers) {
-  Share share(request);
+  TableShare share(request);
   peers.agree([&] {
     const TextFiles& text = request.table.text;
     const Range mine = at(share_text_chunks(text, peers.size()), peers.rank());

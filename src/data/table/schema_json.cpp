@@ -120,7 +120,7 @@ void parse_bins(const Json& json, TableColumn& column) {
   }
 }
 
-Json column_json(const TableColumn& column) {
+Json schema_column_json(const TableColumn& column) {
   Json json{{"name", column.name}};
   if (column.kind == ColumnKind::kIgnored) {
     json["use"] = "ignore";
@@ -197,7 +197,7 @@ const char* to_string(Scale scale) {
 
 std::string to_json(const TableSchema& schema) {
   Json json{{"version", kVersion}, {"missing_values", schema.missing_values}};
-  for (const TableColumn& column : schema.columns) json["columns"].push_back(column_json(column));
+  for (const TableColumn& column : schema.columns) json["columns"].push_back(schema_column_json(column));
   return json.dump(1) + "\n";
 }
 

@@ -8,16 +8,13 @@
 #include <optional>
 
 #include "lockstep/base/quoted.h"
+#include "lockstep/base/trim.h"
 #include "lockstep/data/table/number.h"
 
 namespace lockstep {
 namespace {
 
 constexpr Index kMaxFeatures = Index{1} << 31;
-
-bool is_blank(char c) {
-  return c == ' ' || c == '\t';
-}
 
 // The next word of a text, taken off it; "" behind the last.
 std::string_view take_word(std::string_view& text) {

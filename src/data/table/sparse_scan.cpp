@@ -13,14 +13,15 @@
 namespace lockstep {
 namespace {
 
-constexpr std::size_t kMaxRejects = 100;
 constexpr std::size_t kMaxLabels = 100'000;
 
 // The findings of a rank in its chunks. They can be merged in any order, but for the rows and the rejects,
 // which come in the order of the ranks.
-class Share {
+class SparseShare {
  public:
-  explicit Share(const BadRecords& bad) : bad_(bad) { found_.smallest = std::numeric_limits<Index>::max(); }
+  explicit SparseShare(const BadRecords& bad) : bad_(bad) {
+    found_.smallest = std::numeric_limits<Index>::max();
+  }
 
   void read(const TextFiles& text, TextReader& reader, const TextChunk& chunk) {
     const Index before = found_.good;
@@ -100,7 +101,7 @@ std::string describe_sparse(const BadRecord& bad, const std::string& path, Index
 }
 
 SparseScan scan_sparse(const TextFiles& text, const BadRecords& bad, PeerGroup& peers) {
-  Share share(bad);
+  SparseShare share(bad);
   peers.agree([&] {
     const Range mine = at(share_text_chunks(text, peers.size()), peers.rank());
     TextReader reader(text);

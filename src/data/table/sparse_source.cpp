@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kMaxClasses = 10'000;
+constexpr std::size_t kMaxSparseClasses = 10'000;
 
 SparseSchema learn(const SparseScan& scan, const TableRequest& request) {
   SparseSchema schema;
@@ -25,9 +25,9 @@ SparseSchema learn(const SparseScan& scan, const TableRequest& request) {
   // The one column of a libsvm file that has a name.
   const std::vector<TableColumn> columns = declare_columns({.columns = request.options.columns}, {"label"});
   if (columns.front().kind != ColumnKind::kCategorical) return schema;
-  if (scan.too_many_labels || scan.labels.size() > kMaxClasses) {
+  if (scan.too_many_labels || scan.labels.size() > kMaxSparseClasses) {
     throw DataError(fmt::format("'{}' has more than {} different labels, too many for classes", request.name,
-                                kMaxClasses));
+                                kMaxSparseClasses));
   }
   schema.classes.assign(scan.labels.begin(), scan.labels.end());
   return schema;
@@ -42,7 +42,7 @@ Scalar label_of(const SparseSchema& schema, double label) {
   return static_cast<Scalar>(found - schema.classes.begin());
 }
 
-struct Parts {
+struct SparseParts {
   const TextFiles& text;
   const SparseSchema& schema;
   const SparsePacking& packing;
@@ -51,7 +51,7 @@ struct Parts {
 
 class SparseReader final : public ChunkReader {
  public:
-  SparseReader(const Parts& parts, const TargetRule& rule)
+  SparseReader(const SparseParts& parts, const TargetRule& rule)
       : parts_(parts), rule_(rule), reader_(parts.text) {}
 
   void read(Index number, std::span<std::byte> packed) override {
@@ -88,7 +88,7 @@ class SparseReader final : public ChunkReader {
                         : "")};
   }
 
-  Parts parts_;
+  SparseParts parts_;
   TargetRule rule_;
   TextReader reader_;
 };
@@ -209,7 +209,7 @@ SparseSource::SparseSource(const TableRequest& request) {
 
 std::unique_ptr<ChunkReader> SparseSource::reader(const TargetRule& rule) const {
   return std::make_unique<SparseReader>(
-      Parts{.text = text_, .schema = schema_, .packing = packing_, .chunks = chunks_}, rule);
+      SparseParts{.text = text_, .schema = schema_, .packing = packing_, .chunks = chunks_}, rule);
 }
 
 void SparseSource::unpack(std::span<const Index>, std::span<const std::byte* const> records, Matrix& x,

@@ -17,7 +17,7 @@ namespace lockstep {
 namespace {
 
 // The parts of its source that a chunk reader uses.
-struct Parts {
+struct TableParts {
   const TableText& table;
   const TableSchema& schema;
   const std::vector<RowColumn>& columns;
@@ -27,7 +27,7 @@ struct Parts {
 
 class TableChunkReader final : public ChunkReader {
  public:
-  TableChunkReader(const Parts& parts, const TargetRule& rule)
+  TableChunkReader(const TableParts& parts, const TargetRule& rule)
       : parts_(parts),
         rule_(rule),
         reader_(parts.table, parts.columns, std::ssize(parts.schema.columns), parts.schema.missing_values),
@@ -91,7 +91,7 @@ class TableChunkReader final : public ChunkReader {
                        excerpt(column));
   }
 
-  Parts parts_;
+  TableParts parts_;
   TargetRule rule_;
   TableReader reader_;
   std::vector<Index> unseen_;
@@ -264,7 +264,8 @@ void TableSource::check_weights(const Scan& scan) const {
 
 std::unique_ptr<ChunkReader> TableSource::reader(const TargetRule& rule) const {
   return std::make_unique<TableChunkReader>(
-      Parts{.table = table_, .schema = schema_, .columns = columns_, .encoder = *encoder_, .chunks = chunks_},
+      TableParts{
+          .table = table_, .schema = schema_, .columns = columns_, .encoder = *encoder_, .chunks = chunks_},
       rule);
 }
 

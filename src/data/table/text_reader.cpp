@@ -20,11 +20,10 @@ void TextReader::fail_changed(const TextFile& file, Index found) const {
 }
 
 void TextReader::fail_unending(const TextChunk& chunk) const {
-  throw DataError(
-      fmt::format("'{}': a record that begins at or after line {} is longer than {}; is a quote not closed? "
-                  "(data.quotes = false takes quotes as characters)",
-                  files_.files[chunk.file].path, with_commas(first_line_),
-                  human_bytes(static_cast<double>(TextWindow::kMaxRecordBytes))));
+  throw DataError(fmt::format(
+      "'{}': a record that begins at or after line {} is longer than {}; is a quote not closed? "
+      "(data.quotes = false takes quotes as characters)",
+      files_.files[chunk.file].path, with_commas(first_line_), human_bytes(TextWindow::kMaxRecordBytes)));
 }
 
 // Opens the file of the chunk.

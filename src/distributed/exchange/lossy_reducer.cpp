@@ -16,8 +16,8 @@
 namespace lockstep {
 namespace {
 
-constexpr int kPartialSums = 0;  // channels
-constexpr int kResults = 1;
+constexpr int kLossyPartialSums = 0;  // channels
+constexpr int kLossyResults = 1;
 
 // Messages one after the other, each on a border of its own.
 class Messages {
@@ -129,7 +129,7 @@ class LossyReducer final : public Reducer {
         receives_.push_back({static_cast<int>(contributors_[i]), as_buffer(state.by_contributor[i])});
       }
     }
-    return comm_.start_exchange(kPartialSums, sends_, receives_);
+    return comm_.start_exchange(kLossyPartialSums, sends_, receives_);
   }
 
   std::unique_ptr<Request> send_results(BucketState& state) {
@@ -139,7 +139,7 @@ class LossyReducer final : public Reducer {
     for (std::size_t rank = 0; rank < state.slices.size(); ++rank) {
       if (rank != me_) receives_.push_back({static_cast<int>(rank), as_buffer(state.by_slice[rank])});
     }
-    return comm_.start_exchange(kResults, sends_, receives_);
+    return comm_.start_exchange(kLossyResults, sends_, receives_);
   }
 
   // Sends to each other rank the message about the slice of `owner(rank)`.

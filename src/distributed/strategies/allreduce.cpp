@@ -52,7 +52,7 @@ class Allreduce final : public SynchronousStrategy {
   std::span<Scalar> gradient_;
 };
 
-std::vector<RankCosts> costs(const CostModelInput& question) {
+std::vector<RankCosts> allreduce_costs(const CostModelInput& question) {
   return each_rank(question, [&](Index rank) {
     const AlgorithmCosts exchange = exchange_costs(question, rank);
     return RankCosts{.weights = question.weights_bytes(),
@@ -75,7 +75,7 @@ StrategyEntry allreduce_entry() {
       .promises = {.same_bits = true, .identical_replicas = true, .exact_resume = true},
       .sums_to_all = true,
       .options = {"distribute.progress_thread"},
-      .costs = costs,
+      .costs = allreduce_costs,
       .time =
           [](const TimeModelInput& question) { return StepExchange{.buckets = exchange_times(question)}; },
       .make = [](const StrategyContext& context) { return std::make_unique<Allreduce>(context); }};

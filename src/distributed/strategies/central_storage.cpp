@@ -220,7 +220,7 @@ Index factor_bytes(const Plan& plan, Index rank) {
   return (shared + plan.threads * NodeFactors::own_size(plan)) * Index{sizeof(Scalar)};
 }
 
-std::vector<RankCosts> costs(const CostModelInput& question) {
+std::vector<RankCosts> central_storage_costs(const CostModelInput& question) {
   const Plan& plan = question.plan;
   const std::vector<Index> nodes = question.nodes();
   const Index owners = owners_on_node(nodes);
@@ -240,7 +240,7 @@ std::vector<RankCosts> costs(const CostModelInput& question) {
 }
 
 // Measured is a sum that is also handed out: here new weights are, when the next forward reads them.
-StepExchange exchange_time(const TimeModelInput& question) {
+StepExchange central_storage_time(const TimeModelInput& question) {
   const Cluster& cluster = question.cluster;
   const Plan& plan = question.costs.plan;
   const double bytes = static_cast<double>(plan.gradient_size * Index{sizeof(Scalar)});
@@ -271,8 +271,8 @@ StrategyEntry central_storage_entry() {
                        .identical_replicas = true,
                        .one_copy_per_node = true,
                        .exact_resume = true},
-          .costs = costs,
-          .time = exchange_time,
+          .costs = central_storage_costs,
+          .time = central_storage_time,
           .make = [](const StrategyContext& context) { return std::make_unique<CentralStorage>(context); }};
 }
 

@@ -276,7 +276,7 @@ Index arenas_of_average(const CostModelInput& question) {
 }
 
 // Before local_from gradients are exchanged in each step, then weights now and then.
-std::vector<RankCosts> costs(const CostModelInput& question) {
+std::vector<RankCosts> local_sgd_costs(const CostModelInput& question) {
   const Plan& plan = question.plan;
   const DistOptions& options = question.options;
   const Index together = std::min(plan.local_from, question.steps);
@@ -295,7 +295,7 @@ std::vector<RankCosts> costs(const CostModelInput& question) {
 }
 
 // The exchange of one local step: its share of the average that ends every block. Each replica steps.
-StepExchange exchange_time(const TimeModelInput& question) {
+StepExchange local_sgd_time(const TimeModelInput& question) {
   const CostModelInput& costs = question.costs;
   ExchangeSeconds arena;
   for (const ExchangeSeconds& bucket : exchange_times(question)) arena = arena + bucket;
@@ -322,8 +322,8 @@ StrategyEntry local_sgd_entry() {
       .weights_per_replica = true,
       .options = {"distribute.average_every", "distribute.average_state", "distribute.local_after",
                   "distribute.block_momentum", "distribute.block_lr"},
-      .costs = costs,
-      .time = exchange_time,
+      .costs = local_sgd_costs,
+      .time = local_sgd_time,
       .make = [](const StrategyContext& context) -> std::unique_ptr<Strategy> {
         return std::make_unique<LocalSgd>(context);
       }};

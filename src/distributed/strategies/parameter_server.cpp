@@ -12,7 +12,7 @@ std::unique_ptr<Strategy> make(const StrategyContext& context) {
   return make_sharded_update(context);
 }
 
-std::vector<RankCosts> costs(const CostModelInput& question) {
+std::vector<RankCosts> server_costs(const CostModelInput& question) {
   return is_asynchronous(question.options) ? asynchronous_costs(question) : sharded_update_costs(question);
 }
 
@@ -38,7 +38,7 @@ StrategyEntry parameter_server_entry() {
                        .repeats_recorded_runs = true},
           .has_servers = true,
           .options = {"distribute.servers", "distribute.mode", "distribute.backup_workers"},
-          .costs = costs,
+          .costs = server_costs,
           .time = sharded_update_time,
           .make = make};
 }

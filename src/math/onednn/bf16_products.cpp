@@ -35,9 +35,9 @@ Desc operand(Index rows, Index columns, const Storage& stored) {
   return {{rows, columns}, Type::bf16, stored.transposed ? Dims{1, stored.row} : Dims{stored.row, 1}};
 }
 
-class Product {
+class Bf16Product {
  public:
-  explicit Product(const ProductKey& key) {
+  explicit Bf16Product(const ProductKey& key) {
     const Desc a = operand(key.rows, key.inner, key.a);
     const Desc b = operand(key.inner, key.columns, key.b);
     const Desc c({key.rows, key.columns}, Type::f32, Dims{key.columns, 1});
@@ -68,9 +68,9 @@ class Product {
   std::unordered_map<int, dnnl::memory> arguments_;
 };
 
-Product& cached(const ProductKey& key) {
+Bf16Product& cached_bf16_product(const ProductKey& key) {
   thread_engine();  // before the cache, which must go first when the thread ends
-  thread_local std::map<ProductKey, Product> cache;
+  thread_local std::map<ProductKey, Bf16Product> cache;
   return cache.try_emplace(key, key).first->second;
 }
 
@@ -92,13 +92,15 @@ Bf16Support bf16_support() {
 
 void multiply_forward(const Bf16Matrix& x, const Bf16Matrix& w, std::span<const Scalar> bias, Matrix& y) {
   if (x.rows() == 0) return;
-  cached({x.rows(), x.cols(), w.rows(), {x.cols()}, {w.cols(), true}, Write::kReplace, !bias.empty()})
+  cached_bf16_product(
+      {x.rows(), x.cols(), w.rows(), {x.cols()}, {w.cols(), true}, Write::kReplace, !bias.empty()})
       .run(x.data(), w.data(), y.data(), bias);
 }
 
 void multiply_backward_data(const Bf16Matrix& dy, const Bf16Matrix& w, Matrix& dx) {
   if (dy.rows() == 0) return;
-  cached({dy.rows(), dy.cols(), w.cols(), {dy.cols()}, {w.cols()}}).run(dy.data(), w.data(), dx.data());
+  cached_bf16_product({dy.rows(), dy.cols(), w.cols(), {dy.cols()}, {w.cols()}})
+      .run(dy.data(), w.data(), dx.data());
 }
 
 void multiply_backward_weights(const Bf16Matrix& dy, const Bf16Matrix& x, Range rows, Matrix& dw,
@@ -108,7 +110,7 @@ void multiply_backward_weights(const Bf16Matrix& dy, const Bf16Matrix& x, Range 
       std::fill_n(dw.data() + rows.begin * dw.cols(), rows.size() * dw.cols(), Scalar{0});
     return;
   }
-  cached({rows.size(), dy.rows(), x.cols(), {dy.cols(), true}, {x.cols()}, write})
+  cached_bf16_product({rows.size(), dy.rows(), x.cols(), {dy.cols(), true}, {x.cols()}, write})
       .run(dy.data() + rows.begin, x.data(), dw.data() + rows.begin * dw.cols());
 }
 

@@ -161,7 +161,7 @@ class BackwardWeights {
 };
 
 template <class Direction>
-Direction& cached(const Key& key) {
+Direction& cached_primitive(const Key& key) {
   thread_engine();  // before the cache, which must go first when the thread ends
   thread_local std::map<Key, Direction> cache;
   return cache.try_emplace(key, key).first->second;
@@ -171,7 +171,7 @@ Direction& cached(const Key& key) {
 template <class Number, class Operand>
 void backward_weights(const Key& key, const Operand& x, const Operand& dy,
                       const ConvolutionGradient& gradient) {
-  if (key.rows > 0) return cached<BackwardWeights<Number>>(key).run(x, dy, gradient);
+  if (key.rows > 0) return cached_primitive<BackwardWeights<Number>>(key).run(x, dy, gradient);
   if (gradient.write == Write::kAdd) return;
   std::ranges::fill(gradient.weights, Scalar{0});
   std::ranges::fill(gradient.bias, Scalar{0});
@@ -182,13 +182,13 @@ void backward_weights(const Key& key, const Operand& x, const Operand& dy,
 void convolution_forward(const ConvolutionShape& shape, const ConstMatrix& x,
                          const ConvolutionWeights<Scalar>& w, std::span<const Scalar> bias, Matrix& y) {
   if (x.rows() == 0) return;
-  cached<Forward<Scalar>>({shape, x.rows(), !bias.empty()}).run(x, w, bias, y);
+  cached_primitive<Forward<Scalar>>({shape, x.rows(), !bias.empty()}).run(x, w, bias, y);
 }
 
 void convolution_backward_data(const ConvolutionShape& shape, const ConstMatrix& dy,
                                const ConvolutionWeights<Scalar>& w, Matrix& dx) {
   if (dy.rows() == 0) return;
-  cached<BackwardData<Scalar>>({shape, dy.rows(), false}).run(dy, w, dx);
+  cached_primitive<BackwardData<Scalar>>({shape, dy.rows(), false}).run(dy, w, dx);
 }
 
 void convolution_backward_weights(const ConvolutionShape& shape, const ConstMatrix& x, const ConstMatrix& dy,
@@ -199,13 +199,13 @@ void convolution_backward_weights(const ConvolutionShape& shape, const ConstMatr
 void convolution_forward(const ConvolutionShape& shape, const Bf16Matrix& x,
                          const ConvolutionWeights<Bf16>& w, std::span<const Scalar> bias, Matrix& y) {
   if (x.rows() == 0) return;
-  cached<Forward<Bf16>>({shape, x.rows(), !bias.empty()}).run(x, w, bias, y);
+  cached_primitive<Forward<Bf16>>({shape, x.rows(), !bias.empty()}).run(x, w, bias, y);
 }
 
 void convolution_backward_data(const ConvolutionShape& shape, const Bf16Matrix& dy,
                                const ConvolutionWeights<Bf16>& w, Matrix& dx) {
   if (dy.rows() == 0) return;
-  cached<BackwardData<Bf16>>({shape, dy.rows(), false}).run(dy, w, dx);
+  cached_primitive<BackwardData<Bf16>>({shape, dy.rows(), false}).run(dy, w, dx);
 }
 
 void convolution_backward_weights(const ConvolutionShape& shape, const Bf16Matrix& x, const Bf16Matrix& dy,

@@ -20,7 +20,7 @@ namespace {
 
 // Sums of a block: samples, their weights and, times these, loss, correct, among the top k; then those of the
 // reliability, where predictions are probabilities, and those of the metrics.
-enum Column : std::size_t { kSamples, kWeight, kLoss, kCorrect, kTopK, kColumns };
+enum EvaluationColumn : std::size_t { kSamples, kWeight, kLoss, kCorrect, kTopK, kColumns };
 
 // Blocks that a thread takes before it is asked whether the evaluation is to go on.
 constexpr Index kRoundBlocks = 8;
@@ -30,7 +30,7 @@ Index block_rows(const EvalOptions& options, Index rows) {
 }
 
 template <class T>
-void append(std::vector<T>& all, std::vector<T>& more) {
+void append_moved(std::vector<T>& all, std::vector<T>& more) {
   all.insert(all.end(), more.begin(), more.end());
   more = {};
 }
@@ -285,10 +285,10 @@ std::vector<MetricValue> Evaluation::combine_metrics(std::span<const double> sum
   std::vector<Scores>& scores = lanes_.front().scores;
   for (Lane& lane : std::span(lanes_).subspan(1)) {
     for (std::size_t i = 0; i < scores.size(); ++i) {
-      append(scores[i].positives, lane.scores[i].positives);
-      append(scores[i].negatives, lane.scores[i].negatives);
-      append(scores[i].positive_weights, lane.scores[i].positive_weights);
-      append(scores[i].negative_weights, lane.scores[i].negative_weights);
+      append_moved(scores[i].positives, lane.scores[i].positives);
+      append_moved(scores[i].negatives, lane.scores[i].negatives);
+      append_moved(scores[i].positive_weights, lane.scores[i].positive_weights);
+      append_moved(scores[i].negative_weights, lane.scores[i].negative_weights);
     }
   }
   std::vector<RankedPairs> rankings;
@@ -299,7 +299,7 @@ std::vector<MetricValue> Evaluation::combine_metrics(std::span<const double> sum
   }
   std::vector<ScoredSamples>& samples = lanes_.front().samples;
   for (std::size_t i = 0; i < samples.size(); ++i) {
-    for (Lane& lane : std::span(lanes_).subspan(1)) append(samples[i], lane.samples[i]);
+    for (Lane& lane : std::span(lanes_).subspan(1)) append_moved(samples[i], lane.samples[i]);
     samples[i] = gather_samples(context_.comm, samples[i]);
   }
   const auto first = static_cast<std::size_t>(reliability_columns().end);

@@ -10,8 +10,8 @@ namespace lockstep {
 namespace {
 
 // Sums of one bin: predictions, their weights and, times these, their probabilities and what came true.
-enum Column : std::size_t { kCount, kWeight, kPredicted, kObserved, kColumns };
-static_assert(kReliabilitySums == kReliabilityBins * Index{kColumns});
+enum ReliabilityColumn : std::size_t { kBinCount, kBinWeight, kBinPredicted, kBinObserved, kBinColumns };
+static_assert(kReliabilitySums == kReliabilityBins * Index{kBinColumns});
 
 // A probability that is not a number is in the first bin.
 Index bin_of(double probability) {
@@ -25,11 +25,11 @@ class Bins {
   explicit Bins(std::span<double> sums) : sums_(sums) {}
 
   void add(double probability, double observed, double weight) {
-    double* sums = sums_.data() + bin_of(probability) * Index{kColumns};
-    sums[kCount] += 1;
-    sums[kWeight] += weight;
-    sums[kPredicted] += weight * probability;
-    sums[kObserved] += weight * observed;
+    double* sums = sums_.data() + bin_of(probability) * Index{kBinColumns};
+    sums[kBinCount] += 1;
+    sums[kBinWeight] += weight;
+    sums[kBinPredicted] += weight * probability;
+    sums[kBinObserved] += weight * observed;
   }
 
  private:
@@ -72,9 +72,9 @@ double calibration_error(std::span<const double> sums) {
   double weight = 0;
   double error = 0;
   for (Index bin = 0; bin < kReliabilityBins; ++bin) {
-    const double* of_bin = sums.data() + bin * Index{kColumns};
-    weight += of_bin[kWeight];
-    error += std::abs(of_bin[kPredicted] - of_bin[kObserved]);
+    const double* of_bin = sums.data() + bin * Index{kBinColumns};
+    weight += of_bin[kBinWeight];
+    error += std::abs(of_bin[kBinPredicted] - of_bin[kBinObserved]);
   }
   return error / weight;
 }
@@ -82,14 +82,14 @@ double calibration_error(std::span<const double> sums) {
 std::vector<ReliabilityBin> reliability_bins(std::span<const double> sums) {
   std::vector<ReliabilityBin> bins;
   for (Index bin = 0; bin < kReliabilityBins; ++bin) {
-    const double* of_bin = sums.data() + bin * Index{kColumns};
-    if (of_bin[kWeight] == 0) continue;
+    const double* of_bin = sums.data() + bin * Index{kBinColumns};
+    if (of_bin[kBinWeight] == 0) continue;
     const double count{kReliabilityBins};
     bins.push_back({.from = static_cast<double>(bin) / count,
                     .to = static_cast<double>(bin + 1) / count,
-                    .count = static_cast<Index>(of_bin[kCount]),
-                    .predicted = of_bin[kPredicted] / of_bin[kWeight],
-                    .observed = of_bin[kObserved] / of_bin[kWeight]});
+                    .count = static_cast<Index>(of_bin[kBinCount]),
+                    .predicted = of_bin[kBinPredicted] / of_bin[kBinWeight],
+                    .observed = of_bin[kBinObserved] / of_bin[kBinWeight]});
   }
   return bins;
 }

@@ -52,7 +52,7 @@ bool is_nearer_to_half(double threshold, double other) {
   return distance < others || (distance == others && threshold < other);
 }
 
-void append(std::vector<YesSample>& samples, const MetricRows& rows, const OutputForm& form) {
+void append_samples(std::vector<YesSample>& samples, const MetricRows& rows, const OutputForm& form) {
   const Index columns = prediction_columns(form, rows.outputs.cols()).size();
   std::vector<Scalar> values(static_cast<std::size_t>(rows.outputs.rows() * columns));
   Matrix predictions(values.data(), rows.outputs.rows(), columns);
@@ -92,7 +92,7 @@ std::vector<YesSample> gather_yes(Communicator& comm, Evaluation& evaluation, co
                                   const OutputForm& form) {
   std::vector<std::vector<YesSample>> of_threads(static_cast<std::size_t>(evaluation.threads()));
   evaluation.visit(values, [&](int thread, const MetricRows& rows, std::span<const Index>) {
-    append(at(of_threads, thread), rows, form);
+    append_samples(at(of_threads, thread), rows, form);
   });
   std::vector<YesSample> samples;
   for (const std::vector<YesSample>& some : of_threads)

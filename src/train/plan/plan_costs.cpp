@@ -114,7 +114,7 @@ Index record_memory(const RunPlanRequest& request, const RunPlan& plan) {
   throw ConfigError(fmt::format(
       "streaming with data.shuffle_buffer = {} for each of {} replicas of a rank takes {}, more than "
       "data.memory_limit = {} GiB: lower data.shuffle_buffer, or raise the limit",
-      with_commas(request.data.shuffle_buffer), replicas.size(), human_bytes(static_cast<double>(bytes)),
+      with_commas(request.data.shuffle_buffer), replicas.size(), human_bytes(bytes),
       request.data.memory_limit));
 }
 

@@ -35,8 +35,8 @@ constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;  // the limit of the form
 constexpr const char* kMetadata = "__metadata__";       // texts by name
 constexpr std::string_view kVariance = ".running_var";
 constexpr std::string_view kCounter =
-    ".num_batches_tracked";                    // PyTorch's BatchNorm: not needed with a momentum
-constexpr const char* kInput = "input_shape";  // "[28,28]"
+    ".num_batches_tracked";                         // PyTorch's BatchNorm: not needed with a momentum
+constexpr const char* kInputShape = "input_shape";  // "[28,28]"
 
 std::string make_header(const Layout& layout, const Shape& input, const ModelFacts& facts) {
   using Ordered = nlohmann::ordered_json;
@@ -44,7 +44,7 @@ std::string make_header(const Layout& layout, const Shape& input, const ModelFac
   const auto add = [&](const std::string& name, const Ordered& value) {
     members.push_back(fmt::format("{}:{}", Ordered(name).dump(), value.dump()));
   };
-  Ordered metadata{{"format", "pt"}, {"writer", "lockstep"}, {kInput, Json(input.dims).dump()}};
+  Ordered metadata{{"format", "pt"}, {"writer", "lockstep"}, {kInputShape, Json(input.dims).dump()}};
   for (const auto& [name, text] : facts) metadata[name] = text;
   add(kMetadata, metadata);
   Index offset = 0;
@@ -239,7 +239,7 @@ std::optional<std::string> ModelFile::fact(const std::string& name) const {
 }
 
 Shape ModelFile::input() const {
-  const std::string input = fact(kInput).value_or("");
+  const std::string input = fact(kInputShape).value_or("");
   if (input.empty()) {
     throw DataError(
         fmt::format("'{}' does not say what the input of its model is: it was not written by Lockstep; to "
@@ -249,7 +249,7 @@ Shape ModelFile::input() const {
   try {
     return {whole_numbers(parse_json<Json>(input))};
   } catch (const std::exception& error) {
-    fail(path_, fmt::format("{} is {}: {}", kInput, excerpt(input), error.what()));
+    fail(path_, fmt::format("{} is {}: {}", kInputShape, excerpt(input), error.what()));
   }
 }
 

@@ -43,6 +43,8 @@ struct BadRecords {
   double most = 1;  ///< share of all records that may be skipped
 };
 
+inline constexpr std::size_t kMaxRejects = 100;  // descriptions of bad records that are kept
+
 /// Errors: DataError with some of the `rejects` if more of the records are bad than may be skipped.
 void check_bad_share(Index good, Index bad, const std::vector<std::string>& rejects, const BadRecords& limit);
 

@@ -21,7 +21,7 @@ std::string describe(const Plan& plan, const AlgorithmChoice& choice) {
     if (next != by_size.end() && next->second == size->second) continue;
     if (next == by_size.end() && text.empty()) return size->second;
     text += (text.empty() ? "" : ", ") + size->second + " up to " +
-            human_bytes(static_cast<double>(size->first * Index{sizeof(Scalar)}));
+            human_bytes(size->first * Index{sizeof(Scalar)});
   }
   return text;
 }

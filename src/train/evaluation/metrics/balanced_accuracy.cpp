@@ -4,10 +4,6 @@
 namespace lockstep {
 namespace {
 
-// Sums of weights for each question: of the samples that it is true of, of those of them that the model says
-// so of, and the same of the samples that it is not true of.
-enum Column : std::size_t { kTrue, kHits, kFalse, kRejections, kColumns };
-
 class BalancedAccuracy final : public Metric {
  public:
   BalancedAccuracy(const OutputForm& form, Index outputs)
@@ -39,6 +35,10 @@ class BalancedAccuracy final : public Metric {
   }
 
  private:
+  // Sums of weights for each question: of the samples that it is true of, of those of them that the model
+  // says so of, and the same of the samples that it is not true of.
+  enum Column : std::size_t { kTrue, kHits, kFalse, kRejections, kColumns };
+
   Questions questions_;
   bool counts_no_;  // a question stands for two classes
 };

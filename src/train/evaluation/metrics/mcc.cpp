@@ -6,10 +6,6 @@
 namespace lockstep {
 namespace {
 
-// Sums of weights for each question: of all samples, of those that it is true of, that the model says so of,
-// and both.
-enum Column : std::size_t { kAll, kTrue, kSaid, kBoth, kColumns };
-
 // The correlation of two answers of several classes (Gorodkin 2004), from what they have in common.
 double correlation(double common, double truth, double guesses) {
   const double spread = std::sqrt(truth) * std::sqrt(guesses);
@@ -47,6 +43,10 @@ class Mcc final : public Metric {
   }
 
  private:
+  // Sums of weights for each question: of all samples, of those that it is true of, that the model says so
+  // of, and both.
+  enum Column : std::size_t { kAll, kTrue, kSaid, kBoth, kColumns };
+
   double of_classes(std::span<const double> totals) const {
     const double all = totals[kAll];
     double right = 0;

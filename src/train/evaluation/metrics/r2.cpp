@@ -5,10 +5,6 @@
 namespace lockstep {
 namespace {
 
-// Columns of one output: the sums of the weights of its targets, of the targets, of their squares, and of the
-// squared errors.
-enum Column : std::size_t { kWeight, kTarget, kSquare, kError, kColumns };
-
 // Targets are floats, so their squares are exact in double; below this share of their mean square, what the
 // subtraction leaves of their variance is rounding.
 constexpr double kLeastVariance = 1e-12;
@@ -48,6 +44,10 @@ class R2 final : public Metric {
   }
 
  private:
+  // Columns of one output: the sums of the weights of its targets, of the targets, of their squares, and of
+  // the squared errors.
+  enum Column : std::size_t { kWeight, kTarget, kSquare, kError, kColumns };
+
   Link link_;
   Index outputs_;
 };

@@ -11,10 +11,10 @@
 namespace lockstep {
 namespace {
 
-using Column = Scalar ScoredSample::*;
+using SampleColumn = Scalar ScoredSample::*;
 
 // Ranks by a column less half the weight of all, which is their mean. Empty where all values are equal.
-std::vector<double> centred_ranks(std::span<const ScoredSample> samples, Column column) {
+std::vector<double> centred_ranks(std::span<const ScoredSample> samples, SampleColumn column) {
   std::vector<std::size_t> order(samples.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, {}, [&](std::size_t i) { return samples[i].*column; });

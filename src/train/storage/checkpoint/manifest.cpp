@@ -32,7 +32,7 @@ std::string name_of(DataType type) {
   return std::ranges::find(kTypes, type, [](const auto& entry) { return entry.first; })->second;
 }
 
-DataType type_of(const std::string& name) {
+DataType array_type(const std::string& name) {
   const auto found = std::ranges::find(kTypes, name, [](const auto& entry) { return entry.second; });
   if (found == kTypes.end()) throw DataError(fmt::format("{} is no type of an array", in_quotes(name)));
   return found->first;
@@ -111,7 +111,7 @@ CheckpointFile parse_file(const std::string& name, const Json& json) {
 }
 
 CheckpointArray parse_array(const std::string& name, const Json& json, const CheckpointParts& parts) {
-  CheckpointArray array{.type = type_of(json.at("type").get<std::string>()),
+  CheckpointArray array{.type = array_type(json.at("type").get<std::string>()),
                         .size = whole_number(json.at("size")),
                         .blocks = {}};
   const Index element = size_of(array.type);
@@ -175,7 +175,7 @@ Json header_json(const CheckpointHeader& header) {
   return json;
 }
 
-CheckpointHeader parse_header(const Json& json) {
+CheckpointHeader parse_progress_header(const Json& json) {
   CheckpointHeader header{.progress = {.steps = whole_number(json.at("step")),
                                        .samples = whole_number(json.at("samples_seen")),
                                        .epochs = json.at("epoch").get<double>()},
@@ -244,7 +244,7 @@ CheckpointManifest parse_manifest(const std::string& text, const std::string& na
     if (format != kFormat) {
       throw DataError(fmt::format("it has format {}, this program reads format {}", format, kFormat));
     }
-    return CheckpointManifest{parse_header(content), parse_parts(content)};
+    return CheckpointManifest{parse_progress_header(content), parse_parts(content)};
   });
 }
 

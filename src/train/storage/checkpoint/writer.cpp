@@ -238,7 +238,7 @@ void CheckpointWriter::commit(const std::filesystem::path& directory) {
   if (hooks_.after) hooks_.after();
   directory_.remove_old(keep_);
   log_info("checkpoint of step {}: {} in {:.0f} ms; training stood still for {:.1f} ms", with_commas(step),
-           human_bytes(static_cast<double>(bytes)), 1e3 * (watch_.seconds() + pause_), 1e3 * pause_);
+           human_bytes(bytes), 1e3 * (watch_.seconds() + pause_), 1e3 * pause_);
 }
 
 void CheckpointWriter::finish() {

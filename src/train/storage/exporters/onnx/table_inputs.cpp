@@ -27,7 +27,7 @@ bool is_hashed(const TableColumn& column) {
   return column.kind == ColumnKind::kCategorical && column.encoding == Encoding::kHash;
 }
 
-onnx::TensorProto_DataType type_of(const TableColumn& column) {
+onnx::TensorProto_DataType onnx_type(const TableColumn& column) {
   if (column.date) return onnx::TensorProto::DOUBLE;
   if (column.kind == ColumnKind::kNumeric) return onnx::TensorProto::FLOAT;
   return is_hashed(column) ? onnx::TensorProto::INT64 : onnx::TensorProto::STRING;
@@ -223,7 +223,7 @@ std::vector<ColumnInput> column_inputs(const TableSchema& schema) {
   for (const TableColumn& column : schema.columns) {
     if (!column.is_feature()) continue;
     inputs.push_back({.name = column.name,
-                      .type = type_of(column),
+                      .type = onnx_type(column),
                       .help = help_of(column),
                       .as_is = !column.date && !column.notation && !is_hashed(column),
                       .doubt = doubt_of(column)});

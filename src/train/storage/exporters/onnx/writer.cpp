@@ -23,7 +23,7 @@ namespace {
 constexpr Index kIrVersion = 8;
 constexpr Index kOpset = 13;
 constexpr Index kMlOpset = 2;
-constexpr const char* kInput = "input";
+constexpr const char* kInputName = "input";
 constexpr const char* kOutputs = "outputs";
 
 // Protobuf writes no file of 2 GiB or more; a tensor's name and shape come on top of its numbers.
@@ -34,8 +34,8 @@ constexpr Index kTensorBytes = 1024;
 std::string add_records(OnnxGraph& graph, const ModelToExport& exported) {
   const Shape& input = exported.model.input();
   if (exported.schema == nullptr) {
-    graph.add_input({.name = kInput, .sample = input});
-    return kInput;
+    graph.add_input({.name = kInputName, .sample = input});
+    return kInputName;
   }
   const Shape features{{exported.schema->features()}};
   if (features != input) {
@@ -100,7 +100,7 @@ std::string divide(OnnxGraph& graph, const ModelToExport& exported, const std::s
 void add_graph(OnnxGraph& graph, const ModelToExport& exported) {
   const Model& model = exported.model;
   const std::string records = add_records(graph, exported);
-  graph.begin_layer(kInput);
+  graph.begin_layer(kInputName);
   const std::string input = onnx_ordered(graph, add_normalisation(graph, exported, records), model.input());
   const std::string output = add_layers(graph, model, input);
   graph.begin_layer(kOutputs);
@@ -121,7 +121,7 @@ void refuse_large(const onnx::ModelProto& file, const Layout& layout) {
   throw ConfigError(
       fmt::format("this model takes {} as an ONNX file, which holds less than {}; export as "
                   "safetensors or npz",
-                  human_bytes(static_cast<double>(bytes)), human_bytes(static_cast<double>(kMaxBytes))));
+                  human_bytes(bytes), human_bytes(kMaxBytes)));
 }
 
 // Inputs that are not simply what stands in the table.
