@@ -1,10 +1,13 @@
 // The main of every test program.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <numeric>
 #include <random>
+#include <string>
 #include <string_view>
 
 #include "lockstep/comm/session.h"
@@ -22,6 +25,22 @@ Communicator* the_world = nullptr;  // set under mpiexec
 int run_tests() {
   std::printf("random seed: --seed=%llu\n", static_cast<unsigned long long>(the_seed));
   return RUN_ALL_TESTS();
+}
+
+// Runs only the tests of one source file. False if it has none.
+bool choose_tests_of(std::string_view name) {
+  const testing::UnitTest& all = *testing::UnitTest::GetInstance();
+  std::string filter;
+  for (int i = 0; i < all.total_test_suite_count(); ++i) {
+    const testing::TestSuite& suite = *all.GetTestSuite(i);
+    for (int j = 0; j < suite.total_test_count(); ++j) {
+      const testing::TestInfo& test = *suite.GetTestInfo(j);
+      if (std::filesystem::path(test.file()).stem() != name) continue;
+      filter += fmt::format("{}.{}:", suite.name(), test.name());
+    }
+  }
+  testing::GTEST_FLAG(filter) = filter;
+  return !filter.empty();
 }
 
 // All ranks draw the same random cases.
@@ -69,6 +88,10 @@ int main(int argc, char** argv) {
     const std::string_view argument = argv[i];
     if (argument.starts_with("--seed=")) test::the_seed = std::strtoull(argv[i] + 7, nullptr, 10);
     if (argument == "--mpi") under_mpi = true;
+    if (argument.starts_with("--file=") && !test::choose_tests_of(argument.substr(7))) {
+      std::fprintf(stderr, "error: no test stands in the file %s.cpp\n", argv[i] + 7);
+      return 2;
+    }
   }
   return under_mpi ? run_session(test::run_tests_under_mpi) : test::run_tests();
 }
