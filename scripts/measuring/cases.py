@@ -11,7 +11,10 @@ import time
 
 from . import runs
 
-PEER = runs.ROOT / "scripts/peers/ddp.py"
+PEERS = runs.ROOT / "scripts/peers"
+PEERS_PYTHON = PEERS / "python"
+DDP = [PEERS_PYTHON, PEERS / "ddp.py"]
+MULTI_WORKER_MIRRORED = [PEERS_PYTHON, "--tensorflow", PEERS / "multi_worker_mirrored.py"]
 CONVS = "conv2d(32, 3, padding=same) {norm} relu maxpool(2) conv2d(64, 3, padding=same) {norm} relu maxpool(2) flatten dense(128) relu dense(10)"
 MODELS = {
     "mlp": "dense(256) relu dense(128) relu dense(10)",
@@ -89,7 +92,7 @@ class Bench:
     def __init__(self, directory, pairs):
         self.directory = directory
         self.pairs = pairs
-        self.settings = {"OMP_NUM_THREADS": "1", "OPENBLAS_CORETYPE": "SkylakeX"}
+        self.settings = {"OMP_NUM_THREADS": "1"}
         self.environment = runs.mpi_environment() | self.settings
         self.command = ""  # the last one
         self.core_flops = 0  # the most multiply-adds a second, of several looks: others take their share now and then
@@ -125,9 +128,11 @@ class Bench:
         steps = runs.FASHION_MNIST_SAMPLES * epochs / (config["train.replicas"] * config["train.per_replica_batch"])
         return rate_after_first(train_lines(self.run(ranks, model, batch, flags | leave_out_first(steps))))
 
-    def peer(self, ranks, model, batch, epochs):
+    def peer(self, peer, ranks, model, batch, epochs):
         """The peer's samples/s."""
-        command = ["/usr/bin/python3", PEER, model, batch, epochs]
+        if subprocess.run([str(word) for word in peer[:-1]], check=False).returncode != 0:  # installs it, where it is missing
+            raise SystemExit(1)
+        command = [*peer, model, batch, epochs]
         text = self.call([*self.launch(ranks), *command] if ranks > 1 else ["taskset", "-c", 0, *command])
         return float(re.search(r"samples_per_s=(\d+)", text).group(1))
 
@@ -150,10 +155,10 @@ class Bench:
         ratio = statistics.median(x / y for x, y in zip(a, b))
         return Figure(what, ratio, line, f"{spread(a)} against {spread(b)} samples/s", commands, rate=statistics.median(a))
 
-    def against_ddp(self, what, line, model, batch, ours, peer_epochs):
+    def against(self, peer, what, line, model, batch, ours, peer_epochs):
         """Two ranks against the peer's two; and the share of the cores' multiply-adds that our rate takes, and that one at the line would take: a line near 100 % asks for what the cores do not have."""
         self.machine(2, model, batch)
-        figure = self.compare(what, line, ours, lambda: self.peer(2, model, batch, peer_epochs))
+        figure = self.compare(what, line, ours, lambda: self.peer(peer, 2, model, batch, peer_epochs))
         step = self.machine(2, model, batch)["step"]
         share = figure.rate * step["flops"] / step["samples_per_second"] / (2 * self.core_flops)
         figure.detail += f"; {share:.0%} of the multiply-adds that the cores can make, at the line {share * line / figure.ratio:.0%}"
@@ -164,14 +169,14 @@ class Bench:
 def mlp(bench):
     two = lambda: bench.train(2, "mlp", 64, 6)  # noqa: E731
     one = lambda: bench.train(1, "mlp", 64, 4)  # noqa: E731
-    yield bench.against_ddp("2 ranks to DDP, batch 64", 6, "mlp", 64, two, 1)
+    yield bench.against(DDP, "2 ranks to DDP, batch 64", 6, "mlp", 64, two, 1)
     yield bench.compare("2 ranks to 1", 1.85, two, one)
-    yield bench.compare("1 rank to PyTorch alone", 1.3, one, lambda: bench.peer(1, "mlp", 64, 1))
+    yield bench.compare("1 rank to PyTorch alone", 1.3, one, lambda: bench.peer(DDP, 1, "mlp", 64, 1))
 
 
 def wide(bench):
-    yield bench.against_ddp("2 ranks to DDP, batch 64", 3.5, "wide", 64, lambda: bench.train(2, "wide", 64, 0.5), 0.2)
-    yield bench.against_ddp("2 ranks to DDP, batch 512", 1.4, "wide", 512, lambda: bench.train(2, "wide", 512, 1), 0.7)
+    yield bench.against(DDP, "2 ranks to DDP, batch 64", 3.5, "wide", 64, lambda: bench.train(2, "wide", 64, 0.5), 0.2)
+    yield bench.against(DDP, "2 ranks to DDP, batch 512", 1.4, "wide", 512, lambda: bench.train(2, "wide", 512, 1), 0.7)
     shares = []
     for _ in range(bench.pairs):
         report = bench.machine(2, "wide", 512)
@@ -183,13 +188,19 @@ def wide(bench):
 
 def cnn(bench):
     two = lambda: bench.train(2, "cnn", 64, 0.5)  # noqa: E731
-    yield bench.against_ddp("2 ranks to DDP, batch 64", 2.5, "cnn", 64, two, 0.3)
+    yield bench.against(DDP, "2 ranks to DDP, batch 64", 2.5, "cnn", 64, two, 0.3)
     yield bench.compare("2 ranks to 1", 1.9, two, lambda: bench.train(1, "cnn", 64, 0.3))
+
+
+def tensorflow(bench):
+    for model, epochs, peer_epochs, line in (("mlp", 6, 1, 6), ("cnn", 0.5, 0.3, 2)):
+        two = lambda: bench.train(2, model, 64, epochs)  # noqa: B023, E731
+        yield bench.against(MULTI_WORKER_MIRRORED, f"{model}, 2 ranks to MultiWorkerMirrored, batch 64", line, model, 64, two, peer_epochs)
 
 
 def bncnn(bench):
     local = lambda: bench.train(2, "bncnn", 64, 0.4)  # noqa: E731
-    yield bench.against_ddp("2 ranks to DDP, batch 64, local", 2.5, "bncnn", 64, local, 0.2)
+    yield bench.against(DDP, "2 ranks to DDP, batch 64, local", 2.5, "bncnn", 64, local, 0.2)
     sync = lambda: bench.train(2, "bncnn", 64, 0.4, {"model.batch_norm": "sync"})  # noqa: E731
     yield bench.compare("sync to local", 0.9, sync, local)
 
@@ -267,5 +278,5 @@ def pipeline(bench):
     yield bench.compare("2 stages with 8 micro-batches to 2 data parallel ranks, equal halves", 0.85, staged, together)
 
 
-CASES = {"mlp": mlp, "wide": wide, "cnn": cnn, "bncnn": bncnn, "threads": threads, "update": update, "ordered": ordered, "bf16": bf16, "startup": startup,
+CASES = {"mlp": mlp, "wide": wide, "cnn": cnn, "tensorflow": tensorflow, "bncnn": bncnn, "threads": threads, "update": update, "ordered": ordered, "bf16": bf16, "startup": startup,
          "pipeline": pipeline}  # fmt: skip

@@ -1,9 +1,9 @@
-#!/usr/bin/python3
 """Boosted trees, perceptrons of scikit-learn and Lockstep on real tables, with the same splits for all.
 
-  scripts/fetch-data all && scripts/peers/tables.py                                 everything; takes hours
-  scripts/peers/tables.py --sets spam,ames --methods trees,tabular --seeds 1,2      a part of it
-  scripts/peers/tables.py --methods none                                            what is known so far
+  scripts/fetch-data all
+  scripts/peers/python scripts/peers/tables.py                   everything; takes hours
+  scripts/peers/python scripts/peers/tables.py --sets spam,ames --methods trees,tabular --seeds 1,2      a part of it
+  scripts/peers/python scripts/peers/tables.py --methods none    what is known so far
 
 Each seed divides a table anew, by a key of the row's number: a fifth is the test set, a fifth for validation.
 --on test trains on all but the test set and measures there. --on validation leaves the test set alone: it trains on
@@ -18,8 +18,7 @@ three fifths and measures on the validation part, which is where defaults may be
 
 The metric is the AUC for two classes, the accuracy for more, R2 for numbers. A method is level with the trees if it
 is better, or behind by at most one standard error of the mean difference over the seeds. What is known goes to
---results (JSON) after each run, and is not computed again without --again. Needs scikit-learn (scripts/install-packages
-peers) and a built trainer."""
+--results (JSON) after each run, and is not computed again without --again. Needs a built trainer."""
 import argparse
 import csv
 import fcntl
