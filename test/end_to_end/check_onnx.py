@@ -1,4 +1,4 @@
-"""Checks an ONNX file, shapes included: python3 check_onnx.py MODEL"""
+"""Checks an ONNX file, shapes included: check_onnx.py MODEL"""
 
 import sys
 

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <optional>
 
@@ -199,8 +198,8 @@ std::vector<float> floats_in_npy(const std::string& file) {
 class OnnxTables : public testing::TestWithParam<Case> {
  protected:
   void SetUp() override {
-    if (!std::filesystem::exists(LOCKSTEP_ONNXRUNTIME "/node_modules/onnxruntime-node")) {
-      GTEST_SKIP() << "onnxruntime is not in " << LOCKSTEP_ONNXRUNTIME << ": see install_onnxruntime";
+    if (run_command(LOCKSTEP_PYTHON " -c 'import onnxruntime'").exit_code != 0) {
+      GTEST_SKIP() << "onnxruntime is not in " << LOCKSTEP_PYTHON << ": see scripts/peers/python";
     }
   }
 
@@ -301,9 +300,9 @@ TEST_P(OnnxTables, AnswerWhatPredictDoes) {
                                           file("new.csv"), file("predictions.npy"))));
   ASSERT_NO_FATAL_FAILURE(
       run(fmt::format("export --model {} --format onnx --output {}", file("run"), file("m.onnx"))));
-  const ProcessResult computed = run_command(
-      fmt::format("node {}/end_to_end/run_onnx_table.js {} {} {} {}", LOCKSTEP_TEST_DATA,
-                  LOCKSTEP_ONNXRUNTIME, file("m.onnx"), file("inputs.json"), file("answers.json")));
+  const ProcessResult computed =
+      run_command(fmt::format("{} {}/end_to_end/run_onnx_table.py {} {} {}", LOCKSTEP_PYTHON,
+                              LOCKSTEP_TEST_DATA, file("m.onnx"), file("inputs.json"), file("answers.json")));
   ASSERT_EQ(computed.exit_code, 0) << computed.output << computed.errors;
 
   const auto answers = parse_json<nlohmann::json>(read_file(file("answers.json")));
@@ -311,7 +310,7 @@ TEST_P(OnnxTables, AnswerWhatPredictDoes) {
   const char* const name = answers.contains("probabilities") ? "probabilities"
                            : answers.contains("predictions") ? "predictions"
                                                              : "outputs";
-  auto found = answers[name]["values"].get<std::vector<float>>();
+  auto found = answers[name].get<std::vector<float>>();
   if (GetParam().name.ends_with("yes_or_no")) found = every_second(found);
   ASSERT_EQ(found.size(), predicted.size());
   // What is small among large numbers has their rounding.
@@ -322,8 +321,7 @@ TEST_P(OnnxTables, AnswerWhatPredictDoes) {
   }
   ASSERT_EQ(answers.contains("label"), !GetParam().names.empty());
   if (!answers.contains("label")) return;
-  EXPECT_EQ(answers["label"]["values"].get<std::vector<std::string>>(),
-            labels_of(predicted, GetParam().names));
+  EXPECT_EQ(answers["label"].get<std::vector<std::string>>(), labels_of(predicted, GetParam().names));
 }
 
 std::string name_of(const testing::TestParamInfo<Case>& info) {

@@ -26,6 +26,7 @@ namespace lockstep::test {
 namespace {
 
 constexpr Index kRows = 70;
+constexpr const char* kMissing = " is not in " LOCKSTEP_PYTHON ": see scripts/peers/python";
 
 // A model to train. Its records are random, whole numbers below `below` if that is given.
 struct Trained {
@@ -200,7 +201,7 @@ replicas = 2
 class OnnxChecker : public OtherPrograms {};
 
 TEST_P(OnnxChecker, FindsNoFault) {
-  if (!python_has("onnx")) GTEST_SKIP() << "Python's onnx is not there (Debian: python3-onnx)";
+  if (!python_has("onnx")) GTEST_SKIP() << "onnx" << kMissing;
   ASSERT_NO_FATAL_FAILURE(train(GetParam()));
   run_or_fail(fmt::format("{} {} {}", LOCKSTEP_PYTHON, script("check_onnx.py"), exported("onnx")));
 }
@@ -208,13 +209,11 @@ TEST_P(OnnxChecker, FindsNoFault) {
 class OnnxRuntime : public OtherPrograms {};
 
 TEST_P(OnnxRuntime, GivesThePredictions) {
-  if (!std::filesystem::exists(LOCKSTEP_ONNXRUNTIME "/node_modules/onnxruntime-node")) {
-    GTEST_SKIP() << "onnxruntime is not in " << LOCKSTEP_ONNXRUNTIME << ": see install_onnxruntime";
-  }
+  if (!python_has("onnxruntime")) GTEST_SKIP() << "onnxruntime" << kMissing;
   const Trained& trained = GetParam();
   ASSERT_NO_FATAL_FAILURE(train(trained));
-  run_or_fail(fmt::format("node {} {} {} {} {} {}", script("run_onnx.js"), LOCKSTEP_ONNXRUNTIME,
-                          exported("onnx"), file("records.f32"), dims(trained.input), file("result")));
+  run_or_fail(fmt::format("{} {} {} {} {} {}", LOCKSTEP_PYTHON, script("run_onnx.py"), exported("onnx"),
+                          file("records.f32"), dims(trained.input), file("result")));
   std::string result = file("result.outputs");
   for (const char* name : {"result.probabilities", "result.predictions"}) {
     if (std::filesystem::exists(file(name))) result = file(name);
@@ -239,7 +238,7 @@ TEST(OnnxRuntimeModels, HaveEveryLayerAndComposite) {
 class PyTorch : public OtherPrograms {};
 
 TEST_P(PyTorch, LoadsTheWeightsAndGivesThePredictions) {
-  if (!python_has("torch")) GTEST_SKIP() << "PyTorch is not there (Debian: python3-torch)";
+  if (!python_has("torch")) GTEST_SKIP() << "torch" << kMissing;
   const Trained& trained = GetParam();
   ASSERT_NO_FATAL_FAILURE(train(trained));
   run_or_fail(fmt::format("{} {} {} {} {} {}", LOCKSTEP_PYTHON, script("run_torch.py"),

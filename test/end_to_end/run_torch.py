@@ -1,30 +1,17 @@
 """Loads weights into the PyTorch module that they were trained for, and writes its probabilities.
 
-python3 run_torch.py WEIGHTS RECORDS DIMS OUTPUT
+run_torch.py WEIGHTS RECORDS DIMS OUTPUT
   WEIGHTS  safetensors file of a run with the layers below
   RECORDS  file of float32 numbers; DIMS is their shape, "64,8,8,3", channels last
   OUTPUT   file of float32 numbers
 """
 
-import json
 import sys
 
 import numpy as np
 import torch
+from safetensors.torch import load_file
 from torch import nn
-
-
-def read_safetensors(path):
-    raw = open(path, "rb").read()
-    n = int.from_bytes(raw[:8], "little")
-    header = json.loads(raw[8:8 + n])
-    header.pop("__metadata__")
-    tensors = {}
-    for name, t in header.items():
-        a, b = t["data_offsets"]
-        array = np.frombuffer(raw[8 + n + a:8 + n + b], np.float32).reshape(t["shape"])
-        tensors[name] = torch.from_numpy(array.copy())
-    return tensors
 
 
 class Residual(nn.Module):
@@ -49,7 +36,7 @@ model = nn.Sequential(
     nn.ReLU(), nn.Flatten(), nn.Linear(64, 4))
 
 weights, records, dims, output = sys.argv[1:]
-model.load_state_dict(read_safetensors(weights), strict=True)
+model.load_state_dict(load_file(weights), strict=True)
 model.eval()
 x = np.fromfile(records, np.float32).reshape([int(dim) for dim in dims.split(",")])
 with torch.no_grad():
