@@ -1,7 +1,6 @@
-#!/usr/bin/python3
 """Compares the folds of `trainer cv` with scikit-learn's, on the tables that scripts/fetch-data brings.
 
-  test/regression/compare_folds.py [TRAINER]        from the top of the tree, with python3-sklearn installed
+  scripts/peers/python test/regression/compare_folds.py [TRAINER]        from the top of the tree
 
 For each table and each of KFold, StratifiedKFold, GroupKFold and TimeSeriesSplit:
 - the folds of scikit-learn, as a column of the table, are those of --fold-column, record by record;

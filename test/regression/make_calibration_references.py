@@ -1,8 +1,7 @@
-#!/usr/bin/python3
 """Writes calibration_references.json: temperatures that SciPy finds for outputs, and what they do to the log loss.
 
-Needs SciPy and scikit-learn (Debian: apt-get install python3-sklearn); the test only needs the file. Run it in this folder:
-    /usr/bin/python3 make_calibration_references.py
+The tests only need the file. It is written again by
+    scripts/peers/python test/regression/make_calibration_references.py
 """
 
 import json
@@ -76,7 +75,7 @@ def main():
     cases = [class_case(4, 2.5), class_case(2, 0.6), class_case(5, 1.7, make_weights()), class_case(3, 2, soft=True),
              binary_case(1, 3), binary_case(1, 0.5, make_weights()), binary_case(3, 1.8, gaps=True)]
     text = ",\n".join(json.dumps(each) for each in cases)
-    pathlib.Path("calibration_references.json").write_text(f'{{"calibration": [\n{text}\n]}}\n', encoding="ascii")
+    pathlib.Path(__file__).with_name("calibration_references.json").write_text(f'{{"calibration": [\n{text}\n]}}\n', encoding="ascii")
 
 
 if __name__ == "__main__":

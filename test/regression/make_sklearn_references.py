@@ -1,8 +1,7 @@
-#!/usr/bin/python3
 """Writes sklearn_references.json, the numbers that metrics are tested against.
 
-Needs scikit-learn (Debian: apt-get install python3-sklearn); the tests only need the file. Run it in this folder:
-    /usr/bin/python3 make_sklearn_references.py
+The tests only need the file. It is written again by
+    scripts/peers/python test/regression/make_sklearn_references.py
 """
 
 import json
@@ -57,7 +56,7 @@ def value_metrics(t, x, weights=None):
     values = {
         "mean_absolute_error": metrics.mean_absolute_error(t, x, sample_weight=weights),
         "mean_squared_error": metrics.mean_squared_error(t, x, sample_weight=weights),
-        "root_mean_squared_error": metrics.mean_squared_error(t, x, sample_weight=weights, squared=False),
+        "root_mean_squared_error": metrics.root_mean_squared_error(t, x, sample_weight=weights),
         "r2": metrics.r2_score(t, x, sample_weight=weights),
     }
     if (t != 0).all():  # else it has more digits before the point than a double

@@ -1,9 +1,7 @@
-#!/usr/bin/python3
 """Writes target_references.json: class weights, soft labels and missing targets, by PyTorch and scikit-learn.
 
-Needs PyTorch and scikit-learn (Debian: apt-get install python3-torch python3-sklearn); the tests only need the file.
-Run it in this folder:
-    /usr/bin/python3 make_target_references.py
+The tests only need the file. It is written again by
+    scripts/peers/python test/regression/make_target_references.py
 """
 
 import json
@@ -130,7 +128,7 @@ def masked_metrics(kind, weighted):
             "mean_absolute_error": metrics.mean_absolute_error(*pooled, sample_weight=spread),
             "mean_squared_error": metrics.mean_squared_error(*pooled, sample_weight=spread),
             "root_mean_squared_error": mean(
-                lambda t, s, w: metrics.mean_squared_error(t, s, sample_weight=w, squared=False)),
+                lambda t, s, w: metrics.root_mean_squared_error(t, s, sample_weight=w)),
             "mean_absolute_percentage_error": metrics.mean_absolute_percentage_error(*pooled, sample_weight=spread),
             "spearman": mean(lambda t, s, w: stats.spearmanr(np.repeat(t, (8 * w).astype(int)),
                                                              np.repeat(s, (8 * w).astype(int))).correlation),
@@ -154,7 +152,7 @@ def main():
     }
     text = ",\n".join(f'"{name}": [\n' + ",\n".join(json.dumps(case) for case in cases) + "\n]"
                       for name, cases in sections.items())
-    pathlib.Path("target_references.json").write_text("{\n" + text + "\n}\n", encoding="utf-8")
+    pathlib.Path(__file__).with_name("target_references.json").write_text("{\n" + text + "\n}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,7 @@
-#!/usr/bin/python3
 """Writes torch_averages.json, the averages of weights and running moments that train.ema and train.swa_from are tested against.
 
-Needs PyTorch (Debian: apt-get install python3-torch); the tests only need the file. Run it in this folder:
-    /usr/bin/python3 make_torch_averages.py
+The tests only need the file. It is written again by
+    scripts/peers/python test/regression/make_torch_averages.py
 """
 
 import json
@@ -50,7 +49,7 @@ def case(decay):
 
 def main():
     cases = ",\n".join(json.dumps(case(decay)) for decay in (0.0, 0.5, 0.999))
-    pathlib.Path("torch_averages.json").write_text(f'{{"averages": [\n{cases}\n]}}\n')
+    pathlib.Path(__file__).with_name("torch_averages.json").write_text(f'{{"averages": [\n{cases}\n]}}\n')
 
 
 main()

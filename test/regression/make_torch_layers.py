@@ -1,8 +1,7 @@
-#!/usr/bin/python3
 """Writes torch_layers.json, the outputs, gradients and running moments that layers are tested against.
 
-Needs PyTorch (Debian: apt-get install python3-torch); the tests only need the file. Run it in this folder:
-    /usr/bin/python3 make_torch_layers.py
+The tests only need the file. It is written again by
+    scripts/peers/python test/regression/make_torch_layers.py
 
 Pictures are channels-first in PyTorch and channels-last in the file. All is computed in double precision on numbers
 that single precision holds.

@@ -1,9 +1,7 @@
-#!/usr/bin/python3
 """Writes torch_references.json, the numbers that optimizers, schedules and losses are tested against.
 
-Needs PyTorch and scikit-learn (Debian: apt-get install python3-torch python3-sklearn); the tests only need the
-file. Run it in this folder:
-    /usr/bin/python3 make_torch_references.py
+The tests only need the file. It is written again by
+    scripts/peers/python test/regression/make_torch_references.py
 """
 
 import json

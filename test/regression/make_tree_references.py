@@ -1,9 +1,8 @@
-#!/usr/bin/python3
 """Writes tree_references.json: the thresholds of scikit-learn's decision trees on one column, which edges of bins by
 the label are tested against.
 
-Needs scikit-learn (Debian: apt-get install python3-sklearn); the tests only need the file. Run it in this folder:
-    /usr/bin/python3 make_tree_references.py
+The tests only need the file. It is written again by
+    scripts/peers/python test/regression/make_tree_references.py
 """
 
 import json
