@@ -8,6 +8,7 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
+#include "lockstep/base/json.h"
 #include "support/error_text.h"
 #include "support/small_experiment.h"
 #include "support/trainer_process.h"
@@ -124,13 +125,10 @@ TEST_F(Exchange, PredictionsAgreeWithTheEvaluation) {
   }
   EXPECT_FALSE(std::getline(lines, line));
   // The columns of the confusion matrix count what was predicted.
-  const ProcessResult result = run_trainer(1, "eval --model " + run);
-  std::istringstream matrix(result.output.substr(result.output.find("class)\n") + 7));
   std::vector<Index> counted(4);
-  for (std::size_t cell = 0; cell < 16; ++cell) {
-    Index count = 0;
-    matrix >> count;
-    counted[cell % 4] += count;
+  const nlohmann::json evaluated = evaluate(1, "--model " + run);
+  for (const nlohmann::json& row : evaluated["test"]["confusion"]) {
+    for (std::size_t column = 0; column < 4; ++column) counted[column] += row[column].get<Index>();
   }
   EXPECT_EQ(predicted, counted);
 }

@@ -96,17 +96,13 @@ TEST_F(KeptModel, HasItsOtherWeightsBesideIt) {
   ASSERT_EQ(train(2, "last", "--train.epochs 8 --train.keep last").exit_code, 0);
   EXPECT_EQ(summary("last")["kept"]["weights"], "last");
   EXPECT_FALSE(model("run") == model("last")) << "the best are the last ones";
-  const auto evaluate = [&](const std::string& of) {
-    const std::string json = path("eval.json");
-    std::filesystem::remove(json);
-    const ProcessResult result = run_trainer(1, fmt::format("eval --model {}", path(of)));
-    EXPECT_EQ(result.exit_code, 0) << result.errors;
-    return result.output.substr(result.output.find("loss"));
-  };
-  EXPECT_EQ(evaluate("run@best"), evaluate("run"));
-  EXPECT_EQ(evaluate("run@last"), evaluate("last"));
-  EXPECT_EQ(evaluate("run@step-48"), evaluate("last"));
-  EXPECT_NE(evaluate("run@last"), evaluate("run"));
+  const auto evaluated = [&](const std::string& of) { return evaluate(1, "--model " + path(of)); };
+  const nlohmann::json best = evaluated("run");
+  const nlohmann::json last = evaluated("last");
+  EXPECT_EQ(evaluated("run@best"), best);
+  EXPECT_EQ(evaluated("run@last"), last);
+  EXPECT_EQ(evaluated("run@step-48"), last);
+  EXPECT_NE(last, best);
   const ProcessResult unknown = run_trainer(1, fmt::format("eval --model {}", path("run@first")));
   EXPECT_EQ(unknown.exit_code, kExitConfig);
   expect_parts(unknown.errors,
@@ -147,11 +143,8 @@ TEST_F(KeptModel, IsAnAverageThatOutlivesAStop) {
     EXPECT_TRUE(model(name + "-killed") == model(name));
 
     // The test set again, with the model that was saved.
-    const ProcessResult evaluated = run_trainer(1, fmt::format("eval --model {}", path(name)));
-    ASSERT_EQ(evaluated.exit_code, 0) << evaluated.errors;
-    const std::string of_test = evaluated.output.substr(evaluated.output.find("test: "));
-    const double loss = std::stod(of_test.substr(of_test.find("loss ") + 5));
-    EXPECT_NEAR(loss, result["evaluation"]["loss"].get<double>(), 1e-5);
+    const nlohmann::json evaluated = evaluate(1, "--model " + path(name));
+    EXPECT_NEAR(evaluated["test"]["loss"].get<double>(), result["evaluation"]["loss"].get<double>(), 1e-5);
   }
 }
 
@@ -172,19 +165,20 @@ TEST_F(KeptModel, IsCalibratedAlikeOnAnyRanksAndAfterAStop) {
   EXPECT_EQ(summary("failed")["calibration"], calibration);
 
   const std::string json = path("eval.json");
-  const auto evaluate = [&](const std::string& of) {
+  const auto evaluate_to_file = [&](const std::string& of) {
     const ProcessResult done =
         run_trainer(2, fmt::format("eval --model {} --json {} --overwrite", path(of), json));
     EXPECT_EQ(done.exit_code, 0) << done.errors;
     return done.output;
   };
-  EXPECT_EQ(evaluate("whole").find("no temperature"), std::string::npos);
+  EXPECT_EQ(evaluate_to_file("whole").find("no temperature"), std::string::npos);
   nlohmann::json again = parse_json<nlohmann::json>(read_file(json));
   EXPECT_EQ(again["test"]["loss"], result["evaluation"]["loss"]);
   EXPECT_EQ(again["test"]["per_class"], result["evaluation"]["per_class"]);
   EXPECT_EQ(again["test"]["reliability"], result["evaluation"]["reliability"]);
   EXPECT_NEAR(again["validation"]["log_loss"].get<double>(), calibration["log_loss"].get<double>(), 1e-9);
-  expect_parts(evaluate("whole@best"), {"has no temperature, so its probabilities are not calibrated"});
+  expect_parts(evaluate_to_file("whole@best"),
+               {"has no temperature, so its probabilities are not calibrated"});
   again = parse_json<nlohmann::json>(read_file(json));
   EXPECT_NEAR(again["validation"]["log_loss"].get<double>(), calibration["log_loss_before"].get<double>(),
               1e-9);

@@ -9,6 +9,7 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
+#include "lockstep/base/json.h"
 #include "support/error_text.h"
 #include "support/file_faults.h"
 #include "support/saved_runs.h"
@@ -261,7 +262,7 @@ TEST_F(PipelineRuns, LoadWhatTheirStagesNeed) {
 TEST_F(PipelineRuns, AreEvaluatedAndPredictByStages) {
   const std::string run = train(
       2, "--distribute.stages 2 --model.layers 'dense(4) relu dense(12) batch_norm tanh dense(4, tie=0)'");
-  std::vector<std::string> evaluations;
+  std::vector<nlohmann::json> evaluations;
   std::vector<std::string> predictions;
   for (const Arrangement& arrangement :
        {Arrangement{1, ""}, Arrangement{2, ""}, Arrangement{3, ""}, Arrangement{3, "--distribute.stages 3"},
@@ -269,21 +270,18 @@ TEST_F(PipelineRuns, AreEvaluatedAndPredictByStages) {
     SCOPED_TRACE(fmt::format("{} ranks, {}", arrangement.ranks, arrangement.flags));
     const std::string model = fmt::format("--model {} --eval.batch 8 {}", run, arrangement.flags);
     const std::string file = experiment_.directory() / fmt::format("predictions-{}.csv", predictions.size());
-    const ProcessResult eval = run_trainer(arrangement.ranks, "eval " + model);
+    const ProcessResult eval = run_trainer(arrangement.ranks, "eval --json - " + model);
     const ProcessResult predict =
         run_trainer(arrangement.ranks,
                     fmt::format("predict {} --input {} --output {}", model, experiment_.test().images, file));
-    EXPECT_EQ(eval.exit_code, 0) << eval.errors;
     EXPECT_EQ(predict.exit_code, 0) << predict.errors;
-    const std::size_t begin = eval.output.find("test: ");
-    ASSERT_NE(begin, std::string::npos) << eval.output;
-    evaluations.push_back(eval.output.substr(begin));
+    evaluations.push_back(json_of(eval)["test"]);
+    evaluations.back().erase("seconds");
     predictions.push_back(read_file(file));
     EXPECT_EQ(evaluations.back(), evaluations.front());
     EXPECT_TRUE(predictions.back() == predictions.front());
     const bool divides = arrangement.ranks % 2 == 0 || arrangement.flags.ends_with("3");
-    EXPECT_EQ(count_of(eval.output + eval.errors, "stages, one on each rank"), divides ? 1 : 0)
-        << eval.output;
+    EXPECT_EQ(count_of(eval.errors, "stages, one on each rank"), divides ? 1 : 0) << eval.errors;
   }
 }
 

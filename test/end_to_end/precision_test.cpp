@@ -109,23 +109,17 @@ TEST_F(InBf16, LearnsAsInFp32) {
   }
 }
 
-double loss_of(const std::string& text) {
-  const std::string word = "loss ";
-  return std::stod(text.substr(text.find(word) + word.size()));
-}
-
 TEST_F(InBf16, EvaluationAndPredictionAreInThePrecisionOfTheRun) {
   const std::string run = trained(2, kBf16);
   const double reported = reported_loss(run);
-  const ProcessResult same = run_trainer(1, "eval --model " + run);
-  ASSERT_EQ(same.exit_code, 0) << same.errors;
-  EXPECT_NEAR(loss_of(same.output), reported, 1e-6);
+  const auto loss = [&](const std::string& flags) {
+    return evaluate(1, "--model " + run + " " + flags)["test"]["loss"].get<double>();
+  };
+  EXPECT_NEAR(loss(""), reported, 1e-6);
 
   const std::string wide = "--train.precision fp32 --debug.emulate_bf16 false ";
-  const ProcessResult other = run_trainer(1, "eval --model " + run + " " + wide);
-  ASSERT_EQ(other.exit_code, 0) << other.errors;
-  EXPECT_NEAR(loss_of(other.output), reported, 0.01 * reported);
-  EXPECT_GT(std::abs(loss_of(other.output) - reported), 2e-6) << "evaluated in bf16 all the same";
+  EXPECT_NEAR(loss(wide), reported, 0.01 * reported);
+  EXPECT_GT(std::abs(loss(wide) - reported), 2e-6) << "evaluated in bf16 all the same";
 
   const auto predict = [&](int ranks, const std::string& flags) {
     const std::string output = run + "/p.npy";

@@ -1,5 +1,6 @@
 #include "support/trainer_process.h"
 
+#include <gtest/gtest.h>
 #include <sys/wait.h>
 
 #include <cstdio>
@@ -7,6 +8,7 @@
 #include <stdexcept>
 
 #include "lockstep/base/file.h"
+#include "lockstep/base/json.h"
 #include "support/temporary_directory.h"
 
 namespace lockstep::test {
@@ -40,6 +42,17 @@ ProcessResult run_trainer(const std::string& arguments) {
 ProcessResult run_trainer(int ranks, const std::string& arguments) {
   if (ranks == 1) return run_trainer(arguments);
   return run_command(mpiexec_words() + " " + rank_words(ranks, arguments));
+}
+
+nlohmann::json json_of(const ProcessResult& result) {
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  return result.exit_code == 0 ? parse_json<nlohmann::json>(result.output) : nlohmann::json();
+}
+
+nlohmann::json evaluate(int ranks, const std::string& arguments) {
+  nlohmann::json sets = json_of(run_trainer(ranks, "eval " + arguments + " --json -"));
+  for (nlohmann::json& set : sets) set.erase("seconds");
+  return sets;
 }
 
 int count_of(const std::string& text, const std::string& part) {

@@ -1,6 +1,7 @@
 // Runs the real executable, alone or under mpiexec, and says how it ended.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 namespace lockstep::test {
@@ -19,6 +20,12 @@ ProcessResult run_trainer(const std::string& arguments);
 
 /// mpiexec -n RANKS trainer ARGUMENTS; one rank is started without a launcher, which is faster.
 ProcessResult run_trainer(int ranks, const std::string& arguments);
+
+/// The numbers of a command that ended well and wrote JSON to standard output.
+nlohmann::json json_of(const ProcessResult& result);
+
+/// `trainer eval ARGUMENTS`: an object for each set, without the seconds that it took.
+nlohmann::json evaluate(int ranks, const std::string& arguments);
 
 /// The words that start the trainer on `ranks` ranks; several may be joined with ':' after the first.
 /// `before`: what is to start it, if it does not start by itself.
