@@ -41,13 +41,13 @@ void expect_the_same_end(const TinyResult& whole, const TinyResult& rest) {
   EXPECT_EQ(rest.losses, last);
 }
 
-// More than four ranks go on from one of the checkpoints; from which, each case and number of ranks has its
-// own.
+// Numbers of ranks as threads take turns. More than four ranks go on from one of the checkpoints; from which,
+// each case and number of ranks has its own.
 TEST(Checkpoint, ARunGoesOnAsIfItHadNotStopped) {
   for (Index turn = 0; const test::SavingCase& each : test::saving_cases()) {
     ++turn;
     SCOPED_TRACE(each.name);
-    test::on_ranks([&](Communicator& comm) {
+    test::on_ranks(test::counts_of_turn(turn), [&](Communicator& comm) {
       const SharedDirectory directory(comm);
       Config config = saving_config(directory.path(), "4 steps");
       each.change(config);
@@ -69,7 +69,7 @@ TEST(Checkpoint, ARunGoesOnAsIfItHadNotStopped) {
 
 // Writes take longer than an epoch here, so the writer is busy at most evaluations.
 TEST(Checkpoint, TheBestIsKeptHoweverSlowTheDiskIs) {
-  test::on_ranks([](Communicator& comm) {
+  test::on_ranks({1, 2, 5}, [](Communicator& comm) {
     const SharedDirectory directory(comm);
     Config config = saving_config(directory.path(), "1 steps");
     config.checkpoint.wait = false;
@@ -129,7 +129,8 @@ void choose(Config& config, const StrategyEntry& strategy) {
   if (strategy.has_servers) config.distribute.servers = 1;
 }
 
-// Strategies that keep one set of weights go on with each other's checkpoints.
+// Strategies that keep one set of weights go on with each other's checkpoints. Half of the numbers of workers
+// take turns, so that each strategy goes on with each.
 TEST(Checkpoint, OnOtherRanksWithAnotherStrategyAndOtherThreads) {
   if (test::under_mpi()) GTEST_SKIP() << "the number of ranks is given";
   std::vector<StrategyEntry> strategies;
@@ -137,7 +138,8 @@ TEST(Checkpoint, OnOtherRanksWithAnotherStrategyAndOtherThreads) {
     if (entry.promises.exact_resume && !entry.weights_per_replica) strategies.push_back(entry);
   }
   EXPECT_EQ(strategies.size(), 4U);
-  for (const StrategyEntry& from : strategies) {
+  for (Index turn = 0; const StrategyEntry& from : strategies) {
+    ++turn;  // what goes on has other numbers than with the strategy before
     const test::TemporaryDirectory directory;
     Config config = saving_config(directory.path().string(), "7 steps");
     config.optimizer.optimizer = "adam";
@@ -145,9 +147,9 @@ TEST(Checkpoint, OnOtherRanksWithAnotherStrategyAndOtherThreads) {
     const TinyResult whole = test::train_tiny_on(from.has_servers ? 4 : 3, config);
     config.checkpoint.dir = "";
     config.run.resume = step_in(directory.path().string(), 7);
-    for (const int ranks : {1, 2, 4, 8}) {
-      for (const StrategyEntry& to : strategies) {
-        choose(config, to);
+    for (const StrategyEntry& to : strategies) {
+      choose(config, to);
+      for (const int ranks : ++turn % 2 == 0 ? std::vector<int>{1, 8} : std::vector<int>{2, 4}) {
         config.train.threads = ranks <= 2 ? 2 : 1;
         SCOPED_TRACE(fmt::format("{} with 3 workers, then {} with {}", from.name, to.name, ranks));
         run_thread_ranks(to.has_servers ? ranks + 1 : ranks, [&](Communicator& comm) {
@@ -248,10 +250,10 @@ TEST(Checkpoint, WorkersThatStepAloneGoOnWithTheirCounts) {
 // Of three blocks, so that of two and three ranks each has a share, and of four not.
 TEST(Checkpoint, RanksShareTheModelFile) {
   if (test::under_mpi()) GTEST_SKIP() << "the number of ranks is given";
-  Config config = saving_config("", "2 steps");
+  Config config = saving_config("", "1 step");
   config.model.layers = "dense(1500) batch_norm relu dense(1500) relu dense(3)";
   config.train.epochs = 0;
-  config.train.steps = 2;
+  config.train.steps = 1;
   config.train.replicas = 4;
   std::string right;
   for (const int ranks : {1, 2, 3, 4}) {
@@ -261,7 +263,7 @@ TEST(Checkpoint, RanksShareTheModelFile) {
     config.run.resume = "auto";
     const TinyResult whole = test::train_tiny_on(ranks, config);
     EXPECT_EQ(whole.save_failure, "");
-    const std::filesystem::path checkpoint = step_in(config.checkpoint.dir, 2);
+    const std::filesystem::path checkpoint = step_in(config.checkpoint.dir, 1);
     const std::string model = read_file(checkpoint / kCheckpointModel);
     EXPECT_EQ((std::ssize(model) + kCheckedBytes - 1) / kCheckedBytes, 3);
     if (ranks == 1) right = model;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/data/format.h"
@@ -94,30 +95,40 @@ bool refused(const StrategyEntry& entry, const Config& config) {
   return entry.weights_per_replica && config.model.batch_norm != ModelOptions{}.batch_norm;
 }
 
+// One rank with plain ordered allreduce, trained once for all tests.
+const TinyResult& allreduce_alone(const Case& one) {
+  static std::map<std::string, TinyResult> results;
+  const auto found = results.find(one.name);
+  return found != results.end() ? found->second
+                                : results.emplace(one.name, train_tiny_alone(one.config)).first->second;
+}
+
 // Every case with every strategy that keeps `promise`, on any number of ranks, beside one rank with plain
-// ordered allreduce or, where replicas step alone, with the same strategy: compare(result, alone, comm). One
-// and two threads take turns, so that each is there with every strategy, with every case and with every
-// number of ranks.
+// ordered allreduce or, where replicas step alone, with the same strategy: compare(result, alone, comm).
+// Numbers of ranks as threads take turns, so that each strategy has each number with several cases. So do one
+// and two threads of a rank, with every strategy, every case and every number of ranks.
 using Compare = std::function<void(const TinyResult&, const TinyResult&, Communicator&)>;
 
 void walk_cases(bool Promises::*promise, Reduction reduction, const Compare& compare) {
-  for (const StrategyEntry& entry : strategy_catalog()) {
+  for (Index strategy = 0; const StrategyEntry& entry : strategy_catalog()) {
     if (!(entry.promises.*promise)) continue;
+    ++strategy;
     for (Index turn = 0; const Case& one : cases()) {
       ++turn;
       if (refused(entry, one.config)) continue;
       SCOPED_TRACE(entry.name + ": " + one.name);
       Config config = one.config;
       config.distribute.strategy = entry.name;
-      const TinyResult alone = train_tiny_alone(entry.weights_per_replica ? config : one.config);
+      const TinyResult own = entry.weights_per_replica ? train_tiny_alone(config) : TinyResult();
+      const TinyResult& alone = entry.weights_per_replica ? own : allreduce_alone(one);
       config.distribute.reduction = reduction;
-      test::on_ranks([&](Communicator& comm) {
+      test::on_ranks(test::counts_of_turn(strategy + turn), [&](Communicator& comm) {
         for (const Index servers : entry.has_servers ? std::vector<Index>{1, 2} : std::vector<Index>{0}) {
           const Index workers = comm.size() - servers;
           if (workers < 1) continue;
           Config here = config;
           here.train.threads =
-              std::min(1 + (turn + comm.size() + servers) % 2, config.train.replicas / workers);
+              std::min(1 + (turn / 2 + comm.size() + servers) % 2, config.train.replicas / workers);
           here.distribute.servers = servers;
           SCOPED_TRACE(std::to_string(servers) + " servers, threads " + std::to_string(here.train.threads));
           compare(train_tiny(comm, here), alone, comm);
@@ -188,25 +199,26 @@ class MergedSampler final : public Sampler {
 };
 
 TEST(Strategies, AStepOfManyReplicasIsTheStepOfOneOnTheSameSamples) {
-  for (const StrategyEntry& entry : strategy_catalog()) {
-    if (entry.weights_per_replica) continue;
-    SCOPED_TRACE(entry.name);
-    Config config = tiny_config();
-    config.distribute.strategy = entry.name;
-    config.train.epochs = 0;
-    for (const Index steps : {1, 2, 3, 7}) {
-      for (const DataMode mode : {DataMode::kShard, DataMode::kFull}) {
-        config.train.steps = steps;
-        config.data.mode = mode;
-        Config single = config;
-        single.train.replicas = 1;
-        single.distribute.strategy = "allreduce";
-        const TinyResult one = train_tiny_alone(single, [&](const SamplingOptions& options) {
-          return std::make_unique<MergedSampler>(options, config.train.replicas);
-        });
+  Config config = tiny_config();
+  config.train.epochs = 0;
+  Index turn = 0;
+  for (const Index steps : {1, 2, 7}) {
+    for (const DataMode mode : {DataMode::kShard, DataMode::kFull}) {
+      config.train.steps = steps;
+      config.data.mode = mode;
+      Config single = config;
+      single.train.replicas = 1;
+      single.distribute.strategy = "allreduce";
+      const TinyResult one = train_tiny_alone(single, [&](const SamplingOptions& options) {
+        return std::make_unique<MergedSampler>(options, config.train.replicas);
+      });
+      for (const StrategyEntry& entry : strategy_catalog()) {
+        if (entry.weights_per_replica) continue;
+        SCOPED_TRACE(entry.name);
+        config.distribute.strategy = entry.name;
         for (const Reduction reduction : {Reduction::kNative, Reduction::kOrdered}) {
           config.distribute.reduction = reduction;
-          test::on_ranks([&](Communicator& comm) {
+          test::on_ranks(test::counts_of_turn(++turn), [&](Communicator& comm) {
             if (comm.size() <= count_servers(config.distribute)) return;
             const TinyResult many = train_tiny(comm, config);
             expect_close(many.weights, one.weights, 1e-6 * static_cast<double>(steps));
