@@ -30,10 +30,10 @@ class AlgorithmRuns : public testing::Test {
     return Json::parse(read_file(run_ + "/summary.json"));
   }
 
-  void expect_refused(const std::string& flags, const std::vector<std::string>& parts) {
+  void expect_refused(int ranks, const std::string& flags, const std::vector<std::string>& parts) {
     const std::string run = experiment_.fresh_run();
     const ProcessResult result =
-        run_trainer(4, fmt::format("--config {} --run.dir {} {}", experiment_.config(), run, flags));
+        run_trainer(ranks, fmt::format("--config {} --run.dir {} {}", experiment_.config(), run, flags));
     EXPECT_EQ(result.exit_code, kExitConfig) << result.errors;
     EXPECT_EQ(count_of(result.errors, "error: "), 1) << result.errors;
     expect_parts(result.errors, parts);
@@ -89,19 +89,19 @@ TEST_F(AlgorithmRuns, TheStrategyFollowsTheNodesAndTheKeysGiven) {
 }
 
 TEST_F(AlgorithmRuns, WhatCannotBeIsRefused) {
-  expect_refused("--distribute.algorithm shared --debug.ranks_per_node 2",
+  expect_refused(4, "--distribute.algorithm shared --debug.ranks_per_node 2",
                  {"distribute.algorithm shared", "2 nodes", "hierarchical"});
-  expect_refused("--distribute.algorithm hierarchical --debug.ranks_per_node 1",
+  expect_refused(4, "--distribute.algorithm hierarchical --debug.ranks_per_node 1",
                  {"distribute.algorithm hierarchical", "no two ranks share a node"});
-  expect_refused("--distribute.algorithm ring --distribute.reduction ordered",
+  expect_refused(2, "--distribute.algorithm ring --distribute.reduction ordered",
                  {"ordered reduction with algorithm ring", "the same bits"});
   for (const char* strategy : {"zero1", "central_storage", "parameter_server"}) {
-    expect_refused(fmt::format("--distribute.algorithm mpi --distribute.strategy {}", strategy),
+    expect_refused(1, fmt::format("--distribute.algorithm mpi --distribute.strategy {}", strategy),
                    {"distribute.algorithm has no effect without"});
   }
-  expect_refused("--distribute.algorithm mpi --distribute.compression bf16",
+  expect_refused(1, "--distribute.algorithm mpi --distribute.compression bf16",
                  {"distribute.algorithm has no effect without"});
-  expect_refused("--distribute.algorithm mpi --distribute.calibrate false",
+  expect_refused(1, "--distribute.algorithm mpi --distribute.calibrate false",
                  {"distribute.calibrate has no effect without distribute.algorithm = \"auto\""});
 }
 

@@ -54,8 +54,6 @@ TEST_F(PipelineRuns, HaveTheBytesOfOneRankInAnyArrangement) {
   const std::vector<std::pair<std::string, std::vector<Arrangement>>> cases{
       {"--train.momentum 0.9 --model.layers 'dense(16) relu dense(12) tanh dense(8) relu dense(4)' ",
        {{2, "--distribute.stages 2"},
-        {4, "--distribute.stages 2 --distribute.schedule gpipe"},
-        {4, "--distribute.stages 4 --distribute.strategy zero1"},
         {4, "--distribute.stages 2 --distribute.schedule 'interleaved(2)' --distribute.strategy zero1"},
         {4, "--distribute.stages 2 --distribute.placement spread"},
         {6, "--distribute.stages 3"}}},
@@ -66,12 +64,10 @@ TEST_F(PipelineRuns, HaveTheBytesOfOneRankInAnyArrangement) {
         {4, "--distribute.stages 4 --distribute.schedule gpipe"}}},
       {"--train.momentum 0.9 --model.batch_norm sync --train.accumulate 2 --train.global_batch 48 " +
            residual,
-       {{2, "--distribute.stages 2 --distribute.schedule gpipe --distribute.cut 3.body.2"},
-        {4, "--distribute.stages 2 --distribute.schedule gpipe"}}},
+       {{4, "--distribute.stages 2 --distribute.schedule gpipe --distribute.cut 3.body.2"}}},
       {"--train.optimizer adam --train.clip_norm 0.5 --train.accumulate 2 --train.global_batch 48 " +
            residual,
-       {{2, "--distribute.stages 2 --distribute.cut 3.body.2"},
-        {4, "--distribute.stages 2 --distribute.strategy zero1"},
+       {{4, "--distribute.stages 2 --distribute.strategy zero1 --distribute.cut 3.body.2"},
         {6, "--distribute.stages 2 --distribute.schedule gpipe --distribute.strategy central_storage"}}}};
   for (const auto& [flags, arrangements] : cases) {
     const std::string alone = train(1, flags);

@@ -39,7 +39,7 @@ class Sweep : public testing::Test {
   // The models of single runs with the settings of the grid below, by number of the trial.
   std::vector<std::string> single_models() const {
     std::vector<std::string> models;
-    for (const char* lr : {"0.01", "0.02", "0.05"}) {
+    for (const char* lr : {"0.01", "0.05"}) {
       for (const char* momentum : {"0", "0.9"}) {
         for (const char* seed : {"1", "2"}) {
           const std::string run = experiment_.fresh_run();
@@ -53,7 +53,7 @@ class Sweep : public testing::Test {
     return models;
   }
   static constexpr const char* kGrid =
-      "--grid train.lr=0.01,0.02,0.05 --grid train.momentum=0,0.9 --grid run.seed=1,2 --ranks-per-trial 2";
+      "--grid train.lr=0.01,0.05 --grid train.momentum=0,0.9 --grid run.seed=1,2 --ranks-per-trial 2";
 
   SmallExperiment experiment_;
 };
@@ -62,7 +62,7 @@ std::string name_of(Index trial) {
   return fmt::format("/trial-{:04}", trial);
 }
 
-TEST_F(Sweep, OfTwelveTrialsIsTwelveSingleRunsAlsoAfterItWasKilled) {
+TEST_F(Sweep, OfEightTrialsIsEightSingleRunsAlsoAfterItWasKilled) {
   const std::vector<std::string> single = single_models();
   const std::string run = experiment_.fresh_run();
   const std::string command = "sweep " + arguments(run, kGrid);
@@ -77,12 +77,11 @@ TEST_F(Sweep, OfTwelveTrialsIsTwelveSingleRunsAlsoAfterItWasKilled) {
   EXPECT_FALSE(std::filesystem::exists(run + "/sweep.json"));
   const ProcessResult result = run_trainer(4, command);
   EXPECT_EQ(result.exit_code, 0) << result.errors;
-  expect_parts(result.output,
-               {"12 trials, 2 at a time on 2 ranks each", "the sweep goes on", "best: trial-"});
-  for (Index i = 0; i < 12; ++i) {
+  expect_parts(result.output, {"8 trials, 2 at a time on 2 ranks each", "the sweep goes on", "best: trial-"});
+  for (Index i = 0; i < 8; ++i) {
     EXPECT_TRUE(model_of(run + name_of(i + 1)) == at(single, i)) << "trial " << i + 1;
   }
-  EXPECT_EQ(results_of(run)["trials"].size(), 12U);
+  EXPECT_EQ(results_of(run)["trials"].size(), 8U);
   const ProcessResult again = run_trainer(2, command);
   EXPECT_EQ(again.exit_code, 0) << again.errors;
   EXPECT_EQ(again.output.find("begins on"), std::string::npos) << "finished trials are kept";

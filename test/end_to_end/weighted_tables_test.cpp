@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <utility>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
@@ -124,14 +125,12 @@ TEST_F(WeightedTables, GiveTheSameBytesOnAnyNumberOfRanksLoadedStreamedAndResume
     const std::string own = flags + "--data.memory " + memory + " ";
     const std::string first = memory + "1";
     ASSERT_EQ(train(1, "t", first, own).exit_code, 0);
-    for (const int ranks : {2, 3}) {
-      const std::string run = fmt::format("{}{}", memory, ranks);
-      const ProcessResult result = train(ranks, "t", run, own);
-      ASSERT_EQ(result.exit_code, 0) << result.errors;
-      expect_parts(result.output, {"weight  w: from 0 to 0.9"});
-      EXPECT_EQ(model(run), model(first)) << run;
-      EXPECT_EQ(evaluation(run), evaluation(first)) << run;
-    }
+    const std::string three = memory + "3";
+    const ProcessResult result = train(3, "t", three, own);
+    ASSERT_EQ(result.exit_code, 0) << result.errors;
+    expect_parts(result.output, {"weight  w: from 0 to 0.9"});
+    EXPECT_EQ(model(three), model(first)) << memory;
+    EXPECT_EQ(evaluation(three), evaluation(first)) << memory;
     const std::string half = memory + "_half";
     ASSERT_EQ(
         train(2, "t", half, own + "--checkpoint.every \"10 steps\" --debug.fail_rank 1 --debug.fail_step 25")
@@ -188,8 +187,8 @@ TEST_F(WeightedTables, ThatAreBadOrCannotBeReadAreRefusedOnce) {
   write("t.csv", weighed(people(300, 8)) + "1,2,1,-0.5\n");
   write("t_test.csv", weighed(people(100, 9)));
   const std::string length = "--train.global_batch 32 --train.epochs 1 ";
-  const auto error = [&](const std::string& flags) {
-    const ProcessResult result = train(2, "t", "refused", length + flags);
+  auto error = [&, ranks = 2](const std::string& flags) mutable {
+    const ProcessResult result = train(std::exchange(ranks, 1), "t", "refused", length + flags);
     EXPECT_NE(result.exit_code, 0);
     EXPECT_EQ(count_of(result.errors, "error: "), 1) << result.errors;
     return result.errors;
