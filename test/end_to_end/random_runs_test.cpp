@@ -2,7 +2,7 @@
 // must be the same where that is promised, the exit codes those that are documented, and nothing hangs or
 // stays behind.
 //
-// One more draw is made while LOCKSTEP_DRAW_SECONDS (40) are not over, or LOCKSTEP_DRAWS are not made. To
+// One more draw is made while LOCKSTEP_DRAW_SECONDS (30) are not over, or LOCKSTEP_DRAWS are not made. To
 // repeat one alone: the printed --seed, and LOCKSTEP_DRAW=its number.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -182,7 +182,7 @@ void Draw::interrupt(RunningJob& job, End end, const std::string& run) {
 TEST(RandomRuns, KeepTheirPromises) {
   const Index draws = from_environment("LOCKSTEP_DRAWS", 0);
   const Index only = from_environment("LOCKSTEP_DRAW", -1);
-  const auto seconds = static_cast<double>(from_environment("LOCKSTEP_DRAW_SECONDS", 40));
+  const auto seconds = static_cast<double>(from_environment("LOCKSTEP_DRAW_SECONDS", 30));
   const Stopwatch watch;
   const testing::TestResult& result = *testing::UnitTest::GetInstance()->current_test_info()->result();
   std::map<int, int> ends;  // draws by exit code
