@@ -48,7 +48,7 @@ class Bf16Product {
       sum.append_sum(1);
       attributes.set_post_ops(sum);
     }
-    matmul_ = dnnl::matmul({{a, b, bias, c}, attributes, thread_engine().engine});
+    matmul_ = dnnl::matmul(describe<dnnl::matmul>(attributes, a, b, bias, c));
     arguments_ = {{DNNL_ARG_SRC, borrowed_memory(a)},
                   {DNNL_ARG_WEIGHTS, borrowed_memory(b)},
                   {DNNL_ARG_DST, borrowed_memory(c)}};
@@ -78,16 +78,10 @@ Bf16Product& cached_bf16_product(const ProductKey& key) {
 
 // Before avx512_core oneDNN has nothing for bf16, and without avx512_core_bf16 it widens each operand.
 Bf16Support bf16_support() {
-  switch (dnnl::get_effective_cpu_isa()) {
-    case dnnl::cpu_isa::avx512_core_bf16:
-    case dnnl::cpu_isa::avx512_core_amx:
-      return Bf16Support::kNative;
-    case dnnl::cpu_isa::avx512_core:
-    case dnnl::cpu_isa::avx512_core_vnni:
-      return Bf16Support::kEmulated;
-    default:
-      return Bf16Support::kNone;
-  }
+  // The bits of a set of instructions include those of the sets within it.
+  const auto has = [here = dnnl_get_effective_cpu_isa()](unsigned set) { return (here & set) == set; };
+  if (has(dnnl_cpu_isa_avx512_core_bf16)) return Bf16Support::kNative;
+  return has(dnnl_cpu_isa_avx512_core) ? Bf16Support::kEmulated : Bf16Support::kNone;
 }
 
 void multiply_forward(const Bf16Matrix& x, const Bf16Matrix& w, std::span<const Scalar> bias, Matrix& y) {

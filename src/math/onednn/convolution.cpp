@@ -83,13 +83,13 @@ class BackwardData {
   }
 
  private:
-  using Primitive = dnnl::convolution_backward_data::primitive_desc;
+  using Primitive = dnnl::convolution_backward_data;
 
   BackwardData(const Key& key, const Description& d)
-      : BackwardData(d, Primitive({kDirect, d.x, d.any_weights, d.y, d.strides, d.dilations, d.pads_before,
-                                   d.pads_after},
-                                  exact_attributes(), thread_engine().engine, forward_hint<Number>(key))) {}
-  BackwardData(const Description& d, const Primitive& primitive)
+      : BackwardData(d,
+                     describe_backward<Primitive>(forward_hint<Number>(key), kDirect, d.x, d.any_weights, d.y,
+                                                  d.strides, d.dilations, d.pads_before, d.pads_after)) {}
+  BackwardData(const Description& d, const Primitive::primitive_desc& primitive)
       : primitive_(primitive),
         weights_(d.weights, primitive.weights_desc()),
         arguments_{{DNNL_ARG_DIFF_DST, borrowed_memory(d.y)},
@@ -135,15 +135,14 @@ class BackwardWeights {
   }
 
  private:
-  using Primitive = dnnl::convolution_backward_weights::primitive_desc;
+  using Primitive = dnnl::convolution_backward_weights;
 
   BackwardWeights(const Key& key, const Description& d)
-      : BackwardWeights(
-            d, sound_implementation(key.shape, Primitive({kDirect, d.x, d.any_weights, d.bias, d.y, d.strides,
-                                                          d.dilations, d.pads_before, d.pads_after},
-                                                         exact_attributes(), thread_engine().engine,
-                                                         forward_hint<Number>(key)))) {}
-  BackwardWeights(const Description& d, const Primitive& primitive)
+      : BackwardWeights(d, sound_implementation(
+                               key.shape, describe_backward<Primitive>(
+                                              forward_hint<Number>(key), kDirect, d.x, d.any_weights, d.bias,
+                                              d.y, d.strides, d.dilations, d.pads_before, d.pads_after))) {}
+  BackwardWeights(const Description& d, const Primitive::primitive_desc& primitive)
       : primitive_(primitive),
         weights_(d.weights, primitive.diff_weights_desc()),
         arguments_{{DNNL_ARG_SRC, borrowed_memory(d.x)},

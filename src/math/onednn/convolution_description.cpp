@@ -21,10 +21,9 @@ ConvolutionDescription::ConvolutionDescription(const ConvolutionKey& key, const 
 }
 
 dnnl::convolution_forward::primitive_desc forward_primitive(const ConvolutionDescription& d) {
-  return {{dnnl::prop_kind::forward_training, kDirect, d.x, d.any_weights, d.bias, d.y, d.strides,
-           d.dilations, d.pads_before, d.pads_after},
-          exact_attributes(),
-          thread_engine().engine};
+  return describe<dnnl::convolution_forward>(exact_attributes(), dnnl::prop_kind::forward_training, kDirect,
+                                             d.x, d.any_weights, d.bias, d.y, d.strides, d.dilations,
+                                             d.pads_before, d.pads_after);
 }
 
 }  // namespace lockstep

@@ -2,6 +2,7 @@
 // faster than its sgemm; backward with its sgemm, which is as fast or faster there but for long rows of few
 // units. The primitive is faster still with a right side in its own layout, which pays where that is small
 // or used several times.
+#include <dnnl_debug.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -36,7 +37,7 @@ Desc any(Index rows, Index columns) {
 
 // The description of a product; that of the bias is empty if there is none.
 dnnl::matmul::primitive_desc product_of(const Desc& a, const Desc& b, const Desc& c, const Desc& bias = {}) {
-  return {{a, b, bias, c}, exact_attributes(), thread_engine().engine};
+  return describe<dnnl::matmul>(exact_attributes(), a, b, bias, c);
 }
 
 // c = a * b + bias
@@ -136,39 +137,13 @@ void multiply_with_few(const ConstMatrix& dy, const ConstMatrix& w, Matrix& dx) 
   found->second.run(dy.data(), w.data(), dx.data());
 }
 
-std::string_view instruction_set() {
-  switch (dnnl::get_effective_cpu_isa()) {
-    case dnnl::cpu_isa::all:
-      return "all";
-    case dnnl::cpu_isa::sse41:
-      return "sse41";
-    case dnnl::cpu_isa::avx:
-      return "avx";
-    case dnnl::cpu_isa::avx2:
-      return "avx2";
-    case dnnl::cpu_isa::avx2_vnni:
-      return "avx2_vnni";
-    case dnnl::cpu_isa::avx512_mic:
-      return "avx512_mic";
-    case dnnl::cpu_isa::avx512_mic_4ops:
-      return "avx512_mic_4ops";
-    case dnnl::cpu_isa::avx512_core:
-      return "avx512_core";
-    case dnnl::cpu_isa::avx512_core_vnni:
-      return "avx512_core_vnni";
-    case dnnl::cpu_isa::avx512_core_bf16:
-      return "avx512_core_bf16";
-    case dnnl::cpu_isa::avx512_core_amx:
-      return "avx512_core_amx";
-  }
-  return "unknown instruction set";
-}
-
 }  // namespace
 
 std::string kernel_back_end() {
   const dnnl_version_t& version = *dnnl_version();
-  return fmt::format("oneDNN {}.{}.{} ({})", version.major, version.minor, version.patch, instruction_set());
+  std::string_view isa = dnnl_cpu_isa2str(dnnl_get_effective_cpu_isa());
+  isa.remove_prefix(std::string_view("cpu_isa_").size());
+  return fmt::format("oneDNN {}.{}.{} ({})", version.major, version.minor, version.patch, isa);
 }
 
 // oneDNN refuses operands without rows, so these products answer for them.

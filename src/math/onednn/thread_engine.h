@@ -22,6 +22,26 @@ ThreadEngine& thread_engine();
 /// Full precision, whatever the environment variables of oneDNN say.
 dnnl::primitive_attr exact_attributes();
 
+/// The description of a primitive for this thread. oneDNN 2 takes its operands as a descriptor, oneDNN 3 one
+/// by one; a backward primitive wants the description of the forward one as a hint.
+template <class Primitive, class... Operands>
+typename Primitive::primitive_desc describe(const dnnl::primitive_attr& attributes,
+                                            const Operands&... operands) {
+#if DNNL_VERSION_MAJOR >= 3
+  return {thread_engine().engine, operands..., attributes};
+#else
+  return {{operands...}, attributes, thread_engine().engine};
+#endif
+}
+template <class Primitive, class Hint, class... Operands>
+typename Primitive::primitive_desc describe_backward(const Hint& hint, const Operands&... operands) {
+#if DNNL_VERSION_MAJOR >= 3
+  return {thread_engine().engine, operands..., hint, exact_attributes()};
+#else
+  return {{operands...}, exact_attributes(), thread_engine().engine, hint};
+#endif
+}
+
 /// Memory without an address yet: see point_to().
 dnnl::memory borrowed_memory(const dnnl::memory::desc& desc);
 /// oneDNN takes a writable address for operands that it only reads, too.
