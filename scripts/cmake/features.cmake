@@ -76,6 +76,10 @@ if(LOCKSTEP_WITH_ONNX)
   if(Protobuf_FOUND)
     find_package(ONNX QUIET)
   endif()
+  # ONNX 1.12 exports its target without a namespace.
+  if(ONNX_FOUND AND NOT TARGET ONNX::onnx_proto)
+    add_library(ONNX::onnx_proto ALIAS onnx_proto)
+  endif()
 endif()
 lockstep_feature(ONNX LABEL "ONNX" FOUND "${ONNX_FOUND}" VERSION "${ONNX_VERSION} with Protobuf ${Protobuf_VERSION}"
   PACKAGES "libonnx-dev libprotobuf-dev" GIVES "models as ONNX files (export --format onnx)"
