@@ -137,15 +137,15 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments, const 
   front.parse(complete_json_of_version(arguments));
   CommandLine line;
   line.arguments = arguments;
+  const std::optional<std::string> command = front.command();
   if (const std::optional<Command> text = front.wanted_text()) {
     line.command = *text;
     line.json = front.value("json").value_or("");
-    const std::string command = front.command().value_or("");
-    if (std::ranges::count(command_names(), command) > 0) line.topic = command;
+    if (command && std::ranges::count(command_names(), *command) > 0) line.topic = *command;
     return line;
   }
   front.check_flags();
-  const CommandEntry& words = find_command(front.command());
+  const CommandEntry& words = find_command(command);
   check_command(words, front);
   line.command = words.command;
   if (words.operand == Operand::kData) line.data = front.operands().front();
