@@ -218,9 +218,9 @@ TEST_F(BadInput, ABadNumberThatAReplicaMeetsAloneLeavesAModelOfNumbers) {
 
 TEST_F(BadInput, OneRankAloneWithABadCommandLineEndsTheJob) {
   for (const std::string bad : {"--bogus 1", "--train.lr fast", "--run.dir ''"}) {
-    const std::string same = "--config " + experiment_.config() + " --run.dir " + experiment_.fresh_run();
-    const ProcessResult result = run_command("timeout 30 " + mpiexec_words() + " " + rank_words(1, same) +
-                                             " : " + rank_words(1, same + " " + bad));
+    const std::string same =
+        trainer_path() + " --config " + experiment_.config() + " --run.dir " + experiment_.fresh_run();
+    const ProcessResult result = run_command("timeout 30 " + mpiexec_of({same, same + " " + bad}));
     EXPECT_EQ(result.exit_code, kExitConfig) << bad << result.errors;
     EXPECT_EQ(count_of(result.errors, "error: "), 1) << bad << result.errors;
   }

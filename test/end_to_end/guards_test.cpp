@@ -75,9 +75,8 @@ TEST_F(Guards, AnMpiThatDoesNotStartIsAnErrorOfCommunication) {
 }
 
 TEST_F(Guards, OtherFlagsOnSomeRankAreRefusedWithItsNumber) {
-  const std::string same = arguments();
-  const ProcessResult result = run_command(mpiexec_words() + " " + rank_words(2, same) + " : " +
-                                           rank_words(1, same + " --train.lr 0.25"));
+  const std::string same = trainer_path() + " " + arguments();
+  const ProcessResult result = run_command(mpiexec_of({same, same, same + " --train.lr 0.25"}));
   EXPECT_EQ(result.exit_code, kExitConfig) << result.errors;
   EXPECT_NE(result.errors.find("do not have the same config"), std::string::npos) << result.errors;
   EXPECT_NE(result.errors.find("rank 2: hash"), std::string::npos) << result.errors;
@@ -87,9 +86,9 @@ TEST_F(Guards, AnotherBinaryOnSomeRankIsRefusedWithItsNumber) {
   const std::string other = experiment_.directory() / "trainer";
   std::filesystem::copy_file(trainer_path(), other);
   std::ofstream(other, std::ios::app) << "x";
-  const std::string same = arguments();
+  const std::string same = " " + arguments();
   const ProcessResult result =
-      run_command(mpiexec_words() + " " + rank_words(2, same) + " : -n 1 " + other + " " + same);
+      run_command(mpiexec_of({trainer_path() + same, trainer_path() + same, other + same}));
   EXPECT_EQ(result.exit_code, kExitConfig) << result.errors;
   EXPECT_NE(result.errors.find("do not have the same program"), std::string::npos) << result.errors;
   EXPECT_NE(result.errors.find("rank 2: hash"), std::string::npos) << result.errors;
@@ -106,9 +105,9 @@ TEST_F(Guards, DataOfAnotherSizeOnSomeRankIsRefusedWithItsNumber) {
   const std::string same =
       arguments("--data.train train-images-idx-ubyte.gz --data.train_labels train-labels-idx1-ubyte.gz");
   const auto in = [&](const std::string& directory) {
-    return "-n 1 sh -c 'cd " + directory + " && exec " + trainer_path() + " " + same + "'";
+    return "cd " + directory + " && " + trainer_path() + " " + same;
   };
-  const ProcessResult result = run_command(mpiexec_words() + " " + in(here) + " : " + in(there));
+  const ProcessResult result = run_command(mpiexec_of({in(here), in(there)}));
   EXPECT_EQ(result.exit_code, kExitConfig) << result.errors;
   EXPECT_NE(result.errors.find("do not have the same data"), std::string::npos) << result.errors;
   EXPECT_NE(result.errors.find("48 rows"), std::string::npos) << result.errors;

@@ -61,10 +61,8 @@ TEST_F(InBf16, IsRefusedOnACpuWithoutIt) {
 
 TEST_F(InBf16, IsRefusedByAllRanksIfOneHasNoneWithItsNumber) {
   if (!kernel_back_end().starts_with("oneDNN")) GTEST_SKIP() << "Eigen is the same on any CPU";
-  const std::string words = arguments(experiment_.fresh_run(), kBf16);
-  const ProcessResult result =
-      run_command(fmt::format("{} {} : -n 1 env {} {} {}", mpiexec_words(), rank_words(1, words),
-                              kWithoutAvx512, trainer_path(), words));
+  const std::string words = trainer_path() + " " + arguments(experiment_.fresh_run(), kBf16);
+  const ProcessResult result = run_command(mpiexec_of({words, kWithoutAvx512 + words}));
   EXPECT_EQ(result.exit_code, kExitConfig) << result.errors;
   expect_part(result.errors, "rank 1: train.precision is \"bf16\"");
   expect_part(result.errors, "(avx2)");

@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <regex>
 #include <stdexcept>
 
 #include "lockstep/base/file.h"
@@ -33,6 +34,16 @@ std::string mpiexec_words() {
 
 std::string rank_words(int ranks, const std::string& arguments, const std::string& before) {
   return "-n " + std::to_string(ranks) + " " + before + " " + trainer_path() + " " + arguments;
+}
+
+std::string mpiexec_of(const std::vector<std::string>& commands) {
+  std::string choice;
+  for (std::size_t rank = 0; rank < commands.size(); ++rank) {
+    choice += std::to_string(rank) + ") " + commands[rank] + ";; ";
+  }
+  choice = "case ${OMPI_COMM_WORLD_RANK-$PMI_RANK} in " + choice + "esac";
+  return mpiexec_words() + " -n " + std::to_string(commands.size()) + " sh -c '" +
+         std::regex_replace(choice, std::regex("'"), R"('\'')") + "'";
 }
 
 ProcessResult run_trainer(const std::string& arguments) {

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
 namespace lockstep::test {
 
@@ -27,10 +28,14 @@ nlohmann::json json_of(const ProcessResult& result);
 /// `trainer eval ARGUMENTS`: an object for each set, without the seconds that it took.
 nlohmann::json evaluate(int ranks, const std::string& arguments);
 
-/// The words that start the trainer on `ranks` ranks; several may be joined with ':' after the first.
-/// `before`: what is to start it, if it does not start by itself.
+/// The words that start the trainer on `ranks` ranks. `before`: what is to start it, if it does not start by
+/// itself.
 std::string mpiexec_words();
 std::string rank_words(int ranks, const std::string& arguments, const std::string& before = "");
+
+/// mpiexec with a shell command for each rank. They are not joined with ':', on which the mpirun of Open MPI
+/// 5.0.7 crashes.
+std::string mpiexec_of(const std::vector<std::string>& commands);
 
 /// Path of the executable.
 std::string trainer_path();
