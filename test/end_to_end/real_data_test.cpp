@@ -68,7 +68,8 @@ Json evaluate_first_config(const TemporaryDirectory& directory, const std::strin
       run_command(fmt::format("{}{} init {}/{}_train.csv --label {} --output first.toml", start,
                               trainer_path(), LOCKSTEP_REAL_DATA, table, label));
   EXPECT_EQ(init.exit_code, 0) << init.errors;
-  const ProcessResult result = run_command(start + rank_words(2, "--config first.toml"));
+  const ProcessResult result =
+      run_command(start + mpiexec_words() + " " + rank_words(2, "--config first.toml"));
   EXPECT_EQ(result.exit_code, 0) << result.errors;
   return Json::parse(read_file(directory / "runs/first/summary.json")).at("evaluation");
 }
