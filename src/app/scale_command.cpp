@@ -42,15 +42,15 @@ struct Stages {
   std::vector<OptimizerMemory> optimizers;
 };
 
-class Scale {
+class ScaleForecast {
  public:
-  Scale(const Experiment& experiment, const ScaleReport& report)
+  ScaleForecast(const Experiment& experiment, const ScaleReport& report)
       : experiment_(experiment), report_(report), options_(experiment.config.distribute) {
     if (options_.stages == kAutoStages) options_.stages = needed_stages();
   }
 
   // `undivided`: of the same model without split=rows; null if it has no such layers.
-  ScaleSection section(Scaling scaling, Scale* undivided) {
+  ScaleSection section(Scaling scaling, ScaleForecast* undivided) {
     ScaleSection section{.scaling = scaling};
     for (const Way& way : ways(options_.stages)) {
       add(section, way);
@@ -290,13 +290,13 @@ int scale_command(const CommandLine& line) {
                      .memory_per_rank = distribute.memory_per_rank,
                      .note_on_order = note_on_order(distribute)};
   if (uses_algorithm(distribute)) report.exchange += fmt::format(", algorithm {}", distribute.algorithm);
-  Scale scale(experiment, report);
+  ScaleForecast scale(experiment, report);
   if (scale.stages() > 1) {
     report.exchange += fmt::format(", {} stages", scale.stages());
     if (distribute.placement == StagePlacement::kSpread) report.exchange += ", spread";
   }
   const std::optional<Experiment> unsplit = without_split_layers(loaded, experiment);
-  std::optional<Scale> undivided;
+  std::optional<ScaleForecast> undivided;
   if (unsplit) undivided.emplace(*unsplit, report);
   const auto section = [&](Scaling scaling) {
     return scale.section(scaling, undivided ? &*undivided : nullptr);
