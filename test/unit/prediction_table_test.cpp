@@ -1,6 +1,7 @@
 // What of a prediction is written, and under which names.
 #include "lockstep/train/evaluation/prediction_table.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <limits>
