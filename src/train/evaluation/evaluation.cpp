@@ -272,13 +272,13 @@ EvalMetrics Evaluation::combine() {
 }
 
 void Evaluation::combine_counts(EvalMetrics& metrics) {
-  std::vector<Index> counts(lanes_.front().counts.size());
+  std::vector<Index>& counts = metrics.classes > 0 ? metrics.confusion : metrics.answers;
+  counts.assign(lanes_.front().counts.size(), 0);
   if (counts.empty()) return;
   for (const Lane& lane : lanes_) {
     std::ranges::transform(counts, lane.counts, counts.begin(), std::plus<>());
   }
   context_.comm.all_reduce_sum(as_buffer(std::span(counts)));
-  (metrics.classes > 0 ? metrics.confusion : metrics.answers) = std::move(counts);
 }
 
 std::vector<MetricValue> Evaluation::combine_metrics(std::span<const double> sums) {
