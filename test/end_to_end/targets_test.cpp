@@ -58,14 +58,14 @@ class Targets : public testing::Test {
     }
     return text;
   }
-  // Two targets, of which every third record lacks one or the other.
-  std::string gaps() const {
+  // Two targets, of which two records of each `period` lack one or the other.
+  std::string gaps(std::size_t period = 6) const {
     std::string text = "a,b,u,v\n";
     for (std::size_t i = 0; i < classes_.size(); ++i) {
       const Scalar a = features_[2 * i];
       const Scalar b = features_[2 * i + 1];
-      const std::string u = i % 6 == 1 ? "" : fmt::format("{}", a + b);
-      const std::string v = i % 6 == 4 ? "NA" : fmt::format("{}", a - b);
+      const std::string u = i % period == 1 ? "" : fmt::format("{}", a + b);
+      const std::string v = i % period == 4 ? "NA" : fmt::format("{}", a - b);
       text += fmt::format("{},{},{},{}\n", a, b, u, v);
     }
     return text;
@@ -288,6 +288,13 @@ TEST_F(Targets, MissingOnesOfSeveralGiveTheSameBytesAnywhere) {
   const std::string base = table("g.csv") + "--data.label u,v --train.loss mean_squared_error ";
   expect_same_bytes("gaps", base + "--model.layers \"dense(8) tanh dense(2)\" ");
   EXPECT_GT(evaluation("gapsload")["r2"].get<double>(), 0.1);
+  // The rank that reads the first records alone sees a gap, and has not all of those that lack a target.
+  write("few.csv", gaps(1000));
+  const std::string few = fmt::format(
+      "--data.train {} --data.chunk_kib 1 --data.label u,v --train.loss mean_squared_error "
+      "--model.layers \"dense(8) tanh dense(2)\" ",
+      directory_ / "few.csv");
+  EXPECT_TRUE(trained(3, "few3", few) == trained(1, "few", few));
   for (const std::string strategy : {"local_sgd", "parameter_server"}) {
     const std::string own =
         base + "--model.layers \"dense(8) tanh dense(2)\" --distribute.strategy " + strategy + " ";
