@@ -1,0 +1,227 @@
+"""Makes the data files of the cases: small, the same in every run, and with everything that real files have."""
+
+import csv
+import gzip
+import io
+import json
+import math
+import pathlib
+import random
+import struct
+import tomllib
+import zipfile
+
+CITIES = ["Oslo", "Bergen", "Voss", "Tromsø", "\"Mo, i Rana\"", ""]
+PEOPLE = "id,joined,seen,stamp,age,hours,city,zip,salary,rate,area,customer,part,persons,income,kind,price,visits,t1,t2"
+
+
+def person(rng, i):
+    """The fields of one record, of which the labels depend on age, hours and city."""
+    age, hours, city = rng.randint(18, 80), round(rng.gauss(38, 9), 1), rng.randrange(len(CITIES))
+    score = age / 20 + hours / 10 + city / 3 + rng.gauss(0, 0.8)
+    return [
+        f"p{i}",
+        f"20{10 + i % 12:02d}-{1 + i % 12:02d}-{1 + i * 7 % 28:02d}",
+        f"{1 + i * 11 % 28:02d}.{1 + i % 12:02d}.{68 + i % 32:02d} {i % 24:02d}:{i * 13 % 60:02d}",
+        str(1_500_000_000 + i * 86_400 * 3 + i * 977 % 86_400),
+        rng.choice(["NA", "?", ""]) if i % 17 == 3 else str(age),
+        f"{hours:.1f}",
+        CITIES[city],
+        f"{i * 7 % 90:05d}",
+        f"\"${hours * 1000:,.2f}\"",
+        f"{age % 40} %",
+        f"\"{age / 4:.2f}\"".replace(".", ","),
+        f"c{i % 37}",
+        str(1 + i * 5 % 3),
+        str(i % 4),
+        "high" if score > 8 else "low",
+        "abc"[min(2, max(0, int(score - 6)))],
+        f"{math.exp(score / 3):.4f}",
+        str(max(0, int(score + rng.gauss(0, 1)) - 5)),
+        "" if i % 23 == 5 else str(int(score > 7)),
+        "" if i % 29 == 7 else str(int(hours > 38)),
+    ]
+
+
+def people(seed, count):
+    rng = random.Random(seed)
+    return [",".join(person(rng, i)) for i in range(count)]
+
+
+def spoil(lines):
+    """Some records that cannot be used: a word among numbers, too few and too many fields, a quote that does not end."""
+    lines = list(lines)
+    fields = lines[10].split(",")
+    lines[10] = ",".join([*fields[:5], "many", *fields[6:]])
+    lines[57] = "p57,2012-01-01"
+    lines[123] += ",,surplus"
+    lines[201] = "\"" + lines[201]
+    lines.insert(250, PEOPLE)
+    return lines
+
+
+def npy(type_name, shape, numbers, code):
+    header = f"{{'descr': '{type_name}', 'fortran_order': False, 'shape': {tuple(shape)!r}, }}"
+    header += " " * (63 - (len(header) + 10) % 64) + "\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + struct.pack(f"<{len(numbers)}{code}", *numbers)
+
+
+def idx(shape, content):
+    return struct.pack(">BBBB", 0, 0, 8, len(shape)) + struct.pack(f">{len(shape)}I", *shape) + bytes(content)
+
+
+def images(seed, count, side, classes):
+    """Bright squares whose place is the class, in noise: (pixels, labels)."""
+    rng = random.Random(seed)
+    pixels, labels = bytearray(), bytearray()
+    for _ in range(count):
+        label = rng.randrange(classes)
+        row, column = label // 4 * side // 4, label % 4 * side // 4
+        for y in range(side):
+            for x in range(side):
+                inside = row <= y < row + side // 4 and column <= x < column + side // 4
+                pixels.append(rng.randrange(150, 256) if inside else rng.randrange(90))
+        labels.append(label)
+    return pixels, labels
+
+
+def sparse(seed, count):
+    rng = random.Random(seed)
+    for i in range(count):
+        label = i % 3
+        indices = sorted(rng.sample(range(1, 12), 4) + [12 + label])
+        yield f"{label} " + " ".join(f"{index}:{rng.random() + (index > 11):.3f}" for index in indices)
+
+
+def measurement():
+    """A report as `trainer bench --json` writes it, of round figures: `plan --nodes` predicts from it."""
+    sizes = [64 * 4**i for i in range(10)]
+    return {
+        "ranks": 2, "hosts": 1, "cores": 2, "parameters": 323, "rows": 16, "precision": "fp32",
+        "machine": {"flops": 5e10, "cache_bandwidth": 2e10, "memory_bandwidth": 8e9},
+        "cache_line_seconds": 2e-7,
+        "ops": [
+            {"title": f"layer {i} '{name}'", "forward_flops": 8192, "backward_flops": 16384, "forward_seconds": 2e-6,
+             "backward_seconds": 3e-6}
+            for i, name in enumerate(["dense(16)", "relu", "dense(3)"])
+        ],
+        "passes": [{"rows": rows, "seconds": 1e-6 + rows * 5e-7} for rows in (1, 4, 16)],
+        "exchanges": [
+            {"bytes": size, "seconds": 1e-6 + size / 1e9, "message_seconds": 5e-7 + size / 2e9, "shared_seconds": 5e-7 + size / 4e9}
+            for size in sizes
+        ],
+        "algorithms": [
+            {"name": name, "bytes": size, "seconds": 1e-6 * i + size / 1e9 / i}
+            for size in sizes for i, name in enumerate(["mpi", "shared", "hierarchical"], 1)
+        ],
+        "updates": [
+            {"name": name, "weights": weights, "seconds": weights * i * 1e-9}
+            for weights in (2**20, 2**22)
+            for i, name in enumerate(["MPI_Allreduce, then the step", "allreduce", "zero1", "central_storage"], 1)
+        ],
+        "step": {
+            "seconds": 2e-4, "samples": 64.0, "workers": 2, "replicas": 4, "threads": 1, "accumulate": 1,
+            "optimizer_bytes": 2016.0, "sent_bytes": 0.0, "stepped": 0.5, "samples_per_second": 320000.0, "flops": 5e8,
+            "data": 0.1, "forward": 0.2, "backward": 0.3, "optimizer": 0.05, "exchange": 0.25, "waiting": 0.1,
+        },
+    }
+
+
+def write_tables(folder):
+    lines = people(1, 420)
+    (folder / "people.csv").write_text("\n".join([PEOPLE, *lines]) + "\n")
+    (folder / "people_test.csv").write_text("\n".join([PEOPLE, *people(2, 120)]) + "\n")
+    (folder / "people_bad.csv").write_text("\n".join([PEOPLE, *spoil(lines)]) + "\n")
+    (folder / "people_windows.csv").write_bytes("\r\n".join([PEOPLE, *lines, ""]).encode("cp1252"))
+    chosen = ("hours", "age", "kind", "city")
+    unlabelled = csv.DictReader([PEOPLE, *people(3, 40)])
+    with (folder / "new.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([chosen, *([record[name] for name in chosen] for record in unlabelled)])
+    (folder / "parts").mkdir()
+    for i in range(3):
+        (folder / "parts" / f"part-{i}.csv").write_text("\n".join([PEOPLE, *lines[i * 140 : (i + 1) * 140]]) + "\n")
+    rng = random.Random(4)
+    rows = [(rng.random() * 10, rng.gauss(0, 3), rng.choice("xyz")) for _ in range(150)]
+    (folder / "german.csv").write_text(
+        "Flächen und Preise\nStand: heute\nfläche;abstand;art;preis\n"
+        + "".join(f"{a:.2f};{b:.3f};{c};{1000 + 300 * a + 50 * b:,.0f} €\n".replace(".", "~").replace(",", ".").replace("~", ",")
+                  for a, b, c in rows)
+    )
+    bare = "".join(f"{a:.3f}\t{b:.3f}\t{c}\t{int(a + b > 5)}\n" for a, b, c in rows).encode()
+    (folder / "bare.tsv.gz").write_bytes(gzip.compress(bare, mtime=0))
+    (folder / "clicks.libsvm").write_text("\n".join(sparse(5, 200)) + "\n")
+    (folder / "clicks_test.libsvm").write_text("\n".join(sparse(6, 60)) + "\n")
+    bad = list(sparse(7, 200))
+    bad[20], bad[90], bad[150] = "1 3:x", "2 5:1 4:1", "what"
+    (folder / "clicks_bad.libsvm").write_text("\n".join(bad) + "\n")
+
+
+def write_arrays(folder):
+    rng = random.Random(8)
+    x = [rng.gauss(0, 1) for _ in range(240 * 6)]
+    rows = [x[i : i + 6] for i in range(0, len(x), 6)]
+    values = [2 * row[0] - row[1] + 0.5 * row[2] * row[3] + rng.gauss(0, 0.1) for row in rows]
+    classes = [int(value > 0) + int(value > 2) for value in values]
+    pair = sum(([value, math.nan if i % 19 == 4 else row[4] - row[5]] for i, (value, row) in enumerate(zip(values, rows))), [])
+    arrays = {
+        "x": npy("<f4", (240, 6), x, "f"),
+        "classes": npy("<i8", (240,), classes, "q"),
+        "values": npy("<f8", (240,), values, "d"),
+        "positive": npy("<f4", (240,), [math.exp(value / 3) for value in values], "f"),
+        "counts": npy("<i4", (240,), [max(0, int(value + 2)) for value in values], "i"),
+        "pair": npy("<f4", (240, 2), pair, "f"),
+        "soft": npy("<f4", (240, 3), sum(([0.8 if c == k else 0.1 for k in range(3)] for c in classes), []), "f"),
+        "yes": npy("|b1", (240,), [value > 0 for value in values], "?"),
+        "weights": npy("<f4", (240,), [i % 5 / 2 for i in range(240)], "f"),
+    }
+    for name, content in arrays.items():
+        (folder / f"{name}.npy").write_bytes(content)
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in arrays.items():
+            archive.writestr(zipfile.ZipInfo(f"{name}.npy"), content)
+    (folder / "arrays.npz").write_bytes(packed.getvalue())
+    (folder / "short.npy").write_bytes(arrays["x"][:3000])
+
+
+def write_images(folder):
+    for name, seed, count in (("train", 9, 320), ("t10k", 10, 96)):
+        pixels, labels = images(seed, count, 28, 10)
+        (folder / f"{name}-images-idx3-ubyte.gz").write_bytes(gzip.compress(idx((count, 28, 28), pixels), mtime=0))
+        (folder / f"{name}-labels-idx1-ubyte.gz").write_bytes(gzip.compress(idx((count,), labels), mtime=0))
+    pixels, labels = images(11, 120, 8, 3)
+    (folder / "small-images.idx").write_bytes(idx((120, 8, 8), pixels))
+    (folder / "small-labels.idx").write_bytes(idx((120,), labels))
+    (folder / "short-images.idx").write_bytes(idx((120, 8, 8), pixels)[:5000])
+    (folder / "small.bin").write_bytes(b"".join(bytes([labels[i]]) + bytes(pixels[i * 64 : i * 64 + 64]) for i in range(120)))
+    pixels, labels = images(12, 40, 32, 10)
+    record = lambda i: bytes([labels[i]]) + bytes(pixels[i * 1024 : i * 1024 + 1024]) * 3
+    (folder / "data_batch_1.bin").write_bytes(b"".join(record(i) for i in range(40)))
+
+
+def write_stand_in(folder, config, seed):
+    """Small tables with the names and the columns that the [data] section of a config has."""
+    data = tomllib.loads(config.read_text())["data"]
+    if "label" not in data:
+        return
+    rng, label = random.Random(seed), data["label"]
+    columns = [*data["numeric"], *(name for name in data["categorical"] if name not in data["numeric"])]
+    for key, count in (("train", 240), ("test", 80)):
+        lines = [",".join(columns)]
+        for _ in range(count):
+            x = rng.random()
+            values = {name: f"{x * 10 + rng.random() * 3:.3f}" for name in data["numeric"]}
+            values |= {name: rng.choice(["red", "green", "blue"]) for name in data["categorical"]}
+            if label in data["categorical"]:
+                values[label] = "yes" if x > 0.5 else "no"
+            elif "binary" in config.read_text():
+                values[label] = str(int(x > 0.5))
+            lines.append(",".join(values[name] for name in columns))
+        (folder / pathlib.PurePath(data[key]).name).write_text("\n".join(lines) + "\n")
+
+
+def write_all(folder):
+    write_tables(folder)
+    write_arrays(folder)
+    write_images(folder)
+    (folder / "measured.json").write_text(json.dumps(measurement()))
