@@ -104,7 +104,8 @@ TEST(Algorithms, OrderedGivesTheSameBitsWhicheverItIs) {
 // What calibration may come to: buckets that go different ways at the same time.
 std::unique_ptr<Reducer> make_mixture(AlgorithmContext context, const DistOptions& options) {
   context.reduction = options.reduction;
-  const AlgorithmEntry& in_memory = algorithm_by_rule(look_at_nodes(context.comm, context.ranks_per_node));
+  const auto nodes = look_at_nodes(context.comm, context.ranks_per_node);
+  const AlgorithmEntry& in_memory = algorithm_by_rule(nodes);
   AlgorithmChoice all;
   for (const AlgorithmEntry& entry : algorithm_catalog()) {
     if (!entry.allows(options.reduction)) continue;
