@@ -1,0 +1,133 @@
+"""A set that a run was trained or evaluated on: its targets, weights, features, and where its records stand in the files."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .arrays import read_arrays, sparse
+from .notations import plain_number
+from .splits import fold_numbers, held_back, trained_on
+from .table_data import TableData
+from .table_text import read_table
+
+
+@dataclass
+class DataSet:
+    targets: np.ndarray  # [records, targets], as the loss sees them
+    weights: np.ndarray
+    features: np.ndarray  # or None
+    rows: np.ndarray  # of each record, its line of `predict`
+    numbers: np.ndarray  # of each record, its number among the good ones of the files
+    files: list
+    file_of: np.ndarray
+    weighted: bool = False
+    table: TableData = None  # of a table, with the cells of all its good records
+
+    def part(self, chosen):
+        pick = np.flatnonzero(chosen)
+        take = lambda each: None if each is None else each[pick]
+        return DataSet(take(self.targets), take(self.weights), take(self.features), take(self.rows), take(self.numbers), self.files, take(self.file_of), self.weighted, self.table)
+
+    def __len__(self):
+        return len(self.targets)
+
+
+def read_set(config, schema, cwd, split):
+    """All records of the files of a set."""
+    kind = config["data.format"]
+    if kind == "csv":
+        return read_table_set(config, schema, cwd, config[f"data.{split}"])
+    if kind == "libsvm":
+        return read_sparse_set(config, schema, cwd, split)
+    if kind == "synthetic":
+        return None
+    x, y, w, sizes, files = read_arrays(config, cwd, split)
+    targets = np.asarray(y, np.float32).astype(float).reshape(len(x), -1)
+    mean, std = (np.asarray(config.get(key, [default]), np.float32) for key, default in (("data.mean", 0.0), ("data.std", 1.0)))
+    if x.ndim > 1 and mean.size not in (1, x.shape[-1]):
+        mean, std = mean.reshape(x.shape[1:]), std if std.size == 1 else std.reshape(x.shape[1:])
+    count = np.arange(len(x))
+    return DataSet(targets, weights_or_ones(w, len(x)), (x - mean) / std, count, count, files, np.repeat(np.arange(len(sizes)), sizes), w is not None)
+
+
+def weights_or_ones(weights, count):
+    return np.ones(count) if weights is None else np.asarray(weights, np.float32).astype(float).reshape(-1)
+
+
+def read_table_set(config, schema, cwd, text):
+    table = read_table(text, cwd, config, names=[c["name"] for c in schema["columns"]] if config.get("data.header") == "no" else None)
+    data = TableData(table, schema)
+    weights = data.weights()
+    file_of = np.array(table.file_of, int)[data.rows] if len(data.rows) else np.zeros(0, int)
+    return DataSet(data.targets(), weights_or_ones(weights, len(data.rows)), data.features(), data.rows, np.arange(len(data.rows)), table.files, file_of, weights is not None, data)
+
+
+def read_sparse_set(config, schema, cwd, split):
+    records, file_of, files = sparse(config[f"data.{split}"], cwd)
+    training = records if split == "train" else sparse(config["data.train"], cwd)[0]
+    indices = [index for record in training if record for index in record[1]]
+    first = 0 if 0 in indices else 1
+    names = (schema or {}).get("classes")
+    good = [i for i, record in enumerate(records) if record and all(index >= first for index in record[1])]
+    if names:
+        good = [i for i in good if plain_number(records[i][0]) in names]
+        targets = [[names.index(plain_number(records[i][0]))] for i in good]
+    else:
+        good = [i for i in good if plain_number(records[i][0]) is not None]
+        targets = [[float(records[i][0])] for i in good]
+    x = np.zeros((len(good), max(indices) - first + 1 if indices else 0), np.float32)
+    for row, i in enumerate(good):
+        for index, value in records[i][1].items():
+            if index - first < x.shape[1]:
+                x[row, index - first] = value
+    good = np.array(good, int)
+    return DataSet(np.array(targets, np.float32).astype(float).reshape(len(good), 1), np.ones(len(good)), x, good, np.arange(len(good)), files, np.array(file_of, int)[good])
+
+
+class DataSets:
+    """The sets of a run, each read once."""
+
+    def __init__(self, config, schema, cwd):
+        self.config, self.schema, self.cwd = config, schema, cwd
+        self.read = {}
+
+    def files(self, split):
+        if split not in self.read:
+            self.read[split] = read_set(self.config, self.schema, self.cwd, split)
+        return self.read[split]
+
+    def held(self):
+        """Of the records of the training files, which are held back; None if none are."""
+        whole = self.files("train")
+        if whole is None:
+            return None
+        return held_back(self.config, whole.targets, lambda name: self.texts(whole, name), self.column)
+
+    def folds(self):
+        whole = self.files("train")
+        return fold_numbers(self.config, whole.targets, lambda name: self.texts(whole, name), self.column)
+
+    def texts(self, whole, name):
+        table = whole.table.table
+        place = table.names.index(name)
+        return [table.records[row][place] for row in whole.rows]
+
+    def column(self, name):
+        return next((c for c in (self.schema or {}).get("columns", []) if c["name"] == name), None)
+
+    def __getitem__(self, split):
+        """ "train", "validation" or "test"; None if there is none, or if it is made up."""
+        if split == "test":
+            return self.files("test") if self.config.get("data.test") else None
+        if self.config["data.format"] == "synthetic":
+            return None
+        held = self.held()
+        if split == "train":
+            whole = self.files("train")
+            if held is None:
+                return whole
+            folds = self.folds() if self.config.get("data.fold") else None
+            return whole.part(trained_on(self.config, held, folds))
+        if held is not None:
+            return self.files("train").part(held)
+        return self.files("validation") if self.config.get("data.validation") else None

@@ -1,0 +1,64 @@
+"""Outputs of models of dense layers, computed from model.safetensors in double precision."""
+
+import json
+import pathlib
+import re
+
+import numpy as np
+
+ACTIVATIONS = {
+    "relu": lambda x: np.maximum(x, 0),
+    "tanh": np.tanh,
+    "sigmoid": lambda x: 0.5 * (1 + np.tanh(0.5 * x)),
+    "leaky_relu": lambda x, slope=0.01: np.where(x > 0, x, slope * x),
+    "elu": lambda x, alpha=1.0: np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0))),
+    "softplus": lambda x: np.logaddexp(0, x),
+    "silu": lambda x: x * 0.5 * (1 + np.tanh(0.5 * x)),
+    "identity": lambda x: x,
+}
+
+
+def read_tensors(path):
+    raw = pathlib.Path(path).read_bytes()
+    size = int.from_bytes(raw[:8], "little")
+    header = json.loads(raw[8 : 8 + size])
+    metadata = header.pop("__metadata__", {})
+    tensors = {}
+    for name, about in header.items():
+        begin, end = about["data_offsets"]
+        tensors[name] = np.frombuffer(raw[8 + size + begin : 8 + size + end], np.float32).reshape(about["shape"]).astype(float)
+    return tensors, metadata
+
+
+def layers_of(text):
+    """ "dense(16) relu dense(1)" as [("dense", ["16"]), ...]; None where a layer has layers of its own."""
+    layers = []
+    for found in re.finditer(r"\s*(\w+)\s*(?:\(([^()|]*)\))?\s*", text):
+        layers.append((found[1], [word.strip() for word in (found[2] or "").split(",") if word.strip()]))
+    rebuilt = " ".join(name + (f"({', '.join(words)})" if words else "") for name, words in layers)
+    return layers if re.sub(r"\s+", "", rebuilt) == re.sub(r"\s+|\(\)", "", text) else None
+
+
+def forward(layers_text, tensors, features):
+    """Outputs and how far single precision may be off; None for a model that this does not know."""
+    layers = layers_of(layers_text or "")
+    if not layers or any(name not in ACTIVATIONS and name not in ("dense", "dropout", "flatten") for name, _ in layers):
+        return None
+    if any(name == "dense" and len(words) > 1 for name, words in layers):
+        return None
+    x = features.reshape(len(features), -1).astype(float)
+    noise = np.zeros_like(x)
+    unit = 6e-8
+    for number, (name, words) in enumerate(layers):
+        if name == "dense":
+            w = tensors[f"{number}.weight"]
+            bias = tensors.get(f"{number}.bias", np.zeros(len(w)))
+            noise = noise @ np.abs(w).T + unit * (2 + np.sqrt(w.shape[1])) * (np.abs(x) @ np.abs(w).T + np.abs(bias))
+            x = x @ w.T + bias
+        elif name in ACTIVATIONS:
+            try:
+                x = ACTIVATIONS[name](x, *[float(word.partition("=")[2] or word) for word in words])
+            except (TypeError, ValueError):
+                return None
+            noise = noise + 2 * unit * np.abs(x)
+    return x, noise

@@ -1,0 +1,108 @@
+"""The outputs of a model for the records of a set: from what `trainer predict` writes, and from the weights themselves."""
+
+import csv
+import pathlib
+import subprocess
+import tempfile
+
+import numpy as np
+
+from .forward import forward
+from .table_data import scale_of
+
+UNIT = 6.0e-8  # half a unit in the last place of single precision
+LEAST = 1.401298464324817e-45
+
+
+class Outputs:
+    """`values`: as the loss sees them; `error`: how far each may be off what the program had."""
+
+    def __init__(self, values, error):
+        self.values, self.error = np.asarray(values, float), np.asarray(error, float)
+
+    def part(self, rows):
+        return Outputs(self.values[rows], self.error[rows])
+
+    def times(self, factor):
+        return Outputs(self.values * factor, self.error * abs(factor) + UNIT * np.abs(self.values))
+
+
+class NotFinite(Exception):
+    pass
+
+
+def predict(trainer, model, text, cwd, config):
+    """The lines of `trainer predict` for some files: names of the columns, and cells of each record."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = pathlib.Path(directory) / "predictions.csv"
+        words = [trainer, "predict", "--model", str(model), "--input", text, "--output", str(path), "--allow-nan"]
+        if config["data.format"] in ("csv", "libsvm"):
+            words += ["--data.on_bad_record", "skip", "--data.max_bad_share", "1"]
+        done = subprocess.run(words, cwd=cwd, capture_output=True, text=True, errors="replace")
+        if done.returncode != 0:
+            raise RuntimeError(f"{' '.join(words)}: {done.stderr.strip()}")
+        with open(path, newline="", errors="surrogateescape") as file:
+            lines = list(csv.reader(file))
+    return lines[0], lines[1:]
+
+
+def numbers(cells):
+    return np.array([[np.nan if cell == "" else float(cell) for cell in row] for row in cells], float)
+
+
+def logarithm(p):
+    """Of probabilities, and how far it may be off."""
+    p = np.asarray(p, float)
+    with np.errstate(divide="ignore"):
+        value = np.log(np.maximum(p, LEAST))
+    # An exponential of single precision is off by its argument times that.
+    return value, np.where(p > 1e-37, (2.5 + np.abs(value)) * UNIT, 30.0)
+
+
+def from_predictions(form, names, cells, label_columns, hinge_scores=True):
+    """Outputs of the columns of predictions.csv. `label_columns`: of schema.json, numbers first; may be empty."""
+    probabilities = [i for i, name in enumerate(names) if name.startswith(("p_", "score_"))]
+    # A target or a kept column may be called so, too: probabilities stand last.
+    if form.targets == "class":
+        p = numbers([[row[i] for i in probabilities] for row in cells])
+        if form.link == "score":
+            return Outputs(p, np.zeros_like(p))
+        value, error = logarithm(p)
+        return Outputs(value, error)
+    if form.targets == "binary":
+        p = numbers([[row[i] for i in probabilities] for row in cells])
+        if form.link == "score":
+            return Outputs(p, np.zeros_like(p))
+        if len(label_columns) <= 1 and p.shape[1] == 2:
+            no, e1 = logarithm(p[:, :1])
+            yes, e2 = logarithm(p[:, 1:])
+            # The probability of no is one less that of yes, in single precision.
+            return Outputs(yes - no, e1 + e2 + UNIT / np.maximum(p[:, :1], UNIT))
+        with np.errstate(divide="ignore"):
+            value = np.clip(np.log(np.maximum(p, LEAST)) - np.log(np.maximum(1 - p, 1e-9)), -110, 30)
+        return Outputs(value, 3 * UNIT + UNIT / np.maximum(1 - p, UNIT))
+    values = numbers([row[1:] for row in cells])
+    if form.link == "exp":
+        value, error = logarithm(values)
+        return Outputs(value, error)
+    if form.link == "direction" or not label_columns:
+        return Outputs(values, UNIT * np.abs(values))
+    levels = max(len(form.levels), 1)
+    columns, errors = [], []
+    for i in range(values.shape[1]):
+        scale = scale_of(label_columns[i // levels])
+        x = values[:, i]
+        columns.append([np.nan if np.isnan(v) else scale.apply(v) for v in x])
+        step = 1.5 * UNIT * np.abs(x)
+        errors.append([0.0 if np.isnan(v) else abs(scale.apply(v + s) - scale.apply(v - s)) / 2 + UNIT for v, s in zip(x, step)])
+    return Outputs(np.array(columns).T, np.array(errors).T)
+
+
+def from_weights(config, tensors, temperature, dataset):
+    """None for a model that the auditor cannot compute."""
+    if dataset.features is None or config.get("train.precision") == "bf16":
+        return None
+    found = forward(config.get("model.layers"), tensors, dataset.features)
+    if found is None:
+        return None
+    return Outputs(found[0] / temperature, found[1] / temperature + UNIT * np.abs(found[0] / temperature))

@@ -1,0 +1,120 @@
+"""A run directory as the auditor reads it: config, schema, weights, data sets, outputs of its model."""
+
+import json
+import pathlib
+import subprocess
+
+import numpy as np
+
+from .config import Config
+from .dataset import DataSets
+from .forward import read_tensors
+from .losses import form_of
+from .outputs import Outputs, from_predictions, from_weights, predict
+
+
+class Run:
+    def __init__(self, directory, trainer, cwd):
+        self.directory = pathlib.Path(directory).absolute()
+        self.trainer, self.cwd = str(trainer), str(cwd)
+        self.config = Config(self.directory / "config.toml")
+        self.schema = self.json("schema.json")
+        self.summary = self.json("summary.json")
+        self.evaluation = self.json("evaluation.json")
+        self.log = self.text("log.txt").splitlines()
+        self.metrics = [json.loads(line) for line in self.text("metrics.jsonl").splitlines()]
+        self.form = form_of(self.config)
+        self.sets = DataSets(self.config, self.schema, cwd)
+        self.tensors, self.metadata = {}, {}
+        if (self.directory / "model.safetensors").exists():
+            self.tensors, self.metadata = read_tensors(self.directory / "model.safetensors")
+        self.temperature = float(self.metadata.get("temperature", 1))
+        self.found = {}
+
+    def text(self, name):
+        path = self.directory / name
+        return path.read_text(errors="replace") if path.exists() else ""
+
+    def json(self, name):
+        text = self.text(name)
+        return json.loads(text) if text else None
+
+    def command(self, *words):
+        done = subprocess.run([self.trainer, *map(str, words)], cwd=self.cwd, capture_output=True, text=True, errors="replace")
+        return done.returncode, done.stdout, done.stderr
+
+    def label_columns(self):
+        columns = [c for c in (self.schema or {}).get("columns", []) if c["use"] == "label"]
+        return [c for c in columns if c["kind"] == "numeric"] + [c for c in columns if c["kind"] != "numeric"]
+
+    def class_names(self):
+        """Of one label that is a category; empty if classes have numbers."""
+        if "classes" in (self.schema or {}):
+            return [f"{value:g}" for value in self.schema["classes"]]
+        labels = self.label_columns()
+        return labels[0]["values"] if len(labels) == 1 and labels[0]["kind"] == "categorical" else []
+
+    def files_text(self, split):
+        """What the config says of the files that hold a set."""
+        if split == "validation" and self.sets.held() is not None:
+            split = "train"
+        return split, self.config.get(f"data.{split}")
+
+    def predicted(self, split, model=""):
+        """Outputs by `trainer predict` for all records of the files of a set."""
+        split, text = self.files_text(split)
+        key = (text, model)
+        if key not in self.found:
+            names, cells = predict(self.trainer, f"{self.directory}{model}", text, self.cwd, self.config)
+            self.found[key] = from_predictions(self.form, names, [row for row in cells], self.label_columns())
+            self.found[key].names, self.found[key].cells = names, cells
+        return self.found[key]
+
+    def outputs(self, split, model=""):
+        """The outputs of the set's records, with the temperature that `predict` applies. Where its digits do not tell
+        them well, those computed from the weights stand in."""
+        dataset = self.sets[split]
+        given = self.predicted(split, model).part(dataset.rows)
+        if not model and (own := self.own_outputs(split)) is not None:
+            poor = given.error > own.error
+            given = Outputs(np.where(poor, aligned(self.form, own.values, given.values), given.values), np.where(poor, own.error, given.error))
+        return given
+
+    def own_outputs(self, split):
+        if self.config.get("train.ema") or self.config.get("train.swa_from"):
+            pass  # model.safetensors holds the average itself
+        return from_weights(self.config, self.tensors, self.temperature, self.sets[split])
+
+    def weights(self, split):
+        """Of the records in an evaluation."""
+        dataset = self.sets[split]
+        weights = dataset.weights
+        if self.config.get("eval.class_weights") and self.config.get("train.class_weights"):
+            weights = weights * self.class_weights()[dataset_classes(dataset)]
+        return weights
+
+    def class_weights(self):
+        words = self.config["train.class_weights"]
+        names = self.class_names()
+        classes = dataset_classes(self.sets["train"])
+        count = max(len(names), int(classes.max()) + 1, 2)
+        if words == ["balanced"]:
+            of_class = np.bincount(classes, minlength=count)
+            return len(classes) / (np.count_nonzero(of_class) * np.maximum(of_class, 1))
+        weights = np.ones(count)
+        for word in words:
+            name, _, number = word.rpartition(":")
+            weights[names.index(name.strip()) if name.strip() in names else int(name)] = float(number)
+        return weights
+
+
+def dataset_classes(dataset):
+    return dataset.targets.argmax(axis=1) if dataset.targets.shape[1] > 1 else dataset.targets[:, 0].astype(int)
+
+
+def aligned(form, own, given):
+    """Softmax outputs are known up to a constant in each row: both as logarithms of probabilities."""
+    if form.link != "softmax":
+        return own
+    top = own.max(axis=1, keepdims=True)
+    return own - top - np.log(np.exp(own - top).sum(axis=1, keepdims=True))

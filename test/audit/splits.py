@@ -1,0 +1,153 @@
+"""Which records are trained on and which are held back, by the rules that configs/guides/data.md and sweeps.md tell, and
+the hash and the permutation of rng.py."""
+
+import re
+
+import numpy as np
+
+from .notations import date_number, plain_number
+from .rng import hash_of_records, permutation
+
+
+def size_of(share, records):
+    return int(np.floor(share * records + 0.5))
+
+
+def by_class(labels, seed):
+    """The records of each class, in the order that the seed decides."""
+    order = np.argsort(permutation(len(labels), seed), kind="stable")
+    return {label: order[labels[order] == label] for label in np.unique(labels)}
+
+
+def stratified(labels, share, seed):
+    """Each class gives its share, rounded down; those that lost most by that give one more, until the size is reached."""
+    classes = by_class(labels, seed)
+    exact = np.array([share * len(ids) for ids in classes.values()])
+    held = np.floor(exact).astype(int)
+    left = size_of(share, len(labels)) - held.sum()
+    sizes = [len(ids) for ids in classes.values()]
+    for i in np.argsort(-(exact - held), kind="stable"):
+        if left > 0 and held[i] + 1 < sizes[i]:
+            held[i] += 1
+            left -= 1
+    chosen = np.zeros(len(labels), bool)
+    for count, ids in zip(held, classes.values()):
+        chosen[ids[:count]] = True
+    return chosen
+
+
+def order_of_times(texts, column):
+    """Numbers, dates or texts: what each sorts by."""
+    if column and "date" in column and all(date_number(t, column["date"]["form"]) is not None for t in texts):
+        return [date_number(t, column["date"]["form"]) for t in texts]
+    if all(plain_number(t) is not None for t in texts):
+        return [plain_number(t) for t in texts]
+    for form in ("ymd", "dmy", "mdy", "time"):
+        if all(date_number(t, form) is not None for t in texts):
+            return [date_number(t, form) for t in texts]
+    return list(texts)
+
+
+def positions_by_time(keys):
+    return np.array(sorted(range(len(keys)), key=lambda i: keys[i]))
+
+
+def last_by_time(keys, share):
+    """Records of one time stay together; of the two ends of the time at the border the nearer one is taken."""
+    order, rows = positions_by_time(keys), len(keys)
+    begins = [p for p in range(rows + 1) if p in (0, rows) or keys[order[p - 1]] < keys[order[p]]]
+    goal = min(max(rows - size_of(share, rows), 1), max(1, rows - 1))
+    before, after = max(p for p in begins if p <= goal), min(p for p in begins if p >= goal)
+    begin = after if after < rows and (before == 0 or after - goal < goal - before) else before
+    chosen = np.zeros(rows, bool)
+    chosen[order[begin:]] = True
+    return chosen
+
+
+def hash_of_text(seed, text):
+    import xxhash
+
+    return xxhash.xxh3_64_intdigest(f"{seed} {text}".encode())
+
+
+def groups(texts, share, seed):
+    sizes = {}
+    for text in texts:
+        sizes[text] = sizes.get(text, 0) + 1
+    goal, held, records = size_of(share, len(texts)), set(), 0
+    for _, value in sorted((hash_of_text(seed, value), value) for value in sizes):
+        if sizes[value] > 2 * (goal - records) or len(held) + 1 == len(sizes):
+            continue
+        held.add(value)
+        records += sizes[value]
+    if not held:
+        held.add(min(sorted(sizes), key=lambda v: sizes[v]))
+    return np.array([text in held for text in texts])
+
+
+def held_back(config, labels, texts_of, column_of):
+    """Which records of the training files are the validation set. None: there is none in them."""
+    seed = config.get("run.seed", 1)
+    share = config.get("data.validation_share", 0)
+    if config.get("data.fold"):
+        return fold_numbers(config, labels, texts_of, column_of) == config["data.fold"]
+    if share:
+        return hash_of_records(seed, len(labels)) < share
+    found = re.fullmatch(r"\s*(stratified|time|group)\((?:(.*),)?\s*([\d.eE+-]+)\)\s*", config.get("data.validation") or "")
+    if not found:
+        return None
+    column = (found[2] or "").strip().strip("\"'")
+    if found[1] == "stratified":
+        return stratified(labels[:, 0], float(found[3]), seed)
+    texts = texts_of(column)
+    if found[1] == "group":
+        return groups(texts, float(found[3]), seed)
+    return last_by_time(order_of_times(texts, column_of(column)), float(found[3]))
+
+
+def trained_on(config, held, folds=None):
+    """Which records are trained on: all others, of folds in time the earlier ones."""
+    if held is None:
+        return None
+    if config.get("data.fold") and config.get("data.fold_by", "record") == "time":
+        return folds < config["data.fold"]
+    return ~held
+
+
+def fold_numbers(config, labels, texts_of, column_of):
+    """The fold of each record, from 1; 0: in none."""
+    folds, by, seed, rows = config["data.folds"], config.get("data.fold_by", "record"), config.get("run.seed", 1), len(labels)
+    column = config.get("data.fold_column")
+    if by == "record":
+        return permutation(rows, seed) * folds // rows + 1
+    numbers = np.zeros(rows, int)
+    if by == "class":
+        dealt = 0
+        for ids in by_class(labels[:, 0], seed).values():
+            numbers[ids] = (dealt + np.arange(len(ids))) % folds + 1
+            dealt += len(ids)
+        return numbers
+    texts = texts_of(column)
+    if by == "group":
+        counts = {value: texts.count(value) for value in set(texts)}
+        sizes, fold_of = [0] * folds, {}
+        for value in sorted(counts, key=lambda v: (-counts[v], hash_of_text(seed, v), v)):
+            least = sizes.index(min(sizes))
+            sizes[least] += counts[value]
+            fold_of[value] = least + 1
+        return np.array([fold_of[t] for t in texts])
+    keys = order_of_times(texts, column_of(column))
+    if by == "column":
+        kinds = sorted(set(keys))
+        return np.array([kinds.index(k) + 1 for k in keys])
+    order, size = positions_by_time(keys), rows // (folds + 1)
+
+    def begin(fold):
+        first = rows - (folds - fold + 1) * size
+        while 0 < first < rows and not keys[order[first - 1]] < keys[order[first]]:
+            first -= 1
+        return first
+
+    for fold in range(1, folds + 1):
+        numbers[order[begin(fold) : rows if fold == folds else begin(fold + 1)]] = fold
+    return numbers
