@@ -1,0 +1,294 @@
+"""The measures of an evaluation (configs/REFERENCE.md, "Metrics"), from outputs, targets and weights.
+
+Each is a function of (form, outputs, targets, weights) that gives a number; NaN where it is not defined. Targets that are
+missing are NaN, and count for nothing.
+"""
+
+import numpy as np
+
+from .losses import classes_of, cosine, loss_matrix, log_sigmoid, log_softmax, pinball, predictions, probabilities, shares_of
+
+BINS = 15
+
+
+def mean_of_targets(values, weights):
+    """The mean over all targets that are there, by the weights of their records."""
+    there = ~np.isnan(values)
+    all_weights = there * weights[:, None]
+    return float((np.where(there, values, 0) * weights[:, None]).sum() / all_weights.sum()) if all_weights.sum() > 0 else np.nan
+
+
+def loss(form, outputs, targets, weights):
+    return mean_of_targets(loss_matrix(form, outputs, targets), weights)
+
+
+def answers(form, outputs):
+    """Classes, or yes and no of each output."""
+    return outputs.argmax(axis=1) if form.targets == "class" else (outputs > 0).astype(float)
+
+
+def accuracy(form, outputs, targets, weights):
+    if form.targets == "class":
+        return float(np.average(answers(form, outputs) == classes_of(targets), weights=weights))
+    right = np.where(np.isnan(targets), np.nan, (outputs > 0) == (targets > 0.5))
+    return mean_of_targets(right, weights)
+
+
+def top_k(form, outputs, targets, weights, k):
+    true = classes_of(targets)[:, None]
+    own = np.take_along_axis(outputs, true, 1)
+    columns = np.arange(outputs.shape[1])[None, :]
+    before = (outputs > own) | ((outputs == own) & (columns < true))
+    return float(np.average(before.sum(axis=1) < k, weights=weights))
+
+
+def log_loss(form, outputs, targets, weights):
+    if form.targets == "class":
+        return mean_of_targets(-(shares_of(targets, outputs.shape[1]) * log_softmax(outputs)).sum(axis=1, keepdims=True), weights)
+    return mean_of_targets(-(targets * log_sigmoid(outputs) + (1 - targets) * log_sigmoid(-outputs)), weights)
+
+
+def questions(form, outputs, targets, weights, scores=None):
+    """Of each class (of two classes class 1, of outputs each): what is true, what is said, scores and weights."""
+    if form.targets == "binary":
+        for i in range(outputs.shape[1]):
+            there = ~np.isnan(targets[:, i])
+            yield targets[there, i] > 0.5, outputs[there, i] > 0, outputs[there, i], weights[there]
+        return
+    true, said = classes_of(targets), outputs.argmax(axis=1)
+    classes = outputs.shape[1]
+    if scores is None:
+        scores = log_softmax(outputs) if form.link == "softmax" else outputs
+    for k in [1] if classes == 2 else range(classes):
+        score = outputs[:, 1] - outputs[:, 0] if classes == 2 else scores[:, k]
+        yield true == k, said == k, score, weights
+
+
+def mean_of(values):
+    values = [v for v in values if not np.isnan(v)]
+    return float(np.mean(values)) if values else np.nan
+
+
+def ranked(true, scores, weights):
+    """Weights of positives and negatives by the distinct scores, the highest first."""
+    kinds, place = np.unique(scores, return_inverse=True)
+    positives = np.bincount(place, weights * true, len(kinds))[::-1]
+    negatives = np.bincount(place, weights * ~true, len(kinds))[::-1]
+    return kinds[::-1], positives, negatives
+
+
+def area(true, scores, weights):
+    _, positives, negatives = ranked(true, scores, weights)
+    if positives.sum() == 0 or negatives.sum() == 0:
+        return np.nan
+    above = np.cumsum(positives) - positives / 2
+    return float((above * negatives).sum() / (positives.sum() * negatives.sum()))
+
+
+def auc(form, outputs, targets, weights, scores=None):
+    return mean_of(area(t, s, w) for t, _, s, w in questions(form, outputs, targets, weights, scores))
+
+
+def precision_area(true, scores, weights):
+    _, positives, negatives = ranked(true, scores, weights)
+    if positives.sum() == 0:
+        return np.nan
+    hits, all_so_far = np.cumsum(positives), np.cumsum(positives + negatives)
+    share = np.divide(hits, all_so_far, out=np.zeros_like(hits), where=all_so_far > 0)
+    return float((positives * share).sum() / positives.sum())
+
+
+def average_precision(form, outputs, targets, weights, scores=None):
+    return mean_of(precision_area(t, s, w) for t, _, s, w in questions(form, outputs, targets, weights, scores))
+
+
+def share_of_hits(form, outputs, targets, weights, divisor):
+    def one(true, said, weights):
+        of_true, of_said, both = ((x * weights).sum() for x in (true, said, true & said))
+        if of_true == 0 and of_said == 0:
+            return np.nan
+        below = divisor(of_true, of_said)
+        return both / below if below > 0 else 0.0
+
+    return mean_of(one(t, s, w) for t, s, _, w in questions(form, outputs, targets, weights))
+
+
+def precision(*of):
+    return share_of_hits(*of, lambda true, said: said)
+
+
+def recall(*of):
+    return share_of_hits(*of, lambda true, said: true)
+
+
+def f1(*of):
+    return share_of_hits(*of, lambda true, said: (true + said) / 2)
+
+
+def mcc(form, outputs, targets, weights):
+    if form.targets == "class" and outputs.shape[1] > 2:
+        true, said = np.eye(outputs.shape[1])[classes_of(targets)], np.eye(outputs.shape[1])[outputs.argmax(axis=1)]
+        everything = weights.sum()
+        t, s = weights @ true, weights @ said
+        right = (weights[:, None] * true * said).sum()
+        below = np.sqrt((everything**2 - (s**2).sum()) * (everything**2 - (t**2).sum()))
+        return float((right * everything - t @ s) / below) if below > 0 else 0.0
+
+    def one(true, said, w):
+        if w.sum() == 0:
+            return np.nan
+        t, s, both = (true * w).sum() / w.sum(), (said * w).sum() / w.sum(), (true * said * w).sum() / w.sum()
+        below = np.sqrt(t * (1 - t) * s * (1 - s))
+        return (both - t * s) / below if below > 1e-12 else 0.0
+
+    return mean_of(one(t, s, w) for t, s, _, w in questions(form, outputs, targets, weights))
+
+
+def balanced_accuracy(form, outputs, targets, weights):
+    pairs = form.targets == "binary" or outputs.shape[1] == 2
+
+    def one(true, said, w):
+        shares = [(w * (true == side) * (said == side)).sum() / (w * (true == side)).sum() if (w * (true == side)).sum() > 0 else np.nan for side in ([False, True] if pairs else [True])]
+        return mean_of(shares)
+
+    return mean_of(one(t, s, w) for t, s, _, w in questions(form, outputs, targets, weights))
+
+
+def brier(form, outputs, targets, weights, pooled=False):
+    p = probabilities(form, outputs)
+    if form.targets == "binary":
+        squares = (p - targets) ** 2
+        return mean_of_targets(squares, weights) if pooled else mean_of(mean_of_targets(squares[:, [i]], weights) for i in range(squares.shape[1]))
+    shares = shares_of(targets, outputs.shape[1])
+    squares = (p[:, 1] - shares[:, 1]) ** 2 if outputs.shape[1] == 2 else ((p - shares) ** 2).sum(axis=1)
+    return float(np.average(squares, weights=weights))
+
+
+def foretold(form, outputs, targets, weights):
+    """What was given as a probability, and what share of it came true; of several outputs a list for each."""
+    p = probabilities(form, outputs)
+    if form.targets == "binary":
+        return [(p[there, i], targets[there, i], weights[there]) for i in range(p.shape[1]) for there in [~np.isnan(targets[:, i])]]
+    shares = shares_of(targets, outputs.shape[1])
+    if outputs.shape[1] == 2:
+        return [(p[:, 1], shares[:, 1], weights)]
+    said = outputs.argmax(axis=1)[:, None]
+    return [(np.take_along_axis(p, said, 1)[:, 0], np.take_along_axis(shares, said, 1)[:, 0], weights)]
+
+
+def reliability(lists):
+    """Of each bin that holds something: its number, samples, mean probability, share that came true, weight."""
+    p, came, weights = (np.concatenate(parts) for parts in zip(*lists))
+    bins = np.clip(np.ceil(p * BINS), 1, BINS).astype(int) - 1
+    table = []
+    for b in range(BINS):
+        inside = bins == b
+        weight = weights[inside].sum()
+        if weight > 0:
+            table.append((b, int(inside.sum()), float((weights * p)[inside].sum() / weight), float((weights * came)[inside].sum() / weight), float(weight)))
+    return table
+
+
+def ece(form, outputs, targets, weights, pooled=False):
+    def one(lists):
+        table = reliability(lists)
+        return sum(abs(p - came) * w for _, _, p, came, w in table) / sum(w for *_, w in table) if table else np.nan
+
+    lists = foretold(form, outputs, targets, weights)
+    return one(lists) if pooled else mean_of(one([each]) for each in lists)
+
+
+def mean_absolute_error(form, outputs, targets, weights):
+    return mean_of_targets(np.abs(predictions(form, outputs) - targets), weights)
+
+
+def mean_squared_error(form, outputs, targets, weights):
+    return mean_of_targets((predictions(form, outputs) - targets) ** 2, weights)
+
+
+def mean_absolute_percentage_error(form, outputs, targets, weights):
+    return mean_of_targets(np.abs(predictions(form, outputs) - targets) / np.maximum(np.abs(targets), np.finfo(float).eps), weights)
+
+
+def by_output(outputs, targets, weights, one):
+    for i in range(targets.shape[1]):
+        there = ~np.isnan(targets[:, i])
+        yield one(outputs[there, i], targets[there, i], weights[there])
+
+
+def root_mean_squared_error(form, outputs, targets, weights):
+    return mean_of(by_output(predictions(form, outputs), targets, weights, lambda p, t, w: np.sqrt((w * (p - t) ** 2).sum() / w.sum()) if w.sum() > 0 else np.nan))
+
+
+def r2(form, outputs, targets, weights):
+    def one(p, t, w):
+        if w.sum() == 0:
+            return np.nan
+        spread = (w * (t - (w * t).sum() / w.sum()) ** 2).sum()
+        return 1 - (w * (p - t) ** 2).sum() / spread if spread > 1e-12 * (w * t * t).sum() else np.nan
+
+    return float(np.mean(list(by_output(predictions(form, outputs), targets, weights, one))))
+
+
+def spearman(form, outputs, targets, weights):
+    def ranks(x, w):
+        kinds, place = np.unique(x, return_inverse=True)
+        of_kind = np.bincount(place, w, len(kinds))
+        return (np.cumsum(of_kind) - of_kind / 2)[place]
+
+    def one(p, t, w):
+        p, t, w = p[w > 0], t[w > 0], w[w > 0]
+        if len(p) == 0:
+            return np.nan
+        a, b = ranks(p, w), ranks(t, w)
+        a, b = a - np.average(a, weights=w), b - np.average(b, weights=w)
+        below = np.sqrt((w * a * a).sum() * (w * b * b).sum())
+        return (w * a * b).sum() / below if below > 0 else np.nan
+
+    return mean_of(by_output(outputs, targets, weights, one))
+
+
+def pinball_loss(form, outputs, targets, weights):
+    return mean_of_targets(pinball(form, outputs, targets), weights)
+
+
+def deviance(power, outputs, targets, weights):
+    mean = np.exp(outputs)
+    if power == 1:
+        own = np.where(targets > 0, targets * (np.log(np.where(targets > 0, targets, 1)) - outputs), 0)
+        values = 2 * (own - targets + mean)
+    elif power == 2:
+        values = 2 * (outputs - np.log(targets) + targets / mean - 1)
+    else:
+        p = power
+        values = 2 * (targets ** (2 - p) / ((1 - p) * (2 - p)) - targets * mean ** (1 - p) / (1 - p) + mean ** (2 - p) / (2 - p))
+    return mean_of_targets(values, weights)
+
+
+def cosine_similarity(form, outputs, targets, weights):
+    return float(np.average(cosine(outputs, targets), weights=weights))
+
+
+BY_NAME = {
+    "auc": auc,
+    "log_loss": log_loss,
+    "precision": precision,
+    "recall": recall,
+    "f1": f1,
+    "mcc": mcc,
+    "balanced_accuracy": balanced_accuracy,
+    "average_precision": average_precision,
+    "brier": brier,
+    "ece": ece,
+    "mean_absolute_error": mean_absolute_error,
+    "mean_squared_error": mean_squared_error,
+    "root_mean_squared_error": root_mean_squared_error,
+    "mean_absolute_percentage_error": mean_absolute_percentage_error,
+    "r2": r2,
+    "spearman": spearman,
+    "pinball": pinball_loss,
+    "poisson_deviance": lambda form, o, t, w: deviance(1, o, t, w),
+    "gamma_deviance": lambda form, o, t, w: deviance(2, o, t, w),
+    "tweedie_deviance": lambda form, o, t, w: deviance(form.options.get("train.tweedie_power", 1.5), o, t, w),
+    "cosine_similarity": cosine_similarity,
+}
