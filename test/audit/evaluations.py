@@ -1,0 +1,84 @@
+"""Checks of one evaluation as JSON has it: a line of metrics.jsonl, `evaluation` of summary.json, `trainer eval --json`."""
+
+import numpy as np
+
+from .figures import default_metrics
+
+EVALUATED = {"loss", "accuracy", "top_k_accuracy"}
+
+
+def metric_names(config, figures):
+    named = config.get("eval.metrics")
+    if named is None:
+        return default_metrics(figures.form, figures.targets, figures.classes)
+    return [named] if isinstance(named, str) else list(named)
+
+
+def check_evaluation(sheet, place, json, figures, config, faults=None):
+    """`faults`: other figures that a known fault shows in the place of these, by the fault's name."""
+    faults = faults or {}
+
+    def more(name):
+        given = dict(figures.faults(name))
+        for fault, others in faults.items():
+            given[fault] = others.named(name, json.get("top_k", 5)) if name != "unsure" else None
+        return given
+
+    sheet.equal(f"{place}.samples", json.get("samples"), len(figures.targets))
+    wanted = ["loss"] + (["accuracy"] if figures.form.targets != "value" else [])
+    k = config.get("eval.top_k", 5)
+    if figures.form.targets == "class" and figures.classes > k:
+        wanted.append("top_k_accuracy")
+        sheet.equal(f"{place}.top_k", json.get("top_k"), k)
+    wanted += metric_names(config, figures)
+    for name in wanted:
+        sheet.number(f"{place}.{name}", json.get(name, "(missing)") if name in json else "(missing)", figures.named(name, k), more(name)) if name in json else sheet.differ(f"{place}.{name}", "(missing)", figures.named(name, k))
+    if "confusion" in json:
+        check_confusion(sheet, f"{place}.confusion", json["confusion"], figures)
+    elif (figures.form.targets == "class" and figures.classes <= 100) or (figures.form.targets == "binary" and figures.classes == 1):
+        sheet.differ(f"{place}.confusion", "(missing)", figures.confusion().tolist())
+
+
+def check_confusion(sheet, place, shown, figures):
+    right = figures.confusion()
+    shown = np.array(shown)
+    if shown.shape != right.shape:
+        sheet.differ(place, shown.tolist(), right.tolist())
+        return
+    slack = figures.unsure()
+    for i, row in enumerate(right):
+        for k, count in enumerate(row):
+            sheet.check(f"{place}[{i}][{k}]", int(shown[i, k]), int(count), lambda a, b: abs(a - b) <= slack)
+    sheet.equal(f"{place} total", int(shown.sum()), int(right.sum()))
+
+
+def check_tables(sheet, place, json, figures, faults=None):
+    """per_class and reliability."""
+    if "per_class" in json:
+        several = figures.form.targets == "binary" and figures.classes > 1
+        right = figures.per_class()
+        sheet.equal(f"{place}.per_class rows", len(json["per_class"]), min(len(right), 100))
+        for i, (row, want) in enumerate(zip(json["per_class"], right)):
+            at = f"{place}.per_class[{i}]"
+            name = figures.names[i] if i < len(figures.names) else str(i)
+            sheet.equal(f"{at}.{'output' if several else 'class'}", row.get("output", row.get("class")), name, {"output-without-name": str(i)} if several else None)
+            slack = figures.unsure()
+            for key in ("precision", "recall", "f1"):
+                sheet.number(f"{at}.{key}", row[key], want[key], relative=1e-9 if not slack else slack / max(want["samples"], 1))
+            sheet.equal(f"{at}.samples", row["samples"], want["samples"])
+    if "reliability" in json:
+        check_reliability(sheet, f"{place}.reliability", json["reliability"], figures, faults)
+
+
+def check_reliability(sheet, place, rows, figures, faults=None):
+    right = figures.reliability()
+    loose = figures.reliability_errors()
+    sheet.equal(f"{place} rows", len(rows), len(right))
+    for i, (row, (bin_, samples, predicted, observed, _)) in enumerate(zip(rows, right)):
+        at = f"{place}[{i}]"
+        sheet.number(f"{at}.from", row["from"], bin_ / 15)
+        sheet.number(f"{at}.to", row["to"], (bin_ + 1) / 15)
+        sheet.check(f"{at}.samples", row["samples"], samples, lambda a, b: abs(a - b) <= loose)
+        slack = 1 / max(samples, 1) if loose else 1e-6
+        sheet.check(f"{at}.predicted", row["predicted"], predicted, lambda a, b: abs(a - b) <= slack)
+        sheet.check(f"{at}.observed", row["observed"], observed, lambda a, b: abs(a - b) <= slack)

@@ -1,0 +1,204 @@
+"""summary.json and metrics.jsonl."""
+
+import numpy as np
+
+from .evaluations import check_evaluation, check_tables
+from .figures import Figures
+from .length import Length
+from .outputs import Outputs
+from .timing import check_ranks, check_shares, check_workers
+
+SMALLER = {"loss", "log_loss", "brier", "ece", "mean_absolute_error", "mean_squared_error", "root_mean_squared_error", "mean_absolute_percentage_error", "pinball", "poisson_deviance", "tweedie_deviance", "gamma_deviance"}
+
+
+def figures_of(run, split, model="", divided=True):
+    """`divided`: by the temperature, as `predict` gives outputs of a finished run."""
+    key = ("figures", split, model, divided)
+    if key not in run.found:
+        outputs = run.outputs(split, model)
+        if not divided and run.temperature != 1:
+            outputs = outputs.times(run.temperature)
+        labels = run.label_columns()
+        names = run.class_names() or ([c["name"] for c in labels] if len(labels) > 1 else [])
+        run.found[key] = Figures(run.form, outputs, run.sets[split].targets, run.weights(split), names)
+    return run.found[key]
+
+
+def length_of(run):
+    if "length" not in run.found:
+        run.found["length"] = Length(run)
+    return run.found["length"]
+
+
+def kept_figures(run, line):
+    """Of the model that an evaluation was made of, if it is there: the kept weights, or those of a checkpoint."""
+    kept = run.summary["kept"]
+    if run.sets[line["split"]] is None:
+        return None
+    if line["step"] == kept["step"] or line["split"] == "test" and run.config.get("data.validation_share", 0) + bool(run.config.get("data.validation")) + bool(run.config.get("data.fold")):
+        return "", False
+    if run.config.get("train.ema") or run.config.get("train.swa_from") or run.config.get("eval.precise_bn"):
+        return None
+    return (f"@step-{line['step']}", True) if (run.directory / "checkpoints" / f"step-{line['step']:09d}").exists() else None
+
+
+def check_summary(sheet, run):
+    summary, length = run.summary, length_of(run)
+    sheet.document("summary.json", summary)
+    place = "summary.json: "
+    ended = summary["steps"]
+    if "early_stopping" not in summary:
+        sheet.equal(place + "steps", ended, length.steps)
+    else:
+        sheet.check(place + "steps", ended, length.steps, lambda a, b: 0 < a <= b)
+    check_progress(sheet, place, summary, ended, length, "epochs")
+    sheet.number(place + "samples_per_second", summary["samples_per_second"], summary["samples_seen"] / summary["seconds"])
+    sheet.check(place + "seconds", summary["seconds"], 0, lambda a, b: a > 0)
+    check_rate(sheet, place + "lr", summary["lr"], length, ended)
+    check_shares(sheet, place + "time", summary["time"])
+    if "ranks" in summary:
+        check_ranks(sheet, place + "ranks", summary["ranks"])
+    if "asynchrony" in summary:
+        check_workers(sheet, place + "asynchrony", summary["asynchrony"], summary["samples_seen"])
+    check_kept(sheet, run, place)
+    if e := summary.get("evaluation"):
+        check_last_evaluation(sheet, run, e)
+
+
+def check_last_evaluation(sheet, run, e):
+    place, length = "summary.json: evaluation", length_of(run)
+    kept, ended = run.summary["kept"]["step"], run.summary["steps"]
+    sheet.check(place + ".step", e["step"], (kept, ended), lambda a, b: a in b)
+    check_progress(sheet, place + ".", e, e["step"], length)
+    sheet.check(place + ".seconds", e["seconds"], 0, lambda a, b: a >= 0)
+    has_test = run.config.get("data.test") or run.config.get("data.synthetic_test_rows", 0)
+    sheet.equal(place + ".split", e["split"], "test" if has_test else "validation")
+    if run.sets[e["split"]] is None:
+        sheet.rename(place + ".", "made-up data: summary.json: evaluation.")
+        return
+    line = {"split": e["split"], "step": e["step"]}
+    divided = e["split"] == "test" or "calibration" in run.summary
+    found = ("", False) if divided else kept_figures(run, line)
+    if found is None:
+        check_in_between(sheet, run, place, e)
+        sheet.rename(place + ".", "summary.json: evaluation in between.")
+        return
+    figures = figures_of(run, e["split"], found[0], divided)
+    check_evaluation(sheet, place, e, figures, run.config)
+    check_tables(sheet, place, e, figures)
+
+
+def check_progress(sheet, place, json, step, length, epochs="epoch"):
+    sheet.number(place + epochs, json[epochs], length.epochs(step), relative=1e-9)
+    if length.asynchronous:
+        sheet.check(place + "samples_seen", json["samples_seen"], length.samples(step), lambda a, b: abs(a - b) <= length.batch * length.ranks)
+    else:
+        sheet.equal(place + "samples_seen", json["samples_seen"], length.samples(step))
+
+
+def check_rate(sheet, place, shown, length, step):
+    """Of the last of `step` steps."""
+    if length.get("train.schedule") == "plateau":
+        sheet.check(place, shown, length.rate(step - 1), lambda a, b: length.get("train.end_lr", 0) <= a <= b * (1 + 1e-9))
+    else:
+        sheet.number(place, shown, length.rate(step - 1), relative=1e-6)
+
+
+def best_line(run):
+    """The best evaluation of the validation set, by train.early_stopping_metric; the first of equally good ones."""
+    measure = run.config.get("train.early_stopping_metric", "loss")
+    lines = [m for m in run.metrics if m["kind"] == "evaluation" and m["split"] == "validation" and m.get(measure) is not None]
+    if not lines or run.config.get("train.keep") == "last":
+        return measure, None
+    sign = 1 if measure in SMALLER else -1
+    return measure, min(lines, key=lambda m: (sign * m[measure], m["step"]))
+
+
+def check_kept(sheet, run, place):
+    kept = run.summary["kept"]
+    measure, best = best_line(run)
+    if best is None:
+        sheet.equal(place + "kept.weights", kept["weights"], "last")
+        sheet.equal(place + "kept.step", kept["step"], run.summary["steps"])
+        return
+    sheet.equal(place + "kept.weights", kept["weights"], "best")
+    sheet.equal(place + "kept.step", kept["step"], best["step"])
+    sheet.number(place + "kept.epoch", kept["epoch"], best["epoch"])
+    sheet.equal(place + "kept.measure", kept["measure"], measure)
+    sheet.number(place + "kept.value", kept["value"], best[measure], relative=1e-12)
+
+
+def check_metrics(sheet, run):
+    """metrics.jsonl: each line, and which lines there are."""
+    length = length_of(run)
+    steps = {}
+    for number, line in enumerate(run.metrics):
+        found = kept_figures(run, line) if line["kind"] == "evaluation" else None
+        between = line["kind"] == "evaluation" and found is None
+        place = f"metrics.jsonl[{number}]: {line['kind']}{' in between' if between else ''}"
+        sheet.document(place, line, ".")
+        sheet.check(place + ".step", line["step"], run.summary["steps"], lambda a, b: 0 <= a <= b)
+        check_progress(sheet, place + ".", line, line["step"], length)
+        if line["kind"] == "train":
+            check_rate(sheet, place + ".lr", line["lr"], length, line["step"])
+            check_shares(sheet, place + ".time", line["time"])
+            sheet.check(place + ".samples_per_second", line["samples_per_second"], 0, lambda a, b: a is not None and a > 0)
+        elif line["kind"] == "ranks":
+            check_ranks(sheet, place, line)
+        elif line["kind"] == "workers":
+            check_workers(sheet, place, line, line["samples_seen"])
+        else:
+            steps.setdefault(line["split"], []).append(line["step"])
+            sheet.check(place + ".seconds", line["seconds"], 0, lambda a, b: a >= 0)
+            if between:
+                check_in_between(sheet, run, place, line)
+            else:
+                figures = figures_of(run, line["split"], found[0], divided=line["split"] == "test" or found[1])
+                check_evaluation(sheet, place, line, figures, run.config)
+    check_lines(sheet, run, length, steps)
+
+
+def check_in_between(sheet, run, place, line):
+    """Of an evaluation whose weights are gone: what follows from its confusion counts."""
+    dataset = run.sets[line["split"]]
+    if dataset is not None:
+        sheet.equal(place + ".samples", line["samples"], len(dataset))
+    if "confusion" not in line or dataset is None:
+        return
+    counts = np.array(line["confusion"])
+    true = np.repeat(np.arange(len(counts)), counts.sum(axis=1)) if counts.size else np.zeros(0, int)
+    classes = dataset.targets.argmax(axis=1) if dataset.targets.shape[1] > 1 else dataset.targets[:, 0]
+    right = np.bincount((classes > 0.5).astype(int) if run.form.targets == "binary" else classes.astype(int), minlength=len(counts))
+    for i, row in enumerate(counts):
+        for k in range(len(row)):
+            sheet.check(f"{place}.confusion[{i}][{k}]", int(row[k]), int(right[i]), lambda a, b: 0 <= a <= b)
+        sheet.equal(f"{place}.confusion[{i}] together", int(row.sum()), int(right[i]))
+    if (run.weights(line["split"]) != 1).any():
+        return
+    said = np.concatenate([np.repeat(np.arange(len(counts)), row) for row in counts])
+    figures = Figures(run.form, Outputs(outputs_that_say(run.form, said, len(counts)), np.zeros(1)), true[:, None].astype(float), np.ones(len(true)))
+    for name in ("accuracy", "precision", "recall", "f1", "mcc", "balanced_accuracy"):
+        if name in line:
+            sheet.number(f"{place}.{name}", line[name], figures.named(name))
+
+
+def outputs_that_say(form, said, classes):
+    return np.eye(classes)[said] if form.targets == "class" else 2.0 * said[:, None] - 1
+
+
+def check_lines(sheet, run, length, steps):
+    ended = run.summary["steps"]
+    splits = set(steps)
+    during = "validation" if "validation" in splits else "test"
+    right = sorted({step for step in length.evaluated() if step <= ended} | {ended}) if splits and not length.asynchronous else None
+    if right is not None:
+        sheet.equal(f"metrics.jsonl: steps of {during} evaluations", steps.get(during, []), right)
+    if splits == {"validation", "test"}:
+        sheet.equal("metrics.jsonl: steps of test evaluations", len(steps["test"]), 1)
+    train = [m["step"] for m in run.metrics if m["kind"] == "train"]
+    if not length.asynchronous and not run.config.get("train.on_nan") == "skip":
+        every = run.config.get("run.log_every", 100)
+        want = sorted({s for s in range(every, ended + 1, every)} | {ended})
+        sheet.equal("metrics.jsonl: steps of training lines", train, want)
+
+
