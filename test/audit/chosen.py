@@ -1,0 +1,92 @@
+"""What the end of a run chooses on the validation set: the threshold and the temperature."""
+
+import numpy as np
+
+from . import metrics
+from .figures import Figures
+from .losses import probabilities
+from .outputs import Outputs
+from .summary import figures_of
+
+
+def yes_samples(figures):
+    """Probabilities of yes, what is yes, and weights, of the records that weigh something; single precision."""
+    p = probabilities(figures.form, figures.outputs.values)[:, -1].astype(np.float32).astype(float)
+    yes = metrics.classes_of(figures.targets) == 1 if figures.form.targets == "class" else figures.targets[:, 0] > 0.5
+    inside = figures.weights > 0
+    return p[inside], yes[inside], figures.weights[inside]
+
+
+def measure_at(measure, p, yes, weights, threshold):
+    said = p >= threshold
+    both, missed, wrong, right = ((weights * x).sum() for x in (yes & said, yes & ~said, ~yes & said, ~yes & ~said))
+    if measure == "f1":
+        return 2 * both / (2 * both + missed + wrong)
+    balanced = (both / (both + missed) + right / (right + wrong)) / 2
+    return 2 * balanced - 1 if measure == "youden" else balanced
+
+
+def check_threshold(sheet, run):
+    shown = run.summary.get("threshold")
+    rule = run.config.get("eval.threshold")
+    if not shown:
+        return
+    place = "summary.json: threshold"
+    in_model = float(run.metadata["threshold"])
+    sheet.number("model.safetensors: threshold", in_model, shown["probability"])
+    if "measure" not in shown:
+        sheet.number(place + ".probability", shown["probability"], float(rule), relative=1e-12)
+        return
+    if run.sets["validation"] is None:
+        return
+    sheet.equal(place + ".measure", shown["measure"], rule)
+    p, yes, weights = yes_samples(figures_of(run, "validation"))
+    kinds = np.unique(p)
+    middles = np.concatenate([[kinds[0] / 2], (kinds[1:] + kinds[:-1]) / 2])
+    values = np.array([measure_at(rule, p, yes, weights, t) for t in middles])
+    best = np.flatnonzero(values >= values.max() - 1e-12)
+    near = min(best, key=lambda i: (round(abs(middles[i] - 0.5), 9), middles[i]))
+    sheet.number(place + ".value", shown["value"], values[near], relative=1e-6)
+    sheet.check(place + ".probability", shown["probability"], middles[near], lambda a, b: abs(a - b) <= 1e-6)
+
+
+def slope(figures, b):
+    """Of the log loss, by the inverse temperature."""
+    x, targets, weights = figures.outputs.values, figures.targets, figures.weights
+    if figures.form.targets == "class":
+        x = x - x.max(axis=1, keepdims=True)
+        p = np.exp(b * x)
+        p /= p.sum(axis=1, keepdims=True)
+        return (weights * ((p - metrics.shares_of(targets, x.shape[1])) * x).sum(axis=1)).sum()
+    p = 0.5 * (1 + np.tanh(0.5 * b * x))
+    return np.nansum(weights[:, None] * x * (p - targets))
+
+
+def best_temperature(figures):
+    low, high = 0.01, 100.0
+    if not slope(figures, low) < 0 or not slope(figures, high) > 0:
+        return None
+    for _ in range(200):
+        middle = np.sqrt(low * high)
+        low, high = (middle, high) if slope(figures, middle) < 0 else (low, middle)
+    return 1 / np.sqrt(low * high)
+
+
+def check_calibration(sheet, run):
+    shown = run.summary.get("calibration")
+    if not shown or run.sets["validation"] is None:
+        return
+    place = "summary.json: calibration"
+    after = figures_of(run, "validation")
+    before = figures_of(run, "validation", divided=False)
+    bare = Figures(run.form, Outputs(before.outputs.values, np.zeros(1)), before.targets, before.weights)
+    right = best_temperature(bare)
+    sheet.equal(place + ".found", shown["found"], right is not None)
+    sheet.number(place + ".temperature", shown["temperature"], 1.0 if right is None else right, relative=2e-5)
+    sheet.number("model.safetensors: temperature", run.temperature, shown["temperature"])
+    several = run.form.targets == "binary" and before.classes > 1
+    for figures, end in ((before, "_before"), (after, "")):
+        sheet.number(f"{place}.log_loss{end}", shown["log_loss" + end], figures.named("log_loss"), relative=1e-5)
+        sheet.number(f"{place}.ece{end}", shown["ece" + end], figures.named("ece"), figures.faults("ece") if several else None, relative=1e-4)
+
+

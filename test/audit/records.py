@@ -1,0 +1,223 @@
+"""Single records in evaluation.json: predicted against true, residuals, and the worst ones."""
+
+import math
+import re
+
+import numpy as np
+
+from .losses import classes_of, loss_matrix, predictions, probabilities
+from .report import Span, same_digits
+from .table_data import scale_of
+
+RESIDUAL_BINS = 41
+WORST = 20
+
+
+class Values:
+    """Targets and predictions in the units of the labels, and how far off the predictions may be."""
+
+    def __init__(self, run, figures):
+        form = figures.form
+        levels = max(len(form.levels), 1)
+        columns = run.label_columns()
+        value, error = predictions(form, figures.outputs.values), figures.outputs.error * np.ones_like(figures.outputs.values)
+        if form.link == "exp":
+            error = value * error
+        self.targets, self.predictions, self.errors = figures.targets.copy(), value.copy(), error.copy()
+        for i in range(value.shape[1]):
+            if not columns or form.link == "direction":
+                continue
+            scale = scale_of(columns[i // levels])
+            self.predictions[:, i] = scale.undo(value[:, i])
+            self.errors[:, i] = scale.undone_error(value[:, i], error[:, i])
+        for i in range(self.targets.shape[1]):
+            if columns and form.link != "direction":
+                self.targets[:, i] = scale_of(columns[i]).undo(self.targets[:, i])
+        self.levels = levels
+
+    def middle(self, target):
+        column = target * self.levels + self.levels // 2
+        return self.predictions[:, column], self.errors[:, column] + 2e-7 * np.abs(self.predictions[:, column]), self.targets[:, target]
+
+
+def check_fits(sheet, run, json, figures, weights):
+    form = figures.form
+    wanted = min(figures.targets.shape[1], 4) if form.targets == "value" and form.link != "direction" else 0
+    sheet.equal("evaluation.json: fits", len(json.get("fits", [])), wanted)
+    if not wanted:
+        return
+    values = Values(run, figures)
+    for i, fit in enumerate(json["fits"]):
+        check_fit(sheet, f"evaluation.json: fits[{i}]", fit, *values.middle(i), weights)
+
+
+def check_fit(sheet, place, fit, prediction, error, target, weights):
+    there = np.isfinite(prediction) & np.isfinite(target)
+    inside = there & (weights > 0)
+    sheet.equal(f"{place}: points", len(fit["target"]), min(int(there.sum()), 1000), {"weight-0-left-out": min(int(inside.sum()), 1000)} if there.sum() <= 1000 else {"weight-0-left-out": len(fit["target"])})
+    order = np.argsort(target[there], kind="stable")
+    targets, predicted, errors = target[there][order], prediction[there][order], error[there][order]
+    for k, (t, p) in enumerate(zip(fit["target"], fit["prediction"])):
+        unit = 1.1e-5 * abs(t) + 1e-12
+        near = [j for j in range(*np.searchsorted(targets, [t - unit, t + unit])) if same_digits(t, Span(targets[j], targets[j] - 2e-7 * abs(targets[j]), targets[j] + 2e-7 * abs(targets[j])), 6)]
+        sheet.check(f"{place}.target[{k}]", t, "a target of the set", lambda a, b: bool(near))
+        close = [j for j in near if same_digits(p, Span(predicted[j], predicted[j] - errors[j], predicted[j] + errors[j]), 6)]
+        right = min((float(predicted[j]) for j in near), key=lambda v: abs(v - p), default=math.nan)
+        sheet.check(f"{place}.prediction[{k}]", p, right, lambda a, b: bool(close))
+    check_residuals(sheet, place, fit, prediction, error, target, there, inside)
+
+
+def check_residuals(sheet, place, fit, prediction, error, target, there, inside):
+    width = fit["residual_width"]
+    sizes = sorted(abs(p - t) for t, p in zip(fit["target"], fit["prediction"]))
+    right = 1.2 * sizes[(len(sizes) - 1) * 98 // 100] if sizes else 1.0
+    slack = 1e-5 * max(map(abs, fit["target"] + fit["prediction"]), default=0)
+    sheet.check(f"{place}.residual_width", width, right if right > 0 else 1.0, lambda a, b: abs(a - b) <= 2 * slack + 1e-6 * abs(b))
+
+    def counts(chosen):
+        bins = np.clip(np.floor(((prediction - target)[chosen] / width + 1) / 2 * RESIDUAL_BINS), 0, RESIDUAL_BINS - 1)
+        return np.bincount(bins.astype(int), minlength=RESIDUAL_BINS)
+
+    unsure = counts_near_borders(prediction - target, error + 1.2e-7 * np.abs(target), width, there)
+    every, some = counts(there), counts(inside)
+    sheet.equal(f"{place}.residuals together", sum(fit["residuals"]), int(there.sum()), {"weight-0-left-out": int(inside.sum())})
+    for b, shown in enumerate(fit["residuals"]):
+        sheet.check(f"{place}.residuals[{b}]", shown, int(every[b]), lambda a, c: abs(a - c) <= unsure[b], {"weight-0-left-out": int(some[b])})
+
+
+def counts_near_borders(residual, error, width, there):
+    place = (residual[there] / width + 1) / 2 * RESIDUAL_BINS
+    off = error[there] / width / 2 * RESIDUAL_BINS + 1e-9
+    near = np.abs(place - np.round(place)) <= off
+    border = np.round(place[near]).astype(int)
+    return [int(((border == b) | (border == b + 1)).sum()) for b in range(RESIDUAL_BINS)]
+
+
+def record_losses(figures):
+    """Of each record: the mean over its targets that are there; and what a fault makes of it, divided by all targets."""
+    with np.errstate(all="ignore"):
+        matrix = loss_matrix(figures.form, figures.outputs.values, figures.targets)
+    there = ~np.isnan(matrix)
+    total = np.where(there, matrix, 0).sum(axis=1)
+    return total / np.maximum(there.sum(axis=1), 1), total / matrix.shape[1]
+
+
+def numbers_text(values):
+    return ", ".join("{:.5g}".format(v) for v in values[:6]) + (", ..." if len(values) > 6 else "")
+
+
+def masked(text):
+    return re.sub(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?", "#", text)
+
+
+def same_story(shown, right):
+    """The same words, and numbers that differ by one in the last digit at most."""
+    if masked(shown) != masked(right):
+        return False
+    pattern = r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?"
+    for a, b in zip(re.findall(pattern, shown), re.findall(pattern, right)):
+        decimals = len(a.partition("e")[0].partition(".")[2])
+        unit = 10.0**-decimals * (10.0 ** int(a.partition("e")[2] or 0))
+        if abs(float(a) - float(b)) > 1.01 * unit + 1e-4 * abs(float(b)) * ("." not in a and "e" not in a):
+            return False
+    return True
+
+
+def texts_of(run, figures, values, i):
+    """The words for the target and the prediction of a record."""
+    form, names = figures.form, figures.names
+    name = lambda k: names[k] if k < len(names) else str(k)
+    row = figures.outputs.values[i : i + 1]
+    if form.targets == "class":
+        true, said = int(classes_of(figures.targets[i : i + 1])[0]), int(row[0].argmax())
+        if not form.has_probabilities:
+            return name(true), name(said)
+        p = 100 * probabilities(form, row)[0]
+        more = f"; {name(true)} has {p[true]:.1f} %" if said != true else ""
+        return name(true), f"{name(said)} ({p[said]:.1f} %){more}"
+    if form.targets == "binary" and figures.targets.shape[1] == 1:
+        true = name(int(figures.targets[i, 0] > 0.5))
+        if form.link == "logit":
+            return true, f"{name(1)} has {100 * probabilities(form, row)[0, 0]:.1f} %"
+        return true, numbers_text(row[0])
+    if form.targets == "binary":
+        shown = probabilities(form, row)[0] if form.link == "logit" else row[0]
+        return numbers_text(figures.targets[i]), numbers_text(shown)
+    return numbers_text(values.targets[i]), numbers_text(values.predictions[i])
+
+
+def check_worst(sheet, run, json, figures, dataset, weights):
+    losses, divided = record_losses(figures)
+    values = Values(run, figures) if figures.form.targets == "value" else None
+    missing = np.isnan(figures.targets).any() and figures.targets.shape[1] > 1
+    left_out = bool((weights == 0).any())
+    pool = np.arange(len(losses))
+    right = pool[np.lexsort((pool, -np.nan_to_num(losses, nan=np.inf)))][:WORST]
+    sheet.equal("evaluation.json: worst", len(json["worst"]), min(WORST, len(dataset)), {"weight-0-left-out": min(WORST, int((weights > 0).sum()))})
+    inside = pool[weights > 0] if left_out else pool
+    faulty = {"": right, "weight-0-left-out": inside[np.lexsort((inside, -losses[inside]))][:WORST], "missing-targets-divide": pool[np.lexsort((pool, -divided))][:WORST]}
+    if missing and left_out:
+        faulty["missing-targets-divide"] = inside[np.lexsort((inside, -divided[inside]))][:WORST]
+    for rank, shown in enumerate(json["worst"]):
+        check_worst_record(sheet, run, f"evaluation.json: worst[{rank}]", shown, rank, figures, dataset, values, (losses, divided), faulty, json.get("columns", []))
+
+
+def row_of(dataset, shown):
+    """The record of the set that is shown; None for a number that is none of its records."""
+    found = np.flatnonzero(dataset.rows == shown["record"])
+    return int(found[0]) if len(found) else None
+
+
+def check_worst_record(sheet, run, place, shown, rank, figures, dataset, values, losses, faulty, columns):
+    right = faulty[""][rank] if rank < len(faulty[""]) else None
+    options = {fault: int(dataset.rows[order[rank]]) for fault, order in faulty.items() if fault and rank < len(order)}
+    i = row_of(dataset, shown)
+    # Records of the same loss may change places, within its digits.
+    near = i is not None and right is not None and abs(losses[0][i] - losses[0][right]) <= 2e-5 * abs(losses[0][right]) + 1e-6
+    sheet.check(f"{place}.record", shown["record"], int(dataset.rows[right]) if right is not None else "none", lambda a, b: a == b or near and b == dataset.rows[right], options)
+    if i is None:
+        return
+    sheet.check(f"{place}.loss", shown["loss"], float(losses[0][i]), lambda a, b: a is None and not np.isfinite(b) or a is not None and abs(a - b) <= 2e-5 * abs(b) + 2e-6, {"missing-targets-divide": float(losses[1][i])})
+    files = dataset.files
+    if shown.get("file"):
+        sheet.check(f"{place}.file", shown["file"], files[dataset.file_of[i]], lambda a, b: b.endswith(a.lstrip("./")))
+    target, prediction = texts_of(run, figures, values, i)
+    hinge = figures.form.loss == "binary_hinge" and figures.targets.shape[1] == 1
+    sheet.check(f"{place}.target", shown["target"], target, same_story, {"hinge-class-names": str(int(figures.targets[i, 0] > 0.5))} if hinge else None)
+    sheet.check(f"{place}.prediction", shown["prediction"], prediction, same_story)
+    if "cells" in shown and dataset.table is not None:
+        check_cells(sheet, place, shown["cells"], columns, dataset, i)
+
+
+def check_cells(sheet, place, cells, columns, dataset, i):
+    """What stands in the file, where the features tell it: a number to six digits, a category that training knows."""
+    table, row = dataset.table, int(dataset.numbers[i])
+    by_name = {c.name: c for c in table.columns}
+    for k, (name, shown) in enumerate(zip(columns, cells)):
+        column, value = by_name.get(name), table.cells[row].get(name)
+        if column is None:
+            continue
+        at = f"{place}.cells[{k}] ({name})"
+        if column.kind == "categorical":
+            if column.json["encode"] != "hash":
+                known = ("" if value is None else value) in column.json["values"]
+                sheet.equal(at, shown, value or "" if known else "")
+        elif value is None:
+            mean = scale_of(column.json)
+            filled = float(mean.undo(mean.straight(column.json["mean"]))) if column.json["missing"] == "mean" else column.json["missing"]
+            sheet.check(at, shown, "no number: it is missing", lambda a, b: is_no_number(a), {})
+            if not is_no_number(shown) and "date" not in column.json:
+                last = sheet.differences.pop()
+                close = same_digits(shown, filled, 4) or abs(float(shown) - filled) <= 1e-3 * abs(filled) + 1e-3
+                sheet.differ(last.place, last.shown, last.right, "mean-for-missing" if close else "")
+        elif "date" not in column.json and "bins" not in column.json and column.json["scale"] != "robust":
+            sheet.check(at, shown, value, lambda a, b: not is_no_number(a) and abs(float(a) - b) <= 2e-5 * abs(b) + 1e-5 * abs(column.json.get("deviation", 0)) + 1e-9)
+
+
+def is_no_number(text):
+    try:
+        float(text)
+    except ValueError:
+        return True
+    return False
+

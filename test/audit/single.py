@@ -1,0 +1,25 @@
+"""evaluation.json: single predictions of the set that a run was evaluated on at its end, with the weights that it keeps."""
+
+from .curves import check_curves
+from .records import check_fits, check_worst
+from .summary import figures_of
+
+
+def check_single(sheet, run):
+    json = run.evaluation
+    if json is None:
+        return
+    sheet.document("evaluation.json", json)
+    split = json["split"]
+    has_test = run.config.get("data.test") or run.config.get("data.synthetic_test_rows", 0)
+    sheet.equal("evaluation.json: split", split, "test" if has_test else "validation")
+    dataset = run.sets[split]
+    if dataset is None:
+        sheet.rename("evaluation.json: ", "made-up data: evaluation.json: ")
+        return
+    figures = figures_of(run, split)
+    weights = run.weights(split)
+    sheet.equal("evaluation.json: samples", json["samples"], len(dataset))
+    check_curves(sheet, json, figures, weights)
+    check_fits(sheet, run, json, figures, weights)
+    check_worst(sheet, run, json, figures, dataset, weights)
