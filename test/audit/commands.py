@@ -1,0 +1,145 @@
+"""What commands say of a finished run: eval, compare, status."""
+
+import csv
+import io
+import json
+import pathlib
+import re
+import tempfile
+
+import numpy as np
+
+from .chosen import yes_samples
+from .evaluations import check_evaluation, check_tables
+from .report import number_of
+from .said import check_rate_text, check_said
+from .summary import best_line, figures_of, length_of
+
+
+def check_eval(sheet, run):
+    """`trainer eval`: its text and --json, by sets."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = pathlib.Path(directory) / "eval.json"
+        code, text, error = run.command("eval", "--model", run.directory, "--json", path)
+        if code != 0:
+            if run.config.get("data.validation") or run.config.get("data.test") or run.config.get("data.validation_share") or run.config.get("data.fold"):
+                sheet.differ("eval", f"exit code {code}: {error.strip()[-200:]}", "an evaluation")
+            return
+        found = json.loads(path.read_text())
+    sheet.document("eval", found)
+    for split, shown in found.items():
+        if run.sets[split] is None:
+            sheet.rename(f"eval: {split}.", "made-up data: eval: ")
+            continue
+        place = f"eval: {split}"
+        figures = figures_of(run, split)
+        sheet.check(f"{place}.seconds", shown["seconds"], 0, lambda a, b: a >= 0)
+        check_evaluation(sheet, place, shown, figures, run.config)
+        check_tables(sheet, place, shown, figures)
+        check_eval_text(sheet, run, split, text, shown)
+
+
+def check_eval_text(sheet, run, split, text, shown):
+    place = f"eval's text: {split}"
+    block = re.search(rf"^{split}: [\d,]+ samples.*?(?=^\w+: [\d,]+ samples|\Z)", text, re.M | re.S)
+    if not block:
+        sheet.differ(place, "(missing)", "a line")
+        return
+    lines = block[0].splitlines()
+    first = re.fullmatch(rf"{split}: ([\d,]+) samples, (.*)", lines[0])
+    sheet.printed(place + ": samples", first[1], shown["samples"])
+    check_said(sheet, place, first[2], shown)
+    if "confusion" in shown and len(shown["confusion"]) <= 30:
+        begin = lines.index("confusion matrix (row: true class, column: predicted class)") + 1
+        rows = [[int(word) for word in line.split()] for line in lines[begin : begin + len(shown["confusion"])]]
+        sheet.equal(place + ": confusion", rows, shown["confusion"])
+    tables = [line for line in lines if re.search(r"  +[\d,]+$", line)]
+    for row in shown.get("per_class", []):
+        check_row(sheet, place, tables, row.get("class", row.get("output")), [row[k] for k in ("precision", "recall", "f1", "samples")])
+    for row in shown.get("reliability", []):
+        check_row(sheet, place, tables, f"{row['from']:.3f} to {row['to']:.3f}", [row[k] for k in ("predicted", "observed", "samples")])
+    if found := re.search(r"with yes from a probability of (\S+) on, accuracy (\S+)", block[0]):
+        threshold = float(run.metadata.get("threshold", run.config.get("eval.threshold", 0.5)))
+        p, yes, weights = yes_samples(figures_of(run, split))
+        sheet.digits(place + ": threshold", found[1], threshold)
+        sheet.digits(place + ": accuracy at the threshold", found[2], float(np.average((p >= threshold) == yes, weights=weights)))
+
+
+def check_row(sheet, place, lines, name, values):
+    row = next((line for line in lines if line.startswith(str(name) + " ")), None)
+    if row is None:
+        sheet.differ(f"{place}: {name}", "(no row)", values)
+        return
+    for shown, right in zip(row[len(str(name)) :].split(), values):
+        sheet.printed(f"{place}: {name}", shown, right)
+
+
+def last_shown(run):
+    """The last evaluation: that of the summary; and what a known fault shows, the last line of metrics.jsonl."""
+    right = run.summary.get("evaluation")
+    lines = [m for m in run.metrics if m["kind"] == "evaluation" and right and m["split"] == right["split"]]
+    return right, lines[-1] if lines else None
+
+
+def check_compare(sheet, run):
+    code, text, error = run.command("compare", run.directory, "--csv", "-")
+    if code != 0:
+        sheet.differ("compare", error.strip()[-200:], "a table")
+        return
+    row = next(csv.DictReader(io.StringIO(text)))
+    right, line = last_shown(run)
+    s = run.summary
+    sheet.equal("compare: state", row["state"], "done")
+    sheet.printed("compare: steps", row["steps"], s["steps"])
+    sheet.number("compare: seconds", float(row["seconds"]), s["seconds"])
+    measure, best = best_line(run)
+    if best is not None:
+        want = {"best_split": best["split"], "best_measure": measure, "best_value": best[measure], "best_step": best["step"]}
+    elif line is not None:
+        want = {"best_split": line["split"], "best_measure": measure, "best_value": line.get(measure), "best_step": line["step"]}
+    else:
+        train = [m for m in run.metrics if m["kind"] == "train"][-1]
+        want = {"best_split": "train", "best_measure": "loss", "best_value": train["loss"], "best_step": train["step"]}
+    for name, value in want.items():
+        if isinstance(value, str):
+            sheet.equal(f"compare: {name}", row[name], value)
+        else:
+            sheet.number(f"compare: {name}", float(row[name]), value, relative=1e-9)
+    for name, shown in row.items():
+        found = re.fullmatch(r"(validation|test)_(\w+)", name)
+        if not found or right is None or found[1] != right["split"]:
+            continue
+        fault = {"calibrated-last": line.get(found[2])} if "calibration" in s and line else None
+        sheet.number(f"compare: {name}", None if shown == "" else float(shown), right.get(found[2]), fault, relative=1e-9)
+    if right is not None:
+        lost = [k for k, v in right.items() if isinstance(v, float) and k not in ("epoch", "seconds") and f"{right['split']}_{k}" not in row]
+        sheet.equal("compare: measures that are left out", lost, [])
+
+
+def check_status(sheet, run):
+    code, text, error = run.command("status", run.directory)
+    lines = text.splitlines()
+    found = re.search(r"  (\w+) +([\d,]+)/([\d,]+) \((\d+) %\)  +(\w+) (\w+)  +(\S+)  +(\S+)  +([\d,.e+]+)  +(\S+)", lines[-1]) if code == 0 and lines else None
+    if not found:
+        sheet.differ("status", (text + error).strip()[-200:], "a line that can be read")
+        return
+    s, length = run.summary, length_of(run)
+    sheet.printed("status: steps", found[2], s["steps"])
+    sheet.printed("status: planned", found[3], length.steps)
+    sheet.printed("status: share", found[4], 100 * s["steps"] / length.steps)
+    lines = [m for m in run.metrics if m["kind"] == "evaluation"]
+    split = "validation" if any(m["split"] == "validation" for m in lines) else "test" if lines else "train"
+    of_split = [m for m in run.metrics if m.get("split", m["kind"]) == split]
+    measure = "accuracy" if "accuracy" in of_split[-1] else "loss"
+    sheet.equal("status: measure", (found[5], found[6]), (split, measure))
+    values = [m[measure] for m in of_split if m.get(measure) is not None]
+    e = s.get("evaluation")
+    own = e is not None and e["split"] == split
+    right = e[measure] if own else values[-1]
+    sheet.digits("status: last", found[7], right, {"calibrated-last": values[-1]} if "calibration" in s else None)
+    sheet.digits("status: best", found[8], max(values) if measure == "accuracy" else min(values))
+    rate = number_of(found[9])
+    if rate > 0:
+        check_rate_text(sheet, "status:", found[9], s["samples_per_second"])
+
+

@@ -1,0 +1,58 @@
+"""Lines as people read them: numbers of at most five significant digits, shares with fixed decimals."""
+
+import re
+
+from .report import number_of, same_digits
+
+
+def pairs_of(text):
+    """ "loss 0.34525, accuracy 0.8, top-2 1" as [("loss", "0.34525"), ...]; also with two spaces between."""
+    return re.findall(r"([a-z][a-z0-9_-]*(?: accuracy)?) (-?\d[\d.,]*(?:e[+-]?\d+)?|-?inf|-?nan|undefined)(?=,? |,|$)", text)
+
+
+def check_said(sheet, place, text, json):
+    """Figures of an evaluation in a line: each as it stands in the JSON, which is checked elsewhere."""
+    names = []
+    for name, shown in pairs_of(text):
+        shown = shown.rstrip(",")
+        top = re.fullmatch(r"top-(\d+)( accuracy)?", name)
+        key = "top_k_accuracy" if top else name
+        if top:
+            sheet.equal(f"{place}: K of top-K", int(top[1]), json.get("top_k"))
+        names.append(key)
+        if key not in json:
+            sheet.differ(f"{place}: {name}", shown, "(no such figure)")
+            continue
+        sheet.check(f"{place}: {name}", shown, json[key], lambda a, b: same_digits(a, b, 5) if b is not None else a == "undefined")
+    missing = [k for k, v in json.items() if k not in names and k not in NO_FIGURES and not isinstance(v, (list, dict, str))]
+    if missing:
+        sheet.differ(place, text, f"with {', '.join(missing)}")
+
+
+NO_FIGURES = {"step", "epoch", "samples_seen", "samples", "seconds", "top_k"}
+
+
+def human_bytes(count):
+    units = ["B", "KiB", "MiB", "GiB", "TiB"]
+    unit = 0
+    while count >= 1024 and unit < 4:
+        count /= 1024
+        unit += 1
+    return f"{count:.0f} B" if unit == 0 else f"{count:.1f} {units[unit]}"
+
+
+def human_seconds(seconds):
+    if seconds < 59.95:
+        return f"{seconds:.1f} s"
+    whole = int(seconds + 0.5)
+    return f"{whole // 60} m {whole % 60:02d} s" if whole < 3600 else f"{whole // 3600} h {whole % 3600 // 60:02d} m"
+
+
+def check_rate_text(sheet, place, text, right):
+    """Samples a second: a whole number."""
+    cut = int(right)
+    sheet.check(place + " samples/s", int(number_of(text)), round(right), lambda a, b: a == b, {"samples-cut": cut})
+
+
+def check_time_text(sheet, place, text, right):
+    sheet.check(place, text, human_seconds(right), lambda a, b: a == b)
