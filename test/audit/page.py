@@ -1,0 +1,267 @@
+"""report.html: the JSON that its charts are drawn from, and the tables and sentences beside them."""
+
+import html
+import json
+import re
+
+import numpy as np
+
+from .report import number_of, same_digits, same_number
+from .said import human_seconds
+from .summary import length_of
+
+TITLES = {
+    "Loss": "loss", "Accuracy": "accuracy", "Learning rate": "lr", "Throughput, in samples per second": "samples_per_second",
+    "Norm of the gradient": "gradient_norm", "Norm of the weights": "weight_norm", "AUC": "auc", "Log loss": "log_loss",
+    "Precision": "precision", "Recall": "recall", "R²": "r2", "Mean absolute error": "mean_absolute_error",
+    "Mean squared error": "mean_squared_error", "Root mean squared error": "root_mean_squared_error",
+    "Mean absolute percentage error": "mean_absolute_percentage_error", "Average precision": "average_precision",
+    "Brier score": "brier", "Expected calibration error": "ece", "F1": "f1", "Matthews correlation": "mcc",
+    "Balanced accuracy": "balanced_accuracy", "Rank correlation": "spearman", "Top-K accuracy": "top_k_accuracy",
+}  # fmt: skip
+WORDS = {name.lower(): measure for name, measure in TITLES.items()}
+MOST_POINTS = 2000
+
+
+def check_page(sheet, run):
+    text = run.text("report.html")
+    if not text:
+        return
+    found = re.search(r'<script[^>]*id="data"[^>]*>(.*?)</script>', text, re.S)
+    data = json.loads(found[1])
+    for number, chart in enumerate(data["charts"]):
+        place = f"report.html: {chart['title']}"
+        if chart["kind"] == "curve":
+            check_curve_chart(sheet, run, place, chart)
+        elif chart["title"].startswith(("ROC", "Precision-recall")):
+            check_threshold_chart(sheet, run, place, chart)
+        elif chart["title"].startswith("Reliability"):
+            check_reliability_chart(sheet, run, place, chart)
+        elif chart["title"].startswith("Predicted against true"):
+            check_fit_chart(sheet, run, place, chart)
+        elif chart["kind"] == "bars":
+            check_bars(sheet, run, place, chart)
+    body = re.sub(r"<(script|style).*?</\1>", "", text, flags=re.S)
+    check_story(sheet, run, html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", body))))
+    check_tables(sheet, run, tables_of(body))
+    areas = {f"{curve['area']:.4f}" for curve in (run.evaluation or {}).get("curves", []) if curve["area"] is not None}
+    sheet.equal("report.html: areas that no curve has", sorted(set(re.findall(r", area (\d\.\d{4})", text)) - areas), [])
+
+
+def same_list(sheet, place, shown, right, digits, faults=None):
+    sheet.equal(place + ": points", len(shown), len(right))
+    for i, (a, b) in enumerate(zip(shown, right)):
+        sheet.check(f"{place}[{i}]", a, b, lambda x, y: x is None and y is None or x is not None and y is not None and same_digits(x, y, digits), {k: v[i] for k, v in (faults or {}).items() if i < len(v)})
+
+
+def lines_of(run, split):
+    return [m for m in run.metrics if m["kind"] == "train"] if split == "train" else [m for m in run.metrics if m["kind"] == "evaluation" and m["split"] == split]
+
+
+def seconds_of(run, samples):
+    """Of training, at so many samples: between the training lines they rise evenly."""
+    before, at = 0.0, 0.0
+    for line in lines_of(run, "train"):
+        step = (line["samples_seen"] - before) / line["samples_per_second"] if line["samples_per_second"] else 0.0
+        if samples <= line["samples_seen"]:
+            return at + step * (samples - before) / max(line["samples_seen"] - before, 1e-300)
+        before, at = line["samples_seen"], at + step
+    return at
+
+
+def check_curve_chart(sheet, run, place, chart):
+    measure = TITLES.get(chart["title"], chart["title"])
+    for series in chart["series"]:
+        lines = [m for m in lines_of(run, series["split"]) if measure in m]
+        if len(lines) > MOST_POINTS:
+            continue
+        at = f"{place}: {series['label']}"
+        sheet.equal(at + ": steps", series["step"], [m["step"] for m in lines])
+        sheet.equal(at + ": samples", series["samples"], [m["samples_seen"] for m in lines])
+        same_list(sheet, at + ": values", series["y"], [m[measure] for m in lines], 6)
+        for i, (shown, line) in enumerate(zip(series["seconds"], lines)):
+            sheet.check(f"{at}: seconds[{i}]", shown, seconds_of(run, line["samples_seen"]), lambda a, b: same_number(a, b, 2e-4))
+    for kept in chart["kept"]:
+        step = run.summary["kept"]["step"]
+        sheet.equal(place + ": kept step", kept["step"], step)
+        sheet.check(place + ": kept samples", kept["samples"], length_of(run).samples(step), lambda a, b: abs(a - b) <= length_of(run).batch)
+
+
+def check_threshold_chart(sheet, run, place, chart):
+    curves = run.evaluation.get("curves", [])
+    roc = chart["title"].startswith("ROC")
+    shown = [s for s in chart["series"] if s["style"] != "guide"]
+    sheet.equal(place + ": curves", len(shown), len(curves))
+    for series, curve in zip(shown, curves):
+        at = f"{place}: class {curve['class']}"
+        area = f", area {curve['area']:.4f}" if roc and curve["area"] is not None else ""
+        sheet.equal(at + ": label", series["label"], f"class {curve['class']}{area}")
+        x = [0.0] + curve["false_positive_rate"] if roc else curve["recall"]
+        y = [0.0] + curve["recall"] if roc else curve["precision"]
+        if len(x) == len(series["x"]):
+            same_list(sheet, at + ": x", series["x"], x, 6)
+            same_list(sheet, at + ": y", series["y"], y, 6)
+        else:
+            points = set(zip(x, y))
+            lost = [p for p in zip(series["x"], series["y"]) if p not in points]
+            sheet.equal(at + ": points that the curve does not have", lost, [])
+
+
+def check_reliability_chart(sheet, run, place, chart):
+    rows = (run.summary.get("evaluation") or {}).get("reliability", [])
+    series = chart["series"][0]
+    same_list(sheet, place + ": predicted", series["x"], [row["predicted"] for row in rows], 6)
+    same_list(sheet, place + ": observed", series["y"], [row["observed"] for row in rows], 6)
+
+
+def check_fit_chart(sheet, run, place, chart):
+    fits = run.evaluation.get("fits", [])
+    found = re.search(r"target (\d+)$", chart["title"])
+    fit = fits[int(found[1]) if found else 0]
+    same_list(sheet, place + ": target", chart["series"][0]["x"], fit["target"], 6)
+    same_list(sheet, place + ": prediction", chart["series"][0]["y"], fit["prediction"], 6)
+
+
+def check_bars(sheet, run, place, chart):
+    values = {series["label"]: series["y"] for series in chart["series"]}
+    if chart["title"].startswith("Where the time of the steps"):
+        names = {"compute": "compute", "communication": "communication", "waiting for other ranks": "waiting", "data": "data", "idle for other stages": "idle"}
+        for label, shown in values.items():
+            same_list(sheet, f"{place}: {label}", shown, [100 * run.summary["time"].get(names[label], 0)], 6)
+        total = sum(shown[0] for shown in values.values())
+        sheet.check(place + " together", total, 100.0, lambda a, b: abs(a - b) < 0.01)
+    elif chart["title"].startswith("Where the time of each rank"):
+        ranks = run.summary["ranks"]
+        names = {"compute": "compute", "exchange": "exchange", "waiting for other ranks": "waiting", "data": "data"}
+        for label, shown in values.items():
+            if len(shown) == len(ranks["host"]):
+                same_list(sheet, f"{place}: {label}", shown, ranks[names[label]], 6)
+    elif chart["title"].startswith("Predictions by their probability"):
+        rows = run.summary["evaluation"]["reliability"]
+        same_list(sheet, place, chart["series"][0]["y"], [row["samples"] for row in rows], 6)
+        for i, (name, row) in enumerate(zip(chart["names"], rows)):
+            sheet.printed(f"{place}: name {i}", name, row["predicted"])
+    elif chart["title"].startswith("Residuals"):
+        found = re.search(r"target (\d+)$", chart["title"])
+        fit = run.evaluation["fits"][int(found[1]) if found else 0]
+        same_list(sheet, place, chart["series"][0]["y"], fit["residuals"], 6)
+        bins = len(fit["residuals"])
+        for i, name in enumerate(chart["names"]):
+            middle = fit["residual_width"] * ((2 * i + 1) / bins - 1)
+            sheet.check(f"{place}: middle {i}", name, middle, lambda a, b: same_digits(a, b, 3) or abs(b) < 1e-6 * fit["residual_width"] and float(a) == 0)
+    elif chart["title"].startswith("By how much"):
+        importance = run.json("importance.json")
+        if importance:
+            same_list(sheet, place, chart["series"][0]["y"], [c["mean"] for c in importance["columns"]][:20], 6)
+
+
+def tables_of(body):
+    """Captions and rows of cells."""
+    for table in re.findall(r"<table.*?</table>", body, re.S):
+        cell = lambda text: html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", text))).strip()
+        caption = re.search(r"<caption>(.*?)</caption>", table, re.S)
+        rows = [[cell(c) for c in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.S)] for row in re.findall(r"<tr>(.*?)</tr>", table, re.S)]
+        yield cell(caption[1]) if caption else "", rows
+
+
+def check_tables(sheet, run, tables):
+    for caption, rows in tables:
+        place = f"report.html: table '{caption[:40]}'"
+        title = caption.removesuffix(" by step")
+        if caption.endswith(" by step") and title in TITLES:
+            for column, split in enumerate(rows[0][1:], 1):
+                lines = {m["step"]: m for m in lines_of(run, split)}
+                for row in rows[1:]:
+                    shown = row[column] if column < len(row) else ""
+                    line = lines.get(int(number_of(row[0])))
+                    if shown and shown != "-":
+                        sheet.check(f"{place}: {split}, step {row[0]}", shown, line and line.get(TITLES[title]), lambda a, b: b is not None and same_digits(a, b, 5))
+        elif caption.startswith("Samples of the "):
+            check_confusion_table(sheet, run, place, caption, rows)
+        elif caption.startswith("Each class: "):
+            check_class_table(sheet, run, place, rows)
+        elif caption.startswith("Where the time of the steps went"):
+            names = {"compute": "compute", "communication": "communication", "waiting for other ranks": "waiting", "data": "data", "idle for other stages": "idle"}
+            for name, shown in zip(rows[0][1:], rows[1][1:]):
+                sheet.printed(f"{place}: {name}", shown, 100 * run.summary["time"].get(names[name], 0))
+        elif caption == "Planned and done":
+            check_planned(sheet, run, place, rows)
+        elif " records of the " in caption and "largest losses" in caption:
+            for i, (row, worst) in enumerate(zip(rows[1:], run.evaluation["worst"])):
+                sheet.printed(f"{place}: record {i}", row[0], worst["record"])
+                sheet.digits(f"{place}: loss {i}", row[1], worst["loss"])
+                sheet.equal(f"{place}: words {i}", row[2:4], [re.sub(r"\s+", " ", worst[k]) for k in ("target", "prediction")])
+
+
+def last_confusion(run, caption):
+    found = re.match(r"Samples of the (\w+) set after step ([\d,]+)", caption)
+    lines = [m for m in lines_of(run, found[1]) if m["step"] == int(found[2].replace(",", ""))]
+    return lines[-1]["confusion"] if lines and "confusion" in lines[-1] else None
+
+
+def check_confusion_table(sheet, run, place, caption, rows):
+    right = last_confusion(run, caption)
+    run.found["page confusion"] = right
+    if right is not None:
+        sheet.equal(place, [[int(number_of(c)) for c in row[1:]] for row in rows[1:]], right)
+        sheet.equal(place + ": step", int(re.search(r"step ([\d,]+)", caption)[1].replace(",", "")), run.summary["kept"]["step"])
+
+
+def check_class_table(sheet, run, place, rows):
+    counts = run.found.get("page confusion")
+    if counts is None:
+        return
+    counts = np.array(counts)
+    for k, row in enumerate(rows[1:]):
+        true, said, both = counts[k].sum(), counts[:, k].sum(), counts[k, k]
+        sheet.printed(f"{place}: {row[0]}: samples", row[1], int(true))
+        p, r = both / said if said else np.nan, both / true if true else np.nan
+        f = 2 * p * r / (p + r) if p + r > 0 else np.nan
+        for name, shown, right in zip(("precision", "recall", "F1"), row[2:], (p, r, f)):
+            sheet.printed(f"{place}: {row[0]}: {name}", shown, 100 * right)
+
+
+def check_planned(sheet, run, place, rows):
+    s, length = run.summary, length_of(run)
+    right = {
+        "steps": (length.steps, s["steps"]),
+        "samples": (length.samples(length.steps), s["samples_seen"]),
+        "epochs": (length.epochs(length.steps), s["epochs"]),
+        "each example seen": (length.samples(length.steps) / length.rows, s["samples_seen"] / length.rows),
+    }
+    for row in rows:
+        if row and row[0] in right:
+            for shown, value, digits, what in zip(row[1:], right[row[0]], (5, 4), ("planned", "done")):
+                if not length.asynchronous or what == "done":
+                    sheet.check(f"{place}: {row[0]} {what}", shown.removesuffix(" times"), value, lambda a, b: same_digits(a, b, digits if row[0] not in ("steps", "samples") else 15))
+
+
+def check_story(sheet, run, text):
+    s, length, place = run.summary, length_of(run), "report.html: summary"
+    if found := re.search(r"It made ([\d,]+) of ([\d,]+) steps, (\S+) epochs with ([\d,]+) samples, on (\d+) ranks?, in (.*?) of training \(([\d,.e+]+) samples a second\)", text):
+        sheet.printed(place + ": steps", found[1], s["steps"])
+        sheet.printed(place + ": planned steps", found[2], length.steps)
+        sheet.digits(place + ": epochs", found[3], s["epochs"], digits=4)
+        sheet.printed(place + ": samples", found[4], s["samples_seen"])
+        sheet.printed(place + ": ranks", found[5], length.ranks)
+        sheet.equal(place + ": seconds", found[6], human_seconds(s["seconds"]))
+        rate = s["samples_seen"] / s["seconds"]
+        sheet.check(place + ": samples/s", found[7], rate, lambda a, b: same_digits(a, b, 5) if "e" in a else int(number_of(a)) == round(b), {"samples-cut": int(rate)})
+    else:
+        sheet.differ(place, "(missing)", "It made ... of ... steps")
+    for split, step, words in re.findall(r"On the (\w+) set after step ([\d,]+): (.*?)\. (?=Kept|On|What|[A-Z])", text):
+        lines = lines_of(run, split)
+        e = s.get("evaluation") or {}
+        own = e.get("split") == split
+        right = e if own else lines[-1]
+        fault = lines[-1] if "calibration" in s else {}
+        sheet.check(f"{place}: {split}: step", int(step.replace(",", "")), right["step"], lambda a, b: a == b, {"calibrated-last": fault.get("step")})
+        for word in words.split(", "):
+            name, _, shown = word.removesuffix(" %").rpartition(" ")
+            measure = WORDS.get(name.lower(), name)
+            factor = 100 if word.endswith("%") else 1
+            scaled = lambda line: None if line.get(measure) is None else factor * line[measure]
+            accept = (lambda a, b: abs(float(a) - b) <= 0.00501) if factor == 100 else (lambda a, b: a in ("-", "undefined") if b is None else same_digits(a, b, 5))
+            sheet.check(f"{place}: {split}: {measure}", shown, scaled(right), accept, {"calibrated-last": scaled(fault)} if fault and scaled(fault) is not None else None)
+    if found := re.search(r"Kept are the weights of step ([\d,]+), with the best (.*?) of the validation set", text):
+        sheet.printed(place + ": kept step", found[1], s["kept"]["step"])

@@ -1,0 +1,131 @@
+"""What is said of the columns of a table: schema.json of a run, and what `trainer inspect` and `trainer init` print."""
+
+import json
+import re
+
+import numpy as np
+
+from .notations import date_number
+from .report import Sheet, number_of, same_digits
+from .table_data import signed_log
+from .table_text import read_table
+
+
+def statistics(values):
+    values = np.array(values, float)
+    mean = float(values.mean()) if len(values) else 0.0
+    return {"count": len(values), "mean": mean, "deviation": float(np.sqrt(((values - mean) ** 2).mean())) if len(values) else 0.0, "min": float(values.min()) if len(values) else 0.0, "max": float(values.max()) if len(values) else 0.0}
+
+
+def check_schema(sheet, run):
+    """schema.json: what training has seen, without what is held back."""
+    if not run.schema or "columns" not in run.schema or run.config["data.format"] != "csv":
+        return
+    train = run.sets["train"]
+    cells = [train.table.cells[i] for i in train.numbers]
+    for column in run.schema["columns"]:
+        place = f"schema.json: {column['name']}"
+        if column["use"] == "ignore":
+            continue
+        found = [row.get(column["name"]) for row in cells]
+        there = [value for value in found if value is not None]
+        sheet.equal(place + ".missing_count", column["missing_count"], len(found) - len(there))
+        if column["kind"] == "numeric":
+            values = [signed_log(v) for v in there] if column["scale"] == "log" else there
+            right = statistics(values)
+            sheet.equal(place + ".count", column["count"], right["count"])
+            for name in ("min", "max", "mean", "deviation"):
+                size = max(abs(right["max"]), abs(right["min"]), 1e-300)
+                sheet.check(f"{place}.{name}", column[name], right[name], lambda a, b: abs(a - b) <= 1e-9 * size)
+            sheet.check(place + ".squares", column["squares"], right["count"] * right["deviation"] ** 2, lambda a, b: abs(a - b) <= 1e-6 * abs(b) + 1e-9 * size * size)
+            if "quartiles" in column and len(values) <= 65536:
+                for i, share in enumerate((0.25, 0.5, 0.75)):
+                    low, high = (float(np.quantile(values, share, method=m)) for m in ("lower", "higher"))
+                    sheet.check(f"{place}.quartiles[{i}]", column["quartiles"][i], (low, high), lambda a, b: b[0] - 1e-9 * size <= a <= b[1] + 1e-9 * size)
+        elif column["use"] == "feature" and column["encode"] != "hash":
+            counts = {}
+            for value in found:
+                counts["" if value is None else value] = counts.get("" if value is None else value, 0) + 1
+            order = sorted(counts, key=lambda v: (-counts[v], v.encode("utf-8", "surrogateescape")))
+            sheet.equal(place + ".values", column["values"], order[: run.config.get("data.vocabulary", 1000)])
+
+
+def check_inspect(sheet, run):
+    """`trainer inspect` of the training file, as JSON and as text."""
+    if run.config["data.format"] != "csv":
+        return
+    labels = run.config["data.label"]
+    words = ["inspect", run.config["data.train"], "--label", ",".join(labels)]
+    code, text, _ = run.command(*words, "--json", "-")
+    code_text, shown, _ = run.command(*words)
+    if code or code_text:
+        return
+    found = json.loads(text)
+    table = read_table(run.config["data.train"], run.cwd, run.config)
+    sheet.equal("inspect: records", found["records"] + found["bad_records"], len(table.records))
+    good = [r for r in table.records if isinstance(r, list) and len(r) == len(table.names)]
+    if found["bad_records"]:
+        return  # which of them are bad depends on the kinds that it guesses
+    missing = set(run.config.get("data.missing_values", []))
+    for place, column in ((f"inspect: {c['name']}", c) for c in found["columns"]):
+        cells = [r[table.names.index(column["name"])] for r in good]
+        there = [c for c in cells if c not in missing]
+        sheet.equal(place + ".missing", column["missing"], len(cells) - len(there))
+        sheet.number(place + ".missing_share", column["missing_share"], (len(cells) - len(there)) / max(len(cells), 1))
+        row = re.search(rf"^  {re.escape(column['name'])} +(.*)$", shown, re.M)
+        said = row[1] if row else ""
+        if "numbers" in column:
+            check_numbers(sheet, place, column, there, said)
+        if "values" in column and "different" in column:
+            check_values(sheet, place, column, there, said)
+
+
+def check_numbers(sheet, place, column, there, said):
+    try:
+        values = [date_number(c, "ymd") for c in there] if column["kind"] == "date" else [float(c) for c in there]
+        right = statistics(values)
+    except (TypeError, ValueError):
+        return  # in another notation
+    for name in ("count", "min", "max", "mean", "deviation"):
+        if name in column["numbers"]:
+            sheet.check(f"{place}.{name}", column["numbers"][name], right[name], lambda a, b: abs(a - b) <= 1e-9 * max(abs(right["max"]), abs(right["min"]), 1e-300))
+    if found := re.search(r"(\S+) to (\S+), mean (\S+), deviation (\S+)", said):
+        for shown, name, digits in zip(found.groups(), ("min", "max", "mean", "deviation"), (6, 6, 6, 4)):
+            sheet.check(f"{place}: {name} as text", shown, right[name], lambda a, b: same_digits(a, b, digits))
+
+
+def check_values(sheet, place, column, there, said):
+    counts = {}
+    for cell in there:
+        counts[cell] = counts.get(cell, 0) + 1
+    sheet.equal(place + ".different", column["different"], len(counts))
+    for value in column["values"]:
+        sheet.equal(f"{place}.values: {value['value']}", value["count"], counts.get(value["value"], 0))
+    for value, share in re.findall(r"'([^']*)' ([\d.]+) %", said):
+        if value in counts:
+            # The share of all values that are there: of the records, if none is missing.
+            sheet.printed(f"{place}: share of {value}", share, 100 * counts[value] / len(there))
+
+
+def check_file(trainer, path, label, cwd=".", preset=""):
+    """What `trainer init` says of a table: records, features, shares of the classes."""
+    import pathlib
+    import subprocess
+    import tempfile
+
+    sheet = Sheet()
+    with tempfile.TemporaryDirectory() as directory:
+        config = pathlib.Path(directory) / "first.toml"
+        run = lambda *words: subprocess.run([str(trainer), *words], cwd=cwd, capture_output=True, text=True).stdout
+        text = run("init", str(path), "--label", label, "--output", str(config), *(["--preset", preset] if preset else []))
+        plan = run("plan", "--config", str(config))
+    table = read_table(str(path), cwd, {})
+    found = re.search(r": ([\d,]+) records, ([\d,]+) features", text)
+    sheet.printed("init: records", found[1], len(table.records))
+    features = re.search(r"^input +([\d,]+)", plan, re.M)
+    if features:
+        sheet.equal("init: features", int(number_of(found[2])), int(number_of(features[1])), {"init-features": int(number_of(found[2]))} if preset else None)
+    cells = [r[table.names.index(label)] for r in table.records if isinstance(r, list)]
+    for value, share in re.findall(r"'([^']*)' ([\d.]+) %", re.search(r"^  task .*$", text, re.M)[0]):
+        sheet.printed(f"init: share of {value}", share, 100 * cells.count(value) / len(cells))
+    return sheet.differences

@@ -1,0 +1,82 @@
+"""Directories of sweeps and of cross-validation: sweep.json, and predictions.csv of the folds."""
+
+import csv
+import json
+import math
+import pathlib
+import statistics
+
+import numpy as np
+
+from .outputs import from_predictions
+from .run import Run
+from .summary import best_line
+
+
+def check_sweep(sheet, directory, trainer, cwd):
+    """Returns the runs of its trials."""
+    sweep = json.loads((directory / "sweep.json").read_text())
+    runs = {}
+    for number, trial in enumerate(sweep["trials"]):
+        if trial["state"] == "done":
+            run = runs[trial["run"]] = Run(directory / trial["run"], trainer, cwd)
+            check_trial(sheet, f"sweep.json: trials[{number}]", trial, run)
+    done = [t for t in sweep["trials"] if t["state"] == "done" and t.get("validation")]
+    smaller = {"loss", "log_loss", "brier", "ece", "mean_absolute_error", "mean_squared_error"}
+    if sweep.get("best"):
+        sign = 1 if sweep["measure"] in smaller else -1
+        right = min(done, key=lambda t: (sign * t["validation"]["value"], t["trial"]))
+        sheet.equal("sweep.json: best", sweep["best"], right["run"])
+    for name, shown in sweep.get("mean", {}).items():
+        values = [t["validation"]["evaluation"].get(name) for t in done if "data.fold" in t["settings"]]
+        values = [v for v in values if v is not None]
+        sheet.number(f"sweep.json: mean.{name}", shown, statistics.fmean(values) if values else None, relative=1e-12)
+        deviation = statistics.stdev(values) if len(values) > 1 else None
+        if name in sweep.get("standard_deviation", {}):
+            sheet.check(f"sweep.json: standard_deviation.{name}", sweep["standard_deviation"][name], deviation, lambda a, b: a == b or a is not None and b is not None and math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-15))
+    if (directory / "predictions.csv").exists() and runs:
+        check_fold_predictions(sheet, directory, runs)
+    return list(runs.values())
+
+
+def check_trial(sheet, place, trial, run):
+    s = run.summary
+    sheet.equal(place + ".steps", trial["steps"], s["steps"])
+    sheet.number(place + ".seconds", trial["seconds"], s["seconds"])
+    measure, best = best_line(run)
+    if not trial.get("validation") or best is None:
+        return
+    v = trial["validation"]
+    sheet.equal(place + ".measure", v["measure"], measure)
+    sheet.number(place + ".value", v["value"], best[measure], relative=1e-12)
+    sheet.equal(place + ".step", v["step"], best["step"])
+    sheet.number(place + ".epoch", v["epoch"], best["epoch"])
+    for name, shown in v["evaluation"].items():
+        sheet.number(f"{place}.evaluation.{name}", shown, best.get(name, "(missing)") if name in best else None, relative=1e-12)
+
+
+def check_fold_predictions(sheet, directory, runs):
+    """Each record by the model that was not trained on it, as `predict` of that model gives it."""
+    place = "cv predictions.csv"
+    with open(pathlib.Path(directory) / "predictions.csv", newline="", errors="surrogateescape") as file:
+        lines = list(csv.reader(file))
+    header, rows = lines[0], lines[1:]
+    by_fold = {run.config["data.fold"]: run for run in runs.values() if run.config.get("data.fold")}
+    first = next(iter(by_fold.values()))
+    whole, folds = first.sets.files("train"), first.sets.folds()
+    sheet.equal(place + ": rows", len(rows), len(whole))
+    shifted = sum(int(row[0]) != whole.rows[i] and int(row[0]) == i for i, row in enumerate(rows))
+    other = sum(int(row[0]) not in (whole.rows[i], i) for i, row in enumerate(rows))
+    if shifted:
+        sheet.differ(place + ": row", f"{shifted} numbers that count good records only", "the number in the file", "good-rows")
+    sheet.equal(place + ": rows of another record", other, 0)
+    sheet.equal(place + ": folds", [int(row[1] or 0) for row in rows], [int(f) for f in folds])
+    for fold, run in by_fold.items():
+        mine = np.flatnonzero(folds == fold)
+        given = run.predicted("validation").part(whole.rows[mine])
+        shown = from_predictions(run.form, header[1:], [rows[i][1:] for i in mine], run.label_columns())
+        wrong = np.abs(shown.values - given.values) > 4 * (shown.error + given.error) + 1e-6 * np.abs(given.values)
+        names = run.predicted("validation")
+        said = [rows[i][2] == names.cells[whole.rows[i]][1] for i in mine]
+        sheet.equal(f"{place}: predictions of fold {fold} that differ", int(wrong.any(axis=1).sum()), 0)
+        sheet.equal(f"{place}: answers of fold {fold} that differ", len(said) - sum(said), 0)
