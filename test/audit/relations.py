@@ -15,6 +15,12 @@ import subprocess
 from experiment import npy, toml
 
 FEATURES = 4
+
+# Faults of the program that relations have found: relation, what it prints, and what is wrong. Such lines do not fail.
+KNOWN = (
+    ("bad_lines", r"rejects.txt: lines ", "libsvm with data.chunk_kib = 1: rejects.txt counts lines of a chunk too few, and on other "
+     "ranks from the start of their parts; right: the line of the file, as with data.chunk_kib = 1024"),
+)
 TIMES = {"seconds", "samples_per_second", "time", "hosts", "ranks", "config"}
 
 
@@ -240,8 +246,14 @@ def bad_lines(bench):
     ranks = bench.dice.choice((2, 3))
     several = bench.train("several", keys, ranks)
     wrong = same_bits(alone, several) + unlike_texts(first, bench.predict(several, name, ranks), "predictions")
-    rejects = [sorted((run / "rejects.txt").read_text().splitlines()) for run in (alone, several)]
-    return wrong + unlike_texts("\n".join(rejects[0]), "\n".join(rejects[1]), "rejects.txt")
+    expected = [i + 1 + (not sparse) for i, line in enumerate(lines) if line in ("1 x:y\n", "too,few\n")]
+    for run in (alone, several):
+        rejects = (run / "rejects.txt").read_text()
+        found = sorted(int(number.replace(",", "")) for number in re.findall(r"line ([\d,]+)[:,]", rejects))
+        wrong += [] if found == expected else [f"{run.name}/rejects.txt: lines {found}, not {expected}"]
+    empty = [int(line.split(",")[0]) for line in first.splitlines()[1:] if line.endswith(",,,")]
+    marked = [number - 1 - (not sparse) for number in expected]
+    return wrong + ([] if empty == marked else [f"predictions: rows {empty} are empty, not {marked}"])
 
 
 def tied_stages(bench):
