@@ -19,7 +19,7 @@ def people(rows, seed, bad=()):
         kind = "abc"[min(2, int((age - 20) / 16 + dice.random()))]
         when = f"20{10 + i % 10:02d}-{1 + i % 12:02d}-{1 + i % 28:02d}"
         shown = "oops" if i in bad else "NA" if dice.random() < 0.05 else age
-        lines.append(f"p{i},{when},{shown},{hours},{city},{code},{1 + i % 3},{i % 4},{income},{price:.2f},{t1},{t2 if i % 5 else ''},{kind},{hours // 10}")
+        lines.append(f"p{i},{when},{shown},{hours},{city},{code},{1 + i % 3},{i % 4},{income},{price:.2f},{t1},{t2 if i % 5 > 2 else ''},{kind},{hours // 10}")
     return "\n".join(lines) + "\n"
 
 

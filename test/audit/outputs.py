@@ -38,7 +38,7 @@ def predict(trainer, model, text, cwd, config):
         words = [trainer, "predict", "--model", str(model), "--input", text, "--output", str(path), "--allow-nan"]
         if config["data.format"] in ("csv", "libsvm"):
             words += ["--data.on_bad_record", "skip", "--data.max_bad_share", "1"]
-        done = subprocess.run(words, cwd=cwd, capture_output=True, text=True, errors="replace")
+        done = subprocess.run(words, cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
         if done.returncode != 0:
             raise RuntimeError(f"{' '.join(words)}: {done.stderr.strip()}")
         with open(path, newline="", errors="surrogateescape") as file:

@@ -40,7 +40,7 @@ class Run:
         return json.loads(text) if text else None
 
     def command(self, *words):
-        done = subprocess.run([self.trainer, *map(str, words)], cwd=self.cwd, capture_output=True, text=True, errors="replace")
+        done = subprocess.run([self.trainer, *map(str, words)], cwd=self.cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
         return done.returncode, done.stdout, done.stderr
 
     def label_columns(self):

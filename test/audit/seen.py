@@ -116,7 +116,7 @@ def check_file(trainer, path, label, cwd=".", preset=""):
     sheet = Sheet()
     with tempfile.TemporaryDirectory() as directory:
         config = pathlib.Path(directory) / "first.toml"
-        run = lambda *words: subprocess.run([str(trainer), *words], cwd=cwd, capture_output=True, text=True).stdout
+        run = lambda *words: subprocess.run([str(trainer), *words], cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True).stdout
         text = run("init", str(path), "--label", label, "--output", str(config), *(["--preset", preset] if preset else []))
         plan = run("plan", "--config", str(config))
     table = read_table(str(path), cwd, {})
