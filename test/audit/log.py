@@ -2,18 +2,26 @@
 
 import re
 
+from .log_data import check_setup_line
 from .said import check_rate_text, check_said, check_time_text, human_bytes
-from .summary import length_of
+from .summary import best_line, length_of
+from .texts import Text, taken
+
+GOES_ON = "goes on from "
 
 
-def lines_of(run):
+def told_lines(run):
+    """Without their times; of warnings with that word before them."""
     for line in run.log:
         found = re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ (\w+) (.*)", line)
-        if found:
-            yield found[1], found[2]
+        yield line if not found else found[2] if found[1] in ("info", "debug") else f"{found[1]}: {found[2]}"
 
 
 def check_log(sheet, run):
+    text = Text(sheet, "log.txt", "\n".join(told_lines(run)))
+    # Texts in quotes are names and cells; what a validation set is called stands in the config.
+    text.ignore(r"^written: .*|^goes on from .*|^validation set, .*?:|ranks are (?:not )?bound .*|'[^'\n]*'|precision (?:fp32|bf16)")
+    plan = run.text("plan.txt").splitlines()
     evaluations = [m for m in run.metrics if m["kind"] == "evaluation"]
     steps = {m["step"]: m for m in run.metrics if m["kind"] == "train"}
     handlers = {
@@ -23,54 +31,72 @@ def check_log(sheet, run):
         "threshold: ": check_threshold_line,
         "checkpoint of step ": check_checkpoint,
         "stopped early after step ": check_stopped,
+        "slow: rank ": check_slow,
+        "staleness: ": check_staleness,
+        "dropped: ": check_dropped,
+        "worker ": check_worker,
     }
-    whole = [text for _, text in lines_of(run)]
-    starts = [i for i, text in enumerate(whole) if text.startswith("goes on from ")]
-    for text in whole:
-        for begin, handler in handlers.items():
-            if text.startswith(begin):
-                handler(sheet, run, text)
-    if starts:
-        return  # lines after a checkpoint are made twice
-    shown = [text for text in whole if re.match(r"epoch [\d.]+  (validation|test) loss ", text)]
-    sheet.equal("log.txt: evaluations", len(shown), len(evaluations))
-    for number, (text, line) in enumerate(zip(shown, evaluations)):
-        check_evaluation_line(sheet, f"log.txt: evaluation {number}", text, line)
-    for text in whole:
-        if found := re.match(r"step ([\d,]+)/([\d,]+)  epoch", text):
-            step = int(found[1].replace(",", ""))
-            if step in steps and " lr " in text:
-                check_step_line(sheet, f"log.txt: step {step}", text, steps[step], length_of(run))
+    whole = list(text.lines())
+    # Lines after a checkpoint are made twice.
+    again = any(line.startswith(GOES_ON) for line in whole)
+    shown = [line for line in whole if re.match(r"epoch [\d.]+  (validation|test) loss ", line)]
+    if not again:
+        sheet.equal("log.txt: evaluations", len(shown), len(evaluations))
+    numbers = {id(line): number for number, line in enumerate(shown)}
+    for line in whole:
+        handler = next((handler for begin, handler in handlers.items() if line.startswith(begin)), None)
+        if handler:
+            handler(sheet, run, line)
+        elif id(line) in numbers:
+            check_evaluation_line(sheet, f"log.txt: evaluation {numbers[id(line)]}", line, evaluations, None if again else numbers[id(line)])
+        elif found := re.match(r"step ([\d,]+)/([\d,]+)  epoch", line):
+            check_step_line(sheet, f"log.txt: step {found[1]}", line, steps.get(int(found[1].replace(",", ""))), length_of(run), again)
+        elif line in plan:
+            taken(re.fullmatch(r"(.*)", line))
+        else:
+            check_setup_line(sheet, run, line)
 
 
-def check_evaluation_line(sheet, place, text, line):
-    found = re.fullmatch(r"epoch ([\d.]+)  (\w+) (loss .*)  \(([\d,]+) samples, (.*)\)", text)
+def check_evaluation_line(sheet, place, text, evaluations, number):
+    """`number`: of the evaluation; None in a run that was resumed, where it is one of that epoch and set."""
+    found = taken(re.fullmatch(r"epoch ([\d.]+)  (\w+) (loss .*)  \(([\d,]+) samples, (.*)\)", text))
     if not found:
         sheet.differ(place, text, "a line that can be read")
         return
+    if number is None:
+        line = next((e for e in evaluations if f"{e['epoch']:.2f}" == found[1] and e["split"] == found[2]), None)
+    else:
+        line = evaluations[number] if number < len(evaluations) else None
+    if line is None:
+        return sheet.differ(place, text, "an evaluation of metrics.jsonl")
     sheet.printed(place + ": epoch", found[1], line["epoch"])
     sheet.equal(place + ": split", found[2], line["split"])
     sheet.printed(place + ": samples", found[4], line["samples"])
-    check_time_text(sheet, place + ": seconds", found[5], line["seconds"])
+    if number is not None:
+        check_time_text(sheet, place + ": seconds", found[5], line["seconds"])
     check_said(sheet, place, found[3], line)
 
 
-def check_step_line(sheet, place, text, line, length):
-    found = re.fullmatch(r"step ([\d,]+)/([\d,]+)  epoch ([\d.]+)  (loss .*?)  lr (\S+)  ([\d,]+) samples/s.*", text)
-    if not found:
-        sheet.differ(place, text, "a line that can be read")
+def check_step_line(sheet, place, text, line, length, again):
+    """`again`: steps after a checkpoint may be made twice, of which metrics.jsonl has the later one."""
+    found = taken(re.fullmatch(r"step ([\d,]+)/([\d,]+)  epoch ([\d.]+)  (loss .*?)  lr (\S+)  ([\d,]+) samples/s.*", text))
+    if not found or line is None:
+        sheet.differ(place, text, "a line that can be read, of a step of metrics.jsonl")
         return
     sheet.printed(place + ": steps", found[2], length.steps)
     sheet.printed(place + ": epoch", found[3], line["epoch"])
     check_said(sheet, place, found[4], {key: line[key] for key in ("loss", "accuracy") if key in line})
     sheet.digits(place + ": lr", found[5], line["lr"])
-    check_rate_text(sheet, place, found[6], line["samples_per_second"])
+    if not again:
+        check_rate_text(sheet, place, found[6], line["samples_per_second"])
 
 
 def check_done(sheet, run, text):
     """The summary in one line."""
     s, place = run.summary, "log.txt: done"
-    found = re.fullmatch(r"done: (?:(\w+) (loss .*?); )?([\d,]+) steps(.*?), ([\d,]+) samples in (.*?) \(([\d,]+) samples/s\); time: (.*)", text)
+    shares = r"data ([\d.]+) %, compute ([\d.]+) %, communication ([\d.]+) %(?: \(hidden: (\d+) % of it\))?, waiting ([\d.]+) %(?:, idle for other stages ([\d.]+) %)?"
+    mishaps = r"(?: \(([\d,]+) left out\))?(?: \(([\d,]+) with a single value in batch norm\))?(?: \(([\d,]+) with replicas made equal\))?"
+    found = taken(re.fullmatch(r"done: (?:(\w+) (loss .*?); )?([\d,]+) steps" + mishaps + r", ([\d,]+) samples in (.*?) \(([\d,]+) samples/s\); time: " + shares, text))
     if not found:
         sheet.differ(place, text, "a line that can be read")
         return
@@ -78,17 +104,21 @@ def check_done(sheet, run, text):
         sheet.equal(place + ": split", found[1], e["split"])
         check_said(sheet, place, found[2] or "", {k: v for k, v in e.items() if k not in ("top_k", "top_k_accuracy")})
     sheet.printed(place + ": steps", found[3], s["steps"])
-    sheet.printed(place + ": samples", found[5], s["samples_seen"])
-    check_time_text(sheet, place + ": seconds", found[6], s["seconds"])
-    check_rate_text(sheet, place, found[7], s["samples_per_second"])
-    names = {"idle for other stages": "idle"}
-    for name, share in re.findall(r"(data|compute|communication|waiting|idle for other stages) ([\d.]+) %", found[8]):
-        sheet.printed(f"{place}: {name}", share, 100 * s["time"][names.get(name, name)])
+    for shown, name in zip(found.groups()[3:6], ("skipped_steps", "single_value_steps", "desync_repairs")):
+        sheet.equal(f"{place}: {name}", shown and int(shown.replace(",", "")), s.get(name))
+    sheet.printed(place + ": samples", found[7], s["samples_seen"])
+    check_time_text(sheet, place + ": seconds", found[8], s["seconds"])
+    check_rate_text(sheet, place, found[9], s["samples_per_second"])
+    for shown, name in zip(found.groups()[9:], ("data", "compute", "communication", "hidden", "waiting", "idle")):
+        if shown is not None:
+            sheet.printed(f"{place}: {name}", shown, 100 * s["time"][name])
 
 
 def check_kept_line(sheet, run, text):
     kept, place = run.summary["kept"], "log.txt: kept"
-    if found := re.match(r"kept: .* of step ([\d,]+) \(epoch ([\d.]+)\), with the best (\S+) of the validation set, (\S+?)(;|$)", text):
+    if average := taken(re.search(r"\(train\.ema (\S+)\)", text)):
+        sheet.digits(place + ": train.ema", average[1], run.config["train.ema"])
+    if found := taken(re.match(r"kept: .* of step ([\d,]+) \(epoch ([\d.]+)\), with the best (\S+) of the validation set, (\S+?)(?:;|$)", text)):
         sheet.printed(place + ": step", found[1], kept["step"])
         sheet.printed(place + ": epoch", found[2], kept.get("epoch"))
         sheet.equal(place + ": measure", found[3], kept.get("measure"))
@@ -97,6 +127,7 @@ def check_kept_line(sheet, run, text):
 
 def check_calibrated(sheet, run, text):
     c, place = run.summary.get("calibration", {}), "log.txt: calibrated"
+    taken(re.fullmatch("(.*)", text))
     numbers = re.findall(r"-?\d+\.?\d*(?:e[+-]?\d+)?", text)
     names = ["temperature", "log_loss_before", "log_loss", "ece_before", "ece"]
     sheet.equal(place + ": figures", len(numbers), len(names))
@@ -106,7 +137,7 @@ def check_calibrated(sheet, run, text):
 
 def check_threshold_line(sheet, run, text):
     t, place = run.summary.get("threshold", {}), "log.txt: threshold"
-    if found := re.match(r"threshold: the model says yes from a probability of (\S+) on(?:, where the (\S+) of the validation set is largest, (\S+))?", text):
+    if found := taken(re.match(r"threshold: the model says yes from a probability of (\S+) on(?:, where the (\S+) of the validation set is largest, (\S+))?", text)):
         sheet.digits(place + ": probability", found[1], t.get("probability"))
         if found[2]:
             sheet.equal(place + ": measure", found[2], t.get("measure"))
@@ -114,7 +145,7 @@ def check_threshold_line(sheet, run, text):
 
 
 def check_checkpoint(sheet, run, text):
-    found = re.match(r"checkpoint of step ([\d,]+): (.*?) in ", text)
+    found = taken(re.match(r"checkpoint of step ([\d,]+): (.*?) in ", text))
     path = run.directory / "checkpoints" / f"step-{int(found[1].replace(',', '')):09d}" if found else None
     if found and path.exists():
         size = sum(f.stat().st_size for f in path.iterdir())
@@ -123,8 +154,42 @@ def check_checkpoint(sheet, run, text):
 
 
 def check_stopped(sheet, run, text):
-    found = re.match(r"stopped early after step ([\d,]+): .*", text)
+    found = taken(re.match(r"stopped early after step ([\d,]+): .*", text))
     sheet.printed("log.txt: stopped early", found[1], run.summary["steps"])
-    if best := re.search(r"the best was (\S+) after step ([\d,]+)", text):
-        sheet.check("log.txt: stopped early: best", best[1], run.summary["kept"].get("value"), lambda a, b: b is not None and abs(float(a) - b) <= 1e-5 * abs(b) + 1e-9)
-        sheet.printed("log.txt: stopped early: step of the best", best[2], run.summary["kept"]["step"])
+    if best := taken(re.search(r"the best was (\S+) after step ([\d,]+)", text)):
+        measure, line = best_line(run, kept=False)
+        sheet.check("log.txt: stopped early: best", best[1], line and line[measure], lambda a, b: b is not None and abs(float(a) - b) <= 1e-5 * abs(b) + 1e-9)
+        sheet.printed("log.txt: stopped early: step of the best", best[2], line and line["step"])
+
+
+def check_slow(sheet, run, text):
+    found = taken(re.fullmatch(r"slow: rank (\d+) \(host .*?\), (\w+): slower than others in ([\d,]+) of ([\d,]+) windows; its data and compute take (\S+) times those of the fastest rank and (\S+) times its own best; waiting for it costs (\S+) % of the time", text))
+    ranks = run.summary["ranks"]
+    i, place = int(found[1]), f"log.txt: slow rank {found[1]}"
+    sheet.equal(place, found[2], ranks["slow"][i])
+    sheet.printed(place + ": slow windows", found[3], ranks["slow_windows"][i])
+    sheet.printed(place + ": windows", found[4], ranks["windows"])
+    sheet.printed(place + ": to the fastest", found[5], ranks["to_best"][i])
+    sheet.printed(place + ": to its best", found[6], ranks["to_own"][i])
+    sheet.check(place + ": cost", float(found[7]), 100 * ranks["delay"][i] / ranks["seconds"], lambda a, b: abs(a - b) <= 0.0501 + 1e-4 / ranks["seconds"])
+
+
+def check_staleness(sheet, run, text):
+    found = taken(re.fullmatch(r"staleness: mean (\S+), 95th percentile (\d+)", text))
+    sheet.printed("log.txt: mean staleness", found[1], run.summary["asynchrony"]["mean_staleness"])
+    sheet.printed("log.txt: staleness, 95th percentile", found[2], run.summary["asynchrony"]["staleness_95"])
+
+
+def check_dropped(sheet, run, text):
+    found = taken(re.fullmatch(r"dropped: ([\d,]+) of ([\d,]+) gradients", text))
+    for shown, name in zip(found.groups(), ("dropped", "computed")):
+        sheet.printed(f"log.txt: gradients {name}", shown, sum(worker[name] for worker in run.summary["asynchrony"]["workers"]))
+
+
+def check_worker(sheet, run, text):
+    found = taken(re.fullmatch(r"worker (\d+): ([\d,]+) gradients with ([\d,]+) samples(?:, ([\d,]+) dropped with ([\d,]+) samples)?: (\S+) times an even share", text))
+    workers, place = run.summary["asynchrony"]["workers"], f"log.txt: worker {found[1]}"
+    worker = workers[int(found[1])]
+    for shown, name in zip(found.groups()[1:5], ("steps", "samples", "dropped", "dropped_samples")):
+        sheet.equal(f"{place}: {name}", int((shown or "0").replace(",", "")), worker[name])
+    sheet.printed(place + ": share", found[6], worker["samples"] * len(workers) / run.summary["samples_seen"])

@@ -70,6 +70,7 @@ class Sheet:
         self.differences = []
         self.checked = set()
         self.figures = {}  # place -> shown, of documents of which each figure needs a check
+        self.texts = []  # each number of them needs a check, too
         self.known = known_faults()
 
     def differ(self, place, shown, right, fault=""):
@@ -78,11 +79,12 @@ class Sheet:
         self.differences.append(Difference(place, shown, right, fault))
 
     def check(self, place, shown, right, accept, faults=None):
-        """`accept(shown, right)` says whether the one is the other as it is printed; `faults`: their names with what they give."""
+        """`accept(shown, right)` says whether the one is the other as it is printed; `faults`: their names with what they give,
+        as a dictionary or as pairs."""
         self.checked.add(place)
         if accept(shown, right):
             return
-        for name, value in (faults or {}).items():
+        for name, value in faults.items() if isinstance(faults, dict) else faults or ():
             if accept(shown, value):
                 self.differ(place, shown, right, name)
                 return
@@ -119,6 +121,8 @@ class Sheet:
 
     def finish(self):
         patterns = unaudited()
+        for text in self.texts:
+            self.figures.update(text.figures())
         for place, shown in self.figures.items():
             if place in self.checked:
                 continue

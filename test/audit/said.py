@@ -7,7 +7,10 @@ from .report import number_of, same_digits
 
 def pairs_of(text):
     """ "loss 0.34525, accuracy 0.8, top-2 1" as [("loss", "0.34525"), ...]; also with two spaces between."""
-    return re.findall(r"([a-z][a-z0-9_-]*(?: accuracy)?) (-?\d[\d.,]*(?:e[+-]?\d+)?|-?inf|-?nan|undefined)(?=,? |,|$)", text)
+    return PAIR.findall(text)
+
+
+PAIR = re.compile(r"([a-z][a-z0-9_-]*(?: accuracy)?) (-?\d[\d.,]*(?:e[+-]?\d+)?|-?inf|-?nan|undefined)(?=,? |,|$)")
 
 
 def check_said(sheet, place, text, json):
@@ -24,6 +27,8 @@ def check_said(sheet, place, text, json):
             sheet.differ(f"{place}: {name}", shown, "(no such figure)")
             continue
         sheet.check(f"{place}: {name}", shown, json[key], lambda a, b: same_digits(a, b, 5) if b is not None else a == "undefined")
+    left = re.sub(r"[ ,]", "", PAIR.sub("", text))
+    sheet.equal(f"{place}: words that are no figures", left, "")
     missing = [k for k, v in json.items() if k not in names and k not in NO_FIGURES and not isinstance(v, (list, dict, str))]
     if missing:
         sheet.differ(place, text, f"with {', '.join(missing)}")

@@ -1,0 +1,224 @@
+"""What the log says of the data and of how the run is divided, before it begins."""
+
+import pathlib
+import re
+
+from .arrays import sparse
+from .run import dataset_classes
+from .splits import order_of_times
+from .summary import length_of
+from .table_data import category_features, number_features
+from .texts import taken
+
+SAID = r"(-?[\d.,]+(?:e[+-]?\d+)?|-?inf)"
+
+
+def check_setup_line(sheet, run, line):
+    for pattern, handler in FORMS:
+        if found := re.fullmatch(pattern, line):
+            handler(sheet, run, found)
+            return
+    check_column(sheet, run, line)
+
+
+def check_width(sheet, run, found):
+    taken(found)
+    features = run.sets["train"].features
+    if features is not None and run.config["data.format"] == "csv":
+        sheet.printed("log.txt: features of a record", found[1], features.shape[1])
+
+
+def plan_row(run, name):
+    found = re.search(rf"^{name} +([\d,]+|\S+ (?:B|KiB|MiB|GiB)(?: on average)?|\S+)$", run.text("plan.txt"), re.M)
+    return found[1] if found else None
+
+
+def check_ranks(sheet, run, found):
+    taken(found)
+    right = [plan_row(run, name) for name in ("ranks", "replicas", "threads per rank")]
+    sheet.equal("log.txt: ranks, replicas, threads", [found[1], found[3], found[4]], [text and text.replace(",", "") for text in right])
+    sheet.equal("log.txt: hosts", int(found[2]), len(set(re.findall(r"^rank \d+: host (\S+?),", run.text("ranks.txt"), re.M))))
+
+
+def check_plan_line(sheet, run, found):
+    """The same words as in plan.txt, whose figures are checked there."""
+    taken(found)
+    names = ("steps", "global batch", "epochs", "parameters", "memory per rank", "sent per step and rank")
+    sheet.equal("log.txt: plan", [text.removesuffix(" on average") for text in found.groups()], [(plan_row(run, name) or "").removesuffix(" on average") for name in names])
+
+
+def check_rank_rows(sheet, run, found):
+    """Which replicas a rank has; of all ranks together that each is somewhere."""
+    taken(found)
+    first, last = int(found["first"]), int(found["last"])
+    replicas = int((plan_row(run, "replicas") or "0").replace(",", ""))
+    sheet.check(f"log.txt: replicas of rank {found['rank']}", (first, last), f"of {replicas}", lambda a, b: 0 <= a[0] <= a[1] < replicas)
+    rows = int(found["rows"].replace(",", ""))
+    train = run.sets["train"]
+    if train is None:
+        return
+    sheet.check(f"log.txt: rows of rank {found['rank']}", rows, f"at most {len(train)}", lambda a, b: 0 < a <= len(train))
+    if last - first + 1 == replicas and run.config.get("distribute.stages", 1) == 1:
+        sheet.equal(f"log.txt: rows of rank {found['rank']}, which has all replicas", rows, len(train))
+
+
+def check_split(sheet, run, found):
+    """Of the records of the training files, how many are the validation set."""
+    held = run.sets.held()
+    sheet.printed("log.txt: validation records", found[1], int(held.sum()))
+    sheet.printed("log.txt: records that they are of", found[2], len(held))
+    if not re.search(r"\d", found[3]):
+        taken(found)
+    elif classes := re.fullmatch(r"of each of the (\d+) classes its share: (.*)", found[3]):
+        labels = run.sets.files("train").targets[:, 0]
+        sheet.printed("log.txt: classes of the validation set", classes[1], len(set(labels)))
+        shown = [(int(a.replace(",", "")), int(b.replace(",", ""))) for a, b in re.findall(r" ([\d,]+) of ([\d,]+)(?=,|$)", classes[2])]
+        right = [(int((held & (labels == each)).sum()), int((labels == each).sum())) for each in sorted(set(labels))]
+        sheet.equal("log.txt: validation records by class", shown, right[: len(shown)])
+        taken(found)
+    elif groups := re.fullmatch(r"all of ([\d,]+) of the ([\d,]+) groups of column '(.*)'", found[3]):
+        texts = run.sets.texts(run.sets.files("train"), groups[3])
+        right = [len({text for text, one in zip(texts, held) if one}), len(set(texts))]
+        sheet.equal("log.txt: groups of the validation set", [int(groups[i].replace(",", "")) for i in (1, 2)], right)
+        taken(found)
+    elif times := re.fullmatch(r"the last in column '(.*)', from '(.*)' to '(.*)'; the others are up to '(.*)'", found[3]):
+        texts = run.sets.texts(run.sets.files("train"), times[1])
+        keys = order_of_times(texts, run.sets.column(times[1]))
+        ends = lambda of: sorted((key, text) for key, text, one in zip(keys, texts, held) if one == of)
+        sheet.equal("log.txt: times of the validation set", list(times.groups()[1:]), [ends(True)[0][1], ends(True)[-1][1], ends(False)[-1][1]])
+        taken(found)
+
+
+def check_bad(sheet, run, found):
+    taken(found)
+    for split in ("train", "validation", "test"):
+        if found[1] not in (run.config.get(f"data.{split}"), pathlib.Path(run.config.get(f"data.{split}") or ".").name):
+            continue
+        whole = run.sets.files(split)
+        every = len(whole.table.table.records) if whole.table else None
+        if every is not None:
+            sheet.equal(f"log.txt: bad records of {found[1]}", [int(found[i].replace(",", "")) for i in (2, 3)], [every - len(whole), every])
+            sheet.digits(f"log.txt: share of bad records of {found[1]}", found[4], 100 * (every - len(whole)) / every, digits=3)
+        return
+
+
+def check_sparse(sheet, run, found):
+    taken(found)
+    if found[1] != pathlib.Path(run.config["data.train"]).name:
+        return
+    records = [record for record in sparse(run.config["data.train"], run.cwd)[0] if record]
+    indices = {index for record in records for index in record[1]}
+    first = 0 if 0 in indices else 1
+    right = [max(indices) - first + 1, first, max(len(record[1]) for record in records)]
+    sheet.equal("log.txt: features, first one, most of a record", [int(found[i].replace(",", "")) for i in (2, 3, 4)], right)
+
+
+def check_record_weights(sheet, run, found):
+    taken(found)
+    for split in ("validation", "test"):
+        if found[1] == run.config.get(f"data.{split}"):
+            weights = run.sets.files(split).weights
+            for name, shown, right in zip(("least", "most", "mean"), found.groups()[1:], (weights.min(), weights.max(), weights.mean())):
+                sheet.digits(f"log.txt: {name} weight of {found[1]}", shown, float(right), digits=4)
+
+
+def check_class_weights(sheet, run, found):
+    taken(found)
+    classes, weights = dataset_classes(run.sets["train"]), run.class_weights()
+    for i, (weight, records) in enumerate(re.findall(r" (\S+) \(([\d,]+) records\)(?:, |$)", found[1])):
+        sheet.digits(f"log.txt: weight of class {i}", weight, float(weights[i]), digits=4)
+        sheet.printed(f"log.txt: records of class {i}", records, int((classes == i).sum()))
+
+
+def check_targets(sheet, run, found):
+    taken(found)
+    sheet.printed("log.txt: targets of a record", found[1], run.sets.files("train").targets.shape[1])
+
+
+def check_audit(sheet, run, found):
+    taken(found)
+    length = length_of(run)
+    sheet.check("log.txt: audited epoch", int(found[1].replace(",", "")), "an epoch", lambda a, b: 0 <= a <= length.epochs(length.steps) + 1)
+    sheet.printed("log.txt: samples of an epoch", found[2], length.epoch_samples)
+    sheet.printed("log.txt: times that each is used", found[3], length.replicas if length.full else 1)
+
+
+FORMS = (
+    (r".*: the ([\d,]+) features? of a record", check_width),
+    (r"([\d,]+) ranks? on ([\d,]+) hosts?, ([\d,]+) replicas?, ([\d,]+) threads?, precision (?:fp32|bf16.*?); .*", check_ranks),
+    (r"plan: ([\d,]+) steps of ([\d,]+) samples, (\S+) epochs; ([\d,]+) parameters; (.*) of memory per rank; (.*) sent per step and rank", check_plan_line),
+    (r"rank (?P<rank>\d+) (?:loaded|streams) (?P<rows>[\d,]+) rows(?:, .*?)? \(replicas (?P<first>\d+) to (?P<last>\d+)\)", check_rank_rows),
+    (r"validation set, .*?: ([\d,]+) of the ([\d,]+) records of '.*?', (.*)", check_split),
+    (r"(.*): ([\d,]+) of ([\d,]+) records are bad \((\S+) %\) and skipped", check_bad),
+    (r"(.*): ([\d,]+) features, counted from ([\d,]+) in the file; at most ([\d,]+) of them in a record", check_sparse),
+    (rf"(.*): records weigh from {SAID} to {SAID}, mean {SAID}", check_record_weights),
+    (r".*: some of the ([\d,]+) targets of a record are missing; .*", check_targets),
+    (r"balanced class weights: (.*)", check_class_weights),
+    (r"audit: epoch ([\d,]+) used ([\d,]+) samples, each ([\d,]+) times?", check_audit),
+)
+
+
+def check_column(sheet, run, line):
+    """A column of the table: schema.json has the same figures, and is checked by itself."""
+    found = re.fullmatch(r" *(\d+\.\.\d+|\d+|label|weight)  (.*)", line)
+    if not found or not run.schema or "columns" not in run.schema:
+        return
+    column = next((c for c in sorted(run.schema["columns"], key=lambda c: -len(c["name"])) if found[2].startswith(c["name"] + ": ")), None)
+    if column is None:
+        return
+    begin = line.begin + found.start(2) + len(column["name"])
+    line.text.free[line.begin : begin] = bytes(begin - line.begin)
+    place = f"log.txt: column {column['name']}"
+    if found[1][0].isdigit():
+        sheet.equal(place + ": features", found[1], positions(run, column))
+    words = re.compile(r".*?: (.*)").match(line, found.start(2) + len(column["name"]))[1]
+    rest = check_words(sheet, place, words, column)
+    if not re.search(r"\d", rest):
+        taken(re.compile(r"(.*)").match(line, found.start(2)))
+
+
+def positions(run, column):
+    """The features that the column makes: numbers come first."""
+    columns = [c for c in run.schema["columns"] if c["use"] == "feature"]
+    begin = 0
+    for each in [c for c in columns if c["kind"] == "numeric"] + [c for c in columns if c["kind"] != "numeric"]:
+        width = len(number_features(each, None) if each["kind"] == "numeric" else category_features(each, None))
+        if each is column:
+            return f"{begin}" if width == 1 else f"{begin}..{begin + width - 1}"
+        begin += width
+
+
+def check_words(sheet, place, words, column):
+    """Takes what it knows out of the words, and returns the rest."""
+    if column["kind"] == "numeric" and column["use"] == "weight":
+        names = ("min", "max", "mean")
+        pattern = rf"from {SAID} to {SAID}, mean {SAID}"
+    else:
+        names, pattern = {
+            "standard": (("mean", "deviation"), rf"(?:logarithm, )?mean {SAID}, deviation {SAID}"),
+            "log": (("mean", "deviation"), rf"(?:logarithm, )?mean {SAID}, deviation {SAID}"),
+            "minmax": (("min", "max"), rf"number, from {SAID} to {SAID}"),
+        }.get(column.get("scale"), ((), "(?!)"))
+    if found := re.search(pattern, words):
+        for name, shown in zip(names, found.groups()):
+            sheet.digits(f"{place}: {name}", shown, column[name], digits=4)
+        words = words.replace(found[0], "")
+    if found := re.search(rf"median {SAID}, quartiles {SAID} and {SAID}", words):
+        for shown, i in zip(found.groups(), (1, 0, 2)):
+            sheet.digits(f"{place}: quartile {i}", shown, column["quartiles"][i], digits=4)
+        words = words.replace(found[0], "")
+    if found := re.search(rf"([\d,]+) bins?(?: by the label)?(?: of its logarithm)? from {SAID} to {SAID}", words):
+        sheet.printed(f"{place}: bins", found[1], max(len(column["bins"]["edges"]) - 1, 1))
+        for name, shown in zip(("min", "max"), found.groups()[1:]):
+            sheet.digits(f"{place}: {name}", shown, column[name], digits=4)
+        words = words.replace(found[0], "")
+    if found := re.search(rf"([\d,]+) missing (?:become (?:the mean|{SAID})|do not count)", words):
+        sheet.printed(f"{place}: missing", found[1], column["missing_count"])
+        if found[2]:
+            sheet.digits(f"{place}: fill", found[2], column["missing"], digits=4)
+        words = words.replace(found[0], "")
+    if found := re.search(r"([\d,]+) (classes|buckets|values)", words):
+        right = column["buckets"] if found[2] == "buckets" else len(column["values"])
+        sheet.printed(f"{place}: {found[2]}", found[1], right)
+        words = words.replace(found[0], "")
+    return words
