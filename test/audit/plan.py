@@ -6,19 +6,29 @@ import numpy as np
 
 from .forward import layers_of
 from .said import human_bytes
+from .report import number_of
 from .summary import length_of
+from .texts import Text, taken
 
 SLOTS = {"adam": 2, "adamw": 2, "lamb": 2, "nadam": 2, "adagrad": 1, "lion": 1}
 BYTES = {"B": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
 
 
-def rows_of(text):
-    """Names and values of the plan; of names that stand twice the first."""
-    rows = {}
-    for line in text.splitlines():
-        if found := re.fullmatch(r"( {0,2}[a-zA-Z][\w ,:-]*?)  +(\S.*)", line):
-            rows.setdefault(found[1], found[2])
-    return rows
+ELEMENTWISE = ("relu", "tanh", "sigmoid", "leaky_relu", "elu", "gelu", "silu", "softplus", "identity")
+
+
+class Rows:
+    """Values of the plan by the names of their rows; of names that stand twice the first."""
+
+    def __init__(self, text):
+        self.text, self.begin = text, text.find("\n\n")
+
+    def get(self, name, default=None):
+        found = taken(re.compile(rf"^{name}  +(\S.*)$", re.M).search(self.text, self.begin))
+        return found[1] if found else default
+
+    def __getitem__(self, name):
+        return self.get(name)
 
 
 def steps_text(length):
@@ -29,11 +39,15 @@ def steps_text(length):
 
 
 def check_plan(sheet, run):
-    text = run.text("plan.txt")
-    rows = rows_of(text[text.find("\n\n") :])
+    text = Text(sheet, "plan.txt", run.text("plan.txt"))
+    rows = Rows(text)
     length, place = length_of(run), "plan.txt: "
     least = length.batch // length.replicas
+    stages = run.config.get("distribute.stages", 1)
     right = {
+        "ranks": f"{length.ranks:,}",
+        "  of them servers": f"{length.servers:,}" if length.servers else None,
+        "  stages of a group": f"{stages:,}" if stages > 1 else None,
         "replicas": f"{length.replicas:,}",
         "threads per rank": f"{run.config.get('train.threads', 1):,}",
         "data mode": "full" if length.full else "shard",
@@ -55,7 +69,13 @@ def check_plan(sheet, run):
         sheet.equal(place + name, rows.get(name), value, fault)
     sheet.digits(place + "epochs", rows.get("epochs", ""), length.epochs(length.steps))
     sheet.digits(place + "each example seen", rows.get("each example seen", "").removesuffix(" times"), length.samples(length.steps) / length.rows)
+    if length.ranks == 1:
+        sheet.equal(place + "sent per step and rank", rows["sent per step and rank"], "0 B")
+    if 4 * parameters <= 1024 * run.config.get("distribute.bucket_kib", 1024) and length.ranks == 1:
+        sheet.equal(place + "buckets", rows["buckets"], "1")
     check_rates(sheet, place, rows, length)
+    check_sentences(sheet, run, place, text, length)
+    check_stages(sheet, run, place, text, stages, parameters)
     check_memory(sheet, run, place, rows, parameters, stored)
     check_layers(sheet, run, text)
 
@@ -81,37 +101,103 @@ def check_memory(sheet, run, place, rows, parameters, stored):
     gaps = 128 * len(run.tensors)
     sheet.check(place + "gradient", size(rows["gradient"]), 4 * parameters, lambda a, b: b - slack(rows["gradient"]) <= a <= b + gaps + slack(rows["gradient"]))
     sheet.check(place + "weights", size(rows["  weights"]), 4 * parameters, lambda a, b: a >= b - slack(rows["  weights"]))
-    slots = SLOTS.get(run.config.get("train.optimizer", "sgd"))
-    plain = length_of(run).ranks == 1 and not run.config.get("train.ema") and not run.config.get("train.swa_from")
-    if slots and plain and run.config.get("distribute.strategy") in ("allreduce", "central_storage", "auto"):
-        sheet.equal(place + "checkpoint", rows["checkpoint"], human_bytes(stored + 4 * slots * parameters))
+    optimizer = run.config.get("train.optimizer", "sgd")
+    slots = SLOTS.get(optimizer, bool(run.config.get("train.momentum")) if optimizer == "sgd" else None)
+    averages = bool(run.config.get("train.ema")) + bool(run.config.get("train.swa_from"))
+    if slots is not None and length_of(run).ranks == 1 and run.config.get("distribute.strategy") in ("allreduce", "central_storage", "auto"):
+        sheet.equal(place + "checkpoint", rows["checkpoint"], human_bytes(stored + 4 * (slots + averages) * parameters))
+        if not slots or averages:
+            return
         state = rows["  optimizer state"]
         sheet.check(place + "optimizer state", size(state), 4 * slots * parameters, lambda a, b: b - slack(state) <= a <= b + slots * gaps + slack(state))
 
 
-def check_layers(sheet, run, text):
-    """Of a model of dense layers: outputs, parameters, additions and multiplications, activations."""
-    layers = layers_of(run.config.get("model.layers") or "")
-    if not layers or any(len(words) > 1 for name, words in layers if name == "dense"):
+def check_sentences(sheet, run, place, text, length):
+    """What a step and an epoch are."""
+    workers, replicas = length.ranks - length.servers, length.replicas
+    samples = min(length.batch, length.epoch_samples)
+    dropped = length.positions - length.epoch_samples if length.drop else 0
+    forms = {
+        r"the sum of the gradients of (\d+) samples over (\d+) replicas?, divided by (?:(\d+)|the sum)": (samples, replicas, samples),
+        r"an update that each of the (\d+) replicas makes .*? its own samples \((\d+) samples in all\); after every ([\d,]+) of them": (replicas, samples, run.config.get("distribute.average_every")),
+        r"^Each of the first ([\d,]+) steps": (None,),
+        r"An epoch is one pass over the ([\d,]+) rows by all replicas together": (length.rows,),
+        r"An epoch is one pass over the ([\d,]+) rows by every one of the (\d+) replicas: ([\d,]+) samples, each example (\d+) times": (length.rows, replicas, length.epoch_samples, replicas),
+        r"but for the ([\d,]+) dropped at its end": (dropped,),
+        r"Each step is one worker's gradient of (\d+) samples": (length.step_batch,),
+        r"no worker more than (\d+) ahead of the slowest": (run.config.get("distribute.max_staleness"),),
+        r": (\d+) workers? with ([\d,]+) each in an epoch": (workers, length.batches),
+        r"with the first (\d+) of (\d+) workers' gradients, (\d+) of (\d+) samples": (workers - run.config.get("distribute.backup_workers", 0), workers, length.step_batch, length.batch),
+        r"exponential average \(train\.ema (\S+)\)": (run.config.get("train.ema"),),
+        r"uniform average from step ([\d,]+) on": (None,),
+    }
+    for pattern, right in forms.items():
+        if found := re.search(pattern, text, re.M):
+            known = [(shown, value) for shown, value in zip(found.groups(), right) if shown is not None and value is not None]
+            sheet.equal(f"{place}{pattern.split('(')[0][-40:]}", [number_of(shown) for shown, _ in known], [value for _, value in known])
+            if None not in right:
+                taken(found)
+
+
+def check_stages(sheet, run, place, text, stages, parameters):
+    """What each stage has of the model, and for how long it waits for others."""
+    if stages == 1:
         return
-    flops = parameters = 0
-    width = None
-    for number, (name, _) in enumerate(layers):
-        row = re.search(rf"^{number} {re.escape(name)}\S*(?: \S+)*?  +(\d[\d,]*) +([\d,]+) +([\d,]+) +(.*)$", text, re.M)
-        if not row:
-            return
-        shown = [int(row[i].replace(",", "")) for i in (1, 2, 3)]
-        if name == "dense":
-            w = run.tensors[f"{number}.weight"]
-            bias = run.tensors.get(f"{number}.bias", np.zeros(0))
-            width = w.shape[0]
-            right = [width, w.size + bias.size, 2 * w.size]
-            sheet.equal(f"plan.txt: layer {number}", shown, right)
-        elif width is not None:
-            sheet.equal(f"plan.txt: layer {number}", shown[:2], [width, 0])
-        flops += shown[2]
-        parameters += shown[1]
+    rows = list(re.finditer(r"^(\d+) +(.*?)  +([\d,]+)  +([\d,]+)  +(\S+ \w+)  +(\d+)  +(\S+ \w+)$", text[text.find("\nstage ") :], re.M))
+    offset = text.find("\nstage ")
+    for row in rows:
+        for group in (1, 2, 3, 4):
+            text.free[offset + row.start(group) : offset + row.end(group)] = bytes(len(row[group]))
+    sheet.equal(place + "stages", [int(row[1]) for row in rows], list(range(stages)))
+    sheet.equal(place + "parameters of all stages", sum(int(row[3].replace(",", "")) for row in rows), parameters)
     total = re.search(r"^total +([\d,]+) +([\d,]+)", text, re.M)
-    sheet.equal("plan.txt: total of the layers", [int(total[i].replace(",", "")) for i in (1, 2)], [parameters, flops])
-    shown = re.search(r"^FLOPs per sample +([\d,]+)", text, re.M)
-    sheet.equal("plan.txt: FLOPs per sample", int(shown[1].replace(",", "")), 3 * flops)
+    sheet.equal(place + "FLOPs of all stages", sum(int(row[4].replace(",", "")) for row in rows), int(total[2].replace(",", "")))
+    if found := taken(re.search(r"A group takes (\d+) micro-batch(?:es)? through (\d+) stages: each is idle for (\d+) % of forward and backward, by \(S - 1\) / \((?:v )?m \+ S - 1\)(?: with v = (\d+) chunks)?", text)):
+        m, s, v = int(found[1]), int(found[2]), int(found[4] or 1)
+        sheet.equal(place + "stages of a group in words", s, stages)
+        sheet.printed(place + "idle share", found[3], 100 * (s - 1) / (v * m + s - 1))
+
+
+def check_layers(sheet, run, text):
+    """Of each layer its parameters; of models of dense layers also operations and activations."""
+    table = text[: text.find("\n\n")]
+    rows = list(re.finditer(r"^(\S+) (\S.*?)  +(\S+)  +([\d,]+)  +([\d,]+)  +(\S+ \w+)$", table, re.M))
+    count = lambda row, group: int(row[group].replace(",", ""))
+    take = lambda row, *groups: [text.free.__setitem__(slice(*row.span(group)), bytes(len(row[group]))) for group in groups]
+    ties = {path for path in re.findall(r"tie=", run.config.get("model.layers") or "")}
+    width = None
+    for row in rows:
+        place, (name, words) = f"plan.txt: layer {row[1]}", re.fullmatch(r"(\w+)(?:\((.*)\))?.*", row[2]).groups()
+        tensors = [t for path, t in run.tensors.items() if path.rpartition(".")[0] == row[1] and "running_" not in path and "num_batches" not in path]
+        take(row, 1, 2)
+        if not ties:
+            sheet.equal(place + ": parameters", count(row, 4), sum(t.size for t in tensors))
+            take(row, 4)
+        if name == "dense" and not ties:
+            w = run.tensors[f"{row[1]}.weight"]
+            width = w.shape[0]
+            sheet.equal(place, [row[3], count(row, 5), row[6]], [str(width), 2 * w.size, human_bytes(4 * width)])
+            take(row, 3, 5, 6)
+        elif name in ELEMENTWISE and row[3].isdigit():
+            sheet.equal(place, [row[3], count(row, 5)], [str(width or row[3]), int(row[3])])
+            sheet.check(place + ": activations", row[6], ("0 B", human_bytes(4 * int(row[3]))), lambda a, b: a in b)
+            take(row, 3, 5, 6)
+        elif name == "dropout" and row[3].isdigit():
+            sheet.equal(place, [row[3], count(row, 5), row[6]], [str(width or row[3]), int(row[3]), human_bytes(4 * int(row[3]))])
+            take(row, 3, 5, 6)
+        else:
+            width = None
+    if not rows:
+        return
+    if features := taken(re.search(r"^input +(\d+) *$", text, re.M)):
+        x = run.sets["train"].features if run.sets["train"] is not None else None
+        if x is not None:
+            sheet.equal("plan.txt: features", int(features[1]), int(np.prod(x.shape[1:])))
+    total = taken(re.search(r"^total +([\d,]+) +([\d,]+) +(\S+ \w+)", text, re.M))
+    flops = sum(count(row, 5) for row in rows)
+    sheet.equal("plan.txt: total of the layers", [count(total, i) for i in (1, 2)], [sum(count(row, 4) for row in rows), flops])
+    size = lambda shown: float(shown.split()[0]) * BYTES[shown.split()[1]]
+    slack = lambda shown: 0.0501 * BYTES[shown.split()[1]] if shown.split()[1] != "B" else 0
+    sheet.check("plan.txt: activations of all layers", size(total[3]), sum(size(row[6]) for row in rows), lambda a, b: abs(a - b) <= slack(total[3]) + sum(slack(row[6]) for row in rows))
+    shown = taken(re.search(r"^FLOPs per sample +([\d,]+)", text, re.M))
+    sheet.equal("plan.txt: FLOPs per sample", count(shown, 1), 3 * flops)
