@@ -14,10 +14,11 @@ from .report import Sheet
 from .run import Run
 from .seen import check_inspect, check_schema
 from .single import check_single
+from .steps import check_counted_steps
 from .summary import check_metrics, check_summary
 from .sweeps import check_sweep
 
-PARTS = [check_summary, check_metrics, check_threshold, check_calibration, check_single, check_log, check_plan, check_page, check_schema, check_eval, check_compare, check_status]  # fmt: skip
+PARTS = [check_summary, check_counted_steps, check_metrics, check_threshold, check_calibration, check_single, check_log, check_plan, check_page, check_schema, check_eval, check_compare, check_status]  # fmt: skip
 LONGER = [check_inspect, lambda sheet, run: check_importance(sheet, run, ask=True)]
 
 

@@ -37,9 +37,10 @@ def check_threshold(sheet, run):
     if "measure" not in shown:
         sheet.number(place + ".probability", shown["probability"], float(rule), relative=1e-12)
         return
-    if run.sets["validation"] is None:
-        return
     sheet.equal(place + ".measure", shown["measure"], rule)
+    if run.sets["validation"] is None:
+        sheet.rename(place, "made-up data: threshold")
+        return
     p, yes, weights = yes_samples(figures_of(run, "validation"))
     kinds = np.unique(p)
     middles = np.concatenate([[kinds[0] / 2], (kinds[1:] + kinds[:-1]) / 2])
@@ -74,16 +75,19 @@ def best_temperature(figures):
 
 def check_calibration(sheet, run):
     shown = run.summary.get("calibration")
-    if not shown or run.sets["validation"] is None:
-        return
     place = "summary.json: calibration"
+    if not shown:
+        return
+    sheet.number("model.safetensors: temperature", run.temperature, shown["temperature"])
+    if run.sets["validation"] is None:
+        sheet.rename(place, "made-up data: calibration")
+        return
     after = figures_of(run, "validation")
     before = figures_of(run, "validation", divided=False)
     bare = Figures(run.form, Outputs(before.outputs.values, np.zeros(1)), before.targets, before.weights)
     right = best_temperature(bare)
     sheet.equal(place + ".found", shown["found"], right is not None)
     sheet.number(place + ".temperature", shown["temperature"], 1.0 if right is None else right, relative=2e-5)
-    sheet.number("model.safetensors: temperature", run.temperature, shown["temperature"])
     several = run.form.targets == "binary" and before.classes > 1
     for figures, end in ((before, "_before"), (after, "")):
         sheet.number(f"{place}.log_loss{end}", shown["log_loss" + end], figures.named("log_loss"), relative=1e-5)

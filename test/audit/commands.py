@@ -81,6 +81,19 @@ def last_shown(run):
     return right, lines[-1] if lines else None
 
 
+def best_shown(run):
+    """Split, measure and line of the best evaluation; where none is chosen as the best, of the last one of the validation
+    set, the test set being for no choice; without one of the test set; without evaluations the last training loss."""
+    measure, best = best_line(run)
+    if best is not None:
+        return best["split"], measure, best
+    for split in ("validation", "test"):
+        lines = [m for m in run.metrics if m["kind"] == "evaluation" and m["split"] == split and m.get(measure) is not None]
+        if lines:
+            return split, measure, lines[-1]
+    return "train", "loss", [m for m in run.metrics if m["kind"] == "train"][-1]
+
+
 def check_compare(sheet, run):
     code, text, error = run.command("compare", run.directory, "--csv", "-")
     if code != 0:
@@ -92,19 +105,11 @@ def check_compare(sheet, run):
     sheet.equal("compare: state", row["state"], "done")
     sheet.printed("compare: steps", row["steps"], s["steps"])
     sheet.number("compare: seconds", float(row["seconds"]), s["seconds"])
-    measure, best = best_line(run)
-    if best is not None:
-        want = {"best_split": best["split"], "best_measure": measure, "best_value": best[measure], "best_step": best["step"]}
-    elif line is not None:
-        want = {"best_split": line["split"], "best_measure": measure, "best_value": line.get(measure), "best_step": line["step"]}
-    else:
-        train = [m for m in run.metrics if m["kind"] == "train"][-1]
-        want = {"best_split": "train", "best_measure": "loss", "best_value": train["loss"], "best_step": train["step"]}
-    for name, value in want.items():
-        if isinstance(value, str):
-            sheet.equal(f"compare: {name}", row[name], value)
-        else:
-            sheet.number(f"compare: {name}", float(row[name]), value, relative=1e-9)
+    split, measure, best = best_shown(run)
+    sheet.equal("compare: best_split", row["best_split"], split)
+    sheet.equal("compare: best_measure", row["best_measure"], measure)
+    sheet.number("compare: best_value", float(row["best_value"]), best[measure], relative=1e-9)
+    sheet.number("compare: best_step", float(row["best_step"]), best["step"], relative=1e-9)
     for name, shown in row.items():
         found = re.fullmatch(r"(validation|test)_(\w+)", name)
         if not found or right is None or found[1] != right["split"]:

@@ -87,23 +87,21 @@ def check_curves(sheet, json, figures, weights):
         variants = {"": ranking, "weight-0-left-out": ranking.without(weights[there] == 0)}
         if margins:
             variants["hinge-scores"] = margins[i][2]
+            variants["hinge-scores weight-0-left-out"] = margins[i][2].without(weights[there] == 0)
         check_curve(sheet, place, curve, variants, MOST_POINTS // len(json["curves"]))
 
 
 def check_curve(sheet, place, curve, variants, most):
     right = variants[""]
     for name, of in (("positives", lambda r: int(r.true.sum())), ("negatives", lambda r: int((~r.true).sum()))):
-        sheet.equal(f"{place}.{name}", curve[name], of(right), {fault: of(r) for fault, r in variants.items() if fault})
+        sheet.equal(f"{place}.{name}", curve[name], of(right), {fault.split()[0]: of(r) for fault, r in variants.items() if fault})
     if "area" in curve:
-        faults = {fault: r.area() for fault, r in variants.items() if fault}
-        faults["curve-bins"] = Span(*(f([getattr(r.area(into_bins), end) for r in variants.values()]) for f, end in ((lambda x: x[0], "value"), (min, "low"), (max, "high"))))
-        for fault, r in variants.items():
-            if fault:
-                faults.setdefault(fault + " curve-bins", r.area(into_bins))
-        faults = {name.split()[0]: value for name, value in faults.items()}
-        sheet.number(f"{place}.area", curve["area"], right.area(), faults, relative=1e-9)
-    # The points are those of the variant whose counts are shown.
-    fault, ranking = next(((f, r) for f, r in variants.items() if matches(curve, r)), ("", right))
+        exact = [(fault.split()[0], r.area()) for fault, r in variants.items() if fault]
+        binned = [((fault or "curve-bins").split()[0], r.area(into_bins)) for fault, r in variants.items()]
+        sheet.number(f"{place}.area", curve["area"], right.area(), exact + binned, relative=1e-9)
+    # The points are those of the variant that is shown.
+    shown = [(fault, r) for fault, r in variants.items() if matches(curve, r)] or [("", right)]
+    fault, ranking = min(shown, key=lambda each: sum(found is None for _, found in found_points(curve, each[1])))
     check_points(sheet, place, curve, ranking, fault, most)
 
 
@@ -113,22 +111,31 @@ def matches(curve, ranking):
     return same_number(curve["area"], ranking.area(into_bins), 1e-9) or same_number(curve["area"], ranking.area(), 1e-9)
 
 
-def check_points(sheet, place, curve, ranking, fault, most):
-    """A point stands for the records whose score is at least that of its threshold."""
+def rounded(part, whole):
+    return math.floor(1e5 * part / whole + 0.5) / 1e5 if whole else 0.0
+
+
+def found_points(curve, ranking):
+    """Each point, and what `nearest` says of it."""
     true, false, score = ranking.counts()
-    positives, negatives = max(int(ranking.true.sum()), 0), int((~ranking.true).sum())
-    points = len(curve["threshold"])
-    sheet.check(f"{place}: points", points, (min(len(score), most), len(np.unique(into_bins(ranking.score)))), lambda a, b: a <= most and (a in b or b[1] > most))
-    rounded = lambda part, whole: math.floor(1e5 * part / whole + 0.5) / 1e5 if whole else 0.0
+    positives, negatives = int(ranking.true.sum()), int((~ranking.true).sum())
     known = {}
     for t, f, s in zip(true, false, score):
         known.setdefault((rounded(t, positives), rounded(f, negatives)), []).append((t, f, s))
+    for at in zip(*(curve[name] for name in ("recall", "false_positive_rate", "precision", "threshold"))):
+        yield list(at), nearest(known, at, ranking)
+
+
+def check_points(sheet, place, curve, ranking, fault, most):
+    """A point stands for the records whose score is at least that of its threshold."""
+    true, false, score = ranking.counts()
+    positives, negatives = int(ranking.true.sum()), int((~ranking.true).sum())
+    points = len(curve["threshold"])
+    sheet.check(f"{place}: points", points, (min(len(score), most), len(np.unique(into_bins(ranking.score)))), lambda a, b: a <= most and (a in b or b[1] > most))
     late = 0
-    for i in range(points):
-        at = [curve[name][i] for name in ("recall", "false_positive_rate", "precision", "threshold")]
+    for i, (at, found) in enumerate(found_points(curve, ranking)):
         for name in ("recall", "false_positive_rate", "precision", "threshold"):
             sheet.checked.add(f"{place}.{name}[{i}]")
-        found = nearest(known, at, ranking)
         if found is None:
             near = int(np.argmin(np.abs(true / max(positives, 1) - at[0]) + np.abs(false / max(negatives, 1) - at[1])))
             sheet.differ(f"{place}[{i}] (recall, false positive rate, precision, threshold)", at, [rounded(true[near], positives), rounded(false[near], negatives), rounded(true[near], true[near] + false[near]), round(float(ranking.threshold_of(score[near])), 5)])
@@ -136,8 +143,8 @@ def check_points(sheet, place, curve, ranking, fault, most):
             late += 1
     if late:
         sheet.differ(f"{place}.threshold", f"{late} of {points} are lower ends of bins", "the least score of those that are taken", "curve-bins")
-    if fault == "hinge-scores":
-        sheet.differ(f"{place}.threshold", "margins above the next class", "outputs of the class", fault)
+    if fault.startswith("hinge-scores"):
+        sheet.differ(f"{place}.threshold", "margins above the next class", "outputs of the class", "hinge-scores")
     if points:
         sheet.equal(f"{place}: recall and false positive rate of the last point", (curve["recall"][-1], curve["false_positive_rate"][-1]), (1.0 if positives else 0.0, 1.0 if negatives else 0.0))
 

@@ -43,11 +43,16 @@ def read_set(config, schema, cwd, split):
         return None
     x, y, w, sizes, files = read_arrays(config, cwd, split)
     targets = np.asarray(y, np.float32).astype(float).reshape(len(x), -1)
+    count = np.arange(len(x))
+    return DataSet(targets, weights_or_ones(w, len(x)), normalised(x, config), count, count, files, np.repeat(np.arange(len(sizes)), sizes), w is not None)
+
+
+def normalised(x, config):
+    """By data.mean and data.std: a number for all features, for each, or for each channel."""
     mean, std = (np.asarray(config.get(key, [default]), np.float32) for key, default in (("data.mean", 0.0), ("data.std", 1.0)))
     if x.ndim > 1 and mean.size not in (1, x.shape[-1]):
         mean, std = mean.reshape(x.shape[1:]), std if std.size == 1 else std.reshape(x.shape[1:])
-    count = np.arange(len(x))
-    return DataSet(targets, weights_or_ones(w, len(x)), (x - mean) / std, count, count, files, np.repeat(np.arange(len(sizes)), sizes), w is not None)
+    return (x - mean) / std
 
 
 def weights_or_ones(weights, count):
@@ -59,7 +64,7 @@ def read_table_set(config, schema, cwd, text):
     data = TableData(table, schema)
     weights = data.weights()
     file_of = np.array(table.file_of, int)[data.rows] if len(data.rows) else np.zeros(0, int)
-    return DataSet(data.targets(), weights_or_ones(weights, len(data.rows)), data.features(), data.rows, np.arange(len(data.rows)), table.files, file_of, weights is not None, data)
+    return DataSet(data.targets(), weights_or_ones(weights, len(data.rows)), normalised(data.features(), config), data.rows, np.arange(len(data.rows)), table.files, file_of, weights is not None, data)
 
 
 def read_sparse_set(config, schema, cwd, split):
@@ -81,7 +86,7 @@ def read_sparse_set(config, schema, cwd, split):
             if index - first < x.shape[1]:
                 x[row, index - first] = value
     good = np.array(good, int)
-    return DataSet(np.array(targets, np.float32).astype(float).reshape(len(good), 1), np.ones(len(good)), x, good, np.arange(len(good)), files, np.array(file_of, int)[good])
+    return DataSet(np.array(targets, np.float32).astype(float).reshape(len(good), 1), np.ones(len(good)), normalised(x, config), good, np.arange(len(good)), files, np.array(file_of, int)[good])
 
 
 class DataSets:

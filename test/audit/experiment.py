@@ -695,11 +695,6 @@ class Experiment:
         text = "#!/usr/bin/env bash\n# TRAINER=... MPIEXEC=... commands.sh, in its own directory\nset -eu\n" + "\n".join(commands) + "\n"
         self.write("commands.sh", text.encode())
 
-    def run_directories(self):
-        """The directories of the runs and of the sweep or cross-validation, which exist once the commands are done."""
-        run = self.directory / "run"
-        return [run, *sorted(path.parent for path in run.glob("*/summary.json"))] if self.at("command") != "train" else [run]
-
 
 def npy(shape, values, kind):
     """The content of a .npy file (format 1.0)."""

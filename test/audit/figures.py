@@ -7,7 +7,7 @@ last digit towards the targets, away from them, up and down: the program's figur
 import numpy as np
 
 from . import metrics
-from .losses import classes_of, shares_of
+from .losses import classes_of, probabilities, shares_of
 from .report import Span
 
 
@@ -49,6 +49,11 @@ def default_metrics(form, targets, outputs):
     return ["auc", "log_loss", "precision", "recall"] if form.has_probabilities else ["auc", "precision", "recall"]
 
 
+def f1_of(both, true, said):
+    """Of counts, as scikit-learn has it: 0 where none is right, undefined where nothing is of the class or called so."""
+    return float(2 * both / (true + said)) if true + said else np.nan
+
+
 class Figures:
     """Of a set: outputs of the model for its records, their targets and weights."""
 
@@ -66,7 +71,14 @@ class Figures:
             return self.figure(metrics.accuracy)
         if name == "top_k_accuracy":
             return self.figure(metrics.top_k, top_k)
-        return self.figure(metrics.BY_NAME[name])
+        found = self.figure(metrics.BY_NAME[name])
+        return self.loosened(found) if name == "ece" else found
+
+    def loosened(self, found):
+        """A mean of distances moves by the mean of what probabilities may be off, whichever way each is."""
+        p = [probabilities(self.form, values) for values in moved(self.form, self.outputs, self.targets)]
+        off = max((float(np.abs(each - p[0]).max()) for each in p), default=0.0)
+        return Span(found.value, found.low - off, found.high + off)
 
     def faults(self, name):
         """What known faults of the program make of a figure (known.toml)."""
@@ -111,9 +123,7 @@ class Figures:
     def scores(both, true, said):
         share = lambda part, whole: float(part / whole) if whole else np.nan
         p, r = share(both, said), share(both, true)
-        # Twice the product by the sum; nothing to divide by where one is undefined, or both are 0.
-        f = 2 * p * r / (p + r) if p + r > 0 else np.nan
-        return {"precision": p, "recall": r, "f1": f, "samples": int(true)}
+        return {"precision": p, "recall": r, "f1": f1_of(both, true, said), "samples": int(true)}
 
     def reliability(self):
         return metrics.reliability(metrics.foretold(self.form, self.outputs.values, self.targets, self.weights))

@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 
+from .figures import f1_of
 from .report import number_of, same_digits, same_number
 from .said import human_seconds
 from .summary import length_of
@@ -216,7 +217,7 @@ def check_class_table(sheet, run, place, rows):
         true, said, both = counts[k].sum(), counts[:, k].sum(), counts[k, k]
         sheet.printed(f"{place}: {row[0]}: samples", row[1], int(true))
         p, r = both / said if said else np.nan, both / true if true else np.nan
-        f = 2 * p * r / (p + r) if p + r > 0 else np.nan
+        f = f1_of(both, true, said)
         for name, shown, right in zip(("precision", "recall", "F1"), row[2:], (p, r, f)):
             sheet.printed(f"{place}: {row[0]}: {name}", shown, 100 * right)
 

@@ -201,17 +201,21 @@ def check_cells(sheet, place, cells, columns, dataset, i):
         if column.kind == "categorical":
             if column.json["encode"] != "hash":
                 known = ("" if value is None else value) in column.json["values"]
-                sheet.equal(at, shown, value or "" if known else "")
+                sheet.equal(at, shown, (value or "(missing)") if known else "(unknown)")
         elif value is None:
             mean = scale_of(column.json)
             filled = float(mean.undo(mean.straight(column.json["mean"]))) if column.json["missing"] == "mean" else column.json["missing"]
+            if "bins" in column.json and not column.json["bins"]["keeps_number"]:
+                filled = min(max(filled, column.json["bins"]["edges"][0]), column.json["bins"]["edges"][-1])
             sheet.check(at, shown, "no number: it is missing", lambda a, b: is_no_number(a), {})
             if not is_no_number(shown) and "date" not in column.json:
                 last = sheet.differences.pop()
                 close = same_digits(shown, filled, 4) or abs(float(shown) - filled) <= 1e-3 * abs(filled) + 1e-3
                 sheet.differ(last.place, last.shown, last.right, "mean-for-missing" if close else "")
         elif "date" not in column.json and "bins" not in column.json and column.json["scale"] != "robust":
-            sheet.check(at, shown, value, lambda a, b: not is_no_number(a) and abs(float(a) - b) <= 2e-5 * abs(b) + 1e-5 * abs(column.json.get("deviation", 0)) + 1e-9)
+            # It comes from the feature, in single precision.
+            slack = 3e-7 * (abs(value) + abs(column.json.get("deviation", 0)) + abs(column.json.get("mean", 0)))
+            sheet.check(at, shown, value, lambda a, b: not is_no_number(a) and same_digits(a, Span(b, b - slack, b + slack), 5))
 
 
 def is_no_number(text):

@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import re
 import subprocess
 
 import numpy as np
@@ -42,6 +43,11 @@ class Run:
     def command(self, *words):
         done = subprocess.run([self.trainer, *map(str, words)], cwd=self.cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
         return done.returncode, done.stdout, done.stderr
+
+    def started_at(self):
+        """The step that the last start went on from; 0 if it began anew."""
+        found = re.findall(r" info goes on from '.*': ([\d,]+) steps?, epoch | info the run in .* starts anew", "\n".join(self.log))
+        return int(found[-1].replace(",", "") or 0) if found else 0
 
     def label_columns(self):
         columns = [c for c in (self.schema or {}).get("columns", []) if c["use"] == "label"]

@@ -6,7 +6,7 @@ from .evaluations import check_evaluation, check_tables
 from .figures import Figures
 from .length import Length
 from .outputs import Outputs
-from .timing import check_ranks, check_shares, check_workers
+from .timing import check_ranks, check_shares, check_workers, gradients_of
 
 SMALLER = {"loss", "log_loss", "brier", "ece", "mean_absolute_error", "mean_squared_error", "root_mean_squared_error", "mean_absolute_percentage_error", "pinball", "poisson_deviance", "tweedie_deviance", "gamma_deviance"}
 
@@ -55,11 +55,11 @@ def check_summary(sheet, run):
     sheet.number(place + "samples_per_second", summary["samples_per_second"], summary["samples_seen"] / summary["seconds"])
     sheet.check(place + "seconds", summary["seconds"], 0, lambda a, b: a > 0)
     check_rate(sheet, place + "lr", summary["lr"], length, ended)
-    check_shares(sheet, place + "time", summary["time"])
+    check_shares(sheet, run, place + "time", summary["time"])
     if "ranks" in summary:
-        check_ranks(sheet, place + "ranks", summary["ranks"])
+        check_ranks(sheet, run, place + "ranks", summary["ranks"], length, gradients_of(run, {**summary, **summary.get("asynchrony", {})}))
     if "asynchrony" in summary:
-        check_workers(sheet, place + "asynchrony", summary["asynchrony"], summary["samples_seen"])
+        check_workers(sheet, run, place + "asynchrony", summary["asynchrony"], summary["samples_seen"])
     check_kept(sheet, run, place)
     if e := summary.get("evaluation"):
         check_last_evaluation(sheet, run, e)
@@ -104,11 +104,12 @@ def check_rate(sheet, place, shown, length, step):
         sheet.number(place, shown, length.rate(step - 1), relative=1e-6)
 
 
-def best_line(run):
-    """The best evaluation of the validation set, by train.early_stopping_metric; the first of equally good ones."""
+def best_line(run, kept=True):
+    """The best evaluation of the validation set, by train.early_stopping_metric; the first of equally good ones. None where
+    the last weights are kept, if `kept`."""
     measure = run.config.get("train.early_stopping_metric", "loss")
     lines = [m for m in run.metrics if m["kind"] == "evaluation" and m["split"] == "validation" and m.get(measure) is not None]
-    if not lines or run.config.get("train.keep") == "last":
+    if not lines or kept and run.config.get("train.keep") == "last":
         return measure, None
     sign = 1 if measure in SMALLER else -1
     return measure, min(lines, key=lambda m: (sign * m[measure], m["step"]))
@@ -141,12 +142,13 @@ def check_metrics(sheet, run):
         check_progress(sheet, place + ".", line, line["step"], length)
         if line["kind"] == "train":
             check_rate(sheet, place + ".lr", line["lr"], length, line["step"])
-            check_shares(sheet, place + ".time", line["time"])
+            check_shares(sheet, run, place + ".time", line["time"])
             sheet.check(place + ".samples_per_second", line["samples_per_second"], 0, lambda a, b: a is not None and a > 0)
         elif line["kind"] == "ranks":
-            check_ranks(sheet, place, line)
+            workers = [m for m in run.metrics[:number] if m["kind"] == "workers"]
+            check_ranks(sheet, run, place, line, length, gradients_of(run, workers[-1]) if workers else None)
         elif line["kind"] == "workers":
-            check_workers(sheet, place, line, line["samples_seen"])
+            check_workers(sheet, run, place, line, line["samples_seen"])
         else:
             steps.setdefault(line["split"], []).append(line["step"])
             sheet.check(place + ".seconds", line["seconds"], 0, lambda a, b: a >= 0)
@@ -192,7 +194,9 @@ def check_lines(sheet, run, length, steps):
     during = "validation" if "validation" in splits else "test"
     right = sorted({step for step in length.evaluated() if step <= ended} | {ended}) if splits and not length.asynchronous else None
     if right is not None:
-        sheet.equal(f"metrics.jsonl: steps of {during} evaluations", steps.get(during, []), right)
+        # A known fault: where a checkpoint holds an evaluation, the next start makes it again.
+        again = sorted([*right, run.started_at()]) if run.started_at() in right else right
+        sheet.equal(f"metrics.jsonl: steps of {during} evaluations", steps.get(during, []), right, {"evaluated-again": again})
     if splits == {"validation", "test"}:
         sheet.equal("metrics.jsonl: steps of test evaluations", len(steps["test"]), 1)
     train = [m["step"] for m in run.metrics if m["kind"] == "train"]

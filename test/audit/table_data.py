@@ -32,7 +32,7 @@ class Column:
     def read(self, text, required):
         """The value of a cell: a number or a text; None if it is missing."""
         if self.use == "weight":
-            value = plain_number(text)
+            value = self.number(text)
             if value is None or value < 0 or 0 < value < 1.1754943508222875e-38 or value > 3.4028234663852886e38:
                 raise Bad(f"{text!r} is no weight")
             return value
