@@ -2,7 +2,7 @@
 
 import re
 
-from .log_data import check_setup_line
+from .log_data import check_setup_line, first_averaged
 from .said import check_rate_text, check_said, check_time_text, human_bytes
 from .summary import best_line, length_of
 from .texts import Text, taken
@@ -20,7 +20,9 @@ def told_lines(run):
 def check_log(sheet, run):
     text = Text(sheet, "log.txt", "\n".join(told_lines(run)))
     # Texts in quotes are names and cells; what a validation set is called stands in the config.
-    text.ignore(r"^written: .*|^goes on from .*|^validation set, .*?:|ranks are (?:not )?bound .*|'[^'\n]*'|precision (?:fp32|bf16)")
+    text.ignore(r"^written: .*|^goes on from .*|^validation set, .*?:|ranks are (?:not )?bound .*|\d+ cores? a rank|'[^'\n]*'|precision (?:fp32|bf16)|95th|^rank \d+ serves|no better \w+")
+    for split in ("train", "validation", "test"):
+        text.ignore("^" + re.escape(run.config.get(f"data.{split}") or "no file") + "(?=, column '|: )")
     plan = run.text("plan.txt").splitlines()
     evaluations = [m for m in run.metrics if m["kind"] == "evaluation"]
     steps = {m["step"]: m for m in run.metrics if m["kind"] == "train"}
@@ -35,10 +37,12 @@ def check_log(sheet, run):
         "staleness: ": check_staleness,
         "dropped: ": check_dropped,
         "worker ": check_worker,
+        "the learning rate falls ": check_fall,
+        "stopped after ": check_break,
     }
     whole = list(text.lines())
-    # Lines after a checkpoint are made twice.
-    again = any(line.startswith(GOES_ON) for line in whole)
+    # Lines after a checkpoint, or after a start that came to nothing, are made twice.
+    again = sum(line.startswith(("plan: ", GOES_ON)) for line in whole) > 1
     shown = [line for line in whole if re.match(r"epoch [\d.]+  (validation|test) loss ", line)]
     if not again:
         sheet.equal("log.txt: evaluations", len(shown), len(evaluations))
@@ -54,7 +58,7 @@ def check_log(sheet, run):
         elif line in plan:
             taken(re.fullmatch(r"(.*)", line))
         else:
-            check_setup_line(sheet, run, line)
+            check_setup_line(sheet, run, line, again)
 
 
 def check_evaluation_line(sheet, place, text, evaluations, number):
@@ -118,6 +122,8 @@ def check_kept_line(sheet, run, text):
     kept, place = run.summary["kept"], "log.txt: kept"
     if average := taken(re.search(r"\(train\.ema (\S+)\)", text)):
         sheet.digits(place + ": train.ema", average[1], run.config["train.ema"])
+    if average := taken(re.search(r"from step ([\d,]+) on \(train\.swa_from\)", text)):
+        sheet.printed(place + ": first step of the average", average[1], first_averaged(run))
     if found := taken(re.match(r"kept: .* of step ([\d,]+) \(epoch ([\d.]+)\), with the best (\S+) of the validation set, (\S+?)(?:;|$)", text)):
         sheet.printed(place + ": step", found[1], kept["step"])
         sheet.printed(place + ": epoch", found[2], kept.get("epoch"))
@@ -156,6 +162,8 @@ def check_checkpoint(sheet, run, text):
 def check_stopped(sheet, run, text):
     found = taken(re.match(r"stopped early after step ([\d,]+): .*", text))
     sheet.printed("log.txt: stopped early", found[1], run.summary["steps"])
+    if patience := taken(re.search(r"of the validation set for (.*?);", text)):
+        sheet.equal("log.txt: stopped early: patience", patience[1], run.config["train.early_stopping"])
     if best := taken(re.search(r"the best was (\S+) after step ([\d,]+)", text)):
         measure, line = best_line(run, kept=False)
         sheet.check("log.txt: stopped early: best", best[1], line and line[measure], lambda a, b: b is not None and abs(float(a) - b) <= 1e-5 * abs(b) + 1e-9)
@@ -193,3 +201,24 @@ def check_worker(sheet, run, text):
     for shown, name in zip(found.groups()[1:5], ("steps", "samples", "dropped", "dropped_samples")):
         sheet.equal(f"{place}: {name}", int((shown or "0").replace(",", "")), worker[name])
     sheet.printed(place + ": share", found[6], worker["samples"] * len(workers) / run.summary["samples_seen"])
+
+
+def check_fall(sheet, run, text):
+    found = taken(re.fullmatch(r"the learning rate falls from (\S+) to (\S+) (?:with|after) step ([\d,]+): no better \w+ of the validation set for (.*)", text))
+    if not found:
+        return
+    place = "log.txt: the learning rate falls"
+    factor = max(run.config["train.decay_factor"], run.config.get("train.end_lr", 0) / float(found[1]))
+    sheet.check(place, float(found[2]), float(found[1]) * factor, lambda a, b: abs(a - b) <= 1e-4 * b)
+    sheet.equal(place + ": patience", found[4], run.config["train.plateau_patience"])
+    rates = {m["step"]: m["lr"] for m in run.metrics if m["kind"] == "train"}
+    step = int(found[3].replace(",", ""))
+    sheet.check(place + ": step", step, run.summary["steps"], lambda a, b: a <= b)
+    if step in rates:
+        sheet.digits(place + ": rate before", found[1], rates[step])
+
+
+def check_break(sheet, run, text):
+    """Where a sweep compares its trials, each stops, and goes on if it is good."""
+    if found := taken(re.match(r"stopped after ([\d,]+) steps", text)):
+        sheet.check("log.txt: stopped after steps", int(found[1].replace(",", "")), run.summary["steps"], lambda a, b: 0 < a <= b)

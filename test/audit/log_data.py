@@ -4,6 +4,7 @@ import pathlib
 import re
 
 from .arrays import sparse
+from .config import span_of
 from .run import dataset_classes
 from .splits import order_of_times
 from .summary import length_of
@@ -13,10 +14,14 @@ from .texts import taken
 SAID = r"(-?[\d.,]+(?:e[+-]?\d+)?|-?inf)"
 
 
-def check_setup_line(sheet, run, line):
+def check_setup_line(sheet, run, line, again):
+    """`again`: the run was started more than once, perhaps with other ranks than those of plan.txt."""
     for pattern, handler in FORMS:
         if found := re.fullmatch(pattern, line):
-            handler(sheet, run, found)
+            if again and handler in (check_ranks, check_plan_line, check_rank_rows):
+                taken(found)
+            else:
+                handler(sheet, run, found)
             return
     check_column(sheet, run, line)
 
@@ -123,6 +128,8 @@ def check_record_weights(sheet, run, found):
 
 
 def check_class_weights(sheet, run, found):
+    if run.sets["train"] is None:
+        return
     taken(found)
     classes, weights = dataset_classes(run.sets["train"]), run.class_weights()
     for i, (weight, records) in enumerate(re.findall(r" (\S+) \(([\d,]+) records\)(?:, |$)", found[1])):
@@ -133,6 +140,47 @@ def check_class_weights(sheet, run, found):
 def check_targets(sheet, run, found):
     taken(found)
     sheet.printed("log.txt: targets of a record", found[1], run.sets.files("train").targets.shape[1])
+
+
+def first_averaged(run):
+    """The first step whose weights are in the average of train.swa_from: the end of an epoch, or of the run."""
+    number, unit = span_of(run.config["train.swa_from"])
+    length = length_of(run)
+    ends = [step for step in range(length.per_epoch, length.steps, length.per_epoch) if length.measure(step, unit) >= number * (1 - 1e-9)]
+    return min([*ends, length.steps])
+
+
+def texts_of(run, name):
+    """The cells of a column of the training files, as they stand there; those that are missing left out."""
+    train, missing = run.sets.files("train"), set(run.schema["missing_values"])
+    table = train.table.table
+    place = table.names.index(name)
+    return [cell for row in train.rows if (cell := table.records[row][place]) not in missing]
+
+
+def check_ignored(sheet, run, found):
+    taken(found)
+    sheet.printed(f"log.txt: different texts of {found[1]}", found[2], len(set(texts_of(run, found[1]))))
+
+
+def check_vocabulary(sheet, run, found):
+    taken(found)
+    name, *shown = found.groups()
+    column = run.sets.column(name)
+    cells = [row.get(name) for row in (run.sets["train"].table.cells[i] for i in run.sets["train"].numbers)]
+    others = sum(("" if cell is None else cell) not in column["values"] for cell in cells)
+    right = [len(set(cells)), run.config["data.vocabulary"], others, len(cells)]
+    sheet.equal(f"log.txt: categories of {name}", [int(each.replace(",", "")) for each in shown], right)
+
+
+def check_unseen(sheet, run, found):
+    """Of a set that is not trained on, the records with a category that no record of the training data has."""
+    taken(found)
+    for split in ("validation", "test"):
+        if found[1] == run.config.get(f"data.{split}"):
+            whole, column = run.sets.files(split), run.sets.column(found[2])
+            others = sum(("" if row.get(found[2]) is None else row.get(found[2])) not in column["values"] for row in whole.table.cells)
+            sheet.equal(f"log.txt: unseen categories of {found[1]}", [int(found[i].replace(",", "")) for i in (3, 4)], [others, len(whole)])
 
 
 def check_audit(sheet, run, found):
@@ -154,6 +202,9 @@ FORMS = (
     (rf"(.*): records weigh from {SAID} to {SAID}, mean {SAID}", check_record_weights),
     (r".*: some of the ([\d,]+) targets of a record are missing; .*", check_targets),
     (r"balanced class weights: (.*)", check_class_weights),
+    (r"column '(.*)' is ignored: ([\d,]+) different texts, .*", check_ignored),
+    (r"column '(.*)' has ([\d,]+) categories, more than data\.vocabulary = ([\d,]+): ([\d,]+) of ([\d,]+) records have one of the others", check_vocabulary),
+    (r"(.*), column '(.*)': ([\d,]+) of ([\d,]+) records have a category that the training data does not have", check_unseen),
     (r"audit: epoch ([\d,]+) used ([\d,]+) samples, each ([\d,]+) times?", check_audit),
 )
 

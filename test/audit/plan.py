@@ -4,9 +4,10 @@ import re
 
 import numpy as np
 
-from .forward import layers_of
 from .said import human_bytes
 from .report import number_of
+from .log_data import first_averaged
+from .steps import parts_of
 from .summary import length_of
 from .texts import Text, taken
 
@@ -40,6 +41,7 @@ def steps_text(length):
 
 def check_plan(sheet, run):
     text = Text(sheet, "plan.txt", run.text("plan.txt"))
+    text.ignore(r"^strategy +.*|zero1|bf16|fp32|\(S - 1\) / \((?:v )?m \+ S - 1\)|\b\d+\.(?:\w+\.)*\w+(?=[,.])")
     rows = Rows(text)
     length, place = length_of(run), "plan.txt: "
     least = length.batch // length.replicas
@@ -58,6 +60,7 @@ def check_plan(sheet, run):
         "samples per epoch": f"{length.epoch_samples:,}",
         "steps": f"{length.steps:,}",
         "samples": f"{length.samples(length.steps):,}",
+        "batch norm": batch_norm_text(run, length),
         "precision": run.config.get("train.precision", "fp32"),
     }
     parameters = sum(t.size for name, t in run.tensors.items() if "running_" not in name and "num_batches" not in name)
@@ -65,6 +68,8 @@ def check_plan(sheet, run):
     right["model file"] = human_bytes((run.directory / "model.safetensors").stat().st_size)
     stored = 4 * sum(t.size for t in run.tensors.values())
     for name, value in right.items():
+        if name == "batch norm" and value is None:
+            continue
         fault = {"plan-without-header": human_bytes(stored)} if name == "model file" else None
         sheet.equal(place + name, rows.get(name), value, fault)
     sheet.digits(place + "epochs", rows.get("epochs", ""), length.epochs(length.steps))
@@ -78,6 +83,16 @@ def check_plan(sheet, run):
     check_stages(sheet, run, place, text, stages, parameters)
     check_memory(sheet, run, place, rows, parameters, stored)
     check_layers(sheet, run, text)
+
+
+def batch_norm_text(run, length):
+    """How many samples are normalised together."""
+    if "batch_norm" not in (run.config.get("model.layers") or ""):
+        return None
+    mode = run.config.get("model.batch_norm", "local")
+    least = max(min(length.batch, length.epoch_samples) // length.replicas // run.config.get("train.accumulate", 1), 1)
+    together = {"local": 1, "averaged": 1, "sync": length.replicas}.get(mode) or int(re.search(r"\d+", mode)[0])
+    return f"{mode} ({least * together:,} samples)"
 
 
 def check_rates(sheet, place, rows, length):
@@ -125,12 +140,25 @@ def check_sentences(sheet, run, place, text, length):
         r"An epoch is one pass over the ([\d,]+) rows by every one of the (\d+) replicas: ([\d,]+) samples, each example (\d+) times": (length.rows, replicas, length.epoch_samples, replicas),
         r"but for the ([\d,]+) dropped at its end": (dropped,),
         r"Each step is one worker's gradient of (\d+) samples": (length.step_batch,),
-        r"no worker more than (\d+) ahead of the slowest": (run.config.get("distribute.max_staleness"),),
+        r"no worker more than (\d+) ahead of the slowest": (run.config.get("distribute.staleness"),),
         r": (\d+) workers? with ([\d,]+) each in an epoch": (workers, length.batches),
         r"with the first (\d+) of (\d+) workers' gradients, (\d+) of (\d+) samples": (workers - run.config.get("distribute.backup_workers", 0), workers, length.step_batch, length.batch),
         r"exponential average \(train\.ema (\S+)\)": (run.config.get("train.ema"),),
-        r"uniform average from step ([\d,]+) on": (None,),
+        r"uniform average from step ([\d,]+) on": (first_averaged(run) if run.config.get("train.swa_from") else None,),
+        r"The learning rate is multiplied by (\S+) after each": (run.config.get("train.decay_factor"),),
     }
+    for pattern, config in ((r"The run ends early after (.*?) without", "train.early_stopping"), (r"after each (.*?) without", "train.plateau_patience")):
+        if found := taken(re.search(pattern, text)):
+            sheet.equal(f"{place}{config}", found[1], run.config[config])
+    if found := taken(re.search(r"The last step of each epoch gives (\d+) of (\d+) replicas a single value", text)):
+        single = sum(part == 1 for part in parts_of(length.last, replicas * run.config.get("train.accumulate", 1)))
+        sheet.equal(place + "replicas of the last step", int(found[2]), replicas)
+        sheet.check(place + "replicas with a single value", int(found[1]), single, lambda a, b: a == b or run.config.get("model.batch_norm", "local") != "local" and 0 < a <= replicas)
+    # Names of measures have digits, too.
+    text.ignore(r"without a better \w+")
+    factors = sorted({number_of(word.rpartition(":")[2]) for word in run.config.get("train.lr_multiplier") or [] if number_of(word.rpartition(":")[2])})
+    shown = [taken(found)[1] for found in re.finditer(r"^Learning rate times (\S+):", text, re.M)]
+    sheet.check(place + "learning rate times", sorted(map(number_of, shown)), factors, lambda a, b: set(a) <= set(b))
     for pattern, right in forms.items():
         if found := re.search(pattern, text, re.M):
             known = [(shown, value) for shown, value in zip(found.groups(), right) if shown is not None and value is not None]
@@ -151,11 +179,17 @@ def check_stages(sheet, run, place, text, stages, parameters):
     sheet.equal(place + "stages", [int(row[1]) for row in rows], list(range(stages)))
     sheet.equal(place + "parameters of all stages", sum(int(row[3].replace(",", "")) for row in rows), parameters)
     total = re.search(r"^total +([\d,]+) +([\d,]+)", text, re.M)
-    sheet.equal(place + "FLOPs of all stages", sum(int(row[4].replace(",", "")) for row in rows), int(total[2].replace(",", "")))
+    sheet.equal(place + "FLOPs of all stages", sum(int(row[4].replace(",", "")) for row in rows), 3 * int(total[2].replace(",", "")))
     if found := taken(re.search(r"A group takes (\d+) micro-batch(?:es)? through (\d+) stages: each is idle for (\d+) % of forward and backward, by \(S - 1\) / \((?:v )?m \+ S - 1\)(?: with v = (\d+) chunks)?", text)):
         m, s, v = int(found[1]), int(found[2]), int(found[4] or 1)
         sheet.equal(place + "stages of a group in words", s, stages)
         sheet.printed(place + "idle share", found[3], 100 * (s - 1) / (v * m + s - 1))
+        if more := taken(re.search(r"(\d+) replicas for each group, or train\.accumulate, would make it (\d+) %", text)):
+            sheet.equal(place + "replicas that idle less", int(more[1]), max(s, 2 * m + s - 1))
+            sheet.printed(place + "idle share of these", more[2], 100 * (s - 1) / (v * int(more[1]) + s - 1))
+    if uneven := taken(re.search(r"The largest stage has (\S+) times the operations of the average", text)):
+        flops = [int(row[4].replace(",", "")) for row in rows]
+        sheet.printed(place + "largest stage", uneven[1], max(flops) * len(flops) / sum(flops))
 
 
 def check_layers(sheet, run, text):
@@ -164,35 +198,39 @@ def check_layers(sheet, run, text):
     rows = list(re.finditer(r"^(\S+) (\S.*?)  +(\S+)  +([\d,]+)  +([\d,]+)  +(\S+ \w+)$", table, re.M))
     count = lambda row, group: int(row[group].replace(",", ""))
     take = lambda row, *groups: [text.free.__setitem__(slice(*row.span(group)), bytes(len(row[group]))) for group in groups]
-    ties = {path for path in re.findall(r"tie=", run.config.get("model.layers") or "")}
+    area = lambda shape: int(np.prod([int(each) for each in shape.split("x")]))
     width = None
     for row in rows:
         place, (name, words) = f"plan.txt: layer {row[1]}", re.fullmatch(r"(\w+)(?:\((.*)\))?.*", row[2]).groups()
-        tensors = [t for path, t in run.tensors.items() if path.rpartition(".")[0] == row[1] and "running_" not in path and "num_batches" not in path]
+        mine = {path.rpartition(".")[2]: t for path, t in run.tensors.items() if path.rpartition(".")[0] == row[1]}
+        trained = [t for kind, t in mine.items() if "running_" not in kind and "num_batches" not in kind]
         take(row, 1, 2)
-        if not ties:
-            sheet.equal(place + ": parameters", count(row, 4), sum(t.size for t in tensors))
+        if "tie=" not in (words or ""):
+            sheet.equal(place + ": parameters", count(row, 4), sum(t.size for t in trained))
             take(row, 4)
-        if name == "dense" and not ties:
-            w = run.tensors[f"{row[1]}.weight"]
-            width = w.shape[0]
-            sheet.equal(place, [row[3], count(row, 5), row[6]], [str(width), 2 * w.size, human_bytes(4 * width)])
+        size = area(row[3])
+        if name == "dense" and "weight" in mine:
+            width = mine["weight"].shape[0]
+            sheet.equal(place, [row[3], count(row, 5), row[6]], [str(width), 2 * mine["weight"].size, human_bytes(4 * width)])
             take(row, 3, 5, 6)
-        elif name in ELEMENTWISE and row[3].isdigit():
-            sheet.equal(place, [row[3], count(row, 5)], [str(width or row[3]), int(row[3])])
-            sheet.check(place + ": activations", row[6], ("0 B", human_bytes(4 * int(row[3]))), lambda a, b: a in b)
-            take(row, 3, 5, 6)
-        elif name == "dropout" and row[3].isdigit():
-            sheet.equal(place, [row[3], count(row, 5), row[6]], [str(width or row[3]), int(row[3]), human_bytes(4 * int(row[3]))])
-            take(row, 3, 5, 6)
+        elif name in ELEMENTWISE + ("dropout", "flatten", "batch_norm", "layer_norm"):
+            operations = {"flatten": 0, "batch_norm": 3, "layer_norm": 8}.get(name, 1)
+            sheet.equal(place, [size, count(row, 5)], [width or size, operations * size])
+            # The output has memory of its own, or is in that of the input; dropout remembers what it drops.
+            kept = [4 * size * copies for copies in ((1, 2) if name == "dropout" else (0, 1))]
+            if name not in ("batch_norm", "layer_norm"):
+                sheet.check(place + ": activations", row[6], [human_bytes(each) for each in kept], lambda a, b: a in b)
+                take(row, 6)
+            take(row, 3, 5)
+            width = size
         else:
             width = None
     if not rows:
         return
-    if features := taken(re.search(r"^input +(\d+) *$", text, re.M)):
+    if features := taken(re.search(r"^input +(\d+(?:x\d+)*) *$", text, re.M)):
         x = run.sets["train"].features if run.sets["train"] is not None else None
         if x is not None:
-            sheet.equal("plan.txt: features", int(features[1]), int(np.prod(x.shape[1:])))
+            sheet.equal("plan.txt: features", area(features[1]), int(np.prod(x.shape[1:])))
     total = taken(re.search(r"^total +([\d,]+) +([\d,]+) +(\S+ \w+)", text, re.M))
     flops = sum(count(row, 5) for row in rows)
     sheet.equal("plan.txt: total of the layers", [count(total, i) for i in (1, 2)], [sum(count(row, 4) for row in rows), flops])
