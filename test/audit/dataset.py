@@ -1,5 +1,6 @@
 """A set that a run was trained or evaluated on: its targets, weights, features, and where its records stand in the files."""
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
@@ -90,11 +91,12 @@ def read_sparse_set(config, schema, cwd, split):
 
 
 class DataSets:
-    """The sets of a run, each read once."""
+    """The sets of a run, each read and divided once."""
 
     def __init__(self, config, schema, cwd):
         self.config, self.schema, self.cwd = config, schema, cwd
-        self.read = {}
+        self.read, self.sets = {}, {}
+        self.held, self.folds = functools.cache(self.held), functools.cache(self.folds)
 
     def files(self, split):
         if split not in self.read:
@@ -122,6 +124,11 @@ class DataSets:
 
     def __getitem__(self, split):
         """ "train", "validation" or "test"; None if there is none, or if it is made up."""
+        if split not in self.sets:
+            self.sets[split] = self.find(split)
+        return self.sets[split]
+
+    def find(self, split):
         if split == "test":
             return self.files("test") if self.config.get("data.test") else None
         if self.config["data.format"] == "synthetic":
