@@ -4,11 +4,9 @@ import html
 import json
 import re
 
-import numpy as np
-
-from .figures import f1_of
+from .page_tables import check_tables
+from .page_words import check_words
 from .report import number_of, same_digits, same_number
-from .said import human_seconds
 from .summary import length_of
 
 TITLES = {
@@ -20,7 +18,6 @@ TITLES = {
     "Brier score": "brier", "Expected calibration error": "ece", "F1": "f1", "Matthews correlation": "mcc",
     "Balanced accuracy": "balanced_accuracy", "Rank correlation": "spearman", "Top-K accuracy": "top_k_accuracy",
 }  # fmt: skip
-WORDS = {name.lower(): measure for name, measure in TITLES.items()}
 MOST_POINTS = 2000
 
 
@@ -42,9 +39,12 @@ def check_page(sheet, run):
             check_fit_chart(sheet, run, place, chart)
         elif chart["kind"] == "bars":
             check_bars(sheet, run, place, chart)
+        else:
+            sheet.differ(place, "a chart", "(no check)")
     body = re.sub(r"<(script|style).*?</\1>", "", text, flags=re.S)
-    check_story(sheet, run, html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", body))))
-    check_tables(sheet, run, tables_of(body))
+    charts = {chart["title"]: chart for chart in data["charts"]}
+    check_words(sheet, run, text, charts, TITLES)
+    check_tables(sheet, run, tables_of(body), charts, TITLES)
     areas = {f"{curve['area']:.4f}" for curve in (run.evaluation or {}).get("curves", []) if curve["area"] is not None}
     sheet.equal("report.html: areas that no curve has", sorted(set(re.findall(r", area (\d\.\d{4})", text)) - areas), [])
 
@@ -163,106 +163,3 @@ def tables_of(body):
         caption = re.search(r"<caption>(.*?)</caption>", table, re.S)
         rows = [[cell(c) for c in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.S)] for row in re.findall(r"<tr>(.*?)</tr>", table, re.S)]
         yield cell(caption[1]) if caption else "", rows
-
-
-def check_tables(sheet, run, tables):
-    for caption, rows in tables:
-        place = f"report.html: table '{caption[:40]}'"
-        title = caption.removesuffix(" by step")
-        if caption.endswith(" by step") and title in TITLES:
-            for column, split in enumerate(rows[0][1:], 1):
-                lines = {m["step"]: m for m in lines_of(run, split)}
-                for row in rows[1:]:
-                    shown = row[column] if column < len(row) else ""
-                    line = lines.get(int(number_of(row[0])))
-                    if shown and shown != "-":
-                        sheet.check(f"{place}: {split}, step {row[0]}", shown, line and line.get(TITLES[title]), lambda a, b: b is not None and same_digits(a, b, 5))
-        elif caption.startswith("Samples of the "):
-            check_confusion_table(sheet, run, place, caption, rows)
-        elif caption.startswith("Each class: "):
-            check_class_table(sheet, run, place, rows)
-        elif caption.startswith("Where the time of the steps went"):
-            names = {"compute": "compute", "communication": "communication", "waiting for other ranks": "waiting", "data": "data", "idle for other stages": "idle"}
-            for name, shown in zip(rows[0][1:], rows[1][1:]):
-                sheet.printed(f"{place}: {name}", shown, 100 * run.summary["time"].get(names[name], 0))
-        elif caption == "Planned and done":
-            check_planned(sheet, run, place, rows)
-        elif " records of the " in caption and "largest losses" in caption:
-            for i, (row, worst) in enumerate(zip(rows[1:], run.evaluation["worst"])):
-                sheet.printed(f"{place}: record {i}", row[0], worst["record"])
-                sheet.digits(f"{place}: loss {i}", row[1], worst["loss"])
-                sheet.equal(f"{place}: words {i}", row[2:4], [re.sub(r"\s+", " ", worst[k]) for k in ("target", "prediction")])
-
-
-def last_confusion(run, caption):
-    found = re.match(r"Samples of the (\w+) set after step ([\d,]+)", caption)
-    lines = [m for m in lines_of(run, found[1]) if m["step"] == int(found[2].replace(",", ""))]
-    return lines[-1]["confusion"] if lines and "confusion" in lines[-1] else None
-
-
-def check_confusion_table(sheet, run, place, caption, rows):
-    right = last_confusion(run, caption)
-    run.found["page confusion"] = right
-    if right is not None:
-        sheet.equal(place, [[int(number_of(c)) for c in row[1:]] for row in rows[1:]], right)
-        sheet.equal(place + ": step", int(re.search(r"step ([\d,]+)", caption)[1].replace(",", "")), run.summary["kept"]["step"])
-
-
-def check_class_table(sheet, run, place, rows):
-    counts = run.found.get("page confusion")
-    if counts is None:
-        return
-    counts = np.array(counts)
-    for k, row in enumerate(rows[1:]):
-        true, said, both = counts[k].sum(), counts[:, k].sum(), counts[k, k]
-        sheet.printed(f"{place}: {row[0]}: samples", row[1], int(true))
-        p, r = both / said if said else np.nan, both / true if true else np.nan
-        f = f1_of(both, true, said)
-        for name, shown, right in zip(("precision", "recall", "F1"), row[2:], (p, r, f)):
-            sheet.printed(f"{place}: {row[0]}: {name}", shown, 100 * right)
-
-
-def check_planned(sheet, run, place, rows):
-    s, length = run.summary, length_of(run)
-    right = {
-        "steps": (length.steps, s["steps"]),
-        "samples": (length.samples(length.steps), s["samples_seen"]),
-        "epochs": (length.epochs(length.steps), s["epochs"]),
-        "each example seen": (length.samples(length.steps) / length.rows, s["samples_seen"] / length.rows),
-    }
-    for row in rows:
-        if row and row[0] in right:
-            for shown, value, digits, what in zip(row[1:], right[row[0]], (5, 4), ("planned", "done")):
-                if not length.asynchronous or what == "done":
-                    sheet.check(f"{place}: {row[0]} {what}", shown.removesuffix(" times"), value, lambda a, b: same_digits(a, b, digits if row[0] not in ("steps", "samples") else 15))
-
-
-def check_story(sheet, run, text):
-    s, length, place = run.summary, length_of(run), "report.html: summary"
-    if found := re.search(r"It made ([\d,]+) of ([\d,]+) steps, (\S+) epochs with ([\d,]+) samples, on (\d+) ranks?, in (.*?) of training \(([\d,.e+]+) samples a second\)", text):
-        sheet.printed(place + ": steps", found[1], s["steps"])
-        sheet.printed(place + ": planned steps", found[2], length.steps)
-        sheet.digits(place + ": epochs", found[3], s["epochs"], digits=4)
-        sheet.printed(place + ": samples", found[4], s["samples_seen"])
-        sheet.printed(place + ": ranks", found[5], length.ranks)
-        sheet.equal(place + ": seconds", found[6], human_seconds(s["seconds"]))
-        rate = s["samples_seen"] / s["seconds"]
-        sheet.check(place + ": samples/s", found[7], rate, lambda a, b: same_digits(a, b, 5) if "e" in a else int(number_of(a)) == round(b), {"samples-cut": int(rate)})
-    else:
-        sheet.differ(place, "(missing)", "It made ... of ... steps")
-    for split, step, words in re.findall(r"On the (\w+) set after step ([\d,]+): (.*?)\. (?=Kept|On|What|[A-Z])", text):
-        lines = lines_of(run, split)
-        e = s.get("evaluation") or {}
-        own = e.get("split") == split
-        right = e if own else lines[-1]
-        fault = lines[-1] if "calibration" in s else {}
-        sheet.check(f"{place}: {split}: step", int(step.replace(",", "")), right["step"], lambda a, b: a == b, {"calibrated-last": fault.get("step")})
-        for word in words.split(", "):
-            name, _, shown = word.removesuffix(" %").rpartition(" ")
-            measure = WORDS.get(name.lower(), name)
-            factor = 100 if word.endswith("%") else 1
-            scaled = lambda line: None if line.get(measure) is None else factor * line[measure]
-            accept = (lambda a, b: abs(float(a) - b) <= 0.00501) if factor == 100 else (lambda a, b: a in ("-", "undefined") if b is None else same_digits(a, b, 5))
-            sheet.check(f"{place}: {split}: {measure}", shown, scaled(right), accept, {"calibrated-last": scaled(fault)} if fault and scaled(fault) is not None else None)
-    if found := re.search(r"Kept are the weights of step ([\d,]+), with the best (.*?) of the validation set", text):
-        sheet.printed(place + ": kept step", found[1], s["kept"]["step"])

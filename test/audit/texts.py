@@ -39,7 +39,7 @@ class Text(Line):
         """Places and lines that have numbers without a check."""
         for line in self.lines():
             free = self.free[line.begin : line.begin + len(line)]
-            if not any(c.isdigit() and mine for c, mine in zip(line, free)):
+            if not any(c in "0123456789" and mine for c, mine in zip(line, free)):
                 continue
             rest = "".join(c if mine else "\x00" for c, mine in zip(line, free))
             rest = re.sub(r"\d(?:[\d.,]*\d)?", "#", re.sub(r"\x00+", "_", rest))

@@ -1,0 +1,176 @@
+"""The sentences of report.html, and the descriptions of its charts for those who do not see them."""
+
+import html
+import re
+
+from .report import number_of, same_digits
+from .said import human_seconds
+from .summary import length_of
+from .texts import Text, taken
+
+SHARES = ("accuracy", "top_k_accuracy", "precision", "recall")
+NUMBER = r"(-?[\d.,]+(?:e[+-]?\d+)?|-|undefined)"
+
+
+def words_of(page):
+    """A line for each piece of text, tables, code and data left out."""
+    body = re.sub(r"<(script|style|table|pre|title).*?</\1>", "", page, flags=re.S)
+    labels = re.findall(r'aria-label="([^"]*)"', body)
+    lines = [*re.sub(r"<[^>]+>", "\n", body).split("\n"), *labels]
+    return "\n".join(html.unescape(line.strip()) for line in lines)
+
+
+def check_words(sheet, run, page, charts, names):
+    """`charts`: those of the page's data, by title; `names`: measures by their titles."""
+    text = Text(sheet, "report.html", words_of(page))
+    own = r"^(?:Table of )?(?:" + "|".join(re.escape(title) for title in charts) + r")(?: by step(?:: .*)?)?$"
+    text.ignore(own + rf"|^The log warns: .*|^{re.escape(run.directory.name)}(?:: report of Lockstep)?$|^A model \".*?\" (?=of )|(?<=trained on ).*?(?= \(\d|, with)|(?<=losses, of ).*(?=; records)|^There was no validation set: .*|^F1$|top-K")
+    forms = (
+        (r"^.*of ([\d,]+) parameters was trained on .*?(?: \(([\d,]+) records\))?, with the loss .*", check_model),
+        (r"^It made ([\d,]+) of ([\d,]+) steps, (\S+) epochs with ([\d,]+) samples, on (\d+) ranks?, in (.*?) of training \(([\d,.e+]+) samples a second\)\.", check_length),
+        (r"^On the (\w+) set after step ([\d,]+): (.*)\.$", lambda *of: check_last(*of, names)),
+        (r"^Kept are the weights of step ([\d,]+), with the best (.*?) of the validation set\.", lambda *of: check_kept(*of, names)),
+        (r"^Kept are the last weights, those of step ([\d,]+)\.", check_last_kept),
+        (r"^The training loss (\S+) is all that was measured", check_training_loss),
+        (r"^The validation set was best at step ([\d,]+) of ([\d,]+), ", check_best_step),
+        (r"^(\d+) % of the time (?:was spent in |went into )(waiting for the slowest|the exchange|waiting for samples)", check_time),
+        (r"^Rank (\d+) on host \S+ is slow \((\w+)\): its data and compute take (\S+) times those of the fastest rank and (\S+) times its own best, and waiting for it costs (\S+) % of the time", check_slow),
+        (r"^Class (.*) is recognised least: (\S+) % of its samples in the (\w+) set\. It is most often taken for class (.*) \(([\d,]+) of ([\d,]+)\)", check_class),
+        (r"^Predictions against targets of (\d+) samples", lambda sheet, run, place, found: sheet.equal(place, int(found[1]) in [len(fit["target"]) for fit in run.evaluation["fits"]], True)),
+        (r"^The ([\d,]+) of ([\d,]+) records of the \w+ set with the largest losses.*; records are counted from (0)", lambda *of: None),  # as the caption of their table
+    )
+    shown = 0
+    for line in text.lines():
+        for pattern, handler in forms:
+            if found := taken(re.match(pattern, line)):
+                handler(sheet, run, "report.html: summary", found)
+                shown += handler is check_length
+        for pattern, handler in ((r"([^:]+): (.* from .*)\.$", check_ends), (r"(Precision against recall|ROC curves).*?: (.*); the table below has the numbers\.$", check_curve_labels)):
+            if (found := re.match(pattern, line)) and (found[1] in charts or handler is check_curve_labels):
+                handler(sheet, run, f"report.html: description of '{found[1]}'", taken(found), charts)
+    sheet.equal("report.html: summary: sentences on the length", shown, 1)
+    check_pictures(sheet, run, text)
+    text.ignore(r".*precision (?:fp32|bf16).*; ranks are .*|.*precision .*; \d+ cores? a rank" if any(" ranks on " in line or " rank on " in line for line in run.log) else r"(?!)")
+
+
+def check_model(sheet, run, place, found):
+    parameters = sum(t.size for name, t in run.tensors.items() if "running_" not in name and "num_batches" not in name)
+    sheet.printed(place + ": parameters", found[1], parameters)
+    if found[2]:
+        sheet.printed(place + ": records", found[2], length_of(run).rows)
+
+
+def check_length(sheet, run, place, found):
+    s, length = run.summary, length_of(run)
+    sheet.printed(place + ": steps", found[1], s["steps"])
+    sheet.printed(place + ": planned steps", found[2], length.steps)
+    sheet.digits(place + ": epochs", found[3], s["epochs"], digits=4)
+    sheet.printed(place + ": samples", found[4], s["samples_seen"])
+    sheet.printed(place + ": ranks", found[5], length.ranks)
+    sheet.equal(place + ": seconds", found[6], human_seconds(s["seconds"]))
+    rate = s["samples_seen"] / s["seconds"]
+    sheet.check(place + ": samples/s", found[7], rate, lambda a, b: same_digits(a, b, 5) if "e" in a else int(number_of(a)) == round(b), {"samples-cut": int(rate)})
+
+
+def measure_words(words, names):
+    """Measure, number and factor of "balanced accuracy 0.86" or "recall 82.4 %"."""
+    known = {title.lower(): measure for title, measure in names.items()}
+    name, _, shown = words.removesuffix(" %").rpartition(" ")
+    return known.get(name.lower(), name), shown, 100 if words.endswith("%") else 1
+
+
+def accepted(shown, right, factor):
+    if right is None:
+        return shown in ("-", "undefined")
+    return abs(float(shown) - factor * right) <= 0.00501 if factor == 100 else same_digits(shown, right, 5)
+
+
+def check_last(sheet, run, place, found, names):
+    split, step, words = found.groups()
+    lines = [m for m in run.metrics if m["kind"] == "evaluation" and m["split"] == split]
+    e = run.summary.get("evaluation") or {}
+    right = e if e.get("split") == split else lines[-1]
+    fault = lines[-1] if "calibration" in run.summary else {}
+    sheet.check(f"{place}: {split}: step", int(number_of(step)), right["step"], lambda a, b: a == b, {"calibrated-last": fault.get("step")})
+    for each in words.split(", "):
+        measure, shown, factor = measure_words(each, names)
+        sheet.check(f"{place}: {split}: {measure}", shown, right.get(measure), lambda a, b: accepted(a, b, factor), {"calibrated-last": fault[measure]} if fault.get(measure) is not None else None)
+
+
+def check_kept(sheet, run, place, found, names):
+    sheet.printed(place + ": kept step", found[1], run.summary["kept"]["step"])
+    measure, shown, factor = measure_words(found[2], names)
+    sheet.equal(place + ": kept measure", measure, run.summary["kept"]["measure"])
+    sheet.check(place + ": kept value", shown, run.summary["kept"]["value"], lambda a, b: accepted(a, b, factor))
+
+
+def check_last_kept(sheet, run, place, found):
+    sheet.printed(place + ": kept step", found[1], run.summary["kept"]["step"])
+    sheet.equal(place + ": kept weights", run.summary["kept"]["weights"], "last")
+
+
+def check_training_loss(sheet, run, place, found):
+    sheet.digits(place + ": training loss", found[1], [m["loss"] for m in run.metrics if m["kind"] == "train"][-1])
+
+
+def check_best_step(sheet, run, place, found):
+    sheet.printed(place + ": best step", found[1], run.summary["kept"]["step"])
+    sheet.printed(place + ": of steps", found[2], run.summary["steps"])
+
+
+def check_time(sheet, run, place, found):
+    name = {"waiting for the slowest": "waiting", "the exchange": "communication", "waiting for samples": "data"}[found[2]]
+    sheet.printed(f"{place}: time: {name}", found[1], 100 * run.summary["time"][name])
+
+
+def check_slow(sheet, run, place, found):
+    ranks, i = run.summary["ranks"], int(found[1])
+    sheet.equal(f"{place}: rank {i}", found[2], ranks["slow"][i])
+    sheet.printed(f"{place}: rank {i}: to the fastest", found[3], ranks["to_best"][i])
+    sheet.printed(f"{place}: rank {i}: to its best", found[4], ranks["to_own"][i])
+    sheet.check(f"{place}: rank {i}: cost", float(found[5]), 100 * ranks["delay"][i] / ranks["seconds"], lambda a, b: abs(a - b) <= 0.0501 + 1e-4 / ranks["seconds"])
+
+
+def check_class(sheet, run, place, found):
+    """The first of the classes with the least recall, and the one that its samples are most often taken for."""
+    lines = [m for m in run.metrics if m["kind"] == "evaluation" and m["split"] == found[3] and m.get("confusion")]
+    kept = [m for m in lines if m["step"] == run.summary["kept"]["step"]]
+    table = (kept or lines)[-1]["confusion"]
+    recall = [row[i] / sum(row) if sum(row) else 2 for i, row in enumerate(table)]
+    worst = recall.index(min(recall))
+    others = [-1 if i == worst else count for i, count in enumerate(table[worst])]
+    taken_for = others.index(max(others))
+    names = run.class_names() if "columns" in (run.schema or {}) else []
+    name = lambda i: f"{i} ({names[i]})" if i < len(names) else str(i)
+    sheet.equal(place + ": class of the least recall", [found[1], found[4]], [name(worst), name(taken_for)])
+    sheet.printed(place + ": least recall", found[2], 100 * recall[worst])
+    sheet.equal(place + ": samples taken for another class", [int(number_of(found[i])) for i in (5, 6)], [max(others), sum(table[worst])])
+
+
+def check_ends(sheet, run, place, found, charts):
+    """Of a chart's curves the first and the last value."""
+    series = {each["label"]: each for each in charts[found[1]]["series"]}
+    for label, first, last in re.findall(rf"(?:^|; )(.+?) from {NUMBER} to {NUMBER}(?=;|$| and so on)", found[2]):
+        ends = [series[label]["y"][0], series[label]["y"][-1]] if label in series else []
+        sheet.check(f"{place}: {label}", [first, last], ends, lambda a, b: len(b) == 2 and all(x == "-" and y is None or y is not None and same_digits(x, y, 5) for x, y in zip(a, b)))
+
+
+def check_curve_labels(sheet, run, place, found, charts):
+    title = "ROC curves" if found[1] == "ROC curves" else "Precision-recall curves"
+    labels = [each["label"] for each in charts[title]["series"] if each["style"] != "guide"]
+    sheet.equal(place, found[2], "; ".join(labels))
+
+
+def check_pictures(sheet, run, text):
+    """Records of images have their words under them."""
+    worst = iter((run.evaluation or {}).get("worst", []))
+    record = None
+    for line in text.lines():
+        if found := taken(re.fullmatch(r"true: (.*)", line)):
+            record = next(worst, None)
+            sheet.equal("report.html: picture: true", found[1], record and re.sub(r"\s+", " ", record["target"]))
+        elif record and (found := taken(re.fullmatch(r"predicted: (.*)", line))):
+            sheet.equal("report.html: picture: predicted", found[1], re.sub(r"\s+", " ", record["prediction"]))
+        elif record and (found := taken(re.fullmatch(r"loss (\S+), record ([\d,]+)", line))):
+            sheet.digits("report.html: picture: loss", found[1], record["loss"])
+            sheet.printed("report.html: picture: record", found[2], record["record"])
