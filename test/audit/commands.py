@@ -11,9 +11,11 @@ import numpy as np
 
 from .chosen import yes_samples
 from .evaluations import check_evaluation, check_tables
-from .report import number_of
+from .log_data import check_setup_line, ignore_names
+from .report import number_of, same_digits
 from .said import check_rate_text, check_said
 from .summary import best_line, figures_of, length_of
+from .texts import Text, taken
 
 
 def check_eval(sheet, run):
@@ -37,6 +39,11 @@ def check_eval(sheet, run):
         check_evaluation(sheet, place, shown, figures, run.config)
         check_tables(sheet, place, shown, figures)
         check_eval_text(sheet, run, split, text, shown)
+    first = re.search(r"^(?:validation|test): [\d,]+ samples", text, re.M)
+    before = Text(sheet, "eval's text", text[: first.start()] if first else text)
+    ignore_names(before, run)
+    for line in before.lines():
+        check_setup_line(sheet, run, line, again=False)
 
 
 def check_eval_text(sheet, run, split, text, shown):
@@ -45,20 +52,22 @@ def check_eval_text(sheet, run, split, text, shown):
     if not block:
         sheet.differ(place, "(missing)", "a line")
         return
-    lines = block[0].splitlines()
-    first = re.fullmatch(rf"{split}: ([\d,]+) samples, (.*)", lines[0])
+    block = Text(sheet, place, block[0])
+    block.ignore(r"^(?:class|output)  .* f1  samples$")
+    lines = list(block.lines())
+    first = taken(re.fullmatch(rf"{split}: ([\d,]+) samples, (.*)", lines[0]))
     sheet.printed(place + ": samples", first[1], shown["samples"])
     check_said(sheet, place, first[2], shown)
     if "confusion" in shown and len(shown["confusion"]) <= 30:
         begin = lines.index("confusion matrix (row: true class, column: predicted class)") + 1
-        rows = [[int(word) for word in line.split()] for line in lines[begin : begin + len(shown["confusion"])]]
+        rows = [[int(word) for word in taken(re.fullmatch(r"(.*)", line))[1].split()] for line in lines[begin : begin + len(shown["confusion"])]]
         sheet.equal(place + ": confusion", rows, shown["confusion"])
     tables = [line for line in lines if re.search(r"  +[\d,]+$", line)]
     for row in shown.get("per_class", []):
         check_row(sheet, place, tables, row.get("class", row.get("output")), [row[k] for k in ("precision", "recall", "f1", "samples")])
     for row in shown.get("reliability", []):
         check_row(sheet, place, tables, f"{row['from']:.3f} to {row['to']:.3f}", [row[k] for k in ("predicted", "observed", "samples")])
-    if found := re.search(r"with yes from a probability of (\S+) on, accuracy (\S+)", block[0]):
+    if found := taken(re.search(r"with yes from a probability of (\S+) on, accuracy (\S+)", block)):
         threshold = float(run.metadata.get("threshold", run.config.get("eval.threshold", 0.5)))
         p, yes, weights = yes_samples(figures_of(run, split))
         sheet.digits(place + ": threshold", found[1], threshold)
@@ -66,11 +75,14 @@ def check_eval_text(sheet, run, split, text, shown):
 
 
 def check_row(sheet, place, lines, name, values):
+    """A row has its name and these values, and no others."""
     row = next((line for line in lines if line.startswith(str(name) + " ")), None)
     if row is None:
         sheet.differ(f"{place}: {name}", "(no row)", values)
         return
-    for shown, right in zip(row[len(str(name)) :].split(), values):
+    cells = taken(re.fullmatch(rf"({re.escape(str(name))} .*)", row))[1][len(str(name)) :].split()
+    sheet.equal(f"{place}: {name}: cells", len(cells), len(values))
+    for shown, right in zip(cells, values):
         sheet.printed(f"{place}: {name}", shown, right)
 
 
@@ -110,15 +122,43 @@ def check_compare(sheet, run):
     sheet.equal("compare: best_measure", row["best_measure"], measure)
     sheet.number("compare: best_value", float(row["best_value"]), best[measure], relative=1e-9)
     sheet.number("compare: best_step", float(row["best_step"]), best["step"], relative=1e-9)
+    known = {"run", "state", "reason", "steps", "seconds", "best_split", "best_measure", "best_value", "best_step"}
     for name, shown in row.items():
         found = re.fullmatch(r"(validation|test)_(\w+)", name)
-        if not found or right is None or found[1] != right["split"]:
+        if not found:
+            sheet.equal(f"compare: column {name} is known", name in known, True)
             continue
-        fault = {"calibrated-last": line.get(found[2])} if "calibration" in s and line else None
-        sheet.number(f"compare: {name}", None if shown == "" else float(shown), right.get(found[2]), fault, relative=1e-9)
+        split, measure = found.groups()
+        lines = [m for m in run.metrics if m["kind"] == "evaluation" and m["split"] == split]
+        own = right is not None and right["split"] == split
+        fault = {"calibrated-last": line.get(measure)} if own and "calibration" in s and line else None
+        sheet.number(f"compare: {name}", None if shown == "" else float(shown), (right if own else lines[-1]).get(measure), fault, relative=1e-9)
     if right is not None:
         lost = [k for k, v in right.items() if isinstance(v, float) and k not in ("epoch", "seconds") and f"{right['split']}_{k}" not in row]
         sheet.equal("compare: measures that are left out", lost, [])
+    check_compare_text(sheet, run, row, right)
+
+
+def cells_of(text):
+    """Rows of a table whose columns stand two blanks apart at least."""
+    return [re.split(r" {2,}", line.strip()) for line in text.splitlines()]
+
+
+def check_compare_text(sheet, run, row, right):
+    """The table as people read it has the figures of the CSV, which are checked by themselves, with fewer digits."""
+    text = run.command("compare", run.directory)[1]
+    table = cells_of(text[text.find("run ") :])
+    sheet.equal("compare's text: rows", [len(table), len(table[0])], [2, len(table[1]) if len(table) > 1 else 0])
+    split = right["split"] if right else ""
+    values = {f"best {row['best_split']} {row['best_measure']}": row["best_value"], "at step": row["best_step"], "steps": row["steps"]}
+    values.update({f"last {name.removeprefix(split + '_')}": value for name, value in row.items() if split and name.startswith(split + "_")})
+    for name, shown in zip(table[0], table[-1]):
+        if name in values:
+            accept = (lambda a, b: number_of(a) == float(b)) if name.endswith(("step", "steps")) else (lambda a, b: same_digits(a, float(b or "nan"), 5))
+            sheet.check(f"compare's text: {name}", shown, values.pop(name), accept)
+        else:
+            sheet.equal(f"compare's text: column {name} is known", name in ("run", "state"), True)
+    sheet.equal("compare's text: columns that are missing", [name for name, value in values.items() if value], [])
 
 
 def check_status(sheet, run):
@@ -128,6 +168,8 @@ def check_status(sheet, run):
     if not found:
         sheet.differ("status", (text + error).strip()[-200:], "a line that can be read")
         return
+    sheet.equal("status: columns", cells_of(text)[0], ["run", "state", "steps", "measure", "last", "best", "samples/s", "time left"])
+    sheet.equal("status: state and time left", (found[1], found[10]), ("done", "-"))
     s, length = run.summary, length_of(run)
     sheet.printed("status: steps", found[2], s["steps"])
     sheet.printed("status: planned", found[3], length.steps)

@@ -2,7 +2,7 @@
 
 import re
 
-from .log_data import check_setup_line, first_averaged
+from .log_data import check_setup_line, first_averaged, ignore_names
 from .said import check_rate_text, check_said, check_time_text, human_bytes
 from .summary import best_line, length_of
 from .texts import Text, taken
@@ -19,10 +19,8 @@ def told_lines(run):
 
 def check_log(sheet, run):
     text = Text(sheet, "log.txt", "\n".join(told_lines(run)))
-    # Texts in quotes are names and cells; what a validation set is called stands in the config.
-    text.ignore(r"^written: .*|^goes on from .*|^validation set, .*?:|ranks are (?:not )?bound .*|\d+ cores? a rank|'[^'\n]*'|precision (?:fp32|bf16)|95th|^rank \d+ serves|no better \w+")
-    for split in ("train", "validation", "test"):
-        text.ignore("^" + re.escape(run.config.get(f"data.{split}") or "no file") + "(?=, column '|: )")
+    text.ignore(r"^written: .*|^goes on from .*|ranks are (?:not )?bound .*|\d+ cores? a rank|precision (?:fp32|bf16)|95th|^rank \d+ serves|no better \w+")
+    ignore_names(text, run)
     plan = run.text("plan.txt").splitlines()
     evaluations = [m for m in run.metrics if m["kind"] == "evaluation"]
     steps = {m["step"]: m for m in run.metrics if m["kind"] == "train"}

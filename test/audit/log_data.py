@@ -14,6 +14,13 @@ from .texts import taken
 SAID = r"(-?[\d.,]+(?:e[+-]?\d+)?|-?inf)"
 
 
+def ignore_names(text, run):
+    """Names and cells stand in quotes, names of files before a colon; what a validation set is called stands in the config."""
+    text.ignore(r"^validation set, .*?:|'[^'\n]*'")
+    for split in ("train", "validation", "test"):
+        text.ignore("^" + re.escape(run.config.get(f"data.{split}") or "no file") + "(?=, column '|: )")
+
+
 def check_setup_line(sheet, run, line, again):
     """`again`: the run was started more than once, perhaps with other ranks than those of plan.txt."""
     for pattern, handler in FORMS:
@@ -120,7 +127,7 @@ def check_sparse(sheet, run, found):
 
 def check_record_weights(sheet, run, found):
     taken(found)
-    for split in ("validation", "test"):
+    for split in ("train", "validation", "test"):
         if found[1] == run.config.get(f"data.{split}"):
             weights = run.sets.files(split).weights
             for name, shown, right in zip(("least", "most", "mean"), found.groups()[1:], (weights.min(), weights.max(), weights.mean())):
@@ -174,9 +181,9 @@ def check_vocabulary(sheet, run, found):
 
 
 def check_unseen(sheet, run, found):
-    """Of a set that is not trained on, the records with a category that no record of the training data has."""
+    """Of a set, the records with a category that no record of the training data has, or that is not among the frequent ones."""
     taken(found)
-    for split in ("validation", "test"):
+    for split in ("train", "validation", "test"):
         if found[1] == run.config.get(f"data.{split}"):
             whole, column = run.sets.files(split), run.sets.column(found[2])
             others = sum(("" if row.get(found[2]) is None else row.get(found[2])) not in column["values"] for row in whole.table.cells)
