@@ -58,6 +58,12 @@ void RankLedger::add(const StepTime& time, std::span<const Arrival> arrivals) {
   if (!arrivals.empty()) ++exchanged_steps_;
 }
 
+void RankLedger::add_exchange(double seconds, const Arrival& arrival) {
+  sum_.exchange.exchange += seconds;
+  sum_.total += seconds;
+  arrivals_.push_back(arrival);
+}
+
 // Only after steps that end with an exchange: between local steps no rank is to wait for another.
 bool RankLedger::is_due() const {
   return exchanged_steps_ >= kWindowSteps || arrivals_.size() >= kWindowPoints;

@@ -29,6 +29,8 @@ class RankLedger {
 
   /// *Local.* A step with the exchanges in it, equally many on all ranks; without any, nobody waited.
   void add(const StepTime& time, std::span<const Arrival> arrivals);
+  /// *Local.* An exchange between two steps, in which all ranks take part.
+  void add_exchange(double seconds, const Arrival& arrival);
   /// *Local.* Whether settle() is due: on all ranks at the same step.
   bool is_due() const;
   /// *Collective.* Ends a window: seconds that this rank waited in its steps.

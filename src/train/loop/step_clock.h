@@ -24,7 +24,12 @@ class StepClock {
 
   /// One step.
   void add(const StepTime& step);
-  /// Seconds of the exchange of steps so far that were spent waiting for other ranks.
+  /// Seconds between two steps in which ranks exchanged something.
+  void add_exchange(double seconds) {
+    exchange_ += seconds;
+    total_ += seconds;
+  }
+  /// Seconds of exchanges so far that were spent waiting for other ranks.
   void add_waiting(double seconds) { waiting_ += seconds; }
   /// *Collective.* Shares over all ranks since the last call (or the start).
   TimeShares take_shares(Communicator& comm);

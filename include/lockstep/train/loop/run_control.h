@@ -37,6 +37,8 @@ class RunControl {
   bool look(std::optional<std::uint64_t> checksum = {});
   /// *Collective.* Agrees at once.
   bool agree(std::uint64_t checksum = 0);
+  /// *Local.* Whether the ranks agreed in the last look(), which can have waited for them.
+  bool just_agreed() const { return looks_skipped_ == 0; }
   /// Whether the checksums of the last agreement add up to 0 (modulo 2^64); the same on all ranks.
   bool checksums_agree() const { return checksums_agree_; }
 
