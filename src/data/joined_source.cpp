@@ -63,6 +63,7 @@ class JoinedSource final : public RecordSource {
     }
     return all;
   }
+  std::string file_of(const Chunk& chunk) const override { return at(parts_, chunk.file)->files().front(); }
 
  private:
   void add(std::size_t part) {

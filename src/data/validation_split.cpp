@@ -76,6 +76,7 @@ class PartSource final : public RecordSource {
     return choice_.validation ? std::vector<std::string>{} : whole_->rejects();
   }
   std::vector<std::string> files() const override { return whole_->files(); }
+  std::string file_of(const Chunk& chunk) const override { return whole_->file_of(chunk); }
   Index position(Index id) const override {
     const auto holds = [&](const Chunk& chunk) { return chunk.records.contains(id); };
     const auto chunk = std::ranges::find_if(chunks_, holds);

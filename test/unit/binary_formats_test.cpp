@@ -2,11 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 
 #include "data/record_file.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/data/format.h"
+#include "lockstep/data/validation_split.h"
 #include "support/error_text.h"
 #include "support/idx_files.h"
 #include "support/loaded.h"
@@ -269,6 +271,29 @@ TEST_F(BinaryFormats, FilesAreJoinedInOrder) {
   write_file_atomically(directory_ / "part-3.bin", std::string("\x01\x1f\x8b", 3));
   write_file_atomically(directory_ / "part-4.bin", std::string("\x08\x1f\x8b", 3));
   EXPECT_EQ(load_all().features[3], -29921);
+}
+
+TEST_F(BinaryFormats, ARecordIsInTheFileOfItsFeatures) {
+  std::vector<std::string> paths;
+  for (const std::string name : {"a", "b", "c"}) {
+    write_pair(features_, labels_);
+    paths.push_back(directory_ / (name + ".x.npy"));
+    std::filesystem::rename(options_.train, paths.back());
+    std::filesystem::rename(options_.train_labels, directory_ / (name + ".y.npy"));
+  }
+  options_.train = directory_ / "*.x.npy";
+  options_.train_labels = directory_ / "*.y.npy";
+  std::unique_ptr<RecordSource> source = open();
+  const ValidationSplit parts = split_validation(open(), 0.5, 1);
+  for (const RecordSource* each : {source.get(), parts.train.get(), parts.validation.get()}) {
+    for (const Chunk& chunk : each->chunks()) {
+      EXPECT_EQ(each->file_of(chunk), at(paths, each->position(chunk.records.begin) / 3));
+    }
+  }
+  options_.train = paths[1];
+  options_.train_labels = directory_ / "b.y.npy";
+  source = open();
+  EXPECT_EQ(source->file_of(source->chunks().front()), paths[1]);
 }
 
 TEST_F(BinaryFormats, AFileThatChangesAfterItWasOpenedIsFound) {

@@ -61,6 +61,17 @@ TEST_F(TableWeight, IsNeverScaledAndIsThereForClassesToo) {
   EXPECT_EQ(all.targets, (std::vector<Scalar>{0, 3, 1, 4, 0, 5}));
 }
 
+TEST_F(TableWeight, IsWrittenAsTheNumbersOfTheTable) {
+  options_.decimal = ",";
+  options_.thousands = ".";
+  options_.separator = ";";
+  const std::string text = "w;a;y\n1,08;10,5;1\n2.000;11;0\n0;1.000,25;1\n";
+  const auto source = open(text);
+  EXPECT_EQ(read(*source).targets, (std::vector<Scalar>{1, 1.08F, 0, 2000, 1, 0}));
+  EXPECT_EQ(read(*open(text, source->schema())).targets, (std::vector<Scalar>{1, 1.08F, 0, 2000, 1, 0}));
+  expect_parts(error_of("w;a;y\n1.08;10,5;1\n1;1;0\n"), {"line 2, column 1 ('w'): found '1.08'"});
+}
+
 TEST_F(TableWeight, ThatIsBadMakesTheRecordBad) {
   const auto bad = [&](const std::string& weight, const std::string& found) {
     expect_parts(error_of("w,a,y\n1,1,0\n" + weight + ",2,1\n"),

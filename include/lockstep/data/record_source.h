@@ -66,6 +66,11 @@ class RecordSource {
   }
   /// Paths of the files on disk, each once, in order; empty for data that are computed.
   virtual std::vector<std::string> files() const { return {}; }
+  /// The path of the file that holds the features of a chunk; "" for data that are computed.
+  virtual std::string file_of(const Chunk& chunk) const {
+    const std::vector<std::string> all = files();
+    return chunk.file < std::ssize(all) ? at(all, chunk.file) : "";
+  }
 
   /// A reader of records whose targets obey the rule. Errors: DataError.
   virtual std::unique_ptr<ChunkReader> reader(const TargetRule& rule) const = 0;

@@ -65,10 +65,10 @@ void RowParser::read_number(Cell& cell, const RowColumn& column) {
   cell.is_number = false;
 }
 
-void RowParser::read_weight(Cell& cell) {
+void RowParser::read_weight(Cell& cell, const RowColumn& column) {
   const Index position = cursor_.column();
   const std::string_view text = cursor_.take_text();
-  const auto number = parse_number(text);
+  const auto number = number_in(text, column);
   if (!number || *number < 0)
     throw BadRecord{position, in_quotes(text), "a weight, which is a number of 0 or more"};
   check_size(*number, position);
@@ -119,7 +119,7 @@ std::span<const Cell> RowParser::parse(std::string_view record) {
         read_number(cell, column);
         break;
       case Reading::kWeight:
-        read_weight(cell);
+        read_weight(cell, column);
         break;
       case Reading::kText:
       case Reading::kEither:

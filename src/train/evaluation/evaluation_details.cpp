@@ -73,11 +73,8 @@ std::vector<Scalar> features_of(const EvaluationContext& context, const Evaluati
 }
 
 std::string file_of(const RecordSource& source, Index id) {
-  const std::vector<std::string> files = source.files();
   const auto holds = [&](const Chunk& chunk) { return chunk.records.contains(id); };
-  const auto chunk = std::ranges::find_if(source.chunks(), holds);
-  if (chunk == source.chunks().end() || chunk->file >= std::ssize(files)) return "";
-  return at(files, chunk->file);
+  return source.file_of(*std::ranges::find_if(source.chunks(), holds));
 }
 
 }  // namespace

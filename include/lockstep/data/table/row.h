@@ -50,7 +50,7 @@ class RowParser {
 
  private:
   void read_number(Cell& cell, const RowColumn& column);
-  void read_weight(Cell& cell);
+  void read_weight(Cell& cell, const RowColumn& column);
   void read_text(Cell& cell, const RowColumn& column);
   bool is_missing(std::string_view text, const RowColumn& column) const;
   void check_one_of() const;
