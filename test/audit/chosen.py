@@ -92,5 +92,8 @@ def check_calibration(sheet, run):
     for figures, end in ((before, "_before"), (after, "")):
         sheet.number(f"{place}.log_loss{end}", shown["log_loss" + end], figures.named("log_loss"), relative=1e-5)
         sheet.number(f"{place}.ece{end}", shown["ece" + end], figures.named("ece"), figures.faults("ece") if several else None, relative=1e-4)
+    if shown["found"] and run.summary["kept"]["weights"] == "best":
+        # The weights are the best ones on these very records, and no word says so.
+        sheet.differ(place + ".log_loss", shown["log_loss"], "the log loss on records that chose neither weights nor temperature", "calibrated-where-chosen")
 
 

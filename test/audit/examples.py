@@ -33,6 +33,11 @@ def write_data(directory):
         for _ in range(300):
             values = {i: round(dice.gauss(0, 1), 3) for i in sorted(dice.sample(range(1, 12), 4))}
             file.write(f"{int(sum(values.values()) > 0)} " + " ".join(f"{i}:{v}" for i, v in values.items()) + "\n")
+    with open(directory / "gaps.csv", "w") as file:
+        file.write("x,colour,y\n")
+        for i in range(200):
+            x, colour = dice.gauss(0, 1), "" if i % 4 == 0 else dice.choice(["red", "green", "blue"])
+            file.write(f"{x:.6f},{colour},{int(x + dice.gauss(0, 1) > 0)}\n")
     write_arrays(directory)
 
 
@@ -83,6 +88,9 @@ EXAMPLES = {
     "schedule": table("income", model_layers="dense(8) relu dense(2)", train_schedule="cosine", train_warmup="1 epoch", train_lr_scaling="sqrt", train_ema="0.9", eval_every="10 steps", data_validation_share="0.2", data_mode="full", train_epochs="2"),
     "sparse": {"data.train": "sparse.libsvm", "data.columns": "label: categorical", "model.layers": "dense(2)", "train.epochs": "3", "train.global_batch": "20", "data.validation_share": "0.2", "train.replicas": "2"},
     "arrays": {"data.train": "arrays.npz:x", "data.train_labels": "arrays.npz:y", "data.train_weights": "arrays.npz:w", "model.layers": "dense(8) relu dense(2)", "train.epochs": "3", "train.global_batch": "20", "data.validation_share": "0.2", "train.replicas": "2", "data.mean": "0.1", "data.std": "1.5", "train.tail": "drop", "eval.metrics": YES},
+    "gaps": {"data.train": "gaps.csv", "data.label": "y", "data.columns": "y: categorical", "model.layers": "dense(4) tanh dense(1)", "train.loss": "binary_cross_entropy", "train.epochs": "2", "train.global_batch": "20", "data.validation_share": "0.2", "train.replicas": "2"},
+    "log-price": table("price", data_columns="price: log,zip: hash(16)", model_layers="dense(8) relu dense(1)", train_loss="mean_squared_error", data_validation_share="0.25", train_epochs="2"),
+    "preset-price": table("price", data_columns="price: standard,zip: hash(16)", model_preset="mlp", model_outputs="1", train_loss="mean_squared_error", data_validation_share="0.25", train_epochs="2"),
     "synthetic": {"data.format": "synthetic", "data.synthetic_rows": "500", "data.synthetic_test_rows": "100", "data.synthetic_classes": "3", "model.layers": "dense(8) relu dense(3)", "train.epochs": "3", "train.global_batch": "20", "train.replicas": "2"},
 }
 

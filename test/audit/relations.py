@@ -435,10 +435,14 @@ def last_words(bench):
         keys["train.calibrate"] = "temperature"
     run = bench.train("run", keys)
     words, last = bench.eval(run), last_evaluation(run)
+    kept = shown(run)["summary"]["kept"]["step"]
+    if last["split"] == "validation" and last["step"] != kept:  # the last words are of the last weights, eval has those that are kept
+        last = next(line for line in shown(run)["metrics"] if line["kind"] == "evaluation" and line["step"] == kept)
     words = words[last["split"]]
     if bench.broken:
         words = {**words, "loss": words["loss"] * 1.001}
     about_run = {"kind", "split", "step", "epoch", "samples_seen"}
+    words = {name: value for name, value in words.items() if name in last}
     return unlike({name: value for name, value in last.items() if name not in about_run}, words, 1e-9)
 
 

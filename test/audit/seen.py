@@ -1,4 +1,4 @@
-"""What is said of the columns of a table: schema.json of a run, and what `trainer inspect` and `trainer init` print."""
+"""What is said of the columns of a table: schema.json of a run, and what `trainer inspect` prints."""
 
 import json
 import re
@@ -6,9 +6,10 @@ import re
 import numpy as np
 
 from .notations import date_number
-from .report import Sheet, number_of, same_digits
+from .report import same_digits
 from .table_data import signed_log
 from .table_text import read_table
+from .texts import Text, taken
 
 
 def statistics(values):
@@ -61,7 +62,14 @@ def check_inspect(sheet, run):
     if code or code_text:
         return
     found = json.loads(text)
+    for column in found["columns"]:
+        sheet.document(f"inspect: {column['name']}", column, dot=".")
+    shown = Text(sheet, "inspect's text", shown[: shown.find("To train on it:")])
+    shown.ignore(r"'[^'\n]*'|such as .*|date\(.*\)|\(RFC 4180\)")
     table = read_table(run.config["data.train"], run.cwd, run.config)
+    if head := taken(re.search(r"^.*: ([\d,]+) records of ([\d,]+) columns, ", shown, re.M)):
+        sheet.printed("inspect's text: records", head[1], found["records"])
+        sheet.printed("inspect's text: columns", head[2], len(table.names))
     sheet.equal("inspect: records", found["records"] + found["bad_records"], len(table.records))
     good = [r for r in table.records if isinstance(r, list) and len(r) == len(table.names)]
     if found["bad_records"]:
@@ -72,12 +80,20 @@ def check_inspect(sheet, run):
         there = [c for c in cells if c not in missing]
         sheet.equal(place + ".missing", column["missing"], len(cells) - len(there))
         sheet.number(place + ".missing_share", column["missing_share"], (len(cells) - len(there)) / max(len(cells), 1))
-        row = re.search(rf"^  {re.escape(column['name'])} +(.*)$", shown, re.M)
-        said = row[1] if row else ""
+        row = taken(re.search(rf"^  ({re.escape(column['name'])}) {{2,}}(.*)$", shown, re.M))
+        words = re.split(r" {2,}", row[2], maxsplit=2) if row else []
+        if len(words) < 2:
+            sheet.differ(place + ": as text", words, "a row that can be read")
+            continue
+        said = (words + [""])[2]
+        sheet.printed(place + ": missing as text", "0" if words[1] == "-" else words[1], 100 * (len(cells) - len(there)) / len(cells))
+        different = [taken(re.search(rf"column '{re.escape(column['name'])}': ([\d,]+) different texts", shown)), re.match(r"([\d,]+) different", said)]
+        for each in filter(None, different):
+            sheet.printed(place + ": different as text", each[1], len(set(there)))
         if "numbers" in column:
             check_numbers(sheet, place, column, there, said)
         if "values" in column and "different" in column:
-            check_values(sheet, place, column, there, said)
+            check_values(sheet, place, column, there, len(good), said)
 
 
 def check_numbers(sheet, place, column, there, said):
@@ -88,44 +104,20 @@ def check_numbers(sheet, place, column, there, said):
         return  # in another notation
     for name in ("count", "min", "max", "mean", "deviation"):
         if name in column["numbers"]:
-            sheet.check(f"{place}.{name}", column["numbers"][name], right[name], lambda a, b: abs(a - b) <= 1e-9 * max(abs(right["max"]), abs(right["min"]), 1e-300))
+            sheet.check(f"{place}.numbers.{name}", column["numbers"][name], right[name], lambda a, b: abs(a - b) <= 1e-9 * max(abs(right["max"]), abs(right["min"]), 1e-300))
     if found := re.search(r"(\S+) to (\S+), mean (\S+), deviation (\S+)", said):
         for shown, name, digits in zip(found.groups(), ("min", "max", "mean", "deviation"), (6, 6, 6, 4)):
             sheet.check(f"{place}: {name} as text", shown, right[name], lambda a, b: same_digits(a, b, digits))
 
 
-def check_values(sheet, place, column, there, said):
+def check_values(sheet, place, column, there, records, said):
     counts = {}
     for cell in there:
         counts[cell] = counts.get(cell, 0) + 1
     sheet.equal(place + ".different", column["different"], len(counts))
-    for value in column["values"]:
-        sheet.equal(f"{place}.values: {value['value']}", value["count"], counts.get(value["value"], 0))
+    for i, value in enumerate(column["values"]):
+        sheet.equal(f"{place}.values[{i}].count", value["count"], counts.get(value["value"], 0))
     for value, share in re.findall(r"'([^']*)' ([\d.]+) %", said):
         if value in counts:
-            # The share of all values that are there: of the records, if none is missing.
-            sheet.printed(f"{place}: share of {value}", share, 100 * counts[value] / len(there))
-
-
-def check_file(trainer, path, label, cwd=".", preset=""):
-    """What `trainer init` says of a table: records, features, shares of the classes."""
-    import pathlib
-    import subprocess
-    import tempfile
-
-    sheet = Sheet()
-    with tempfile.TemporaryDirectory() as directory:
-        config = pathlib.Path(directory) / "first.toml"
-        run = lambda *words: subprocess.run([str(trainer), *words], cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True).stdout
-        text = run("init", str(path), "--label", label, "--output", str(config), *(["--preset", preset] if preset else []))
-        plan = run("plan", "--config", str(config))
-    table = read_table(str(path), cwd, {})
-    found = re.search(r": ([\d,]+) records, ([\d,]+) features", text)
-    sheet.printed("init: records", found[1], len(table.records))
-    features = re.search(r"^input +([\d,]+)", plan, re.M)
-    if features:
-        sheet.equal("init: features", int(number_of(found[2])), int(number_of(features[1])), {"init-features": int(number_of(found[2]))} if preset else None)
-    cells = [r[table.names.index(label)] for r in table.records if isinstance(r, list)]
-    for value, share in re.findall(r"'([^']*)' ([\d.]+) %", re.search(r"^  task .*$", text, re.M)[0]):
-        sheet.printed(f"init: share of {value}", share, 100 * cells.count(value) / len(cells))
-    return sheet.differences
+            # Where no word says otherwise, a share is one of the records.
+            sheet.printed(f"{place}: share of {value}", share, 100 * counts[value] / records, {"share-of-present": 100 * counts[value] / len(there)} if len(there) < records else None)

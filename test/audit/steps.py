@@ -11,7 +11,7 @@ def check_counted_steps(sheet, run):
     shown, length = summary.get("single_value_steps", 0), length_of(run)
     if length.asynchronous:
         # The samples of a worker's steps depend on who was first.
-        right = length.steps if has_norm(run.config["model.layers"]) else 0
+        right = length.steps if has_norm(run.config.get("model.layers") or "") else 0
         sheet.check(place + "single_value_steps", shown, right, lambda a, b: a <= b)
         return
     steps = set(range(summary["steps"])) - {step - 1 for step in left_out(run)}
@@ -35,7 +35,7 @@ def parts_of(count, parts):
 
 def single_value(config, length, step):
     """Whether a replica normalises one sample in a step (configs/guides/batch-norm.md)."""
-    if not has_norm(config["model.layers"]):
+    if not has_norm(config.get("model.layers") or ""):
         return False
     mode = config.get("model.batch_norm", "local")
     scope = length.replicas if mode == "sync" else int(mode[6:-1]) if mode.startswith("group(") else 1

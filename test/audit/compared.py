@@ -1,0 +1,57 @@
+"""What `trainer compare` says of several runs: each row as that of the run by itself, keys as their configs have them."""
+
+import csv
+import io
+import pathlib
+
+from .report import Sheet
+from .run import Run
+
+PLACE = "compare of several: "
+
+
+def check_compared(directories, trainer, cwd):
+    sheet = Sheet()
+    runs = {str(directory): Run(pathlib.Path(cwd) / directory, trainer, cwd) for directory in directories}
+    any_run = next(iter(runs.values()))
+    table = lambda *of: list(csv.DictReader(io.StringIO(any_run.command("compare", *of, "--csv", "-")[1])))
+    for row in table(*runs):
+        run = runs[row["run"]]
+        (alone,) = table(row["run"])
+        for name, shown in row.items():
+            if "." in name:
+                check_key(sheet, run, name, shown)
+            else:
+                sheet.equal(f"{PLACE}{name} as alone", shown, alone.get(name, ""))
+    check_scales(sheet, list(runs.values()), table(*runs))
+    return sheet.finish()
+
+
+def check_key(sheet, run, key, shown):
+    """A key that the runs have with different values."""
+    right = run.config.get(key)
+    text = "" if right is None else ",".join(right) if isinstance(right, list) else str(right).lower() if isinstance(right, bool) else f"{right:g}" if isinstance(right, float) else str(right)
+    if key == "model.outputs" and run.config.get("model.layers"):
+        last = max((name for name in run.tensors if name.endswith(".bias")), key=lambda name: int(name.split(".")[0]))
+        sheet.equal(PLACE + key, shown, str(run.tensors[last].size), {"compare-outputs": text})
+        return
+    sheet.check(PLACE + key, shown, text, lambda a, b: a == b or b and a and is_number(a) and is_number(b) and float(a) == float(b))
+
+
+def is_number(text):
+    try:
+        return float(text) is not None
+    except ValueError:
+        return False
+
+
+def check_scales(sheet, runs, rows):
+    """Measures of numbers stand beside each other only if the runs learn the number in the same way."""
+    scales = {run.directory.name: tuple(column.get("scale") == "log" for column in run.label_columns()) for run in runs}
+    if len(set(scales.values())) < 2:
+        return
+    for row in rows:
+        logarithm = any(scales[row["run"].rpartition("/")[2]])
+        for name, shown in row.items():
+            if shown and logarithm and name.partition("_")[2] in ("r2", "mean_squared_error", "mean_absolute_error"):
+                sheet.differ(PLACE + name, f"{shown} of a logarithm", "a figure of the number, as in the other rows", "r2-of-logarithm")
