@@ -6,7 +6,6 @@
 #include <map>
 
 #include "lockstep/base/quoted.h"
-#include "lockstep/data/table/infer.h"
 #include "lockstep/data/table/row.h"
 #include "lockstep/data/table/table_text.h"
 #include "lockstep/data/table/text_files.h"

@@ -182,14 +182,6 @@ ColumnGuess guess_kind(const ColumnSummary& summary, bool label, char separator)
 
 }  // namespace
 
-RowColumn row_column(const TableColumn& column, Reading reading, std::size_t cell) {
-  return {.reading = reading,
-          .cell = static_cast<Index>(cell),
-          .notation = column.notation,
-          .date = column.date ? std::optional(column.date->form) : std::nullopt,
-          .missing = column.missing_values};
-}
-
 Scan look_at_columns(const TableText& table, const std::vector<TableColumn>& columns, bool all,
                      const std::vector<std::string>& missing, PeerGroup& peers) {
   std::vector<RowColumn> rows;

@@ -26,6 +26,14 @@ std::optional<double> number_in(std::string_view text, const RowColumn& column) 
 
 }  // namespace
 
+RowColumn row_column(const TableColumn& column, Reading reading, std::size_t cell) {
+  return {.reading = reading,
+          .cell = static_cast<Index>(cell),
+          .notation = column.notation,
+          .date = column.date ? std::optional(column.date->form) : std::nullopt,
+          .missing = column.missing_values};
+}
+
 RowParser::RowParser(const Dialect& dialect, std::vector<RowColumn> columns, Index cells,
                      std::vector<std::string> missing)
     : cursor_(dialect),

@@ -10,9 +10,6 @@
 
 namespace lockstep {
 
-/// The column of a file as it is read for a column of the schema, which is number `cell` there.
-RowColumn row_column(const TableColumn& column, Reading reading, std::size_t cell);
-
 /// *Collective.* Looks at the columns of unknown kind (`columns`: one for each column of the table), or at
 /// all of them. Bad records are left out and counted. Errors as of scan_table.
 Scan look_at_columns(const TableText& table, const std::vector<TableColumn>& columns, bool all,

@@ -9,6 +9,7 @@
 
 #include "lockstep/data/table/fields.h"
 #include "lockstep/data/table/notation.h"
+#include "lockstep/data/table/schema.h"
 
 namespace lockstep {
 
@@ -38,6 +39,9 @@ struct RowColumn {
   std::optional<DateForm> date = {};            ///< its numbers are the days of dates
   std::vector<std::string> missing = {};        ///< texts that stand for a missing value in this column only
 };
+
+/// The column of a file as it is read for a column of the schema, which is number `cell` there.
+RowColumn row_column(const TableColumn& column, Reading reading, std::size_t cell);
 
 class RowParser {
  public:
