@@ -4,12 +4,12 @@
 set(cold_rooms "app|comm|config|report|train/plan|train/storage")
 # Hash and random numbers are needed in each step and for each checkpoint.
 set(cold_files "base/(aligned|atomic|build|catalog|csv|env|file|json|log|memory|named|nearest|output|page|print|quoted|signal|stop|synonyms|terminal|terms|text|trace|types)"
-               "data/table/(declare_columns|findings|first_lines|infer|inspect|inspect_report|kept_columns|learn_schema|match_columns|schema|schema_json|toml_text)[.]")
+               "data/table/(inspect/(findings|inspect)|text/first_lines|values/schema|schema/(declare_columns|infer|kept_columns|learn_schema|match_columns|toml_text))")
 list(JOIN cold_files "|" cold_files)
 set(cold_sources "/src/((${cold_rooms})/|${cold_files})")
 
 # Rooms of a few files are compiled with the room that they belong to.
-set(small_rooms "data/augmentations|data/hdf5|distributed/exchange/.*|distributed/strategies/parameter_server|nn/composites|nn/losses"
+set(small_rooms "app/.*|data/augmentations|data/hdf5|data/table/.*|distributed/exchange/.*|distributed/strategies/parameter_server|nn/composites|nn/losses"
                 "|optim/.*|report/.*|train/storage/.*|train/bench")
 list(JOIN small_rooms "" small_rooms)
 set(lockstep_max_batch 16)
@@ -22,7 +22,7 @@ function(lockstep_unity)
     get_filename_component(folder ${source} DIRECTORY)
     file(RELATIVE_PATH room ${PROJECT_SOURCE_DIR}/src ${folder})
     if(room MATCHES "^(${small_rooms})$")
-      string(REGEX MATCH "^[a-z_]+(/(exchange|strategies|storage))?" room ${room})
+      string(REGEX MATCH "^[a-z_]+(/(exchange|strategies|storage|table))?" room ${room})
     endif()
     if(NOT room MATCHES "^[.]")
       string(MAKE_C_IDENTIFIER ${room} room)

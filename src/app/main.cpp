@@ -5,9 +5,12 @@
 #include <csignal>
 #include <optional>
 
-#include "catalogs.h"
+#include "app/setup/catalogs.h"
+#include "app/setup/guards.h"
+#include "app/setup/model_path.h"
+#include "app/setup/outputs.h"
+#include "app/setup/startup.h"
 #include "commands.h"
-#include "guards.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/memory_limit.h"
@@ -17,9 +20,6 @@
 #include "lockstep/comm/session.h"
 #include "lockstep/config/help.h"
 #include "lockstep/math/kernels.h"
-#include "model_path.h"
-#include "outputs.h"
-#include "startup.h"
 
 namespace lockstep {
 namespace {

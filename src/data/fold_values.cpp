@@ -11,10 +11,10 @@
 #include "lockstep/base/quoted.h"
 #include "lockstep/base/random.h"
 #include "lockstep/base/text.h"
-#include "lockstep/data/table/message.h"
-#include "lockstep/data/table/number.h"
-#include "lockstep/data/table/schema.h"
-#include "lockstep/data/table/table_text.h"
+#include "lockstep/data/table/text/table_text.h"
+#include "lockstep/data/table/values/message.h"
+#include "lockstep/data/table/values/number.h"
+#include "lockstep/data/table/values/schema.h"
 
 namespace lockstep {
 namespace {

@@ -30,7 +30,7 @@
 #include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/trim.h"
-#include "lockstep/data/table/number.h"
+#include "lockstep/data/table/values/number.h"
 
 namespace lockstep {
 namespace {

@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "joined_members.h"
-#include "layers/members.h"
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
@@ -16,6 +15,7 @@
 #include "lockstep/nn/preset.h"
 #include "lockstep/nn/stages.h"
 #include "model_builder.h"
+#include "nn/layers/members.h"
 
 namespace lockstep {
 namespace {

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "data/table/encoder.h"
-#include "data/table/learn_schema.h"
-#include "lockstep/data/table/infer.h"
+#include "data/table/schema/encoder.h"
+#include "data/table/schema/learn_schema.h"
+#include "lockstep/data/table/schema/infer.h"
 
 namespace lockstep {
 namespace {

@@ -14,7 +14,7 @@
 #include "lockstep/data/augmenter.h"
 #include "lockstep/data/folds/held_part.h"
 #include "lockstep/data/format.h"
-#include "lockstep/data/table/schema.h"
+#include "lockstep/data/table/values/schema.h"
 #include "lockstep/distributed/tensor_multipliers.h"
 #include "lockstep/nn/batch_norm_mode.h"
 #include "lockstep/nn/loss.h"

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 #include <spdlog/spdlog.h>
 
-#include "app/resume_state.h"
+#include "app/training/resume_state.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/log.h"

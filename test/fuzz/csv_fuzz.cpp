@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "data/table/learn_schema.h"
+#include "data/table/schema/learn_schema.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/data/table/inspect.h"
+#include "lockstep/data/table/inspect/inspect.h"
 #include "read_table.h"
 #include "scratch_file.h"
 

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "data/table/table_source.h"
+#include "data/table/sources/table_source.h"
 #include "read_all.h"
 
 namespace lockstep::fuzz {

@@ -3,9 +3,9 @@
 #include <cstdlib>
 #include <string>
 
-#include "data/table/sparse_source.h"
+#include "data/table/sources/sparse_source.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/data/table/schema.h"
+#include "lockstep/data/table/values/schema.h"
 
 namespace lockstep::fuzz {
 namespace {

@@ -1,5 +1,5 @@
 // Which keys have an effect beside each other: a key that nothing reads is refused.
-#include "app/catalogs.h"
+#include "app/setup/catalogs.h"
 
 #include <gtest/gtest.h>
 

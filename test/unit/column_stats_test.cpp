@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "lockstep/base/random.h"
-#include "lockstep/data/table/column_stats.h"
+#include "lockstep/data/table/values/column_stats.h"
 #include "support/seed.h"
 
 namespace lockstep {

@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "app/run_table.h"
+#include "app/runs/run_table.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"

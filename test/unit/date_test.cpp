@@ -1,5 +1,5 @@
 // Dates as people and programs write them.
-#include "lockstep/data/table/date.h"
+#include "lockstep/data/table/values/date.h"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
 // Columns of the data as features, and values of a column as people write them.
-#include "lockstep/data/table/feature_columns.h"
+#include "lockstep/data/table/sources/feature_columns.h"
 
 #include <gtest/gtest.h>
 
 #include "lockstep/base/errors.h"
-#include "lockstep/data/table/date.h"
+#include "lockstep/data/table/values/date.h"
 #include "support/error_text.h"
 
 namespace lockstep::test {

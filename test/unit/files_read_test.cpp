@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "app/outputs.h"
+#include "app/setup/outputs.h"
 #include "lockstep/base/file.h"
 #include "support/temporary_directory.h"
 

@@ -1,5 +1,5 @@
 // What an inspection finds suspicious in records, columns and other data sets.
-#include "lockstep/data/table/findings.h"
+#include "lockstep/data/table/inspect/findings.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -5,9 +5,9 @@
 
 #include <chrono>
 
-#include "app/catalogs.h"
-#include "app/data_names.h"
-#include "app/first_config.h"
+#include "app/init/data_names.h"
+#include "app/init/first_config.h"
+#include "app/setup/catalogs.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/config/command_line.h"

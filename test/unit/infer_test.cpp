@@ -1,5 +1,5 @@
 // The kind of a column whose values are nearly all numbers, or only look like numbers.
-#include "lockstep/data/table/infer.h"
+#include "lockstep/data/table/schema/infer.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,10 +8,10 @@
 #include <fstream>
 #include <functional>
 
-#include "data/table/encoder.h"
-#include "data/table/learn_schema.h"
+#include "data/table/schema/encoder.h"
+#include "data/table/schema/learn_schema.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/data/table/inspect.h"
+#include "lockstep/data/table/inspect/inspect.h"
 #include "support/error_text.h"
 #include "support/temporary_directory.h"
 

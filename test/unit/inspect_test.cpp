@@ -1,5 +1,5 @@
 // What an inspection says of the columns of a table, to people and to programs.
-#include "lockstep/data/table/inspect.h"
+#include "lockstep/data/table/inspect/inspect.h"
 
 #include <gtest/gtest.h>
 

@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "comm/stall_report.h"
-#include "data/table/sparse_source.h"
-#include "lockstep/data/table/schema.h"
+#include "data/table/sources/sparse_source.h"
+#include "lockstep/data/table/values/schema.h"
 #include "lockstep/train/storage/checkpoint/manifest.h"
 #include "support/error_text.h"
 

@@ -1,5 +1,5 @@
 // Columns of a table that are written beside its predictions.
-#include "lockstep/data/table/kept_columns.h"
+#include "lockstep/data/table/schema/kept_columns.h"
 
 #include <gtest/gtest.h>
 

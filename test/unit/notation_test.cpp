@@ -1,5 +1,5 @@
 // Numbers as spreadsheets and other countries write them.
-#include "lockstep/data/table/notation.h"
+#include "lockstep/data/table/values/notation.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Quantiles of a column: exact while all is kept, the same however the records are shared out.
-#include "lockstep/data/table/quantile_sketch.h"
+#include "lockstep/data/table/values/quantile_sketch.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <array>
 #include <numeric>
 
-#include "data/table/label_edges.h"
+#include "data/table/values/label_edges.h"
 #include "support/torch_references.h"
 
 namespace lockstep {

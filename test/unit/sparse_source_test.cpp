@@ -1,5 +1,5 @@
 // What is learnt of the features of libsvm files.
-#include "data/table/sparse_source.h"
+#include "data/table/sources/sparse_source.h"
 
 #include <gtest/gtest.h>
 

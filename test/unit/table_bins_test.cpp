@@ -1,5 +1,5 @@
 // Numbers of a table as bins and by robust scaling: what is learnt of the training data, and the features.
-#include "lockstep/data/table/bins.h"
+#include "lockstep/data/table/values/bins.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -8,11 +8,11 @@
 #include <fstream>
 #include <functional>
 
-#include "data/table/encoder.h"
-#include "data/table/learn_schema.h"
+#include "data/table/schema/encoder.h"
+#include "data/table/schema/learn_schema.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/data/table/feature_columns.h"
-#include "lockstep/data/table/label_scale.h"
+#include "lockstep/data/table/sources/feature_columns.h"
+#include "lockstep/data/table/values/label_scale.h"
 #include "support/error_text.h"
 #include "support/temporary_directory.h"
 

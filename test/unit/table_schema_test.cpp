@@ -5,11 +5,11 @@
 #include <cmath>
 #include <fstream>
 
-#include "data/table/encoder.h"
-#include "data/table/learn_schema.h"
+#include "data/table/schema/encoder.h"
+#include "data/table/schema/learn_schema.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/data/table/infer.h"
-#include "lockstep/data/table/label_scale.h"
+#include "lockstep/data/table/schema/infer.h"
+#include "lockstep/data/table/values/label_scale.h"
 #include "support/error_text.h"
 #include "support/temporary_directory.h"
 

@@ -3,9 +3,9 @@
 
 #include <fstream>
 
-#include "data/table/table_source.h"
+#include "data/table/sources/table_source.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/data/table/inspect.h"
+#include "lockstep/data/table/inspect/inspect.h"
 #include "lockstep/data/validation_split.h"
 #include "support/error_text.h"
 #include "support/loaded.h"

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "../dense_source.h"
+#include "data/dense_source.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "../dense_source.h"
-#include "../element.h"
-#include "../open_files.h"
-#include "../record_file.h"
+#include "data/dense_source.h"
+#include "data/element.h"
+#include "data/open_files.h"
+#include "data/record_file.h"
 #include "lockstep/base/types.h"
 
 namespace lockstep {

@@ -1,5 +1,5 @@
 // Tables as text: CSV, TSV and their like, raw or packed with gzip.
-#include "../table/open_tables.h"
+#include "data/table/sources/open_tables.h"
 
 namespace lockstep {
 namespace {

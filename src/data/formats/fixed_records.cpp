@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "../dense_source.h"
+#include "data/dense_source.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
 

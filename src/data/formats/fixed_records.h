@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "../element.h"
+#include "data/element.h"
 #include "lockstep/data/record_source.h"
 #include "lockstep/math/shape.h"
 

@@ -1,8 +1,8 @@
 // Arrays of HDF5 files, one with the features and one with the labels, of one file or of two.
 #include <fmt/format.h>
 
-#include "../hdf5_dataset.h"
 #include "array_file.h"
+#include "data/hdf5_dataset.h"
 #include "lockstep/base/errors.h"
 
 namespace lockstep {

@@ -10,7 +10,7 @@
 #include <charconv>
 #include <sstream>
 
-#include "../open_files.h"
+#include "data/open_files.h"
 #include "fixed_records.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/quoted.h"

@@ -13,8 +13,8 @@
 #include <string_view>
 #include <utility>
 
-#include "../byte_inputs.h"
-#include "../hdf5_dataset.h"
+#include "data/byte_inputs.h"
+#include "data/hdf5_dataset.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/file_kind.h"

@@ -1,7 +1,7 @@
 // A build without HDF5.
 #include <fmt/format.h>
 
-#include "../hdf5_dataset.h"
+#include "data/hdf5_dataset.h"
 #include "lockstep/base/build_info.h"
 
 namespace lockstep {

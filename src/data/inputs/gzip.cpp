@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "../byte_inputs.h"
+#include "data/byte_inputs.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 

@@ -3,8 +3,8 @@
 #include <cstring>
 #include <vector>
 
-#include "../byte_inputs.h"
-#include "../hdf5_dataset.h"
+#include "data/byte_inputs.h"
+#include "data/hdf5_dataset.h"
 
 namespace lockstep {
 namespace {

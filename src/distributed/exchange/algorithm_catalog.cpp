@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <array>
 
+#include "distributed/exchange/node/node_layout.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/distributed/exchange/codec.h"
 #include "lockstep/distributed/exchange/exchange.h"
-#include "node/node_layout.h"
 
 #include "lockstep/distributed/exchange/algorithm.h"
 

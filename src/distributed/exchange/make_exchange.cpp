@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include "algorithms/calibration.h"
+#include "distributed/exchange/algorithms/calibration.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/distributed/exchange/codec.h"

@@ -4,9 +4,9 @@
 
 #include <cmath>
 
+#include "distributed/strategies/parameter_server/server.h"
+#include "distributed/strategies/parameter_server/worker_client.h"
 #include "lockstep/comm/agree.h"
-#include "parameter_server/server.h"
-#include "parameter_server/worker_client.h"
 
 namespace lockstep {
 namespace {

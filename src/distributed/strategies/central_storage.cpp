@@ -9,8 +9,8 @@
 #include <cmath>
 #include <optional>
 
-#include "../exchange/node/node_gradients.h"
 #include "agree_finite.h"
+#include "distributed/exchange/node/node_gradients.h"
 #include "lockstep/base/timer.h"
 #include "lockstep/distributed/blocks.h"
 #include "lockstep/distributed/exchange/make_reducer.h"

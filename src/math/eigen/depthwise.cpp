@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "../taps.h"
 #include "lockstep/math/eigen_matrix.h"
+#include "math/taps.h"
 #include "scratch.h"
 
 namespace lockstep {

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "../tensor_sums.h"
 #include "lockstep/optim/optimizer.h"
+#include "optim/tensor_sums.h"
 
 namespace lockstep {
 namespace {

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "../tensor_sums.h"
 #include "adamw_step.h"
 #include "lockstep/math/eigen_matrix.h"
 #include "lockstep/math/orthogonalise.h"
 #include "lockstep/optim/optimizer.h"
+#include "optim/tensor_sums.h"
 
 namespace lockstep {
 namespace {

@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <limits>
 
-#include "../html.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
 #include "lockstep/report/trace.h"
+#include "report/html.h"
 
 namespace lockstep {
 namespace {

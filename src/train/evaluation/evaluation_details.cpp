@@ -6,7 +6,7 @@
 
 #include "lockstep/base/json.h"
 #include "lockstep/comm/agree.h"
-#include "lockstep/data/table/feature_columns.h"
+#include "lockstep/data/table/sources/feature_columns.h"
 
 namespace lockstep {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "lockstep/train/evaluation/metrics.h"
-#include "metrics/probabilities.h"
+#include "train/evaluation/metrics/probabilities.h"
 
 namespace lockstep {
 namespace {

@@ -14,7 +14,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/quoted.h"
 #include "lockstep/comm/agree.h"
-#include "lockstep/data/table/number.h"
+#include "lockstep/data/table/values/number.h"
 #include "lockstep/train/evaluation/evaluation.h"
 #include "lockstep/train/evaluation/metrics.h"
 #include "lockstep/train/evaluation/prediction.h"

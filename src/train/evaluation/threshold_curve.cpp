@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "lockstep/math/elementary.h"
-#include "metrics/questions.h"
+#include "train/evaluation/metrics/questions.h"
 
 namespace lockstep {
 namespace {

@@ -7,7 +7,7 @@
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/output_file.h"
-#include "lockstep/data/table/table_text.h"
+#include "lockstep/data/table/text/table_text.h"
 #include "lockstep/train/storage/prediction_file.h"
 
 namespace lockstep {

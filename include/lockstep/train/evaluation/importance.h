@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "lockstep/data/table/feature_columns.h"
+#include "lockstep/data/table/sources/feature_columns.h"
 #include "lockstep/train/evaluation/best_measure.h"
 #include "lockstep/train/evaluation/evaluation.h"
 #include "lockstep/train/evaluation/prediction.h"

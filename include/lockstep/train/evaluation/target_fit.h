@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "lockstep/comm/communicator.h"
-#include "lockstep/data/table/label_scale.h"
+#include "lockstep/data/table/values/label_scale.h"
 #include "lockstep/train/evaluation/metric.h"
 
 namespace lockstep {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "lockstep/data/table/label_scale.h"
+#include "lockstep/data/table/values/label_scale.h"
 #include "lockstep/math/shape.h"
 #include "lockstep/nn/loss.h"
 #include "lockstep/train/evaluation/metric.h"

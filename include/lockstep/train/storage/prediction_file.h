@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "lockstep/data/table/kept_columns.h"
+#include "lockstep/data/table/schema/kept_columns.h"
 #include "lockstep/math/matrix.h"
 #include "lockstep/train/evaluation/prediction_table.h"
 

@@ -14,8 +14,8 @@
 
 #include <algorithm>
 
-#include "../node/node_gradients.h"
-#include "../stages.h"
+#include "distributed/exchange/node/node_gradients.h"
+#include "distributed/exchange/stages.h"
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/distributed/exchange/make_reducer.h"
 #include "staged_reducer.h"

@@ -5,7 +5,7 @@
 // everything to the second.
 #include <bit>
 
-#include "../stages.h"
+#include "distributed/exchange/stages.h"
 #include "lockstep/distributed/exchange/algorithm.h"
 #include "staged_reducer.h"
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "../stages.h"
+#include "distributed/exchange/stages.h"
 #include "lockstep/distributed/exchange/algorithm.h"
 #include "lockstep/distributed/exchange/reducer.h"
 

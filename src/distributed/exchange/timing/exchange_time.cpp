@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "../node/node_layout.h"
+#include "distributed/exchange/node/node_layout.h"
 #include "lockstep/distributed/exchange/algorithm.h"
 #include "lockstep/distributed/exchange/codec.h"
 #include "lockstep/distributed/exchange/make_reducer.h"

@@ -1,5 +1,5 @@
 #include "lockstep/train/storage/exporter.h"
-#include "npz/writer.h"
+#include "train/storage/exporters/npz/writer.h"
 
 namespace lockstep {
 

@@ -1,5 +1,5 @@
 #include "lockstep/train/storage/exporter.h"
-#include "onnx/writer.h"
+#include "train/storage/exporters/onnx/writer.h"
 
 namespace lockstep {
 

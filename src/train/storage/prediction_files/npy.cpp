@@ -4,9 +4,9 @@
 #include <string_view>
 #include <vector>
 
-#include "../npy_header.h"
 #include "lockstep/base/output_file.h"
 #include "lockstep/train/storage/prediction_file.h"
+#include "train/storage/npy_header.h"
 
 namespace lockstep {
 namespace {

@@ -6,9 +6,9 @@
 #include <deque>
 #include <memory>
 
-#include "../../npy_header.h"
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
+#include "train/storage/npy_header.h"
 #include "writer.h"
 
 namespace lockstep {

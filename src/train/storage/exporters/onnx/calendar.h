@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "graph.h"
-#include "lockstep/data/table/date.h"
+#include "lockstep/data/table/values/date.h"
 
 namespace lockstep {
 

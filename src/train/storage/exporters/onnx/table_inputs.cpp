@@ -11,8 +11,8 @@
 #include <set>
 
 #include "calendar.h"
-#include "lockstep/data/table/bins.h"
-#include "lockstep/data/table/label_scale.h"
+#include "lockstep/data/table/values/bins.h"
+#include "lockstep/data/table/values/label_scale.h"
 
 namespace lockstep {
 namespace {

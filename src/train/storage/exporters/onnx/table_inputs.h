@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "graph.h"
-#include "lockstep/data/table/schema.h"
+#include "lockstep/data/table/values/schema.h"
 
 namespace lockstep {
 

@@ -1,0 +1,54 @@
+// The summary of a table, for someone who is about to train on it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lockstep/data/options.h"
+#include "lockstep/data/peer_group.h"
+#include "lockstep/data/table/schema/infer.h"
+
+namespace lockstep {
+
+/// Something suspicious in the records of a table.
+struct Finding {
+  std::string kind;     ///< "leak", "duplicates", "overlap", "drift", "unseen", "imbalance", "identifier",
+                        ///< "rounding" or "nearly constant"
+  std::string column;   ///< "": it is about whole records
+  Index count = 0;      ///< number of records it is about, of all or of the sample that was looked at
+  std::string text;     ///< the fact, with counts and an example
+  std::string setting;  ///< a line of a config that helps, with its section where that is not [data]; or ""
+};
+
+struct TableInspection {
+  std::string path;
+  TableText table;
+  std::vector<std::string> missing_values;  ///< texts that stand for a missing value in all columns
+  std::string encoding;                     ///< encoding of the file
+  Index skip_lines = 0;                     ///< lines above the table
+  std::vector<TableColumn> columns;         ///< columns with the kinds that are declared or guessed
+  std::vector<ColumnGuess> guesses;
+  Scan scan;
+  std::vector<std::string> special = {};  ///< data.columns as given
+  std::vector<Finding> findings = {};
+};
+
+/// A key of [data] without its section, and its value as TOML.
+struct DataSetting {
+  std::string name;
+  std::string value;
+};
+
+/// Reads all of a table: a file, or several as list_files has them. Errors: ConfigError if the options do not
+/// fit its columns; DataError.
+TableInspection inspect_table(const std::string& path, const TableOptions& options);
+
+/// Types, ranges, missing shares, categories, what is suspicious, and a [data] section.
+std::string to_text(const TableInspection& inspection);
+std::string to_json(const TableInspection& inspection);
+/// The keys that train on the table with these columns: without data.label if there is none.
+std::vector<DataSetting> data_settings(const TableInspection& inspection);
+/// Those keys as a [data] section; a comment stands for a label that is not named.
+std::string data_section(const TableInspection& inspection);
+
+}  // namespace lockstep

@@ -1,0 +1,45 @@
+// Columns of a table that stand beside its predictions, as they are written: they are read once more, in
+// order, record by record, by the one rank that writes.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lockstep/data/options.h"
+#include "lockstep/data/table/text/table_text.h"
+
+namespace lockstep {
+
+/// The names in a list such as 'id,"last, first"': those with commas or quotes in them as cells of CSV.
+/// Errors: ConfigError naming `flag` for an empty name, one that is there twice, or quotes that are wrong.
+std::vector<std::string> parse_column_names(std::string_view flag, const std::string& text);
+
+class KeptColumns {
+ public:
+  /// `paths`: the files of the table. `known`: the schema that their records are read by, or null. Errors:
+  /// ConfigError naming --keep for a column that it does not have; DataError.
+  KeptColumns(std::span<const std::string> paths, const TableOptions& options, std::vector<std::string> names,
+              const TableSchema* known = nullptr);
+  KeptColumns(const KeptColumns&) = delete;
+  KeptColumns& operator=(const KeptColumns&) = delete;
+
+  std::span<const std::string> names() const { return names_; }
+  /// The cells of the next record, bad ones included, of which nothing is known: they have empty cells. Valid
+  /// until the next call. Errors: DataError if there is none left, as the files have changed.
+  std::span<const std::string> next();
+
+ private:
+  void read_chunk();
+
+  std::vector<std::string> names_;
+  TableText table_;
+  std::vector<RowColumn> columns_;
+  std::optional<TableReader> reader_;
+  std::size_t chunk_ = 0;           // that is read next
+  std::vector<std::string> cells_;  // of all records of the chunk that was read last
+  std::size_t next_ = 0;            // in cells_
+};
+
+}  // namespace lockstep

@@ -1,0 +1,93 @@
+// Statistics of the values of a column. Sums are taken chunk by chunk and merged in the order of the chunks,
+// so they have the same bits however many ranks share the work.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "lockstep/base/types.h"
+#include "lockstep/data/table/values/message.h"
+
+namespace lockstep {
+
+struct NumberStats {
+  Index count = 0;
+  double mean = 0;
+  double squares = 0;  ///< sum of the squared differences from the mean
+  double min = 0;
+  double max = 0;
+
+  /// As if the values of `later` had come after these (Chan, Golub, LeVeque 1979).
+  void merge(const NumberStats& later);
+  /// Root of the mean squared difference from the mean; 0 for none.
+  double deviation() const;
+};
+
+struct Quartiles {
+  double lower = 0;
+  double median = 0;
+  double upper = 0;
+
+  bool operator==(const Quartiles&) const = default;
+};
+
+/// The numbers of one chunk.
+class NumberSums {
+ public:
+  void add(double value) {
+    if (count_ == 0) shift_ = min_ = max_ = value;
+    ++count_;
+    // Off the first value, so that few digits are lost where the mean is large beside the deviation.
+    const double difference = value - shift_;
+    sum_ += difference;
+    squares_ += difference * difference;
+    min_ = value < min_ ? value : min_;
+    max_ = value > max_ ? value : max_;
+  }
+  NumberStats stats() const;
+
+ private:
+  Index count_ = 0;
+  double shift_ = 0;
+  double sum_ = 0;
+  double squares_ = 0;
+  double min_ = 0;
+  double max_ = 0;
+};
+
+/// How often each text occurs, as long as there are not too many different ones.
+class ValueCounts {
+ public:
+  explicit ValueCounts(Index limit = 0) : limit_(limit) {}
+
+  void add(std::string_view text, Index times = 1);
+  void merge(const ValueCounts& other);
+  /// There were more than `limit` different texts, whose counts are then forgotten.
+  bool overflowed() const { return overflowed_; }
+  Index distinct() const { return std::ssize(counts_); }
+
+  struct Entry {
+    std::string text;
+    Index count = 0;
+  };
+  /// The most frequent first; those of one count in the order of their bytes.
+  std::vector<Entry> by_count() const;
+
+  void write(MessageWriter& message) const;
+  static ValueCounts read(MessageReader& message);
+
+ private:
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const;
+  };
+  void overflow();
+
+  Index limit_;
+  bool overflowed_ = false;
+  std::unordered_map<std::string, Index, Hash, std::equal_to<>> counts_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,99 @@
+// How a column writes its numbers, where that is not the plain way: "1.234,5", "$12", "12 %", "1,234-"; and
+// what its texts look like, to find that out.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "lockstep/base/types.h"
+#include "lockstep/data/table/values/column_stats.h"
+#include "lockstep/data/table/values/date.h"
+#include "lockstep/data/table/values/message.h"
+
+namespace lockstep {
+
+struct NumberNotation {
+  char decimal = '.';       ///< '.' or ','
+  char thousands = 0;       ///< between groups of three digits: ',', '.', ' ' or '\''; 0: nothing
+  std::string prefix = {};  ///< "$"; a number may stand without it, too
+  std::string suffix = {};  ///< "%"; the number stays as it is written, 12 for "12 %"
+
+  bool operator==(const NumberNotation&) const = default;
+  /// "number(decimal=comma, prefix=\"$\")", as data.columns takes it.
+  std::string term() const;
+  /// For people: "a decimal comma, points between thousands and '$' before".
+  std::string describe() const;
+};
+
+/// The number that `text` is from end to end. Beside what the notation says, a minus may stand at the end,
+/// and parentheses make a number negative, as accountants write them. A blank between thousands may be a
+/// no-break space.
+std::optional<double> parse_number(std::string_view text, const NumberNotation& notation);
+
+/// The values of a column that are no plain numbers, counted by the notations that read them.
+class NotationCounts {
+ public:
+  /// A value that is no plain number.
+  void add_text(std::string_view text);
+  /// The text of a plain number.
+  void add_number(std::string_view text, double number);
+  void merge(const NotationCounts& other);
+
+  /// The notation that reads most of the texts; nothing if none reads any. `separator`: of the fields, which
+  /// decides where "1,234" may be either.
+  struct Fit {
+    NumberNotation notation = {};
+    Index texts = 0;         ///< texts that it reads
+    bool ambiguous = false;  ///< a decimal comma would read as many as one between thousands
+    std::string example = {};
+  };
+  std::optional<Fit> best(char separator) const;
+
+  /// Numbers with a zero before other digits: "0123".
+  Index leading_zeros() const { return leading_zeros_; }
+  const std::string& leading_zero_example() const { return zero_example_; }
+  /// Whole numbers beyond 2^53, of which a double cannot tell neighbours apart.
+  Index beyond_double() const { return beyond_double_; }
+  /// The texts that no notation reads, if they are few.
+  const ValueCounts& others() const { return others_; }
+  /// The form of a date, or of a time of day, that reads most of the texts; nothing if none reads any.
+  struct DateFit {
+    DateForm form = DateForm::kYmd;
+    Index texts = 0;         ///< texts that it reads
+    Index times = 0;         ///< texts among these that have a time of day
+    bool ambiguous = false;  ///< the day may stand before the month, or behind it
+    std::string example = {};
+  };
+  std::optional<DateFit> best_date() const;
+  /// One of the texts that no notation reads.
+  const std::string& other_example() const { return other_example_; }
+  /// Some of the plain numbers have a point.
+  bool has_points() const { return with_point_ > 0; }
+
+  void write(MessageWriter& message) const;
+  static NotationCounts read(MessageReader& message);
+
+ private:
+  void add_date(std::string_view text);
+
+  static constexpr std::size_t kFormCount = 7;
+  static constexpr std::size_t kDateForms = 4;
+  static constexpr Index kMaxKept = 16;
+
+  std::array<Index, kFormCount> fits_{};
+  Index with_point_ = 0;  // plain numbers, which a decimal comma would not read
+  Index leading_zeros_ = 0;
+  Index beyond_double_ = 0;
+  std::array<Index, kDateForms> date_fits_{};
+  Index times_ = 0;  // texts that are dates, or times, with a time of day
+  std::string zero_example_;
+  std::string example_;
+  std::string date_example_;
+  std::string other_example_;
+  ValueCounts affixes_{kMaxKept};
+  ValueCounts others_{kMaxKept};
+};
+
+}  // namespace lockstep

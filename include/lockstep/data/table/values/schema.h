@@ -1,0 +1,120 @@
+// The schema of a table: what each column is, and all that was learnt from the training data to turn it into
+// numbers. Saved with the model; another data set is read with it unchanged.
+//
+// The features of a record are its numeric columns in the order of the file, then its categorical ones.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lockstep/base/types.h"
+#include "lockstep/data/options.h"
+#include "lockstep/data/table/values/column_stats.h"
+#include "lockstep/data/table/values/notation.h"
+
+namespace lockstep {
+
+enum class ColumnKind { kUnknown, kNumeric, kCategorical, kIgnored };
+
+/// The scaling of a number x. With `log`, l(x) = sign(x) log(1 + |x|) comes first.
+enum class Scale {
+  kNone,      ///< x
+  kStandard,  ///< (x - mean) / deviation
+  kMinMax,    ///< (x - min) / (max - min)
+  kLog,       ///< (l(x) - mean) / deviation, both of l(x)
+  kRobust,    ///< s / sqrt(1 + (s / 3)^2) with s = (x - median) / (upper - lower quartile)
+};
+
+/// Most bins of a column.
+inline constexpr Index kMaxBins = 256;
+
+/// The rule that decides where the bins of a column end.
+enum class BinEdges {
+  kQuantiles,  ///< quantiles of its numbers
+  kLabel,      ///< the thresholds of a decision tree that tells the label from this column alone
+};
+
+/// Fewest records of a leaf of that tree, unless the config says another number.
+inline constexpr Index kLeafRecords = 32;
+
+/// Its name in the config: "minmax".
+const char* to_string(Scale scale);
+
+/// The features that a category becomes.
+enum class Encoding {
+  kOneHot,  ///< one feature for each value and a first one for values that training has not seen
+  kIndex,   ///< one feature: 0 for values that training has not seen, else 1 + the position of the value
+  kHash,    ///< one feature for each of so many buckets
+};
+
+struct TableColumn {
+  std::string name;
+  ColumnKind kind = ColumnKind::kUnknown;
+  bool label = false;
+  bool weight = false;  ///< weight of the record; a number as it is, neither label nor feature
+
+  // Numeric. Statistics are those of l(x) with Scale::kLog.
+  Scale scale = Scale::kStandard;
+  std::optional<double> fill = {};              ///< stands for a missing number; none: the mean
+  std::optional<NumberNotation> notation = {};  ///< how numbers are written, if they are not plain
+  std::optional<DateReading> date = {};         ///< its numbers are days of dates, with several features
+  std::vector<std::string> missing_values =
+      {};  ///< texts that stand for a missing number in this column only
+  NumberStats numbers = {};
+  std::optional<Quartiles> quartiles = {};  ///< with Scale::kRobust, once they are learnt
+  Index bins = 0;                           ///< at most so many features of a piecewise linear encoding
+  BinEdges bin_edges = BinEdges::kQuantiles;
+  Index leaf_records = kLeafRecords;  ///< with BinEdges::kLabel, before the edges are learnt
+  bool keeps_number = true;           ///< with bins: the scaled number is a feature before them
+  std::vector<double> edges = {};     ///< of the bins, increasing, once they are learnt
+
+  // Categorical.
+  Encoding encoding = Encoding::kOneHot;
+  Index buckets = 0;                     ///< number of buckets, with kHash
+  std::vector<std::string> values = {};  ///< a feature's: the most frequent first; a label's: in order
+
+  Index missing = 0;  ///< records of the training data without a value
+
+  bool is_label_or_weight() const { return label || weight; }
+  bool is_feature() const { return !label && !weight && kind != ColumnKind::kIgnored; }
+  /// Features that it becomes; before bins are learnt, as if there were as many as were asked for.
+  Index width() const;
+  /// Features of its bins: one less than edges; 1 for a column that never changes.
+  Index bin_features() const;
+};
+
+/// Which features a column becomes.
+struct FeatureRange {
+  std::size_t column = 0;
+  Range features;
+};
+
+struct TableSchema {
+  std::vector<std::string> missing_values;
+  std::vector<TableColumn> columns = {};  ///< the columns in the order of the file
+
+  std::vector<FeatureRange> layout() const;
+  Index features() const;
+  Index labels() const;
+  bool weighted() const;
+  /// One line for each feature column, label and weight, for people.
+  std::vector<std::string> describe() const;
+};
+
+/// l(x) = sign(x) log(1 + |x|), the logarithm that takes every number.
+double signed_log(double x);
+
+/// The columns as the options declare them; kUnknown for those that they do not name. Labels are never
+/// scaled unless data.columns asks for it. Errors: ConfigError naming the key, also for a name that no column
+/// has.
+std::vector<TableColumn> declare_columns(const TableOptions& options, const std::vector<std::string>& names);
+
+/// JSON. The same schema gives the same text.
+std::string to_json(const TableSchema& schema);
+/// Errors: DataError saying that `name` is no schema, and why.
+TableSchema parse_schema(const std::string& json, const std::string& name);
+/// The schema that a run keeps: nothing from "" and from that of another format. Errors: DataError.
+std::optional<TableSchema> read_table_schema(const std::string& json);
+
+}  // namespace lockstep

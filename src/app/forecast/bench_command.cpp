@@ -1,0 +1,184 @@
+// trainer bench: how near training comes to what this machine can do.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "app/commands.h"
+#include "app/setup/guards.h"
+#include "app/setup/outputs.h"
+#include "app/setup/precision.h"
+#include "app/setup/rank_memory.h"
+#include "app/setup/rank_placement.h"
+#include "app/setup/startup.h"
+#include "app/training/run.h"
+#include "lockstep/base/catalog.h"
+#include "lockstep/base/output_file.h"
+#include "lockstep/comm/agree.h"
+#include "lockstep/distributed/exchange/algorithm.h"
+#include "lockstep/distributed/exchange/exchange.h"
+#include "lockstep/distributed/strategies/strategy.h"
+#include "lockstep/report/bench_report.h"
+#include "lockstep/train/rank_peer_group.h"
+
+namespace lockstep {
+namespace {
+
+constexpr Index kKib = 1024;
+constexpr Index kExchangeBytes[] = {64,          16 * kKib,    256 * kKib,  1024 * kKib,
+                                    4096 * kKib, 16384 * kKib, 65536 * kKib};
+constexpr Index kUpdateWeights[] = {1 << 20, 4 << 20, 16 << 20};
+constexpr double kStepSeconds = 2;
+constexpr Index kFirstSteps = 20;
+
+// A run of so many steps, without evaluation.
+TrainingResult train_steps(Communicator& comm, Experiment& experiment, Index steps) {
+  TrainOptions& train = experiment.config.train;
+  train.steps = steps;
+  train.epochs = 0;
+  train.samples = 0;
+  const RunPlan plan = experiment.plan(comm.size(), node_sizes(comm, experiment.config.debug.ranks_per_node));
+  Run run(comm, experiment, plan);
+  run.initialise_weights();
+  run.load();
+  SilentObserver nobody;
+  RunControl control(comm, {});
+  return run.train({.observer = nobody, .control = control});
+}
+
+StepRate measure_step(Communicator& comm, Experiment& experiment, const SampleFlops& flops) {
+  const TrainingResult first = train_steps(comm, experiment, kFirstSteps);
+  double once = first.seconds / kFirstSteps;
+  comm.broadcast(as_buffer(std::span(&once, 1)), 0);
+  const Index steps = std::clamp<Index>(static_cast<Index>(kStepSeconds / once), kFirstSteps, 10'000);
+  const TrainingResult result = train_steps(comm, experiment, steps);
+  const Index samples = result.progress.samples;
+  return {.seconds = result.seconds / static_cast<double>(steps),
+          .samples_per_second = result.samples_per_second,
+          .flops = result.samples_per_second * (flops.forward + flops.backward),
+          .samples = static_cast<double>(samples) / static_cast<double>(steps),
+          .time = result.time};
+}
+
+// Each size with the strategies that can take a step on one rank, after the yardstick.
+std::vector<UpdateRate> measure_updates(Communicator& comm, const Config& config) {
+  std::vector<UpdateRate> rates;
+  for (const Index weights : kUpdateWeights) {
+    rates.push_back(measure_plain_update(comm, weights));
+    for (const StrategyEntry& entry : strategy_catalog()) {
+      if (entry.has_servers || entry.weights_per_replica) continue;
+      DistOptions own = config.distribute;
+      own.strategy = entry.name;
+      rates.push_back(measure_update(comm, own, config.debug.ranks_per_node, weights));
+    }
+  }
+  return rates;
+}
+
+// As a forecast needs it: from one row to a whole batch.
+std::vector<PassRate> measure_passes(Communicator& comm, const Model& model, Index max_rows) {
+  std::vector<PassRate> rates;
+  for (Index rows = 1; rows < max_rows; rows *= 4) rates.push_back({.rows = rows});
+  rates.push_back({.rows = max_rows});
+  if (max_rows == 1) rates.push_back({.rows = 4});
+  for (PassRate& rate : rates) rate.seconds = measure_pass(comm, model, rate.rows);
+  return rates;
+}
+
+void measure_exchanges(Communicator& comm, BenchReport& report) {
+  const std::unique_ptr<Communicator> node = comm.split_by_node(0);
+  if (node->size() > 1) report.cache_line_seconds = measure_cache_line(*node);
+  for (const Index bytes : kExchangeBytes) {
+    ExchangeRate& rate = report.exchanges.emplace_back(
+        ExchangeRate{.bytes = bytes, .seconds = measure_all_reduce(comm, bytes)});
+    if (node->size() == 1) continue;
+    rate.message_seconds = measure_message(*node, bytes);
+    rate.shared_seconds = measure_shared_sum(*node, bytes);
+  }
+}
+
+std::vector<AlgorithmRate> measure_algorithms(Communicator& comm, const Experiment& experiment,
+                                              const Plan& plan) {
+  std::vector<AlgorithmRate> rates;
+  if (comm.size() == 1 || plan.workers() < comm.size()) return rates;
+  for (const Index bytes : kExchangeBytes) {
+    const Config& config = experiment.config;
+    for (const AlgorithmRate& rate :
+         lockstep::measure_algorithms(comm, config.distribute, plan, config.debug.ranks_per_node, bytes)) {
+      rates.push_back(rate);
+    }
+  }
+  return rates;
+}
+
+// The share of each rank by the strategy: weights to update and bytes to send.
+void divide_step(Communicator& comm, const Experiment& experiment, const Plan& plan, StepRate& step) {
+  const DistOptions& options = experiment.config.distribute;
+  const std::vector<Index> sizes = node_sizes(comm, experiment.config.debug.ranks_per_node);
+  const Cluster cluster{.nodes = std::ssize(sizes), .ranks_per_node = std::ranges::max(sizes)};
+  const Index slots = experiment.optimizer->slots();
+  const CostModelInput costs{.options = options,
+                             .plan = plan,
+                             .optimizer = {*experiment.optimizer, experiment.model->layout()},
+                             .node_sizes = sizes};
+  const StrategyEntry& strategy = strategy_entry(options.strategy);
+  step.stepped = strategy.time({.costs = costs, .cluster = cluster}).stepped;
+  if (!strategy.has_servers) {
+    step.optimizer_bytes = step.stepped * static_cast<double>((3 + 2 * slots) * costs.weights_bytes());
+  }
+  for (const RankCosts& rank : strategy.costs(costs)) step.sent_bytes = std::max(step.sent_bytes, rank.sent);
+}
+
+}  // namespace
+
+int bench_command(Communicator& comm, const CommandLine& line) {
+  const Index hosts = find_placement(comm).hosts();
+  const LoadedConfig loaded = load_config_together(comm, line, {.ranks = comm.size(), .hosts = hosts});
+  agree(comm, [&] {
+    refuse_missing_precision(loaded.config);
+    refuse_stages(loaded.config, "trainer bench measures");
+    if (comm.rank() == 0) check_outputs(line, files_read(line, loaded.config));
+  });
+  refuse_differences(comm, loaded.config);
+  RankPeerGroup peers(comm);
+  Experiment experiment = make_experiment(loaded, peers);
+  experiment.validation.reset();
+  experiment.test.reset();
+  refuse_different_data(comm, experiment.sources());
+  const std::vector<Index> nodes = node_sizes(comm, experiment.config.debug.ranks_per_node);
+  RunPlan plan;
+  agree(comm, [&] {
+    refuse_too_large(*experiment.model);
+    plan = experiment.plan(comm.size(), nodes);
+    refuse_too_large(plan, experiment.config.distribute.memory_per_rank, comm.rank() >= plan.dist.workers());
+    if (comm.rank() == 0) warn_of_memory(plan);
+  });
+
+  BenchReport report;
+  report.ranks = comm.size();
+  report.hosts = hosts;
+  report.cores = count_cores();
+  report.parameters = plan.parameters;
+  report.precision = describe_precision(experiment.config);
+  report.rows = divide_up(plan.dist.max_rows, experiment.config.train.accumulate);
+  report.machine = measure_machine(comm);
+  report.ops = measure_ops(comm, *experiment.model, report.rows);
+  report.passes = measure_passes(comm, *experiment.model, report.rows);
+  measure_exchanges(comm, report);
+  report.algorithms = measure_algorithms(comm, experiment, plan.dist);
+  report.note_on_order = note_on_order(experiment.config.distribute);
+  report.updates = measure_updates(comm, experiment.config);
+  report.step = measure_step(comm, experiment, flops_per_sample(report));
+  report.step.workers = plan.dist.workers();
+  report.step.replicas = plan.dist.replicas;
+  report.step.threads = plan.dist.threads;
+  report.step.accumulate = experiment.config.train.accumulate;
+  divide_step(comm, experiment, plan.dist, report.step);
+  agree(comm, [&] {
+    if (comm.rank() != 0) return;
+    print_report(line, to_text(report));
+    if (!line.json.empty()) write_output(line.json, to_json(report));
+  });
+  return 0;
+}
+
+}  // namespace lockstep

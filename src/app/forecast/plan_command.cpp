@@ -1,0 +1,91 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "app/commands.h"
+#include "app/setup/data_notes.h"
+#include "app/setup/experiment.h"
+#include "app/setup/rank_memory.h"
+#include "app/setup/stage_choice.h"
+#include "app/training/shard_balance.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/base/print.h"
+#include "lockstep/distributed/exchange/algorithm.h"
+#include "lockstep/report/model_table.h"
+#include "lockstep/report/plan_table.h"
+
+namespace lockstep {
+namespace {
+
+// Warns of the first plan that may fail on a machine like this one.
+std::string memory_warning(const std::vector<RunPlan>& plans) {
+  for (const RunPlan& plan : plans) {
+    const std::string doubt = doubt_of_memory(plan);
+    if (!doubt.empty()) return fmt::format("WARNING: {}\n", doubt);
+  }
+  return "";
+}
+
+// The plans of the numbers of ranks, and what is said below their table.
+struct Plans {
+  std::vector<RunPlan> plans;
+  std::vector<std::string> notes;
+};
+
+// A plan may be meant for another machine: the memory of this one decides only where nothing else says how
+// many stages there are. One that a run would refuse here for its memory is shown all the same. Nodes that
+// are pretended (debug.ranks_per_node) are this host, too.
+void add_plan(Experiment& experiment, Index world, Plans& plans) {
+  const double stated = experiment.config.distribute.memory_per_rank;
+  const std::vector<Index> nodes = full_nodes(world, experiment.config.debug.ranks_per_node);
+  const auto note = [&](const std::string& text) {
+    if (!text.empty()) plans.notes.push_back(fmt::format("np {}: {}", world, text));
+  };
+  try {
+    const bool chooses = experiment.config.distribute.stages == kAutoStages;
+    const MemoryBudget budget{
+        .world = world,
+        .node_sizes = nodes,
+        .limit = chooses && stated == 0 ? memory_of_rank(0, world) : memory_elsewhere(stated)};
+    for (const std::string& reason : divide_as_needed(experiment, budget)) note(reason);
+  } catch (const ConfigError& error) {
+    if (experiment.config.distribute.stages != kAutoStages) throw;
+    note(error.what());
+    experiment.stages.clear();
+  }
+  plans.plans.push_back(experiment.plan(world, nodes));
+  try {
+    refuse_too_large(plans.plans.back(), stated);
+  } catch (const ConfigError& error) {
+    note(error.what());
+  }
+}
+
+}  // namespace
+
+// A number of ranks that cannot be run does not hide the others: its reason stands below the table.
+int plan_command(const CommandLine& line) {
+  Experiment experiment =
+      make_experiment(load_checked_config(line, read_config_file(line.config_file),
+                                          {.ranks = std::ranges::max(line.plan_np), .hosts = 1}),
+                      alone());
+  log_notes(experiment.sources());
+  Plans found;
+  for (const Index world : line.plan_np) {
+    try {
+      add_plan(experiment, world, found);
+    } catch (const ConfigError& error) {
+      found.notes.push_back(fmt::format("np {}: {}", world, error.what()));
+    }
+  }
+  const auto& [plans, notes] = found;
+  if (plans.empty()) throw ConfigError(notes.front());
+  print_out("{}\n{}", model_table(*experiment.model), plan_table(plans));
+  print_text(warn_of_uneven_shards(experiment, plans.back().sampling));
+  print_text(memory_warning(plans));
+  for (const std::string& note : notes) print_out("{}\n", note);
+  return 0;
+}
+
+}  // namespace lockstep

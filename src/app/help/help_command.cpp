@@ -1,0 +1,95 @@
+// trainer help: a guide, a key, a section or a command; trainer COMMAND --help.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "app/commands.h"
+#include "app/setup/catalogs.h"
+#include "help_topics.h"
+#include "lockstep/base/catalog.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/base/print.h"
+#include "lockstep/base/quoted.h"
+#include "lockstep/base/text.h"
+#include "lockstep/config/commands.h"
+#include "lockstep/config/help.h"
+#include "lockstep/config/toml.h"
+
+namespace lockstep {
+namespace {
+
+std::string list_topics() {
+  std::string text =
+      "trainer help TOPIC prints a guide, what a key means, the keys of a section, or a command.\n\nGuides\n";
+  for (const Guide& guide : guides()) text += fmt::format("  {:<28}{}\n", guide.name, guide_title(guide));
+  return text +
+         "\nKeys and sections\n  train.lr, data.label, ...    'trainer --help-all' lists them\n"
+         "  train, data, model, ...\n\nCommands\n  plan, bench, eval, ...       'trainer --help' lists "
+         "them\n";
+}
+
+std::string key_page(const Option& option) {
+  const KeyUses uses = find_uses(guides(), option.key);
+  std::string page = option_page(option);
+  const std::string example =
+      option.example.empty()
+          ? uses.example
+          : fmt::format("[{}]  {} = {}", option.section(), option.name(), toml_value(option, option.example));
+  if (!example.empty()) page += fmt::format("example:      {}\n", example);
+  if (!uses.names.empty())
+    page += fmt::format("read on:      trainer help {}\n", fmt::join(uses.names, ", "));
+  return page;
+}
+
+std::vector<const Option*> find_options(std::span<const Option> options, std::string_view topic) {
+  std::vector<const Option*> found;
+  for (const Option& option : options) {
+    if (option.key == topic) return {&option};
+    if (option.name() == topic) found.push_back(&option);
+  }
+  return found;
+}
+
+[[noreturn]] void refuse(const std::string& topic, std::span<const Option> options) {
+  std::string hint = suggestion(topic, help_topics(options, names_with_guides()));
+  if (const std::string key = suggest_key(topic, options); hint.empty() && !key.empty()) {
+    hint = fmt::format("; {}", key);
+  }
+  throw ConfigError(
+      fmt::format("there is no help on {}{}; 'trainer help' lists the topics", in_quotes(topic), hint));
+}
+
+}  // namespace
+
+int help_command(const CommandLine& line) {
+  const std::span<const Option> options = known_options();
+  const std::string& topic = line.topic;
+  if (topic.empty()) {
+    print_text(line.command == CommandLine::Command::kTopic ? list_topics() : short_help(options));
+    return 0;
+  }
+  for (const Guide& guide : guides()) {
+    if (guide.name != topic || line.command != CommandLine::Command::kTopic) continue;
+    print_text(guide_page(guide));
+    return 0;
+  }
+  for (const CommandEntry& command : command_catalog()) {
+    if (command.name != topic) continue;
+    print_text(command_page(command, known_names()));
+    return 0;
+  }
+  const std::string section = section_help(options, topic);
+  if (!section.empty()) {
+    print_text(section);
+    return 0;
+  }
+  const std::vector<const Option*> found = find_options(options, topic);
+  if (found.empty()) refuse(topic, options);
+  for (const Option* option : found) {
+    print_out("{}{}", option == found.front() ? "" : "\n", key_page(*option));
+  }
+  return 0;
+}
+
+}  // namespace lockstep

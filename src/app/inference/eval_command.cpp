@@ -1,0 +1,164 @@
+#include <cmath>
+#include <memory>
+#include <optional>
+
+#include "app/commands.h"
+#include "app/setup/data_notes.h"
+#include "app/setup/experiment.h"
+#include "app/setup/guards.h"
+#include "app/setup/outputs.h"
+#include "app/setup/precision.h"
+#include "app/setup/startup.h"
+#include "app/setup/trained_model.h"
+#include "lockstep/base/aligned_buffer.h"
+#include "lockstep/base/json.h"
+#include "lockstep/base/output_file.h"
+#include "lockstep/base/print.h"
+#include "lockstep/base/text.h"
+#include "lockstep/base/thread_team.h"
+#include "lockstep/comm/agree.h"
+#include "lockstep/distributed/pipeline.h"
+#include "lockstep/report/evaluation_tables.h"
+#include "lockstep/train/evaluation/evaluation.h"
+#include "lockstep/train/evaluation/threshold.h"
+#include "lockstep/train/rank_peer_group.h"
+#include "lockstep/train/storage/model_file.h"
+#include "lockstep/train/storage/run_directory.h"
+
+namespace lockstep {
+namespace {
+
+void print_confusion(const EvalMetrics& metrics) {
+  print_out("confusion matrix (row: true class, column: predicted class)\n");
+  const auto classes = static_cast<std::size_t>(metrics.classes);
+  for (std::size_t row = 0; row < classes; ++row) {
+    for (std::size_t column = 0; column < classes; ++column)
+      print_out("{:>7}", metrics.confusion[row * classes + column]);
+    print_out("\n");
+  }
+}
+
+void print_metrics(const EvalMetrics& metrics) {
+  print_out("{}: {} samples, loss {:.5g}", to_string(metrics.split), with_commas(metrics.samples),
+            metrics.loss);
+  if (metrics.accuracy) print_out(", accuracy {:.5g}", *metrics.accuracy);
+  if (metrics.top_k_accuracy) print_out(", top-{} accuracy {:.5g}", metrics.top_k, *metrics.top_k_accuracy);
+  for (const MetricValue& other : metrics.others) print_out(", {}", to_string(other));
+  print_out("\n");
+  if (!metrics.confusion.empty() && metrics.classes <= kMaxClassesShown) print_confusion(metrics);
+  print_out("{}", evaluation_tables(metrics));
+}
+
+// *Collective.* With yes from another probability on than a half.
+void print_accuracy_at(double threshold, const EvaluationContext& context, Evaluation& evaluation,
+                       const ModelValues& values, Split split) {
+  const std::vector<YesSample> samples = gather_yes(context.comm, evaluation, values, context.loss.form());
+  if (context.comm.rank() > 0) return;
+  print_out("{}: with yes from a probability of {:.5g} on, accuracy {:.5g}\n", to_string(split), threshold,
+            accuracy_at(threshold, samples));
+}
+
+// The sets that flags name; where none does, those of the run.
+std::set<Split> wanted_splits(const std::set<std::string>& flagged) {
+  std::set<Split> wanted;
+  for (const Split split : {Split::kValidation, Split::kTest}) {
+    for (const std::string& key : flagged) {
+      const std::string name = to_string(split);
+      if (key.starts_with("data." + name) || key.starts_with("data.synthetic_" + name)) wanted.insert(split);
+    }
+  }
+  return wanted.empty() ? std::set{Split::kValidation, Split::kTest} : wanted;
+}
+
+// The evaluation as an object of --json: nothing in it is about a training.
+nlohmann::ordered_json metrics_json(const EvalMetrics& metrics) {
+  nlohmann::ordered_json json = json_with_tables(metrics);
+  for (const char* of_training : {"kind", "split", "step", "epoch", "samples_seen"}) json.erase(of_training);
+  return json;
+}
+
+// *Collective.* Evaluates the sets that there are, and prints or writes what that gives.
+void evaluate_sets(const EvaluationContext& context, const Experiment& experiment, const ModelValues& values,
+                   std::optional<double> threshold, Scalar temperature, const CommandLine& line) {
+  Communicator& comm = context.comm;
+  nlohmann::ordered_json json;
+  for (const auto& [source, split] : {std::pair(experiment.validation.get(), Split::kValidation),
+                                      std::pair(experiment.test.get(), Split::kTest)}) {
+    if (source == nullptr) continue;
+    Evaluation evaluation(context, *source, split);
+    evaluation.set_temperature(temperature);
+    const EvalMetrics metrics = evaluation.run(values);
+    if (comm.rank() == 0 && !writes_to_standard_output(line)) print_metrics(metrics);
+    if (threshold && !writes_to_standard_output(line))
+      print_accuracy_at(*threshold, context, evaluation, values, split);
+    json[to_string(split)] = metrics_json(metrics);
+    if (!std::isfinite(metrics.loss)) {
+      throw AgreedError("the model gives a loss that is not finite: it comes from a run that went wrong",
+                        kExitTraining);
+    }
+  }
+  agree(comm, [&] {
+    if (comm.rank() > 0 || line.json.empty()) return;
+    // Names of classes are texts of the user's files.
+    constexpr auto kReplace = nlohmann::ordered_json::error_handler_t::replace;
+    write_output(line.json, json.dump(2, ' ', false, kReplace) + "\n");
+  });
+}
+
+}  // namespace
+
+int eval_command(Communicator& comm, const CommandLine& line) {
+  RunDirectory directory;
+  agree(comm, [&] { directory = open_run_directory(line.model); });
+  const LoadedConfig loaded =
+      load_config_together(comm, with_config_of_run(line, directory), {.ranks = comm.size()});
+  agree(comm, [&] {
+    if (comm.rank() == 0) check_outputs(line, files_read(line));
+    refuse_missing_precision(loaded.config);
+  });
+  refuse_differences(comm, loaded.config);
+  RankPeerGroup peers(comm);
+  Shape input;
+  agree(comm, [&] { input = ModelFile(directory.model()).input(); });
+  const Experiment experiment = make_evaluation(loaded, wanted_splits(loaded.flagged), input,
+                                                load_schema_together(comm, directory), peers);
+  std::optional<StageGrid> grid;
+  std::unique_ptr<Model> stage;  // null: this rank takes the whole model
+  AlignedBuffer<Scalar> stored;
+  std::optional<double> threshold;
+  Scalar temperature = 1;
+  agree(comm, [&] {
+    grid = inference_grid(experiment.config, comm.size(), comm.rank());
+    if (grid->stages() > 1) {
+      stage = make_stage(experiment.config, *experiment.model, grid->stage_of(comm.rank()));
+    }
+    stored = load_stored(directory, stage ? *stage : *experiment.model);
+    threshold = threshold_of(directory, experiment.config, comm.rank());
+    temperature = load_temperature(directory, loaded.config);
+    if (!experiment.test && !experiment.validation) {
+      throw ConfigError("there is nothing to evaluate on: give data.test (and data.test_labels)");
+    }
+  });
+  refuse_different_data(comm, experiment.sources());
+  log_notes(experiment.sources());
+
+  std::vector<Scalar> class_weights;
+  if (experiment.weighs_classes(Split::kTest)) class_weights = experiment.class_weights(peers);
+  ThreadTeam team(static_cast<int>(experiment.config.train.threads));
+  std::optional<Pipeline> pipeline;
+  if (stage) pipeline.emplace(comm, *grid);
+  const Model& model = stage ? *stage : *experiment.model;
+  evaluate_sets({.comm = comm,
+                 .model = model,
+                 .loss = *experiment.loss,
+                 .normaliser = *experiment.normaliser,
+                 .team = team,
+                 .options = experiment.config.eval,
+                 .metrics = *experiment.metrics,
+                 .class_weights = class_weights,
+                 .pipeline = pipeline ? &*pipeline : nullptr},
+                experiment, stored_values(model, stored.span()), threshold, temperature, line);
+  return 0;
+}
+
+}  // namespace lockstep

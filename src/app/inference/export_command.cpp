@@ -1,0 +1,111 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <optional>
+
+#include "app/commands.h"
+#include "app/setup/experiment.h"
+#include "app/setup/outputs.h"
+#include "app/setup/trained_model.h"
+#include "lockstep/base/build_info.h"
+#include "lockstep/base/catalog.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
+#include "lockstep/base/json.h"
+#include "lockstep/base/log.h"
+#include "lockstep/base/output_file.h"
+#include "lockstep/base/text.h"
+#include "lockstep/train/storage/exporter.h"
+
+namespace lockstep {
+
+namespace {
+
+// The texts and the numbers of a part of the summary of a run, without its lists.
+nlohmann::ordered_json plain_part(const nlohmann::ordered_json& summary, const char* name) {
+  nlohmann::ordered_json plain = nlohmann::ordered_json::object();
+  const auto found = summary.find(name);
+  if (found == summary.end() || !found->is_object()) return plain;
+  for (const auto& [key, value] : found->items()) {
+    if (value.is_primitive()) plain[key] = value;
+  }
+  return plain;
+}
+
+// How good the model is, by the summary of its run: a checkpoint has none, and one that is cut off says
+// nothing.
+std::vector<std::pair<std::string, std::string>> onnx_facts(const RunDirectory& directory) {
+  nlohmann::ordered_json summary;
+  try {
+    if (!std::filesystem::exists(directory.summary())) return {};
+    summary = parse_json<nlohmann::ordered_json>(read_file(directory.summary()));
+  } catch (const DataError&) {
+    return {};
+  }
+  if (!summary.is_object()) return {};
+  const nlohmann::ordered_json metric{{"kept", plain_part(summary, "kept")},
+                                      {"evaluation", plain_part(summary, "evaluation")}};
+  return {{"metric", metric.dump()}};
+}
+
+void export_schema(const RunDirectory& directory, const std::string& output) {
+  std::string schema = directory.schema().string();
+  if (!is_stream(output)) {
+    write_output(schema_beside(output), read_file(schema));
+    schema = schema_beside(output);
+  }
+  log_info("what makes its features of the columns of a table: {}", schema);
+}
+
+}  // namespace
+
+int export_command(const CommandLine& line) {
+  const ExporterEntry& exporter = find_entry(exporter_catalog(), "export format", line.format);
+  if (!exporter.feature.empty()) require_feature(exporter.feature, "--format " + exporter.name);
+  const RunDirectory directory = open_run_directory(line.model);
+  check_outputs(line, files_read(line));
+  const CommandLine of_run = with_config_of_run(line, directory);
+  const LoadedConfig loaded = load_checked_config(of_run, read_config_file(of_run.config_file), {});
+  const Config& config = loaded.config;
+  TrainedModel trained = load_trained_model(directory, config);
+  const Normaliser normaliser(config.data.mean, config.data.std, trained.model->input().size());
+  const bool of_table = std::filesystem::exists(directory.schema());
+  const std::string json = of_table ? read_file(directory.schema().string()) : "";
+  const std::optional<TableSchema> schema = read_table_schema(json);
+  const std::vector<LabelScale> scales = schema ? label_scales(*schema) : std::vector<LabelScale>();
+  const auto loss = find_entry(loss_catalog(), "loss", config.loss.loss).make(config.loss);
+  const std::optional<double> threshold = threshold_of(directory, config, 0);
+  OutputFile file(line.output);
+  exporter.write({.model = *trained.model,
+                  .store = trained.store(),
+                  .normaliser = normaliser,
+                  .form = loss->form(),
+                  .label_scales = scales,
+                  .temperature = trained.temperature,
+                  .threshold = threshold,
+                  .schema = schema ? &*schema : nullptr,
+                  .facts = onnx_facts(directory)},
+                 file);
+  file.commit();
+  log_info("exported {} numbers in {} tensors to {} ({}, {})",
+           with_commas(trained.model->stored_layout().count()), trained.model->stored_layout().params.size(),
+           describe_output(line.output), exporter.name, human_bytes(file.bytes()));
+  if (trained.temperature != 1) {
+    log_info(
+        "calibrated with temperature {:.6g}: the ONNX graph divides the outputs by it; whoever computes "
+        "outputs from the weights of another format has to do so",
+        trained.temperature);
+  }
+  if (threshold) {
+    log_info(
+        "yes from a probability of {:.6g} on: the ONNX graph answers by it; whoever computes probabilities "
+        "from the weights of another format has to do so",
+        *threshold);
+  }
+  const bool complete = exporter.encodes && schema;
+  if (complete) log_info("its inputs are the columns of the table");
+  if (of_table && !complete) export_schema(directory, line.output);
+  return 0;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,273 @@
+// trainer importance: which columns a trained model needs, and how its predictions follow one of them.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "app/commands.h"
+#include "app/setup/data_notes.h"
+#include "app/setup/experiment.h"
+#include "app/setup/guards.h"
+#include "app/setup/outputs.h"
+#include "app/setup/precision.h"
+#include "app/setup/startup.h"
+#include "app/setup/trained_model.h"
+#include "lockstep/base/aligned_buffer.h"
+#include "lockstep/base/catalog.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
+#include "lockstep/base/log.h"
+#include "lockstep/base/output_file.h"
+#include "lockstep/base/quoted.h"
+#include "lockstep/base/thread_team.h"
+#include "lockstep/comm/agree.h"
+#include "lockstep/report/importance_table.h"
+#include "lockstep/train/rank_peer_group.h"
+#include "lockstep/train/storage/model_file.h"
+
+namespace lockstep {
+namespace {
+
+// The set that a flag names; else that of validation where the run has one.
+Split choose_split(const LoadedConfig& loaded) {
+  const auto names = [&](Split split) {
+    const std::string key = "data." + to_string(split);
+    return std::ranges::any_of(loaded.flagged,
+                               [&](const std::string& flag) { return flag.starts_with(key); });
+  };
+  const bool validation = names(Split::kValidation);
+  const bool test = names(Split::kTest);
+  if (validation && test) {
+    throw ConfigError(
+        "--data.validation and --data.test are both given: the columns of one set are permuted");
+  }
+  if (test || validation) return test ? Split::kTest : Split::kValidation;
+  return has_validation(loaded.config) ? Split::kValidation : Split::kTest;
+}
+
+// The measure that is asked for, which the evaluation then computes.
+std::string choose_measure(const CommandLine& line, Config& config) {
+  const std::string name = line.metric.empty() ? config.train.early_stopping_metric : line.metric;
+  if (name == "loss" || name == "accuracy") return name;
+  config.eval.metrics = {name};
+  return name;
+}
+
+void check_measure(const std::string& name, const Loss& loss) {
+  if (name != "accuracy" || loss.targets() != TargetKind::kValue) return;
+  throw ConfigError(
+      "--metric accuracy is not defined for predictions of numbers: choose loss, r2 or another metric");
+}
+
+// The columns of a set, whose records must be rows of features.
+std::vector<FeatureColumn> columns_of(const Experiment& experiment, const RecordSource& source,
+                                      const std::string& schema) {
+  const Shape& features = source.info().features;
+  if (features.dims.size() > 1) {
+    throw ConfigError(fmt::format(
+        "records of '{}' have the shape {}: importance permutes columns, and one pixel of an image "
+        "says nothing by itself",
+        source.info().name, to_string(features)));
+  }
+  return feature_columns(schema, experiment.model->input().size());
+}
+
+const FeatureColumn& find_column(const std::vector<FeatureColumn>& columns, const std::string& name) {
+  const auto found = std::ranges::find(columns, name, &FeatureColumn::name);
+  if (found != columns.end()) return *found;
+  std::vector<std::string> names;
+  for (const FeatureColumn& column : columns) names.push_back(column.name);
+  throw ConfigError(fmt::format("--partial: the model has no column {}{} (columns: {})", in_quotes(name),
+                                suggestion(name, names), listed(names)));
+}
+
+// "probability of yes": what the values of a prediction are.
+std::vector<std::string> output_names(const Experiment& experiment, const DatasetInfo& info) {
+  const OutputForm form = experiment.loss->form();
+  const PredictionColumns columns = prediction_columns(form, experiment.model->output().size());
+  const std::vector<std::string>& classes = info.class_names;
+  const bool is_probability = form.link == Link::kSoftmax || form.link == Link::kLogit;
+  const char* noun = is_probability                       ? "probability"
+                     : form.targets == TargetKind::kValue ? "prediction"
+                                                          : "output";
+  std::vector<std::string> names;
+  for (Index i = 0; i < columns.values; ++i) {
+    const Index number = form.targets == TargetKind::kBinary && columns.values == 1 ? 1 : i;
+    const auto levels = std::ssize(columns.quantiles);
+    if (levels > 0) {
+      names.push_back(fmt::format("{}{:g} quantile",
+                                  columns.values > levels ? fmt::format("{}, ", i / levels) : "",
+                                  at(columns.quantiles, i % levels)));
+    } else if (form.targets == TargetKind::kValue && columns.values == 1) {
+      names.emplace_back(noun);
+    } else {
+      names.push_back(fmt::format(
+          "{} of {}", noun, number < std::ssize(classes) ? at(classes, number) : fmt::format("{}", number)));
+    }
+  }
+  return names;
+}
+
+bool names_data(const std::set<std::string>& flagged) {
+  return std::ranges::any_of(flagged, [](const std::string& key) { return key.starts_with("data."); });
+}
+
+// All that both questions need.
+struct Question {
+  Communicator& comm;
+  RunDirectory directory;
+  bool own_data = false;  ///< the set is that of the run
+  const CommandLine& line;
+  const Experiment& experiment;
+  Split split;
+  const RecordSource& source;
+  ModelValues values;
+  Scalar temperature;
+  std::vector<FeatureColumn> columns;
+  std::string schema;
+  std::string measure;
+  ThreadTeam& team;
+};
+
+// *Collective.* Rank 0 prints the answer, and writes it where that is asked for.
+template <class Result>
+void report(const Question& question, const Result& result) {
+  agree(question.comm, [&] {
+    if (question.comm.rank() > 0) return;
+    print_report(question.line, to_text(result));
+    if (!question.line.csv.empty()) write_output(question.line.csv, to_csv(result));
+    if (!question.line.json.empty()) write_output(question.line.json, to_json(result));
+  });
+}
+
+// A directory that cannot be written to is no fault of the question; a checkpoint gets nothing.
+void keep_for_page(const RunDirectory& directory, const std::string& json) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(directory.summary(), ignored)) return;
+  try {
+    write_file_atomically(directory.importance(), json);
+  } catch (const Error& error) {
+    log_warning("importance.json is not written, so trainer report does not show this: {}", error.what());
+  }
+}
+
+void show_importance(const Question& question) {
+  const Experiment& experiment = question.experiment;
+  RankPeerGroup peers(question.comm);
+  std::vector<Scalar> class_weights;
+  if (experiment.weighs_classes(question.split)) class_weights = experiment.class_weights(peers);
+  const EvaluationContext context{.comm = question.comm,
+                                  .model = *experiment.model,
+                                  .loss = *experiment.loss,
+                                  .normaliser = *experiment.normaliser,
+                                  .team = question.team,
+                                  .options = experiment.config.eval,
+                                  .metrics = *experiment.metrics,
+                                  .class_weights = class_weights};
+  const Measure measure(question.measure, {question.measure}, true);
+  const Importance importance =
+      permutation_importance(context, question.source, question.split, question.values,
+                             {.columns = question.columns,
+                              .measure = measure,
+                              .repeats = question.line.repeats,
+                              .seed = experiment.seed(),
+                              .temperature = question.temperature});
+  const ImportanceResult result{.model = question.line.model,
+                                .set = to_string(question.split),
+                                .measure = question.measure,
+                                .importance = importance};
+  report(question, result);
+  if (question.comm.rank() == 0 && question.own_data) keep_for_page(question.directory, to_json(result));
+}
+
+void show_dependence(const Question& question) {
+  const Experiment& experiment = question.experiment;
+  const FeatureColumn* column = nullptr;
+  std::vector<LabelScale> scales;
+  agree(question.comm, [&] {
+    column = &find_column(question.columns, question.line.partial);
+    scales = read_label_scales(question.schema);
+  });
+  const std::vector<Scalar> found = read_feature(question.source, column->features.begin, question.comm);
+  std::vector<ColumnValue> grid;
+  agree(question.comm, [&] { grid = column_values(*column, found, question.line.points); });
+  const PredictionContext context{.comm = question.comm,
+                                  .model = *experiment.model,
+                                  .form = experiment.loss->form(),
+                                  .normaliser = *experiment.normaliser,
+                                  .team = question.team,
+                                  .batch = experiment.config.eval.batch,
+                                  .label_scales = scales,
+                                  .temperature = question.temperature};
+  std::vector<std::vector<double>> means =
+      partial_dependence(context, question.source, question.values, column->features, grid);
+  const DatasetInfo& info = question.source.info();
+  report(question, DependenceResult{.model = question.line.model,
+                                    .set = to_string(question.split),
+                                    .samples = info.rows,
+                                    .column = column->name,
+                                    .outputs = output_names(experiment, info),
+                                    .grid = std::move(grid),
+                                    .means = std::move(means)});
+}
+
+}  // namespace
+
+int importance_command(Communicator& comm, const CommandLine& line) {
+  RunDirectory directory;
+  agree(comm, [&] { directory = open_run_directory(line.model); });
+  LoadedConfig loaded =
+      load_config_together(comm, with_config_of_run(line, directory), {.ranks = comm.size()});
+  Split split = Split::kValidation;
+  std::string measure;
+  Shape input;
+  agree(comm, [&] {
+    if (comm.rank() == 0) check_outputs(line, files_read(line));
+    refuse_missing_precision(loaded.config);
+    split = choose_split(loaded);
+    measure = choose_measure(line, loaded.config);
+    input = ModelFile(directory.model()).input();
+  });
+  refuse_differences(comm, loaded.config);
+  RankPeerGroup peers(comm);
+  const std::string schema = load_schema_together(comm, directory);
+  const Experiment experiment = make_evaluation(loaded, {split}, input, schema, peers);
+  const RecordSource* source = split == Split::kTest ? experiment.test.get() : experiment.validation.get();
+  AlignedBuffer<Scalar> stored;
+  Scalar temperature = 1;
+  std::vector<FeatureColumn> columns;
+  agree(comm, [&] {
+    if (source == nullptr) {
+      throw ConfigError(
+          "the run has no validation and no test set: give --data.test FILE (and "
+          "--data.test_labels)");
+    }
+    check_measure(measure, *experiment.loss);
+    columns = columns_of(experiment, *source, schema);
+    stored = load_stored(directory, *experiment.model);
+    temperature = load_temperature(directory, loaded.config);
+  });
+  refuse_different_data(comm, experiment.sources());
+  log_notes(experiment.sources());
+  ThreadTeam team(static_cast<int>(experiment.config.train.threads));
+  const Question question{.comm = comm,
+                          .directory = directory,
+                          .own_data = !names_data(loaded.flagged),
+                          .line = line,
+                          .experiment = experiment,
+                          .split = split,
+                          .source = *source,
+                          .values = stored_values(*experiment.model, stored.span()),
+                          .temperature = temperature,
+                          .columns = std::move(columns),
+                          .schema = schema,
+                          .measure = measure,
+                          .team = team};
+  if (line.partial.empty()) {
+    show_importance(question);
+  } else {
+    show_dependence(question);
+  }
+  return 0;
+}
+
+}  // namespace lockstep

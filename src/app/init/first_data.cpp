@@ -1,0 +1,417 @@
+#include "first_data.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <numeric>
+
+#include "data_names.h"
+#include "lockstep/base/catalog.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/base/nearest_path.h"
+#include "lockstep/base/quoted.h"
+#include "lockstep/base/text.h"
+#include "lockstep/data/byte_stream.h"
+#include "lockstep/data/format.h"
+#include "lockstep/data/numpy_records.h"
+#include "lockstep/data/table/inspect/findings.h"
+#include "lockstep/data/table/values/number.h"
+#include "lockstep/math/matrix.h"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr Index kMaxValues = 100'000;
+
+// A pattern or a list is checked where it is read.
+void check_path(const std::string& path) {
+  const fs::path file = split_array_path(path).file;
+  std::error_code ignored;
+  if (fs::is_directory(file, ignored)) {
+    const std::vector<std::string> names = names_in(file, fs::file_type::regular);
+    throw DataError(
+        fmt::format("'{}' is a directory: name one data file{}", path,
+                    names.empty() ? "; it has none" : fmt::format(" of it: {}", listed(names, 10))));
+  }
+  if (fs::exists(file, ignored)) {
+    if (fs::is_regular_file(file, ignored) && fs::file_size(file, ignored) == 0)
+      throw DataError(fmt::format("'{}' is empty: expected the records to train on", path));
+    return;
+  }
+  if (path.find_first_of("*?[{,") != std::string::npos) return;
+  const std::string nearest = nearest_path(file, fs::file_type::regular);
+  throw DataError(fmt::format(
+      "'{}' does not exist{}", path,
+      nearest.empty()
+          ? fmt::format(" in '{}': correct the path, or fetch the data set", fs::current_path().string())
+          : fmt::format("; did you mean '{}'?", nearest)));
+}
+
+bool all_whole(const std::vector<ValueCounts::Entry>& numbers) {
+  return std::ranges::all_of(numbers, [](const ValueCounts::Entry& entry) {
+    const double number = parse_number(entry.text).value_or(0.5);
+    return number == std::floor(number);
+  });
+}
+
+// Tables -----------------------------------------------------------------------------------------------
+
+// The numbers from some first one on, each once: a number of the row, which says nothing about the record.
+bool is_row_number(const ColumnSummary& summary) {
+  constexpr Index kMinRows = 100;
+  const NumberStats& stats = summary.numbers;
+  if (summary.texts > 0 || summary.missing > 0 || stats.count < kMinRows) return false;
+  const auto count = static_cast<double>(stats.count);
+  if (stats.min != std::floor(stats.min) || stats.max - stats.min + 1 != count) return false;
+  const double expected = std::sqrt((count * count - 1) / 12);
+  return std::abs(stats.mean - (stats.min + stats.max) / 2) < 1e-9 * count &&
+         std::abs(stats.deviation() - expected) < 1e-9 * count;
+}
+
+void ignore_row_numbers(FirstData& data, const TableOptions& given) {
+  for (std::size_t i = 0; i < data.table->columns.size(); ++i) {
+    TableColumn& column = data.table->columns[i];
+    const bool chosen = std::ranges::count(given.numeric, column.name) > 0;
+    if (chosen || column.kind != ColumnKind::kNumeric || !column.is_feature() || column.date) continue;
+    if (!is_row_number(data.table->scan.columns[i])) continue;
+    column.kind = ColumnKind::kIgnored;
+    data.table->guesses[i].remark = "the numbers of the rows, each once: it is ignored";
+  }
+}
+
+LabelFacts label_of_table(const TableInspection& table) {
+  LabelFacts facts{.columns = 0, .whole = true, .can_be_named = true};
+  for (std::size_t i = 0; i < table.columns.size(); ++i) {
+    if (!table.columns[i].label) continue;
+    const ColumnSummary& summary = table.scan.columns[i];
+    facts.name = fmt::format("label {}", in_quotes(table.columns[i].name));
+    ++facts.columns;
+    facts.texts += summary.texts;
+    facts.numbers.merge(summary.numbers);
+    const std::vector<ValueCounts::Entry> numbers = summary.number_counts.by_count();
+    facts.whole = facts.whole && !summary.number_counts.overflowed() && all_whole(numbers);
+    facts.values = summary.text_counts.by_count();
+    facts.values.insert(facts.values.end(), numbers.begin(), numbers.end());
+    if (summary.text_counts.overflowed() || summary.number_counts.overflowed()) facts.values.clear();
+    std::ranges::stable_sort(facts.values, std::greater<>(), &ValueCounts::Entry::count);
+  }
+  return facts;
+}
+
+Index width_of(const TableColumn& column, const ColumnSummary& summary) {
+  if (!column.is_feature()) return 0;
+  if (column.kind == ColumnKind::kNumeric || column.encoding == Encoding::kIndex) return column.width();
+  if (column.encoding == Encoding::kHash) return column.buckets;
+  return 1 + summary.text_counts.distinct() + summary.number_counts.distinct() +
+         (summary.missing > 0 ? 1 : 0);
+}
+
+void refuse_missing_label(const FirstData& data) {
+  if (!data.options.table.label.empty()) return;
+  std::vector<std::string> names;
+  for (const TableColumn& column : data.table->columns) names.push_back(column.name);
+  throw ConfigError(fmt::format("--label is missing: name the column to learn, one of {}", listed(names)));
+}
+
+// A test set without the label, as contests hand out, is data to predict.
+void take_if_labelled(FirstData& data, std::optional<std::string>& file) {
+  if (!file) return;
+  const std::vector<std::string> paths{*file};
+  TableOptions options = data.options.table;
+  options.skip_lines = data.table->skip_lines;
+  const TableSchema known{.missing_values = {}, .columns = data.table->columns};
+  const std::vector<std::string> names = open_table_text(paths, options, alone(), &known).names;
+  const auto has = [&names](const std::string& label) { return std::ranges::count(names, label) > 0; };
+  if (std::ranges::all_of(data.options.table.label, has)) return;
+  data.doubts.push_back(fmt::format("'{}' has no column {}: it is taken for data to predict", *file,
+                                    in_quotes(data.options.table.label.front())));
+  data.input = *file;
+  file.reset();
+}
+
+void read_table(FirstData& data) {
+  data.table = inspect_table(data.options.train, data.options.table);
+  refuse_missing_label(data);
+  if (data.table->scan.good == 0) {
+    throw DataError(fmt::format("'{}' holds no records, only a header or bad ones", data.options.train));
+  }
+  data.records = data.table->scan.good;
+  data.label = label_of_table(*data.table);
+  ignore_row_numbers(data, data.options.table);
+  Index features = 0;
+  for (std::size_t i = 0; i < data.table->columns.size(); ++i) {
+    const TableColumn& column = data.table->columns[i];
+    features += width_of(column, data.table->scan.columns[i]);
+    const std::string& remark = data.table->guesses[i].remark;
+    if (!remark.empty() && !column.label)
+      data.doubts.push_back(fmt::format("column {}: {}", in_quotes(column.name), remark));
+  }
+  for (const Finding& finding : find_suspicious(*data.table, data.options.table, {})) {
+    if (finding.kind == "leak")
+      data.doubts.push_back(fmt::format("column {}: {}", in_quotes(finding.column), finding.text));
+  }
+  data.features.dims = {features};
+  for (std::optional<std::string>* file : {&data.test, &data.validation}) take_if_labelled(data, *file);
+}
+
+// Arrays and sparse records ----------------------------------------------------------------------------
+
+// Sums over all records.
+class Sums {
+ public:
+  Sums(Index features, Index targets)
+      : sum_(static_cast<std::size_t>(features)), squares_(sum_.size()), targets_(targets) {}
+
+  void add(const Matrix& x, const Matrix& targets) {
+    if (rows_ == 0) first_.assign(x.data(), x.data() + x.cols());
+    for (Index row = 0; row < x.rows(); ++row) {
+      for (Index i = 0; i < x.cols(); ++i) {
+        // Off the first value, so that few digits are lost where the mean is large beside the deviation.
+        const double value = static_cast<double>(x(row, i)) - static_cast<double>(at(first_, i));
+        at(sum_, i) += value;
+        at(squares_, i) += value * value;
+      }
+      for (Index i = 0; i < targets_; ++i) add_target(static_cast<double>(targets(row, i)));
+    }
+    rows_ += x.rows();
+  }
+
+  void finish(FirstData& data) const {
+    const auto rows = static_cast<double>(rows_);
+    for (std::size_t i = 0; i < sum_.size(); ++i) {
+      const double mean = sum_[i] / rows;
+      data.mean.push_back(mean + static_cast<double>(first_[i]));
+      data.deviation.push_back(std::sqrt(std::max(0.0, squares_[i] / rows - mean * mean)));
+      if (std::isfinite(mean) && std::isfinite(squares_[i])) continue;
+      throw DataError(
+          fmt::format("feature {} of '{}' is not a finite number in some records: replace such values", i,
+                      data.options.train));
+    }
+    LabelFacts& label = data.label;
+    label.columns = targets_;
+    label.numbers = numbers_.stats();
+    label.whole = whole_ && std::ssize(values_) < kMaxValues;
+    if (std::ssize(values_) >= kMaxValues) return;
+    for (const auto& [value, count] : values_) label.values.push_back({fmt::format("{}", value), count});
+    std::ranges::stable_sort(label.values, std::greater<>(), &ValueCounts::Entry::count);
+  }
+
+ private:
+  void add_target(double value) {
+    numbers_.add(value);
+    whole_ = whole_ && value == std::floor(value);
+    if (std::ssize(values_) < kMaxValues) ++values_[value];
+  }
+
+  std::vector<Scalar> first_;
+  std::vector<double> sum_;
+  std::vector<double> squares_;
+  Index targets_;
+  Index rows_ = 0;
+  NumberSums numbers_;
+  std::map<double, Index> values_;
+  bool whole_ = true;
+};
+
+std::unique_ptr<RecordSource> open_source(const FirstData& data) {
+  return choose_format(data.options).open({data.options, Split::kTrain, 1, alone()});
+}
+
+void read_records(FirstData& data) {
+  const std::unique_ptr<RecordSource> source = open_source(data);
+  const DatasetInfo& info = source->info();
+  data.records = info.rows;
+  data.features = info.features;
+  const Index width = info.features.size();
+  Sums sums(width, info.target_columns);
+  const auto bytes = static_cast<std::size_t>(info.record_bytes);
+  const std::unique_ptr<ChunkReader> reader = source->reader({});
+  for (std::size_t chunk = 0; chunk < source->chunks().size(); ++chunk) {
+    const Range records = source->chunks()[chunk].records;
+    std::vector<std::byte> packed(static_cast<std::size_t>(records.size()) * bytes);
+    reader->read(static_cast<Index>(chunk), packed);
+    std::vector<Index> ids(static_cast<std::size_t>(records.size()));
+    std::iota(ids.begin(), ids.end(), records.begin);
+    std::vector<const std::byte*> pointers;
+    for (std::size_t i = 0; i < ids.size(); ++i) pointers.push_back(packed.data() + i * bytes);
+    std::vector<Scalar> features(static_cast<std::size_t>(records.size() * width));
+    std::vector<Scalar> labels(static_cast<std::size_t>(records.size() * info.label_columns()));
+    Matrix x = as_matrix(std::span(features), records.size(), width);
+    Matrix targets = as_matrix(std::span(labels), records.size(), info.label_columns());
+    source->unpack(ids, pointers, x, targets);
+    sums.add(x, targets);
+  }
+  sums.finish(data);
+}
+
+// The arrays of the archive that can be the features of these labels.
+std::vector<std::string> features_for(const DataOptions& options, const std::string& file,
+                                      const std::string& labels) {
+  std::vector<std::string> fitting;
+  for (const std::string& name : list_arrays(file)) {
+    DataOptions tried = options;
+    tried.train = file + ":" + name;
+    tried.train_labels = labels;
+    if (tried.train == labels) continue;
+    try {
+      choose_format(tried).open({tried, Split::kTrain, 1, alone()});
+      fitting.push_back(tried.train);
+    } catch (const Error&) {  // the array has another length, or no features
+    }
+  }
+  return fitting;
+}
+
+// The fields of numpy's records; none in other files.
+std::vector<std::string> fields_of(const FirstData& data) {
+  const ArrayPath path = split_array_path(data.options.train);
+  const bool plain = data.format == "numpy" && !holds_arrays(path.file);
+  return plain ? list_number_fields(path.file) : std::vector<std::string>();
+}
+
+// The label is a field of the records, and all others that hold numbers are the features, unless the path
+// says which.
+void divide_fields(DataOptions& options, std::vector<std::string> fields, const std::string& label) {
+  const ArrayPath path = split_array_path(options.train);
+  options.train_labels = path.file + ":" + label;
+  if (!path.fields.empty()) return;
+  std::erase(fields, label);
+  if (fields.empty()) {
+    throw ConfigError(
+        fmt::format("'{}' has no field of numbers beside the label {}", path.file, in_quotes(label)));
+  }
+  options.train = fmt::format("{}:{}", path.file, fmt::join(fields, "+"));
+}
+
+// --label of arrays: a file, an array of one, or an array of the file that holds the features.
+std::string labels_by_name(const std::string& path, const std::string& wanted,
+                           const std::vector<std::string>& fields) {
+  const std::string file = split_array_path(path).file;
+  std::error_code ignored;
+  const ArrayPath parts = split_array_path(wanted);
+  if (!parts.array.empty() || !parts.fields.empty() || fs::exists(wanted, ignored)) return wanted;
+  if (!fields.empty()) {
+    throw ConfigError(fmt::format("--label: '{}' has no field of numbers {}{}, it has {}", file,
+                                  in_quotes(wanted), suggestion(wanted, fields), listed(fields)));
+  }
+  if (!holds_arrays(file)) {
+    const std::string nearest =
+        nearest_name(fs::path(wanted).filename().string(),
+                     names_in(fs::path(file).has_parent_path() ? fs::path(file).parent_path() : ".",
+                              fs::file_type::regular));
+    throw DataError(fmt::format(
+        "--label names '{}', which does not exist{}: it is to name the file with the labels of '{}'", wanted,
+        nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest), path));
+  }
+  const std::vector<std::string> names = list_arrays(file);
+  const std::string name = wanted.starts_with('/') ? wanted.substr(1) : wanted;
+  if (std::ranges::count(names, name) == 0) {
+    throw ConfigError(fmt::format("--label: '{}' has no array {}{}, it has {}", file, in_quotes(wanted),
+                                  suggestion(wanted, names), listed(names)));
+  }
+  return file + ":" + wanted;
+}
+
+void name_labels(FirstData& data) {
+  DataOptions& options = data.options;
+  const std::string path = options.train;
+  const std::vector<std::string> fields = fields_of(data);
+  if (!options.table.label.empty()) {
+    const std::string label = fmt::format("{}", fmt::join(options.table.label, ","));
+    options.table.label.clear();
+    if (std::ranges::count(fields, label) > 0) {
+      divide_fields(options, fields, label);
+    } else {
+      options.train_labels = labels_by_name(path, label, fields);
+    }
+  } else if (options.train_labels.empty()) {
+    const std::optional<std::string> found = find_labels(path);
+    const std::string file = split_array_path(path).file;
+    if (!found) {
+      throw ConfigError(
+          fmt::format("--label is missing: name {}",
+                      !fields.empty() ? fmt::format("the field with the labels, one of {}", listed(fields))
+                      : holds_arrays(file)
+                          ? fmt::format("the array with the labels, one of {}", listed(list_arrays(file)))
+                          : fmt::format("the file with the labels of '{}'", path)));
+    }
+    options.train_labels = *found;
+  }
+  data.label.name = fmt::format("labels {}", in_quotes(options.train_labels));
+}
+
+void name_features(FirstData& data) {
+  DataOptions& options = data.options;
+  if (!holds_arrays(options.train)) return;
+  const std::vector<std::string> fitting = features_for(options, options.train, options.train_labels);
+  if (fitting.size() == 1) {
+    options.train = fitting.front();
+    return;
+  }
+  throw ConfigError(
+      fmt::format("'{0}' has {1}: name the array with the features, as in '{0}:x_train'", options.train,
+                  fitting.empty() ? fmt::format("no array of features with as many records as '{}', but {}",
+                                                options.train_labels, listed(list_arrays(options.train)))
+                                  : fmt::format("several arrays with as many records as '{}' ({})",
+                                                options.train_labels, listed(fitting))));
+}
+
+// Sets beside arrays need their labels beside them, too.
+void take_if_paired(const FirstData& data, std::optional<std::string>& file,
+                    const std::vector<std::string>& words, std::string& labels) {
+  if (!file) return;
+  std::optional<std::string> found = find_beside(data.options.train_labels, words);
+  if (!found) found = find_labels(*file);
+  if (found)
+    labels = *found;
+  else
+    file.reset();
+}
+
+bool has_label_files(const std::string& format) {
+  return format == "idx" || format == "numpy" || format == "hdf5";
+}
+
+}  // namespace
+
+FirstData read_first_data(const std::string& path, const DataOptions& options) {
+  check_path(path);
+  FirstData data{.options = options};
+  data.options.train = path;
+  data.format = choose_format(data.options).name;
+  if (data.format == "synthetic")
+    throw ConfigError("init looks at a file, and data.format \"synthetic\" has none");
+  const bool arrays = has_label_files(data.format);
+  if (arrays) {
+    name_labels(data);
+    name_features(data);
+  }
+  data.test = find_beside(data.options.train, kTestWords);
+  data.validation = find_beside(data.options.train, kValidationWords);
+  data.input = data.test.value_or(data.options.train);
+  if (data.format == "csv") {
+    read_table(data);
+    return data;
+  }
+  if (arrays) {
+    take_if_paired(data, data.test, kTestWords, data.options.test_labels);
+    take_if_paired(data, data.validation, kValidationWords, data.options.validation_labels);
+  } else {
+    if (!options.table.label.empty())
+      throw ConfigError(fmt::format(
+          "--label: in files of format '{}' the labels stand in the records: leave it out", data.format));
+    data.label.name = "the label";
+    data.options.table.columns.clear();  // the labels are seen as they stand in the file
+  }
+  data.label.can_be_named = data.format == "libsvm";
+  read_records(data);
+  return data;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,109 @@
+#include "trained_model.h"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "experiment.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/base/log.h"
+#include "lockstep/data/table/values/number.h"
+#include "lockstep/nn/stages.h"
+#include "lockstep/train/evaluation/threshold.h"
+#include "lockstep/train/storage/model_file.h"
+
+namespace lockstep {
+
+StageGrid inference_grid(const Config& config, Index ranks, Index rank) {
+  const Index stages = config.distribute.stages;
+  const StageGrid whole(ranks, 1, config.distribute.placement);
+  if (stages <= 1 || ranks == 1) return whole;
+  if (ranks % stages != 0) {
+    if (rank == 0) {
+      log_info("each rank takes the whole model: {} ranks are no multiple of distribute.stages = {}", ranks,
+               stages);
+    }
+    return whole;
+  }
+  if (config.train.threads > 1) {
+    throw ConfigError(fmt::format(
+        "train.threads = {} with distribute.stages = {}: a stage takes one block of records after the other; "
+        "set train.threads = 1 and start more ranks, or start a number of ranks that is no multiple of the "
+        "stages, and each takes the whole model",
+        config.train.threads, stages));
+  }
+  const StageGrid grid(ranks, stages, config.distribute.placement);
+  if (rank == 0) {
+    log_info("{} group{} of {} stages, one on each rank", grid.groups(), grid.groups() == 1 ? "" : "s",
+             stages);
+  }
+  return grid;
+}
+
+std::unique_ptr<Model> make_stage(const Config& config, const Model& whole, Index stage) {
+  const std::vector<std::vector<Range>> stages =
+      chunks_of_stages(parts_of_model(whole, config.distribute), config.distribute.stages);
+  return std::make_unique<Model>(config.model, whole, std::span(at(stages, stage)));
+}
+
+AlignedBuffer<Scalar> load_stored(const RunDirectory& directory, const Model& model) {
+  AlignedBuffer<Scalar> stored(model.stored_layout().size);
+  load_model(directory.model(), model.whole().stored_layout(),
+             {.layout = &model.stored_layout(), .values = stored.span()});
+  return stored;
+}
+
+Scalar load_temperature(const RunDirectory& directory, const Config& config) {
+  if (!gives_probabilities(config.loss)) return 1;
+  const std::optional<Scalar> temperature = ModelFile(directory.model()).temperature();
+  if (!temperature && config.train.calibrate != kNoCalibration) {
+    log_info(
+        "'{}' has no temperature, so its probabilities are not calibrated: that is done at the end of a run",
+        directory.model().string());
+  }
+  return temperature.value_or(1);
+}
+
+TrainedModel load_trained_model(const RunDirectory& directory, const Config& config) {
+  return load_trained_model(directory, config, StageGrid(1, 1, config.distribute.placement), 0);
+}
+
+TrainedModel load_trained_model(const RunDirectory& directory, const Config& config, const StageGrid& grid,
+                                Index rank) {
+  TrainedModel trained;
+  trained.model = make_model(config, ModelFile(directory.model()).input());
+  if (grid.stages() > 1) trained.stage = make_stage(config, *trained.model, grid.stage_of(rank));
+  trained.stored = load_stored(directory, trained.run());
+  trained.temperature = load_temperature(directory, config);
+  return trained;
+}
+
+std::optional<double> threshold_of(const RunDirectory& directory, const Config& config, Index rank) {
+  const ThresholdRule rule = parse_threshold("eval.threshold", config.eval.threshold);
+  if (rule.measure.empty()) return rule.number;
+  const ModelFile file(directory.model());
+  const std::optional<double> kept = parse_number(file.fact(kThresholdFact).value_or(""));
+  const std::string measure = file.fact(kThresholdMeasureFact).value_or("");
+  if (!kept || measure.empty()) {
+    if (rank == 0) {
+      log_warning(
+          "'{}' has no threshold: the end of a run chooses it. The model says yes where that is more "
+          "probable than no; --eval.threshold 0.3 sets another one",
+          directory.root.string());
+    }
+    return std::nullopt;
+  }
+  if (measure == rule.measure) return kept;
+  throw ConfigError(
+      fmt::format("eval.threshold = \"{}\", but the threshold of '{}', {}, was chosen by \"{}\" when it was "
+                  "trained: give a number, or leave that out",
+                  rule.measure, directory.root.string(), *kept, measure));
+}
+
+CommandLine with_config_of_run(const CommandLine& line, const RunDirectory& directory) {
+  CommandLine of_run = line;
+  if (of_run.config_file.empty()) of_run.config_file = directory.config().string();
+  return of_run;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,207 @@
+// A sweep: read what there is of it, let the groups of ranks carry out the trials, compare them.
+//
+// With successive halving (Jamieson & Talwalkar 2016, "Non-stochastic best arm identification and
+// hyperparameter optimization", algorithm 1) there are rungs on the way: after the first evaluation at or
+// after E^-R, ..., E^-1 of its steps a trial pauses, and one in E trials, those with the best validation
+// measure so far, goes on. A rung is a stop like any other: the trial goes on from its checkpoint, with the
+// schedule of its whole length, and ends with the bits of a run that never paused.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "app/commands.h"
+#include "app/setup/catalogs.h"
+#include "app/setup/startup.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
+#include "lockstep/base/json.h"
+#include "lockstep/base/log.h"
+#include "lockstep/base/terminal.h"
+#include "lockstep/base/text.h"
+#include "lockstep/comm/agree.h"
+#include "lockstep/config/toml.h"
+#include "sweep_table.h"
+#include "trial_groups.h"
+
+namespace lockstep {
+namespace {
+
+// The value by which a trial is compared at a rung: what it had there, or what it ended with before.
+std::optional<double> value_at(const TrialRow& row, Index rung) {
+  if (rung < std::ssize(row.at_rungs)) {
+    const double value = at(row.at_rungs, rung);
+    return std::isnan(value) ? std::nullopt : std::optional(value);
+  }
+  if (row.state == TrialState::kDone && row.score) return row.score->value;
+  return std::nullopt;
+}
+
+// The trials in `race` that go on after the rung: one in `halving`, at least one.
+std::vector<Index> choose_survivors(std::span<const TrialRow> rows, std::span<const Index> race,
+                                    const Measure& measure, Index halving, Index rung) {
+  std::vector<TrialRow> contenders;
+  for (const Index number : race) {
+    const std::optional<double> value = value_at(at(rows, number - 1), rung);
+    if (value) contenders.push_back({.number = number, .score = TrialScore{.value = *value}});
+  }
+  std::ranges::sort(contenders,
+                    [&](const TrialRow& a, const TrialRow& b) { return is_before(a, b, measure); });
+  const Index keep = std::min(std::max<Index>(1, std::ssize(race) / halving), std::ssize(contenders));
+  std::vector<Index> survivors;
+  for (Index i = 0; i < keep; ++i) survivors.push_back(at(contenders, i).number);
+  std::ranges::sort(survivors);
+  return survivors;
+}
+
+class Sweep {
+ public:
+  Sweep(Communicator& world, const CommandLine& line)
+      : world_(world),
+        request_(line.sweep),
+        state_(world, line, "trial",
+               [&](const Config& config) {
+                 return list_trials(line.sweep, known_options(), static_cast<std::uint64_t>(config.run.seed));
+               }),
+        groups_(world, line, state_) {
+    agree(world_, [this] { list_rungs(); });
+  }
+
+  // *Collective.* The exit code.
+  int run() {
+    stop_live_output();
+    announce();
+    bool stopped = false;
+    for (const Rung& rung : rungs_) {
+      stopped = groups_.run(choose_pending(rung), rung);
+      state_.read_rows();
+      if (stopped) break;
+    }
+    Index exit_code = 0;
+    agree(world_, [&] {
+      if (first()) exit_code = report(stopped);
+    });
+    world_.broadcast(as_buffer(std::span(&exit_code, 1)), 0);
+    return static_cast<int>(exit_code);
+  }
+
+ private:
+  bool first() const { return world_.rank() == 0; }
+  bool is_part(const TrialRow& row) const { return (row.number - 1) % request_.parts == request_.part - 1; }
+
+  void list_rungs();
+  void refuse_without_validation() const;
+  void announce() const;
+  std::vector<Index> choose_pending(const Rung& rung);
+  void drop_others();
+  int report(bool stopped) const;
+
+  Communicator& world_;
+  const SweepRequest& request_;
+  SweepState state_;
+  TrialGroups groups_;
+  std::vector<Rung> rungs_;
+  std::vector<Index> race_;  // numbers of the trials that go on to the present rung, in order
+};
+
+// The last rung is the end of training.
+void Sweep::list_rungs() {
+  if (request_.halving > 0) {
+    double share = 1;
+    for (Index left = std::ssize(state_.rows()); left >= request_.halving; left /= request_.halving) {
+      share /= static_cast<double>(request_.halving);
+      rungs_.insert(rungs_.begin(), {.share = share});
+    }
+    refuse_without_validation();
+  }
+  rungs_.push_back({});
+  for (Index i = 0; i < std::ssize(rungs_); ++i) at(rungs_, i).number = i;
+}
+
+void Sweep::refuse_without_validation() const {
+  for (const TrialRow& row : state_.rows()) {
+    if (has_validation(state_.config_of(row).config)) continue;
+    throw ConfigError(
+        "--halving compares trials by the validation set, and there is none: hold some records back with "
+        "data.validation_share = 0.1, or give data.validation");
+  }
+}
+
+void Sweep::announce() const {
+  if (!first()) return;
+  const Index mine =
+      std::ranges::count_if(state_.rows(), [this](const TrialRow& row) { return is_part(row); });
+  const Index groups = world_.size() / request_.ranks_per_trial;
+  const std::string part = request_.parts > 1 ? fmt::format(", {} of them here", with_commas(mine)) : "";
+  log_info("{} trials{}, {} at a time on {} rank{} each, in {}", with_commas(std::ssize(state_.rows())), part,
+           groups, request_.ranks_per_trial, request_.ranks_per_trial == 1 ? "" : "s",
+           state_.directory().root.string());
+  const Index known = std::ranges::count_if(
+      state_.rows(), [](const TrialRow& row) { return row.state != TrialState::kWaiting; });
+  if (known > 0) log_info("the sweep goes on: {} of its trials have been begun before", with_commas(known));
+}
+
+// The trials that have to be taken to this rung, in the order in which they are begun. The others of the race
+// are dropped. All of it follows from the values at the rungs before, so that every start decides the same.
+std::vector<Index> Sweep::choose_pending(const Rung& rung) {
+  if (rung.number == 0) {
+    for (const TrialRow& row : state_.rows()) {
+      if (is_part(row)) race_.push_back(row.number);
+    }
+  } else {
+    race_ = choose_survivors(state_.rows(), race_, state_.measure(), request_.halving, rung.number - 1);
+    drop_others();
+  }
+  std::vector<Index> pending;
+  for (const Index number : race_) {
+    const TrialRow& row = at(state_.rows(), number - 1);
+    if (!row.is_over() && row.rung() < rung.number) pending.push_back(number);
+  }
+  return pending;
+}
+
+void Sweep::drop_others() {
+  agree(world_, [&] {
+    for (TrialRow& row : state_.rows()) {
+      if (row.state != TrialState::kPaused || std::ranges::count(race_, row.number) > 0) continue;
+      row.state = TrialState::kDropped;
+      if (first()) state_.write_row(row);
+    }
+  });
+}
+
+// Rank 0. The exit code.
+int Sweep::report(bool stopped) const {
+  write_file_atomically(state_.directory().results(),
+                        sweep_json(state_.rows(), state_.measure(), state_.directory())
+                                .dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
+                            "\n");
+  log_info("{}", sweep_table(state_.rows(), state_.measure(), state_.directory()));
+  const auto count = [this](TrialState state) {
+    return std::ranges::count_if(state_.rows(),
+                                 [&](const TrialRow& row) { return is_part(row) && row.state == state; });
+  };
+  std::error_code ignored;
+  std::filesystem::remove_all(state_.directory().claims(), ignored);
+  // Other parts have to see a wish to stop, too; the next start removes it.
+  if (request_.parts == 1) std::filesystem::remove(state_.directory().stop(), ignored);
+  if (stopped) {
+    log_info("stopped: {} of {} trials are done; the same command goes on from there",
+             with_commas(count(TrialState::kDone)), with_commas(std::ssize(state_.rows())));
+    return kExitStopped;
+  }
+  if (count(TrialState::kDone) > 0 || count(TrialState::kFailed) == 0) return 0;
+  const auto failed = std::ranges::find_if(state_.rows(), [this](const TrialRow& row) {
+    return is_part(row) && row.state == TrialState::kFailed;
+  });
+  log_error("all trials have failed");
+  return failed->exit_code;
+}
+
+}  // namespace
+
+int sweep_command(Communicator& world, const CommandLine& line) {
+  return Sweep(world, line).run();
+}
+
+}  // namespace lockstep

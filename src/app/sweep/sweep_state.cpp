@@ -1,0 +1,171 @@
+#include "sweep_state.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "app/setup/catalogs.h"
+#include "app/setup/startup.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
+#include "lockstep/base/json.h"
+#include "lockstep/base/text.h"
+#include "lockstep/comm/agree.h"
+#include "lockstep/config/toml.h"
+#include "trial_groups.h"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+void refuse_ranks(Index ranks, Index ranks_per_trial) {
+  if (ranks % ranks_per_trial == 0) return;
+  throw ConfigError(
+      fmt::format("--ranks-per-trial {} does not divide the {} ranks there are: start them with "
+                  "mpirun -np {}, or give another number",
+                  ranks_per_trial, ranks, std::max(ranks_per_trial, ranks - ranks % ranks_per_trial)));
+}
+
+// The settings that all trials must have as they are.
+void refuse_settings(const Config& config) {
+  if (config.run.dir.empty()) {
+    throw ConfigError(
+        "run.dir is missing: give the directory in which all trials are to be kept (--run.dir runs/NAME)");
+  }
+  if (config.run.resume != "auto") {
+    throw ConfigError(
+        fmt::format("run.resume is '{}', but trials go on by themselves: leave it out; to begin again, "
+                    "name another run.dir",
+                    config.run.resume));
+  }
+  if (!config.checkpoint.dir.empty()) {
+    throw ConfigError(
+        "checkpoint.dir is given, but trials have their checkpoints in their own directories: leave it out");
+  }
+}
+
+// Keys of the config that a fold, or the training on all records, stands in for.
+std::set<std::string> keys_that_folds_replace(bool refit) {
+  std::set<std::string> keys{"data.validation", "data.validation_labels", "data.validation_share"};
+  if (refit) {
+    keys.insert({"train.steps", "train.samples", "train.keep", "train.early_stopping",
+                 "train.early_stopping_metric", "train.early_stopping_min_delta"});
+  }
+  return keys;
+}
+
+// Without what decides only how the runs are carried out, and may change from start to start.
+std::string config_in_common(Config config) {
+  const Index seed = config.run.seed;
+  config.run = {};
+  config.run.seed = seed;
+  config.checkpoint = {};
+  config.comm = {};
+  config.debug = {};
+  return to_toml(config);
+}
+
+// A list that the command line gives is not replaced by that of a trial, as another value would be.
+void refuse_given_lists(const std::vector<TrialRow>& rows, const LoadedConfig& loaded) {
+  if (rows.empty()) return;
+  for (const Setting& setting : rows.front().settings) {  // all trials vary the same keys
+    const auto option = std::ranges::find(known_options(), setting.key, &Option::key);
+    if (!takes_a_list(*option) || !loaded.flagged.contains(setting.key)) continue;
+    throw ConfigError(fmt::format("--{0} is given, and {0} is to vary: leave the flag out", setting.key));
+  }
+}
+
+}  // namespace
+
+SweepState::SweepState(Communicator& world, const CommandLine& line, const std::string& word,
+                       const ListTrials& list)
+    : world_(world), line_(line), text_(read_config_together(world, line)) {
+  agree(world_, [&] {
+    const SweepRequest& request = line.sweep;
+    const LoadedConfig loaded = load_config(line_, text_, known_names());
+    const Config& base = loaded.config;
+    refuse_ranks(world_.size(), request.ranks_per_trial);
+    refuse_settings(base);
+    const std::string& name = base.train.early_stopping_metric;
+    measure_.emplace(name, std::vector{name}, true);
+    for (auto& settings : list(base)) {
+      rows_.push_back({.number = std::ssize(rows_) + 1, .settings = std::move(settings)});
+    }
+    refuse_given_lists(rows_, loaded);
+    directory_ = {.root = base.run.dir, .word = word, .part = request.part, .parts = request.parts};
+    if (world_.rank() == 0) lock_ = directory_.open(describe_sweep(request, config_in_common(base)));
+  });
+  check_view();
+  read_rows();
+}
+
+void SweepState::add_refit() {
+  directory_.refit = std::ssize(rows_) + 1;
+  rows_.push_back({.number = directory_.refit});
+}
+
+// Every group writes into the directory, so each host must have the same one.
+void SweepState::check_view() const {
+  agree(world_, [&] {
+    std::error_code ignored;
+    if (std::filesystem::exists(directory_.claims(), ignored)) return;
+    throw DataError(
+        fmt::format("run.dir '{}' of rank 0 is not there on this host: several trials at a time need a "
+                    "directory that all hosts share",
+                    directory_.root.string()));
+  });
+}
+
+// The row that an earlier start, or a group, has noted for a trial.
+TrialRow SweepState::known_row(TrialRow row) const {
+  const std::filesystem::path file = directory_.row(row.number);
+  std::error_code ignored;
+  if (!std::filesystem::exists(file, ignored)) return row;
+  TrialRow known = read_row(file);
+  if (known.settings != row.settings && !row.settings.empty()) {
+    throw ConfigError(fmt::format("'{}' is of a trial with {}, expected {}: name another run.dir",
+                                  file.string(), describe_settings(known.settings),
+                                  describe_settings(row.settings)));
+  }
+  const bool lost = known.state == TrialState::kDone &&
+                    !std::filesystem::exists(directory_.trial(row.number).summary(), ignored);
+  return lost ? row : known;
+}
+
+void SweepState::read_rows() {
+  Json all = Json::array();
+  agree(world_, [&] {
+    if (world_.rank() != 0) return;
+    for (const TrialRow& row : rows_) {
+      all.push_back(to_json(known_row({.number = row.number, .settings = row.settings}), measure_->name()));
+    }
+  });
+  const Json shared =
+      parse_json<Json>(broadcast_text(world_, all.dump(-1, ' ', false, Json::error_handler_t::replace)));
+  for (std::size_t i = 0; i < rows_.size(); ++i) rows_[i] = parse_row(shared[i]);
+}
+
+void SweepState::write_row(const TrialRow& row) const {
+  write_file_atomically(
+      directory_.row(row.number),
+      to_json(row, measure_->name()).dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+LoadedConfig SweepState::config_of(const TrialRow& row) const {
+  return load_config(line_of_trial(line_, directory_, row), text_, known_names());
+}
+
+CommandLine line_of_trial(const CommandLine& line, const SweepDirectory& directory, const TrialRow& row) {
+  CommandLine of_trial = line;
+  of_trial.command = CommandLine::Command::kTrain;
+  if (line.sweep.folds.folds > 0) of_trial.without = keys_that_folds_replace(row.number == directory.refit);
+  const auto add = [&](const std::string& key, const std::string& value) {
+    of_trial.arguments.push_back(fmt::format("--{}={}", key, value));
+  };
+  for (const Setting& setting : row.settings) add(setting.key, setting.value);
+  add("run.dir", directory.trial(row.number).root.string());
+  return of_trial;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,257 @@
+#include "resume_state.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "app/setup/catalogs.h"
+#include "lockstep/base/atomic_file.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
+#include "lockstep/base/log.h"
+#include "lockstep/base/text.h"
+#include "lockstep/comm/agree.h"
+#include "lockstep/train/storage/checkpoint/directory.h"
+#include "lockstep/train/storage/checkpoint/owner.h"
+#include "restart.h"
+#include "run_files.h"
+
+namespace lockstep {
+namespace {
+
+constexpr const char* kNever = "never";
+
+// Why a checkpoint is not whole; "" if it is. *Collective.* Errors: AgreedError if that cannot be found out,
+// since a rank cannot open it. What only some ranks miss cannot be opened either: rank 0 looks for all files.
+std::string find_damage(Communicator& comm, const std::filesystem::path& path,
+                        std::unique_ptr<CheckpointReader>& reader) {
+  bool damaged = false;
+  try {
+    agree(comm, [&] {
+      try {
+        if (comm.rank() == 0) refuse_missing(path / kManifestName);
+        reader = std::make_unique<CheckpointReader>(path);
+        if (comm.rank() == 0) reader->refuse_missing_files();
+        reader->verify(comm.size(), comm.rank());
+      } catch (const CannotOpenError&) {
+        throw;
+      } catch (const DataError&) {
+        damaged = true;
+        throw;
+      }
+    });
+    return "";
+  } catch (const AgreedError& error) {
+    const std::vector<Index> found = gather_numbers(comm, damaged ? 1 : 0);
+    if (std::ranges::count(found, 1) > 0) return error.what();
+    throw AgreedError(
+        fmt::format("{}; the checkpoint '{}' is left as it is: every rank must be able to read it; "
+                    "to go on from the one before, move it away",
+                    error.what(), path.string()),
+        error.exit_code());
+  }
+}
+
+enum class Damaged { kPutAside, kLeft };
+
+// *Collective.* The newest whole one; nothing if there is none at all.
+std::unique_ptr<CheckpointReader> newest_whole(Communicator& comm, const CheckpointDirectory& directory,
+                                               Damaged others) {
+  std::vector<Index> steps;
+  agree(comm, [&] {
+    if (comm.rank() == 0) steps = directory.steps();
+  });
+  Index count = std::ssize(steps);
+  comm.broadcast(as_buffer(std::span(&count, 1)), 0);
+  steps.resize(static_cast<std::size_t>(count));
+  if (count > 0) comm.broadcast(as_buffer(std::span(steps)), 0);
+  for (const Index step : steps) {
+    std::unique_ptr<CheckpointReader> reader;
+    const std::string damage = find_damage(comm, directory.finished(step), reader);
+    if (damage.empty()) return reader;
+    if (comm.rank() == 0) {
+      const bool aside = others == Damaged::kPutAside;
+      log_warning("the checkpoint of step {} is not used{}: {}", with_commas(step),
+                  aside ? ", and put aside" : "", damage);
+      if (aside) directory.set_aside(step);
+    }
+  }
+  if (steps.empty()) return nullptr;
+  throw AgreedError(
+      fmt::format(
+          "'{}' has no whole checkpoint: nothing to go on from{}", directory.root().string(),
+          others == Damaged::kLeft
+              ? "; name another in run.resume"
+              : ". What was found is kept beside with the ending .damaged; to start anew, name another "
+                "run.dir, or give run.resume = \"restart\""),
+      kExitData);
+}
+
+// *Collective.* The checkpoints of a run that is there: its config may name another directory for them.
+CheckpointDirectory checkpoints_of_run(Communicator& comm, const RunDirectory& run) {
+  CheckpointDirectory checkpoints(run.checkpoints());
+  agree(comm, [&] {
+    std::error_code ignored;
+    if (!std::filesystem::exists(run.config(), ignored)) return;
+    const ConfigText text{.file = run.config().string(), .text = read_file(run.config())};
+    checkpoints = checkpoint_directory(load_config(CommandLine{}, text, known_names()).config, run);
+    if (comm.rank() == 0) refuse_foreign_checkpoints(checkpoints, run);
+  });
+  return checkpoints;
+}
+
+// A checkpoint, or a run with some.
+std::unique_ptr<CheckpointReader> named_checkpoint(Communicator& comm, const std::string& name) {
+  std::error_code ignored;
+  Index is_checkpoint = std::filesystem::exists(std::filesystem::path(name) / kManifestName, ignored) ? 1 : 0;
+  comm.broadcast(as_buffer(std::span(&is_checkpoint, 1)), 0);
+  std::unique_ptr<CheckpointReader> reader;
+  if (is_checkpoint > 0) {
+    const std::string damage = find_damage(comm, name, reader);
+    if (!damage.empty()) throw AgreedError(damage, kExitData);
+    return reader;
+  }
+  reader = newest_whole(comm, checkpoints_of_run(comm, {name}), Damaged::kLeft);
+  if (reader == nullptr) {
+    throw AgreedError(fmt::format("run.resume is '{}': no checkpoint, and no run directory with checkpoints; "
+                                  "expected auto, never, restart, or such a directory",
+                                  name),
+                      kExitConfig);
+  }
+  return reader;
+}
+
+// *Collective.* Finds the earlier run in run.dir, which is resumed or moved away.
+void look_into_directory(Communicator& comm, const Config& config, ResumeState& resume) {
+  const RunDirectory& directory = resume.directory;
+  const bool restarts = config.run.resume == kRestart;
+  std::array<Index, 2> found{};  // whether there is something, and the steps of a run that ended
+  agree(comm, [&] {
+    if (comm.rank() != 0) return;
+    found = {directory.exists() ? 1 : 0, 0};
+    if (found[0] == 0) return;
+    if (restarts) {
+      resume.moved_lock = claim_restart(config, directory);
+      return;
+    }
+    std::error_code ignored;
+    if (std::filesystem::exists(directory.config(), ignored)) resume.lock = RunLock(directory);
+    found[1] = directory.completed_steps().value_or(0);
+  });
+  comm.broadcast(as_buffer(std::span(found)), 0);
+  if (found[0] == 0) return;
+  resume.restarts = restarts;
+  if (restarts) return;
+  resume.is_new = false;
+  if (found[1] > 0) resume.completed_steps = found[1];
+  resume.checkpoint = newest_whole(comm, checkpoint_directory(config, directory), Damaged::kPutAside);
+  if (!resume.checkpoint && !resume.completed_steps) refuse_lost_checkpoints(comm, config, directory);
+}
+
+}  // namespace
+
+std::string resume_command(const Config& config) {
+  return config.run.resume == kAuto ? "the same command" : "the same command with --run.resume auto";
+}
+
+CheckpointDirectory checkpoint_directory(const Config& config, const RunDirectory& directory) {
+  return CheckpointDirectory(config.checkpoint.dir.empty() ? directory.checkpoints()
+                                                           : std::filesystem::path(config.checkpoint.dir));
+}
+
+ResumeState find_resume_state(Communicator& comm, const Config& config) {
+  ResumeState resume{.directory = {config.run.dir}};
+  agree(comm, [&] {
+    if (comm.rank() != 0) return;
+    refuse_foreign_checkpoints(checkpoint_directory(config, resume.directory), resume.directory);
+  });
+  const bool automatic = config.run.resume == kAuto;
+  if (automatic || config.run.resume == kRestart) {
+    look_into_directory(comm, config, resume);
+  } else if (config.run.resume != kNever) {
+    resume.checkpoint = named_checkpoint(comm, config.run.resume);
+  }
+  if (!resume.checkpoint && !resume.completed_steps) return resume;
+  agree(comm, [&] {
+    const CheckpointReader* checkpoint = resume.checkpoint.get();
+    const std::filesystem::path file =
+        checkpoint != nullptr ? checkpoint->directory() / kCheckpointConfig : resume.directory.config();
+    resume.config =
+        load_config(CommandLine{}, {.file = file.string(), .text = read_file(file)}, known_names()).config;
+    if (checkpoint != nullptr) resume.schema = checkpoint->text(RunDirectory{}.schema().string());
+  });
+  return resume;
+}
+
+void adopt_choices(LoadedConfig& loaded, const ResumeState& resume) {
+  if (!resume.config) return;
+  if (loaded.given.contains("train.replicas")) return;
+  loaded.config.train.replicas = resume.config->train.replicas;
+}
+
+void log_resume(const Config& config, const ResumeState& resume, const RunPlan& plan,
+                const std::string& algorithm) {
+  if (!resume.checkpoint) {
+    if (resume.is_new) return;
+    log_info("the run in '{}' was ended before its first checkpoint: it starts anew",
+             resume.directory.root.string());
+    return;
+  }
+  const CheckpointHeader& from = resume.checkpoint->header();
+  log_info("goes on from '{}': {} steps, epoch {:.2f}, on {} rank{} with {}",
+           resume.checkpoint->directory().string(), with_commas(from.progress.steps), from.progress.epochs,
+           from.ranks, from.ranks == 1 ? "" : "s", from.strategy);
+  const bool ordered = config.distribute.reduction == Reduction::kOrdered;
+  const Index stages = std::max<Index>(1, std::ssize(plan.stages));
+  const auto same_stages = [&](const DistOptions& before) {
+    return before.stages == stages &&
+           (stages == 1 || (before.placement == config.distribute.placement &&
+                            before.schedule.chunks == config.distribute.schedule.chunks));
+  };
+  const bool same = from.ranks == plan.ranks() && from.strategy == config.distribute.strategy &&
+                    from.algorithm == algorithm && (!resume.config || same_stages(resume.config->distribute));
+  if (ordered || same) return;
+  log_info(
+      "the sums of gradients are made in another order now (ranks, stages and their placement, strategy or "
+      "exchange algorithm are others, and distribute.reduction is native): the last bits will differ from "
+      "those of a run that was not interrupted");
+}
+
+void remove_partial_files(const RunDirectory& run) {
+  std::error_code ignored;
+  for (std::filesystem::directory_iterator entry(run.root, ignored), end; !ignored && entry != end;
+       entry.increment(ignored)) {
+    std::error_code unimportant;
+    if (entry->path().filename().string().find(".partial-") != std::string::npos) {
+      std::filesystem::remove(entry->path(), unimportant);
+    }
+  }
+}
+
+void prepare(ResumeState& resume, const Config& config) {
+  if (resume.restarts) {
+    resume.moved_to = move_away(resume.directory);
+    // Before a new directory gets the name: else a crash could leave the name to that one alone.
+    sync_directory(resume.moved_to.has_parent_path() ? resume.moved_to.parent_path() : ".");
+    log_info("run.resume = \"restart\": what was in '{}' is in '{}' now", resume.directory.root.string(),
+             resume.moved_to.string());
+  }
+  if (resume.is_new) {
+    std::error_code unknown;
+    resume.root_was_there =
+        std::filesystem::exists(std::filesystem::symlink_status(resume.directory.root, unknown));
+    create_run_directory(resume.directory.root);
+  } else if (!resume.checkpoint) {
+    reuse_run_directory(resume.directory.root);
+  }
+  if (!resume.lock.held()) resume.lock = RunLock(resume.directory);
+  std::error_code ignored;
+  std::filesystem::remove(resume.directory.stop(), ignored);  // an earlier wish may have left it
+  remove_partial_files(resume.directory);
+  const CheckpointDirectory checkpoints = checkpoint_directory(config, resume.directory);
+  resume.checkpoints_lock = claim_checkpoints(checkpoints, resume.directory);
+  checkpoints.remove_partial();
+}
+
+}  // namespace lockstep

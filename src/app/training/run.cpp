@@ -1,0 +1,330 @@
+#include "run.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <atomic>
+#include <numeric>
+#include <utility>
+
+#include "app/setup/startup.h"
+#include "lockstep/base/catalog.h"
+#include "lockstep/base/log.h"
+#include "lockstep/base/quoted.h"
+#include "lockstep/comm/agree.h"
+#include "lockstep/data/load_records.h"
+#include "lockstep/data/streamed_records.h"
+#include "lockstep/distributed/divided_layers.h"
+#include "lockstep/nn/stages.h"
+#include "lockstep/train/rank_peer_group.h"
+#include "lockstep/train/storage/model_file.h"
+#include "lockstep/train/storage/staged_model.h"
+
+namespace lockstep {
+namespace {
+
+// The tensors that a rank has taken from train.init.
+struct LoadedTensors {
+  Index count = 0;
+  std::vector<std::string> differences;  // of the file from the whole model
+};
+
+// `whole`: the layout of the model, of which `store` may be a stage.
+LoadedTensors start_from_file(const TrainOptions& options, const Layout& whole, const ParamStore& store) {
+  const ModelFile file(options.init);
+  std::vector<std::string> differences = file.differences(whole);
+  if (!differences.empty() && !options.init_partial) {
+    throw DataError(fmt::format(
+        "train.init '{}' does not fit model.layers:\n  {}\nChange the model, or take what fits with "
+        "--train.init_partial true",
+        options.init, first_lines(differences)));
+  }
+  const Index count = file.fill(store);
+  return {.count = count, .differences = std::move(differences)};
+}
+
+// *Collective.* The first rank, which has loaded the first stage, judges what all stages have loaded.
+void report_loaded(Communicator& comm, const TrainOptions& options, const Layout& whole,
+                   const LoadedTensors& mine) {
+  const std::vector<Index> counts = gather_numbers(comm, mine.count);
+  agree(comm, [&] {
+    if (comm.rank() != 0) return;
+    const Index loaded = std::accumulate(counts.begin(), counts.end(), Index{0});
+    if (loaded == 0) {
+      throw DataError(fmt::format("train.init '{}' has no tensor that fits model.layers:\n  {}", options.init,
+                                  first_lines(mine.differences)));
+    }
+    log_info("loaded {} of {} tensors from {}", loaded, whole.params.size(), options.init);
+    if (!mine.differences.empty()) log_info("not loaded:\n  {}", first_lines(mine.differences));
+  });
+}
+
+}  // namespace
+
+Run::Run(Communicator& comm, const Experiment& experiment, const RunPlan& plan)
+    : comm_(comm),
+      experiment_(experiment),
+      plan_(plan),
+      pipeline_(plan.stages.empty() ? nullptr : std::make_unique<Pipeline>(comm, plan.grid())),
+      model_(experiment.model_of(stage())),
+      schedule_(experiment.config.schedule, plan.whole_run(), plan.step_batch),
+      sampler_(make_sampler(plan.sampling)),
+      team_(static_cast<int>(plan.dist.threads)),
+      strategy_(make_strategy()),
+      states_(workers(), plan.dist, model_),
+      progress_(make_progress_thread(comm, experiment.config.distribute)) {
+  if (pipeline_ != nullptr) comm.note_stage(stage());
+  if (plan.averages()) average_.emplace(workers(), model_, team_, plan.ema);
+}
+
+// The workers of a stage make it together: all ranks end together if those of one stage cannot.
+std::unique_ptr<Strategy> Run::make_strategy() {
+  std::unique_ptr<Strategy> made;
+  agree(comm_,
+        [&] { made = strategy_entry(experiment_.config.distribute.strategy).make(strategy_context()); });
+  return made;
+}
+
+// Requires the members before strategy_.
+StrategyContext Run::strategy_context() {
+  const Config& config = experiment_.config;
+  StrategyContext context{
+      .comm = workers(),
+      .options = config.distribute,
+      .plan = plan_.dist,
+      .layout = model_.layout(),
+      .optimizer = *experiment_.optimizer,
+      .rules = experiment_.update_rules(stage()),
+      .team = team_,
+      .gradient_arenas = arenas_needed(plan_.dist, workers().rank(), local_sums(config.distribute),
+                                       interleaves(model_, plan_.dist)),
+      .ranks_per_node = config.debug.ranks_per_node,
+      .server_mbit = config.debug.server_mbit,
+      .record_to =
+          config.distribute.record ? std::filesystem::path(config.run.dir) : std::filesystem::path()};
+  context.rules.pipeline = pipeline_.get();
+  return context;
+}
+
+void Run::initialise_weights(const CheckpointReader* checkpoint) {
+  const Config& config = experiment_.config;
+  AlignedBuffer<Scalar> start(model_.stored_layout().size);
+  const ParamStore store{.layout = &model_.stored_layout(), .values = start.span()};
+  initialise(store, experiment_.seed(), config.model.init_std);
+  const bool first = workers().rank() == 0;
+  const bool starts_from_file = checkpoint == nullptr && !config.train.init.empty();
+  LoadedTensors loaded;
+  agree(comm_, [&] {
+    if (!first) return;
+    if (checkpoint != nullptr) {
+      load_training_values(*checkpoint, model_, start.span(), average_ ? &*average_ : nullptr);
+    } else if (starts_from_file) {
+      loaded = start_from_file(config.train, experiment_.model->stored_layout(), store);
+    }
+  });
+  if (starts_from_file) report_loaded(comm_, config.train, experiment_.model->stored_layout(), loaded);
+  // The other ranks, and other replicas, get rank 0's when training starts.
+  const ModelValues values = stored_values(model_, start.span());
+  if (first) std::ranges::copy(values.weights, strategy_->weights(0).begin());
+  if (replicas().contains(0)) std::ranges::copy(values.state, states_.of(0).begin());
+}
+
+void Run::load(Index step) {
+  RankPeerGroup peers(comm_);
+  RankPeerGroup loading(workers());
+  std::optional<Index> classes;
+  // Each stage loads for itself: all ranks end together if one of them cannot.
+  agree(comm_, [&] { classes = load_training_records(loading, step); });
+  if (pipeline_ != nullptr) share_record_facts();
+  if (masks_ && comm_.rank() == 0) {
+    log_info("'{}': some of the {} targets of a record are missing; a step divides by those that are there",
+             experiment_.train->info().name, experiment_.train->info().target_columns);
+  }
+  if (classes && experiment_.train->info().target_classes == 0) warn_of_spare_outputs(*classes);
+  if (experiment_.weighs_classes(Split::kTrain)) class_weights_ = experiment_.class_weights(peers);
+  validation_ = load_evaluation(experiment_.validation.get(), Split::kValidation);
+  test_ = load_evaluation(experiment_.test.get(), Split::kTest);
+}
+
+std::optional<Index> Run::load_training_records(PeerGroup& peers, Index step) {
+  const RecordSource& train = *experiment_.train;
+  if (streams() && record_part() != RecordPart::kNothing) {
+    fingerprint_ = sample_files(train, peers);
+    peers.agree([&] {
+      auto streamed =
+          std::make_unique<StreamedRecords>(train, experiment_.target_rule(), plan_.sampling, replicas());
+      streamed->expect(step);
+      streamed->wait();  // all ranks report together what is wrong with the first records
+      records_ = std::move(streamed);
+    });
+    // Nobody has seen all records.
+    masks_ = experiment_.target_rule().may_miss && train.info().target_columns > 1;
+    return std::nullopt;
+  }
+  std::atomic<Index> largest_class = -1;
+  std::atomic<bool> any_missing = false;
+  TargetRule rule = experiment_.target_rule();
+  rule.largest_class = &largest_class;
+  rule.any_missing = &any_missing;
+  RecordNeeds needs = records_for(*sampler_, plan_.dist.hosted, peers.rank());
+  needs.part = record_part();
+  records_ = load_records(train, rule, needs, peers, &fingerprint_);
+  masks_ = rule.may_miss && train.info().target_columns > 1 && any_rank(peers, any_missing);
+  if (streams()) return std::nullopt;
+  return largest_class + 1;
+}
+
+// The last stage has at least the targets of all records.
+void Run::share_record_facts() {
+  Communicator& group = pipeline_->group();
+  const int last = group.size() - 1;
+  fingerprint_.kind = broadcast_text(group, fingerprint_.kind, last);
+  Index numbers[] = {masks_ ? 1 : 0, std::ssize(fingerprint_.parts)};
+  group.broadcast(as_buffer(std::span(numbers)), last);
+  masks_ = numbers[0] != 0;
+  fingerprint_.parts.resize(static_cast<std::size_t>(numbers[1]));
+  group.broadcast(as_buffer(std::as_writable_bytes(std::span(fingerprint_.parts))), last);
+}
+
+// The part of the training records that this rank keeps. A stream keeps some chunks, as they are read.
+RecordPart Run::record_part() const {
+  const RecordPart needed = needed_part(needs_features(model_), needs_targets(model_));
+  return streams() && needed == RecordPart::kTargets ? RecordPart::kAll : needed;
+}
+
+// Whether the weight of a step is another than the number of its samples.
+bool Run::weighs_samples() const {
+  return experiment_.train->info().weighted || !class_weights_.empty() || masks_;
+}
+
+void Run::warn_of_spare_outputs(Index classes) {
+  const std::vector<Index> all = gather_numbers(comm_, classes);
+  const std::string doubt =
+      doubt_spare_outputs(experiment_.fit(*experiment_.train), *std::ranges::max_element(all));
+  if (comm_.rank() == 0 && !doubt.empty()) log_warning("{}", doubt);
+}
+
+EvaluationContext Run::evaluation_context(Split split) {
+  std::span<const Scalar> weights;
+  if (experiment_.weighs_classes(split)) weights = class_weights_;
+  return {.comm = comm_,
+          .model = model_,
+          .loss = *experiment_.loss,
+          .normaliser = *experiment_.normaliser,
+          .team = team_,
+          .options = experiment_.config.eval,
+          .metrics = *experiment_.metrics,
+          .class_weights = weights,
+          .pipeline = pipeline_.get()};
+}
+
+std::unique_ptr<Evaluation> Run::load_evaluation(const RecordSource* source, Split split) {
+  if (source == nullptr) return nullptr;
+  return std::make_unique<Evaluation>(evaluation_context(split), *source, split);
+}
+
+std::optional<EvaluationDetails> Run::describe_evaluation(std::span<const Scalar> stored) {
+  if (!test_ && !validation_) return std::nullopt;
+  const Split split = test_ ? Split::kTest : Split::kValidation;
+  return lockstep::describe_evaluation(evaluation_context(split), test_ ? *test_ : *validation_,
+                                       test_ ? *experiment_.test : *experiment_.validation,
+                                       stored_values(model_, stored));
+}
+
+AlignedBuffer<Scalar> Run::stored() {
+  AlignedBuffer<Scalar> stored(model_.stored_layout().size);
+  const ModelValues values = average_ && average_->has_begun()
+                                 ? average_->gather_model()
+                                 : ModelValues{strategy_->gather_model(), states_.gather()};
+  const auto end = std::ranges::copy(values.weights, stored.data()).out;
+  std::ranges::copy(values.state, end);
+  return stored;
+}
+
+void Run::save_model(std::span<Scalar> stored, const ModelFacts& facts,
+                     const std::function<std::filesystem::path()>& path) {
+  if (workers().rank() > 0) return;
+  if (pipeline_ != nullptr) {
+    return save_staged_model(path, {*pipeline_, model_, stored_values(model_, stored), facts});
+  }
+  lockstep::save_model(path(), {.layout = &model_.stored_layout(), .values = stored}, model_.input(), facts);
+}
+
+std::optional<ChosenThreshold> Run::choose_threshold(std::span<const Scalar> stored) {
+  const ThresholdRule rule = parse_threshold("eval.threshold", experiment_.config.eval.threshold);
+  if (rule.number) return ChosenThreshold{.threshold = *rule.number};
+  if (rule.measure.empty() || !validation_) return std::nullopt;
+  const std::vector<YesSample> samples =
+      gather_yes(comm_, *validation_, stored_values(model_, stored), experiment_.loss->form());
+  if (comm_.rank() != 0) return std::nullopt;
+  const std::optional<ChosenThreshold> chosen = lockstep::choose_threshold(rule.measure, samples);
+  if (!chosen) {
+    log_warning(
+        "eval.threshold = \"{}\" finds no threshold: the validation set has records of one class only, so "
+        "the model says yes where that is more probable than no",
+        rule.measure);
+  }
+  return chosen;
+}
+
+std::unique_ptr<Loader> Run::make_loader(Range steps) {
+  const bool spare_core = cores_at_hand() > team_.size();
+  const Index ahead = steps_ahead(experiment_.config.data, spare_core, plan_.sampling.stream.has_value());
+  return std::make_unique<Loader>(*records_, experiment_.train->info(), *sampler_, *experiment_.normaliser,
+                                  LoaderOptions{.replicas = replicas(),
+                                                .steps = steps,
+                                                .prefetch = ahead,
+                                                .team = &team_,
+                                                .augmenter = experiment_.augmenter.get(),
+                                                .weighing = {.of_class = class_weights_, .masks = masks_},
+                                                .part = record_part()});
+}
+
+TrainingResult Run::train(const TrainingHandles& handles) {
+  const Config& config = experiment_.config;
+  Trainer trainer({.comm = comm_,
+                   .plan = plan_,
+                   .model = model_,
+                   .loss = *experiment_.loss,
+                   .schedule = schedule_,
+                   .strategy = *strategy_,
+                   .states = states_,
+                   .team = team_,
+                   .sampler = *sampler_,
+                   .validation = validation_.get(),
+                   .test = test_.get(),
+                   .observer = handles.observer,
+                   .control = handles.control,
+                   .progress = progress_.get(),
+                   .settings = {.sums = local_sums(config.distribute),
+                                .seed = experiment_.seed(),
+                                .audit = config.data.audit,
+                                .accumulate = config.train.accumulate,
+                                .schedule = config.distribute.schedule,
+                                .target_columns = experiment_.train->info().target_columns,
+                                .weighted = weighs_samples(),
+                                .log_every = config.run.log_every,
+                                .histograms = config.report.tensorboard && config.report.histograms,
+                                .evaluate_every = parse_training_interval("eval.every", config.eval.every),
+                                .evaluates_at_start = config.eval.at_start,
+                                .calibration_steps = config.eval.precise_bn,
+                                .calibrates = config.train.calibrate != kNoCalibration,
+                                .pause_after = handles.pause_after,
+                                .on_nan = config.train.on_nan,
+                                .skip_limit = config.train.skip_limit,
+                                .hosts = handles.hosts,
+                                .ranks = config.comm,
+                                .debug = config.debug},
+                   .loader = [this](Range steps) { return make_loader(steps); },
+                   .average = average_ ? &*average_ : nullptr,
+                   .tracer = handles.tracer,
+                   .saving = handles.saving,
+                   .early_stopping = handles.early_stopping,
+                   .plateau = handles.plateau,
+                   .checkpoint = handles.checkpoint,
+                   .pipeline = pipeline_.get()});
+  return trainer.run();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,421 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+#include <filesystem>
+#include <optional>
+
+#include "announcement.h"
+#include "app/commands.h"
+#include "app/runs/run_page.h"
+#include "app/runs/run_trace.h"
+#include "app/setup/build_facts.h"
+#include "app/setup/catalogs.h"
+#include "app/setup/data_notes.h"
+#include "app/setup/guards.h"
+#include "app/setup/output_settings.h"
+#include "app/setup/precision.h"
+#include "app/setup/rank_memory.h"
+#include "app/setup/rank_placement.h"
+#include "app/setup/stage_choice.h"
+#include "app/setup/startup.h"
+#include "config_digest.h"
+#include "content_check.h"
+#include "lockstep/base/file.h"
+#include "lockstep/base/log.h"
+#include "lockstep/base/text.h"
+#include "lockstep/comm/agree.h"
+#include "lockstep/comm/watchdog.h"
+#include "lockstep/config/toml.h"
+#include "lockstep/distributed/exchange/algorithm.h"
+#include "lockstep/report/model_table.h"
+#include "lockstep/report/plan_table.h"
+#include "lockstep/report/run_output.h"
+#include "lockstep/report/run_reports.h"
+#include "lockstep/train/rank_peer_group.h"
+#include "lockstep/train/storage/model_file.h"
+#include "lost_files.h"
+#include "restart.h"
+#include "resume_changes.h"
+#include "resume_state.h"
+#include "run.h"
+#include "run_files.h"
+#include "run_length.h"
+#include "run_watch.h"
+#include "train_run.h"
+
+namespace lockstep {
+namespace {
+
+// The texts that describe a run; its directory and each of its checkpoints hold them.
+std::map<std::string, std::string> describing_texts(const Experiment& experiment, const RunPlan& plan) {
+  Config config = experiment.config;
+  config.train.replicas = plan.sampling.replicas;  // so that the same run is repeated on any number of ranks
+  config.distribute.stages = std::max<Index>(1, std::ssize(plan.stages));  // eval and predict divide it so
+  config.distribute.cut = cut_of_division(experiment).value_or(config.distribute.cut);
+  if (config.run.resume == kRestart) config.run.resume = kAuto;  // one restart is meant, not one each time
+  const RunDirectory names;
+  std::map<std::string, std::string> texts{
+      {names.config().string(),
+       to_toml(config, keys_without_effect(config, known_options(), choices(config)))}};
+  const std::string schema = experiment.train->schema();
+  if (!schema.empty()) texts[names.schema().string()] = schema;
+  return texts;
+}
+
+// Rank 0: writes the texts that are known before the first step. Only once the run is sure to start: it
+// replaces what an earlier start has written.
+void fill_directory(const RunDirectory& directory, const Experiment& experiment, const RunPlan& plan,
+                    const std::map<std::string, std::string>& texts) {
+  for (const auto& [name, text] : texts) write_file_atomically(directory.root / name, text);
+  write_file_atomically(directory.plan(),
+                        model_table(*experiment.model) + "\n" + plan_table(std::span(&plan, 1)));
+  const std::string rejects = list_rejects(experiment.sources());
+  if (!rejects.empty()) write_file_atomically(directory.rejects(), rejects);
+}
+
+std::map<std::string, std::string> versions() {
+  std::map<std::string, std::string> all;
+  for (const std::string& fact : build_facts()) {
+    const std::size_t colon = fact.find(": ");
+    all[fact.substr(0, colon)] = fact.substr(colon + 2);
+  }
+  return all;
+}
+
+// Facts that the model file keeps.
+ModelFacts threshold_facts(const std::optional<ChosenThreshold>& threshold) {
+  ModelFacts facts;
+  if (!threshold) return facts;
+  facts[kThresholdFact] = fmt::format("{}", threshold->threshold);
+  if (!threshold->measure.empty()) facts[kThresholdMeasureFact] = threshold->measure;
+  return facts;
+}
+
+int report_stop(Communicator& comm, const Config& config, const ResumeState& resume,
+                const TrainingResult& result, const RunWatch& watch, const LostFiles& lost) {
+  const std::string& failure = watch.writer.last_failure();
+  const std::string steps = with_commas(result.progress.steps);
+  agree(comm, [&] {
+    if (comm.rank() != 0) return;
+    const std::string mishap = describe_lost_directory(resume.directory, resume.lock);
+    if (mishap.empty()) return;
+    throw DataError(fmt::format("stopped {}after {} steps by {}, but {}{}",
+                                failure.empty() ? "and saved " : "", steps, result.stopped, mishap,
+                                failure.empty() ? "" : "; the last checkpoint is lost"));
+  });
+  if (!failure.empty()) {
+    throw AgreedError(fmt::format("stopped after {} steps by {}, but this was lost: {}", steps,
+                                  result.stopped, lost.describe()),
+                      kExitData);
+  }
+  if (comm.rank() != 0) return kExitStopped;
+  log_info("stopped after {} steps by {}; {} goes on from there{}", steps, result.stopped,
+           resume_command(config),
+           lost.empty() ? "" : fmt::format("; lost: lines of {}", fmt::join(lost.names(), " and ")));
+  std::error_code ignored;
+  std::filesystem::remove(resume.directory.stop(), ignored);
+  return kExitStopped;
+}
+
+// One run, phase by phase: open, plan, announce, load, train, finish.
+class TrainCommand {
+ public:
+  TrainCommand(Communicator& world, const CommandLine& line, const ConfigText& text,
+               const RunRequest& request)
+      : request_(request),
+        placement_(find_placement(world)),
+        loaded_(
+            load_config_together(world, line, text, {.ranks = world.size(), .hosts = placement_.hosts()})),
+        watchdog_(world, loaded_.config.comm, loaded_.config.debug.ranks_per_node),
+        comm_(watchdog_.comm()),
+        peers_(comm_) {}
+
+  // *Collective.* Errors: AgreedError.
+  RunOutcome run() {
+    open();
+    if (!make_plan()) return {};
+    begin();
+    TrainingResult result = train();
+    return {.exit_code = result.stopped.empty() ? finish(result) : stop(result), .paused = result.paused};
+  }
+
+ private:
+  bool first() const { return comm_.rank() == 0; }
+  const Config& config() const { return experiment_.config; }
+  Index saved_steps() const { return resume_.checkpoint ? resume_.checkpoint->header().progress.steps : 0; }
+
+  void open();
+  bool make_plan();
+  void tidy_up();
+  void begin();
+  void announce_run();
+  void load();
+  void report_start();
+  TrainingResult train();
+  void save_model_of(std::span<Scalar> stored, const ModelFacts& facts = {});
+  void save_last_good_weights();
+  int stop(const TrainingResult& result);
+  int finish(TrainingResult& result);
+
+  RunRequest request_;
+  RankPlacement placement_;
+  LoadedConfig loaded_;
+  Watchdog watchdog_;
+  Communicator& comm_;
+  RankPeerGroup peers_;
+  ResumeState resume_;
+  Experiment experiment_;
+  RunPlan plan_;
+  std::vector<std::string> division_;  // why the model is divided as it is; empty if the config says how
+  std::unique_ptr<RunWatch> watch_;
+  std::unique_ptr<Run> run_;
+  std::unique_ptr<StepTracer> tracer_;  // null without report.trace
+  std::unique_ptr<Observer> observer_ = std::make_unique<SilentObserver>();
+  RunDirectory results_;  // rank 0: where the results are written, run.dir unless that was moved
+};
+
+// The config, what run.dir has of an earlier start, the data sets and the model.
+void TrainCommand::open() {
+  agree(comm_, [&] {
+    if (loaded_.config.run.dir.empty()) {
+      throw ConfigError(
+          "run.dir is missing: give the directory in which the run is to be kept (--run.dir runs/NAME)");
+    }
+    refuse_missing_precision(loaded_.config);
+  });
+  refuse_differences(comm_, loaded_.config);
+  resume_ = find_resume_state(comm_, loaded_.config);
+  report_lost_before(comm_, resume_);
+  adopt_choices(loaded_, resume_);
+  comm_.note_phase(Phase::kLoading);
+  experiment_ = make_experiment(loaded_, peers_, resume_.schema);
+}
+
+// False if the run that is resumed has done all steps of the plan already.
+bool TrainCommand::make_plan() {
+  const std::vector<Index> nodes = node_sizes(comm_, loaded_.config.debug.ranks_per_node);
+  const double stated = config().distribute.memory_per_rank;
+  const MemoryLimit limit = smallest_limit(
+      comm_,
+      memory_of_rank(stated, std::ranges::count(placement_.host_of, at(placement_.host_of, comm_.rank()))));
+  bool complete = false;
+  agree(comm_, [&] {
+    division_ = divide_as_needed(experiment_, {.world = comm_.size(), .node_sizes = nodes, .limit = limit});
+    const StageGrid grid(comm_.size(), std::max<Index>(1, std::ssize(experiment_.stages)),
+                         config().distribute.placement);
+    const Index stage = grid.stage_of(comm_.rank());
+    refuse_too_large(experiment_.model_of(stage));
+    plan_ = experiment_.plan(comm_.size(), nodes);
+    plan_.enter_stage(stage);
+    try {
+      refuse_too_large(plan_, stated, comm_.rank() >= plan_.ranks() - plan_.dist.servers);
+    } catch (const ConfigError& error) {
+      if (division_.empty()) throw;
+      throw ConfigError(fmt::format("{}\n{}", error.what(), fmt::join(division_, "\n")));
+    }
+    refuse_changes(config(), *experiment_.train, resume_);
+    complete = is_over(config(), plan_, resume_);
+    if (!complete) refuse_length(config(), plan_, resume_);
+    parse_trace("report.trace", config().report.trace);
+    watch_ = std::make_unique<RunWatch>(comm_, experiment_, resume_, request_);
+  });
+  refuse_different_data(comm_, experiment_.sources());
+  if (complete) {
+    log_info(
+        "the run in '{}' is complete: nothing to do; to train anew, name another run.dir, or give "
+        "run.resume = \"restart\"",
+        resume_.directory.root.string());
+    if (first() && !resume_.directory.is_held()) tidy_up();
+  }
+  return !complete;
+}
+
+// A run that was killed between its summary and its page.
+void TrainCommand::tidy_up() {
+  remove_partial_files(resume_.directory);
+  std::error_code ignored;
+  const bool has_page = std::filesystem::exists(resume_.directory.report(), ignored);
+  if (config().report.html && !has_page) write_run_page(resume_.directory);
+}
+
+// From here on the directory is written to; a start that fails leaves it as it was.
+void TrainCommand::begin() {
+  watch_->saving.texts = describing_texts(experiment_, plan_);
+  try {
+    agree(comm_, [&] {
+      if (!first()) return;
+      prepare(resume_, config());
+      add_log_file(resume_.directory.log());
+      write_file_atomically(resume_.directory.ranks(), placement_.table);
+    });
+    watchdog_.set_rendezvous(loaded_.config.run.dir);
+    announce_run();
+    load();
+    agree(comm_, [&] {
+      if (!first()) return;
+      fill_directory(resume_.directory, experiment_, plan_, watch_->saving.texts);
+      observer_ = std::make_unique<RunOutput>(output_settings(experiment_, plan_, loaded_.given),
+                                              OutputStart{.step = saved_steps(),
+                                                          .metrics_bytes = resume_.metrics_bytes(),
+                                                          .incomplete = incomplete_before(resume_)});
+    });
+  } catch (const AgreedError&) {
+    if (first()) undo_preparation(resume_);
+    throw;
+  }
+  report_start();
+}
+
+void TrainCommand::announce_run() {
+  const DistOptions& distribute = loaded_.config.distribute;
+  constexpr std::size_t kFewLines = 12;  // with the plan they leave a line of 24 for the first number
+  log_notes(experiment_.sources(), config().run.plan == PlanStyle::kFull ? kAllLines : kFewLines);
+  log_doubts(comm_, experiment_, plan_);
+  announce(comm_, config(), plan_, placement_);
+  for (const std::string& reason : division_) {
+    if (first()) log_info("{}", reason);
+  }
+  if (first()) warn_of_memory(plan_);
+  if (first()) report_time_left(watch_->left);
+  const bool helped = distribute.progress_thread && comm_.size() > 1;
+  warn_of_few_cores(comm_, plan_.dist.threads + (helped ? 1 : 0));
+  if (first() && plan_.micro_batches == 1) {
+    log_warning(
+        "a group has one replica, so one stage computes while the others wait: raise train.replicas, or "
+        "train.accumulate, to several for each group");
+  }
+  if (!first() || distribute.reduction != Reduction::kOrdered || loaded_.given.contains("train.replicas")) {
+    return;
+  }
+  log_warning(
+      "train.replicas is not given, so it follows the number of ranks, and another number gives other bits; "
+      "for the same bits anywhere set train.replicas = {}",
+      plan_.sampling.replicas);
+}
+
+void TrainCommand::load() {
+  run_ = std::make_unique<Run>(comm_, experiment_, plan_);
+  run_->initialise_weights(resume_.checkpoint.get());
+  run_->load(saved_steps());
+  agree(comm_, [&] { refuse_other_content(config(), *experiment_.train, run_->fingerprint(), resume_); });
+}
+
+void TrainCommand::report_start() {
+  report_loaded(comm_, plan_, run_->records(), config().run.plan);
+  report_algorithm(run_->algorithm(), loaded_.config.distribute);
+  log_resume(config(), resume_, plan_, run_->algorithm());
+  if (first()) {
+    log_rest(experiment_, plan_, resume_);
+    std::error_code ignored;
+    std::filesystem::remove(resume_.directory.report(), ignored);
+    std::filesystem::remove(resume_.directory.evaluation(), ignored);
+    std::filesystem::remove(resume_.directory.importance(), ignored);
+    std::filesystem::remove(resume_.directory.summary(), ignored);  // written again at the end
+  }
+  if (!resume_.checkpoint || resume_.is_new) return;
+  watch_->writer.found(saved_steps());
+  if (first()) note_checkpoints(config(), resume_);
+}
+
+TrainingResult TrainCommand::train() {
+  watch_->saving.header = {.progress = {},
+                           .ranks = comm_.size(),
+                           .strategy = config().distribute.strategy,
+                           .algorithm = run_->algorithm(),
+                           .data = describe_size(*experiment_.train),
+                           .fingerprint = run_->fingerprint(),
+                           .versions = versions()};
+  results_ = resume_.directory;
+  tracer_ = start_trace(comm_, experiment_, plan_, saved_steps());
+  const double pause_after = std::ceil(request_.pause_share * static_cast<double>(plan_.steps));
+  try {
+    TrainingResult result =
+        run_->train({.observer = *observer_,
+                     .control = watch_->control,
+                     .saving = &watch_->saving,
+                     .early_stopping = watch_->early_stopping ? &*watch_->early_stopping : nullptr,
+                     .plateau = watch_->plateau ? &*watch_->plateau : nullptr,
+                     .tracer = tracer_.get(),
+                     .checkpoint = resume_.checkpoint.get(),
+                     .pause_after = request_.pause_share < 1 ? static_cast<Index>(pause_after) : 0,
+                     .hosts = placement_.host_of});
+    finish_trace(comm_, std::move(tracer_), resume_.directory);
+    return result;
+  } catch (const AgreedError&) {
+    save_last_good_weights();
+    throw;
+  }
+}
+
+// *Collective.* Errors, on rank 0 alone: DataError.
+void TrainCommand::save_model_of(std::span<Scalar> stored, const ModelFacts& facts) {
+  run_->save_model(stored, facts, [this] {
+    results_ = find_results_directory(resume_, watch_->saving.texts);
+    return results_.model();
+  });
+}
+
+void TrainCommand::save_last_good_weights() {
+  AlignedBuffer<Scalar> last_good = run_->stored();
+  LostFiles lost(*observer_, watch_->writer, resume_command(config()));
+  lost.attempt("model.safetensors", [&] { save_model_of(last_good.span()); });
+  if (!first()) return;
+  if (!lost.empty()) log_warning("lost: {}", lost.describe());
+  if (results_.root == resume_.directory.root) return;
+  log_warning("{}: model.safetensors is in '{}'", describe_lost_directory(resume_.directory, resume_.lock),
+              results_.root.string());
+}
+
+int TrainCommand::stop(const TrainingResult& result) {
+  const LostFiles lost(*observer_, watch_->writer, resume_command(config()));
+  return report_stop(comm_, config(), resume_, result, *watch_, lost);
+}
+
+int TrainCommand::finish(TrainingResult& result) {
+  LostFiles lost(*observer_, watch_->writer, resume_command(config()));
+  AlignedBuffer<Scalar> last = run_->stored();
+  AlignedBuffer<Scalar> stored =
+      result.best_weights.size() > 0 ? std::move(result.best_weights) : std::move(last);
+  const std::optional<ChosenThreshold> threshold = run_->choose_threshold(stored.span());
+  std::optional<EvaluationDetails> details;
+  if (config().report.html) details = run_->describe_evaluation(stored.span());
+  ModelFacts facts = threshold_facts(threshold);
+  if (result.calibration) facts[kTemperatureFact] = fmt::format("{}", result.calibration->temperature);
+  agree(comm_, [&] {
+    const bool saved = lost.attempt("model.safetensors", [&] { save_model_of(stored.span(), facts); });
+    if (!first()) return;
+    sync_metrics(results_);
+    const bool summed = lost.attempt("summary.json", [&] {
+      write_summary(results_, {.result = result,
+                               .algorithm = run_->algorithm(),
+                               .config = config_digest(config()),
+                               .hosts = placement_.host_names(),
+                               .threshold = threshold,
+                               .lost = lost.names()});
+    });
+    report_result(result);
+    report_kept(result);
+    report_calibration(result);
+    report_threshold(threshold);
+    if (saved && summed) refuse_lost_files(resume_, results_);
+    if (summed && details) write_evaluation_file(results_, *details);
+    if (summed && config().report.html) write_run_page(results_);
+    report_written(results_);
+    if (!lost.empty()) throw DataError("training is complete, but this was lost: " + lost.describe());
+  });
+  return 0;
+}
+
+}  // namespace
+
+RunOutcome train_run(Communicator& comm, const CommandLine& line, const ConfigText& text,
+                     const RunRequest& request) {
+  return TrainCommand(comm, line, text, request).run();
+}
+
+int train_command(Communicator& world, const CommandLine& line) {
+  return train_run(world, line, read_config_together(world, line)).exit_code;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,252 @@
+// Two samples of numbers are compared by the largest difference of the shares below a number (Kolmogorov and
+// Smirnov), two of texts by half the sum of the differences of the shares of each text. Both are 0 for equal
+// samples and 1 for samples without a common value.
+#include "drift.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "data/table/schema/toml_text.h"
+#include "lockstep/base/quoted.h"
+#include "lockstep/base/text.h"
+#include "lockstep/data/table/schema/scan.h"
+
+namespace lockstep {
+namespace {
+
+// Smaller distances matter little, and those below a bound that falls with the size of the samples are
+// chance.
+constexpr double kMinDistance = 0.1;
+constexpr double kChance = 2;
+
+struct Distance {
+  double distance = 0;
+  double where = 0;  // the number below which the shares differ most
+  double chance = 1;
+};
+
+double chance_of(std::size_t first, std::size_t second) {
+  const auto n = static_cast<double>(first);
+  const auto m = static_cast<double>(second);
+  return kChance * std::sqrt((n + m) / (n * m));
+}
+
+std::vector<double> numbers_of(const RecordSketch& sketch, std::size_t column) {
+  std::vector<double> numbers;
+  for (std::size_t i = 0; i < sketch.sampled(); ++i) {
+    const SketchValue& value = sketch.value(i, column);
+    if (!value.missing) numbers.push_back(value.number);
+  }
+  std::ranges::sort(numbers);
+  return numbers;
+}
+
+Distance compare_numbers(const std::vector<double>& first, const std::vector<double>& second) {
+  if (first.empty() || second.empty()) return {};
+  Distance found{.chance = chance_of(first.size(), second.size())};
+  std::size_t i = 0;
+  std::size_t k = 0;
+  while (i < first.size() && k < second.size()) {
+    const double at = std::min(first[i], second[k]);
+    while (i < first.size() && first[i] == at) ++i;
+    while (k < second.size() && second[k] == at) ++k;
+    const double difference = std::abs(static_cast<double>(i) / static_cast<double>(first.size()) -
+                                       static_cast<double>(k) / static_cast<double>(second.size()));
+    if (difference > found.distance) found = {difference, at, found.chance};
+  }
+  return found;
+}
+
+Distance compare_texts(const RecordSketch& first, const RecordSketch& second, std::size_t column) {
+  std::unordered_map<std::uint64_t, double> differences;
+  const auto add = [&](const RecordSketch& sketch, double sign) {
+    for (std::size_t i = 0; i < sketch.sampled(); ++i) {
+      differences[sketch.value(i, column).text] += sign / static_cast<double>(sketch.sampled());
+    }
+  };
+  if (first.sampled() == 0 || second.sampled() == 0) return {};
+  add(first, 1);
+  add(second, -1);
+  double sum = 0;
+  for (const auto& [text, difference] : differences) sum += std::abs(difference);
+  // Each text adds its own chance, about as its root.
+  const double chance =
+      chance_of(first.sampled(), second.sampled()) * std::sqrt(static_cast<double>(differences.size())) / 2;
+  return {.distance = sum / 2, .chance = chance};
+}
+
+class Comparison {
+ public:
+  Comparison(const TableInspection& inspection, const RecordSketch& sketch, const OtherSet& other,
+             const TableOptions& options)
+      : inspection_(inspection), sketch_(sketch), other_(other), options_(options) {}
+
+  std::vector<Finding> take() {
+    TableOptions options = options_;
+    options.skip_lines = inspection_.skip_lines;
+    options.encoding = inspection_.encoding;
+    const TableSchema known{.missing_values = {}, .columns = inspection_.columns};
+    const TableText table = open_table_text(other_.paths, options, alone(), &known);
+    find_columns(table);
+    const Scan scan = look_at(table);
+    const RecordSketch theirs =
+        sketch_records(table, inspection_.columns, positions_, options.missing_values);
+    for (std::size_t i = 0; i < inspection_.columns.size(); ++i) {
+      const TableColumn& column = inspection_.columns[i];
+      if (!column.is_feature() || positions_[i] < 0) continue;
+      look_at_values(i, at(scan.columns, positions_[i]), theirs);
+      look_at_distance(i, theirs);
+    }
+    look_at_records(theirs);
+    return std::move(findings_);
+  }
+
+ private:
+  void find_columns(const TableText& table) {
+    for (std::size_t i = 0; i < inspection_.columns.size(); ++i) {
+      const auto found = std::ranges::find(table.names, inspection_.columns[i].name);
+      positions_.push_back(found == table.names.end() ? -1 : found - table.names.begin());
+    }
+  }
+
+  Scan look_at(const TableText& table) const {
+    std::vector<TableColumn> columns(table.names.size());
+    for (std::size_t i = 0; i < positions_.size(); ++i) {
+      if (positions_[i] >= 0) at(columns, positions_[i]) = inspection_.columns[i];
+    }
+    return look_at_columns(table, columns, true, options_.missing_values, alone());
+  }
+
+  // Numbers beyond the range of the training data, or texts that it does not have.
+  void look_at_values(std::size_t i, const ColumnSummary& theirs, const RecordSketch& sketch) {
+    const TableColumn& column = inspection_.columns[i];
+    const ColumnSummary& ours = inspection_.scan.columns[i];
+    if (column.kind == ColumnKind::kNumeric) {
+      const bool below = theirs.numbers.min < ours.numbers.min;
+      const bool above = theirs.numbers.max > ours.numbers.max;
+      if (column.date || ours.numbers.count == 0 || theirs.numbers.count == 0 || (!below && !above)) return;
+      findings_.push_back(
+          {.kind = "unseen",
+           .column = column.name,
+           .count = std::max<Index>(1, count_beyond(i, sketch)),
+           .text = fmt::format("its values in {} reach from {:.6g} to {:.6g}, those of the training "
+                               "data from {:.6g} to {:.6g} ({} of {} records are beyond)",
+                               other_.name, theirs.numbers.min, theirs.numbers.max, ours.numbers.min,
+                               ours.numbers.max, with_commas(std::max<Index>(1, count_beyond(i, sketch))),
+                               with_commas(static_cast<Index>(sketch.sampled()))),
+           .setting = ""});
+      return;
+    }
+    look_at_texts(column, theirs, ours);
+  }
+
+  // Sampled records of the set whose number is beyond the range of the training data.
+  Index count_beyond(std::size_t column, const RecordSketch& theirs) const {
+    const NumberStats& range = inspection_.scan.columns[column].numbers;
+    Index count = 0;
+    for (std::size_t i = 0; i < theirs.sampled(); ++i) {
+      const SketchValue& value = theirs.value(i, column);
+      count += !value.missing && (value.number < range.min || value.number > range.max) ? 1 : 0;
+    }
+    return count;
+  }
+
+  void look_at_texts(const TableColumn& column, const ColumnSummary& theirs, const ColumnSummary& ours) {
+    if (ours.text_counts.overflowed() || ours.number_counts.overflowed()) return;
+    std::unordered_set<std::string> known;
+    for (const ValueCounts* counts : {&ours.text_counts, &ours.number_counts}) {
+      for (const ValueCounts::Entry& entry : counts->by_count()) known.insert(entry.text);
+    }
+    Index unseen = 0;
+    std::string example;
+    for (const ValueCounts* counts : {&theirs.text_counts, &theirs.number_counts}) {
+      for (const ValueCounts::Entry& entry : counts->by_count()) {
+        if (known.contains(entry.text)) continue;
+        if (unseen == 0) example = entry.text;
+        unseen += entry.count;
+      }
+    }
+    if (unseen == 0) return;
+    const Index all = theirs.texts + theirs.numbers.count;
+    findings_.push_back(
+        {.kind = "unseen",
+         .column = column.name,
+         .count = unseen,
+         .text =
+             fmt::format("{} of {} values of {} ({:.3g} %) are not in the training data, such as {}",
+                         with_commas(unseen), with_commas(all), other_.name,
+                         100 * static_cast<double>(unseen) / static_cast<double>(all), in_quotes(example)),
+         .setting = ""});
+  }
+
+  void look_at_distance(std::size_t i, const RecordSketch& theirs) {
+    const TableColumn& column = inspection_.columns[i];
+    const bool numeric = column.kind == ColumnKind::kNumeric;
+    const Distance found = numeric ? compare_numbers(numbers_of(sketch_, i), numbers_of(theirs, i))
+                                   : compare_texts(sketch_, theirs, i);
+    if (found.distance < kMinDistance || found.distance < found.chance) return;
+    const std::string what =
+        numeric
+            ? fmt::format("the shares of values up to {:.6g} differ by {:.3g}", found.where, found.distance)
+            : fmt::format("the shares of its values differ by {:.3g} in all", found.distance);
+    findings_.push_back(
+        {.kind = "drift",
+         .column = column.name,
+         .count = static_cast<Index>(theirs.sampled()),
+         .text = fmt::format("it is distributed otherwise in {} than in the training data: {} "
+                             "(of 1 at most, in {} records)",
+                             other_.name, what, with_commas(static_cast<Index>(theirs.sampled()))),
+         .setting = ignore_line(column.name)});
+  }
+
+  void look_at_records(const RecordSketch& theirs) {
+    const HashCounts& ours = sketch_.features();
+    Index common = 0;
+    Index looked_at = 0;
+    const HashCounts::Entry* first = nullptr;
+    const HashCounts::Entry* second = nullptr;
+    for (const auto& [hash, entry] : theirs.features().entries()) {
+      if (!ours.keeps(hash)) continue;
+      looked_at += entry.count;
+      const auto found = ours.entries().find(hash);
+      if (found == ours.entries().end()) continue;
+      common += entry.count;
+      if (second != nullptr && second->first < entry.first) continue;
+      first = &found->second;
+      second = &entry;
+    }
+    if (common == 0) return;
+    findings_.push_back(
+        {.kind = "overlap",
+         .column = "",
+         .count = common,
+         .text = fmt::format(
+             "{} of {} records of {} ({:.3g} %) have the features of a record of the training "
+             "data, such as its record {} and record {} there: the model looks better than it is; "
+             "remove them from one of the files",
+             with_commas(common), with_commas(looked_at), other_.name,
+             100 * static_cast<double>(common) / static_cast<double>(looked_at),
+             with_commas(second->first + 1), with_commas(first->first + 1)),
+         .setting = ""});
+  }
+
+  const TableInspection& inspection_;
+  const RecordSketch& sketch_;
+  const OtherSet& other_;
+  const TableOptions& options_;
+  std::vector<Index> positions_;  // positions of the columns in the other set; -1: not there
+  std::vector<Finding> findings_;
+};
+
+}  // namespace
+
+std::vector<Finding> compare_with(const TableInspection& inspection, const RecordSketch& sketch,
+                                  const OtherSet& other, const TableOptions& options) {
+  return Comparison(inspection, sketch, other, options).take();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,249 @@
+#include "lockstep/data/table/inspect/inspect.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "data/table/schema/toml_text.h"
+#include "data/table/text/first_lines.h"
+#include "lockstep/base/quoted.h"
+#include "lockstep/base/text.h"
+#include "lockstep/data/file_list.h"
+#include "lockstep/data/table/values/number.h"
+
+namespace lockstep {
+namespace {
+
+constexpr Index kMaxNumberedClasses = 20;
+
+// Whole numbers, few enough to be classes, that are not 0, 1, 2, ... already.
+bool are_classes_by_other_numbers(const ColumnSummary& summary) {
+  const ValueCounts& counts = summary.number_counts;
+  if (summary.texts > 0 || counts.overflowed() || counts.distinct() > kMaxNumberedClasses) return false;
+  for (const ValueCounts::Entry& entry : counts.by_count()) {
+    const double number = parse_number(entry.text).value_or(0);
+    if (number != std::floor(number)) return false;
+  }
+  const auto last = static_cast<double>(counts.distinct() - 1);
+  return summary.numbers.min != 0 || summary.numbers.max != last;
+}
+
+void choose_kind(TableColumn& column, const ColumnSummary& summary, const ColumnGuess& guess) {
+  if (column.kind != ColumnKind::kUnknown) return;
+  take_guess(column, guess);
+  if (column.label && are_classes_by_other_numbers(summary)) column.kind = ColumnKind::kCategorical;
+}
+
+ColumnGuess look_at_weight(const ColumnSummary& summary) {
+  ColumnGuess guess{.kind = ColumnKind::kNumeric, .remark = ""};
+  const Index without = summary.missing + summary.texts;
+  if (without > 0) {
+    guess.remark = fmt::format("{} record{} no weight: a bad record", with_commas(without),
+                               without == 1 ? " has" : "s have");
+  } else if (summary.numbers.min < 0) {
+    guess.remark =
+        fmt::format("weights go down to {:.4g}: a record with one below 0 is bad", summary.numbers.min);
+  } else if (summary.numbers.max == 0) {
+    guess.remark = "all weights are 0: there is nothing to learn";
+  } else if (summary.numbers.min == summary.numbers.max) {
+    guess.remark = "all weights are equal: as good as none";
+  }
+  return guess;
+}
+
+std::string list_of(const std::vector<std::string>& names) {
+  std::vector<std::string> texts;
+  for (const std::string& name : names) texts.push_back(toml_text(name));
+  return fmt::format("[{}]", fmt::join(texts, ", "));
+}
+
+std::vector<std::string> names_of(const TableInspection& inspection, ColumnKind kind) {
+  std::vector<std::string> names;
+  for (const TableColumn& column : inspection.columns) {
+    const bool listed = !column.label && !column.weight && !column.notation && !column.date;
+    if (listed && column.kind == kind) names.push_back(column.name);
+  }
+  return names;
+}
+
+// Whether one of the given data.columns is about the column.
+bool is_special(const TableInspection& inspection, const TableColumn& column) {
+  return std::ranges::any_of(inspection.special, [&column](const std::string& text) {
+    return std::string_view(text).substr(0, text.rfind(':')) == column.name;
+  });
+}
+
+// The words of data.columns for what no list says of a column, or "".
+std::string words_for(const TableColumn& column) {
+  if (column.date) return column.date->term();
+  if (column.kind == ColumnKind::kCategorical) {
+    if (column.label) return "categorical";
+    return column.encoding == Encoding::kHash ? fmt::format("hash({})", column.buckets) : "";
+  }
+  if (column.kind != ColumnKind::kNumeric) return "";
+  const std::string notation = column.notation ? column.notation->term() : "";
+  const bool scaled = column.label && (column.scale == Scale::kLog || column.scale == Scale::kStandard);
+  if (!scaled) return notation;
+  const char* scale = to_string(column.scale);
+  return notation.empty() ? scale : fmt::format("{} {}", notation, scale);
+}
+
+std::vector<std::string> special_columns(const TableInspection& inspection) {
+  std::vector<std::string> special = inspection.special;
+  for (const TableColumn& column : inspection.columns) {
+    const std::string words = words_for(column);
+    if (words.empty() || is_special(inspection, column)) continue;
+    special.push_back(column.name + ": " + words);
+  }
+  return special;
+}
+
+// Records that would be bad with these kinds: at most as many.
+Index count_bad(const TableInspection& inspection) {
+  const auto labels = std::ranges::count_if(inspection.columns, &TableColumn::label);
+  Index bad = inspection.scan.bad;
+  for (std::size_t i = 0; i < inspection.columns.size(); ++i) {
+    const TableColumn& column = inspection.columns[i];
+    const ColumnSummary& summary = inspection.scan.columns[i];
+    if (column.kind == ColumnKind::kNumeric) bad += summary.texts;
+    if (column.weight || (column.label && labels == 1)) bad += summary.missing;
+  }
+  return bad;
+}
+
+// Texts that stand for missing numbers in some columns; nothing where the default is enough.
+void add_missing_values(std::vector<DataSetting>& settings, const TableInspection& inspection) {
+  std::vector<std::string> texts;
+  for (const TableColumn& column : inspection.columns) {
+    for (const std::string& text : column.missing_values) {
+      if (std::ranges::find(texts, text) == texts.end()) texts.push_back(text);
+    }
+  }
+  if (texts.empty()) return;
+  const std::vector<std::string>& known = inspection.missing_values;
+  texts.insert(texts.begin(), known.begin(), known.end());
+  settings.push_back({"missing_values", list_of(texts)});
+}
+
+void add_bad_records(std::vector<DataSetting>& settings, const TableInspection& inspection) {
+  const Index bad = count_bad(inspection);
+  if (bad == 0) return;
+  settings.push_back({"on_bad_record", "\"skip\""});
+  const double share =
+      static_cast<double>(bad) / static_cast<double>(inspection.scan.good + inspection.scan.bad);
+  if (share <= TableOptions{}.max_bad_share) return;
+  settings.push_back({"max_bad_share", fmt::format("{:.3f}", std::min(1.0, std::ceil(share * 1000) / 1000))});
+}
+
+// Western programs wrote it before there was UTF-8, and some still do.
+constexpr const char* kUsualEncoding = "windows-1252";
+
+bool is_utf8(const std::vector<std::string>& paths, const TableOptions& options) {
+  const TextFiles text =
+      index_text(paths, {.bytes = options.chunk_kib * 1024, .rules = {.quotes = options.quotes}}, alone());
+  TextReader reader(text);
+  return std::ranges::all_of(text.chunks,
+                             [&](const TextChunk& chunk) { return is_text(reader.read(chunk)); });
+}
+
+}  // namespace
+
+TableInspection inspect_table(const std::string& path, const TableOptions& given) {
+  std::error_code unknown;
+  const std::vector<std::string> paths =
+      std::filesystem::exists(path, unknown) ? std::vector<std::string>{path} : list_files(path, {}, "DATA");
+  TableOptions options = given;
+  const bool decodes = options.encoding == "auto" && !is_utf8(paths, options);
+  if (decodes) options.encoding = kUsualEncoding;
+  const FirstLines::Title title = FirstLines(paths.front(), options).title();
+  if (options.skip_lines == 0) options.skip_lines = title.lines;
+  TableInspection inspection{.path = path,
+                             .table = open_table_text(paths, options, alone()),
+                             .missing_values = options.missing_values,
+                             .encoding = options.encoding,
+                             .skip_lines = options.skip_lines,
+                             .columns = {},
+                             .guesses = {},
+                             .scan = {},
+                             .special = options.columns};
+  if (decodes) {
+    inspection.table.warnings.push_back(fmt::format(
+        "the file is no UTF-8, and read as {}: do its names and texts look right?", kUsualEncoding));
+  }
+  if (options.skip_lines != given.skip_lines) {
+    inspection.table.warnings.push_back(
+        title.lines == 1
+            ? fmt::format(
+                  "the first line, {}, does not look like the table below: data.skip_lines = 1 leaves "
+                  "it out",
+                  in_quotes(title.example))
+            : fmt::format("the first {0} lines, such as {1}, do not look like the table below: "
+                          "data.skip_lines = {0} leaves them out",
+                          title.lines, in_quotes(title.example)));
+  }
+  inspection.columns = declare_columns(options, inspection.table.names);
+  inspection.scan =
+      look_at_columns(inspection.table, inspection.columns, true, options.missing_values, alone());
+  for (std::size_t i = 0; i < inspection.columns.size(); ++i) {
+    const ColumnSummary& summary = inspection.scan.columns[i];
+    inspection.guesses.push_back(
+        inspection.columns[i].weight
+            ? look_at_weight(summary)
+            : guess_column(summary, inspection.columns[i].label, inspection.table.dialect.separator));
+    choose_kind(inspection.columns[i], summary, inspection.guesses.back());
+  }
+  const auto is_special = [](const TableColumn& column) {
+    return column.notation || column.date || !column.missing_values.empty();
+  };
+  if (std::ranges::any_of(inspection.columns, is_special)) {
+    // Now that it is known how their numbers are written.
+    inspection.scan =
+        look_at_columns(inspection.table, inspection.columns, true, options.missing_values, alone());
+  }
+  return inspection;
+}
+
+std::vector<DataSetting> data_settings(const TableInspection& inspection) {
+  std::vector<DataSetting> settings{{"format", "\"csv\""}, {"train", toml_text(inspection.path)}};
+  const auto add_list = [&settings](const char* name, const std::vector<std::string>& names) {
+    if (!names.empty()) settings.push_back({name, list_of(names)});
+  };
+  std::vector<std::string> labels;
+  for (const TableColumn& column : inspection.columns) {
+    if (column.label) labels.push_back(column.name);
+  }
+  add_list("label", labels);
+  for (const TableColumn& column : inspection.columns) {
+    if (column.weight) settings.push_back({"weight", toml_text(column.name)});
+  }
+  add_list("numeric", names_of(inspection, ColumnKind::kNumeric));
+  add_list("categorical", names_of(inspection, ColumnKind::kCategorical));
+  add_list("ignore", names_of(inspection, ColumnKind::kIgnored));
+  add_list("columns", special_columns(inspection));
+  const Dialect& dialect = inspection.table.dialect;
+  add_missing_values(settings, inspection);
+  settings.push_back({"header", inspection.table.header ? "\"yes\"" : "\"no\""});
+  settings.push_back(
+      {"separator", toml_text(dialect.separator == '\t' ? "tab" : std::string(1, dialect.separator))});
+  if (inspection.skip_lines > 0) settings.push_back({"skip_lines", fmt::format("{}", inspection.skip_lines)});
+  if (!dialect.quotes) settings.push_back({"quotes", "false"});
+  if (inspection.encoding != "auto") settings.push_back({"encoding", toml_text(inspection.encoding)});
+  add_bad_records(settings, inspection);
+  return settings;
+}
+
+std::string data_section(const TableInspection& inspection) {
+  const bool learns = std::ranges::any_of(inspection.columns, &TableColumn::label);
+  std::string text = "[data]\n";
+  for (const DataSetting& setting : data_settings(inspection)) {
+    text += fmt::format("{} = {}\n", setting.name, setting.value);
+    if (setting.name == "train" && !learns)
+      text += "# label = [...]: the column to learn; 'trainer inspect FILE --label NAME' looks at it\n";
+  }
+  return text;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,326 @@
+// The columns of a table as [data] declares them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <unordered_map>
+#include <utility>
+
+#include "lockstep/base/catalog.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/base/quoted.h"
+#include "lockstep/base/terms.h"
+#include "lockstep/data/table/values/schema.h"
+
+namespace lockstep {
+namespace {
+
+constexpr Index kMaxBuckets = Index{1} << 24;
+
+struct Word {
+  std::string name;
+  std::function<void(TermArguments&, TableColumn&)> apply;
+};
+
+constexpr const char* kBins = "bins";
+
+void take_bins(TermArguments& arguments, TableColumn& column) {
+  column.bins = arguments.take_index("count", 2);
+  if (column.bins > kMaxBins) {
+    throw ConfigError(fmt::format("expected at most {} bins, found {}", kMaxBins, column.bins));
+  }
+  const std::string by = arguments.take_word("by", "quantiles");
+  if (by != "quantiles" && by != "label")
+    throw ConfigError(fmt::format("'by' is {}, expected quantiles or label", in_quotes(by)));
+  column.bin_edges = by == "label" ? BinEdges::kLabel : BinEdges::kQuantiles;
+  column.leaf_records =
+      column.bin_edges == BinEdges::kLabel ? arguments.take_index("leaf", 1, kLeafRecords) : kLeafRecords;
+}
+
+const std::vector<Word>& scale_words() {
+  const auto scale = [](Scale value) {
+    return [value](TermArguments&, TableColumn& column) { column.scale = value; };
+  };
+  static const std::vector<Word> kWords{
+      {"standard", scale(Scale::kStandard)}, {"minmax", scale(Scale::kMinMax)}, {"log", scale(Scale::kLog)},
+      {"robust", scale(Scale::kRobust)},     {"none", scale(Scale::kNone)},     {kBins, take_bins}};
+  return kWords;
+}
+
+const std::vector<Word>& missing_words() {
+  static const std::vector<Word> kWords{
+      {"mean", [](TermArguments&, TableColumn& column) { column.fill.reset(); }},
+      {"constant", [](TermArguments& arguments, TableColumn& column) {
+         column.fill = arguments.take_number("value", 0);
+       }}};
+  return kWords;
+}
+
+const std::vector<Word>& encode_words() {
+  static const std::vector<Word> kWords{
+      {"onehot", [](TermArguments&, TableColumn& column) { column.encoding = Encoding::kOneHot; }},
+      {"index", [](TermArguments&, TableColumn& column) { column.encoding = Encoding::kIndex; }},
+      {"hash", [](TermArguments& arguments, TableColumn& column) {
+         column.encoding = Encoding::kHash;
+         column.buckets = arguments.take_index("buckets", 1);
+         if (column.buckets > kMaxBuckets) {
+           throw ConfigError(
+               fmt::format("expected at most {} buckets, found {}", kMaxBuckets, column.buckets));
+         }
+       }}};
+  return kWords;
+}
+
+// A sign by itself or by its name, which needs no quotes; 0 for none.
+char take_character(TermArguments& arguments, const char* key, std::string_view fallback,
+                    std::string_view known) {
+  const std::string text = arguments.take_word(key, fallback);
+  constexpr std::array kNames{std::pair{"point", '.'}, std::pair{"comma", ','}, std::pair{"space", ' '},
+                              std::pair{"apostrophe", '\''}, std::pair{"none", '\0'}};
+  const auto name = std::ranges::find(kNames, text, &std::pair<const char*, char>::first);
+  const char sign = name != kNames.end() ? name->second : text.size() == 1 ? text.front() : '\1';
+  if (sign != 0 && known.find(sign) == std::string_view::npos) {
+    throw ConfigError(fmt::format(
+        "'{}' is {}, expected {}", key, in_quotes(text),
+        key == std::string_view("decimal") ? "point or comma" : "comma, point, space, apostrophe or none"));
+  }
+  return sign;
+}
+
+NumberNotation take_notation(TermArguments& arguments) {
+  NumberNotation notation{.decimal = take_character(arguments, "decimal", "point", ".,"),
+                          .thousands = take_character(arguments, "thousands", "none", ",. '"),
+                          .prefix = arguments.take_word("prefix", ""),
+                          .suffix = arguments.take_word("suffix", "")};
+  if (notation.decimal == 0) throw ConfigError("'decimal' is none, expected point or comma");
+  if (notation.decimal == notation.thousands) {
+    throw ConfigError("'decimal' and 'thousands' are the same sign");
+  }
+  return notation;
+}
+
+// "date(dmy, day, weekday)": a form, then parts; without parts the usual ones.
+DateReading take_date(TermArguments& arguments) {
+  DateReading date;
+  const std::string form = arguments.take_next("a form of dates");
+  const auto known = std::ranges::find(date_forms(), form, &NamedDateForm::name);
+  if (known == date_forms().end()) {
+    throw ConfigError(
+        fmt::format("the form {} is not known, expected ymd, dmy, mdy, time or epoch", in_quotes(form)));
+  }
+  date.form = known->value;
+  while (arguments.has_next()) {
+    const std::string name = arguments.take_next("a part");
+    const auto part = std::ranges::find(date_parts(), name, &NamedDatePart::name);
+    if (part == date_parts().end()) {
+      throw ConfigError(
+          fmt::format("the part {} is not known, expected day, day_of_year, year, month, weekday or hour",
+                      in_quotes(name)));
+    }
+    if (date.form == DateForm::kTime && part->value != DatePart::kHour) {
+      throw ConfigError(fmt::format("a time of day has no {}, only the part hour", in_quotes(name)));
+    }
+    date.parts.push_back(part->value);
+  }
+  if (date.parts.empty()) {
+    date.parts = usual_parts(date.form, date.form == DateForm::kTime || date.form == DateForm::kEpoch);
+  }
+  return date;
+}
+
+const std::vector<Word>& kind_words() {
+  const auto kind = [](ColumnKind value) {
+    return [value](TermArguments&, TableColumn& column) { column.kind = value; };
+  };
+  static const std::vector<Word> kWords{{"numeric", kind(ColumnKind::kNumeric)},
+                                        {"categorical", kind(ColumnKind::kCategorical)},
+                                        {"ignore", kind(ColumnKind::kIgnored)},
+                                        {"date",
+                                         [](TermArguments& arguments, TableColumn& column) {
+                                           column.kind = ColumnKind::kNumeric;
+                                           column.date = take_date(arguments);
+                                         }},
+                                        {"number", [](TermArguments& arguments, TableColumn& column) {
+                                           column.kind = ColumnKind::kNumeric;
+                                           column.notation = take_notation(arguments);
+                                         }}};
+  return kWords;
+}
+
+std::vector<Word> all_words() {
+  std::vector<Word> all;
+  for (const auto* words : {&kind_words(), &scale_words(), &missing_words(), &encode_words()}) {
+    all.insert(all.end(), words->begin(), words->end());
+  }
+  return all;
+}
+
+// Words on numbers replace all of an earlier text: bins(8) alone are bins without the number.
+void forget_scale(std::string_view key, const std::vector<Term>& terms, TableColumn& column) {
+  Index scales = 0;
+  Index bins = 0;
+  for (const Term& term : terms) {
+    const bool is_bins = term.name == kBins;
+    bins += is_bins ? 1 : 0;
+    scales += !is_bins && std::ranges::count(scale_words(), term.name, &Word::name) > 0 ? 1 : 0;
+  }
+  if (scales + bins == 0) return;
+  if (bins > 0 && std::ranges::count(terms, "date", &Term::name) > 0) {
+    throw ConfigError(
+        fmt::format("{}: bins are of numbers, and a date has parts: leave out bins or date", key));
+  }
+  column.scale = Scale::kStandard;
+  column.bins = 0;
+  column.keeps_number = scales > 0;
+}
+
+void apply(std::string_view key, std::string_view text, const std::vector<Word>& words, TableColumn& column) {
+  const TermsOption option{.key = key, .name = "a word", .example = words.front().name, .composites = {}};
+  const std::vector<Term> terms = parse_terms(text, option);
+  forget_scale(key, terms, column);
+  for (const Term& term : terms) {
+    try {
+      TermArguments arguments(term);
+      find_entry<Word>(words, "word", term.name).apply(arguments, column);
+      arguments.finish();
+    } catch (const ConfigError& error) {
+      throw ConfigError(fmt::format("{}: {}: {}", key, in_quotes(term.text), error.what()));
+    }
+  }
+}
+
+// The notation that data.decimal and data.thousands say for all columns.
+std::optional<NumberNotation> usual_notation(const TableOptions& options) {
+  if (options.decimal == "." && options.thousands == "none") return std::nullopt;
+  Term term{.option = "data.decimal", .name = "number", .arguments = {}, .chains = {}, .text = ""};
+  term.arguments.push_back({.key = "decimal", .value = options.decimal});
+  term.arguments.push_back({.key = "thousands", .value = options.thousands});
+  TermArguments arguments(term);
+  try {
+    return take_notation(arguments);
+  } catch (const ConfigError& error) {
+    throw ConfigError(fmt::format("data.decimal and data.thousands: {}", error.what()));
+  }
+}
+
+class Declaration {
+ public:
+  Declaration(const TableOptions& options, const std::vector<std::string>& names) : names_(names) {
+    TableColumn usual;
+    apply("data.scale", options.scale, scale_words(), usual);
+    apply("data.missing", options.missing, missing_words(), usual);
+    apply("data.encode", options.encode, encode_words(), usual);
+    usual.notation = usual_notation(options);
+    columns_.assign(names.size(), usual);
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      columns_[i].name = names[i];
+      number_of_.emplace(names[i], i);
+    }
+    for (const std::string& name : options.label) declare_label(name);
+    if (!options.weight.empty()) declare_weight(options.weight);
+    declare_kind("data.numeric", options.numeric, ColumnKind::kNumeric);
+    declare_kind("data.categorical", options.categorical, ColumnKind::kCategorical);
+    declare_kind("data.ignore", options.ignore, ColumnKind::kIgnored);
+    for (const std::string& text : options.columns) declare_special(text);
+  }
+
+  std::vector<TableColumn> take() { return std::move(columns_); }
+
+ private:
+  TableColumn& find(std::string_view key, std::string_view name) {
+    const auto found = number_of_.find(name);
+    if (found != number_of_.end()) return columns_[found->second];
+    const std::string nearest = nearest_name(name, names_);
+    const std::string hint = nearest.empty() ? "" : fmt::format("; did you mean {}?", in_quotes(nearest));
+    throw ConfigError(
+        fmt::format("{}: there is no column {}{} (columns: {})", key, in_quotes(name), hint, listed(names_)));
+  }
+
+  static void keep_as_it_is(TableColumn& column) {
+    column.scale = Scale::kNone;
+    column.bins = 0;
+    column.keeps_number = true;
+  }
+
+  void declare_label(const std::string& name) {
+    TableColumn& column = find("data.label", name);
+    if (column.label) throw ConfigError(fmt::format("data.label names {} twice", in_quotes(name)));
+    column.label = true;
+    keep_as_it_is(column);
+  }
+
+  void declare_weight(const std::string& name) {
+    TableColumn& column = find("data.weight", name);
+    if (column.label) throw ConfigError(fmt::format("data.weight: column {} is the label", in_quotes(name)));
+    column.weight = true;
+    column.kind = ColumnKind::kNumeric;
+    keep_as_it_is(column);
+    column.fill.reset();
+  }
+
+  static void refuse_weight(std::string_view key, const TableColumn& column) {
+    if (!column.weight) return;
+    throw ConfigError(fmt::format(
+        "{}: column {} is the weight of the records (data.weight), which is taken as it is and is no "
+        "feature: do not name it here",
+        key, in_quotes(column.name)));
+  }
+
+  void declare_kind(std::string_view key, const std::vector<std::string>& names, ColumnKind kind) {
+    for (const std::string& name : names) {
+      TableColumn& column = find(key, name);
+      refuse_weight(key, column);
+      if (column.kind != ColumnKind::kUnknown) {
+        throw ConfigError(
+            fmt::format("{}: column {} is named twice: give each column one kind", key, in_quotes(name)));
+      }
+      if (column.label && kind == ColumnKind::kIgnored) {
+        throw ConfigError(
+            fmt::format("{}: column {} is the label, which cannot be ignored", key, in_quotes(name)));
+      }
+      column.kind = kind;
+    }
+  }
+
+  // "zip: categorical hash(256)"
+  void declare_special(const std::string& text) {
+    const std::size_t colon = text.rfind(':');
+    if (colon == std::string::npos) {
+      throw ConfigError(fmt::format(
+          "data.columns: expected a column, a colon and words, such as \"zip: hash(256)\", found {}",
+          in_quotes(text)));
+    }
+    TableColumn& column = find("data.columns", std::string_view(text).substr(0, colon));
+    refuse_weight("data.columns", column);
+    const ColumnKind before = column.kind;
+    apply("data.columns", std::string_view(text).substr(colon + 1), all_words(), column);
+    if (before != ColumnKind::kUnknown && column.kind != before) {
+      throw ConfigError(
+          fmt::format("data.columns: {} gives column {} another kind than the list that names it",
+                      in_quotes(text), in_quotes(column.name)));
+    }
+    if (column.label && (column.bins > 0 || column.scale == Scale::kRobust)) {
+      throw ConfigError(fmt::format(
+          "data.columns: column {} is the label, of which there are no bins and no robust scale, as "
+          "predictions are to be in its own units: say standard, minmax or log",
+          in_quotes(column.name)));
+    }
+    if (column.label && (column.kind == ColumnKind::kIgnored || column.date)) {
+      throw ConfigError(fmt::format("data.columns: column {} is the label, which cannot be {}",
+                                    in_quotes(column.name), column.date ? "a date" : "ignored"));
+    }
+  }
+
+  const std::vector<std::string>& names_;
+  std::unordered_map<std::string_view, std::size_t> number_of_;  // index of each column, by its name
+  std::vector<TableColumn> columns_;
+};
+
+}  // namespace
+
+std::vector<TableColumn> declare_columns(const TableOptions& options, const std::vector<std::string>& names) {
+  return Declaration(options, names).take();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,214 @@
+#include "encoder.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "lockstep/base/hash.h"
+#include "lockstep/base/quoted.h"
+#include "lockstep/base/text.h"
+#include "lockstep/data/table/values/label_scale.h"
+
+namespace lockstep {
+namespace {
+
+// 1 at the position, 0 elsewhere; below 0 it is nowhere.
+void put_one_hot(Index position, Index width, Scalar* features) {
+  std::fill_n(features, width, Scalar{0});
+  if (position >= 0) features[position] = 1;
+}
+
+}  // namespace
+
+Index Encoder::Numeric::features() const {
+  return part == DatePart::kDayOfYear ? kDaysOfYear : std::max<Index>(bins, 1);
+}
+
+std::size_t Encoder::Hash::operator()(std::string_view text) const {
+  return hash_text(text);
+}
+
+Encoder::Encoder(const TableSchema& schema, bool labels) : features_(schema.features()) {
+  for (std::size_t i = 0; i < schema.columns.size(); ++i) {
+    const TableColumn& column = schema.columns[i];
+    const bool wanted = labels || !column.is_label_or_weight();
+    if (column.kind != ColumnKind::kIgnored && wanted) add(column, i, schema.labels() == 1);
+  }
+  for (const Numeric& number : numbers_) number_features_ += number.features();
+  targets_ = static_cast<Index>(number_labels_.size() + category_labels_.size());
+  record_bytes_ = static_cast<Index>(numbers_.size() + categories_.size()) * 4 + label_columns() * 4;
+}
+
+void Encoder::add(const TableColumn& column, std::size_t cell, bool one_label) {
+  if (column.weight) {
+    weight_ = Numeric{.cell = cell, .required = true};
+    return;
+  }
+  if (column.kind == ColumnKind::kCategorical) {
+    Categorical added{.cell = cell, .label = column.label, .width = column.width()};
+    const bool hashes = !column.label && column.encoding == Encoding::kHash;
+    if (hashes) added.buckets = static_cast<std::uint32_t>(column.buckets);
+    if (column.encoding == Encoding::kIndex) added.width = 0;
+    std::uint32_t next = column.label ? 0 : 1;
+    if (!hashes) {
+      for (const std::string& value : column.values) added.positions.emplace(value, next++);
+    }
+    if (column.label) {
+      constexpr std::size_t kMaxShown = 10;
+      added.classes = listed(column.values, kMaxShown);
+    }
+    (column.label ? category_labels_ : categories_).push_back(std::move(added));
+    return;
+  }
+  const LabelScale scale = scale_of(column);
+  Numeric added{.cell = cell,
+                .logarithm = scale.logarithm,
+                .required = column.label && one_label,
+                .shift = scale.shift,
+                .factor = scale.factor(),
+                .clips = scale.clips};
+  if (column.label) {
+    added.missing = std::numeric_limits<Scalar>::quiet_NaN();  // a record may lack some of several labels
+  } else {
+    added.missing = static_cast<Scalar>(missing_feature(column));
+  }
+  if (column.label) {
+    number_labels_.push_back(added);
+  } else if (column.date) {
+    add_date(column, added);
+  } else {
+    add_feature(column, added);
+  }
+}
+
+void Encoder::add_feature(const TableColumn& column, const Numeric& number) {
+  if (column.bins == 0 || column.keeps_number) numbers_.push_back(number);
+  if (column.bins == 0) return;
+  numbers_.push_back({.cell = number.cell,
+                      .logarithm = number.logarithm,
+                      .missing = static_cast<Scalar>(missing_position(column)),
+                      .bins = column.bin_features(),
+                      .edges = &column.edges});
+}
+
+// A missing date is on no day of the year, and in the middle of all cycles.
+void Encoder::add_date(const TableColumn& column, const Numeric& days) {
+  for (const DatePart part : column.date->parts) {
+    if (part == DatePart::kDay) {
+      numbers_.push_back(days);
+      continue;
+    }
+    if (part == DatePart::kDayOfYear) {
+      numbers_.push_back({.cell = days.cell, .missing = -1, .part = part});
+      continue;
+    }
+    for (const bool cosine : {false, true}) {
+      numbers_.push_back({.cell = days.cell, .missing = 0, .part = part, .cosine = cosine});
+    }
+  }
+}
+
+Scalar Encoder::number_of(const Numeric& column, const Cell& cell) const {
+  if (cell.missing) {
+    if (column.required) throw BadRecord{static_cast<Index>(column.cell), "no value", "a label"};
+    return column.missing;
+  }
+  if (column.part == DatePart::kDayOfYear) return static_cast<Scalar>(day_of_year(cell.number));
+  if (column.part != DatePart::kDay) {
+    return static_cast<Scalar>(cycle_of(cell.number, column.part)[column.cosine ? 1 : 0]);
+  }
+  const double x = column.logarithm ? signed_log(cell.number) : cell.number;
+  if (column.edges != nullptr) return static_cast<Scalar>(bin_position(*column.edges, x));
+  const double straight = (x - column.shift) * column.factor;
+  const auto scaled = static_cast<Scalar>(column.clips ? smooth_clip(straight) : straight);
+  if (!std::isfinite(scaled)) {
+    throw BadRecord{static_cast<Index>(column.cell), fmt::format("{}", cell.number),
+                    "a number that single precision can hold"};
+  }
+  return scaled;
+}
+
+std::uint32_t Encoder::position_of(const Categorical& column, const Cell& cell,
+                                   std::span<Index> unseen) const {
+  const std::string_view text = cell.missing ? std::string_view() : cell.text;
+  if (column.buckets > 0) {
+    if (!is_text(text)) throw BadRecord{static_cast<Index>(column.cell), in_quotes(text), "UTF-8 text"};
+    return static_cast<std::uint32_t>(hash_text(text) % column.buckets);
+  }
+  const auto found = column.positions.find(text);
+  if (found != column.positions.end()) return found->second;
+  if (!is_text(text)) throw BadRecord{static_cast<Index>(column.cell), in_quotes(text), "UTF-8 text"};
+  if (column.label) {
+    throw BadRecord{static_cast<Index>(column.cell), in_quotes(text),
+                    fmt::format("a class of the training data: {}", column.classes)};
+  }
+  ++unseen[column.cell];
+  return 0;
+}
+
+Scalar Encoder::class_of(const Categorical& column, const Cell& cell, std::span<Index> unseen) const {
+  if (cell.missing && targets_ > 1) return std::numeric_limits<Scalar>::quiet_NaN();
+  return static_cast<Scalar>(position_of(column, cell, unseen));
+}
+
+void Encoder::pack(std::span<const Cell> cells, std::byte* packed, std::span<Index> unseen) const {
+  const auto put = [&packed](auto value) {
+    static_assert(sizeof value == 4);
+    std::memcpy(packed, &value, sizeof value);
+    packed += sizeof value;
+  };
+  for (const Numeric& column : numbers_) put(number_of(column, cells[column.cell]));
+  for (const Categorical& column : categories_) put(position_of(column, cells[column.cell], unseen));
+  for (const Numeric& column : number_labels_) put(number_of(column, cells[column.cell]));
+  for (const Categorical& column : category_labels_) {
+    put(class_of(column, cells[column.cell], unseen));
+  }
+  if (weight_) put(number_of(*weight_, cells[weight_->cell]));
+}
+
+void Encoder::unpack_numbers(const std::byte* packed, Scalar* features) const {
+  const std::size_t bytes = numbers_.size() * sizeof(Scalar);
+  if (number_features_ == std::ssize(numbers_)) {
+    if (bytes > 0) std::memcpy(features, packed, bytes);
+    return;
+  }
+  for (const Numeric& column : numbers_) {
+    Scalar value = 0;
+    std::memcpy(&value, packed, sizeof value);
+    packed += sizeof value;
+    if (column.part == DatePart::kDayOfYear) {
+      put_one_hot(static_cast<Index>(value), column.features(), features);
+    } else if (column.bins == 0) {
+      *features = value;
+    } else {
+      put_bins(value, column.bins, features);
+    }
+    features += column.features();
+  }
+}
+
+void Encoder::unpack(const std::byte* packed, Scalar* features, Scalar* labels) const {
+  unpack_numbers(packed, features);
+  features += number_features_;
+  packed += numbers_.size() * sizeof(Scalar);
+  for (const Categorical& column : categories_) {
+    std::uint32_t position = 0;
+    std::memcpy(&position, packed, sizeof position);
+    packed += sizeof position;
+    if (column.width == 0) {
+      *features++ = static_cast<Scalar>(position);
+    } else {
+      put_one_hot(position, column.width, features);
+      features += column.width;
+    }
+  }
+  const auto label_bytes = static_cast<std::size_t>(label_columns()) * sizeof(Scalar);
+  if (label_bytes > 0) std::memcpy(labels, packed, label_bytes);
+}
+
+}  // namespace lockstep

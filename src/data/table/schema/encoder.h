@@ -1,0 +1,88 @@
+// Records of a table as numbers, by a schema. A packed record holds a float for each numeric feature column
+// (for one with bins its position among their edges, for the day of the year its number), a 32-bit number for
+// each categorical one, then a float for each label, then one for the weight.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "lockstep/data/table/text/row.h"
+#include "lockstep/data/table/values/bins.h"
+#include "lockstep/data/table/values/schema.h"
+
+namespace lockstep {
+
+class Encoder {
+ public:
+  /// `labels`: with targets, and the weight if the schema has one. The schema must outlive it.
+  Encoder(const TableSchema& schema, bool labels);
+
+  Index record_bytes() const { return record_bytes_; }
+  Index features() const { return features_; }
+  Index targets() const { return targets_; }
+  bool weighted() const { return weight_.has_value(); }
+  /// The targets and the weight.
+  Index label_columns() const { return targets_ + (weighted() ? 1 : 0); }
+
+  /// Packs the cells, one for each column of the schema. unseen[column] grows where a category was not in
+  /// the training data. Errors: BadRecord, with the number of the cell.
+  void pack(std::span<const Cell> cells, std::byte* packed, std::span<Index> unseen) const;
+  /// The features of a packed record, and its label_columns().
+  void unpack(const std::byte* packed, Scalar* features, Scalar* labels) const;
+
+ private:
+  struct Numeric {
+    std::size_t cell = 0;
+    bool logarithm = false;
+    bool required = false;  // the one label
+    double shift = 0;       // (l(x) - shift) * factor
+    double factor = 1;
+    Scalar missing = 0;
+    DatePart part = DatePart::kDay;  // part of a date; kDay: the number as it is
+    bool cosine = false;             // the cosine of that part; else the sine
+    bool clips = false;              // the scaled number is clipped smoothly
+    Index bins = 0;                  // features of the position among `edges`; 0: one feature, the number
+    const std::vector<double>* edges = nullptr;  // of l(x)
+
+    Index features() const;
+  };
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const;
+  };
+  using Positions = std::unordered_map<std::string, std::uint32_t, Hash, std::equal_to<>>;
+  struct Categorical {
+    std::size_t cell = 0;
+    bool label = false;
+    std::uint32_t buckets = 0;  // hashes into so many, if not 0
+    Index width = 0;            // features; 0: the number itself is the one feature
+    Positions positions = {};   // numbers of the values: a label's from 0 on, else from 1 on
+    std::string classes = {};   // the first of a label's, for messages
+  };
+
+  void add(const TableColumn& column, std::size_t cell, bool one_label);
+  void add_date(const TableColumn& column, const Numeric& days);
+  void add_feature(const TableColumn& column, const Numeric& number);
+  void unpack_numbers(const std::byte* packed, Scalar* features) const;
+  Scalar number_of(const Numeric& column, const Cell& cell) const;
+  Scalar class_of(const Categorical& column, const Cell& cell, std::span<Index> unseen) const;
+  std::uint32_t position_of(const Categorical& column, const Cell& cell, std::span<Index> unseen) const;
+
+  std::vector<Numeric> numbers_;
+  Index number_features_ = 0;  // as many as numbers, and more with bins
+  std::vector<Categorical> categories_;
+  std::vector<Numeric> number_labels_;
+  std::vector<Categorical> category_labels_;
+  std::optional<Numeric> weight_;
+  Index features_ = 0;
+  Index targets_ = 0;
+  Index record_bytes_ = 0;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,77 @@
+#include "lockstep/data/table/schema/kept_columns.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "lockstep/base/catalog.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/base/quoted.h"
+
+namespace lockstep {
+
+std::vector<std::string> parse_column_names(std::string_view flag, const std::string& text) {
+  std::vector<std::string> names;
+  try {
+    FieldCursor cursor{Dialect{}};
+    cursor.start(text);
+    while (!cursor.done()) {
+      std::string name(cursor.take_text());
+      if (name.empty()) throw BadRecord{-1, in_quotes(text), "names of columns with commas between them"};
+      if (std::ranges::find(names, name) != names.end()) {
+        throw BadRecord{-1, fmt::format("{} twice", in_quotes(name)), "each column once"};
+      }
+      names.push_back(std::move(name));
+    }
+    if (names.empty()) throw BadRecord{-1, "nothing", "names of columns with commas between them"};
+  } catch (const BadRecord& bad) {
+    throw ConfigError(fmt::format("{}: found {}, expected {}", flag, bad.found, bad.expected));
+  }
+  return names;
+}
+
+KeptColumns::KeptColumns(std::span<const std::string> paths, const TableOptions& options,
+                         std::vector<std::string> names, const TableSchema* known)
+    : names_(std::move(names)),
+      table_(open_table_text(paths, options, alone(), known)),
+      columns_(table_.names.size()) {
+  for (std::size_t i = 0; i < names_.size(); ++i) {
+    const auto found = std::ranges::find(table_.names, names_[i]);
+    if (found == table_.names.end()) {
+      throw ConfigError(fmt::format("--keep names the column {}, which '{}' does not have{}; it has: {}",
+                                    in_quotes(names_[i]), paths.front(), suggestion(names_[i], table_.names),
+                                    listed(table_.names)));
+    }
+    columns_[static_cast<std::size_t>(found - table_.names.begin())] = {.reading = Reading::kText,
+                                                                        .cell = static_cast<Index>(i)};
+  }
+  static const std::vector<std::string> kNothingIsMissing;
+  reader_.emplace(table_, columns_, std::ssize(names_), kNothingIsMissing);
+}
+
+std::span<const std::string> KeptColumns::next() {
+  while (next_ == cells_.size()) read_chunk();
+  const std::span<const std::string> record = std::span(cells_).subspan(next_, names_.size());
+  next_ += names_.size();
+  return record;
+}
+
+void KeptColumns::read_chunk() {
+  if (chunk_ == table_.text.chunks.size()) {
+    throw DataError(fmt::format(
+        "'{}' changed since it was opened: it has fewer records now; files must stay as they are until the "
+        "predictions are written",
+        table_.text.files.back().path));
+  }
+  cells_.clear();
+  next_ = 0;
+  reader_->for_each_record(
+      table_.text.chunks[chunk_++],
+      [this](std::span<const Cell> record) {
+        for (const Cell& cell : record) cells_.emplace_back(cell.text);
+      },
+      [this](const std::string&) { cells_.resize(cells_.size() + names_.size()); });
+}
+
+}  // namespace lockstep

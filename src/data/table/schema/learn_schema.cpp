@@ -1,0 +1,235 @@
+// A schema turns the cells of a table into features: for each column its kind, and what encoding it needs.
+// Learning it takes up to three passes over the training data, each shared by all ranks. The first
+// (infer_kinds) guesses the kind of each column that the config leaves open. The second collects statistics
+// of numbers, and counts of texts, for the columns as they are then declared. With a validation share there
+// is a third: only after the second the number of each record is known, and with it which records are held
+// out, whose values must not be learnt from.
+//
+// Categories are kept in order of their counts, data.vocabulary of them at most; rarer ones become the
+// category of unknown values. A missing value is a category of its own. Classes of a label are all kept, also
+// those that only held-out records have, and are sorted, so that class numbers do not depend on counts.
+#include "learn_schema.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+
+#include "data/table/values/label_edges.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/base/quoted.h"
+#include "lockstep/base/text.h"
+#include "lockstep/data/table/schema/infer.h"
+#include "lockstep/data/table/values/number.h"
+
+namespace lockstep {
+namespace {
+
+// More categories are counted nowhere: they are for hashing.
+constexpr Index kMaxCategories = 1'000'000;
+
+bool needs_quantiles(const TableColumn& column) {
+  return column.is_feature() && column.kind == ColumnKind::kNumeric &&
+         (column.bins > 0 || column.scale == Scale::kRobust);
+}
+
+bool needs_label(const TableColumn& column) {
+  return needs_quantiles(column) && column.bins > 0 && column.bin_edges == BinEdges::kLabel;
+}
+
+// The columns of which a sample of numbers is kept: for quantiles, and the label for bins by it.
+std::vector<bool> sampled_columns(const std::vector<TableColumn>& columns) {
+  const bool labels = std::ranges::any_of(columns, needs_label);
+  std::vector<bool> sampled;
+  for (const TableColumn& column : columns)
+    sampled.push_back(needs_quantiles(column) || (labels && column.is_label_or_weight()));
+  return sampled;
+}
+
+void check_label(const TableOptions& options, const std::vector<TableColumn>& columns) {
+  const auto by_label = std::ranges::find_if(columns, needs_label);
+  if (by_label == columns.end() || options.label.size() == 1) return;
+  throw ConfigError(
+      fmt::format("column {}: bins(..., by=label) come from a tree that learns one label, and data.label "
+                  "names {} ({}): say bins({}), whose edges are quantiles",
+                  in_quotes(by_label->name), options.label.size(), listed(options.label), by_label->bins));
+}
+
+// `sample`: numbers that the column keeps.
+ColumnWants wants_of(const TableColumn& column, Index sample) {
+  if (column.kind != ColumnKind::kCategorical) {
+    return {.logarithm = column.scale == Scale::kLog, .quantiles = sample};
+  }
+  // A hashed column needs no counts: it only has to be text.
+  const bool counts = column.label || column.encoding != Encoding::kHash;
+  // A class is one wherever it occurs.
+  return {.max_texts = counts ? kMaxCategories : 1, .of_all = column.label, .quantiles = sample};
+}
+
+// Classes in an order that people expect: by size if they are numbers, else by their letters.
+void sort_classes(std::vector<std::string>& values) {
+  const bool numbers =
+      std::ranges::all_of(values, [](const std::string& value) { return parse_number(value).has_value(); });
+  std::ranges::sort(values, [numbers](const std::string& a, const std::string& b) {
+    const double x = numbers ? *parse_number(a) : 0;
+    const double y = numbers ? *parse_number(b) : 0;
+    return x != y ? x < y : a < b;
+  });
+}
+
+void learn_categories(TableColumn& column, const ColumnSummary& summary, Index vocabulary,
+                      std::vector<std::string>& remarks) {
+  if (!column.label && column.encoding == Encoding::kHash) return;
+  ValueCounts counts = summary.text_counts;
+  // A category of their own; of several labels, one that is missing is no class.
+  if (summary.missing > 0 && !column.label) counts.add("", summary.missing);
+  if (counts.overflowed()) {
+    throw ConfigError(fmt::format(
+        "column {0} has more than {1} different values: hash it (data.columns = [\"{2}: hash(1024)\"]) or "
+        "ignore it (data.ignore)",
+        in_quotes(column.name), with_commas(kMaxCategories), excerpt(column.name)));
+  }
+  Index known = 0;
+  Index all = 0;
+  for (const ValueCounts::Entry& entry : counts.by_count()) {
+    all += entry.count;
+    if (!column.label && std::ssize(column.values) >= vocabulary) continue;
+    known += entry.count;
+    column.values.push_back(entry.text);
+  }
+  if (column.label) sort_classes(column.values);
+  if (known == all) return;
+  remarks.push_back(fmt::format(
+      "column {} has {} categories, more than data.vocabulary = {}: {} of {} records have one of the "
+      "others",
+      in_quotes(column.name), with_commas(counts.distinct()), vocabulary, with_commas(all - known),
+      with_commas(all)));
+}
+
+// The least and the greatest number are known, also where quantiles are those of a sample. A column without
+// any number is encoded as if all were its mean, 0.
+void learn_quantiles(TableColumn& column, std::vector<double> sorted) {
+  if (sorted.empty()) sorted.push_back(column.numbers.mean);
+  if (column.numbers.count > 0) {
+    sorted.front() = column.numbers.min;
+    sorted.back() = column.numbers.max;
+  }
+  if (column.scale == Scale::kRobust) column.quartiles = quartiles_of(sorted);
+  if (column.bins > 0) column.edges = edges_of(sorted, column.bins);
+}
+
+LabelSample label_sample(const TableSchema& schema, const Scan& scan) {
+  const auto& columns = schema.columns;
+  const auto label = std::ranges::find_if(columns, &TableColumn::label) - columns.begin();
+  const auto weight = std::ranges::find_if(columns, &TableColumn::weight) - columns.begin();
+  return {at(scan.columns, label).quantiles,
+          weight == std::ssize(columns) ? nullptr : &at(scan.columns, weight).quantiles,
+          at(columns, label).kind == ColumnKind::kCategorical};
+}
+
+// In the place of the edges that quantiles gave: the thresholds of a tree between the least and the greatest
+// number.
+void learn_edges_by_label(TableColumn& column, const LabelSample& labels, const QuantileSketch& numbers) {
+  const double least = column.edges.front();
+  const double greatest = column.edges.back();
+  column.edges = {least};
+  for (const double threshold : tree_thresholds(
+           labels.join(numbers),
+           {.max_leaves = column.bins, .leaf_records = column.leaf_records, .classes = labels.classes()})) {
+    if (threshold > column.edges.back() && threshold < greatest) column.edges.push_back(threshold);
+  }
+  if (greatest > least) column.edges.push_back(greatest);
+}
+
+void learn_columns(LearntSchema& learnt, const TableOptions& options) {
+  TableSchema& schema = learnt.schema;
+  std::optional<LabelSample> labels;
+  if (std::ranges::any_of(schema.columns, needs_label)) labels = label_sample(schema, learnt.scan);
+  for (std::size_t i = 0; i < schema.columns.size(); ++i) {
+    TableColumn& column = schema.columns[i];
+    const ColumnSummary& summary = learnt.scan.columns[i];
+    column.missing = summary.missing;
+    column.numbers = summary.numbers;
+    if (needs_quantiles(column)) learn_quantiles(column, summary.quantiles.sorted());
+    if (needs_label(column)) learn_edges_by_label(column, *labels, summary.quantiles);
+    if (column.kind == ColumnKind::kCategorical) {
+      learn_categories(column, summary, options.vocabulary, learnt.remarks);
+    }
+  }
+}
+
+void check_learnt(const TableText& table, const TableSchema& schema, const Scan& scan) {
+  if (scan.good == 0) {
+    throw DataError(fmt::format("'{}' holds no records{}", table.text.files.front().path,
+                                scan.bad > 0   ? fmt::format(" but {} bad ones", with_commas(scan.bad))
+                                : table.header ? ", only a header"
+                                               : ""));
+  }
+  if (schema.features() == 0) {
+    throw DataError(fmt::format("no column of '{}' is left as a feature (its columns: {})",
+                                table.text.files.front().path, listed(table.names)));
+  }
+}
+
+}  // namespace
+
+LearntSchema learn_schema(const TableText& table, const TableOptions& options, const HoldOut& held,
+                          PeerGroup& peers) {
+  LearntSchema learnt;
+  learnt.remarks = table.warnings;
+  TableSchema& schema = learnt.schema;
+  schema.missing_values = options.missing_values;
+  peers.agree([&] {
+    if (options.label.empty()) {
+      throw ConfigError(
+          fmt::format("data.label is missing: name the column to learn (of '{}': {}); 'trainer inspect FILE "
+                      "--label NAME' writes a whole [data] section",
+                      table.text.files.front().path, listed(table.names)));
+    }
+    schema.columns = declare_columns(options, table.names);
+  });
+  Remarks inferred = infer_kinds(table, schema.columns, schema.missing_values, peers);
+  std::ranges::move(inferred.notes, std::back_inserter(learnt.remarks));
+  learnt.doubts = std::move(inferred.doubts);
+  for (TableColumn& column : schema.columns) {
+    if (!column.date) continue;
+    column.bins = 0;  // those that data.scale says of all columns: a date has parts
+    column.keeps_number = true;
+  }
+  if (options.strict && !learnt.doubts.empty()) {
+    peers.agree([&] {
+      throw DataError(fmt::format("{} (data.strict = true): {}; say what it is in [data]",
+                                  in_quotes(table.text.files.front().path), fmt::join(learnt.doubts, "; ")));
+    });
+  }
+
+  peers.agree([&] { check_label(options, schema.columns); });
+  std::vector<ColumnWants> wants;
+  const std::vector<bool> sampled = sampled_columns(schema.columns);
+  const Index kept = kept_for_quantiles(std::ranges::count(sampled, true));
+  for (std::size_t i = 0; i < sampled.size(); ++i)
+    wants.push_back(wants_of(schema.columns[i], sampled[i] ? kept : 0));
+  const std::vector<RowColumn> columns = match_columns(table, schema, true);
+  ScanRequest request{.table = table,
+                      .columns = columns,
+                      .wants = wants,
+                      .missing = schema.missing_values,
+                      .bad = {.action = options.on_bad_record, .most = options.max_bad_share}};
+  learnt.scan = scan_table(request, peers);
+  if (held.any()) {
+    // The table is scanned once more, now that the number of each record is known.
+    std::vector<Index> first{0};
+    for (const Index rows : learnt.scan.chunk_rows) first.push_back(first.back() + rows);
+    request.counts = [&](std::size_t chunk, Index position) { return held.leaves(first[chunk] + position); };
+    learnt.scan = scan_table(request, peers);
+  }
+  peers.agree([&] {
+    learn_columns(learnt, options);
+    check_learnt(table, schema, learnt.scan);
+  });
+  return learnt;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,220 @@
+#include "lockstep/data/table/sources/feature_columns.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/base/json.h"
+#include "lockstep/base/quoted.h"
+#include "lockstep/data/table/values/bins.h"
+#include "lockstep/data/table/values/label_scale.h"
+#include "sparse_source.h"
+
+namespace lockstep {
+namespace {
+
+std::vector<FeatureColumn> numbered(Index features, Index first) {
+  std::vector<FeatureColumn> columns;
+  for (Index i = 0; i < features; ++i)
+    columns.push_back({.name = fmt::format("{}", first + i), .features = {i, i + 1}});
+  return columns;
+}
+
+std::vector<FeatureColumn> columns_of_table(const TableSchema& schema) {
+  std::vector<FeatureColumn> columns;
+  for (const FeatureRange& range : schema.layout()) {
+    const TableColumn& column = schema.columns[range.column];
+    columns.push_back({.name = column.name, .features = range.features, .table = column});
+  }
+  return columns;
+}
+
+// The values at quantiles that are as far from each other, each once.
+std::vector<Scalar> quantiles(std::vector<Scalar> found, Index points) {
+  std::ranges::sort(found);
+  std::vector<Scalar> distinct;
+  std::unique_copy(found.begin(), found.end(), std::back_inserter(distinct));
+  if (std::ssize(distinct) <= points) return distinct;
+  std::vector<Scalar> values;
+  for (Index i = 0; i < points; ++i) {
+    const double place = static_cast<double>(i) / static_cast<double>(points - 1);
+    const auto last = static_cast<double>(found.size() - 1);
+    values.push_back(at(found, static_cast<Index>(std::floor(place * last + 0.5))));
+  }
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+  return values;
+}
+
+// "2024-12-31", with the time of day behind it where it has one, to the minute: single precision has no more.
+std::string write_date(double feature) {
+  constexpr double kMinutes = 24 * 60;
+  const double days = std::round(feature * kMinutes) / kMinutes;
+  const double whole = std::floor(days);
+  const std::chrono::year_month_day date{std::chrono::sys_days{std::chrono::days{static_cast<int>(whole)}}};
+  const auto minutes = static_cast<int>(std::lround((days - whole) * kMinutes));
+  return fmt::format("{:04}-{:02}-{:02}{}", static_cast<int>(date.year()),
+                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
+                     minutes == 0 ? "" : fmt::format(" {:02}:{:02}", minutes / 60, minutes % 60));
+}
+
+void append_bins(const TableColumn& column, double number, std::vector<Scalar>& features) {
+  const std::size_t before = features.size();
+  features.resize(before + static_cast<std::size_t>(column.bin_features()));
+  put_bins(static_cast<Scalar>(bin_position_of(column, number)), column.bin_features(),
+           features.data() + before);
+}
+
+// The number that became the feature. What is left of a 0 after it was scaled and back is 0 again.
+double number_of(const FeatureColumn& column, Scalar feature) {
+  if (!column.table) return feature;
+  const LabelScale scale = scale_of(*column.table);
+  constexpr double kRounding = 1e-6;
+  const double number = scale.undo(feature);
+  return std::abs(number) < kRounding * scale.range ? 0 : number;
+}
+
+// The number that became these features.
+double number_of_features(const FeatureColumn& column, std::span<const Scalar> features) {
+  if (!column.table || column.table->bins == 0 || column.table->keeps_number)
+    return number_of(column, features.front());
+  double position = 0;  // each bin below the number has a 1
+  for (const Scalar feature : features) position += static_cast<double>(feature);
+  const double number = number_at(column.table->edges, position);
+  return column.table->scale == Scale::kLog ? std::copysign(std::expm1(std::abs(number)), number) : number;
+}
+
+// The features of a number whose first one is known.
+ColumnValue value_of_number(const FeatureColumn& column, Scalar feature) {
+  const double number = number_of(column, feature);
+  ColumnValue value{.text = fmt::format("{:.6g}", number), .features = {feature}};
+  if (column.table && column.table->bins > 0) append_bins(*column.table, number, value.features);
+  return value;
+}
+
+// Numbers of which there are only bins are known by their edges.
+std::vector<ColumnValue> values_at_edges(const TableColumn& column, Index points) {
+  std::vector<Scalar> edges;
+  for (const double edge : column.edges) edges.push_back(static_cast<Scalar>(edge));
+  std::vector<ColumnValue> values;
+  for (const Scalar edge : quantiles(std::move(edges), points)) {
+    const double number = column.scale == Scale::kLog ? LabelScale{.logarithm = true}.undo(edge) : edge;
+    ColumnValue value{.text = fmt::format("{:.6g}", number), .features = {}};
+    append_bins(column, number, value.features);
+    values.push_back(std::move(value));
+  }
+  return values;
+}
+
+bool has_part(const DateReading& date, DatePart part) {
+  return std::ranges::count(date.parts, part) > 0;
+}
+
+// The features of a date whose first one, that of its day, is known.
+ColumnValue value_of_date(const TableColumn& column, Scalar feature) {
+  double days = scale_of(column).undo(feature);
+  if (!has_part(*column.date, DatePart::kHour)) days = std::floor(days + 0.5);
+  ColumnValue value{.text = write_date(days), .features = {}};
+  for (const DatePart part : column.date->parts) {
+    if (part == DatePart::kDay) {
+      value.features.push_back(feature);
+      continue;
+    }
+    if (part == DatePart::kDayOfYear) {
+      const std::size_t before = value.features.size();
+      value.features.resize(before + static_cast<std::size_t>(kDaysOfYear));
+      value.features[before + static_cast<std::size_t>(day_of_year(days))] = 1;
+      continue;
+    }
+    for (const double cycle : cycle_of(days, part)) value.features.push_back(static_cast<Scalar>(cycle));
+  }
+  return value;
+}
+
+std::vector<ColumnValue> categories_of(const TableColumn& column, Index width, Index points) {
+  std::vector<ColumnValue> values;
+  for (std::size_t i = 0; i < column.values.size() && std::ssize(values) < points; ++i) {
+    const std::string& text = column.values[i];
+    ColumnValue value{.text = text.empty() ? "(missing)" : text,
+                      .features = std::vector<Scalar>(static_cast<std::size_t>(width))};
+    if (column.encoding == Encoding::kIndex) {
+      value.features.front() = static_cast<Scalar>(i + 1);
+    } else {
+      value.features[i + 1] = 1;
+    }
+    values.push_back(std::move(value));
+  }
+  return values;
+}
+
+void refuse_unordered(const FeatureColumn& column) {
+  if (!column.table) return;
+  const TableColumn& table = *column.table;
+  if (table.kind == ColumnKind::kCategorical && table.encoding == Encoding::kHash) {
+    throw ConfigError(fmt::format(
+        "column {} is hashed, so the model does not know its values: encode it by onehot or index to see how "
+        "the prediction depends on them",
+        in_quotes(column.name)));
+  }
+  if (table.date && !(table.date->parts.front() == DatePart::kDay)) {
+    throw ConfigError(
+        fmt::format("column {} is read as {}: only dates whose first part is the day can be put in order",
+                    in_quotes(column.name), table.date->term()));
+  }
+}
+
+}  // namespace
+
+std::vector<FeatureColumn> feature_columns(const std::string& schema, Index features) {
+  std::vector<FeatureColumn> columns;
+  if (schema.empty()) {
+    columns = numbered(features, 0);
+  } else if (parse_json<nlohmann::ordered_json>(schema).contains("format")) {
+    columns = numbered(features, parse_sparse_schema(schema).first_index);
+  } else {
+    columns = columns_of_table(parse_schema(schema, "the schema of the model"));
+  }
+  const Index found = columns.empty() ? 0 : columns.back().features.end;
+  if (found == features) return columns;
+  throw DataError(
+      fmt::format("the schema of the model has {} features, but the model takes {}", found, features));
+}
+
+std::vector<ColumnValue> column_values(const FeatureColumn& column, std::vector<Scalar> found, Index points) {
+  refuse_unordered(column);
+  if (column.table && column.table->kind == ColumnKind::kCategorical)
+    return categories_of(*column.table, column.features.size(), points);
+  if (column.table && column.table->bins > 0 && !column.table->keeps_number)
+    return values_at_edges(*column.table, points);
+  std::vector<ColumnValue> values;
+  for (const Scalar feature : quantiles(std::move(found), points)) {
+    if (column.table && column.table->date) {
+      values.push_back(value_of_date(*column.table, feature));
+    } else {
+      values.push_back(value_of_number(column, feature));
+    }
+  }
+  return values;
+}
+
+std::string value_text(const FeatureColumn& column, std::span<const Scalar> features) {
+  if (!column.table || column.table->kind == ColumnKind::kNumeric) {
+    const bool is_date = column.table && column.table->date;
+    if (!is_date) return fmt::format("{:.5g}", number_of_features(column, features));
+    if (column.table->date->parts.front() != DatePart::kDay) return "";
+    return value_of_date(*column.table, features.front()).text;
+  }
+  const TableColumn& table = *column.table;
+  if (table.encoding == Encoding::kHash) return "";
+  // 0 stands for a value that training has not seen.
+  const Index number = table.encoding == Encoding::kIndex
+                           ? static_cast<Index>(features.front())
+                           : std::ranges::max_element(features) - features.begin();
+  if (number < 1 || number > std::ssize(table.values)) return "(unknown)";
+  const std::string& text = at(table.values, number - 1);
+  return text.empty() ? "(missing)" : text;
+}
+
+}  // namespace lockstep

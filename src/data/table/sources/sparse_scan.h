@@ -1,0 +1,52 @@
+// One pass of all ranks over the records of libsvm files.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "lockstep/data/peer_group.h"
+#include "lockstep/data/table/schema/scan.h"
+#include "lockstep/data/table/text/text_files.h"
+#include "sparse_row.h"
+
+namespace lockstep {
+
+struct SparseScan {
+  std::vector<Index> chunk_rows;  ///< good records of each chunk
+  Index good = 0;
+  Index bad = 0;
+  std::vector<Index> bad_positions;  ///< their numbers among all records, from 0 on
+  Index smallest = 0;                ///< index; above `largest` if there is none
+  Index largest = -1;                ///< index
+  Index max_values = 0;              ///< values in a record
+  std::set<double> labels;           ///< all that there are, or `too_many_labels`
+  bool too_many_labels = false;
+  bool queries = false;  ///< some records name the query of a ranking (qid)
+  std::vector<std::string> rejects;
+};
+
+/// "'FILE', line 12: found 'x', expected INDEX:NUMBER"
+std::string describe_sparse(const BadRecord& bad, const std::string& path, Index line);
+
+/// Calls use(row) for each record of a chunk, in order, and on_error(description) for the bad ones.
+template <class Use, class OnError>
+void for_each_sparse_row(const TextFiles& text, TextReader& reader, const TextChunk& chunk, const Use& use,
+                         const OnError& on_error) {
+  SparseRow row;
+  RecordLines lines(reader.read(chunk), text.rules, reader.first_line());
+  for (std::string_view record; lines.next(record);) {
+    if (record.front() == '#') continue;  // a line of comment
+    try {
+      parse_sparse_row(record, row);
+      use(row);
+    } catch (const BadRecord& bad) {
+      on_error(describe_sparse(bad, text.files[chunk.file].path, lines.line()));
+    }
+  }
+}
+
+/// *Collective.* Errors as of scan_table.
+SparseScan scan_sparse(const TextFiles& text, const BadRecords& bad, PeerGroup& peers);
+
+}  // namespace lockstep

@@ -1,0 +1,279 @@
+#include "table_source.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "data/table/schema/learn_schema.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/base/quoted.h"
+#include "lockstep/base/text.h"
+#include "lockstep/data/table/values/label_scale.h"
+
+namespace lockstep {
+namespace {
+
+// The parts of its source that a chunk reader uses.
+struct TableParts {
+  const TableText& table;
+  const TableSchema& schema;
+  const std::vector<RowColumn>& columns;
+  const Encoder& encoder;
+  const std::vector<Chunk>& chunks;
+};
+
+class TableChunkReader final : public ChunkReader {
+ public:
+  TableChunkReader(const TableParts& parts, const TargetRule& rule)
+      : parts_(parts),
+        rule_(rule),
+        reader_(parts.table, parts.columns, std::ssize(parts.schema.columns), parts.schema.missing_values),
+        unseen_(parts.schema.columns.size()),
+        targets_(static_cast<std::size_t>(parts.encoder.targets())) {}
+
+  void read(Index number, std::span<std::byte> packed) override {
+    const Range records = at(parts_.chunks, number).records;
+    const TextChunk& chunk = at(parts_.table.text.chunks, number);
+    std::byte* const end = packed.data() + records.size() * parts_.encoder.record_bytes();
+    std::byte* next = packed.data();
+    bool refused = false;
+    reader_.for_each_record(
+        chunk,
+        [&](std::span<const Cell> cells) {
+          if (next == end) fail_changed(parts_.table.text, chunk);
+          parts_.encoder.pack(cells, next, unseen_);
+          refused = true;
+          check_targets(next);
+          refused = false;
+          next += parts_.encoder.record_bytes();
+        },
+        // The bad ones were dealt with when the table was opened; a label that the model cannot use is
+        // new.
+        [&](const std::string& description) {
+          if (refused) throw DataError(description);
+        });
+    if (next != end) fail_changed(parts_.table.text, chunk);
+  }
+
+ private:
+  void check_targets(const std::byte* packed) {
+    if (targets_.empty()) return;
+    const std::byte* from =
+        packed + parts_.encoder.record_bytes() - parts_.encoder.label_columns() * Index{sizeof(Scalar)};
+    std::memcpy(targets_.data(), from, targets_.size() * sizeof(Scalar));
+    const std::optional<BadTarget> bad = rule_.find_bad(targets_);
+    if (bad) refuse(*bad);
+  }
+
+  // Reports a bad target by its column: numbers come first, then classes.
+  [[noreturn]] void refuse(const BadTarget& bad) const {
+    const std::vector<TableColumn>& columns = parts_.schema.columns;
+    Index i = bad.position;
+    for (const ColumnKind kind : {ColumnKind::kNumeric, ColumnKind::kCategorical}) {
+      for (std::size_t cell = 0; i >= 0 && cell < columns.size(); ++cell) {
+        if (!columns[cell].label || columns[cell].kind != kind || i-- > 0) continue;
+        const bool advises = kind == ColumnKind::kNumeric && targets_.size() == 1;
+        const std::string advice = advises ? advise(columns[cell].name, targets_.front()) : "";
+        throw BadRecord{static_cast<Index>(cell), bad.found, bad.expected + advice};
+      }
+    }
+    throw BadRecord{-1, bad.found, bad.expected};
+  }
+
+  // Advice for a number that a loss on classes, or on yes or no, cannot take.
+  std::string advise(const std::string& column, Scalar target) const {
+    if (rule_.classes == 0 && !rule_.unit_interval) return "";
+    if (target != std::floor(target)) return " (train.loss 'mean_squared_error' learns any numbers)";
+    return fmt::format(" (data.columns = [\"{}: categorical\"] makes classes 0, 1, ... of any values)",
+                       excerpt(column));
+  }
+
+  TableParts parts_;
+  TargetRule rule_;
+  TableReader reader_;
+  std::vector<Index> unseen_;
+  std::vector<Scalar> targets_;  // targets of the record at hand
+};
+
+// "label 'species' (setosa, virginica, ...)"
+std::string describe_label(const TableColumn& column) {
+  constexpr std::size_t kMaxShown = 5;
+  std::string values;
+  for (std::size_t i = 0; i < std::min(kMaxShown, column.values.size()); ++i) {
+    values += (i > 0 ? ", " : "") + in_quotes(column.values[i]);
+  }
+  const char* more = column.values.size() > kMaxShown ? ", ..." : "";
+  return fmt::format("label {} ({}{})", in_quotes(column.name), values, more);
+}
+
+void describe_labels(const TableSchema& schema, DatasetInfo& info) {
+  info.scaled_label = describe_scaled_label(schema);
+  for (const TableColumn& column : schema.columns) {
+    if (!column.label || column.kind != ColumnKind::kCategorical) continue;
+    info.target_classes = std::ssize(column.values);
+    info.target_text = describe_label(column);
+    info.class_names = column.values;
+    return;
+  }
+}
+
+TableText open_text(const TableRequest& request) {
+  TableSchema known;
+  request.peers.agree([&] {
+    check_request(request);
+    if (!request.schema.empty()) known = parse_schema(request.schema, "the schema of the model");
+  });
+  return open_table_text(request.paths, request.options, request.peers,
+                         request.schema.empty() ? nullptr : &known);
+}
+
+}  // namespace
+
+void check_request(const TableRequest& request) {
+  if (request.schema.empty() && !request.labels) {
+    throw DataError(
+        fmt::format("the run has no schema.json, so the columns of '{}' cannot be made into "
+                    "features: was the model trained on a table?",
+                    request.name));
+  }
+}
+
+std::vector<Chunk> chunks_of(TextFiles& text, const std::vector<Index>& rows) {
+  std::vector<TextChunk> kept;
+  std::vector<Chunk> chunks;
+  Index next = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i] == 0) continue;
+    const TextChunk& chunk = text.chunks[i];
+    const bool same_file = !kept.empty() && kept.back().file == chunk.file;
+    chunks.push_back({.records = {next, next + rows[i]},
+                      .follows_on = text.files[chunk.file].compressed && same_file,
+                      .file = static_cast<Index>(chunk.file)});
+    kept.push_back(chunk);
+    next += rows[i];
+  }
+  text.chunks = std::move(kept);
+  return chunks;
+}
+
+void fail_changed(const TextFiles& text, const TextChunk& chunk) {
+  throw DataError(fmt::format(
+      "'{}' changed since it was opened: its records are not those that were counted; files must stay as "
+      "they are until the run is over",
+      text.files[chunk.file].path));
+}
+
+void note_bad_records(const std::string& name, Index good, Index bad, std::vector<std::string>& notes) {
+  if (bad == 0) return;
+  notes.push_back(fmt::format("{}: {} of {} records are bad ({:.3g} %) and skipped", name, with_commas(bad),
+                              with_commas(good + bad),
+                              100 * static_cast<double>(bad) / static_cast<double>(good + bad)));
+}
+
+TableSource::TableSource(const TableRequest& request) : table_(open_text(request)) {
+  const Scan scan = request.schema.empty() ? learn(request) : check(request);
+  request.peers.agree([&] { check_weights(scan); });
+  chunks_ = chunks_of(table_.text, scan.chunk_rows);
+  info_ = {.rows = scan.good,
+           .features = {{encoder_->features()}},
+           .target_columns = encoder_->targets(),
+           .weighted = encoder_->weighted(),
+           .name = request.name,
+           .record_bytes = encoder_->record_bytes(),
+           .source_bytes = table_.text.source_bytes()};
+  if (request.labels) describe_labels(schema_, info_);
+  rejects_ = scan.rejects;
+  skipped_ = scan.bad_positions;
+  note_bad_records(request.name, scan.good, scan.bad, notes_);
+}
+
+Scan TableSource::learn(const TableRequest& request) {
+  LearntSchema learnt = learn_schema(table_, request.options, request.held, request.peers);
+  schema_ = std::move(learnt.schema);
+  encoder_ = std::make_unique<Encoder>(schema_, request.labels);
+  columns_ = match_columns(table_, schema_, request.labels);
+  notes_ = std::move(learnt.remarks);
+  doubts_ = std::move(learnt.doubts);
+  const std::string layout = fmt::format("{}: the {} feature{} of a record", request.name,
+                                         encoder_->features(), encoder_->features() == 1 ? "" : "s");
+  constexpr std::size_t kMaxLines = 200;
+  notes_.push_back(layout + "\n" + first_lines(schema_.describe(), kMaxLines));
+  return std::move(learnt.scan);
+}
+
+// Checks the records against a given schema: packing them shows which ones it fits.
+Scan TableSource::check(const TableRequest& request) {
+  PeerGroup& peers = request.peers;
+  peers.agree([&] {
+    schema_ = parse_schema(request.schema, "the schema of the model");
+    columns_ = match_columns(table_, schema_, request.labels);
+  });
+  encoder_ = std::make_unique<Encoder>(schema_, request.labels);
+  notes_ = table_.warnings;
+  std::vector<Index> unseen(schema_.columns.size());
+  std::vector<std::byte> packed(static_cast<std::size_t>(encoder_->record_bytes()));
+  const TableOptions& options = request.options;
+  Scan scan = scan_table(
+      {.table = table_,
+       .columns = columns_,
+       .wants = std::vector<ColumnWants>(schema_.columns.size()),
+       .missing = schema_.missing_values,
+       .bad = {.action = options.on_bad_record, .most = options.max_bad_share},
+       .check = [&](std::span<const Cell> cells) { encoder_->pack(cells, packed.data(), unseen); }},
+      peers);
+  std::vector<Index> sums(unseen.size());
+  for (const Bytes& message : peers.all_gather(std::as_bytes(std::span(unseen)))) {
+    MessageReader reader(message);
+    for (Index& sum : sums) sum += reader.take<Index>();
+  }
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    if (sums[i] == 0) continue;
+    notes_.push_back(fmt::format(
+        "{}, column {}: {} of {} records have a category that the training data does not have", request.name,
+        in_quotes(schema_.columns[i].name), with_commas(sums[i]), with_commas(scan.good)));
+  }
+  if (encoder_->weighted()) {
+    const NumberStats& weights = weights_in(scan);
+    notes_.push_back(fmt::format("{}: records weigh from {:.4g} to {:.4g}, mean {:.4g}", request.name,
+                                 weights.min, weights.max, weights.mean));
+  }
+  peers.agree([&] {
+    if (scan.good > 0) return;
+    throw DataError(
+        fmt::format("'{}' holds no records{}", request.name, table_.header ? ", only a header" : ""));
+  });
+  return scan;
+}
+
+const NumberStats& TableSource::weights_in(const Scan& scan) const {
+  const auto column = std::ranges::find_if(schema_.columns, &TableColumn::weight);
+  return at(scan.columns, column - schema_.columns.begin()).numbers;
+}
+
+void TableSource::check_weights(const Scan& scan) const {
+  if (!encoder_->weighted() || weights_in(scan).max > 0) return;
+  const auto column = std::ranges::find_if(schema_.columns, &TableColumn::weight);
+  throw DataError(fmt::format(
+      "'{}', column {}: the weights of all {} records are 0, so nothing counts: is it the column "
+      "that data.weight should name?",
+      table_.text.files.front().path, in_quotes(column->name), with_commas(weights_in(scan).count)));
+}
+
+std::unique_ptr<ChunkReader> TableSource::reader(const TargetRule& rule) const {
+  return std::make_unique<TableChunkReader>(
+      TableParts{
+          .table = table_, .schema = schema_, .columns = columns_, .encoder = *encoder_, .chunks = chunks_},
+      rule);
+}
+
+void TableSource::unpack(std::span<const Index> ids, std::span<const std::byte* const> records, Matrix& x,
+                         Matrix& targets) const {
+  for (Index row = 0; row < std::ssize(ids); ++row) {
+    encoder_->unpack(at(records, row), x.data() + row * x.cols(), targets.data() + row * targets.cols());
+  }
+}
+
+}  // namespace lockstep

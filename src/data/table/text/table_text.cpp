@@ -1,0 +1,189 @@
+#include "lockstep/data/table/text/table_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+
+#include "first_lines.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/base/quoted.h"
+#include "lockstep/base/text.h"
+#include "lockstep/data/table/values/number.h"
+
+namespace lockstep {
+namespace {
+
+std::string location(const TableText& table, const TextChunk& chunk, Index line) {
+  return fmt::format("'{}', line {}", table.text.files[chunk.file].path, with_commas(line));
+}
+
+bool is_header(Header header, const std::vector<std::string>& fields) {
+  if (header != Header::kAuto) return header == Header::kYes;
+  return std::ranges::none_of(fields,
+                              [](const std::string& field) { return parse_number(field).has_value(); });
+}
+
+// Finds out from the record behind the header whether each ends with a separator that the header does not
+// have.
+void look_at_end(TableText& table, std::string_view record) {
+  try {
+    const std::vector<std::string> fields = split_record(table.dialect, record);
+    table.dialect.ends_with_separator = fields.size() == table.names.size() + 1 && fields.back().empty();
+  } catch (const BadRecord&) {
+    return;  // whoever reads the record reports it
+  }
+  if (!table.dialect.ends_with_separator) return;
+  table.warnings.push_back(fmt::format(
+      "the records of '{}' end with a separator, its header does not: what would stand behind it is "
+      "left out",
+      table.text.files.front().path));
+}
+
+// Reads the first record, which all else follows from.
+void read_first(TableText& table, const TableOptions& options) {
+  TextReader reader(table.text);
+  for (const TextChunk& chunk : table.text.chunks) {
+    const std::string_view text = reader.read(chunk);
+    RecordLines lines(text, table.text.rules, reader.first_line());
+    std::string_view record;
+    if (!lines.next(record)) continue;
+    try {
+      const std::vector<std::string> fields = split_record(table.dialect, record);
+      table.header = is_header(options.header, fields);
+      table.names = name_columns(fields, table.header, table.warnings);
+      if (table.header) table.header_text = record;
+      const auto bad = std::ranges::find_if_not(table.names, is_text);
+      if (bad != table.names.end()) {
+        throw BadRecord{bad - table.names.begin(), in_quotes(*bad), kExpectedText};
+      }
+    } catch (const BadRecord& bad) {
+      throw DataError(fmt::format("{}, field {}: found {}, expected {}", location(table, chunk, lines.line()),
+                                  bad.column + 1, bad.found, bad.expected));
+    }
+    std::string_view second;
+    if (table.header && lines.next(second)) look_at_end(table, second);
+    return;
+  }
+  throw DataError(
+      fmt::format("'{}' holds no records: all its lines are blank", table.text.files.front().path));
+}
+
+// As data.skip_lines says; but a file that a model reads may come without the lines above its table.
+Index lines_to_skip(const FirstLines& first, const std::string& path, const TableOptions& options,
+                    const TableSchema* known, std::vector<std::string>& warnings) {
+  const std::optional<Index> above =
+      known == nullptr ? std::nullopt : first.lines_above(*known, options.skip_lines);
+  if (above && *above != options.skip_lines) {
+    warnings.push_back(
+        fmt::format("'{}' has {} line{} above its table: data.skip_lines = {} leaves out no more", path,
+                    *above, *above == 1 ? "" : "s", options.skip_lines));
+  }
+  if (above || options.skip_lines > 0) return above.value_or(options.skip_lines);
+  const FirstLines::Title title = first.title();
+  if (title.lines == 0) return 0;
+  throw DataError(fmt::format(
+      "'{}' begins with {} that {} not look like the table below, whose lines have {} fields: found "
+      "{}, expected its header or a record; data.skip_lines = {} leaves {} out",
+      path, title.lines == 1 ? "a line" : fmt::format("{} lines", title.lines),
+      title.lines == 1 ? "does" : "do", title.fields, in_quotes(title.example), title.lines,
+      title.lines == 1 ? "it" : "them"));
+}
+
+}  // namespace
+
+std::vector<std::string> distinct_names(std::span<const std::string> wanted) {
+  std::vector<std::string> names;
+  std::unordered_map<std::string, Index> used;  // the last number that was tried behind a name
+  for (const std::string& each : wanted) {
+    std::string name = each;
+    while (!used.try_emplace(name, 1).second) name = fmt::format("{}.{}", each, ++used[each]);
+    names.push_back(std::move(name));
+  }
+  return names;
+}
+
+TableText open_table_text(std::span<const std::string> paths, const TableOptions& options, PeerGroup& peers,
+                          const TableSchema* known) {
+  TableText table;
+  ChunkCut cut{.bytes = options.chunk_kib * 1024,
+               .rules = {.quotes = options.quotes},
+               .encoding = options.encoding,
+               .skip_lines = options.skip_lines};
+  peers.agree([&] {
+    const FirstLines first(paths.front(), options);
+    cut.skip_lines = lines_to_skip(first, paths.front(), options, known, table.warnings);
+    table.dialect = first.dialect(cut.skip_lines, table.warnings);
+    cut.rules.separator = table.dialect.separator;
+  });
+  table.text = index_text(paths, cut, peers);
+  const auto old = std::ranges::find_if(table.text.files, &TextFile::old_line_ends);
+  if (old != table.text.files.end()) {
+    table.warnings.push_back(fmt::format(
+        "the lines of '{}' end with a carriage return alone, as old Macs wrote them: read like others",
+        old->path));
+  }
+  peers.agree([&] { read_first(table, options); });
+  return table;
+}
+
+TableReader::TableReader(const TableText& table, const std::vector<RowColumn>& columns, Index cells,
+                         const std::vector<std::string>& missing)
+    : table_(table),
+      columns_(columns),
+      reader_(table.text),
+      parser_(table.dialect, columns, cells, missing) {}
+
+RecordLines TableReader::start(const TextChunk& chunk) {
+  const std::string_view text = reader_.read(chunk);
+  // Without quotes in it, the text is cut faster.
+  LineRules rules = table_.text.rules;
+  rules.quotes = rules.quotes && text.find('"') != std::string_view::npos;
+  RecordLines lines(text, rules, reader_.first_line());
+  std::string_view record;
+  if (table_.header && chunk.first_of_file && lines.next(record)) check_header(record, chunk);
+  return lines;
+}
+
+// All files of a table have the header of the first.
+void TableReader::check_header(std::string_view record, const TextChunk& chunk) const {
+  if (chunk.file == 0) return;
+  try {
+    std::vector<std::string> renamed;
+    if (name_columns(split_record(table_.dialect, record), true, renamed) == table_.names) return;
+  } catch (const BadRecord&) {
+    // Not the header of the first file, which could be split.
+  }
+  throw DataError(fmt::format(
+      "'{}' has another header than '{}': found {}, expected the same {} columns in the same order",
+      table_.text.files[chunk.file].path, table_.text.files.front().path, in_quotes(record),
+      table_.names.size()));
+}
+
+void TableReader::throw_repeated_header() {
+  throw BadRecord{-1, "the header once more", "a record (were files put together with their headers?)"};
+}
+
+std::string TableReader::describe(const BadRecord& bad, bool parsed, const TextChunk& chunk,
+                                  const RecordLines& lines) const {
+  Index column = bad.column;
+  if (parsed) {
+    const auto found = std::ranges::find_if(columns_, [&](const RowColumn& each) {
+      return each.reading != Reading::kSkip && each.cell == bad.column;
+    });
+    column = found - columns_.begin();
+  }
+  std::string where;
+  if (column >= 0) where = fmt::format(", column {}", column + 1);
+  // A field behind the last column has no name.
+  if (column >= 0 && column < std::ssize(table_.names)) {
+    where += fmt::format(" ({})", in_quotes(at(table_.names, column)));
+  }
+  const std::string more =
+      lines.last_line() == lines.line() ? "" : fmt::format(" to {}", with_commas(lines.last_line()));
+  return fmt::format("{}{}{}: found {}, expected {}", location(table_, chunk, lines.line()), more, where,
+                     bad.found, bad.expected);
+}
+
+}  // namespace lockstep

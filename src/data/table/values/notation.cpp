@@ -1,0 +1,339 @@
+// A text that is a number in some notation consists of a sign, a prefix, a core and a suffix. The core holds
+// digits and what stands between them. Which notations read it is found by trying all of them: a decimal sign
+// stands once, behind it are digits only, and between thousands all groups but the first have three digits.
+// So "1,234" is read by two of them, and only the other values of the column tell which one is meant.
+#include "lockstep/data/table/values/notation.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "lockstep/base/quoted.h"
+#include "lockstep/data/table/values/number.h"
+
+namespace lockstep {
+namespace {
+
+struct Form {
+  char decimal;
+  char thousands;
+};
+// In this order one is preferred to the others that read as many texts.
+constexpr std::array kNumberForms{Form{'.', 0},   Form{'.', ','}, Form{',', 0},   Form{',', '.'},
+                                  Form{',', ' '}, Form{'.', ' '}, Form{'.', '\''}};
+constexpr std::size_t kPointAndComma = 1;
+constexpr std::size_t kDecimalComma = 2;
+
+// Signs before or behind amounts, one before those that it ends with. Letters in general are none: "p12" is a
+// name.
+constexpr std::array<std::string_view, 18> kAffixes{"US$", "R$",  "%",   "$",   "€",  "£",
+                                                    "¥",   "₹",   "₽", "₩",   "₺",  "EUR",
+                                                    "USD", "GBP", "CHF", "JPY", "kr", "zł"};
+
+// The length of the blank that `text` starts with, a no-break space (U+00A0, U+202F, U+2009) counted; 0:
+// none.
+std::size_t blank_length(std::string_view text) {
+  if (text.starts_with(' ') || text.starts_with('\t')) return 1;
+  if (text.starts_with("\xc2\xa0")) return 2;
+  if (text.starts_with("\xe2\x80\xaf") || text.starts_with("\xe2\x80\x89")) return 3;
+  return 0;
+}
+
+std::string_view without_blanks(std::string_view text) {
+  while (const std::size_t length = blank_length(text)) text.remove_prefix(length);
+  for (;;) {
+    std::size_t length = 0;
+    for (const std::size_t tried : {std::size_t{1}, std::size_t{2}, std::size_t{3}}) {
+      if (text.size() >= tried && blank_length(text.substr(text.size() - tried)) == tried) length = tried;
+    }
+    if (length == 0) return text;
+    text.remove_suffix(length);
+  }
+}
+
+// Takes `affix` off one end of the text; false if it does not stand there.
+bool take_prefix(std::string_view& text, std::string_view affix) {
+  if (affix.empty() || !text.starts_with(affix)) return false;
+  text = without_blanks(text.substr(affix.size()));
+  return true;
+}
+bool take_suffix(std::string_view& text, std::string_view affix) {
+  if (affix.empty() || !text.ends_with(affix)) return false;
+  text = without_blanks(text.substr(0, text.size() - affix.size()));
+  return true;
+}
+
+// Takes the marks of a negative number off: "-12", "12-", "(12)". A plus before it goes, too.
+void take_sign(std::string_view& text, bool& negative) {
+  if (text.size() > 2 && text.front() == '(' && text.back() == ')' && !negative) {
+    negative = true;
+    text = without_blanks(text.substr(1, text.size() - 2));
+  } else if (take_prefix(text, "-") || take_prefix(text, "\xe2\x88\x92") || take_suffix(text, "-")) {
+    negative = true;
+  } else {
+    take_prefix(text, "+");
+  }
+}
+
+// The core of a number in the plain notation, for the parser of those; empty if it does not fit.
+struct PlainText {
+  std::array<char, 64> bytes{};
+  std::size_t size = 0;
+  std::string_view view() const { return {bytes.data(), size}; }
+};
+
+bool to_plain(std::string_view core, const Form& form, PlainText& plain) {
+  if (core.empty() || core.size() >= plain.bytes.size()) return false;
+  Index group = 0;  // digits since the last sign between thousands
+  bool grouped = false;
+  bool behind_decimal = false;
+  bool digits = false;
+  plain.size = 0;
+  for (std::size_t i = 0; i < core.size();) {
+    const char c = core[i];
+    if (is_digit(c)) {
+      plain.bytes[plain.size++] = c;
+      ++group;
+      digits = true;
+      ++i;
+    } else if (c == form.decimal && !behind_decimal) {
+      if (grouped && group != 3) return false;
+      plain.bytes[plain.size++] = '.';
+      behind_decimal = true;
+      ++i;
+    } else if (const std::size_t length =
+                   form.thousands == ' ' ? blank_length(core.substr(i)) : std::size_t{c == form.thousands};
+               form.thousands != 0 && length > 0 && !behind_decimal) {
+      if (grouped ? group != 3 : group < 1 || group > 3) return false;
+      grouped = true;
+      group = 0;
+      i += length;
+    } else {
+      return false;
+    }
+  }
+  return digits && (behind_decimal || !grouped || group == 3);
+}
+
+std::optional<double> parse_core(std::string_view core, const Form& form) {
+  PlainText plain;
+  if (to_plain(core, form, plain)) return parse_number(plain.view());
+  // With an exponent, as programs write very large and very small numbers.
+  if (form.decimal == '.') return parse_number(core);
+  return std::nullopt;
+}
+
+// The parts of a text that may be a number with one of the known affixes.
+struct NumberParts {
+  std::string_view prefix;
+  std::string_view core;
+  std::string_view suffix;
+};
+
+NumberParts split(std::string_view text) {
+  NumberParts parts{.prefix = {}, .core = without_blanks(text), .suffix = {}};
+  bool negative = false;
+  take_sign(parts.core, negative);
+  for (const std::string_view affix : kAffixes) {
+    if (parts.prefix.empty() && take_prefix(parts.core, affix)) parts.prefix = affix;
+    if (parts.suffix.empty() && take_suffix(parts.core, affix)) parts.suffix = affix;
+  }
+  take_sign(parts.core, negative);
+  return parts;
+}
+
+// Dates that are inferred; seconds since 1970 look like any number.
+constexpr std::array kInferredDates{DateForm::kYmd, DateForm::kDmy, DateForm::kMdy, DateForm::kTime};
+constexpr std::size_t kDmy = 1;
+constexpr std::size_t kMdy = 2;
+
+// The first text in the order of bytes, so that it does not matter who has seen which.
+void take_least(std::string& least, std::string_view text) {
+  if (!text.empty() && (least.empty() || text < least)) least = text;
+}
+
+const char* word_of(char sign) {
+  switch (sign) {
+    case ',':
+      return "comma";
+    case '.':
+      return "point";
+    case '\'':
+      return "apostrophe";
+    default:
+      return "space";
+  }
+}
+
+}  // namespace
+
+std::string NumberNotation::term() const {
+  std::vector<std::string> arguments;
+  if (decimal != '.') arguments.push_back(fmt::format("decimal={}", word_of(decimal)));
+  if (thousands != 0) arguments.push_back(fmt::format("thousands={}", word_of(thousands)));
+  if (!prefix.empty()) arguments.push_back(fmt::format("prefix=\"{}\"", prefix));
+  if (!suffix.empty()) arguments.push_back(fmt::format("suffix=\"{}\"", suffix));
+  return fmt::format("number({})", fmt::join(arguments, ", "));
+}
+
+std::string NumberNotation::describe() const {
+  std::vector<std::string> parts;
+  if (decimal != '.') parts.emplace_back("a decimal comma");
+  if (thousands != 0) parts.push_back(fmt::format("a {} between thousands", word_of(thousands)));
+  if (!prefix.empty()) parts.push_back(fmt::format("{} before them", in_quotes(prefix)));
+  if (!suffix.empty()) parts.push_back(fmt::format("{} behind them", in_quotes(suffix)));
+  if (parts.empty()) parts.emplace_back("the minus behind them");
+  return fmt::format("{}", fmt::join(parts, " and "));
+}
+
+std::optional<double> parse_number(std::string_view text, const NumberNotation& notation) {
+  text = without_blanks(text);
+  bool negative = false;
+  take_sign(text, negative);
+  take_prefix(text, notation.prefix);
+  take_suffix(text, notation.suffix);
+  if (!negative) take_sign(text, negative);
+  const auto number = parse_core(text, {.decimal = notation.decimal, .thousands = notation.thousands});
+  if (!number || (negative && *number < 0)) return std::nullopt;
+  return negative ? -*number : *number;
+}
+
+void NotationCounts::add_text(std::string_view text) {
+  if (std::ranges::none_of(text, is_digit)) {
+    take_least(other_example_, text);
+    others_.add(text);
+    return;
+  }
+  const NumberParts parts = split(text);
+  bool fits = false;
+  for (std::size_t i = 0; i < kNumberForms.size(); ++i) {
+    if (!parse_core(parts.core, kNumberForms[i])) continue;
+    ++fits_[i];
+    fits = true;
+  }
+  if (!fits) {
+    add_date(text);
+    others_.add(text);
+    take_least(other_example_, text);
+    return;
+  }
+  take_least(example_, text);
+  affixes_.add(fmt::format("{}\n{}", parts.prefix, parts.suffix));
+}
+
+void NotationCounts::add_date(std::string_view text) {
+  bool fits = false;
+  for (std::size_t i = 0; i < kInferredDates.size(); ++i) {
+    if (!parse_date(text, kInferredDates[i])) continue;
+    ++date_fits_[i];
+    fits = true;
+  }
+  if (!fits) return;
+  take_least(date_example_, text);
+  if (text.find(':') != std::string_view::npos) ++times_;
+}
+
+std::optional<NotationCounts::DateFit> NotationCounts::best_date() const {
+  const auto best = static_cast<std::size_t>(std::ranges::max_element(date_fits_) - date_fits_.begin());
+  if (date_fits_[best] == 0) return std::nullopt;
+  return DateFit{.form = kInferredDates[best],
+                 .texts = date_fits_[best],
+                 .times = times_,
+                 .ambiguous = (best == kDmy || best == kMdy) && date_fits_[kDmy] == date_fits_[kMdy],
+                 .example = date_example_};
+}
+
+void NotationCounts::add_number(std::string_view text, double number) {
+  constexpr double kExact = 9007199254740992;  // 2^53
+  if (text.find('.') != std::string_view::npos) {
+    ++with_point_;
+  } else if (std::abs(number) > kExact && text.find_first_of("eE") == std::string_view::npos) {
+    ++beyond_double_;
+  }
+  const std::size_t first = text.starts_with('-') || text.starts_with('+') ? 1 : 0;
+  if (text.size() < first + 2 || text[first] != '0' || !is_digit(text[first + 1])) return;
+  ++leading_zeros_;
+  take_least(zero_example_, text);
+}
+
+void NotationCounts::merge(const NotationCounts& other) {
+  for (std::size_t i = 0; i < kNumberForms.size(); ++i) fits_[i] += other.fits_[i];
+  with_point_ += other.with_point_;
+  leading_zeros_ += other.leading_zeros_;
+  beyond_double_ += other.beyond_double_;
+  for (std::size_t i = 0; i < date_fits_.size(); ++i) date_fits_[i] += other.date_fits_[i];
+  times_ += other.times_;
+  take_least(zero_example_, other.zero_example_);
+  take_least(example_, other.example_);
+  take_least(date_example_, other.date_example_);
+  take_least(other_example_, other.other_example_);
+  affixes_.merge(other.affixes_);
+  others_.merge(other.others_);
+}
+
+std::optional<NotationCounts::Fit> NotationCounts::best(char separator) const {
+  // A plain number with a point is none with a decimal comma, unless the point stands between thousands.
+  const auto reads = [this](std::size_t form) {
+    const bool comma = kNumberForms[form].decimal == ',' && kNumberForms[form].thousands != '.';
+    return fits_[form] - (comma ? with_point_ : 0);
+  };
+  std::size_t best = 0;
+  for (std::size_t form = 1; form < kNumberForms.size(); ++form) {
+    if (reads(form) > reads(best)) best = form;
+  }
+  if (reads(best) <= 0) return std::nullopt;
+  const bool ambiguous = best == kPointAndComma && reads(kDecimalComma) == reads(best);
+  // People who do not separate fields by commas write decimal commas.
+  if (ambiguous && separator != ',') best = kDecimalComma;
+  Fit fit{.notation = {.decimal = kNumberForms[best].decimal, .thousands = kNumberForms[best].thousands},
+          .texts = fits_[best],
+          .ambiguous = ambiguous,
+          .example = example_};
+  // The most frequent affixes are taken; numbers may stand without them, but not with others.
+  std::vector<ValueCounts::Entry> affixes = affixes_.by_count();
+  std::erase_if(affixes, [](const ValueCounts::Entry& entry) { return entry.text == "\n"; });
+  for (const ValueCounts::Entry& entry : affixes) fit.texts -= entry.count;
+  if (!affixes.empty()) {
+    const std::string& both = affixes.front().text;
+    fit.notation.prefix = both.substr(0, both.find('\n'));
+    fit.notation.suffix = both.substr(both.find('\n') + 1);
+    fit.texts += affixes.front().count;
+  }
+  return fit;
+}
+
+void NotationCounts::write(MessageWriter& message) const {
+  message.put(fits_);
+  message.put(with_point_);
+  message.put(leading_zeros_);
+  message.put(beyond_double_);
+  message.put(date_fits_);
+  message.put(times_);
+  message.put_text(date_example_);
+  message.put_text(zero_example_);
+  message.put_text(example_);
+  message.put_text(other_example_);
+  affixes_.write(message);
+  others_.write(message);
+}
+
+NotationCounts NotationCounts::read(MessageReader& message) {
+  NotationCounts counts;
+  counts.fits_ = message.take<std::array<Index, kFormCount>>();
+  counts.with_point_ = message.take<Index>();
+  counts.leading_zeros_ = message.take<Index>();
+  counts.beyond_double_ = message.take<Index>();
+  counts.date_fits_ = message.take<std::array<Index, kDateForms>>();
+  counts.times_ = message.take<Index>();
+  counts.date_example_ = message.take_text();
+  counts.zero_example_ = message.take_text();
+  counts.example_ = message.take_text();
+  counts.other_example_ = message.take_text();
+  counts.affixes_ = ValueCounts::read(message);
+  counts.others_ = ValueCounts::read(message);
+  return counts;
+}
+
+}  // namespace lockstep
