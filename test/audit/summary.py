@@ -203,6 +203,7 @@ def check_lines(sheet, run, length, steps):
     if not length.asynchronous and not run.config.get("train.on_nan") == "skip":
         every = run.config.get("run.log_every", 100)
         want = sorted({s for s in range(every, ended + 1, every)} | {ended})
-        sheet.equal("metrics.jsonl: steps of training lines", train, want)
+        early = {"early-without-line": [s for s in want if s % every == 0]} if "early_stopping" in run.summary else None
+        sheet.equal("metrics.jsonl: steps of training lines", train, want, early)
 
 
