@@ -12,7 +12,7 @@
 namespace lockstep {
 namespace {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 
 // Reads a bench report: each value that is asked for must be there and make sense.
 class Reader {
