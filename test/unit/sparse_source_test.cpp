@@ -1,6 +1,7 @@
 // What is learnt of the features of libsvm files.
 #include "data/table/sources/sparse_source.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -71,6 +72,78 @@ TEST_F(SparseSourceTest, NumbersTooLargeForSinglePrecisionAreNamedSo) {
     test::expect_parts(test::error_text<DataError>([&] { learn(record); }),
                        {"'1e300'", "a number that single precision can hold"});
   }
+}
+
+// Records that are left out are told by the line of their file, and by their number among all records,
+// however the file is cut into chunks and whoever reads them.
+TEST_F(SparseSourceTest, BadLinesAreTheSameForAnyChunksOnAnyRanks) {
+  std::string text;
+  std::vector<Index> bad;          // numbers among the records
+  std::vector<std::string> lines;  // as they are told
+  const std::string path = directory_ / "bad.libsvm";
+  Index line = 0;
+  const auto add = [&](const std::string& record) {
+    text += record + "\n";
+    ++line;
+  };
+  for (Index i = 0; i < 500; ++i) {
+    if (i % 40 == 7) add("# a comment is a line, and no record");
+    if (i % 90 == 80) add("");
+    const bool is_bad = i % 100 == 3 || i == 299 || i == 499;
+    add(is_bad ? "1 x:y" : fmt::format("{} 1:{} 2:{} 3:0.25", i % 2, i % 7, i % 11));
+    if (!is_bad) continue;
+    bad.push_back(i);
+    lines.push_back(fmt::format("'{}', line {}: ", path, line));
+  }
+  write("bad.libsvm", text);
+  const auto check = [&](PeerGroup& peers, Index chunk_kib) {
+    TableOptions options;
+    options.chunk_kib = chunk_kib;
+    options.on_bad_record = OnBadRecord::kSkip;
+    options.max_bad_share = 0.5;
+    const SparseSource source(
+        {.paths = {path}, .name = "digits", .options = options, .schema = "", .peers = peers});
+    EXPECT_EQ(source.chunks().size(), chunk_kib == 1 ? divide_up(std::ssize(text), 1024) : 1);
+    EXPECT_EQ(source.info().rows, 500 - std::ssize(bad));
+    EXPECT_EQ(std::vector(source.skipped().begin(), source.skipped().end()), bad);
+    ASSERT_EQ(source.rejects().size(), lines.size());
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      EXPECT_TRUE(source.rejects()[i].starts_with(lines[i])) << source.rejects()[i] << ", not " << lines[i];
+    }
+  };
+  for (const Index chunk_kib : {1024, 1}) {
+    for (const int ranks : {1, 2, 3}) {
+      SCOPED_TRACE(fmt::format("chunks of {} KiB, {} ranks", chunk_kib, ranks));
+      run_thread_ranks(ranks, [&](Communicator& comm) {
+        RankPeerGroup peers(comm);
+        check(peers, chunk_kib);
+      });
+    }
+  }
+}
+
+// Also one that is told when its records are packed, as a label that suits no class.
+TEST_F(SparseSourceTest, ARefusedLabelIsToldByItsLineInAnyChunk) {
+  std::string text;
+  for (Index i = 1; i <= 200; ++i) text += fmt::format("{} 1:{} 2:0.5\n", i == 150 ? -3 : 1, i);
+  const std::string path = write("labels.libsvm", text);
+  TableOptions options;
+  options.chunk_kib = 1;
+  const SparseSource source(
+      {.paths = {path}, .name = path, .options = options, .schema = "", .peers = alone()});
+  ASSERT_EQ(source.chunks().size(), 3U);
+  const auto reader = source.reader({.non_negative = true});
+  const auto read = [&](Index chunk) {
+    std::vector<std::byte> packed(
+        static_cast<std::size_t>(at(source.chunks(), chunk).records.size() * source.info().record_bytes));
+    reader->read(chunk, packed);
+  };
+  read(0);
+  test::expect_parts(test::error_text<DataError>([&] {
+                       read(1);
+                       read(2);
+                     }),
+                     {"line 150: found label -3"});
 }
 
 // Each rank reads one of the files.

@@ -3,6 +3,7 @@
 
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lockstep/data/peer_group.h"
@@ -34,7 +35,8 @@ template <class Use, class OnError>
 void for_each_sparse_row(const TextFiles& text, TextReader& reader, const TextChunk& chunk, const Use& use,
                          const OnError& on_error) {
   SparseRow row;
-  RecordLines lines(reader.read(chunk), text.rules, reader.first_line());
+  const std::string_view records = reader.read(chunk);
+  RecordLines lines(records, text.rules, reader.first_line());
   for (std::string_view record; lines.next(record);) {
     if (record.front() == '#') continue;  // a line of comment
     try {
