@@ -1,5 +1,6 @@
 // What a checkpoint's files may hold, whoever wrote them: nothing is believed, and nothing outside is
 // touched.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -107,6 +108,38 @@ TEST_F(CheckpointFiles, APartIsFilledFromAnyBlocks) {
           .memory = as_buffer(std::span(some)),
           .written = {}};
   EXPECT_NE(problem_of([&] { reader.fill({part}); }).find("expected 11"), std::string::npos);
+}
+
+// A manifest that seals itself may still lack a block: nothing is taken for the start values of what is
+// missing.
+TEST_F(CheckpointFiles, AnArrayWithAGapFillsNoPartBeyondIt) {
+  const auto fill = [this](Range range) {
+    std::vector<float> numbers(static_cast<std::size_t>(range.size()), -1.0F);
+    CheckpointReader(path()).fill({{.array = "optimizer.0",
+                                    .size = 10,
+                                    .range = range,
+                                    .memory = as_buffer(std::span(numbers)),
+                                    .written = {}}});
+    return numbers;
+  };
+  const CheckpointArray whole = manifest_.parts.arrays["optimizer.0"];
+  for (const std::size_t lost : {0, 1}) {
+    CheckpointArray& array = manifest_.parts.arrays["optimizer.0"];
+    array = whole;
+    array.blocks.erase(array.blocks.begin() + static_cast<std::ptrdiff_t>(lost));
+    write_file_atomically(path() / kManifestName, to_json(manifest_));
+    const Range kept = whole.blocks[1 - lost].range;
+    EXPECT_EQ(fill(kept).front(), static_cast<float>(kept.begin) + 0.5F);
+    EXPECT_EQ(fill(kept).back(), static_cast<float>(kept.end) - 0.5F);
+    EXPECT_EQ(problem_of([&] {
+                fill({2, 7});
+              }),
+              fmt::format("'{}': array 'optimizer.0' has {} of the elements 2 to 7", path().string(),
+                          lost == 0 ? 3 : 2));
+    EXPECT_NE(problem_of([&] { fill({0, 10}); }), "");
+    EXPECT_NE(problem_of([&] { fill(lost == 0 ? Range{3, 10} : Range{0, 5}); }), "") << "by one element";
+    EXPECT_NE(problem_of([&] { fill(whole.blocks[lost].range); }), "");
+  }
 }
 
 // Also in parts of several writers.

@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "lockstep/data/table/schema.h"
+
 namespace lockstep {
 namespace {
 
@@ -32,11 +34,20 @@ TEST(Date, AreReadInTheirForm) {
                                 {"31-DEC-24", DateForm::kDmy, 20088},
                                 {"31december2024", DateForm::kDmy, 20088},
                                 {"1.1.70", DateForm::kDmy, 0},
+                                {"1.1.69", DateForm::kDmy, -365},  // two digits are of 1969 to 2068
+                                {"1/1/69", DateForm::kMdy, -365},
+                                {"1.1.68", DateForm::kDmy, 35794},
+                                {"1.1.00", DateForm::kDmy, 10957},
+                                {"31.12.99", DateForm::kDmy, 10956},
                                 {"12/31/2024", DateForm::kMdy, 20088},
                                 {"Dec 31, 2024", DateForm::kMdy, 20088},
                                 {"12:00", DateForm::kTime, 0.5},
                                 {"6:00:00", DateForm::kTime, 0.25},
+                                {"23:59:60", DateForm::kTime, 1},
+                                {"0:00:21.6", DateForm::kTime, 0.00025},
+                                {"0:00", DateForm::kTime, 0},
                                 {"86400", DateForm::kEpoch, 1},
+                                {"345600000000", DateForm::kEpoch, 4e6},
                                 {"-43200", DateForm::kEpoch, -0.5}};
   for (const Case& each : cases) {
     const auto days = parse_date(each.text, each.form);
@@ -55,10 +66,11 @@ TEST(Date, OtherTextsAreNone) {
        {"31/31/2024", "32.1.2024", "31.12.024", "31 Foo 2024", "31.12", "10.1.2.3", "12/31/2024"}) {
     EXPECT_FALSE(parse_date(text, DateForm::kDmy)) << text;
   }
-  for (const char* text : {"24:00", "12:60", "12", ":30", "12:3", "12:30:"}) {
+  for (const char* text : {"24:00", "12:60", "12", ":30", "12:3", "12:30:", "12:30:61"}) {
     EXPECT_FALSE(parse_date(text, DateForm::kTime)) << text;
   }
-  for (const char* text : {"1e300", "x", ""}) EXPECT_FALSE(parse_date(text, DateForm::kEpoch)) << text;
+  for (const char* text : {"1e300", "x", "", "345600000001", "-345600000001"})
+    EXPECT_FALSE(parse_date(text, DateForm::kEpoch)) << text;
 }
 
 TEST(Date, CyclesCloseWhereTheyBegin) {
@@ -74,6 +86,9 @@ TEST(Date, CyclesCloseWhereTheyBegin) {
   expect_point(cycle_of(new_year + 0.25, DatePart::kHour), 1, 0);
   expect_point(cycle_of(-0.25, DatePart::kHour), -1, 0);
   EXPECT_EQ(cycle_of(new_year, DatePart::kWeekday), cycle_of(new_year + 7, DatePart::kWeekday));
+  expect_point(cycle_of(new_year - 1, DatePart::kWeekday), 0, 1);  // a Sunday
+  expect_point(cycle_of(new_year + 366.0 / 4, DatePart::kYear), 1, 0);
+  expect_point(cycle_of(new_year - 365.0 / 4, DatePart::kYear), -1, 0);
   EXPECT_NE(cycle_of(new_year, DatePart::kWeekday), cycle_of(new_year + 1, DatePart::kWeekday));
 }
 
@@ -86,6 +101,27 @@ TEST(Date, ADayOfTheYearIsTheSameInAllYears) {
     EXPECT_EQ(day(march), 60);
   for (const char* last : {"2023-12-31T23:59", "2024-12-31", "1969-12-31T18:00"}) EXPECT_EQ(day(last), 365);
   EXPECT_EQ((DateReading{.parts = {DatePart::kDayOfYear, DatePart::kWeekday}}.width()), 368);
+}
+
+// The parts that a column has as data.columns declares it.
+std::string declared(const std::string& term) {
+  return declare_columns({.columns = {"t: " + term}}, {"t"}).front().date->term();
+}
+
+// Seconds since 1970 have a time of day, as a time has; a date has none unless it is asked for.
+TEST(Date, WithoutPartsHasTheUsualOnesOfItsForm) {
+  EXPECT_EQ(declared("date(epoch)"), "date(epoch, day, year, weekday, hour)");
+  EXPECT_EQ(declared("date(time)"), "date(time, hour)");
+  for (const std::string form : {"ymd", "dmy", "mdy"}) {
+    EXPECT_EQ(declared("date(" + form + ")"), "date(" + form + ", day, year, weekday)");
+  }
+  EXPECT_EQ(declared("date(epoch, month)"), "date(epoch, month)");
+  EXPECT_EQ(declared("date(ymd, hour, day)"), "date(ymd, hour, day)");
+  const auto usual = [](DateForm form, bool has_times) {
+    return DateReading{.form = form, .parts = usual_parts(form, has_times)}.term();
+  };
+  EXPECT_EQ(usual(DateForm::kYmd, true), "date(ymd, day, year, weekday, hour)");
+  EXPECT_EQ(usual(DateForm::kEpoch, false), "date(epoch, day, year, weekday)");
 }
 
 TEST(Date, ATermSaysFormAndParts) {

@@ -6,7 +6,9 @@
 #include <cmath>
 #include <vector>
 
+#include "lockstep/nn/params.h"
 #include "lockstep/nn/workspace.h"
+#include "support/one_step.h"
 
 namespace lockstep {
 namespace {
@@ -67,6 +69,55 @@ TEST(Dropout, MaskIsAnotherForAnotherStepReplicaSeedOrLayer) {
   other.seed = 2;
   EXPECT_NE(mask_of(other), mask);
   EXPECT_NE(mask_of(kBatch, kRows, "layer_norm relu dropout(0.4)"), mask);
+}
+
+// A batch that is cut into parts has the masks of the whole: the sums over its samples are the same.
+TEST(Dropout, APartOfABatchHasItsMasksOfTheWhole) {
+  const auto step = [](Index accumulate) {
+    return test::run_one_step_alone({.model = {.layers = "dense(30) relu dropout(0.5) dense(4)"},
+                                     .input = {{6}},
+                                     .rows = {11, 8},
+                                     .accumulate = accumulate});
+  };
+  const test::OneStepResult whole = step(1);
+  for (const Index accumulate : {2, 3, 11}) {
+    const test::OneStepResult parts = step(accumulate);
+    ASSERT_EQ(parts.outputs.size(), whole.outputs.size());
+    for (std::size_t i = 0; i < whole.outputs.size(); ++i) {
+      EXPECT_NEAR(parts.outputs[i], whole.outputs[i], 1e-5) << accumulate << " parts, output " << i;
+    }
+    for (std::size_t i = 0; i < whole.gradient.size(); ++i) {
+      EXPECT_NEAR(parts.gradient[i], whole.gradient[i], 1e-3) << accumulate << " parts, weight " << i;
+    }
+    EXPECT_NEAR(parts.loss, whole.loss, 1e-3);
+  }
+}
+
+// The masks of a training step are those of its number, its replicas and the seed of the run, from the first
+// sample of a replica on.
+TEST(Dropout, AStepHasTheMasksOfItsNumberAndItsReplicas) {
+  const test::OneStep step{
+      .model = {.layers = "dense(30) relu dropout(0.5) dense(4)"}, .input = {{6}}, .rows = {3, 2}};
+  const std::vector<Scalar> outputs = test::run_one_step_alone(step).outputs;
+  const Model model(step.model, step.input);
+  AlignedBuffer<Scalar> weights(model.layout().size);
+  initialise({&model.layout(), weights.span()}, 1, 0.1);
+  Workspace workspace(model, 3, ActivationRetention::kForEvaluation);
+  Index sample = 0;
+  for (Index replica = 0; replica < 2; ++replica) {
+    std::vector<Scalar> x;
+    for (Index row = 0; row < at(step.rows, replica); ++row) {
+      const std::vector<Scalar> one = test::sample(step.input, sample + row);
+      x.insert(x.end(), one.begin(), one.end());
+    }
+    const ConstMatrix y = workspace.forward(
+        {.values = {.weights = weights.span(), .state = {}},
+         .x = ConstMatrix(x.data(), at(step.rows, replica), 6),
+         .batch = {.training = true, .seed = 3, .step = 5, .replica = replica, .first_row = 0}});
+    for (Index i = 0; i < y.size(); ++i)
+      EXPECT_NEAR(y.data()[i], at(outputs, sample * 4 + i), 1e-5) << replica;
+    sample += at(step.rows, replica);
+  }
 }
 
 TEST(Dropout, DoesNothingInEvaluationOrAtARateOfZero) {

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/train/storage/checkpoint/directory.h"
 #include "support/error_text.h"
 #include "support/temporary_directory.h"
 #include "support/tiny_run.h"
@@ -52,6 +53,22 @@ TEST(EarlyStopping, CountsTheTimeSinceTheBestInEachUnit) {
   EXPECT_EQ(end_of(stopping("9 steps"), losses), 28);
   EXPECT_EQ(end_of(stopping("120 samples"), losses), 28);
   EXPECT_EQ(end_of(stopping("121 samples"), losses), 32);
+}
+
+// 0.3 - 0.2 is a little less than 0.1 in doubles.
+TEST(EarlyStopping, AnEpochIsOverThoughRoundingTakesAwayALittle) {
+  const Patience epochs("train.early_stopping", "0.1 epochs");
+  EXPECT_TRUE(epochs.is_over({.epochs = 0.2}, {.epochs = 0.3}, 1));
+  EXPECT_TRUE(epochs.is_over({.epochs = 0.2}, {.epochs = 0.31}, 1));
+  EXPECT_FALSE(epochs.is_over({.epochs = 0.2}, {.epochs = 0.29999}, 1));
+  const Patience long_ones("train.early_stopping", "1000 epochs");
+  EXPECT_FALSE(long_ones.is_over({}, {.epochs = 999.999}, 1));
+  const Patience steps("train.early_stopping", "1000000 steps");
+  EXPECT_TRUE(steps.is_over({.steps = 5}, {.steps = 1'000'005}, 1));
+  EXPECT_FALSE(steps.is_over({.steps = 5}, {.steps = 1'000'004}, 1));
+  const Patience evaluations("train.early_stopping", "3 evaluations");
+  EXPECT_TRUE(evaluations.is_over({}, {}, 3));
+  EXPECT_FALSE(evaluations.is_over({}, {.steps = 100, .samples = 100, .epochs = 100}, 2));
 }
 
 TEST(EarlyStopping, ALittleBetterIsNotBetter) {
@@ -134,6 +151,10 @@ TEST(EarlyStopping, EndsATrainingAndTestsTheBestWeights) {
   EXPECT_EQ(result.training.best->progress.steps, best->progress.steps);
   EXPECT_EQ(all.back().split, Split::kTest);
   EXPECT_EQ(all.back().progress.steps, best->progress.steps);
+  // Beside the checkpoint of the best weights there is one of the end, so that a longer run goes on from
+  // there.
+  EXPECT_EQ(CheckpointDirectory(directory.path()).steps(),
+            (std::vector<Index>{result.training.progress.steps, best->progress.steps}));
   // A run of just so many steps has these weights at its end.
   config.train.early_stopping = "";
   config.train.keep = "last";

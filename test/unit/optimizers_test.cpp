@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
@@ -60,6 +61,51 @@ TEST(Optimizers, EveryOneHasAReference) {
     };
     EXPECT_TRUE(std::ranges::any_of(references, names_it)) << entry.name;
   }
+}
+
+// The first step of Adafactor with a constant gradient is the learning rate times the root mean square of the
+// tensor, but that counts as 0.001 at least: else a bias that starts at zero would stay there for ever.
+TEST(Optimizers, AdafactorMovesATensorOfZeros) {
+  const auto moved = [](Scalar start, bool scales, const TensorInfo& shape) {
+    OptimizerOptions options;
+    options.scale_parameter = scales;
+    const auto adafactor = find_entry(optimizer_catalog(), "optimizer", "adafactor").make(options);
+    test::OptimizerRun run(*adafactor, std::vector<Scalar>(6, start), shape);
+    std::ranges::fill(run.gradient, Scalar{2});
+    run.step({.step = 1, .lr = 0.5, .weight_decay = 0});
+    for (const Scalar weight : run.weights) EXPECT_EQ(weight, run.weights.front());
+    return double{start} - double{run.weights.front()};
+  };
+  const TensorInfo matrix{.rows = 2, .columns = 3, .kind = TensorInfo::Kind::kMatrix};
+  for (const TensorInfo& shape : {TensorInfo{}, matrix}) {
+    EXPECT_NEAR(moved(0, true, shape), 0.5e-3, 1e-9);
+    EXPECT_NEAR(moved(0.0005F, true, shape), 0.5e-3, 1e-9);
+    EXPECT_NEAR(moved(-0.002F, true, shape), 0.5 * 0.002, 1e-8);
+    EXPECT_NEAR(moved(0.25F, true, shape), 0.5 * 0.25, 1e-6);
+    EXPECT_NEAR(moved(0, false, shape), 0.5, 1e-6);
+    EXPECT_NEAR(moved(0.25F, false, shape), 0.5, 1e-6);
+  }
+}
+
+// The mean square of the second step, 0.43 times 1 and 0.57 times 100, lags behind a gradient that grows
+// tenfold: the step would be 1.3 times the learning rate, and is once that. A smaller step stays as it is.
+TEST(Optimizers, AdafactorMakesNoStepAboveTheLearningRate) {
+  const auto second_step = [](Scalar gradient) {
+    OptimizerOptions options;
+    options.scale_parameter = false;
+    options.beta2_decay = 0.8;
+    const auto adafactor = find_entry(optimizer_catalog(), "optimizer", "adafactor").make(options);
+    test::OptimizerRun run(*adafactor, std::vector<Scalar>(4, 0));
+    std::ranges::fill(run.gradient, Scalar{1});
+    run.step({.step = 1, .lr = 0.125, .weight_decay = 0});
+    EXPECT_NEAR(run.weights.front(), -0.125, 1e-6);
+    std::ranges::fill(run.gradient, gradient);
+    run.step({.step = 2, .lr = 0.125, .weight_decay = 0});
+    return -double{run.weights.front()} - 0.125;
+  };
+  const double rest = std::pow(2, -0.8);
+  EXPECT_NEAR(second_step(10), 0.125, 1e-6);
+  EXPECT_NEAR(second_step(0.5), 0.125 * 0.5 / std::sqrt(1 - rest + rest * 0.25), 1e-6);
 }
 
 TEST(Optimizers, NesterovWithoutMomentumIsRefused) {

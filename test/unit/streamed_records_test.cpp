@@ -56,6 +56,27 @@ TEST(StreamedRecords, AreTheRecordsInTheMemoryThatWasStated) {
   }
 }
 
+// Once all that a window needs is read, both windows are held: the stated memory is that of two, and little
+// more.
+TEST(StreamedRecords, TheStatedMemoryIsCloseToWhatIsHeld) {
+  const NumberedSource source(chunks_of(4000, 10));
+  for (const Index replicas : {1, 2}) {
+    const SamplingOptions sampling = sampling_of(source, 4, 200);
+    const StreamedRecords records(source, {}, sampling, {0, replicas});
+    const Index most = stream_bytes(source.info(), sampling, replicas);
+    const Index windows = replicas * 2 * 200 * source.info().record_bytes;
+    Index held = 0;
+    for (Index step = 0; step < make_sampler(sampling)->epoch().steps; ++step) {
+      records.expect(step);
+      records.wait();
+      held = std::max(held, records.bytes());
+      EXPECT_LE(records.bytes(), most);
+    }
+    EXPECT_GE(held, windows);
+    EXPECT_LE(most - held, (3 * replicas + 4) * 10 * source.info().record_bytes);
+  }
+}
+
 // The largest chunk has 10 of the 2,000 records.
 TEST(StreamedRecords, ARankKeepsFourChunksOutOfTurnHoweverManyReplicasItHosts) {
   const NumberedSource source(chunks_of(2000, 10));
@@ -64,7 +85,7 @@ TEST(StreamedRecords, ARankKeepsFourChunksOutOfTurnHoweverManyReplicasItHosts) {
     return stream_bytes(source.info(), sampling, replicas) / source.info().record_bytes;
   };
   const Index of_a_replica = records(2) - records(1);
-  EXPECT_GE(of_a_replica, 2 * 30) << "the windows of now and next";
+  EXPECT_EQ(of_a_replica, 2 * 30 + 3 * 10) << "the windows of now and next, and the chunks at their ends";
   for (const Index replicas : {1, 2, 4}) EXPECT_EQ(records(replicas) - replicas * of_a_replica, 4 * 10);
   EXPECT_EQ(records(100), 2000) << "never more than there are";
 }

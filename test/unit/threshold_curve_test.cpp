@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "support/ranks.h"
 
@@ -33,6 +34,58 @@ TEST(ThresholdCurve, CountsWhatIsTakenForYesAtEveryThreshold) {
     EXPECT_EQ(curves[0].points[2].true_positives, 2);
     EXPECT_EQ(curves[0].points[2].false_positives, 1);
     EXPECT_NEAR(curves[0].points[0].threshold, 1 / (1 + std::exp(-3)), 1e-3);
+  });
+}
+
+// Counts are of samples, whatever they weigh; one that weighs nothing is none.
+TEST(ThresholdCurve, LeavesOutSamplesOfNoWeightAndCountsOthersOnce) {
+  test::on_ranks({1}, [](Communicator& comm) {
+    const std::array<Scalar, 6> weights{0, 0.25F, 3, 1, 0, 1};
+    ThresholdCounts counts(TargetKind::kBinary, 1);
+    const ConstMatrix outputs(kLogits.data(), 6, 1);
+    const ConstMatrix targets(kTargets.data(), 6, 1);
+    counts.add({.outputs = outputs, .targets = targets, .weights = {.values = weights}});
+    const ThresholdCurve curve = counts.curves(comm).front();
+    EXPECT_EQ(curve.positives, 2);
+    EXPECT_EQ(curve.negatives, 2);
+    ASSERT_EQ(curve.points.size(), 4);
+    EXPECT_DOUBLE_EQ(curve.area(), 3.0 / 4);
+    EXPECT_NEAR(curve.points[0].threshold, 1 / (1 + std::exp(-1)), 1e-3);
+    EXPECT_LT(curve.points[3].threshold, 1e-6);
+    EXPECT_EQ(curve.points[3].true_positives, 2);
+    EXPECT_EQ(curve.points[3].false_positives, 2);
+  });
+}
+
+TEST(ThresholdCurve, LeavesOutMissingTargets) {
+  test::on_ranks({1}, [](Communicator& comm) {
+    const Scalar none = std::numeric_limits<Scalar>::quiet_NaN();
+    const std::array<Scalar, 4> logits{1, 2, -1, 3};
+    const std::array<Scalar, 4> answers{1, none, 0, 1};
+    const ConstMatrix outputs(logits.data(), 2, 2);
+    const ConstMatrix targets(answers.data(), 2, 2);
+    ThresholdCounts counts(TargetKind::kBinary, 2);
+    counts.add({.outputs = outputs, .targets = targets});
+    const std::vector<ThresholdCurve> curves = counts.curves(comm);
+    ASSERT_EQ(curves.size(), 2);
+    EXPECT_EQ(curves[0].positives + curves[0].negatives, 2);
+    EXPECT_EQ(curves[1].positives, 1);
+    EXPECT_EQ(curves[1].negatives, 0);
+  });
+}
+
+// Equal scores share a point, so half of their pairs count for the area.
+TEST(ThresholdCurve, CountsATieByHalf) {
+  test::on_ranks({1}, [](Communicator& comm) {
+    const std::array<Scalar, 4> logits{2, 2, 2, -30};
+    const std::array<Scalar, 4> answers{1, 0, 0, 0};
+    const ConstMatrix outputs(logits.data(), 4, 1);
+    const ConstMatrix targets(answers.data(), 4, 1);
+    ThresholdCounts counts(TargetKind::kBinary, 1);
+    counts.add({.outputs = outputs, .targets = targets});
+    const ThresholdCurve curve = counts.curves(comm).front();
+    EXPECT_EQ(curve.points.size(), 2);
+    EXPECT_DOUBLE_EQ(curve.area(), (1 + 0.5 + 0.5) / 3);
   });
 }
 

@@ -11,6 +11,7 @@
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/random.h"
+#include "lockstep/math/histogram_bins.h"
 #include "lockstep/math/kernels.h"
 #include "lockstep/nn/model.h"
 #include "support/reference_gradient.h"
@@ -98,6 +99,40 @@ TEST(Update, NoNumberIsBeyondClipValue) {
     std::ranges::fill(run.gradient.span(), static_cast<Scalar>(5 * weight));
     ASSERT_TRUE(run.apply({.step = 1, .weight = weight, .lr = 1}));
     for (const Scalar w : run.of(0, run.weights)) EXPECT_EQ(w, -kLimit) << weight;
+  }
+}
+
+// What the log says of a step: the mean gradient after its numbers are clipped, and before the norm is; the
+// weights before the step.
+TEST(Update, MeasuresTheGradientBetweenTheTwoClippings) {
+  struct Case {
+    double value;
+    double norm;
+    Scalar large;  // what becomes of 0.8
+  };
+  for (const Case& one : {Case{0, 0, 0.8F}, {0, 0.25, 0.8F}, {0.5, 0, 0.5F}, {0.5, 0.25, 0.5F}}) {
+    SCOPED_TRACE(std::to_string(one.value) + " " + std::to_string(one.norm));
+    Update run({}, {.clip_norm = one.norm, .clip_value = one.value});
+    constexpr Scalar kWeight = 8;
+    run.of(0, run.gradient)[0] = 0.8F * kWeight;
+    run.of(0, run.gradient)[1] = -0.125F * kWeight;
+    run.of(0, run.weights)[5] = 3;
+    run.of(1, run.weights)[1] = -4;
+    UpdateStatistics statistics{.with_histograms = true};
+    ASSERT_TRUE(run.apply({.step = 1, .weight = kWeight, .lr = 0.5, .statistics = &statistics}));
+    EXPECT_NEAR(statistics.gradient_norm, std::hypot(double{one.large}, 0.125), 1e-6);
+    EXPECT_NEAR(statistics.weight_norm, 5, 1e-6);
+    const auto count = [](const std::vector<double>& counts, Index param, Scalar value) {
+      return at(counts, param * kHistogramBins + histogram_bin(value));
+    };
+    ASSERT_EQ(std::ssize(statistics.gradients), 2 * kHistogramBins);
+    EXPECT_EQ(count(statistics.gradients, 0, one.large), 1);
+    EXPECT_EQ(count(statistics.gradients, 0, -0.125F), 1);
+    EXPECT_EQ(count(statistics.gradients, 0, 0), 12 - 2);
+    EXPECT_EQ(count(statistics.gradients, 1, 0), 3);
+    EXPECT_EQ(count(statistics.weights, 0, 3), 1);
+    EXPECT_EQ(count(statistics.weights, 1, -4), 1);
+    EXPECT_EQ(count(statistics.weights, 1, 0), 2);
   }
 }
 
