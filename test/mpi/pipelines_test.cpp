@@ -334,12 +334,13 @@ TEST(Pipelines, ResumeChunksElsewhere) {
 }
 
 // The owner of the weight is first and the layer that shares it last; or several share it, in its stage and
-// in others, and those between have their own. That one is so large that MPI sends it once it is received.
+// in others, and another weight is shared beside it. These are so large that MPI sends them once they are
+// received.
 constexpr const char* kTied =
     "dense(3) tanh dense(9) relu dense(8) tanh dense(7) relu dense(12) tanh dense(3, tie=0)";
 constexpr const char* kTiedOften =
-    "dense(36) relu dense(36) tanh dense(36, tie=2) relu dense(7) batch_norm tanh dense(36) relu "
-    "dense(36, tie=2) tanh dense(36, tie=2) dense(3)";
+    "dense(36) relu dense(36) tanh dense(36, tie=2) relu dense(36) tanh dense(7) batch_norm tanh dense(36) "
+    "relu dense(36, tie=2) tanh dense(36, tie=6) relu dense(36, tie=2) dense(3)";
 
 TEST(Pipelines, ShareAWeight) {
   const auto expect = [](const std::string& what, const std::function<void(Config&)>& change) {

@@ -20,6 +20,8 @@ struct Given {
   Index evaluation_rankings = 0;
   Index evaluation_sets = 1;
   bool weighted = false;
+  bool saves = false;
+  bool keeps_best = false;
 
   explicit Given(const std::string& layers = "dense(64) relu dense(10)")
       : model({.layers = layers}, {{100}}) {}
@@ -42,6 +44,8 @@ struct Given {
                           .evaluation_sets = evaluation_sets,
                           .evaluation_batch = 100,
                           .evaluation_rankings = evaluation_rankings,
+                          .saves = saves,
+                          .keeps_best = keeps_best,
                           .world = std::accumulate(nodes.begin(), nodes.end(), Index{0}),
                           .node_sizes = nodes});
   }

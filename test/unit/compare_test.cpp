@@ -83,6 +83,38 @@ TEST_F(Compare, ShowsTheKeysThatDifferAndTheBestAndLastValues) {
       "validation_accuracy");
 }
 
+// The test set chose nothing, so its values are shown, and runs are sorted by them; the best is that of the
+// validation set.
+TEST_F(Compare, ShowsTheTestSetWhereThereAreBoth) {
+  const auto test_set = [](const RunDirectory& run, double accuracy) {
+    write_file_atomically(
+        run.metrics(), read_file(run.metrics()) +
+                           fmt::format("{{\"kind\":\"evaluation\",\"split\":\"test\",\"step\":20,\"epoch\":1,"
+                                       "\"samples_seen\":100,\"samples\":9,\"loss\":{},\"accuracy\":{},"
+                                       "\"seconds\":1}}\n",
+                                       0.125 + accuracy, accuracy));
+  };
+  test_set(make("a", "lr = 0.1", {0.5, 0.75}), 0.25);
+  test_set(make("b", "lr = 0.2", {0.5, 0.625}), 0.375);
+  std::vector<RunRecord> runs = all();
+  EXPECT_EQ(to_text(runs).find("0.75 "), to_text(runs).rfind("0.75 ")) << "only as the best";
+  expect_parts(to_text(runs), {"best validation accuracy", "0.375  ", "0.25  ", "0.5  ", "0.75"});
+  EXPECT_EQ(to_csv(runs),
+            "run,state,reason,train.lr,steps,seconds,best_split,best_measure,best_value,best_step,"
+            "validation_loss,validation_accuracy,test_loss,test_accuracy\n" +
+                runs[0].name + ",done,,0.1,20,1.5,validation,accuracy,0.75,20,0.625,0.75,0.375,0.25\n" +
+                runs[1].name + ",done,,0.2,20,1.5,validation,accuracy,0.625,20,0.6875,0.625,0.5,0.375\n");
+  const auto json = parse_json<nlohmann::json>(to_json(runs));
+  EXPECT_EQ(json[0]["last"]["validation"]["accuracy"], 0.75);
+  EXPECT_EQ(json[0]["last"]["test"]["accuracy"], 0.25);
+  sort_runs(runs, "accuracy");
+  EXPECT_EQ(names(runs), (Names{"b", "a"}));
+  sort_runs(runs, "loss");
+  EXPECT_EQ(names(runs), (Names{"a", "b"})) << "0.375 is less than 0.5";
+  sort_runs(runs, "best");
+  EXPECT_EQ(names(runs), (Names{"a", "b"}));
+}
+
 TEST_F(Compare, SortsByTheKeptMeasureOrByWhatIsNamed) {
   make("a", "lr = 0.1", {0.9, 0.1});
   make("b", "lr = 0.02", {0.2, 0.3});

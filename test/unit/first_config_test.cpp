@@ -90,6 +90,56 @@ TEST_F(FirstConfig, TakesTextsAndFewWholeNumbersForClassesAndOtherNumbersForNumb
       << "ten values in thirty records";
 }
 
+// Several labels are yes or no only if each of them is 0 or 1 in every record.
+TEST_F(FirstConfig, TakesSeveralLabelsForYesOrNoIfTheyAreZeroAndOneAlone) {
+  const auto loss = [this](const std::vector<double>& values, const std::string& task = "") {
+    std::string text = "a,b,y,z\n";
+    const auto count = std::ssize(values);
+    for (Index i = 0; i < 200; ++i) {
+      text += fmt::format("{},{},{},{}\n", (i * 7) % 11, (i * 5) % 13, at(values, i % count),
+                          at(values, i / 2 % count));
+    }
+    DataOptions options;
+    options.table.label = {"y", "z"};
+    const FirstData data = read_first_data(write("several.csv", text), options);
+    const auto settings = choose_settings(data, choose_task(data, task), "t");
+    EXPECT_TRUE(value(settings, "model.layers").ends_with("dense(2)\""));
+    return value(settings, "train.loss");
+  };
+  const std::string yes_or_no = "\"binary_cross_entropy\"";
+  const std::string numbers = "\"mean_squared_error\"";
+  EXPECT_EQ(loss({0, 1}), yes_or_no);
+  EXPECT_EQ(loss({0, 1}, "numbers"), numbers);
+  EXPECT_EQ(loss({0, 1}, "binary"), yes_or_no);
+  EXPECT_EQ(loss({0, 1, 0.5}), numbers) << "shares";
+  EXPECT_EQ(loss({0, 1, 0.5}, "binary"), numbers);
+  EXPECT_EQ(loss({0, 1, 2}), numbers);
+  EXPECT_EQ(loss({-1, 0, 1}), numbers);
+  EXPECT_EQ(loss({1, 2}), numbers);
+  EXPECT_EQ(loss({0, -1}), numbers);
+}
+
+// A value far above the others, or far below them: 6 deviations of a label, 20 of a feature.
+TEST_F(FirstConfig, TakesALossForOutliersOnEitherSide) {
+  const auto loss = [this](double of_label, double of_feature) {
+    std::string text = "a,b,y\n";
+    for (Index i = 0; i < 1000; ++i) {
+      const double half = i % 2 == 0 ? 0.5 : -0.5;
+      text +=
+          fmt::format("{},{},{}\n", i == 500 ? of_feature : half, (i * 5) % 13, i == 500 ? of_label : half);
+    }
+    return value(settings_for(write("far.csv", text)), "train.loss");
+  };
+  const std::string usual = "\"mean_squared_error\"";
+  const std::string for_outliers = "\"huber\"";
+  for (const double sign : {1.0, -1.0}) {
+    EXPECT_EQ(loss(sign * 2.75, 0.5), usual) << sign;        // 5.3 deviations
+    EXPECT_EQ(loss(sign * 3.5, 0.5), for_outliers) << sign;  // 6.8
+    EXPECT_EQ(loss(0.25, sign * 10), usual) << sign;         // 17
+    EXPECT_EQ(loss(0.25, sign * 15), for_outliers) << sign;  // 22
+  }
+}
+
 TEST_F(FirstConfig, ARareClassGetsItsWeight) {
   const auto weights = [this](Index each) {
     return value(settings_for(table(1100, [each](Index i) { return i % each == 0 ? "yes" : "no"; })),

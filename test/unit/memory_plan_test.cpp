@@ -79,6 +79,27 @@ TEST(MemoryPlan, AnAverageIsOneMoreModel) {
   EXPECT_EQ(average.checkpoint_bytes - plain.checkpoint_bytes, 4 * setup.model.layout().count());
 }
 
+// Each rank copies its share of the model file and of the optimizer state for a checkpoint; one that keeps
+// the best evaluation holds its weights, and running moments, beside that.
+TEST(MemoryPlan, TheBestWeightsAreOneMoreModelBesideTheCopyForACheckpoint) {
+  const auto checkpoint = [](bool saves, bool keeps_best, Index world) {
+    Given setup = typical("dense(64) batch_norm relu dense(10)");
+    setup.saves = saves;
+    setup.keeps_best = keeps_best;
+    return setup.plan(world).memory.checkpoint;
+  };
+  const Given setup = typical("dense(64) batch_norm relu dense(10)");
+  const Index model = setup.model.stored_layout().count() * Index{sizeof(Scalar)};
+  const Index state = setup.plan(1).parameters * Index{sizeof(Scalar)};
+  ASSERT_GT(model, state) << "with the moments of batch norm";
+  EXPECT_EQ(checkpoint(false, false, 1), 0);
+  EXPECT_EQ(checkpoint(true, false, 1), model + state);
+  EXPECT_EQ(checkpoint(true, true, 1), model + state + model);
+  EXPECT_EQ(checkpoint(false, true, 1), model + state + model) << "the best one is saved all the same";
+  EXPECT_EQ(checkpoint(true, true, 4) - checkpoint(true, false, 4), model) << "not divided";
+  EXPECT_EQ(checkpoint(true, false, 4), model + state / 4) << "a file this small is written by one rank";
+}
+
 // A rank keeps what its messages lost: of its sum of the whole gradient, and, where every rank gets the sum,
 // of the result of its own slices.
 TEST(MemoryPlan, ErrorFeedbackKeepsWhatEachMessageLost) {

@@ -65,6 +65,34 @@ TEST(RunPlan, LengthsInSamplesAndFractionsOfEpochs) {
   EXPECT_THROW(setup.plan(1), ConfigError);
 }
 
+// What a normalisation sees: the samples of a replica, or of a group of them, in one of the parts that they
+// are accumulated in.
+TEST(RunPlan, SaysHowManySamplesABatchNormSees) {
+  const auto text = [](const std::string& layers, Index accumulate, Index replicas = 8) {
+    Given setup = typical(layers);  // 128 samples in a step
+    setup.train.replicas = replicas;
+    setup.train.accumulate = accumulate;
+    return setup.plan(2).batch_norm;
+  };
+  const auto layers = [](const std::string& mode) {
+    return "dense(16) batch_norm(mode=" + mode + ") relu dense(2)";
+  };
+  EXPECT_EQ(text(layers("local"), 1), "local (16 samples)");
+  EXPECT_EQ(text(layers("local"), 2), "local (8 samples)");
+  EXPECT_EQ(text(layers("local"), 3), "local (5 samples)") << "in the smallest part";
+  EXPECT_EQ(text(layers("sync"), 40), "sync (8 samples)") << "no more parts than samples";
+  EXPECT_EQ(text(layers("averaged"), 2), "averaged (8 samples)");
+  EXPECT_EQ(text(layers("sync"), 1), "sync (128 samples)");
+  EXPECT_EQ(text(layers("sync"), 2), "sync (64 samples)");
+  EXPECT_EQ(text(layers("\"group(4)\""), 2), "group(4) (32 samples)");
+  EXPECT_EQ(text(layers("sync"), 2, 16), "sync (64 samples)");
+  EXPECT_EQ(text("dense(16) batch_norm(mode=local) relu dense(9) batch_norm(mode=sync) relu dense(8) "
+                 "batch_norm(mode=local) dense(2)",
+                 4),
+            "local (4 samples), sync (32 samples)");
+  EXPECT_EQ(text("dense(2)", 1), "");
+}
+
 TEST(RunPlan, FullModeCountsEveryReplicasPass) {
   Given setup = typical();
   setup.train.replicas = 6;

@@ -183,6 +183,25 @@ TEST(StagePlan, CountsWeightsThatStagesShare) {
        "sends 25.0 KiB of gradients back with each micro-batch."});
 }
 
+// Two weights of the first stage are shared by the last one, the second by two of its layers: each is sent
+// once, and each layer has a gradient of its own.
+TEST(StagePlan, CountsEachOfSeveralSharedWeightsOnce) {
+  const RunPlan plan =
+      plan_of(2, 2, PipelineSchedule::kOneForwardOneBackward, "allreduce", {},
+              "dense(100) relu dense(100) tanh dense(100) relu dense(100) tanh dense(100, tie=0) relu "
+              "dense(100, tie=2) tanh dense(100, tie=2) dense(10)");
+  constexpr Index kWeight = 100 * 100 * Index{sizeof(Scalar)};
+  ASSERT_EQ(plan.stages.size(), 2U);
+  EXPECT_EQ(plan.stages[0].tied.lent, 2 * kWeight);
+  EXPECT_EQ(plan.stages[1].tied.borrowed, 2 * kWeight);
+  EXPECT_EQ(plan.stages[0].tied.collected, 3 * kWeight);
+  EXPECT_EQ(plan.stages[1].tied.returned, 3 * kWeight);
+  EXPECT_EQ(plan.stages[0].tied.borrowed, 0);
+  EXPECT_EQ(plan.stages[1].tied.lent, 0);
+  EXPECT_EQ(plan.stages[0].tied.kept_gradients, kWeight) << "one at a time";
+  EXPECT_EQ(plan.stages[1].tied.kept_gradients, 2 * 3 * kWeight);
+}
+
 // The estimate for ops between two cuts, from plans of the ops before a cut and of those behind one, against
 // the plan of three stages.
 void expect_estimates(const std::string& layers, const PipelineSchedule& schedule) {
