@@ -1,0 +1,98 @@
+// evaluation.json: curves as shares, fits, and the worst records, as the page reads them back.
+#include "lockstep/report/shown_predictions.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/base/json.h"
+#include "support/error_text.h"
+
+namespace lockstep {
+namespace {
+
+EvaluationDetails details() {
+  EvaluationDetails details{.split = Split::kValidation, .samples = 1234, .classes = {"no", "yes"}};
+  details.curves = {{.of_class = 1,
+                     .positives = 3,
+                     .negatives = 4,
+                     .points = {{0.875, 2, 0}, {0.5, 2, 1}, {0.123456789, 3, 4}}}};
+  details.fits = {{.sample = {{1, 1.5}, {2.00000049, -3}}, .width = 2.5, .residuals = {1, 0, 1}}};
+  details.columns = {"size"};
+  details.worst = {
+      {.record = {.loss = std::numeric_limits<double>::infinity(), .target = "no", .prediction = "yes"},
+       .position = 17,
+       .file = "a.csv",
+       .cells = {"5"}},
+      {.record = {.loss = 2.5, .target = "yes", .prediction = "no"}, .position = 0}};
+  return details;
+}
+
+TEST(ShownPredictions, HaveTheSharesOfEachThreshold) {
+  const auto json = parse_json<nlohmann::json>(to_json(details()));
+  const nlohmann::json& curve = json["curves"][0];
+  EXPECT_EQ(curve["class"], "1 (yes)");
+  EXPECT_EQ(curve["positives"], 3);
+  EXPECT_EQ(curve["negatives"], 4);
+  EXPECT_EQ(curve["threshold"], nlohmann::json({0.875, 0.5, 0.12346}));
+  EXPECT_EQ(curve["recall"], nlohmann::json({0.66667, 0.66667, 1.0}));
+  EXPECT_EQ(curve["false_positive_rate"], nlohmann::json({0.0, 0.25, 1.0}));
+  EXPECT_EQ(curve["precision"], nlohmann::json({1.0, 0.66667, 0.42857}));
+  // Trapezoids: 1/4 of the negatives at 2/3, the rest between 2/3 and 1.
+  EXPECT_NEAR(curve["area"].get<double>(), (1 * 2 + 3 * 2.5) / 12, 1e-12);
+  EXPECT_EQ(json["fits"][0]["target"], nlohmann::json({1.0, 2.0}));
+  EXPECT_EQ(json["fits"][0]["prediction"], nlohmann::json({1.5, -3.0}));
+  EXPECT_EQ(json["fits"][0]["residual_width"], 2.5);
+  EXPECT_TRUE(json["worst"][0]["loss"].is_null());
+  EXPECT_EQ(json["worst"][0]["record"], 17);
+}
+
+TEST(ShownPredictions, AreReadAsTheyWereWritten) {
+  const ShownPredictions shown = read_shown_predictions(to_json(details()));
+  EXPECT_EQ(shown.split, "validation");
+  EXPECT_EQ(shown.samples, 1234);
+  ASSERT_EQ(shown.curves.size(), 1U);
+  EXPECT_EQ(shown.curves[0].name, "1 (yes)");
+  EXPECT_EQ(shown.curves[0].recall, (std::vector<double>{0.66667, 0.66667, 1}));
+  EXPECT_EQ(shown.curves[0].false_positive_rate, (std::vector<double>{0, 0.25, 1}));
+  EXPECT_EQ(shown.curves[0].precision, (std::vector<double>{1, 0.66667, 0.42857}));
+  ASSERT_EQ(shown.fits.size(), 1U);
+  EXPECT_EQ(shown.fits[0].target, (std::vector<double>{1, 2}));
+  EXPECT_EQ(shown.fits[0].prediction, (std::vector<double>{1.5, -3}));
+  EXPECT_EQ(shown.fits[0].width, 2.5);
+  EXPECT_EQ(shown.fits[0].residuals, (std::vector<double>{1, 0, 1}));
+  EXPECT_EQ(shown.columns, std::vector<std::string>{"size"});
+  ASSERT_EQ(shown.worst.size(), 2U);
+  EXPECT_TRUE(std::isnan(shown.worst[0].loss));
+  EXPECT_EQ(shown.worst[0].record, 17);
+  EXPECT_EQ(shown.worst[0].file, "a.csv");
+  EXPECT_EQ(shown.worst[0].cells, std::vector<std::string>{"5"});
+  EXPECT_EQ(shown.worst[1].loss, 2.5);
+  EXPECT_EQ(shown.worst[1].target, "yes");
+  EXPECT_EQ(shown.worst[1].prediction, "no");
+}
+
+// Without one kind of samples there is no area, and the shares of what is not there are 0.
+TEST(ShownPredictions, OfOneKindHaveNoArea) {
+  EvaluationDetails one = details();
+  one.curves[0].positives = 0;
+  one.curves[0].points = {{0.5, 0, 2}, {0.25, 0, 4}};
+  const ShownPredictions shown = read_shown_predictions(to_json(one));
+  EXPECT_TRUE(std::isnan(shown.curves[0].area));
+  EXPECT_EQ(shown.curves[0].recall, (std::vector<double>{0, 0}));
+  EXPECT_EQ(shown.curves[0].false_positive_rate, (std::vector<double>{0.5, 1}));
+  EXPECT_EQ(shown.curves[0].precision, (std::vector<double>{0, 0}));
+}
+
+TEST(ShownPredictions, OfAnotherFormAreRefused) {
+  for (const char* text : {"[]", "{}", R"({"split":"test","samples":3})",
+                           R"({"split":"test","samples":3,"worst":[],"fits":[{"target":[1],"prediction":[],)"
+                           R"("residual_width":1,"residuals":[]}]})"}) {
+    EXPECT_THROW(read_shown_predictions(text), DataError) << text;
+  }
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,177 @@
+// The trials of a sweep and the folds of a cross-validation side by side: their order, and what is computed
+// of them.
+#include "app/sweep_table.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "lockstep/base/file.h"
+#include "support/error_text.h"
+#include "support/temporary_directory.h"
+
+namespace lockstep {
+namespace {
+
+using test::expect_parts;
+using Json = nlohmann::ordered_json;
+
+const Measure kLoss("loss", {}, true);
+const Measure kAccuracy("accuracy", {}, true);
+
+TrialRow trial(Index number, TrialState state, std::optional<double> value = std::nullopt) {
+  TrialRow row{.number = number, .settings = {{"train.lr", fmt::format("0.{}", number)}}, .state = state};
+  if (value) row.score = TrialScore{.value = *value, .step = 10 * number, .epoch = 1.5};
+  if (state == TrialState::kDone) {
+    row.steps = 1000 * number;
+    row.seconds = 30.0 * static_cast<double>(number);
+  }
+  return row;
+}
+
+std::vector<Index> order(const Json& json) {
+  std::vector<Index> numbers;
+  for (const Json& row : json["trials"]) numbers.push_back(row["trial"]);
+  return numbers;
+}
+
+// The best first, those without a value by their numbers, and last what was dropped on the way.
+TEST(SweepTable, HasTheBestFirst) {
+  std::vector<TrialRow> rows{trial(1, TrialState::kDone, 0.5),   trial(2, TrialState::kDropped, 0.125),
+                             trial(3, TrialState::kDone, 0.25),  trial(4, TrialState::kFailed),
+                             trial(5, TrialState::kDone, 0.25),  trial(6, TrialState::kDropped, 0.0625),
+                             trial(7, TrialState::kPaused, 0.75)};
+  rows[3].exit_code = 4;
+  rows[3].reason = "the loss is not finite";
+  rows[2].test = {{"loss", 0.375}, {"accuracy", 0.875}};
+  const SweepDirectory directory{.root = "runs/s"};
+  EXPECT_EQ(order(sweep_json(rows, kLoss, directory)), (std::vector<Index>{3, 5, 1, 7, 4, 6, 2}));
+  EXPECT_EQ(order(sweep_json(rows, kAccuracy, directory)), (std::vector<Index>{7, 1, 3, 5, 4, 2, 6}));
+  EXPECT_EQ(sweep_json(rows, kLoss, directory)["best"], "trial-0003");
+  EXPECT_EQ(sweep_json(rows, kAccuracy, directory)["best"], "trial-0001") << "a paused one has no model";
+  const std::string text = sweep_table(rows, kLoss, directory);
+  expect_parts(
+      text,
+      {"trial-0003       0.3           0.2500   1.50     0.3750         0.8750  3,000  1 m 30 s     done\n"
+       "trial-0005       0.5           0.2500   1.50                            5,000  2 m 30 s     done\n"
+       "trial-0001       0.1           0.5000   1.50                            1,000    30.0 s     done\n"
+       "trial-0007       0.7           0.7500   1.50                                              paused\n"
+       "trial-0004       0.4                                                                      failed\n"
+       "trial-0006       0.6           0.0625   1.50                                             dropped\n",
+       "trial-0004 failed with exit code 4: the loss is not finite\n", "rm runs/s/rows/trial-NUMBER.json",
+       "best: trial-0003, validation loss 0.25 after epoch 1.50; use it: trainer predict --model "
+       "runs/s/trial-0003 "});
+}
+
+TEST(SweepTable, NamesNoBestWithoutAValue) {
+  const std::vector<TrialRow> rows{trial(1, TrialState::kDone), trial(2, TrialState::kFailed)};
+  EXPECT_FALSE(sweep_json(rows, kLoss, {}).contains("best"));
+  expect_parts(sweep_table(rows, kLoss, {}), {"no trial is the best"});
+  const std::vector<TrialRow> failed{trial(1, TrialState::kFailed)};
+  EXPECT_EQ(sweep_table(failed, kLoss, {}).find("best"), std::string::npos);
+}
+
+TrialRow fold(Index number, double loss, std::optional<double> auc, Index samples) {
+  TrialRow row = trial(number, TrialState::kDone, loss);
+  row.score->evaluation = {{"samples", samples}, {"loss", loss}};
+  if (auc) row.score->evaluation["auc"] = *auc;
+  return row;
+}
+
+// Means of 1, 2 and 6, and their deviation as of a sample: sqrt((4 + 1 + 9) / 2).
+TEST(FoldsTable, HasTheMeanAndTheDeviationOfASample) {
+  const SweepDirectory directory{.root = "runs/cv", .word = "fold"};
+  std::vector<TrialRow> rows{fold(1, 1, 0.5, 1034), fold(2, 2, 0.5, 33), fold(3, 6, 0.875, 33)};
+  Json json = folds_json(rows, kLoss, directory);
+  EXPECT_DOUBLE_EQ(json["mean"]["loss"], 3);
+  EXPECT_DOUBLE_EQ(json["standard_deviation"]["loss"], std::sqrt(7));
+  EXPECT_DOUBLE_EQ(json["mean"]["auc"], 0.625);
+  EXPECT_FALSE(json["mean"].contains("samples"));
+  EXPECT_EQ(order(json), (std::vector<Index>{1, 2, 3})) << "by their numbers";
+  EXPECT_EQ(folds_table(rows, kLoss, directory),
+            "run                 records  validation loss  validation auc  epoch  state\n"
+            "fold-0001             1,034           1.0000          0.5000   1.50   done\n"
+            "fold-0002                33           2.0000          0.5000   1.50   done\n"
+            "fold-0003                33           6.0000          0.8750   1.50   done\n"
+            "mean                                  3.0000          0.6250\n"
+            "standard deviation                    2.6458          0.2165");
+
+  // A measure that one fold lacks has no mean; a fold that failed is left out.
+  rows.push_back(fold(4, 3, std::nullopt, 33));
+  rows.push_back(trial(5, TrialState::kFailed));
+  json = folds_json(rows, kLoss, directory);
+  EXPECT_DOUBLE_EQ(json["mean"]["loss"], 3);
+  EXPECT_FALSE(json["mean"].contains("auc"));
+  EXPECT_DOUBLE_EQ(json["standard_deviation"]["loss"], std::sqrt(14.0 / 3));
+
+  // Nor does the training on all records count.
+  rows.push_back(fold(6, 100, 1, 100));
+  EXPECT_DOUBLE_EQ(folds_json(rows, kLoss, {.root = "runs/cv", .word = "fold", .refit = 6})["mean"]["loss"],
+                   3);
+
+  const std::vector<TrialRow> one{fold(1, 2, 0.5, 10)};
+  EXPECT_EQ(folds_json(one, kLoss, directory)["standard_deviation"]["loss"], 0);
+}
+
+TEST(TrialRow, IsReadAsItWasWritten) {
+  TrialRow row = fold(3, 0.25, 0.5, 40);
+  row.at_rungs = {0.5, NAN, 0.25};
+  row.test = {{"loss", 0.125}};
+  row.reason = "why";
+  row.exit_code = 3;
+  const TrialRow read = parse_row(to_json(row, "loss"));
+  EXPECT_EQ(to_json(read, "loss"), to_json(row, "loss"));
+  EXPECT_EQ(read.rung(), 2);
+  EXPECT_TRUE(std::isnan(read.at_rungs[1]));
+  EXPECT_EQ(read.score->step, 30);
+  EXPECT_EQ(read.settings[0].value, "0.3");
+  EXPECT_TRUE(read.is_over());
+  EXPECT_FALSE(trial(1, TrialState::kDropped).is_over());
+}
+
+// The best value of the validation set, the first of equals; or the last one, if the model has the last
+// weights.
+TEST(TrialScore, IsThatOfTheWeightsThatAreKept) {
+  const test::TemporaryDirectory directory;
+  const RunDirectory run{directory.path()};
+  EXPECT_FALSE(read_score(run, kLoss, true)) << "no lines yet";
+  std::string lines = "{\"kind\":\"train\",\"step\":1,\"loss\":0.001}\n";
+  Index step = 0;
+  for (const char* loss : {"0.5", "0.25", "null", "0.25", "0.375"}) {
+    ++step;
+    lines += fmt::format(
+        "{{\"kind\":\"evaluation\",\"split\":\"validation\",\"step\":{},\"epoch\":{},\"samples\":9,\"loss\":{"
+        "},"
+        "\"accuracy\":0.5,\"seconds\":1}}\n",
+        step, 0.5 * static_cast<double>(step), loss);
+  }
+  lines += "{\"kind\":\"evaluation\",\"split\":\"test\",\"step\":9,\"epoch\":9,\"loss\":0.01}\n{\"cut";
+  write_file_atomically(run.metrics(), lines);
+  const std::optional<TrialScore> best = read_score(run, kLoss, true);
+  ASSERT_TRUE(best);
+  EXPECT_EQ(best->value, 0.25);
+  EXPECT_EQ(best->step, 2);
+  EXPECT_EQ(best->epoch, 1);
+  EXPECT_EQ(best->evaluation, (Json{{"samples", 9}, {"loss", 0.25}, {"accuracy", 0.5}}));
+  EXPECT_EQ(read_score(run, kLoss, false)->step, 5);
+  EXPECT_EQ(read_score(run, kAccuracy, true)->step, 1);
+
+  TrialRow row;
+  write_file_atomically(
+      run.summary(),
+      "{\"steps\":5,\"seconds\":2.5,\"evaluation\":{\"split\":\"test\",\"loss\":0.5,\"step\":5}}");
+  add_summary(row, run);
+  EXPECT_EQ(row.steps, 5);
+  EXPECT_EQ(row.seconds, 2.5);
+  EXPECT_EQ(row.test, (Json{{"loss", 0.5}}));
+  write_file_atomically(run.summary(),
+                        "{\"steps\":6,\"evaluation\":{\"split\":\"validation\",\"loss\":0.5}}");
+  TrialRow other;
+  add_summary(other, run);
+  EXPECT_TRUE(other.test.is_null());
+}
+
+}  // namespace
+}  // namespace lockstep
