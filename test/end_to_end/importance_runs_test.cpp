@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 
 #include "lockstep/base/errors.h"
@@ -45,7 +46,10 @@ class ImportanceRuns : public testing::Test {
 };
 
 TEST_F(ImportanceRuns, ShowsTheColumnsThatTheModelNeeds) {
-  ASSERT_EQ(train("run", "--data.validation 'stratified(0.3)' --data.ignore shop,day").exit_code, 0);
+  ASSERT_EQ(
+      train("run", "--data.validation 'stratified(0.3)' --data.ignore shop,day --train.calibrate temperature")
+          .exit_code,
+      0);
   const std::string json = directory_ / "i.json";
   const ProcessResult found =
       ask(fmt::format("--metric accuracy --json {} --csv {}", json, directory_ / "i.csv"));
@@ -62,12 +66,36 @@ TEST_F(ImportanceRuns, ShowsTheColumnsThatTheModelNeeds) {
   EXPECT_EQ(three.output, read_file(directory_ / "i.csv")) << "the same bits on any number of ranks";
   EXPECT_NE(ask("--metric accuracy --csv - --run.seed 2").output, three.output);
 
+  const auto calibration =
+      parse_json<nlohmann::json>(read_file(directory_ / "run/summary.json"))["calibration"];
+  ASSERT_GT(std::abs(calibration["temperature"].get<double>() - 1), 0.01);
+  ASSERT_EQ(ask(fmt::format("--metric log_loss --json {} --overwrite", json)).exit_code, 0);
+  const auto by_log_loss = parse_json<nlohmann::json>(read_file(json));
+  EXPECT_NEAR(by_log_loss["baseline"].get<double>(), calibration["log_loss"].get<double>(), 1e-9)
+      << "with the temperature of the model";
+  EXPECT_TRUE(by_log_loss["smaller_is_better"]);
+  EXPECT_EQ(by_log_loss["samples"], 90);
+
   const ProcessResult size = ask("--partial size --points 3 --csv -", 2);
   ASSERT_EQ(size.exit_code, 0) << size.errors;
   EXPECT_TRUE(size.output.starts_with("size,probability of no,probability of yes\n0,")) << size.output;
   EXPECT_EQ(ask("--partial size --points 3 --csv -").output, size.output);
   const ProcessResult colour = ask("--partial colour");
   expect_parts(colour.output, {"colour  probability of no  probability of yes", "red", "blue"});
+
+  // The mean over one record, at its own value, is its prediction.
+  write_file_atomically(directory_ / "one.csv", "colour,size,noise,shop,day,y\nred,43,5,s1,2024-01-01,yes\n");
+  const ProcessResult mean =
+      ask(fmt::format("--data.test {} --partial size --csv -", directory_ / "one.csv"));
+  const ProcessResult predicted =
+      run_trainer(fmt::format("predict --model {} --input {} --output {}", directory_ / "run",
+                              directory_ / "one.csv", directory_ / "one_prediction.csv"));
+  ASSERT_EQ(predicted.exit_code, 0) << predicted.errors;
+  const std::string prediction = read_file(directory_ / "one_prediction.csv");
+  const std::string probability = prediction.substr(prediction.rfind(','));
+  EXPECT_NEAR(std::stod(mean.output.substr(mean.output.rfind(',') + 1)), std::stod(probability.substr(1)),
+              1e-6)
+      << mean.output << prediction;
 }
 
 TEST_F(ImportanceRuns, WhatCannotBeAskedIsRefused) {

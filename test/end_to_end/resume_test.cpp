@@ -221,6 +221,30 @@ TEST_F(Resume, FromTheCheckpointOfAnotherRun) {
   EXPECT_NE(nothing.errors.find("/nowhere"), std::string::npos) << nothing.errors;
 }
 
+// Replicas that followed the number of ranks are kept: it goes on as it began, on any other number.
+TEST_F(Resume, WithTheReplicasThatItsRanksWere) {
+  std::string text = read_file(experiment_.config());
+  const std::string given = "replicas = 8\n";
+  const std::size_t found = text.find(given);
+  ASSERT_NE(found, std::string::npos);
+  const std::string free = experiment_.directory() / "free.toml";
+  write_file_atomically(free, text.erase(found, given.size()));
+  const auto train = [&](int ranks, const std::string& run, const std::string& flags) {
+    return run_trainer(ranks,
+                       fmt::format("--config {} --run.dir {} --distribute.reduction ordered --train.epochs 1 "
+                                   "--checkpoint.every '3 steps' --checkpoint.wait true {}",
+                                   free, run, flags));
+  };
+  const std::string whole = experiment_.fresh_run();
+  ASSERT_EQ(train(1, whole, "--train.replicas 3").exit_code, 0);
+  const std::string run = experiment_.fresh_run();
+  EXPECT_NE(train(3, run, "--debug.fail_rank 1 --debug.fail_step 5").exit_code, 0);
+  EXPECT_NE(read_file(run + "/config.toml").find("\nreplicas = 3\n"), std::string::npos);
+  const ProcessResult rest = train(2, run, "");
+  ASSERT_EQ(rest.exit_code, 0) << rest.errors;
+  EXPECT_TRUE(model_of(run) == model_of(whole));
+}
+
 TEST_F(Resume, ReadsItsDataFromAnotherPlace) {
   const std::string run = experiment_.fresh_run();
   run_trainer(2, arguments(run, "--debug.fail_rank 1 --debug.fail_step 13"));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <filesystem>
 #include <sstream>
@@ -246,17 +247,42 @@ TEST_F(CrossValidation, PredictsRecordsThatLackATarget) {
   const ProcessResult result = run_trainer(
       2, "cv " + config() +
              fmt::format("--data.train {} --data.label u,v --train.loss mean_squared_error --model.layers "
-                         "'dense(2)' --train.epochs 1 --train.global_batch 8 --run.dir {} --folds 3",
+                         "'dense(2)' --train.epochs 1 --train.global_batch 8 --run.dir {} --folds 3 "
+                         "--data.columns 'v: standard'",
                          directory_ / "gaps.csv", directory_ / "cv"));
-  EXPECT_EQ(result.exit_code, 0) << result.errors;
-  const std::string predictions = read_file(directory_ / "cv/predictions.csv");
-  EXPECT_EQ(std::ranges::count(predictions, '\n'), 61);
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  // In the units of the labels, as predict has them.
+  const ProcessResult predicted =
+      run_trainer(fmt::format("predict --model {} --input {} --output {}", directory_ / "cv/fold-0002",
+                              directory_ / "gaps.csv", directory_ / "of_fold.csv"));
+  ASSERT_EQ(predicted.exit_code, 0) << predicted.errors;
+  std::istringstream predictions(read_file(directory_ / "cv/predictions.csv"));
+  std::istringstream of_fold(read_file(directory_ / "of_fold.csv"));
+  std::string line;
+  std::string expected;
+  Index compared = 0;
+  std::getline(predictions, line);
+  std::getline(of_fold, expected);
+  for (Index record = 0; record < 60; ++record) {
+    ASSERT_TRUE(std::getline(predictions, line) && std::getline(of_fold, expected));
+    const std::string start = fmt::format("{},2,", record);
+    if (!line.starts_with(start)) continue;
+    ++compared;
+    EXPECT_EQ(line.substr(start.size()), expected.substr(expected.find(',') + 1));
+  }
+  EXPECT_EQ(compared, 20);
+  EXPECT_FALSE(std::getline(predictions, line));
 }
 
+// With the temperature and the threshold of that model, too.
 TEST_F(CrossValidation, PredictsEachRecordByTheModelThatHasNotSeenIt) {
-  ASSERT_EQ(
-      run_trainer("cv " + config() + arguments("all.csv", "cv", "--folds 3 --fold-column fold")).exit_code,
-      0);
+  const ProcessResult trained = run_trainer(
+      "cv " + config() +
+      arguments("all.csv", "cv",
+                "--folds 3 --fold-column fold --train.calibrate temperature --eval.threshold 0.8"));
+  ASSERT_EQ(trained.exit_code, 0) << trained.errors;
+  const Json calibration = Json::parse(read_file(directory_ / "cv/fold-0002/summary.json"))["calibration"];
+  EXPECT_GT(std::abs(calibration["temperature"].get<double>() - 1), 0.01);
   const ProcessResult predicted =
       run_trainer(fmt::format("predict --model {} --input {} --output {}", directory_ / "cv/fold-0002",
                               directory_ / "held.csv", directory_ / "held_predictions.csv"));
