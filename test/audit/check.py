@@ -1,12 +1,13 @@
 """The order in which the figures of a run, or of a sweep's directory, are checked."""
 
+import json
 import pathlib
 from dataclasses import replace
 
 from .chosen import check_calibration, check_threshold
 from .commands import check_compare, check_eval, check_status
 from .importance import check_importance
-from .log import check_log
+from .log import check_log, check_told
 from .losses import log_softmax
 from .page import check_page
 from .plan import check_plan
@@ -16,26 +17,31 @@ from .seen import check_inspect, check_schema
 from .single import check_single
 from .steps import check_counted_steps
 from .summary import check_metrics, check_summary
+from .sweep_words import check_console
 from .sweeps import check_sweep
 
 PARTS = [check_summary, check_counted_steps, check_metrics, check_threshold, check_calibration, check_single, check_log, check_plan, check_page, check_schema, check_eval, check_compare, check_status]  # fmt: skip
 LONGER = [check_inspect, lambda sheet, run: check_importance(sheet, run, ask=True)]
 
 
-def check_run(run_dir, trainer, cwd=".", longer=False):
-    """The differences between what a run shows and what it should show. `longer`: also what inspect and importance say."""
+def check_run(run_dir, trainer, cwd=".", longer=False, console=""):
+    """The differences between what a run shows and what it should show. `longer`: also what inspect and importance say;
+    `console`: what the run, the sweep or the cross-validation printed."""
     directory, trainer, cwd = (pathlib.Path(each).absolute() for each in (run_dir, trainer, cwd))
     if (directory / "sweep.json").exists():
         sheet = Sheet()
         found = []
         for run in check_sweep(sheet, directory, trainer, cwd):
             found += [replace(d, place=f"{run.directory.name}: {d.place}") for d in check_one(run, longer)]
+        if console:
+            check_console(sheet, json.loads((directory / "sweep.json").read_text()), console)
         return sheet.finish() + found
-    return check_one(Run(directory, trainer, cwd), longer)
+    return check_one(Run(directory, trainer, cwd), longer, console)
 
 
-def check_one(run, longer):
+def check_one(run, longer, console=""):
     sheet = Sheet()
+    check_told(sheet, run, console)
     check_weights(sheet, run)
     for part in PARTS + (LONGER if longer else []):
         part(sheet, run)

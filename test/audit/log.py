@@ -59,6 +59,15 @@ def check_log(sheet, run):
             check_setup_line(sheet, run, line, again)
 
 
+def check_told(sheet, run, console):
+    """The last lines of the console stand in the log, too, whose figures are checked."""
+    log = set(told_lines(run))
+    ends = ("done: ", "kept: ", "calibrated: ", "threshold: ", "stopped early ", "slow: ", "staleness: ", "dropped: ", "worker ")
+    for line in console.splitlines():
+        if line.startswith(ends):
+            sheet.equal(f"console: {line[:30]}", line in log, True)
+
+
 def check_evaluation_line(sheet, place, text, evaluations, number):
     """`number`: of the evaluation; None in a run that was resumed, where it is one of that epoch and set."""
     found = taken(re.fullmatch(r"epoch ([\d.]+)  (\w+) (loss .*)  \(([\d,]+) samples, (.*)\)", text))
