@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "lockstep/data/table/schema.h"
+#include "lockstep/data/table/values/schema.h"
 
 namespace lockstep {
 namespace {

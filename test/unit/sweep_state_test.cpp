@@ -1,11 +1,11 @@
 // What a sweep that starts again takes over from its directory.
-#include "app/sweep_state.h"
+#include "app/sweep/sweep_state.h"
 
 #include <gtest/gtest.h>
 
 #include <filesystem>
 
-#include "app/catalogs.h"
+#include "app/setup/catalogs.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/config/command_line.h"
