@@ -1,7 +1,7 @@
 # The guides of configs/guides as texts of the program, for `trainer help` where there is no network: generated/guides.cpp.
 file(GLOB guide_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/configs/guides/*.md)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${guide_files})
-set(guides "// Written by scripts/cmake/guides.cmake.\n#include \"app/help/guides.h\"\n\n#include <array>\n\nnamespace lockstep {\n\n")
+set(guides "// Written by scripts/cmake/guides.cmake.\n#include \"app/help/help_topics.h\"\n\n#include <array>\n\nnamespace lockstep {\n\n")
 string(APPEND guides "std::span<const Guide> guides() {\n  static constexpr std::array kGuides{\n")
 foreach(guide_file IN LISTS guide_files)
   get_filename_component(guide ${guide_file} NAME_WE)

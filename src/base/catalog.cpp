@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "lockstep/base/errors.h"
-#include "lockstep/base/quoted.h"
 #include "lockstep/base/synonyms.h"
+#include "lockstep/base/text.h"
 
 namespace lockstep {
 namespace {

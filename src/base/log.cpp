@@ -17,7 +17,6 @@
 #include "lockstep/base/atomic_file.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
-#include "lockstep/base/file_kind.h"
 #include "lockstep/base/terminal.h"
 
 namespace lockstep {

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "lockstep/base/errors.h"
-#include "lockstep/base/file_kind.h"
+#include "lockstep/base/file.h"
 
 namespace lockstep {
 namespace {

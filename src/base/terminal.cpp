@@ -7,12 +7,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <mutex>
 
 #include "lockstep/base/environment.h"
-#include "lockstep/base/print.h"
+#include "lockstep/base/errors.h"
 
 namespace lockstep {
 namespace {
@@ -73,6 +75,8 @@ void wrap_line(std::string_view line, int columns, int used, std::string& wrappe
     line.remove_prefix(word.size());
   }
 }
+
+int first_error = 0;
 
 }  // namespace
 
@@ -146,6 +150,17 @@ std::string wrap_lines(std::string_view text, int columns, int used) {
     text.remove_prefix(end + 1);
     used = 0;
   }
+}
+
+void print_text(std::string_view text) {
+  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  if (!written && first_error == 0) first_error = errno;
+}
+
+void finish_printing() {
+  if (std::fflush(stdout) != 0 && first_error == 0) first_error = errno;
+  if (first_error == 0) return;
+  throw DataError(fmt::format("cannot write all to standard output: {}", std::strerror(first_error)));
 }
 
 }  // namespace lockstep

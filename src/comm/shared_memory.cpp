@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "mpi_check.h"
+#include "mpi_communicator.h"
 
 namespace lockstep {
 namespace {

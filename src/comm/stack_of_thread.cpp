@@ -16,7 +16,7 @@
 #include <string_view>
 #include <thread>
 
-#include "lockstep/base/named_thread.h"
+#include "lockstep/base/thread_team.h"
 
 namespace lockstep {
 namespace {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "lockstep/comm/communicator.h"
-#include "node_board.h"
 #include "stall_report.h"
+#include "watched_communicator.h"
 
 namespace lockstep {
 

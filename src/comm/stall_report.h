@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "lockstep/comm/activity.h"
+#include "lockstep/comm/communicator.h"
 
 namespace lockstep {
 

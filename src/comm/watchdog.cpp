@@ -25,10 +25,9 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/log.h"
-#include "lockstep/base/signal_stack.h"
+#include "lockstep/base/stop_signal.h"
 #include "lockstep/base/timer.h"
 #include "lockstep/comm/agree.h"
-#include "node_board.h"
 #include "stack_of_thread.h"
 #include "stall_clock.h"
 #include "stall_rendezvous.h"

@@ -13,12 +13,8 @@
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
-#include "lockstep/base/nearest_path.h"
-#include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
 #include "lockstep/config/commands.h"
-#include "planned_nodes.h"
-#include "predict_flags.h"
 #include "sweep_flags.h"
 
 namespace lockstep {

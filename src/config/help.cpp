@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <array>
 
+#include "completions.h"
 #include "describe.h"
 #include "lockstep/config/commands.h"
 #include "lockstep/config/toml.h"
-#include "shell_words.h"
 
 namespace lockstep {
 namespace {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "limits.h"
+#include "front_end.h"
 #include "lockstep/config/option.h"
 
 namespace lockstep {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "lockstep/base/errors.h"
-#include "lockstep/base/quoted.h"
+#include "lockstep/base/text.h"
 #include "lockstep/config/trials.h"
 
 namespace lockstep {

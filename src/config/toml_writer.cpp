@@ -3,7 +3,7 @@
 
 #include "lockstep/base/hash.h"
 #include "lockstep/config/toml.h"
-#include "toml_format.h"
+#include "toml_reader.h"
 
 namespace lockstep {
 namespace {

@@ -18,10 +18,8 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/hash.h"
-#include "lockstep/base/quoted.h"
 #include "lockstep/base/random.h"
 #include "lockstep/base/text.h"
-#include "lockstep/base/trim.h"
 
 namespace lockstep {
 namespace {

@@ -8,7 +8,6 @@
 #include <cmath>
 #include <system_error>
 
-#include "lockstep/base/csv.h"
 #include "lockstep/base/text.h"
 
 namespace lockstep {

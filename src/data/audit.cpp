@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "id_hash.h"
+#include "id_set.h"
 #include "lockstep/base/text.h"
 
 namespace lockstep {

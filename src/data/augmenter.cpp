@@ -4,7 +4,7 @@
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/base/quoted.h"
+#include "lockstep/base/text.h"
 
 namespace lockstep {
 namespace {

@@ -8,7 +8,6 @@
 #include "hdf5_dataset.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
-#include "lockstep/base/file_kind.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/file_list.h"
 

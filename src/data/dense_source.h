@@ -2,17 +2,53 @@
 // of the same or of another file the targets. What a format adds is where they lie.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
-#include "dense_layout.h"
-#include "element.h"
+#include "lockstep/base/types.h"
 #include "lockstep/data/record_source.h"
+#include "lockstep/math/matrix.h"
 #include "record_file.h"
 
 namespace lockstep {
+
+// How dense records are packed: the features, as bytes (to be scaled to [0, 1]) or as scalars, and then the
+// targets as scalars, with the weight behind them if there is one.
+
+struct DenseLayout {
+  bool byte_features = false;
+  Index features = 0;
+  Index labels = 0;  ///< targets, and the weight if there is one
+
+  Index feature_bytes() const { return features * (byte_features ? 1 : Index{sizeof(Scalar)}); }
+  Index record_bytes() const { return feature_bytes() + labels * Index{sizeof(Scalar)}; }
+
+  /// RecordSource::unpack for such records.
+  void unpack(std::span<const std::byte* const> records, Matrix& x, Matrix& targets) const;
+};
+
+// The numbers that binary files hold, and how they become scalars.
+
+struct Element {
+  std::string_view name;  ///< "u8", "i32", "f64", "bool"
+  Index bytes;
+  /// The scalars that `bytes` hold; as many as fit into `values`.
+  void (*decode)(const std::byte* bytes, std::span<Scalar> values);
+  /// One of them in full, for messages: a scalar may be too small for it.
+  double (*number)(const std::byte* bytes);
+
+  /// A byte that features keep as it is, to be scaled to [0, 1] when it is used: a quarter of the memory.
+  bool is_byte() const { return name == "u8"; }
+};
+
+enum class ByteOrder { kLittle, kBig };
+
+/// Finds an element by name: u8 i8 u16 i16 u32 i32 u64 i64 f16 f32 f64 bool; null for another.
+const Element* find_element(std::string_view name, ByteOrder order);
 
 /// Numbers of one type that lie one after the other in a record.
 struct DensePiece {

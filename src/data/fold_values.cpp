@@ -8,7 +8,6 @@
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/base/quoted.h"
 #include "lockstep/base/random.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/table/text/table_text.h"

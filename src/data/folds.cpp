@@ -20,7 +20,6 @@
 #include "fold_values.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/hash.h"
-#include "lockstep/base/quoted.h"
 #include "lockstep/base/random.h"
 #include "lockstep/base/text.h"
 

@@ -6,7 +6,6 @@
 #include "id_set.h"
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/data/peer_group.h"
-#include "lockstep/data/record_part.h"
 #include "lockstep/data/record_source.h"
 #include "lockstep/data/records.h"
 

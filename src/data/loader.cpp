@@ -3,7 +3,7 @@
 #include <cassert>
 #include <stdexcept>
 
-#include "lockstep/base/named_thread.h"
+#include "lockstep/base/thread_team.h"
 #include "lockstep/base/trace.h"
 
 namespace lockstep {

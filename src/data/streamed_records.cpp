@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "lockstep/base/named_thread.h"
+#include "lockstep/base/thread_team.h"
 
 namespace lockstep {
 namespace {

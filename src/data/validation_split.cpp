@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "id_hash.h"
+#include "id_set.h"
 #include "lockstep/base/errors.h"
 
 namespace lockstep {

@@ -11,8 +11,7 @@
 #include <utility>
 
 #include "lockstep/base/errors.h"
-#include "lockstep/base/quoted.h"
-#include "lockstep/base/trim.h"
+#include "lockstep/base/text.h"
 
 namespace lockstep {
 namespace {

@@ -10,7 +10,7 @@
 #include <numeric>
 #include <utility>
 
-#include "lockstep/base/prefetch.h"
+#include "lockstep/base/aligned_buffer.h"
 #include "lockstep/distributed/pipeline.h"
 #include "lockstep/math/eigen_matrix.h"
 #include "lockstep/math/kernels.h"

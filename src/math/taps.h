@@ -1,7 +1,7 @@
 // The pass of a window over an image, for kernels that go pixel by pixel.
 #pragma once
 
-#include "lockstep/math/window.h"
+#include "lockstep/math/shape.h"
 
 namespace lockstep {
 

@@ -6,7 +6,7 @@
 #include <charconv>
 
 #include "lockstep/base/errors.h"
-#include "lockstep/base/quoted.h"
+#include "lockstep/base/text.h"
 
 namespace lockstep {
 namespace {

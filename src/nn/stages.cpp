@@ -16,7 +16,7 @@
 #include <utility>
 
 #include "lockstep/base/errors.h"
-#include "lockstep/base/quoted.h"
+#include "lockstep/base/text.h"
 
 namespace lockstep {
 namespace {

@@ -9,8 +9,7 @@
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/base/quoted.h"
-#include "lockstep/base/trim.h"
+#include "lockstep/base/text.h"
 
 namespace lockstep {
 namespace {

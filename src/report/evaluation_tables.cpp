@@ -7,9 +7,7 @@
 #include <vector>
 
 #include "lockstep/base/json.h"
-#include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
-#include "lockstep/base/text_table.h"
 #include "metrics_json.h"
 #include "run_story.h"
 

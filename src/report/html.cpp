@@ -6,7 +6,6 @@
 #include <sstream>
 
 #include "lockstep/base/json.h"
-#include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
 
 namespace lockstep {

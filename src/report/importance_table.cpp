@@ -4,12 +4,9 @@
 
 #include <algorithm>
 
-#include "lockstep/base/csv.h"
 #include "lockstep/base/json.h"
-#include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
-#include "lockstep/base/text_table.h"
-#include "lockstep/train/evaluation/best_measure.h"
+#include "lockstep/train/evaluation/early_stopping.h"
 
 namespace lockstep {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "lockstep/base/csv.h"
+#include "lockstep/base/text.h"
 #include "lockstep/report/metrics_history.h"
 
 namespace lockstep {

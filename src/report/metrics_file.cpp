@@ -14,7 +14,6 @@
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/log.h"
-#include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
 #include "metrics_json.h"
 

@@ -11,7 +11,6 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/json.h"
-#include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
 
 namespace lockstep {

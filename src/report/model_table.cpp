@@ -6,7 +6,6 @@
 #include <array>
 #include <vector>
 
-#include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
 
 namespace lockstep {

@@ -13,7 +13,6 @@
 #include "chart_json.h"
 #include "html.h"
 #include "kept_points.h"
-#include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
 #include "report_predictions.h"
 #include "run_numbers.h"

@@ -8,7 +8,7 @@
 #include "lockstep/base/log.h"
 #include "lockstep/base/text.h"
 #include "lockstep/report/evaluation_tables.h"
-#include "lockstep/report/worker_lines.h"
+#include "lockstep/report/notices.h"
 #include "metrics_json.h"
 
 namespace lockstep {

@@ -3,8 +3,7 @@
 #include <fmt/format.h>
 
 #include "html.h"
-#include "lockstep/base/quoted.h"
-#include "lockstep/base/text_table.h"
+#include "lockstep/base/text.h"
 #include "run_numbers.h"
 
 namespace lockstep {

@@ -8,7 +8,6 @@
 #include <limits>
 
 #include "html.h"
-#include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
 #include "run_numbers.h"
 

@@ -9,9 +9,7 @@
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
-#include "lockstep/base/trim.h"
 #include "lockstep/data/table/values/number.h"
 
 namespace lockstep {

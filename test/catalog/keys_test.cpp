@@ -25,9 +25,9 @@
 #include "lockstep/train/evaluation/early_stopping.h"
 #include "lockstep/train/evaluation/metric.h"
 #include "lockstep/train/evaluation/threshold.h"
-#include "lockstep/train/loop/time_limit.h"
-#include "lockstep/train/loop/trace_request.h"
-#include "lockstep/train/storage/checkpoint/interval.h"
+#include "lockstep/train/loop/run_control.h"
+#include "lockstep/train/loop/step_tracer.h"
+#include "lockstep/train/storage/checkpoint/directory.h"
 #include "support/known_names.h"
 
 namespace lockstep {

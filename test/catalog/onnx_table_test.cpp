@@ -20,7 +20,6 @@
 #include "support/error_text.h"
 #include "support/exportable_model.h"
 #include "support/temporary_directory.h"
-#include "train/storage/exporters/onnx/calendar.h"
 #include "train/storage/exporters/onnx/table_inputs.h"
 
 namespace lockstep {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <utility>
 
-#include "lockstep/comm/forwarding_communicator.h"
+#include "lockstep/comm/checked_communicator.h"
 
 namespace lockstep::test {
 

@@ -1,5 +1,5 @@
 // Which evaluation of a run is the best one: the direction of each measure, and values that are none.
-#include "lockstep/train/evaluation/best_measure.h"
+#include "lockstep/train/evaluation/early_stopping.h"
 
 #include <gtest/gtest.h>
 

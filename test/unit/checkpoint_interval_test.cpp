@@ -1,5 +1,5 @@
 // When the next checkpoint is due.
-#include "lockstep/train/storage/checkpoint/interval.h"
+#include "lockstep/train/storage/checkpoint/directory.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

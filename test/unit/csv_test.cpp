@@ -1,5 +1,5 @@
 // Cells of CSV files, which any program reads as they were (RFC 4180).
-#include "lockstep/base/csv.h"
+#include "lockstep/base/text.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "lockstep/report/few_cores.h"
+#include "lockstep/report/notices.h"
 
 #include <gtest/gtest.h>
 

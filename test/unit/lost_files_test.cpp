@@ -1,5 +1,5 @@
 // What a run that goes on knows of files that lack lines.
-#include "app/training/lost_files.h"
+#include "app/training/run_files.h"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/train/evaluation/metric_set.h"
+#include "lockstep/train/evaluation/metric.h"
 #include "lockstep/train/evaluation/metrics.h"
 #include "support/error_text.h"
 #include "support/thread_ranks.h"

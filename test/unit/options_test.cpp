@@ -6,7 +6,7 @@
 #include <set>
 #include <sstream>
 
-#include "config/limits.h"
+#include "config/front_end.h"
 #include "lockstep/config/help.h"
 #include "lockstep/config/option.h"
 #include "support/known_names.h"

@@ -1,5 +1,5 @@
 // Memory of which only what is touched is taken.
-#include "lockstep/base/page_memory.h"
+#include "lockstep/base/aligned_buffer.h"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>

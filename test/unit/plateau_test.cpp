@@ -1,6 +1,6 @@
 // Schedule plateau: when the learning rate falls, what a resumed run remembers, and the same bits on any
 // number of ranks.
-#include "lockstep/train/evaluation/plateau.h"
+#include "lockstep/train/evaluation/early_stopping.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -14,7 +14,7 @@
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
 #include "lockstep/config/commands.h"
-#include "lockstep/train/storage/prediction_lines.h"
+#include "lockstep/train/storage/prediction_file.h"
 #include "support/error_text.h"
 #include "support/loaded.h"
 #include "support/ranks.h"

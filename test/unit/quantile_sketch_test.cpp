@@ -1,5 +1,5 @@
 // Quantiles of a column: exact while all is kept, the same however the records are shared out.
-#include "lockstep/data/table/values/quantile_sketch.h"
+#include "lockstep/data/table/values/column_stats.h"
 
 #include <gtest/gtest.h>
 

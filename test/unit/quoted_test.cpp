@@ -1,5 +1,5 @@
 // Texts of users in messages: short, and harmless to a terminal.
-#include "lockstep/base/quoted.h"
+#include "lockstep/base/text.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,4 @@
 #include "lockstep/base/random.h"
-#include "lockstep/base/random_bits.h"
 
 #include <Random123/philox.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // The memory that a rank can have, and what is refused for it.
-#include "app/setup/rank_memory.h"
+#include "app/setup/rank_placement.h"
 
 #include <gtest/gtest.h>
 

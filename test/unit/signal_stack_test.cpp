@@ -1,5 +1,5 @@
 // Handlers run on a stack of their own in every thread that computes or can be asked for its stack.
-#include "lockstep/base/signal_stack.h"
+#include "lockstep/base/stop_signal.h"
 
 #include <gtest/gtest.h>
 #include <pthread.h>
@@ -8,7 +8,6 @@
 #include <thread>
 #include <vector>
 
-#include "lockstep/base/named_thread.h"
 #include "lockstep/base/thread_team.h"
 
 namespace lockstep {

@@ -1,4 +1,4 @@
-#include "lockstep/distributed/single_values.h"
+#include "lockstep/distributed/replica_states.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Shares of the time of steps, from measured seconds.
-#include "train/loop/step_clock.h"
+#include "train/loop/rank_ledger.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Numbers of a table as bins and by robust scaling: what is learnt of the training data, and the features.
-#include "lockstep/data/table/values/bins.h"
+#include "lockstep/data/table/values/schema.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

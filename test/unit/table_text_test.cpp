@@ -8,9 +8,9 @@
 #include <fstream>
 
 #include "lockstep/base/errors.h"
-#include "lockstep/base/quoted.h"
 #include "lockstep/base/random.h"
-#include "lockstep/data/table/text/fields.h"
+#include "lockstep/base/text.h"
+#include "lockstep/data/table/text/row.h"
 #include "lockstep/data/table/text/text_files.h"
 #include "lockstep/data/table/values/number.h"
 #include "support/error_text.h"

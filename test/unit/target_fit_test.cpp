@@ -1,5 +1,5 @@
 // Predictions against their targets: which samples are drawn, in which units, and how residuals are counted.
-#include "lockstep/train/evaluation/target_fit.h"
+#include "lockstep/train/evaluation/evaluation_details.h"
 
 #include <gtest/gtest.h>
 

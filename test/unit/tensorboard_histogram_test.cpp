@@ -1,5 +1,5 @@
 // A histogram as TensorBoard reads it, field by field: tensorboard/compat/proto/summary.proto.
-#include "report/tensorboard/histogram.h"
+#include "report/tensorboard/tensorboard.h"
 
 #include <gtest/gtest.h>
 

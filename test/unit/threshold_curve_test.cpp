@@ -1,4 +1,4 @@
-#include "lockstep/train/evaluation/threshold_curve.h"
+#include "lockstep/train/evaluation/threshold.h"
 
 #include <gtest/gtest.h>
 

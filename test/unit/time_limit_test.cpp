@@ -1,5 +1,5 @@
 // Time limits as people and Slurm write them, and the end of a Slurm job as the environment gives it.
-#include "lockstep/train/loop/time_limit.h"
+#include "lockstep/train/loop/run_control.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "config/toml_limits.h"
+#include "config/toml_reader.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/config/command_line.h"
 #include "support/config_text.h"

@@ -1,4 +1,4 @@
-#include "lockstep/train/loop/trace_request.h"
+#include "lockstep/train/loop/step_tracer.h"
 
 #include <gtest/gtest.h>
 

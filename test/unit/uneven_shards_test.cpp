@@ -1,4 +1,4 @@
-#include "lockstep/report/uneven_shards.h"
+#include "lockstep/report/notices.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "lockstep/report/worker_lines.h"
+#include "lockstep/report/notices.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The records with the largest losses: their order, and the words they are told in.
-#include "lockstep/train/evaluation/worst_records.h"
+#include "lockstep/train/evaluation/evaluation_details.h"
 
 #include <gtest/gtest.h>
 

@@ -44,4 +44,39 @@ std::span<T> part(std::span<T> whole, Range range) {
   return whole.subspan(static_cast<std::size_t>(range.begin), static_cast<std::size_t>(range.size()));
 }
 
+// Zeroed memory for an arena of which a rank touches only a part: pages are taken from the system when they
+// are first written, and can be given back.
+
+class PageMemory {
+ public:
+  PageMemory() = default;
+  /// Errors: OutOfMemory.
+  explicit PageMemory(Index size);
+  ~PageMemory();
+  PageMemory(PageMemory&& other) noexcept;
+  PageMemory& operator=(PageMemory&& other) noexcept;
+
+  Index size() const { return size_; }
+  std::span<Scalar> span() const { return {data_, static_cast<std::size_t>(size_)}; }
+  /// Gives back the pages that lie in the range; what they held is zero from now on.
+  void release(Range range);
+
+ private:
+  Scalar* data_ = nullptr;
+  Index size_ = 0;
+};
+
+// Asking for memory ahead of its use, line by line, where the processor would not guess it.
+
+/// Memory that is read soon.
+inline void prefetch_to_read(std::span<const Scalar> memory) {
+  for (std::size_t i = 0; i < memory.size(); i += kAlignment) __builtin_prefetch(memory.data() + i);
+}
+
+/// Memory that is written soon. What other ranks have read would be fetched twice: as a copy when it is read,
+/// and as the only one when it is written.
+inline void prefetch_to_write(std::span<const Scalar> memory) {
+  for (std::size_t i = 0; i < memory.size(); i += kAlignment) __builtin_prefetch(memory.data() + i, 1);
+}
+
 }  // namespace lockstep

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "lockstep/base/errors.h"
 
@@ -28,5 +29,25 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view t
 
 /// Size in bytes. Errors: CannotOpenError if there is no such file.
 std::int64_t file_bytes(const std::filesystem::path& path);
+
+// The kind of file that a path leads to. Data, configs and models are read from regular files only: these can
+// be read again, by several ranks at once, and from any byte on, and opening them does not wait for another
+// program.
+
+/// "a FIFO (named pipe)", "a directory"; "" for a regular file.
+std::string describe_special(std::filesystem::file_type type);
+
+/// To be called before `path` is opened for reading. Errors: DataError if it is a directory, a FIFO, a device
+/// or a socket. A path that does not exist, or cannot be looked at, passes: opening it gives the reason.
+void check_regular_file(const std::filesystem::path& path);
+
+// Names in directories, for messages about a path that does not exist.
+
+/// The names of the entries of that type, sorted; links count as what they lead to. Empty if the directory
+/// cannot be read.
+std::vector<std::string> names_in(const std::filesystem::path& directory, std::filesystem::file_type type);
+
+/// The path of that type beside `missing` whose name is nearest_name(), or "".
+std::string nearest_path(const std::filesystem::path& missing, std::filesystem::file_type type);
 
 }  // namespace lockstep

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "lockstep/base/errors.h"
-#include "lockstep/base/quoted.h"
+#include "lockstep/base/text.h"
 #include "lockstep/base/types.h"
 
 // The writers are compiled once, in src/base/json.cpp. The classes as a whole are not: what no file calls,

@@ -3,9 +3,12 @@
 // are for terminals that show them, and for nobody who has asked for none.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace lockstep {
 
@@ -38,5 +41,18 @@ void print_above_live_row(const std::function<void()>& write);
 /// Breaks lines at spaces where they are wider than `columns`; continued lines are indented. A word that is
 /// wider is left whole. `used`: columns that are taken before the first line.
 std::string wrap_lines(std::string_view text, int columns, int used = 0);
+
+// Results on standard output. What cannot be written is remembered, so that a result that did not arrive is
+// an error at the end and not a part of a text that looks whole.
+
+void print_text(std::string_view text);
+
+template <class... Arguments>
+void print_out(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+  print_text(fmt::format(format, std::forward<Arguments>(arguments)...));
+}
+
+/// Errors: DataError if something that was printed could not be written.
+void finish_printing();
 
 }  // namespace lockstep

@@ -3,8 +3,11 @@
 
 #include <concepts>
 #include <cstddef>
+#include <limits>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "lockstep/base/types.h"
 
@@ -24,5 +27,50 @@ std::string human_seconds(double seconds);
 std::size_t utf8_length(std::string_view text);
 /// Whether all of it is UTF-8 without a zero byte.
 bool is_text(std::string_view text);
+
+// Tables on the terminal.
+
+/// Lines whose columns are as wide as their widest cell, with two blanks between; no line ends with blanks.
+/// The first `left` columns are aligned to the left, the others to the right. All rows have as many cells.
+std::string text_table(const std::vector<std::vector<std::string>>& rows,
+                       std::size_t left = std::numeric_limits<std::size_t>::max());
+
+/// A space or a tab.
+inline bool is_blank(char c) {
+  return c == ' ' || c == '\t';
+}
+
+/// `text` without the blanks at both ends.
+inline std::string_view trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(' ');
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(' ') - first + 1);
+}
+
+// Texts as cells of CSV (RFC 4180).
+
+/// In double quotes, with those in it doubled.
+std::string csv_quoted(std::string_view text);
+/// As it is, or in quotes where a comma, a quote or a line end makes that necessary.
+std::string csv_cell(std::string_view text);
+
+// Texts of users and of files in messages: data fields, names, keys, values. However long such a text is, the
+// message stays short, and whatever is in it, a terminal shows it as text.
+
+inline constexpr std::size_t kMaxQuotedBytes = 80;
+inline constexpr std::size_t kMaxListedNames = 20;
+
+/// Control characters as \x1b, those that turn the direction of writing as \u202e, bytes that are no UTF-8 as
+/// \xe9. Beyond `max_bytes` the text is cut, and its length said: "abc... (50,000,000 bytes)".
+std::string excerpt(std::string_view text, std::size_t max_bytes = kMaxQuotedBytes);
+
+/// An excerpt in quotes: "'abc'", or "'abc...' (50,000,000 bytes)".
+std::string in_quotes(std::string_view text);
+
+/// The first names of a list: "a, b, c", or "a, b, c, ... (200,000 in all)".
+std::string listed(std::span<const std::string> names, std::size_t max_names = kMaxListedNames);
+
+/// The first lines of a list, each indented: "a\n  b", or "a\n  b\n  ... (200,000 in all)".
+std::string first_lines(std::span<const std::string> lines, std::size_t max_lines = kMaxListedNames);
 
 }  // namespace lockstep

@@ -5,9 +5,52 @@
 #include <memory>
 #include <utility>
 
-#include "lockstep/comm/forwarding_communicator.h"
+#include "lockstep/comm/communicator.h"
 
 namespace lockstep {
+
+// A communicator around another one, which it hands every call on to: what one that checks, watches or
+// disturbs calls is made from. It overrides those that it has something to do with.
+
+class ForwardingCommunicator : public Communicator {
+ public:
+  int rank() const override { return inner_.rank(); }
+  int size() const override { return inner_.size(); }
+  void barrier() override { inner_.barrier(); }
+  void broadcast(Buffer buffer, int root) override { inner_.broadcast(buffer, root); }
+  void all_reduce_sum(Buffer buffer) override { inner_.all_reduce_sum(buffer); }
+  std::unique_ptr<Request> start_all_reduce_sum(Buffer buffer) override {
+    return inner_.start_all_reduce_sum(buffer);
+  }
+  void all_gather(ConstBuffer mine, Buffer all) override { inner_.all_gather(mine, all); }
+  std::unique_ptr<Request> start_all_gather(Buffer whole, std::span<const Range> parts) override {
+    return inner_.start_all_gather(whole, parts);
+  }
+  std::unique_ptr<Request> start_exchange(int channel, std::span<const Send> sends,
+                                          std::span<const Receive> receives) override {
+    return inner_.start_exchange(channel, sends, receives);
+  }
+  std::unique_ptr<SharedWindow> shared_window(Index bytes) override { return inner_.shared_window(bytes); }
+  void idle() override { inner_.idle(); }
+  bool takes_threads() const override { return inner_.takes_threads(); }
+  void note_phase(Phase phase, Index bucket = -1) override { inner_.note_phase(phase, bucket); }
+  void note_step(Index step, Range samples) override { inner_.note_step(step, samples); }
+  void note_stage(Index stage) override { inner_.note_stage(stage); }
+  void abort(int exit_code) override { inner_.abort(exit_code); }
+
+ protected:
+  /// Around the whole, which belongs to who made it and outlives this.
+  explicit ForwardingCommunicator(Communicator& inner) : inner_(inner) {}
+  /// Around a part.
+  explicit ForwardingCommunicator(std::unique_ptr<Communicator> inner)
+      : owned_(std::move(inner)), inner_(*owned_) {}
+
+  Communicator& inner() { return inner_; }
+
+ private:
+  std::unique_ptr<Communicator> owned_;  // null around the whole
+  Communicator& inner_;
+};
 
 inline constexpr bool kChecksCollectives = LOCKSTEP_CHECK_COLLECTIVES != 0;
 

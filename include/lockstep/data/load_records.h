@@ -7,7 +7,6 @@
 
 #include "lockstep/data/fingerprint.h"
 #include "lockstep/data/peer_group.h"
-#include "lockstep/data/record_part.h"
 #include "lockstep/data/record_source.h"
 #include "lockstep/data/records.h"
 

@@ -17,7 +17,6 @@
 #include "lockstep/data/dataset.h"
 #include "lockstep/data/normaliser.h"
 #include "lockstep/data/options.h"
-#include "lockstep/data/record_part.h"
 #include "lockstep/data/records.h"
 #include "lockstep/data/sampler.h"
 #include "lockstep/data/weighing.h"

@@ -16,8 +16,8 @@
 
 #include "lockstep/comm/communicator.h"
 #include "lockstep/distributed/options.h"
+#include "lockstep/distributed/plan.h"
 #include "lockstep/distributed/saved_state.h"
-#include "lockstep/distributed/stage_grid.h"
 #include "lockstep/distributed/stage_tasks.h"
 
 namespace lockstep {

@@ -3,16 +3,47 @@
 // its own samples' moments, with group those of its group, with averaged and sync everybody's.
 #pragma once
 
+#include <algorithm>
+#include <functional>
 #include <span>
 #include <vector>
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/comm/communicator.h"
+#include "lockstep/distributed/plan.h"
 #include "lockstep/distributed/saved_state.h"
-#include "lockstep/distributed/scope_sums.h"
 #include "lockstep/nn/model.h"
 
 namespace lockstep {
+
+// Sums of a few numbers of each replica over those that belong together: batch statistics. Along the fixed
+// tree, so the same bits on any number of ranks.
+
+/// Columns of a row that are added over the same replicas.
+struct ScopeColumns {
+  Index columns = 0;
+  std::function<Range(Index replica)> scope;  ///< replicas that make the sum of this one; a partition
+};
+
+class ScopeSums {
+ public:
+  ScopeSums(Communicator& comm, const Plan& plan, std::vector<ScopeColumns> blocks);
+
+  Index columns() const { return columns_; }
+  /// *Collective.* `rows`: one row for each replica hosted here, zeros for one without samples; each block
+  /// becomes its sum over the scope of the replica. No message is sent if no scope leaves its rank.
+  void combine(std::span<double> rows);
+
+ private:
+  Communicator& comm_;
+  Range hosted_;
+  std::vector<ScopeColumns> blocks_;
+  Index columns_ = 0;
+  bool crosses_ranks_ = false;
+  bool crosses_replicas_ = false;
+  std::vector<Range> parts_;  // the numbers of each rank in all_
+  std::vector<double> all_;   // replicas x columns
+};
 
 class ReplicaStates {
  public:
@@ -82,6 +113,49 @@ class ReplicaStates {
   std::vector<Index> columns_of_;  // index in columns_ of each op; -1 for one without statistics
   ScopeSums scope_sums_;
   std::vector<double> sums_;  // hosted replicas x columns
+};
+
+// Batch norm over a single value: a short step can leave a replica one sample, and a channel one value. It
+// has no variance, and is normalised to a constant. Running moments follow no such value by itself, and
+// nothing that later layers make of the constant.
+
+/// Follows from the numbers of samples alone, so all ranks see the same.
+class SingleValues {
+ public:
+  /// `accumulate`: the parts in which a replica's samples pass, each normalised by itself.
+  SingleValues(const Model& model, Index replicas, Index accumulate);
+
+  /// Looks at a step in which each replica has `rows` samples; the questions below are about that step.
+  void look(std::span<const Index> rows);
+  /// The number of replicas of which samples are normalised as single values, in one part of the step at
+  /// least.
+  Index replicas() const { return replicas_with_; }
+  /// The number of those among `some`.
+  Index replicas(Range some) const;
+  /// The first op that normalises a single value. Requires that there is one.
+  Index first_op() const { return std::ranges::min(first_); }
+  /// Whether running moments of `op` follow what the replica, or the scope that it is normalised with, sums
+  /// up there: values before the first single one do, and that one together with others.
+  bool are_followed(Index replica, Index op) const;
+
+ private:
+  // Batch norm of vectors: a sample has one value in each channel.
+  struct Norm {
+    Index op = 0;
+    BatchNormMode mode;
+  };
+
+  bool has(Index replica) const { return at(first_, replica) < ops_; }
+  Index min_normalised(Range scope) const;
+
+  const Model& model_;
+  Index accumulate_;
+  Index ops_;
+  bool together_;
+  std::vector<Norm> norms_;
+  std::vector<Index> rows_;   // rows of each replica in the step looked at
+  std::vector<Index> first_;  // first op of each replica that normalises a single value; else ops_
+  Index replicas_with_ = 0;
 };
 
 }  // namespace lockstep

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,12 +14,26 @@
 #include "lockstep/base/thread_team.h"
 #include "lockstep/distributed/blocks.h"
 #include "lockstep/distributed/saved_state.h"
-#include "lockstep/distributed/update_statistics.h"
 #include "lockstep/distributed/whole_tensors.h"
+#include "lockstep/math/histogram_bins.h"
 #include "lockstep/nn/params.h"
 #include "lockstep/optim/optimizer.h"
 
 namespace lockstep {
+
+// The sizes of the numbers that one update of the weights was made from, over all owners: norms, and
+// histograms of each tensor. They have the same bits whoever owns what.
+
+struct UpdateStatistics {
+  bool with_histograms = false;  ///< given: whether histograms are made, too
+  /// The mean gradient, before it is scaled down to a norm; the weights before the step. Tensors that are not
+  /// trained do not count. NaN: no step was taken.
+  double gradient_norm = std::numeric_limits<double>::quiet_NaN();
+  double weight_norm = std::numeric_limits<double>::quiet_NaN();
+  /// Counts: kHistogramBins for each tensor of the layout, one after the other.
+  std::vector<double> gradients = {};
+  std::vector<double> weights = {};
+};
 
 /// A mean gradient beyond this counts as bad as NaN: its square must be a number still, and with the largest
 /// learning rate (1e6) a step from it must leave the weights finite. So weights are good after every step

@@ -12,7 +12,7 @@
 #include "lockstep/base/types.h"
 #include "lockstep/math/kernels.h"
 #include "lockstep/math/matrix.h"
-#include "lockstep/math/window.h"
+#include "lockstep/math/shape.h"
 
 namespace lockstep {
 

@@ -7,7 +7,7 @@
 
 #include "lockstep/base/types.h"
 #include "lockstep/math/matrix.h"
-#include "lockstep/math/window.h"
+#include "lockstep/math/shape.h"
 
 namespace lockstep {
 

@@ -9,7 +9,7 @@
 #include <functional>
 
 #include "app/setup/catalogs.h"
-#include "lockstep/base/trim.h"
+#include "lockstep/base/text.h"
 #include "lockstep/report/number_list.h"
 
 namespace lockstep {

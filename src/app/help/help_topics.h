@@ -6,10 +6,18 @@
 #include <string_view>
 #include <vector>
 
-#include "guides.h"
 #include "lockstep/config/option.h"
 
 namespace lockstep {
+
+// The guides of configs/guides, as they were when the program was built.
+
+struct Guide {
+  std::string_view name;  ///< "tables"
+  std::string_view text;  ///< Markdown
+};
+
+std::span<const Guide> guides();
 
 /// known_names(), and those of the guides.
 KnownNames names_with_guides();

@@ -6,7 +6,7 @@
 #include "app/setup/catalogs.h"
 #include "help_topics.h"
 #include "lockstep/base/catalog.h"
-#include "lockstep/base/print.h"
+#include "lockstep/base/terminal.h"
 #include "lockstep/config/help.h"
 #include "lockstep/data/format.h"
 #include "lockstep/distributed/exchange/algorithm.h"

@@ -3,13 +3,12 @@
 #include <fmt/ranges.h>
 
 #include "app/commands.h"
-#include "app/setup/build_facts.h"
 #include "app/setup/outputs.h"
 #include "app/setup/precision.h"
 #include "lockstep/base/build_info.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/output_file.h"
-#include "lockstep/base/print.h"
+#include "lockstep/base/terminal.h"
 #include "lockstep/comm/checked_communicator.h"
 #include "lockstep/comm/session.h"
 #include "lockstep/math/kernels.h"

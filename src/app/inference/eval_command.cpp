@@ -13,7 +13,7 @@
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/output_file.h"
-#include "lockstep/base/print.h"
+#include "lockstep/base/terminal.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/thread_team.h"
 #include "lockstep/comm/agree.h"

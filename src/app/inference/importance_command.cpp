@@ -17,7 +17,7 @@
 #include "lockstep/base/file.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/output_file.h"
-#include "lockstep/base/quoted.h"
+#include "lockstep/base/text.h"
 #include "lockstep/base/thread_team.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/report/importance_table.h"

@@ -7,7 +7,6 @@
 #include "app/setup/guards.h"
 #include "app/setup/outputs.h"
 #include "app/setup/precision.h"
-#include "app/setup/standard_input.h"
 #include "app/setup/startup.h"
 #include "app/setup/trained_model.h"
 #include "lockstep/base/catalog.h"
@@ -20,13 +19,13 @@
 #include "lockstep/data/file_list.h"
 #include "lockstep/data/format.h"
 #include "lockstep/data/table/schema/kept_columns.h"
-#include "lockstep/data/table/sources/target_labels.h"
+#include "lockstep/data/table/sources/feature_columns.h"
 #include "lockstep/data/table/values/label_scale.h"
 #include "lockstep/distributed/pipeline.h"
 #include "lockstep/train/evaluation/prediction.h"
 #include "lockstep/train/evaluation/threshold.h"
 #include "lockstep/train/rank_peer_group.h"
-#include "lockstep/train/storage/prediction_lines.h"
+#include "lockstep/train/storage/prediction_file.h"
 
 namespace lockstep {
 namespace {

@@ -8,7 +8,6 @@
 #include "first_config.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
 
 namespace lockstep {

@@ -13,7 +13,6 @@
 #include "first_config.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/output_file.h"
-#include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/byte_stream.h"
 

@@ -11,11 +11,10 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
-#include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
 #include "lockstep/config/command_line.h"
 #include "lockstep/report/metrics_history.h"
-#include "lockstep/train/evaluation/best_measure.h"
+#include "lockstep/train/evaluation/early_stopping.h"
 #include "lockstep/train/storage/run_directory.h"
 
 namespace lockstep {

@@ -9,14 +9,11 @@
 
 #include "app/setup/catalogs.h"
 #include "lockstep/base/catalog.h"
-#include "lockstep/base/csv.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/json.h"
-#include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
-#include "lockstep/base/text_table.h"
 #include "lockstep/report/report_page.h"
-#include "lockstep/train/evaluation/best_measure.h"
+#include "lockstep/train/evaluation/early_stopping.h"
 
 namespace lockstep {
 namespace {

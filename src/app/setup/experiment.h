@@ -15,7 +15,7 @@
 #include "lockstep/nn/loss.h"
 #include "lockstep/nn/model.h"
 #include "lockstep/optim/optimizer.h"
-#include "lockstep/train/evaluation/metric_set.h"
+#include "lockstep/train/evaluation/metric.h"
 #include "lockstep/train/plan/fit_check.h"
 #include "lockstep/train/plan/run_plan.h"
 

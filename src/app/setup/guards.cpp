@@ -16,7 +16,7 @@
 #include "lockstep/comm/agree.h"
 #include "lockstep/comm/session.h"
 #include "lockstep/config/toml.h"
-#include "lockstep/report/few_cores.h"
+#include "lockstep/report/notices.h"
 
 namespace lockstep {
 namespace {

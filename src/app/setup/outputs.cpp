@@ -1,14 +1,28 @@
 #include "outputs.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
 
+#include "catalogs.h"
+#include "lockstep/base/atomic_file.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/base/output_file.h"
-#include "lockstep/base/print.h"
+#include "lockstep/base/terminal.h"
+#include "lockstep/comm/agree.h"
 #include "lockstep/data/byte_stream.h"
 #include "lockstep/data/file_list.h"
 #include "lockstep/data/folds/held_part.h"
+#include "lockstep/train/storage/checkpoint/directory.h"
 #include "lockstep/train/storage/run_directory.h"
 
 namespace lockstep {
@@ -20,6 +34,78 @@ void add_files(std::vector<std::string>& files, const std::vector<std::string>& 
 
 void add_files(std::vector<std::string>& files, const std::string& named, const std::string& key) {
   if (!named.empty()) add_files(files, list_files(named, {}, key));
+}
+
+std::vector<HyperParameter> hyperparameters(const Config& config, const std::set<std::string>& given) {
+  std::vector<HyperParameter> parameters;
+  for (const auto& [key, value] : result_options(config)) {
+    if (given.contains(key)) parameters.push_back({key, value});
+  }
+  return parameters;
+}
+
+std::vector<std::string> tensor_names(const Model& model) {
+  std::vector<std::string> names;
+  for (const ParamInfo& param : model.layout().params) names.push_back(param.name);
+  return names;
+}
+
+// The measure that the user has chosen, else the one that most look at.
+Measure shown_measure(const Experiment& experiment, const std::set<std::string>& given) {
+  const char* const key = "train.early_stopping_metric";
+  const bool has_accuracy = experiment.loss->targets() != TargetKind::kValue;
+  const std::string name = given.contains(key) ? experiment.config.train.early_stopping_metric
+                           : has_accuracy      ? "accuracy"
+                                               : "loss";
+  return {name, experiment.metrics->names(), has_accuracy};
+}
+
+constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
+
+// A new file of which only this process knows.
+class UnnamedFile {
+ public:
+  UnnamedFile() {
+    std::error_code error;
+    directory_ = std::filesystem::temp_directory_path(error);
+    std::string name = (directory_ / "lockstep-input-XXXXXX").string();
+    descriptor_ = error ? -1 : ::mkstemp(name.data());
+    if (descriptor_ < 0) fail(error ? error.message() : std::strerror(errno));
+    ::unlink(name.c_str());
+  }
+  UnnamedFile(const UnnamedFile&) = delete;
+  UnnamedFile& operator=(const UnnamedFile&) = delete;
+  ~UnnamedFile() { ::close(descriptor_); }
+
+  void write(std::string_view bytes) {
+    if (!write_all(descriptor_, bytes)) fail(std::strerror(errno));
+  }
+  void become_standard_input() {
+    if (::dup2(descriptor_, STDIN_FILENO) < 0) fail(std::strerror(errno));
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& reason) const {
+    throw DataError(fmt::format(
+        "cannot keep standard input in '{}': {}; TMPDIR names another directory, or write it to a file first",
+        directory_.string(), reason));
+  }
+
+  std::filesystem::path directory_;
+  int descriptor_ = -1;
+};
+
+// Fills the piece, unless standard input ends before.
+Index read_piece(std::string& piece) {
+  std::size_t done = 0;
+  while (done < piece.size()) {
+    const ssize_t got = ::read(STDIN_FILENO, piece.data() + done, piece.size() - done);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw DataError(fmt::format("cannot read standard input: {}", std::strerror(errno)));
+    if (got == 0) break;
+    done += static_cast<std::size_t>(got);
+  }
+  return static_cast<Index>(done);
 }
 
 }  // namespace
@@ -81,6 +167,38 @@ void print_report(const CommandLine& line, const std::string& text) {
   } else {
     print_text(text);
   }
+}
+
+RunOutputSettings output_settings(const Experiment& experiment, const RunPlan& plan,
+                                  const std::set<std::string>& given) {
+  const Config& config = experiment.config;
+  RunOutputSettings settings{
+      .directory = RunDirectory{config.run.dir},
+      .progress = config.run.progress,
+      .whole = plan.whole_run(),
+      .evaluations = {.every = parse_training_interval("eval.every", config.eval.every).training,
+                      .validation = experiment.validation != nullptr,
+                      .test = experiment.test != nullptr},
+      .measure = shown_measure(experiment, given),
+      .hyperparameters = std::nullopt,
+      .tensors = tensor_names(*experiment.model)};
+  if (config.report.tensorboard) settings.hyperparameters = hyperparameters(config, given);
+  return settings;
+}
+
+void spool_standard_input(Communicator& comm) {
+  std::optional<UnnamedFile> file;
+  std::string piece(kPieceBytes, '\0');
+  for (Index count = -1; count != 0;) {
+    agree(comm, [&] {
+      if (!file) file.emplace();
+      if (comm.rank() == 0) count = read_piece(piece);
+    });
+    comm.broadcast(as_buffer(std::span(&count, 1)), 0);
+    if (count > 0) comm.broadcast(as_buffer(std::span(piece).first(static_cast<std::size_t>(count))), 0);
+    agree(comm, [&] { file->write(std::string_view(piece).substr(0, static_cast<std::size_t>(count))); });
+  }
+  agree(comm, [&] { file->become_standard_input(); });
 }
 
 }  // namespace lockstep

@@ -1,11 +1,16 @@
 // The results that a command line names: what is checked of their names before the work starts.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
+#include "experiment.h"
+#include "lockstep/comm/communicator.h"
 #include "lockstep/config/command_line.h"
 #include "lockstep/config/config.h"
+#include "lockstep/report/run_output.h"
+#include "lockstep/train/plan/run_plan.h"
 
 namespace lockstep {
 
@@ -27,5 +32,18 @@ std::string schema_beside(const std::string& output);
 
 /// Prints a report that people read: to standard error if standard output gets the same for programs.
 void print_report(const CommandLine& line, const std::string& text);
+
+// The settings of what rank 0 writes while a run goes on, made from the config.
+
+/// `given`: the keys that the user has set, which TensorBoard shows.
+RunOutputSettings output_settings(const Experiment& experiment, const RunPlan& plan,
+                                  const std::set<std::string>& given);
+
+// Standard input as a file that all ranks can read, again and from any byte on.
+
+/// *Collective.* Reads rank 0's standard input to its end. From then on standard input of each rank is a file
+/// with these bytes: a copy in the directory of temporary files (TMPDIR), without a name, so that it is gone
+/// with the process. Errors: AgreedError.
+void spool_standard_input(Communicator& comm);
 
 }  // namespace lockstep

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/comm/checked_communicator.h"
+#include "lockstep/comm/session.h"
+#include "lockstep/math/kernels.h"
 
 namespace lockstep {
 
@@ -32,6 +35,13 @@ void refuse_missing_precision(const Config& config) {
       "here is {}: use --train.precision fp32{}",
       kernel_back_end(),
       can_emulate ? ", or for a test, slowly, --debug.emulate_bf16 true" : ", which any CPU has"));
+}
+
+std::vector<std::string> build_facts() {
+  return {fmt::format("MPI: {}", mpi_library()), fmt::format("kernels: {}", kernel_back_end()),
+          fmt::format("bf16: {}", to_string(bf16_support())), fmt::format("compiler: {}", __VERSION__),
+          fmt::format("collectives compared over the ranks before each call: {}",
+                      kChecksCollectives ? "yes" : "no")};
 }
 
 }  // namespace lockstep

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "lockstep/config/config.h"
 #include "lockstep/math/bf16_kernels.h"
@@ -16,5 +17,9 @@ std::string describe_precision(const Config& config);
 
 /// *Local*: call it where ranks agree(). Errors: ConfigError if this rank cannot run train.precision.
 void refuse_missing_precision(const Config& config);
+
+// The facts about this build that `trainer --version` prints.
+
+std::vector<std::string> build_facts();
 
 }  // namespace lockstep

@@ -4,7 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "lockstep/base/memory_limit.h"
 #include "lockstep/comm/communicator.h"
+#include "lockstep/train/plan/run_plan.h"
 
 namespace lockstep {
 
@@ -21,5 +23,27 @@ struct RankPlacement {
 
 /// *Collective.*
 RankPlacement find_placement(Communicator& comm);
+
+// The memory that a rank can have, against that which a plan needs.
+
+/// The limit for one of so many ranks of a host: its own, or its share of what the host has; `stated` (GiB,
+/// as distribute.memory_per_rank), if that is less and not 0.
+MemoryLimit memory_of_rank(double stated, Index ranks_of_host);
+/// The limit for a rank of other machines than this: `stated`, if it is not 0, else none.
+MemoryLimit memory_elsewhere(double stated);
+/// *Collective.* The smallest limit of all ranks.
+MemoryLimit smallest_limit(Communicator& comm, const MemoryLimit& mine);
+
+/// Refuses a model whose weights alone are more than a process can have here, before a plan is made. Errors:
+/// ConfigError with both figures.
+void refuse_too_large(const Model& model);
+/// Refuses a plan whose weights, optimizer state and gradients alone are more than a worker (or a server) can
+/// have here, or whose whole memory, which counts the most that may be needed, is more than `stated`. Errors:
+/// ConfigError with both figures.
+void refuse_too_large(const RunPlan& plan, double stated, bool server = false);
+/// The words of a warning where a worker cannot have the whole memory of the plan here; "" if it can.
+std::string doubt_of_memory(const RunPlan& plan);
+/// Logs them.
+void warn_of_memory(const RunPlan& plan);
 
 }  // namespace lockstep

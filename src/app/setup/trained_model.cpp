@@ -1,16 +1,23 @@
 #include "trained_model.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <optional>
 #include <vector>
 
 #include "experiment.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/log.h"
+#include "lockstep/base/text.h"
 #include "lockstep/data/table/values/number.h"
 #include "lockstep/nn/stages.h"
 #include "lockstep/train/evaluation/threshold.h"
+#include "lockstep/train/storage/checkpoint/directory.h"
 #include "lockstep/train/storage/model_file.h"
+#include "lockstep/train/storage/run_directory.h"
 
 namespace lockstep {
 
@@ -104,6 +111,33 @@ CommandLine with_config_of_run(const CommandLine& line, const RunDirectory& dire
   CommandLine of_run = line;
   if (of_run.config_file.empty()) of_run.config_file = directory.config().string();
   return of_run;
+}
+
+std::string find_model(const std::string& text) {
+  const std::size_t sign = text.rfind('@');
+  std::error_code ignored;
+  if (sign == std::string::npos || std::filesystem::exists(text, ignored)) return text;
+  const RunDirectory run{text.substr(0, sign)};
+  const std::string name = text.substr(sign + 1);
+  std::filesystem::path directory = run.checkpoints();
+  if (!std::filesystem::exists(directory, ignored)) directory = run.noted_checkpoints().value_or(directory);
+  const CheckpointDirectory checkpoints(directory);
+  std::vector<Index> steps = checkpoints.steps();
+  std::optional<Index> wanted = step_of(name);
+  if (name == "best") wanted = checkpoints.best();
+  if (name == "last" && !steps.empty()) wanted = steps.front();
+  if (wanted && std::ranges::find(steps, *wanted) != steps.end())
+    return checkpoints.finished(*wanted).string();
+  std::vector<std::string> known;
+  if (checkpoints.best()) known.emplace_back("best");
+  if (!steps.empty()) known.emplace_back("last");
+  std::ranges::reverse(steps);
+  for (const Index step : steps) known.push_back(fmt::format("step-{}", step));
+  throw ConfigError(fmt::format("--model {}: the run '{}' has no checkpoint {}; {}", in_quotes(text),
+                                run.root.string(), in_quotes(name),
+                                known.empty()
+                                    ? fmt::format("there is none in '{}'", checkpoints.root().string())
+                                    : fmt::format("those that it has: {}", fmt::join(known, ", "))));
 }
 
 }  // namespace lockstep

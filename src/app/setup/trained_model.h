@@ -3,11 +3,12 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/config/command_line.h"
 #include "lockstep/config/config.h"
-#include "lockstep/distributed/stage_grid.h"
+#include "lockstep/distributed/plan.h"
 #include "lockstep/nn/model.h"
 #include "lockstep/train/storage/run_directory.h"
 
@@ -53,5 +54,12 @@ std::optional<double> threshold_of(const RunDirectory& directory, const Config& 
 
 /// The command line with the run's own config where none is named.
 CommandLine with_config_of_run(const CommandLine& line, const RunDirectory& directory);
+
+// --model: a run, or one of its checkpoints by a name after '@'.
+
+/// "RUN@best", "RUN@last" or "RUN@step-500" as the directory of that checkpoint; any other text, and the name
+/// of something that exists, as it is. Errors: ConfigError if there is no such checkpoint, with those that
+/// there are; DataError if the directory cannot be read.
+std::string find_model(const std::string& text);
 
 }  // namespace lockstep

@@ -12,7 +12,7 @@
 #include "lockstep/base/timer.h"
 #include "lockstep/comm/communicator.h"
 #include "lockstep/config/command_line.h"
-#include "lockstep/train/evaluation/best_measure.h"
+#include "lockstep/train/evaluation/early_stopping.h"
 #include "sweep_state.h"
 #include "trial_row.h"
 

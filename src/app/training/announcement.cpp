@@ -1,15 +1,115 @@
 #include "announcement.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <vector>
+
+#include "app/setup/catalogs.h"
 #include "app/setup/precision.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
+#include "lockstep/data/sampler.h"
 #include "lockstep/distributed/exchange/algorithm.h"
+#include "lockstep/report/notices.h"
 #include "lockstep/report/plan_table.h"
 
 namespace lockstep {
+namespace {
+
+// Keys that the learning rate follows, beside the length of the run.
+constexpr std::array kRateKeys{"train.lr",          "train.lr_scaling",   "train.lr_reference_batch",
+                               "train.schedule",    "train.warmup",       "train.warmup_from",
+                               "train.decay_every", "train.decay_factor", "train.decay_power",
+                               "train.end_lr",      "train.global_batch", "train.per_replica_batch",
+                               "train.milestones",  "train.warmup_share", "train.decay_share"};
+
+// Steps of the newest checkpoint; 0 if there is none.
+Index saved_steps(const ResumeState& resume) {
+  return resume.checkpoint ? resume.checkpoint->header().progress.steps : 0;
+}
+
+std::string describe_length(const TrainOptions& train, const RunPlan& plan) {
+  const std::string key = train.steps > 0     ? fmt::format("train.steps = {}", train.steps)
+                          : train.samples > 0 ? fmt::format("train.samples = {}", train.samples)
+                                              : fmt::format("train.epochs = {}", train.epochs);
+  return fmt::format("with {}, at {} sample{} a step, the run has {} step{}", key,
+                     with_commas(plan.step_batch), plan.step_batch == 1 ? "" : "s", with_commas(plan.steps),
+                     plan.steps == 1 ? "" : "s");
+}
+
+// The plan of the config that the run began with, if it can be planned: data and ranks may differ now.
+std::optional<RunPlan> plan_before(const Experiment& experiment, const ResumeState& resume) {
+  try {
+    return experiment.plan(*resume.config, resume.checkpoint->header().ranks, {});
+  } catch (const ConfigError&) {
+    return std::nullopt;
+  }
+}
+
+// Why the learning rate is another one.
+std::vector<std::string> reasons(Config now, const RunPlan& plan, Config before, const RunPlan& old) {
+  std::vector<std::string> all;
+  const std::vector<Option> new_options = declare_options(now, known_names());
+  const std::vector<Option> old_options = declare_options(before, known_names());
+  for (std::size_t i = 0; i < new_options.size(); ++i) {
+    const Option& option = new_options[i];
+    if (std::ranges::find(kRateKeys, option.key) == kRateKeys.end()) continue;
+    if (option.text() == old_options[i].text()) continue;
+    all.push_back(fmt::format("{} was {}, is {}", option.key, old_options[i].text(), option.text()));
+  }
+  if (plan.steps != old.steps) {
+    all.push_back(fmt::format("the schedule now ends at step {}, not {}", with_commas(plan.steps),
+                              with_commas(old.steps)));
+  }
+  if (all.empty()) all.emplace_back("the run goes through its data in other steps");
+  return all;
+}
+
+// Bytes of packed records that are looked at.
+constexpr Index kMaxBytes = Index{64} << 20;
+
+// Chunks at even distances, so that all parts of the files are seen.
+std::vector<Index> chosen_chunks(const RecordSource& source) {
+  const auto chunks = std::ssize(source.chunks());
+  const Index bytes = source.info().rows * source.info().record_bytes;
+  const Index every = std::max<Index>(1, divide_up(bytes, kMaxBytes));
+  std::vector<Index> chosen;
+  for (Index chunk = 0; chunk < chunks; chunk += every) chosen.push_back(chunk);
+  return chosen;
+}
+
+std::vector<ClassCounts> count_classes(const Experiment& experiment, const Sampler& sampler, Index replicas) {
+  const RecordSource& source = *experiment.train;
+  const DatasetInfo& info = source.info();
+  const std::unique_ptr<ChunkReader> reader = source.reader(experiment.target_rule());
+  std::vector<ClassCounts> counts(static_cast<std::size_t>(replicas));
+  std::vector<std::byte> packed;
+  std::vector<Scalar> features(static_cast<std::size_t>(info.features.size()));
+  std::vector<Scalar> labels(static_cast<std::size_t>(info.label_columns()));
+  const auto target_columns = static_cast<std::size_t>(info.target_columns);
+  Matrix x(features.data(), 1, info.features.size());
+  Matrix targets(labels.data(), 1, info.label_columns());
+  for (const Index chunk : chosen_chunks(source)) {
+    const Range ids = at(source.chunks(), chunk).records;
+    packed.resize(static_cast<std::size_t>(ids.size() * info.record_bytes));
+    reader->read(chunk, packed);
+    for (Index id = ids.begin; id < ids.end; ++id) {
+      const std::byte* record = packed.data() + (id - ids.begin) * info.record_bytes;
+      source.unpack({&id, 1}, {&record, 1}, x, targets);
+      const auto replica = static_cast<std::size_t>(sampler.replicas_of(id).begin);
+      counts[replica][class_of(std::span(labels).first(target_columns))] += 1;
+    }
+  }
+  return counts;
+}
+
+}  // namespace
 
 void announce(Communicator& comm, const Config& config, const RunPlan& plan, const RankPlacement& placement) {
   const Index hosts = placement.hosts();
@@ -49,6 +149,74 @@ void report_algorithm(const std::string& algorithm, const DistOptions& distribut
     why = distribute.calibrate ? ", the fastest here by calibration" : ", by rule";
   }
   log_info("exchange algorithm: {}{}", algorithm, why);
+}
+
+// The lengths are compared too: asynchronous workers make other numbers of steps of the same length where
+// they are others, and a run that ended early is over unless it may now go on for longer.
+bool is_over(const Config& config, const RunPlan& plan, const ResumeState& resume) {
+  if (!resume.completed_steps) return false;
+  const Index done = *resume.completed_steps;
+  if (done < saved_steps(resume)) return false;  // it was made longer, and has not ended since
+  const TrainOptions& before = resume.config->train;
+  const TrainOptions& now = config.train;
+  const bool same_end = before.early_stopping == now.early_stopping &&
+                        before.early_stopping_min_delta == now.early_stopping_min_delta;
+  return done == plan.steps || (same_end && before.epochs == now.epochs && before.steps == now.steps &&
+                                before.samples == now.samples && before.global_batch == now.global_batch &&
+                                before.per_replica_batch == now.per_replica_batch);
+}
+
+void refuse_length(const Config& config, const RunPlan& plan, const ResumeState& resume) {
+  const Index saved = saved_steps(resume);
+  const Index done = std::max(saved, resume.completed_steps.value_or(0));
+  const std::string from =
+      (resume.checkpoint ? resume.checkpoint->directory() : resume.directory.root).string();
+  if (done > plan.steps) {
+    throw ConfigError(fmt::format(
+        "'{}' has made {} steps already, but {}: it cannot go on. Give a length of at least {} steps, or {}",
+        from, with_commas(done), describe_length(config.train, plan), with_commas(done),
+        resume.is_new ? "name an earlier checkpoint in run.resume"
+                      : "begin again with run.resume = \"restart\" or in another run.dir"));
+  }
+  if (resume.completed_steps && saved == 0) {
+    throw ConfigError(fmt::format(
+        "the run in '{}' is complete after {} steps, and has no checkpoint from which it could go on for "
+        "longer. Begin again with run.resume = \"restart\", or start another run.dir from its weights with "
+        "train.init = \"{}\"",
+        resume.directory.root.string(), with_commas(done), resume.directory.model().string()));
+  }
+}
+
+void log_rest(const Experiment& experiment, const RunPlan& plan, const ResumeState& resume) {
+  if (!resume.checkpoint) return;
+  const Index done = saved_steps(resume);
+  if (done == plan.steps) {
+    log_info("all {} steps are made: what is left is the evaluation and the files of the end",
+             with_commas(done));
+    return;
+  }
+  const std::optional<RunPlan> old = plan_before(experiment, resume);
+  if (!old) return;
+  const Config& before = *resume.config;
+  const Schedule old_schedule(before.schedule, old->whole_run(), old->step_batch);
+  const Schedule schedule(experiment.config.schedule, plan.whole_run(), plan.step_batch);
+  const auto shown = [](double rate) { return fmt::format("{:.3g}", rate); };
+  const std::string next = shown(schedule.lr(plan.before(done)));
+  if (next == shown(old_schedule.lr(old->before(done)))) return;
+  const std::string last = shown(old_schedule.lr(old->before(done - 1)));
+  log_warning("the learning rate {}{} with step {}, since {}",
+              last == next ? "stays at " : fmt::format("goes from {} to ", last), next, with_commas(done + 1),
+              fmt::join(reasons(experiment.config, plan, before, *old), ", and "));
+}
+
+std::string warn_of_uneven_shards(const Experiment& experiment, const SamplingOptions& sampling) {
+  const bool by_chance = sampling.mode == DataMode::kFull || sampling.reshuffle == Reshuffle::kGlobal ||
+                         (!sampling.stream && sampling.shard_order == ShardOrder::kShuffled) ||
+                         sampling.replicas == 1;
+  if (by_chance || experiment.loss->targets() != TargetKind::kClass) return "";
+  if (experiment.train->info().record_bytes == 0) return "";
+  const auto sampler = make_sampler(sampling);
+  return describe_uneven_shards(count_classes(experiment, *sampler, sampling.replicas));
 }
 
 }  // namespace lockstep

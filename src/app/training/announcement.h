@@ -7,6 +7,7 @@
 #include "app/setup/rank_placement.h"
 #include "lockstep/comm/communicator.h"
 #include "lockstep/data/records.h"
+#include "resume_state.h"
 
 namespace lockstep {
 
@@ -19,5 +20,25 @@ void report_loaded(Communicator& comm, const RunPlan& plan, const Records& train
 
 /// How gradients are exchanged, where that was chosen.
 void report_algorithm(const std::string& algorithm, const DistOptions& distribute);
+
+// The length of a resumed run: whether anything is left of it, and what another length does to the learning
+// rate.
+
+/// Whether the run that was there went as far as this config asks.
+bool is_over(const Config& config, const RunPlan& plan, const ResumeState& resume);
+
+/// Errors: ConfigError if the run that was there has made more steps than the plan has, or if it is complete,
+/// is to be longer now, and has no checkpoint to resume from. Requires that it is not over.
+void refuse_length(const Config& config, const RunPlan& plan, const ResumeState& resume);
+
+/// Rank 0: logs that no step is left, and warns if the learning rate of the next step is not that which the
+/// checkpoint's config would give.
+void log_rest(const Experiment& experiment, const RunPlan& plan, const ResumeState& resume);
+
+// Whether the replicas' shards hold about the same share of each class: training on shards that do not, as
+// runs of a sorted file, is biased.
+
+/// A warning for the plan, or "". Reads a sample of the training records. Errors: DataError.
+std::string warn_of_uneven_shards(const Experiment& experiment, const SamplingOptions& sampling);
 
 }  // namespace lockstep

@@ -1,20 +1,24 @@
 #include "resume_state.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 
 #include "app/setup/catalogs.h"
+#include "app/setup/data_notes.h"
 #include "lockstep/base/atomic_file.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
+#include "lockstep/base/hash.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
+#include "lockstep/data/folds/held_part.h"
+#include "lockstep/distributed/strategies/asynchronous.h"
 #include "lockstep/train/storage/checkpoint/directory.h"
 #include "lockstep/train/storage/checkpoint/owner.h"
-#include "restart.h"
 #include "run_files.h"
 
 namespace lockstep {
@@ -149,6 +153,21 @@ void look_into_directory(Communicator& comm, const Config& config, ResumeState& 
   if (!resume.checkpoint && !resume.completed_steps) refuse_lost_checkpoints(comm, config, directory);
 }
 
+// Whether a run of the one strategy can resume with the other: both keep one set of weights.
+bool alike(const Config& before, const Config& now) {
+  const auto kind = [](const Config& config) {
+    const StrategyEntry& entry = strategy_entry(config.distribute.strategy);
+    return entry.weights_per_replica || is_asynchronous(config.distribute) ? entry.name : "";
+  };
+  return kind(before) == kind(now);
+}
+
+// Whether a part of the training samples was or is held back for validation: what the model learns from
+// changes with it, as with data.validation_share.
+bool holds_back_part(const Config& before, const Config& now) {
+  return parse_held_part(before.data.validation) || parse_held_part(now.data.validation);
+}
+
 }  // namespace
 
 std::string resume_command(const Config& config) {
@@ -252,6 +271,54 @@ void prepare(ResumeState& resume, const Config& config) {
   const CheckpointDirectory checkpoints = checkpoint_directory(config, resume.directory);
   resume.checkpoints_lock = claim_checkpoints(checkpoints, resume.directory);
   checkpoints.remove_partial();
+}
+
+void refuse_changes(const Config& config, const RecordSource& train, const ResumeState& resume) {
+  if (!resume.config) return;
+  Config now = config;
+  Config before = *resume.config;
+  // An older run kept no format that follows from the end of a file's name.
+  if (before.data.format.empty()) now.data.format.clear();
+  const std::vector<Option> new_options = declare_options(now, known_names());
+  const std::vector<Option> old_options = declare_options(before, known_names());
+  const std::vector<std::string>& allowed = config.run.resume_allow;
+  constexpr std::size_t kMaxValueBytes = 1000;
+  std::vector<std::string> changes;
+  const auto is_allowed = [&](const std::string& key) {
+    return std::ranges::find(allowed, key) != allowed.end();
+  };
+  for (std::size_t i = 0; i < new_options.size(); ++i) {
+    const std::string& key = new_options[i].key;
+    const bool divides = key == "data.validation" && holds_back_part(before, now);
+    const OnResume rule = divides ? OnResume::kMustStay : new_options[i].on_resume;
+    const bool may =
+        rule == OnResume::kMayChange || is_allowed(key) || (rule == OnResume::kIfAlike && alike(before, now));
+    if (may || new_options[i].text() == old_options[i].text()) continue;
+    changes.push_back(fmt::format("{} was {}, is {}", key, excerpt(old_options[i].text(), kMaxValueBytes),
+                                  excerpt(new_options[i].text(), kMaxValueBytes)));
+  }
+  const bool same_size = !resume.checkpoint || has_size_of(train, resume.checkpoint->header(),
+                                                           config.data.memory == MemoryMode::kLoad);
+  if (!same_size && !is_allowed("data.train")) {
+    changes.push_back(
+        fmt::format("data.train had {}, has {}", resume.checkpoint->header().data, describe_size(train)));
+  }
+  if (!changes.empty()) refuse_resume(resume, changes);
+}
+
+void refuse_resume(const ResumeState& resume, const std::vector<std::string>& changes) {
+  throw ConfigError(fmt::format(
+      "the run cannot go on from '{}': it would be another experiment:\n  {}\nChange them back, name "
+      "those that you mean in run.resume_allow, begin again with run.resume = \"restart\", or name another "
+      "run.dir",
+      (resume.checkpoint ? resume.checkpoint->directory() : resume.directory.root).string(),
+      fmt::join(changes, "\n  ")));
+}
+
+std::string config_digest(const Config& config) {
+  std::string text;
+  for (const auto& [key, value] : result_options(config)) text += fmt::format("{} = {}\n", key, value);
+  return fmt::format("{:016x}", hash_text(text));
 }
 
 }  // namespace lockstep

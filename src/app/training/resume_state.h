@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "app/setup/experiment.h"
 #include "lockstep/comm/communicator.h"
@@ -61,5 +62,20 @@ void remove_partial_files(const RunDirectory& run);
 /// Rank 0: makes the directory, and that of the checkpoints, ready to be written to, and moves away what a
 /// restart finds there. Where it fails, undo_preparation() takes back what it did.
 void prepare(ResumeState& resume, const Config& config);
+
+// The differences that are allowed between a run and the one that it resumes.
+
+/// Errors: ConfigError with a list of the keys that differ from the checkpoint's run and would make another
+/// experiment of it, but for those in run.resume_allow.
+void refuse_changes(const Config& config, const RecordSource& train, const ResumeState& resume);
+
+/// Errors: always ConfigError, with the list of `changes`.
+[[noreturn]] void refuse_resume(const ResumeState& resume, const std::vector<std::string>& changes);
+
+// A short name for the config of a run: two runs have the same if nothing differs that could change what
+// comes of them.
+
+/// 16 hexadecimal digits over all keys and values, but for those of names_no_result().
+std::string config_digest(const Config& config);
 
 }  // namespace lockstep

@@ -11,7 +11,7 @@
 #include "app/setup/startup.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/log.h"
-#include "lockstep/base/quoted.h"
+#include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/data/load_records.h"
 #include "lockstep/data/streamed_records.h"

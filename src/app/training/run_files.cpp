@@ -5,10 +5,13 @@
 
 #include <algorithm>
 
+#include "app/setup/data_notes.h"
 #include "lockstep/base/atomic_file.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
+#include "lockstep/base/log.h"
 #include "lockstep/comm/agree.h"
+#include "resume_state.h"
 
 namespace lockstep {
 namespace {
@@ -123,6 +126,103 @@ void refuse_lost_files(const ResumeState& resume, const RunDirectory& results) {
       fmt::format("training is complete, and model.safetensors and summary.json are in '{}', but other files "
                   "were deleted from there while the run went on: {}",
                   directory.root.string(), fmt::join(missing, ", ")));
+}
+
+LostFiles::LostFiles(const Observer& output, const CheckpointWriter& writer, std::string command)
+    : command_(std::move(command)), files_(output.incomplete_files()) {
+  if (!files_.empty()) text_ = fmt::format("lines of {}", fmt::join(files_, " and "));
+  if (const std::string& failure = writer.last_failure(); !failure.empty()) {
+    attempt("the last checkpoint", [&] { throw DataError(failure); });
+  }
+}
+
+bool LostFiles::attempt(const std::string& file, const std::function<void()>& write) {
+  try {
+    write();
+    return true;
+  } catch (const DataError& error) {
+    text_ += fmt::format("{}{} ({})", text_.empty() ? "" : "; ", file, error.what());
+    files_.push_back(file);
+    return false;
+  }
+}
+
+std::string LostFiles::describe() const {
+  return fmt::format(
+      "{}. Once files can be written, {} goes on from the newest checkpoint, if there is one, and writes "
+      "again what came after it; lines lost before it, and those of log.txt, stay lost",
+      text_, command_);
+}
+
+std::vector<std::string> incomplete_before(const ResumeState& resume) {
+  if (resume.is_new) return {};
+  std::vector<std::string> files;
+  if (resume.checkpoint) files = resume.checkpoint->header().incomplete_files;
+  // The log is never cut back to what it was at a checkpoint: what it lacks after it stays lost too.
+  const std::string log = resume.directory.log().filename().string();
+  const std::vector<std::string> lost = resume.directory.lost();
+  const bool lacks_lines = std::ranges::find(lost, log) != lost.end();
+  if (lacks_lines && std::ranges::find(files, log) == files.end()) files.push_back(log);
+  return files;
+}
+
+void report_lost_before(Communicator& comm, const ResumeState& resume) {
+  agree(comm, [&] {
+    if (comm.rank() != 0 || resume.is_new) return;
+    const std::vector<std::string> lost = resume.directory.lost();
+    if (lost.empty()) return;
+    const std::string found = fmt::format("the run in '{}' went to its end, but lost {}",
+                                          resume.directory.root.string(), fmt::join(lost, ", "));
+    if (!resume.checkpoint) {
+      throw DataError(found + ": there is no checkpoint to write it again from; name another run.dir");
+    }
+    log_info("{}: what came after its newest checkpoint is written again", found);
+  });
+}
+
+RunLock claim_restart(const Config& config, const RunDirectory& directory) {
+  RunLock lock = claim_to_move(directory);
+  const CheckpointDirectory checkpoints = checkpoint_directory(config, directory);
+  if (is_within(checkpoints.root(), directory.root) || checkpoints.steps().empty()) return lock;
+  throw ConfigError(fmt::format(
+      "run.resume = \"restart\" moves run.dir '{}' away, but not checkpoint.dir '{}', which has checkpoints: "
+      "name another checkpoint.dir, or move that one away",
+      directory.root.string(), checkpoints.root().string()));
+}
+
+void undo_preparation(const ResumeState& resume) {
+  if (!resume.is_new) return;
+  const std::filesystem::path& root = resume.directory.root;
+  std::error_code error;
+  if (resume.lock.held()) {
+    for (const auto& entry : std::filesystem::directory_iterator(root, error)) {
+      std::error_code ignored;
+      std::filesystem::remove_all(entry.path(), ignored);
+    }
+    if (!resume.root_was_there) std::filesystem::remove(root, error);
+  }
+  if (resume.moved_to.empty()) return;
+  std::filesystem::rename(resume.moved_to, root, error);
+  if (!error) {
+    log_info("what was moved to '{}' is back in '{}'", resume.moved_to.string(), root.string());
+  }
+}
+
+bool has_size_of(const RecordSource& train, const CheckpointHeader& header, bool loaded) {
+  if (!loaded || header.fingerprint.kind != Fingerprint::kRecords) return describe_size(train) == header.data;
+  return header.data.starts_with(fmt::format("{} rows in", train.info().rows));
+}
+
+void refuse_other_content(const Config& config, const RecordSource& train, const Fingerprint& found,
+                          const ResumeState& resume) {
+  if (!resume.checkpoint) return;
+  const std::vector<std::string>& allowed = config.run.resume_allow;
+  if (std::ranges::find(allowed, "data.train") != allowed.end()) return;
+  std::vector<std::string> changes;
+  for (const std::string& change : describe_changes(resume.checkpoint->header().fingerprint, found, train)) {
+    changes.push_back("data.train: " + change);
+  }
+  if (!changes.empty()) refuse_resume(resume, changes);
 }
 
 }  // namespace lockstep

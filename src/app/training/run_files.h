@@ -3,9 +3,13 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
+#include "lockstep/data/fingerprint.h"
+#include "lockstep/train/loop/observer.h"
 #include "lockstep/train/storage/checkpoint/writer.h"
 #include "resume_state.h"
 
@@ -41,5 +45,57 @@ RunDirectory find_results_directory(const ResumeState& resume,
 /// Rank 0, after the end. Errors: DataError that says where the results are, and what is gone, if the run
 /// directory or one of the files that the run has written there is not in its place.
 void refuse_lost_files(const ResumeState& resume, const RunDirectory& results);
+
+// Files of a run that could not be written, as on a full disk. They are logged together at the end and kept
+// in summary.json; the same command then writes again what its newest checkpoint allows.
+
+class LostFiles {
+ public:
+  /// So far: files that lack lines, and the last checkpoint. `command`: see resume_command().
+  LostFiles(const Observer& output, const CheckpointWriter& writer, std::string command);
+
+  /// Calls `write`, whose DataError means that this file is lost. Whether it is not.
+  bool attempt(const std::string& file, const std::function<void()>& write);
+
+  bool empty() const { return files_.empty(); }
+  const std::vector<std::string>& names() const { return files_; }
+  /// "lines of log.txt; model.safetensors (cannot write ...)", and what to do.
+  std::string describe() const;
+
+ private:
+  std::string command_;
+  std::vector<std::string> files_;
+  std::string text_;
+};
+
+/// The files of a resumed run that lack lines that it cannot write again.
+std::vector<std::string> incomplete_before(const ResumeState& resume);
+
+/// *Collective.* If a run that went to its end lost files: logs it, or refuses if there is no checkpoint to
+/// write them again from. Errors: AgreedError.
+void report_lost_before(Communicator& comm, const ResumeState& resume);
+
+// run.resume = "restart": what is in run.dir is moved away, and the run begins again.
+
+/// Rank 0: the right to move run.dir away. Errors: ConfigError if it is not the directory of a run, if
+/// another trainer works in it, or if its checkpoints are elsewhere and would be mixed with new ones.
+RunLock claim_restart(const Config& config, const RunDirectory& directory);
+
+/// Rank 0: after a start that failed before anything was learned; a directory left behind would only be in
+/// the way of the next attempt. A new one is removed, of one that was there its content, and what was moved
+/// away comes back. Without the lock nothing is removed: it is another's.
+void undo_preparation(const ResumeState& resume);
+
+// Whether the training set of a resumed run still has the content that it had.
+
+/// Whether a training set has the size that a checkpoint states. `loaded`: its content will be compared as a
+/// whole if the checkpoint has its fingerprint; then only the rows count, and files may have been unpacked
+/// meanwhile.
+bool has_size_of(const RecordSource& train, const CheckpointHeader& header, bool loaded);
+
+/// Errors: ConfigError with what differs if the training set, once it is read, has not the content that the
+/// checkpoint's run had, but for "data.train" in run.resume_allow. Passes where that is not known.
+void refuse_other_content(const Config& config, const RecordSource& train, const Fingerprint& found,
+                          const ResumeState& resume);
 
 }  // namespace lockstep

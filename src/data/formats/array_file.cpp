@@ -8,7 +8,6 @@
 
 #include "data/dense_source.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
 
 namespace lockstep {

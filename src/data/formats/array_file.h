@@ -8,8 +8,6 @@
 #include <vector>
 
 #include "data/dense_source.h"
-#include "data/element.h"
-#include "data/open_files.h"
 #include "data/record_file.h"
 #include "lockstep/base/types.h"
 

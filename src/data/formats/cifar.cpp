@@ -6,7 +6,7 @@
 //   image = 32x32 bytes of red, then of green, then of blue
 #include <fmt/format.h>
 
-#include "data/open_files.h"
+#include "data/record_file.h"
 #include "fixed_records.h"
 
 namespace lockstep {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "data/element.h"
+#include "data/dense_source.h"
 #include "lockstep/data/record_source.h"
 #include "lockstep/math/shape.h"
 

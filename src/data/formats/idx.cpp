@@ -1,7 +1,68 @@
 // Data sets of two IDX files, one with the features and one with the labels: MNIST, Fashion-MNIST, EMNIST.
-#include "idx_file.h"
+#include "idx.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "lockstep/base/errors.h"
 
 namespace lockstep {
+namespace {
+
+const Element* idx_element(std::byte code) {
+  switch (std::to_integer<int>(code)) {
+    case 0x08:
+      return find_element("u8", ByteOrder::kBig);
+    case 0x09:
+      return find_element("i8", ByteOrder::kBig);
+    case 0x0B:
+      return find_element("i16", ByteOrder::kBig);
+    case 0x0C:
+      return find_element("i32", ByteOrder::kBig);
+    case 0x0D:
+      return find_element("f32", ByteOrder::kBig);
+    case 0x0E:
+      return find_element("f64", ByteOrder::kBig);
+    default:
+      return nullptr;
+  }
+}
+
+Index big_endian(const std::byte* bytes) {
+  Index value = 0;
+  for (int i = 0; i < 4; ++i) value = value << 8 | std::to_integer<Index>(bytes[i]);
+  return value;
+}
+
+void read_idx_header(ByteStream& stream, ArrayFile& file) {
+  const std::string& path = file.records.path;
+  std::array<std::byte, 4> magic{};
+  const Index found = stream.read(magic);
+  if (found < 4) {
+    throw DataError(fmt::format("'{}' is not an IDX file: expected a header of at least 4 bytes, found {}{}",
+                                path, found, stream.cut_off()));
+  }
+  file.element = idx_element(magic[2]);
+  if (magic[0] != std::byte{0} || magic[1] != std::byte{0} || file.element == nullptr ||
+      magic[3] == std::byte{0}) {
+    throw DataError(
+        fmt::format("'{}' is not an IDX file: it starts with {:02x} {:02x} {:02x} {:02x}, expected 00 00, "
+                    "then a type (08 u8, 09 i8, 0b i16, 0c i32, 0d f32, 0e f64), then the number of "
+                    "dimensions (1 or more)",
+                    path, magic[0], magic[1], magic[2], magic[3]));
+  }
+  std::vector<std::byte> sizes(4 * std::to_integer<std::size_t>(magic[3]));
+  const Index size_bytes = stream.read(sizes);
+  if (size_bytes < std::ssize(sizes)) {
+    throw DataError(fmt::format("'{}' is truncated in its header: expected {} bytes, found {}{}", path,
+                                4 + sizes.size(), 4 + size_bytes, stream.cut_off()));
+  }
+  for (std::size_t i = 0; i < sizes.size(); i += 4) file.sizes.push_back(big_endian(sizes.data() + i));
+  file.records.offset = 4 + std::ssize(sizes);
+}
+
+}  // namespace
 
 FormatEntry idx_format() {
   return array_format(
@@ -10,6 +71,10 @@ FormatEntry idx_format() {
       "labels",
       {"-ubyte", "-ubyte.gz", ".idx", ".idx.gz"}, "file",
       [](const std::string& path, const std::string&) { return open_idx_file(path); });
+}
+
+ArrayFile open_idx_file(const std::string& path) {
+  return open_array_file(path, read_idx_header);
 }
 
 }  // namespace lockstep

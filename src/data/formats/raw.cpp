@@ -10,10 +10,10 @@
 #include <charconv>
 #include <sstream>
 
-#include "data/open_files.h"
+#include "data/record_file.h"
 #include "fixed_records.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/base/quoted.h"
+#include "lockstep/base/text.h"
 
 namespace lockstep {
 namespace {

@@ -17,8 +17,6 @@
 #include "data/hdf5_dataset.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
-#include "lockstep/base/file_kind.h"
-#include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
 
 namespace lockstep {

@@ -11,7 +11,6 @@
 
 #include "data/byte_inputs.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
 
 namespace lockstep {

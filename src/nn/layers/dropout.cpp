@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "lockstep/base/errors.h"
-#include "lockstep/base/random_bits.h"
+#include "lockstep/base/random.h"
 #include "lockstep/math/eigen_matrix.h"
 #include "lockstep/math/elementary.h"
 #include "lockstep/nn/layer.h"

@@ -9,7 +9,6 @@
 #include "lockstep/base/terms.h"
 #include "lockstep/math/pooling.h"
 #include "lockstep/math/shape.h"
-#include "lockstep/math/window.h"
 #include "lockstep/nn/onnx_words.h"
 
 namespace lockstep {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "lockstep/base/errors.h"
-#include "lockstep/base/quoted.h"
+#include "lockstep/base/text.h"
 #include "lockstep/nn/layer.h"
 
 namespace lockstep {

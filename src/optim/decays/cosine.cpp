@@ -1,8 +1,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "decay_every.h"
 #include "lockstep/optim/schedule.h"
-#include "share_done.h"
 
 namespace lockstep {
 namespace {

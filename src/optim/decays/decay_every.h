@@ -3,8 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "lockstep/base/errors.h"
-#include "lockstep/base/quoted.h"
+#include "lockstep/base/text.h"
 #include "lockstep/optim/schedule.h"
 
 namespace lockstep {
@@ -19,6 +21,14 @@ inline Duration parse_decay_every(const ScheduleOptions& options) {
   throw ConfigError(
       fmt::format("train.decay_every = {} is no time at all; give a length above 0, such as '30 epochs'",
                   in_quotes(options.decay_every)));
+}
+
+// The measure of time that decays share.
+
+/// The share of `length` that lies behind `now`, in samples: 0 at the start, 1 from the end on.
+inline double share_done(const Progress& now, const Progress& length) {
+  if (length.samples <= 0) return 0;
+  return std::min(1.0, static_cast<double>(now.samples) / static_cast<double>(length.samples));
 }
 
 }  // namespace lockstep

@@ -3,10 +3,10 @@
 #include <cmath>
 #include <numbers>
 
+#include "decay_every.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/base/quoted.h"
+#include "lockstep/base/text.h"
 #include "lockstep/optim/schedule.h"
-#include "share_done.h"
 
 namespace lockstep {
 namespace {

@@ -1,7 +1,7 @@
 #include <cmath>
 
+#include "decay_every.h"
 #include "lockstep/optim/schedule.h"
-#include "share_done.h"
 
 namespace lockstep {
 namespace {

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "decay_every.h"
 #include "lockstep/optim/schedule.h"
-#include "share_done.h"
 
 namespace lockstep {
 namespace {

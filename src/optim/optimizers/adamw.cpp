@@ -1,4 +1,4 @@
-#include "adamw_step.h"
+#include "adam_moments.h"
 #include "lockstep/optim/optimizer.h"
 
 namespace lockstep {

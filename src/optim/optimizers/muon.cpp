@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "adamw_step.h"
+#include "adam_moments.h"
 #include "lockstep/math/eigen_matrix.h"
 #include "lockstep/math/orthogonalise.h"
 #include "lockstep/optim/optimizer.h"

@@ -1,24 +1,25 @@
 // Field numbers are those of tensorflow/core/util/event.proto, framework/summary.proto, and
 // tensorboard/plugins/hparams/plugin_data.proto.
-#include "lockstep/report/tensorboard.h"
+#include "tensorboard.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <cstring>
+#include <vector>
 
-#include "histogram.h"
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/atomic_file.h"
 #include "lockstep/base/environment.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/log.h"
-#include "protobuf_message.h"
-#include "record.h"
+#include "lockstep/math/histogram_bins.h"
+#include "lockstep/report/tensorboard.h"
 
 namespace lockstep {
 namespace {
@@ -64,6 +65,40 @@ std::string hyperparameters_event(Index step, const std::vector<HyperParameter>&
 std::filesystem::path file_in(const std::filesystem::path& directory) {
   return directory / fmt::format("events.out.tfevents.{:010}.{}.{}",
                                  static_cast<std::int64_t>(seconds_since_1970()), host_name(), ::getpid());
+}
+
+std::string packed(const std::vector<double>& values) {
+  ProtobufMessage message;
+  for (const double value : values) message.packed_real(value);
+  return message.bytes();
+}
+
+double lower_end(Index bin) {
+  return bin > 0 ? histogram_limit(bin - 1) : 2 * histogram_limit(0);
+}
+
+constexpr std::array<std::uint32_t, 256> make_table() {
+  constexpr std::uint32_t kReversedPolynomial = 0x82F63B78;
+  std::array<std::uint32_t, 256> table{};
+  for (std::uint32_t byte = 0; byte < table.size(); ++byte) {
+    std::uint32_t value = byte;
+    for (int bit = 0; bit < 8; ++bit) value = value % 2 == 1 ? (value / 2) ^ kReversedPolynomial : value / 2;
+    table[byte] = value;
+  }
+  return table;
+}
+constexpr std::array<std::uint32_t, 256> kTable = make_table();
+
+// The checksum of data that itself has checksums in it is masked, so that it does not meet itself.
+std::uint32_t masked(std::uint32_t checksum) {
+  return ((checksum >> 15) | (checksum << 17)) + 0xA282EAD8U;
+}
+
+template <class Number>
+std::string little_endian(Number value) {
+  std::string bytes;
+  for (std::size_t i = 0; i < sizeof(Number); ++i) bytes += static_cast<char>((value >> (8 * i)) & 0xFFU);
+  return bytes;
 }
 
 }  // namespace
@@ -160,6 +195,61 @@ void TensorBoardEvents::on_workers(const WorkersReport& report, const Progress& 
   write_scalars(progress.steps,
                 {{"staleness/mean", report.mean_staleness()},
                  {"staleness/95th_percentile", static_cast<double>(report.staleness_percentile(0.95))}});
+}
+
+ProtobufMessage histogram_message(std::span<const double> counts) {
+  std::vector<double> limits;
+  std::vector<double> shown;
+  double least = 0;
+  double greatest = 0;
+  double number = 0;
+  double sum = 0;
+  double squares = 0;
+  for (Index bin = 0; bin < std::ssize(counts); ++bin) {
+    const double count = at(counts, bin);
+    const bool first = number == 0;
+    if (count == 0 && first) continue;
+    if (first) {  // the bins begin where the numbers do
+      least = lower_end(bin);
+      limits.push_back(least);
+      shown.push_back(0);
+    }
+    limits.push_back(histogram_limit(bin));
+    shown.push_back(count);
+    if (count == 0) continue;
+    const double middle = (lower_end(bin) + histogram_limit(bin)) / 2;
+    greatest = histogram_limit(bin);
+    number += count;
+    sum += count * middle;
+    squares += count * middle * middle;
+  }
+  while (!shown.empty() && shown.back() == 0) {
+    shown.pop_back();
+    limits.pop_back();
+  }
+  return ProtobufMessage()
+      .real(1, least)
+      .real(2, greatest)
+      .real(3, number)
+      .real(4, sum)
+      .real(5, squares)
+      .text(6, packed(limits))
+      .text(7, packed(shown));
+}
+
+std::uint32_t crc32c(std::string_view bytes) {
+  std::uint32_t value = 0xFFFFFFFF;
+  for (const char byte : bytes) {
+    value = kTable[(value ^ static_cast<unsigned char>(byte)) & 0xFFU] ^ (value >> 8);
+  }
+  return ~value;
+}
+
+std::string tf_record(std::string_view content) {
+  const std::string length = little_endian(std::uint64_t{content.size()});
+  std::string record = length + little_endian(masked(crc32c(length)));
+  record += content;
+  return record + little_endian(masked(crc32c(content)));
 }
 
 }  // namespace lockstep

@@ -11,9 +11,9 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/json.h"
-#include "lockstep/base/quoted.h"
+#include "lockstep/base/text.h"
 #include "lockstep/report/trace.h"
-#include "lockstep/train/loop/trace_request.h"
+#include "lockstep/train/loop/step_tracer.h"
 #include "trace_parts.h"
 
 namespace lockstep {

@@ -1,12 +1,19 @@
 #include "lockstep/train/evaluation/evaluation_details.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
+#include "lockstep/base/hash.h"
 #include "lockstep/base/json.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/data/table/sources/feature_columns.h"
+#include "lockstep/train/evaluation/metrics.h"
+#include "lockstep/train/evaluation/prediction.h"
 
 namespace lockstep {
 namespace {
@@ -77,6 +84,78 @@ std::string file_of(const RecordSource& source, Index id) {
   return source.file_of(*std::ranges::find_if(source.chunks(), holds));
 }
 
+// A sample is drawn if a hash of its id is below a bound, so that a few more than wanted are; those with the
+// least hashes stay. So the sample does not depend on who evaluates what.
+
+constexpr Index kWanted = 1000;
+
+std::uint64_t key_of(Index id) {
+  const std::array<Index, 1> one{id};
+  return hash_bytes(std::as_bytes(std::span(one)));
+}
+
+constexpr Index kMaxNumbers = 6;
+
+bool is_worse(double loss, Index id, const WorstRecord& other) {
+  return loss > other.loss || (loss == other.loss && id < other.id);
+}
+
+SampleWeights weight_of(const SampleWeights& weights, Index row) {
+  if (weights.present.empty()) return {};
+  return {.values = {}, .present = part(weights.present, {row, row + 1}), .targets = weights.targets};
+}
+
+std::string name_of(const PredictionWords& words, Index of_class) {
+  const bool named = of_class < std::ssize(words.classes);
+  return named ? at(words.classes, of_class) : fmt::format("{}", of_class);
+}
+
+std::string numbers(std::span<const Scalar> values) {
+  std::vector<std::string> texts;
+  for (Index i = 0; i < std::min(std::ssize(values), kMaxNumbers); ++i)
+    texts.push_back(fmt::format("{:.5g}", at(values, i)));
+  if (std::ssize(values) > kMaxNumbers) texts.emplace_back("...");
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+// "Shirt (97.1 %); Coat has 1.2 %"
+std::string class_text(const OutputForm& form, const PredictionWords& words, std::span<const Scalar> values,
+                       Index of_class) {
+  const Index predicted = std::ranges::max_element(values) - values.begin();
+  if (form.link == Link::kIdentity) return name_of(words, predicted);
+  const auto share = [&](Index i) { return 100 * static_cast<double>(at(values, i)); };
+  std::string text = fmt::format("{} ({:.1f} %)", name_of(words, predicted), share(predicted));
+  if (predicted != of_class)
+    text += fmt::format("; {} has {:.1f} %", name_of(words, of_class), share(of_class));
+  return text;
+}
+
+// Texts of the target and of the prediction of one row.
+WorstRecord describe(const OutputForm& form, const PredictionWords& words, const MetricRows& rows,
+                     Index row) {
+  const ConstMatrix outputs = rows_of(rows.outputs, {row, row + 1});
+  const PredictionColumns columns = prediction_columns(form, outputs.cols());
+  std::vector<Scalar> predicted(static_cast<std::size_t>(columns.size()));
+  Matrix prediction(predicted.data(), 1, columns.size());
+  predict_rows(form, outputs, prediction, words.scales);
+  const std::span<const Scalar> values(predicted.data() + columns.labels,
+                                       static_cast<std::size_t>(columns.values));
+  const ConstMatrix target = rows_of(rows.targets, {row, row + 1});
+  std::vector<Scalar> targets(target.values().begin(), target.values().end());
+  if (form.targets == TargetKind::kClass) {
+    const Index of_class = true_class(rows.targets, row);
+    return {.target = name_of(words, of_class), .prediction = class_text(form, words, values, of_class)};
+  }
+  if (form.targets == TargetKind::kBinary && targets.size() == 1 && form.link == Link::kLogit) {
+    return {.target = name_of(words, class_of(targets)),
+            .prediction = fmt::format("{} has {:.1f} %", name_of(words, 1), 100 * values[0])};
+  }
+  const bool scaled = form.targets == TargetKind::kValue && !form.direction;
+  for (std::size_t i = 0; scaled && i < std::min(targets.size(), words.scales.size()); ++i)
+    targets[i] = words.scales[i].undo(targets[i]);
+  return {.target = numbers(targets), .prediction = numbers(values)};
+}
+
 }  // namespace
 
 EvaluationDetails describe_evaluation(const EvaluationContext& context, Evaluation& evaluation,
@@ -125,6 +204,106 @@ EvaluationDetails describe_evaluation(const EvaluationContext& context, Evaluati
   }
   for (const FeatureColumn& column : columns) details.columns.push_back(column.name);
   return details;
+}
+
+FitSamples::FitSamples(const OutputForm& form, Index outputs, Index rows, std::vector<LabelScale> scales)
+    : form_(form), scales_(std::move(scales)) {
+  if (form.targets != TargetKind::kValue || form.direction) return;
+  targets_.resize(static_cast<std::size_t>(std::min(outputs / form.outputs_per_target(), kMaxFits)));
+  const double share = 2 * static_cast<double>(kWanted) / static_cast<double>(std::max<Index>(rows, 1));
+  drawn_below_ = share >= 1 ? ~std::uint64_t{0} : static_cast<std::uint64_t>(share * 0x1p64);
+}
+
+void FitSamples::add(const MetricRows& rows, std::span<const Index> ids) {
+  if (targets_.empty()) return;
+  const Index levels = form_.outputs_per_target();
+  std::vector<Scalar> values(static_cast<std::size_t>(rows.outputs.size()));
+  Matrix predictions(values.data(), rows.outputs.rows(), rows.outputs.cols());
+  predict_rows(form_, rows.outputs, predictions, scales_);
+  for (std::size_t i = 0; i < targets_.size(); ++i) {
+    const auto column = static_cast<Index>(i);
+    const auto in_units = [&](Scalar value) { return scales_.empty() ? value : scales_[i].undo(value); };
+    for (Index row = 0; row < rows.outputs.rows(); ++row) {
+      const auto prediction = static_cast<double>(predictions(row, column * levels + levels / 2));
+      const auto target = static_cast<double>(in_units(rows.targets(row, column)));
+      if (!std::isfinite(prediction) || !std::isfinite(target) || rows.weights[row] == 0) continue;
+      targets_[i].residuals.push_back(static_cast<Scalar>(prediction - target));
+      const std::uint64_t key = key_of(at(ids, row));
+      if (key <= drawn_below_) targets_[i].drawn.push_back({key, target, prediction});
+    }
+  }
+}
+
+void FitSamples::add(FitSamples& other) {
+  for (std::size_t i = 0; i < targets_.size(); ++i) {
+    const OneTarget& theirs = other.targets_[i];
+    targets_[i].drawn.insert(targets_[i].drawn.end(), theirs.drawn.begin(), theirs.drawn.end());
+    targets_[i].residuals.insert(targets_[i].residuals.end(), theirs.residuals.begin(),
+                                 theirs.residuals.end());
+  }
+}
+
+std::vector<TargetFit> FitSamples::fits(Communicator& comm) {
+  std::vector<TargetFit> fits;
+  for (const OneTarget& samples : targets_) fits.push_back(fit(comm, samples));
+  return fits;
+}
+
+TargetFit FitSamples::fit(Communicator& comm, const OneTarget& samples) {
+  std::vector<Drawn> drawn = gather_records<Drawn>(comm, samples.drawn);
+  std::ranges::sort(drawn);
+  Index wanted = std::min(std::ssize(drawn), kWanted);
+  comm.broadcast(as_buffer(std::span(&wanted, 1)), 0);
+  drawn.resize(static_cast<std::size_t>(wanted));
+  comm.broadcast(as_buffer(std::as_writable_bytes(std::span(drawn))), 0);
+
+  TargetFit fit;
+  std::vector<double> sizes;
+  for (const Drawn& each : drawn) {
+    fit.sample.emplace_back(each.target, each.prediction);
+    sizes.push_back(std::abs(each.prediction - each.target));
+  }
+  std::ranges::sort(sizes);
+  // A few wild residuals do not squeeze all others into one bin.
+  if (!sizes.empty()) fit.width = 1.2 * sizes[(sizes.size() - 1) * 98 / 100];
+  if (fit.width <= 0) fit.width = 1;
+  fit.residuals.resize(kResidualBins);
+  for (const Scalar residual : samples.residuals) {
+    const double place =
+        (static_cast<double>(residual) / fit.width + 1) / 2 * static_cast<double>(kResidualBins);
+    const double bin = std::clamp(place, 0.0, static_cast<double>(kResidualBins - 1));
+    ++at(fit.residuals, static_cast<Index>(bin));
+  }
+  comm.all_reduce_sum(as_buffer(std::span(fit.residuals)));
+  return fit;
+}
+
+bool WorstRecords::is_wanted(double loss, Index id) const {
+  return records_.size() < kWorstRecords || is_worse(loss, id, records_.back());
+}
+
+void WorstRecords::add(const WorstRecord& record) {
+  if (!is_wanted(record.loss, record.id)) return;
+  if (records_.size() == kWorstRecords) records_.pop_back();
+  const auto before = std::ranges::find_if(
+      records_, [&](const WorstRecord& each) { return is_worse(record.loss, record.id, each); });
+  records_.insert(before, record);
+}
+
+void WorstRecords::add(const MetricRows& rows, std::span<const Index> ids) {
+  const OutputForm form = loss_.form();
+  for (Index row = 0; row < rows.outputs.rows(); ++row) {
+    if (rows.weights[row] == 0) continue;
+    const Range one{row, row + 1};
+    double loss = evaluate_weighted(loss_, rows_of(rows.outputs, one), rows_of(rows.targets, one),
+                                    weight_of(rows.weights, row), nullptr);
+    if (std::isnan(loss)) loss = std::numeric_limits<double>::infinity();
+    if (!is_wanted(loss, at(ids, row))) continue;
+    WorstRecord record = describe(form, words_, rows, row);
+    record.loss = loss;
+    record.id = at(ids, row);
+    add(record);
+  }
 }
 
 }  // namespace lockstep

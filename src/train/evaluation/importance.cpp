@@ -16,7 +16,6 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/log.h"
-#include "lockstep/base/quoted.h"
 #include "lockstep/base/random.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/timer.h"

@@ -12,10 +12,8 @@
 #include "lockstep/base/text.h"
 #include "lockstep/base/timer.h"
 #include "lockstep/comm/agree.h"
-#include "lockstep/train/loop/update_loop.h"
+#include "lockstep/train/loop/training_context.h"
 #include "rank_ledger.h"
-#include "step_clock.h"
-#include "step_timer.h"
 
 namespace lockstep {
 namespace {

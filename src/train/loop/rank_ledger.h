@@ -2,17 +2,64 @@
 // arrives where ranks exchange something; every few steps all ranks compare these times, on one clock.
 #pragma once
 
+#include <array>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "lockstep/base/timer.h"
+#include "lockstep/base/trace.h"
 #include "lockstep/comm/communicator.h"
 #include "lockstep/comm/rank_clock.h"
+#include "lockstep/train/evaluation/metrics.h"
 #include "lockstep/train/loop/bucket_sender.h"
+#include "lockstep/train/loop/gradient_step.h"
 #include "lockstep/train/loop/rank_times.h"
-#include "step_clock.h"
 
 namespace lockstep {
+
+// The time of training by phase, from a few measured steps to shares over all ranks.
+
+/// Seconds of one step.
+struct StepTime {
+  double data = 0;  ///< waiting for the loader, or preparing samples on the main thread
+  double forward = 0;
+  double idle = 0;  ///< waiting for another stage of the model
+  double optimizer = 0;
+  double total = 0;  ///< time of the whole step
+  ExchangeTime exchange;
+};
+
+class StepClock {
+ public:
+  /// Measurements of a step: now and then, since it takes longer, the exchange without backward.
+  static Measured measured(Index step);
+
+  /// One step.
+  void add(const StepTime& step);
+  /// Seconds between two steps in which ranks exchanged something.
+  void add_exchange(double seconds) {
+    exchange_ += seconds;
+    total_ += seconds;
+  }
+  /// Seconds of exchanges so far that were spent waiting for other ranks.
+  void add_waiting(double seconds) { waiting_ += seconds; }
+  /// *Collective.* Shares over all ranks since the last call (or the start).
+  TimeShares take_shares(Communicator& comm);
+
+ private:
+  double data_ = 0;
+  double forward_ = 0;
+  double idle_ = 0;
+  double optimizer_ = 0;
+  double total_ = 0;
+  double exchange_ = 0;
+  double waiting_ = 0;
+  double exchange_only_ = 0;  // exchange time in steps where nothing hides it
+  Index exchange_only_steps_ = 0;
+  double overlapped_ = 0;  // exchange time in all other steps
+  Index overlapped_steps_ = 0;
+};
 
 /// By rank, whether it hosts replicas.
 std::vector<bool> working_ranks(const Plan& plan);
@@ -68,6 +115,44 @@ class RankLedger {
   std::vector<double> all_steps_;  // by rank
   std::vector<Index> mine_;
   std::vector<Index> all_;
+};
+
+// The time of one step by phase: each phase is announced to the watchdog, timed and put on the timeline by
+// the same call.
+
+class StepTimer {
+ public:
+  /// Starts in `phase`.
+  StepTimer(Communicator& comm, Phase phase) : comm_(comm), phase_(phase) { comm_.note_phase(phase); }
+
+  /// Ends the phase under way and starts `phase`; a phase that was there before goes on being summed.
+  void enter(Phase phase) {
+    spent(phase_) += lap_.lap();
+    if (trace_records()) trace();
+    phase_ = phase;
+    comm_.note_phase(phase);
+  }
+  /// Seconds in `phase` up to the last enter().
+  double seconds(Phase phase) const { return seconds_[static_cast<std::size_t>(phase)]; }
+  /// Seconds since the start, up to now.
+  double total() const { return whole_.seconds(); }
+
+ private:
+  // The phases in which nothing else is recorded.
+  void trace() {
+    const std::int64_t now = trace_clock();
+    if (phase_ == Phase::kData) trace_event(TraceKind::kData, began_, now);
+    if (phase_ == Phase::kOptimizer) trace_event(TraceKind::kOptimizer, began_, now);
+    began_ = now;
+  }
+  double& spent(Phase phase) { return seconds_[static_cast<std::size_t>(phase)]; }
+
+  Communicator& comm_;
+  Phase phase_;
+  Stopwatch whole_;
+  Stopwatch lap_;
+  std::int64_t began_ = trace_records() ? trace_clock() : 0;
+  std::array<double, kPhaseNames.size()> seconds_{};
 };
 
 }  // namespace lockstep

@@ -10,7 +10,7 @@
 #include <algorithm>
 
 #include "lockstep/base/timer.h"
-#include "lockstep/distributed/stage_tensors.h"
+#include "lockstep/distributed/stage_tasks.h"
 #include "lockstep/train/loop/gradient_step.h"
 
 namespace lockstep {

@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <functional>
 #include <iterator>
+#include <sstream>
 
 #include "lockstep/base/atomic_file.h"
 #include "lockstep/base/errors.h"
@@ -23,6 +25,14 @@ constexpr std::size_t kMaxPendingEvents = std::size_t{1} << 19U;  // 16 MB
 constexpr Index kMaxFileBytes =
     64'000'000;  // then no further slow steps; a step takes some 40 bytes an event
 constexpr Index kMaxOutside = 5000;
+
+constexpr Index kMaxSteps = 1000;
+
+[[noreturn]] void refuse(std::string_view key, std::string_view text, const std::string& what) {
+  throw ConfigError(
+      fmt::format("{} = {}: {}; write it as 'first 20, last 20, slowest 20 steps', or some of these parts",
+                  key, in_quotes(text), what));
+}
 
 }  // namespace
 
@@ -166,6 +176,36 @@ void StepTracer::append(const std::string& line) {
   failed_ = true;
   log_warning("cannot write '{}': {}; training goes on, and the timeline ends here", path_.string(),
               std::strerror(errno));
+}
+
+TraceRequest parse_trace(std::string_view key, std::string_view text) {
+  TraceRequest request;
+  if (text.empty()) return request;
+  std::istringstream parts{std::string(text)};
+  for (std::string part; std::getline(parts, part, ',');) {
+    std::istringstream words(part);
+    std::string name;
+    std::string number;
+    std::string unit;
+    std::string rest;
+    words >> name >> number >> unit >> rest;
+    Index* const steps = name == "first"     ? &request.first
+                         : name == "last"    ? &request.last
+                         : name == "slowest" ? &request.slowest
+                                             : nullptr;
+    if (steps == nullptr)
+      refuse(key, text, fmt::format("{} is none of first, last and slowest", in_quotes(name)));
+    if (*steps != 0) refuse(key, text, fmt::format("{} is there twice", in_quotes(name)));
+    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), *steps);
+    const bool whole = error == std::errc() && end == number.data() + number.size();
+    if (!whole || *steps < 1 || *steps > kMaxSteps) {
+      refuse(key, text, fmt::format("{} is no number of steps from 1 to {}", in_quotes(number), kMaxSteps));
+    }
+    if ((!unit.empty() && unit != "steps" && unit != "step") || !rest.empty()) {
+      refuse(key, text, fmt::format("{} is more than a word and a number", in_quotes(part)));
+    }
+  }
+  return request;
 }
 
 }  // namespace lockstep

@@ -13,11 +13,9 @@
 #include "lockstep/distributed/ordered_sums.h"
 #include "lockstep/math/fixed_tree.h"
 #include "lockstep/train/loop/gradient_step.h"
-#include "lockstep/train/loop/update_loop.h"
+#include "lockstep/train/loop/training_context.h"
 #include "rank_ledger.h"
 #include "replica_check.h"
-#include "step_clock.h"
-#include "step_timer.h"
 
 namespace lockstep {
 namespace {

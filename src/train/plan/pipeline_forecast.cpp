@@ -15,7 +15,7 @@
 
 #include "forecast_scene.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/distributed/stage_grid.h"
+#include "lockstep/distributed/plan.h"
 #include "lockstep/distributed/stage_tasks.h"
 #include "lockstep/distributed/tied_weights.h"
 #include "lockstep/nn/stages.h"

@@ -10,7 +10,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/data/loader.h"
 #include "lockstep/data/memory.h"
-#include "lockstep/data/record_part.h"
+#include "lockstep/data/records.h"
 #include "lockstep/data/streamed_records.h"
 #include "lockstep/distributed/divided_layers.h"
 #include "lockstep/distributed/strategies/strategy.h"

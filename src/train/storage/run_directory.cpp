@@ -16,7 +16,6 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
-#include "lockstep/base/nearest_path.h"
 
 namespace lockstep {
 namespace {

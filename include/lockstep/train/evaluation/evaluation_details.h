@@ -2,15 +2,103 @@
 // are the same on any number of ranks.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "lockstep/comm/communicator.h"
+#include "lockstep/data/table/values/label_scale.h"
+#include "lockstep/math/shape.h"
+#include "lockstep/nn/loss.h"
 #include "lockstep/train/evaluation/evaluation.h"
-#include "lockstep/train/evaluation/target_fit.h"
-#include "lockstep/train/evaluation/threshold_curve.h"
-#include "lockstep/train/evaluation/worst_records.h"
+#include "lockstep/train/evaluation/metric.h"
+#include "lockstep/train/evaluation/threshold.h"
 
 namespace lockstep {
+
+// Predictions of numbers against their targets: a sample of them, and how often each residual occurs.
+
+/// Models of more targets have the first ones described.
+inline constexpr Index kMaxFits = 4;
+inline constexpr Index kResidualBins = 41;
+
+struct TargetFit {
+  /// Targets and predictions of at most 1,000 samples, drawn by their ids, in the units of the labels.
+  std::vector<std::pair<double, double>> sample = {};
+  /// Counts of prediction - target in bins of equal width over [-width, width]; the outer bins have the rest,
+  /// too.
+  double width = 0;
+  std::vector<Index> residuals = {};
+};
+
+/// The predictions that one thread has seen. Predictions of quantiles are those of the middle level.
+class FitSamples {
+ public:
+  /// `rows`: of the whole set. Losses of anything but values, or of directions, have no fits.
+  FitSamples(const OutputForm& form, Index outputs, Index rows, std::vector<LabelScale> scales);
+
+  void add(const MetricRows& rows, std::span<const Index> ids);
+  void add(FitSamples& other);
+  /// *Collective.* All ranks get the same.
+  std::vector<TargetFit> fits(Communicator& comm);
+
+ private:
+  struct Drawn {
+    std::uint64_t key = 0;
+    double target = 0;
+    double prediction = 0;
+    auto operator<=>(const Drawn&) const = default;
+  };
+  struct OneTarget {
+    std::vector<Drawn> drawn = {};
+    std::vector<Scalar> residuals = {};
+  };
+
+  static TargetFit fit(Communicator& comm, const OneTarget& samples);
+
+  OutputForm form_;
+  std::uint64_t drawn_below_ = 0;
+  std::vector<LabelScale> scales_;
+  std::vector<OneTarget> targets_;
+};
+
+// The records whose predictions have the largest losses.
+
+inline constexpr std::size_t kWorstRecords = 20;
+
+struct WorstRecord {
+  double loss = 0;  ///< infinite where it is not a number
+  Index id = 0;
+  std::string target = {};
+  std::string prediction = {};
+};
+
+/// The names and units that predictions are told in.
+struct PredictionWords {
+  std::vector<std::string> classes = {};  ///< empty: numbers
+  std::vector<LabelScale> scales = {};    ///< see predict_rows()
+};
+
+/// The worst records that one thread has seen; equal losses go by the id.
+class WorstRecords {
+ public:
+  /// References must outlive it.
+  WorstRecords(const Loss& loss, const PredictionWords& words) : loss_(loss), words_(words) {}
+
+  void add(const MetricRows& rows, std::span<const Index> ids);
+  void add(const WorstRecord& record);
+  /// The largest loss first.
+  const std::vector<WorstRecord>& records() const { return records_; }
+
+ private:
+  bool is_wanted(double loss, Index id) const;
+
+  const Loss& loss_;
+  const PredictionWords& words_;
+  std::vector<WorstRecord> records_;
+};
 
 /// One of the worst records, with what the files have of it.
 struct ShownRecord {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "lockstep/data/table/sources/feature_columns.h"
-#include "lockstep/train/evaluation/best_measure.h"
+#include "lockstep/train/evaluation/early_stopping.h"
 #include "lockstep/train/evaluation/evaluation.h"
 #include "lockstep/train/evaluation/prediction.h"
 

@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "lockstep/data/dataset.h"
-#include "lockstep/distributed/update_statistics.h"
+#include "lockstep/distributed/update.h"
 #include "lockstep/math/matrix.h"
 #include "lockstep/nn/loss.h"
 #include "lockstep/optim/schedule.h"
-#include "lockstep/train/evaluation/metric_set.h"
-#include "lockstep/train/evaluation/reliability.h"
+#include "lockstep/train/evaluation/calibration.h"
+#include "lockstep/train/evaluation/metric.h"
 
 namespace lockstep {
 

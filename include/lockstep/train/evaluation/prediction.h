@@ -22,8 +22,7 @@
 #include "lockstep/nn/loss.h"
 #include "lockstep/nn/model.h"
 #include "lockstep/nn/workspace.h"
-#include "lockstep/train/evaluation/feature_change.h"
-#include "lockstep/train/evaluation/stage_forward.h"
+#include "lockstep/train/evaluation/evaluation.h"
 
 namespace lockstep {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "lockstep/data/table/sources/target_labels.h"
+#include "lockstep/data/table/sources/feature_columns.h"
 #include "lockstep/math/matrix.h"
 #include "lockstep/nn/loss.h"
 

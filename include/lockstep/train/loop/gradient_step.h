@@ -26,7 +26,6 @@
 #include "lockstep/distributed/local_gradients.h"
 #include "lockstep/distributed/pipeline.h"
 #include "lockstep/distributed/replica_states.h"
-#include "lockstep/distributed/single_values.h"
 #include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/distributed/tied_weights.h"
 #include "lockstep/nn/kernel_weights.h"

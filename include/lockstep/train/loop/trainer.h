@@ -5,10 +5,9 @@
 #include <optional>
 #include <string>
 
-#include "lockstep/train/loop/best_weights.h"
 #include "lockstep/train/loop/training_context.h"
 #include "lockstep/train/loop/training_result.h"
-#include "lockstep/train/loop/update_loop.h"
+#include "lockstep/train/loop/weight_average.h"
 
 namespace lockstep {
 

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,20 +15,37 @@
 #include "lockstep/data/loader.h"
 #include "lockstep/distributed/pipeline.h"
 #include "lockstep/distributed/replica_states.h"
+#include "lockstep/distributed/strategies/asynchronous.h"
 #include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/nn/loss.h"
 #include "lockstep/nn/model.h"
 #include "lockstep/train/evaluation/early_stopping.h"
 #include "lockstep/train/evaluation/evaluation.h"
-#include "lockstep/train/evaluation/plateau.h"
+#include "lockstep/train/evaluation/metrics.h"
+#include "lockstep/train/loop/gradient_step.h"
 #include "lockstep/train/loop/observer.h"
+#include "lockstep/train/loop/rank_times.h"
 #include "lockstep/train/loop/run_control.h"
-#include "lockstep/train/loop/saving.h"
 #include "lockstep/train/loop/step_tracer.h"
 #include "lockstep/train/loop/weight_average.h"
 #include "lockstep/train/plan/run_plan.h"
+#include "lockstep/train/storage/checkpoint/directory.h"
+#include "lockstep/train/storage/checkpoint/reader.h"
+#include "lockstep/train/storage/checkpoint/writer.h"
 
 namespace lockstep {
+
+// How a run is saved while it goes on, and from where it resumes.
+
+struct Saving {
+  CheckpointWriter& writer;
+  Interval every;     ///< beside a stop, which is always saved
+  bool wait = false;  ///< a checkpoint that is due waits for one that is still being written
+  std::optional<BestEvaluation> best =
+      {};                        ///< its checkpoint is kept, and its weights are the model; else the last
+  CheckpointHeader header = {};  ///< fields that are equal in all checkpoints of the run
+  std::map<std::string, std::string> texts = {};  ///< rank 0: files beside the model
+};
 
 /// The settings of a training, as numbers and choices.
 struct TrainingSettings {
@@ -89,5 +108,51 @@ struct TrainingContext {
     return plateau == nullptr ? scheduled : plateau->lr(scheduled);
   }
 };
+
+// How the updates between two evaluations come about: all ranks step by step together, or each worker at its
+// own pace.
+
+class UpdateLoop {
+ public:
+  virtual ~UpdateLoop() = default;
+
+  /// *Local.* For a run that goes on after so many steps: before saved_state().
+  virtual void resume_after(Index steps) = 0;
+  /// *Local, between two steps.* State of the loop from step to step; its memory is read to save a run, and
+  /// filled to resume one.
+  virtual SavedState saved_state() = 0;
+  /// *Collective.* Once, before the first step; after what was saved has been filled.
+  virtual void begin() = 0;
+
+  /// *Collective.* Trains until so many updates are done in all, or until the ranks agree that something else
+  /// is due first (RunControl). Errors: AgreedError (exit code 5) if the
+  /// loss or a gradient is not finite; the weights are then those of the last good step.
+  virtual void advance(Index until) = 0;
+  /// *Collective.* The running moments anew, over the batches of the first `steps` steps under these weights
+  /// (Wu & Johnson 2021, "Rethinking batch in BatchNorm", section 3.1): of many batches under the same
+  /// weights, instead of a moving average over weights that were.
+  virtual void recompute_moments(Index steps, std::span<const Scalar> weights) = 0;
+  /// How far training has come; samples are those that were learned from.
+  virtual Progress progress() const = 0;
+  /// Each worker's gradients so far, with asynchronous workers.
+  virtual std::optional<WorkersReport> workers() const { return std::nullopt; }
+  /// Steps that were left out, because their loss or gradient was not finite.
+  virtual Index skipped_steps() const { return 0; }
+  /// Steps in which some replica had a single value for batch norm to normalise.
+  virtual Index single_value_steps() const = 0;
+  /// Times that replicas which differed were made equal again.
+  virtual Index repairs() const { return 0; }
+  /// Seconds of the steps so far.
+  virtual double seconds() const = 0;
+  /// *Collective.* Shares of the time so far, over all ranks.
+  virtual TimeShares take_shares() = 0;
+  /// The time of each rank since the run was started.
+  virtual const RankTimes& rank_times() const = 0;
+};
+
+std::unique_ptr<UpdateLoop> make_synchronous_loop(const TrainingContext& context,
+                                                  SynchronousStrategy& strategy);
+std::unique_ptr<UpdateLoop> make_asynchronous_loop(const TrainingContext& context,
+                                                   AsynchronousStrategy& strategy);
 
 }  // namespace lockstep

@@ -13,7 +13,6 @@
 #include "lockstep/data/sampler.h"
 #include "lockstep/distributed/optimizer_memory.h"
 #include "lockstep/distributed/plan.h"
-#include "lockstep/distributed/stage_grid.h"
 #include "lockstep/distributed/tied_weights.h"
 #include "lockstep/nn/model.h"
 #include "lockstep/optim/schedule.h"

@@ -11,7 +11,6 @@
 #include <unordered_set>
 
 #include "data/table/schema/toml_text.h"
-#include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/table/schema/scan.h"
 

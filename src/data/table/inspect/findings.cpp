@@ -10,7 +10,6 @@
 #include "data/table/schema/toml_text.h"
 #include "drift.h"
 #include "lockstep/base/hash.h"
-#include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/table/values/number.h"
 #include "record_sketch.h"

@@ -9,7 +9,6 @@
 
 #include "data/table/schema/toml_text.h"
 #include "data/table/text/first_lines.h"
-#include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/file_list.h"
 #include "lockstep/data/table/values/number.h"

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "lockstep/base/json.h"
-#include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/table/inspect/inspect.h"
 

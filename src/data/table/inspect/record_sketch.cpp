@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "data/id_hash.h"
+#include "data/id_set.h"
 #include "lockstep/base/hash.h"
 #include "lockstep/data/table/schema/scan.h"
 

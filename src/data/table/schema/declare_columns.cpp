@@ -9,8 +9,8 @@
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/base/quoted.h"
 #include "lockstep/base/terms.h"
+#include "lockstep/base/text.h"
 #include "lockstep/data/table/values/schema.h"
 
 namespace lockstep {

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "lockstep/data/table/text/row.h"
-#include "lockstep/data/table/values/bins.h"
 #include "lockstep/data/table/values/schema.h"
 
 namespace lockstep {

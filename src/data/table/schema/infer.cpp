@@ -7,7 +7,6 @@
 #include <span>
 
 #include "lockstep/base/errors.h"
-#include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
 
 namespace lockstep {

@@ -19,7 +19,6 @@
 
 #include "data/table/values/label_edges.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/table/schema/infer.h"
 #include "lockstep/data/table/values/number.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "data/id_hash.h"
+#include "data/id_set.h"
 #include "lockstep/data/table/schema/scan.h"
 #include "lockstep/data/table/values/schema.h"
 

@@ -8,7 +8,6 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/hash.h"
-#include "lockstep/base/quoted.h"
 #include "lockstep/base/stop_signal.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/table/values/schema.h"

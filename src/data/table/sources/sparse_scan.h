@@ -6,12 +6,31 @@
 #include <string_view>
 #include <vector>
 
+#include "lockstep/base/types.h"
 #include "lockstep/data/peer_group.h"
 #include "lockstep/data/table/schema/scan.h"
+#include "lockstep/data/table/text/row.h"
 #include "lockstep/data/table/text/text_files.h"
-#include "sparse_row.h"
 
 namespace lockstep {
+
+// One record of a libsvm file:
+//
+//   record = label { blank index ":" value } [ "#" any ]       indices ascending, each once
+
+struct SparseValue {
+  Index index = 0;  ///< number of the feature as the file has it
+  Scalar value = 0;
+};
+
+struct SparseRow {
+  double label = 0;
+  bool query = false;  ///< it names the query of a ranking, "qid:3", which is left out
+  std::vector<SparseValue> values;
+};
+
+/// Parses a record. Errors: BadRecord, column -1.
+void parse_sparse_row(std::string_view record, SparseRow& row);
 
 struct SparseScan {
   std::vector<Index> chunk_rows;  ///< good records of each chunk

@@ -10,7 +10,7 @@
 #include "lockstep/data/record_source.h"
 #include "lockstep/data/table/schema/scan.h"
 #include "lockstep/data/table/text/text_files.h"
-#include "sparse_row.h"
+#include "sparse_scan.h"
 #include "table_source.h"
 
 namespace lockstep {

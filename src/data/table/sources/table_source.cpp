@@ -9,7 +9,6 @@
 
 #include "data/table/schema/learn_schema.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/table/values/label_scale.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "data/id_hash.h"
+#include "data/id_set.h"
 #include "data/table/schema/encoder.h"
 #include "lockstep/data/record_source.h"
 #include "lockstep/data/table/schema/scan.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "lockstep/base/quoted.h"
+#include "lockstep/base/text.h"
 #include "lockstep/data/table/text/row.h"
 #include "lockstep/data/table/text/table_text.h"
 #include "lockstep/data/table/text/text_files.h"

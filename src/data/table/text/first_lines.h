@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "lockstep/data/options.h"
-#include "lockstep/data/table/text/fields.h"
+#include "lockstep/data/table/text/row.h"
 #include "lockstep/data/table/values/schema.h"
 
 namespace lockstep {

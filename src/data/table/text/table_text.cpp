@@ -8,7 +8,6 @@
 
 #include "first_lines.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/table/values/number.h"
 

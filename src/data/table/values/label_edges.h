@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "lockstep/base/types.h"
-#include "lockstep/data/table/values/quantile_sketch.h"
+#include "lockstep/data/table/values/column_stats.h"
 
 namespace lockstep {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "lockstep/base/quoted.h"
+#include "lockstep/base/text.h"
 
 namespace lockstep {
 namespace {

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "lockstep/base/quoted.h"
+#include "lockstep/base/text.h"
 #include "lockstep/data/table/values/number.h"
 
 namespace lockstep {

@@ -12,8 +12,8 @@
 #include "lockstep/distributed/strategies/asynchronous.h"
 #include "lockstep/distributed/update.h"
 #include "request_queue.h"
-#include "service.h"
 #include "step_collector.h"
+#include "worker_client.h"
 #include "worker_stats.h"
 
 namespace lockstep {

@@ -1,5 +1,5 @@
+#include "lockstep/train/evaluation/calibration.h"
 #include "lockstep/train/evaluation/metric.h"
-#include "lockstep/train/evaluation/reliability.h"
 
 namespace lockstep {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "lockstep/train/evaluation/metric.h"
 #include "lockstep/train/evaluation/metrics.h"
-#include "probabilities.h"
+#include "questions.h"
 
 namespace lockstep {
 namespace {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 
+#include "lockstep/math/matrix.h"
 #include "lockstep/train/evaluation/metric.h"
 
 namespace lockstep {
@@ -39,5 +40,19 @@ class Questions {
 
 /// The mean over the questions for which `value` gives one; nothing if there is none.
 std::optional<double> mean_over(Index questions, const std::function<std::optional<double>(Index)>& value);
+
+// Probabilities and their logarithms, in double and without overflow.
+
+/// log(sum of e^output) over the outputs of one row: what softmax divides by.
+double log_sum_exp(const ConstMatrix& outputs, Index row);
+
+/// log(1 + e^x).
+double softplus(double x);
+
+/// 1 / (1 + e^-x).
+double logistic(double x);
+
+/// The probability that softmax gives the second of two classes.
+double second_of_two(const ConstMatrix& outputs, Index row);
 
 }  // namespace lockstep

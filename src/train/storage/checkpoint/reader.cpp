@@ -9,7 +9,6 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
-#include "lockstep/base/file_kind.h"
 #include "lockstep/train/storage/checkpoint/directory.h"
 
 namespace lockstep {

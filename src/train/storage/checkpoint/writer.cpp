@@ -22,8 +22,8 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/log.h"
-#include "lockstep/base/named_thread.h"
 #include "lockstep/base/text.h"
+#include "lockstep/base/thread_team.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/train/storage/staged_model.h"
 

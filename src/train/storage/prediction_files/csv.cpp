@@ -6,8 +6,8 @@
 #include <cmath>
 #include <string>
 
-#include "lockstep/base/csv.h"
 #include "lockstep/base/output_file.h"
+#include "lockstep/base/text.h"
 #include "lockstep/train/storage/prediction_file.h"
 
 namespace lockstep {

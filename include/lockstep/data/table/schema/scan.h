@@ -12,7 +12,6 @@
 #include "lockstep/data/table/text/table_text.h"
 #include "lockstep/data/table/values/column_stats.h"
 #include "lockstep/data/table/values/notation.h"
-#include "lockstep/data/table/values/quantile_sketch.h"
 
 namespace lockstep {
 

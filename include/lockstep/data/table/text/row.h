@@ -1,17 +1,86 @@
 // One record of a table as cells, read as far as someone wants to know.
 #pragma once
 
+#include <deque>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "lockstep/data/table/text/fields.h"
+#include "lockstep/base/types.h"
 #include "lockstep/data/table/values/notation.h"
+#include "lockstep/data/table/values/number.h"
 #include "lockstep/data/table/values/schema.h"
 
 namespace lockstep {
+
+// The fields of one record of a table, in the grammar of RFC 4180:
+//
+//   record = field { separator field }
+//   field  = '"' { any but '"' | '""' } '"'  |  [ any but separator, '"' and line end { any but separator } ]
+//
+// with blanks around a field taken off, quoted ones keeping those inside. A quote that does not begin a field
+// is a character.
+
+/// How a table separates and quotes.
+struct Dialect {
+  char separator = ',';
+  bool quotes = true;                ///< false: a quote is a character like any other
+  bool ends_with_separator = false;  ///< each record may end with a separator, behind which nothing stands
+
+  bool operator==(const Dialect&) const = default;
+};
+
+/// Why a record cannot be used; who knows the file and the line adds them. Thrown, as it is rare.
+struct BadRecord {
+  Index column = 0;  ///< counted from 0; -1: the record as a whole
+  std::string found;
+  std::string expected;
+};
+
+/// Walks over the fields of records, one record after the other.
+class FieldCursor {
+ public:
+  explicit FieldCursor(const Dialect& dialect) : dialect_(dialect) {}
+
+  /// A record without its line end; must outlive the fields.
+  void start(std::string_view record);
+
+  /// No field is left.
+  bool done() const { return done_; }
+  /// How many fields are behind the cursor.
+  Index column() const { return column_; }
+
+  /// Takes the next field if all of it, without blanks or quotes, is a finite number. Else changes nothing.
+  bool take_number(double& value) {
+    double read = 0;
+    const char* stop = parse_number_prefix(next_, end_, read);
+    if (stop == nullptr || (stop != end_ && *stop != dialect_.separator)) return false;
+    value = read;
+    end_field(stop);
+    return true;
+  }
+  /// Takes the next field; valid until start(). Requires !done(). Errors: BadRecord if its quotes are wrong.
+  std::string_view take_text();
+
+ private:
+  std::string_view take_quoted();
+  // The field goes up to `end`, which is a separator or the end of the record.
+  void end_field(const char* end) {
+    ++column_;
+    done_ = end == end_;
+    next_ = done_ ? end : end + 1;
+  }
+  [[noreturn]] void fail(std::string found, std::string expected) const;
+
+  Dialect dialect_;
+  const char* next_ = nullptr;
+  const char* end_ = nullptr;
+  bool done_ = true;
+  Index column_ = 0;
+  std::deque<std::string> unquoted_;  // fields of this record that held quotes
+};
 
 /// The way in which the cells of a column are read.
 enum class Reading {
@@ -67,6 +136,67 @@ class RowParser {
   std::vector<std::string> missing_;
   std::size_t longest_missing_ = 0;
   std::vector<Index> one_of_;  // cells of which one is to have a value
+};
+
+// The bounds of the records of a table. A record ends with its line, unless a quoted field is open there that
+// is closed in a later line.
+//
+// A quote opens a field only at the field's start; elsewhere it is a character like any other (RFC 4180). A
+// quote in a quoted field closes it if the field ends behind it, and two quotes there are one character. A
+// quoted field that is never closed in this way ends with the line that it was opened in, so that a stray
+// quote costs one record and not all lines up to the next quote.
+//
+// Whether an open field is ever closed stands in the first later line with an odd run of quotes: all lines
+// before it have none but doubled ones, which open nothing for a reader that is outside of quotes either. So
+// a part of a file needs two answers only, for a beginning outside and inside of quotes (LinePart), and any
+// part can be looked at by itself.
+
+/// How fields are told apart, as far as the ends of records depend on it.
+struct LineRules {
+  /// Each of , tab ; | separates, for a text whose separator is not known yet.
+  static constexpr char kAnySeparator = '\0';
+
+  char separator = ',';
+  bool quotes = true;  ///< there may be any
+};
+
+/// The end of the first record of a text (with its line end); nothing if that needs more text than this.
+/// `inside`: the text begins in a quoted field that is closed later. `whole`: no more text follows.
+std::optional<Index> find_record_end(std::string_view text, const LineRules& rules, bool inside, bool whole);
+
+/// The effect of the lines of a part of a text on quoted fields.
+struct LinePart {
+  /// The first event for a field that is open where the part begins.
+  enum class Closing {
+    kNone,    ///< it is open at the end, too
+    kClosed,  ///< a quote closes it
+    kNever,   ///< it turns out to be never closed: the part begins outside of quotes
+  };
+  bool opens = false;  ///< a field is open at the end, if none was at the beginning
+  Closing closing = Closing::kNone;
+  bool reopens = false;  ///< another field is open at the end, with kClosed
+};
+/// `lines`: whole lines, but that the last one may end with the text.
+LinePart look_at_lines(std::string_view lines, const LineRules& rules);
+
+/// The records of a text that begins with one and ends with one.
+class RecordLines {
+ public:
+  /// `first_line`: number of the first line.
+  RecordLines(std::string_view text, const LineRules& rules, Index first_line)
+      : rest_(text), rules_(rules), next_line_(first_line) {}
+
+  /// The next record, without its line end; false behind the last. Blank lines are no records.
+  bool next(std::string_view& record);
+  /// The lines that the record begins and ends in.
+  Index line() const { return line_; }
+  Index last_line() const { return next_line_ - 1; }
+
+ private:
+  std::string_view rest_;
+  LineRules rules_;
+  Index line_ = 0;
+  Index next_line_;
 };
 
 }  // namespace lockstep

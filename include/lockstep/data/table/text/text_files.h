@@ -13,7 +13,7 @@
 
 #include "lockstep/base/types.h"
 #include "lockstep/data/peer_group.h"
-#include "lockstep/data/table/text/lines.h"
+#include "lockstep/data/table/text/row.h"
 
 namespace lockstep {
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "lockstep/base/types.h"
+#include "lockstep/optim/schedule.h"
 #include "lockstep/train/storage/checkpoint/manifest.h"
 
 namespace lockstep {
@@ -59,5 +60,27 @@ CheckpointFile describe_file(const std::filesystem::path& path);
 /// Size and checksums of a file that is still to be written, or of a part of it that begins where a checksum
 /// does.
 CheckpointFile describe_bytes(std::span<const std::byte> bytes);
+
+// How often something is done: by how far training has come, or by the clock.
+
+/// "500 steps", "2000000 samples", "10 minutes", "1 epoch", "never".
+struct Interval {
+  std::optional<Duration> training;
+  std::optional<double> seconds;
+
+  bool ever() const { return training || seconds; }
+  /// Whether a border of the interval lies in a step that leads from `before` to `after`. Never by the clock.
+  bool is_due(const Progress& before, const Progress& after) const;
+};
+
+/// Also seconds and hours. Errors: ConfigError naming `key` and the text.
+Interval parse_interval(std::string_view key, std::string_view text);
+
+/// An interval that no clock decides, so that a run is the same each time. Errors as above, also for a time
+/// by the clock.
+Interval parse_training_interval(std::string_view key, std::string_view text);
+
+/// Seconds of "50 minutes", "1 second", "0.5 hours"; none if the text is anything else, or not above 0.
+std::optional<double> clock_seconds(std::string_view text);
 
 }  // namespace lockstep

@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "lockstep/data/table/sources/target_labels.h"
+#include "lockstep/data/table/sources/feature_columns.h"
 #include "lockstep/train/evaluation/prediction_table.h"
 
 namespace lockstep {

@@ -1,0 +1,208 @@
+// trainer compare: what differs between runs, and what came of it, from their directories alone.
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include "app/commands.h"
+#include "app/setup/outputs.h"
+#include "lockstep/base/build_info.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/base/log.h"
+#include "lockstep/base/output_file.h"
+#include "lockstep/base/terminal.h"
+#include "lockstep/base/text.h"
+#include "lockstep/config/command_line.h"
+#include "lockstep/config/commands.h"
+#include "lockstep/report/metrics_csv.h"
+#include "lockstep/report/status_lines.h"
+#include "lockstep/report/trace.h"
+#include "lockstep/report/watch_view.h"
+#include "lockstep/train/storage/run_directory.h"
+#include "run_description.h"
+#include "run_record.h"
+#include "run_table.h"
+#include "run_trace.h"
+
+namespace lockstep {
+namespace {
+
+// trainer watch: runs as they are now, drawn again and again, from their directories alone.
+
+constexpr int kRedrawMilliseconds = 2000;
+
+volatile std::sig_atomic_t asked_to_end = 0;
+
+void end_later(int) {
+  asked_to_end = 1;
+}
+
+ViewSize terminal_size() {
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || size.ws_row == 0) return {};
+  return {.columns = size.ws_col, .rows = size.ws_row};
+}
+
+// The whole terminal while it lives: keys come one by one, and what stood there comes back at the end. A
+// signal to end interrupts waiting, so that the terminal is left as it was.
+class Screen {
+ public:
+  Screen() {
+    struct sigaction action {};
+    action.sa_handler = end_later;  // without SA_RESTART: it interrupts poll()
+    for (const int signal : {SIGTERM, SIGHUP, SIGINT}) ::sigaction(signal, &action, nullptr);
+    struct sigaction resized {};
+    resized.sa_handler = [](int) {};
+    ::sigaction(SIGWINCH, &resized, nullptr);
+    has_keys_ = ::tcgetattr(STDIN_FILENO, &before_) == 0;
+    if (has_keys_) {
+      termios keys = before_;
+      keys.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
+      ::tcsetattr(STDIN_FILENO, TCSANOW, &keys);
+    }
+    print_out("\x1b[?1049h\x1b[?25l");  // the other screen, without a cursor
+  }
+  ~Screen() {
+    print_out("\x1b[?25h\x1b[?1049l");
+    std::fflush(stdout);
+    if (has_keys_) ::tcsetattr(STDIN_FILENO, TCSANOW, &before_);
+  }
+  Screen(const Screen&) = delete;
+  Screen& operator=(const Screen&) = delete;
+
+  void draw(const std::vector<std::string>& lines) const {
+    std::string text = "\x1b[H";  // to the first row
+    for (std::size_t i = 0; i < lines.size(); ++i) text += (i > 0 ? "\r\n" : "") + lines[i] + "\x1b[K";
+    print_out("{}\x1b[J", text);  // and nothing below
+    std::fflush(stdout);
+  }
+
+  // False if the user wants to leave: q, Escape, the end of the input, or a signal.
+  bool wait() const {
+    constexpr char kEscape = '\x1b';
+    pollfd input{.fd = has_keys_ ? STDIN_FILENO : -1, .events = POLLIN, .revents = 0};
+    if (::poll(&input, 1, kRedrawMilliseconds) <= 0) return asked_to_end == 0;
+    char key = 0;
+    if (::read(STDIN_FILENO, &key, 1) <= 0) return false;
+    return key != 'q' && key != 'Q' && key != kEscape;
+  }
+
+ private:
+  termios before_{};
+  bool has_keys_ = false;
+};
+
+void print_once(const std::vector<RunDescription>& runs) {
+  ViewSize size{.columns = terminal_columns()};
+  if (runs.size() > 1) size.rows = static_cast<int>(runs.size()) + 1;
+  for (const std::string& text : watch_view(runs, size)) print_out("{}\n", text);
+}
+
+}  // namespace
+
+int compare_command(const CommandLine& line) {
+  check_outputs(line, {});
+  std::vector<RunRecord> runs;
+  for (const std::filesystem::path& directory : find_runs(line.runs)) runs.push_back(read_run(directory));
+  sort_runs(runs, line.sort.empty() ? "best" : line.sort);
+  print_report(line, to_text(runs));
+  if (!line.csv.empty()) write_output(line.csv, to_csv(runs));
+  if (!line.json.empty()) write_output(line.json, to_json(runs));
+  return 0;
+}
+
+// trainer export-metrics: metrics.jsonl of runs as CSV.
+
+int export_metrics_command(const CommandLine& line) {
+  const std::vector<std::string> formats = metrics_formats();
+  if (!line.format.empty() && std::ranges::find(formats, line.format) == formats.end()) {
+    throw ConfigError(fmt::format("unknown format {} of export-metrics (known: {})", in_quotes(line.format),
+                                  listed(formats)));
+  }
+  std::vector<std::filesystem::path> files;
+  std::vector<std::string> names;
+  std::vector<std::string> inputs;
+  for (const std::filesystem::path& directory : find_runs(line.runs)) {
+    names.push_back(directory.lexically_normal().string());
+    files.push_back(RunDirectory{directory}.metrics());
+    inputs.push_back(files.back().string());
+  }
+  check_outputs(line, inputs);
+  OutputFile file(line.output);
+  const auto faults = write_metrics_csv(files, names, [&](std::string_view text) { file.write(text); });
+  file.commit();
+  for (const std::string& fault : faults) log_warning("{}; the other lines were exported", fault);
+  log_info("exported the metrics of {} run{} to {}", files.size(), files.size() == 1 ? "" : "s",
+           describe_output(line.output));
+  return 0;
+}
+
+// trainer report: a page that shows what runs did, from their directories alone.
+
+int report_command(const CommandLine& line) {
+  require_feature("CHARTJS", "trainer report");
+  check_outputs(line, {});
+  const std::vector<RunDescription> runs = describe_runs(line.runs);
+  const std::string page = report_page(runs);
+  write_output(line.output, page);
+  log_info("report of {} run{}: {} ({})", runs.size(), runs.size() == 1 ? "" : "s",
+           describe_output(line.output), human_bytes(page.size()));
+  return 0;
+}
+
+// trainer status: a line for each run, from the directories alone.
+
+int status_command(const CommandLine& line) {
+  print_report(line, status_lines(describe_runs(line.runs)));
+  return 0;
+}
+
+// trainer trace: a summary of the timeline of a run, or the file for a viewer, also of a run that was killed.
+
+int trace_command(const CommandLine& line) {
+  if (line.runs.size() > 1) {
+    throw ConfigError(fmt::format("trainer trace takes one run, and found {}: {} and {}", line.runs.size(),
+                                  in_quotes(line.runs[0]), in_quotes(line.runs[1])));
+  }
+  expect_run_exists(line.runs.front());
+  const RunDirectory directory{line.runs.front()};
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(directory.traces(), ignored)) {
+    throw ConfigError(
+        fmt::format("{} has no timeline: it is recorded with --report.trace \"first 20, slowest 20 steps\"",
+                    in_quotes(line.runs.front())));
+  }
+  if (!line.output.empty()) check_outputs(line, {});
+  if (line.output.empty()) {
+    print_out("{}", summarise_trace(read_run_trace(directory)));
+    return 0;
+  }
+  const WrittenTrace written = write_trace(directory, line.output);
+  log_info("timeline: {}: {} ({})", describe_trace(written.trace), describe_output(line.output),
+           human_bytes(written.bytes));
+  return 0;
+}
+
+int watch_command(const CommandLine& line) {
+  std::vector<RunDescription> runs = describe_runs(line.runs);
+  if (line.once || ::isatty(STDOUT_FILENO) == 0 || !rows_can_be_redrawn()) {
+    print_once(runs);
+    return 0;
+  }
+  const Screen screen;
+  do {
+    const ViewSize size = terminal_size();
+    std::vector<std::string> lines = watch_view(runs, {.columns = size.columns, .rows = size.rows - 1});
+    lines.emplace_back("q: leave");
+    screen.draw(lines);
+    if (!screen.wait()) return 0;
+    runs = describe_runs(line.runs);
+  } while (asked_to_end == 0);
+  return 0;
+}
+
+}  // namespace lockstep

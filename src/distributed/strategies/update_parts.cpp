@@ -1,0 +1,144 @@
+#include "update_parts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "lockstep/base/aligned_buffer.h"
+#include "lockstep/base/timer.h"
+#include "lockstep/distributed/exchange/exchange.h"
+#include "lockstep/math/kernels.h"
+#include "lockstep/math/sample_weights.h"
+
+namespace lockstep {
+namespace {
+
+class PerReplicaReducer final : public Reducer {
+ public:
+  PerReplicaReducer(const AlgorithmContext& context, const DistOptions& options)
+      : plan_(context.plan),
+        reduction_(options.reduction),
+        hosted_(plan_.hosted_by(context.comm.rank())),
+        reducer_(make_exchange(context, options)) {}
+
+  std::span<Scalar> shared_arena() override {
+    const std::span<Scalar> arena = reducer_->shared_arena();
+    if (spare_.empty()) spare_ = arena;
+    return arena;
+  }
+  std::string algorithm() const override { return reducer_->algorithm(); }
+
+  void begin_step(std::span<const Index> samples) override { reducer_->begin_step(samples); }
+
+  void bucket_ready(const Bucket& bucket, const PartialGrads& partial) override {
+    const MergePlan plan = plan_sums(partial.subtrees);
+    std::vector<std::span<Scalar>> slices;
+    for (const std::span<Scalar> piece : partial.sums) slices.push_back(part(piece, bucket.range));
+    apply_merges(plan.merges, slices);
+    sums_ = {.subtrees = plan.subtrees, .sums = {}};
+    for (const Index survivor : plan.survivors) {
+      sums_.sums.push_back(at(partial.sums, survivor));
+    }
+    if (sums_.sums.empty() && reduction_ == Reduction::kNative) sums_ = nothing(bucket.range);
+    reducer_->bucket_ready(bucket, sums_);
+  }
+
+  void add_saved(SavedState& state) override { reducer_->add_saved(state); }
+  std::size_t progress() override { return reducer_->progress(); }
+  std::span<Scalar> sum() override { return reducer_->sum(); }
+  std::span<Scalar> finish() override { return reducer_->finish(); }
+
+ private:
+  MergePlan plan_sums(std::span<const Range> pieces) const {
+    if (reduction_ == Reduction::kOrdered) {
+      return plan_merges(pieces, complete_subtrees(plan_.replicas, hosted_));
+    }
+    MergePlan all;
+    if (pieces.empty()) return all;
+    for (Index piece = 1; piece < std::ssize(pieces); ++piece) all.merges.push_back({0, piece});
+    all.survivors = {0};
+    all.subtrees = {hosted_};
+    return all;
+  }
+
+  // No replica here has a piece: with native reduction the others still expect a contribution.
+  PartialGrads nothing(Range range) {
+    if (spare_.empty()) {
+      zeros_ = AlignedBuffer<Scalar>(plan_.gradient_size);
+      spare_ = zeros_.span();
+    }
+    std::ranges::fill(part(spare_, range), Scalar{0});
+    return {.subtrees = {hosted_}, .sums = {spare_}};
+  }
+
+  const Plan& plan_;
+  Reduction reduction_;
+  Range hosted_;
+  std::unique_ptr<Reducer> reducer_;
+  PartialGrads sums_;
+  AlignedBuffer<Scalar> zeros_;
+  std::span<Scalar> spare_;  // an arena that is free where there is no piece
+};
+
+}  // namespace
+
+StepOutcome agree_finite(Communicator& comm, bool good, double loss, double weight) {
+  const Stopwatch agreeing;
+  double known[] = {good ? 0.0 : 1.0, loss};  // ranks with a bad sum, sum of the losses
+  comm.all_reduce_sum(as_buffer(std::span(known)));
+  return {.applied = known[0] == 0 && std::isfinite(known[1]),
+          .mean_loss = mean_of(known[1], weight),
+          .exchange_seconds = agreeing.seconds()};
+}
+
+StepOutcome take_full_update(ParameterUpdate& update, std::span<Scalar> weights, std::span<Scalar> sum,
+                             const UpdateRequest& request) {
+  const Scalar loss_sum = sum[weights.size()];  // behind the gradients of the weights
+  const std::span<Scalar> gradient = sum.first(weights.size());
+  bool good = all_finite(std::span(&loss_sum, 1)) && update.good(gradient, request.weight);
+  auto loss = static_cast<double>(loss_sum);
+  update.agree_over_stages(good, loss);
+  const StepOutcome outcome{.applied = good, .mean_loss = mean_of(loss, request.weight)};
+  if (outcome.applied) update.step(weights, gradient, request);
+  return outcome;
+}
+
+std::string describe_bad_sum(const Layout& layout, std::span<const Scalar> sum, double weight) {
+  if (!std::isfinite(at(sum, layout.size))) return "the loss is not finite";
+  for (auto param = layout.params.rbegin(); param != layout.params.rend(); ++param) {
+    if (all_within(part(sum, param->range), max_sum(weight))) continue;
+    return fmt::format("the gradient of {} is not finite or beyond 1e18", param->name);
+  }
+  return "the gradient is not finite";
+}
+
+LocalReplica::LocalReplica(Index replica, const Layout& layout, const Optimizer& optimizer,
+                           const UpdateRules& rules, ThreadTeam& team)
+    : number(replica), weights(layout.size), update(layout, optimizer, rules, &team), layout_(&layout) {}
+
+void LocalReplica::step(std::span<Scalar> sum, const UpdateRequest& request) {
+  if (take_full_update(update, weights.span(), sum, request).applied) return;
+  bad_step = request.step;
+  bad_number = fmt::format("step {}: replica {}: {}", request.step, number,
+                           describe_bad_sum(*layout_, sum, request.weight));
+}
+
+void LocalReplica::add_saved(SavedState& state, bool without_weights) {
+  const std::string prefix = fmt::format("replica.{}.", number);
+  const Range all{0, layout_->size};
+  update.add_saved(state, all, prefix);
+  if (without_weights) return;
+  state.push_back({.array = prefix + "weights",
+                   .size = all.end,
+                   .range = all,
+                   .memory = as_buffer(weights.span()),
+                   .written = all});
+}
+
+std::unique_ptr<Reducer> make_per_replica_reducer(const AlgorithmContext& context,
+                                                  const DistOptions& options) {
+  return std::make_unique<PerReplicaReducer>(context, options);
+}
+
+}  // namespace lockstep
