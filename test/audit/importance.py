@@ -1,18 +1,27 @@
 """importance.json, and `trainer importance --json`: means and deviations of the repeats, and the measure without them."""
 
+import copy
 import json
+import re
+from dataclasses import replace
 
 import numpy as np
 
+from .figures import Figures
+from .outputs import Outputs, from_weights
 from .summary import SMALLER, figures_of
+from .texts import Text, taken
 
 
 def check_importance(sheet, run, ask=False):
-    """`ask`: also where the run has no importance.json, which takes an evaluation for each column and repeat."""
+    """`ask`: also what the command says, which takes an evaluation for each column and repeat."""
     found = run.json("importance.json")
-    if found is None and ask and run.config["data.format"] == "csv":
-        code, text, _ = run.command("importance", "--model", run.directory, "--json", "-")
+    if ask and run.config["data.format"] == "csv":
+        code, text, said = run.command("importance", "--model", run.directory, "--json", "-")
         found = json.loads(text) if code == 0 else None
+        if found:
+            check_importance_text(sheet, found, said)
+            check_shuffled(sheet, run, found)
     if found is None:
         return
     place, split = "importance", found["set"]
@@ -28,3 +37,42 @@ def check_importance(sheet, run, ask=False):
             sheet.number(at + ": deviation", column["deviation"], float(np.std(column["repeats"])), relative=1e-9)
     means = [column.get("importance", column.get("mean")) for column in found["columns"]]
     sheet.equal(place + ": order", means, sorted(means, reverse=True))
+
+
+def check_importance_text(sheet, found, said):
+    """The table as people read it has the figures of the JSON."""
+    text = Text(sheet, "importance's text", said)
+    text.ignore(r"^importance: repeat .*")
+    if head := taken(re.search(r"^(\w+): ([\d,]+) samples, (\w+) (\S+)$", text, re.M)):
+        sheet.equal("importance's text: set and measure", (head[1], head[3]), (found["set"], found["measure"]))
+        sheet.printed("importance's text: samples", head[2], found["samples"])
+        sheet.printed("importance's text: baseline", head[4], found["baseline"])
+    if repeats := taken(re.search(r"\(mean of (\d+) repeats\)", text)):
+        sheet.equal("importance's text: repeats", int(repeats[1]), len(found["columns"][0]["repeats"]))
+    for column in found["columns"]:
+        row = taken(re.search(rf"^({re.escape(column['column'])}) +(-?[\d.]+) +(-?[\d.]+)$", text, re.M))
+        if not row:
+            sheet.differ(f"importance's text: {column['column']}", "(no row)", column["importance"])
+            continue
+        sheet.printed(f"importance's text: {column['column']}", row[2], column["importance"])
+        sheet.printed(f"importance's text: {column['column']}: deviation", row[3], column["deviation"])
+
+
+def check_shuffled(sheet, run, found, repeats=20):
+    """The auditor shuffles the columns itself: its means are near those of the program, whose order is another."""
+    dataset, figures = run.sets[found["set"]], figures_of(run, found["set"])
+    if run.own_outputs(found["set"]) is None:
+        return
+    dice, table = np.random.default_rng(1), copy.copy(dataset.table)
+    cells = [dataset.table.cells[i] for i in dataset.numbers]
+    sign = 1 if found["measure"] in SMALLER else -1
+    for column in found["columns"]:
+        changes = []
+        for _ in range(repeats):
+            values = [cells[i][column["column"]] for i in dice.permutation(len(cells))]
+            table.cells = [{**row, column["column"]: value} for row, value in zip(cells, values)]
+            outputs = from_weights(run.config, run.tensors, run.temperature, replace(dataset, features=table.features()))
+            measure = Figures(run.form, Outputs(outputs.values, np.zeros(1)), figures.targets, figures.weights).named(found["measure"]).value
+            changes.append(sign * (measure - found["baseline"]))
+        slack = 6 * np.std(changes) * np.sqrt(1 / repeats + 1 / len(column["repeats"])) + 1e-6
+        sheet.check(f"importance: {column['column']}: shuffled here", column["importance"], float(np.mean(changes)), lambda a, b: abs(a - b) <= slack)
