@@ -3,9 +3,10 @@
 import numpy as np
 
 from . import metrics
-from .figures import Figures
+from .figures import Figures, moved
 from .losses import probabilities
 from .outputs import Outputs
+from .report import Span
 from .summary import figures_of
 
 
@@ -84,10 +85,11 @@ def check_calibration(sheet, run):
         return
     after = figures_of(run, "validation")
     before = figures_of(run, "validation", divided=False)
-    bare = Figures(run.form, Outputs(before.outputs.values, np.zeros(1)), before.targets, before.weights)
-    right = best_temperature(bare)
-    sheet.equal(place + ".found", shown["found"], right is not None)
-    sheet.number(place + ".temperature", shown["temperature"], 1.0 if right is None else right, relative=2e-5)
+    bare = [Figures(run.form, Outputs(values, np.zeros(1)), before.targets, before.weights) for values in moved(run.form, before.outputs, before.targets)]
+    right = [best_temperature(each) for each in bare]
+    sheet.check(place + ".found", shown["found"], right[0] is not None, lambda a, b: a == b or len({each is None for each in right}) > 1)
+    right = [each or 1.0 for each in right]
+    sheet.number(place + ".temperature", shown["temperature"], Span(right[0], min(right), max(right)), relative=2e-5)
     several = run.form.targets == "binary" and before.classes > 1
     for figures, end in ((before, "_before"), (after, "")):
         sheet.number(f"{place}.log_loss{end}", shown["log_loss" + end], figures.named("log_loss"), relative=1e-5)

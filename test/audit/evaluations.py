@@ -3,6 +3,7 @@
 import numpy as np
 
 from .figures import default_metrics
+from .report import same_number
 
 EVALUATED = {"loss", "accuracy", "top_k_accuracy"}
 
@@ -62,23 +63,25 @@ def check_tables(sheet, place, json, figures, faults=None):
             at = f"{place}.per_class[{i}]"
             name = figures.names[i] if i < len(figures.names) else str(i)
             sheet.equal(f"{at}.{'output' if several else 'class'}", row.get("output", row.get("class")), name, {"output-without-name": str(i)} if several else None)
-            slack = figures.unsure()
-            for key in ("precision", "recall", "f1"):
-                sheet.number(f"{at}.{key}", row[key], want[key], relative=1e-9 if not slack else slack / max(want["samples"], 1))
-            sheet.equal(f"{at}.samples", row["samples"], want["samples"])
+            both, true, said, unsure = want
+            possible = [figures.scores(b, true, s) for s in range(max(said - unsure, 0), said + unsure + 1) for b in range(max(both - unsure, 0), min(both + unsure, true, s) + 1)]
+            for key, value in figures.scores(both, true, said).items():
+                sheet.check(f"{at}.{key}", row[key], value, lambda a, b: same_number(a, b, 1e-9) or any(same_number(a, each[key], 1e-9) for each in possible))
+            sheet.equal(f"{at}.samples", row["samples"], true)
     if "reliability" in json:
         check_reliability(sheet, f"{place}.reliability", json["reliability"], figures, faults)
 
 
 def check_reliability(sheet, place, rows, figures, faults=None):
-    right = figures.reliability()
-    loose = figures.reliability_errors()
-    sheet.equal(f"{place} rows", len(rows), len(right))
-    for i, (row, (bin_, samples, predicted, observed, _)) in enumerate(zip(rows, right)):
+    right, unsure = {bin_: of for bin_, *of in figures.reliability()}, figures.unsure_bins()
+    bins = [round(15 * row["from"]) for row in rows]
+    sheet.check(f"{place} rows", bins, sorted(right), lambda a, b: a == sorted(a) and all(unsure[each] for each in set(a) ^ set(b)))
+    for i, (row, bin_) in enumerate(zip(rows, bins)):
         at = f"{place}[{i}]"
+        samples, predicted, observed, _ = right.get(bin_, (0, row["predicted"], row["observed"], 0))
         sheet.number(f"{at}.from", row["from"], bin_ / 15)
         sheet.number(f"{at}.to", row["to"], (bin_ + 1) / 15)
-        sheet.check(f"{at}.samples", row["samples"], samples, lambda a, b: abs(a - b) <= loose)
-        slack = 1 / max(samples, 1) if loose else 1e-6
-        sheet.check(f"{at}.predicted", row["predicted"], predicted, lambda a, b: abs(a - b) <= slack)
-        sheet.check(f"{at}.observed", row["observed"], observed, lambda a, b: abs(a - b) <= slack)
+        sheet.check(f"{at}.samples", row["samples"], samples, lambda a, b: abs(a - b) <= unsure[bin_])
+        # Where a record may be in the bin or not, the means are anything that the bin has room for.
+        sheet.check(f"{at}.predicted", row["predicted"], predicted, lambda a, b: abs(a - b) <= (1 / 15 if unsure[bin_] else 1e-6))
+        sheet.check(f"{at}.observed", row["observed"], observed, lambda a, b: abs(a - b) <= (1 if unsure[bin_] else 1e-6))

@@ -8,6 +8,7 @@ import numpy as np
 
 from . import metrics
 from .losses import classes_of, probabilities, shares_of
+from .outputs import FAR, UNIT, Outputs
 from .report import Span
 
 
@@ -25,7 +26,8 @@ def moved(form, outputs, targets):
         aim = np.repeat(targets, value.shape[1] // targets.shape[1], axis=1)
         side = np.nan_to_num(np.sign((np.log(np.maximum(aim, 1e-30)) if form.link == "exp" else aim) - value))
     for direction in (side, -side, np.ones_like(value), -np.ones_like(value)):
-        yield value + direction * error
+        shifted = value + direction * error
+        yield np.where((error >= FAR) & (shifted < value), -1e6, shifted)
 
 
 def spanned(form, outputs, targets, figure):
@@ -72,12 +74,22 @@ class Figures:
         if name == "top_k_accuracy":
             return self.figure(metrics.top_k, top_k)
         found = self.figure(metrics.BY_NAME[name])
+        if name == "average_precision":
+            return self.untied(found)
         return self.loosened(found) if name == "ece" else found
+
+    def untied(self, found):
+        """Outputs that are equal as far as they are known may stand in any order: the worst is that of no ties."""
+        if not self.outputs.error.any():
+            return found
+        worst = self.figure(lambda *of: metrics.average_precision(*of, ties=False))
+        return Span(found.value, min(found.low, worst.low), found.high)
 
     def loosened(self, found):
         """A mean of distances moves by the mean of what probabilities may be off, whichever way each is."""
         p = [probabilities(self.form, values) for values in moved(self.form, self.outputs, self.targets)]
         off = max((float(np.abs(each - p[0]).max()) for each in p), default=0.0)
+        off += 2 * float(sum(self.unsure_bins())) / max(len(self.targets), 1)
         return Span(found.value, found.low - off, found.high + off)
 
     def faults(self, name):
@@ -86,7 +98,9 @@ class Figures:
         if name in ("brier", "ece") and several:
             return {"pooled-outputs": self.figure(metrics.BY_NAME[name], True)}
         if name in ("auc", "average_precision") and self.form.loss == "multiclass_hinge" and self.classes > 2:
-            return {"hinge-scores": spanned(self.form, self.outputs, self.targets, lambda values: metrics.BY_NAME[name](self.form, values, self.targets, self.weights, metrics.log_softmax(values)))}
+            scores = metrics.log_softmax(self.outputs.values)
+            rounded = Outputs(scores, np.full_like(scores, 3e-7))
+            return {"hinge-scores": spanned(self.form, rounded, self.targets, lambda values: metrics.BY_NAME[name](self.form, self.outputs.values, self.targets, self.weights, values))}
         return {}
 
     def confusion(self):
@@ -108,27 +122,32 @@ class Figures:
         return int((np.abs(value) <= error).sum())
 
     def per_class(self):
-        """Of each class, or of the yes of each of several outputs: name, precision, recall, f1, samples."""
+        """Of each class, or of the yes of each of several outputs: counts of its samples that are said to be so, of all that
+        are, of all that are said to be, and how many of the last are unsure."""
         if self.form.targets == "binary" and self.classes > 1:
             rows = []
             for i in range(self.classes):
                 there = ~np.isnan(self.targets[:, i])
-                true, said = self.targets[there, i] > 0.5, self.outputs.values[there, i] > 0
-                rows.append(self.scores(int((true & said).sum()), int(true.sum()), int(said.sum())))
+                true, value = self.targets[there, i] > 0.5, self.outputs.values[there, i]
+                unsure = np.abs(value) <= self.outputs.error[there, i]
+                rows.append((int((true & (value > 0)).sum()), int(true.sum()), int((value > 0).sum()), int(unsure.sum())))
             return rows
         table = self.confusion()
-        return [self.scores(table[k, k], table[k].sum(), table[:, k].sum()) for k in range(len(table))]
+        return [(int(table[k, k]), int(table[k].sum()), int(table[:, k].sum()), self.unsure()) for k in range(len(table))]
 
     @staticmethod
     def scores(both, true, said):
         share = lambda part, whole: float(part / whole) if whole else np.nan
-        p, r = share(both, said), share(both, true)
-        return {"precision": p, "recall": r, "f1": f1_of(both, true, said), "samples": int(true)}
+        return {"precision": share(both, said), "recall": share(both, true), "f1": f1_of(both, true, said)}
 
     def reliability(self):
         return metrics.reliability(metrics.foretold(self.form, self.outputs.values, self.targets, self.weights))
 
-    def reliability_errors(self):
-        """Bins may lose or gain a record whose probability lies at a border."""
-        tables = [metrics.reliability(metrics.foretold(self.form, values, self.targets, self.weights)) for values in moved(self.form, self.outputs, self.targets)]
-        return any([row[:2] for row in table] != [row[:2] for row in tables[0]] for table in tables)
+    def unsure_bins(self):
+        """Of each bin, how many records may or may not be in it, as their probabilities lie at a border."""
+        lists = [metrics.foretold(self.form, values, self.targets, self.weights) for values in moved(self.form, self.outputs, self.targets)]
+        probabilities = [np.concatenate([p for p, *_ in each]) for each in lists]
+        # They are computed in single precision, too.
+        bins = np.array([metrics.bins_of(p * factor) for p in probabilities for factor in (1, 1 - 4 * UNIT, 1 + 4 * UNIT)])
+        unsure = (bins != bins[0]).any(axis=0)
+        return [int((unsure & (bins == b).any(axis=0)).sum()) for b in range(metrics.BINS)]

@@ -110,3 +110,9 @@ class Length:
             begin = 1 - get("train.decay_share", 0.2)
             return 1 if done <= begin else end + (1 - end) * ((1 - done) / (1 - begin)) ** power
         return 1
+
+
+def length_of(run):
+    if "length" not in run.found:
+        run.found["length"] = Length(run)
+    return run.found["length"]

@@ -4,7 +4,7 @@ import re
 
 from .log_data import check_setup_line, first_averaged, ignore_names
 from .said import check_rate_text, check_said, check_time_text, human_bytes
-from .summary import best_line, length_of
+from .summary import best_line, fallen, length_of
 from .texts import Text, taken
 
 GOES_ON = "goes on from "
@@ -45,7 +45,11 @@ def check_log(sheet, run):
     if not again:
         sheet.equal("log.txt: evaluations", len(shown), len(evaluations))
     numbers = {id(line): number for number, line in enumerate(shown)}
+    lost = lost_lines(whole)
     for line in whole:
+        if line.begin in lost:
+            taken(re.fullmatch(r"(.*)", line))
+            continue
         handler = next((handler for begin, handler in handlers.items() if line.startswith(begin)), None)
         if handler:
             handler(sheet, run, line)
@@ -66,6 +70,18 @@ def check_told(sheet, run, console):
     for line in console.splitlines():
         if line.startswith(ends):
             sheet.equal(f"console: {line[:30]}", line in log, True)
+
+
+def lost_lines(whole):
+    """Where lines begin that tell of steps after the checkpoint that the last start went on from: they are made again, and
+    where an exchange loses bits, or workers are as fast as they are, with other figures."""
+    starts = [line for line in whole if line.startswith(GOES_ON) or line.endswith(": it starts anew")]
+    if not starts:
+        return set()
+    found = re.search(r": ([\d,]+) steps?, epoch ([\d.]+),", starts[-1])
+    steps, epochs = (int(found[1].replace(",", "")), float(found[2])) if found else (-1, -1.0)
+    told = [(re.match(r"(?:step ([\d,]+)/[\d,]+  )?epoch ([\d.]+)  ", line), line) for line in whole if line.begin < starts[-1].begin]
+    return {line.begin for at, line in told if at and (int(at[1].replace(",", "")) > steps if at[1] else float(at[2]) > epochs)}
 
 
 def check_evaluation_line(sheet, place, text, evaluations, number):
@@ -218,11 +234,9 @@ def check_fall(sheet, run, text):
     factor = max(run.config["train.decay_factor"], run.config.get("train.end_lr", 0) / float(found[1]))
     sheet.check(place, float(found[2]), float(found[1]) * factor, lambda a, b: abs(a - b) <= 1e-4 * b)
     sheet.equal(place + ": patience", found[4], run.config["train.plateau_patience"])
-    rates = {m["step"]: m["lr"] for m in run.metrics if m["kind"] == "train"}
     step = int(found[3].replace(",", ""))
     sheet.check(place + ": step", step, run.summary["steps"], lambda a, b: a <= b)
-    if step in rates:
-        sheet.digits(place + ": rate before", found[1], rates[step])
+    sheet.digits(place + ": rate before", found[1], fallen(run, step), digits=6)
 
 
 def check_break(sheet, run, text):

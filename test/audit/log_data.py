@@ -5,6 +5,7 @@ import re
 
 from .arrays import sparse
 from .config import span_of
+from .report import Span
 from .run import dataset_classes
 from .splits import order_of_times
 from .summary import length_of
@@ -131,7 +132,7 @@ def check_record_weights(sheet, run, found):
         if found[1] == run.config.get(f"data.{split}"):
             weights = run.sets.files(split).weights
             for name, shown, right in zip(("least", "most", "mean"), found.groups()[1:], (weights.min(), weights.max(), weights.mean())):
-                sheet.digits(f"log.txt: {name} weight of {found[1]}", shown, float(right), digits=4)
+                sheet.digits(f"log.txt: {name} weight of {found[1]}", shown, Span(float(right), float(right) * (1 - 1e-7), float(right) * (1 + 1e-7)), digits=4)
 
 
 def check_class_weights(sheet, run, found):

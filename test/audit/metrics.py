@@ -89,7 +89,12 @@ def auc(form, outputs, targets, weights, scores=None):
     return mean_of(area(t, s, w) for t, _, s, w in questions(form, outputs, targets, weights, scores))
 
 
-def precision_area(true, scores, weights):
+def precision_area(true, scores, weights, ties=True):
+    """`ties`: equal scores count as one; else positives stand behind negatives of the same score, one after the other."""
+    if not ties:
+        order = np.lexsort((true, -scores))
+        scores = np.empty(len(order))
+        scores[order] = -np.arange(len(order), dtype=float)
     _, positives, negatives = ranked(true, scores, weights)
     if positives.sum() == 0:
         return np.nan
@@ -98,8 +103,8 @@ def precision_area(true, scores, weights):
     return float((positives * share).sum() / positives.sum())
 
 
-def average_precision(form, outputs, targets, weights, scores=None):
-    return mean_of(precision_area(t, s, w) for t, _, s, w in questions(form, outputs, targets, weights, scores))
+def average_precision(form, outputs, targets, weights, scores=None, ties=True):
+    return mean_of(precision_area(t, s, w, ties) for t, _, s, w in questions(form, outputs, targets, weights, scores))
 
 
 def share_of_hits(form, outputs, targets, weights, divisor):
@@ -132,14 +137,14 @@ def mcc(form, outputs, targets, weights):
         t, s = weights @ true, weights @ said
         right = (weights[:, None] * true * said).sum()
         below = np.sqrt((everything**2 - (s**2).sum()) * (everything**2 - (t**2).sum()))
-        return float((right * everything - t @ s) / below) if below > 0 else 0.0
+        return float((right * everything - t @ s) / below) if below > 1e-7 * everything**2 else 0.0
 
     def one(true, said, w):
         if w.sum() == 0:
             return np.nan
         t, s, both = (true * w).sum() / w.sum(), (said * w).sum() / w.sum(), (true * said * w).sum() / w.sum()
         below = np.sqrt(t * (1 - t) * s * (1 - s))
-        return (both - t * s) / below if below > 1e-12 else 0.0
+        return (both - t * s) / below if min(t, 1 - t, s, 1 - s) > 1e-12 else 0.0
 
     return mean_of(one(t, s, w) for t, s, _, w in questions(form, outputs, targets, weights))
 
@@ -176,10 +181,14 @@ def foretold(form, outputs, targets, weights):
     return [(np.take_along_axis(p, said, 1)[:, 0], np.take_along_axis(shares, said, 1)[:, 0], weights)]
 
 
+def bins_of(p):
+    return np.clip(np.ceil(p * BINS), 1, BINS).astype(int) - 1
+
+
 def reliability(lists):
     """Of each bin that holds something: its number, samples, mean probability, share that came true, weight."""
     p, came, weights = (np.concatenate(parts) for parts in zip(*lists))
-    bins = np.clip(np.ceil(p * BINS), 1, BINS).astype(int) - 1
+    bins = bins_of(p)
     table = []
     for b in range(BINS):
         inside = bins == b
@@ -243,7 +252,7 @@ def spearman(form, outputs, targets, weights):
         a, b = ranks(p, w), ranks(t, w)
         a, b = a - np.average(a, weights=w), b - np.average(b, weights=w)
         below = np.sqrt((w * a * a).sum() * (w * b * b).sum())
-        return (w * a * b).sum() / below if below > 0 else np.nan
+        return (w * a * b).sum() / below if below > 1e-12 * w.sum() ** 3 else np.nan
 
     return mean_of(by_output(outputs, targets, weights, one))
 

@@ -11,6 +11,7 @@ from .forward import forward
 from .table_data import scale_of
 
 UNIT = 6.0e-8  # half a unit in the last place of single precision
+FAR = 30.0  # the error of an output whose probability is 0 in single precision: it may lie anywhere below
 LEAST = 1.401298464324817e-45
 
 
@@ -56,7 +57,7 @@ def logarithm(p):
     with np.errstate(divide="ignore"):
         value = np.log(np.maximum(p, LEAST))
     # An exponential of single precision is off by its argument times that.
-    return value, np.where(p > 1e-37, (2.5 + np.abs(value)) * UNIT, 30.0)
+    return value, np.where(p > 1e-37, (2.5 + np.abs(value)) * UNIT, FAR)
 
 
 def from_predictions(form, names, cells, label_columns, hinge_scores=True):

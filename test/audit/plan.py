@@ -7,7 +7,7 @@ import numpy as np
 from .said import human_bytes
 from .report import number_of
 from .log_data import first_averaged
-from .steps import parts_of
+from .steps import replicas_with_one
 from .summary import length_of
 from .texts import Text, taken
 
@@ -75,7 +75,7 @@ def check_plan(sheet, run):
     sheet.digits(place + "epochs", rows.get("epochs", ""), length.epochs(length.steps))
     sheet.digits(place + "each example seen", rows.get("each example seen", "").removesuffix(" times"), length.samples(length.steps) / length.rows)
     if length.ranks == 1:
-        sheet.equal(place + "sent per step and rank", rows["sent per step and rank"], "0 B")
+        sheet.equal(place + "sent per step and rank", rows["sent per step and rank"].removesuffix(" on average"), "0 B")
     if 4 * parameters <= 1024 * run.config.get("distribute.bucket_kib", 1024) and length.ranks == 1:
         sheet.equal(place + "buckets", rows["buckets"], "1")
     check_rates(sheet, place, rows, length)
@@ -90,8 +90,9 @@ def batch_norm_text(run, length):
     if "batch_norm" not in (run.config.get("model.layers") or ""):
         return None
     mode = run.config.get("model.batch_norm", "local")
-    least = max(min(length.batch, length.epoch_samples) // length.replicas // run.config.get("train.accumulate", 1), 1)
-    together = {"local": 1, "averaged": 1, "sync": length.replicas}.get(mode) or int(re.search(r"\d+", mode)[0])
+    least = length.batch // length.replicas
+    least //= max(min(run.config.get("train.accumulate", 1), least), 1)
+    together = {"local": 1, "averaged": 1, "sync": length.replicas}.get(mode) or min(int(re.search(r"\d+", mode)[0]), length.replicas)
     return f"{mode} ({least * together:,} samples)"
 
 
@@ -99,8 +100,7 @@ def check_rates(sheet, place, rows, length):
     rates = [length.rate(step) for step in range(length.steps)] if length.steps <= 100000 else None
     if rates is None:
         return
-    # The peak is the rate that train.lr and its scaling give, whether a step has just that or not.
-    for name, value in (("start", rates[0]), ("peak", length.peak()), ("end", rates[-1])):
+    for name, value in (("start", rates[0]), ("peak", max(rates)), ("end", rates[-1])):
         shown = rows.get(f"learning rate: {name}", "").removeprefix("at most ")
         sheet.digits(f"{place}learning rate: {name}", shown, value)
 
@@ -115,8 +115,9 @@ def check_memory(sheet, run, place, rows, parameters, stored):
     # Tensors begin at multiples of 64 bytes, so the gradient has gaps.
     gaps = 128 * len(run.tensors)
     sheet.check(place + "gradient", size(rows["gradient"]), 4 * parameters, lambda a, b: b - slack(rows["gradient"]) <= a <= b + gaps + slack(rows["gradient"]))
-    held = 4 * parameters if run.config.get("distribute.stages", 1) == 1 else 0
-    sheet.check(place + "weights", size(rows["  weights"]), held, lambda a, b: a >= b - slack(rows["  weights"]))
+    # A rank has the weights of its stage.
+    whole = 4 * parameters if run.config.get("distribute.stages", 1) == 1 else 0
+    sheet.check(place + "weights", size(rows["  weights"]), whole, lambda a, b: a >= b - slack(rows["  weights"]))
     optimizer = run.config.get("train.optimizer", "sgd")
     slots = SLOTS.get(optimizer, bool(run.config.get("train.momentum")) if optimizer == "sgd" else None)
     averages = bool(run.config.get("train.ema")) + bool(run.config.get("train.swa_from"))
@@ -152,9 +153,8 @@ def check_sentences(sheet, run, place, text, length):
         if found := taken(re.search(pattern, text)):
             sheet.equal(f"{place}{config}", found[1], run.config[config])
     if found := taken(re.search(r"The last step of each epoch gives (\d+) of (\d+) replicas a single value", text)):
-        single = sum(part == 1 for part in parts_of(length.last, replicas * run.config.get("train.accumulate", 1)))
         sheet.equal(place + "replicas of the last step", int(found[2]), replicas)
-        sheet.check(place + "replicas with a single value", int(found[1]), single, lambda a, b: a == b or run.config.get("model.batch_norm", "local") != "local" and 0 < a <= replicas)
+        sheet.equal(place + "replicas with a single value", int(found[1]), replicas_with_one(run.config, replicas, length.positions - length.last, length.positions))
     # Names of measures have digits, too.
     text.ignore(r"without a better \w+")
     factors = sorted({number_of(word.rpartition(":")[2]) for word in run.config.get("train.lr_multiplier") or [] if number_of(word.rpartition(":")[2])})

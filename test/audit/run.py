@@ -44,10 +44,13 @@ class Run:
         done = subprocess.run([self.trainer, *map(str, words)], cwd=self.cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
         return done.returncode, done.stdout, done.stderr
 
-    def started_at(self):
-        """The step that the last start went on from; 0 if it began anew."""
-        found = re.findall(r" info goes on from '.*': ([\d,]+) steps?, epoch | info the run in .* starts anew", "\n".join(self.log))
-        return int(found[-1].replace(",", "") or 0) if found else 0
+    def starts(self):
+        """The steps that starts of the run went on from."""
+        return [int(step.replace(",", "")) for step in re.findall(r" info goes on from '.*': ([\d,]+) steps?, epoch ", "\n".join(self.log))]
+
+    def started_at(self, step=None):
+        """The step that the last start went on from, or the last one before a step; 0 if there was none."""
+        return max((start for start in self.starts() if step is None or start < step), default=0)
 
     def label_columns(self):
         columns = [c for c in (self.schema or {}).get("columns", []) if c["use"] == "label"]

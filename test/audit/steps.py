@@ -8,6 +8,10 @@ from .summary import length_of
 def check_counted_steps(sheet, run):
     place, summary = "summary.json: ", run.summary
     sheet.equal(place + "skipped_steps", summary.get("skipped_steps", 0), len(left_out(run)))
+    if ranks := [m["step"] for m in run.metrics if m["kind"] == "ranks"] if "ranks" in summary else None:
+        trained = [m["step"] for m in run.metrics if m["kind"] == "train"]
+        early = {"early-without-line": ranks[-1]} if "early_stopping" in summary or trained and trained[-1] < summary["steps"] else None
+        sheet.equal("metrics.jsonl: step of the last line of ranks", ranks[-1], summary["steps"], early)
     shown, length = summary.get("single_value_steps", 0), length_of(run)
     if length.asynchronous:
         # The samples of a worker's steps depend on who was first.
@@ -15,7 +19,12 @@ def check_counted_steps(sheet, run):
         sheet.check(place + "single_value_steps", shown, right, lambda a, b: a <= b)
         return
     steps = set(range(summary["steps"])) - {step - 1 for step in left_out(run)}
-    sheet.equal(place + "single_value_steps", shown, sum(single_value(run.config, length, step) for step in steps))
+    sheet.equal(place + "single_value_steps", shown, sum(has_one(run.config, length, step) for step in steps))
+
+
+def has_one(config, length, step):
+    begin = step % length.per_epoch * length.batch
+    return replicas_with_one(config, length.replicas, begin, min(begin + length.batch, length.epoch_samples)) > 0
 
 
 def left_out(run):
@@ -33,19 +42,19 @@ def parts_of(count, parts):
     return [count // parts + (i < count % parts) for i in range(parts)]
 
 
-def single_value(config, length, step):
-    """Whether a replica normalises one sample in a step (configs/guides/batch-norm.md)."""
+def replicas_with_one(config, replicas, begin, end):
+    """How many replicas normalise one sample in the step of these positions of an epoch, which go to them in turn
+    (configs/guides/batch-norm.md)."""
+    mode, accumulate = config.get("model.batch_norm", "local"), config.get("train.accumulate", 1)
     if not has_norm(config.get("model.layers") or ""):
-        return False
-    mode = config.get("model.batch_norm", "local")
-    scope = length.replicas if mode == "sync" else int(mode[6:-1]) if mode.startswith("group(") else 1
-    rows = parts_of(length.samples(step + 1) - length.samples(step), length.replicas)
-    accumulate = config.get("train.accumulate", 1)
-    for begin in range(0, len(rows), scope):
+        return 0
+    scope = replicas if mode == "sync" else int(mode[6:-1]) if mode.startswith("group(") else 1
+    rows = [len(range(begin + (i - begin) % replicas, end, replicas)) for i in range(replicas)]
+    found = 0
+    for first in range(0, replicas, scope):
         together = [0] * accumulate
-        for own in rows[begin : begin + scope]:
+        for own in rows[first : first + scope]:
             for part, samples in enumerate(parts_of(own, accumulate if scope > 1 else max(min(accumulate, own), 1))):
                 together[part] += samples
-        if 1 in together:
-            return True
-    return False
+        found += sum(own > 0 for own in rows[first : first + scope]) if 1 in together else 0
+    return found

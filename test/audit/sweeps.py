@@ -10,7 +10,7 @@ import numpy as np
 
 from .outputs import from_predictions
 from .run import Run
-from .summary import best_line
+from .summary import SMALLER, best_line
 
 
 def check_sweep(sheet, directory, trainer, cwd):
@@ -22,9 +22,8 @@ def check_sweep(sheet, directory, trainer, cwd):
             run = runs[trial["run"]] = Run(directory / trial["run"], trainer, cwd)
             check_trial(sheet, f"sweep.json: trials[{number}]", trial, run)
     done = [t for t in sweep["trials"] if t["state"] == "done" and t.get("validation")]
-    smaller = {"loss", "log_loss", "brier", "ece", "mean_absolute_error", "mean_squared_error"}
     if sweep.get("best"):
-        sign = 1 if sweep["measure"] in smaller else -1
+        sign = 1 if sweep["measure"] in SMALLER else -1
         right = min(done, key=lambda t: (sign * t["validation"]["value"], t["trial"]))
         sheet.equal("sweep.json: best", sweep["best"], right["run"])
     for name, shown in sweep.get("mean", {}).items():
