@@ -171,10 +171,15 @@ def row_of(dataset, shown):
 
 def check_worst_record(sheet, run, place, shown, rank, figures, dataset, values, losses, faulty, columns):
     right = faulty[""][rank] if rank < len(faulty[""]) else None
-    options = {fault: int(dataset.rows[order[rank]]) for fault, order in faulty.items() if fault and rank < len(order)}
     i = row_of(dataset, shown)
     # Records of the same loss may change places, within its digits.
-    near = i is not None and right is not None and abs(losses[0][i] - losses[0][right]) <= 2e-5 * abs(losses[0][right]) + 1e-6
+    same = lambda by, other: i is not None and abs(by[i] - by[other]) <= 2e-5 * abs(by[other]) + 1e-6
+    near = right is not None and same(losses[0], right)
+    options = {}
+    for fault, order in faulty.items():
+        if fault and rank < len(order):
+            by = losses[1] if fault == "missing-targets-divide" else losses[0]
+            options[fault] = shown["record"] if i in order and same(by, order[rank]) else int(dataset.rows[order[rank]])
     sheet.check(f"{place}.record", shown["record"], int(dataset.rows[right]) if right is not None else "none", lambda a, b: a == b or near and b == dataset.rows[right], options)
     if i is None:
         return
