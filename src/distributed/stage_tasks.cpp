@@ -49,8 +49,6 @@ Index warm_up(const PipelineSchedule& schedule, Index stage, Index stages, Index
   return 2 * (stages - stage - 1) + (schedule.chunks - 1) * rounds_of(stages, micro_batches).back().size();
 }
 
-using Direction = Pipeline::Direction;
-
 }  // namespace
 
 std::optional<PipelineSchedule> parse_schedule(std::string_view text) {
@@ -119,30 +117,6 @@ double idle_share(Index stages, Index micro_batches, Index chunks) {
   const Index idle =
       chunks * (std::max(micro_batches, stages) - micro_batches) + std::min(micro_batches, stages) - 1;
   return static_cast<double>(idle) / static_cast<double>(idle + chunks * micro_batches);
-}
-
-std::vector<Buffer> incoming_tensors(Direction direction, const Model& chunk, Workspace& workspace) {
-  std::vector<Buffer> tensors;
-  if (direction == Direction::kForward) {
-    const Range received = chunk.received();
-    for (Index op = received.begin; op < received.end; ++op)
-      tensors.push_back(as_buffer(workspace.output(op).values()));
-  } else {
-    for (const Index op : chunk.sent()) tensors.push_back(as_buffer(workspace.gradient(op).values()));
-  }
-  return tensors;
-}
-
-std::vector<ConstBuffer> outgoing_tensors(Direction direction, const Model& chunk, Workspace& workspace) {
-  std::vector<ConstBuffer> tensors;
-  if (direction == Direction::kForward) {
-    for (const Index op : chunk.sent()) tensors.emplace_back(as_buffer(workspace.output(op).values()));
-  } else {
-    const Range received = chunk.received();
-    for (Index op = received.begin; op < received.end; ++op)
-      tensors.emplace_back(as_buffer(workspace.gradient(op).values()));
-  }
-  return tensors;
 }
 
 }  // namespace lockstep

@@ -10,8 +10,6 @@
 #include <vector>
 
 #include "lockstep/distributed/options.h"
-#include "lockstep/distributed/pipeline.h"
-#include "lockstep/nn/workspace.h"
 
 namespace lockstep {
 
@@ -42,14 +40,5 @@ Index micro_batches_alive(const PipelineSchedule& schedule, Index stage, Index s
 /// The bubble: the share of the time that a stage is idle, if all stages take equally long. `chunks`: of the
 /// model on each rank.
 double idle_share(Index stages, Index micro_batches, Index chunks = 1);
-
-// The tensors of a micro-batch, or of a block of samples, that cross the borders of a stage.
-
-/// The tensors that a chunk of the model takes from the stage on the other side, in the order of the
-/// messages: activations of the stage before, or gradients from the stage behind.
-std::vector<Buffer> incoming_tensors(Pipeline::Direction direction, const Model& chunk, Workspace& workspace);
-/// And those that it gives: activations to the stage behind, or gradients to the stage before.
-std::vector<ConstBuffer> outgoing_tensors(Pipeline::Direction direction, const Model& chunk,
-                                          Workspace& workspace);
 
 }  // namespace lockstep

@@ -15,6 +15,7 @@
 #include "lockstep/optim/schedule.h"
 #include "lockstep/train/evaluation/threshold.h"
 #include "sweep_state.h"
+#include "sweep_table.h"
 #include "trial_groups.h"
 #include "trial_row.h"
 

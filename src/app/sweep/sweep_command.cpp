@@ -21,6 +21,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/config/toml.h"
+#include "sweep_table.h"
 #include "trial_groups.h"
 #include "trial_row.h"
 

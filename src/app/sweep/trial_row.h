@@ -3,7 +3,6 @@
 
 #include <filesystem>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -11,7 +10,6 @@
 #include "lockstep/config/trials.h"
 #include "lockstep/train/evaluation/early_stopping.h"
 #include "lockstep/train/storage/run_directory.h"
-#include "sweep_state.h"
 
 namespace lockstep {
 
@@ -66,22 +64,5 @@ void add_summary(TrialRow& row, const RunDirectory& run);
 
 /// Whether row `a` stands before row `b`: the better value first, those without one by their numbers.
 bool is_before(const TrialRow& a, const TrialRow& b, const Measure& measure);
-
-// The trials of a sweep side by side, the best first: for people and for programs.
-
-/// The table, what failed and why, the best trial, and how to go on with it.
-std::string sweep_table(std::span<const TrialRow> rows, const Measure& measure,
-                        const SweepDirectory& directory);
-/// sweep.json.
-nlohmann::ordered_json sweep_json(std::span<const TrialRow> rows, const Measure& measure,
-                                  const SweepDirectory& directory);
-
-/// The folds of a cross-validation, their mean, and their standard deviation (that of a sample: divided by K
-/// - 1).
-std::string folds_table(std::span<const TrialRow> folds, const Measure& measure,
-                        const SweepDirectory& directory);
-/// sweep.json of a cross-validation.
-nlohmann::ordered_json folds_json(std::span<const TrialRow> rows, const Measure& measure,
-                                  const SweepDirectory& directory);
 
 }  // namespace lockstep

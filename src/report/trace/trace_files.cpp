@@ -19,7 +19,7 @@
 namespace lockstep {
 namespace {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 
 struct RankFile {
   RankTrace trace = {};

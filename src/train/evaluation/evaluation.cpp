@@ -14,6 +14,7 @@
 #include "lockstep/data/load_records.h"
 #include "lockstep/distributed/ordered_sums.h"
 #include "lockstep/distributed/stage_tasks.h"
+#include "lockstep/distributed/stage_tensors.h"
 #include "lockstep/nn/stages.h"
 #include "lockstep/train/rank_peer_group.h"
 

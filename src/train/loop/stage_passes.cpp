@@ -11,6 +11,7 @@
 
 #include "lockstep/base/timer.h"
 #include "lockstep/distributed/stage_tasks.h"
+#include "lockstep/distributed/stage_tensors.h"
 #include "lockstep/train/loop/gradient_step.h"
 
 namespace lockstep {

@@ -21,7 +21,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "safetensors data is little endian");
 
 // Sorted by name. (The library's ordered kind looks through all names for each one that it adds.)
-using Json = nlohmann::json;
+using SortedJson = nlohmann::json;
 
 struct NamedRange {
   std::string name;  // name of a tensor
@@ -43,7 +43,7 @@ std::string make_header(const Layout& layout, const Shape& input, const ModelFac
   const auto add = [&](const std::string& name, const Ordered& value) {
     members.push_back(fmt::format("{}:{}", Ordered(name).dump(), value.dump()));
   };
-  Ordered metadata{{"format", "pt"}, {"writer", "lockstep"}, {kInputShape, Json(input.dims).dump()}};
+  Ordered metadata{{"format", "pt"}, {"writer", "lockstep"}, {kInputShape, SortedJson(input.dims).dump()}};
   for (const auto& [name, text] : facts) metadata[name] = text;
   add(kMetadata, metadata);
   Index offset = 0;
@@ -70,15 +70,15 @@ void refuse_pickle(const std::filesystem::path& path, std::string_view start) {
       path.string()));
 }
 
-Json parse_header(const std::filesystem::path& path, std::string_view text) {
+SortedJson parse_header(const std::filesystem::path& path, std::string_view text) {
   try {
-    return parse_json<Json>(text);
+    return parse_json<SortedJson>(text);
   } catch (const DataError& error) {
     fail(path, fmt::format("its header: {}", error.what()));
   }
 }
 
-StoredTensor read_entry(const std::filesystem::path& path, const std::string& name, const Json& entry,
+StoredTensor read_entry(const std::filesystem::path& path, const std::string& name, const SortedJson& entry,
                         Range data) {
   StoredTensor tensor;
   std::vector<Index> offsets;
@@ -213,7 +213,7 @@ ModelFile::ModelFile(const std::filesystem::path& path)
     : path_(path), file_(std::make_unique<ByteStream>(path.string(), Packing::kNone)) {
   const Index size = file_->max_bytes();
   const std::string text = read_header(*file_, path, size);
-  const Json header = parse_header(path, text);
+  const SortedJson header = parse_header(path, text);
   if (!header.is_object()) fail(path, "its header is not a JSON object");
   const Range data{kLengthBytes + std::ssize(text), size};
   std::vector<NamedRange> ranges;
@@ -246,7 +246,7 @@ Shape ModelFile::input() const {
                     path_.string()));
   }
   try {
-    return {whole_numbers(parse_json<Json>(input))};
+    return {whole_numbers(parse_json<SortedJson>(input))};
   } catch (const std::exception& error) {
     fail(path_, fmt::format("{} is {}: {}", kInputShape, excerpt(input), error.what()));
   }
