@@ -102,6 +102,81 @@ TEST_F(MetricsFileTest, AMissingFileIsMissed) {
   test::expect_parts(log.text(), {"0 of the 44 bytes"});
 }
 
+TEST_F(MetricsFileTest, EachNumberStandsUnderItsName) {
+  {
+    MetricsFile file(path_);
+    TrainMetrics train = metrics_of(7);
+    train.progress = {.steps = 7, .samples = 70, .epochs = 0.75};
+    train.loss = 0.5;
+    train.accuracy = 0.25;
+    train.lr = 0.125;
+    train.samples_per_second = 1000;
+    train.update = UpdateStatistics{.gradient_norm = 3, .weight_norm = 4};
+    train.time = {.data = 0.01,
+                  .compute = 0.02,
+                  .forward = 0.03,
+                  .optimizer = 0.04,
+                  .communication = 0.05,
+                  .waiting = 0.06,
+                  .idle = 0.07,
+                  .hidden = 0.08};
+    file.on_train_metrics(train);
+    EvalMetrics evaluation;
+    evaluation.split = Split::kValidation;
+    evaluation.progress = {.steps = 9, .samples = 90, .epochs = 1.5};
+    evaluation.samples = 11;
+    evaluation.loss = 0.375;
+    evaluation.accuracy = 0.625;
+    evaluation.top_k_accuracy = 0.875;
+    evaluation.top_k = 2;
+    evaluation.classes = 2;
+    evaluation.confusion = {1, 2, 3, 4};
+    evaluation.others = {{"auc", 0.75}, {"r2", std::nullopt}};
+    evaluation.seconds = 1.25;
+    file.on_evaluation(evaluation);
+    evaluation.accuracy.reset();
+    evaluation.top_k_accuracy.reset();
+    evaluation.confusion.clear();
+    evaluation.others.clear();
+    file.on_evaluation(evaluation);
+    RankTimes times{
+        .ranks = {{.host = "n1", .data = 1, .compute = 2, .exchange = 3, .waiting = 4, .delay = 5},
+                  {.host = "n2", .to_best = 1.5, .to_own = 1.25, .slowness = Slowness::kChronic}},
+        .seconds = 10,
+        .windows = 6};
+    times.ranks[0].slow_windows = 2;
+    file.on_ranks(times, train.progress);
+  }
+  std::vector<nlohmann::json> lines;
+  std::istringstream text(read_file(path_));
+  for (std::string line; std::getline(text, line);) lines.push_back(parse_json<nlohmann::json>(line));
+  ASSERT_EQ(lines.size(), 4U);
+  EXPECT_EQ(lines[0],
+            parse_json<nlohmann::json>(
+                R"({"kind":"train","step":7,"epoch":0.75,"samples_seen":70,"loss":0.5,"accuracy":0.25,)"
+                R"("lr":0.125,"samples_per_second":1000.0,"gradient_norm":3.0,"weight_norm":4.0,)"
+                R"("time":{"data":0.01,"compute":0.02,"forward":0.03,"optimizer":0.04,)"
+                R"("communication":0.05,"waiting":0.06,"idle":0.07,"hidden":0.08}})"));
+  EXPECT_EQ(lines[1],
+            parse_json<nlohmann::json>(
+                R"({"kind":"evaluation","split":"validation","step":9,"epoch":1.5,"samples_seen":90,)"
+                R"("samples":11,"loss":0.375,"accuracy":0.625,"top_k":2,"top_k_accuracy":0.875,"auc":0.75,)"
+                R"("r2":null,"confusion":[[1,2],[3,4]],"seconds":1.25})"));
+  EXPECT_EQ(lines[2],
+            parse_json<nlohmann::json>(
+                R"({"kind":"evaluation","split":"validation","step":9,"epoch":1.5,"samples_seen":90,)"
+                R"("samples":11,"loss":0.375,"seconds":1.25})"));
+  const nlohmann::json& ranks = lines[3];
+  const std::vector<std::pair<const char*, std::vector<double>>> numbers{
+      {"data", {1, 0}},  {"compute", {2, 0}},   {"exchange", {3, 0}},  {"waiting", {4, 0}},
+      {"delay", {5, 0}}, {"to_best", {1, 1.5}}, {"to_own", {1, 1.25}}, {"slow_windows", {2, 0}}};
+  for (const auto& [name, values] : numbers) EXPECT_EQ(ranks[name], nlohmann::json(values)) << name;
+  EXPECT_EQ(ranks["host"], nlohmann::json({"n1", "n2"}));
+  EXPECT_EQ(ranks["slow"], nlohmann::json({"", "chronic"}));
+  EXPECT_EQ(ranks["seconds"], 10);
+  EXPECT_EQ(ranks["windows"], 6);
+}
+
 TEST_F(MetricsFileTest, LinesOfADeletedFileAreLostAndItSaysSo) {
   const Log log;
   MetricsFile file(path_);

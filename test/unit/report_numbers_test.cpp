@@ -189,14 +189,47 @@ TEST(Comparison, HasTheLastNumbersOfEachRun) {
   expect_parts(html, {"All keys have the same values."});
 }
 
+TEST(Sections, HaveTheScoresOfClassesAndTheSharesOfWorkers) {
+  RunDescription run = run_named("runs/a");
+  run.classes = {"ant", "bee"};
+  run.metrics.evaluations[0].confusion = {{1000, 250}, {100, 900}};
+  run.metrics.evaluations[0].confusion_step = 1234;
+  const std::string classes = classes_section({run});
+  using Cells = std::vector<std::string>;
+  const std::string scores = classes.substr(classes.find("Each class:"));
+  EXPECT_EQ(cells(scores, "0 (ant)"), (Cells{"1,250", "90.9 %", "80.0 %", "85.1 %"}));
+  EXPECT_EQ(cells(scores, "1 (bee)"), (Cells{"1,000", "78.3 %", "90.0 %", "83.7 %"}));
+  expect_parts(classes,
+               {"Samples of the validation set after step 1,234: rows are true",
+                "<td class=\"y\" style=\"--s:0.89\">1000</td><td class=\"n\" style=\"--s:0.45\">250</td>",
+                "<td class=\"n\" style=\"--s:0.32\">100</td><td class=\"y\" style=\"--s:0.95\">900</td>"});
+  run.metrics.workers = {{.computed = 1500, .samples = 3000, .dropped = 20},
+                         {.computed = 400, .samples = 1000}};
+  const std::string workers = workers_section({run});
+  EXPECT_EQ(cells(workers, "0"), (Cells{"1,500", "3,000", "1.50", "20"}));
+  EXPECT_EQ(cells(workers, "1"), (Cells{"400", "1,000", "0.50", "0"}));
+  run.epochs = 2.5;
+  run.planned = {{"steps", "60"},
+                 {"samples", "480"},
+                 {"epochs", "3"},
+                 {"rows", "128"},
+                 {"each example seen", "3.75 times"}};
+  const std::string plan = plan_section({run});
+  EXPECT_EQ(cells(plan, "steps"), (Cells{"60", "40"}));
+  EXPECT_EQ(cells(plan, "samples"), (Cells{"480", "320"}));
+  EXPECT_EQ(cells(plan, "epochs"), (Cells{"3", "2.5"}));
+  EXPECT_EQ(cells(plan, "each example seen"), (Cells{"3.75 times", "2.5 times"}));
+}
+
 TEST(StatusLines, HaveTheNumbersOfEachRun) {
   RunDescription a = run_named("runs/a");
   a.state = "running";
   a.planned = {{"steps", "160"}};
+  a.metrics.evaluations[0].table = losses({1.5, 1.25, 1.375});
   EXPECT_EQ(status_lines({a, {.name = "runs/b", .state = "failed"}}),
-            "run     state    steps          measure          last  best  samples/s  time left\n"
-            "runs/a  running  40/160 (25 %)  validation loss  1.25  1.25  20         48.0 s\n"
-            "runs/b  failed   0              -                -     -     -          -\n");
+            "run     state    steps          measure          last   best  samples/s  time left\n"
+            "runs/a  running  40/160 (25 %)  validation loss  1.375  1.25  20         48.0 s\n"
+            "runs/b  failed   0              -                -      -     -          -\n");
 }
 
 }  // namespace
