@@ -157,6 +157,24 @@ TEST_F(OnnxTable, NumbersBecomeBinsAndAreClippedSmoothly) {
                   "a,b,c,d,e,f\n4,1,-1e6,0,,3\n-100,,2,,3,4\n,9,,5,-1,\n");
 }
 
+// What stands for a missing number is scaled as the others are: by its logarithm, clipped, in bins.
+TEST_F(OnnxTable, AConstantForAMissingNumberIsScaledAsTheOthers) {
+  options_.columns = {"a: log bins(2) constant(3)", "b: robust constant(50)", "c: log bins(3)",
+                      "d: log constant(3)", "e: minmax constant(3)"};
+  learn("a,b,c,d,e,y\n0,0,0,0,0,0\n1,1,1,1,1,1\n7,7,7,7,7,0\n20,20,20,20,20,1\n50,50,50,50,50,0\n");
+  // In the bin from 0 to the logarithm of 1 + 7.
+  const auto is_in_bin = [](Scalar feature) {
+    return std::abs(double{feature} - std::log(4) / std::log(8)) < 1e-6;
+  };
+  EXPECT_TRUE(std::ranges::any_of(encoded("a,b,c,d,e\n,,,,\n"), is_in_bin));
+  expect_features({{"a", floats({kMissing, -2})},
+                   {"b", floats({kMissing, -2})},
+                   {"c", floats({kMissing, -2})},
+                   {"d", floats({kMissing, -2})},
+                   {"e", floats({kMissing, -2})}},
+                  "a,b,c,d,e\n,,,,\n-2,-2,-2,-2,-2\n");
+}
+
 TEST_F(OnnxTable, NumbersWithAUnitAreGivenWithoutIt) {
   options_.columns = {"share: number(suffix=\"%\")"};
   learn("share,y\n12 %,0\n30 %,1\n7.5 %,0\n");

@@ -1,5 +1,5 @@
 // What the page, watch and status read of a run directory: each number from its place.
-#include "app/run_description.h"
+#include "app/runs/run_description.h"
 
 #include <gtest/gtest.h>
 

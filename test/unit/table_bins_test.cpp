@@ -13,8 +13,10 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/data/table/sources/feature_columns.h"
 #include "lockstep/data/table/values/label_scale.h"
+#include "lockstep/train/rank_peer_group.h"
 #include "support/error_text.h"
 #include "support/temporary_directory.h"
+#include "support/thread_ranks.h"
 
 namespace lockstep {
 namespace {
@@ -27,6 +29,11 @@ class TableBins : public testing::Test {
   TableSchema learn(const std::string& text, const HoldOut& held = {}) {
     write(text);
     return learn_schema(open(), options_, held, alone()).schema;
+  }
+  // The text that was written last, by all of these ranks.
+  TableSchema learn_on(PeerGroup& peers) {
+    const std::string paths[] = {path_};
+    return learn_schema(open_table_text(paths, options_, peers), options_, {}, peers).schema;
   }
   // The features of all records of the text, by this schema.
   Rows encode(const TableSchema& schema, const std::string& text) {
@@ -276,6 +283,43 @@ TEST_F(TableBins, ByTheLabelOfAColumnThatSaysNothingAreOne) {
   EXPECT_EQ(learn(steps([](int) { return "1"; })).columns[0].edges, (std::vector<double>{0, 99}));
   options_.numeric = {"a"};
   EXPECT_EQ(learn("a,b,y,w\n,1,0,1\n,2,1,1\n").columns[0].edges, (std::vector<double>{0})) << "no number";
+}
+
+// Whoever reads which part of the file, the same is learnt of it.
+TEST_F(TableBins, AreThoseOfTheWholeForAnyChunksOnAnyRanks) {
+  options_.ignore = {"w"};
+  std::string text = "a,y,w\n";
+  for (int i = 0; i < 2000; ++i) {
+    const int number = i * 37 % 1009;
+    text += fmt::format("{},{},1\n", i % 97 == 3 ? "" : std::to_string(number),
+                        number > 300 && number < 700 ? 1 : 0);
+  }
+  for (const char* scale :
+       {"bins(6)", "bins(8, by=label, leaf=5)", "log bins(4)", "robust", "minmax", "log"}) {
+    options_.scale = scale;
+    options_.chunk_kib = 1024;
+    const TableColumn whole = learn(text).columns[0];
+    options_.chunk_kib = 1;
+    const std::string alone_json = to_json(learn(text));
+    for (const int ranks : {1, 2, 3}) {
+      SCOPED_TRACE(fmt::format("{}, {} ranks", scale, ranks));
+      run_thread_ranks(ranks, [&](Communicator& comm) {
+        RankPeerGroup peers(comm);
+        const TableSchema schema = learn_on(peers);
+        EXPECT_EQ(to_json(schema), alone_json);
+        const TableColumn& column = schema.columns[0];
+        EXPECT_EQ(column.edges, whole.edges);
+        const auto quartiles = [](const TableColumn& of) { return of.quartiles.value_or(Quartiles{}); };
+        EXPECT_EQ(quartiles(column).lower, quartiles(whole).lower);
+        EXPECT_EQ(quartiles(column).median, quartiles(whole).median);
+        EXPECT_EQ(quartiles(column).upper, quartiles(whole).upper);
+        EXPECT_EQ(column.numbers.count, whole.numbers.count);
+        EXPECT_EQ(column.numbers.max, whole.numbers.max);
+        EXPECT_NEAR(column.numbers.mean, whole.numbers.mean, 1e-9);
+        EXPECT_NEAR(column.numbers.deviation(), whole.numbers.deviation(), 1e-9);
+      });
+    }
+  }
 }
 
 TEST_F(TableBins, ByTheLabelWantOneLabel) {
