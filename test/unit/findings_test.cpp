@@ -133,6 +133,22 @@ TEST_F(Findings, AnotherSetThatIsUnlikeIsDescribed) {
                {"overlap : 300 of 300 records of the test set", "record 1 and record 1 there"});
 }
 
+// Of 300 records 30 are beyond the numbers from 0.5 to 99.5, on one side alone.
+TEST_F(Findings, NumbersBelowThoseOfTheTrainingDataAreBeyondThemAsThoseAbove) {
+  const auto number = [](Index i) { return i * 31 % 100; };
+  write("t.csv", 600, [&](Index i) { return fmt::format("{}.5", number(i)); });
+  const auto moved = [&](Index by) {
+    return std::vector<OtherSet>{{"the test set", {write("test.csv", 300, [&](Index i) {
+                                    return fmt::format("{}", static_cast<double>(number(i) + by) + 0.5);
+                                  })}}};
+  };
+  expect_parts(found(moved(-10)),
+               {"reach from -9.5 to 89.5", "from 0.5 to 99.5 (30 of 300 records are beyond)"});
+  expect_parts(found(moved(10)),
+               {"reach from 10.5 to 109.5", "from 0.5 to 99.5 (30 of 300 records are beyond)"});
+  EXPECT_EQ(found(moved(0)).find("unseen"), std::string::npos);
+}
+
 TEST_F(Findings, AreLinesForPeopleAndFieldsForPrograms) {
   write("t.csv", 400, [](Index i) { return i == 17 ? "b" : "a"; });
   const TableInspection inspection = inspect();
