@@ -568,7 +568,7 @@ class Experiment:
         if self.at("average") == "ema":
             self.set("train.ema", 0.8)
         if self.at("average") == "swa":
-            self.set("train.swa_from", "4 steps")
+            self.set("train.swa_from", "1 steps")
         if self.at("bad_steps") == "skipped":
             self.keys.update({"train.on_nan": "skip", "debug.nan_replica": 0, "debug.nan_step": 2})
 

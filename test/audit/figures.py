@@ -27,7 +27,7 @@ def moved(form, outputs, targets):
         side = np.nan_to_num(np.sign((np.log(np.maximum(aim, 1e-30)) if form.link == "exp" else aim) - value))
     for direction in (side, -side, np.ones_like(value), -np.ones_like(value)):
         shifted = value + direction * error
-        yield np.where((error >= FAR) & (shifted < value), -1e6, shifted)
+        yield np.where((error >= FAR) & ((shifted - value) * value > 0), 1e6 * np.sign(value), shifted)
 
 
 def spanned(form, outputs, targets, figure):

@@ -79,7 +79,7 @@ class Length:
         whole = self.measure(self.steps, unit)
         begin = warmup / whole if whole > warmup else 1
         units = ("step", "sample", "epoch")
-        start = {u: round(begin * self.measure(self.steps, u)) if u != "epoch" else begin * self.epochs(self.steps) for u in units}
+        start = {u: math.floor(begin * self.measure(self.steps, u) + 0.5) if u != "epoch" else begin * self.epochs(self.steps) for u in units}
         since = {u: max(0, self.measure(step, u) - start[u]) for u in units}
         length = {u: self.measure(self.steps, u) - start[u] for u in units}
         return peak * self.factor(step, since, length, peak, warmup, unit)

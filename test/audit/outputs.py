@@ -11,7 +11,7 @@ from .forward import forward
 from .table_data import scale_of
 
 UNIT = 6.0e-8  # half a unit in the last place of single precision
-FAR = 30.0  # the error of an output whose probability is 0 in single precision: it may lie anywhere below
+FAR = 30.0  # the error of an output whose probability is 0 or 1 in single precision: it may lie anywhere farther from 0
 LEAST = 1.401298464324817e-45
 
 
@@ -25,7 +25,8 @@ class Outputs:
         return Outputs(self.values[rows], self.error[rows])
 
     def times(self, factor):
-        return Outputs(self.values * factor, self.error * abs(factor) + UNIT * np.abs(self.values))
+        error = self.error * abs(factor) + UNIT * np.abs(self.values)
+        return Outputs(self.values * factor, np.where(self.error >= FAR, np.maximum(error, FAR), error))
 
 
 class NotFinite(Exception):
@@ -57,7 +58,14 @@ def logarithm(p):
     with np.errstate(divide="ignore"):
         value = np.log(np.maximum(p, LEAST))
     # An exponential of single precision is off by its argument times that.
-    return value, np.where(p > 1e-37, (2.5 + np.abs(value)) * UNIT, FAR)
+    known = p > 1e-37
+    return np.where(known, value, np.log(1e-37) - FAR), np.where(known, (2.5 + np.abs(value)) * UNIT, FAR)
+
+
+def logits(value, error, no):
+    """`no`: the probability of no, which is 0 in single precision from a logit of 16 on."""
+    lost = no < 2 * UNIT
+    return Outputs(np.where(lost, 16 + FAR, value), np.where(lost, FAR, error))
 
 
 def from_predictions(form, names, cells, label_columns, hinge_scores=True):
@@ -78,10 +86,10 @@ def from_predictions(form, names, cells, label_columns, hinge_scores=True):
             no, e1 = logarithm(p[:, :1])
             yes, e2 = logarithm(p[:, 1:])
             # The probability of no is one less that of yes, in single precision.
-            return Outputs(yes - no, e1 + e2 + UNIT / np.maximum(p[:, :1], UNIT))
+            return logits(yes - no, e1 + e2 + UNIT / np.maximum(p[:, :1], UNIT), p[:, :1])
         with np.errstate(divide="ignore"):
-            value = np.clip(np.log(np.maximum(p, LEAST)) - np.log(np.maximum(1 - p, 1e-9)), -110, 30)
-        return Outputs(value, 3 * UNIT + UNIT / np.maximum(1 - p, UNIT))
+            value, error = logarithm(p)
+            return logits(value - np.log(np.maximum(1 - p, 1e-9)), error + UNIT / np.maximum(1 - p, UNIT), 1 - p)
     values = numbers([row[1:] for row in cells])
     if form.link == "exp":
         value, error = logarithm(values)

@@ -97,7 +97,8 @@ def falls(run):
     found, starts = [], run.starts()
     for line in run.log:
         if re.search(r" info goes on from '", line):
-            found = [step for step in found if step <= starts.pop(0)]
+            start = starts.pop(0)
+            found = [step for step in found if step <= start]
         elif " it starts anew" in line:
             found = []
         elif fall := re.search(r" info the learning rate falls from \S+ to \S+ (?:with|after) step ([\d,]+): ", line):

@@ -49,7 +49,9 @@ def check_ranks(sheet, run, place, json, length, gradients=None, dot="."):
     paces = {i: own[i] / each[i] for i in compared if each[i] > 0}
     least, shortest = min(paces.values(), default=0), max(min((own[i] for i in paces), default=0), micro)
     for i in range(count):
-        for name in ("data", "compute", "exchange", "waiting", "delay"):
+        beyond = {"delay-beyond-waits": math.inf}
+        sheet.check(at("delay", i), json["delay"][i], json["seconds"], lambda a, b: 0 <= a <= b + 4 * micro, beyond)
+        for name in ("data", "compute", "exchange", "waiting"):
             sheet.check(at(name, i), json[name][i], 0, lambda a, b: b <= a <= json["seconds"] + 4 * micro, idle_twice(run) if name == "compute" else None)
         right = paces[i] / least if least > 0 and i in paces else 1
         sheet.check(at("to_best", i), json["to_best"][i], right, lambda a, b: abs(a - b) <= 4 * micro * (1 + b) / shortest + micro)
