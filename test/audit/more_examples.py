@@ -84,6 +84,7 @@ EXAMPLES = {
     "early": table("income", model_layers="dense(32) relu dense(32) relu dense(1)", train_loss="binary_cross_entropy", data_validation_share="0.25", train_lr="0.05", train_epochs="40", train_early_stopping="2 evaluations", eval_metrics=YES),
     "plateau": table("price", data_columns="price: standard,zip: hash(16)", model_layers="dense(16) relu dense(1)", train_loss="mean_squared_error", data_validation_share="0.25", train_epochs="8", train_schedule="plateau", train_plateau_patience="1 evaluations"),
     "resumed": table("income", model_layers="dense(8) relu dropout(0.2) dense(1)", train_loss="binary_cross_entropy", data_validation_share="0.25", train_swa_from="1 epoch", eval_metrics=YES, **CHECKPOINTS),
+    "delays": table("income", model_layers="dense(8) batch_norm relu dense(1)", model_batch_norm="group(2)", train_loss="binary_cross_entropy", train_replicas="4", train_global_batch="48", train_accumulate="3", train_epochs="2", data_validation_share="0.2", debug_delay_rank="1", debug_delay_ms="5"),
     "streamed": table("kind", model_layers="dense(8) relu dense(3)", data_memory="stream", data_validation_share="0.2", data_audit="true", eval_metrics=YES),
     "bf16": table("income", model_layers="dense(16) relu dense(1)", train_loss="binary_cross_entropy", train_precision="bf16", data_validation_share="0.25", eval_metrics=YES),
     "several-quantiles": table("price,hours", features=("age", "city"), data_columns="price: standard,hours: standard", model_layers="dense(8) relu dense(4)", train_loss="quantile", train_quantiles="0.25,0.75", data_validation_share="0.25"),
@@ -91,5 +92,5 @@ EXAMPLES = {
     "cosine": {"data.train": "data.h5:x", "data.train_labels": "data.h5:x", "model.layers": "dense(4)", "train.loss": "cosine_distance", "data.validation_share": "0.2", **BATCH},
 }  # fmt: skip
 CONFIGS = {"german": "german.toml"}
-RANKS = {"two-ranks": 2, "three-ranks": 3, "stages": 2, "servers": 3, "local": 2, "streamed": 2}
+RANKS = {"two-ranks": 2, "three-ranks": 3, "stages": 2, "servers": 3, "local": 2, "streamed": 2, "delays": 2}
 FAILS = {"resumed": ["--debug.fail_rank", "0", "--debug.fail_step", "40"]}  # and goes on
