@@ -74,10 +74,10 @@ def check_plan(sheet, run):
         sheet.equal(place + name, rows.get(name), value, fault)
     sheet.digits(place + "epochs", rows.get("epochs", ""), length.epochs(length.steps))
     sheet.digits(place + "each example seen", rows.get("each example seen", "").removesuffix(" times"), length.samples(length.steps) / length.rows)
-    # On one host gradients are summed in shared memory, unless they are compressed; only servers get messages.
+    # On one host gradients are summed in shared memory, unless they are compressed or have owners.
     shared = run.config.get("distribute.algorithm", "auto") in ("auto", "shared") and run.config.get("distribute.compression", "fp32") == "fp32"
     hosts = len(set(re.findall(r"^rank \d+: host (\S+?),", run.text("ranks.txt"), re.M)))
-    if length.ranks == 1 or hosts == 1 and run.config["distribute.strategy"] != "parameter_server" and shared:
+    if length.ranks == 1 or hosts == 1 and run.config["distribute.strategy"] in ("allreduce", "central_storage", "local_sgd") and shared:
         sheet.equal(place + "sent per step and rank", rows.get("sent per step and rank", "").removesuffix(" on average"), "0 B")
     if 4 * parameters <= 1024 * run.config.get("distribute.bucket_kib", 1024):
         sheet.equal(place + "buckets", rows["buckets"], "1")
