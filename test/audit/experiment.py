@@ -158,7 +158,9 @@ class Experiment:
         if not self.alone:
             self.replicas = max(self.replicas, 2)
         self.accumulate = {"one": 1, "two": 2, "three": 3}[self.at("accumulate")]
-        self.batch = self.replicas * self.accumulate * 4 + (1 if self.at("batch") == "uneven" else 0)
+        parts = self.replicas * self.accumulate
+        # A part that is no whole batch is dropped: an epoch, of a hundred records at least, has to have one.
+        self.batch = parts * (2 if self.at("tail") == "drop" and parts > 22 else 4) + (1 if self.at("batch") == "uneven" else 0)
 
     # What is learned.
 

@@ -100,10 +100,14 @@ def from_predictions(form, names, cells, label_columns, hinge_scores=True):
     columns, errors = [], []
     for i in range(values.shape[1]):
         scale = scale_of(label_columns[i // levels])
-        x = values[:, i]
+        # Beyond single precision: the scale of a label was undone, which is known up to there.
+        beyond = np.isinf(values[:, i])
+        x = np.clip(values[:, i], -3.4e38, 3.4e38)
         columns.append([np.nan if np.isnan(v) else scale.apply(v) for v in x])
         step = 1.5 * UNIT * np.abs(x)
         errors.append([0.0 if np.isnan(v) else abs(scale.apply(v + s) - scale.apply(v - s)) / 2 + UNIT for v, s in zip(x, step)])
+        columns[-1] = np.where(beyond, columns[-1] + np.sign(x) * FAR, columns[-1])
+        errors[-1] = np.where(beyond, FAR, errors[-1])
     return Outputs(np.array(columns).T, np.array(errors).T)
 
 
