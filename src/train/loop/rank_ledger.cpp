@@ -17,7 +17,7 @@ constexpr std::size_t kWindowPoints = 512;
 constexpr std::int64_t kClockEvery =
     30'000'000'000;  // ns; a clock that drifts 10 us in a second is a bad one
 
-enum WindowSum : std::size_t { kData, kCompute, kExchange, kWaiting, kSteps, kSums };
+enum WindowSum : std::size_t { kOwnData, kOwnCompute, kOwnExchange, kOwnWaiting, kOwnSteps, kSums };
 
 constexpr Index kExchangeOnlyEvery = 64;
 constexpr Index kFirstExchangeOnly = 24;  // not the first steps, which are slow
@@ -135,11 +135,11 @@ Index RankLedger::charge(std::span<const Index> all, std::size_t point) {
 // *Collective.*
 void RankLedger::take_window(double waited) {
   std::array<double, kSums> sums{};
-  sums[kData] = sum_.data;
-  sums[kCompute] = sum_.total - sum_.data - sum_.idle - sum_.exchange.exchange;
-  sums[kExchange] = sum_.exchange.exchange - waited;
-  sums[kWaiting] = waited + sum_.idle;
-  sums[kSteps] = static_cast<double>(steps_);
+  sums[kOwnData] = sum_.data;
+  sums[kOwnCompute] = sum_.total - sum_.data - sum_.idle - sum_.exchange.exchange;
+  sums[kOwnExchange] = sum_.exchange.exchange - waited;
+  sums[kOwnWaiting] = waited + sum_.idle;
+  sums[kOwnSteps] = static_cast<double>(steps_);
   std::vector<double> all(kSums * times_.ranks.size());
   comm_.all_gather(as_buffer(std::span<const double>(sums)), as_buffer(std::span(all)));
   add_up(all);
@@ -157,13 +157,14 @@ void RankLedger::add_up(std::span<const double> window) {
   for (std::size_t rank = 0; rank < times_.ranks.size(); ++rank) {
     const std::span<const double> sums = window.subspan(rank * kSums, kSums);
     RankTime& time = times_.ranks[rank];
-    time.data += sums[kData];
-    time.compute += sums[kCompute];
-    time.exchange += sums[kExchange];
-    time.waiting += sums[kWaiting];
-    all_steps_[rank] += sums[kSteps];
+    time.data += sums[kOwnData];
+    time.compute += sums[kOwnCompute];
+    time.exchange += sums[kOwnExchange];
+    time.waiting += sums[kOwnWaiting];
+    all_steps_[rank] += sums[kOwnSteps];
     times_.seconds = std::max(times_.seconds, time.total());
-    paces_[rank] = works_[rank] && sums[kSteps] > 0 ? (sums[kData] + sums[kCompute]) / sums[kSteps] : 0;
+    paces_[rank] =
+        works_[rank] && sums[kOwnSteps] > 0 ? (sums[kOwnData] + sums[kOwnCompute]) / sums[kOwnSteps] : 0;
     if (paces_[rank] <= 0) continue;
     best_[rank] = best_[rank] > 0 ? std::min(best_[rank], paces_[rank]) : paces_[rank];
   }
