@@ -238,7 +238,8 @@ TEST_F(Resume, WithTheReplicasThatItsRanksWere) {
   const std::string whole = experiment_.fresh_run();
   ASSERT_EQ(train(1, whole, "--train.replicas 3").exit_code, 0);
   const std::string run = experiment_.fresh_run();
-  EXPECT_NE(train(3, run, "--debug.fail_rank 1 --debug.fail_step 5").exit_code, 0);
+  // At step 6 training waits for the checkpoint of step 3.
+  EXPECT_NE(train(3, run, "--debug.fail_rank 1 --debug.fail_step 8").exit_code, 0);
   EXPECT_NE(read_file(run + "/config.toml").find("\nreplicas = 3\n"), std::string::npos);
   const ProcessResult rest = train(2, run, "");
   ASSERT_EQ(rest.exit_code, 0) << rest.errors;
