@@ -60,7 +60,9 @@ class SynchronousLoop final : public UpdateLoop {
       if (logs) log_metrics(steps_done_);
       const std::optional<std::uint64_t> checksum = check_.checksum(steps_done_);
       const bool leaves = context_.control.look(checksum);
-      if (settles || context_.control.just_agreed()) add_meeting({came, trace_clock()});
+      const bool goes_on =
+          steps_done_ < until && !leaves;  // so that the meeting is in a window of the ledger
+      if (goes_on && (settles || context_.control.just_agreed())) add_meeting({came, trace_clock()});
       if (checksum && !context_.control.checksums_agree()) check_.report(steps_done_);
       if (leaves) break;
     }
