@@ -9,6 +9,7 @@
 #include <cmath>
 #include <optional>
 
+#include "agree_finite.h"
 #include "distributed/exchange/node/node_gradients.h"
 #include "lockstep/base/timer.h"
 #include "lockstep/distributed/blocks.h"
@@ -18,7 +19,6 @@
 #include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/math/kernels.h"
 #include "lockstep/math/sample_weights.h"
-#include "update_parts.h"
 
 namespace lockstep {
 namespace {

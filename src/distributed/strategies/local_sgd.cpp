@@ -17,6 +17,8 @@
 #include <fmt/format.h>
 
 #include "block_momentum.h"
+#include "full_update.h"
+#include "local_replica.h"
 #include "lockstep/base/timer.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/distributed/exchange/algorithm.h"
@@ -24,7 +26,7 @@
 #include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/math/eigen_matrix.h"
 #include "lockstep/math/kernels.h"
-#include "update_parts.h"
+#include "per_replica_reducer.h"
 
 namespace lockstep {
 namespace {

@@ -2,11 +2,11 @@
 
 #include <utility>
 
+#include "agree_finite.h"
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/timer.h"
 #include "lockstep/distributed/exchange/make_reducer.h"
 #include "lockstep/distributed/exchange/reducer.h"
-#include "update_parts.h"
 
 namespace lockstep {
 namespace {

@@ -1,15 +1,9 @@
-#include "update_parts.h"
-
-#include <fmt/format.h>
+#include "per_replica_reducer.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "lockstep/base/aligned_buffer.h"
-#include "lockstep/base/timer.h"
 #include "lockstep/distributed/exchange/exchange.h"
-#include "lockstep/math/kernels.h"
-#include "lockstep/math/sample_weights.h"
 
 namespace lockstep {
 namespace {
@@ -82,59 +76,6 @@ class PerReplicaReducer final : public Reducer {
 };
 
 }  // namespace
-
-StepOutcome agree_finite(Communicator& comm, bool good, double loss, double weight) {
-  const Stopwatch agreeing;
-  double known[] = {good ? 0.0 : 1.0, loss};  // ranks with a bad sum, sum of the losses
-  comm.all_reduce_sum(as_buffer(std::span(known)));
-  return {.applied = known[0] == 0 && std::isfinite(known[1]),
-          .mean_loss = mean_of(known[1], weight),
-          .exchange_seconds = agreeing.seconds()};
-}
-
-StepOutcome take_full_update(ParameterUpdate& update, std::span<Scalar> weights, std::span<Scalar> sum,
-                             const UpdateRequest& request) {
-  const Scalar loss_sum = sum[weights.size()];  // behind the gradients of the weights
-  const std::span<Scalar> gradient = sum.first(weights.size());
-  bool good = all_finite(std::span(&loss_sum, 1)) && update.good(gradient, request.weight);
-  auto loss = static_cast<double>(loss_sum);
-  update.agree_over_stages(good, loss);
-  const StepOutcome outcome{.applied = good, .mean_loss = mean_of(loss, request.weight)};
-  if (outcome.applied) update.step(weights, gradient, request);
-  return outcome;
-}
-
-std::string describe_bad_sum(const Layout& layout, std::span<const Scalar> sum, double weight) {
-  if (!std::isfinite(at(sum, layout.size))) return "the loss is not finite";
-  for (auto param = layout.params.rbegin(); param != layout.params.rend(); ++param) {
-    if (all_within(part(sum, param->range), max_sum(weight))) continue;
-    return fmt::format("the gradient of {} is not finite or beyond 1e18", param->name);
-  }
-  return "the gradient is not finite";
-}
-
-LocalReplica::LocalReplica(Index replica, const Layout& layout, const Optimizer& optimizer,
-                           const UpdateRules& rules, ThreadTeam& team)
-    : number(replica), weights(layout.size), update(layout, optimizer, rules, &team), layout_(&layout) {}
-
-void LocalReplica::step(std::span<Scalar> sum, const UpdateRequest& request) {
-  if (take_full_update(update, weights.span(), sum, request).applied) return;
-  bad_step = request.step;
-  bad_number = fmt::format("step {}: replica {}: {}", request.step, number,
-                           describe_bad_sum(*layout_, sum, request.weight));
-}
-
-void LocalReplica::add_saved(SavedState& state, bool without_weights) {
-  const std::string prefix = fmt::format("replica.{}.", number);
-  const Range all{0, layout_->size};
-  update.add_saved(state, all, prefix);
-  if (without_weights) return;
-  state.push_back({.array = prefix + "weights",
-                   .size = all.end,
-                   .range = all,
-                   .memory = as_buffer(weights.span()),
-                   .written = all});
-}
 
 std::unique_ptr<Reducer> make_per_replica_reducer(const AlgorithmContext& context,
                                                   const DistOptions& options) {
