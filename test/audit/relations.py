@@ -12,12 +12,11 @@ import re
 import struct
 import subprocess
 
-from experiment import npy, toml
+from data_files import npy
+from experiment import toml
 
 FEATURES = 4
 
-# Faults of the program that relations have found: relation, what it prints, and what is wrong. Such lines do not fail.
-KNOWN = ()
 TIMES = {"seconds", "samples_per_second", "time", "hosts", "ranks", "config"}
 
 
