@@ -1,4 +1,4 @@
-// The TOML library parses and destroys nested tables by recursion, so that a deep text ends the stack.
+// The config as TOML, read from a file's text with file and line in every error.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -14,11 +14,10 @@
 
 namespace lockstep {
 
+/// The TOML library parses and destroys nested tables by recursion, so that a deep text would end the stack.
 /// Errors: ConfigError where a key has too many parts (a.b.c has three) or brackets are nested too deep: file
 /// and line, what was found, the limit. Text that is no TOML passes: the parser refuses it.
 void check_toml_limits(std::string_view text, const std::string& file);
-
-// The config as TOML, read from a file's text with file and line in every error.
 
 /// TOML for CLI11, which then treats a key of the file like a flag that was not given.
 class TomlFormat final : public CLI::Config {

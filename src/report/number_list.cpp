@@ -150,7 +150,9 @@ std::vector<NumberEntry> ranks_numbers() {
 std::vector<NumberEntry> summary_numbers() {
   return {
       {{"steps", "samples_seen", "epochs"}, "of the whole run, over all its starts"},
-      {{"seconds"}, "of all steps, over all starts, in seconds; evaluations and checkpoints are not counted"},
+      {{"seconds"},
+       "of all steps and of waits for other ranks between them, over all starts, in seconds; evaluations and "
+       "checkpoints are not counted"},
       {{"samples_per_second"}, "`samples_seen` / `seconds`"},
       {{"time"}, "[shares of the time](#where-did-the-time-go) since the last start, over all ranks"},
       {{"lr"}, "learning rate of the last step"},

@@ -1,5 +1,5 @@
 // The wish of a signal that the process should come to an orderly end. No handler takes it: that would run in
-// the middle of a product, whose kernels keep data where a handler puts its own (see signal_stack.h). The
+// the middle of a product, whose kernels keep data where a handler puts its own (see SignalStack). The
 // signals are blocked in all threads, so the kernel keeps them until somebody asks; who works for long asks
 // now and then.
 #pragma once

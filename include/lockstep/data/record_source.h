@@ -23,7 +23,8 @@ struct Chunk {
   /// Can be reached only by going through the chunk before it, as in a compressed file: one reader should
   /// read both, in order.
   bool follows_on = false;
-  Index file = 0;  ///< number of the file that it is in
+  /// Number of the file that it is in; where features and labels are files of their own, of the pair.
+  Index file = 0;
 };
 
 /// Reads the chunks of a data set, any of them in any order; fastest in their own. Keeps files open, so one

@@ -1,5 +1,5 @@
 // The ranks of a run whose model is divided into stages: pipeline parallel (model parallel). Each rank of a
-// *group* (stage_grid.h) runs one stage, and the replicas that the group hosts go through the stages one
+// *group* (StageGrid) runs one stage, and the replicas that the group hosts go through the stages one
 // after the other. What passes at a time, the samples of a replica or a part of them, is a *micro-batch*. The
 // ranks of all groups that run the same stage are *workers* of it: they exchange its gradients by the
 // strategy, as all ranks do where the model is not divided.

@@ -1,4 +1,5 @@
-// The warning that a rank has more threads than cores to run on.
+// Lines of the log on how the work of a run is spread: threads over cores, classes over shards, gradients
+// over workers.
 #pragma once
 
 #include <map>
@@ -10,6 +11,8 @@
 #include "lockstep/train/loop/observer.h"
 
 namespace lockstep {
+
+// The warning that a rank has more threads than cores to run on.
 
 /// `cores[rank]`: those that the rank may run on. Names the rank that has the fewest, with the corrected
 /// command line; "" if that one has a core for each of its `threads`.

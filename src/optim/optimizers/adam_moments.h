@@ -35,9 +35,8 @@ inline Scalar adam_ratio(const AdamCoefficients& c, Scalar g, Scalar& mean, Scal
   return c.unbias1 * mean / (std::sqrt(square) * c.unbias2 + c.epsilon);
 }
 
-// The step that adamw and muon share.
-
-/// Adam with weight decay apart from the gradient, on a slice whose slots 0 and 1 hold its moments.
+/// The step that adamw and muon share: Adam with weight decay apart from the gradient, on a slice whose slots
+/// 0 and 1 hold its moments.
 inline void adamw_step(const OptimizerOptions& options, const ParamSlice& slice, const StepInfo& info) {
   const AdamCoefficients c(options, info.step);
   const auto lr = static_cast<Scalar>(info.lr);

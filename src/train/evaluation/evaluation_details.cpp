@@ -18,7 +18,7 @@
 namespace lockstep {
 namespace {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 
 // One thread collects these.
 struct Lane {

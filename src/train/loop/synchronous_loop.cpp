@@ -53,16 +53,17 @@ class SynchronousLoop final : public UpdateLoop {
   void advance(Index until) override {
     while (steps_done_ < until) {
       run_step(steps_done_++);
-      const std::int64_t came = trace_clock();
+      const std::int64_t arrived = trace_clock();
       const bool logs = steps_done_ == context_.plan.steps || steps_done_ % context_.settings.log_every == 0;
       const bool settles = logs || ledger_.is_due();
       if (settles) settle();
       if (logs) log_metrics(steps_done_);
       const std::optional<std::uint64_t> checksum = check_.checksum(steps_done_);
       const bool leaves = context_.control.look(checksum);
-      const bool goes_on =
-          steps_done_ < until && !leaves;  // so that the meeting is in a window of the ledger
-      if (goes_on && (settles || context_.control.just_agreed())) add_meeting({came, trace_clock()});
+      // A wait that no step follows would be in no window of the ledger.
+      const bool goes_on = steps_done_ < until && !leaves;
+      if (goes_on && (settles || context_.control.just_agreed()))
+        add_wait_between_steps({arrived, trace_clock()});
       if (checksum && !context_.control.checksums_agree()) check_.report(steps_done_);
       if (leaves) break;
     }
@@ -98,7 +99,7 @@ class SynchronousLoop final : public UpdateLoop {
   void average_weights();
   void flip_bit_if_due(Index step);
   void add_time(const StepTimer& timer, const StepOutcome& outcome, std::span<const Arrival> arrivals);
-  void add_meeting(const Arrival& arrival);
+  void add_wait_between_steps(const Arrival& arrival);
   std::span<const Arrival> arrivals(bool exchanged) const;
   void note_averaging(const StepOutcome& outcome);
   void settle();
@@ -283,8 +284,8 @@ void SynchronousLoop::add_time(const StepTimer& timer, const StepOutcome& outcom
   if (context_.tracer != nullptr) context_.tracer->end_step(time.total);
 }
 
-// Between two steps. Ranks that make local steps wait for each other here, too.
-void SynchronousLoop::add_meeting(const Arrival& arrival) {
+// Ranks wait for each other between two steps as well: for a line of metrics, and to agree whether to go on.
+void SynchronousLoop::add_wait_between_steps(const Arrival& arrival) {
   const double seconds = 1e-9 * static_cast<double>(arrival.left - arrival.arrived);
   train_seconds_ += seconds;
   log_clock_.add_exchange(seconds);
