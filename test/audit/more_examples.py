@@ -79,6 +79,7 @@ EXAMPLES = {
     "two-ranks": table("income", model_layers="dense(8) relu dense(1)", train_loss="binary_cross_entropy", data_validation_share="0.25", eval_metrics=YES, distribute_strategy="zero1", **CHECKPOINTS),
     "three-ranks": table("price", data_columns="price: standard,zip: hash(16)", model_layers="dense(8) relu dense(1)", train_loss="mean_squared_error", data_validation_share="0.25", train_replicas="6", eval_metrics=NUMBERS),
     "stages": table("income", model_layers="dense(8) relu dense(8) relu dense(1)", train_loss="binary_cross_entropy", data_validation_share="0.25", train_accumulate="2", distribute_stages="2", eval_metrics=YES),
+    "groups": table("income", model_layers="dense(8) relu dense(8) relu dense(1)", train_loss="binary_cross_entropy", data_validation_share="0.25", train_accumulate="2", distribute_stages="2", distribute_placement="spread", eval_metrics=YES),
     "servers": table("income", model_layers="dense(8) relu dense(1)", train_loss="binary_cross_entropy", data_validation_share="0.25", distribute_strategy="parameter_server", distribute_servers="1", distribute_mode="async", distribute_reduction="native", eval_metrics=YES),
     "local": table("kind", model_layers="dense(8) relu dense(3)", data_validation_share="0.25", distribute_strategy="local_sgd", distribute_average_every="3", eval_metrics=YES),
     "early": table("income", model_layers="dense(32) relu dense(32) relu dense(1)", train_loss="binary_cross_entropy", data_validation_share="0.25", train_lr="0.05", train_epochs="40", train_early_stopping="2 evaluations", eval_metrics=YES),
@@ -92,5 +93,5 @@ EXAMPLES = {
     "cosine": {"data.train": "data.h5:x", "data.train_labels": "data.h5:x", "model.layers": "dense(4)", "train.loss": "cosine_distance", "data.validation_share": "0.2", **BATCH},
 }  # fmt: skip
 CONFIGS = {"german": "german.toml"}
-RANKS = {"two-ranks": 2, "three-ranks": 3, "stages": 2, "servers": 3, "local": 2, "streamed": 2, "delays": 2}
+RANKS = {"two-ranks": 2, "three-ranks": 3, "stages": 2, "groups": 4, "servers": 3, "local": 2, "streamed": 2, "delays": 2}
 FAILS = {"resumed": ["--debug.fail_rank", "0", "--debug.fail_step", "40"]}  # and goes on

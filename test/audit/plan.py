@@ -191,6 +191,12 @@ def check_stages(sheet, run, place, text, stages, parameters):
         if more := taken(re.search(r"(\d+) replicas for each group, or train\.accumulate, would make it (\d+) %", text)):
             sheet.equal(place + "replicas that idle less", int(more[1]), max(s, 2 * m + s - 1))
             sheet.printed(place + "idle share of these", more[2], 100 * (s - 1) / (v * int(more[1]) + s - 1))
+    if found := taken(re.search(r"There are (\d+) groups, whose ranks are (\w+) \(distribute\.placement\): the first one is ranks ([\d, ]+)\.", text)):
+        groups, placement = length_of(run).ranks // stages, run.config.get("distribute.placement", "neighbours")
+        sheet.equal(place + "groups", int(found[1]), groups)
+        sheet.equal(place + "placement of groups", found[2], placement)
+        first = [stage * groups if placement == "spread" else stage for stage in range(stages)]
+        sheet.equal(place + "ranks of the first group", found[3], ", ".join(map(str, first)))
     if uneven := taken(re.search(r"The largest stage has (\S+) times the operations of the average", text)):
         flops = [int(row[4].replace(",", "")) for row in rows]
         sheet.printed(place + "largest stage", uneven[1], max(flops) * len(flops) / sum(flops))
