@@ -90,6 +90,7 @@ TEST(Checkpoint, TheBestIsKeptHoweverSlowTheDiskIs) {
     ASSERT_LT(best->progress.steps, result.training.progress.steps) << "the last is written in any case";
     EXPECT_EQ(CheckpointDirectory(directory.path()).best(), best->progress.steps);
     EXPECT_NO_THROW(CheckpointReader(step_in(directory.path(), best->progress.steps)));
+    EXPECT_EQ(CheckpointDirectory(directory.path()).steps().size(), 2U) << "the last and the best";
   });
 }
 

@@ -236,7 +236,10 @@ void CheckpointWriter::commit(const std::filesystem::path& directory) {
     if (best_ == step) directory_.mark_best(step);
   }
   if (hooks_.after) hooks_.after();
-  directory_.remove_old(keep_);
+  {
+    const std::lock_guard lock(best_mutex_);
+    directory_.remove_old(keep_);
+  }
   log_info("checkpoint of step {}: {} in {:.0f} ms; training stood still for {:.1f} ms", with_commas(step),
            human_bytes(bytes), 1e3 * (watch_.seconds() + pause_), 1e3 * pause_);
 }
@@ -261,6 +264,7 @@ void CheckpointWriter::mark_best(Index step) {
   if (committed_ != step) return;
   try {
     directory_.mark_best(step);
+    directory_.remove_old(keep_);  // the one that was best, which the commit left
   } catch (const Error& error) {
     log_warning("the best checkpoint, of step {}, is not marked: {}", step, error.what());
   }
