@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <vector>
 
@@ -62,6 +63,15 @@ std::string with_commas(Index value) {
     grouped.insert(end, 1, ',');
   }
   return grouped;
+}
+
+std::string count_text(double value) {
+  constexpr double kMaxCount = 1e15;
+  return std::abs(value) <= kMaxCount ? with_commas(static_cast<Index>(value)) : "-";
+}
+
+std::string short_number(double value) {
+  return std::isfinite(value) ? fmt::format("{:.5g}", value) : "-";
 }
 
 std::string human_bytes(double bytes) {

@@ -7,6 +7,7 @@
 
 #include "html.h"
 #include "kept_points.h"
+#include "lockstep/base/text.h"
 
 namespace lockstep {
 namespace {

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <vector>
 
 #include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
 #include "metrics_json.h"
-#include "run_story.h"
 
 namespace lockstep {
 namespace {
@@ -104,6 +104,27 @@ Json json_with_tables(const EvalMetrics& metrics) {
                                    {"observed", share_json(bin.observed)}});
   }
   return json;
+}
+
+std::string class_name(const std::vector<std::string>& names, std::size_t index) {
+  return index < names.size() ? fmt::format("{} ({})", index, names[index]) : fmt::format("{}", index);
+}
+
+std::vector<ClassScore> class_scores(const ConfusionMatrix& confusion) {
+  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+  std::vector<ClassScore> scores(confusion.size());
+  for (std::size_t i = 0; i < confusion.size(); ++i) {
+    Index predicted = 0;
+    for (const std::vector<Index>& row : confusion) predicted += row[i];
+    for (const Index samples : confusion[i]) scores[i].samples += samples;
+    const auto right = static_cast<double>(confusion[i][i]);
+    const auto of = [&](Index all) { return all > 0 ? right / static_cast<double>(all) : kNaN; };
+    const double both = static_cast<double>(predicted + scores[i].samples);
+    scores[i].precision = of(predicted);
+    scores[i].recall = of(scores[i].samples);
+    scores[i].f1 = both > 0 ? 2 * right / both : kNaN;
+  }
+  return scores;
 }
 
 }  // namespace lockstep

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <sstream>
 
 #include "lockstep/base/json.h"
@@ -81,15 +80,6 @@ std::string to_html(const HtmlTable& table) {
     html += "</tr>\n";
   }
   return html + "</tbody>\n</table>\n</div>\n";
-}
-
-std::string count_text(double value) {
-  constexpr double kMaxCount = 1e15;
-  return std::abs(value) <= kMaxCount ? with_commas(static_cast<Index>(value)) : "-";
-}
-
-std::string short_number(double value) {
-  return std::isfinite(value) ? fmt::format("{:.5g}", value) : "-";
 }
 
 }  // namespace lockstep

@@ -33,10 +33,4 @@ struct HtmlTable {
 /// In a box of its own, which scrolls by the keyboard, too.
 std::string to_html(const HtmlTable& table);
 
-/// "12,345": whole; "-" for what is not finite or beyond 10^15.
-std::string count_text(double value);
-
-/// "0.38536": five significant digits; "-" for what is not finite.
-std::string short_number(double value);
-
 }  // namespace lockstep

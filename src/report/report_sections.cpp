@@ -9,6 +9,7 @@
 
 #include "html.h"
 #include "lockstep/base/text.h"
+#include "lockstep/report/evaluation_tables.h"
 #include "report_charts.h"
 #include "report_predictions.h"
 #include "run_story.h"

@@ -7,7 +7,6 @@
 #include <numeric>
 #include <string_view>
 
-#include "html.h"
 #include "lockstep/base/text.h"
 
 namespace lockstep {

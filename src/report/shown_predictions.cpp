@@ -11,8 +11,8 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
+#include "lockstep/report/evaluation_tables.h"
 #include "picture.h"
-#include "run_story.h"
 
 namespace lockstep {
 namespace {

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "html.h"
 #include "lockstep/base/text.h"
 #include "run_numbers.h"
 

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <limits>
 
-#include "html.h"
 #include "lockstep/base/text.h"
 #include "run_numbers.h"
 

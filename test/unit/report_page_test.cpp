@@ -10,10 +10,10 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/json.h"
+#include "lockstep/report/evaluation_tables.h"
 #include "lockstep/report/metrics_csv.h"
 #include "report/html.h"
 #include "report/kept_points.h"
-#include "report/run_story.h"
 #include "support/error_text.h"
 #include "support/temporary_directory.h"
 

@@ -15,6 +15,10 @@ namespace lockstep {
 
 /// 650000 -> "650,000".
 std::string with_commas(Index value);
+/// "12,345": whole; "-" for what is not finite or beyond 10^15.
+std::string count_text(double value);
+/// "0.38536": five significant digits; "-" for what is not finite.
+std::string short_number(double value);
 /// Bytes in the largest unit that keeps the number above one: "1.5 MiB".
 std::string human_bytes(double bytes);
 inline std::string human_bytes(std::integral auto bytes) {

@@ -4,7 +4,9 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
+#include "lockstep/report/metrics_history.h"
 #include "lockstep/train/evaluation/metrics.h"
 
 namespace lockstep {
@@ -18,4 +20,17 @@ std::string evaluation_tables(const EvalMetrics& metrics);
 
 /// The evaluation as metrics.jsonl has it, with the tables in it, as "per_class" and "reliability".
 nlohmann::ordered_json json_with_tables(const EvalMetrics& metrics);
+
+/// "7", or "7 (boot)" where the name of the class is known.
+std::string class_name(const std::vector<std::string>& names, std::size_t index);
+
+/// Precision, recall and number of samples of a class; a share of nothing is NaN.
+struct ClassScore {
+  double precision = 0;
+  double recall = 0;
+  double f1 = 0;
+  Index samples = 0;
+};
+std::vector<ClassScore> class_scores(const ConfusionMatrix& confusion);
+
 }  // namespace lockstep

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "lockstep/report/report_page.h"
+#include "lockstep/report/run_description.h"
 
 namespace lockstep {
 

@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "lockstep/report/report_page.h"
+#include "lockstep/report/run_description.h"
 
 namespace lockstep {
 

@@ -12,7 +12,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
-#include "lockstep/report/report_page.h"
+#include "lockstep/report/run_description.h"
 #include "lockstep/train/evaluation/early_stopping.h"
 
 namespace lockstep {

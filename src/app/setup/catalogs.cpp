@@ -10,7 +10,7 @@
 #include "lockstep/nn/preset.h"
 #include "lockstep/optim/optimizer.h"
 #include "lockstep/optim/schedule.h"
-#include "lockstep/report/report_page.h"
+#include "lockstep/report/run_description.h"
 #include "lockstep/train/evaluation/metric.h"
 #include "lockstep/train/storage/exporter.h"
 
