@@ -129,9 +129,10 @@ std::span<const CommandEntry> command_catalog() {
        Operand::kRuns},
       {Command::kReport,
        "report",
-       {{"trainer report RUN ... --output FILE", "write a page (HTML) that shows what runs did"}},
-       {"output"},
-       {"overwrite"},
+       {{"trainer report RUN ... --output FILE", "write a page (HTML) that shows what runs did"},
+        {"trainer report RUN ... --json FILE", "write all that the page shows, for programs"}},
+       {},
+       {"output", "json", "overwrite"},
        "trainer report runs/earnings --output report.html",
        "output",
        Operand::kRuns},
@@ -296,10 +297,11 @@ std::span<const OwnFlag> own_flags() {
               "runs are sorted by 'trainer compare'"},
       OwnFlag{"csv", FlagValue::kFile, "FILE", "compare, importance: the same as CSV; - for standard output",
               "the data of a run is set with --data.train"},
-      OwnFlag{"json", FlagValue::kFile, "FILE",
-              "of plan --nodes, bench, eval, inspect, compare, importance and --version: the same for "
-              "programs; - for standard output",
-              "a run writes summary.json and metrics.jsonl into --run.dir"},
+      OwnFlag{
+          "json", FlagValue::kFile, "FILE",
+          "of plan --nodes, bench, eval, inspect, compare, report, importance and --version: the same for "
+          "programs; - for standard output",
+          "a run writes summary.json and metrics.jsonl into --run.dir"},
   };
   return kFlags;
 }

@@ -118,7 +118,7 @@ TEST(CommandLine, KnowsItsCommands) {
   EXPECT_EQ(error_of({"status"}), "the directory of a run is missing; usage: trainer status RUN ...");
   EXPECT_TRUE(parse({"watch", "runs/a", "--once"}).once);
   EXPECT_EQ(parse({"trace", "runs/a", "--output", "a.json.gz"}).output, "a.json.gz");
-  EXPECT_EQ(error_of({"report", "a"}), "--output is missing; usage: trainer report RUN ... --output FILE");
+  EXPECT_EQ(parse({"report", "a", "--json", "-"}).json, "-");
   const CommandLine exported = parse({"export", "--model=a", "--format=npz", "--output=b"});
   EXPECT_EQ(exported.command, Command::kExport);
   EXPECT_EQ(exported.model + exported.format + exported.output, "anpzb");

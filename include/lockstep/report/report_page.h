@@ -12,6 +12,11 @@ namespace lockstep {
 inline constexpr std::size_t kMaxPageBytes = 1'000'000;
 inline constexpr std::size_t kMaxChartPoints = 2000;
 
+/// All that a page shows, as JSON in one line without "<"; the guide on output has its fields. The runs in
+/// the order given. Fewer points are in it where runs are long or many, so that it has at most kMaxPageBytes.
+/// Errors: ConfigError if the runs are too many for one page.
+std::string report_json(const std::vector<RunDescription>& runs);
+
 /// At most kMaxPageBytes: with long series or many runs fewer points are shown. The runs in the order given.
 /// Errors: ConfigError if the runs are too many for one page.
 std::string report_page(const std::vector<RunDescription>& runs);

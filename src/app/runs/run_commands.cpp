@@ -19,6 +19,7 @@
 #include "lockstep/config/command_line.h"
 #include "lockstep/config/commands.h"
 #include "lockstep/report/metrics_csv.h"
+#include "lockstep/report/report_page.h"
 #include "lockstep/report/status_lines.h"
 #include "lockstep/report/trace.h"
 #include "lockstep/report/watch_view.h"
@@ -141,16 +142,22 @@ int export_metrics_command(const CommandLine& line) {
   return 0;
 }
 
-// trainer report: a page that shows what runs did, from their directories alone.
+// trainer report: a page that shows what runs did, or its numbers, from their directories alone.
 
 int report_command(const CommandLine& line) {
-  require_feature("CHARTJS", "trainer report");
+  if (line.output.empty() && line.json.empty()) {
+    throw ConfigError("trainer report needs --output FILE, for a page, or --json FILE, for its numbers");
+  }
+  if (!line.output.empty()) require_feature("CHARTJS", "a page of trainer report");
   check_outputs(line, {});
   const std::vector<RunDescription> runs = describe_runs(line.runs);
-  const std::string page = report_page(runs);
-  write_output(line.output, page);
-  log_info("report of {} run{}: {} ({})", runs.size(), runs.size() == 1 ? "" : "s",
-           describe_output(line.output), human_bytes(page.size()));
+  const auto write = [&](const std::string& name, const std::string& text) {
+    write_output(name, text);
+    log_info("report of {} run{}: {} ({})", runs.size(), runs.size() == 1 ? "" : "s", describe_output(name),
+             human_bytes(text.size()));
+  };
+  if (!line.output.empty()) write(line.output, report_page(runs));
+  if (!line.json.empty()) write(line.json, report_json(runs) + "\n");
   return 0;
 }
 

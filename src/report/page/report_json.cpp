@@ -1,0 +1,338 @@
+// Runs as the JSON that the page draws. A text is in it as excerpt() has it: without control characters and
+// marks that turn the direction of writing, and not longer than a page needs. A number is null where it is
+// not finite.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <set>
+#include <sstream>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/base/json.h"
+#include "lockstep/base/text.h"
+#include "lockstep/report/evaluation_tables.h"
+#include "lockstep/report/report_page.h"
+#include "report/kept_points.h"
+#include "report/report_charts.h"
+#include "report/run_numbers.h"
+#include "report/run_story.h"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kMaxNameBytes = 200;
+constexpr std::size_t kMaxLineBytes = 400;
+constexpr std::size_t kMaxSentenceBytes = 1000;
+
+/// The most that is shown of a run.
+struct PageLimits {
+  std::size_t points = 0;   ///< of a series
+  std::size_t records = 0;  ///< that are predicted worst
+};
+
+Json texts_json(const std::vector<std::string>& texts, std::size_t max_bytes) {
+  Json json = Json::array();
+  for (const std::string& text : texts) json.push_back(excerpt(text, max_bytes));
+  return json;
+}
+
+// The first 2,000 lines.
+Json lines_json(const std::string& text) {
+  constexpr std::size_t kMaxLines = 2000;
+  std::istringstream in(text);
+  Json json = Json::array();
+  for (std::string line; json.size() < kMaxLines && std::getline(in, line);)
+    json.push_back(excerpt(line, kMaxLineBytes));
+  if (in.peek() != EOF) json.push_back("...");
+  return json;
+}
+
+Json number_json(double value) {
+  constexpr double kMaxWhole = 1e15;
+  if (!std::isfinite(value)) return nullptr;
+  if (std::abs(value) < kMaxWhole && value == std::trunc(value)) return static_cast<std::int64_t>(value);
+  return value;
+}
+
+// Long lists have less digits: still more than a table shows, so that its last digit is that of the number.
+Json numbers_json(const std::vector<double>& values, const std::vector<std::size_t>& points, int digits = 9) {
+  Json json = Json::array();
+  for (const std::size_t point : points)
+    json.push_back(number_json(std::strtod(fmt::format("{:.{}g}", values[point], digits).c_str(), nullptr)));
+  return json;
+}
+
+// Norms are measured now and then: lines without them are no gaps.
+bool is_rarely_measured(const std::string& name) {
+  return name == "gradient_norm" || name == "weight_norm";
+}
+
+MetricsTable measured_lines(const MetricsTable& table, const MetricsTable::Column& column) {
+  MetricsTable lines{.columns = {{column.name, {}}}};
+  for (std::size_t row = 0; row < table.rows(); ++row) {
+    if (is_rarely_measured(column.name) && std::isnan(column.values[row])) continue;
+    lines.steps.push_back(table.steps[row]);
+    lines.samples.push_back(table.samples[row]);
+    lines.seconds.push_back(table.seconds[row]);
+    lines.columns.front().values.push_back(column.values[row]);
+  }
+  return lines;
+}
+
+// Each measure of one set over the steps, the samples and the time of training.
+void add_curves(const std::string& split, const MetricsTable& table, const PageLimits& limits, Json& curves) {
+  constexpr int kCountDigits = 15;
+  constexpr int kTimeDigits = 5;
+  for (const MetricsTable::Column& column : table.columns) {
+    if (!is_measure(column.name) || column.name.starts_with("time.")) continue;
+    const MetricsTable lines = measured_lines(table, column);
+    const std::vector<double>& values = lines.columns.front().values;
+    if (values.empty()) continue;
+    const std::vector<std::size_t> points = kept_points(values, limits.points);
+    curves.push_back({{"measure", excerpt(column.name, kMaxNameBytes)},
+                      {"title", excerpt(title_of(column.name), kMaxNameBytes)},
+                      {"split", excerpt(split, kMaxNameBytes)},
+                      {"points", lines.rows()},
+                      {"step", numbers_json(lines.steps, points, kCountDigits)},
+                      {"samples", numbers_json(lines.samples, points, kCountDigits)},
+                      {"seconds", numbers_json(lines.seconds, points, kTimeDigits)},
+                      {"y", numbers_json(values, points)}});
+  }
+}
+
+// The step of the kept weights, to be marked in curves.
+Json kept_json(const RunDescription& run) {
+  const double step = run.kept->step;
+  const double samples = run.steps > 0 ? std::round(run.samples * step / run.steps) : 0;
+  const double seconds = run.metrics.train.rows() > 0 ? run.metrics.seconds_at(samples) : 0;
+  return {{"step", number_json(step)}, {"samples", number_json(samples)}, {"seconds", number_json(seconds)}};
+}
+
+// The ranks, and of many those that wait least, as the others wait for them.
+Json ranks_json(const std::vector<RankTime>& ranks) {
+  constexpr std::size_t kMaxRanks = 64;
+  constexpr std::size_t kMaxHostBytes = 40;
+  Json json{{"count", ranks.size()}, {"shown", Json::array()}};
+  for (const std::size_t rank : ranks_waiting_least(ranks, kMaxRanks)) {
+    const RankTime& time = ranks[rank];
+    json["shown"].push_back({{"rank", rank},
+                             {"host", excerpt(time.host, kMaxHostBytes)},
+                             {"compute", number_json(time.compute)},
+                             {"exchange", number_json(time.exchange)},
+                             {"waiting", number_json(time.waiting)},
+                             {"data", number_json(time.data)}});
+  }
+  return json;
+}
+
+Json workers_json(const std::vector<WorkerHistory>& workers) {
+  Json json = Json::array();
+  for (const WorkerHistory& worker : workers) {
+    json.push_back({{"computed", worker.computed},
+                    {"samples", worker.samples},
+                    {"dropped", worker.dropped},
+                    {"staleness", worker.staleness}});
+  }
+  return json;
+}
+
+Json confusion_json(const EvaluationHistory& shown, const std::vector<std::string>& names) {
+  constexpr std::size_t kMaxClassBytes = 60;
+  Json json{{"split", excerpt(shown.split, kMaxNameBytes)},
+            {"step", number_json(shown.confusion_step)},
+            {"classes", Json::array()},
+            {"counts", shown.confusion},
+            {"scores", Json::array()}};
+  for (const ClassScore& score : class_scores(shown.confusion)) {
+    json["classes"].push_back(excerpt(class_name(names, json["classes"].size()), kMaxClassBytes));
+    json["scores"].push_back({{"samples", score.samples},
+                              {"precision", number_json(score.precision)},
+                              {"recall", number_json(score.recall)},
+                              {"f1", number_json(score.f1)}});
+  }
+  return json;
+}
+
+// Precision swings, while the others only rise: it decides which points stay.
+Json curves_json(const std::vector<ShownPredictions::Curve>& curves, std::size_t max_points) {
+  Json json = Json::array();
+  for (const ShownPredictions::Curve& curve : curves) {
+    const auto points = kept_points(curve.precision, std::max<std::size_t>(max_points / curves.size(), 50));
+    json.push_back({{"class", excerpt(curve.name, kMaxNameBytes)},
+                    {"area", number_json(curve.area)},
+                    {"recall", numbers_json(curve.recall, points)},
+                    {"false_positive_rate", numbers_json(curve.false_positive_rate, points)},
+                    {"precision", numbers_json(curve.precision, points)}});
+  }
+  return json;
+}
+
+Json worst_json(const ShownPredictions::Worst& record) {
+  Json json{{"record", number_json(record.record)},
+            {"file", excerpt(record.file, kMaxNameBytes)},
+            {"loss", number_json(record.loss)},
+            {"target", excerpt(record.target, kMaxNameBytes)},
+            {"prediction", excerpt(record.prediction, kMaxNameBytes)},
+            {"cells", texts_json(record.cells, kMaxNameBytes)}};
+  return json;
+}
+
+// Curves of several classes cannot be laid over those of other runs.
+Json predictions_json(const ShownPredictions& shown, bool alone, const PageLimits& limits) {
+  const bool comparable = alone || shown.curves.size() == 1;
+  Json json{{"split", excerpt(shown.split, kMaxNameBytes)},
+            {"samples", number_json(shown.samples)},
+            {"curves", comparable ? curves_json(shown.curves, limits.points) : Json::array()},
+            {"fits", Json::array()},
+            {"columns", texts_json(shown.columns, kMaxNameBytes)},
+            {"worst", Json::array()}};
+  for (const ShownPredictions::Fit& fit : shown.fits) {
+    const std::vector<std::size_t> points = kept_points(fit.prediction, limits.points);
+    const std::vector<std::size_t> bins = kept_points(fit.residuals, fit.residuals.size());
+    json["fits"].push_back({{"samples", fit.target.size()},
+                            {"target", numbers_json(fit.target, points)},
+                            {"prediction", numbers_json(fit.prediction, points)},
+                            {"width", number_json(fit.width)},
+                            {"residuals", numbers_json(fit.residuals, bins)}});
+  }
+  for (std::size_t i = 0; i < std::min(shown.worst.size(), limits.records); ++i)
+    json["worst"].push_back(worst_json(shown.worst[i]));
+  return json;
+}
+
+Json reliability_json(const RunDescription& run) {
+  Json json{{"split", excerpt(run.reliability_split, kMaxNameBytes)}};
+  for (const ReliabilityPoint& point : run.reliability) {
+    json["predicted"].push_back(number_json(point.predicted));
+    json["observed"].push_back(number_json(point.observed));
+    json["samples"].push_back(number_json(point.count));
+  }
+  return json;
+}
+
+Json importance_json(const ImportanceOfRun& importance) {
+  constexpr std::size_t kMaxBars = 20;
+  Json json{{"measure", excerpt(importance.measure, kMaxNameBytes)},
+            {"set", excerpt(importance.set, kMaxNameBytes)},
+            {"baseline", number_json(importance.baseline)},
+            {"columns", Json::array()}};
+  for (const ImportanceOfColumn& column : importance.columns) {
+    if (json["columns"].size() == kMaxBars) break;
+    json["columns"].push_back(
+        {{"name", excerpt(column.name, kMaxNameBytes)}, {"mean", number_json(column.mean)}});
+  }
+  return json;
+}
+
+Json columns_json(const std::vector<std::vector<std::string>>& columns) {
+  constexpr std::size_t kMaxTableColumns = 200;
+  Json json{{"count", columns.size()}, {"rows", Json::array()}};
+  for (std::size_t i = 0; i < std::min(columns.size(), kMaxTableColumns); ++i)
+    json["rows"].push_back(texts_json(columns[i], kMaxNameBytes));
+  return json;
+}
+
+void add_words(const RunDescription& run, Json& json) {
+  json["planned"] = Json::object();
+  for (const auto& [row, value] : run.planned)
+    json["planned"][excerpt(row, kMaxNameBytes)] = excerpt(value, kMaxNameBytes);
+  json["plan"] = lines_json(run.plan);
+  json["config"] = Json::array();
+  for (const ConfigLine& line : run.config) {
+    json["config"].push_back({{"key", excerpt(line.key, kMaxNameBytes)},
+                              {"value", excerpt(line.value, kMaxNameBytes)},
+                              {"default", excerpt(line.by_default, kMaxNameBytes)}});
+  }
+  json["launch"] = excerpt(run.launch, kMaxLineBytes);
+  json["algorithm"] = excerpt(run.algorithm, kMaxNameBytes);
+  json["ranks_text"] = lines_json(run.ranks);
+}
+
+Json run_json(const RunDescription& run, bool alone, const PageLimits& limits) {
+  Json json{{"name", excerpt(run.name, kMaxNameBytes)},
+            {"short_name", excerpt(run.short_name(), kMaxNameBytes)},
+            {"state", excerpt(run.state, kMaxNameBytes)},
+            {"story", texts_json(tell_story(run), kMaxSentenceBytes)},
+            {"look_at", texts_json(things_to_look_at(run), kMaxSentenceBytes)},
+            {"steps", number_json(run.steps)},
+            {"samples", number_json(run.samples)},
+            {"epochs", number_json(run.epochs)},
+            {"seconds", number_json(run.seconds)},
+            {"curves", Json::array()}};
+  add_curves("train", run.metrics.train, limits, json["curves"]);
+  for (const EvaluationHistory& each : run.metrics.evaluations)
+    add_curves(each.split, each.table, limits, json["curves"]);
+  if (run.kept) json["kept"] = kept_json(run);
+  if (run.time) {
+    json["time"] = {{"compute", number_json(run.time->compute)},
+                    {"communication", number_json(run.time->communication)},
+                    {"waiting", number_json(run.time->waiting)},
+                    {"data", number_json(run.time->data)},
+                    {"idle", number_json(run.time->idle)}};
+  }
+  if (run.metrics.ranks.ranks.size() > 1) json["ranks"] = ranks_json(run.metrics.ranks.ranks);
+  json["workers"] = workers_json(run.metrics.workers);
+  if (const EvaluationHistory* shown = shown_confusion(run))
+    json["confusion"] = confusion_json(*shown, run.classes);
+  json["predictions"] = predictions_json(run.predictions, alone, limits);
+  if (!run.reliability.empty()) json["reliability"] = reliability_json(run);
+  if (!run.importance.columns.empty()) json["importance"] = importance_json(run.importance);
+  if (!run.columns.empty()) json["columns"] = columns_json(run.columns);
+  add_words(run, json);
+  return json;
+}
+
+// The keys that decide what comes of a run and whose values differ. Configs that can be read have all keys,
+// in one order.
+Json differing_json(const std::vector<RunDescription>& runs) {
+  Json json = Json::array();
+  const auto read = std::ranges::find_if(runs, [](const RunDescription& run) { return !run.config.empty(); });
+  if (read == runs.end()) return json;
+  for (const ConfigLine& line : read->config) {
+    std::set<std::string> values;
+    for (const RunDescription& run : runs) {
+      if (!run.config.empty()) values.insert(run.value(line.key));
+    }
+    if (values.size() > 1 && !names_no_result(line.key)) json.push_back(excerpt(line.key, kMaxNameBytes));
+  }
+  return json;
+}
+
+// In one line of ASCII characters, without "<", so that it may stand in a <script>.
+std::string to_text(const std::vector<RunDescription>& runs, const PageLimits& limits) {
+  Json json{{"runs", Json::array()}, {"differing", differing_json(runs)}};
+  for (const RunDescription& run : runs) json["runs"].push_back(run_json(run, runs.size() == 1, limits));
+  std::string text;
+  for (const char c : json.dump(-1, ' ', true, Json::error_handler_t::replace)) {
+    if (c == '<') {
+      text += "\\u003c";
+    } else {
+      text += c;
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string report_json(const std::vector<RunDescription>& runs) {
+  constexpr std::size_t kMaxRuns = 40;
+  constexpr std::size_t kMinPoints = 30;
+  constexpr std::size_t kMinRecords = 5;
+  PageLimits limits{.points = kMaxChartPoints * 2 / std::clamp(runs.size(), std::size_t{2}, kMaxRuns),
+                    .records = 20};
+  while (runs.size() <= kMaxRuns && limits.points >= kMinPoints) {
+    std::string text = to_text(runs, limits);
+    if (text.size() <= kMaxPageBytes) return text;
+    limits = {.points = limits.points / 2, .records = std::max(limits.records / 2, kMinRecords)};
+  }
+  throw ConfigError(fmt::format(
+      "{} runs are too many for one page of {} bytes, or have too much in them: give at most {} to a report",
+      runs.size(), kMaxPageBytes, kMaxRuns));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,178 @@
+// The numbers that the page shows, as JSON.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "lockstep/base/json.h"
+#include "lockstep/report/report_page.h"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::json;
+
+Json run_of(const RunDescription& run) {
+  return parse_json<Json>(report_json({run})).at("runs").at(0);
+}
+
+MetricsTable losses(const std::vector<double>& values) {
+  MetricsTable table;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto step = static_cast<double>(10 * (i + 1));
+    table.add({.step = step, .samples = 8 * step, .values = {{"loss", values[i]}}});
+    table.seconds.push_back(step / 4);
+  }
+  return table;
+}
+
+RunDescription run_named(const std::string& name) {
+  RunDescription run{.name = name, .state = "done", .steps = 40, .samples = 320, .seconds = 16};
+  run.metrics.train = losses({2, 1, 0.5, 0.75});
+  run.metrics.evaluations = {{.split = "validation", .table = losses({1.5, 1.25})}};
+  return run;
+}
+
+TEST(ReportJson, ACurveHasItsPointsByStepSamplesAndSeconds) {
+  RunDescription run = run_named("runs/a");
+  run.kept = KeptWeights{.best = true, .step = 20, .measure = "loss", .value = 1.25};
+  run.metrics.train.columns.push_back({"time.data", {1, 1, 1, 1}});
+  run.metrics.train.columns.push_back({"gradient_norm", {NAN, 0.1234567891, NAN, 3}});
+  const Json json = run_of(run);
+  EXPECT_EQ(json["name"], "runs/a");
+  EXPECT_EQ(json["short_name"], "a");
+  ASSERT_EQ(json["curves"].size(), 3U) << "times are no curve";
+  EXPECT_EQ(json["curves"][0], Json::parse(R"({"measure":"loss","title":"Loss","split":"train","points":4,
+    "step":[10,20,30,40],"samples":[80,160,240,320],"seconds":[2.5,5,7.5,10],"y":[2,1,0.5,0.75]})"));
+  EXPECT_EQ(json["curves"][1]["title"], "Norm of the gradient");
+  EXPECT_EQ(json["curves"][1]["step"], Json({20, 40})) << "where it was measured";
+  EXPECT_EQ(json["curves"][1]["y"], Json::parse("[0.123456789,3]"));
+  EXPECT_EQ(json["curves"][2]["split"], "validation");
+  EXPECT_EQ(json["curves"][2]["y"], Json::parse("[1.5,1.25]"));
+  EXPECT_EQ(json["kept"], Json::parse(R"({"step":20,"samples":160,"seconds":5})"));
+}
+
+TEST(ReportJson, TimesAreSharesAndOfTheRanksThatWaitLeastSeconds) {
+  RunDescription run = run_named("runs/a");
+  run.time =
+      TimeOfRun{.data = 0.0625, .compute = 0.5, .communication = 0.25, .waiting = 0.125, .idle = 0.03125};
+  for (int rank = 0; rank < 70; ++rank)
+    run.metrics.ranks.ranks.push_back({.host = fmt::format("n{}", rank), .waiting = 70.0 - rank});
+  run.metrics.ranks.ranks[69] = {.host = "n1", .data = 1, .compute = 2, .exchange = 3, .waiting = 0.5};
+  const Json json = run_of(run);
+  EXPECT_EQ(
+      json["time"],
+      Json::parse(R"({"compute":0.5,"communication":0.25,"waiting":0.125,"data":0.0625,"idle":0.03125})"));
+  EXPECT_EQ(json["ranks"]["count"], 70);
+  ASSERT_EQ(json["ranks"]["shown"].size(), 64U);
+  EXPECT_EQ(json["ranks"]["shown"][0]["rank"], 6);
+  EXPECT_EQ(json["ranks"]["shown"][63],
+            Json::parse(R"({"rank":69,"host":"n1","compute":2,"exchange":3,"waiting":0.5,"data":1})"));
+}
+
+TEST(ReportJson, WorkersHaveTheFateOfTheirGradients) {
+  RunDescription run = run_named("runs/a");
+  run.metrics.workers = {{.computed = 1500, .samples = 3000, .dropped = 20, .staleness = {5, 7}}};
+  EXPECT_EQ(run_of(run)["workers"],
+            Json::parse(R"([{"computed":1500,"samples":3000,"dropped":20,"staleness":[5,7]}])"));
+}
+
+RunDescription predicted_run(const std::string& name) {
+  RunDescription run = run_named(name);
+  run.predictions = {
+      .split = "test",
+      .samples = 1234,
+      .curves = {{.name = "yes",
+                  .area = 0.8125,
+                  .threshold = {0.9, 0.1},
+                  .recall = {0.5, 1},
+                  .false_positive_rate = {0.25, 1},
+                  .precision = {0.75, 0.5}}},
+      .fits = {{.target = {1, 4, 2}, .prediction = {1.5, 3, 2}, .width = 2.5, .residuals = {1, 0, 2, 0, 4}}},
+      .columns = {"size"}};
+  run.predictions.worst.assign(20,
+                               {.loss = NAN, .record = 17, .file = "a.csv", .target = "no", .cells = {"5"}});
+  return run;
+}
+
+TEST(ReportJson, PredictionsAreThoseOfEvaluationJson) {
+  RunDescription run = predicted_run("runs/a");
+  run.reliability_split = "validation";
+  run.reliability = {{.predicted = 0.25, .observed = 0.5, .count = 30}};
+  const Json json = run_of(run);
+  EXPECT_EQ(json["reliability"],
+            Json::parse(R"({"split":"validation","predicted":[0.25],"observed":[0.5],"samples":[30]})"));
+  const Json& shown = json["predictions"];
+  EXPECT_EQ(shown["split"], "test");
+  EXPECT_EQ(shown["samples"], 1234);
+  EXPECT_EQ(shown["curves"], Json::parse(R"([{"class":"yes","area":0.8125,"recall":[0.5,1],
+    "false_positive_rate":[0.25,1],"precision":[0.75,0.5]}])"));
+  EXPECT_EQ(shown["fits"], Json::parse(R"([{"samples":3,"target":[1,4,2],"prediction":[1.5,3,2],"width":2.5,
+    "residuals":[1,0,2,0,4]}])"));
+  EXPECT_EQ(shown["columns"], Json({"size"}));
+  ASSERT_EQ(shown["worst"].size(), 20U);
+  EXPECT_EQ(shown["worst"][1], Json::parse(R"({"record":17,"file":"a.csv","loss":null,"target":"no",
+    "prediction":"","cells":["5"]})"));
+}
+
+// Curves of several classes would hide those of the other runs; and many runs share the room of the page.
+TEST(ReportJson, OfSeveralRunsHasLessOfEach) {
+  RunDescription run = predicted_run("runs/a");
+  Json json = parse_json<Json>(report_json({run, run}));
+  EXPECT_EQ(json["runs"][1]["predictions"]["curves"].size(), 1U);
+  run.predictions.curves.push_back(run.predictions.curves.front());
+  EXPECT_EQ(run_of(run)["predictions"]["curves"].size(), 2U);
+  json = parse_json<Json>(report_json({run, run}));
+  EXPECT_EQ(json["runs"][1]["predictions"]["curves"].size(), 0U);
+  for (ShownPredictions::Worst& each : run.predictions.worst) each.cells.assign(20, std::string(190, 'x'));
+  json = parse_json<Json>(report_json(std::vector(30, run)));
+  EXPECT_LT(json["runs"][29]["predictions"]["worst"].size(), 20U);
+  EXPECT_GE(json["runs"][29]["predictions"]["worst"].size(), 5U);
+}
+
+TEST(ReportJson, ImportanceHasTheFirstTwentyColumns) {
+  RunDescription run = run_named("runs/a");
+  run.importance = {.measure = "auc", .set = "test", .baseline = 0.875};
+  for (int i = 0; i < 25; ++i)
+    run.importance.columns.push_back({fmt::format("c{}", i), 1.0 / (1 << (i % 8))});
+  const Json importance = run_of(run)["importance"];
+  EXPECT_EQ(importance["measure"], "auc");
+  EXPECT_EQ(importance["set"], "test");
+  EXPECT_EQ(importance["baseline"], 0.875);
+  ASSERT_EQ(importance["columns"].size(), 20U);
+  EXPECT_EQ(importance["columns"][1], Json::parse(R"({"name":"c1","mean":0.5})"));
+}
+
+TEST(ReportJson, HasTheScoresOfClasses) {
+  RunDescription run = run_named("runs/a");
+  run.classes = {"ant", "bee"};
+  run.metrics.evaluations[0].confusion = {{1000, 250}, {0, 0}};
+  run.metrics.evaluations[0].confusion_step = 1234;
+  const Json confusion = run_of(run)["confusion"];
+  EXPECT_EQ(confusion["split"], "validation");
+  EXPECT_EQ(confusion["step"], 1234);
+  EXPECT_EQ(confusion["classes"], Json({"0 (ant)", "1 (bee)"}));
+  EXPECT_EQ(confusion["counts"], Json::parse("[[1000,250],[0,0]]"));
+  EXPECT_EQ(confusion["scores"][0],
+            Json::parse(R"({"samples":1250,"precision":1,"recall":0.8,"f1":0.8888888888888888})"));
+  EXPECT_EQ(confusion["scores"][1], Json::parse(R"({"samples":0,"precision":0,"recall":null,"f1":0})"));
+}
+
+TEST(ReportJson, HasThePlanLineByLine) {
+  RunDescription run = run_named("runs/a");
+  run.epochs = 2.5;
+  run.planned = {{"steps", "60"}, {"rows", "128"}};
+  run.plan = "steps  60\nEach step is one.\n";
+  for (int i = 0; i < 3000; ++i) run.ranks += "line\n";
+  const Json json = run_of(run);
+  EXPECT_EQ(json["planned"], Json::parse(R"({"steps":"60","rows":"128"})"));
+  EXPECT_EQ(json["plan"], Json({"steps  60", "Each step is one."}));
+  EXPECT_EQ(json["ranks_text"].size(), 2001U);
+  EXPECT_EQ(json["ranks_text"].back(), "...");
+  EXPECT_EQ(json["steps"], 40);
+  EXPECT_EQ(json["epochs"], 2.5);
+  EXPECT_EQ(json["seconds"], 16);
+}
+
+}  // namespace
+}  // namespace lockstep
