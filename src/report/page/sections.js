@@ -1,0 +1,255 @@
+// The parts of the page that are texts and tables, as elements. Whatever a name holds becomes a text of the document, never
+// markup: texts and attributes are set, and no HTML is read.
+"use strict";
+
+const kManyClasses = 30;
+
+// element("a", {href: "#x"}, "text", node, ...): attributes that are null or false are left out.
+const element = (name, attributes, ...children) => {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes || {})) {
+    if (value !== null && value !== false) made.setAttribute(key, value);
+  }
+  made.append(...children);
+  return made;
+};
+
+const folded = (summary, ...content) => element("details", null, element("summary", null, summary), ...content);
+
+const lines_box = (lines) => element("pre", {tabindex: "0"}, lines.join("\n"));
+
+// A box that scrolls by the keyboard, too. The first cell of a row is its head; `row` makes the others, of numbers as a rule.
+const table_box = (kind, {caption, head, rows}, cell = (text) => element("td", null, text)) => element("div",
+  {class: "scroll", tabindex: "0", role: "region", "aria-label": caption},
+  element("table", {class: kind},
+    element("caption", null, element("span", null, caption)),
+    element("thead", null, element("tr", null, ...head.map((text) => element("th", {scope: "col"}, text)))),
+    element("tbody", null, ...rows.map(([name, ...cells], row) => element("tr", null,
+      element("th", {scope: "row"}, name), ...cells.map((text, column) => cell(text, row, column)))))));
+const numbers_box = (table) => table_box("numbers", table);
+const words_box = (table) => table_box(null, table);
+
+// With several runs each has its part, under its name.
+const for_each_run = (data, part) => data.runs.flatMap((run) => {
+  const content = part(run);
+  if (content.length === 0) return [];
+  return data.runs.length > 1 ? [folded(run.name, ...content)] : content;
+});
+
+const duration_text = (seconds) => {
+  if (seconds < 120) return `${+seconds.toPrecision(4)} s`;
+  return seconds < 7200 ? `${+(seconds / 60).toPrecision(4)} min` : `${+(seconds / 3600).toPrecision(4)} h`;
+};
+
+const summary_of = (run) => [
+  element("p", {class: `state${run.state === "done" ? " done" : ""}`}, run.state),
+  element("p", null, run.story.join("\n")),
+  ...run.look_at.length === 0 ? [] : [
+    element("h3", null, "What to look at"),
+    element("ul", null, ...run.look_at.map((thing) => element("li", null, thing))),
+  ],
+];
+
+// The stories of more than two runs are folded, so that the curves are not far.
+const summary_section = (data) => data.runs.flatMap((run) => {
+  if (data.runs.length > 2) return [folded(`${run.name}: ${run.state}`, ...summary_of(run))];
+  return data.runs.length > 1 ? [element("h3", {class: "run"}, run.name), ...summary_of(run)] : summary_of(run);
+});
+
+const mean_staleness = (run) => {
+  const counts = run.workers.flatMap((worker) => worker.staleness.map((gradients, staleness) => [gradients, staleness]));
+  const gradients = sum_of(counts.map(([count]) => count));
+  return gradients > 0 ? sum_of(counts.map(([count, staleness]) => count * staleness)) / gradients : 0;
+};
+
+// What came of a run, as rows of a name and a text.
+const last_numbers = (run) => {
+  const curves = run.curves.filter((each) => each.split !== "train" || each.measure === "loss");
+  const order = [...curves.filter((each) => each.split !== "train"), ...curves.filter((each) => each.split === "train")];
+  const known = (name, text) => text ? [[name, text]] : [];
+  return [
+    ["state", run.state],
+    ...order.map((each) => [`${each.split}: ${each.title}`, number_text(each.y.at(-1))]),
+    ["steps", count_text(run.steps)],
+    ["samples", count_text(run.samples)],
+    ...known("samples of a step", run.steps > 0 && number_text(run.samples / run.steps)),
+    ...known("global batch", run.planned["global batch"]),
+    ...known("each example seen (planned)", run.planned["each example seen"]),
+    ...known("mean staleness", run.workers.length > 0 && number_text(mean_staleness(run))),
+    ...known("kept step", run.kept && count_text(run.kept.step)),
+    ...known("time of training", run.seconds > 0 && duration_text(run.seconds)),
+    ...known("samples a second", run.seconds > 0 && count_text(run.samples / run.seconds)),
+  ];
+};
+
+// What the runs mean by a step and an epoch, in the words of their plans; nothing if all mean the same.
+const meanings = (data) => {
+  const sentences = (run, words) => run.plan.filter((line) => line.startsWith(words)).join(" ");
+  const rows = data.runs.map((run) => [run.short_name, sentences(run, "Each "), sentences(run, "An epoch ")]);
+  const different = new Set(rows.map(([, ...words]) => words.join("\n"))).size > 1;
+  return different ? [words_box({caption: "What a step and an epoch are", head: ["run", "step", "epoch"], rows})] : [];
+};
+
+const comparison_section = (data) => {
+  if (data.runs.length < 2) return [];
+  const all = data.runs.map((run) => new Map(last_numbers(run)));
+  const names = [...new Set(all.flatMap((numbers) => [...numbers.keys()]))];
+  const head = ["", ...data.runs.map((run) => run.short_name)];
+  const value_of = (run, key) => {
+    const line = run.config.find((each) => each.key === key);
+    return line ? line.value || "(not given)" : "-";
+  };
+  return [
+    numbers_box({
+      caption: "The last numbers of each run", head,
+      rows: names.map((name) => [name, ...all.map((numbers) => numbers.get(name) || "-")]),
+    }),
+    ...meanings(data),
+    data.differing.length === 0 ? element("p", null, "All keys have the same values.") : words_box({
+      caption: "Keys that differ", head,
+      rows: data.differing.map((key) => [key, ...data.runs.map((run) => value_of(run, key))]),
+    }),
+  ];
+};
+
+const workers_of = (run) => {
+  if (run.workers.length === 0) return [];
+  const even = sum_of(run.workers.map((worker) => worker.samples)) / run.workers.length;
+  return [numbers_box({
+    caption: "What each worker gave",
+    head: ["worker", "gradients", "samples applied", "times an even share", "gradients dropped"],
+    rows: run.workers.map((worker, i) => [String(i), count_text(worker.computed), count_text(worker.samples),
+      even > 0 ? (worker.samples / even).toFixed(2) : "-", count_text(worker.dropped)]),
+  })];
+};
+
+// A cell is coloured by its share of the samples of the true class.
+const confusion_box = ({split, step, classes, counts}) => table_box("confusion", {
+  caption: `Samples of the ${split} set after step ${count_text(step)}: rows are true classes, columns predicted ones`,
+  head: ["true", ...classes],
+  rows: counts.map((row, i) => [classes[i], ...row]),
+}, (samples, row, column) => {
+  const share = samples / Math.max(1, sum_of(counts[row]));
+  const cell = element("td", {class: share < 0.005 ? null : row === column ? "y" : "n"}, String(samples));
+  if (share >= 0.005) cell.style.setProperty("--s", Math.sqrt(share).toFixed(2));
+  return cell;
+});
+
+const classes_of = ({confusion}) => {
+  if (!confusion) return [];
+  const matrix = confusion_box(confusion);
+  const share_text = (share) => share === null ? "-" : percent_text(100 * share);
+  return [
+    confusion.classes.length > kManyClasses ? folded("Confusion matrix", matrix) : matrix,
+    numbers_box({
+      caption: "Each class: of its samples, how many are recognised (recall); of those that are taken for it, how many are it (precision)",
+      head: ["class", "samples", "precision", "recall", "F1"],
+      rows: confusion.scores.map((score, i) => [confusion.classes[i], count_text(score.samples), share_text(score.precision),
+        share_text(score.recall), share_text(score.f1)]),
+    }),
+  ];
+};
+
+// The pixels of an image: rows from the top, a byte for each of its one or three channels, in base64.
+const picture_of = ({width, height, channels, pixels}, label) => {
+  const bytes = atob(pixels);
+  const canvas = element("canvas", {width, height, role: "img", "aria-label": label});
+  const context = canvas.getContext("2d");
+  const image = context.createImageData(width, height);
+  for (let pixel = 0; pixel < width * height; ++pixel) {
+    for (let color = 0; color < 3; ++color)
+      image.data[4 * pixel + color] = bytes.charCodeAt(channels * pixel + (channels === 3 ? color : 0));
+    image.data[4 * pixel + 3] = 255;
+  }
+  context.putImageData(image, 0, 0);
+  return canvas;
+};
+
+const gallery_of = (worst) => element("div", {class: "gallery"}, ...worst.map((record) => {
+  const place = `record ${count_text(record.record)}`;
+  return element("figure", {class: "worst"},
+    picture_of(record.picture, `Picture of ${place}`),
+    element("figcaption", null, `true: ${short_text(record.target, 80)}`, element("br"),
+      `predicted: ${short_text(record.prediction, 120)}`, element("br"),
+      element("span", null, `loss ${number_text(record.loss)}, ${place}`)));
+}));
+
+const worst_of = ({predictions}) => {
+  const {worst, samples, split, columns} = predictions;
+  if (worst.length === 0) return [];
+  const several_files = worst.some((record) => record.file !== worst[0].file);
+  const of_file = several_files || !worst[0].file ? "" : `, of ${worst[0].file}`;
+  const caption = `The ${worst.length} of ${count_text(samples)} records of the ${split} set with the largest losses${of_file}; `
+    + "records are counted from 0";
+  const table = words_box({
+    caption,
+    head: ["record", "loss", "target", "prediction", ...several_files ? ["file"] : [], ...columns],
+    rows: worst.map((record) => [count_text(record.record), number_text(record.loss), record.target, record.prediction,
+      ...several_files ? [record.file] : [], ...columns.map((_, i) => record.cells[i] || "")]),
+  });
+  if (!worst.every((record) => record.picture)) return [table];
+  return [element("p", null, `${caption}.`), gallery_of(worst), folded("Table of these records", table)];
+};
+
+const columns_of = ({columns}) => columns ? [words_box({
+  caption: columns.rows.length < columns.count ? `The first ${columns.rows.length} of ${columns.count} columns`
+    : "Columns of the table, as training has seen them",
+  head: ["column", "use", "kind", "missing values", "values"],
+  rows: columns.rows,
+})] : [];
+
+const plan_of = (run) => {
+  const {planned, steps, samples, epochs, plan} = run;
+  const records = Number((planned.rows || "0").replaceAll(",", ""));
+  const short = (value) => String(+value.toPrecision(4));
+  const rows = [
+    ["steps", count_text(steps)],
+    ["samples", count_text(samples)],
+    ["epochs", short(epochs)],
+    ...records > 0 ? [["each example seen", `${short(samples / records)} times`]] : [],
+  ].filter(([name]) => planned[name]).map(([name, done]) => [name, planned[name], done]);
+  return [
+    ...rows.length > 0 ? [numbers_box({caption: "Planned and done", head: ["", "planned", "done"], rows})] : [],
+    ...plan.length > 0 ? [folded("Model and plan (plan.txt)", lines_box(plan))] : [],
+  ];
+};
+
+const config_of = ({config}) => {
+  if (config.length === 0) return [];
+  const shown = (value) => value || "(not given)";
+  const differs = (line) => line.value !== line.default;
+  return [
+    words_box({
+      caption: "What differs from the defaults", head: ["key", "value", "default"],
+      rows: config.filter(differs).map((line) => [line.key, shown(line.value), shown(line.default)]),
+    }),
+    folded("All keys", words_box({
+      caption: "Every key; * marks those that differ from the default", head: ["key", "value"],
+      rows: config.map((line) => [line.key + (differs(line) ? " *" : ""), shown(line.value)]),
+    })),
+  ];
+};
+
+const environment_of = ({launch, algorithm, ranks_text}) => [
+  ...launch ? [element("p", null, launch)] : [],
+  ...algorithm ? [element("p", null, `Exchange algorithm: ${algorithm}`)] : [],
+  ...ranks_text.length > 0 ? [folded("Ranks, hosts and cores (ranks.txt)", lines_box(ranks_text))] : [],
+];
+
+// The sections in their order: id, title, and what is in it. `figures` draws the charts of a section.
+const make_sections = (data, figures) => [
+  ["summary", data.runs.length > 1 ? "The runs" : "Summary", summary_section(data)],
+  ["side-by-side", "Side by side", comparison_section(data)],
+  ["curves", "Learning curves", figures("curves")],
+  ["speed", "Learning rate, speed and norms", figures("speed")],
+  ["time", "Where the time went", figures("time")],
+  ["workers", "Asynchronous workers", [...figures("workers"), ...for_each_run(data, workers_of)]],
+  ["classes", "Classes", for_each_run(data, classes_of)],
+  ["predictions", "Predictions", figures("predictions")],
+  ["worst", "Records that are predicted worst", for_each_run(data, worst_of)],
+  ["importance", "Importance of the columns", figures("importance")],
+  ["columns", "Columns of the data", for_each_run(data, columns_of)],
+  ["plan", "The plan and what happened", for_each_run(data, plan_of)],
+  ["config", "Config", for_each_run(data, config_of)],
+  ["environment", "Environment", for_each_run(data, environment_of)],
+].filter(([, , content]) => content.length > 0);
