@@ -1,21 +1,43 @@
-# The parts of the page of `trainer report` as texts of the program: generated/report_page.cpp. Without Chart.js that part is
-# empty. A text that holds )part" would end too early: none does.
-set(page_parts page.html page.css page.js chart_licence.txt)
-list(TRANSFORM page_parts PREPEND ${PROJECT_SOURCE_DIR}/src/report/page/)
+# The page of `trainer report` as two texts of the program, before and after its numbers: generated/report_page.cpp. Without
+# Chart.js it has no charts. A text that holds )part" would end too early: none does.
+set(page_folder ${PROJECT_SOURCE_DIR}/src/report/page)
+set(page_css ${page_folder}/page.css)
+set(page_licence ${page_folder}/chart_licence.txt)
+set(page_script ${page_folder}/charts.js ${page_folder}/sections.js ${page_folder}/page.js)
+set(page_charts "")
 if(has_CHARTJS)
-  list(APPEND page_parts ${CHARTJS_FILE})
+  set(page_charts ${CHARTJS_FILE})
 endif()
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${page_parts})
-set(report_page "// Written by scripts/cmake/report_page.cmake.\n#include \"report/page_parts.h\"\n\nnamespace lockstep {\n\n")
-string(APPEND report_page "const PageParts& page_parts() {\n  static constexpr PageParts kParts{\n")
-foreach(part IN ITEMS page css script licence charts)
+file(READ ${page_folder}/page.html page)
+string(FIND "${page}" "{{DATA}}" data_begin)
+math(EXPR data_end "${data_begin} + 8")
+string(SUBSTRING "${page}" 0 ${data_begin} page_before)
+string(SUBSTRING "${page}" ${data_end} -1 page_after)
+foreach(part IN ITEMS css licence charts script)
   set(text "")
-  if(page_parts)
-    list(POP_FRONT page_parts part_file)
-    file(READ ${part_file} text)
-  endif()
-  string(APPEND report_page "      .${part} = R\"part(${text})part\",\n")
+  foreach(part_file IN LISTS page_${part})
+    file(READ ${part_file} file_text)
+    string(APPEND text "${file_text}")
+  endforeach()
+  string(TOUPPER ${part} part_name)
+  string(REPLACE "{{${part_name}}}" "${text}" page_before "${page_before}")
+  string(REPLACE "{{${part_name}}}" "${text}" page_after "${page_after}")
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${page_${part}})
 endforeach()
-string(APPEND report_page "  };\n  return kParts;\n}\n\n}  // namespace lockstep\n")
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${page_folder}/page.html)
 set(report_page_file ${PROJECT_BINARY_DIR}/generated/report_page.cpp)
-lockstep_write_if_changed("${report_page_file}" "${report_page}")
+lockstep_write_if_changed("${report_page_file}" "// Written by scripts/cmake/report_page.cmake.
+#include \"report/page/page_parts.h\"
+
+namespace lockstep {
+
+const PageParts& page_parts() {
+  static constexpr PageParts kParts{
+      .before = R\"part(${page_before})part\",
+      .after = R\"part(${page_after})part\",
+  };
+  return kParts;
+}
+
+}  // namespace lockstep
+")

@@ -12,7 +12,6 @@
 #include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
 #include "lockstep/report/evaluation_tables.h"
-#include "picture.h"
 
 namespace lockstep {
 namespace {
@@ -70,6 +69,45 @@ Json fit_json(const TargetFit& fit) {
   return json;
 }
 
+constexpr Index kMaxSide = 48;  // of a picture
+constexpr std::string_view kBase64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+std::string base64(const std::string& bytes) {
+  std::string text;
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    std::uint32_t group = 0;
+    for (std::size_t k = 0; k < 3; ++k)
+      group = group << 8U | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0U);
+    for (std::size_t k = 0; k < 4; ++k)
+      text += i + k > bytes.size() ? '=' : kBase64[(group >> (18U - 6U * k)) & 63U];
+  }
+  return text;
+}
+
+// The image, made smaller where it has more than 48 pixels on a side. Its numbers are taken from 0 (black) to
+// 1 or, where some lie beyond, from the least to the greatest.
+ShownPredictions::Picture picture_of(std::span<const Scalar> pixels, const ImageShape& from) {
+  constexpr Index kMinSide = 4;  // less does not look like an image
+  if (from.height < kMinSide || from.width < kMinSide || std::ssize(pixels) != from.size()) return {};
+  const Index longer = std::max({from.height, from.width, kMaxSide});
+  const Index height = std::max<Index>(1, from.height * kMaxSide / longer);
+  const Index width = std::max<Index>(1, from.width * kMaxSide / longer);
+  const Index channels = from.channels >= 3 ? 3 : 1;
+  const auto [least, greatest] = std::ranges::minmax(pixels);
+  const bool unit = least >= 0 && greatest <= 1;
+  const Scalar shift = unit ? 0 : least;
+  const Scalar range = unit ? 1 : std::max(greatest - least, Scalar{1e-30F});
+  std::string bytes;
+  for (Index i = 0; i < height * width * channels; ++i) {
+    const Index y = i / channels / width * from.height / height;
+    const Index x = i / channels % width * from.width / width;
+    const Scalar share = (at(pixels, (y * from.width + x) * from.channels + i % channels) - shift) / range;
+    const Scalar level = std::isfinite(share) ? std::clamp(share, Scalar{0}, Scalar{1}) : 0;
+    bytes += static_cast<char>(static_cast<unsigned char>(std::lround(255 * level)));
+  }
+  return {.width = width, .height = height, .channels = channels, .pixels = base64(bytes)};
+}
+
 Json worst_json(const EvaluationDetails& details, const ShownRecord& shown) {
   Json json{{"loss", number_or_null(shown.record.loss)},
             {"record", shown.position},
@@ -77,8 +115,8 @@ Json worst_json(const EvaluationDetails& details, const ShownRecord& shown) {
             {"target", shown.record.target},
             {"prediction", shown.record.prediction}};
   const std::optional<ImageShape> image = as_image(details.shape);
-  const std::string picture = image && !shown.pixels.empty() ? picture_uri(shown.pixels, *image) : "";
-  if (!picture.empty()) json["picture"] = picture;
+  const auto picture = image ? picture_of(shown.pixels, *image) : ShownPredictions::Picture{};
+  if (!picture.pixels.empty()) json["picture"] = to_json(picture);
   if (!shown.cells.empty()) json["cells"] = shown.cells;
   return json;
 }
@@ -109,21 +147,43 @@ ShownPredictions::Fit read_fit(const Json& json) {
   return fit;
 }
 
+// No picture where sizes and bytes do not fit together, as in files of earlier programs.
+ShownPredictions::Picture read_picture(const Json& json) {
+  if (!json.is_object()) return {};
+  ShownPredictions::Picture picture{.width = whole_number(json.at("width")),
+                                    .height = whole_number(json.at("height")),
+                                    .channels = whole_number(json.at("channels")),
+                                    .pixels = json.at("pixels").get<std::string>()};
+  const bool sized = std::clamp<Index>(picture.width, 1, kMaxSide) == picture.width &&
+                     std::clamp<Index>(picture.height, 1, kMaxSide) == picture.height &&
+                     (picture.channels == 1 || picture.channels == 3);
+  const Index bytes = sized ? picture.width * picture.height * picture.channels : 0;
+  const std::size_t end = picture.pixels.find_last_not_of('=') + 1;
+  const bool coded = picture.pixels.find_first_not_of(kBase64) >= end &&
+                     end == static_cast<std::size_t>((bytes * 4 + 2) / 3);
+  if (!sized || !coded) picture.pixels.clear();
+  return picture;
+}
+
 ShownPredictions::Worst read_worst(const Json& json) {
   const Json& loss = json.at("loss");
-  ShownPredictions::Worst worst{
-      .loss = loss.is_null() ? std::numeric_limits<double>::quiet_NaN() : loss.get<double>(),
-      .record = json.at("record").get<double>(),
-      .file = json.at("file").get<std::string>(),
-      .target = json.at("target").get<std::string>(),
-      .prediction = json.at("prediction").get<std::string>(),
-      .picture = json.value("picture", std::string()),
-      .cells = json.value("cells", std::vector<std::string>())};
-  if (!is_picture_uri(worst.picture)) worst.picture.clear();
-  return worst;
+  return {.loss = loss.is_null() ? std::numeric_limits<double>::quiet_NaN() : loss.get<double>(),
+          .record = json.at("record").get<double>(),
+          .file = json.at("file").get<std::string>(),
+          .target = json.at("target").get<std::string>(),
+          .prediction = json.at("prediction").get<std::string>(),
+          .picture = read_picture(json.value("picture", Json())),
+          .cells = json.value("cells", std::vector<std::string>())};
 }
 
 }  // namespace
+
+Json to_json(const ShownPredictions::Picture& picture) {
+  return {{"width", picture.width},
+          {"height", picture.height},
+          {"channels", picture.channels},
+          {"pixels", picture.pixels}};
+}
 
 std::string to_json(const EvaluationDetails& details) {
   Json json{{"split", to_string(details.split)}, {"samples", details.samples}};

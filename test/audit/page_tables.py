@@ -15,7 +15,7 @@ def check_tables(sheet, run, tables, charts, names):
         place = f"report.html: table '{caption[:40]}'"
         title, _, points = caption.partition(" by step")
         if title in charts and " by step" in caption:
-            check_curve_table(sheet, run, place, rows, names.get(title, title), points)
+            check_curve_table(sheet, run, place, rows, charts[title], names.get(title, title), points)
         elif caption in charts:
             check_chart_table(sheet, place, rows, charts[caption])
         elif caption.startswith("Samples of the "):
@@ -36,17 +36,18 @@ def check_tables(sheet, run, tables, charts, names):
             sheet.differ(place, "a table", "(no check)")
 
 
-def check_curve_table(sheet, run, place, rows, measure, points):
-    """Of a long curve a part is shown."""
+def check_curve_table(sheet, run, place, rows, chart, measure, points):
+    """The numbers of a chart whose data are checked by themselves. Of a long curve a part is shown."""
     longest = 0
     for column, split in enumerate(rows[0][1:], 1):
         lines = {m["step"]: m for m in run.metrics if m.get("split", m["kind"]) == split and measure in m}
         longest = max(longest, len(lines))
+        series = chart["series"][column - 1]
+        known = dict(zip(series["step"], series["y"]))
         for row in rows[1:]:
-            shown = row[column] if column < len(row) else ""
-            line = lines.get(int(number_of(row[0])))
+            shown, step = row[column], int(number_of(row[0]))
             if shown and shown != "-":
-                sheet.check(f"{place}: {split}, step {row[0]}", shown, line and line.get(measure), lambda a, b: b is not None and same_digits(a, b, 5))
+                sheet.check(f"{place}: {split}, step {row[0]}", shown, known.get(step), lambda a, b: b is not None and step in lines and same_digits(a, b, 5))
     if found := re.fullmatch(r": ([\d,]+) of ([\d,]+) points, with the least and the greatest", points):
         sheet.check(f"{place}: points shown", int(number_of(found[1])), len(rows) - 1, lambda a, b: 0 < a <= b)
         sheet.printed(f"{place}: points", found[2], longest)

@@ -13,8 +13,8 @@ NUMBER = r"(-?[\d.,]+(?:e[+-]?\d+)?|-|undefined)"
 
 
 def words_of(page):
-    """A line for each piece of text, tables, code and data left out."""
-    body = re.sub(r"<(script|style|table|pre|title).*?</\1>", "", page, flags=re.S)
+    """A line for each piece of text, tables, code and legends left out."""
+    body = re.sub(r"<(table|pre|button)\b.*?</\1>", "", page, flags=re.S)
     labels = re.findall(r'aria-label="([^"]*)"', body)
     lines = [*re.sub(r"<[^>]+>", "\n", body).split("\n"), *labels]
     return "\n".join(html.unescape(line.strip()) for line in lines)
@@ -37,6 +37,7 @@ def check_words(sheet, run, page, charts, names):
         (r"^Rank (\d+) on host \S+ is slow \((\w+)\): its data and compute take (\S+) times those of the fastest rank and (\S+) times its own best, and waiting for it costs (\S+) % of the time", check_slow),
         (r"^Class (.*) is recognised least: (\S+) % of its samples in the (\w+) set\. It is most often taken for class (.*) \(([\d,]+) of ([\d,]+)\)", check_class),
         (r"^Predictions against targets of (\d+) samples", lambda sheet, run, place, found: sheet.equal(place, int(found[1]) in [len(fit["target"]) for fit in run.evaluation["fits"]], True)),
+        (r"^Samples of the \w+ set after step ([\d,]+): rows are true classes", lambda *of: None),  # as the caption of their table
         (r"^The ([\d,]+) of ([\d,]+) records of the \w+ set with the largest losses.*; records are counted from (0)", lambda *of: None),  # as the caption of their table
     )
     shown = 0

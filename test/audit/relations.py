@@ -169,15 +169,15 @@ def masked(text):
 def files_of(run):
     """What a run has written beside its figures for programs, times left out. A run on other ranks has another plan."""
     log = [masked(line.split(" ", 3)[3]) for line in (run / "log.txt").read_text().splitlines() if line[:2] == "20"]
-    page = json.loads(re.search(r'<script[^>]*id="data"[^>]*>(.*?)</script>', (run / "report.html").read_text(), re.S)[1])
-    charts = [chart for chart in page["charts"] if not chart["title"].startswith(("Where the time", "Throughput"))]
+    page = json.loads(re.search(r'<script[^>]*id="data"[^>]*>(.*?)</script>', (run / "report.html").read_text(), re.S)[1])["runs"][0]
+    page["curves"] = [curve for curve in page["curves"] if curve["measure"] != "samples_per_second"]
     told = ("epoch ", "step ", "done: ", "kept: ", "calibrated: ", "threshold: ")
     return {
         "names": {str(path.relative_to(run)): 1 for path in (*run.glob("*"), *run.glob("checkpoints/*"))},
         "schema": json.loads((run / "schema.json").read_text()),
         "plan": (run / "plan.txt").read_text().splitlines(),
         "log": {line: 1 for line in log if line.startswith(told)},
-        "charts": charts,
+        "page": {part: page.get(part) for part in ("curves", "kept", "confusion", "predictions", "reliability", "columns")},
     }
 
 

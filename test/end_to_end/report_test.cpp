@@ -51,13 +51,20 @@ TEST_F(ReportCommand, ShowsADoneRunTheSameEachTime) {
   const ProcessResult made = report(directory_ / "a");
   EXPECT_EQ(made.exit_code, 0) << made.errors;
   const std::string page = read_file(page_);
-  expect_parts(
-      page, {"<p class=\"state done\">", "18 of 18 steps", "Kept are the weights of step", "Confusion matrix",
-             "&lt;i&gt;x&lt;/i&gt;", "&lt;u&gt;yes", "a&lt;b&gt;.csv", "What differs from the defaults",
-             "each example seen", "Chart.js v", "The MIT License"});
+  expect_parts(page, {"\"state\":\"done\"", "18 of 18 steps", "Kept are the weights of step",
+                      "\"confusion\":{\"split\":", "\"\\u003ci>x\\u003c/i>\"", "\\u003cu>yes",
+                      "a\\u003cb>.csv", "\"each example seen\":\"", "Chart.js v", "The MIT License",
+                      "JavaScript, which is switched off"});
   EXPECT_TRUE(read_file(directory_ / "a/report.html") == page) << "the run has written it at its end";
   EXPECT_EQ(page.find("<i>x"), std::string::npos);
   EXPECT_EQ(page.find("<u>yes"), std::string::npos);
+  const ProcessResult numbers = run_trainer(fmt::format("report {} --json -", directory_ / "a"));
+  EXPECT_EQ(numbers.exit_code, 0) << numbers.errors;
+  EXPECT_NE(page.find(">" + numbers.output.substr(0, numbers.output.size() - 1) + "</script>"),
+            std::string::npos)
+      << "the page shows these numbers";
+  const auto json = parse_json<nlohmann::json>(numbers.output);
+  EXPECT_EQ(json["runs"][0]["columns"]["rows"][0][0], "<i>x</i>");
   const ProcessResult again = report(directory_ / "a");
   EXPECT_EQ(again.exit_code, kExitConfig) << "it is not overwritten unasked";
   EXPECT_EQ(report(directory_ / "a", "--overwrite").exit_code, 0);
@@ -140,7 +147,8 @@ TEST_F(ReportCommand, TellsWhatBecameOfRunsThatDidNotEnd) {
   const ProcessResult made = report(directory_.path().string());
   EXPECT_EQ(made.exit_code, 0) << made.errors;
   expect_parts(made.output + made.errors, {"2 runs"});
-  expect_parts(read_file(page_), {"The run is failed: ", "not finite", "Side by side", "is cut off"});
+  expect_parts(read_file(page_),
+               {"The run is failed: ", "not finite", "is cut off", "\"differing\":[\"train.keep\","});
   const ProcessResult status = run_trainer(fmt::format("status {}", directory_.path().string()));
   expect_parts(status.output, {"nan", "killed", "failed"});
 }
@@ -150,7 +158,9 @@ TEST_F(ReportCommand, NamesADirectoryWithoutRuns) {
   EXPECT_EQ(made.exit_code, kExitConfig);
   expect_parts(made.errors, {"there is no run '", "none'"});
   EXPECT_EQ(run_trainer("report --output x.html").exit_code, kExitConfig);
-  EXPECT_EQ(run_trainer(fmt::format("report {}", directory_ / "none")).exit_code, kExitConfig);
+  const ProcessResult unnamed = run_trainer(fmt::format("report {}", directory_ / "none"));
+  EXPECT_EQ(unnamed.exit_code, kExitConfig);
+  expect_parts(unnamed.errors, {"--output FILE", "--json FILE"});
 }
 
 }  // namespace

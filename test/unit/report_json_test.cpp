@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "lockstep/base/json.h"
-#include "lockstep/report/report_page.h"
+#include "lockstep/report/page/report_page.h"
 
 namespace lockstep {
 namespace {
@@ -92,6 +92,7 @@ RunDescription predicted_run(const std::string& name) {
       .columns = {"size"}};
   run.predictions.worst.assign(20,
                                {.loss = NAN, .record = 17, .file = "a.csv", .target = "no", .cells = {"5"}});
+  run.predictions.worst[0].picture = {.width = 2, .height = 1, .channels = 1, .pixels = "AP8="};
   return run;
 }
 
@@ -113,6 +114,8 @@ TEST(ReportJson, PredictionsAreThoseOfEvaluationJson) {
   ASSERT_EQ(shown["worst"].size(), 20U);
   EXPECT_EQ(shown["worst"][1], Json::parse(R"({"record":17,"file":"a.csv","loss":null,"target":"no",
     "prediction":"","cells":["5"]})"));
+  EXPECT_EQ(shown["worst"][0]["picture"],
+            Json::parse(R"({"width":2,"height":1,"channels":1,"pixels":"AP8="})"));
 }
 
 // Curves of several classes would hide those of the other runs; and many runs share the room of the page.

@@ -74,6 +74,50 @@ TEST(ShownPredictions, AreReadAsTheyWereWritten) {
   EXPECT_EQ(shown.worst[1].prediction, "no");
 }
 
+TEST(ShownPredictions, HoldPicturesAsBytes) {
+  EvaluationDetails images = details();
+  images.shape = Shape{{4, 4, 1}};
+  images.worst[0].pixels = {0, 1, 0.5F, 0.25F, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.75F};
+  images.worst[1].pixels = {-1, 3, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+  ShownPredictions shown = read_shown_predictions(to_json(images));
+  ASSERT_EQ(shown.worst.size(), 2U);
+  EXPECT_EQ(shown.worst[0].picture.width, 4);
+  EXPECT_EQ(shown.worst[0].picture.height, 4);
+  EXPECT_EQ(shown.worst[0].picture.channels, 1);
+  EXPECT_EQ(shown.worst[0].picture.pixels, "AP+AQAAAAAAAAAAAAAAAvw==");
+  EXPECT_TRUE(shown.worst[1].picture.pixels.starts_with("AP+A")) << "from the least to the greatest";
+  // Of a large image with four channels each third pixel, in three of them.
+  images.shape = Shape{{144, 96, 4}};
+  images.worst[0].pixels.assign(144 * 96 * 4, 0);
+  images.worst[1].pixels.clear();
+  for (std::size_t i : {std::size_t{1}, std::size_t{12}}) images.worst[0].pixels[i] = 1;
+  shown = read_shown_predictions(to_json(images));
+  EXPECT_EQ(shown.worst[0].picture.width, 32);
+  EXPECT_EQ(shown.worst[0].picture.height, 48);
+  EXPECT_EQ(shown.worst[0].picture.channels, 3);
+  EXPECT_EQ(shown.worst[0].picture.pixels.size(), std::size_t{32} * 48 * 4);
+  EXPECT_TRUE(shown.worst[0].picture.pixels.starts_with("AP8A/wAAAAAA")) << shown.worst[0].picture.pixels;
+  EXPECT_TRUE(shown.worst[1].picture.pixels.empty());
+}
+
+// A file that a page cannot trust: pictures whose bytes are not those of their size, and those of earlier
+// programs.
+TEST(ShownPredictions, LeavePicturesOutThatAreNone) {
+  const std::string right = R"({"width":2,"height":1,"channels":1,"pixels":"AP8="})";
+  for (const std::string& picture :
+       {right, std::string(R"("data:image/png;base64,AP8=")"),
+        std::string(R"({"width":3,"height":1,"channels":1,"pixels":"AP8="})"),
+        std::string(R"({"width":2,"height":1,"channels":2,"pixels":"AP8AAA=="})"),
+        std::string(R"({"width":0,"height":1,"channels":1,"pixels":""})"),
+        std::string(R"({"width":2,"height":1,"channels":1,"pixels":"A<8="})"),
+        std::string(R"({"width":1000000000,"height":1000000000,"channels":3,"pixels":"AP8="})")}) {
+    const ShownPredictions shown = read_shown_predictions(
+        R"({"split":"test","samples":1,"worst":[{"loss":1,"record":0,"file":"","target":"a","prediction":"b","picture":)" +
+        picture + "}]}");
+    EXPECT_EQ(shown.worst.at(0).picture.pixels, picture == right ? "AP8=" : "") << picture;
+  }
+}
+
 // Without one kind of samples there is no area, and the shares of what is not there are 0.
 TEST(ShownPredictions, OfOneKindHaveNoArea) {
   EvaluationDetails one = details();

@@ -2,6 +2,7 @@
 // a run; read by trainer report.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,13 +26,20 @@ struct ShownPredictions {
     double width = 0;  ///< see TargetFit
     std::vector<double> residuals = {};
   };
+  /// An image of at most 48 pixels on a side.
+  struct Picture {
+    Index width = 0;
+    Index height = 0;
+    Index channels = 0;       ///< 1: grey; 3: red, green and blue
+    std::string pixels = {};  ///< rows from the top, a byte a channel, in base64; "": there is no picture
+  };
   struct Worst {
     double loss = 0;  ///< NaN: not finite
     double record = 0;
     std::string file = {};
     std::string target = {};
     std::string prediction = {};
-    std::string picture = {};  ///< see picture_uri(); "" without one
+    Picture picture = {};
     std::vector<std::string> cells = {};
   };
 
@@ -42,6 +50,8 @@ struct ShownPredictions {
   std::vector<std::string> columns = {};
   std::vector<Worst> worst = {};
 };
+
+nlohmann::ordered_json to_json(const ShownPredictions::Picture& picture);
 
 /// evaluation.json. A curve has at most 2,000 points, those of several classes less.
 std::string to_json(const EvaluationDetails& details);

@@ -19,7 +19,7 @@
 #include "lockstep/config/command_line.h"
 #include "lockstep/config/commands.h"
 #include "lockstep/report/metrics_csv.h"
-#include "lockstep/report/report_page.h"
+#include "lockstep/report/page/report_page.h"
 #include "lockstep/report/status_lines.h"
 #include "lockstep/report/trace.h"
 #include "lockstep/report/watch_view.h"

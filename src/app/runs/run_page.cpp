@@ -3,7 +3,7 @@
 #include "lockstep/base/build_info.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/log.h"
-#include "lockstep/report/report_page.h"
+#include "lockstep/report/page/report_page.h"
 #include "run_description.h"
 
 namespace lockstep {

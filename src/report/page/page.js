@@ -1,14 +1,15 @@
-// Draws the charts of the page from the numbers in #data. Without it the tables under the charts are there.
+// Puts the sections of the page (sections.js) into the document, and draws its charts (charts.js) by Chart.js.
 "use strict";
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
-  const canvases = [...document.querySelectorAll("canvas[data-chart]")];
+  const specs = make_charts(data);
+  const main = document.getElementById("main");
   const axis = document.getElementById("axis");
   const titles = {step: "step", samples: "samples", seconds: "time of training"};
-  const dashes = {train: [], validation: [7, 4], test: [2, 3]};
-  const keys = {validation: "dash", test: "dot", guide: "dash"};
+  // Lines by their set or style, and their keys in the legend.
+  const dashes = new Map([["validation", [7, 4]], ["test", [2, 3]], ["guide", [5, 4]]]);
+  const keys = new Map([["validation", "dash"], ["test", "dot"], ["guide", "dash"]]);
   let printed = false;
-  let charts = [];
 
   const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const light = {"--text": "#1b1f24", "--soft": "#59616b", "--line": "#d5d9de"};
@@ -16,16 +17,9 @@
   const series_color = (index) => color(`--c${index % 8}`);
   const chosen = () => axis.querySelector("input[name=x]:checked").value;
 
-  const duration = (seconds) => {
-    if (seconds < 120) return `${+seconds.toPrecision(4)} s`;
-    if (seconds < 7200) return `${+(seconds / 60).toPrecision(4)} min`;
-    return `${+(seconds / 3600).toPrecision(4)} h`;
-  };
-  const number = (value) => Math.abs(value) >= 1e4 && Math.abs(value) < 1e15
-    ? Math.round(value).toLocaleString("en-US") : String(+value.toPrecision(5));
-  const show_x = (value) => chosen() === "seconds" ? duration(value) : number(value);
+  const show_x = (value) => chosen() === "seconds" ? duration_text(value) : number_text(value);
   // With as many digits as tell ticks apart that lie close together.
-  const short_number = (value, index, ticks) => {
+  const tick_text = (value, index, ticks) => {
     const apart = ticks && ticks.length > 1 ? Math.abs(ticks[1].value - ticks[0].value) : 0;
     const digits = apart > 0 ? Math.max(4, Math.ceil(Math.log10(Math.abs(value) / apart + 1)) + 2) : 4;
     for (const [unit, size, from] of [["G", 1e9, 1e9], ["M", 1e6, 1e6], ["k", 1e3, 1e4]]) {
@@ -33,7 +27,7 @@
     }
     return String(+value.toPrecision(digits));
   };
-  const compact = (value, ...others) => chosen() === "seconds" ? duration(value) : short_number(value, ...others);
+  const compact = (value, ...others) => chosen() === "seconds" ? duration_text(value) : tick_text(value, ...others);
 
   // A curve that never changes lies in the middle, above zero, and not on an axis of its noise.
   const around = (series) => {
@@ -85,7 +79,7 @@
         data: each.y.map((y, point) => ({x: each[x][point], y: y === null ? NaN : y})),
         borderColor: series_color(colors(each, i)),
         backgroundColor: series_color(colors(each, i)),
-        borderDash: dashes[each.split] || [],
+        borderDash: dashes.get(each.split) || [],
         borderWidth: 1.75,
         pointRadius: each.y.length <= 25 ? 2.5 : 0,
         pointHitRadius: 6,
@@ -96,12 +90,12 @@
         interaction: {mode: "nearest", axis: "x", intersect: false},
         scales: {
           x: scale({type: "linear", name: titles[x], bounds: "data", min: 0, ticks: {callback: compact}}),
-          y: scale({type: spec.log && document.getElementById("log").checked ? "logarithmic" : "linear",
-            ...around(spec.series), ticks: {callback: short_number, maxTicksLimit: 8}}),
+          y: scale({type: spec.measure === "loss" && document.getElementById("log").checked ? "logarithmic" : "linear",
+            ...around(spec.series), ticks: {callback: tick_text, maxTicksLimit: 8}}),
         },
         plugins: {tooltip: {callbacks: {
           title: (items) => items.length ? `${titles[x]} ${show_x(items[0].parsed.x)}` : "",
-          label: (item) => `${item.dataset.label}: ${number(item.parsed.y)}`,
+          label: (item) => `${item.dataset.label}: ${number_text(item.parsed.y)}`,
         }}},
       },
       plugins: [kept_marks(spec)],
@@ -119,7 +113,7 @@
         borderColor: each.style === "guide" ? paint("--soft") : series_color(i),
         backgroundColor: each.style === "guide" ? paint("--soft")
           : each.style === "points" ? `${series_color(i)}80` : series_color(i),
-        borderDash: each.style === "guide" ? [5, 4] : [],
+        borderDash: dashes.get(each.style) || [],
         borderWidth: each.style === "guide" ? 1 : each.style === "points" ? 0 : 1.75,
         clip: 6,
         showLine: each.style !== "points",
@@ -129,11 +123,11 @@
       options: {
         interaction: {mode: "nearest", intersect: false},
         scales: {
-          x: scale({type: "linear", name: spec.x_name, ...bounds, ticks: {callback: short_number}}),
-          y: scale({type: "linear", name: spec.y_name, ...bounds, ticks: {callback: short_number}}),
+          x: scale({type: "linear", name: spec.x_name, ...bounds, ticks: {callback: tick_text}}),
+          y: scale({type: "linear", name: spec.y_name, ...bounds, ticks: {callback: tick_text}}),
         },
         plugins: {tooltip: {callbacks: {
-          label: (item) => `${item.dataset.label}: ${number(item.parsed.x)}, ${number(item.parsed.y)}`,
+          label: (item) => `${item.dataset.label}: ${number_text(item.parsed.x)}, ${number_text(item.parsed.y)}`,
         }}},
       },
     };
@@ -141,13 +135,12 @@
 
   const bar_options = (spec) => {
     const across = spec.across;
-    const names = spec.names.map((name) => name.length > 24 ? `${name.slice(0, 23)}…` : name);
     const values = scale({stacked: true, max: spec.percent ? 100 : undefined,
-      ticks: {callback: (value) => spec.percent ? `${value} %` : short_number(value)}});
+      ticks: {callback: (value) => spec.percent ? `${value} %` : tick_text(value)}});
     const groups = scale({stacked: true, grid: {display: false}});
     return {
       type: "bar",
-      data: {labels: names, datasets: spec.series.map((each, i) => ({
+      data: {labels: spec.names.map((name) => short_text(name, 24)), datasets: spec.series.map((each, i) => ({
         label: each.label, data: each.y, backgroundColor: series_color(i), maxBarThickness: 40,
       }))},
       options: {
@@ -155,7 +148,7 @@
         interaction: {mode: "index", axis: across ? "y" : "x", intersect: false},
         scales: across ? {x: values, y: groups} : {x: groups, y: values},
         plugins: {tooltip: {callbacks: {label: (item) =>
-          `${item.dataset.label}: ${spec.percent ? `${item.raw.toFixed(1)} %` : number(item.raw)}`}}},
+          `${item.dataset.label}: ${spec.percent ? percent_text(item.raw) : number_text(item.raw)}`}}},
       },
     };
   };
@@ -163,13 +156,9 @@
   // The legend is made of buttons, so that the keyboard reaches it.
   const draw_legend = (box, spec, chart, hidden) => {
     box.replaceChildren(...chart.data.datasets.map((dataset, i) => {
-      const button = document.createElement("button");
-      const key = document.createElement("span");
-      key.className = `key ${keys[spec.series[i].split || spec.series[i].style] || ""}`;
+      const key = element("span", {class: `key ${keys.get(spec.series[i].split || spec.series[i].style) || ""}`});
       key.style.borderTopColor = spec.kind === "bars" ? dataset.backgroundColor : dataset.borderColor;
-      button.type = "button";
-      button.append(key, dataset.label);
-      button.setAttribute("aria-pressed", String(!hidden.has(i)));
+      const button = element("button", {type: "button", "aria-pressed": String(!hidden.has(i))}, key, dataset.label);
       button.addEventListener("click", () => {
         hidden.has(i) ? hidden.delete(i) : hidden.add(i);
         button.setAttribute("aria-pressed", String(!hidden.has(i)));
@@ -180,27 +169,39 @@
     }));
   };
 
-  const hidden = canvases.map(() => new Set());
-  const draw = () => {
-    charts.forEach((chart) => chart.destroy());
-    charts = canvases.map((canvas, index) => {
-      const spec = data.charts[Number(canvas.dataset.chart)];
-      spec.log = spec.title === "Loss";
-      if (spec.across) canvas.parentElement.style.height = `${6 + (spec.names.length > 6 ? 1.5 : 2.6) * spec.names.length}rem`;
-      const made = {bars: bar_options, points: point_options, curve: curve_options}[spec.kind](spec);
-      Object.assign(made.options, {animation: false, responsive: true, maintainAspectRatio: false});
-      made.options.plugins.legend = {display: false};
-      const chart = new Chart(canvas, made);
-      hidden[index].forEach((i) => chart.setDatasetVisibility(i, false));
-      if (hidden[index].size > 0) chart.update();
-      draw_legend(canvas.closest("figure").querySelector(".legend"), spec, chart, hidden[index]);
-      return chart;
-    });
+  // A chart with its legend and its table; `hidden`: the series that are switched off.
+  const figures = specs.map((spec) => {
+    const canvas = element("canvas", {role: "img", "aria-label": spec.summary});
+    const plot = element("div", {class: "plot"}, canvas);
+    if (spec.across) plot.style.height = `${6 + (spec.names.length > 6 ? 1.5 : 2.6) * spec.names.length}rem`;
+    const legend = element("div", {class: "legend"});
+    const table = element("details", {class: "table"}, element("summary", null, `Table of ${spec.title}`), numbers_box(spec.table));
+    const figure = element("figure", null, element("figcaption", null, spec.title), legend, plot, table);
+    return {spec, canvas, legend, figure, hidden: new Set(), chart: null};
+  });
+  const figures_of = (section) => {
+    const shown = figures.filter((each) => each.spec.section === section);
+    return shown.length > 0 ? [element("div", {class: "grid"}, ...shown.map((each) => each.figure))] : [];
   };
 
-  document.documentElement.classList.add("js");
-  axis.hidden = !data.charts.some((spec) => spec.kind === "curve");
-  document.querySelector("label:has(#log)").hidden = !data.charts.some((spec) => spec.title === "Loss");
+  const draw = () => figures.forEach((each) => {
+    if (each.chart) each.chart.destroy();
+    const made = {bars: bar_options, points: point_options, curve: curve_options}[each.spec.kind](each.spec);
+    Object.assign(made.options, {animation: false, responsive: true, maintainAspectRatio: false});
+    made.options.plugins.legend = {display: false};
+    each.chart = new Chart(each.canvas, made);
+    each.hidden.forEach((i) => each.chart.setDatasetVisibility(i, false));
+    if (each.hidden.size > 0) each.chart.update();
+    draw_legend(each.legend, each.spec, each.chart, each.hidden);
+  });
+
+  const names = data.runs.slice(0, 3).map((run) => run.short_name).join(", ") + (data.runs.length > 3 ? ", ..." : "");
+  document.title = `${names}: report of Lockstep`;
+  document.getElementById("title").textContent = names;
+  main.replaceChildren(...make_sections(data, figures_of).map(([id, title, content]) =>
+    element("section", {"aria-labelledby": id}, element("h2", {id}, title), ...content)));
+  axis.hidden = !specs.some((spec) => spec.kind === "curve");
+  document.getElementById("log").parentElement.hidden = !specs.some((spec) => spec.measure === "loss");
   axis.addEventListener("change", draw);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
   const opened = [];

@@ -8,9 +8,9 @@
 #include <limits>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
 #include "lockstep/report/trace.h"
-#include "report/html.h"
 
 namespace lockstep {
 namespace {
@@ -53,6 +53,10 @@ class Gzip {
   std::string bytes_;
   std::string buffer_ = std::string(1 << 16, '\0');
 };
+
+std::string json_text(std::string_view text) {
+  return nlohmann::json(excerpt(text, 200)).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+}
 
 std::string name_of(const RunTrace& trace, const NestedSpan& span) {
   if (span.waits_for >= 0) return fmt::format("wait for rank {}", span.waits_for);

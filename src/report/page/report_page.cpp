@@ -13,11 +13,11 @@
 #include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
 #include "lockstep/report/evaluation_tables.h"
-#include "lockstep/report/report_page.h"
+#include "lockstep/report/page/report_page.h"
+#include "page_parts.h"
 #include "report/kept_points.h"
-#include "report/report_charts.h"
 #include "report/run_numbers.h"
-#include "report/run_story.h"
+#include "run_story.h"
 
 namespace lockstep {
 namespace {
@@ -94,7 +94,7 @@ void add_curves(const std::string& split, const MetricsTable& table, const PageL
     if (values.empty()) continue;
     const std::vector<std::size_t> points = kept_points(values, limits.points);
     curves.push_back({{"measure", excerpt(column.name, kMaxNameBytes)},
-                      {"title", excerpt(title_of(column.name), kMaxNameBytes)},
+                      {"title", excerpt(measure_title(column.name), kMaxNameBytes)},
                       {"split", excerpt(split, kMaxNameBytes)},
                       {"points", lines.rows()},
                       {"step", numbers_json(lines.steps, points, kCountDigits)},
@@ -178,6 +178,7 @@ Json worst_json(const ShownPredictions::Worst& record) {
             {"target", excerpt(record.target, kMaxNameBytes)},
             {"prediction", excerpt(record.prediction, kMaxNameBytes)},
             {"cells", texts_json(record.cells, kMaxNameBytes)}};
+  if (!record.picture.pixels.empty()) json["picture"] = to_json(record.picture);
   return json;
 }
 
@@ -323,16 +324,23 @@ std::string report_json(const std::vector<RunDescription>& runs) {
   constexpr std::size_t kMaxRuns = 40;
   constexpr std::size_t kMinPoints = 30;
   constexpr std::size_t kMinRecords = 5;
+  const std::size_t max_bytes = kMaxPageBytes - page_parts().before.size() - page_parts().after.size();
   PageLimits limits{.points = kMaxChartPoints * 2 / std::clamp(runs.size(), std::size_t{2}, kMaxRuns),
                     .records = 20};
   while (runs.size() <= kMaxRuns && limits.points >= kMinPoints) {
     std::string text = to_text(runs, limits);
-    if (text.size() <= kMaxPageBytes) return text;
+    if (text.size() <= max_bytes) return text;
     limits = {.points = limits.points / 2, .records = std::max(limits.records / 2, kMinRecords)};
   }
   throw ConfigError(fmt::format(
       "{} runs are too many for one page of {} bytes, or have too much in them: give at most {} to a report",
       runs.size(), kMaxPageBytes, kMaxRuns));
+}
+
+std::string report_page(const std::vector<RunDescription>& runs) {
+  std::string page(page_parts().before);
+  page += report_json(runs);
+  return page += page_parts().after;
 }
 
 }  // namespace lockstep

@@ -19,4 +19,7 @@ std::vector<std::string> things_to_look_at(const RunDescription& run);
 /// one.
 const EvaluationHistory* shown_confusion(const RunDescription& run);
 
+/// The name of a measure in a title: "Learning rate" for "lr".
+std::string measure_title(const std::string& measure);
+
 }  // namespace lockstep

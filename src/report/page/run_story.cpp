@@ -4,17 +4,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <span>
 
 #include "lockstep/base/text.h"
 #include "lockstep/report/evaluation_tables.h"
-#include "report_charts.h"
 
 namespace lockstep {
 namespace {
 
 std::string show_measure(const std::string& name, double value) {
-  std::string title = title_of(name);
+  std::string title = measure_title(name);
   const bool has_own_capital =
       name == "auc" || name == "r2" || name == "brier" || name == "f1" || name == "mcc";
   if (title != name && !has_own_capital) title[0] = static_cast<char>(std::tolower(title[0]));
@@ -110,9 +110,9 @@ void look_at_kept(const RunDescription& run, std::vector<std::string>& things) {
 
 void look_at_time(const RunDescription& run, std::vector<std::string>& things) {
   if (!run.time) return;
-  constexpr double kMuch = 0.25;
+  constexpr double kNoted = 0.25;
   const auto add = [&](double share, const std::string& what) {
-    if (share > kMuch) things.push_back(fmt::format("{:.0f} % of the time {}", 100 * share, what));
+    if (share > kNoted) things.push_back(fmt::format("{:.0f} % of the time {}", 100 * share, what));
   };
   add(run.time->waiting, "was spent in waiting for the slowest rank: see the guide on performance.");
   add(run.time->communication,
@@ -158,6 +158,35 @@ void look_at_classes(const RunDescription& run, std::vector<std::string>& things
 }
 
 }  // namespace
+
+std::string measure_title(const std::string& measure) {
+  static const std::map<std::string, std::string> kTitles{
+      {"loss", "Loss"},
+      {"accuracy", "Accuracy"},
+      {"lr", "Learning rate"},
+      {"samples_per_second", "Throughput, in samples per second"},
+      {"gradient_norm", "Norm of the gradient"},
+      {"weight_norm", "Norm of the weights"},
+      {"auc", "AUC"},
+      {"log_loss", "Log loss"},
+      {"precision", "Precision"},
+      {"recall", "Recall"},
+      {"r2", "R²"},
+      {"mean_absolute_error", "Mean absolute error"},
+      {"mean_squared_error", "Mean squared error"},
+      {"root_mean_squared_error", "Root mean squared error"},
+      {"mean_absolute_percentage_error", "Mean absolute percentage error"},
+      {"average_precision", "Average precision"},
+      {"brier", "Brier score"},
+      {"ece", "Expected calibration error"},
+      {"f1", "F1"},
+      {"mcc", "Matthews correlation"},
+      {"balanced_accuracy", "Balanced accuracy"},
+      {"spearman", "Rank correlation"},
+      {"top_k_accuracy", "Top-K accuracy"}};
+  const auto found = kTitles.find(measure);
+  return found == kTitles.end() ? measure : found->second;
+}
 
 std::vector<std::string> tell_story(const RunDescription& run) {
   std::vector<std::string> story{describe_model(run), describe_length(run)};
