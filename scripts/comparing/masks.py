@@ -46,16 +46,7 @@ TEXTS = [
     (SHOWN, r"^(trial|fold)(.*) \d+\.\d s +(\w+)$", r"\1\2 ~ s \3", "sweep: time of a trial"),
     (r".*/(id|owner)", r"^[0-9a-f]{16}$", MASKED, "drawn by chance: tells a run from all others"),
     (PAGE, r"in [\d.,]+ (s|ms|minutes) of training \([\d,]+ samples a second\)", "in ~ of training", "time and speed of a run"),
-    (PAGE, r'(aria-label="Throughput, in samples per second:) [^"]*', r"\1 ~", "speed"),
-    (PAGE, r'^(<tr><th scope="row">(time of training|samples a second)</th>).*', r"\1~", "time and speed of runs"),
-    (PAGE, r"^<li>(\d+ % of the time|Rank \d+ on host .* is slow)", None, "what shares of the time suggest"),
-    (PAGE, r"^(<h3>What to look at</h3>|</?ul>)$", None, "left out where all sentences are about times"),
-]
-
-# (title of a table of a page, reason): its numbers are masked.
-TABLES = [
-    (r"Throughput, in samples per second.*", "speed"),
-    (r"Where the time of .* went.*", "shares of the time"),
+    (PAGE, r"^(\d+ % of the time|Rank \d+ on host .* is slow)", None, "what shares of the time suggest"),
 ]
 
 # (files, line, reason): lines whose place hangs on time; they are compared in the order of their texts, after the others.
@@ -72,8 +63,9 @@ VALUES = [
     (RESULTS, r"(.*\.ranks)?\.(data|compute|exchange|waiting|delay|to_best|to_own|slow_windows|slow)\[\]", "times of each rank"),
     (RESULTS, r"(.*\.ranks)?\.(windows|hosts\[\]\.(delay|cost))", "times of each rank"),
     (r".*manifest\.json", r"\.xxh3|\.checkpoint\.(seconds|metrics_bytes)", "time, length of the lines with times, and hash of all"),
-    (PAGE, r"\.charts\[.*\]\.(series\[.*\]|kept\[\])\.seconds(\[\])?", "time"),
-    (PAGE, r"\.charts\[(Throughput, .*|Where the time .*)\]\.series\[.*\]\.y\[\]", "speed, and shares of the time"),
+    (PAGE, r"\.runs\[\](\.curves\[.*\]|\.kept)?\.seconds(\[\])?", "time"),
+    (PAGE, r"\.runs\[\]\.curves\[Throughput, .*\]\.y\[\]", "speed"),
+    (PAGE, r"\.runs\[\]\.(time|ranks\.shown\[\])\.(compute|communication|exchange|waiting|data|idle)", "times, and shares of the time"),
     (r".*\.onnx(_features)?", r"(.*\.)?seconds", "time of the evaluation that a model was kept for"),
     (r".*trace/rank-\d+\.jsonl", r"\.(start|seconds|clock\[\d\]|outside\[[23]\])", "times of a timeline"),
     (r".*version\.json", r"\.commit", "builds of two commits are compared"),
@@ -154,21 +146,21 @@ def json_lines(name, text):
         yield from masked_leaves(name, line, f"line {number} ")
 
 
-def masked_table(found):
-    hidden = any(re.fullmatch(title, found[2]) for title, _ in TABLES)
-    return re.sub(r"<td>[^<]*</td>", f"<td>{MASKED}</td>", found[0]) if hidden else found[0]
-
-
 def page_lines(name, text):
-    """Of a page of HTML with a JSON in it."""
-    text = re.sub(r"(<caption><span>)(.*?)(</span>.*?</table>)", masked_table, text, flags=re.DOTALL)
+    """Of a page of HTML with a JSON in it, whose sentences are lines of text."""
     before, begin, rest = text.partition('<script type="application/json" id="data">')
     if not begin:
         return text_lines(name, text.splitlines())
     content, _, after = rest.partition("</script>")
     count = before.count("\n") + content.count("\n") + 1
-    return [*text_lines(name, before.splitlines()), *masked_leaves(name, content, "data "),
-            *text_lines(name, after.splitlines(), count)]
+    numbers, sentences = [], []
+    for place, line in masked_leaves(name, content, "data "):
+        if re.search(r"\.(story|look_at)(\[\d+\])?$", place):
+            sentences.append(line.partition(" = ")[2])
+        else:
+            numbers.append((place, line))
+    sentences = [json.loads(sentence) for sentence in sentences if sentence != "[]"]
+    return [*text_lines(name, before.splitlines()), *numbers, *text_lines(name, sentences), *text_lines(name, after.splitlines(), count)]
 
 
 def table_lines(name, text):
