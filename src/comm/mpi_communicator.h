@@ -47,8 +47,6 @@ class MpiCommunicator final : public Communicator {
 /// Throws a CommError with the name of the call, the class and MPI's text unless `code` is MPI_SUCCESS.
 void check(int code, const char* call);
 
-// Shared windows where ranks are MPI processes of one node: MPI-3 shared memory.
-
 /// *Collective* over `comm`, whose handle is `handle`: Communicator::shared_window.
 std::unique_ptr<SharedWindow> make_mpi_window(Communicator& comm, MPI_Comm handle, Index bytes);
 

@@ -86,7 +86,10 @@ class SharedWindow {
 enum class DataType { kByte, kInt64, kFloat, kDouble };
 
 /// Bytes of one element.
-Index size_of(DataType type);
+constexpr Index size_of(DataType type) {
+  if (type == DataType::kByte) return 1;
+  return type == DataType::kFloat ? 4 : 8;
+}
 
 /// A typed view of memory: a count can never be taken for bytes.
 struct Buffer {
