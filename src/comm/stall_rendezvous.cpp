@@ -65,7 +65,6 @@ RankStatus status_of(const NodeBoard::Slot& slot, bool answered) {
   status.call_number = activity.call_number;
   status.communicator = activity.communicator;
   status.stuck = slot.stuck;
-  if (answered) status.stack = slot.stack.data();
   return status;
 }
 

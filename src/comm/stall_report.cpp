@@ -61,16 +61,6 @@ std::string last_known(const RankStatus& rank) {
   return text + (rank.bucket < 0 ? ", no bucket under way" : fmt::format(", bucket {}", rank.bucket));
 }
 
-std::string indented(const std::string& stack) {
-  std::string text;
-  for (std::size_t begin = 0; begin < stack.size();) {
-    const std::size_t end = std::min(stack.find('\n', begin), stack.size());
-    text += "\n      " + stack.substr(begin, end - begin);
-    begin = end + 1;
-  }
-  return text;
-}
-
 }  // namespace
 
 std::vector<int> missing_ranks(std::span<const RankStatus> ranks) {
@@ -102,8 +92,8 @@ std::string describe_stall(std::span<const RankStatus> ranks, double waited) {
   }
   for (const int number : std::span(missing).first(std::min(missing.size(), kMaxDescribed))) {
     const RankStatus& rank = *std::ranges::find(ranks, number, &RankStatus::rank);
-    text += fmt::format("\n  rank {} (host {}, pid {}): {}{}{}", rank.rank, rank.host, rank.pid,
-                        condition(rank), last_known(rank), indented(rank.stack));
+    text += fmt::format("\n  rank {} (host {}, pid {}): {}{}", rank.rank, rank.host, rank.pid,
+                        condition(rank), last_known(rank));
   }
   for (const auto& [call, members] : by_call(ranks, where_it_waits)) {
     text += fmt::format("\n  waiting in {}: rank{} {}", call, members.size() == 1 ? "" : "s",
@@ -128,8 +118,7 @@ std::string to_json(std::span<const RankStatus> ranks) {
                     {"call", static_cast<int>(rank.call)},
                     {"call_number", rank.call_number},
                     {"communicator", rank.communicator},
-                    {"stuck", rank.stuck},
-                    {"stack", rank.stack}});
+                    {"stuck", rank.stuck}});
   }
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -154,7 +143,6 @@ std::vector<RankStatus> statuses_from_json(const std::string& text) {
       rank.call_number = entry.at("call_number");
       rank.communicator = entry.at("communicator");
       rank.stuck = entry.at("stuck");
-      rank.stack = entry.at("stack");
       ranks.push_back(std::move(rank));
     }
   } catch (const nlohmann::json::exception&) {

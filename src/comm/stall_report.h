@@ -15,7 +15,7 @@ struct RankStatus {
   std::string host = {};
   int pid = 0;
   bool known = false;        ///< its node has reported it
-  bool answered = false;     ///< its watcher did, and gave the stack
+  bool answered = false;     ///< its watcher did
   std::string process = {};  ///< "stopped", "gone" or "", as its node sees the process
   Phase phase = Phase::kStart;
   Index step = -1;
@@ -26,8 +26,7 @@ struct RankStatus {
   Call call = Call::kNone;
   Index call_number = 0;
   Index communicator = 0;
-  double stuck = 0;        ///< seconds since it last got on
-  std::string stack = {};  ///< one function a line; of the main thread, then of others under their names
+  double stuck = 0;  ///< seconds since it last got on
 
   bool waits() const { return known && answered && call != Call::kNone; }
 };

@@ -5,7 +5,7 @@
 // A stall is handled in this order. When a rank is stuck for longer than the limit and is inside an MPI call,
 // it claims the role of speaker on its node's board; ranks other than 0 wait a little longer, so that rank 0,
 // which has the log file, comes first. The speaker whose node made the request file first is the one that
-// reports: it raises the question counter on the board, each watcher answers with its stacks, other nodes
+// reports: it raises the question counter on the board, each watcher answers, other nodes
 // answer in files, and one warning names the ranks that did not come. If the rank gets on, the claim is
 // undone and the recovery is logged. If nobody comes for abort_seconds, the job ends: the reporting rank
 // first, the others kCourtesy later, so that its message is complete.
@@ -13,7 +13,6 @@
 
 #include <fmt/format.h>
 #include <limits.h>
-#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,10 +24,8 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/log.h"
-#include "lockstep/base/stop_signal.h"
 #include "lockstep/base/timer.h"
 #include "lockstep/comm/agree.h"
-#include "stack_of_thread.h"
 #include "stall_clock.h"
 #include "stall_rendezvous.h"
 #include "watched_communicator.h"
@@ -36,8 +33,8 @@
 namespace lockstep {
 namespace {
 
-constexpr double kGatherSeconds = 5;  // seconds that the other nodes have to report their ranks
-constexpr std::chrono::milliseconds kAnswerWait{1500};  // stacks take a second at most
+constexpr double kGatherSeconds = 5;    // seconds that the other nodes have to report their ranks
+constexpr double kAnswerSeconds = 0.5;  // beyond its next look
 
 }  // namespace
 
@@ -52,10 +49,8 @@ class Watchdog::Watcher {
         board_(*node_, rank_),
         rendezvous_(comm, *node_),
         marks_(board_.mine().activity),
-        watched_(comm, marks_),
-        main_thread_(::pthread_self()) {
+        watched_(comm, marks_) {
     if (!end_) end_ = [] { std::_Exit(kExitStalled); };
-    prepare_stacks();
     if (comm.size() > 1) thread_ = std::jthread([this] { watch(); });
   }
 
@@ -96,16 +91,7 @@ class Watchdog::Watcher {
     if (options_.abort_seconds > 0) end_if_in_vain();
   }
 
-  // With the stacks of the main thread and of those that work for it, cut to the size of the buffer.
-  void answer() {
-    const Index asked = board_.head().asked;
-    NodeBoard::Slot& mine = board_.mine();
-    if (mine.answered == asked) return;
-    const std::string stack = stacks_of(main_thread_);
-    const std::size_t length = std::min(stack.size(), mine.stack.size() - 1);
-    *std::copy_n(stack.begin(), length, mine.stack.begin()) = '\0';
-    mine.answered = asked;
-  }
+  void answer() { board_.mine().answered = board_.head().asked.load(); }
 
   // Collects the status of the ranks of this node; waits for their answers.
   std::vector<RankStatus> ask_node() {
@@ -113,7 +99,7 @@ class Watchdog::Watcher {
     answer();
     const auto answered = [question](const NodeBoard::Slot& slot) { return slot.answered >= question; };
     const Stopwatch waiting;
-    const double longest = 2 * clock_.interval() + std::chrono::duration<double>(kAnswerWait).count();
+    const double longest = 2 * clock_.interval() + kAnswerSeconds;
     while (waiting.seconds() < longest && !std::ranges::all_of(board_.slots(), answered)) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
@@ -167,8 +153,6 @@ class Watchdog::Watcher {
   StallRendezvous rendezvous_;
   Marks marks_;
   WatchedCommunicator watched_;
-  pthread_t main_thread_;
-  SignalStack signal_stack_;  // handlers of the main thread's signals run on it
 
   // Only the watcher's thread uses these.
   bool reported_ = false;  // this stall is known

@@ -81,12 +81,11 @@ class NodeBoard {
     Activity activity;
     std::atomic<int> rank = -1;  ///< the rank in the whole job
     std::atomic<int> pid = 0;
-    std::atomic<double> stuck = 0;       ///< seconds since it last got on, as of its watcher's last look
-    std::atomic<Index> answered = 0;     ///< the last question that its watcher has answered
-    std::array<char, 12000> stack = {};  ///< stacks of its threads, a text; written before `answered`
+    std::atomic<double> stuck = 0;    ///< seconds since it last got on, as of its watcher's last look
+    std::atomic<Index> answered = 0;  ///< the last question that its watcher has answered
   };
   struct Head {
-    std::atomic<Index> asked = 0;     ///< questions so far: each is for all stacks
+    std::atomic<Index> asked = 0;     ///< questions so far: each is for all ranks
     std::atomic<int> speaker = -1;    ///< rank that has found a stall, and asks
     std::atomic<bool> ended = false;  ///< the ranks of this node are to exit
   };

@@ -23,7 +23,6 @@ RankStatus computing(int rank) {
   status.end_sample = 288;
   status.bucket = 3;
   status.stuck = 12;
-  status.stack = "inner\nouter\n";
   return status;
 }
 
@@ -66,8 +65,6 @@ TEST(StallReport, SaysWhereTheMissingOneIsAndWhatTheOthersWaitFor) {
             "stall: ranks have waited for 61.0 s; 1 of 2 did not arrive: rank 1\n"
             "  rank 1 (host node1, pid 101): it has not got on for 12.0 s; last seen in phase forward and "
             "backward of step 12, samples 264 to 287, bucket 3\n"
-            "      inner\n"
-            "      outer\n"
             "  waiting in barrier 7 of all ranks: rank 0");
 }
 

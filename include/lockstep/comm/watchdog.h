@@ -4,9 +4,8 @@
 // takes one thread only, and whose messages may be what does not get through. So it needs other ways:
 //
 // - Inside a node, memory that all ranks share. It holds what each rank did last, even if that rank is
-//   stopped and reports nothing any more; it also carries a question, which each watcher answers with the
-//   stack of its main thread and of those that read, load and save for it. A rank that does not answer is
-//   stopped, or gone.
+//   stopped and reports nothing any more; it also carries a question, which each watcher answers. A rank that
+//   does not answer is stopped, or gone.
 // - Between nodes, files in the run directory, which ranks on a cluster see wherever they are. Nothing is
 //   read or written there as long as all goes well: the first who finds a stall makes RUN/stall/request and
 //   is the one that reports; on other nodes, watchers whose own rank has not got on for some time look for
