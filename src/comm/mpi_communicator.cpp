@@ -47,6 +47,9 @@ void in_pieces(Pointer* data, Index count, DataType type, const Visit& visit) {
 
 class MpiRequests final : public Request {
  public:
+  // `number`: of the call that starts them; `communicator`: its number.
+  MpiRequests(Index number, Index communicator) : number_(number), communicator_(communicator) {}
+
   MPI_Request* add() { return &requests_.emplace_back(MPI_REQUEST_NULL); }
 
   // MPI reads the lists of MPI_Iallgatherv until it is complete, so they live here.
@@ -67,11 +70,14 @@ class MpiRequests final : public Request {
   }
 
   void wait() override {
+    const Waiting waiting(Call::kWait, number_, communicator_);
     check(MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE),
           "MPI_Waitall");
   }
 
  private:
+  Index number_;
+  Index communicator_;
   std::vector<MPI_Request> requests_;
   std::vector<int> counts_;
   std::vector<int> starts_;
@@ -85,7 +91,8 @@ MpiCommunicator MpiCommunicator::duplicate_of(MPI_Comm parent) {
   return MpiCommunicator(copy);
 }
 
-MpiCommunicator::MpiCommunicator(MPI_Comm comm) : comm_(comm) {
+MpiCommunicator::MpiCommunicator(MPI_Comm comm)
+    : comm_(comm), number_(own_activity == nullptr ? 0 : ++own_activity->communicators) {
   check(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   check(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
   check(MPI_Comm_size(comm_, &size_), "MPI_Comm_size");
@@ -96,23 +103,26 @@ MpiCommunicator::~MpiCommunicator() {
 }
 
 void MpiCommunicator::barrier() {
+  const Waiting waiting = begin(Call::kBarrier);
   check(MPI_Barrier(comm_), "MPI_Barrier");
 }
 
 void MpiCommunicator::broadcast(Buffer buffer, int root) {
+  const Waiting waiting = begin(Call::kBroadcast);
   in_pieces(buffer.data, buffer.count, buffer.type, [&](char* data, int count) {
     check(MPI_Bcast(data, count, mpi_type(buffer.type), root, comm_), "MPI_Bcast");
   });
 }
 
 void MpiCommunicator::all_reduce_sum(Buffer buffer) {
+  const Waiting waiting = begin(Call::kAllReduce);
   in_pieces(buffer.data, buffer.count, buffer.type, [&](char* data, int count) {
     check(MPI_Allreduce(MPI_IN_PLACE, data, count, mpi_type(buffer.type), MPI_SUM, comm_), "MPI_Allreduce");
   });
 }
 
 std::unique_ptr<Request> MpiCommunicator::start_all_reduce_sum(Buffer buffer) {
-  auto requests = std::make_unique<MpiRequests>();
+  auto requests = std::make_unique<MpiRequests>(++calls_, number_);
   in_pieces(buffer.data, buffer.count, buffer.type, [&](char* data, int count) {
     check(MPI_Iallreduce(MPI_IN_PLACE, data, count, mpi_type(buffer.type), MPI_SUM, comm_, requests->add()),
           "MPI_Iallreduce");
@@ -122,6 +132,7 @@ std::unique_ptr<Request> MpiCommunicator::start_all_reduce_sum(Buffer buffer) {
 
 void MpiCommunicator::all_gather(ConstBuffer mine, Buffer all) {
   if (mine.count > kMaxCount) throw CommError("all_gather: more elements than MPI can count");
+  const Waiting waiting = begin(Call::kAllGather);
   const int count = static_cast<int>(mine.count);
   check(MPI_Allgather(mine.data, count, mpi_type(mine.type), all.data, count, mpi_type(all.type), comm_),
         "MPI_Allgather");
@@ -131,7 +142,7 @@ std::unique_ptr<Request> MpiCommunicator::start_all_gather(Buffer whole, std::sp
   for (const Range part : parts) {
     if (part.end > kMaxCount) throw CommError("MPI_Iallgatherv: more elements than MPI can count");
   }
-  auto requests = std::make_unique<MpiRequests>();
+  auto requests = std::make_unique<MpiRequests>(++calls_, number_);
   requests->set_parts(parts);
   check(MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, whole.data, requests->counts(),
                         requests->starts(), mpi_type(whole.type), comm_, requests->add()),
@@ -139,9 +150,10 @@ std::unique_ptr<Request> MpiCommunicator::start_all_gather(Buffer whole, std::sp
   return requests;
 }
 
+// Pairs exchange at different moments: a number would mean nothing.
 std::unique_ptr<Request> MpiCommunicator::start_exchange(int channel, std::span<const Send> sends,
                                                          std::span<const Receive> receives) {
-  auto requests = std::make_unique<MpiRequests>();
+  auto requests = std::make_unique<MpiRequests>(0, number_);
   for (const Receive& receive : receives) {
     const Buffer& to = receive.buffer;
     in_pieces(to.data, to.count, to.type, [&](char* data, int count) {
@@ -161,12 +173,14 @@ std::unique_ptr<Request> MpiCommunicator::start_exchange(int channel, std::span<
 
 std::unique_ptr<Communicator> MpiCommunicator::split(Index color, Index order) {
   assert(0 <= color && color <= INT_MAX && INT_MIN <= order && order <= INT_MAX);
+  const Waiting waiting = begin(Call::kSplit);
   MPI_Comm part = MPI_COMM_NULL;
   check(MPI_Comm_split(comm_, static_cast<int>(color), static_cast<int>(order), &part), "MPI_Comm_split");
   return std::make_unique<MpiCommunicator>(part);
 }
 
 std::unique_ptr<Communicator> MpiCommunicator::split_by_node(Index ranks_per_node) {
+  const Waiting waiting = begin(Call::kSplit);
   MPI_Comm shared = MPI_COMM_NULL;
   check(MPI_Comm_split_type(comm_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &shared),
         "MPI_Comm_split_type");
@@ -176,11 +190,12 @@ std::unique_ptr<Communicator> MpiCommunicator::split_by_node(Index ranks_per_nod
 }
 
 std::unique_ptr<SharedWindow> MpiCommunicator::shared_window(Index bytes) {
-  return make_mpi_window(*this, comm_, bytes);
+  return make_mpi_window(*this, comm_, number_, bytes);
 }
 
 // A probe is what makes progress without touching any message; where MPI is told to yield, it does.
 void MpiCommunicator::idle() {
+  note_idle(number_);
   int found = 0;
   check(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_, &found, MPI_STATUS_IGNORE), "MPI_Iprobe");
 }

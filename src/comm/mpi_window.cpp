@@ -21,6 +21,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
 #include "mpi_communicator.h"
+#include "stall.h"
 
 namespace lockstep {
 namespace {
@@ -105,7 +106,9 @@ class MpiWindow final : public SharedWindow {
  public:
   // MPI promises no alignment: each part is asked for with spare bytes to start on a border. The memory is
   // mapped on whole pages, so the border is the same byte for all processes, wherever they see it.
-  MpiWindow(Communicator& comm, MPI_Comm handle, std::span<const Index> sizes) : comm_(comm) {
+  MpiWindow(Communicator& comm, MPI_Comm handle, std::span<const Index> sizes, Index number)
+      : comm_(comm), number_(number) {
+    const Waiting waiting(Call::kWindow, 0, number_);
     const auto mine = static_cast<std::size_t>(comm.rank());
     MPI_Info info = MPI_INFO_NULL;
     check(MPI_Info_create(&info), "MPI_Info_create");
@@ -129,6 +132,7 @@ class MpiWindow final : public SharedWindow {
 
   ~MpiWindow() override {
     if (std::uncaught_exceptions() > exceptions_) return;
+    const Waiting waiting(Call::kWindow, 0, number_);
     MPI_Win_unlock_all(window_);
     MPI_Win_free(&window_);
   }
@@ -145,6 +149,7 @@ class MpiWindow final : public SharedWindow {
 
  private:
   Communicator& comm_;
+  Index number_;  // of the communicator
   MPI_Win window_ = MPI_WIN_NULL;
   std::vector<std::span<std::byte>> parts_;
   int exceptions_ = std::uncaught_exceptions();
@@ -159,11 +164,12 @@ bool all_claim(Communicator& comm, SharedWindow& window) {
 
 }  // namespace
 
-std::unique_ptr<SharedWindow> make_mpi_window(Communicator& comm, MPI_Comm handle, Index bytes) {
+std::unique_ptr<SharedWindow> make_mpi_window(Communicator& comm, MPI_Comm handle, Index number,
+                                              Index bytes) {
   const std::vector<Index> sizes = gather_numbers(comm, bytes);
   const Index total = std::accumulate(sizes.begin(), sizes.end(), Index{0});
   if (comm.size() > 1) check_space(comm, total);  // a rank alone gets ordinary memory
-  auto window = std::make_unique<MpiWindow>(comm, handle, sizes);
+  auto window = std::make_unique<MpiWindow>(comm, handle, sizes, number);
   // Somebody else may have taken the space since.
   if (!all_claim(comm, *window)) {
     window.reset();
