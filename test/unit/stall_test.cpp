@@ -161,6 +161,18 @@ TEST(MissingRanks, AreNoneWhereAllWaitInTheSameCall) {
   EXPECT_NE(describe_stall(ranks, 61, true).find("for ranks of another one\n"), std::string::npos);
 }
 
+// The workers of each stage are a communicator of their own, and these have one number.
+TEST(MissingRanks, AreNotSoughtAmongStagesThatWaitEachForItself) {
+  std::vector<Activity> ranks = waiting({5, 5});
+  for (Activity& rank : ranks) {
+    rank.communicator = 1;
+    rank.stage = rank.rank;
+  }
+  EXPECT_TRUE(missing_ranks(ranks).empty()) << "each may wait for the network";
+  test::expect_parts(describe_stall(ranks, 61, false), {"part 1 of the ranks, in phase start, stage 0",
+                                                        "part 1 of the ranks, in phase start, stage 1"});
+}
+
 TEST(StallReport, HasALineOfEachRank) {
   std::vector<Activity> ranks = waiting({7, 0});
   Activity& computes = ranks[1];
