@@ -1,13 +1,10 @@
 #include "lockstep/base/stop_signal.h"
 
 #include <fmt/format.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <csignal>
 #include <ctime>
-#include <new>
 
 #include "lockstep/base/errors.h"
 
@@ -33,17 +30,6 @@ const char* name_of(int signal) {
     default:
       return "SIGUSR1";
   }
-}
-
-// SIGSTKSZ asks the system: the registers that it saves take 11 KB on CPUs with AMX. The rest is for the
-// unwinder.
-std::size_t stack_bytes() {
-  constexpr std::size_t kHandler = 64 * 1024;
-  return static_cast<std::size_t>(SIGSTKSZ) + kHandler;
-}
-
-std::size_t page_bytes() {
-  return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 }
 
 }  // namespace
@@ -75,25 +61,6 @@ void throw_if_stopped() {
   if (signal.empty()) return;
   throw Error(fmt::format("stopped by {} before the first step: nothing was learned yet", signal),
               kExitStopped);
-}
-
-SignalStack::SignalStack()
-    : bytes_(stack_bytes() + page_bytes()),
-      memory_(::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
-  if (memory_ == MAP_FAILED) throw std::bad_alloc();
-  // A handler that needs more hits this page instead of memory of others.
-  ::mprotect(memory_, page_bytes(), PROT_NONE);
-  stack_t stack{};
-  stack.ss_sp = static_cast<std::byte*>(memory_) + page_bytes();
-  stack.ss_size = bytes_ - page_bytes();
-  ::sigaltstack(&stack, &before_);
-}
-
-// The stack from before comes back: AddressSanitizer gives each thread one, and releases what is there at its
-// end.
-SignalStack::~SignalStack() {
-  ::sigaltstack(&before_, nullptr);
-  ::munmap(memory_, bytes_);
 }
 
 }  // namespace lockstep

@@ -4,10 +4,7 @@
 #include <unistd.h>
 
 #include <mutex>
-#include <utility>
-#include <vector>
 
-#include "lockstep/base/stop_signal.h"
 #include "lockstep/base/timer.h"
 
 namespace lockstep {
@@ -15,17 +12,6 @@ namespace {
 
 constexpr double kSpinSeconds = 50e-6;
 constexpr int kLooks = 1000;
-
-// For as long as the process lives: threads may end after everything else.
-struct Register {
-  std::mutex mutex;
-  std::vector<std::pair<std::string, pthread_t>> threads;
-};
-
-Register& all() {
-  static auto* const threads = new Register;
-  return *threads;
-}
 
 }  // namespace
 
@@ -76,7 +62,6 @@ bool ThreadTeam::spin_until(const Condition& condition) const {
 }
 
 void ThreadTeam::serve(int thread) {
-  const SignalStack stack;
   long seen = 0;
   for (;;) {
     const auto called = [&] { return stopping_ || generation_ != seen; };
@@ -119,22 +104,6 @@ void ThreadTeam::run_parts(Range range, const std::function<void(Range)>& work) 
     const Range mine = split_evenly(range.size(), size(), thread, kAlignment);
     if (!mine.empty()) work({range.begin + mine.begin, range.begin + mine.end});
   });
-}
-
-NamedThread::NamedThread(std::string name) {
-  const std::lock_guard lock(all().mutex);
-  all().threads.emplace_back(std::move(name), ::pthread_self());
-}
-
-NamedThread::~NamedThread() {
-  const std::lock_guard lock(all().mutex);
-  std::erase_if(all().threads,
-                [](const auto& entry) { return ::pthread_equal(entry.second, ::pthread_self()); });
-}
-
-void for_each_named_thread(const std::function<void(const std::string& name, pthread_t thread)>& visit) {
-  const std::lock_guard lock(all().mutex);
-  for (const auto& [name, thread] : all().threads) visit(name, thread);
 }
 
 }  // namespace lockstep

@@ -1,4 +1,4 @@
-// Ranks are MPI processes.
+// Ranks are MPI processes. Whatever waits for other ranks notes that for the watchdog (Waiting).
 #pragma once
 
 #include <mpi.h>
@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "lockstep/comm/communicator.h"
+#include "stall.h"
 
 namespace lockstep {
 
@@ -37,9 +38,13 @@ class MpiCommunicator final : public Communicator {
   void abort(int exit_code) override;
 
  private:
+  Waiting begin(Call call) { return {call, ++calls_, number_}; }
+
   MPI_Comm comm_;
   int rank_ = 0;
   int size_ = 1;
+  Index number_ = 0;  // see Activity
+  Index calls_ = 0;   // so far, that wait for other ranks
 };
 
 // Error codes of MPI calls become CommErrors.
@@ -47,9 +52,7 @@ class MpiCommunicator final : public Communicator {
 /// Throws a CommError with the name of the call, the class and MPI's text unless `code` is MPI_SUCCESS.
 void check(int code, const char* call);
 
-// Shared windows where ranks are MPI processes of one node: MPI-3 shared memory.
-
-/// *Collective* over `comm`, whose handle is `handle`: Communicator::shared_window.
-std::unique_ptr<SharedWindow> make_mpi_window(Communicator& comm, MPI_Comm handle, Index bytes);
+/// *Collective* over `comm`, whose handle is `handle`, and its number `number`: Communicator::shared_window.
+std::unique_ptr<SharedWindow> make_mpi_window(Communicator& comm, MPI_Comm handle, Index number, Index bytes);
 
 }  // namespace lockstep

@@ -2,10 +2,15 @@
 
 #include <fmt/format.h>
 #include <mpi.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <atomic>
+#include <cstdlib>
 #include <exception>
+#include <string>
 
-#include "init_failure.h"
+#include "lockstep/base/environment.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/memory_limit.h"
@@ -13,10 +18,56 @@
 #include "lockstep/comm/checked_communicator.h"
 #include "mpi_communicator.h"
 
+// An MPI library reports a failure of MPI_Init to nobody: no error handler can be set before it, so it prints
+// a text of its own and ends the process with code 1, which elsewhere means a bug in Lockstep. MPICH calls
+// exit(), which calls what was registered by atexit(). Open MPI calls _exit(), which calls nothing; but its
+// libraries find that function by name, and the program's own definition comes first.
+namespace {
+
+std::atomic<bool> initialising = false;
+
+// The code to end with instead.
+int report_failure(int code) {
+  std::string rank;
+  for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMI_RANK"}) {
+    const auto number = lockstep::environment_number(variable);
+    if (number && rank.empty()) rank = fmt::format("rank {}: ", *number);
+  }
+  lockstep::log_error(
+      "{}MPI did not start: {} ended the program within MPI_Init (code {}); its own lines above say why. "
+      "Check that the program is started by the mpirun of that MPI, its settings (OMPI_MCA_... in the "
+      "environment, --mca), and that TMPDIR and /dev/shm can be written to",
+      rank, lockstep::mpi_library(), code);
+  return lockstep::kExitComm;
+}
+
+void report_exit() {
+  if (initialising) ::_exit(EXIT_FAILURE);
+}
+
+}  // namespace
+
+extern "C" void _exit(int code) {
+  if (initialising.exchange(false)) code = report_failure(code);
+  for (;;) ::syscall(SYS_exit_group, code);
+}
+
 namespace lockstep {
 namespace {
 
-// The log names other ranks by itself.
+// While it lives, a process that the MPI library ends logs that in a line of ours, and ends with kExitComm.
+class InitFailureReport {
+ public:
+  InitFailureReport() {
+    std::atexit(report_exit);
+    initialising = true;
+  }
+  ~InitFailureReport() { initialising = false; }
+  InitFailureReport(const InitFailureReport&) = delete;
+  InitFailureReport& operator=(const InitFailureReport&) = delete;
+};
+
+// The log puts the numbers of other ranks before their lines, but none before those of rank 0.
 void report(const Communicator& comm, const std::string& message) {
   log_error("{}{}", comm.rank() == 0 ? "rank 0: " : "", message);
 }

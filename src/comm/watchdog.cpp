@@ -1,195 +1,186 @@
-// Each rank's watcher thread looks at its own main thread every interval. A rank is *stuck* while the marks
-// that its calls leave in its Activity do not change (StallClock). The header describes the channels: the
-// node's board in shared memory, and files between nodes.
-//
-// A stall is handled in this order. When a rank is stuck for longer than the limit and is inside an MPI call,
-// it claims the role of speaker on its node's board; ranks other than 0 wait a little longer, so that rank 0,
-// which has the log file, comes first. The speaker whose node made the request file first is the one that
-// reports: it raises the question counter on the board, each watcher answers with its stacks, other nodes
-// answer in files, and one warning names the ranks that did not come. If the rank gets on, the claim is
-// undone and the recovery is logged. If nobody comes for abort_seconds, the job ends: the reporting rank
-// first, the others kCourtesy later, so that its message is complete.
+// A *watcher* is a thread of each rank; the *board* is the memory that the ranks of a host share, with the
+// Activity of each. At every *tick* the watcher looks at its own rank. A *stall* is known once that is stuck
+// (stall.h) for longer than the limit, in a call that waits for others or, where there are other hosts that
+// may wait for it, in none. The first of a host to know of it becomes the *speaker*: it logs one report of
+// all ranks of the board, and another line when it gets on. If nobody comes for comm.abort_seconds, a rank
+// that waits ends its process with kExitStalled, and so do all of its board; the launcher then ends the
+// others.
 #include "lockstep/comm/watchdog.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
-#include <limits.h>
-#include <pthread.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
+#include <chrono>
 #include <condition_variable>
 #include <cstdlib>
 #include <mutex>
+#include <new>
 #include <thread>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/log.h"
-#include "lockstep/base/stop_signal.h"
 #include "lockstep/base/timer.h"
-#include "lockstep/comm/agree.h"
-#include "stack_of_thread.h"
-#include "stall_clock.h"
-#include "stall_rendezvous.h"
-#include "watched_communicator.h"
+#include "stall.h"
 
 namespace lockstep {
 namespace {
 
-constexpr double kGatherSeconds = 5;  // seconds that the other nodes have to report their ranks
-constexpr std::chrono::milliseconds kAnswerWait{1500};  // stacks take a second at most
+static_assert(std::atomic<double>::is_always_lock_free && std::atomic<Index>::is_always_lock_free,
+              "shared between processes");
+
+// It has no name in any file system (memfd), so that a killed rank leaves nothing behind. Where memory cannot
+// be shared, each rank has a board of its own.
+class Board {
+ public:
+  struct alignas(alignof(Activity)) Head {
+    std::atomic<int> speaker = -1;    // a rank; -1: there is no stall
+    std::atomic<bool> ended = false;  // the ranks of this board are to exit
+  };
+
+  // *Collective* over the ranks of a host. `rank`: of this process in the whole job.
+  Board(Communicator& host, int rank) {
+    const int file = open_shared(host);
+    const bool shared = file >= 0;
+    const int ranks = shared ? host.size() : 1;
+    bytes_ = bytes_for(ranks);
+    const int kind = shared ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
+    memory_ = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, kind, file, 0);
+    if (memory_ == MAP_FAILED) throw CommError("mmap: no memory for the watchdog's board");
+    own_ = shared ? host.rank() : 0;
+    if (own_ == 0) new (memory_) Head;
+    ranks_ = std::span(reinterpret_cast<Activity*>(&head() + 1), static_cast<std::size_t>(ranks));
+    new (&mine()) Activity;
+    mine().rank = rank;
+    mine().pid = ::getpid();
+    host.barrier();  // everybody has opened and filled it
+    if (shared) ::close(file);
+  }
+  ~Board() { ::munmap(memory_, bytes_); }
+  Board(const Board&) = delete;
+  Board& operator=(const Board&) = delete;
+
+  Head& head() { return *static_cast<Head*>(memory_); }
+  Activity& mine() { return at(ranks_, own_); }
+  std::span<const Activity> ranks() const { return ranks_; }
+
+ private:
+  static std::size_t bytes_for(int ranks) {
+    return sizeof(Head) + static_cast<std::size_t>(ranks) * sizeof(Activity);
+  }
+
+  // The file of the lowest rank, opened by each through /proc; -1 where that fails.
+  static int open_shared(Communicator& host) {
+    int file = -1;
+    Index where[] = {::getpid(), -1};
+    if (host.rank() == 0) {
+      file = ::memfd_create("lockstep-watch", MFD_CLOEXEC);
+      if (file >= 0 && ::ftruncate(file, static_cast<off_t>(bytes_for(host.size()))) == 0) where[1] = file;
+    }
+    host.broadcast(as_buffer(std::span(where)), 0);
+    if (host.rank() != 0 && where[1] >= 0) {
+      file = ::open(fmt::format("/proc/{}/fd/{}", where[0], where[1]).c_str(), O_RDWR | O_CLOEXEC);
+    }
+    Index failed = file < 0 ? 1 : 0;
+    host.all_reduce_sum(as_buffer(std::span(&failed, 1)));
+    if (failed == 0 || file < 0) return file;
+    ::close(file);
+    return -1;
+  }
+
+  void* memory_ = nullptr;
+  std::size_t bytes_ = 0;
+  std::span<Activity> ranks_;
+  int own_ = 0;
+};
 
 }  // namespace
 
 class Watchdog::Watcher {
  public:
-  Watcher(Communicator& comm, const CommOptions& options, Index ranks_per_node, End end)
+  Watcher(Communicator& comm, Communicator& host, const CommOptions& options)
       : options_(options),
         clock_(options.stall_seconds),
-        end_(std::move(end)),
         rank_(comm.rank()),
-        node_(comm.split_by_node(ranks_per_node)),
-        board_(*node_, rank_),
-        rendezvous_(comm, *node_),
-        marks_(board_.mine().activity),
-        watched_(comm, marks_),
-        main_thread_(::pthread_self()) {
-    if (!end_) end_ = [] { std::_Exit(kExitStalled); };
-    prepare_stacks();
-    if (comm.size() > 1) thread_ = std::jthread([this] { watch(); });
+        board_(host, rank_),
+        other_hosts_(std::ssize(board_.ranks()) < comm.size()) {
+    own_activity = &board_.mine();
+    if (comm.size() > 1) thread_ = std::jthread([this](const std::stop_token& end) { watch(end); });
   }
 
-  ~Watcher() {
-    {
-      const std::lock_guard lock(mutex_);
-      stopping_ = true;
-    }
-    wake_.notify_one();
-  }
-
-  Communicator& comm() { return watched_; }
-  void set_rendezvous(const std::filesystem::path& run_directory) {
-    rendezvous_.set_rendezvous(run_directory);
-    if (rank_ == 0) rendezvous_.forget();  // an earlier run may have left files there
-  }
+  ~Watcher() { own_activity = nullptr; }
+  Watcher(const Watcher&) = delete;
+  Watcher& operator=(const Watcher&) = delete;
 
  private:
-  void watch() {
-    std::unique_lock lock(mutex_);
-    Stopwatch since_look;
+  void watch(const std::stop_token& end) {
+    std::mutex mutex;
+    std::unique_lock lock(mutex);
+    std::condition_variable_any wake;
+    Stopwatch since_tick;
     const std::chrono::duration<double> interval(clock_.interval());
-    while (!wake_.wait_for(lock, interval, [this] { return stopping_; })) look(since_look.lap());
-  }
-
-  void look(double passed) {
-    const Activity& activity = board_.mine().activity;
-    if (const auto stuck = clock_.look(activity.step, activity.marks, passed); stuck && reported_)
-      log_recovery(*stuck);
-    board_.mine().stuck = clock_.stuck();
-    answer();
-    if (board_.head().ended) end_();
-    if (clock_.stuck() > clock_.limit() / 2) rendezvous_.answer_if_asked([this] { return ask_node(); });
-    if (activity.call == Call::kNone) return;
-    // Rank 0 has a log file: the others let it be the first.
-    const double courtesy = rank_ == 0 ? 0 : 2 * clock_.interval();
-    if (!reported_ && clock_.stuck() > clock_.limit() + courtesy) report();
-    if (options_.abort_seconds > 0) end_if_in_vain();
-  }
-
-  // With the stacks of the main thread and of those that work for it, cut to the size of the buffer.
-  void answer() {
-    const Index asked = board_.head().asked;
-    NodeBoard::Slot& mine = board_.mine();
-    if (mine.answered == asked) return;
-    const std::string stack = stacks_of(main_thread_);
-    const std::size_t length = std::min(stack.size(), mine.stack.size() - 1);
-    *std::copy_n(stack.begin(), length, mine.stack.begin()) = '\0';
-    mine.answered = asked;
-  }
-
-  // Collects the status of the ranks of this node; waits for their answers.
-  std::vector<RankStatus> ask_node() {
-    const Index question = ++board_.head().asked;
-    answer();
-    const auto answered = [question](const NodeBoard::Slot& slot) { return slot.answered >= question; };
-    const Stopwatch waiting;
-    const double longest = 2 * clock_.interval() + std::chrono::duration<double>(kAnswerWait).count();
-    while (waiting.seconds() < longest && !std::ranges::all_of(board_.slots(), answered)) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    for (;;) {
+      wake.wait_for(lock, end, interval, [] { return false; });
+      if (end.stop_requested()) return;
+      tick(since_tick.lap());
     }
-    std::vector<RankStatus> ranks;
-    for (const NodeBoard::Slot& slot : board_.slots()) ranks.push_back(status_of(slot, answered(slot)));
-    return ranks;
   }
 
-  void report() {
-    reported_ = true;
+  void tick(double passed) {
+    Activity& mine = board_.mine();
+    if (const auto was_stuck = clock_.tick(mine.step, mine.marks, passed)) note_recovery(*was_stuck);
+    mine.stuck = clock_.stuck();
+    if (board_.head().ended) std::_Exit(kExitStalled);
+    const bool waits = mine.call != Call::kNone;
+    if (!waits && !other_hosts_) return;
+    // Rank 0 has a log file: the others let it be the first.
+    const double late = clock_.stuck() - clock_.limit() - (rank_ == 0 ? 0 : 2 * clock_.interval());
+    if (late > 0 && !knows_) report(waits);
+    if (waits && knows_ && options_.abort_seconds > 0) end_if_in_vain(late);
+  }
+
+  void report(bool waits) {
+    knows_ = true;
     int nobody = -1;
     if (!board_.head().speaker.compare_exchange_strong(nobody, rank_)) return;
-    reports_ = rendezvous_.is_first();
-    if (!reports_) return;
-    const std::vector<RankStatus> ranks = rendezvous_.gather(ask_node(), kGatherSeconds);
-    const std::string end = options_.abort_seconds > 0
-                                ? fmt::format(
-                                      "\n  the job ends in {:.0f} s with exit code {} unless they come "
-                                      "(comm.abort_seconds)",
-                                      options_.abort_seconds, kExitStalled)
-                                : "";
-    log_warning("{}{}", describe_stall(ranks, clock_.stuck()), end);
+    std::string text = describe_stall(board_.ranks(), clock_.stuck(), other_hosts_);
+    if (waits && options_.abort_seconds > 0) {
+      text +=
+          fmt::format("\n  the job ends in {:.0f} s with exit code {} unless they come (comm.abort_seconds)",
+                      options_.abort_seconds, kExitStalled);
+    }
+    log_warning("{}", text);
   }
 
-  void log_recovery(double stuck) {
-    reported_ = false;
-    int mine = rank_;
-    board_.head().speaker.compare_exchange_strong(mine, -1);
-    if (!std::exchange(reports_, false)) return;
-    rendezvous_.forget();
-    log_warning("stall: the ranks go on after {:.1f} s", stuck);
+  void note_recovery(double was_stuck) {
+    knows_ = false;
+    int me = rank_;
+    if (!board_.head().speaker.compare_exchange_strong(me, -1)) return;
+    log_warning("stall: the ranks go on after {:.1f} s", was_stuck);
   }
 
-  // Ends the job if the stall has lasted too long. The rank that reported the stall logs the end; the others
-  // wait longer, so that it comes first.
-  void end_if_in_vain() {
-    constexpr double kCourtesy = kGatherSeconds + 3;
-    if (clock_.stuck() < clock_.limit() + options_.abort_seconds + (reports_ ? 0 : kCourtesy)) return;
-    if (!reported_) return;
+  // The speaker first, so that its line is complete before others exit.
+  void end_if_in_vain(double late) {
+    constexpr double kSpeakerFirst = 3;
+    const bool speaks = board_.head().speaker == rank_;
+    if (late < options_.abort_seconds + (speaks ? 0 : kSpeakerFirst)) return;
     log_error("stall: nobody has come for {:.1f} s, and the job ends", clock_.stuck());
     board_.head().ended = true;
-    end_();
+    std::_Exit(kExitStalled);
   }
 
   CommOptions options_;
   StallClock clock_;
-  End end_;
   int rank_;
-  std::unique_ptr<Communicator> node_;
-  NodeBoard board_;
-  StallRendezvous rendezvous_;
-  Marks marks_;
-  WatchedCommunicator watched_;
-  pthread_t main_thread_;
-  SignalStack signal_stack_;  // handlers of the main thread's signals run on it
-
-  // Only the watcher's thread uses these.
-  bool reported_ = false;  // this stall is known
-  bool reports_ = false;   // and this rank reports it
-
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  bool stopping_ = false;
+  Board board_;
+  bool other_hosts_;    // there are ranks that the board does not show
+  bool knows_ = false;  // of the stall that there is
   std::jthread thread_;
 };
 
-Watchdog::Watchdog(Communicator& comm, const CommOptions& options, Index ranks_per_node, End end)
-    : watcher_(std::make_unique<Watcher>(comm, options, ranks_per_node, std::move(end))) {}
+Watchdog::Watchdog(Communicator& comm, const CommOptions& options, Index ranks_per_node)
+    : watcher_(std::make_unique<Watcher>(comm, *comm.split_by_node(ranks_per_node), options)) {}
 Watchdog::~Watchdog() = default;
-
-Communicator& Watchdog::comm() {
-  return watcher_->comm();
-}
-
-void Watchdog::set_rendezvous(const std::filesystem::path& run_directory) {
-  watcher_->set_rendezvous(run_directory);
-}
 
 }  // namespace lockstep

@@ -3,7 +3,6 @@
 #include <cassert>
 #include <stdexcept>
 
-#include "lockstep/base/thread_team.h"
 #include "lockstep/base/trace.h"
 
 namespace lockstep {
@@ -78,7 +77,6 @@ const StepBatch& Loader::next() {
 
 // The thread: at most `prefetch` steps ahead of those taken, so the step that is being read stays whole.
 void Loader::fill_ahead() {
-  const NamedThread name("loader");
   name_trace_thread("loader");
   for (Index step = options_.steps.begin; step < options_.steps.end; ++step) {
     {

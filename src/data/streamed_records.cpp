@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "lockstep/base/thread_team.h"
-
 namespace lockstep {
 namespace {
 
@@ -130,7 +128,6 @@ void StreamedRecords::protect_windows() const {
 
 // The thread.
 void StreamedRecords::read_ahead() {
-  const NamedThread name("reader");
   std::deque<Index> strays;
   std::unique_lock lock(mutex_);
   while (true) {

@@ -175,18 +175,15 @@ TEST_F(DamagedCheckpoints, BitsThatTurnedOnTheirWayToTheDiskAreFound) {
   }
 }
 
-// The report of the watchdog: which rank, what it does, and where it is, in whichever thread.
+// The report of the watchdog: which rank, and what it does.
 class FilesThatNeverAnswer : public ReadFaults {
  protected:
-  static void expect_named(RunningJob& job, const std::string& phase, const std::string& function) {
+  static void expect_named(RunningJob& job, const std::string& phase) {
     EXPECT_EQ(job.wait(30), kExitStalled) << job.output() << job.errors();
     EXPECT_EQ(job.processes_left(), 0);
     EXPECT_TRUE(job.memory_left().empty()) << testing::PrintToString(job.memory_left());
     EXPECT_EQ(count_of(job.errors(), "1 of 2 did not arrive: rank 1\n"), 1) << job.errors();
-    EXPECT_NE(job.errors().find("last seen in phase " + phase), std::string::npos) << job.errors();
-#if __has_include(<execinfo.h>)
-    EXPECT_NE(job.errors().find(function), std::string::npos) << job.errors();
-#endif
+    EXPECT_NE(job.errors().find(" waits for nobody, in phase " + phase), std::string::npos) << job.errors();
   }
 
   static constexpr const char* kSoon = " --comm.stall_seconds 1 --comm.abort_seconds 0.5";
@@ -196,20 +193,20 @@ TEST_F(FilesThatNeverAnswer, DataThatIsReadBeforeTraining) {
   const FileFaults faults(fault_at_last_read("--data.memory load", "hang"));
   RunningJob job(2, large_arguments(experiment_.fresh_run(), std::string("--data.memory load") + kSoon),
                  faults.words());
-  expect_named(job, "loading", "lockstep::RecordFileReader::read");
+  expect_named(job, "loading");
 }
 
 TEST_F(FilesThatNeverAnswer, DataThatAThreadReadsAhead) {
   const FileFaults faults(fault_at_last_read(kStream, "hang"));
   RunningJob job(2, large_arguments(experiment_.fresh_run(), std::string(kStream) + kSoon), faults.words());
-  expect_named(job, "data of step ", "lockstep::RecordFileReader::read");
+  expect_named(job, "data of step ");
 }
 
 TEST_F(FilesThatNeverAnswer, ACheckpointThatAThreadWrites) {
   const std::string run = experiment_.fresh_run();
   const FileFaults faults({.in = checkpoint_of(run, 6), .effect = "hang", .calls = "sync", .rank = 1});
   RunningJob job(2, saving_arguments(experiment_, run, kSoon), faults.words());
-  expect_named(job, "checkpoint of step ", "lockstep::write_part");
+  expect_named(job, "checkpoint of step ");
 }
 
 }  // namespace

@@ -1,18 +1,14 @@
-// Signals of every kind that the program uses, hundreds of them, while ranks multiply large matrices: no
-// crash, an orderly end, and the bits of a run that was left alone. LOCKSTEP_STORMS in the environment: how
-// often each run is stopped.
+// Signals that ask the program to stop, many at once, while ranks multiply large matrices: no crash, an
+// orderly end, and the bits of a run that was left alone. LOCKSTEP_STORMS in the environment: how often each
+// run is stopped.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <array>
 #include <charconv>
-#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
-#include <thread>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
@@ -25,16 +21,10 @@ namespace lockstep::test {
 namespace {
 
 constexpr std::array kStopSignals{SIGTERM, SIGINT, SIGUSR1};
-constexpr int kBursts = 40;  // of signals that ask for a stack, in each life of a run
 
 int storms() {
   const char* text = std::getenv("LOCKSTEP_STORMS");
   return text == nullptr ? 2 : std::atoi(text);
-}
-
-// As stack_of_thread.cpp has it.
-int stack_signal() {
-  return SIGRTMIN + 6;
 }
 
 std::vector<pid_t> threads_of(pid_t process) {
@@ -63,17 +53,6 @@ void expect_stop_signals_blocked(const std::vector<pid_t>& ranks) {
     for (const pid_t thread : threads_of(rank)) {
       EXPECT_EQ(blocked_signals(rank, thread) & stops, stops) << "rank " << rank << ", thread " << thread;
     }
-  }
-}
-
-// To the process, where the kernel chooses the thread, and to each thread.
-void ask_for_stacks(const std::vector<pid_t>& ranks) {
-  for (int burst = 0; burst < kBursts; ++burst) {
-    for (const pid_t rank : ranks) {
-      ::kill(rank, stack_signal());
-      for (const pid_t thread : threads_of(rank)) ::syscall(SYS_tgkill, rank, thread, stack_signal());
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
 }
 
@@ -127,7 +106,6 @@ TEST_P(SignalStorm, StopsInOrderAndKeepsEveryBit) {
     ASSERT_TRUE(job.says("loaded", 30)) << job.output() << job.errors();
     const std::vector<pid_t> pids = job.started_ranks();
     if (storm == 0) expect_stop_signals_blocked(pids);
-    ask_for_stacks(pids);
     for (std::size_t i = 0; !last && i < 5 * kStopSignals.size(); ++i) {
       for (const pid_t pid : pids) ::kill(pid, kStopSignals[(i + static_cast<std::size_t>(storm)) % 3]);
     }

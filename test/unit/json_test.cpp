@@ -4,7 +4,6 @@
 
 #include <limits>
 
-#include "comm/stall_report.h"
 #include "data/table/sources/sparse_source.h"
 #include "lockstep/data/table/values/schema.h"
 #include "lockstep/train/storage/checkpoint/manifest.h"
@@ -73,7 +72,6 @@ TEST(ParseJson, IsWhatEveryReaderUses) {
   const std::string schema = R"({"version":)" + deep + "}";
   expect_refusal([&] { parse_schema(schema, "schema.json"); });
   expect_refusal([&] { parse_sparse_schema(schema); });
-  EXPECT_TRUE(statuses_from_json(deep).empty());
 }
 
 TEST(ParseJson, SaysShortlyWhatIsNoJson) {

@@ -3,18 +3,14 @@
 // longer than the runs of a small step are apart.
 #pragma once
 
-#include <pthread.h>
-
 #include <atomic>
 #include <condition_variable>
 #include <exception>
 #include <functional>
 #include <mutex>
-#include <string>
 #include <thread>
 #include <vector>
 
-#include "lockstep/base/stop_signal.h"
 #include "lockstep/base/types.h"
 
 namespace lockstep {
@@ -54,23 +50,5 @@ class ThreadTeam {
   std::vector<std::exception_ptr> failures_;
   std::vector<std::jthread> others_;
 };
-
-// Threads that work beside the main one, by what they do: a report of the state of a process names each.
-
-/// The calling thread has this name for as long as the object lives, which it does on that thread, and can be
-/// interrupted safely.
-class NamedThread {
- public:
-  explicit NamedThread(std::string name);
-  ~NamedThread();
-  NamedThread(const NamedThread&) = delete;
-  NamedThread& operator=(const NamedThread&) = delete;
-
- private:
-  SignalStack stack_;
-};
-
-/// Each in turn. Meanwhile none of them ends.
-void for_each_named_thread(const std::function<void(const std::string& name, pthread_t thread)>& visit);
 
 }  // namespace lockstep

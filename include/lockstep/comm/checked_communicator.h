@@ -9,8 +9,8 @@
 
 namespace lockstep {
 
-// A communicator around another one, which it hands every call on to: what one that checks, watches or
-// disturbs calls is made from. It overrides those that it has something to do with.
+// A communicator around another one, which it hands every call on to: what one that checks or disturbs calls
+// is made from. It overrides those that it has something to do with.
 
 class ForwardingCommunicator : public Communicator {
  public:
@@ -33,9 +33,6 @@ class ForwardingCommunicator : public Communicator {
   std::unique_ptr<SharedWindow> shared_window(Index bytes) override { return inner_.shared_window(bytes); }
   void idle() override { inner_.idle(); }
   bool takes_threads() const override { return inner_.takes_threads(); }
-  void note_phase(Phase phase, Index bucket = -1) override { inner_.note_phase(phase, bucket); }
-  void note_step(Index step, Range samples) override { inner_.note_step(step, samples); }
-  void note_stage(Index stage) override { inner_.note_stage(stage); }
   void abort(int exit_code) override { inner_.abort(exit_code); }
 
  protected:

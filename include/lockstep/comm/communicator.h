@@ -3,71 +3,14 @@
 // *local*.
 #pragma once
 
-#include <array>
-#include <atomic>
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "lockstep/base/types.h"
 
 namespace lockstep {
-
-// The state that a rank publishes while it works, for the watchdog: a few words in memory that others read at
-// any moment. One thread writes, with relaxed stores and without reading a clock.
-
-enum class Phase : int {
-  kStart,
-  kLoading,   ///< reading the data sets
-  kData,      ///< waiting for the loader, or its main thread prepares samples itself
-  kCompute,   ///< forward and backward
-  kExchange,  ///< exchanging gradients
-  kOptimizer,
-  kEvaluation,
-  kCheckpoint,
-  kStageForward,  ///< a micro-batch through this rank's stage of the model; likewise
-  kStageBackward
-};
-
-inline constexpr std::array<std::string_view, 10> kPhaseNames{
-    "start",      "loading", "data",    "forward and backward", "exchange", "optimizer", "evaluation",
-    "checkpoint", "forward", "backward"};
-
-/// The calls of a communicator that wait for other ranks.
-enum class Call : int {
-  kNone,
-  kBarrier,
-  kBroadcast,
-  kAllReduce,
-  kAllGather,
-  kSplit,
-  kWindow,
-  kFence,
-  kWait,
-  kIdle
-};
-
-inline constexpr std::array<std::string_view, 10> kCallNames{
-    "", "barrier", "broadcast", "all_reduce_sum", "all_gather", "split", "window", "fence", "wait", "idle"};
-
-/// Lives in memory that the ranks of a node share.
-struct Activity {
-  std::atomic<std::uint64_t> marks = 0;  ///< rises whenever the rank gets on
-  std::atomic<Phase> phase = Phase::kStart;
-  std::atomic<Index> step = -1;
-  std::atomic<Index> first_sample = 0;  ///< the first sample of the step
-  std::atomic<Index> end_sample = 0;
-  /// The last that was handed to the exchange; -1: none in this step. In the phases of a stage the
-  /// micro-batch.
-  std::atomic<Index> bucket = -1;
-  std::atomic<Index> stage = -1;  ///< of the model, that this rank runs; -1: the model is not divided
-  std::atomic<Call> call = Call::kNone;
-  std::atomic<Index> call_number = 0;   ///< number of the call among the waiting calls on that communicator
-  std::atomic<Index> communicator = 0;  ///< 0: all ranks; else as they were made
-};
 
 // Memory that all ranks of a node read and write in place, instead of sending it.
 
@@ -86,7 +29,10 @@ class SharedWindow {
 enum class DataType { kByte, kInt64, kFloat, kDouble };
 
 /// Bytes of one element.
-Index size_of(DataType type);
+constexpr Index size_of(DataType type) {
+  if (type == DataType::kByte) return 1;
+  return type == DataType::kFloat ? 4 : 8;
+}
 
 /// A typed view of memory: a count can never be taken for bytes.
 struct Buffer {
@@ -194,15 +140,6 @@ class Communicator {
 
   /// *Local.* Whether several threads of this rank may call at once, each on a communicator of its own.
   virtual bool takes_threads() const = 0;
-
-  /// *Local.* Notes the phase of this rank for the watchdog, and the bucket or micro-batch that it is about;
-  /// costs a store or two.
-  virtual void note_phase(Phase /*phase*/, Index /*bucket*/ = -1) {}
-  /// *Local.* The step (from 0) that it is at, and which samples of the run that takes.
-  virtual void note_step(Index /*step*/, Range /*samples*/) {}
-
-  /// *Local.* The stage of the model that it runs.
-  virtual void note_stage(Index /*stage*/) {}
 
   /// *Local.* Ends the whole job, not only the ranks of this communicator, with this exit code.
   virtual void abort(int exit_code) = 0;

@@ -9,7 +9,7 @@ namespace lockstep {
 enum class OnDesync { kStop, kRebroadcast };
 
 struct CommOptions {
-  double stall_seconds = 0;    ///< 0: automatic, see WatchdogOptions
+  double stall_seconds = 0;    ///< 0: automatic, from the longest step
   double abort_seconds = 600;  ///< 0: never
   Index verify_every = 1000;   ///< 0: never
   OnDesync on_desync = OnDesync::kStop;

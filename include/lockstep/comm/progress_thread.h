@@ -1,4 +1,4 @@
-// A helper thread that lets messages make progress while the rank computes. For who has a core to spare: MPI
+// A helper thread that lets messages make progress while the rank computes. For ranks with a core to spare: MPI
 // moves the bytes of a message under way only inside its own calls.
 #pragma once
 

@@ -1,48 +1,55 @@
-// Names the ranks that others wait for, and ends the job when they do not come.
+// Tells which ranks others wait for, and ends the job when they do not come.
 //
-// A helper thread of each rank looks at what its main thread does (Activity). It may not call MPI, which
-// takes one thread only, and whose messages may be what does not get through. So it needs other ways:
-//
-// - Inside a node, memory that all ranks share. It holds what each rank did last, even if that rank is
-//   stopped and reports nothing any more; it also carries a question, which each watcher answers with the
-//   stack of its main thread and of those that read, load and save for it. A rank that does not answer is
-//   stopped, or gone.
-// - Between nodes, files in the run directory, which ranks on a cluster see wherever they are. Nothing is
-//   read or written there as long as all goes well: the first who finds a stall makes RUN/stall/request and
-//   is the one that reports; on other nodes, watchers whose own rank has not got on for some time look for
-//   it, and answer with RUN/stall/node-R.json. A node that does not answer is named as such.
-//
-// Time is what a watcher has seen go by, look by look: a job that was suspended as a whole blames nobody when
-// it wakes.
+// A helper thread of each rank, its watcher, looks at what the main thread does. It may not call MPI, which
+// takes one thread only, and whose messages may be what does not get through. So the ranks of a host see each
+// other's doings in memory that they share, even those of a rank that is stopped, and one of them reports
+// all. Hosts tell each other nothing: each reports for itself.
 #pragma once
 
-#include <filesystem>
-#include <functional>
+#include <array>
 #include <memory>
+#include <string_view>
 
+#include "lockstep/base/types.h"
 #include "lockstep/comm/communicator.h"
 #include "lockstep/comm/options.h"
 
 namespace lockstep {
 
+enum class Phase : int {
+  kStart,
+  kLoading,   ///< reading the data sets
+  kData,      ///< waiting for the loader, or its main thread prepares samples itself
+  kCompute,   ///< forward and backward
+  kExchange,  ///< exchanging gradients
+  kOptimizer,
+  kEvaluation,
+  kCheckpoint,
+  kStageForward,  ///< a micro-batch through this rank's stage of the model; likewise
+  kStageBackward
+};
+
+inline constexpr std::array<std::string_view, 10> kPhaseNames{
+    "start",      "loading", "data",    "forward and backward", "exchange", "optimizer", "evaluation",
+    "checkpoint", "forward", "backward"};
+
+// The watched thread tells these of itself; from other threads they are ignored. Each costs a store or two.
+
+/// The phase, and the bucket or micro-batch that it is about.
+void note_phase(Phase phase, Index bucket = -1);
+/// The step, from 0.
+void note_step(Index step);
+/// The stage of the model that this rank runs.
+void note_stage(Index stage);
+
 class Watchdog {
  public:
-  /// The function that the watcher calls on this rank when the job is to end.
-  using End = std::function<void()>;
-
-  /// *Collective.* Watches from now on, the thread that this is called on; `ranks_per_node`: see
-  /// Communicator::split_by_node. By default the process exits at once, with kExitStalled: the launcher then
-  /// ends the others. `comm` outlives it.
-  Watchdog(Communicator& comm, const CommOptions& options, Index ranks_per_node, End end = {});
+  /// *Collective.* Watches the calling thread, whatever communicators it calls, until it is destroyed there.
+  /// `ranks_per_node`: see Communicator::split_by_node.
+  Watchdog(Communicator& comm, const CommOptions& options, Index ranks_per_node);
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
-
-  /// The communicator that is watched: calls through it are, on one rank as on many.
-  Communicator& comm();
-  /// *Local.* From now on the watchers of several nodes exchange files in `run_directory`/stall; before, each
-  /// node reports for itself.
-  void set_rendezvous(const std::filesystem::path& run_directory);
 
  private:
   class Watcher;

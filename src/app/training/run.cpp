@@ -13,6 +13,7 @@
 #include "lockstep/base/log.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
+#include "lockstep/comm/watchdog.h"
 #include "lockstep/data/load_records.h"
 #include "lockstep/data/streamed_records.h"
 #include "lockstep/distributed/divided_layers.h"
@@ -74,7 +75,7 @@ Run::Run(Communicator& comm, const Experiment& experiment, const RunPlan& plan)
       strategy_(make_strategy()),
       states_(workers(), plan.dist, model_),
       progress_(make_progress_thread(comm, experiment.config.distribute)) {
-  if (pipeline_ != nullptr) comm.note_stage(stage());
+  if (pipeline_ != nullptr) note_stage(stage());
   if (plan.averages()) average_.emplace(workers(), model_, team_, plan.ema);
 }
 

@@ -120,7 +120,7 @@ class TrainCommand {
         loaded_(
             load_config_together(world, line, text, {.ranks = world.size(), .hosts = placement_.hosts()})),
         watchdog_(world, loaded_.config.comm, loaded_.config.debug.ranks_per_node),
-        comm_(watchdog_.comm()),
+        comm_(world),
         peers_(comm_) {}
 
   // *Collective.* Errors: AgreedError.
@@ -180,7 +180,7 @@ void TrainCommand::open() {
   resume_ = find_resume_state(comm_, loaded_.config);
   report_lost_before(comm_, resume_);
   adopt_choices(loaded_, resume_);
-  comm_.note_phase(Phase::kLoading);
+  note_phase(Phase::kLoading);
   experiment_ = make_experiment(loaded_, peers_, resume_.schema);
 }
 
@@ -241,7 +241,6 @@ void TrainCommand::begin() {
       add_log_file(resume_.directory.log());
       write_file_atomically(resume_.directory.ranks(), placement_.table);
     });
-    watchdog_.set_rendezvous(loaded_.config.run.dir);
     announce_run();
     load();
     agree(comm_, [&] {

@@ -12,6 +12,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/base/timer.h"
 #include "lockstep/comm/agree.h"
+#include "lockstep/comm/watchdog.h"
 #include "lockstep/train/loop/training_context.h"
 #include "rank_ledger.h"
 
@@ -153,9 +154,9 @@ void AsynchronousLoop::work() {
 
 // False if the gradient is not finite.
 bool AsynchronousLoop::take_step(const Assignment& assignment, double asking) {
-  context_.comm.note_step(assignment.step, {});
+  note_step(assignment.step);
   if (context_.tracer != nullptr) context_.tracer->begin_step(assignment.step);
-  StepTimer timer(context_.comm, Phase::kData);
+  StepTimer timer(Phase::kData);
   const StepBatch& batch = next_batch();
   timer.enter(Phase::kCompute);
   force_faults(context_.settings.debug, context_.comm, own_steps_++);

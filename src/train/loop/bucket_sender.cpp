@@ -4,6 +4,7 @@
 
 #include "lockstep/base/timer.h"
 #include "lockstep/base/trace.h"
+#include "lockstep/comm/watchdog.h"
 
 namespace lockstep {
 
@@ -102,7 +103,7 @@ void BucketSender::send_from(Index complete, ThreadTeam* team) {
   const std::vector<Bucket>& buckets = plan_.buckets;
   while (sent_ < buckets.size() && complete <= buckets[sent_].range.begin) {
     if (sent_ + 1 == buckets.size()) arrive();
-    comm_.note_phase(Phase::kCompute, static_cast<Index>(sent_));
+    note_phase(Phase::kCompute, static_cast<Index>(sent_));
     const Bucket& bucket = buckets[sent_++];
     static const PartialGrads kNothing;  // owners have the sums of what is divided
     const PartialGrads& partial = bucket.divided ? kNothing : gradients_.combine(bucket.range, team);

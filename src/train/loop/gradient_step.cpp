@@ -23,6 +23,7 @@
 
 #include "lockstep/base/timer.h"
 #include "lockstep/base/trace.h"
+#include "lockstep/comm/watchdog.h"
 #include "lockstep/nn/ensemble.h"
 
 namespace lockstep {
@@ -180,9 +181,9 @@ void GradientStep::prepare(Index thread, const Replica& replica) {
   const TraceSpan span(TraceKind::kPrepare, replica.number);
   if (thread != 0) return replica.batch->prepare();
   const Stopwatch watch;
-  context_.comm.note_phase(Phase::kData);
+  note_phase(Phase::kData);
   replica.batch->prepare();
-  context_.comm.note_phase(Phase::kCompute);
+  note_phase(Phase::kCompute);
   data_seconds_ += watch.seconds();
 }
 

@@ -11,6 +11,7 @@
 #include "lockstep/base/trace.h"
 #include "lockstep/comm/communicator.h"
 #include "lockstep/comm/rank_clock.h"
+#include "lockstep/comm/watchdog.h"
 #include "lockstep/train/evaluation/metrics.h"
 #include "lockstep/train/loop/bucket_sender.h"
 #include "lockstep/train/loop/gradient_step.h"
@@ -123,14 +124,14 @@ class RankLedger {
 class StepTimer {
  public:
   /// Starts in `phase`.
-  StepTimer(Communicator& comm, Phase phase) : comm_(comm), phase_(phase) { comm_.note_phase(phase); }
+  explicit StepTimer(Phase phase) : phase_(phase) { note_phase(phase); }
 
   /// Ends the phase under way and starts `phase`; a phase that was there before goes on being summed.
   void enter(Phase phase) {
     spent(phase_) += lap_.lap();
     if (trace_records()) trace();
     phase_ = phase;
-    comm_.note_phase(phase);
+    note_phase(phase);
   }
   /// Seconds in `phase` up to the last enter().
   double seconds(Phase phase) const { return seconds_[static_cast<std::size_t>(phase)]; }
@@ -147,7 +148,6 @@ class StepTimer {
   }
   double& spent(Phase phase) { return seconds_[static_cast<std::size_t>(phase)]; }
 
-  Communicator& comm_;
   Phase phase_;
   Stopwatch whole_;
   Stopwatch lap_;

@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "lockstep/base/timer.h"
+#include "lockstep/comm/watchdog.h"
 #include "lockstep/distributed/stage_tasks.h"
 #include "lockstep/distributed/stage_tensors.h"
 #include "lockstep/train/loop/gradient_step.h"
@@ -58,7 +59,7 @@ void GradientStep::walk_stage(bool backward) {
 // Begins a pass with what the stage before sends; of a model that is not divided, with the samples alone.
 void GradientStep::enter_stage(const MicroBatch& batch) {
   Workspace& workspace = *workspaces_[batch.workspace];
-  if (context_.pipeline != nullptr) context_.comm.note_phase(Phase::kStageForward, batch.number);
+  if (context_.pipeline != nullptr) note_phase(Phase::kStageForward, batch.number);
   wait_for_sends(batch.workspace);
   start_pass(workspace, batch.replica, limit_of(batch.replica, batch.last));
   receive_tensors(Pipeline::Direction::kForward, workspace, batch.chunk);
@@ -72,7 +73,7 @@ bool GradientStep::ends_model(Index chunk) const {
 // Takes the gradient of the outputs, of the loss or what the stage behind sends, and what other chunks give
 // for weights of this one that they share.
 void GradientStep::begin_backward(const MicroBatch& batch, Workspace& workspace) {
-  if (context_.pipeline != nullptr) context_.comm.note_phase(Phase::kStageBackward, batch.number);
+  if (context_.pipeline != nullptr) note_phase(Phase::kStageBackward, batch.number);
   if (ends_model(batch.chunk)) {
     evaluate_loss(workspace, batch.replica);
   } else {

@@ -10,6 +10,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/log.h"
 #include "lockstep/comm/agree.h"
+#include "lockstep/comm/watchdog.h"
 #include "lockstep/distributed/ordered_sums.h"
 #include "lockstep/math/fixed_tree.h"
 #include "lockstep/train/loop/gradient_step.h"
@@ -178,9 +179,9 @@ double SynchronousLoop::weigh(const StepBatch& batch, Index step) {
 }
 
 void SynchronousLoop::run_step(Index step) {
-  context_.comm.note_step(step, {context_.plan.before(step).samples, context_.plan.before(step + 1).samples});
+  note_step(step);
   if (context_.tracer != nullptr) context_.tracer->begin_step(step);
-  StepTimer timer(context_.comm, Phase::kData);
+  StepTimer timer(Phase::kData);
   const StepBatch& batch = loader_->next();
   timer.enter(Phase::kCompute);
   force_faults(context_.settings.debug, context_.comm, step);

@@ -12,6 +12,7 @@
 #include "lockstep/base/log.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
+#include "lockstep/comm/watchdog.h"
 #include "lockstep/train/storage/staged_model.h"
 
 namespace lockstep {
@@ -140,7 +141,7 @@ void Trainer::finish_run() {
 
 // *Collective.* Fits the temperature of the weights that the model has.
 void Trainer::calibrate() {
-  context_.comm.note_phase(Phase::kEvaluation);
+  note_phase(Phase::kEvaluation);
   const auto interrupted = [this] { return context_.control.look() && stops(); };
   const ModelValues values = has_other_weights() ? best_weights_.values() : gather_model();
   calibration_ = context_.validation->calibrate(values, interrupted);
@@ -251,7 +252,7 @@ Index Trainer::next_stop(Index steps_done) const {
 void Trainer::save(IfBusy rule) {
   context_.control.checkpoint_taken();
   if (context_.saving == nullptr) return;
-  context_.comm.note_phase(Phase::kCheckpoint);
+  note_phase(Phase::kCheckpoint);
   Saving& saving = *context_.saving;
   const OutsideSpan span(context_.tracer, TraceKind::kCheckpoint);
   const Index step = loop_->progress().steps;
@@ -285,7 +286,7 @@ void Trainer::save(IfBusy rule) {
 // The checkpoint of the best evaluation so far is kept, and made if its step has none: training waits for it,
 // because no later checkpoint can stand for it.
 void Trainer::evaluate(Evaluation* evaluation) {
-  context_.comm.note_phase(Phase::kEvaluation);
+  note_phase(Phase::kEvaluation);
   const OutsideSpan span(context_.tracer, TraceKind::kEvaluation);
   const auto interrupted = [this] { return context_.control.look() && stops(); };
   const bool with_best = has_other_weights();

@@ -167,12 +167,12 @@ RunDirectory reuse_run_directory(const std::filesystem::path& root) {
   for (std::filesystem::directory_iterator entry(root, error), end; !error && entry != end;
        entry.increment(error)) {
     const std::filesystem::path& path = entry->path();
-    const bool ours =
-        path == run.config() || path == run.plan() || path == run.ranks() || path == run.log() ||
-        path == run.metrics() || path == run.tensorboard() || path == run.traces() || path == run.trace() ||
-        path == run.schema() || path == run.rejects() || path == run.checkpoints() || path == run.lock() ||
-        path == run.id() || path == run.stop() || path == run.checkpointed() || path.filename() == "stall" ||
-        path.filename().string().find(".partial-") != std::string::npos;
+    const bool ours = path == run.config() || path == run.plan() || path == run.ranks() ||
+                      path == run.log() || path == run.metrics() || path == run.tensorboard() ||
+                      path == run.traces() || path == run.trace() || path == run.schema() ||
+                      path == run.rejects() || path == run.checkpoints() || path == run.lock() ||
+                      path == run.id() || path == run.stop() || path == run.checkpointed() ||
+                      path.filename().string().find(".partial-") != std::string::npos;
     if (ours) continue;
     throw ConfigError(fmt::format(
         "run.dir '{}' is not empty, and not the directory of a run that was ended early: it has '{}'; name "

@@ -23,7 +23,6 @@
 #include "lockstep/base/file.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/text.h"
-#include "lockstep/base/thread_team.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/train/storage/staged_model.h"
 
@@ -172,7 +171,6 @@ void CheckpointWriter::gather_model(const StagedModel& model) {
 
 // The thread.
 void CheckpointWriter::write() {
-  const NamedThread name("checkpoint");
   try {
     const std::filesystem::path directory = directory_.partial(header_.progress.steps);
     write_parts(directory);
