@@ -38,7 +38,9 @@ AlgorithmCosts exchange_costs(const CostModelInput& question, Index rank) {
   const DistOptions& options = question.options;
   if (plan.world == 1 || is_lossy(options)) {
     const ExchangeCosts exchange(plan, options, Delivery::kAllReduce);
-    return {.held = exchange.held(rank), .sent = exchange.sent(rank)};
+    return {.held = exchange.held(rank),
+            .sent = exchange.sent(rank),
+            .traffic = exchange.traffic(rank, question.on_node())};
   }
   const std::vector<Index> sizes = question.nodes();
   const Nodes nodes{.count = std::ssize(sizes), .largest = std::ranges::max(sizes)};

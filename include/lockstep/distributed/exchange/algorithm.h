@@ -43,10 +43,11 @@ struct AlgorithmContext {
   bool overlaps = true;       ///< buckets travel while something else goes on
 };
 
-/// Bytes of one rank.
+/// The costs of one rank, in bytes.
 struct AlgorithmCosts {
-  Index held = 0;  ///< beside the gradients themselves
-  Index sent = 0;  ///< per exchange
+  Index held = 0;        ///< beside the gradients themselves
+  Index sent = 0;        ///< per exchange
+  Traffic traffic = {};  ///< of an exchange of all buckets
 };
 
 struct AlgorithmEntry {
