@@ -248,23 +248,6 @@ std::vector<RankCosts> central_storage_costs(const CostModelInput& question) {
   });
 }
 
-// Measured is a sum that is also handed out: here new weights are, when the next forward reads them.
-StepExchange central_storage_time(const TimeModelInput& question) {
-  const Cluster& cluster = question.cluster;
-  const Plan& plan = question.costs.plan;
-  const double bytes = static_cast<double>(plan.gradient_size * Index{sizeof(Scalar)});
-  const auto sums = static_cast<double>(max_partial_sums(plan, question.costs.options.reduction));
-  const double share = 1 / static_cast<double>(cluster.ranks_per_node);
-  if (plan.world == 1) return {};
-  StepExchange exchange{.after = agreement_time(cluster), .stepped = share};
-  if (cluster.ranks_per_node > 1) {
-    const ExchangeSeconds waiting = shared_time(cluster, 0, 1);
-    exchange.after = exchange.after + shared_time(cluster, bytes, sums) + waiting;
-  }
-  if (cluster.nodes > 1) exchange.after = exchange.after + time_between_nodes(question, bytes);
-  return exchange;
-}
-
 }  // namespace
 
 StrategyEntry central_storage_entry() {
@@ -281,7 +264,6 @@ StrategyEntry central_storage_entry() {
                        .one_copy_per_node = true,
                        .exact_resume = true},
           .costs = central_storage_costs,
-          .time = central_storage_time,
           .make = [](const StrategyContext& context) { return std::make_unique<CentralStorage>(context); }};
 }
 

@@ -299,18 +299,6 @@ std::vector<RankCosts> local_sgd_costs(const CostModelInput& question) {
   });
 }
 
-// The exchange of one local step: its share of the average that ends every block. Each replica steps.
-StepExchange local_sgd_time(const TimeModelInput& question) {
-  const CostModelInput& costs = question.costs;
-  ExchangeSeconds arena;
-  for (const ExchangeSeconds& bucket : exchange_times(question)) arena = arena + bucket;
-  const double share =
-      static_cast<double>(arenas_of_average(costs)) / static_cast<double>(costs.options.average_every);
-  Index max_hosted = 0;
-  for (const Range hosted : costs.plan.hosted) max_hosted = std::max(max_hosted, hosted.size());
-  return {.after = arena * share, .stepped = static_cast<double>(max_hosted)};
-}
-
 }  // namespace
 
 StrategyEntry local_sgd_entry() {
@@ -328,7 +316,6 @@ StrategyEntry local_sgd_entry() {
       .options = {"distribute.average_every", "distribute.average_state", "distribute.local_after",
                   "distribute.block_momentum", "distribute.block_lr"},
       .costs = local_sgd_costs,
-      .time = local_sgd_time,
       .make = [](const StrategyContext& context) -> std::unique_ptr<Strategy> {
         return std::make_unique<LocalSgd>(context);
       }};

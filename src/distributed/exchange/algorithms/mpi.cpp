@@ -29,9 +29,7 @@ AlgorithmEntry mpi_entry() {
                 return AlgorithmCosts{.held = exchange.held(rank),
                                       .sent = exchange.sent(rank),
                                       .traffic = exchange.traffic(rank, question.on_node())};
-              },
-          .time = [](const TimeModelInput& question,
-                     double bytes) { return reducer_time(question, Delivery::kAllReduce, bytes); }};
+              }};
 }
 
 }  // namespace lockstep

@@ -181,16 +181,4 @@ AlgorithmCosts node_reducer_costs(const CostModelInput& question, Index rank) {
   return costs;
 }
 
-ExchangeSeconds node_reducer_time(const TimeModelInput& question, double bytes) {
-  const Cluster& cluster = question.cluster;
-  const CostModelInput& costs = question.costs;
-  const auto sums = static_cast<double>(max_partial_sums(costs.plan, costs.options.reduction));
-  const ExchangeSeconds inside = shared_time(cluster, bytes, sums);
-  if (cluster.nodes == 1) return inside;
-  if (costs.options.reduction == Reduction::kNative) {
-    return inside + rabenseifner_time(between_nodes(cluster), bytes);
-  }
-  return inside + time_between_nodes(question, bytes);
-}
-
 }  // namespace lockstep

@@ -130,19 +130,17 @@ AlgorithmCosts staged_costs(const Plan& plan, Index rank, Index on_node, const M
   return costs;
 }
 
-AlgorithmEntry staged_entry(const std::string& name, const std::string& help, const MakeStages& stages,
-                            ExchangeSeconds (*time)(const Cluster& cluster, double bytes)) {
-  return {
-      .name = name,
-      .help = help,
-      .refusal = [](const Nodes&) { return std::string(); },
-      .make =
-          [stages](const AlgorithmContext& context) {
-            return make_staged_reducer(context.comm, context.plan, stages);
-          },
-      .costs = [stages](const CostModelInput& question,
-                        Index rank) { return staged_costs(question.plan, rank, question.on_node(), stages); },
-      .time = [time](const TimeModelInput& question, double bytes) { return time(question.cluster, bytes); }};
+AlgorithmEntry staged_entry(const std::string& name, const std::string& help, const MakeStages& stages) {
+  return {.name = name,
+          .help = help,
+          .refusal = [](const Nodes&) { return std::string(); },
+          .make =
+              [stages](const AlgorithmContext& context) {
+                return make_staged_reducer(context.comm, context.plan, stages);
+              },
+          .costs = [stages](
+                       const CostModelInput& question,
+                       Index rank) { return staged_costs(question.plan, rank, question.on_node(), stages); }};
 }
 
 }  // namespace lockstep

@@ -20,7 +20,6 @@ std::unique_ptr<Reducer> make_staged_reducer(Communicator& comm, const Plan& pla
 AlgorithmCosts staged_costs(const Plan& plan, Index rank, Index on_node, const MakeStages& stages);
 
 /// The entry of an algorithm that is nothing but stages.
-AlgorithmEntry staged_entry(const std::string& name, const std::string& help, const MakeStages& stages,
-                            ExchangeSeconds (*time)(const Cluster& cluster, double bytes));
+AlgorithmEntry staged_entry(const std::string& name, const std::string& help, const MakeStages& stages);
 
 }  // namespace lockstep
