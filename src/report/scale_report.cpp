@@ -2,8 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "lockstep/base/json.h"
-#include "lockstep/base/memory_limit.h"
 #include "lockstep/base/text.h"
 
 namespace lockstep {
@@ -58,12 +59,6 @@ std::string scaling_text(const ScaleSection& section, const BenchFigures& measur
                      plural(work.replicas, "replica"), plural(work.rows * measured.accumulate, "sample"));
 }
 
-std::string overtaken_text(const ForecastRow& row) {
-  if (row.overtaken) return fmt::format("at {}", plural(*row.overtaken, "node"));
-  return fmt::format("never up to {}{}", plural(row.looked_at, "node"),
-                     row.ended.empty() ? "" : ", the last");
-}
-
 std::string forecast_cells(const Forecast& forecast) {
   return fmt::format("{:>10} {:>10} {:>10} {:>10} {:>10} {:>13} {:>8.0f} %", duration(forecast.compute),
                      duration(forecast.waiting), duration(forecast.exchange), duration(forecast.exposed),
@@ -75,48 +70,20 @@ std::string forecast_cells(const Forecast& forecast) {
 constexpr const char* kForecastHeads =
     "   compute    waiting   exchange    exposed       step     samples/s efficiency";
 
-std::string memory_text(Index bytes) {
-  return bytes == 0 ? "-" : human_bytes(bytes);
-}
-
-bool fits(const ForecastRow& row, double gib) {
-  return gib == 0 || (row.memory > 0 && static_cast<double>(row.memory) <= gib * kGib);
-}
-
-// Null if no way fits into the memory.
-const ForecastRow* fastest_of(const ScaleSection& section, double memory_per_rank) {
-  const ForecastRow* fastest = nullptr;
-  for (const ForecastRow& row : section.ways) {
-    const bool faster =
-        fastest == nullptr || row.forecast.samples_per_second() > fastest->forecast.samples_per_second();
-    if (fits(row, memory_per_rank) && faster) fastest = &row;
-  }
-  return fastest;
-}
-
 std::string name_of(const ForecastRow& row) {
   return row.strategy + (row.divides_layers ? ", split" : "");
 }
 
-std::string fastest_text(const ScaleSection& section, double memory_per_rank) {
-  const std::string limit =
-      memory_per_rank > 0 ? fmt::format(" within {} GiB a rank", memory_per_rank) : std::string();
-  const ForecastRow* row = fastest_of(section, memory_per_rank);
-  if (row == nullptr) return fmt::format("  none fits{}\n", limit);
-  const bool has_choice = !row->algorithm.empty();
-  return fmt::format("  fastest{}: {}{}{}, {}\n", limit, name_of(*row), has_choice ? ", algorithm " : "",
-                     row->algorithm, plural(row->stages, "stage"));
-}
-
-std::string ways_text(const ScaleSection& section, double memory_per_rank) {
+std::string ways_text(const ScaleSection& section) {
   if (section.ways.empty()) return fmt::format("  not so far: {}\n", section.refused.front());
-  std::string text = fmt::format("  {:<17} {:<13} {:>6} {}  {:>9}  exchange above compute\n", "strategy",
-                                 "algorithm", "stages", kForecastHeads, "memory");
+  std::string text = fmt::format("  {:<17} {:<13} {}\n", "strategy", "algorithm", kForecastHeads);
   for (const ForecastRow& row : section.ways) {
-    text += fmt::format("  {:<17} {:<13} {:>6} {}  {:>9}  {}\n", name_of(row), row.algorithm, row.stages,
-                        forecast_cells(row.forecast), memory_text(row.memory), overtaken_text(row));
+    text += fmt::format("  {:<17} {:<13} {}\n", name_of(row), row.algorithm, forecast_cells(row.forecast));
   }
-  text += fastest_text(section, memory_per_rank);
+  const ForecastRow& fastest = *std::ranges::max_element(
+      section.ways, {}, [](const ForecastRow& row) { return row.forecast.samples_per_second(); });
+  text += fmt::format("  fastest: {}{}{}\n", name_of(fastest),
+                      fastest.algorithm.empty() ? "" : ", algorithm ", fastest.algorithm);
   for (const std::string& refusal : section.refused) text += fmt::format("  {}\n", refusal);
   return text;
 }
@@ -151,11 +118,7 @@ Json forecast_json(const ScaleSection& section) {
     Json way = forecast_json(row.forecast);
     way["strategy"] = row.strategy;
     way["algorithm"] = row.algorithm;
-    way["stages"] = row.stages;
     way["divides_layers"] = row.divides_layers;
-    way["memory"] = row.memory > 0 ? Json(row.memory) : Json();
-    way["overtaken_at_nodes"] = row.overtaken ? Json(*row.overtaken) : Json();
-    way["looked_at_nodes"] = row.looked_at;
     json["ways"].push_back(way);
   }
   for (const GrowthRow& row : section.growth) {
@@ -172,8 +135,8 @@ std::string to_text(const ScaleReport& report) {
   std::string text = machines_text(report);
   if (!report.note_on_order.empty()) text += report.note_on_order + "\n";
   for (const ScaleSection& section : report.sections) {
-    text += scaling_text(section, report.measured) + ways_text(section, report.memory_per_rank) +
-            growth_text(section, report.exchange);
+    text +=
+        scaling_text(section, report.measured) + ways_text(section) + growth_text(section, report.exchange);
   }
   return text;
 }

@@ -4,10 +4,17 @@
 #include <gtest/gtest.h>
 
 #include "lockstep/base/errors.h"
-#include "lockstep/nn/stages.h"
+#include "lockstep/distributed/exchange/algorithm.h"
+#include "lockstep/distributed/exchange/exchange.h"
+#include "lockstep/distributed/strategies/strategy.h"
 
 namespace lockstep {
 namespace {
+
+// alpha + beta n
+TimeCurve line(double latency, double bandwidth) {
+  return TimeCurve({{.amount = 0, .seconds = latency}, {.amount = bandwidth, .seconds = latency + 1}});
+}
 
 class ForecastTest : public testing::Test {
  protected:
@@ -25,28 +32,14 @@ class ForecastTest : public testing::Test {
 
   Forecast run(Scaling scaling = Scaling::kStrong) const { return run_model(model_, scaling); }
 
-  Forecast run_model(const Model& model, Scaling scaling,
-                     std::span<const std::unique_ptr<Model>> stages = {}) const {
+  Forecast run_model(const Model& model, Scaling scaling) const {
     return forecast({.model = model,
                      .train = train_,
                      .distribute = distribute_,
                      .measured = measured_,
                      .cluster = cluster_,
-                     .optimizer = 1,
-                     .stages = stages,
-                     .stage_optimizers = std::vector<OptimizerMemory>(stages.size(), 1)},
+                     .optimizer = 1},
                     scaling);
-  }
-
-  // In two stages.
-  Forecast run_stages(const std::string& layers, const std::string& cut = "auto") const {
-    const ModelOptions options{.layers = layers};
-    const Model whole(options, Shape{{100}});
-    std::vector<std::unique_ptr<Model>> stages;
-    for (const Range ops : divide_model(whole, 2, std::vector<std::string>{cut})) {
-      stages.push_back(std::make_unique<Model>(options, whole, ops));
-    }
-    return run_model(whole, Scaling::kStrong, stages);
   }
 
   Model model_{model_options(), Shape{{100}}};
@@ -58,11 +51,19 @@ class ForecastTest : public testing::Test {
       .work = {.replicas = 4, .rows = 8},
       .step = {.data = 1e-5, .forward = 2e-4, .backward = 4e-4, .optimizer = 5e-5, .waiting = 1e-5},
       .pass = TimeCurve({{1, 5e-5}, {8, 1.5e-4}}),
-      .message = TimeCurve::line(1e-6, 1e10),
-      .shared = TimeCurve::line(1e-6, 1e10),
-      .add_bandwidth = 2e10};
+      .message = line(1e-6, 1e10),
+      .shared = line(1e-6, 1e10)};
   ClusterRequest cluster_{.nodes = 1, .ranks_per_node = 2, .latency = 1e-6, .bandwidth = 3e9};
 };
+
+TEST(TimeCurve, FollowsItsPoints) {
+  const TimeCurve curve({{10, 1}, {20, 3}, {30, 2}, {40, 5}});
+  EXPECT_DOUBLE_EQ(curve.seconds(0), 1);
+  EXPECT_DOUBLE_EQ(curve.seconds(15), 2);
+  EXPECT_DOUBLE_EQ(curve.seconds(25), 3) << "more bytes do not take less time";
+  EXPECT_DOUBLE_EQ(curve.seconds(50), 7);
+  EXPECT_DOUBLE_EQ(TimeCurve().seconds(50), 0);
+}
 
 TEST(ExposedSeconds, AreThoseBehindBackward) {
   // The first bucket leaves after one second of two; the second when backward is over.
@@ -130,9 +131,11 @@ TEST_F(ForecastTest, RanksBeyondCoresShareThem) {
   const double two = run(Scaling::kWeak).compute;
   cluster_.ranks_per_node = 4;
   EXPECT_NEAR(run(Scaling::kWeak).compute, 2 * two, 1e-12);
+  const double crowded = run(Scaling::kWeak).exchange;
   EXPECT_EQ(run(Scaling::kWeak).oversubscription, 2);
   cluster_.cores = 4;
   EXPECT_NEAR(run(Scaling::kWeak).compute, two, 1e-12);
+  EXPECT_NEAR(run(Scaling::kWeak).exchange, crowded / 2, 1e-12) << "inside a node";
   measured_.ranks = 4;  // measured on crowded cores
   EXPECT_NEAR(run(Scaling::kWeak).compute, two / 2, 1e-12);
 }
@@ -148,7 +151,8 @@ TEST_F(ForecastTest, OwnersShareTheOptimizer) {
 TEST_F(ForecastTest, ExchangeOvertakesOnASlowNetworkOnly) {
   cluster_.nodes = 16;
   cluster_.bandwidth = 1e11;
-  EXPECT_FALSE(run(Scaling::kWeak).exchange_overtakes());
+  const auto overtakes = [&] { return run(Scaling::kWeak).exchange > run(Scaling::kWeak).compute; };
+  EXPECT_FALSE(overtakes());
   double before = run(Scaling::kWeak).seconds();
   for (const double bandwidth : {1e10, 1e9, 1e8, 1e7}) {
     cluster_.bandwidth = bandwidth;
@@ -156,7 +160,51 @@ TEST_F(ForecastTest, ExchangeOvertakesOnASlowNetworkOnly) {
     EXPECT_GE(seconds, before);
     before = seconds;
   }
-  EXPECT_TRUE(run(Scaling::kWeak).exchange_overtakes());
+  EXPECT_TRUE(overtakes());
+}
+
+TEST_F(ForecastTest, MoreBandwidthIsNeverSlowerAndMoreLatencyNeverFaster) {
+  for (const StrategyEntry& strategy : strategy_catalog()) {
+    for (const AlgorithmEntry& algorithm : algorithm_catalog()) {
+      for (const Index on_node : {1, 3, 4}) {
+        distribute_ = {.strategy = strategy.name, .algorithm = algorithm.name};
+        cluster_ = {.nodes = 3, .ranks_per_node = on_node};
+        if (!algorithm.refusal({3, on_node}).empty()) continue;
+        SCOPED_TRACE(testing::Message() << strategy.name << " " << algorithm.name << ", " << on_node);
+        double before = 0;
+        for (const double bandwidth : {1e10, 1e9, 1e8}) {
+          cluster_.bandwidth = bandwidth;
+          cluster_.latency = 1e-6;
+          const double seconds = run(Scaling::kWeak).exchange;
+          EXPECT_GT(seconds, before);
+          cluster_.latency = 2e-6;
+          EXPECT_GE(run(Scaling::kWeak).exchange, seconds);
+          before = seconds;
+        }
+      }
+    }
+  }
+}
+
+// A flat ring of four nodes: six messages of a quarter of the bytes each.
+TEST_F(ForecastTest, TheExchangeIsAlphaAndBeta) {
+  cluster_ = {.nodes = 4, .ranks_per_node = 1, .latency = 1e-5, .bandwidth = 1e8};
+  distribute_.algorithm = "ring";
+  const double bytes = 4 * static_cast<double>(model_.layout().size);
+  EXPECT_NEAR(run().exchange, 6 * 1e-5 + 1.5 * bytes / 1e8, 1e-2 * run().exchange);
+  cluster_.ranks_per_node = 2;
+  distribute_.algorithm = "hierarchical";
+  const double inside = 1e-6 + bytes / 1e10;
+  EXPECT_NEAR(run().exchange, inside + 4 * 1e-5 + 1.5 * bytes / 1e8, 1e-2 * run().exchange)
+      << "the two ranks of a node send a half each, over one link";
+}
+
+// By the rule of a run that does not calibrate.
+TEST_F(ForecastTest, AutoIsWhatTheRuleTakes) {
+  cluster_ = {.nodes = 4, .ranks_per_node = 2, .latency = 1e-5, .bandwidth = 1e8};
+  const double automatic = run().exchange;
+  distribute_.algorithm = algorithm_by_rule({.count = 4, .largest = 2}).name;
+  EXPECT_EQ(run().exchange, automatic);
 }
 
 TEST_F(ForecastTest, SmallBucketsHide) {
@@ -173,7 +221,6 @@ TEST_F(ForecastTest, SmallBucketsHide) {
 TEST_F(ForecastTest, ALayerInSeveralBucketsLeavesPieceByPiece) {
   const Model layer({.layers = "dense(4096)"}, Shape{{100}});
   cluster_ = {.nodes = 4, .ranks_per_node = 1, .latency = 1e-9, .bandwidth = 1e11};
-  measured_.add_bandwidth = 1e15;  // what the ranks do themselves is never hidden
   constexpr Index kBuckets = 4;
   distribute_.bucket_kib = layer.layout().size * 4 / 1024 / kBuckets;
   distribute_.algorithm = "mpi";
@@ -193,49 +240,6 @@ TEST_F(ForecastTest, OneRankWaitsForNobody) {
   EXPECT_EQ(run(Scaling::kWeak).waiting, 0);
   cluster_.nodes = 2;
   EXPECT_GT(run().waiting, 0);
-}
-
-// Two stages of equal work and one group: by (S - 1) / (m + S - 1) each is idle for one ninth.
-TEST_F(ForecastTest, StagesAreIdleWhileThePipelineFills) {
-  measured_.step = {.forward = 2e-4, .backward = 4e-4};
-  measured_.message = measured_.shared = TimeCurve::line(1e-12, 1e15);
-  const auto run_equal = [&] { return run_stages("dense(100) dense(100)"); };
-  const Forecast one_group = run_equal();
-  EXPECT_NEAR(one_group.compute, 6e-4, 1e-9) << "eight replicas, half of the work of each";
-  EXPECT_NEAR(one_group.waiting / (one_group.compute + one_group.waiting), 1.0 / 9, 1e-6);
-  EXPECT_NEAR(one_group.exposed, 0, 1e-9) << "each stage is on one rank";
-  measured_.message = TimeCurve::line(1e-3, 1e15);
-  EXPECT_NEAR(run_equal().compute + run_equal().waiting, 8 * 2e-3 + 6e-4 / 8 + 2e-3, 1e-9)
-      << "the messages of eight micro-batches, both ways, are slower than the stages";
-  cluster_ = {.nodes = 2, .ranks_per_node = 3, .latency = 1e-6, .bandwidth = 1e9, .cores = 4};
-  EXPECT_THROW(run_equal(), ConfigError) << "a group on parts of two nodes";
-  cluster_.ranks_per_node = 1;
-  const double slow = run_equal().waiting;
-  cluster_.bandwidth = 1e6;
-  EXPECT_GT(run_equal().waiting, slow) << "activations cross the link";
-}
-
-// 40,000 bytes of weights once a step, and as many of gradients with each of eight micro-batches.
-TEST_F(ForecastTest, StagesWaitForWeightsThatTheyShare) {
-  measured_.message = measured_.shared = TimeCurve::line(1e-12, 1e9);
-  const auto seconds = [&](const std::string& layers) { return run_stages(layers, "1").waiting; };
-  EXPECT_NEAR(seconds("dense(100) dense(100, tie=0)") - seconds("dense(100) dense(100)"), 9 * 4e-5, 1e-9);
-}
-
-// Two groups of two stages on two nodes of two ranks. As neighbours a group is inside a node, and gradients
-// cross the link; spread, activations do.
-TEST_F(ForecastTest, PlacementSaysWhatCrossesTheLink) {
-  measured_.message = measured_.shared = TimeCurve::line(1e-9, 1e12);
-  cluster_ = {.nodes = 2, .ranks_per_node = 2, .latency = 1e-4, .bandwidth = 1e9, .cores = 4};
-  const auto run_placed = [&](StagePlacement placement) {
-    distribute_.placement = placement;
-    return run_stages("dense(100) dense(100)");
-  };
-  const Forecast neighbours = run_placed(StagePlacement::kNeighbours);
-  const Forecast spread = run_placed(StagePlacement::kSpread);
-  EXPECT_GT(neighbours.exchange, 1e-4);
-  EXPECT_LT(spread.exchange, 1e-4);
-  EXPECT_LT(neighbours.waiting + 1e-4, spread.waiting);
 }
 
 // The samples, outputs and gradients of the layer are sent, not its weights.

@@ -1,7 +1,6 @@
 // The predictions of plan --nodes, for people and for machines.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,14 +12,8 @@ namespace lockstep {
 struct ForecastRow {
   std::string strategy;
   std::string algorithm;        ///< "": the strategy has no choice
-  Index stages = 1;             ///< of the model
   bool divides_layers = false;  ///< ranks divide the layers with split=rows
-  Index memory = 0;             ///< bytes that a rank may need; 0: not known
   Forecast forecast;
-  std::optional<Index> overtaken =
-      {};                  ///< the first number of nodes, doubled from 1, at which exchange > compute
-  Index looked_at = 1;     ///< the last number of nodes that was looked at
-  std::string ended = {};  ///< why it was the last; "": far enough
 };
 
 /// On more and more nodes, with the exchange of the config.
@@ -43,7 +36,6 @@ struct ScaleReport {
   std::string bench;     ///< file
   std::string exchange;  ///< exchange of the config: "allreduce, auto"
   Index gradient_bytes = 0;
-  double memory_per_rank = 0;      ///< GiB that a rank may have; 0: no limit
   std::string note_on_order = {};  ///< the algorithms that the reduction rules out, and why; ""
   std::vector<ScaleSection> sections = {};
 };

@@ -6,7 +6,6 @@
 
 #include "distributed/exchange/node/node_layout.h"
 #include "lockstep/base/catalog.h"
-#include "lockstep/base/errors.h"
 #include "lockstep/distributed/exchange/codec.h"
 #include "lockstep/distributed/exchange/exchange.h"
 
@@ -38,7 +37,9 @@ AlgorithmCosts exchange_costs(const CostModelInput& question, Index rank) {
   const DistOptions& options = question.options;
   if (plan.world == 1 || is_lossy(options)) {
     const ExchangeCosts exchange(plan, options, Delivery::kAllReduce);
-    return {.held = exchange.held(rank), .sent = exchange.sent(rank)};
+    return {.held = exchange.held(rank),
+            .sent = exchange.sent(rank),
+            .traffic = exchange.traffic(rank, question.on_node())};
   }
   const std::vector<Index> sizes = question.nodes();
   const Nodes nodes{.count = std::ssize(sizes), .largest = std::ranges::max(sizes)};
@@ -81,32 +82,6 @@ std::string note_on_order(const DistOptions& options) {
   if (names.empty()) return "";
   return fmt::format("with ordered reduction not: {}, which add in an order of their own",
                      fmt::join(names, ", "));
-}
-
-std::vector<ExchangeSeconds> exchange_times(const TimeModelInput& question) {
-  const Plan& plan = question.costs.plan;
-  const DistOptions& options = question.costs.options;
-  const Nodes nodes{.count = question.cluster.nodes, .largest = question.cluster.ranks_per_node};
-  std::vector<const AlgorithmEntry*> possible;
-  if (plan.world > 1 && !is_lossy(options)) {
-    possible = options.algorithm == kAutoAlgorithm ? automatic_algorithms(options, plan, nodes)
-                                                   : possible_algorithms(options, nodes);
-    if (possible.empty()) {
-      const AlgorithmEntry& entry = find_entry(algorithm_catalog(), "algorithm", options.algorithm);
-      throw ConfigError(fmt::format("distribute.algorithm {}: {}", entry.name, entry.refusal(nodes)));
-    }
-  }
-  std::vector<ExchangeSeconds> times;
-  for (const Bucket& bucket : plan.buckets) {
-    const double bytes = bytes_of(bucket);
-    ExchangeSeconds fastest = reducer_time(question, Delivery::kAllReduce, bytes);
-    for (const AlgorithmEntry* entry : possible) {
-      const ExchangeSeconds time = entry->time(question, bytes);
-      if (entry == possible.front() || time.total() < fastest.total()) fastest = time;
-    }
-    times.push_back(fastest);
-  }
-  return times;
 }
 
 }  // namespace lockstep

@@ -58,27 +58,25 @@ std::vector<RankCosts> allreduce_costs(const CostModelInput& question) {
     return RankCosts{.weights = question.weights_bytes(),
                      .optimizer = question.optimizer_bytes(),
                      .gradients = question.gradient_bytes(rank) + exchange.held,
-                     .sent = static_cast<double>(exchange.sent)};
+                     .sent = static_cast<double>(exchange.sent),
+                     .exchange = exchange.traffic};
   });
 }
 
 }  // namespace
 
 StrategyEntry allreduce_entry() {
-  return {
-      .name = "allreduce",
-      .help = "every worker gets the sum of all gradients and takes the same optimizer step",
-      .elsewhere = "MirroredStrategy, MultiWorkerMirroredStrategy, TPUStrategy; PyTorch DDP; Horovod",
-      .choose =
-          "the default on several nodes: any model that fits into the memory of a rank together with its "
-          "optimizer state",
-      .promises = {.same_bits = true, .identical_replicas = true, .exact_resume = true},
-      .sums_to_all = true,
-      .options = {"distribute.progress_thread"},
-      .costs = allreduce_costs,
-      .time =
-          [](const TimeModelInput& question) { return StepExchange{.buckets = exchange_times(question)}; },
-      .make = [](const StrategyContext& context) { return std::make_unique<Allreduce>(context); }};
+  return {.name = "allreduce",
+          .help = "every worker gets the sum of all gradients and takes the same optimizer step",
+          .elsewhere = "MirroredStrategy, MultiWorkerMirroredStrategy, TPUStrategy; PyTorch DDP; Horovod",
+          .choose =
+              "the default on several nodes: any model that fits into the memory of a rank together with its "
+              "optimizer state",
+          .promises = {.same_bits = true, .identical_replicas = true, .exact_resume = true},
+          .sums_to_all = true,
+          .options = {"distribute.progress_thread"},
+          .costs = allreduce_costs,
+          .make = [](const StrategyContext& context) { return std::make_unique<Allreduce>(context); }};
 }
 
 }  // namespace lockstep

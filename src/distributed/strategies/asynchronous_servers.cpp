@@ -146,13 +146,15 @@ std::vector<RankCosts> asynchronous_costs(const CostModelInput& question) {
       const Index lost = question.options.error_feedback ? weights : 0;
       return RankCosts{.weights = weights,
                        .gradients = question.gradient_bytes(rank) + (lossy ? message + lost : 0),
-                       .sent = static_cast<double>(message)};
+                       .sent = static_cast<double>(message),
+                       .stepped = 0};
     }
     return RankCosts{
         .weights = weights,
         .optimizer = question.optimizer.share_bytes(plan.loss_offset, rank - plan.workers(), plan.servers, 1),
         .gradients = weights + (collects ? plan.workers() * slice : 0) + (lossy ? message / plan.servers : 0),
-        .sent = static_cast<double>(slice * (collects ? plan.workers() : 1))};
+        .sent = static_cast<double>(slice * (collects ? plan.workers() : 1)),
+        .stepped = 1 / static_cast<double>(plan.servers)};
   });
 }
 

@@ -226,34 +226,26 @@ std::vector<RankCosts> central_storage_costs(const CostModelInput& question) {
   const Index owners = owners_on_node(nodes);
   const Plan across = plan_across(plan, nodes);
   const ExchangeCosts exchange(across, question.options, Delivery::kAllReduce);
+  const auto bytes = static_cast<double>(plan.gradient_size * Index{sizeof(Scalar)});
   return each_rank(question, [&](Index rank) {
     const RankOnNode position = find_on_node(nodes, rank);
     RankCosts costs{
         .weights = position.rank == 0 ? question.weights_bytes() : 0,
         .gradients = question.gradient_bytes(rank) + (nodes.size() == 1 ? factor_bytes(plan, rank) : 0)};
+    costs.stepped = 1 / static_cast<double>(owners);
+    costs.after = agreement(plan.world, question.on_node());
+    // The second time they wait for the weights, which the next forward reads.
+    if (owners > 1) {
+      costs.after = costs.after + shared_sum(bytes, partial_sums(plan, question.options.reduction, rank));
+      costs.after.meetings += 1;
+    }
     if (position.rank >= owners) return costs;
     costs.optimizer = question.optimizer.share_bytes(plan.loss_offset, position.rank, owners, plan.threads);
     costs.gradients += exchange.held(position.node);
     costs.sent = static_cast<double>(exchange.sent(position.node));
+    costs.after = costs.after + exchange.traffic(position.node, 1);
     return costs;
   });
-}
-
-// Measured is a sum that is also handed out: here new weights are, when the next forward reads them.
-StepExchange central_storage_time(const TimeModelInput& question) {
-  const Cluster& cluster = question.cluster;
-  const Plan& plan = question.costs.plan;
-  const double bytes = static_cast<double>(plan.gradient_size * Index{sizeof(Scalar)});
-  const auto sums = static_cast<double>(max_partial_sums(plan, question.costs.options.reduction));
-  const double share = 1 / static_cast<double>(cluster.ranks_per_node);
-  if (plan.world == 1) return {};
-  StepExchange exchange{.after = agreement_time(cluster), .stepped = share};
-  if (cluster.ranks_per_node > 1) {
-    const ExchangeSeconds waiting = shared_time(cluster, 0, 1);
-    exchange.after = exchange.after + shared_time(cluster, bytes, sums) + waiting;
-  }
-  if (cluster.nodes > 1) exchange.after = exchange.after + time_between_nodes(question, bytes);
-  return exchange;
 }
 
 }  // namespace
@@ -272,7 +264,6 @@ StrategyEntry central_storage_entry() {
                        .one_copy_per_node = true,
                        .exact_resume = true},
           .costs = central_storage_costs,
-          .time = central_storage_time,
           .make = [](const StrategyContext& context) { return std::make_unique<CentralStorage>(context); }};
 }
 

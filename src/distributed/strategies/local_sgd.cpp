@@ -275,7 +275,8 @@ Index arenas_of_average(const CostModelInput& question) {
   return 1 + (question.options.average_state ? question.optimizer.slots() : 0);
 }
 
-// Before local_from gradients are exchanged in each step, then weights now and then.
+// Before local_from gradients are exchanged in each step, then weights now and then: the traffic is that of a
+// local step, its share of the average that ends every block.
 std::vector<RankCosts> local_sgd_costs(const CostModelInput& question) {
   const Plan& plan = question.plan;
   const DistOptions& options = question.options;
@@ -283,6 +284,8 @@ std::vector<RankCosts> local_sgd_costs(const CostModelInput& question) {
   const Index averages = (question.steps - together) / options.average_every;
   const double exchanges = static_cast<double>(together + averages * arenas_of_average(question)) /
                            static_cast<double>(question.steps);
+  const double share =
+      static_cast<double>(arenas_of_average(question)) / static_cast<double>(options.average_every);
   return each_rank(question, [&](Index rank) {
     const Index hosted = plan.hosted_by(rank).size();
     const AlgorithmCosts exchange = exchange_costs(question, rank);
@@ -290,20 +293,10 @@ std::vector<RankCosts> local_sgd_costs(const CostModelInput& question) {
     return RankCosts{.weights = (hosted + blocks) * question.weights_bytes(),
                      .optimizer = hosted * question.optimizer_bytes(),
                      .gradients = question.gradient_bytes(rank) + exchange.held,
-                     .sent = exchanges * static_cast<double>(exchange.sent)};
+                     .sent = exchanges * static_cast<double>(exchange.sent),
+                     .after = exchange.traffic * share,
+                     .stepped = static_cast<double>(hosted)};
   });
-}
-
-// The exchange of one local step: its share of the average that ends every block. Each replica steps.
-StepExchange local_sgd_time(const TimeModelInput& question) {
-  const CostModelInput& costs = question.costs;
-  ExchangeSeconds arena;
-  for (const ExchangeSeconds& bucket : exchange_times(question)) arena = arena + bucket;
-  const double share =
-      static_cast<double>(arenas_of_average(costs)) / static_cast<double>(costs.options.average_every);
-  Index max_hosted = 0;
-  for (const Range hosted : costs.plan.hosted) max_hosted = std::max(max_hosted, hosted.size());
-  return {.after = arena * share, .stepped = static_cast<double>(max_hosted)};
 }
 
 }  // namespace
@@ -323,7 +316,6 @@ StrategyEntry local_sgd_entry() {
       .options = {"distribute.average_every", "distribute.average_state", "distribute.local_after",
                   "distribute.block_momentum", "distribute.block_lr"},
       .costs = local_sgd_costs,
-      .time = local_sgd_time,
       .make = [](const StrategyContext& context) -> std::unique_ptr<Strategy> {
         return std::make_unique<LocalSgd>(context);
       }};

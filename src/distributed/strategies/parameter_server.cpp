@@ -39,7 +39,6 @@ StrategyEntry parameter_server_entry() {
           .has_servers = true,
           .options = {"distribute.servers", "distribute.mode", "distribute.backup_workers"},
           .costs = server_costs,
-          .time = sharded_update_time,
           .make = make};
 }
 

@@ -148,25 +148,6 @@ class ShardedUpdate final : public SynchronousStrategy {
   std::span<Scalar> gradient_;
 };
 
-// Servers get gradients and give weights, while workers wait.
-StepExchange server_step_time(const TimeModelInput& question) {
-  const Plan& plan = question.costs.plan;
-  const DistOptions& options = question.costs.options;
-  const auto servers = static_cast<double>(plan.servers);
-  const auto sums = static_cast<double>(max_partial_sums(plan, options.reduction));
-  const auto sent = static_cast<double>(ExchangeCosts(plan, options, Delivery::kReduceScatter).sent(0));
-  const double sent_of_byte = sent / static_cast<double>(plan.gradient_size * Index{sizeof(Scalar)});
-  const auto weights = static_cast<double>(question.costs.weights_bytes());
-  StepExchange exchange{.after = agreement_time(question.cluster) + server_time(question, weights, 1),
-                        .stepped = 1 / servers};
-  for (const Bucket& bucket : plan.buckets) {
-    const double added = bytes_of(bucket) / servers * (sums * static_cast<double>(plan.workers()) - 1);
-    exchange.buckets.push_back(server_time(question, sent_of_byte * bytes_of(bucket), sums) +
-                               add_time(question.cluster, added));
-  }
-  return exchange;
-}
-
 }  // namespace
 
 std::unique_ptr<SynchronousStrategy> make_sharded_update(const StrategyContext& context) {
@@ -181,30 +162,19 @@ std::vector<RankCosts> sharded_update_costs(const CostModelInput& question) {
     const std::vector<Range> ranges = plan.owned(rank);
     for (const Range range : ranges) owned += range.size() * Index{sizeof(Scalar)};
     const Index divided = (plan.divided_size() - plan.divided_elsewhere(rank)) * Index{sizeof(Scalar)};
+    // An owner gives its new weights to each of its peers; a worker with servers gets all of them.
+    const Peers peers = peers_of(plan, rank, question.on_node());
+    const auto weights =
+        static_cast<double>(owned > 0 ? (owned - divided) * peers.all : question.weights_bytes());
     return RankCosts{
         .weights = question.weights_bytes() - plan.divided_elsewhere(rank) * Index{sizeof(Scalar)},
         .optimizer = question.optimizer.bytes(ranges, plan.threads),
         .gradients = question.gradient_bytes(rank) + exchange.held(rank),
-        .sent = static_cast<double>(exchange.sent(rank) + (owned - divided) * (plan.world - 1))};
+        .sent = static_cast<double>(exchange.sent(rank) + (owned - divided) * (plan.world - 1)),
+        .exchange = exchange.traffic(rank, question.on_node()),
+        .after = agreement(plan.world, question.on_node()) + to_each(peers, 1, weights),
+        .stepped = static_cast<double>(owned) / static_cast<double>(question.weights_bytes())};
   });
-}
-
-StepExchange sharded_update_time(const TimeModelInput& question) {
-  const Plan& plan = question.costs.plan;
-  if (plan.world == 1) return {};
-  if (plan.servers > 0) return server_step_time(question);
-  const Index sent = question.costs.weights_bytes() - plan.divided_size() * Index{sizeof(Scalar)};
-  const auto weights = static_cast<double>(sent);
-  const double share = 1 / static_cast<double>(plan.world);
-  StepExchange exchange{
-      .after = agreement_time(question.cluster) + pairwise_time(question.cluster, weights * (1 - share), 1),
-      .stepped = share};
-  for (const Bucket& bucket : plan.buckets) {
-    exchange.buckets.push_back(bucket.divided
-                                   ? ExchangeSeconds{}
-                                   : reducer_time(question, Delivery::kReduceScatter, bytes_of(bucket)));
-  }
-  return exchange;
 }
 
 }  // namespace lockstep

@@ -12,7 +12,5 @@ std::unique_ptr<SynchronousStrategy> make_sharded_update(const StrategyContext& 
 
 /// Memory and messages of each rank.
 std::vector<RankCosts> sharded_update_costs(const CostModelInput& question);
-/// How long its exchange takes.
-StepExchange sharded_update_time(const TimeModelInput& question);
 
 }  // namespace lockstep

@@ -20,7 +20,6 @@ StrategyEntry zero1_entry() {
                        .exact_resume = true},
           .options = {"distribute.progress_thread"},
           .costs = sharded_update_costs,
-          .time = sharded_update_time,
           .make = make_sharded_update};
 }
 

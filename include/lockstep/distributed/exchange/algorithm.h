@@ -10,7 +10,6 @@
 
 #include "lockstep/comm/communicator.h"
 #include "lockstep/distributed/exchange/costs.h"
-#include "lockstep/distributed/exchange/exchange_time.h"
 #include "lockstep/distributed/exchange/reducer.h"
 #include "lockstep/distributed/options.h"
 #include "lockstep/distributed/plan.h"
@@ -43,10 +42,11 @@ struct AlgorithmContext {
   bool overlaps = true;       ///< buckets travel while something else goes on
 };
 
-/// Bytes of one rank.
+/// The costs of one rank, in bytes.
 struct AlgorithmCosts {
-  Index held = 0;  ///< beside the gradients themselves
-  Index sent = 0;  ///< per exchange
+  Index held = 0;        ///< beside the gradients themselves
+  Index sent = 0;        ///< per exchange
+  Traffic traffic = {};  ///< of an exchange of all buckets
 };
 
 struct AlgorithmEntry {
@@ -64,8 +64,6 @@ struct AlgorithmEntry {
   /// *Collective.* Every rank gets the whole sum.
   std::function<std::unique_ptr<Reducer>(const AlgorithmContext&)> make;
   std::function<AlgorithmCosts(const CostModelInput&, Index rank)> costs;
-  /// Seconds for `bytes` of the gradient.
-  std::function<ExchangeSeconds(const TimeModelInput&, double bytes)> time;
 };
 
 /// Every algorithm there is. To add one: src/README.md.

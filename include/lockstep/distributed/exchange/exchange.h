@@ -28,7 +28,7 @@ std::unique_ptr<Reducer> make_bucketwise_reducer(const AlgorithmContext& context
 /// run on these nodes, or if shared memory is not to be had (`auto` does without it).
 std::unique_ptr<Reducer> make_exchange(AlgorithmContext context, const DistOptions& options);
 
-/// Memory and bytes sent of make_exchange(), with `auto` by rule.
+/// The costs of make_exchange(), with `auto` by rule.
 AlgorithmCosts exchange_costs(const CostModelInput& question, Index rank);
 
 /// Those that give what the options ask for on these nodes, where the sum is exact.
@@ -42,9 +42,5 @@ std::vector<const AlgorithmEntry*> automatic_algorithms(const DistOptions& optio
 
 /// Those that the reduction of the options rules out, and why, in a sentence; "" if there are none.
 std::string note_on_order(const DistOptions& options);
-
-/// How long make_exchange() takes for each bucket of the plan, `auto` with the fastest that it tries. Errors:
-/// ConfigError if the algorithm cannot run on these nodes.
-std::vector<ExchangeSeconds> exchange_times(const TimeModelInput& question);
 
 }  // namespace lockstep

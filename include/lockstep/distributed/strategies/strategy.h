@@ -15,7 +15,6 @@
 #include "lockstep/base/thread_team.h"
 #include "lockstep/comm/communicator.h"
 #include "lockstep/distributed/exchange/costs.h"
-#include "lockstep/distributed/exchange/exchange_time.h"
 #include "lockstep/distributed/local_gradients.h"
 #include "lockstep/distributed/options.h"
 #include "lockstep/distributed/plan.h"
@@ -188,7 +187,6 @@ struct StrategyEntry {
   bool weights_per_replica = false;       ///< each steps with its own, and they are averaged
   std::vector<std::string> options = {};  ///< keys that it reads beside those that all read
   std::function<std::vector<RankCosts>(const CostModelInput&)> costs;
-  std::function<StepExchange(const TimeModelInput&)> time;
   std::function<std::unique_ptr<Strategy>(const StrategyContext&)> make;
 };
 

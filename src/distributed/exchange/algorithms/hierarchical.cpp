@@ -23,8 +23,7 @@ AlgorithmEntry hierarchical_entry() {
               [](const AlgorithmContext& context) {
                 return make_node_reducer(context, "distribute.algorithm hierarchical");
               },
-          .costs = node_reducer_costs,
-          .time = node_reducer_time};
+          .costs = node_reducer_costs};
 }
 
 }  // namespace lockstep

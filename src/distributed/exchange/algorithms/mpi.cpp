@@ -26,10 +26,10 @@ AlgorithmEntry mpi_entry() {
           .costs =
               [](const CostModelInput& question, Index rank) {
                 const ExchangeCosts exchange(question.plan, question.options, Delivery::kAllReduce);
-                return AlgorithmCosts{.held = exchange.held(rank), .sent = exchange.sent(rank)};
-              },
-          .time = [](const TimeModelInput& question,
-                     double bytes) { return reducer_time(question, Delivery::kAllReduce, bytes); }};
+                return AlgorithmCosts{.held = exchange.held(rank),
+                                      .sent = exchange.sent(rank),
+                                      .traffic = exchange.traffic(rank, question.on_node())};
+              }};
 }
 
 }  // namespace lockstep

@@ -157,29 +157,28 @@ std::unique_ptr<Reducer> make_node_reducer(const AlgorithmContext& context, cons
 }
 
 AlgorithmCosts node_reducer_costs(const CostModelInput& question, Index rank) {
+  const Plan& plan = question.plan;
+  const Reduction reduction = question.options.reduction;
   const std::vector<Index> nodes = question.nodes();
   const RankOnNode position = find_on_node(nodes, rank);
-  AlgorithmCosts costs{.held = NodeGradients::header_bytes()};
-  if (position.rank >= owners_on_node(nodes)) return costs;
-  const Plan across = plan_across(question.plan, nodes);
-  if (across.world > 1 && question.options.reduction == Reduction::kNative) {
-    const AlgorithmCosts staged = staged_costs(across, position.node, rabenseifner_stages);
-    return {.held = costs.held + staged.held, .sent = staged.sent};
+  const auto bytes = static_cast<double>(plan.gradient_size * Index{sizeof(Scalar)});
+  AlgorithmCosts costs{.held = NodeGradients::header_bytes(),
+                       .traffic = shared_sum(bytes, partial_sums(plan, reduction, rank))};
+  if (position.rank < owners_on_node(nodes)) {
+    const Plan across = plan_across(plan, nodes);  // of one bucket
+    const ExchangeCosts exchange(across, question.options, Delivery::kAllReduce);
+    AlgorithmCosts between{.held = exchange.held(position.node),
+                           .sent = exchange.sent(position.node),
+                           .traffic = exchange.traffic(position.node, 1)};
+    if (across.world > 1 && reduction == Reduction::kNative) {
+      between = staged_costs(across, position.node, 1, rabenseifner_stages);
+    }
+    costs.held += between.held;
+    costs.sent = between.sent;
+    costs.traffic = costs.traffic + between.traffic;
   }
-  const ExchangeCosts exchange(across, question.options, Delivery::kAllReduce);
-  return {.held = costs.held + exchange.held(position.node), .sent = exchange.sent(position.node)};
-}
-
-ExchangeSeconds node_reducer_time(const TimeModelInput& question, double bytes) {
-  const Cluster& cluster = question.cluster;
-  const CostModelInput& costs = question.costs;
-  const auto sums = static_cast<double>(max_partial_sums(costs.plan, costs.options.reduction));
-  const ExchangeSeconds inside = shared_time(cluster, bytes, sums);
-  if (cluster.nodes == 1) return inside;
-  if (costs.options.reduction == Reduction::kNative) {
-    return inside + rabenseifner_time(between_nodes(cluster), bytes);
-  }
-  return inside + time_between_nodes(question, bytes);
+  costs.traffic = in_parts(costs.traffic, std::ssize(plan.buckets));
+  return costs;
 }
 
 }  // namespace lockstep

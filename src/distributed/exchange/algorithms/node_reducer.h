@@ -13,6 +13,5 @@ namespace lockstep {
 std::unique_ptr<Reducer> make_node_reducer(const AlgorithmContext& context, const std::string& user);
 
 AlgorithmCosts node_reducer_costs(const CostModelInput& question, Index rank);
-ExchangeSeconds node_reducer_time(const TimeModelInput& question, double bytes);
 
 }  // namespace lockstep

@@ -77,7 +77,7 @@ AlgorithmEntry rabenseifner_entry() {
       "rabenseifner",
       "recursive halving to add and recursive doubling to hand out: about as few bytes as the "
       "ring, in few stages",
-      rabenseifner_stages, rabenseifner_time);
+      rabenseifner_stages);
 }
 
 }  // namespace lockstep

@@ -29,7 +29,7 @@ AlgorithmEntry ring_entry() {
       "ring",
       "each rank passes segments on to the next one, N - 1 times around to add and N - 1 times "
       "to hand out: the fewest bytes, in many stages",
-      ring_stages, ring_time);
+      ring_stages);
 }
 
 }  // namespace lockstep

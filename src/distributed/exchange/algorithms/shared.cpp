@@ -28,8 +28,7 @@ AlgorithmEntry shared_entry() {
               [](const AlgorithmContext& context) {
                 return make_node_reducer(context, "distribute.algorithm shared");
               },
-          .costs = node_reducer_costs,
-          .time = node_reducer_time};
+          .costs = node_reducer_costs};
 }
 
 }  // namespace lockstep
