@@ -3,10 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <array>
-#include <utility>
-
 #include "lockstep/config/toml.h"
+#include "option_list.h"
 
 namespace lockstep {
 
@@ -23,23 +21,8 @@ std::vector<std::string> completions(const Option& option) {
   return option.choices;
 }
 
-std::string_view section_title(std::string_view section) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kTitles{{
-      {"run", "The run and its output"},
-      {"data", "Samples"},
-      {"model", "The model"},
-      {"train", "Loss, optimizer, learning rate, length and batch"},
-      {"eval", "Evaluation"},
-      {"checkpoint", "Saving the run while it goes on"},
-      {"report", "What shows the run: a page, files for TensorBoard"},
-      {"distribute", "How the work is shared"},
-      {"comm", "Ranks that do not come, or do not agree"},
-      {"debug", "Faults on purpose, for tests"},
-  }};
-  for (const auto& [name, title] : kTitles) {
-    if (name == section) return title;
-  }
-  return "";
+std::string section_title(std::string_view section) {
+  return option_text(section).get("help");
 }
 
 }  // namespace lockstep

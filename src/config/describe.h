@@ -17,7 +17,7 @@ std::string describe(const Option& option);
 std::vector<std::string> completions(const Option& option);
 
 /// "Saving the run while it goes on" for "checkpoint".
-std::string_view section_title(std::string_view section);
+std::string section_title(std::string_view section);
 
 /// The options of one section follow each other.
 template <class Visit>

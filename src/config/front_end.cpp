@@ -214,34 +214,6 @@ std::string FrontEnd::describe_unknown_flag(std::string_view flag) const {
                      hint.empty() ? "'trainer --help-all' lists them" : hint);
 }
 
-Limits above(double low) {
-  return {fmt::format("above {}", low), [low](double value) { return value > low; }};
-}
-
-Limits above_to_below(double low, double end) {
-  return {fmt::format("above {} and below {}", low, end),
-          [low, end](double value) { return low < value && value < end; }};
-}
-
-Limits above_up_to(double low, double high) {
-  return {fmt::format("above {} and at most {}", low, high),
-          [low, high](double value) { return low < value && value <= high; }};
-}
-
-Limits at_least(double low) {
-  return {fmt::format("of at least {}", low), [low](double value) { return value >= low; }};
-}
-
-Limits between(double low, double high) {
-  return {fmt::format("from {} to {}", low, high),
-          [low, high](double value) { return low <= value && value <= high; }};
-}
-
-Limits from_to_below(double low, double end) {
-  return {fmt::format("of at least {} and below {}", low, end),
-          [low, end](double value) { return low <= value && value < end; }};
-}
-
 PlannedNodes parse_planned_nodes(const FrontEnd& front, const std::string& config_file) {
   if (!front.value("nodes")) {
     refuse_without_nodes(front);

@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "lockstep/base/catalog.h"
-#include "lockstep/base/synonyms.h"
 #include "lockstep/config/toml.h"
+#include "option_list.h"
 
 namespace lockstep {
 
@@ -23,12 +24,42 @@ std::string_view unknown_part(const Option& option, std::string_view text) {
   }
 }
 
-// Words for what no option stands for.
-constexpr OtherWords kNoSuchThing{
-    "device devices device_type gpu gpus num_gpus cuda use_cuda no_cuda use_gpu",
-    "Lockstep trains on CPUs only: leave it out"};
-
 }  // namespace
+
+Limits above(double low) {
+  return {fmt::format("above {}", low), [low](double value) { return value > low; }};
+}
+
+Limits above_to_below(double low, double end) {
+  return {fmt::format("above {} and below {}", low, end),
+          [low, end](double value) { return low < value && value < end; }};
+}
+
+Limits above_up_to(double low, double high) {
+  return {fmt::format("above {} and at most {}", low, high),
+          [low, high](double value) { return low < value && value <= high; }};
+}
+
+Limits at_least(double low) {
+  return {fmt::format("of at least {}", low), [low](double value) { return value >= low; }};
+}
+
+Limits between(double low, double high) {
+  return {fmt::format("from {} to {}", low, high),
+          [low, high](double value) { return low <= value && value <= high; }};
+}
+
+Limits from_to_below(double low, double end) {
+  return {fmt::format("of at least {} and below {}", low, end),
+          [low, end](double value) { return low <= value && value < end; }};
+}
+
+const TextEntry& option_text(std::string_view name) {
+  static const std::vector<TextEntry> kTexts = embedded_entries("texts/options.txt");
+  const auto found = std::ranges::find(kTexts, name, &TextEntry::name);
+  if (found == kTexts.end()) throw std::logic_error(fmt::format("configs/texts/options.txt lacks {}", name));
+  return *found;
+}
 
 std::string describe_refusal(const Option& option, std::string_view text, std::string_view found) {
   const std::string hint = suggestion(unknown_part(option, text), option.choices);
@@ -39,17 +70,18 @@ std::string describe_refusal(const Option& option, std::string_view text, std::s
   return fmt::format("expected {}{}, found {}{}", option.expected, example, found, hint);
 }
 
+std::span<const Synonym> key_synonyms() {
+  static const std::vector<Synonym> kSynonyms = embedded_synonyms("texts/options.txt");
+  return kSynonyms;
+}
+
 std::string describe_other_word(std::string_view wanted, std::span<const Option> options,
                                 std::string_view prefix) {
+  std::vector<std::string> known{"-"};  // the name of the words that no key stands for
+  for (const Option& option : options) known.push_back(option.key);
   for (const std::string_view word : {wanted, wanted.substr(wanted.rfind('.') + 1)}) {
-    for (const Option& option : options) {
-      for (const OtherWords& other : option.synonyms) {
-        if (!has_word(other.words, word)) continue;
-        return other.hint.empty() ? fmt::format("Lockstep calls it '{}{}'", prefix, option.key)
-                                  : std::string(other.hint);
-      }
-    }
-    if (has_word(kNoSuchThing.words, word)) return std::string(kNoSuchThing.hint);
+    const Synonym* synonym = find_synonym(key_synonyms(), word, known);
+    if (synonym != nullptr) return describe(*synonym, prefix);
   }
   return "";
 }

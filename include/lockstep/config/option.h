@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lockstep/base/synonyms.h"
 #include "lockstep/config/config.h"
 #include "lockstep/config/value.h"
 
@@ -50,12 +51,6 @@ enum class OnResume {
   kIfAlike     ///< between strategies that keep the same state
 };
 
-/// Words of other programs that users type by habit.
-struct OtherWords {
-  std::string_view words;      ///< separated by blanks; case, '_' and '-' do not matter
-  std::string_view hint = {};  ///< the text instead of "Lockstep calls it 'KEY'"
-};
-
 struct Option {
   std::string key;    ///< "train.lr": the section, a dot, the name within it
   std::string alias;  ///< a second, shorter flag: "init"; else empty
@@ -73,7 +68,6 @@ struct Option {
   bool about_exchange = false;  ///< a config that gives it wants gradients to be sent
   bool most_used = false;       ///< shown on the short page of the help
   bool takes_numbers = false;   ///< text or texts that may be written as numbers in TOML
-  std::vector<OtherWords> synonyms;
 
   std::function<bool(std::string_view text)> accepts;
   std::function<void(std::string_view text)> assign;  ///< Requires accepts(text).
@@ -93,6 +87,9 @@ std::vector<Option> declare_options(Config& config, const KnownNames& names);
 /// "expected a number above 0, found -1"; with a near choice: "; did you mean 'adam'?". `text`: the value as
 /// `assign` would take it; `found`: the same in the words of the error.
 std::string describe_refusal(const Option& option, std::string_view text, std::string_view found);
+
+/// Words of other programs for keys.
+std::span<const Synonym> key_synonyms();
 
 /// The hint for a word of other programs, "Lockstep calls it 'train.lr'": with "train.learning_rate" or
 /// "learning-rate". A word with a section stands for itself in that section only. "" if nobody says so.

@@ -9,6 +9,7 @@
 #include <functional>
 
 #include "app/setup/catalogs.h"
+#include "lockstep/base/embedded_text.h"
 #include "lockstep/base/text.h"
 #include "lockstep/report/number_list.h"
 
@@ -99,6 +100,21 @@ bool names_key(std::string_view text, std::string_view key) {
 }
 
 }  // namespace
+
+std::span<const Guide> guides() {
+  static const std::vector<Guide> kGuides = [] {
+    constexpr std::string_view kFolder = "guides/";
+    constexpr std::string_view kExtension = ".md";
+    std::vector<Guide> guides;
+    for (const EmbeddedText& file : embedded_texts()) {
+      if (!file.name.starts_with(kFolder)) continue;
+      const std::size_t size = file.name.size() - kFolder.size() - kExtension.size();
+      guides.push_back({file.name.substr(kFolder.size(), size), file.text});
+    }
+    return guides;
+  }();
+  return kGuides;
+}
 
 KnownNames names_with_guides() {
   KnownNames names = known_names();
