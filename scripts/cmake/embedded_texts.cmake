@@ -3,7 +3,7 @@
 file(GLOB text_files CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/configs ${PROJECT_SOURCE_DIR}/configs/guides/*.md
      ${PROJECT_SOURCE_DIR}/configs/texts/*)
 set(texts "// Written by scripts/cmake/embedded_texts.cmake.\n#include \"lockstep/base/embedded_text.h\"\n\n#include <array>\n\n")
-string(APPEND texts "namespace lockstep {\n\nstd::span<const EmbeddedText> embedded_texts() {\n  static constexpr std::array kTexts{\n")
+string(APPEND texts "namespace lockstep {\n\nstd::span<const EmbeddedText> embedded_texts() {\n  static const std::array kTexts{\n")
 foreach(text_file IN LISTS text_files)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/configs/${text_file})
   file(READ configs/${text_file} text)

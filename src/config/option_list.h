@@ -42,7 +42,7 @@ inline constexpr double kMaxBatch = 1e9;
 inline constexpr double kMaxReplicas = 1e6;
 inline constexpr double kMaxWidth = 1e9;
 
-/// What configs/texts/options.txt says of a key or a section.
+/// The entry of a key or a section in configs/texts/options.txt.
 const TextEntry& option_text(std::string_view name);
 
 /// A number that the program chooses.

@@ -32,9 +32,9 @@ struct TextEntry {
   std::string name;
   std::vector<std::pair<std::string, std::string>> fields;
 
-  /// Of the first field of that name; "" if there is none.
+  /// The text of the first field of that name; "" if there is none.
   std::string get(std::string_view field) const;
-  /// Of all fields of that name.
+  /// The texts of all fields of that name.
   std::vector<std::string> get_all(std::string_view field) const;
 };
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -38,7 +39,7 @@ struct KnownNames {
   std::vector<std::string> codecs;
   std::vector<std::string> presets;
   std::vector<std::string> metrics;
-  std::vector<std::string> export_formats;
+  std::map<std::string, std::vector<std::string>> formats_of = {};  ///< what --format of a command may be
   std::vector<std::string> guides = {};  ///< names of the guides of the help; may be empty
   std::string numbers = {};              ///< what a run measures, as tables in Markdown; may be empty
   ConfigFacts facts = {};

@@ -42,7 +42,7 @@ class ExampleSearch {
     flag_ += key;
   }
 
-  void look_at(std::string_view line) {
+  void read(std::string_view line) {
     if (line.starts_with("```")) {
       in_toml_ = line == "```toml";
       here_ = "";
@@ -143,7 +143,7 @@ KeyUses find_uses(std::span<const Guide> guides, std::string_view key) {
   KeyUses uses;
   for (const Guide& guide : guides) {
     const int before = search.lines();
-    for_each_line(guide.text, [&](std::string_view line) { search.look_at(line); });
+    for_each_line(guide.text, [&](std::string_view line) { search.read(line); });
     if (search.lines() > before || names_key(guide.text, key)) uses.names.push_back(guide.name);
   }
   uses.example = search.found();
