@@ -9,7 +9,6 @@
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
-#include "lockstep/config/check.h"
 #include "lockstep/config/commands.h"
 #include "lockstep/config/trials.h"
 #include "toml_reader.h"
