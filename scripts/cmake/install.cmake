@@ -23,7 +23,7 @@ install(FILES ${bash_completion} DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-compl
 install(FILES ${zsh_completion} DESTINATION ${LOCKSTEP_ZSH_DIR})
 install(FILES README.md LICENSE DESTINATION ${share})
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
-install(DIRECTORY configs DESTINATION ${share} FILES_MATCHING PATTERN "*.toml" PATTERN "*.md")
+install(DIRECTORY configs DESTINATION ${share} FILES_MATCHING PATTERN "*.toml" PATTERN "*.md" PATTERN texts EXCLUDE)
 install(PROGRAMS scripts/run-until-done DESTINATION ${share}/scripts)
 install(FILES scripts/mpi-environment DESTINATION ${share}/scripts)
 install(DIRECTORY scripts/slurm DESTINATION ${share}/scripts FILES_MATCHING PATTERN "*.sbatch" PATTERN "*.md")

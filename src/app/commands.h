@@ -1,6 +1,9 @@
 // The subcommands of `trainer`, one file each. Each returns the exit code of the process.
 #pragma once
 
+#include <span>
+#include <string_view>
+
 #include "lockstep/comm/communicator.h"
 #include "lockstep/config/command_line.h"
 
@@ -48,5 +51,18 @@ int help_command(const CommandLine& line);
 int reference_command(const CommandLine& line);
 /// Prints what the program was built from and with.
 int version_command(const CommandLine& line);
+
+/// A command and the function that is called for it. Its help and its flags stand in
+/// configs/texts/commands.txt.
+struct CommandFunction {
+  std::string_view name;                                           ///< as in CommandLine::command
+  int (*alone)(const CommandLine&) = nullptr;                      ///< of a command that needs no other ranks
+  int (*with_ranks)(Communicator&, const CommandLine&) = nullptr;  ///< *Collective*; of the others
+  bool trains = false;  ///< can be stopped, and goes on when the reader of its log goes away
+};
+
+std::span<const CommandFunction> command_functions();
+/// Requires that parse_command_line made `line`.
+const CommandFunction& function_of(const CommandLine& line);
 
 }  // namespace lockstep

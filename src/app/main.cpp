@@ -18,62 +18,10 @@
 #include "lockstep/base/terminal.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/comm/session.h"
-#include "lockstep/config/help.h"
 #include "lockstep/math/kernels.h"
 
 namespace lockstep {
 namespace {
-
-using Command = CommandLine::Command;
-
-int print(const std::string& text) {
-  print_text(text);
-  return 0;
-}
-
-// Commands that need no other ranks.
-std::optional<int> run_alone(const CommandLine& line) {
-  switch (line.command) {
-    case Command::kHelp:
-    case Command::kTopic:
-      return help_command(line);
-    case Command::kHelpAll:
-      return print(full_help(known_options()));
-    case Command::kVersion:
-      return version_command(line);
-    case Command::kReference:
-      return reference_command(line);
-    case Command::kPlan:
-      return line.planned.nodes > 0 ? scale_command(line) : plan_command(line);
-    case Command::kExport:
-      return export_command(line);
-    case Command::kInspect:
-      return inspect_command(line);
-    case Command::kInit:
-      return init_command(line);
-    case Command::kCompare:
-      return compare_command(line);
-    case Command::kReport:
-      return report_command(line);
-    case Command::kExportMetrics:
-      return export_metrics_command(line);
-    case Command::kStatus:
-      return status_command(line);
-    case Command::kWatch:
-      return watch_command(line);
-    case Command::kTrace:
-      return trace_command(line);
-    case Command::kTrain:
-    case Command::kSweep:
-    case Command::kCrossValidate:
-    case Command::kEval:
-    case Command::kPredict:
-    case Command::kImportance:
-    case Command::kBench:
-      return std::nullopt;
-  }
-  return std::nullopt;
-}
 
 // The command line of this rank, or why it is wrong; ranks can have been given different ones.
 struct ParsedLine {
@@ -91,10 +39,6 @@ ParsedLine parse(const std::vector<std::string>& arguments) {
   }
 }
 
-bool trains(Command command) {
-  return command == Command::kTrain || command == Command::kSweep || command == Command::kCrossValidate;
-}
-
 LogTarget log_target(const CommandLine& line) {
   return writes_to_standard_output(line) ? LogTarget::kStandardError : LogTarget::kStandardOutput;
 }
@@ -106,15 +50,9 @@ int run_with_ranks(Communicator& comm, const ParsedLine& parsed) {
     refuse_singletons(comm);
   });
   refuse_different_commands(comm, parsed.line);
-  if (parsed.line.command == Command::kTrain) return train_command(comm, parsed.line);
-  if (parsed.line.command == Command::kSweep) return sweep_command(comm, parsed.line);
-  if (parsed.line.command == Command::kCrossValidate) return cv_command(comm, parsed.line);
-  const auto command = parsed.line.command == Command::kEval         ? eval_command
-                       : parsed.line.command == Command::kPredict    ? predict_command
-                       : parsed.line.command == Command::kImportance ? importance_command
-                                                                     : bench_command;
-  const int exit_code = command(comm, parsed.line);
-  agree(comm, finish_printing);
+  const CommandFunction& command = function_of(parsed.line);
+  const int exit_code = command.with_ranks(comm, parsed.line);
+  if (!command.trains) agree(comm, finish_printing);
   return exit_code;
 }
 
@@ -135,11 +73,13 @@ int run(const std::vector<std::string>& arguments) {
   start_log(0, log_target(parsed.line));
   try {
     if (!parsed.error) {
-      if (const std::optional<int> exit_code = run_alone(parsed.line)) {
+      const CommandFunction& command = function_of(parsed.line);
+      if (command.alone != nullptr) {
+        const int exit_code = command.alone(parsed.line);
         finish_printing();
-        return *exit_code;
+        return exit_code;
       }
-      if (trains(parsed.line.command)) {
+      if (command.trains) {
         note_stop_signals();            // before MPI makes threads
         std::signal(SIGPIPE, SIG_IGN);  // the reader of its log may go away: `| head`
       }

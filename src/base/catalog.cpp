@@ -52,7 +52,7 @@ std::string nearest_name(std::string_view wanted, std::span<const std::string> k
 }
 
 std::string suggestion(std::string_view wanted, std::span<const std::string> known) {
-  if (const Synonym* synonym = find_name_synonym(wanted, known)) return "; " + describe(*synonym);
+  if (const Synonym* synonym = find_synonym(name_synonyms(), wanted, known)) return "; " + describe(*synonym);
   const std::string nearest = nearest_name(wanted, known);
   return nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest);
 }

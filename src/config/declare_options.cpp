@@ -1,10 +1,361 @@
-#include "declare_sections.h"
+#include "option_list.h"
 
 namespace lockstep {
 namespace {
 
+void declare_run(OptionList& list, RunOptions& run) {
+  list.begin_section(OnResume::kMayChange);
+  list.option("run.dir", run.dir).most_used();
+  list.option("run.resume", run.resume);
+  list.option("run.resume_allow", run.resume_allow);
+  list.option("run.time_limit", run.time_limit);
+  list.option("run.seed", run.seed, at_least(0)).on_resume(OnResume::kMustStay);
+  list.option("run.progress", run.progress);
+  list.option("run.plan", run.plan).alias("plan");
+  list.option("run.log_every", run.log_every, at_least(1));
+}
+
 bool is_divided(const Config& config) {
   return config.folds.fold > 0;
+}
+
+bool is_streamed(const Config& config) {
+  return config.data.memory != MemoryMode::kLoad;
+}
+
+void declare_synthetic(OptionList& list, SyntheticOptions& synthetic) {
+  list.option("data.synthetic_rows", synthetic.rows, between(1, kMaxSamples));
+  list.option("data.synthetic_validation_rows", synthetic.validation_rows, between(0, kMaxSamples))
+      .on_resume(OnResume::kMayChange);
+  list.option("data.synthetic_test_rows", synthetic.test_rows, between(0, kMaxSamples))
+      .on_resume(OnResume::kMayChange);
+  list.option("data.synthetic_features", synthetic.features, between(1, kMaxWidth));
+  list.option("data.synthetic_classes", synthetic.classes, between(0, kMaxWidth));
+  list.option("data.synthetic_noise", synthetic.noise, at_least(0));
+}
+
+void declare_table(OptionList& list, TableOptions& table) {
+  list.option("data.label", table.label).counterpart("data.train_labels").alias("label");
+  list.option("data.weight", table.weight).counterpart("data.train_weights").alias("weight");
+  list.option("data.numeric", table.numeric);
+  list.option("data.categorical", table.categorical);
+  list.option("data.ignore", table.ignore);
+  list.option("data.columns", table.columns);
+  list.option("data.scale", table.scale);
+  list.option("data.missing", table.missing);
+  list.option("data.encode", table.encode);
+  list.option("data.missing_values", table.missing_values);
+  list.option("data.vocabulary", table.vocabulary, between(1, kMaxWidth));
+  list.option("data.header", table.header);
+  list.choice("data.separator", table.separator, {"auto", ",", "tab", ";", "|", " "});
+  list.choice("data.decimal", table.decimal, {".", ","});
+  list.choice("data.thousands", table.thousands, {"none", ",", ".", "space", "apostrophe"});
+  list.option("data.strict", table.strict);
+  list.option("data.encoding", table.encoding);
+  list.option("data.skip_lines", table.skip_lines, between(0, 100'000));
+  list.option("data.quotes", table.quotes);
+  list.option("data.on_bad_record", table.on_bad_record);
+  list.option("data.max_bad_share", table.max_bad_share, between(0, 1));
+  list.option("data.chunk_kib", table.chunk_kib, between(1, 1 << 20));
+}
+
+void declare_data(OptionList& list, DataOptions& data, const KnownNames& names) {
+  list.begin_section(OnResume::kMustStay);
+  list.choice("data.format", data.format, names.formats);
+  list.option("data.train", data.train)
+      .on_resume(OnResume::kMayChange)
+      .counterpart("data.synthetic_rows")
+      .most_used();
+  list.option("data.train_labels", data.train_labels)
+      .on_resume(OnResume::kMayChange)
+      .counterpart("data.label");
+  list.option("data.train_weights", data.train_weights)
+      .on_resume(OnResume::kMayChange)
+      .counterpart("data.weight");
+  list.option("data.validation", data.validation)
+      .on_resume(OnResume::kMayChange)
+      .counterpart("data.synthetic_validation_rows");
+  list.option("data.validation_labels", data.validation_labels)
+      .on_resume(OnResume::kMayChange)
+      .counterpart("data.label");
+  list.option("data.validation_weights", data.validation_weights)
+      .on_resume(OnResume::kMayChange)
+      .counterpart("data.weight");
+  list.option("data.validation_share", data.validation_share, from_to_below(0, 1));
+  list.option("data.test", data.test).on_resume(OnResume::kMayChange).counterpart("data.synthetic_test_rows");
+  list.option("data.test_labels", data.test_labels).on_resume(OnResume::kMayChange).counterpart("data.label");
+  list.option("data.test_weights", data.test_weights)
+      .on_resume(OnResume::kMayChange)
+      .counterpart("data.weight");
+  list.option("data.mode", data.mode);
+  list.option("data.mean", data.mean);
+  list.option("data.std", data.std, above(0));
+  list.option("data.augment", data.augment);
+  list.option("data.prefetch", data.prefetch, between(0, 1000)).on_resume(OnResume::kMayChange);
+  list.option("data.memory", data.memory);
+  list.option("data.memory_limit", data.memory_limit, above_up_to(0, 1e6)).read_if(is_streamed);
+  list.option("data.shuffle_buffer", data.shuffle_buffer, between(1, kMaxSamples)).read_if(is_streamed);
+  list.option("data.shard_order", data.shard_order);
+  list.option("data.shard_by", data.shard_by).read_if(is_streamed);
+  list.option("data.audit", data.audit).on_resume(OnResume::kMayChange);
+  list.option("data.reshuffle", data.reshuffle);
+  list.option("data.raw_layout", data.raw_layout);
+  declare_synthetic(list, data.synthetic);
+  declare_table(list, data.table);
+}
+
+void declare_folds(OptionList& list, FoldOptions& folds) {
+  list.option("data.folds", folds.folds, between(2, kMaxFolds)).read_if(is_divided);
+  list.option("data.fold", folds.fold, between(1, kMaxFolds));
+  list.choice("data.fold_by", folds.by, {"record", "class", "group", "time", "column"}).read_if(is_divided);
+  list.option("data.fold_column", folds.column).read_if([](const Config& config) {
+    return is_divided(config) && config.folds.reads_column();
+  });
+}
+
+void declare_model(OptionList& list, ModelOptions& model, const KnownNames& names) {
+  list.begin_section(OnResume::kMustStay);
+  list.option("model.layers", model.layers).most_used();
+  list.choice("model.preset", model.preset, names.presets).alias("preset");
+  list.option("model.outputs", model.outputs, between(1, kMaxWidth)).read_if([](const Config& c) {
+    return !c.model.preset.empty();
+  });
+  list.choice("model.init", model.init, {"he", "xavier", "normal", "zero"});
+  list.option("model.batch_norm", model.batch_norm).read_if(names.facts.has_batch_norm);
+  list.option("model.init_std", model.init_std, above(0)).read_if([](const Config& c) {
+    return c.model.init == "normal";
+  });
+}
+
+void declare_loss(OptionList& list, LossOptions& loss, const KnownNames& names) {
+  list.choice("train.loss", loss.loss, names.losses);
+  list.option("train.label_smoothing", loss.label_smoothing, from_to_below(0, 1));
+  list.option("train.huber_delta", loss.huber_delta, above(0));
+  list.option("train.quantiles", loss.quantiles, above_to_below(0, 1));
+  list.option("train.tweedie_power", loss.tweedie_power, above_to_below(1, 2));
+  list.option("train.focal_gamma", loss.focal_gamma, between(0, 100));
+  list.option("train.focal_alpha", loss.focal_alpha, above_to_below(0, 1));
+}
+
+void declare_optimizer(OptionList& list, OptimizerOptions& optimizer, const KnownNames& names) {
+  list.choice("train.optimizer", optimizer.optimizer, names.optimizers).most_used();
+  list.option("train.momentum", optimizer.momentum, from_to_below(0, 1));
+  list.option("train.nesterov", optimizer.nesterov);
+  list.option("train.beta1", optimizer.beta1, from_to_below(0, 1));
+  list.option("train.beta2", optimizer.beta2, from_to_below(0, 1));
+  list.option("train.epsilon", optimizer.epsilon, above(0));
+  list.option("train.rho", optimizer.rho, from_to_below(0, 1));
+  list.option("train.momentum_decay", optimizer.momentum_decay, at_least(0));
+  list.option("train.beta2_decay", optimizer.beta2_decay, above(0));
+  list.option("train.scale_parameter", optimizer.scale_parameter);
+  list.option("train.adamw_lr_multiplier", optimizer.adamw_lr_multiplier, above(0));
+  list.option("train.weight_decay", optimizer.weight_decay, at_least(0));
+  list.option("train.lr_multiplier", optimizer.lr_multiplier);
+  list.option("train.weight_decay_multiplier", optimizer.weight_decay_multiplier)
+      .read_if([](const Config& c) { return c.optimizer.weight_decay > 0; });
+  list.option("train.clip_norm", optimizer.clip_norm, at_least(0));
+  list.option("train.clip_value", optimizer.clip_value, at_least(0));
+}
+
+void declare_schedule(OptionList& list, ScheduleOptions& schedule, const KnownNames& names) {
+  list.option("train.lr", schedule.lr, above_up_to(0, 1e6)).most_used();
+  list.choice("train.lr_scaling", schedule.lr_scaling, {"none", "linear", "sqrt"});
+  list.option("train.lr_reference_batch", schedule.lr_reference_batch, between(1, kMaxBatch))
+      .read_if([](const Config& c) { return c.schedule.lr_scaling != "none"; });
+  list.choice("train.schedule", schedule.schedule, names.schedules);
+  list.option("train.warmup", schedule.warmup);
+  list.option("train.warmup_from", schedule.warmup_from, between(0, 1));
+  list.option("train.decay_every", schedule.decay_every);
+  list.option("train.milestones", schedule.milestones);
+  list.option("train.decay_factor", schedule.decay_factor, above(0));
+  list.option("train.decay_power", schedule.decay_power, above(0));
+  list.option("train.warmup_share", schedule.warmup_share, from_to_below(0, 1));
+  list.option("train.decay_share", schedule.decay_share, above_up_to(0, 1));
+  list.option("train.plateau_patience", schedule.plateau_patience);
+  list.option("train.plateau_min_delta", schedule.plateau_min_delta, at_least(0));
+  list.option("train.end_lr", schedule.end_lr, between(0, 1e6));
+}
+
+void declare_model_selection(OptionList& list, TrainOptions& train) {
+  list.choice("train.keep", train.keep, {"best", "last"})
+      .on_resume(OnResume::kMayChange)
+      .read_if(has_validation);
+  list.option("train.early_stopping", train.early_stopping).read_if(has_validation);
+  list.option("train.early_stopping_metric", train.early_stopping_metric).read_if(has_validation);
+  list.option("train.early_stopping_min_delta", train.early_stopping_min_delta, at_least(0))
+      .read_if([](const Config& c) { return !c.train.early_stopping.empty(); });
+}
+
+void declare_weight_average(OptionList& list, TrainOptions& train) {
+  list.option("train.ema", train.ema, from_to_below(0, 1));
+  list.option("train.swa_from", train.swa_from);
+}
+
+void declare_calibration(OptionList& list, TrainOptions& train) {
+  list.choice("train.calibrate", train.calibrate, {kNoCalibration, "temperature"})
+      .on_resume(OnResume::kMayChange);
+}
+
+void declare_train(OptionList& list, Config& config, const KnownNames& names) {
+  list.begin_section(OnResume::kMustStay);
+  declare_loss(list, config.loss, names);
+  list.option("train.class_weights", config.train.class_weights);
+  declare_optimizer(list, config.optimizer, names);
+  declare_schedule(list, config.schedule, names);
+  TrainOptions& train = config.train;
+  list.option("train.init", train.init).on_resume(OnResume::kMayChange).alias("init");
+  list.option("train.init_partial", train.init_partial)
+      .on_resume(OnResume::kMayChange)
+      .read_if([](const Config& c) { return !c.train.init.empty(); });
+  list.option("train.epochs", train.epochs, above_up_to(0, 1e6)).most_used();
+  list.option("train.steps", train.steps, between(1, kMaxSamples));
+  list.option("train.samples", train.samples, between(1, kMaxSamples));
+  list.option("train.global_batch", train.global_batch, between(1, kMaxBatch)).most_used();
+  list.option("train.per_replica_batch", train.per_replica_batch, between(1, kMaxBatch));
+  list.option("train.replicas", train.replicas, between(1, kMaxReplicas)).most_used();
+  list.option("train.threads", train.threads, between(1, 1024)).on_resume(OnResume::kMayChange);
+  list.option("train.accumulate", train.accumulate, between(1, kMaxBatch));
+  list.option("train.precision", config.model.precision);
+  list.option("train.tail", train.tail);
+  list.option("train.on_nan", train.on_nan);
+  list.option("train.skip_limit", train.skip_limit, at_least(1)).read_if([](const Config& c) {
+    return c.train.on_nan == OnNan::kSkip;
+  });
+  declare_model_selection(list, train);
+  declare_weight_average(list, train);
+  declare_calibration(list, train);
+}
+
+void declare_eval(OptionList& list, EvalOptions& eval, const KnownNames& names) {
+  list.begin_section(OnResume::kMayChange);
+  list.option("eval.every", eval.every);
+  list.option("eval.at_start", eval.at_start);
+  list.option("eval.batch", eval.batch, between(1, kMaxBatch));
+  list.option("eval.precise_bn", eval.precise_bn, between(0, 1e6))
+      .on_resume(OnResume::kMustStay)
+      .read_if(names.facts.has_batch_norm);
+  list.option("eval.class_weights", eval.class_weights).read_if([](const Config& c) {
+    return !c.train.class_weights.empty();
+  });
+  list.option("eval.top_k", eval.top_k, between(1, kMaxWidth));
+  list.choices("eval.metrics", eval.metrics, names.metrics);
+  list.option("eval.threshold", eval.threshold).takes_numbers();
+}
+
+void declare_checkpoint(OptionList& list, CheckpointOptions& checkpoint) {
+  list.begin_section(OnResume::kMayChange);
+  list.option("checkpoint.every", checkpoint.every);
+  list.option("checkpoint.wait", checkpoint.wait);
+  list.option("checkpoint.keep", checkpoint.keep, at_least(1));
+  list.option("checkpoint.dir", checkpoint.dir);
+}
+
+void declare_report(OptionList& list, ReportOptions& report) {
+  list.begin_section(OnResume::kMayChange);
+  list.option("report.html", report.html);
+  list.option("report.tensorboard", report.tensorboard);
+  list.option("report.histograms", report.histograms).read_if([](const Config& c) {
+    return c.report.tensorboard;
+  });
+  list.option("report.trace", report.trace);
+}
+
+void declare_local_steps(OptionList& list, DistOptions& distribute) {
+  list.option("distribute.average_every", distribute.average_every, at_least(1));
+  list.option("distribute.average_state", distribute.average_state);
+  list.option("distribute.local_after", distribute.local_after);
+  list.option("distribute.block_momentum", distribute.block_momentum, from_to_below(0, 1));
+  list.option("distribute.block_lr", distribute.block_lr, above_up_to(0, 1e6));
+  list.option("distribute.block_nesterov", distribute.block_nesterov).read_if([](const Config& c) {
+    return c.distribute.block_momentum > 0;
+  });
+}
+
+// How the model is divided among the ranks of a group.
+void declare_stages(OptionList& list, DistOptions& distribute) {
+  const auto divided = [](const Config& c) { return c.distribute.stages != 1; };
+  list.count_or_auto("distribute.stages", distribute.stages, between(1, kMaxReplicas))
+      .on_resume(OnResume::kMayChange);
+  list.option("distribute.cut", distribute.cut)
+      .takes_numbers()
+      .on_resume(OnResume::kMayChange)
+      .read_if(divided);
+  list.option("distribute.schedule", distribute.schedule).on_resume(OnResume::kMayChange).read_if(divided);
+  list.option("distribute.placement", distribute.placement).on_resume(OnResume::kMayChange).read_if(divided);
+  list.option("distribute.memory_per_rank", distribute.memory_per_rank, between(0, 1e6))
+      .alias("memory-per-rank")
+      .on_resume(OnResume::kMayChange);
+}
+
+void declare_distribute(OptionList& list, DistOptions& distribute, const KnownNames& names) {
+  list.begin_section(OnResume::kMustStay);
+  list.choice("distribute.strategy", distribute.strategy, names.strategies).on_resume(OnResume::kIfAlike);
+  list.option("distribute.reduction", distribute.reduction).most_used();
+  list.choice("distribute.algorithm", distribute.algorithm, names.algorithms)
+      .on_resume(OnResume::kMayChange)
+      .read_if(names.facts.uses_algorithm)
+      .about_exchange();
+  list.option("distribute.calibrate", distribute.calibrate)
+      .on_resume(OnResume::kMayChange)
+      .read_if(names.facts.calibrates)
+      .about_exchange();
+  list.option("distribute.bucket_kib", distribute.bucket_kib, between(1, 1e9))
+      .on_resume(OnResume::kMayChange)
+      .about_exchange();
+  list.option("distribute.progress_thread", distribute.progress_thread)
+      .on_resume(OnResume::kMayChange)
+      .about_exchange();
+  list.option("distribute.servers", distribute.servers, between(1, kMaxReplicas))
+      .on_resume(OnResume::kMayChange);
+  list.option("distribute.mode", distribute.mode);
+  list.option("distribute.staleness", distribute.staleness, between(0, 1e6)).read_if([](const Config& c) {
+    return c.distribute.mode == ServerMode::kBounded;
+  });
+  list.option("distribute.backup_workers", distribute.backup_workers, between(0, kMaxReplicas));
+  list.option("distribute.staleness_lr", distribute.staleness_lr).read_if([](const Config& c) {
+    return c.distribute.mode != ServerMode::kSync;
+  });
+  list.option("distribute.record", distribute.record)
+      .on_resume(OnResume::kMayChange)
+      .read_if(names.facts.asynchronous);
+  list.option("distribute.replay", distribute.replay)
+      .on_resume(OnResume::kMayChange)
+      .read_if(names.facts.asynchronous);
+  list.option("distribute.timeout_seconds", distribute.timeout_seconds, above_up_to(0, 1e6))
+      .on_resume(OnResume::kMayChange)
+      .read_if(names.facts.asynchronous);
+  list.choice("distribute.compression", distribute.compression, names.codecs).about_exchange();
+  list.option("distribute.error_feedback", distribute.error_feedback).about_exchange();
+  list.option("distribute.top_k", distribute.top_k, above_up_to(0, 1)).about_exchange();
+  declare_local_steps(list, distribute);
+  declare_stages(list, distribute);
+}
+
+void declare_comm(OptionList& list, CommOptions& comm) {
+  list.begin_section(OnResume::kMayChange);
+  list.option("comm.stall_seconds", comm.stall_seconds, between(0, 1e6));
+  list.option("comm.abort_seconds", comm.abort_seconds, between(0, 1e6));
+  list.option("comm.verify_every", comm.verify_every, at_least(0));
+  list.option("comm.on_desync", comm.on_desync);
+}
+
+void declare_debug(OptionList& list, DebugOptions& debug) {
+  list.begin_section(OnResume::kMayChange);
+  list.option("debug.fail_rank", debug.fail_rank, at_least(0));
+  list.option("debug.fail_step", debug.fail_step, at_least(0));
+  list.option("debug.delay_rank", debug.delay_rank, at_least(0));
+  list.option("debug.hang_rank", debug.hang_rank, at_least(0));
+  list.option("debug.hang_step", debug.hang_step, at_least(0));
+  list.option("debug.hang", debug.hang);
+  list.option("debug.flip_rank", debug.flip_rank, at_least(0));
+  list.option("debug.flip_step", debug.flip_step, at_least(0));
+  list.option("debug.nan_replica", debug.nan_replica, at_least(0));
+  list.option("debug.nan_step", debug.nan_step, at_least(0));
+  list.option("debug.nan_steps", debug.nan_steps, at_least(1));
+  list.option("debug.ranks_per_node", debug.ranks_per_node, at_least(1));
+  list.option("debug.server_mbit", debug.server_mbit, at_least(0));
+  list.option("debug.delay_ms", debug.delay_ms, at_least(0));
+  list.option("debug.emulate_bf16", debug.emulate_bf16);
 }
 
 }  // namespace
@@ -23,217 +374,6 @@ std::vector<Option> declare_options(Config& config, const KnownNames& names) {
   declare_comm(list, config.comm);
   declare_debug(list, config.debug);
   return list.take();
-}
-
-void declare_comm(OptionList& list, CommOptions& comm) {
-  list.begin_section(OnResume::kMayChange);
-  list.option("comm.stall_seconds", comm.stall_seconds,
-              "Seconds that a rank waits for others before one report names those that did not come; 0: "
-              "automatic, 60 or 20 times the longest step so far, whichever is more",
-              between(0, 1e6));
-  list.option("comm.abort_seconds", comm.abort_seconds,
-              "Seconds after that report before the whole job ends with exit code 7; 0: never",
-              between(0, 1e6));
-  list.option("comm.verify_every", comm.verify_every,
-              "Steps between two comparisons of what all ranks must hold the same (weights, optimizer "
-              "state), by a hash that takes about 0.1 ms for each MB; 0: never",
-              at_least(0));
-  list.option("comm.on_desync", comm.on_desync,
-              "When they differ: stop ends the run (exit code 4); rebroadcast gives all ranks the state of "
-              "the majority, warns and counts");
-}
-
-void declare_debug(OptionList& list, DebugOptions& debug) {
-  list.begin_section(OnResume::kMayChange);
-  list.option("debug.fail_rank", debug.fail_rank, "Rank that fails on purpose, for tests", at_least(0))
-      .if_not_given("no rank");
-  list.option("debug.fail_step", debug.fail_step, "Step before which it fails", at_least(0));
-  list.option("debug.delay_rank", debug.delay_rank, "Rank that is slowed down on purpose, for tests",
-              at_least(0))
-      .if_not_given("no rank");
-  list.option("debug.hang_rank", debug.hang_rank, "Rank that hangs on purpose, for tests", at_least(0))
-      .if_not_given("no rank");
-  list.option("debug.hang_step", debug.hang_step, "Step before which it hangs", at_least(0));
-  list.option("debug.hang", debug.hang,
-              "How it hangs: loop computes for ever; skip leaves out a barrier that the others call");
-  list.option("debug.flip_rank", debug.flip_rank,
-              "Rank on which a bit of the weights is flipped on purpose, for tests", at_least(0))
-      .if_not_given("no rank");
-  list.option("debug.flip_step", debug.flip_step, "Step after which it is flipped", at_least(0));
-  list.option("debug.nan_replica", debug.nan_replica, "Replica whose loss is NaN on purpose, for tests",
-              at_least(0))
-      .if_not_given("no replica");
-  list.option("debug.nan_step", debug.nan_step, "First step in which it is", at_least(0));
-  list.option("debug.nan_steps", debug.nan_steps, "In so many steps", at_least(1));
-  list.option(
-          "debug.ranks_per_node", debug.ranks_per_node,
-          "Takes each node for several of so many ranks, to test on one machine what happens between nodes",
-          at_least(1))
-      .if_not_given("nodes as they are");
-  list.option(
-      "debug.server_mbit", debug.server_mbit,
-      "Parameter servers behave as on a link of so many Mbit/s each, where workers are asynchronous; 0 "
-      "is off",
-      at_least(0));
-  list.option("debug.delay_ms", debug.delay_ms, "Milliseconds that it sleeps in each step", at_least(0));
-  list.option("debug.emulate_bf16", debug.emulate_bf16,
-              "Run train.precision bf16 where the CPU or the back end has none, for tests and to measure "
-              "accuracy: 3 to 20 times slower than fp32, and other last digits than those of a CPU that has "
-              "it");
-}
-
-void declare_folds(OptionList& list, FoldOptions& folds) {
-  list.option(
-          "data.folds", folds.folds,
-          "Folds that the training samples are divided into; `trainer cv` trains with each as validation set",
-          between(2, kMaxFolds))
-      .if_not_given("none")
-      .read_if("data.fold", is_divided)
-      .synonyms("n_folds nfold n_splits k_folds num_folds cv_folds",
-                "Lockstep calls it data.folds; trainer cv --folds 5 trains with each");
-  list.option("data.fold", folds.fold, "The fold that is the validation set, counted from 1",
-              between(1, kMaxFolds))
-      .if_not_given("no fold is held back");
-  list.choice("data.fold_by", folds.by,
-              "How samples become folds: record (by chance), class (as many of each class in each), group "
-              "(those with one value of a column together), time (each fold comes after those that it is "
-              "trained on), or column (a column names the fold)",
-              {"record", "class", "group", "time", "column"})
-      .read_if("data.fold", is_divided)
-      .synonyms("stratified stratify group_kfold time_series_split",
-                "Lockstep calls it data.fold_by = \"class\", \"group\" or \"time\"");
-  list.option(
-          "data.fold_column", folds.column,
-          "The column that data.fold_by group, time and column read, of a table; no feature, but for time")
-      .if_not_given("none")
-      .read_if("data.fold_by group, time or column",
-               [](const Config& config) { return is_divided(config) && config.folds.reads_column(); })
-      .synonyms("fold_col group_col groups time_col");
-}
-
-void declare_model(OptionList& list, ModelOptions& model, const KnownNames& names) {
-  list.begin_section(OnResume::kMustStay);
-  list.option("model.layers", model.layers,
-              "The layers, from the input on, such as \"dense(256) relu dense(10)\"")
-      .most_used()
-      .example("conv2d(32,3,padding=1) relu maxpool(2) flatten dense(10)")
-      .synonyms(
-          "hidden_layers hidden_units hidden_layer_sizes hidden_sizes hidden_size hidden_dim hidden "
-          "layer_sizes num_layers n_layers activation activation_function dropout dropout_rate",
-          "Lockstep lists every layer in model.layers, such as \"dense(256) relu dropout(0.5) "
-          "dense(10)\"")
-      .if_not_given("preset")
-      .expected("one text such as \"dense(256) relu dense(10)\"");
-  list.choice("model.preset", model.preset, "A well-known model instead of layers of one's own",
-              names.presets)
-      .alias("preset")
-      .if_not_given("layers")
-      .synonyms("arch architecture model_name model_type backbone");
-  list.option("model.outputs", model.outputs, "Outputs of the preset: classes, or numbers to predict",
-              between(1, kMaxWidth))
-      .read_if("model.preset", [](const Config& c) { return !c.model.preset.empty(); })
-      .synonyms(
-          "num_classes n_classes num_class num_labels output_size",
-          "the last layer has an output for each class, such as dense(10); only a preset has model.outputs");
-  list.choice("model.init", model.init, "Random numbers that the weights start from",
-              {"he", "xavier", "normal", "zero"})
-      .synonyms("kernel_initializer initializer weight_init");
-  list.option("model.batch_norm", model.batch_norm,
-              "Whose samples batch norm normalises with: local (the replica's own), averaged (the same, but "
-              "running moments of all replicas), sync (all replicas), group(G) (groups of G neighbouring "
-              "replicas)")
-      .read_if("a batch_norm layer in the model", names.facts.has_batch_norm)
-      .example("group(4)");
-  list.option("model.init_std", model.init_std, "Standard deviation of the weights with init 'normal'",
-              above(0))
-      .read_if("model.init = \"normal\"", [](const Config& c) { return c.model.init == "normal"; });
-}
-
-void declare_report(OptionList& list, ReportOptions& report) {
-  list.begin_section(OnResume::kMayChange);
-  list.option("report.html", report.html,
-              "Write report.html into run.dir at the end of the run: a page that shows what was trained and "
-              "how well, as trainer report does")
-      .synonyms("html_report report_html write_report");
-  list.option("report.tensorboard", report.tensorboard,
-              "Write event files for TensorBoard into run.dir/tensorboard as the run goes on: losses, "
-              "metrics, rate, throughput, shares of the time, staleness, and the config as hyperparameters")
-      .synonyms("use_tensorboard tensorboard_dir tensorboard_log logger.tensorboard");
-  list.option("report.histograms", report.histograms,
-              "Put histograms of the weights and of the gradients of each tensor into the event files, "
-              "wherever a line of metrics has norms")
-      .synonyms("histogram_freq log_histograms watch_gradients")
-      .read_if("report.tensorboard", [](const Config& c) { return c.report.tensorboard; });
-  list.option("report.trace", report.trace,
-              "Record these steps of all ranks and threads as a timeline, trace.json.gz in run.dir, for "
-              "ui.perfetto.dev or chrome://tracing: the first and the last of the run, and the slowest")
-      .if_not_given("no timeline")
-      .example("first 20, last 20, slowest 20 steps")
-      .synonyms("profile profiler use_profiler profile_steps timeline torch_profiler");
-}
-
-void declare_run(OptionList& list, RunOptions& run) {
-  list.begin_section(OnResume::kMayChange);
-  list.option("run.dir", run.dir,
-              "Directory of the run and its checkpoints; a run that is in it already goes on")
-      .if_not_given("required to train")
-      .most_used()
-      .synonyms(
-          "output_dir out_dir save_dir log_dir work_dir model_dir run_dir default_root_dir run.path "
-          "run.output");
-  list.option(
-          "run.resume", run.resume,
-          "Where to go on from: auto (the newest whole checkpoint of run.dir, or its start), never (run.dir "
-          "must be new), restart (the start: what is in run.dir is moved to the first of DIR.1, DIR.2, ... "
-          "that is free), or the directory of a run or of one checkpoint")
-      .example("runs/first")
-      .synonyms("resume_from resume_from_checkpoint ckpt_path load_checkpoint");
-  list.option("run.resume_allow", run.resume_allow,
-              "Keys that may differ from those of the run that goes on, though they change the experiment")
-      .if_not_given("none")
-      .example("train.lr");
-  list.option("run.time_limit", run.time_limit,
-              "Time after which the run is ended by force, such as \"55 minutes\", or as Slurm writes it, "
-              "such as \"1-12:00:00\" or \"UNLIMITED\": the run saves itself and stops before")
-      .if_not_given("that of the Slurm job")
-      .example("55 minutes")
-      .synonyms("max_time walltime");
-  list.option("run.seed", run.seed, "Seed of all random numbers: weights, order of samples, synthetic data",
-              at_least(0))
-      .on_resume(OnResume::kMustStay)
-      .synonyms("random_state random_seed manual_seed rng_seed");
-  list.option("run.progress", run.progress,
-              "How training is shown: a live line, plain lines, nothing, or what suits the terminal")
-      .synonyms("verbose verbosity progress_bar enable_progress_bar quiet silent");
-  list.option("run.plan", run.plan,
-              "How much of the plan is printed at the start of a run: the model and what a step and an epoch "
-              "are, or every row of it; plan.txt in run.dir has all of it in any case")
-      .alias("plan");
-  list.option("run.log_every", run.log_every, "Steps between two lines of metrics", at_least(1))
-      .synonyms("log_interval logging_steps log_freq print_freq log_every_n_steps steps_per_print");
-}
-
-void declare_checkpoint(OptionList& list, CheckpointOptions& checkpoint) {
-  list.begin_section(OnResume::kMayChange);
-  list.option(
-          "checkpoint.every", checkpoint.every,
-          "Time between two checkpoints: \"500 steps\", \"2000000 samples\", \"1 epoch\", \"10 minutes\", or "
-          "\"never\"; with any but never there is one at the end too")
-      .example("10 minutes")
-      .synonyms(
-          "save_every save_steps save_freq save_interval checkpoint_freq checkpoint_interval "
-          "checkpoint.interval checkpoint.freq");
-  list.option(
-      "checkpoint.wait", checkpoint.wait,
-      "Let training wait for a checkpoint that is still being written when the next is due; else the next is "
-      "left out");
-  list.option("checkpoint.keep", checkpoint.keep, "Checkpoints that are kept, the newest ones", at_least(1))
-      .synonyms("save_total_limit max_to_keep");
-  list.option("checkpoint.dir", checkpoint.dir,
-              "Directory of the checkpoints, of this run alone: one with the checkpoints of another run is "
-              "refused")
-      .if_not_given("checkpoints, in run.dir")
-      .synonyms("checkpoint_dir checkpoint_path ckpt_dir save_path checkpoint.path");
 }
 
 }  // namespace lockstep

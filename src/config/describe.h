@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lockstep/config/commands.h"
 #include "lockstep/config/option.h"
 
 namespace lockstep {
@@ -16,8 +17,12 @@ std::string describe(const Option& option);
 /// Values that a shell can complete: its choices, or true and false; else none.
 std::vector<std::string> completions(const Option& option);
 
+/// The values that a flag may have with a command; none if any text may be one.
+std::vector<std::string> known_values(const OwnFlag& flag, const CommandEntry& command,
+                                      const KnownNames& names);
+
 /// "Saving the run while it goes on" for "checkpoint".
-std::string_view section_title(std::string_view section);
+std::string section_title(std::string_view section);
 
 /// The options of one section follow each other.
 template <class Visit>

@@ -9,9 +9,8 @@
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
-#include "lockstep/config/check.h"
+#include "lockstep/config/commands.h"
 #include "lockstep/config/trials.h"
-#include "quantity.h"
 #include "toml_reader.h"
 
 namespace lockstep {
@@ -42,52 +41,6 @@ void check_given_once(const Option& option, const std::vector<std::string>& text
   }
 }
 
-constexpr Index kMaxRanks = Index{1} << 20;  // the limit for all nodes together
-
-Index parse_count(const FrontEnd& front, std::string_view flag, Index otherwise) {
-  const std::optional<std::string> text = front.value(flag);
-  if (!text) return otherwise;
-  const Index count = ValueType<Index>::parse(*text).value_or(0);
-  if (count >= 1 && count <= kMaxRanks) return count;
-  throw ConfigError(
-      fmt::format("--{}: expected a whole number from 1 to {}, found {}", flag, kMaxRanks, in_quotes(*text)));
-}
-
-// A number about the link between nodes; 0 on one node, which has no link.
-template <class Parse>
-double parse_link(const FrontEnd& front, std::string_view flag, Index nodes, const std::string& expected,
-                  const Parse& parse) {
-  const std::optional<std::string> text = front.value(flag);
-  if (!text && nodes == 1) return 0;
-  if (!text) {
-    throw ConfigError(fmt::format("--{} is missing: with several --nodes, expected {}", flag, expected));
-  }
-  const std::optional<double> value = parse(*text);
-  if (!value) throw ConfigError(fmt::format("--{}: expected {}, found {}", flag, expected, in_quotes(*text)));
-  return *value;
-}
-
-void refuse_without_nodes(const FrontEnd& front) {
-  for (const std::string_view flag :
-       {"ranks-per-node", "cores-per-node", "latency", "bandwidth", "from", "json"}) {
-    if (front.value(flag) && front.command() == "plan") {
-      throw ConfigError(fmt::format("--{} of plan describes machines: add --nodes", flag));
-    }
-  }
-}
-
-void refuse_two(const PredictRequest& request) {
-  if (request.top == 0 && !request.probabilities) return;
-  if (request.top > 0 && request.probabilities) {
-    throw ConfigError(
-        "--proba writes the probabilities of all classes, --top those of a few: give one of them");
-  }
-  if (!request.threshold) return;
-  throw ConfigError(
-      fmt::format("--threshold decides which class is written, and {} writes no such class: give one of them",
-                  request.top > 0 ? "--top" : "--proba"));
-}
-
 }  // namespace
 
 FrontEnd::FrontEnd(std::span<const Option> options) : options_(options) {
@@ -100,11 +53,10 @@ FrontEnd::FrontEnd(std::span<const Option> options) : options_(options) {
   for (const Option& option : options) {
     flags_.push_back(add_value_flag("--" + option.key + (option.alias.empty() ? "" : ",--" + option.alias)));
   }
-}
-
-void FrontEnd::add_own_flag(std::string_view name, bool has_value) {
-  const std::string flag = "--" + std::string(name);
-  own_flags_.emplace(name, has_value ? add_value_flag(flag) : app_.add_flag(flag));
+  for (const OwnFlag& flag : own_flags()) {
+    const std::string name = "--" + flag.name;
+    own_flags_.emplace(flag.name, flag.value_name.empty() ? app_.add_flag(name) : add_value_flag(name));
+  }
 }
 
 void FrontEnd::parse(const std::vector<std::string>& arguments) {
@@ -152,10 +104,10 @@ std::set<std::string> FrontEnd::assign_all(const std::set<std::string>& without)
   return given;
 }
 
-std::optional<CommandLine::Command> FrontEnd::wanted_text() const {
-  if (help_->count() > 0) return CommandLine::Command::kHelp;
-  if (help_all_->count() > 0) return CommandLine::Command::kHelpAll;
-  if (version_->count() > 0) return CommandLine::Command::kVersion;
+std::optional<std::string> FrontEnd::wanted_text() const {
+  for (const CLI::Option* text : {help_, help_all_, version_}) {
+    if (text->count() > 0) return text->get_name();
+  }
   return std::nullopt;
 }
 
@@ -212,82 +164,6 @@ std::string FrontEnd::describe_unknown_flag(std::string_view flag) const {
       nearest.empty() ? suggest_key(name, options_, "--") : fmt::format("did you mean '--{}'?", nearest);
   return fmt::format("{}: unknown option; {}", excerpt(flag),
                      hint.empty() ? "'trainer --help-all' lists them" : hint);
-}
-
-Limits above(double low) {
-  return {fmt::format("above {}", low), [low](double value) { return value > low; }};
-}
-
-Limits above_to_below(double low, double end) {
-  return {fmt::format("above {} and below {}", low, end),
-          [low, end](double value) { return low < value && value < end; }};
-}
-
-Limits above_up_to(double low, double high) {
-  return {fmt::format("above {} and at most {}", low, high),
-          [low, high](double value) { return low < value && value <= high; }};
-}
-
-Limits at_least(double low) {
-  return {fmt::format("of at least {}", low), [low](double value) { return value >= low; }};
-}
-
-Limits between(double low, double high) {
-  return {fmt::format("from {} to {}", low, high),
-          [low, high](double value) { return low <= value && value <= high; }};
-}
-
-Limits from_to_below(double low, double end) {
-  return {fmt::format("of at least {} and below {}", low, end),
-          [low, end](double value) { return low <= value && value < end; }};
-}
-
-PlannedNodes parse_planned_nodes(const FrontEnd& front, const std::string& config_file) {
-  if (!front.value("nodes")) {
-    refuse_without_nodes(front);
-    return {};
-  }
-  if (front.value("np")) throw ConfigError("--np and --nodes: give one of them");
-  PlannedNodes planned;
-  planned.nodes = parse_count(front, "nodes", 1);
-  planned.ranks_per_node = parse_count(front, "ranks-per-node", 1);
-  planned.cores = parse_count(front, "cores-per-node", 0);
-  if (planned.ranks_per_node > kMaxRanks / planned.nodes) {
-    throw ConfigError(fmt::format("--nodes {} --ranks-per-node {}: expected at most {} ranks in all",
-                                  planned.nodes, planned.ranks_per_node, kMaxRanks));
-  }
-  planned.latency =
-      parse_link(front, "latency", planned.nodes, "a time such as 500ns, 2us or 0.1ms", parse_seconds);
-  planned.bandwidth = parse_link(front, "bandwidth", planned.nodes,
-                                 "bits or bytes per second such as 25Gbit, 100Mbit or 3GB", parse_bandwidth);
-  planned.bench = front.value("from").value_or("");
-  if (planned.bench.empty()) {
-    throw ConfigError(fmt::format(
-        "--from is missing: how fast ranks compute is measured, not told; run 'mpirun -np 2 trainer bench "
-        "--config {} --json bench.json' first and add --from bench.json",
-        config_file));
-  }
-  return planned;
-}
-
-PredictRequest parse_predict(const FrontEnd& front) {
-  PredictRequest request{.keep = front.value("keep"), .probabilities = front.value("proba").has_value()};
-  if (const std::optional<std::string> text = front.value("top")) {
-    request.top = ValueType<Index>::parse(*text).value_or(0);
-    if (request.top < 1) {
-      throw ConfigError(
-          fmt::format("--top: expected a number of classes, 1 or more, found {}", in_quotes(*text)));
-    }
-  }
-  if (const std::optional<std::string> text = front.value("threshold")) {
-    request.threshold = ValueType<double>::parse(*text);
-    if (!request.threshold || *request.threshold < 0 || *request.threshold > 1) {
-      throw ConfigError(
-          fmt::format("--threshold: expected a probability from 0 to 1, found {}", in_quotes(*text)));
-    }
-  }
-  refuse_two(request);
-  return request;
 }
 
 }  // namespace lockstep

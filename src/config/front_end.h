@@ -20,10 +20,8 @@ namespace lockstep {
 
 class FrontEnd {
  public:
-  /// The options must outlive this.
+  /// With the own flags of all commands. The options must outlive this.
   explicit FrontEnd(std::span<const Option> options);
-  /// A flag that is no option of a run, such as "config". Before parse().
-  void add_own_flag(std::string_view name, bool has_value);
 
   /// Errors: ConfigError for a missing value.
   void parse(const std::vector<std::string>& arguments);
@@ -36,8 +34,8 @@ class FrontEnd {
   /// After read_file: the keys that the command line gives.
   const std::set<std::string>& flagged() const { return flagged_; }
 
-  /// The flags that ask for a text, whatever else was said.
-  std::optional<CommandLine::Command> wanted_text() const;
+  /// The flag that asks for a text, whatever else was said: "--help", "--help-all" or "--version".
+  std::optional<std::string> wanted_text() const;
   /// The first word that is no flag, and those after it.
   std::optional<std::string> command() const;
   std::vector<std::string> operands() const { return app_.remaining(); }
@@ -62,35 +60,5 @@ class FrontEnd {
   std::vector<CLI::Option*> flags_;  // one for each of options_, in their order
   std::set<std::string> flagged_;    // keys that the command line gives
 };
-
-// The range that a number in the config must lie in, and its wording in errors and the reference.
-
-struct Limits {
-  std::string words;                  ///< after "a number": "above 0"; empty: any number
-  std::function<bool(double)> admit;  ///< empty: any number
-
-  bool hold(double value) const { return !admit || admit(value); }
-};
-
-Limits above(double low);
-/// low < value < end.
-Limits above_to_below(double low, double end);
-/// low < value <= high.
-Limits above_up_to(double low, double high);
-Limits at_least(double low);
-/// low <= value <= high.
-Limits between(double low, double high);
-/// low <= value < end.
-Limits from_to_below(double low, double end);
-
-// The flags of plan that describe machines.
-
-/// Nothing planned without --nodes. Errors: ConfigError naming the flag, and what was expected.
-PlannedNodes parse_planned_nodes(const FrontEnd& front, const std::string& config_file);
-
-// The flags of predict.
-
-/// Errors: ConfigError naming the flag, and what was expected.
-PredictRequest parse_predict(const FrontEnd& front);
 
 }  // namespace lockstep

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <array>
 
-#include "completions.h"
 #include "describe.h"
 #include "lockstep/config/commands.h"
 #include "lockstep/config/toml.h"
+#include "option_list.h"
 
 namespace lockstep {
 namespace {
@@ -76,7 +76,7 @@ std::string flag_paragraphs(bool common) {
   std::string paragraphs;
   for (const OwnFlag& flag : own_flags()) {
     if (flag.common != common) continue;
-    paragraphs += hanging_paragraph(fmt::format("  {:<{}}  ", flag_words(flag), width), flag.help);
+    paragraphs += hanging_paragraph(fmt::format("  {:<{}}  ", flag.words(), width), flag.help);
   }
   return paragraphs;
 }
@@ -94,6 +94,28 @@ std::string exit_code_line() {
 }
 
 }  // namespace
+
+std::string describe(const Option& option) {
+  const std::string choices =
+      option.choices.empty() ? "" : fmt::format("{}; ", fmt::join(option.choices, " | "));
+  const std::string fallback = option.has_value() ? fmt::format("default {}", toml_value(option))
+                                                  : fmt::format("if not given: {}", option.if_not_given);
+  return fmt::format("{} ({}{})", option.help, choices, fallback);
+}
+
+std::vector<std::string> completions(const Option& option) {
+  if (option.kind == ValueKind::kBoolean) return {"true", "false"};
+  return option.choices;
+}
+
+std::string section_title(std::string_view section) {
+  return option_text(section).get("help");
+}
+
+std::vector<std::string> known_values(const OwnFlag& flag, const CommandEntry& command,
+                                      const KnownNames& names) {
+  return flag.kind == "format" ? names.formats_of.at(command.name) : flag.values;
+}
 
 std::string short_help(std::span<const Option> options) {
   std::vector<Option> frequent;
@@ -120,11 +142,11 @@ std::string command_page(const CommandEntry& command, const KnownNames& names) {
   std::string flags;
   for (const OwnFlag& flag : own_flags()) {
     if (!command.has_flag(flag.name)) continue;
-    const std::vector<std::string> formats = formats_of(command, names);
-    const std::string choices = flag.value == FlagValue::kFormat && !formats.empty()
-                                    ? fmt::format(": {}", fmt::join(formats, " | "))
-                                    : std::string();
-    flags += hanging_paragraph(fmt::format("  {:<20}  ", flag_words(flag)), std::string(flag.help) + choices);
+    std::string help = flag.help;
+    if (flag.kind == "format") {
+      help += fmt::format(": {}", fmt::join(known_values(flag, command, names), " | "));
+    }
+    flags += hanging_paragraph(fmt::format("  {:<20}  ", flag.words()), help);
   }
   if (!flags.empty()) page += "\nFlags\n" + flags;
   return page + fmt::format("\nRead on: trainer help {}; all commands: trainer --help\n", command.guide);

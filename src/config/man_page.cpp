@@ -1,39 +1,31 @@
-// trainer.1. Written in the macros of man(7): .SH a section, .SS a part of it, .TP a term (the next line)
-// with an indented paragraph, \fB bold, \fI italic. In text a backslash is \e, a hyphen that can be copied is
-// \-, and a line must not begin with a dot or an apostrophe, which would make it a macro.
+// trainer.1: configs/texts/trainer.1 with what the program knows of itself. Written in the macros of man(7):
+// .SH a section, .SS a part of it, .TP a term (the next line) with an indented paragraph, \fB bold, \fI
+// italic.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
 
 #include "describe.h"
+#include "lockstep/base/embedded_text.h"
 #include "lockstep/config/commands.h"
 #include "lockstep/config/help.h"
 
 namespace lockstep {
 namespace {
 
+// A line must not begin with a dot or an apostrophe, which would make it a macro.
 std::string troff_escaped(std::string_view text) {
+  constexpr std::string_view kSpecial = "\\-'^~`";
+  constexpr std::array<std::string_view, kSpecial.size()> kWritten{"\\e",   "\\-",   "\\(aq",
+                                                                   "\\(ha", "\\(ti", "\\(ga"};
   std::string troff = text.starts_with('.') || text.starts_with('\'') ? "\\&" : "";
   for (const char c : text) {
-    switch (c) {
-      case '\\':
-        troff += "\\e";
-        break;
-      case '-':
-        troff += "\\-";
-        break;
-      case '\'':
-        troff += "\\(aq";
-        break;
-      case '^':
-        troff += "\\(ha";
-        break;
-      case '~':
-        troff += "\\(ti";
-        break;
-      case '`':
-        troff += "\\(ga";
-        break;
-      default:
-        troff += c;
+    const std::size_t special = kSpecial.find(c);
+    if (special == std::string_view::npos) {
+      troff += c;
+    } else {
+      troff += kWritten[special];
     }
   }
   return troff;
@@ -48,52 +40,20 @@ std::string term(const std::string& head, std::string_view text) {
 }
 
 // The kind of value, as it stands behind a flag.
-std::string_view value_name(ValueKind kind) {
-  switch (kind) {
-    case ValueKind::kText:
-      return "TEXT";
-    case ValueKind::kBoolean:
-      return "true|false";
-    case ValueKind::kWholeNumber:
-      return "N";
-    case ValueKind::kCountOrAuto:
-      return "N|auto";
-    case ValueKind::kNumber:
-      return "X";
-    case ValueKind::kNumberList:
-      return "X,...";
-    case ValueKind::kTextList:
-      return "TEXT,...";
-  }
-  return "";
+std::string value_name(ValueKind kind) {
+  constexpr std::array<std::string_view, 7> kNames{"TEXT", "true|false", "N",       "N|auto",
+                                                   "X",    "X,...",      "TEXT,..."};
+  return fmt::format(" \\fI{}\\fR", troff_escaped(kNames[static_cast<std::size_t>(kind)]));
 }
 
-std::string synopsis() {
-  std::string lines;
-  for (const CommandEntry& command : command_catalog()) {
-    const std::string& words = command.usages.front().words;
-    lines += (lines.empty() ? "" : ".br\n") + bold(words) + " [" + bold("--KEY") + " \\fIVALUE\\fR]...\n";
-  }
-  return lines;
-}
-
-std::string commands() {
-  std::string terms;
-  for (const CommandEntry& command : command_catalog()) {
-    for (const Usage& usage : command.usages) terms += term(bold(usage.words), usage.help);
-  }
-  return terms;
-}
-
-std::string flags() {
+std::string flag_terms() {
   std::string terms;
   for (const OwnFlag& flag : own_flags()) {
     const std::string value = flag.value_name.empty() ? "" : fmt::format(" \\fI{}\\fR", flag.value_name);
-    terms += term(bold(fmt::format("--{}", flag.name)) + value, flag.help);
+    terms += term(bold("--" + flag.name) + value, flag.help);
   }
   terms += term(bold("-h") + ", " + bold("--help"), "one page; --help-all: every option");
-  terms += term(bold("--version"), "version, commit, libraries and features; with --json for programs");
-  return terms;
+  return terms + term(bold("--version"), "version, commit, libraries and features; with --json for programs");
 }
 
 std::string option_terms(std::span<const Option> options) {
@@ -101,56 +61,31 @@ std::string option_terms(std::span<const Option> options) {
   for_each_section(options, [&terms](std::string_view section, std::span<const Option> members) {
     terms += fmt::format(".SS \"[{}] {}\"\n", section, troff_escaped(section_title(section)));
     for (const Option& option : members) {
-      std::string head = bold("--" + option.key);
-      if (!option.alias.empty()) head += ", " + bold("--" + option.alias);
-      terms +=
-          term(fmt::format("{} \\fI{}\\fR", head, troff_escaped(value_name(option.kind))), describe(option));
+      const std::string alias = option.alias.empty() ? "" : ", " + bold("--" + option.alias);
+      terms += term(bold("--" + option.key) + alias + value_name(option.kind), describe(option));
     }
   });
   return terms;
 }
 
-std::string exit_terms() {
-  std::string terms;
-  for (const ExitCode& exit : exit_codes()) {
-    terms += term(bold(std::to_string(exit.code)), fmt::format("{}: {}", exit.word, exit.help));
-  }
-  return terms;
-}
-
-constexpr std::string_view kDescription =
-    R"(trains a neural network on the ranks of an MPI launcher, on clusters of CPUs.
-What is trained, on which data and how stands in one file in TOML.
-Each option is a key of that file and a flag: \fBlr\fR in section \fB[train]\fR is \fB\-\-train.lr\fR.
-The flag wins over the file, the file over the default.
-Without a command, trainer trains.
-)";
-
-constexpr std::string_view kFiles =
-    R"(.TP
-share/lockstep/configs, beside the directory of the program
-examples of configs, \fBREFERENCE.md\fR with every option and every name of layers, losses, optimizers and formats,
-and guides
-.TP
-share/lockstep/scripts/slurm/train.sbatch
-a Slurm job that goes on by itself until the run is done
-.TP
-share/lockstep/scripts/run\-until\-done
-starts a run again until it is done, without a batch system
-)";
-
 }  // namespace
 
 std::string man_page(std::span<const Option> options) {
+  std::vector<std::string> synopsis;
+  std::string commands;
+  for (const CommandEntry& command : command_catalog()) {
+    synopsis.push_back(
+        fmt::format("{} [{} \\fIVALUE\\fR]...\n", bold(command.usages.front().words), bold("--KEY")));
+    for (const Usage& usage : command.usages) commands += term(bold(usage.words), usage.help);
+  }
+  std::string codes;
+  for (const ExitCode& exit : exit_codes()) {
+    codes += term(bold(std::to_string(exit.code)), fmt::format("{}: {}", exit.word, exit.help));
+  }
   return fmt::format(
-      ".\\\" Written by the program: trainer reference --format man\n"
-      ".TH TRAINER 1 \"\" \"lockstep {}\" \"Lockstep\"\n"
-      ".SH NAME\ntrainer \\- trains neural networks on CPU clusters with MPI\n"
-      ".SH SYNOPSIS\n.nh\n{}.hy\n"
-      ".SH DESCRIPTION\n{} {}.SH COMMANDS\n{}.SH FLAGS\n{}.SH OPTIONS\n{}.SH \"EXIT STATUS\"\n{}.SH FILES\n{}"
-      ".SH \"SEE ALSO\"\n.BR mpirun (1),\n.BR sbatch (1)\n",
-      troff_escaped(LOCKSTEP_VERSION), synopsis(), bold("trainer"), kDescription, commands(), flags(),
-      option_terms(options), exit_terms(), kFiles);
+      fmt::runtime(embedded_text("texts/trainer.1")), fmt::arg("version", troff_escaped(LOCKSTEP_VERSION)),
+      fmt::arg("synopsis", fmt::join(synopsis, ".br\n")), fmt::arg("commands", commands),
+      fmt::arg("flags", flag_terms()), fmt::arg("options", option_terms(options)), fmt::arg("codes", codes));
 }
 
 }  // namespace lockstep

@@ -1,12 +1,17 @@
 #include "lockstep/config/option.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
+#include <stdexcept>
 
 #include "lockstep/base/catalog.h"
-#include "lockstep/base/synonyms.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/base/text.h"
 #include "lockstep/config/toml.h"
+#include "option_list.h"
 
 namespace lockstep {
 
@@ -23,12 +28,89 @@ std::string_view unknown_part(const Option& option, std::string_view text) {
   }
 }
 
-// Words for what no option stands for.
-constexpr OtherWords kNoSuchThing{
-    "device devices device_type gpu gpus num_gpus cuda use_cuda no_cuda use_gpu",
-    "Lockstep trains on CPUs only: leave it out"};
+void check_exactly_one(const Alternatives& alternatives, const std::set<std::string>& given) {
+  std::vector<std::string> found;
+  for (const std::string& key : alternatives.keys) {
+    if (given.contains(key)) found.push_back(key);
+  }
+  if (found.size() == 1) return;
+  throw ConfigError(fmt::format(
+      "give exactly one of {} ({}); {}", fmt::join(alternatives.keys, ", "), alternatives.meaning,
+      found.empty() ? "none of them is given" : fmt::format("found {}", fmt::join(found, " and "))));
+}
+
+// A choice whose chosen entry leaves the key unread, while others would read it; null if there is none.
+const Choice* find_idle_choice(const std::string& key, std::span<const Choice> choices) {
+  const Choice* idle = nullptr;
+  for (const Choice& choice : choices) {
+    if (std::ranges::find(choice.keys, key) != choice.keys.end()) return nullptr;
+    const auto& all = choice.all_keys;
+    if (idle == nullptr && std::ranges::find(all, key) != all.end()) idle = &choice;
+  }
+  return idle;
+}
+
+std::string describe_no_effect(const Option& option, const Choice& choice) {
+  const std::string kind = choice.chooser.substr(choice.chooser.find('.') + 1);
+  std::string reads = choice.keys.empty() ? "which reads no keys of its own"
+                                          : fmt::format("which reads {}", fmt::join(choice.keys, ", "));
+  constexpr std::size_t kMaxListed = 8;
+  const auto readers = choice.readers.find(option.key);
+  if (choice.keys.size() > kMaxListed && readers != choice.readers.end()) {
+    reads = fmt::format("but with {}", fmt::join(readers->second, ", "));
+  }
+  const bool has_counterpart = std::ranges::find(choice.keys, option.counterpart) != choice.keys.end();
+  return fmt::format(
+      "{} has no effect with {} {}, {}; {}remove it or change {}", option.key, kind, in_quotes(choice.chosen),
+      reads, has_counterpart ? fmt::format("give {} instead, ", option.counterpart) : "", choice.chooser);
+}
+
+bool has_effect(const Config& config, const Option& option, std::span<const Choice> choices) {
+  return find_idle_choice(option.key, choices) == nullptr && (!option.is_read || option.is_read(config));
+}
+
+// Requires that it has none.
+std::string describe_no_effect(const Option& option, std::span<const Choice> choices) {
+  if (const Choice* idle = find_idle_choice(option.key, choices)) return describe_no_effect(option, *idle);
+  return fmt::format("{} has no effect without {}; remove it, or give that too", option.key, option.read_if);
+}
 
 }  // namespace
+
+Limits above(double low) {
+  return {fmt::format("above {}", low), [low](double value) { return value > low; }};
+}
+
+Limits above_to_below(double low, double end) {
+  return {fmt::format("above {} and below {}", low, end),
+          [low, end](double value) { return low < value && value < end; }};
+}
+
+Limits above_up_to(double low, double high) {
+  return {fmt::format("above {} and at most {}", low, high),
+          [low, high](double value) { return low < value && value <= high; }};
+}
+
+Limits at_least(double low) {
+  return {fmt::format("of at least {}", low), [low](double value) { return value >= low; }};
+}
+
+Limits between(double low, double high) {
+  return {fmt::format("from {} to {}", low, high),
+          [low, high](double value) { return low <= value && value <= high; }};
+}
+
+Limits from_to_below(double low, double end) {
+  return {fmt::format("of at least {} and below {}", low, end),
+          [low, end](double value) { return low <= value && value < end; }};
+}
+
+const TextEntry& option_text(std::string_view name) {
+  static const std::vector<TextEntry> kTexts = embedded_entries("texts/options.txt");
+  const auto found = std::ranges::find(kTexts, name, &TextEntry::name);
+  if (found == kTexts.end()) throw std::logic_error(fmt::format("configs/texts/options.txt lacks {}", name));
+  return *found;
+}
 
 std::string describe_refusal(const Option& option, std::string_view text, std::string_view found) {
   const std::string hint = suggestion(unknown_part(option, text), option.choices);
@@ -39,17 +121,18 @@ std::string describe_refusal(const Option& option, std::string_view text, std::s
   return fmt::format("expected {}{}, found {}{}", option.expected, example, found, hint);
 }
 
+std::span<const Synonym> key_synonyms() {
+  static const std::vector<Synonym> kSynonyms = embedded_synonyms("texts/options.txt");
+  return kSynonyms;
+}
+
 std::string describe_other_word(std::string_view wanted, std::span<const Option> options,
                                 std::string_view prefix) {
+  std::vector<std::string> known{"-"};  // the name of the words that no key stands for
+  for (const Option& option : options) known.push_back(option.key);
   for (const std::string_view word : {wanted, wanted.substr(wanted.rfind('.') + 1)}) {
-    for (const Option& option : options) {
-      for (const OtherWords& other : option.synonyms) {
-        if (!has_word(other.words, word)) continue;
-        return other.hint.empty() ? fmt::format("Lockstep calls it '{}{}'", prefix, option.key)
-                                  : std::string(other.hint);
-      }
-    }
-    if (has_word(kNoSuchThing.words, word)) return std::string(kNoSuchThing.hint);
+    const Synonym* synonym = find_synonym(key_synonyms(), word, known);
+    if (synonym != nullptr) return describe(*synonym, prefix);
   }
   return "";
 }
@@ -76,6 +159,34 @@ std::string suggest_key(std::string_view wanted, std::span<const Option> options
   if (std::string hint = describe_other_word(wanted, options, prefix); !hint.empty()) return hint;
   const std::string nearest = nearest_key(wanted, options);
   return nearest.empty() ? "" : fmt::format("did you mean '{}{}'?", prefix, nearest);
+}
+
+std::span<const Alternatives> alternative_keys() {
+  static const std::array<Alternatives, 3> kGroups{
+      {{{"model.layers", "model.preset"}, "the layers of the model"},
+       {{"train.global_batch", "train.per_replica_batch"},
+        "samples per update, over all replicas or of each"},
+       {{"train.epochs", "train.steps", "train.samples"}, "the length of the run"}}};
+  return kGroups;
+}
+
+std::set<std::string> keys_without_effect(const Config& config, std::span<const Option> options,
+                                          std::span<const Choice> choices) {
+  std::set<std::string> keys;
+  for (const Option& option : options) {
+    if (!has_effect(config, option, choices)) keys.insert(option.key);
+  }
+  return keys;
+}
+
+void check_config(const Config& config, const std::set<std::string>& given, std::span<const Option> options,
+                  std::span<const Choice> choices) {
+  for (const Alternatives& alternatives : alternative_keys()) check_exactly_one(alternatives, given);
+  for (const Option& option : options) {
+    if (given.contains(option.key) && !has_effect(config, option, choices)) {
+      throw ConfigError(describe_no_effect(option, choices));
+    }
+  }
 }
 
 }  // namespace lockstep

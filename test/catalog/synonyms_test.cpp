@@ -91,28 +91,27 @@ TEST_F(Synonyms, HintsNameDeclaredKeysOnly) {
       EXPECT_TRUE(of_python || std::ranges::count(known, found->str()) == 1) << found->str();
     }
   };
-  for (const Synonym& synonym : name_synonyms()) expect_known(std::string(synonym.hint), synonym.name);
-  for (const Option& option : options_) {
-    for (const OtherWords& other : option.synonyms) expect_known(std::string(other.hint), option.key);
+  for (const Synonym& synonym : name_synonyms()) expect_known(synonym.hint, synonym.name);
+  for (const Synonym& synonym : key_synonyms()) {
+    if (synonym.name != "-") expect_known(synonym.hint, synonym.name);
   }
 }
 
 TEST_F(Synonyms, OfKeysAreNoKeysAndEachHasOneMeaning) {
   Names seen;
-  for (const Option& meant : options_) {
-    for (const OtherWords& other : meant.synonyms) {
-      for (const std::string& word : words_of(other.words)) {
-        EXPECT_FALSE(holds_spelling(seen, word)) << word;
-        seen.push_back(word);
-        const std::string hint = describe_other_word(word, options_);
-        EXPECT_NE(hint.find(meant.key), std::string::npos) << word << ": " << hint;
-        for (const Option& option : options_) {
-          EXPECT_FALSE(same_spelling(option.key, word)) << word;
-          EXPECT_FALSE(!option.alias.empty() && same_spelling(option.alias, word)) << word;
-          // A key of that name in another section is found by that; but no batch to train with is eval.batch.
-          EXPECT_TRUE(word == "batch" || !same_spelling(option.name(), word))
-              << word << " and " << option.key;
-        }
+  for (const Synonym& synonym : key_synonyms()) {
+    EXPECT_TRUE(synonym.name == "-" || std::ranges::count(keys(), synonym.name) == 1) << synonym.name;
+    for (const std::string& word : words_of(synonym.words)) {
+      EXPECT_FALSE(holds_spelling(seen, word)) << word;
+      seen.push_back(word);
+      const std::string hint = describe_other_word(word, options_);
+      EXPECT_NE(hint.find(synonym.hint.empty() ? synonym.name : synonym.hint), std::string::npos)
+          << word << ": " << hint;
+      for (const Option& option : options_) {
+        EXPECT_FALSE(same_spelling(option.key, word)) << word;
+        EXPECT_FALSE(!option.alias.empty() && same_spelling(option.alias, word)) << word;
+        // A key of that name in another section is found by that; but no batch to train with is eval.batch.
+        EXPECT_TRUE(word == "batch" || !same_spelling(option.name(), word)) << word << " and " << option.key;
       }
     }
   }
@@ -130,7 +129,7 @@ TEST_F(Synonyms, OfNamesLeadToOneNameThatIsThere) {
       ++found;
       for (const std::string& word : words_of(synonym.words)) {
         EXPECT_FALSE(holds_spelling(names, word)) << word << " is a name itself";
-        EXPECT_EQ(find_name_synonym(word, names), &synonym) << word << " leads to two names";
+        EXPECT_EQ(find_synonym(name_synonyms(), word, names), &synonym) << word << " leads to two names";
       }
     }
     EXPECT_GT(found, 0) << synonym.name << " is in no catalog";

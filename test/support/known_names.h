@@ -1,7 +1,8 @@
 // Names such as the catalogs have, for tests of the config that need no catalog.
 #pragma once
 
-#include "lockstep/config/option.h"
+#include "lockstep/base/catalog.h"
+#include "lockstep/config/help.h"
 
 namespace lockstep::test {
 
@@ -15,7 +16,10 @@ inline KnownNames known_names() {
           .codecs = {"fp32", "bf16"},
           .presets = {"mlp", "lenet5"},
           .metrics = {"auc", "recall"},
-          .export_formats = {"npz", "onnx"},
+          .formats_of = {{"predict", {"csv"}},
+                         {"export", {"npz", "onnx"}},
+                         {"export-metrics", metrics_formats()},
+                         {"reference", catalog_names(reference_catalog())}},
           .guides = {"tables", "data"}};
 }
 

@@ -1,5 +1,5 @@
 // Rules over several options.
-#include "lockstep/config/check.h"
+#include "lockstep/config/option.h"
 
 #include <gtest/gtest.h>
 

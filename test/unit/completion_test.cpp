@@ -50,10 +50,11 @@ TEST_F(Written, CompletionsHoldEveryCommandFlagKeyAndValue) {
     }
     for (const OwnFlag& flag : own_flags()) EXPECT_TRUE(has(script, fmt::format("--{}", flag.name)));
     for (const CommandEntry& command : command_catalog()) {
-      EXPECT_TRUE(has(script, command.name.value_or(""))) << command.name.value_or("");
+      EXPECT_TRUE(has(script, in_shell_quotes(command.name))) << command.name;
     }
-    for (const std::string& format : names.export_formats)
-      EXPECT_TRUE(has(script, in_shell_quotes(format)) || has(script, format));
+    for (const auto& [command, formats] : names.formats_of) {
+      for (const std::string& format : formats) EXPECT_TRUE(has(script, in_shell_quotes(format))) << format;
+    }
   }
 }
 
@@ -150,6 +151,8 @@ TEST_F(Bash, CompletesCommandsFlagsAndParts) {
   EXPECT_EQ(offers({"--eval.metrics", "auc,re"}), Words{"auc,recall"});
   EXPECT_EQ(offers({"export", "--format", ""}), (Words{"npz", "onnx"}));
   EXPECT_EQ(offers({"reference", "--format", ""}), catalog_names(reference_catalog()));
+  EXPECT_EQ(offers({"init", "--task", "b"}), Words{"binary"});
+  EXPECT_EQ(offers({"--once", "wat"}), Words{"watch"});
   EXPECT_EQ(offers({"--train.lr", ""}), Words{});
   EXPECT_EQ(offers({"help", "ta"}), Words{"tables"});
   EXPECT_EQ(offers({"help", "ch"}), Words{"checkpoint"});
@@ -175,6 +178,21 @@ TEST_F(Written, ZshReadsItsScript) {
   write_file_atomically(directory / "_trainer", zsh_completion(options, names));
   const ProcessResult result = run_command(fmt::format("zsh -n {}", (directory / "_trainer")));
   EXPECT_EQ(result.exit_code, 0) << result.errors;
+  // What its own completion hands on to the function that both shells have.
+  const auto answer = [&](const std::string& words) {
+    return run_command(
+               fmt::format("cd {} && zsh -fc 'compdef() {{ :; }}; words=(); . ./_trainer 2>/dev/null; "
+                           "_trainer_ask {}; print -r -- $kind $values $helps'",
+                           directory.path().string(), words))
+        .output;
+  };
+  EXPECT_EQ(answer("plan --la"),
+            "words --label --latency Columns of a table to learn; usually one of a message "
+            "between nodes, such as 500ns, 2us or 0.1ms\n");
+  EXPECT_EQ(answer("--train.optimizer ad"), "words sgd adam\n");
+  EXPECT_EQ(answer("--config x"), "config\n");
+  EXPECT_EQ(answer("eval --model x"), "directory\n");
+  EXPECT_EQ(answer("compare x"), "directory\n");
 }
 
 TEST_F(Written, ManReadsItsPage) {

@@ -6,7 +6,7 @@
 #include <set>
 #include <sstream>
 
-#include "config/front_end.h"
+#include "lockstep/base/embedded_text.h"
 #include "lockstep/config/help.h"
 #include "lockstep/config/option.h"
 #include "support/known_names.h"
@@ -38,6 +38,25 @@ TEST_F(Options, EveryOneIsDescribedAndDeclaredOnce) {
     EXPECT_EQ(each.help.find('|'), std::string::npos)
         << each.key << " would break the table of the reference";
   }
+}
+
+// A misspelt key or field would be left out of the help without a word.
+TEST_F(Options, TheirTextsHoldNothingElse) {
+  const std::set<std::string> fields{"help",    "not given", "expected", "read with",
+                                     "example", "words",     "hint"};
+  std::set<std::string> names;
+  for (const TextEntry& entry : embedded_entries("texts/options.txt")) {
+    EXPECT_TRUE(names.insert(entry.name).second) << entry.name << " stands there twice";
+    for (const auto& [field, text] : entry.fields) EXPECT_TRUE(fields.contains(field)) << field;
+  }
+  for (const Option& each : options) {
+    EXPECT_EQ(names.erase(each.key), 1u) << each.key;
+    names.erase(std::string(each.section()));
+    const bool by_catalogs =
+        each.read_if.find("batch_norm") != std::string::npos || each.key.starts_with("distribute.");
+    EXPECT_TRUE(each.read_if.empty() == !each.is_read || by_catalogs) << each.key;
+  }
+  EXPECT_EQ(names, std::set<std::string>{"-"});
 }
 
 TEST_F(Options, ARefusalShowsWhatATextLooksLike) {

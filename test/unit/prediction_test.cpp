@@ -13,7 +13,6 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
-#include "lockstep/config/commands.h"
 #include "lockstep/train/storage/prediction_file.h"
 #include "support/error_text.h"
 #include "support/loaded.h"
@@ -341,7 +340,6 @@ TEST_F(PredictionFiles, AreChosenByTheirExtensionOrByName) {
     EXPECT_FALSE(entry.help.empty());
     EXPECT_THROW(entry.make({.path = directory_ / "no/such/file", .rows = 0, .columns = {}}), DataError);
   }
-  EXPECT_EQ(catalog_names(prediction_file_catalog()), prediction_formats());
   expect_parts(error_text<ConfigError>([] { choose_prediction_file("x.txt"); }),
                {"--output 'x.txt'", ".csv or .jsonl or .npy"});
   expect_parts(error_text<ConfigError>([] { choose_prediction_file("x.npy", "csv"); }),

@@ -1,5 +1,5 @@
 // Times and bandwidths as people write them.
-#include "config/quantity.h"
+#include "config/command_flags.h"
 
 #include <gtest/gtest.h>
 

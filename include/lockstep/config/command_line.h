@@ -43,32 +43,8 @@ struct PredictRequest {
 };
 
 struct CommandLine {
-  enum class Command {
-    kTrain,
-    kSweep,
-    kCrossValidate,
-    kPlan,
-    kBench,
-    kEval,
-    kPredict,
-    kImportance,
-    kExport,
-    kInspect,
-    kInit,
-    kCompare,
-    kReport,
-    kExportMetrics,
-    kStatus,
-    kWatch,
-    kTrace,
-    kReference,
-    kTopic,
-    kHelp,
-    kHelpAll,
-    kVersion
-  };
-
-  Command command = Command::kTrain;
+  /// Its name, "" to train; or the flag that asks for a text: "--help", "--help-all" or "--version".
+  std::string command;
   std::string config_file;           ///< --config; never empty for train, sweep, cv and plan
   std::vector<Index> plan_np = {1};  ///< --np of plan: world sizes
   PlannedNodes planned;

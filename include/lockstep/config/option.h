@@ -4,11 +4,14 @@
 #pragma once
 
 #include <functional>
+#include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "lockstep/base/synonyms.h"
 #include "lockstep/config/config.h"
 #include "lockstep/config/value.h"
 
@@ -37,7 +40,7 @@ struct KnownNames {
   std::vector<std::string> codecs;
   std::vector<std::string> presets;
   std::vector<std::string> metrics;
-  std::vector<std::string> export_formats;
+  std::map<std::string, std::vector<std::string>> formats_of = {};  ///< what --format of a command may be
   std::vector<std::string> guides = {};  ///< names of the guides of the help; may be empty
   std::string numbers = {};              ///< what a run measures, as tables in Markdown; may be empty
   ConfigFacts facts = {};
@@ -48,12 +51,6 @@ enum class OnResume {
   kMustStay,   ///< it decides what comes out
   kMayChange,  ///< it decides how the run is carried out; with native reduction also the last bits
   kIfAlike     ///< between strategies that keep the same state
-};
-
-/// Words of other programs that users type by habit.
-struct OtherWords {
-  std::string_view words;      ///< separated by blanks; case, '_' and '-' do not matter
-  std::string_view hint = {};  ///< the text instead of "Lockstep calls it 'KEY'"
 };
 
 struct Option {
@@ -73,7 +70,6 @@ struct Option {
   bool about_exchange = false;  ///< a config that gives it wants gradients to be sent
   bool most_used = false;       ///< shown on the short page of the help
   bool takes_numbers = false;   ///< text or texts that may be written as numbers in TOML
-  std::vector<OtherWords> synonyms;
 
   std::function<bool(std::string_view text)> accepts;
   std::function<void(std::string_view text)> assign;  ///< Requires accepts(text).
@@ -94,6 +90,9 @@ std::vector<Option> declare_options(Config& config, const KnownNames& names);
 /// `assign` would take it; `found`: the same in the words of the error.
 std::string describe_refusal(const Option& option, std::string_view text, std::string_view found);
 
+/// Words of other programs for keys.
+std::span<const Synonym> key_synonyms();
+
 /// The hint for a word of other programs, "Lockstep calls it 'train.lr'": with "train.learning_rate" or
 /// "learning-rate". A word with a section stands for itself in that section only. "" if nobody says so.
 std::string describe_other_word(std::string_view wanted, std::span<const Option> options,
@@ -106,5 +105,47 @@ std::string nearest_key(std::string_view wanted, std::span<const Option> options
 /// 'train.lr'"; "" if there is nothing to suggest. `prefix`: "--" where the key is a flag.
 std::string suggest_key(std::string_view wanted, std::span<const Option> options,
                         std::string_view prefix = "");
+
+// Rules over several options: what one option's own check cannot see. Nothing that was asked for is dropped
+// silently.
+
+/// An option that chooses between entries which read different keys, such as the optimizers.
+struct Choice {
+  std::string chooser;                                           ///< "train.optimizer"
+  std::string chosen;                                            ///< "adam"
+  std::vector<std::string> keys;                                 ///< keys that the chosen entry reads
+  std::vector<std::string> all_keys;                             ///< keys that any entry reads
+  std::map<std::string, std::vector<std::string>> readers = {};  ///< the entries that read a key
+};
+
+/// The Choice of `chosen` in a catalog whose entries have a name and the keys that they read (`options`).
+template <class Entry>
+Choice choice_in(std::span<const Entry> catalog, std::string chooser, std::string chosen) {
+  Choice choice{std::move(chooser), std::move(chosen), {}, {}};
+  for (const Entry& entry : catalog) {
+    if (entry.name == choice.chosen) choice.keys = entry.options;
+    choice.all_keys.insert(choice.all_keys.end(), entry.options.begin(), entry.options.end());
+    for (const std::string& key : entry.options) choice.readers[key].push_back(entry.name);
+  }
+  return choice;
+}
+
+/// Options of which exactly one is to be given.
+struct Alternatives {
+  std::vector<std::string> keys;
+  std::string meaning;
+};
+std::span<const Alternatives> alternative_keys();
+
+/// The keys that nobody reads: entries of `choices` would, but none of the chosen ones does, or what an
+/// option's `read_if` asks for is missing.
+std::set<std::string> keys_without_effect(const Config& config, std::span<const Option> options,
+                                          std::span<const Choice> choices);
+
+/// `given`: the keys that the file or a flag set; `choices`: the catalogs in use.
+/// Errors: ConfigError if not exactly one of the models, of the lengths of the run, or of the two batch sizes
+/// is given; or if a given key has no effect.
+void check_config(const Config& config, const std::set<std::string>& given, std::span<const Option> options,
+                  std::span<const Choice> choices);
 
 }  // namespace lockstep

@@ -65,11 +65,11 @@ int help_command(const CommandLine& line) {
   const std::span<const Option> options = known_options();
   const std::string& topic = line.topic;
   if (topic.empty()) {
-    print_text(line.command == CommandLine::Command::kTopic ? list_topics() : short_help(options));
+    print_text(line.command == "help" ? list_topics() : short_help(options));
     return 0;
   }
   for (const Guide& guide : guides()) {
-    if (guide.name != topic || line.command != CommandLine::Command::kTopic) continue;
+    if (guide.name != topic || line.command != "help") continue;
     print_text(guide_page(guide));
     return 0;
   }

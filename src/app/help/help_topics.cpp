@@ -9,6 +9,7 @@
 #include <functional>
 
 #include "app/setup/catalogs.h"
+#include "lockstep/base/embedded_text.h"
 #include "lockstep/base/text.h"
 #include "lockstep/report/number_list.h"
 
@@ -41,7 +42,7 @@ class ExampleSearch {
     flag_ += key;
   }
 
-  void look_at(std::string_view line) {
+  void read(std::string_view line) {
     if (line.starts_with("```")) {
       in_toml_ = line == "```toml";
       here_ = "";
@@ -100,6 +101,21 @@ bool names_key(std::string_view text, std::string_view key) {
 
 }  // namespace
 
+std::span<const Guide> guides() {
+  static const std::vector<Guide> kGuides = [] {
+    constexpr std::string_view kFolder = "guides/";
+    constexpr std::string_view kExtension = ".md";
+    std::vector<Guide> guides;
+    for (const EmbeddedText& file : embedded_texts()) {
+      if (!file.name.starts_with(kFolder)) continue;
+      const std::size_t size = file.name.size() - kFolder.size() - kExtension.size();
+      guides.push_back({file.name.substr(kFolder.size(), size), file.text});
+    }
+    return guides;
+  }();
+  return kGuides;
+}
+
 KnownNames names_with_guides() {
   KnownNames names = known_names();
   for (const Guide& guide : guides()) names.guides.emplace_back(guide.name);
@@ -127,7 +143,7 @@ KeyUses find_uses(std::span<const Guide> guides, std::string_view key) {
   KeyUses uses;
   for (const Guide& guide : guides) {
     const int before = search.lines();
-    for_each_line(guide.text, [&](std::string_view line) { search.look_at(line); });
+    for_each_line(guide.text, [&](std::string_view line) { search.read(line); });
     if (search.lines() > before || names_key(guide.text, key)) uses.names.push_back(guide.name);
   }
   uses.example = search.found();

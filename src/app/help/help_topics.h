@@ -10,8 +10,7 @@
 
 namespace lockstep {
 
-// The guides of configs/guides, as they were when the program was built.
-
+/// One of configs/guides, as it was when the program was built.
 struct Guide {
   std::string_view name;  ///< "tables"
   std::string_view text;  ///< Markdown

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "lockstep/config/check.h"
 #include "lockstep/config/toml.h"
 
 namespace lockstep {

@@ -1,6 +1,7 @@
 #include "catalogs.h"
 
 #include "lockstep/base/catalog.h"
+#include "lockstep/config/help.h"
 #include "lockstep/data/format.h"
 #include "lockstep/distributed/exchange/algorithm.h"
 #include "lockstep/distributed/exchange/codec.h"
@@ -13,6 +14,7 @@
 #include "lockstep/report/run_description.h"
 #include "lockstep/train/evaluation/metric.h"
 #include "lockstep/train/storage/exporter.h"
+#include "lockstep/train/storage/prediction_file.h"
 
 namespace lockstep {
 
@@ -51,7 +53,10 @@ const KnownNames& known_names() {
                                  .codecs = catalog_names(codec_catalog()),
                                  .presets = catalog_names(preset_catalog()),
                                  .metrics = catalog_names(metric_catalog()),
-                                 .export_formats = catalog_names(exporter_catalog()),
+                                 .formats_of = {{"predict", catalog_names(prediction_file_catalog())},
+                                                {"export", catalog_names(exporter_catalog())},
+                                                {"export-metrics", metrics_formats()},
+                                                {"reference", catalog_names(reference_catalog())}},
                                  .facts = config_facts()};
   return kNames;
 }

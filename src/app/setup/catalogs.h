@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "lockstep/config/check.h"
 #include "lockstep/config/option.h"
 
 namespace lockstep {

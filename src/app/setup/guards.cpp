@@ -66,10 +66,9 @@ void refuse_singletons(const Communicator& comm) {
 
 void refuse_different_commands(Communicator& comm, const CommandLine& line) {
   const std::string what = line.model.empty() ? "train" : "--model " + line.model;
-  refuse_if_different(
-      comm, "command",
-      fmt::format("{} {} --config '{}'", static_cast<int>(line.command), what, line.config_file),
-      "Give all ranks the same.");
+  refuse_if_different(comm, "command",
+                      fmt::format("{} {} --config '{}'", line.command, what, line.config_file),
+                      "Give all ranks the same.");
 }
 
 void refuse_differences(Communicator& comm, const Config& config) {

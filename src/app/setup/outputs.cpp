@@ -138,7 +138,7 @@ std::vector<std::string> files_read(const CommandLine& line, const Config& confi
 }
 
 void check_outputs(const CommandLine& line, const std::vector<std::string>& inputs) {
-  const bool exported = line.command == CommandLine::Command::kExport;
+  const bool exported = line.command == "export";
   OutputRequest request{.flag = "--output",
                         .name = line.output,
                         .inputs = inputs,

@@ -199,7 +199,7 @@ LoadedConfig SweepState::config_of(const TrialRow& row) const {
 
 CommandLine line_of_trial(const CommandLine& line, const SweepDirectory& directory, const TrialRow& row) {
   CommandLine of_trial = line;
-  of_trial.command = CommandLine::Command::kTrain;
+  of_trial.command = "";
   if (line.sweep.folds.folds > 0) of_trial.without = keys_that_folds_replace(row.number == directory.refit);
   const auto add = [&](const std::string& key, const std::string& value) {
     of_trial.arguments.push_back(fmt::format("--{}={}", key, value));

@@ -1,0 +1,72 @@
+// Each command has all of its text, flags that exist, and one function; and no text or function is left over.
+#include "app/commands.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "app/help/help_topics.h"
+#include "lockstep/base/embedded_text.h"
+#include "lockstep/config/commands.h"
+
+namespace lockstep {
+namespace {
+
+TEST(Commands, HaveTheirTextAndAGuide) {
+  for (const CommandEntry& command : command_catalog()) {
+    ASSERT_FALSE(command.usages.empty()) << command.name;
+    for (const Usage& usage : command.usages) {
+      EXPECT_NE(usage.words.find("trainer" + (command.name.empty() ? "" : " " + command.name)),
+                std::string::npos);
+      EXPECT_FALSE(usage.help.empty()) << command.name;
+    }
+    EXPECT_NE(command.example.find("trainer "), std::string::npos) << command.name;
+    EXPECT_EQ(std::ranges::count(guides(), command.guide, &Guide::name), 1) << command.guide;
+    EXPECT_TRUE((std::set<std::string>{"", "file", "runs", "topic"}.contains(command.operand)))
+        << command.operand;
+  }
+}
+
+TEST(Commands, HaveFlagsThatAreDescribed) {
+  std::set<std::string> used;
+  for (const CommandEntry& command : command_catalog()) {
+    for (const auto& flags : {command.needs, command.takes}) used.insert(flags.begin(), flags.end());
+  }
+  for (const OwnFlag& flag : own_flags()) {
+    EXPECT_EQ(used.erase(flag.name), 1u) << flag.name << " belongs to no command, or is described twice";
+    EXPECT_FALSE(flag.help.empty()) << flag.name;
+    EXPECT_TRUE(flag.name == "config" || !flag.elsewhere.empty()) << flag.name;
+    EXPECT_TRUE(!flag.value_name.empty() || (flag.kind.empty() && flag.values.empty())) << flag.name;
+  }
+  EXPECT_EQ(used, std::set<std::string>());
+}
+
+TEST(Commands, HaveOneFunctionEach) {
+  std::vector<std::string> expected{"", "--help", "--help-all", "--version"};
+  std::ranges::copy(command_names(), std::back_inserter(expected));
+  std::vector<std::string> found;
+  for (const CommandFunction& function : command_functions()) {
+    found.emplace_back(function.name);
+    EXPECT_NE(function.alone == nullptr, function.with_ranks == nullptr) << function.name;
+  }
+  std::ranges::sort(expected);
+  std::ranges::sort(found);
+  EXPECT_EQ(found, expected);
+}
+
+// A misspelt field would be dropped without a word.
+TEST(Commands, TheirTextsHaveKnownFieldsOnly) {
+  const std::set<std::string> of_commands{"usage", "does", "needs", "takes", "operand", "example", "guide"};
+  const std::set<std::string> of_flags{"help", "value", "elsewhere", "common"};
+  for (const TextEntry& entry : embedded_entries("texts/commands.txt")) {
+    const std::set<std::string>& known = entry.name.starts_with("--") ? of_flags : of_commands;
+    for (const auto& [field, text] : entry.fields) EXPECT_TRUE(known.contains(field)) << entry.name << field;
+  }
+  for (const TextEntry& entry : embedded_entries("texts/other-words.txt")) {
+    for (const auto& [field, text] : entry.fields) EXPECT_TRUE(field == "words" || field == "hint") << field;
+  }
+}
+
+}  // namespace
+}  // namespace lockstep
