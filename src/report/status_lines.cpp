@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "lockstep/base/text.h"
-#include "run_numbers.h"
+#include "report/history/run_numbers.h"
 
 namespace lockstep {
 namespace {

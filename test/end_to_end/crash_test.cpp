@@ -12,7 +12,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/log.h"
-#include "lockstep/report/metrics_file.h"
+#include "lockstep/report/live/metrics_file.h"
 #include "support/crashes.h"
 #include "support/saved_runs.h"
 #include "support/thread_ranks.h"

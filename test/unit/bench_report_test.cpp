@@ -1,5 +1,5 @@
 // What the report of trainer bench computes from what was measured.
-#include "lockstep/report/bench_report.h"
+#include "lockstep/report/tables/bench_report.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // metrics.jsonl of a run that goes on: what of it is kept. And that the list of numbers has all fields of
 // metrics.jsonl and summary.json.
-#include "lockstep/report/metrics_file.h"
+#include "lockstep/report/live/metrics_file.h"
 
 #include <gtest/gtest.h>
 #include <spdlog/sinks/ostream_sink.h>
@@ -14,8 +14,8 @@
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/log.h"
-#include "lockstep/report/number_list.h"
-#include "lockstep/report/run_reports.h"
+#include "lockstep/report/live/number_list.h"
+#include "lockstep/report/live/run_reports.h"
 #include "support/error_text.h"
 #include "support/temporary_directory.h"
 

@@ -1,5 +1,5 @@
 // The line that is redrawn while training goes on.
-#include "lockstep/report/progress_line.h"
+#include "lockstep/report/live/progress_line.h"
 
 #include <gtest/gtest.h>
 

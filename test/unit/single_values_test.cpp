@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "lockstep/base/errors.h"
-#include "lockstep/report/plan_table.h"
+#include "lockstep/report/tables/plan_table.h"
 #include "support/planned_run.h"
 
 namespace lockstep {

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <thread>
 
-#include "lockstep/report/trace.h"
+#include "lockstep/report/trace/trace.h"
 #include "support/temporary_directory.h"
 
 namespace lockstep {

@@ -1,5 +1,5 @@
 // A histogram as TensorBoard reads it, field by field: tensorboard/compat/proto/summary.proto.
-#include "report/tensorboard/tensorboard.h"
+#include "report/live/tensorboard.h"
 
 #include <gtest/gtest.h>
 

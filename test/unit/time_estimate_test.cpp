@@ -1,5 +1,5 @@
 // How long a run still takes: nothing is said before there is something to go by, and evaluations count.
-#include "lockstep/report/progress_line.h"
+#include "lockstep/report/live/progress_line.h"
 
 #include <gtest/gtest.h>
 

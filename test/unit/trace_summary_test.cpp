@@ -1,7 +1,7 @@
 // The numbers of a timeline in text: two ranks, one of which waits for the other.
 #include <gtest/gtest.h>
 
-#include "lockstep/report/trace.h"
+#include "lockstep/report/trace/trace.h"
 #include "report/trace/trace_parts.h"
 #include "support/error_text.h"
 

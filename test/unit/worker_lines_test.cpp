@@ -1,4 +1,4 @@
-#include "lockstep/report/notices.h"
+#include "lockstep/report/live/notices.h"
 
 #include <gtest/gtest.h>
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "lockstep/base/types.h"
-#include "lockstep/report/metrics_history.h"
-#include "lockstep/report/shown_predictions.h"
+#include "lockstep/report/history/metrics_history.h"
+#include "lockstep/report/page/shown_predictions.h"
 
 namespace lockstep {
 

@@ -17,7 +17,7 @@
 #include "lockstep/distributed/exchange/algorithm.h"
 #include "lockstep/distributed/exchange/exchange.h"
 #include "lockstep/distributed/strategies/strategy.h"
-#include "lockstep/report/bench_report.h"
+#include "lockstep/report/tables/bench_report.h"
 #include "lockstep/train/rank_peer_group.h"
 
 namespace lockstep {

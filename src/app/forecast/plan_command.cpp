@@ -12,8 +12,8 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/terminal.h"
 #include "lockstep/distributed/exchange/algorithm.h"
-#include "lockstep/report/model_table.h"
-#include "lockstep/report/plan_table.h"
+#include "lockstep/report/tables/model_table.h"
+#include "lockstep/report/tables/plan_table.h"
 
 namespace lockstep {
 namespace {

@@ -16,7 +16,7 @@
 #include "lockstep/distributed/exchange/algorithm.h"
 #include "lockstep/distributed/exchange/exchange.h"
 #include "lockstep/distributed/strategies/strategy.h"
-#include "lockstep/report/scale_report.h"
+#include "lockstep/report/tables/scale_report.h"
 
 namespace lockstep {
 namespace {

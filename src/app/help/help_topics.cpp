@@ -11,7 +11,7 @@
 #include "app/setup/catalogs.h"
 #include "lockstep/base/embedded_text.h"
 #include "lockstep/base/text.h"
-#include "lockstep/report/number_list.h"
+#include "lockstep/report/live/number_list.h"
 
 namespace lockstep {
 namespace {

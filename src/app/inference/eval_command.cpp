@@ -18,7 +18,7 @@
 #include "lockstep/base/thread_team.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/distributed/pipeline.h"
-#include "lockstep/report/evaluation_tables.h"
+#include "lockstep/report/tables/evaluation_tables.h"
 #include "lockstep/train/evaluation/evaluation.h"
 #include "lockstep/train/evaluation/threshold.h"
 #include "lockstep/train/rank_peer_group.h"

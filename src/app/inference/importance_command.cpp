@@ -20,7 +20,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/base/thread_team.h"
 #include "lockstep/comm/agree.h"
-#include "lockstep/report/importance_table.h"
+#include "lockstep/report/tables/importance_table.h"
 #include "lockstep/train/rank_peer_group.h"
 #include "lockstep/train/storage/model_file.h"
 

@@ -13,7 +13,7 @@
 #include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
 #include "lockstep/config/command_line.h"
-#include "lockstep/report/metrics_history.h"
+#include "lockstep/report/history/metrics_history.h"
 #include "lockstep/train/evaluation/early_stopping.h"
 #include "lockstep/train/storage/run_directory.h"
 

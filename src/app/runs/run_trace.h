@@ -6,7 +6,7 @@
 
 #include "app/setup/experiment.h"
 #include "lockstep/comm/communicator.h"
-#include "lockstep/report/trace.h"
+#include "lockstep/report/trace/trace.h"
 #include "lockstep/train/loop/step_tracer.h"
 #include "lockstep/train/storage/run_directory.h"
 

@@ -16,7 +16,7 @@
 #include "lockstep/comm/agree.h"
 #include "lockstep/comm/session.h"
 #include "lockstep/config/toml.h"
-#include "lockstep/report/notices.h"
+#include "lockstep/report/live/notices.h"
 
 namespace lockstep {
 namespace {

@@ -9,7 +9,7 @@
 #include "lockstep/comm/communicator.h"
 #include "lockstep/config/command_line.h"
 #include "lockstep/config/config.h"
-#include "lockstep/report/run_output.h"
+#include "lockstep/report/live/run_output.h"
 #include "lockstep/train/plan/run_plan.h"
 
 namespace lockstep {

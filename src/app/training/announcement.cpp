@@ -16,8 +16,8 @@
 #include "lockstep/comm/agree.h"
 #include "lockstep/data/sampler.h"
 #include "lockstep/distributed/exchange/algorithm.h"
-#include "lockstep/report/notices.h"
-#include "lockstep/report/plan_table.h"
+#include "lockstep/report/live/notices.h"
+#include "lockstep/report/tables/plan_table.h"
 
 namespace lockstep {
 namespace {

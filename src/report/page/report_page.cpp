@@ -12,11 +12,11 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
-#include "lockstep/report/evaluation_tables.h"
+#include "lockstep/report/tables/evaluation_tables.h"
 #include "lockstep/report/page/report_page.h"
 #include "page_parts.h"
-#include "report/kept_points.h"
-#include "report/run_numbers.h"
+#include "report/history/kept_points.h"
+#include "report/history/run_numbers.h"
 #include "run_story.h"
 
 namespace lockstep {

@@ -8,7 +8,7 @@
 #include <span>
 
 #include "lockstep/base/text.h"
-#include "lockstep/report/evaluation_tables.h"
+#include "lockstep/report/tables/evaluation_tables.h"
 
 namespace lockstep {
 namespace {

@@ -12,7 +12,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
-#include "lockstep/report/trace.h"
+#include "lockstep/report/trace/trace.h"
 #include "lockstep/train/loop/step_tracer.h"
 #include "trace_parts.h"
 

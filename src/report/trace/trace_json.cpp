@@ -10,7 +10,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
-#include "lockstep/report/trace.h"
+#include "lockstep/report/trace/trace.h"
 
 namespace lockstep {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "lockstep/report/trace.h"
+#include "lockstep/report/trace/trace.h"
 
 namespace lockstep {
 

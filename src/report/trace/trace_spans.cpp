@@ -8,7 +8,7 @@
 #include <map>
 #include <set>
 
-#include "lockstep/report/trace.h"
+#include "lockstep/report/trace/trace.h"
 #include "trace_parts.h"
 
 namespace lockstep {

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "lockstep/base/text.h"
-#include "lockstep/report/trace.h"
+#include "lockstep/report/trace/trace.h"
 #include "trace_parts.h"
 
 namespace lockstep {

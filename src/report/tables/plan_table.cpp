@@ -1,4 +1,4 @@
-#include "lockstep/report/plan_table.h"
+#include "lockstep/report/tables/plan_table.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "lockstep/report/importance_table.h"
+#include "lockstep/report/tables/importance_table.h"
 
 #include <fmt/format.h>
 

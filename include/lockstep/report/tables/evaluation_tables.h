@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "lockstep/report/metrics_history.h"
+#include "lockstep/report/history/metrics_history.h"
 #include "lockstep/train/evaluation/metrics.h"
 
 namespace lockstep {

@@ -1,4 +1,4 @@
-#include "lockstep/report/metrics_csv.h"
+#include "lockstep/report/history/metrics_csv.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "lockstep/base/text.h"
-#include "lockstep/report/metrics_history.h"
+#include "lockstep/report/history/metrics_history.h"
 
 namespace lockstep {
 namespace {

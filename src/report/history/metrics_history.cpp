@@ -1,4 +1,4 @@
-#include "lockstep/report/metrics_history.h"
+#include "lockstep/report/history/metrics_history.h"
 
 #include <fmt/format.h>
 

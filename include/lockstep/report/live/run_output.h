@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "lockstep/report/metrics_file.h"
-#include "lockstep/report/progress_line.h"
-#include "lockstep/report/tensorboard.h"
+#include "lockstep/report/live/metrics_file.h"
+#include "lockstep/report/live/progress_line.h"
+#include "lockstep/report/live/tensorboard.h"
 #include "lockstep/train/storage/run_directory.h"
 
 namespace lockstep {

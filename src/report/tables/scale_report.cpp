@@ -1,4 +1,4 @@
-#include "lockstep/report/scale_report.h"
+#include "lockstep/report/tables/scale_report.h"
 
 #include <fmt/format.h>
 

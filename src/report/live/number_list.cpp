@@ -1,4 +1,4 @@
-#include "lockstep/report/number_list.h"
+#include "lockstep/report/live/number_list.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

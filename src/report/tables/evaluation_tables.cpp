@@ -1,4 +1,4 @@
-#include "lockstep/report/evaluation_tables.h"
+#include "lockstep/report/tables/evaluation_tables.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 
 #include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
-#include "metrics_json.h"
+#include "report/live/metrics_json.h"
 
 namespace lockstep {
 namespace {

@@ -1,4 +1,4 @@
-#include "lockstep/report/run_output.h"
+#include "lockstep/report/live/run_output.h"
 
 #include <algorithm>
 

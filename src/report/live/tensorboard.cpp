@@ -19,7 +19,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/log.h"
 #include "lockstep/math/histogram_bins.h"
-#include "lockstep/report/tensorboard.h"
+#include "lockstep/report/live/tensorboard.h"
 
 namespace lockstep {
 namespace {

@@ -1,4 +1,4 @@
-#include "lockstep/report/bench_report.h"
+#include "lockstep/report/tables/bench_report.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "lockstep/report/model_table.h"
+#include "lockstep/report/tables/model_table.h"
 
 #include <fmt/format.h>
 

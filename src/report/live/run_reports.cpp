@@ -1,4 +1,4 @@
-#include "lockstep/report/run_reports.h"
+#include "lockstep/report/live/run_reports.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -7,8 +7,8 @@
 #include "lockstep/base/json.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/text.h"
-#include "lockstep/report/evaluation_tables.h"
-#include "lockstep/report/notices.h"
+#include "lockstep/report/tables/evaluation_tables.h"
+#include "lockstep/report/live/notices.h"
 #include "metrics_json.h"
 
 namespace lockstep {

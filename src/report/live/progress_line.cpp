@@ -1,4 +1,4 @@
-#include "lockstep/report/progress_line.h"
+#include "lockstep/report/live/progress_line.h"
 
 #include <fmt/format.h>
 

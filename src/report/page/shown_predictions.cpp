@@ -1,4 +1,4 @@
-#include "lockstep/report/shown_predictions.h"
+#include "lockstep/report/page/shown_predictions.h"
 
 #include <fmt/format.h>
 
@@ -7,11 +7,11 @@
 #include <limits>
 #include <optional>
 
-#include "kept_points.h"
+#include "report/history/kept_points.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
-#include "lockstep/report/evaluation_tables.h"
+#include "lockstep/report/tables/evaluation_tables.h"
 
 namespace lockstep {
 namespace {
