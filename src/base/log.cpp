@@ -13,6 +13,7 @@
 #include <memory>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 #include "lockstep/base/atomic_file.h"
 #include "lockstep/base/errors.h"
@@ -89,6 +90,15 @@ class SplitSink final : public spdlog::sinks::sink {
 
 std::atomic<bool> file_lost_lines = false;
 
+std::mutex warnings_mutex;
+std::vector<std::string> warnings;
+
+void note_warning(std::string text) {
+  constexpr std::size_t kMaxWarnings = 1000;
+  const std::lock_guard lock(warnings_mutex);
+  if (warnings.size() < kMaxWarnings) warnings.push_back(std::move(text));
+}
+
 // Whole lines, as they happen. Unlike spdlog's own file sink this one keeps no line back that could not be
 // written, to be written again with the next.
 class LogFileSink final : public spdlog::sinks::base_sink<std::mutex> {
@@ -108,6 +118,7 @@ class LogFileSink final : public spdlog::sinks::base_sink<std::mutex> {
  private:
   // Exceptions that it throws go to the logger's error handler.
   void sink_it_(const spdlog::details::log_msg& message) override {
+    if (message.level == spdlog::level::warn) note_warning({message.payload.data(), message.payload.size()});
     spdlog::memory_buf_t line;
     formatter_->format(message, line);
     if (append_whole(descriptor_, bytes_, {line.data(), line.size()}) == Appended::kWhole) {
@@ -168,6 +179,10 @@ void add_log_file(const std::filesystem::path& path) {
   check_regular_file(path);
   auto sink = std::make_shared<LogFileSink>(path);
   sink->set_pattern("%Y-%m-%d %H:%M:%S.%e %l %v");
+  {
+    const std::lock_guard lock(warnings_mutex);
+    warnings.clear();
+  }
   spdlog::default_logger()->sinks().push_back(std::move(sink));
 }
 
@@ -184,6 +199,11 @@ RunLog::~RunLog() {
 
 bool log_file_lost_lines() {
   return file_lost_lines;
+}
+
+std::vector<std::string> logged_warnings() {
+  const std::lock_guard lock(warnings_mutex);
+  return warnings;
 }
 
 }  // namespace lockstep

@@ -55,6 +55,10 @@ std::string length_of(std::string_view text) {
 
 }  // namespace
 
+std::string plural(Index count, std::string_view noun) {
+  return fmt::format("{} {}{}", with_commas(count), noun, count == 1 ? "" : "s");
+}
+
 std::string with_commas(Index value) {
   std::string grouped = fmt::format("{}", value);
   const std::size_t first_digit = value < 0 ? 1 : 0;

@@ -5,7 +5,9 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -30,6 +32,18 @@ void check_json_limits(std::string_view text);
 /// Errors: DataError, without the name of the file, as check_json_limits has them and where it is no JSON.
 template <class Json>
 Json parse_json(std::string_view text);
+
+/// For a file that people may read: indented, with an end of line. Bytes that are no UTF-8, as texts of users
+/// may have them, are replaced.
+template <class Json>
+std::string indented(const Json& json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+/// Null for what is not finite, which JSON has no word for.
+inline nlohmann::ordered_json json_number(double value) {
+  return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
+}
 
 /// Beyond Index it becomes a negative one. Errors: DataError where it is no whole number.
 template <class Json>

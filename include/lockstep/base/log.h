@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace spdlog {
 class logger;
@@ -67,5 +68,8 @@ class RunLog {
 
 /// Whether a line of the log file was lost.
 bool log_file_lost_lines();
+
+/// The warnings since add_log_file(), of which at most the first thousand.
+std::vector<std::string> logged_warnings();
 
 }  // namespace lockstep

@@ -19,6 +19,8 @@ std::string with_commas(Index value);
 std::string count_text(double value);
 /// "0.38536": five significant digits; "-" for what is not finite.
 std::string short_number(double value);
+/// "1 rank", "2,000 ranks".
+std::string plural(Index count, std::string_view noun);
 /// Bytes in the largest unit that keeps the number above one: "1.5 MiB".
 std::string human_bytes(double bytes);
 inline std::string human_bytes(std::integral auto bytes) {

@@ -18,10 +18,6 @@ std::string duration(double seconds) {
   return fmt::format("{:.2f} s", seconds);
 }
 
-std::string plural(Index count, const std::string& word) {
-  return fmt::format("{} {}{}", with_commas(count), word, count == 1 ? "" : "s");
-}
-
 std::string machines_text(const ScaleReport& report) {
   const ClusterRequest& cluster = report.cluster;
   const BenchFigures& measured = report.measured;

@@ -18,6 +18,8 @@ struct RunDirectory {
   std::filesystem::path root;
 
   std::filesystem::path config() const { return root / "config.toml"; }
+  /// See run_record.h.
+  std::filesystem::path record() const { return root / "run.json"; }
   std::filesystem::path plan() const { return root / "plan.txt"; }
   std::filesystem::path ranks() const { return root / "ranks.txt"; }
   std::filesystem::path log() const { return root / "log.txt"; }

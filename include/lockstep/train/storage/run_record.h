@@ -1,0 +1,157 @@
+// run.json: what a run is, how far it is and how it ended. Rank 0 of the run writes it; everybody else reads
+// a run from here, and from the lines of metrics.jsonl.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lockstep/base/json.h"
+#include "lockstep/optim/schedule.h"
+#include "lockstep/train/storage/run_directory.h"
+
+namespace lockstep {
+
+/// Numbers of one evaluation by their names in metrics.jsonl, in that order: "loss", "accuracy", "auc".
+using MetricValues = std::vector<std::pair<std::string, double>>;
+
+std::optional<double> find_metric(const MetricValues& values, const std::string& name);
+
+enum class RunState {
+  kRunning,
+  kStopped,       ///< saved before its end; the same command goes on
+  kStoppedEarly,  ///< complete, by train.early_stopping
+  kDone,
+  kFailed,
+  // A reader finds these in place of "running", or of a record.
+  kKilled,   ///< its process is gone from this host
+  kSilent,   ///< no sign of life from another host
+  kUnknown,  ///< the run of an earlier program, without a record
+  kDamaged,
+};
+std::string to_string(RunState state);
+
+/// A sign of life of the process that trains.
+struct Heartbeat {
+  std::string time = {};  ///< UTC, as in "2026-11-27T17:03:12Z"
+  std::string host = {};
+  Index pid = 0;
+
+  static Heartbeat now();
+  /// How long ago it was; 0 if the time cannot be read.
+  double seconds_ago() const;
+};
+
+/// The longest time between two heartbeats, in seconds, and how many may be missed.
+inline constexpr double kHeartbeatSeconds = 60;
+inline constexpr int kMissedHeartbeats = 3;
+
+/// How the run was started.
+struct Launch {
+  std::string command = {};            ///< of rank 0, without mpirun
+  std::string time = {};               ///< as in Heartbeat
+  std::vector<Index> resumed_at = {};  ///< steps of the checkpoints that later starts went on from
+  Index replicas = 0;
+  Index threads = 0;  ///< of each rank
+  std::string precision = {};
+  std::string placement = {};           ///< batch job and binding to cores
+  std::vector<std::string> hosts = {};  ///< of each rank
+  std::vector<std::string> cores = {};  ///< of each rank, as taskset writes them
+  std::string algorithm = {};           ///< of the exchange
+
+  /// "2 ranks on 1 host, 4 replicas, ...".
+  std::string describe() const;
+};
+
+/// Numbers of the plan, see RunPlan, and its text.
+struct PlanRecord {
+  Index ranks = 0;
+  Index servers = 0;  ///< of these ranks
+  Index rows = 0;     ///< of the training set
+  Index parameters = 0;
+  Index steps = 0;
+  Index samples = 0;
+  double epochs = 0;
+  Index global_batch = 0;
+  Index epoch_samples = 0;
+  double times_each_seen = 0;
+  std::vector<std::vector<std::string>> table = {};  ///< label and value
+  std::vector<std::string> sentences = {};           ///< what a step and an epoch are, ...
+  std::vector<std::vector<std::string>> model = {};  ///< a head, then a row for each layer
+  /// A head, then a row for each stage; empty where the model is not divided.
+  std::vector<std::vector<std::string>> stages = {};
+};
+
+/// The last evaluation of a set.
+struct LastFigures {
+  Index step = 0;  ///< of the weights
+  double epoch = 0;
+  std::string weights = {};  ///< "last", "best", or the average that they are
+  MetricValues values = {};
+};
+
+/// The measure that decides, at the step whose weights are kept, or else when it was last made.
+struct DecidingFigure {
+  std::string split = {};    ///< "validation", else "test", else "train"
+  std::string measure = {};  ///< "auc"
+  double value = 0;
+  Index step = 0;
+};
+
+/// The weights of model.safetensors; before the end those that it would have now.
+struct KeptWeights {
+  bool best = false;  ///< those of the best evaluation; else the last ones
+  Index step = 0;
+  std::string average = {};  ///< how they are averaged; "" if they are not
+};
+
+struct RunRecord {
+  std::string version = {};  ///< of the program
+  std::string commit = {};
+  std::string config = {};  ///< digest of what decides the result
+  RunState state = RunState::kRunning;
+  std::string reason = {};  ///< "" for one that is done
+  std::optional<Index> exit_code = {};
+  Heartbeat heartbeat = {};
+  Launch launch = {};
+  PlanRecord plan = {};
+  std::string measure = "loss";  ///< train.early_stopping_metric
+  bool keeps_best = true;        ///< train.keep
+  Progress progress = {};
+  double seconds = 0;  ///< training time so far, without evaluations and checkpoints
+  std::map<std::string, LastFigures> last = {};         ///< of each set that was evaluated
+  std::map<std::string, DecidingFigure> deciding = {};  ///< of each set, and of the training loss
+  KeptWeights kept = {};
+  std::vector<std::string> warnings = {};  ///< the first warnings of rank 0
+  Index more_warnings = 0;
+  std::vector<std::string> files = {};      ///< what a complete run has written
+  nlohmann::ordered_json result = nullptr;  ///< what summary.json has; null before the end
+
+  bool is_complete() const { return state == RunState::kDone || state == RunState::kStoppedEarly; }
+  bool has_evaluation() const { return last.contains("test") || last.contains("validation"); }
+  /// The figure of the validation set, else of the test set, else of the training loss; null before there is
+  /// any.
+  const DecidingFigure* decides() const;
+  /// A line of metrics.jsonl of kind "train", and one of an evaluation.
+  void add_training(const Progress& progress, double loss, double samples_per_second);
+  void add_evaluation(const std::string& split, const Progress& progress, MetricValues values);
+};
+
+nlohmann::ordered_json to_json(const PlanRecord& plan);
+std::string to_json(const RunRecord& record);
+/// Errors: DataError, without the name of the file, if it is none.
+RunRecord parse_run_record(const std::string& json);
+
+/// The record of a run; nothing if it has none, as that of an earlier program. A run that goes on is told
+/// from one that was killed. Errors: DataError.
+std::optional<RunRecord> read_run_record(const RunDirectory& run);
+
+/// Steps of the run that went to its end here and lost no file; nothing if none did. A record that cannot be
+/// read proves no end. Errors: CannotOpenError.
+std::optional<Index> completed_steps(const RunDirectory& run);
+/// Files that a run which went to its end could not write.
+std::vector<std::string> lost_files(const RunDirectory& run);
+
+}  // namespace lockstep

@@ -1,0 +1,359 @@
+#include "lockstep/train/storage/run_record.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cmath>
+#include <csignal>
+#include <ctime>
+#include <limits>
+#include <set>
+#include <type_traits>
+
+#include "lockstep/base/environment.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
+#include "lockstep/base/text.h"
+#include "lockstep/train/evaluation/early_stopping.h"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::array kStates{std::pair{RunState::kRunning, "running"},
+                             std::pair{RunState::kStopped, "stopped"},
+                             std::pair{RunState::kStoppedEarly, "stopped early"},
+                             std::pair{RunState::kDone, "done"},
+                             std::pair{RunState::kFailed, "failed"},
+                             std::pair{RunState::kKilled, "killed"},
+                             std::pair{RunState::kSilent, "no sign of life"},
+                             std::pair{RunState::kUnknown, "unknown"},
+                             std::pair{RunState::kDamaged, "damaged"}};
+
+constexpr const char* kTimeFormat = "%Y-%m-%dT%H:%M:%SZ";
+
+// The parts of a record name their fields once, for writing and for reading: each(name, field).
+template <class Each>
+void each_field(Progress& progress, const Each& each) {
+  each("steps", progress.steps);
+  each("samples", progress.samples);
+  each("epochs", progress.epochs);
+}
+
+template <class Each>
+void each_field(Heartbeat& heartbeat, const Each& each) {
+  each("time", heartbeat.time);
+  each("host", heartbeat.host);
+  each("pid", heartbeat.pid);
+}
+
+template <class Each>
+void each_field(Launch& launch, const Each& each) {
+  each("command", launch.command);
+  each("time", launch.time);
+  each("resumed_at", launch.resumed_at);
+  each("replicas", launch.replicas);
+  each("threads", launch.threads);
+  each("precision", launch.precision);
+  each("placement", launch.placement);
+  each("hosts", launch.hosts);
+  each("cores", launch.cores);
+  each("algorithm", launch.algorithm);
+}
+
+template <class Each>
+void each_field(PlanRecord& plan, const Each& each) {
+  each("ranks", plan.ranks);
+  each("servers", plan.servers);
+  each("rows", plan.rows);
+  each("parameters", plan.parameters);
+  each("steps", plan.steps);
+  each("samples", plan.samples);
+  each("epochs", plan.epochs);
+  each("global_batch", plan.global_batch);
+  each("epoch_samples", plan.epoch_samples);
+  each("times_each_seen", plan.times_each_seen);
+  each("table", plan.table);
+  each("sentences", plan.sentences);
+  each("model", plan.model);
+  each("stages", plan.stages);
+}
+
+template <class Each>
+void each_field(LastFigures& last, const Each& each) {
+  each("step", last.step);
+  each("epoch", last.epoch);
+  each("weights", last.weights);
+  each("values", last.values);
+}
+
+template <class Each>
+void each_field(DecidingFigure& figure, const Each& each) {
+  each("measure", figure.measure);
+  each("value", figure.value);
+  each("step", figure.step);
+}
+
+template <class Each>
+void each_field(KeptWeights& kept, const Each& each) {
+  each("best", kept.best);
+  each("step", kept.step);
+  each("average", kept.average);
+}
+
+template <class Each>
+void each_field(RunRecord& record, const Each& each) {
+  each("version", record.version);
+  each("commit", record.commit);
+  each("config", record.config);
+  each("state", record.state);
+  each("reason", record.reason);
+  each("exit_code", record.exit_code);
+  each("heartbeat", record.heartbeat);
+  each("launch", record.launch);
+  each("plan", record.plan);
+  each("measure", record.measure);
+  each("keeps_best", record.keeps_best);
+  each("progress", record.progress);
+  each("seconds", record.seconds);
+  each("last", record.last);
+  each("deciding", record.deciding);
+  each("kept", record.kept);
+  each("warnings", record.warnings);
+  each("more_warnings", record.more_warnings);
+  each("files", record.files);
+  each("result", record.result);
+}
+
+template <class Part>
+concept HasFields = requires(Part part) {
+  each_field(part, [](const char*, auto&) {});
+};
+
+template <class Value>
+inline constexpr bool kIsMapOfParts = false;
+template <HasFields Part>
+inline constexpr bool kIsMapOfParts<std::map<std::string, Part>> = true;
+
+template <class Value>
+Json json_of(const Value& value) {
+  Json json;
+  if constexpr (HasFields<Value>) {
+    // The list of fields is one for reading and writing; nothing is changed here.
+    each_field(const_cast<Value&>(value),
+               [&](const char* name, auto& field) { json[name] = json_of(field); });
+  } else if constexpr (kIsMapOfParts<Value>) {
+    json = Json::object();
+    for (const auto& [name, part] : value) json[name] = json_of(part);
+  } else if constexpr (std::is_same_v<Value, MetricValues>) {
+    json = Json::object();
+    for (const auto& [name, number] : value) json[name] = json_number(number);
+  } else if constexpr (std::is_same_v<Value, RunState>) {
+    json = to_string(value);
+  } else if constexpr (std::is_same_v<Value, std::optional<Index>>) {
+    if (value) json = *value;
+  } else if constexpr (std::is_same_v<Value, double>) {
+    json = json_number(value);
+  } else {
+    json = value;
+  }
+  return json;
+}
+
+RunState state_named(const Json& json) {
+  for (const auto& [state, name] : kStates) {
+    if (json == name) return state;
+  }
+  throw DataError(fmt::format("{} is no state of a run", excerpt(json.dump())));
+}
+
+// A count that others may be added to, whatever a file states.
+Index count_of(const Json& json) {
+  constexpr Index kMost = 1'000'000'000'000'000;
+  return std::clamp(whole_number(json), Index{0}, kMost);
+}
+
+double number_of(const Json& json) {
+  return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
+}
+
+template <class Value>
+void take(const Json& json, Value& value) {
+  if constexpr (HasFields<Value>) {
+    if (!json.is_object()) throw DataError(fmt::format("{} where an object belongs", excerpt(json.dump())));
+    each_field(value, [&](const char* name, auto& field) {
+      const auto found = json.find(name);
+      if (found == json.end()) throw DataError(fmt::format("it has no {}", in_quotes(name)));
+      take(*found, field);
+    });
+  } else if constexpr (kIsMapOfParts<Value>) {
+    for (const auto& [name, part] : json.items()) take(part, value[name]);
+  } else if constexpr (std::is_same_v<Value, MetricValues>) {
+    for (const auto& [name, number] : json.items()) value.emplace_back(name, number_of(number));
+  } else if constexpr (std::is_same_v<Value, RunState>) {
+    value = state_named(json);
+  } else if constexpr (std::is_same_v<Value, std::optional<Index>>) {
+    if (!json.is_null()) value = count_of(json);
+  } else if constexpr (std::is_same_v<Value, Index>) {
+    value = count_of(json);
+  } else if constexpr (std::is_same_v<Value, double>) {
+    value = number_of(json);
+  } else {
+    value = json.get<Value>();
+  }
+}
+
+// A record that says "running", as it looks from here.
+void look_for_life(RunRecord& record, const RunDirectory& run) {
+  if (record.state != RunState::kRunning || run.is_held()) return;
+  const Heartbeat& last = record.heartbeat;
+  const bool here = last.host == host_name();
+  if (here && ::kill(static_cast<pid_t>(last.pid), 0) != 0 && errno == ESRCH) {
+    record.state = RunState::kKilled;
+    record.reason = fmt::format("process {} is gone, its last sign of life was at {}", last.pid, last.time);
+  } else if (last.seconds_ago() > kMissedHeartbeats * kHeartbeatSeconds) {
+    record.state = RunState::kSilent;
+    record.reason = fmt::format("the last one from host {} was at {}", last.host, last.time);
+  }
+}
+
+// Null where it cannot be read, or is damaged.
+std::optional<RunRecord> whole_record(const RunDirectory& run) {
+  try {
+    return read_run_record(run);
+  } catch (const CannotOpenError&) {
+    throw;
+  } catch (const DataError&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+std::string to_string(RunState state) {
+  for (const auto& [each, name] : kStates) {
+    if (each == state) return name;
+  }
+  return "";
+}
+
+std::optional<double> find_metric(const MetricValues& values, const std::string& name) {
+  for (const auto& [metric, value] : values) {
+    if (metric == name) return value;
+  }
+  return std::nullopt;
+}
+
+Heartbeat Heartbeat::now() {
+  const std::time_t seconds = std::time(nullptr);
+  std::tm utc{};
+  ::gmtime_r(&seconds, &utc);
+  std::array<char, 32> text{};
+  const std::size_t length = std::strftime(text.data(), text.size(), kTimeFormat, &utc);
+  return {.time = std::string(text.data(), length), .host = host_name(), .pid = ::getpid()};
+}
+
+double Heartbeat::seconds_ago() const {
+  std::tm utc{};
+  if (::strptime(time.c_str(), kTimeFormat, &utc) == nullptr) return 0;
+  return std::difftime(std::time(nullptr), ::timegm(&utc));
+}
+
+std::string Launch::describe() const {
+  const std::set<std::string> distinct(hosts.begin(), hosts.end());
+  return fmt::format("{} on {}, {}, {}, precision {}; {}", plural(std::ssize(hosts), "rank"),
+                     plural(std::ssize(distinct), "host"), plural(replicas, "replica"),
+                     plural(threads, "thread"), precision, placement);
+}
+
+const DecidingFigure* RunRecord::decides() const {
+  for (const char* split : {"validation", "test", "train"}) {
+    const auto found = deciding.find(split);
+    if (found != deciding.end()) return &found->second;
+  }
+  return nullptr;
+}
+
+void RunRecord::add_training(const Progress& now, double loss, double samples_per_second) {
+  const auto samples = static_cast<double>(now.samples - progress.samples);
+  if (samples_per_second > 0 && std::isfinite(samples_per_second)) seconds += samples / samples_per_second;
+  progress = now;
+  if (!kept.best) kept.step = now.steps;
+  if (std::isfinite(loss)) {
+    deciding["train"] = {.split = "train", .measure = "loss", .value = loss, .step = now.steps};
+  }
+}
+
+void RunRecord::add_evaluation(const std::string& split, const Progress& of_weights, MetricValues values) {
+  progress.steps = std::max(progress.steps, of_weights.steps);
+  progress.epochs = std::max(progress.epochs, of_weights.epochs);
+  if (!kept.best) kept.step = progress.steps;
+  const std::optional<double> value = find_metric(values, measure);
+  const bool keeps = keeps_best && split == "validation";
+  const auto before = deciding.find(split);
+  const bool better =
+      before == deciding.end() || !keeps ||
+      (value && (smaller_is_better(measure) ? *value < before->second.value : *value > before->second.value));
+  if (value && std::isfinite(*value) && better) {
+    deciding[split] = {.split = split, .measure = measure, .value = *value, .step = of_weights.steps};
+    if (keeps) kept = {.best = true, .step = of_weights.steps, .average = kept.average};
+  }
+  const bool best = kept.best && kept.step == of_weights.steps;
+  last[split] = {.step = of_weights.steps,
+                 .epoch = of_weights.epochs,
+                 .weights = fmt::format("{}{}{}", best ? "best" : "last", kept.average.empty() ? "" : ", ",
+                                        kept.average),
+                 .values = std::move(values)};
+}
+
+nlohmann::ordered_json to_json(const PlanRecord& plan) {
+  return json_of(plan);
+}
+
+std::string to_json(const RunRecord& record) {
+  return indented(json_of(record));
+}
+
+RunRecord parse_run_record(const std::string& json) {
+  RunRecord record;
+  try {
+    take(parse_json<Json>(json), record);
+  } catch (const Json::exception& error) {
+    throw DataError(excerpt(error.what()));
+  }
+  for (auto& [split, figure] : record.deciding) figure.split = split;
+  return record;
+}
+
+std::optional<RunRecord> read_run_record(const RunDirectory& run) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(run.record(), ignored)) return std::nullopt;
+  RunRecord record = parse_run_record(read_file(run.record()));
+  look_for_life(record, run);
+  return record;
+}
+
+std::optional<Index> completed_steps(const RunDirectory& run) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(run.model(), ignored)) return std::nullopt;
+  const std::optional<RunRecord> record = whole_record(run);
+  if (!record || !record->is_complete()) return std::nullopt;
+  return record->progress.steps;
+}
+
+std::vector<std::string> lost_files(const RunDirectory& run) {
+  const std::optional<RunRecord> record = whole_record(run);
+  std::vector<std::string> names;
+  if (!record || !record->result.is_object() || !record->result.contains("lost")) return names;
+  for (const Json& name : record->result["lost"]) {
+    if (name.is_string()) names.push_back(name.get<std::string>());
+  }
+  return names;
+}
+
+}  // namespace lockstep
