@@ -214,7 +214,7 @@ TEST_F(Crash, OfARestart) {
   crash_at_every_call(recording, place_, [&](const CrashRecording&, const Promise&, const FileTree& tree) {
     EXPECT_TRUE(subtree(tree, "run") == old || subtree(tree, "run.1") == old) << "lost by the crash";
     const bool is_old = subtree(tree, run_) == old;
-    if (!is_old && run_directory().completed_steps() == recording.steps) expect_results(recording);
+    if (!is_old && completed_steps(run_directory()) == recording.steps) expect_results(recording);
     ResumeState resume;
     try {
       run_thread_ranks(1, [&](Communicator& comm) { resume = find_resume_state(comm, config); });

@@ -3,11 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
-
 #include "lockstep/base/file.h"
 #include "lockstep/train/storage/checkpoint/directory.h"
 #include "lockstep/train/storage/checkpoint/reader.h"
+#include "lockstep/train/storage/run_record.h"
 #include "support/temporary_directory.h"
 
 namespace lockstep {
@@ -17,17 +16,21 @@ class LostFilesTest : public testing::Test {
  protected:
   LostFilesTest() { resume_.is_new = false; }
 
-  void summarise(const std::string& text) { std::ofstream(resume_.directory.summary()) << text; }
+  void record(const std::vector<std::string>& lost) const {
+    RunRecord record{.state = RunState::kFailed};
+    record.result["lost"] = lost;
+    write_file_atomically(resume_.directory.record(), to_json(record));
+  }
 
   const test::TemporaryDirectory directory_;
   ResumeState resume_{.directory = {directory_.path()}};
 };
 
-TEST_F(LostFilesTest, AreThoseThatTheSummaryNames) {
-  EXPECT_TRUE(incomplete_before(resume_).empty()) << "no summary";
-  summarise(R"({"steps": 3})");
+TEST_F(LostFilesTest, AreThoseThatTheRecordNames) {
+  EXPECT_TRUE(incomplete_before(resume_).empty()) << "no record";
+  record({});
   EXPECT_TRUE(incomplete_before(resume_).empty());
-  summarise(R"({"steps": 3, "lost": ["log.txt", "model.safetensors"]})");
+  record({"log.txt", "model.safetensors"});
   EXPECT_EQ(incomplete_before(resume_), std::vector<std::string>{"log.txt"})
       << "lines of the log stay lost, the model is written again";
 }
@@ -41,12 +44,12 @@ TEST_F(LostFilesTest, AreThoseOfTheCheckpoint) {
   write_file_atomically(checkpoint / kManifestName, to_json(manifest));
   resume_.checkpoint = std::make_unique<CheckpointReader>(checkpoint);
   EXPECT_EQ(incomplete_before(resume_), std::vector<std::string>{"metrics.jsonl"});
-  summarise(R"({"lost": ["log.txt", "metrics.jsonl"]})");
+  record({"log.txt", "metrics.jsonl"});
   EXPECT_EQ(incomplete_before(resume_), (std::vector<std::string>{"metrics.jsonl", "log.txt"}));
 }
 
 TEST_F(LostFilesTest, AreNoneInANewDirectory) {
-  summarise(R"({"lost": ["log.txt"]})");
+  record({"log.txt"});
   resume_.is_new = true;
   EXPECT_TRUE(incomplete_before(resume_).empty());
 }

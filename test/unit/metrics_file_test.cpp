@@ -257,14 +257,13 @@ TEST_F(MetricsFileTest, TheListOfNumbersHasEachFieldOfTheSummaryAndNoOther) {
   result.skipped_steps = result.single_value_steps = result.repairs = 1;
   result.last_evaluation = full_evaluation();
   result.workers = WorkersReport{};
-  const RunDirectory run{directory_.path()};
-  write_summary(run, {.result = result,
-                      .algorithm = "ring",
-                      .config = "0",
-                      .hosts = {"a"},
-                      .threshold = ChosenThreshold{},
-                      .lost = {"log.txt"}});
-  EXPECT_EQ(names_in(nlohmann::json::parse(read_file(run.summary()))), listed({"summary"}));
+  const nlohmann::json summary = summary_json({.result = result,
+                                               .algorithm = "ring",
+                                               .config = "0",
+                                               .hosts = {"a"},
+                                               .threshold = ChosenThreshold{},
+                                               .lost = {"log.txt"}});
+  EXPECT_EQ(names_in(summary), listed({"summary"}));
 }
 
 TEST(NumberList, IsWrittenAsTables) {

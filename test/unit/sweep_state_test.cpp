@@ -55,8 +55,8 @@ class SweepStateTest : public testing::Test {
 TEST_F(SweepStateTest, TakesATrialForDoneOnlyIfItsRunIsThere) {
   note({TrialState::kDone, TrialState::kDone, TrialState::kFailed, TrialState::kPaused});
   std::filesystem::create_directories(trial(1).root);
-  write_file_atomically(trial(1).summary(), "{}");
-  std::filesystem::create_directories(trial(2).root);  // its summary is gone
+  write_file_atomically(trial(1).record(), "{}");
+  std::filesystem::create_directories(trial(2).root);  // its record is gone
   const CommandLine sweep = line();
   for (const int ranks : {1, 2}) {
     run_thread_ranks(ranks, [&](Communicator& comm) {
@@ -67,7 +67,7 @@ TEST_F(SweepStateTest, TakesATrialForDoneOnlyIfItsRunIsThere) {
       EXPECT_EQ(rows[0].score->value, 0.25);
       EXPECT_EQ(rows[1].state, TrialState::kWaiting) << "it is made again";
       EXPECT_FALSE(rows[1].score);
-      EXPECT_EQ(rows[2].state, TrialState::kFailed) << "it has no summary, and is over";
+      EXPECT_EQ(rows[2].state, TrialState::kFailed) << "it has no record, and is over";
       EXPECT_EQ(rows[3].state, TrialState::kPaused);
       EXPECT_EQ(rows[4].state, TrialState::kWaiting) << "nothing was noted";
       for (Index i = 0; i < 5; ++i) {

@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "lockstep/base/file.h"
+#include "lockstep/train/storage/run_record.h"
 #include "support/error_text.h"
 #include "support/temporary_directory.h"
 
@@ -137,17 +138,17 @@ TEST(TrialScore, IsThatOfTheWeightsThatAreKept) {
   const test::TemporaryDirectory directory;
   const RunDirectory run{directory.path()};
   EXPECT_FALSE(read_score(run, kLoss, true)) << "no lines yet";
-  std::string lines = "{\"kind\":\"train\",\"step\":1,\"loss\":0.001}\n";
+  std::string lines = "{\"kind\":\"train\",\"step\":1,\"epoch\":0.1,\"samples_seen\":9,\"loss\":0.001}\n";
   Index step = 0;
   for (const char* loss : {"0.5", "0.25", "null", "0.25", "0.375"}) {
     ++step;
     lines += fmt::format(
-        "{{\"kind\":\"evaluation\",\"split\":\"validation\",\"step\":{},\"epoch\":{},\"samples\":9,\"loss\":{"
+        "{{\"kind\":\"evaluation\",\"split\":\"validation\",\"step\":{},\"epoch\":{},\"samples_seen\":9,\"samples\":9,\"loss\":{"
         "},"
         "\"accuracy\":0.5,\"seconds\":1}}\n",
         step, 0.5 * static_cast<double>(step), loss);
   }
-  lines += "{\"kind\":\"evaluation\",\"split\":\"test\",\"step\":9,\"epoch\":9,\"loss\":0.01}\n{\"cut";
+  lines += "{\"kind\":\"evaluation\",\"split\":\"test\",\"step\":9,\"epoch\":9,\"samples_seen\":9,\"loss\":0.01}\n{\"cut";
   write_file_atomically(run.metrics(), lines);
   const std::optional<TrialScore> best = read_score(run, kLoss, true);
   ASSERT_TRUE(best);
@@ -159,17 +160,17 @@ TEST(TrialScore, IsThatOfTheWeightsThatAreKept) {
   EXPECT_EQ(read_score(run, kAccuracy, true)->step, 1);
 
   TrialRow row;
-  write_file_atomically(
-      run.summary(),
-      "{\"steps\":5,\"seconds\":2.5,\"evaluation\":{\"split\":\"test\",\"loss\":0.5,\"step\":5}}");
-  add_summary(row, run);
+  RunRecord record{.state = RunState::kDone, .progress = {.steps = 5}, .seconds = 2.5};
+  record.last["test"] = {.step = 5, .values = {{"loss", 0.5}}};
+  write_file_atomically(run.record(), to_json(record));
+  add_result(row, run);
   EXPECT_EQ(row.steps, 5);
   EXPECT_EQ(row.seconds, 2.5);
   EXPECT_EQ(row.test, (Json{{"loss", 0.5}}));
-  write_file_atomically(run.summary(),
-                        "{\"steps\":6,\"evaluation\":{\"split\":\"validation\",\"loss\":0.5}}");
+  record.last = {{"validation", record.last.at("test")}};
+  write_file_atomically(run.record(), to_json(record));
   TrialRow other;
-  add_summary(other, run);
+  add_result(other, run);
   EXPECT_TRUE(other.test.is_null());
 }
 

@@ -16,6 +16,7 @@
 #include "lockstep/base/output_file.h"
 #include "lockstep/base/text.h"
 #include "lockstep/train/storage/exporter.h"
+#include "lockstep/train/storage/run_record.h"
 
 namespace lockstep {
 
@@ -32,13 +33,12 @@ nlohmann::ordered_json plain_part(const nlohmann::ordered_json& summary, const c
   return plain;
 }
 
-// How good the model is, by the summary of its run: a checkpoint has none, and one that is cut off says
+// How good the model is, by the record of its run: a checkpoint has none, and one that is cut off says
 // nothing.
 std::vector<std::pair<std::string, std::string>> onnx_facts(const RunDirectory& directory) {
   nlohmann::ordered_json summary;
   try {
-    if (!std::filesystem::exists(directory.summary())) return {};
-    summary = parse_json<nlohmann::ordered_json>(read_file(directory.summary()));
+    if (const auto record = read_run_record(directory)) summary = record->result;
   } catch (const DataError&) {
     return {};
   }

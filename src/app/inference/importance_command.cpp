@@ -142,7 +142,7 @@ void report(const Question& question, const Result& result) {
 // A directory that cannot be written to is no fault of the question; a checkpoint gets nothing.
 void keep_for_page(const RunDirectory& directory, const std::string& json) {
   std::error_code ignored;
-  if (!std::filesystem::exists(directory.summary(), ignored)) return;
+  if (!std::filesystem::exists(directory.record(), ignored)) return;
   try {
     write_file_atomically(directory.importance(), json);
   } catch (const Error& error) {

@@ -181,7 +181,8 @@ RunOutputSettings output_settings(const Experiment& experiment, const RunPlan& p
                       .test = experiment.test != nullptr},
       .measure = shown_measure(experiment, given),
       .hyperparameters = std::nullopt,
-      .tensors = tensor_names(*experiment.model)};
+      .tensors = tensor_names(*experiment.model),
+      .average = [&plan](Index step) { return plan.is_averaged(step) ? plan.describe_average() : ""; }};
   if (config.report.tensorboard) settings.hyperparameters = hyperparameters(config, given);
   return settings;
 }

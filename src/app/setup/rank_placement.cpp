@@ -86,7 +86,8 @@ RankPlacement find_placement(Communicator& comm) {
   const std::string job = describe_job();
   RankPlacement placement{.host_of = hosts,
                           .summary = describe_binding(cores, bound == 0) + (job.empty() ? "" : "; " + job),
-                          .table = job.empty() ? "" : job + "\n"};
+                          .table = job.empty() ? "" : job + "\n",
+                          .cores = lists};
   for (std::size_t rank = 0; rank < hosts.size(); ++rank) {
     placement.table += fmt::format("rank {}: host {}, cores {}\n", rank, hosts[rank], lists[rank]);
   }

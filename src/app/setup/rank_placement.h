@@ -14,6 +14,7 @@ struct RankPlacement {
   std::vector<std::string> host_of = {};  ///< by rank
   std::string summary;                    ///< job and binding, for a line of the log
   std::string table;                      ///< job, then a line for each rank: host and cores
+  std::vector<std::string> cores = {};    ///< by rank, as taskset writes them
 
   /// The hosts, each once, sorted.
   std::vector<std::string> host_names() const;

@@ -170,7 +170,7 @@ TrialRow SweepState::known_row(TrialRow row) const {
                                   describe_settings(row.settings)));
   }
   const bool lost = known.state == TrialState::kDone &&
-                    !std::filesystem::exists(directory_.trial(row.number).summary(), ignored);
+                    !std::filesystem::exists(directory_.trial(row.number).record(), ignored);
   return lost ? row : known;
 }
 

@@ -149,7 +149,7 @@ void TrialGroups::complete(TrialRow& row, const Rung& rung) const {
   if (row.state == TrialState::kFailed) return;
   const RunDirectory run = directory_.trial(row.number);
   row.score = read_score(run, measure_, state_.config_of(row).config.train.keep != "last");
-  if (row.state == TrialState::kDone) add_summary(row, run);
+  if (row.state == TrialState::kDone) add_result(row, run);
   if (row.state == TrialState::kStopped) return;
   const double value = row.score ? row.score->value : std::numeric_limits<double>::quiet_NaN();
   row.at_rungs.resize(static_cast<std::size_t>(rung.number) + 1, value);

@@ -11,6 +11,8 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
+#include "lockstep/report/history/metrics_history.h"
+#include "lockstep/train/storage/run_record.h"
 
 namespace lockstep {
 namespace {
@@ -33,19 +35,14 @@ double number_or_nan(const Json& json) {
   return json.is_number() ? json.get<double>() : std::numeric_limits<double>::quiet_NaN();
 }
 
-// Its numbers by name, without those that say when it was made.
-Json measures_in(const Json& evaluation) {
+// Its numbers by name, those of the samples too.
+Json measures_in(const MetricsLine& evaluation) {
   Json measures = Json::object();
-  for (const auto& [name, value] : evaluation.items()) {
-    const bool other =
-        name == "step" || name == "epoch" || name == "samples_seen" || name == "seconds" || name == "top_k";
-    if (value.is_number() && !other) measures[name] = value;
+  for (const auto& [name, value] : evaluation.values) {
+    if (name == "samples") measures[name] = static_cast<Index>(value);
+    if (std::isfinite(value) && is_measure(name)) measures[name] = value;
   }
   return measures;
-}
-
-Json json_number(double value) {
-  return std::isfinite(value) ? Json(value) : Json(nullptr);
 }
 
 }  // namespace
@@ -121,36 +118,28 @@ TrialRow read_row(const std::filesystem::path& file) {
 }
 
 std::optional<TrialScore> read_score(const RunDirectory& run, const Measure& measure, bool keeps_best) {
-  std::error_code ignored;
-  if (!std::filesystem::exists(run.metrics(), ignored)) return std::nullopt;
   std::optional<TrialScore> score;
-  std::istringstream lines(read_file(run.metrics()));
-  for (std::string line; std::getline(lines, line);) {
-    const Json json = Json::parse(line, nullptr, false);
-    if (!json.is_object() || json.value("split", "") != "validation") continue;
-    const auto value = json.find(measure.name());
-    if (value == json.end() || !value->is_number() || !std::isfinite(value->get<double>())) continue;
-    const double found = value->get<double>();
-    if (score && keeps_best && !measure.is_better(found, score->value)) continue;
+  read_metrics_lines(run.metrics(), [&](const MetricsLine& line) {
+    const double found = line.split == "validation" ? line.number(measure.name()) : NAN;
+    if (!std::isfinite(found)) return;
+    if (score && keeps_best && !measure.is_better(found, score->value)) return;
     score = TrialScore{.value = found,
-                       .step = json.value("step", Index{0}),
-                       .epoch = json.value("epoch", 0.0),
-                       .evaluation = measures_in(json)};
-  }
+                       .step = static_cast<Index>(line.step),
+                       .epoch = line.epoch,
+                       .evaluation = measures_in(line)};
+  });
   return score;
 }
 
-void add_summary(TrialRow& row, const RunDirectory& run) {
-  try {
-    const Json json = parse_json<Json>(read_file(run.summary()));
-    row.steps = json.value("steps", Index{0});
-    row.seconds = json.value("seconds", 0.0);
-    if (json.contains("evaluation") && json["evaluation"].value("split", "") == "test") {
-      row.test = measures_in(json["evaluation"]);
-    }
-  } catch (const Json::exception& error) {
-    throw DataError(fmt::format("'{}' is no summary of a run: {}", run.summary().string(), error.what()));
-  }
+void add_result(TrialRow& row, const RunDirectory& run) {
+  const std::optional<RunRecord> record = read_run_record(run);
+  if (!record) throw DataError(fmt::format("'{}' is missing", run.record().string()));
+  row.steps = record->progress.steps;
+  row.seconds = record->seconds;
+  const auto test = record->last.find("test");
+  if (test == record->last.end()) return;
+  row.test = Json::object();
+  for (const auto& [name, value] : test->second.values) row.test[name] = value;
 }
 
 bool is_before(const TrialRow& a, const TrialRow& b, const Measure& measure) {

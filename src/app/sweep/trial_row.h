@@ -59,8 +59,8 @@ TrialRow read_row(const std::filesystem::path& file);
 
 /// From metrics.jsonl: the best validation measure so far or, if `keeps_best` is false, the last one.
 std::optional<TrialScore> read_score(const RunDirectory& run, const Measure& measure, bool keeps_best);
-/// Adds what summary.json of a finished run says. Errors: DataError.
-void add_summary(TrialRow& row, const RunDirectory& run);
+/// Adds what run.json of a finished run says. Errors: DataError.
+void add_result(TrialRow& row, const RunDirectory& run);
 
 /// Whether row `a` stands before row `b`: the better value first, those without one by their numbers.
 bool is_before(const TrialRow& a, const TrialRow& b, const Measure& measure);

@@ -5,11 +5,14 @@
 
 #include <algorithm>
 #include <array>
+#include <fstream>
+#include <iterator>
 #include <optional>
 #include <vector>
 
 #include "app/setup/catalogs.h"
 #include "app/setup/precision.h"
+#include "lockstep/base/build_info.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/text.h"
@@ -109,14 +112,54 @@ std::vector<ClassCounts> count_classes(const Experiment& experiment, const Sampl
   return counts;
 }
 
+// The arguments of this process, as a shell shows them.
+std::string command_of_process() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::string command{std::istreambuf_iterator<char>(file), {}};
+  std::ranges::replace(command, '\0', ' ');
+  if (!command.empty()) command.pop_back();
+  return command;
+}
+
+Launch launch_of(const Config& config, const RunPlan& plan, const RankPlacement& placement) {
+  return {.command = command_of_process(),
+          .time = Heartbeat::now().time,
+          .replicas = plan.sampling.replicas,
+          .threads = plan.dist.threads,
+          .precision = describe_precision(config),
+          .placement = placement.summary,
+          .hosts = placement.host_of,
+          .cores = placement.cores};
+}
+
 }  // namespace
 
-void announce(Communicator& comm, const Config& config, const RunPlan& plan, const RankPlacement& placement) {
-  const Index hosts = placement.hosts();
-  log_info("{} rank{} on {} host{}, {} replica{}, {} thread{}, precision {}; {}", comm.size(),
-           comm.size() == 1 ? "" : "s", hosts, hosts == 1 ? "" : "s", plan.sampling.replicas,
-           plan.sampling.replicas == 1 ? "" : "s", plan.dist.threads, plan.dist.threads == 1 ? "" : "s",
-           describe_precision(config), placement.summary);
+RunRecord first_record(const Experiment& experiment, const RunPlan& plan, const RankPlacement& placement,
+                       const ResumeState& resume) {
+  const Config& config = experiment.config;
+  RunRecord record{.version = std::string(build_info().version),
+                   .commit = std::string(build_info().commit),
+                   .config = config_digest(config),
+                   .launch = launch_of(config, plan, placement),
+                   .plan = plan_record(plan, *experiment.model),
+                   .measure = config.train.early_stopping_metric,
+                   .keeps_best = keeps_best(config)};
+  try {
+    const auto before = resume.is_new ? std::nullopt : read_run_record(resume.directory);
+    if (before) {
+      record.launch.resumed_at = before->launch.resumed_at;
+      record.warnings = before->warnings;
+      record.more_warnings = before->more_warnings;
+    }
+  } catch (const DataError& error) {
+    log_warning("run.json of the start before cannot be read: {}", error.what());
+  }
+  if (resume.checkpoint) record.launch.resumed_at.push_back(saved_steps(resume));
+  return record;
+}
+
+void announce(const Config& config, const RunPlan& plan, const RankPlacement& placement) {
+  log_info("{}", launch_of(config, plan, placement).describe());
   const bool full = config.run.plan == PlanStyle::kFull;
   std::string text = full ? plan_table(std::span(&plan, 1)) : plan_summary(plan);
   text.pop_back();  // the log ends the line itself

@@ -7,12 +7,17 @@
 #include "app/setup/rank_placement.h"
 #include "lockstep/comm/communicator.h"
 #include "lockstep/data/records.h"
+#include "lockstep/train/storage/run_record.h"
 #include "resume_state.h"
 
 namespace lockstep {
 
+/// Rank 0: what run.json says when a run starts.
+RunRecord first_record(const Experiment& experiment, const RunPlan& plan, const RankPlacement& placement,
+                       const ResumeState& resume);
+
 /// Logs the ranks, their placement and the plan.
-void announce(Communicator& comm, const Config& config, const RunPlan& plan, const RankPlacement& placement);
+void announce(const Config& config, const RunPlan& plan, const RankPlacement& placement);
 
 /// *Collective.* One line for each rank: what it holds. Only a few of them are on the console, unless the
 /// full plan is.

@@ -19,6 +19,7 @@
 #include "lockstep/distributed/strategies/asynchronous.h"
 #include "lockstep/train/storage/checkpoint/directory.h"
 #include "lockstep/train/storage/checkpoint/owner.h"
+#include "lockstep/train/storage/run_record.h"
 #include "run_files.h"
 
 namespace lockstep {
@@ -141,7 +142,7 @@ void look_into_directory(Communicator& comm, const Config& config, ResumeState& 
     }
     std::error_code ignored;
     if (std::filesystem::exists(directory.config(), ignored)) resume.lock = RunLock(directory);
-    found[1] = directory.completed_steps().value_or(0);
+    found[1] = lockstep::completed_steps(directory).value_or(0);
   });
   comm.broadcast(as_buffer(std::span(found)), 0);
   if (found[0] == 0) return;

@@ -11,6 +11,7 @@
 #include "lockstep/base/file.h"
 #include "lockstep/base/log.h"
 #include "lockstep/comm/agree.h"
+#include "lockstep/train/storage/run_record.h"
 #include "resume_state.h"
 
 namespace lockstep {
@@ -160,7 +161,7 @@ std::vector<std::string> incomplete_before(const ResumeState& resume) {
   if (resume.checkpoint) files = resume.checkpoint->header().incomplete_files;
   // The log is never cut back to what it was at a checkpoint: what it lacks after it stays lost too.
   const std::string log = resume.directory.log().filename().string();
-  const std::vector<std::string> lost = resume.directory.lost();
+  const std::vector<std::string> lost = lost_files(resume.directory);
   const bool lacks_lines = std::ranges::find(lost, log) != lost.end();
   if (lacks_lines && std::ranges::find(files, log) == files.end()) files.push_back(log);
   return files;
@@ -169,7 +170,7 @@ std::vector<std::string> incomplete_before(const ResumeState& resume) {
 void report_lost_before(Communicator& comm, const ResumeState& resume) {
   agree(comm, [&] {
     if (comm.rank() != 0 || resume.is_new) return;
-    const std::vector<std::string> lost = resume.directory.lost();
+    const std::vector<std::string> lost = lost_files(resume.directory);
     if (lost.empty()) return;
     const std::string found = fmt::format("the run in '{}' went to its end, but lost {}",
                                           resume.directory.root.string(), fmt::join(lost, ", "));

@@ -30,6 +30,7 @@
 #include "lockstep/report/live/run_reports.h"
 #include "lockstep/train/rank_peer_group.h"
 #include "lockstep/train/storage/model_file.h"
+#include "lockstep/train/storage/run_record_file.h"
 #include "resume_state.h"
 #include "run.h"
 #include "run_files.h"
@@ -128,8 +129,13 @@ class TrainCommand {
     open();
     if (!make_plan()) return {};
     begin();
-    TrainingResult result = train();
-    return {.exit_code = result.stopped.empty() ? finish(result) : stop(result), .paused = result.paused};
+    try {
+      TrainingResult result = train();
+      return {.exit_code = result.stopped.empty() ? finish(result) : stop(result), .paused = result.paused};
+    } catch (const AgreedError& error) {
+      end_record(RunState::kFailed, error.what(), error.exit_code());
+      throw;
+    }
   }
 
  private:
@@ -141,6 +147,8 @@ class TrainCommand {
   bool make_plan();
   void tidy_up();
   void begin();
+  void begin_record();
+  void end_record(RunState state, const std::string& reason, int exit_code);
   void announce_run();
   void load();
   void report_start();
@@ -149,6 +157,9 @@ class TrainCommand {
   void save_last_good_weights();
   int stop(const TrainingResult& result);
   int finish(TrainingResult& result);
+  void record_end(const TrainingResult& result, nlohmann::ordered_json summary,
+                  const std::vector<std::string>& lost);
+  void report_written();
 
   RunRequest request_;
   RankPlacement placement_;
@@ -162,7 +173,8 @@ class TrainCommand {
   std::vector<std::string> division_;  // why the model is divided as it is; empty if the config says how
   std::unique_ptr<RunWatch> watch_;
   std::unique_ptr<Run> run_;
-  std::unique_ptr<StepTracer> tracer_;  // null without report.trace
+  std::unique_ptr<StepTracer> tracer_;     // null without report.trace
+  std::unique_ptr<RunRecordFile> record_;  // null on other ranks
   std::unique_ptr<Observer> observer_ = std::make_unique<SilentObserver>();
   RunDirectory results_;  // rank 0: where the results are written, run.dir unless that was moved
 };
@@ -240,22 +252,46 @@ void TrainCommand::begin() {
       prepare(resume_, config());
       add_log_file(resume_.directory.log());
       write_file_atomically(resume_.directory.ranks(), placement_.table);
+      if (resume_.is_new) begin_record();
     });
     announce_run();
     load();
     agree(comm_, [&] {
       if (!first()) return;
       fill_directory(resume_.directory, experiment_, plan_, watch_->saving.texts);
-      observer_ = std::make_unique<RunOutput>(output_settings(experiment_, plan_, loaded_.given),
+      if (!record_) begin_record();
+      RunOutputSettings settings = output_settings(experiment_, plan_, loaded_.given);
+      settings.record = record_.get();
+      observer_ = std::make_unique<RunOutput>(std::move(settings),
                                               OutputStart{.step = saved_steps(),
                                                           .metrics_bytes = resume_.metrics_bytes(),
                                                           .incomplete = incomplete_before(resume_)});
     });
   } catch (const AgreedError&) {
+    record_.reset();
     if (first()) undo_preparation(resume_);
     throw;
   }
   report_start();
+}
+
+// Rank 0. That of a run that goes on is replaced only once it is sure to.
+void TrainCommand::begin_record() {
+  record_ = std::make_unique<RunRecordFile>(first_record(experiment_, plan_, placement_, resume_),
+                                            [this] { return resume_.lock.whereabouts(); });
+}
+
+// A record that cannot be written is lost like other files: the next start finds a run that was killed.
+void TrainCommand::end_record(RunState state, const std::string& reason, int exit_code) {
+  if (!record_ || record_->ended()) return;
+  try {
+    record_->end(resume_.lock.whereabouts().value_or(resume_.directory.root), [&](RunRecord& record) {
+      record.state = state;
+      record.reason = reason;
+      record.exit_code = exit_code;
+    });
+  } catch (const Error&) {
+  }
 }
 
 void TrainCommand::announce_run() {
@@ -263,7 +299,7 @@ void TrainCommand::announce_run() {
   constexpr std::size_t kFewLines = 12;  // with the plan they leave a line of 24 for the first number
   log_notes(experiment_.sources(), config().run.plan == PlanStyle::kFull ? kAllLines : kFewLines);
   log_doubts(comm_, experiment_, plan_);
-  announce(comm_, config(), plan_, placement_);
+  if (first()) announce(config(), plan_, placement_);
   for (const std::string& reason : division_) {
     if (first()) log_info("{}", reason);
   }
@@ -293,6 +329,7 @@ void TrainCommand::load() {
 }
 
 void TrainCommand::report_start() {
+  if (record_) record_->change([this](RunRecord& record) { record.launch.algorithm = run_->algorithm(); });
   report_loaded(comm_, plan_, run_->records(), config().run.plan);
   report_algorithm(run_->algorithm(), loaded_.config.distribute);
   log_resume(config(), resume_, plan_, run_->algorithm());
@@ -360,7 +397,40 @@ void TrainCommand::save_last_good_weights() {
 
 int TrainCommand::stop(const TrainingResult& result) {
   const LostFiles lost(*observer_, watch_->writer, resume_command(config()));
-  return report_stop(comm_, config(), resume_, result, *watch_, lost);
+  const int exit_code = report_stop(comm_, config(), resume_, result, *watch_, lost);
+  end_record(RunState::kStopped,
+             fmt::format("after {} steps by {}", with_commas(result.progress.steps), result.stopped),
+             exit_code);
+  return exit_code;
+}
+
+// Rank 0. Errors: DataError.
+void TrainCommand::record_end(const TrainingResult& result, nlohmann::ordered_json summary,
+                              const std::vector<std::string>& lost) {
+  record_->end(results_.root, [&](RunRecord& record) {
+    record.state = !lost.empty()           ? RunState::kFailed
+                   : !result.early.empty() ? RunState::kStoppedEarly
+                                           : RunState::kDone;
+    record.reason = lost.empty() ? result.early : fmt::format("lost: {}", fmt::join(lost, ", "));
+    record.exit_code = lost.empty() ? 0 : kExitData;
+    record.progress = result.progress;
+    record.seconds = result.seconds;
+    record.kept = {.best = result.best.has_value(),
+                   .step = result.best ? result.best->progress.steps : result.progress.steps,
+                   .average = result.average};
+    record.result = std::move(summary);
+  });
+}
+
+// Rank 0. The page was made from the record, which now gets to know what there is.
+void TrainCommand::report_written() {
+  const std::vector<std::string> files = written_files(results_);
+  try {
+    record_->end(results_.root, [&](RunRecord& record) { record.files = files; });
+  } catch (const Error& error) {
+    log_warning("run.json does not list what was written: {}", error.what());
+  }
+  log_info("written: {} with {}", results_.root.string(), fmt::join(files, ", "));
 }
 
 int TrainCommand::finish(TrainingResult& result) {
@@ -377,22 +447,25 @@ int TrainCommand::finish(TrainingResult& result) {
     const bool saved = lost.attempt("model.safetensors", [&] { save_model_of(stored.span(), facts); });
     if (!first()) return;
     sync_metrics(results_);
-    const bool summed = lost.attempt("summary.json", [&] {
-      write_summary(results_, {.result = result,
-                               .algorithm = run_->algorithm(),
-                               .config = config_digest(config()),
-                               .hosts = placement_.host_names(),
-                               .threshold = threshold,
-                               .lost = lost.names()});
-    });
+    const auto summary = [&] {
+      return summary_json({.result = result,
+                           .algorithm = run_->algorithm(),
+                           .config = config_digest(config()),
+                           .hosts = placement_.host_names(),
+                           .threshold = threshold,
+                           .lost = lost.names()});
+    };
+    const bool summed =
+        lost.attempt("summary.json", [&] { write_file_atomically(results_.summary(), indented(summary())); });
+    const bool recorded = lost.attempt("run.json", [&] { record_end(result, summary(), lost.names()); });
     report_result(result);
     report_kept(result);
     report_calibration(result);
     report_threshold(threshold);
-    if (saved && summed) refuse_lost_files(resume_, results_);
-    if (summed && details) write_evaluation_file(results_, *details);
-    if (summed && config().report.html) write_run_page(results_);
-    report_written(results_);
+    if (saved && summed && recorded) refuse_lost_files(resume_, results_);
+    if (recorded && details) write_evaluation_file(results_, *details);
+    if (recorded && config().report.html) write_run_page(results_);
+    report_written();
     if (!lost.empty()) throw DataError("training is complete, but this was lost: " + lost.describe());
   });
   return 0;

@@ -140,6 +140,19 @@ MetricsLine parse_line(const std::string& text) {
 
 }  // namespace
 
+double MetricsLine::number(std::string_view name) const {
+  const auto found = std::ranges::find(values, name, &std::pair<std::string, double>::first);
+  return found == values.end() ? kNaN : found->second;
+}
+
+MetricValues measures_of(const MetricsLine& evaluation) {
+  MetricValues values;
+  for (const auto& [name, value] : evaluation.values) {
+    if (std::isfinite(value) && is_measure(name)) values.emplace_back(name, value);
+  }
+  return values;
+}
+
 std::vector<std::string> read_metrics_lines(const std::filesystem::path& file,
                                             const std::function<void(const MetricsLine&)>& on_line) {
   std::vector<std::string> faults;
@@ -161,6 +174,21 @@ std::vector<std::string> read_metrics_lines(const std::filesystem::path& file,
     }
   }
   return faults;
+}
+
+std::vector<std::string> replay_metrics(const std::filesystem::path& file, RunRecord& record,
+                                        const std::function<std::string(Index)>& average) {
+  return read_metrics_lines(file, [&](const MetricsLine& line) {
+    static constexpr double kMost = 1e15;  // a file may state any number
+    const auto whole = [](double number) { return static_cast<Index>(std::clamp(number, 0.0, kMost)); };
+    const Progress progress{.steps = whole(line.step), .samples = whole(line.samples), .epochs = line.epoch};
+    record.kept.average = average(progress.steps);
+    if (line.kind == "train") {
+      record.add_training(progress, line.number("loss"), line.number("samples_per_second"));
+    } else if (line.kind == "evaluation") {
+      record.add_evaluation(line.split, progress, measures_of(line));
+    }
+  });
 }
 
 const MetricsTable::Column* MetricsTable::find(const std::string& name) const {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/text.h"
@@ -100,7 +99,7 @@ void report_threshold(const std::optional<ChosenThreshold>& threshold) {
   log_info("threshold: the model says yes from a probability of {:.5g} on{}", threshold->threshold, best);
 }
 
-void write_summary(const RunDirectory& directory, const RunEnd& end) {
+nlohmann::ordered_json summary_json(const RunEnd& end) {
   const TrainingResult& result = end.result;
   nlohmann::ordered_json json{{"steps", result.progress.steps},
                               {"samples_seen", result.progress.samples},
@@ -123,9 +122,7 @@ void write_summary(const RunDirectory& directory, const RunEnd& end) {
   if (result.last_evaluation) json["evaluation"] = json_with_tables(*result.last_evaluation);
   if (result.workers) json["asynchrony"] = workers_json(*result.workers);
   if (!end.lost.empty()) json["lost"] = end.lost;
-  // Names of classes are texts of the user's files.
-  constexpr auto kReplace = nlohmann::ordered_json::error_handler_t::replace;
-  write_file_atomically(directory.summary(), json.dump(2, ' ', false, kReplace) + "\n");
+  return json;
 }
 
 void report_result(const TrainingResult& result) {
@@ -153,17 +150,17 @@ void report_result(const TrainingResult& result) {
   for (const std::string& line : worker_lines(*result.workers, result.progress.samples)) log_info("{}", line);
 }
 
-void report_written(const RunDirectory& directory) {
+std::vector<std::string> written_files(const RunDirectory& directory) {
   std::vector<std::string> written;
   std::error_code ignored;
   for (const std::filesystem::path& file :
-       {directory.config(), directory.plan(), directory.ranks(), directory.log(), directory.metrics(),
-        directory.summary(), directory.evaluation(), directory.report(), directory.tensorboard(),
-        directory.trace(), directory.model(), directory.schema(), directory.rejects(),
-        directory.checkpoints()}) {
+       {directory.config(), directory.record(), directory.plan(), directory.ranks(), directory.log(),
+        directory.metrics(), directory.summary(), directory.evaluation(), directory.report(),
+        directory.tensorboard(), directory.trace(), directory.model(), directory.schema(),
+        directory.rejects(), directory.checkpoints()}) {
     if (std::filesystem::exists(file, ignored)) written.push_back(file.filename().string());
   }
-  log_info("written: {} with {}", directory.root.string(), fmt::join(written, ", "));
+  return written;
 }
 
 }  // namespace lockstep

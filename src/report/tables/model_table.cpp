@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <vector>
 
 #include "lockstep/base/text.h"
@@ -11,8 +9,7 @@
 namespace lockstep {
 namespace {
 
-constexpr std::size_t kColumns = 5;
-using ModelRow = std::array<std::string, kColumns>;
+using ModelRow = std::vector<std::string>;
 
 struct Counts {
   Index parameters = 0;
@@ -44,7 +41,7 @@ ModelRow row(std::string layer, std::string shape, const Counts& counts) {
 
 }  // namespace
 
-std::string model_table(const Model& model) {
+std::vector<std::vector<std::string>> model_rows(const Model& model) {
   std::vector<ModelRow> rows{{"layer", "output", "parameters", "FLOPs per sample", "activations"},
                              {"input", to_string(model.input()), "", "", ""}};
   Counts total;
@@ -58,18 +55,11 @@ std::string model_table(const Model& model) {
     rows.push_back(row(fmt::format("{} {}", op.path, excerpt(op.text)), to_string(op.out), counts));
   }
   rows.push_back(row("total", "", total));
+  return rows;
+}
 
-  std::array<std::size_t, kColumns> widths{};
-  for (const ModelRow& cells : rows) {
-    for (std::size_t i = 0; i < kColumns; ++i) widths[i] = std::max(widths[i], cells[i].size());
-  }
-  std::string text;
-  for (const ModelRow& cells : rows) {
-    text += fmt::format("{:<{}}  {:<{}}", cells[0], widths[0], cells[1], widths[1]);
-    for (std::size_t i = 2; i < kColumns; ++i) text += fmt::format("  {:>{}}", cells[i], widths[i]);
-    text += '\n';
-  }
-  return text;
+std::string model_table(const Model& model) {
+  return text_table(model_rows(model), 2);
 }
 
 }  // namespace lockstep

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <functional>
+#include <sstream>
 
 #include "lockstep/base/text.h"
+#include "lockstep/report/tables/model_table.h"
 
 namespace lockstep {
 namespace {
@@ -268,7 +270,47 @@ std::string describe_tied(const RunPlan& plan) {
   return text;
 }
 
+// A head, then a row for each stage.
+std::vector<std::vector<std::string>> stage_rows(const RunPlan& plan) {
+  std::vector<std::vector<std::string>> rows{{"stage", "layers", "parameters", "FLOPs per sample",
+                                              "received per sample", "alive", "memory per rank"}};
+  for (const StagePlan& stage : plan.stages) {
+    rows.push_back({fmt::format("{}", rows.size() - 1), stage.layers, with_commas(stage.parameters),
+                    with_commas(stage.flops), human_bytes(stage.received_bytes), with_commas(stage.alive),
+                    human_bytes(stage.memory.total())});
+  }
+  return rows;
+}
+
+std::string stage_sentences(const RunPlan& plan) {
+  return describe_idle(plan) + describe_groups(plan) + describe_balance(plan) + describe_tied(plan);
+}
+
 }  // namespace
+
+PlanRecord plan_record(const RunPlan& plan, const Model& model) {
+  PlanRecord record{.ranks = plan.ranks(),
+                    .servers = plan.dist.servers,
+                    .rows = plan.sampling.rows,
+                    .parameters = plan.parameters,
+                    .steps = plan.steps,
+                    .samples = plan.samples,
+                    .epochs = plan.epochs,
+                    .global_batch = plan.sampling.global_batch,
+                    .epoch_samples = plan.epoch_samples,
+                    .times_each_seen = plan.times_each_seen,
+                    .model = model_rows(model)};
+  for (const PlanRow& row : rows()) {
+    const bool applies = row.shown == Shown::kAlways ||
+                         (row.shown == Shown::kServers && plan.dist.servers > 0) ||
+                         (row.shown == Shown::kStages && !plan.stages.empty());
+    if (applies) record.table.push_back({row.label, row.cell(plan)});
+  }
+  if (!plan.stages.empty()) record.stages = stage_rows(plan);
+  std::istringstream lines(sentence(plan) + '\n' + (plan.stages.empty() ? "" : stage_sentences(plan)));
+  for (std::string line; std::getline(lines, line);) record.sentences.push_back(line);
+  return record;
+}
 
 std::string plan_table(std::span<const RunPlan> plans) {
   std::string text;
@@ -313,20 +355,7 @@ std::string plan_summary(const RunPlan& plan) {
 }
 
 std::string stage_table(const RunPlan& plan) {
-  if (plan.stages.empty()) return "";
-  constexpr const char* kLine = "{:<6} {:<{}}  {:>13}  {:>16}  {:>19}  {:>5}  {:>15}\n";
-  std::size_t width = 6;
-  for (const StagePlan& stage : plan.stages) width = std::max(width, stage.layers.size());
-  std::string text = fmt::format(fmt::runtime(kLine), "stage", "layers", width, "parameters",
-                                 "FLOPs per sample", "received per sample", "alive", "memory per rank");
-  for (std::size_t i = 0; i < plan.stages.size(); ++i) {
-    const StagePlan& stage = plan.stages[i];
-    text += fmt::format(fmt::runtime(kLine), i, stage.layers, width, with_commas(stage.parameters),
-                        with_commas(stage.flops), human_bytes(stage.received_bytes), stage.alive,
-                        human_bytes(stage.memory.total()));
-  }
-  return text + describe_idle(plan) + describe_groups(plan) + describe_balance(plan) + describe_tied(plan) +
-         '\n';
+  return plan.stages.empty() ? "" : text_table(stage_rows(plan), 2) + stage_sentences(plan) + '\n';
 }
 
 }  // namespace lockstep

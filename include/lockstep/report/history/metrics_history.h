@@ -11,6 +11,7 @@
 
 #include "lockstep/base/types.h"
 #include "lockstep/train/loop/rank_times.h"
+#include "lockstep/train/storage/run_record.h"
 
 namespace lockstep {
 
@@ -41,13 +42,24 @@ struct MetricsLine {
   ConfusionMatrix confusion = {};
   std::vector<WorkerHistory> workers = {};
   RankTimes ranks = {};  ///< without hosts
+
+  /// NaN without one of that name.
+  double number(std::string_view name) const;
 };
+
+/// The numbers of an evaluation that measure the model.
+MetricValues measures_of(const MetricsLine& evaluation);
 
 /// Calls `on_line` for each whole line in order. Returns what is wrong with the file, one text for each of
 /// the first lines that are damaged: "line 12 is no JSON", "the last line is cut off"; nothing for a file
 /// that is missing. Errors: DataError if the file cannot be read.
 std::vector<std::string> read_metrics_lines(const std::filesystem::path& file,
                                             const std::function<void(const MetricsLine&)>& on_line);
+
+/// Puts what the lines say into a record that has none of it yet. `average`: how the weights after a step are
+/// averaged, see KeptWeights. Returns what read_metrics_lines() returns.
+std::vector<std::string> replay_metrics(const std::filesystem::path& file, RunRecord& record,
+                                        const std::function<std::string(Index)>& average);
 
 /// Lines of one kind as columns, which are equally long.
 struct MetricsTable {

@@ -1,6 +1,7 @@
 // The files and lines that rank 0 writes while a run goes on; other ranks write none.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "lockstep/report/live/progress_line.h"
 #include "lockstep/report/live/tensorboard.h"
 #include "lockstep/train/storage/run_directory.h"
+#include "lockstep/train/storage/run_record_file.h"
 
 namespace lockstep {
 
@@ -20,6 +22,8 @@ struct RunOutputSettings {
   Measure measure;  ///< the number of evaluations that the live line shows
   std::optional<std::vector<HyperParameter>> hyperparameters;  ///< for TensorBoard; nothing: no files for it
   std::vector<std::string> tensors = {};                       ///< names of the weights, in order
+  RunRecordFile* record = nullptr;                             ///< null: none is kept
+  std::function<std::string(Index)> average = {};  ///< how the weights after a step are averaged; may be ""
 };
 
 /// The point at which a start of a run goes on.
@@ -29,6 +33,9 @@ struct OutputStart {
   std::vector<std::string> incomplete = {};  ///< files of which earlier starts have lost lines
 };
 
+/// The numbers of an evaluation that measure the model, as metrics.jsonl names them.
+MetricValues measures_of(const EvalMetrics& metrics);
+
 class RunOutput final : public Observer {
  public:
   /// Errors: DataError if a file cannot be created.
@@ -37,11 +44,13 @@ class RunOutput final : public Observer {
   void on_step(const Progress& progress, double loss) override { line_.on_step(progress, loss); }
   void on_train_metrics(const TrainMetrics& metrics) override {
     metrics_.on_train_metrics(metrics);
+    record_training(metrics.progress, metrics.loss, metrics.samples_per_second);
     if (events_) events_->on_train_metrics(metrics);
     line_.on_train_metrics(metrics);
   }
   void on_evaluation(const EvalMetrics& metrics) override {
     metrics_.on_evaluation(metrics);
+    record_evaluation(to_string(metrics.split), metrics.progress, measures_of(metrics));
     if (events_) events_->on_evaluation(metrics);
     line_.on_evaluation(metrics);
   }
@@ -57,7 +66,12 @@ class RunOutput final : public Observer {
   std::vector<std::string> incomplete_files() const override;
 
  private:
+  void record_training(const Progress& progress, double loss, double samples_per_second);
+  void record_evaluation(const std::string& split, const Progress& progress, const MetricValues& values);
+
   MetricsFile metrics_;
+  RunRecordFile* record_;
+  std::function<std::string(Index)> average_;
   std::optional<TensorBoardEvents> events_;
   ProgressLine line_;
   std::vector<std::string> incomplete_;

@@ -1,6 +1,7 @@
 // The end of a training run: its lines in the log, and summary.json.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,8 +22,8 @@ struct RunEnd {
   std::vector<std::string> lost;  ///< names of what could not be written
 };
 
-/// Errors: DataError.
-void write_summary(const RunDirectory& directory, const RunEnd& end);
+/// The content of summary.json.
+nlohmann::ordered_json summary_json(const RunEnd& end);
 
 /// The last evaluation in one line, how training went, and slow ranks.
 void report_result(const TrainingResult& result);
@@ -32,7 +33,7 @@ void report_kept(const TrainingResult& result);
 void report_threshold(const std::optional<ChosenThreshold>& threshold);
 /// The temperature of a calibrated model, and what it does.
 void report_calibration(const TrainingResult& result);
-/// The files that a complete run has in its directory.
-void report_written(const RunDirectory& directory);
+/// Names of the files and directories that a complete run has in its directory.
+std::vector<std::string> written_files(const RunDirectory& directory);
 
 }  // namespace lockstep

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "lockstep/nn/model.h"
 
@@ -11,5 +12,7 @@ namespace lockstep {
 /// one sample in the forward pass, bytes that one sample leaves behind for the backward pass; and their
 /// totals.
 std::string model_table(const Model& model);
+/// The cells of that table, its head first.
+std::vector<std::vector<std::string>> model_rows(const Model& model);
 
 }  // namespace lockstep

@@ -5,12 +5,16 @@
 #include <string>
 
 #include "lockstep/train/plan/run_plan.h"
+#include "lockstep/train/storage/run_record.h"
 
 namespace lockstep {
 
 /// The plans side by side, one column for each, as text with one plain sentence at the end for what people
 /// most often get wrong.
 std::string plan_table(std::span<const RunPlan> plans);
+
+/// A plan for programs: numbers, the rows of that table, the lines that follow it, and the layers.
+PlanRecord plan_record(const RunPlan& plan, const Model& model);
 
 /// The plan in a few lines: how long the run is, how large the model, and those plain sentences.
 std::string plan_summary(const RunPlan& plan);
