@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "app/runs/read_run.h"
 #include "app/runs/run_table.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
@@ -37,23 +38,22 @@ class Compare : public testing::Test {
           10 * (i + 1), 1 - accuracies[i] / 2, accuracies[i]);
     }
     write_file_atomically(run.metrics(), lines);
-    write_file_atomically(run.summary(),
-                          fmt::format("{{\"steps\":{},\"seconds\":1.5}}", 10 * accuracies.size()));
+    record(run, {.state = RunState::kDone,
+                 .measure = measure,
+                 .keeps_best = train.find("keep") == std::string::npos});
     write_file_atomically(run.model(), "");
     return run;
   }
-  void log(const RunDirectory& run, const std::string& lines) const {
-    std::filesystem::remove(run.summary());
-    write_file_atomically(run.log(), lines);
+  // As a run writes it that has made the lines which are there.
+  static void record(const RunDirectory& run, RunRecord record) {
+    replay_metrics(run.metrics(), record, [](Index) { return ""; });
+    record.seconds = 1.5;
+    write_file_atomically(run.record(), to_json(record));
   }
-  std::vector<RunRecord> all() const {
-    std::vector<RunRecord> runs;
-    for (const auto& run : find_runs({directory_.path().string()})) runs.push_back(read_run(run));
-    return runs;
-  }
-  static std::vector<std::string> names(const std::vector<RunRecord>& runs) {
+  std::vector<ViewedRun> all() const { return read_runs({directory_.path().string()}); }
+  static std::vector<std::string> names(const std::vector<ViewedRun>& runs) {
     std::vector<std::string> names;
-    for (const RunRecord& run : runs) names.push_back(std::filesystem::path(run.name).filename().string());
+    for (const ViewedRun& run : runs) names.push_back(std::filesystem::path(run.name).filename().string());
     return names;
   }
 
@@ -65,15 +65,15 @@ using Names = std::vector<std::string>;
 TEST_F(Compare, ShowsTheKeysThatDifferAndTheBestAndLastValues) {
   make("a", "lr = 0.1", {0.5, 0.9, 0.7});
   make("b", "lr = 0.2", {0.5, 0.6, 0.8});
-  std::vector<RunRecord> runs = all();
+  std::vector<ViewedRun> runs = all();
   EXPECT_EQ(differing_keys(runs), Names{"train.lr"});
-  ASSERT_TRUE(runs[0].best);
-  EXPECT_EQ(runs[0].best->value, 0.9);
-  EXPECT_EQ(runs[0].best->step, 20);
-  EXPECT_EQ(find_metric(runs[0].last.at("validation"), "accuracy"), 0.7);
+  ASSERT_NE(runs[0].record.decides(), nullptr);
+  EXPECT_EQ(runs[0].record.decides()->value, 0.9);
+  EXPECT_EQ(runs[0].record.decides()->step, 20);
+  EXPECT_EQ(find_metric(runs[0].record.last.at("validation").values, "accuracy"), 0.7);
   expect_parts(to_text(runs),
                {"train.lr", "best validation accuracy", "last accuracy", "0.9 ", "0.7 ", "done"});
-  const auto json = parse_json<nlohmann::json>(to_json(runs));
+  const auto json = parse_json<nlohmann::json>(compared_json(runs));
   EXPECT_EQ(json[1]["config"]["train.lr"], 0.2);
   EXPECT_EQ(json[1]["best"]["value"], 0.8);
   EXPECT_EQ(json[1]["last"]["validation"]["accuracy"], 0.8);
@@ -93,10 +93,11 @@ TEST_F(Compare, ShowsTheTestSetWhereThereAreBoth) {
                                        "\"samples_seen\":100,\"samples\":9,\"loss\":{},\"accuracy\":{},"
                                        "\"seconds\":1}}\n",
                                        0.125 + accuracy, accuracy));
+    record(run, {.state = RunState::kDone, .measure = "accuracy"});
   };
   test_set(make("a", "lr = 0.1", {0.5, 0.75}), 0.25);
   test_set(make("b", "lr = 0.2", {0.5, 0.625}), 0.375);
-  std::vector<RunRecord> runs = all();
+  std::vector<ViewedRun> runs = all();
   EXPECT_EQ(to_text(runs).find("0.75 "), to_text(runs).rfind("0.75 ")) << "only as the best";
   expect_parts(to_text(runs), {"best validation accuracy", "0.375  ", "0.25  ", "0.5  ", "0.75"});
   EXPECT_EQ(to_csv(runs),
@@ -104,7 +105,7 @@ TEST_F(Compare, ShowsTheTestSetWhereThereAreBoth) {
             "validation_loss,validation_accuracy,test_loss,test_accuracy\n" +
                 runs[0].name + ",done,,0.1,20,1.5,validation,accuracy,0.75,20,0.625,0.75,0.375,0.25\n" +
                 runs[1].name + ",done,,0.2,20,1.5,validation,accuracy,0.625,20,0.6875,0.625,0.5,0.375\n");
-  const auto json = parse_json<nlohmann::json>(to_json(runs));
+  const auto json = parse_json<nlohmann::json>(compared_json(runs));
   EXPECT_EQ(json[0]["last"]["validation"]["accuracy"], 0.75);
   EXPECT_EQ(json[0]["last"]["test"]["accuracy"], 0.25);
   sort_runs(runs, "accuracy");
@@ -119,10 +120,10 @@ TEST_F(Compare, SortsByTheKeptMeasureOrByWhatIsNamed) {
   make("a", "lr = 0.1", {0.9, 0.1});
   make("b", "lr = 0.02", {0.2, 0.3});
   make("c", "lr = 3", {0.4, 0.95});
-  log(make("d", "lr = 1", {}), "");
-  std::vector<RunRecord> runs = all();
+  make("d", "lr = 1", {});
+  std::vector<ViewedRun> runs = all();
   sort_runs(runs, "best");
-  EXPECT_EQ(names(runs), (Names{"c", "a", "b", "d"}));
+  EXPECT_EQ(names(runs), (Names{"c", "a", "b", "d"})) << "d has no evaluation";
   sort_runs(runs, "accuracy");
   EXPECT_EQ(names(runs), (Names{"c", "b", "a", "d"}));
   sort_runs(runs, "loss");
@@ -135,47 +136,42 @@ TEST_F(Compare, SortsByTheKeptMeasureOrByWhatIsNamed) {
 
 TEST_F(Compare, TheBestLossIsTheSmallest) {
   make("a", "", {0.9, 0.1}, "loss");
-  EXPECT_EQ(all().front().best->value, 0.55);
+  EXPECT_EQ(all().front().record.decides()->value, 0.55);
   make("b", "keep = \"last\"", {0.9, 0.1}, "loss");
-  EXPECT_EQ(all().back().best->value, 0.95) << "its model has the last weights";
+  EXPECT_EQ(all().back().record.decides()->value, 0.95) << "its model has the last weights";
 }
 
 TEST_F(Compare, ARunThatIsNotDoneIsARowWithItsReason) {
-  const std::string time = "2026-11-25 13:03:12.140 ";
-  log(make("failed", "", {0.5}), time + "info plan:\n" + time + "error the loss is not finite\n");
-  log(make("again", "", {0.5}), time + "error the loss is not finite\n" + time + "info plan:\n");
-  log(make("stopped", "", {0.5}),
-      time + "info plan:\n" + time + "info stopped after 10 steps by SIGTERM; on it goes\n");
-  const RunDirectory held = make("works", "", {0.5});
-  log(held, "");
-  const RunLock lock(held);
-  write_file_atomically(make("summary", "", {0.5}).summary(), "{\"steps\"");
+  record(make("failed", "", {0.5}), {.state = RunState::kFailed, .reason = "the loss is not finite"});
+  record(make("stopped", "", {0.5}), {.state = RunState::kStopped, .reason = "after 10 steps by SIGTERM"});
+  record(make("early", "", {0.5}),
+         {.state = RunState::kStoppedEarly, .reason = "no better loss in 5 epochs"});
+  write_file_atomically(make("record", "", {0.5}).record(), "{\"steps\"");
+  std::filesystem::remove(make("old", "", {0.5}).record());
   write_file_atomically(make("config", "", {0.5}).config(), "[train]\nlr = \"fast\"\n");
   write_file_atomically(make("lines", "", {0.5}).metrics(), "{\"kind\":\"tr\n");
   std::filesystem::remove(make("model", "", {0.5}).model());
   std::map<std::string, std::string> states;
-  for (const RunRecord& run : all()) {
-    states[std::filesystem::path(run.name).filename().string()] = to_string(run.state) + ": " + run.reason;
-  }
+  for (const ViewedRun& run : all()) states[run.short_name()] = run.state() + ": " + run.record.reason;
   EXPECT_EQ(states["failed"], "failed: the loss is not finite");
-  EXPECT_EQ(states["again"], "unfinished: after step 10, without a last word");
-  EXPECT_EQ(states["stopped"], "stopped: stopped after 10 steps by SIGTERM; on it goes");
-  EXPECT_EQ(states["works"], "unfinished: after step 10: a trainer works on it");
-  expect_parts(states["summary"], {"damaged: summary.json: it is no JSON"});
+  EXPECT_EQ(states["stopped"], "stopped: after 10 steps by SIGTERM");
+  EXPECT_EQ(states["early"], "stopped early: no better loss in 5 epochs");
+  expect_parts(states["record"], {"damaged: run.json: it is no JSON"});
+  expect_parts(states["old"], {"unknown: an earlier program made it, which kept no run.json"});
   expect_parts(states["config"], {"damaged: config.toml: ", "train.lr"});
   expect_parts(states["lines"], {"damaged: metrics.jsonl, line 1: it is no JSON"});
   EXPECT_EQ(states["model"], "damaged: it has no model.safetensors");
   expect_parts(to_text(all()), {"failed: the loss is not finite"});
 }
 
-TEST_F(Compare, StepsThatNoRunCanHaveTaken) {
-  for (const char* steps : {"1e300", "-5", "1e999"}) {
-    write_file_atomically(make("any", "", {0.5}).summary(),
-                          fmt::format("{{\"steps\":{},\"seconds\":1.5}}", steps));
-    const RunRecord run = all().front();
-    EXPECT_GE(run.steps, 0) << steps;
-    EXPECT_LE(run.steps, Index{1'000'000'000'000'000}) << steps;
-  }
+// The metrics of a run without a record say how far it came, and its config what decides.
+TEST_F(Compare, ARunOfAnEarlierProgramIsReadAsFarAsItsMetricsGo) {
+  std::filesystem::remove(make("old", "", {0.5, 0.75, 0.25}).record());
+  const ViewedRun run = all().front();
+  EXPECT_EQ(run.record.progress.steps, 30);
+  ASSERT_NE(run.record.decides(), nullptr);
+  EXPECT_EQ(run.record.decides()->measure, "accuracy");
+  EXPECT_EQ(run.record.decides()->value, 0.75);
 }
 
 TEST_F(Compare, FindsRunsAtAnyDepthEachOnce) {

@@ -23,7 +23,7 @@ const run_named = (name) => ({
     {measure: "loss", title: "Loss", split: "validation", points: 2, step: [20, 40], samples: [160, 320], seconds: [5, 10], y: [1.5, 1.25]},
   ],
   workers: [], predictions: {split: "", samples: 0, curves: [], fits: [], columns: [], worst: []},
-  planned: {}, plan: [], config: [], launch: "", algorithm: "", ranks_text: [],
+  plan: [], sentences: [], model: [], stages: [], config: [], launch: "", algorithm: "", placement: [],
 });
 const page_of = (...runs) => draw_data({runs, differing: []});
 const chart_named = (page, title) => page.charts.find((each) => each.title.startsWith(title));
@@ -124,9 +124,9 @@ const tests = {
   },
 
   runs_stand_side_by_side() {
-    const a = {...run_named("a"), planned: {"global batch": "8", "each example seen": "2 times"}, kept: {step: 1234, samples: 9872, seconds: 2},
+    const a = {...run_named("a"), plan: [["global batch", "8"], ["each example seen", "2 times"]], kept: {step: 1234, samples: 9872, seconds: 2},
       workers: [{computed: 7, samples: 7, dropped: 0, staleness: [4, 2, 1]}, {computed: 1, samples: 1, dropped: 0, staleness: [1]}],
-      plan: ["Each step is one."], config: [{key: "train.lr", value: "0.1", default: ""}, {key: "data.test", value: "", default: ""}]};
+      sentences: ["Each step is one."], config: [{key: "train.lr", value: "0.1", default: ""}, {key: "data.test", value: "", default: ""}]};
     const b = {...run_named("b"), state: "failed", steps: 5000, samples: 20000, seconds: 90, config: [],
       curves: [{...a.curves[1], split: "test", y: [1, 0.25]}]};
     const page = draw_data({runs: [a, b], differing: ["train.lr", "data.test"]});
@@ -176,8 +176,9 @@ const tests = {
   },
 
   plans_and_configs_have_what_was_done_and_given() {
-    const run = {...run_named("a"), plan: ["steps  60", "<b>"], ranks_text: ["rank 0"], launch: "1 rank", algorithm: "ring",
-      planned: {steps: "60", samples: "480", epochs: "3", rows: "128", "each example seen": "3.75 times"},
+    const run = {...run_named("a"), sentences: ["Each <b>"], placement: [["0", "n1", "0-3"]], launch: "1 rank", algorithm: "ring",
+      plan: [["steps", "60"], ["samples", "480"], ["epochs", "3"], ["rows", "128"], ["each example seen", "3.75 times"]],
+      model: [["layer", "output"], ["0 dense(2)", "2"]],
       columns: {count: 300, rows: [["x", "feature", "number", "0", "1 to 2"]]},
       config: [{key: "train.lr", value: "0.1", default: "0.01"}, {key: "data.test", value: "", default: ""}]};
     const page = page_of(run);
@@ -186,7 +187,10 @@ const tests = {
     assert.deepStrictEqual(table_named(page, "What differs from the defaults"), {key: ["value", "default"], "train.lr": ["0.1", "0.01"]});
     assert.deepStrictEqual(table_named(page, "Every key"), {key: ["value"], "train.lr *": ["0.1"], "data.test": ["(not given)"]});
     assert.deepStrictEqual(table_named(page, "The first 1 of 300 columns").x, ["feature", "number", "0", "1 to 2"]);
-    assert.deepStrictEqual(page.main.all("pre").map(plain), ["steps  60\n<b>", "rank 0"]);
+    assert.deepStrictEqual(table_named(page, "The layers of the model"), {layer: ["output"], "0 dense(2)": ["2"]});
+    assert.deepStrictEqual(table_named(page, "The plan").rows, ["128"]);
+    assert.deepStrictEqual(table_named(page, "Where each rank ran"), {rank: ["host", "cores"], 0: ["n1", "0-3"]});
+    assert.ok(page.main.all("p").map(plain).includes("Each <b>"));
     assert.deepStrictEqual(page.main.all("h2").map(plain).slice(-3), ["The plan and what happened", "Config", "Environment"]);
   },
 
@@ -203,7 +207,7 @@ const tests = {
       : value && typeof value === "object" ? Object.fromEntries(Object.entries(value).map(([key, each]) => [key, spoiled(each)])) : value;
     const run = spoiled({...run_named("a"), look_at: ["x"], columns: {count: 1, rows: [["x"]]}, config: [{key: "x", value: "y", default: ""}],
       confusion: {split: "test", step: 1, classes: ["x"], counts: [[1]], scores: [{samples: 1, precision: 1, recall: 1, f1: 1}]},
-      importance: {measure: "auc", set: "test", baseline: 1, columns: [{name: "x", mean: 1}]}, launch: "x", ranks_text: ["x"],
+      importance: {measure: "auc", set: "test", baseline: 1, columns: [{name: "x", mean: 1}]}, launch: "x", placement: [["x", "x", "x"]],
       ranks: {count: 1, shown: [{rank: 0, host: "x", compute: 1, exchange: 1, waiting: 1, data: 1}]}});
     for (const split of ["constructor", "__proto__"]) run.curves.push({...run.curves[0], split});
     for (const runs of [[run], [run, run], [run, run, run]]) {

@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-Json run_of(const RunDescription& run) {
+Json run_of(const PageRun& run) {
   return parse_json<Json>(report_json({run})).at("runs").at(0);
 }
 
@@ -26,16 +26,20 @@ MetricsTable losses(const std::vector<double>& values) {
   return table;
 }
 
-RunDescription run_named(const std::string& name) {
-  RunDescription run{.name = name, .state = "done", .steps = 40, .samples = 320, .seconds = 16};
+PageRun run_named(const std::string& name) {
+  PageRun run;
+  run.name = name;
+  run.record.state = RunState::kDone;
+  run.record.progress = {.steps = 40, .samples = 320, .epochs = 2.5};
+  run.record.seconds = 16;
   run.metrics.train = losses({2, 1, 0.5, 0.75});
   run.metrics.evaluations = {{.split = "validation", .table = losses({1.5, 1.25})}};
   return run;
 }
 
 TEST(ReportJson, ACurveHasItsPointsByStepSamplesAndSeconds) {
-  RunDescription run = run_named("runs/a");
-  run.kept = KeptWeights{.best = true, .step = 20, .measure = "loss", .value = 1.25};
+  PageRun run = run_named("runs/a");
+  run.record.kept = {.best = true, .step = 20};
   run.metrics.train.columns.push_back({"time.data", {1, 1, 1, 1}});
   run.metrics.train.columns.push_back({"gradient_norm", {NAN, 0.1234567891, NAN, 3}});
   const Json json = run_of(run);
@@ -53,9 +57,9 @@ TEST(ReportJson, ACurveHasItsPointsByStepSamplesAndSeconds) {
 }
 
 TEST(ReportJson, TimesAreSharesAndOfTheRanksThatWaitLeastSeconds) {
-  RunDescription run = run_named("runs/a");
-  run.time =
-      TimeOfRun{.data = 0.0625, .compute = 0.5, .communication = 0.25, .waiting = 0.125, .idle = 0.03125};
+  PageRun run = run_named("runs/a");
+  run.record.result["time"] = {
+      {"data", 0.0625}, {"compute", 0.5}, {"communication", 0.25}, {"waiting", 0.125}, {"idle", 0.03125}};
   for (int rank = 0; rank < 70; ++rank)
     run.metrics.ranks.ranks.push_back({.host = fmt::format("n{}", rank), .waiting = 70.0 - rank});
   run.metrics.ranks.ranks[69] = {.host = "n1", .data = 1, .compute = 2, .exchange = 3, .waiting = 0.5};
@@ -71,14 +75,14 @@ TEST(ReportJson, TimesAreSharesAndOfTheRanksThatWaitLeastSeconds) {
 }
 
 TEST(ReportJson, WorkersHaveTheFateOfTheirGradients) {
-  RunDescription run = run_named("runs/a");
+  PageRun run = run_named("runs/a");
   run.metrics.workers = {{.computed = 1500, .samples = 3000, .dropped = 20, .staleness = {5, 7}}};
   EXPECT_EQ(run_of(run)["workers"],
             Json::parse(R"([{"computed":1500,"samples":3000,"dropped":20,"staleness":[5,7]}])"));
 }
 
-RunDescription predicted_run(const std::string& name) {
-  RunDescription run = run_named(name);
+PageRun predicted_run(const std::string& name) {
+  PageRun run = run_named(name);
   run.predictions = {
       .split = "test",
       .samples = 1234,
@@ -97,9 +101,9 @@ RunDescription predicted_run(const std::string& name) {
 }
 
 TEST(ReportJson, PredictionsAreThoseOfEvaluationJson) {
-  RunDescription run = predicted_run("runs/a");
-  run.reliability_split = "validation";
-  run.reliability = {{.predicted = 0.25, .observed = 0.5, .count = 30}};
+  PageRun run = predicted_run("runs/a");
+  run.record.result["evaluation"] = {
+      {"split", "validation"}, {"reliability", {{{"predicted", 0.25}, {"observed", 0.5}, {"samples", 30}}}}};
   const Json json = run_of(run);
   EXPECT_EQ(json["reliability"],
             Json::parse(R"({"split":"validation","predicted":[0.25],"observed":[0.5],"samples":[30]})"));
@@ -120,7 +124,7 @@ TEST(ReportJson, PredictionsAreThoseOfEvaluationJson) {
 
 // Curves of several classes would hide those of the other runs; and many runs share the room of the page.
 TEST(ReportJson, OfSeveralRunsHasLessOfEach) {
-  RunDescription run = predicted_run("runs/a");
+  PageRun run = predicted_run("runs/a");
   Json json = parse_json<Json>(report_json({run, run}));
   EXPECT_EQ(json["runs"][1]["predictions"]["curves"].size(), 1U);
   run.predictions.curves.push_back(run.predictions.curves.front());
@@ -134,7 +138,7 @@ TEST(ReportJson, OfSeveralRunsHasLessOfEach) {
 }
 
 TEST(ReportJson, ImportanceHasTheFirstTwentyColumns) {
-  RunDescription run = run_named("runs/a");
+  PageRun run = run_named("runs/a");
   run.importance = {.measure = "auc", .set = "test", .baseline = 0.875};
   for (int i = 0; i < 25; ++i)
     run.importance.columns.push_back({fmt::format("c{}", i), 1.0 / (1 << (i % 8))});
@@ -147,7 +151,7 @@ TEST(ReportJson, ImportanceHasTheFirstTwentyColumns) {
 }
 
 TEST(ReportJson, HasTheScoresOfClasses) {
-  RunDescription run = run_named("runs/a");
+  PageRun run = run_named("runs/a");
   run.classes = {"ant", "bee"};
   run.metrics.evaluations[0].confusion = {{1000, 250}, {0, 0}};
   run.metrics.evaluations[0].confusion_step = 1234;
@@ -161,17 +165,20 @@ TEST(ReportJson, HasTheScoresOfClasses) {
   EXPECT_EQ(confusion["scores"][1], Json::parse(R"({"samples":0,"precision":0,"recall":null,"f1":0})"));
 }
 
-TEST(ReportJson, HasThePlanLineByLine) {
-  RunDescription run = run_named("runs/a");
-  run.epochs = 2.5;
-  run.planned = {{"steps", "60"}, {"rows", "128"}};
-  run.plan = "steps  60\nEach step is one.\n";
-  for (int i = 0; i < 3000; ++i) run.ranks += "line\n";
+TEST(ReportJson, HasThePlanAndThePlaces) {
+  PageRun run = run_named("runs/a");
+  run.record.plan = {.table = {{"steps", "60"}, {"rows", "128"}},
+                     .sentences = {"Each step is one."},
+                     .model = {{"layer", "output"}, {"0 relu", "4"}}};
+  run.record.launch.hosts.assign(3000, "n1");
+  run.record.launch.cores.assign(3000, "0-3");
   const Json json = run_of(run);
-  EXPECT_EQ(json["planned"], Json::parse(R"({"steps":"60","rows":"128"})"));
-  EXPECT_EQ(json["plan"], Json({"steps  60", "Each step is one."}));
-  EXPECT_EQ(json["ranks_text"].size(), 2001U);
-  EXPECT_EQ(json["ranks_text"].back(), "...");
+  EXPECT_EQ(json["plan"], Json::parse(R"([["steps","60"],["rows","128"]])"));
+  EXPECT_EQ(json["sentences"], Json::parse(R"(["Each step is one."])"));
+  EXPECT_EQ(json["model"], Json::parse(R"([["layer","output"],["0 relu","4"]])"));
+  EXPECT_EQ(json["placement"].size(), 2001U);
+  EXPECT_EQ(json["placement"][1], Json::parse(R"(["1","n1","0-3"])"));
+  EXPECT_EQ(json["placement"].back()[0], "...");
   EXPECT_EQ(json["steps"], 40);
   EXPECT_EQ(json["epochs"], 2.5);
   EXPECT_EQ(json["seconds"], 16);

@@ -65,11 +65,15 @@ class Report : public testing::Test {
 
   void write(const std::string& text) const { std::ofstream(metrics(), std::ios::binary) << text; }
 
-  RunDescription described(double kept_step = -1) const {
-    return {.name = "runs/a", .state = "done", .metrics = read_metrics_history(metrics(), kept_step)};
+  PageRun described(double kept_step = -1) const {
+    PageRun run;
+    run.name = "runs/a";
+    run.record.state = RunState::kDone;
+    run.metrics = read_metrics_history(metrics(), kept_step);
+    return run;
   }
 
-  static Json run_of(const RunDescription& run) { return Json::parse(report_json({run})).at("runs").at(0); }
+  static Json run_of(const PageRun& run) { return Json::parse(report_json({run})).at("runs").at(0); }
 
   const test::TemporaryDirectory directory_;
 };
@@ -81,7 +85,7 @@ TEST_F(Report, OfAMillionStepsIsSmallAndHoldsTheExtremes) {
         << '\n';
   }
   out.close();
-  const RunDescription run = described();
+  const PageRun run = described();
   EXPECT_EQ(run.metrics.train.rows(), std::size_t{100'000});
   EXPECT_LE(report_page({run}).size(), kMaxPageBytes);
   const Json loss = run_of(run).at("curves").at(0);
@@ -97,16 +101,16 @@ TEST_F(Report, OfManyRunsIsSmallToo) {
   std::string text;
   for (Index step = 1; step <= 3000; ++step) text += train_line(step, "0.123456789") + '\n';
   write(text);
-  const std::vector<RunDescription> runs(12, described());
+  const std::vector<PageRun> runs(12, described());
   EXPECT_LE(report_page(runs).size(), kMaxPageBytes);
-  const std::vector<RunDescription> too_many(100, described());
+  const std::vector<PageRun> too_many(100, described());
   expect_parts(test::error_text<ConfigError>([&] { report_page(too_many); }),
                {"100 runs", "too many", "at most 40"});
 }
 
 TEST_F(Report, SaysThatTheLastLineIsCutOff) {
   write(train_line(1, "0.5") + '\n' + train_line(2, "0.4").substr(0, 50));
-  const RunDescription run = described();
+  const PageRun run = described();
   EXPECT_EQ(run.metrics.train.rows(), std::size_t{1});
   expect_parts(run_of(run).at("look_at").dump(),
                {"metrics.jsonl is damaged: line 2, the last one, is cut off"});
@@ -114,7 +118,7 @@ TEST_F(Report, SaysThatTheLastLineIsCutOff) {
 
 TEST_F(Report, SaysWhichLineIsDamagedAndShowsTheOthers) {
   write("{}\n[1]\n" + train_line(2, "0.4") + "\nrubbish\n" + train_line(3, "0.3") + '\n');
-  const RunDescription run = described();
+  const PageRun run = described();
   EXPECT_EQ(run.metrics.train.rows(), std::size_t{2});
   expect_parts(run_of(run).at("look_at").dump(),
                {"line 1: it has no step", "line 2: it is no object", "line 4: it is no JSON"});
@@ -128,13 +132,13 @@ TEST_F(Report, SaysWhereTheLossIsNoNumber) {
 }
 
 TEST_F(Report, SaysWhyARunIsNotDone) {
-  RunDescription run = described();
-  run.state = "failed";
-  run.reason = "rank 1: the <loss> is not finite";
+  PageRun run = described();
+  run.record.state = RunState::kFailed;
+  run.record.reason = "rank 1: the <loss> is not finite";
   EXPECT_EQ(run_of(run).at("look_at").at(0), "The run is failed: rank 1: the <loss> is not finite");
-  run.state = "unfinished";
-  run.reason = "after step 3, without a last word";
-  EXPECT_EQ(run_of(run).at("look_at").at(0), "The run is unfinished: after step 3, without a last word");
+  run.record.state = RunState::kStoppedEarly;
+  EXPECT_NE(run_of(run).at("look_at").at(0).get<std::string>().substr(0, 10), "The run is")
+      << "it is complete";
   expect_parts(run_of(run).at("story").dump(), {"no training line"});
 }
 
@@ -146,26 +150,26 @@ TEST_F(Report, TakesNoNameForMarkup) {
   write(fmt::format(R"({{"kind":"evaluation","split":{0},"step":1,"epoch":1,"samples_seen":1,{0}:1}})",
                     Json("</script><script>alert(1)</script>{{CHARTS}}").dump()) +
         '\n');
-  RunDescription run = described();
-  run.name = run.state = run.reason = run.algorithm = run.plan = run.ranks = run.launch = hostile;
+  PageRun run = described();
+  run.name = run.record.reason = run.record.launch.algorithm = run.record.launch.precision = hostile;
+  run.record.launch.hosts = run.record.launch.cores = run.record.plan.sentences = {hostile};
   run.config = {{hostile, hostile, ""}};
-  run.planned = {{hostile, hostile}};
+  run.record.plan.table = run.record.plan.model = {{hostile, hostile}};
   run.columns = {{hostile, hostile, hostile, hostile, hostile}};
   run.classes = {hostile, hostile};
-  run.warnings = {hostile};
+  run.record.warnings = {hostile};
   run.metrics.evaluations[0].confusion = {{1, 2}, {3, 4}};
   run.metrics.ranks.ranks = {{.host = hostile}, {.host = hostile}};
   run.importance = {.measure = hostile, .set = hostile, .columns = {{hostile, 1}}};
-  run.reliability_split = hostile;
-  run.reliability = {{}};
+  run.record.result["evaluation"] = {{"split", hostile}, {"reliability", {{{"samples", 1}}}}};
   run.predictions = {
       .split = hostile,
       .curves = {{.name = hostile}},
       .columns = {hostile},
       .worst = {{.file = hostile, .target = hostile, .prediction = hostile, .cells = {hostile}}}};
-  RunDescription other = run;
+  PageRun other = run;
   other.config[0].value = "other";
-  const std::string empty = report_page({RunDescription{}});
+  const std::string empty = report_page({PageRun{}});
   for (const auto& runs : {std::vector{run}, std::vector{run, other}}) {
     const std::string json = report_json(runs);
     EXPECT_EQ(json.find('<'), std::string::npos);
@@ -176,8 +180,7 @@ TEST_F(Report, TakesNoNameForMarkup) {
     EXPECT_EQ(std::ranges::count(page, '<'), std::ranges::count(empty, '<'))
         << "and nothing else of the runs";
     const Json first = Json::parse(json).at("runs").at(0);
-    for (const char* name : {"name", "state", "algorithm", "launch"})
-      EXPECT_EQ(first.at(name), shown) << name;
+    for (const char* name : {"name", "algorithm"}) EXPECT_EQ(first.at(name), shown) << name;
     EXPECT_EQ(first.at("config").at(0).at("key"), shown);
     expect_parts(first.at("confusion").at("classes").at(0).get<std::string>(),
                  {"0 (</script><script>alert(1)"});
@@ -191,9 +194,9 @@ TEST_F(Report, IsTheSameForTheSameRun) {
 
 TEST_F(Report, OfSeveralRunsNamesTheKeysThatDiffer) {
   write(train_line(100, "0.5") + '\n');
-  RunDescription a = described();
+  PageRun a = described();
   a.config = {{"train.lr", "0.1", "0.01"}, {"train.epochs", "2", "1"}};
-  RunDescription b = a;
+  PageRun b = a;
   b.name = "runs/b";
   b.config[0].value = "0.2";
   a.config.push_back({"run.dir", "runs/a", ""});

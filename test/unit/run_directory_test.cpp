@@ -35,41 +35,6 @@ class RunDirectoryTest : public testing::Test {
   const test::TemporaryDirectory directory_;
 };
 
-TEST_F(RunDirectoryTest, ARunThatEndedTellsItsSteps) {
-  const RunDirectory ended = run("ended", {"model.safetensors"});
-  EXPECT_EQ(ended.completed_steps(), std::nullopt);
-  write_file_atomically(ended.summary(), R"({"steps": 20, "seconds": 1.5})");
-  EXPECT_EQ(ended.completed_steps(), 20);
-  for (const char* text : {"", R"({"steps": 2)", R"({"steps": "20"})", "[20]", "{}"}) {
-    write_file_atomically(ended.summary(), text);
-    EXPECT_EQ(ended.completed_steps(), std::nullopt) << text;
-  }
-  write_file_atomically(ended.summary(), R"({"steps": 20})");
-  std::filesystem::remove(ended.model());
-  EXPECT_EQ(ended.completed_steps(), std::nullopt);
-}
-
-TEST_F(RunDirectoryTest, ARunThatLostFilesHasNotEnded) {
-  const RunDirectory ended = run("ended", {"model.safetensors"});
-  write_file_atomically(ended.summary(), R"({"steps": 9})");
-  EXPECT_EQ(ended.completed_steps(), 9);
-  EXPECT_TRUE(ended.lost().empty());
-  write_file_atomically(ended.summary(), R"({"steps": 9, "lost": ["log.txt", "the last checkpoint"]})");
-  EXPECT_EQ(ended.completed_steps(), std::nullopt);
-  EXPECT_EQ(ended.lost(), (std::vector<std::string>{"log.txt", "the last checkpoint"}));
-}
-
-// Whatever somebody wrote there.
-TEST_F(RunDirectoryTest, ASummaryThatSaysNothingOfLossesHasNone) {
-  const RunDirectory run = this->run("any", {"model.safetensors"});
-  const std::string deep(100'000, '[');
-  for (const std::string text :
-       {"", "{", "[]", "7", R"({"lost": 7})", R"({"lost": []})", R"({"lost": [7, null]})", deep.c_str()}) {
-    write_file_atomically(run.summary(), text);
-    EXPECT_TRUE(run.lost().empty()) << text;
-  }
-}
-
 TEST_F(RunDirectoryTest, WhoAsksWhetherItIsHeldKeepsNoTrainerFromStarting) {
   const RunDirectory run = started("a");
   EXPECT_FALSE(run.is_held());

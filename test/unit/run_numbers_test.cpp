@@ -22,7 +22,8 @@ TEST(ShownMeasure, IsOfTheValidationSetBeforeTheTestSetBeforeTheTraining) {
   const EvaluationHistory validation{.split = "validation",
                                      .table = table({{{"loss", 0.5}, {"accuracy", 0.75}}})};
   const EvaluationHistory test{.split = "test", .table = table({{{"loss", 0.25}, {"accuracy", 0.875}}})};
-  RunDescription run;
+  ViewedRun run;
+  run.record.measure = "accuracy";
   run.metrics.train = table({{{"loss", 2.0}}});
   EXPECT_EQ(shown_measure(run).name(), "train loss");
   EXPECT_EQ(shown_measure(run).last(), 2);
@@ -37,13 +38,14 @@ TEST(ShownMeasure, IsOfTheValidationSetBeforeTheTestSetBeforeTheTraining) {
 }
 
 TEST(ShownMeasure, HasTheBestOfItsKindTheFirstOfEquals) {
-  RunDescription run;
+  ViewedRun run;
   run.metrics.train =
       table({{{"loss", NAN}}, {{"loss", 0.5}}, {{"loss", 0.25}}, {{"loss", 0.25}}, {{"loss", 1}}});
   const ShownMeasure least = shown_measure(run);
   EXPECT_EQ(least.best, 0.25);
   EXPECT_EQ(least.best_step, 30);
   EXPECT_EQ(least.last(), 1);
+  run.record.measure = "accuracy";
   run.metrics.evaluations = {
       {.split = "test", .table = table({{{"accuracy", 0.5}}, {{"accuracy", 0.75}}, {{"accuracy", 0.25}}})}};
   const ShownMeasure greatest = shown_measure(run);
@@ -53,37 +55,41 @@ TEST(ShownMeasure, HasTheBestOfItsKindTheFirstOfEquals) {
 }
 
 TEST(ShownMeasure, IsNoneOfARunWithoutLines) {
-  const RunDescription nothing;
+  const ViewedRun nothing;
   EXPECT_EQ(shown_measure(nothing).name(), "-");
   EXPECT_TRUE(std::isnan(shown_measure(nothing).last()));
   EXPECT_TRUE(std::isnan(shown_measure(nothing).best));
 }
 
 TEST(Progress, IsOfThePlannedSteps) {
-  RunDescription run{.steps = 1234};
+  ViewedRun run;
+  run.record.progress.steps = 1234;
   EXPECT_EQ(progress_of(run), "1,234") << "nothing was planned";
-  run.planned = {{"steps", "4,936"}};
+  run.record.plan.steps = 4936;
   EXPECT_EQ(progress_of(run), "1,234/4,936 (25 %)");
-  run.steps = 4936;
+  run.record.progress.steps = 4936;
   EXPECT_EQ(progress_of(run), "4,936/4,936 (100 %)");
 }
 
-TEST(TimeLeft, IsOfTheStepsThatAreLeft) {
-  RunDescription run{.state = "running", .steps = 50, .seconds = 20};
-  run.planned = {{"steps", "200"}};
-  EXPECT_EQ(time_left(run), "1 m 00 s");
-  run.steps = 150;
-  EXPECT_EQ(time_left(run), "6.7 s");
-  for (const double steps : {0.0, 200.0, 250.0}) {
-    run.steps = steps;
-    EXPECT_EQ(time_left(run), "-") << steps;
+TEST(SecondsLeft, AreThoseOfTheStepsThatAreLeft) {
+  ViewedRun run;
+  RunRecord& record = run.record;
+  record.plan.steps = 200;
+  record.progress.steps = 50;
+  record.seconds = 20;
+  EXPECT_EQ(seconds_left(run), 60);
+  record.progress.steps = 150;
+  EXPECT_NEAR(seconds_left(run), 6.67, 0.01);
+  for (const Index steps : {0, 200, 250}) {
+    record.progress.steps = steps;
+    EXPECT_TRUE(std::isnan(seconds_left(run))) << steps;
   }
-  run.steps = 50;
-  run.state = "stopped";
-  EXPECT_EQ(time_left(run), "-");
-  run.state = "running";
-  run.seconds = 0;
-  EXPECT_EQ(time_left(run), "-");
+  record.progress.steps = 50;
+  record.state = RunState::kStopped;
+  EXPECT_TRUE(std::isnan(seconds_left(run)));
+  record.state = RunState::kRunning;
+  record.seconds = 0;
+  EXPECT_TRUE(std::isnan(seconds_left(run)));
 }
 
 TEST(RanksWaitingLeast, AreThoseThatOthersWaitForInOrder) {

@@ -21,27 +21,33 @@ MetricsTable table(double first_step, const std::vector<Values>& lines) {
   return table;
 }
 
-RunDescription run_of_two_sets() {
-  RunDescription run{
-      .name = "runs/a", .state = "done", .steps = 1200, .samples = 9600, .epochs = 2.5, .seconds = 90};
+PageRun run_of_two_sets() {
+  PageRun run;
+  run.name = "runs/a";
+  RunRecord& record = run.record;
+  record.state = RunState::kDone;
+  record.progress = {.steps = 1200, .samples = 9600, .epochs = 2.5};
+  record.seconds = 90;
+  record.plan = {.ranks = 4, .rows = 3840, .parameters = 1234, .steps = 1500};
+  record.kept = {.best = true, .step = 1000};
+  record.deciding["validation"] = {
+      .split = "validation", .measure = "accuracy", .value = 0.8125, .step = 1000};
   run.config = {{"model.layers", "dense(2)", ""},
                 {"data.train", "a.csv", ""},
                 {"train.loss", "softmax_cross_entropy", ""},
                 {"train.optimizer", "adam", ""}};
-  run.planned = {{"parameters", "1,234"}, {"rows", "3,840"}, {"steps", "1,500"}, {"ranks", "4"}};
   run.metrics.train = table(10, {{{"loss", 0.5}}, {{"loss", 0.25}}});
   run.metrics.evaluations = {
       {.split = "validation",
        .table = table(600, {{{"loss", 0.5}, {"accuracy", 0.75}}, {{"loss", 0.375}, {"accuracy", 0.8125}}})},
       {.split = "test", .table = table(1200, {{{"loss", 0.4375}, {"auc", 0.96875}, {"samples", 100}}})}};
-  run.kept = KeptWeights{.best = true, .step = 1000, .measure = "accuracy", .value = 0.8125};
   return run;
 }
 
 using Lines = std::vector<std::string>;
 
 TEST(RunStory, TellsTheLengthTheLastMeasuresAndWhatIsKept) {
-  RunDescription run = run_of_two_sets();
+  PageRun run = run_of_two_sets();
   EXPECT_EQ(
       tell_story(run),
       (Lines{"A model \"dense(2)\" of 1,234 parameters was trained on a.csv (3,840 records), with the loss "
@@ -51,15 +57,18 @@ TEST(RunStory, TellsTheLengthTheLastMeasuresAndWhatIsKept) {
              "On the validation set after step 610: loss 0.375, accuracy 81.25 %.",
              "On the test set after step 1,200: loss 0.4375, AUC 0.96875.",
              "Kept are the weights of step 1,000, with the best accuracy 81.25 % of the validation set."}));
-  run.kept = KeptWeights{.best = false, .step = 1200};
+  run.record.kept = {.best = false, .step = 1200};
+  run.record.state = RunState::kStoppedEarly;
+  run.record.reason = "no better loss";
+  EXPECT_EQ(tell_story(run).at(2), "It ended early: no better loss.");
   EXPECT_EQ(tell_story(run).back(), "Kept are the last weights, those of step 1,200.");
-  run.kept.reset();
+  run.record.state = RunState::kRunning;
   run.metrics.evaluations.clear();
   EXPECT_EQ(tell_story(run).back(), "The training loss 0.25 is all that was measured.");
 }
 
 // The one of them that begins so; "" if there is none.
-std::string thing(const RunDescription& run, const std::string& words) {
+std::string thing(const PageRun& run, const std::string& words) {
   const Lines all = things_to_look_at(run);
   const auto found = std::ranges::find_if(
       all, [&](const std::string& line) { return line.find(words) != std::string::npos; });
@@ -68,34 +77,34 @@ std::string thing(const RunDescription& run, const std::string& words) {
 
 // Best before 70 % of the steps: it fits its training data too closely; best at the end: it may go on.
 TEST(ThingsToLookAt, SayWhereTheValidationSetWasBest) {
-  RunDescription run = run_of_two_sets();
+  PageRun run = run_of_two_sets();
   EXPECT_EQ(things_to_look_at(run), Lines{});
-  run.kept->step = 840;
+  run.record.kept.step = 840;
   EXPECT_EQ(things_to_look_at(run), Lines{}) << "just 70 %";
-  run.kept->step = 839;
+  run.record.kept.step = 839;
   EXPECT_NE(thing(run, "best at step 839 of 1,200, and no better afterwards"), "");
-  run.kept->step = 1199;
+  run.record.kept.step = 1199;
   EXPECT_EQ(things_to_look_at(run), Lines{});
-  run.kept->step = 1200;
+  run.record.kept.step = 1200;
   EXPECT_NE(thing(run, "best at the last step"), "");
-  run.kept->best = false;
+  run.record.kept.best = false;
   EXPECT_EQ(things_to_look_at(run), Lines{});
   run.metrics.evaluations.erase(run.metrics.evaluations.begin());
   EXPECT_NE(thing(run, "There was no validation set"), "") << "a test set is none";
 }
 
 TEST(ThingsToLookAt, SayWhatTookMoreThanAQuarterOfTheTime) {
-  RunDescription run = run_of_two_sets();
-  run.time = TimeOfRun{.data = 0.25, .compute = 0, .communication = 0.25, .waiting = 0.25, .idle = 0.25};
+  PageRun run = run_of_two_sets();
+  run.record.result["time"] = {{"data", 0.25}, {"communication", 0.25}, {"waiting", 0.25}, {"idle", 0.25}};
   EXPECT_EQ(things_to_look_at(run), Lines{});
-  run.time = TimeOfRun{.data = 0.3, .communication = 0.4, .waiting = 0.26};
+  run.record.result["time"] = {{"data", 0.3}, {"communication", 0.4}, {"waiting", 0.26}};
   EXPECT_TRUE(thing(run, "waiting for samples").starts_with("30 % of the time"));
   EXPECT_TRUE(thing(run, "exchange of gradients").starts_with("40 % of the time"));
   EXPECT_TRUE(thing(run, "waiting for the slowest rank").starts_with("26 % of the time"));
 }
 
 TEST(ThingsToLookAt, NameTheFirstLossThatIsNoNumber) {
-  RunDescription run = run_of_two_sets();
+  PageRun run = run_of_two_sets();
   run.metrics.train = table(10, {{{"loss", 1}}, {{"loss", INFINITY}}, {{"loss", NAN}}});
   EXPECT_NE(
       thing(run, "The training loss is not a finite number (NaN or infinite), first in the line of step 20."),
@@ -104,7 +113,7 @@ TEST(ThingsToLookAt, NameTheFirstLossThatIsNoNumber) {
 
 // Rows are true classes. Of class 1 three of ten are right, and five are taken for class 2.
 TEST(ThingsToLookAt, NameTheClassThatIsRecognisedLeast) {
-  RunDescription run = run_of_two_sets();
+  PageRun run = run_of_two_sets();
   run.classes = {"ant", "bee", "cow"};
   run.metrics.evaluations[0].confusion = {{9, 1, 0}, {2, 3, 5}, {4, 0, 6}};
   EXPECT_EQ(
@@ -121,7 +130,7 @@ TEST(ThingsToLookAt, NameTheClassThatIsRecognisedLeast) {
 }
 
 TEST(ThingsToLookAt, SayWhatASlowRankCosts) {
-  RunDescription run = run_of_two_sets();
+  PageRun run = run_of_two_sets();
   run.metrics.ranks.seconds = 200;
   run.metrics.ranks.windows = 10;
   run.metrics.ranks.ranks = {{.host = "n1"},

@@ -28,9 +28,12 @@ MetricsLine training(double step, double loss) {
                      {"time.waiting", 0.125}}};
 }
 
-RunDescription run_named(const std::string& name) {
-  RunDescription run{.name = name, .state = "running", .steps = 50, .samples = 500, .seconds = 2};
-  run.planned = {{"steps", "200"}};
+ViewedRun run_named(const std::string& name) {
+  ViewedRun run{.name = name};
+  run.record.measure = "accuracy";
+  run.record.plan.steps = 200;
+  run.record.progress = {.steps = 50, .samples = 500};
+  run.record.seconds = 2;
   EvaluationHistory validation{.split = "validation"};
   for (int i = 1; i <= 50; ++i) {
     run.metrics.train.add(training(i, 1.0 / i));
@@ -70,12 +73,12 @@ TEST(WatchView, OfOneRunShowsProgressCurvesAndTimes) {
 }
 
 TEST(WatchView, FitsItsPlaceWhateverRunsAreCalled) {
-  const RunDescription hostile = run_named("runs/\x1b[2J<b>\n" + std::string(300, 'x'));
-  RunDescription warned = hostile;
-  warned.warnings = {"first", "second\x1b]0;title\x07", std::string(500, 'w'), "fourth"};
-  warned.reason = std::string(400, 'r');
+  const ViewedRun hostile = run_named("runs/\x1b[2J<b>\n" + std::string(300, 'x'));
+  ViewedRun warned = hostile;
+  warned.record.warnings = {"first", "second\x1b]0;title\x07", std::string(500, 'w'), "fourth"};
+  warned.record.reason = std::string(400, 'r');
   for (const auto& runs :
-       {std::vector{hostile}, {warned}, {hostile, warned, warned, hostile}, {RunDescription{}}}) {
+       {std::vector{hostile}, {warned}, {hostile, warned, warned, hostile}, {ViewedRun{}}}) {
     for (const ViewSize size : {ViewSize{80, 24}, {200, 50}, {20, 5}, {30, 3}}) {
       const Lines lines = watch_view(runs, size);
       EXPECT_LE(std::ssize(lines), size.rows) << size.columns;
@@ -88,7 +91,7 @@ TEST(WatchView, FitsItsPlaceWhateverRunsAreCalled) {
 }
 
 TEST(WatchView, OfManyRunsSaysHowManyAreLeftOut) {
-  const std::vector<RunDescription> runs(10, run_named("runs/a"));
+  const std::vector<ViewedRun> runs(10, run_named("runs/a"));
   const Lines lines = watch_view(runs, {.columns = 120, .rows = 6});
   ASSERT_EQ(lines.size(), 6U);
   EXPECT_EQ(lines.back(), "... and 6 more");

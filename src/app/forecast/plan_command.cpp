@@ -6,11 +6,12 @@
 #include "app/commands.h"
 #include "app/setup/data_notes.h"
 #include "app/setup/experiment.h"
+#include "app/setup/outputs.h"
 #include "app/setup/rank_placement.h"
 #include "app/setup/stage_choice.h"
 #include "app/training/announcement.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/base/terminal.h"
+#include "lockstep/base/json.h"
 #include "lockstep/distributed/exchange/algorithm.h"
 #include "lockstep/report/tables/model_table.h"
 #include "lockstep/report/tables/plan_table.h"
@@ -81,10 +82,16 @@ int plan_command(const CommandLine& line) {
   }
   const auto& [plans, notes] = found;
   if (plans.empty()) throw ConfigError(notes.front());
-  print_out("{}\n{}", model_table(*experiment.model), plan_table(plans));
-  print_text(warn_of_uneven_shards(experiment, plans.back().sampling));
-  print_text(memory_warning(plans));
-  for (const std::string& note : notes) print_out("{}\n", note);
+  if (!line.json.empty()) {
+    check_outputs(line, {});
+    nlohmann::ordered_json all = nlohmann::ordered_json::array();
+    for (const RunPlan& plan : plans) all.push_back(to_json(plan_record(plan, *experiment.model)));
+    write_output(line.json, indented(all));
+  }
+  std::string text = model_table(*experiment.model) + "\n" + plan_table(plans);
+  text += warn_of_uneven_shards(experiment, plans.back().sampling) + memory_warning(plans);
+  for (const std::string& note : notes) text += note + "\n";
+  print_report(line, text);
   return 0;
 }
 

@@ -20,12 +20,11 @@
 #include "lockstep/config/commands.h"
 #include "lockstep/report/history/metrics_csv.h"
 #include "lockstep/report/page/report_page.h"
-#include "lockstep/report/status_lines.h"
 #include "lockstep/report/trace/trace.h"
 #include "lockstep/report/history/watch_view.h"
 #include "lockstep/train/storage/run_directory.h"
-#include "run_description.h"
-#include "run_record.h"
+#include "read_run.h"
+#include "run_page.h"
 #include "run_table.h"
 #include "run_trace.h"
 
@@ -97,7 +96,7 @@ class Screen {
   bool has_keys_ = false;
 };
 
-void print_once(const std::vector<RunDescription>& runs) {
+void print_once(const std::vector<ViewedRun>& runs) {
   ViewSize size{.columns = terminal_columns()};
   if (runs.size() > 1) size.rows = static_cast<int>(runs.size()) + 1;
   for (const std::string& text : watch_view(runs, size)) print_out("{}\n", text);
@@ -107,12 +106,11 @@ void print_once(const std::vector<RunDescription>& runs) {
 
 int compare_command(const CommandLine& line) {
   check_outputs(line, {});
-  std::vector<RunRecord> runs;
-  for (const std::filesystem::path& directory : find_runs(line.runs)) runs.push_back(read_run(directory));
+  std::vector<ViewedRun> runs = read_runs(line.runs);
   sort_runs(runs, line.sort.empty() ? "best" : line.sort);
   print_report(line, to_text(runs));
   if (!line.csv.empty()) write_output(line.csv, to_csv(runs));
-  if (!line.json.empty()) write_output(line.json, to_json(runs));
+  if (!line.json.empty()) write_output(line.json, compared_json(runs));
   return 0;
 }
 
@@ -150,7 +148,7 @@ int report_command(const CommandLine& line) {
   }
   if (!line.output.empty()) require_feature("CHARTJS", "a page of trainer report");
   check_outputs(line, {});
-  const std::vector<RunDescription> runs = describe_runs(line.runs);
+  const std::vector<PageRun> runs = read_page_runs(line.runs);
   const auto write = [&](const std::string& name, const std::string& text) {
     write_output(name, text);
     log_info("report of {} run{}: {} ({})", runs.size(), runs.size() == 1 ? "" : "s", describe_output(name),
@@ -158,13 +156,6 @@ int report_command(const CommandLine& line) {
   };
   if (!line.output.empty()) write(line.output, report_page(runs));
   if (!line.json.empty()) write(line.json, report_json(runs) + "\n");
-  return 0;
-}
-
-// trainer status: a line for each run, from the directories alone.
-
-int status_command(const CommandLine& line) {
-  print_report(line, status_lines(describe_runs(line.runs)));
   return 0;
 }
 
@@ -195,7 +186,12 @@ int trace_command(const CommandLine& line) {
 }
 
 int watch_command(const CommandLine& line) {
-  std::vector<RunDescription> runs = describe_runs(line.runs);
+  std::vector<ViewedRun> runs = read_runs(line.runs);
+  if (!line.json.empty()) {
+    check_outputs(line, {});
+    write_output(line.json, to_json(runs));
+    return 0;
+  }
   if (line.once || ::isatty(STDOUT_FILENO) == 0 || !rows_can_be_redrawn()) {
     print_once(runs);
     return 0;
@@ -207,9 +203,15 @@ int watch_command(const CommandLine& line) {
     lines.emplace_back("q: leave");
     screen.draw(lines);
     if (!screen.wait()) return 0;
-    runs = describe_runs(line.runs);
+    runs = read_runs(line.runs);
   } while (asked_to_end == 0);
   return 0;
+}
+
+int status_command(const CommandLine& line) {
+  CommandLine once = line;
+  once.once = true;
+  return watch_command(once);
 }
 
 }  // namespace lockstep

@@ -12,7 +12,6 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
-#include "lockstep/report/run_description.h"
 #include "lockstep/train/evaluation/early_stopping.h"
 
 namespace lockstep {
@@ -22,13 +21,15 @@ using Json = nlohmann::ordered_json;
 using Row = std::vector<std::string>;
 
 // The set of the last evaluation that tells most: the test set, which chose nothing.
-std::string main_split(const RunRecord& run) {
-  return run.last.contains("test") ? "test" : run.last.contains("validation") ? "validation" : "";
+std::string main_split(const ViewedRun& run) {
+  return run.record.last.contains("test")         ? "test"
+         : run.record.last.contains("validation") ? "validation"
+                                                  : "";
 }
 
-std::optional<double> last_value(const RunRecord& run, const std::string& measure) {
-  const auto last = run.last.find(main_split(run));
-  return last == run.last.end() ? std::nullopt : find_metric(last->second, measure);
+std::optional<double> last_value(const ViewedRun& run, const std::string& measure) {
+  const auto last = run.record.last.find(main_split(run));
+  return last == run.record.last.end() ? std::nullopt : find_metric(last->second.values, measure);
 }
 
 std::optional<double> as_number(const std::string& text) {
@@ -48,11 +49,11 @@ struct SortValue {
   }
 };
 
-std::vector<std::string> measure_columns(const std::vector<RunRecord>& runs) {
+std::vector<std::string> measure_columns(const std::vector<ViewedRun>& runs) {
   std::vector<std::string> names;
-  for (const RunRecord& run : runs) {
-    for (const auto& [split, values] : run.last) {
-      for (const auto& [name, value] : values) {
+  for (const ViewedRun& run : runs) {
+    for (const auto& [split, last] : run.record.last) {
+      for (const auto& [name, value] : last.values) {
         if (std::ranges::count(names, name) == 0) names.push_back(name);
       }
     }
@@ -66,31 +67,30 @@ std::optional<double> turned(std::optional<double> value, const std::string& mea
   return smaller_is_better(measure) ? *value : -*value;
 }
 
-using Value = std::function<SortValue(const RunRecord&)>;
+using Value = std::function<SortValue(const ViewedRun&)>;
 
-Value value_by(const std::string& by, const std::vector<RunRecord>& runs) {
+Value value_by(const std::string& by, const std::vector<ViewedRun>& runs) {
   if (by == "best") {
-    return [](const RunRecord& run) -> SortValue {
-      return run.best ? SortValue{turned(run.best->value, run.best->measure), ""} : SortValue{};
+    return [](const ViewedRun& run) -> SortValue {
+      const DecidingFigure* best = run.record.decides();
+      return best == nullptr ? SortValue{} : SortValue{turned(best->value, best->measure), ""};
     };
   }
-  if (by == "run") return [](const RunRecord& run) -> SortValue { return {std::nullopt, run.name}; };
-  if (by == "steps")
-    return [](const RunRecord& run) -> SortValue { return {static_cast<double>(run.steps), ""}; };
-  if (by == "seconds") return [](const RunRecord& run) -> SortValue { return {run.seconds, ""}; };
+  if (by == "run") return [](const ViewedRun& run) -> SortValue { return {std::nullopt, run.name}; };
+  if (by == "steps") return [](const ViewedRun& run) -> SortValue { return {run.steps(), ""}; };
+  if (by == "seconds") return [](const ViewedRun& run) -> SortValue { return {run.record.seconds, ""}; };
   const std::vector<std::string> measures = measure_columns(runs);
   if (std::ranges::count(measures, by) > 0) {
-    return [by](const RunRecord& run) -> SortValue { return {turned(last_value(run, by), by), ""}; };
+    return [by](const ViewedRun& run) -> SortValue { return {turned(last_value(run, by), by), ""}; };
   }
   std::vector<std::string> known{"best", "run", "steps", "seconds"};
   known.insert(known.end(), measures.begin(), measures.end());
   for (const Option& option : known_options()) {
     if (option.key == by) {
-      return [by](const RunRecord& run) -> SortValue {
-        const auto found = run.config.find(by);
-        if (found == run.config.end()) return {};
-        const std::optional<double> number = as_number(found->second);
-        return {number, number ? "" : found->second};
+      return [by](const ViewedRun& run) -> SortValue {
+        const std::string value = run.value(by);
+        const std::optional<double> number = as_number(value);
+        return {number, number ? "" : value};
       };
     }
   }
@@ -108,29 +108,31 @@ std::string shown(double value) {
   return fmt::format("{:.5g}", value);
 }
 
+// "validation auc"; "" without a value.
+std::string label_of(const ViewedRun& run) {
+  const DecidingFigure* best = run.record.decides();
+  return best == nullptr ? "" : best->split + " " + best->measure;
+}
+
 // One label if all that have a best value have it of the same measure, else "".
-std::string common_measure(const std::vector<RunRecord>& runs) {
+std::string common_measure(const std::vector<ViewedRun>& runs) {
   std::set<std::string> labels;
-  for (const RunRecord& run : runs) {
-    if (run.best) labels.insert(run.best->split + " " + run.best->measure);
+  for (const ViewedRun& run : runs) {
+    const std::string label = label_of(run);
+    if (!label.empty()) labels.insert(label);
   }
   return labels.size() == 1 ? *labels.begin() : "";
 }
 
-std::string best_cell(const RunRecord& run, bool common) {
-  if (!run.best) return "-";
-  const std::string label = common ? "" : fmt::format("{} {} ", run.best->split, run.best->measure);
-  return label + shown(run.best->value);
+std::string best_cell(const ViewedRun& run, bool common) {
+  const DecidingFigure* best = run.record.decides();
+  if (best == nullptr) return "-";
+  return (common ? "" : label_of(run) + " ") + shown(best->value);
 }
 
 std::string value_cell(const std::string& text) {
   constexpr std::size_t kMaxBytes = 40;
   return text.empty() ? "-" : excerpt(text, kMaxBytes);
-}
-
-std::string config_of(const RunRecord& run, const std::string& key) {
-  const auto found = run.config.find(key);
-  return found == run.config.end() ? "" : found->second;
 }
 
 std::string csv_line(const Row& row) {
@@ -144,13 +146,13 @@ std::string exact(std::optional<double> value) {
 }
 
 // "validation_auc", of all that any run has.
-std::vector<std::pair<std::string, std::string>> columns_of_last(const std::vector<RunRecord>& runs) {
+std::vector<std::pair<std::string, std::string>> columns_of_last(const std::vector<ViewedRun>& runs) {
   std::vector<std::pair<std::string, std::string>> columns;
   for (const char* split : {"validation", "test"}) {
     for (const std::string& measure : measure_columns(runs)) {
-      const bool is_measured = std::ranges::any_of(runs, [&](const RunRecord& run) {
-        const auto last = run.last.find(split);
-        return last != run.last.end() && find_metric(last->second, measure);
+      const bool is_measured = std::ranges::any_of(runs, [&](const ViewedRun& run) {
+        const auto last = run.record.last.find(split);
+        return last != run.record.last.end() && find_metric(last->second.values, measure);
       });
       if (is_measured) columns.emplace_back(split, measure);
     }
@@ -158,50 +160,47 @@ std::vector<std::pair<std::string, std::string>> columns_of_last(const std::vect
   return columns;
 }
 
-Json run_json(const RunRecord& run, const std::vector<std::string>& keys) {
-  Json json{{"run", run.name}, {"state", to_string(run.state)}};
-  if (!run.reason.empty()) json["reason"] = run.reason;
-  json["steps"] = run.steps;
-  if (run.seconds > 0) json["seconds"] = run.seconds;
+Json run_json(const ViewedRun& run, const std::vector<std::string>& keys) {
+  const RunRecord& record = run.record;
+  Json json{{"run", run.name}, {"state", run.state()}};
+  if (!record.reason.empty()) json["reason"] = record.reason;
+  json["steps"] = record.progress.steps;
+  if (record.seconds > 0) json["seconds"] = record.seconds;
   json["config"] = Json::object();
   for (const std::string& key : keys) {
-    const std::string value = config_of(run, key);
+    const std::string value = run.value(key);
     const std::optional<double> number = as_number(value);
     json["config"][key] = value.empty() ? Json(nullptr) : number ? Json(*number) : Json(value);
   }
-  if (run.best) {
-    json["best"] = {{"split", run.best->split},
-                    {"measure", run.best->measure},
-                    {"value", run.best->value},
-                    {"step", run.best->step}};
+  if (const DecidingFigure* best = record.decides()) {
+    json["best"] = {
+        {"split", best->split}, {"measure", best->measure}, {"value", best->value}, {"step", best->step}};
   }
-  for (const auto& [split, values] : run.last) {
-    for (const auto& [name, value] : values) json["last"][split][name] = value;
+  for (const auto& [split, last] : record.last) {
+    for (const auto& [name, value] : last.values) json["last"][split][name] = value;
   }
   return json;
 }
 
 }  // namespace
 
-std::vector<std::string> differing_keys(const std::vector<RunRecord>& runs) {
+std::vector<std::string> differing_keys(const std::vector<ViewedRun>& runs) {
   std::vector<std::string> keys;
   for (const Option& option : known_options()) {
     if (names_no_result(option.key)) continue;
     std::set<std::string> values;
-    for (const RunRecord& run : runs) {
-      if (!run.config.empty()) values.insert(config_of(run, option.key));
+    for (const ViewedRun& run : runs) {
+      if (!run.config.empty()) values.insert(run.value(option.key));
     }
     if (values.size() > 1) keys.push_back(option.key);
   }
   return keys;
 }
 
-void sort_runs(std::vector<RunRecord>& runs, const std::string& by) {
+void sort_runs(std::vector<ViewedRun>& runs, const std::string& by) {
   const Value value = value_by(by, runs);
-  const auto measure = [&by](const RunRecord& run) {
-    return by == "best" && run.best ? run.best->split + " " + run.best->measure : "";
-  };
-  std::ranges::stable_sort(runs, [&](const RunRecord& a, const RunRecord& b) {
+  const auto measure = [&by](const ViewedRun& run) { return by == "best" ? label_of(run) : ""; };
+  std::ranges::stable_sort(runs, [&](const ViewedRun& a, const ViewedRun& b) {
     const bool a_missing = value(a).missing();
     if (a_missing != value(b).missing()) return !a_missing;
     if (measure(a) != measure(b)) return measure(a) > measure(b);  // those of validation sets first
@@ -209,7 +208,7 @@ void sort_runs(std::vector<RunRecord>& runs, const std::string& by) {
   });
 }
 
-std::string to_text(const std::vector<RunRecord>& runs) {
+std::string to_text(const std::vector<ViewedRun>& runs) {
   constexpr std::size_t kMaxKeys = 8;
   std::vector<std::string> keys = differing_keys(runs);
   const std::size_t all = keys.size();
@@ -217,7 +216,7 @@ std::string to_text(const std::vector<RunRecord>& runs) {
   const std::string common = common_measure(runs);
   std::vector<std::string> measures;
   for (const std::string& measure : measure_columns(runs)) {
-    if (std::ranges::any_of(runs, [&](const RunRecord& run) { return last_value(run, measure).has_value(); }))
+    if (std::ranges::any_of(runs, [&](const ViewedRun& run) { return last_value(run, measure).has_value(); }))
       measures.push_back(measure);
   }
   Row head{"run"};
@@ -226,17 +225,18 @@ std::string to_text(const std::vector<RunRecord>& runs) {
   for (const std::string& measure : measures) head.push_back(fmt::format("last {}", measure));
   head.push_back("state");
   std::vector<Row> rows{head};
-  for (const RunRecord& run : runs) {
+  for (const ViewedRun& run : runs) {
     Row row{run.name};
-    for (const std::string& key : keys) row.push_back(value_cell(config_of(run, key)));
-    row.insert(row.end(), {best_cell(run, !common.empty()), run.best ? with_commas(run.best->step) : "-",
-                           with_commas(run.steps)});
+    for (const std::string& key : keys) row.push_back(value_cell(run.value(key)));
+    const DecidingFigure* best = run.record.decides();
+    row.insert(row.end(), {best_cell(run, !common.empty()), best == nullptr ? "-" : with_commas(best->step),
+                           with_commas(run.record.progress.steps)});
     for (const std::string& measure : measures) {
       const std::optional<double> value = last_value(run, measure);
       row.push_back(value ? shown(*value) : "-");
     }
-    row.push_back(run.reason.empty() ? to_string(run.state)
-                                     : fmt::format("{}: {}", to_string(run.state), excerpt(run.reason, 120)));
+    const std::string& reason = run.record.reason;
+    row.push_back(reason.empty() ? run.state() : fmt::format("{}: {}", run.state(), excerpt(reason, 120)));
     rows.push_back(row);
   }
   std::string text = text_table(rows);
@@ -244,7 +244,7 @@ std::string to_text(const std::vector<RunRecord>& runs) {
   return text;
 }
 
-std::string to_csv(const std::vector<RunRecord>& runs) {
+std::string to_csv(const std::vector<ViewedRun>& runs) {
   const std::vector<std::string> keys = differing_keys(runs);
   const auto last = columns_of_last(runs);
   Row head{"run", "state", "reason"};
@@ -252,28 +252,30 @@ std::string to_csv(const std::vector<RunRecord>& runs) {
   head.insert(head.end(), {"steps", "seconds", "best_split", "best_measure", "best_value", "best_step"});
   for (const auto& [split, measure] : last) head.push_back(fmt::format("{}_{}", split, measure));
   std::string text = csv_line(head);
-  for (const RunRecord& run : runs) {
-    Row row{run.name, to_string(run.state), run.reason};
-    for (const std::string& key : keys) row.push_back(config_of(run, key));
-    row.push_back(fmt::format("{}", run.steps));
-    row.push_back(run.seconds > 0 ? fmt::format("{}", run.seconds) : "");
-    row.push_back(run.best ? run.best->split : "");
-    row.push_back(run.best ? run.best->measure : "");
-    row.push_back(run.best ? exact(run.best->value) : "");
-    row.push_back(run.best ? fmt::format("{}", run.best->step) : "");
+  for (const ViewedRun& run : runs) {
+    const RunRecord& record = run.record;
+    const DecidingFigure* best = record.decides();
+    Row row{run.name, run.state(), record.reason};
+    for (const std::string& key : keys) row.push_back(run.value(key));
+    row.push_back(fmt::format("{}", record.progress.steps));
+    row.push_back(record.seconds > 0 ? fmt::format("{}", record.seconds) : "");
+    row.push_back(best == nullptr ? "" : best->split);
+    row.push_back(best == nullptr ? "" : best->measure);
+    row.push_back(best == nullptr ? "" : exact(best->value));
+    row.push_back(best == nullptr ? "" : fmt::format("{}", best->step));
     for (const auto& [split, measure] : last) {
-      const auto values = run.last.find(split);
-      row.push_back(values == run.last.end() ? "" : exact(find_metric(values->second, measure)));
+      const auto values = record.last.find(split);
+      row.push_back(values == record.last.end() ? "" : exact(find_metric(values->second.values, measure)));
     }
     text += csv_line(row);
   }
   return text;
 }
 
-std::string to_json(const std::vector<RunRecord>& runs) {
+std::string compared_json(const std::vector<ViewedRun>& runs) {
   const std::vector<std::string> keys = differing_keys(runs);
   Json all = Json::array();
-  for (const RunRecord& run : runs) all.push_back(run_json(run, keys));
+  for (const ViewedRun& run : runs) all.push_back(run_json(run, keys));
   return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -4,21 +4,21 @@
 #include <string>
 #include <vector>
 
-#include "run_record.h"
+#include "lockstep/report/history/viewed_run.h"
 
 namespace lockstep {
 
 /// The keys whose values differ between those of the runs whose config can be read, in the order of the
 /// options; not where the run is kept.
-std::vector<std::string> differing_keys(const std::vector<RunRecord>& runs);
+std::vector<std::string> differing_keys(const std::vector<ViewedRun>& runs);
 
 /// Sorts the best first: by what each run was kept by ("best"; runs of one measure together), by a measure of
 /// the last evaluation such as "accuracy", by "steps", "seconds" or "run", or by a key such as "train.lr",
 /// numbers in ascending order. Runs without such a value come last. Errors: ConfigError for another `by`.
-void sort_runs(std::vector<RunRecord>& runs, const std::string& by);
+void sort_runs(std::vector<ViewedRun>& runs, const std::string& by);
 
-std::string to_text(const std::vector<RunRecord>& runs);
-std::string to_csv(const std::vector<RunRecord>& runs);
-std::string to_json(const std::vector<RunRecord>& runs);
+std::string to_text(const std::vector<ViewedRun>& runs);
+std::string to_csv(const std::vector<ViewedRun>& runs);
+std::string compared_json(const std::vector<ViewedRun>& runs);
 
 }  // namespace lockstep

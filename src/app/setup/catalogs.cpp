@@ -11,7 +11,7 @@
 #include "lockstep/nn/preset.h"
 #include "lockstep/optim/optimizer.h"
 #include "lockstep/optim/schedule.h"
-#include "lockstep/report/run_description.h"
+#include "lockstep/report/history/viewed_run.h"
 #include "lockstep/train/evaluation/metric.h"
 #include "lockstep/train/storage/exporter.h"
 #include "lockstep/train/storage/prediction_file.h"

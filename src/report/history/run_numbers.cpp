@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "lockstep/base/text.h"
+#include "lockstep/train/evaluation/early_stopping.h"
 
 namespace lockstep {
 
@@ -19,26 +20,22 @@ double ShownMeasure::last() const {
   return values == nullptr ? NAN : values->values.back();
 }
 
-ShownMeasure shown_measure(const RunDescription& run) {
+ShownMeasure shown_measure(const ViewedRun& run) {
   ShownMeasure shown{.split = "train", .table = &run.metrics.train, .best = NAN, .best_step = NAN};
   for (const EvaluationHistory& each : run.metrics.evaluations) {
     if (shown.split == "validation") continue;
     shown.table = &each.table;
     shown.split = each.split;
   }
-  for (const char* name : {"accuracy", "loss"}) {
-    const MetricsTable::Column* column = shown.table->find(name);
-    if (column == nullptr || column->values.empty()) continue;
-    shown.measure = name;
-    shown.values = column;
-    const bool greater = shown.measure == "accuracy";
-    for (std::size_t i = 0; i < column->values.size(); ++i) {
-      const double value = column->values[i];
-      if (std::isfinite(shown.best) && !(greater ? value > shown.best : value < shown.best)) continue;
-      shown.best = value;
-      shown.best_step = shown.table->steps[i];
-    }
-    break;
+  shown.measure = shown.table->find(run.record.measure) != nullptr ? run.record.measure : "loss";
+  shown.values = shown.table->find(shown.measure);
+  if (shown.values == nullptr) return shown;
+  const bool smaller = smaller_is_better(shown.measure);
+  for (std::size_t i = 0; i < shown.values->values.size(); ++i) {
+    const double value = shown.values->values[i];
+    if (std::isfinite(shown.best) && !(smaller ? value < shown.best : value > shown.best)) continue;
+    shown.best = value;
+    shown.best_step = shown.table->steps[i];
   }
   return shown;
 }
@@ -52,17 +49,27 @@ std::vector<std::size_t> ranks_waiting_least(const std::vector<RankTime>& ranks,
   return all;
 }
 
-std::string progress_of(const RunDescription& run) {
-  const double planned = run.planned_number("steps");
-  if (planned <= 0) return count_text(run.steps);
-  return fmt::format("{}/{} ({:.0f} %)", count_text(run.steps), count_text(planned),
-                     100 * run.steps / planned);
+std::string progress_of(const ViewedRun& run) {
+  const auto planned = static_cast<double>(run.record.plan.steps);
+  if (planned <= 0) return count_text(run.steps());
+  return fmt::format("{}/{} ({:.0f} %)", count_text(run.steps()), count_text(planned),
+                     100 * run.steps() / planned);
 }
 
-std::string time_left(const RunDescription& run) {
-  const double planned = run.planned_number("steps");
-  if (run.state != "running" || planned <= run.steps || run.steps <= 0 || run.seconds <= 0) return "-";
-  return human_seconds(run.seconds * (planned - run.steps) / run.steps);
+double time_share(const ViewedRun& run, const std::string& name) {
+  const nlohmann::ordered_json& result = run.record.result;
+  if (result.is_object() && result.contains("time") && result["time"].is_object()) {
+    const auto found = result["time"].find(name);
+    return found != result["time"].end() && found->is_number() ? found->get<double>() : 0;
+  }
+  const MetricsTable::Column* column = run.metrics.train.find("time." + name);
+  return column == nullptr || !std::isfinite(column->values.back()) ? 0 : column->values.back();
+}
+
+double seconds_left(const ViewedRun& run) {
+  const auto planned = static_cast<double>(run.record.plan.steps);
+  const bool known = run.record.state == RunState::kRunning && planned > run.steps() && run.steps() > 0;
+  return known && run.record.seconds > 0 ? run.record.seconds * (planned - run.steps()) / run.steps() : NAN;
 }
 
 }  // namespace lockstep

@@ -4,16 +4,17 @@
 #include <string>
 #include <vector>
 
-#include "lockstep/report/run_description.h"
+#include "lockstep/report/history/viewed_run.h"
 
 namespace lockstep {
 
-/// The accuracy where there is one, else the loss, of the validation set, of the test set or of the training.
+/// The measure that decides, where the last evaluations have it, else the loss: of the validation set, of the
+/// test set or of the training.
 struct ShownMeasure {
   std::string split = {};                        ///< "validation", "test" or "train"
-  std::string measure = {};                      ///< "accuracy", "loss"; "" where there is neither
+  std::string measure = {};                      ///< "auc", "loss"
   const MetricsTable* table = nullptr;           ///< the lines of that split
-  const MetricsTable::Column* values = nullptr;  ///< null where there is neither
+  const MetricsTable::Column* values = nullptr;  ///< null without such a measure
   double best = 0;
   double best_step = 0;
 
@@ -23,15 +24,19 @@ struct ShownMeasure {
 };
 
 /// It refers to `run`.
-ShownMeasure shown_measure(const RunDescription& run);
+ShownMeasure shown_measure(const ViewedRun& run);
 
 /// The `count` ranks that wait least, for which the others wait, or all if they are fewer; in order.
 std::vector<std::size_t> ranks_waiting_least(const std::vector<RankTime>& ranks, std::size_t count);
 
 /// "1,234/4,230 (29 %)".
-std::string progress_of(const RunDescription& run);
+std::string progress_of(const ViewedRun& run);
 
-/// "3 m 05 s" for a run that goes on, else "-".
-std::string time_left(const RunDescription& run);
+/// "data", "compute", "communication", "waiting" or "idle": its share of the time of the whole run once it
+/// has ended, before that of the last training line; 0 where that is unknown.
+double time_share(const ViewedRun& run, const std::string& name);
+
+/// The time that a run still needs at its pace; NaN for one that does not go on.
+double seconds_left(const ViewedRun& run);
 
 }  // namespace lockstep

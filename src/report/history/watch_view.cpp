@@ -7,12 +7,14 @@
 #include <cmath>
 #include <limits>
 
+#include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
 #include "run_numbers.h"
 
 namespace lockstep {
 namespace {
 
+using Json = nlohmann::ordered_json;
 using Lines = std::vector<std::string>;
 
 constexpr int kEighths = 8;
@@ -92,43 +94,26 @@ Lines labelled_curve(const std::string& name, const std::vector<double>& values,
   return lines;
 }
 
-std::string progress_bar(const RunDescription& run, int columns) {
-  const double planned = run.planned_number("steps");
-  return planned > 0 ? blocks(run.steps / planned, columns) : "";
+std::string progress_bar(const ViewedRun& run, int columns) {
+  const auto planned = static_cast<double>(run.record.plan.steps);
+  return planned > 0 ? blocks(run.steps() / planned, columns) : "";
 }
 
-Lines time_bars(const RunDescription& run, int columns) {
-  std::optional<TimeOfRun> time = run.time;
-  const MetricsTable& train = run.metrics.train;
-  const auto last = [&](const char* name) {
-    const MetricsTable::Column* column = train.find(name);
-    return column == nullptr ? std::numeric_limits<double>::quiet_NaN() : column->values.back();
-  };
-  if (!time && train.rows() > 0) {
-    time = TimeOfRun{.data = last("time.data"),
-                     .compute = last("time.compute"),
-                     .communication = last("time.communication"),
-                     .waiting = last("time.waiting"),
-                     .idle = last("time.idle")};
-  }
-  if (!time || !std::isfinite(time->compute)) return {};
+Lines time_bars(const ViewedRun& run, int columns) {
   constexpr int kTaken = 24;
   const int width = std::min(columns - kTaken, 40);
-  if (width < 4) return {};
-  std::vector<std::pair<const char*, double>> shares{{"data", time->data},
-                                                     {"compute", time->compute},
-                                                     {"communication", time->communication},
-                                                     {"waiting", time->waiting}};
-  if (time->idle > 0) shares.emplace_back("idle", time->idle);
+  if (width < 4 || run.metrics.train.rows() == 0) return {};
   Lines lines;
-  for (const auto& [name, share] : shares) {
+  for (const char* name : {"data", "compute", "communication", "waiting", "idle"}) {
+    const double share = time_share(run, name);
+    if (name == std::string_view("idle") && !(share > 0)) continue;
     lines.push_back(fmt::format("{:>13} {} {:5.1f} %", name, blocks(share, width), 100 * share));
   }
   return lines;
 }
 
 // Bars of the ranks that wait least, for which the others wait: of their time, the share of data and compute.
-Lines rank_bars(const RunDescription& run, ViewSize size) {
+Lines rank_bars(const ViewedRun& run, ViewSize size) {
   const std::vector<RankTime>& ranks = run.metrics.ranks.ranks;
   constexpr std::size_t kMaxRanks = 8;
   constexpr int kTaken = 48;
@@ -148,35 +133,36 @@ Lines rank_bars(const RunDescription& run, ViewSize size) {
   return lines;
 }
 
-std::string head_of(const RunDescription& run) {
-  std::string text = fmt::format("{}  {}  step {}", excerpt(run.name, 60), run.state, progress_of(run));
-  if (run.seconds > 0) {
-    text +=
-        fmt::format("  {} samples/s  {}", count_text(run.samples / run.seconds), human_seconds(run.seconds));
+std::string head_of(const ViewedRun& run) {
+  std::string text = fmt::format("{}  {}  step {}", excerpt(run.name, 60), run.state(), progress_of(run));
+  if (run.record.seconds > 0) {
+    text += fmt::format("  {} samples/s  {}", count_text(run.samples() / run.record.seconds),
+                        human_seconds(run.record.seconds));
   }
-  const std::string left = time_left(run);
-  return left == "-" ? text : text + "  " + left + " left";
+  const double left = seconds_left(run);
+  return std::isfinite(left) ? fmt::format("{}  {} left", text, human_seconds(left)) : text;
 }
 
-std::string measure_of(const RunDescription& run) {
+std::string measure_of(const ViewedRun& run) {
   const ShownMeasure shown = shown_measure(run);
   if (shown.values == nullptr) return "no metrics yet";
   return fmt::format("{} {}, best {} at step {}", shown.name(), short_number(shown.last()),
                      short_number(shown.best), count_text(shown.best_step));
 }
 
-Lines one_run(const RunDescription& run, ViewSize size) {
+Lines one_run(const ViewedRun& run, ViewSize size) {
   Lines lines{cut(head_of(run), size.columns), progress_bar(run, size.columns),
               cut(measure_of(run), size.columns)};
-  if (!run.reason.empty()) lines.push_back(cut(run.state + ": " + excerpt(run.reason, 300), size.columns));
+  if (!run.record.reason.empty())
+    lines.push_back(cut(run.state() + ": " + excerpt(run.record.reason, 300), size.columns));
   Lines bars = time_bars(run, size.columns);
   const Lines ranks = rank_bars(run, size);
   bars.insert(bars.end(), ranks.begin(), ranks.end());
   Lines warnings;
   constexpr std::size_t kWarnings = 3;
-  for (std::size_t i = run.warnings.size() - std::min(kWarnings, run.warnings.size());
-       i < run.warnings.size(); ++i) {
-    warnings.push_back(cut("warning: " + excerpt(run.warnings[i], 300), size.columns));
+  for (std::size_t i = run.record.warnings.size() - std::min(kWarnings, run.record.warnings.size());
+       i < run.record.warnings.size(); ++i) {
+    warnings.push_back(cut("warning: " + excerpt(run.record.warnings[i], 300), size.columns));
   }
   const int left = size.rows - static_cast<int>(lines.size() + bars.size() + warnings.size());
   const MetricsTable::Column* loss = run.metrics.train.find("loss");
@@ -191,11 +177,11 @@ Lines one_run(const RunDescription& run, ViewSize size) {
   return lines;
 }
 
-Lines several_runs(const std::vector<RunDescription>& runs, ViewSize size) {
+Lines several_runs(const std::vector<ViewedRun>& runs, ViewSize size) {
   constexpr int kCurve = 16;
   Lines lines{cut(fmt::format("{:<28} {:<10} {:<22} {:<26} {}", "run", "state", "steps", "measure", "loss"),
                   size.columns)};
-  for (const RunDescription& run : runs) {
+  for (const ViewedRun& run : runs) {
     if (static_cast<int>(lines.size()) + 1 == size.rows && runs.size() > lines.size()) {
       lines.push_back(cut(fmt::format("... and {} more", runs.size() - lines.size() + 1), size.columns));
       break;
@@ -204,7 +190,7 @@ Lines several_runs(const std::vector<RunDescription>& runs, ViewSize size) {
     const std::string name = excerpt(run.name, 200);
     const std::string text = fmt::format(
         "{:<28} {:<10} {:<22} {:<26}", name.size() > 28 ? "..." + name.substr(name.size() - 25) : name,
-        run.state, progress_of(run), shown.name() + " " + short_number(shown.last()));
+        run.state(), progress_of(run), shown.name() + " " + short_number(shown.last()));
     const MetricsTable::Column* loss = run.metrics.train.find("loss");
     const int room = std::min(size.columns - static_cast<int>(text.size()) - 1, kCurve);
     lines.push_back(loss == nullptr || room < 4 ? cut(text, size.columns)
@@ -231,7 +217,35 @@ std::vector<std::string> block_curve(const std::vector<double>& values, int widt
   return lines;
 }
 
-std::vector<std::string> watch_view(const std::vector<RunDescription>& runs, ViewSize size) {
+std::string to_json(const std::vector<ViewedRun>& runs) {
+  Json all = Json::array();
+  for (const ViewedRun& run : runs) {
+    const RunRecord& record = run.record;
+    const ShownMeasure shown = shown_measure(run);
+    Json json{{"run", run.name},
+              {"state", run.state()},
+              {"reason", record.reason},
+              {"exit_code", record.exit_code ? Json(*record.exit_code) : Json(nullptr)},
+              {"steps", record.progress.steps},
+              {"planned_steps", record.plan.steps},
+              {"samples_seen", record.progress.samples},
+              {"epochs", record.progress.epochs},
+              {"seconds", record.seconds},
+              {"seconds_left", json_number(seconds_left(run))},
+              {"split", shown.split},
+              {"measure", shown.measure},
+              {"last", json_number(shown.last())},
+              {"best", json_number(shown.best)},
+              {"best_step", json_number(shown.best_step)},
+              {"kept", {{"weights", record.kept.best ? "best" : "last"}, {"step", record.kept.step}}},
+              {"heartbeat", record.heartbeat.time},
+              {"warnings", record.warnings}};
+    all.push_back(json);
+  }
+  return indented(all);
+}
+
+std::vector<std::string> watch_view(const std::vector<ViewedRun>& runs, ViewSize size) {
   Lines lines = runs.size() == 1 ? one_run(runs.front(), size) : several_runs(runs, size);
   lines.resize(std::min(lines.size(), size_of(size.rows)));
   return lines;

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <set>
-#include <sstream>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/json.h"
@@ -25,7 +24,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMaxNameBytes = 200;
-constexpr std::size_t kMaxLineBytes = 400;
+constexpr std::size_t kMaxValueBytes = 400;
 constexpr std::size_t kMaxSentenceBytes = 1000;
 
 /// The most that is shown of a run.
@@ -37,17 +36,6 @@ struct PageLimits {
 Json texts_json(const std::vector<std::string>& texts, std::size_t max_bytes) {
   Json json = Json::array();
   for (const std::string& text : texts) json.push_back(excerpt(text, max_bytes));
-  return json;
-}
-
-// The first 2,000 lines.
-Json lines_json(const std::string& text) {
-  constexpr std::size_t kMaxLines = 2000;
-  std::istringstream in(text);
-  Json json = Json::array();
-  for (std::string line; json.size() < kMaxLines && std::getline(in, line);)
-    json.push_back(excerpt(line, kMaxLineBytes));
-  if (in.peek() != EOF) json.push_back("...");
   return json;
 }
 
@@ -105,9 +93,9 @@ void add_curves(const std::string& split, const MetricsTable& table, const PageL
 }
 
 // The step of the kept weights, to be marked in curves.
-Json kept_json(const RunDescription& run) {
-  const double step = run.kept->step;
-  const double samples = run.steps > 0 ? std::round(run.samples * step / run.steps) : 0;
+Json kept_json(const PageRun& run) {
+  const auto step = static_cast<double>(run.record.kept.step);
+  const double samples = run.steps() > 0 ? std::round(run.samples() * step / run.steps()) : 0;
   const double seconds = run.metrics.train.rows() > 0 ? run.metrics.seconds_at(samples) : 0;
   return {{"step", number_json(step)}, {"samples", number_json(samples)}, {"seconds", number_json(seconds)}};
 }
@@ -205,12 +193,28 @@ Json predictions_json(const ShownPredictions& shown, bool alone, const PageLimit
   return json;
 }
 
-Json reliability_json(const RunDescription& run) {
-  Json json{{"split", excerpt(run.reliability_split, kMaxNameBytes)}};
-  for (const ReliabilityPoint& point : run.reliability) {
-    json["predicted"].push_back(number_json(point.predicted));
-    json["observed"].push_back(number_json(point.observed));
-    json["samples"].push_back(number_json(point.count));
+// Shares of the time of all steps.
+Json time_json(const PageRun& run) {
+  Json json = Json::object();
+  for (const char* part : {"compute", "communication", "waiting", "data", "idle"}) {
+    json[part] = number_json(time_share(run, part));
+  }
+  return json;
+}
+
+// Null where it is not there.
+Json part_of(const Json& json, const char* name) {
+  return json.is_object() && json.contains(name) ? json[name] : Json();
+}
+
+// How predictions of about one probability came true, of the last evaluation; null where they are none.
+Json reliability_json(const Json& result) {
+  const Json evaluation = part_of(result, "evaluation");
+  const Json split = part_of(evaluation, "split");
+  Json json;
+  for (const Json& bin : part_of(evaluation, "reliability")) {
+    json["split"] = split.is_string() ? excerpt(split.get<std::string>(), kMaxNameBytes) : "";
+    for (const char* part : {"predicted", "observed", "samples"}) json[part].push_back(part_of(bin, part));
   }
   return json;
 }
@@ -237,50 +241,66 @@ Json columns_json(const std::vector<std::vector<std::string>>& columns) {
   return json;
 }
 
-void add_words(const RunDescription& run, Json& json) {
-  json["planned"] = Json::object();
-  for (const auto& [row, value] : run.planned)
-    json["planned"][excerpt(row, kMaxNameBytes)] = excerpt(value, kMaxNameBytes);
-  json["plan"] = lines_json(run.plan);
+Json rows_json(const std::vector<std::vector<std::string>>& rows) {
+  Json json = Json::array();
+  for (const std::vector<std::string>& row : rows) json.push_back(texts_json(row, kMaxValueBytes));
+  return json;
+}
+
+// Host and cores of the first 2,000 ranks.
+Json placement_json(const Launch& launch) {
+  constexpr std::size_t kMaxRanks = 2000;
+  const std::size_t ranks = std::min(launch.hosts.size(), launch.cores.size());
+  Json json = Json::array();
+  for (std::size_t rank = 0; rank < std::min(ranks, kMaxRanks); ++rank) {
+    json.push_back({fmt::format("{}", rank), excerpt(launch.hosts[rank], kMaxNameBytes),
+                    excerpt(launch.cores[rank], kMaxNameBytes)});
+  }
+  if (ranks > kMaxRanks) json.push_back({"...", "", ""});
+  return json;
+}
+
+void add_words(const PageRun& run, Json& json) {
+  const RunRecord& record = run.record;
+  json["plan"] = rows_json(record.plan.table);
+  json["sentences"] = texts_json(record.plan.sentences, kMaxSentenceBytes);
+  json["model"] = rows_json(record.plan.model);
+  json["stages"] = rows_json(record.plan.stages);
   json["config"] = Json::array();
   for (const ConfigLine& line : run.config) {
     json["config"].push_back({{"key", excerpt(line.key, kMaxNameBytes)},
                               {"value", excerpt(line.value, kMaxNameBytes)},
                               {"default", excerpt(line.by_default, kMaxNameBytes)}});
   }
-  json["launch"] = excerpt(run.launch, kMaxLineBytes);
-  json["algorithm"] = excerpt(run.algorithm, kMaxNameBytes);
-  json["ranks_text"] = lines_json(run.ranks);
+  json["launch"] = record.launch.hosts.empty() ? "" : excerpt(record.launch.describe(), kMaxValueBytes);
+  json["algorithm"] = excerpt(record.launch.algorithm, kMaxNameBytes);
+  json["placement"] = placement_json(record.launch);
 }
 
-Json run_json(const RunDescription& run, bool alone, const PageLimits& limits) {
+Json run_json(const PageRun& run, bool alone, const PageLimits& limits) {
   Json json{{"name", excerpt(run.name, kMaxNameBytes)},
             {"short_name", excerpt(run.short_name(), kMaxNameBytes)},
-            {"state", excerpt(run.state, kMaxNameBytes)},
+            {"state", excerpt(run.state(), kMaxNameBytes)},
             {"story", texts_json(tell_story(run), kMaxSentenceBytes)},
             {"look_at", texts_json(things_to_look_at(run), kMaxSentenceBytes)},
-            {"steps", number_json(run.steps)},
-            {"samples", number_json(run.samples)},
-            {"epochs", number_json(run.epochs)},
-            {"seconds", number_json(run.seconds)},
+            {"steps", number_json(run.steps())},
+            {"samples", number_json(run.samples())},
+            {"epochs", number_json(run.record.progress.epochs)},
+            {"seconds", number_json(run.record.seconds)},
             {"curves", Json::array()}};
   add_curves("train", run.metrics.train, limits, json["curves"]);
   for (const EvaluationHistory& each : run.metrics.evaluations)
     add_curves(each.split, each.table, limits, json["curves"]);
-  if (run.kept) json["kept"] = kept_json(run);
-  if (run.time) {
-    json["time"] = {{"compute", number_json(run.time->compute)},
-                    {"communication", number_json(run.time->communication)},
-                    {"waiting", number_json(run.time->waiting)},
-                    {"data", number_json(run.time->data)},
-                    {"idle", number_json(run.time->idle)}};
-  }
+  if (run.record.is_complete()) json["kept"] = kept_json(run);
+  if (run.record.is_complete()) json["time"] = time_json(run);
   if (run.metrics.ranks.ranks.size() > 1) json["ranks"] = ranks_json(run.metrics.ranks.ranks);
   json["workers"] = workers_json(run.metrics.workers);
   if (const EvaluationHistory* shown = shown_confusion(run))
     json["confusion"] = confusion_json(*shown, run.classes);
   json["predictions"] = predictions_json(run.predictions, alone, limits);
-  if (!run.reliability.empty()) json["reliability"] = reliability_json(run);
+  if (const Json reliability = reliability_json(run.record.result); !reliability.is_null()) {
+    json["reliability"] = reliability;
+  }
   if (!run.importance.columns.empty()) json["importance"] = importance_json(run.importance);
   if (!run.columns.empty()) json["columns"] = columns_json(run.columns);
   add_words(run, json);
@@ -289,13 +309,13 @@ Json run_json(const RunDescription& run, bool alone, const PageLimits& limits) {
 
 // The keys that decide what comes of a run and whose values differ. Configs that can be read have all keys,
 // in one order.
-Json differing_json(const std::vector<RunDescription>& runs) {
+Json differing_json(const std::vector<PageRun>& runs) {
   Json json = Json::array();
-  const auto read = std::ranges::find_if(runs, [](const RunDescription& run) { return !run.config.empty(); });
+  const auto read = std::ranges::find_if(runs, [](const PageRun& run) { return !run.config.empty(); });
   if (read == runs.end()) return json;
   for (const ConfigLine& line : read->config) {
     std::set<std::string> values;
-    for (const RunDescription& run : runs) {
+    for (const PageRun& run : runs) {
       if (!run.config.empty()) values.insert(run.value(line.key));
     }
     if (values.size() > 1 && !names_no_result(line.key)) json.push_back(excerpt(line.key, kMaxNameBytes));
@@ -304,9 +324,9 @@ Json differing_json(const std::vector<RunDescription>& runs) {
 }
 
 // In one line of ASCII characters, without "<", so that it may stand in a <script>.
-std::string to_text(const std::vector<RunDescription>& runs, const PageLimits& limits) {
+std::string to_text(const std::vector<PageRun>& runs, const PageLimits& limits) {
   Json json{{"runs", Json::array()}, {"differing", differing_json(runs)}};
-  for (const RunDescription& run : runs) json["runs"].push_back(run_json(run, runs.size() == 1, limits));
+  for (const PageRun& run : runs) json["runs"].push_back(run_json(run, runs.size() == 1, limits));
   std::string text;
   for (const char c : json.dump(-1, ' ', true, Json::error_handler_t::replace)) {
     if (c == '<') {
@@ -320,7 +340,7 @@ std::string to_text(const std::vector<RunDescription>& runs, const PageLimits& l
 
 }  // namespace
 
-std::string report_json(const std::vector<RunDescription>& runs) {
+std::string report_json(const std::vector<PageRun>& runs) {
   constexpr std::size_t kMaxRuns = 40;
   constexpr std::size_t kMinPoints = 30;
   constexpr std::size_t kMinRecords = 5;
@@ -337,7 +357,7 @@ std::string report_json(const std::vector<RunDescription>& runs) {
       runs.size(), kMaxPageBytes, kMaxRuns));
 }
 
-std::string report_page(const std::vector<RunDescription>& runs) {
+std::string report_page(const std::vector<PageRun>& runs) {
   std::string page(page_parts().before);
   page += report_json(runs);
   return page += page_parts().after;

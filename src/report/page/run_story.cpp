@@ -9,6 +9,7 @@
 
 #include "lockstep/base/text.h"
 #include "lockstep/report/tables/evaluation_tables.h"
+#include "report/history/run_numbers.h"
 
 namespace lockstep {
 namespace {
@@ -24,41 +25,42 @@ std::string show_measure(const std::string& name, double value) {
                                        : fmt::format("{} {}", title, short_number(value));
 }
 
-std::string describe_model(const RunDescription& run) {
+std::string describe_model(const PageRun& run) {
   if (run.config.empty()) return "Its config cannot be read, so this page does not know what was trained.";
   const std::string preset = run.value("model.preset");
   const std::string model = preset.empty() ? run.value("model.layers") : preset;
-  const std::string rows = run.planned_value("rows");
+  const PlanRecord& plan = run.record.plan;
   const std::string data = run.value("data.train");
   return fmt::format("A model \"{}\"{} was trained on {}{}, with the loss {} and the optimizer {}.", model,
-                     run.planned_value("parameters").empty()
-                         ? ""
-                         : fmt::format(" of {} parameters", run.planned_value("parameters")),
+                     plan.parameters == 0 ? "" : fmt::format(" of {}", plural(plan.parameters, "parameter")),
                      data.empty() ? "synthetic data" : data,
-                     rows.empty() ? "" : fmt::format(" ({} records)", rows), run.value("train.loss"),
-                     run.value("train.optimizer"));
+                     plan.rows == 0 ? "" : fmt::format(" ({})", plural(plan.rows, "record")),
+                     run.value("train.loss"), run.value("train.optimizer"));
 }
 
-std::string describe_length(const RunDescription& run) {
-  const std::string planned = run.planned_value("steps");
-  const std::string ranks = run.planned_value("ranks");
-  std::string text =
-      fmt::format("It made {}{} steps", count_text(run.steps), planned.empty() ? "" : " of " + planned);
-  if (run.epochs > 0)
-    text += fmt::format(", {:.4g} epochs with {} samples", run.epochs, count_text(run.samples));
-  if (!ranks.empty()) text += fmt::format(", on {} rank{}", ranks, ranks == "1" ? "" : "s");
-  if (run.seconds > 0) {
-    text += fmt::format(", in {} of training ({} samples a second)", human_seconds(run.seconds),
-                        count_text(run.samples / run.seconds));
+std::string describe_length(const PageRun& run) {
+  const PlanRecord& plan = run.record.plan;
+  std::string text = fmt::format("It made {}{} steps", count_text(run.steps()),
+                                 plan.steps == 0 ? "" : " of " + with_commas(plan.steps));
+  if (run.record.progress.epochs > 0)
+    text +=
+        fmt::format(", {:.4g} epochs with {} samples", run.record.progress.epochs, count_text(run.samples()));
+  if (plan.ranks > 0) text += ", on " + plural(plan.ranks, "rank");
+  if (run.record.seconds > 0) {
+    text += fmt::format(", in {} of training ({} samples a second)", human_seconds(run.record.seconds),
+                        count_text(run.samples() / run.record.seconds));
   }
   return text + ".";
 }
 
-std::string describe_kept(const RunDescription& run) {
-  const KeptWeights& kept = *run.kept;
-  if (!kept.best) return fmt::format("Kept are the last weights, those of step {}.", count_text(kept.step));
+std::string describe_kept(const PageRun& run) {
+  const KeptWeights& kept = run.record.kept;
+  const DecidingFigure* best = run.record.decides();
+  if (!kept.best || best == nullptr) {
+    return fmt::format("Kept are the last weights, those of step {}.", with_commas(kept.step));
+  }
   return fmt::format("Kept are the weights of step {}, with the best {} of the validation set.",
-                     count_text(kept.step), show_measure(kept.measure, kept.value));
+                     with_commas(kept.step), show_measure(best->measure, best->value));
 }
 
 std::string describe_last(const EvaluationHistory& evaluation) {
@@ -73,7 +75,7 @@ std::string describe_last(const EvaluationHistory& evaluation) {
   return text;
 }
 
-void look_at_numbers(const RunDescription& run, std::vector<std::string>& things) {
+void look_at_numbers(const PageRun& run, std::vector<std::string>& things) {
   const auto look = [&](const std::string& split, const MetricsTable& table) {
     const MetricsTable::Column* loss = table.find("loss");
     if (loss == nullptr) return;
@@ -89,40 +91,41 @@ void look_at_numbers(const RunDescription& run, std::vector<std::string>& things
   for (const EvaluationHistory& each : run.metrics.evaluations) look(each.split, each.table);
 }
 
-void look_at_kept(const RunDescription& run, std::vector<std::string>& things) {
+void look_at_kept(const PageRun& run, std::vector<std::string>& things) {
   const bool validated = std::ranges::any_of(run.metrics.evaluations,
                                              [](const auto& each) { return each.split == "validation"; });
-  if (!validated && run.state == "done") {
+  if (!validated && run.record.is_complete()) {
     things.emplace_back(
         "There was no validation set: nobody chose between the weights. data.validation_share = 0.1 holds "
         "some records back.");
   }
-  if (!run.kept || !run.kept->best || run.steps <= 0) return;
-  if (run.kept->step < 0.7 * run.steps) {
+  const KeptWeights& kept = run.record.kept;
+  if (!run.record.is_complete() || !kept.best || run.steps() <= 0) return;
+  if (static_cast<double>(kept.step) < 0.7 * run.steps()) {
     things.push_back(
         fmt::format("The validation set was best at step {} of {}, and no better afterwards: the model fits "
                     "its training data too closely after that. train.early_stopping would end such a run.",
-                    count_text(run.kept->step), count_text(run.steps)));
-  } else if (run.kept->step >= run.steps) {
+                    with_commas(kept.step), count_text(run.steps())));
+  } else if (static_cast<double>(kept.step) >= run.steps()) {
     things.emplace_back("The validation set was best at the last step: a longer run may be better still.");
   }
 }
 
-void look_at_time(const RunDescription& run, std::vector<std::string>& things) {
-  if (!run.time) return;
+void look_at_time(const PageRun& run, std::vector<std::string>& things) {
+  if (!run.record.is_complete()) return;
   constexpr double kNoted = 0.25;
   const auto add = [&](double share, const std::string& what) {
     if (share > kNoted) things.push_back(fmt::format("{:.0f} % of the time {}", 100 * share, what));
   };
-  add(run.time->waiting, "was spent in waiting for the slowest rank: see the guide on performance.");
-  add(run.time->communication,
+  add(time_share(run, "waiting"), "was spent in waiting for the slowest rank: see the guide on performance.");
+  add(time_share(run, "communication"),
       "went into the exchange of gradients: a larger train.global_batch or fewer ranks give the ranks more "
       "to compute between exchanges.");
-  add(run.time->data,
+  add(time_share(run, "data"),
       "was spent in waiting for samples: data.prefetch and train.threads share that work out.");
 }
 
-void look_at_ranks(const RunDescription& run, std::vector<std::string>& things) {
+void look_at_ranks(const PageRun& run, std::vector<std::string>& things) {
   constexpr std::size_t kMaxTold = 4;
   const RankTimes& times = run.metrics.ranks;
   const std::vector<std::size_t> slow = slow_ranks(times);
@@ -135,7 +138,7 @@ void look_at_ranks(const RunDescription& run, std::vector<std::string>& things) 
   }
 }
 
-void look_at_classes(const RunDescription& run, std::vector<std::string>& things) {
+void look_at_classes(const PageRun& run, std::vector<std::string>& things) {
   const EvaluationHistory* shown = shown_confusion(run);
   if (shown == nullptr) return;
   const std::vector<ClassScore> scores = class_scores(shown->confusion);
@@ -188,8 +191,11 @@ std::string measure_title(const std::string& measure) {
   return found == kTitles.end() ? measure : found->second;
 }
 
-std::vector<std::string> tell_story(const RunDescription& run) {
+std::vector<std::string> tell_story(const PageRun& run) {
   std::vector<std::string> story{describe_model(run), describe_length(run)};
+  if (run.record.state == RunState::kStoppedEarly) {
+    story.push_back(fmt::format("It ended early: {}.", run.record.reason));
+  }
   for (const EvaluationHistory& each : run.metrics.evaluations) story.push_back(describe_last(each));
   if (run.metrics.evaluations.empty() && run.metrics.train.rows() > 0) {
     const MetricsTable::Column* loss = run.metrics.train.find("loss");
@@ -198,17 +204,18 @@ std::vector<std::string> tell_story(const RunDescription& run) {
                                   show_measure("loss", loss->values.back())));
     }
   }
-  if (run.kept) story.push_back(describe_kept(run));
+  if (run.record.is_complete()) story.push_back(describe_kept(run));
   if (run.metrics.train.rows() == 0)
     story.emplace_back("metrics.jsonl has no training line, so there are no curves of it.");
   return story;
 }
 
-std::vector<std::string> things_to_look_at(const RunDescription& run) {
+std::vector<std::string> things_to_look_at(const PageRun& run) {
   std::vector<std::string> things;
-  if (run.state != "done") things.push_back(fmt::format("The run is {}: {}", run.state, run.reason));
+  if (!run.record.is_complete())
+    things.push_back(fmt::format("The run is {}: {}", run.state(), run.record.reason));
   for (const std::string& fault : run.metrics.faults) {
-    if (run.reason.ends_with(fault)) continue;
+    if (run.record.reason.ends_with(fault)) continue;
     things.push_back(fmt::format("metrics.jsonl is damaged: {}. The other lines are shown.", fault));
   }
   look_at_numbers(run, things);
@@ -216,11 +223,12 @@ std::vector<std::string> things_to_look_at(const RunDescription& run) {
   look_at_time(run, things);
   look_at_ranks(run, things);
   look_at_classes(run, things);
-  for (const std::string& warning : run.warnings) things.push_back(fmt::format("The log warns: {}", warning));
+  for (const std::string& warning : run.record.warnings)
+    things.push_back(fmt::format("The log warns: {}", warning));
   return things;
 }
 
-const EvaluationHistory* shown_confusion(const RunDescription& run) {
+const EvaluationHistory* shown_confusion(const PageRun& run) {
   const EvaluationHistory* shown = nullptr;
   for (const EvaluationHistory& each : run.metrics.evaluations) {
     if (each.confusion.empty()) continue;

@@ -16,8 +16,6 @@ const element = (name, attributes, ...children) => {
 
 const folded = (summary, ...content) => element("details", null, element("summary", null, summary), ...content);
 
-const lines_box = (lines) => element("pre", {tabindex: "0"}, lines.join("\n"));
-
 // A box that scrolls by the keyboard, too. The first cell of a row is its head; `row` makes the others, of numbers as a rule.
 const table_box = (kind, {caption, head, rows}, cell = (text) => element("td", null, text)) => element("div",
   {class: "scroll", tabindex: "0", role: "region", "aria-label": caption},
@@ -73,8 +71,8 @@ const last_numbers = (run) => {
     ["steps", count_text(run.steps)],
     ["samples", count_text(run.samples)],
     ...known("samples of a step", run.steps > 0 && number_text(run.samples / run.steps)),
-    ...known("global batch", run.planned["global batch"]),
-    ...known("each example seen (planned)", run.planned["each example seen"]),
+    ...known("global batch", planned(run, "global batch")),
+    ...known("each example seen (planned)", planned(run, "each example seen")),
     ...known("mean staleness", run.workers.length > 0 && number_text(mean_staleness(run))),
     ...known("kept step", run.kept && count_text(run.kept.step)),
     ...known("time of training", run.seconds > 0 && duration_text(run.seconds)),
@@ -84,7 +82,7 @@ const last_numbers = (run) => {
 
 // What the runs mean by a step and an epoch, in the words of their plans; nothing if all mean the same.
 const meanings = (data) => {
-  const sentences = (run, words) => run.plan.filter((line) => line.startsWith(words)).join(" ");
+  const sentences = (run, words) => run.sentences.filter((line) => line.startsWith(words)).join(" ");
   const rows = data.runs.map((run) => [run.short_name, sentences(run, "Each "), sentences(run, "An epoch ")]);
   const different = new Set(rows.map(([, ...words]) => words.join("\n"))).size > 1;
   return different ? [words_box({caption: "What a step and an epoch are", head: ["run", "step", "epoch"], rows})] : [];
@@ -198,19 +196,26 @@ const columns_of = ({columns}) => columns ? [words_box({
   rows: columns.rows,
 })] : [];
 
+// The value in a row of the plan.
+const planned = (run, row) => (run.plan.find(([name]) => name === row) || [])[1];
+
 const plan_of = (run) => {
-  const {planned, steps, samples, epochs, plan} = run;
-  const records = Number((planned.rows || "0").replaceAll(",", ""));
+  const {steps, samples, epochs, plan, model, stages, sentences} = run;
+  const records = Number((planned(run, "rows") || "0").replaceAll(",", ""));
   const short = (value) => String(+value.toPrecision(4));
   const rows = [
     ["steps", count_text(steps)],
     ["samples", count_text(samples)],
     ["epochs", short(epochs)],
     ...records > 0 ? [["each example seen", `${short(samples / records)} times`]] : [],
-  ].filter(([name]) => planned[name]).map(([name, done]) => [name, planned[name], done]);
+  ].filter(([name]) => planned(run, name)).map(([name, done]) => [name, planned(run, name), done]);
   return [
     ...rows.length > 0 ? [numbers_box({caption: "Planned and done", head: ["", "planned", "done"], rows})] : [],
-    ...plan.length > 0 ? [folded("Model and plan (plan.txt)", lines_box(plan))] : [],
+    ...plan.length > 0 ? [folded("Model and plan",
+      ...model.length > 0 ? [numbers_box({caption: "The layers of the model", head: model[0], rows: model.slice(1)})] : [],
+      words_box({caption: "The plan", head: ["", "planned"], rows: plan}),
+      ...stages.length > 0 ? [numbers_box({caption: "The stages of the model", head: stages[0], rows: stages.slice(1)})] : [],
+      ...sentences.map((sentence) => element("p", null, sentence)))] : [],
   ];
 };
 
@@ -230,10 +235,11 @@ const config_of = ({config}) => {
   ];
 };
 
-const environment_of = ({launch, algorithm, ranks_text}) => [
+const environment_of = ({launch, algorithm, placement}) => [
   ...launch ? [element("p", null, launch)] : [],
   ...algorithm ? [element("p", null, `Exchange algorithm: ${algorithm}`)] : [],
-  ...ranks_text.length > 0 ? [folded("Ranks, hosts and cores (ranks.txt)", lines_box(ranks_text))] : [],
+  ...placement.length > 0 ? [folded("Ranks, hosts and cores",
+    words_box({caption: "Where each rank ran", head: ["rank", "host", "cores"], rows: placement}))] : [],
 ];
 
 // The sections in their order: id, title, and what is in it. `figures` draws the charts of a section.

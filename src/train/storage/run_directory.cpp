@@ -47,18 +47,6 @@ int rename_to_free(const std::filesystem::path& from, const std::filesystem::pat
   return ::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
 }
 
-// Null if there is no summary, or one that is cut off or no JSON.
-nlohmann::json summary_of(const RunDirectory& run) {
-  std::error_code ignored;
-  if (!std::filesystem::exists(run.summary(), ignored)) return nullptr;
-  const std::string text = read_file(run.summary());
-  try {
-    return parse_json<nlohmann::json>(text);
-  } catch (const DataError&) {
-    return nullptr;
-  }
-}
-
 }  // namespace
 
 std::optional<std::filesystem::path> RunDirectory::noted_checkpoints() const {
@@ -72,26 +60,6 @@ std::optional<std::filesystem::path> RunDirectory::noted_checkpoints() const {
 bool RunDirectory::exists() const {
   std::error_code error;
   return std::filesystem::is_directory(root, error) && !std::filesystem::is_empty(root, error);
-}
-
-// A summary that is cut off or has no steps proves no end.
-std::optional<Index> RunDirectory::completed_steps() const {
-  std::error_code ignored;
-  if (!std::filesystem::exists(model(), ignored) || !lost().empty()) return std::nullopt;
-  const nlohmann::json json = summary_of(*this);
-  const auto steps = json.is_object() ? json.find("steps") : json.end();
-  if (steps == json.end() || !steps->is_number_integer()) return std::nullopt;
-  return steps->get<Index>();
-}
-
-std::vector<std::string> RunDirectory::lost() const {
-  const nlohmann::json json = summary_of(*this);
-  std::vector<std::string> names;
-  if (!json.is_object() || !json.contains("lost")) return names;
-  for (const nlohmann::json& name : json["lost"]) {
-    if (name.is_string()) names.push_back(name.get<std::string>());
-  }
-  return names;
 }
 
 bool RunDirectory::is_held() const {
@@ -167,12 +135,12 @@ RunDirectory reuse_run_directory(const std::filesystem::path& root) {
   for (std::filesystem::directory_iterator entry(root, error), end; !error && entry != end;
        entry.increment(error)) {
     const std::filesystem::path& path = entry->path();
-    const bool ours = path == run.config() || path == run.plan() || path == run.ranks() ||
-                      path == run.log() || path == run.metrics() || path == run.tensorboard() ||
-                      path == run.traces() || path == run.trace() || path == run.schema() ||
-                      path == run.rejects() || path == run.checkpoints() || path == run.lock() ||
-                      path == run.id() || path == run.stop() || path == run.checkpointed() ||
-                      path.filename().string().find(".partial-") != std::string::npos;
+    const bool ours =
+        path == run.config() || path == run.record() || path == run.plan() || path == run.ranks() ||
+        path == run.log() || path == run.metrics() || path == run.tensorboard() || path == run.traces() ||
+        path == run.trace() || path == run.schema() || path == run.rejects() || path == run.checkpoints() ||
+        path == run.lock() || path == run.id() || path == run.stop() || path == run.checkpointed() ||
+        path.filename().string().find(".partial-") != std::string::npos;
     if (ours) continue;
     throw ConfigError(fmt::format(
         "run.dir '{}' is not empty, and not the directory of a run that was ended early: it has '{}'; name "
@@ -191,7 +159,7 @@ RunLock claim_to_move(const RunDirectory& run) {
                     kRestart, run.root.string()));
   }
   const auto has = [&](const std::filesystem::path& file) { return std::filesystem::exists(file, ignored); };
-  const bool is_run = has(run.config()) && (has(run.plan()) || has(run.summary()));
+  const bool is_run = has(run.config()) && (has(run.plan()) || has(run.record()));
   if (!is_run) reuse_run_directory(run.root);
   return RunLock(run);
 }

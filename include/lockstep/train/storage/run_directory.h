@@ -1,4 +1,4 @@
-// The directory that a run leaves behind: config.toml, plan.txt, ranks.txt, log.txt, metrics.jsonl,
+// The directory that a run leaves behind: config.toml, run.json, plan.txt, ranks.txt, log.txt, metrics.jsonl,
 // summary.json, report.html and model.safetensors, and its checkpoints; for tables also schema.json, and
 // rejects.txt if bad records were skipped.
 #pragma once
@@ -51,11 +51,6 @@ struct RunDirectory {
   bool exists() const;
   /// Whether a trainer works in it, which then holds the lock.
   bool is_held() const;
-  /// Steps of the run that went to its end here and lost no file; nothing if none did. Errors: DataError if
-  /// summary.json cannot be read.
-  std::optional<Index> completed_steps() const;
-  /// Files that a run which went to its end could not write, from its summary.json.
-  std::vector<std::string> lost() const;
 };
 
 /// The right to work in a directory, as long as it is held; it ends with the process, however that ends.

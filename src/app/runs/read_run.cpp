@@ -1,0 +1,155 @@
+#include "read_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "app/setup/catalogs.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
+#include "lockstep/base/text.h"
+#include "lockstep/config/command_line.h"
+#include "lockstep/train/storage/run_directory.h"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_there(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+bool is_run(const RunDirectory& run) {
+  return is_there(run.record()) || is_there(run.metrics()) ||
+         (is_there(run.config()) && is_there(run.plan()));
+}
+
+// Notes that a file cannot be used; the first reason stays.
+void damage(RunRecord& record, const std::string& reason) {
+  if (record.state == RunState::kDamaged) return;
+  record.state = RunState::kDamaged;
+  record.reason = reason;
+}
+
+void read_record(ViewedRun& run, const RunDirectory& directory) {
+  const std::optional<RunRecord> found = read_run_record(directory);
+  if (found) {
+    run.record = *found;
+    return;
+  }
+  run.record.state = RunState::kUnknown;
+  run.record.reason =
+      "an earlier program made it, which kept no run.json: its config and its metrics are all that is known";
+}
+
+void read_config(ViewedRun& run, const RunDirectory& directory) {
+  if (!is_there(directory.config())) return damage(run.record, "it has no config.toml");
+  Config config;
+  Config defaults;
+  const std::vector<Option> options = declare_options(config, known_names());
+  const std::vector<Option> by_default = declare_options(defaults, known_names());
+  config = load_config({}, {"config.toml", read_file(directory.config())}, known_names()).config;
+  const auto text = [](const Option& option) { return option.has_value() ? option.text() : ""; };
+  for (std::size_t i = 0; i < options.size(); ++i) {
+    run.config.push_back({options[i].key, text(options[i]), text(by_default[i])});
+  }
+}
+
+// The record of a run that has not ended may be some seconds behind its metrics.
+void read_metrics(ViewedRun& run, const RunDirectory& directory) {
+  RunRecord& record = run.record;
+  const bool complete = record.is_complete();
+  run.metrics =
+      read_metrics_history(directory.metrics(), complete ? static_cast<double>(record.kept.step) : -1);
+  if (!run.metrics.faults.empty())
+    damage(record, fmt::format("metrics.jsonl, {}", run.metrics.faults.front()));
+  if (complete || !record.result.is_null()) return;
+  if (record.state == RunState::kUnknown && !run.config.empty()) {
+    record.measure = run.value("train.early_stopping_metric");
+    record.keeps_best = run.value("train.keep") != "last";
+  }
+  const std::string average = record.kept.average;
+  record.progress = {};
+  record.seconds = 0;
+  record.last.clear();
+  record.deciding.clear();
+  record.kept = {};
+  replay_metrics(directory.metrics(), record, [&](Index) { return average; });
+}
+
+void collect(const fs::path& directory, int depth, std::vector<fs::path>& runs) {
+  constexpr int kMaxDepth = 5;
+  if (is_run({directory})) {
+    runs.push_back(directory);
+    return;
+  }
+  if (depth == kMaxDepth) return;
+  std::vector<fs::path> inside;
+  std::error_code unreadable;
+  for (const auto& entry : fs::directory_iterator(directory, unreadable)) {
+    std::error_code ignored;
+    if (entry.is_directory(ignored) && !entry.is_symlink(ignored)) inside.push_back(entry.path());
+  }
+  std::ranges::sort(inside);
+  for (const fs::path& each : inside) collect(each, depth + 1, runs);
+}
+
+[[noreturn]] void fail_without_runs(const std::string& name) {
+  expect_run_exists(name);
+  std::error_code ignored;
+  if (fs::is_directory(name, ignored)) {
+    throw ConfigError(fmt::format(
+        "there is no run in '{}': expected the directory of a run, or one with runs in it", name));
+  }
+  throw ConfigError(
+      fmt::format("'{}' is no directory: expected the directory of a run, or one with runs in it", name));
+}
+
+}  // namespace
+
+ViewedRun read_run(const fs::path& path) {
+  ViewedRun run{.name = path.lexically_normal().string()};
+  const RunDirectory directory{path};
+  const auto read = [&](const char* file, void (*part)(ViewedRun&, const RunDirectory&)) {
+    try {
+      part(run, directory);
+    } catch (const Error& error) {
+      damage(run.record, fmt::format("{}: {}", file, error.what()));
+    }
+  };
+  read("run.json", read_record);
+  read("config.toml", read_config);
+  read("metrics.jsonl", read_metrics);
+  if (run.record.is_complete() && !is_there(directory.model())) {
+    damage(run.record, "it has no model.safetensors");
+  }
+  return run;
+}
+
+std::vector<ViewedRun> read_runs(const std::vector<std::string>& names) {
+  std::vector<ViewedRun> runs;
+  for (const fs::path& directory : find_runs(names)) runs.push_back(read_run(directory));
+  return runs;
+}
+
+std::vector<fs::path> find_runs(const std::vector<std::string>& names) {
+  std::vector<fs::path> runs;
+  std::set<fs::path> seen;
+  for (const std::string& name : names) {
+    std::vector<fs::path> found;
+    std::string path = name;
+    while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+    std::error_code ignored;
+    if (fs::is_directory(path, ignored)) collect(path, 0, found);
+    if (found.empty()) fail_without_runs(name);
+    for (const fs::path& run : found) {
+      if (seen.insert(fs::weakly_canonical(run, ignored)).second) runs.push_back(run);
+    }
+  }
+  return runs;
+}
+
+}  // namespace lockstep
