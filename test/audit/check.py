@@ -12,6 +12,7 @@ from .losses import log_softmax
 from .page import check_page
 from .plan import check_plan
 from .predictions import check_predictions
+from .record import check_record
 from .report import Sheet
 from .run import Run
 from .seen import check_inspect, check_schema
@@ -21,7 +22,7 @@ from .summary import check_metrics, check_summary
 from .sweep_words import check_console
 from .sweeps import check_sweep
 
-PARTS = [check_summary, check_counted_steps, check_metrics, check_threshold, check_calibration, check_single, check_log, check_plan, check_page, check_schema, check_predictions, check_eval, check_compare, check_status]  # fmt: skip
+PARTS = [check_record, check_summary, check_counted_steps, check_metrics, check_threshold, check_calibration, check_single, check_log, check_plan, check_page, check_schema, check_predictions, check_eval, check_compare, check_status]  # fmt: skip
 LONGER = [check_inspect, lambda sheet, run: check_importance(sheet, run, ask=True)]
 
 

@@ -14,7 +14,7 @@ from .evaluations import check_evaluation, check_tables
 from .log_data import check_setup_line, ignore_names
 from .report import number_of, same_digits
 from .said import check_rate_text, check_said
-from .summary import best_line, figures_of, length_of
+from .summary import SMALLER, best_line, figures_of, length_of
 from .texts import Text, taken
 
 
@@ -114,7 +114,7 @@ def check_compare(sheet, run):
     row = next(csv.DictReader(io.StringIO(text)))
     right, line = last_shown(run)
     s = run.summary
-    sheet.equal("compare: state", row["state"], "done")
+    sheet.equal("compare: state", row["state"], "stopped early" if "early_stopping" in s else "done")
     sheet.printed("compare: steps", row["steps"], s["steps"])
     sheet.number("compare: seconds", float(row["seconds"]), s["seconds"])
     split, measure, best = best_shown(run)
@@ -162,31 +162,40 @@ def check_compare_text(sheet, run, row, right):
 
 
 def check_status(sheet, run):
-    code, text, error = run.command("status", run.directory)
-    lines = text.splitlines()
-    found = re.search(r"  (\w+) +([\d,]+)/([\d,]+) \((\d+) %\)  +(\w+) (\w+)  +(\S+)  +(\S+)  +([\d,.e+]+)  +(\S+)", lines[-1]) if code == 0 and lines else None
-    if not found:
-        sheet.differ("status", (text + error).strip()[-200:], "a line that can be read")
+    """What `status` shows of the run: for programs, and in the lines of its view."""
+    code, text, error = run.command("status", run.directory, "--json", "-")
+    view = run.command("status", run.directory)[1].splitlines()
+    if code != 0 or len(view) < 3:
+        sheet.differ("status", (text + error).strip()[-200:], "what can be read")
         return
-    sheet.equal("status: columns", cells_of(text)[0], ["run", "state", "steps", "measure", "last", "best", "samples/s", "time left"])
-    sheet.equal("status: state and time left", (found[1], found[10]), ("done", "-"))
-    s, length = run.summary, length_of(run)
-    sheet.printed("status: steps", found[2], s["steps"])
-    sheet.printed("status: planned", found[3], length.steps)
-    sheet.printed("status: share", found[4], 100 * s["steps"] / length.steps)
+    shown, s, length = json.loads(text)[0], run.summary, length_of(run)
+    sheet.document("status", shown)
     lines = [m for m in run.metrics if m["kind"] == "evaluation"]
     split = "validation" if any(m["split"] == "validation" for m in lines) else "test" if lines else "train"
     of_split = [m for m in run.metrics if m.get("split", m["kind"]) == split]
-    measure = "accuracy" if "accuracy" in of_split[-1] else "loss"
-    sheet.equal("status: measure", (found[5], found[6]), (split, measure))
-    values = [m[measure] for m in of_split if m.get(measure) is not None]
-    e = s.get("evaluation")
-    own = e is not None and e["split"] == split
-    right = e[measure] if own else values[-1]
-    sheet.digits("status: last", found[7], right, {"calibrated-last": values[-1]} if "calibration" in s else None)
-    sheet.digits("status: best", found[8], max(values) if measure == "accuracy" else min(values))
-    rate = number_of(found[9])
-    if rate > 0:
-        check_rate_text(sheet, "status:", found[9], s["samples_per_second"])
-
-
+    measure = run.config.get("train.early_stopping_metric", "loss")
+    measure = measure if any(measure in m for m in of_split) else "loss"
+    values = [(m[measure], m["step"]) for m in of_split if m.get(measure) is not None]
+    best = min(values, key=lambda v: (v[0] if measure in SMALLER else -v[0], v[1])) if values else (None, None)
+    state = "stopped early" if "early_stopping" in s else "done"
+    right = {"state": state, "exit_code": 0, "steps": s["steps"], "planned_steps": length.steps, "samples_seen": s["samples_seen"], "epochs": s["epochs"], "seconds": s["seconds"], "seconds_left": None, "split": split, "measure": measure, "last": values[-1][0] if values else None, "best": best[0], "best_step": best[1]}  # fmt: skip
+    for name, value in right.items():
+        sheet.equal(f"status: {name}", shown[name], value)
+    sheet.equal("status: kept.step", shown["kept"]["step"], s["kept"]["step"])
+    head = re.search(rf"  {state}  step ([\d,]+)/([\d,]+) \((\d+) %\)(?:  ([\d,]+) samples/s  )?", view[0])  # 80 columns
+    if not head:
+        sheet.differ("status's text", view[0], "state, steps and rate")
+        return
+    sheet.equal("status's text: steps", head[1], f"{s['steps']:,}")
+    sheet.equal("status's text: planned", head[2], f"{length.steps:,}")
+    sheet.printed("status's text: share", head[3], 100 * s["steps"] / length.steps)
+    if head[4]:
+        check_rate_text(sheet, "status's text:", head[4], s["samples_seen"] / s["seconds"])
+    found = re.fullmatch(r"(\w+) (\w+) (\S+), best (\S+) at step ([\d,]+)", view[2])
+    if not found:
+        sheet.differ("status's text", view[2], "the measure that decides")
+        return
+    sheet.equal("status's text: measure", (found[1], found[2]), (split, measure))
+    sheet.digits("status's text: last", found[3], right["last"])
+    sheet.digits("status's text: best", found[4], right["best"])
+    sheet.equal("status's text: step of the best", found[5], f"{best[1]:,}")

@@ -1,15 +1,13 @@
 """Steps, epochs, samples and learning rate of a run (configs/guides/batches-and-steps.md)."""
 
 import math
-import re
 
 from .config import span_of
 
 
 def run_facts(run):
-    """Ranks and servers, of plan.txt: they are no part of the config."""
-    find = lambda name: int(found[1].replace(",", "")) if (found := re.search(rf"^{name} +([\d,]+)$", run.text("plan.txt"), re.M)) else 0
-    return find("ranks"), find("  of them servers")
+    """Ranks and servers: they are no part of the config."""
+    return len(run.record["launch"]["hosts"]), run.record["plan"]["servers"]
 
 
 class Length:

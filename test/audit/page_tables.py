@@ -32,8 +32,18 @@ def check_tables(sheet, run, tables, charts, names):
             check_worker_table(sheet, run, place, rows)
         elif caption in ("What differs from the defaults", "Every key; * marks those that differ from the default"):
             check_config_table(sheet, run, place, rows)
+        elif caption in (of_plan := planned_tables(run)):
+            sheet.equal(place, [[cell.strip() for cell in row] for row in rows], of_plan[caption])
         elif any(re.search(r"\d", cell) for row in rows for cell in row):
             sheet.differ(place, "a table", "(no check)")
+
+
+def planned_tables(run):
+    """Tables that are those of run.json, which has its own checks."""
+    plan, launch = run.record["plan"], run.record["launch"]
+    tables = {"The layers of the model": plan["model"], "The stages of the model": plan["stages"], "The plan": [["", "planned"]] + plan["table"]}
+    tables["Where each rank ran"] = [["rank", "host", "cores"]] + [[str(rank), *of] for rank, of in enumerate(zip(launch["hosts"], launch["cores"]))]
+    return {caption: [[cell.strip() for cell in row] for row in rows] for caption, rows in tables.items()}
 
 
 def check_curve_table(sheet, run, place, rows, chart, measure, points):

@@ -25,6 +25,10 @@ def check_words(sheet, run, page, charts, names):
     text = Text(sheet, "report.html", words_of(page))
     own = r"^(?:Table of )?(?:" + "|".join(re.escape(title) for title in charts) + r")(?: by step(?:: .*)?)?$"
     text.ignore(own + rf"|^The log warns: .*|^{re.escape(run.directory.name)}(?:: report of Lockstep)?$|^A model \".*?\" (?=of )|(?<=trained on ).*?(?= \(\d|, with)|(?<=losses, of ).*(?=; records)|^There was no validation set: .*|^F1$|top-K")
+    plan = {line.strip() for line in run.record["plan"]["sentences"]}  # which has its own check
+    text.ignore("|".join(f"^{re.escape(line)}$" for line in plan if line) or r"(?!)")
+    if run.record["state"] == "stopped early":
+        text.ignore("^" + re.escape(f"It ended early: {run.record['reason']}.") + "$")
     forms = (
         (r"^.*of ([\d,]+) parameters was trained on .*?(?: \(([\d,]+) records\))?, with the loss .*", check_model),
         (r"^It made ([\d,]+) of ([\d,]+) steps, (\S+) epochs with ([\d,]+) samples, on (\d+) ranks?, in (.*?) of training \(([\d,.e+]+) samples a second\)\.", check_length),
@@ -51,7 +55,8 @@ def check_words(sheet, run, page, charts, names):
                 handler(sheet, run, f"report.html: description of '{found[1]}'", taken(found), charts)
     sheet.equal("report.html: summary: sentences on the length", shown, 1)
     check_pictures(sheet, run, text)
-    text.ignore(r".*precision (?:fp32|bf16).*; ranks are .*|.*precision .*; \d+ cores? a rank" if any(" ranks on " in line or " rank on " in line for line in run.log) else r"(?!)")
+    launch = next((line for line in run.log if re.search(r" ranks? on \d+ hosts?, ", line)), "")  # which has its own check
+    text.ignore("^" + re.escape(launch[launch.find(" info ") + 6 :]) + "$")
 
 
 def check_model(sheet, run, place, found):

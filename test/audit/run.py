@@ -2,7 +2,6 @@
 
 import json
 import pathlib
-import re
 import subprocess
 
 import numpy as np
@@ -20,6 +19,7 @@ class Run:
         self.trainer, self.cwd = str(trainer), str(cwd)
         self.config = Config(self.directory / "config.toml")
         self.schema = self.json("schema.json")
+        self.record = self.json("run.json")
         self.summary = self.json("summary.json")
         self.evaluation = self.json("evaluation.json")
         self.log = self.text("log.txt").splitlines()
@@ -46,7 +46,7 @@ class Run:
 
     def starts(self):
         """The steps that starts of the run went on from."""
-        return [int(step.replace(",", "")) for step in re.findall(r" info goes on from '.*': ([\d,]+) steps?, epoch ", "\n".join(self.log))]
+        return self.record["launch"]["resumed_at"]
 
     def started_at(self, step=None):
         """The step that the last start went on from, or the last one before a step; 0 if there was none."""

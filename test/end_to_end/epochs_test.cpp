@@ -7,7 +7,6 @@
 #include <fstream>
 #include <memory>
 #include <random>
-#include <sstream>
 #include <tuple>
 
 #include "lockstep/base/file.h"
@@ -29,18 +28,6 @@ struct Counts {
 
 std::ostream& operator<<(std::ostream& out, const Counts& counts) {
   return out << counts.steps << " steps, " << counts.samples << " samples";
-}
-
-// The number in the row of the plan that begins with `label`, "steps      5,079".
-Index number_in_plan(const std::string& plan, const std::string& label) {
-  std::istringstream lines(plan);
-  for (std::string line; std::getline(lines, line);) {
-    if (!line.starts_with(label + "  ")) continue;
-    std::erase_if(line, [](char c) { return c < '0' || c > '9'; });
-    return std::stoll(line);
-  }
-  ADD_FAILURE() << "no row '" << label << "' in\n" << plan;
-  return 0;
 }
 
 // What was planned, and what the run says at its end.
@@ -115,10 +102,9 @@ class Epochs : public testing::Test {
 
  private:
   static Counts plan(int ranks, const std::string& table, const std::string& flags) {
-    const ProcessResult planned = run_trainer(fmt::format("plan --config {} --data.train {} --np {} {}",
-                                                          config(), *directory_ / table, ranks, flags));
-    EXPECT_EQ(planned.exit_code, 0) << planned.errors;
-    return {number_in_plan(planned.output, "steps"), number_in_plan(planned.output, "samples")};
+    const Json planned = json_of(run_trainer(fmt::format("plan --config {} --data.train {} --np {} {} --json -",
+                                                         config(), *directory_ / table, ranks, flags)));
+    return {planned.at(0).at("steps"), planned.at(0).at("samples")};
   }
   static std::string config() { return *directory_ / "run.toml"; }
 

@@ -1,0 +1,93 @@
+"""run.json, which everything that shows a run reads: against summary.json, metrics.jsonl, plan.txt and the plan itself."""
+
+import math
+import re
+
+from .length import length_of
+from .report import leaves
+from .summary import best_line
+
+
+def check_record(sheet, run):
+    record, summary, length, place = run.record, run.summary, length_of(run), "run.json: "
+    sheet.document("run.json", record)
+    early = "early_stopping" in summary
+    sheet.equal(place + "state, reason", (record["state"], record["reason"]), ("stopped early", summary["early_stopping"]) if early else ("done", ""))
+    sheet.equal(place + "exit_code", record["exit_code"], 0)
+    sheet.check(place + "heartbeat.pid", record["heartbeat"]["pid"], 0, lambda a, b: a > b)
+    sheet.equal(place + "config", record["config"], summary["config"])
+    same, shown = dict(leaves(summary)), dict(leaves(record["result"]))
+    for path in sorted(set(same) | set(shown)):
+        sheet.equal(f"{place}result.{path}", shown.get(path, "missing"), same.get(path, "missing"))
+    for name, of in (("progress.steps", "steps"), ("progress.samples", "samples_seen"), ("progress.epochs", "epochs"), ("seconds", "seconds")):
+        sheet.equal(place + name, value_at(record, name), summary[of])
+    check_launch(sheet, place, record["launch"], length)
+    check_plan_record(sheet, run, place + "plan.", record["plan"], length)
+    check_figures(sheet, run, place, record)
+    sheet.check(place + "warnings", (len(record["warnings"]), record["more_warnings"]), 10, lambda a, b: a[0] <= b and (a[0] == b or a[1] == 0))
+    sheet.check(place + "more_warnings", record["more_warnings"], 0, lambda a, b: a >= b)
+    sheet.equal(place + "files", [name for name in record["files"] if not (run.directory / name).exists()], [])
+
+
+def value_at(json, path):
+    for key in path.split("."):
+        json = json[key]
+    return json
+
+
+def check_launch(sheet, place, launch, length):
+    sheet.equal(place + "launch.replicas", launch["replicas"], length.replicas)
+    sheet.check(place + "launch.threads", launch["threads"], length.get("train.threads", 0), lambda a, b: a == b or b == 0 and a > 0)
+    sheet.equal(place + "launch: hosts and cores", (len(launch["hosts"]), len(launch["cores"])), (length.ranks, length.ranks))
+    for i, step in enumerate(launch["resumed_at"]):
+        sheet.check(f"{place}launch.resumed_at[{i}]", step, length.steps, lambda a, b: 0 <= a <= b)
+
+
+def check_plan_record(sheet, run, place, plan, length):
+    right = {"rows": length.rows, "steps": length.steps, "samples": length.samples(length.steps), "global_batch": length.batch, "epoch_samples": length.epoch_samples}
+    for name, value in right.items():
+        sheet.equal(place + name, plan[name], value)
+    sheet.number(place + "epochs", plan["epochs"], length.epochs(length.steps), relative=1e-9)
+    sheet.number(place + "times_each_seen", plan["times_each_seen"], plan["samples"] / length.rows, relative=1e-9)
+    sheet.check(place + "ranks", plan["ranks"], plan["servers"], lambda a, b: a > b)
+    sheet.check(place + "servers", plan["servers"], 0, lambda a, b: a >= b)
+    lines = [re.sub(r" +", " ", line).strip() for line in run.text("plan.txt").splitlines()]
+    parameters = next((int(row[1].replace(",", "")) for row in plan["table"] if row[0] == "parameters"), None)
+    sheet.equal(place + "parameters", plan["parameters"], parameters)
+    words = [" ".join(cell.strip() for cell in row if cell) for row in plan["table"] + plan["model"] + plan["stages"]] + plan["sentences"]
+    words = [re.sub(r" +", " ", text).strip() for text in words]
+    sheet.equal(place + "lines that plan.txt lacks", [text for text in words if text not in lines], [])
+    sheet.equal(place + "lines of plan.txt that it lacks", [line for line in lines if line and line not in words], [])
+
+
+def check_figures(sheet, run, place, record):
+    """The last evaluation of each set, and the measure that decides."""
+    evaluations = [m for m in run.metrics if m["kind"] == "evaluation"]
+    last = {m["split"]: m for m in evaluations}
+    sheet.equal(place + "last", sorted(record["last"]), sorted(last))
+    kept, shown = run.summary["kept"], record["kept"]
+    sheet.equal(place + "kept.step", shown["step"], kept["step"])
+    sheet.equal(place + "kept", (shown["best"], shown["average"]), (kept["weights"] == "best", kept.get("average", "")))
+    for split, figures in record["last"].items():
+        line, at = last[split], f"{place}last.{split}."
+        sheet.equal(at + "step", figures["step"], line["step"])
+        sheet.equal(at + "epoch", figures["epoch"], line["epoch"])
+        best = kept["weights"] == "best" and line["step"] == kept["step"]
+        sheet.equal(at + "weights", figures["weights"].split(",")[0], "best" if best else "last")
+        measures = {k: v for k, v in line.items() if isinstance(v, (int, float)) and math.isfinite(v) and k not in ("step", "epoch", "samples_seen", "samples", "top_k", "seconds")}
+        for name in sorted(set(measures) | set(figures["values"])):
+            sheet.equal(f"{at}values.{name}", figures["values"].get(name), measures.get(name))
+    measure, best = best_line(run)
+    right = {split: (measure, line[measure], line["step"]) for line in evaluations for split in [line["split"]] if line.get(measure) is not None}
+    trained = [m for m in run.metrics if m["kind"] == "train" and m["loss"] is not None]
+    if trained:
+        right["train"] = ("loss", trained[-1]["loss"], trained[-1]["step"])
+    if best is not None:
+        right["validation"] = (measure, best[measure], best["step"])
+    sheet.equal(place + "deciding", sorted(record["deciding"]), sorted(right))
+    for split, figure in record["deciding"].items():
+        name, value, step = right.get(split, (None, None, None))
+        at = f"{place}deciding.{split}."
+        sheet.equal(at + "measure", figure["measure"], name)
+        sheet.equal(at + "value", figure["value"], value)
+        sheet.equal(at + "step", figure["step"], step)
