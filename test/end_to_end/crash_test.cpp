@@ -13,6 +13,7 @@
 #include "lockstep/base/file.h"
 #include "lockstep/base/log.h"
 #include "lockstep/report/live/metrics_file.h"
+#include "lockstep/train/storage/run_record.h"
 #include "support/crashes.h"
 #include "support/saved_runs.h"
 #include "support/thread_ranks.h"
