@@ -64,7 +64,8 @@ TEST_F(Keys, ThatTheCodeNamesAreDeclared) {
   const std::regex text(R"re("((?:[^"\\\n]|\\.)*)")re");
   const std::regex key(
       R"re((^|[^\w./'])((?:run|data|model|train|eval|checkpoint|distribute|comm|debug)\.[a-z][a-z0-9_]*)(?![\w.*(]))re");
-  const std::set<std::string> files{"model.safetensors", "model.onnx", "model.npz", "data.npz", "data.h5"};
+  const std::set<std::string> files{"model.safetensors", "model.onnx", "model.npz",
+                                    "data.npz",          "data.h5",    "run.json"};
   int found = 0;
   for (const char* folder : {"/src", "/include"}) {
     for (const auto& file :

@@ -70,7 +70,7 @@ TEST_F(RecordTest, OfACompleteRunHasWhatItsOtherFilesHave) {
 }
 
 TEST_F(RecordTest, OfARunThatWasKilledSaysSoAndTheNextStartGoesOn) {
-  const std::string slow = "--train.epochs 4 --debug.delay_rank 0";
+  const std::string slow = "--train.epochs 4 --debug.delay_rank 0 --debug.delay_ms 100";
   {
     RunningJob job(2, arguments(slow));
     ASSERT_TRUE(reaches(6)) << job.errors();
@@ -92,10 +92,11 @@ TEST_F(RecordTest, OfARunThatWasKilledSaysSoAndTheNextStartGoesOn) {
 
 TEST_F(RecordTest, OfARunThatStoppedOrFailedHasTheReason) {
   {
-    RunningJob job(2, arguments("--train.epochs 40 --debug.delay_rank 0"));
+    RunningJob job(2, arguments("--train.epochs 40 --debug.delay_rank 0 --debug.delay_ms 100"));
     ASSERT_TRUE(reaches(3)) << job.errors();
     ::kill(record()["heartbeat"]["pid"].get<pid_t>(), SIGTERM);
-    EXPECT_EQ(job.wait(60), record()["exit_code"]) << job.errors();
+    const int exit_code = job.wait(60);
+    EXPECT_EQ(exit_code, record()["exit_code"]) << job.errors();
   }
   EXPECT_EQ(record()["state"], "stopped");
   EXPECT_NE(record()["reason"].get<std::string>().find(" steps by SIGTERM"), std::string::npos);

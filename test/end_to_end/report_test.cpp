@@ -53,7 +53,7 @@ TEST_F(ReportCommand, ShowsADoneRunTheSameEachTime) {
   const std::string page = read_file(page_);
   expect_parts(page, {"\"state\":\"done\"", "18 of 18 steps", "Kept are the weights of step",
                       "\"confusion\":{\"split\":", "\"\\u003ci>x\\u003c/i>\"", "\\u003cu>yes",
-                      "a\\u003cb>.csv", "\"each example seen\":\"", "Chart.js v", "The MIT License",
+                      "a\\u003cb>.csv", "\"each example seen\",\"", "Chart.js v", "The MIT License",
                       "JavaScript, which is switched off"});
   EXPECT_TRUE(read_file(directory_ / "a/report.html") == page) << "the run has written it at its end";
   EXPECT_EQ(page.find("<i>x"), std::string::npos);
@@ -85,7 +85,7 @@ TEST_F(ReportCommand, ShowsADoneRunTheSameEachTime) {
 
   const ProcessResult status = run_trainer(fmt::format("status {}", directory_ / "a"));
   EXPECT_EQ(status.exit_code, 0) << status.errors;
-  expect_parts(status.output, {"done", "18/18 (100 %)", "validation accuracy"});
+  expect_parts(status.output, {"done", "18/18 (100 %)", "validation loss"});
 }
 
 // The lines of metrics.jsonl without what depends on the clock.

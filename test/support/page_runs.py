@@ -58,7 +58,7 @@ class PageRuns:
     def damage(self, name):
         """A copy of a run whose files end too early, or hold something else."""
         shutil.copytree(self.directory / "runs" / name, self.directory / "runs/damaged")
-        for file, bytes_left in (("metrics.jsonl", -9), ("summary.json", 40), ("evaluation.json", -99)):
+        for file, bytes_left in (("metrics.jsonl", -9), ("run.json", 40), ("evaluation.json", -99)):
             path = self.directory / "runs/damaged" / file
             path.write_bytes(path.read_bytes()[:bytes_left])
         (self.directory / "runs/damaged/importance.json").write_text("[17]")

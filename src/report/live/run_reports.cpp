@@ -8,7 +8,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/report/tables/evaluation_tables.h"
 #include "lockstep/report/live/notices.h"
-#include "metrics_json.h"
+#include "report/history/metrics_json.h"
 
 namespace lockstep {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
-#include "report/live/metrics_json.h"
+#include "report/history/metrics_json.h"
 
 namespace lockstep {
 namespace {

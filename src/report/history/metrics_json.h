@@ -7,6 +7,8 @@
 
 namespace lockstep {
 
+/// Adds step, epoch and samples_seen.
+void add_progress(nlohmann::ordered_json& json, const Progress& progress);
 nlohmann::ordered_json shares_json(const TimeShares& shares);
 nlohmann::ordered_json workers_json(const WorkersReport& report);
 nlohmann::ordered_json ranks_json(const RankTimes& times);
