@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "app/setup/catalogs.h"
-#include "app/setup/guards.h"
 #include "app/setup/outputs.h"
 #include "app/setup/startup.h"
 #include "app/setup/trained_model.h"

@@ -1,14 +1,18 @@
 #include "lockstep/base/file.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/random.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <utility>
+#include <vector>
 
-#include "lockstep/base/atomic_file.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/memory_limit.h"
@@ -22,6 +26,54 @@ constexpr std::size_t kBlockBytes = std::size_t{1} << 16;
 std::string describe_failure(const char* doing, const std::filesystem::path& path) {
   return fmt::format("cannot {} '{}': {}", doing, path.string(), std::strerror(errno));
 }
+
+[[noreturn]] void fail_on_path(const char* doing, const std::filesystem::path& path, int error = errno) {
+  throw DataError(fmt::format("cannot {} '{}': {}", doing, path.string(), std::strerror(error)));
+}
+
+// A rename would put a file over a device of the machine.
+void refuse_to_replace_special(const std::filesystem::path& path) {
+  using Type = std::filesystem::file_type;
+  std::error_code ignored;
+  const Type type = std::filesystem::symlink_status(path, ignored).type();
+  if (type == Type::directory) return;  // the rename fails by itself
+  const std::string kind = describe_special(type);
+  if (kind.empty()) return;
+  throw DataError(fmt::format("cannot replace '{}': it is {}, expected a regular file", path.string(), kind));
+}
+
+// A name that nobody can foresee, so that no link to another file can stand there.
+std::filesystem::path temporary_name(const std::filesystem::path& path) {
+  std::uint64_t number = 0;
+  if (::getrandom(&number, sizeof number, 0) != sizeof number) fail_on_path("get a random name beside", path);
+  std::filesystem::path name = path;
+  name += fmt::format(".partial-{:012x}", number >> 16);
+  return name;
+}
+
+// Syncs the directory that had this path when it was opened, whatever it is called since. One that may not
+// be read is left alone.
+class OpenDirectory {
+ public:
+  explicit OpenDirectory(std::filesystem::path path)
+      : path_(std::move(path)), descriptor_(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    if (descriptor_ < 0 && errno != EACCES) fail_on_path("sync", path_);
+  }
+  ~OpenDirectory() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+  OpenDirectory(const OpenDirectory&) = delete;
+  OpenDirectory& operator=(const OpenDirectory&) = delete;
+
+  void sync() const {
+    if (descriptor_ < 0 || ::fsync(descriptor_) == 0) return;
+    if (errno != EINVAL && errno != ENOTSUP) fail_on_path("sync", path_);
+  }
+
+ private:
+  std::filesystem::path path_;
+  int descriptor_;
+};
 
 }  // namespace
 
@@ -114,6 +166,89 @@ std::string nearest_path(const fs::path& missing, fs::file_type type) {
   const fs::path directory = path.has_parent_path() ? path.parent_path() : ".";
   const std::string nearest = nearest_name(path.filename().string(), names_in(directory, type));
   return nearest.empty() ? "" : (path.parent_path() / nearest).string();
+}
+
+void sync_directory(const std::filesystem::path& directory) {
+  OpenDirectory(directory).sync();
+}
+
+void sync_file(const std::filesystem::path& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (descriptor < 0 && errno == ENOENT) return;
+  if (descriptor < 0) fail_on_path("sync", path);
+  const int error = ::fsync(descriptor) == 0 ? 0 : errno;
+  ::close(descriptor);
+  if (error != 0) fail_on_path("sync", path, error);
+}
+
+bool create_synced_directories(const std::filesystem::path& path, std::error_code& error) {
+  std::vector<std::filesystem::path> changed;  // the directories that get a new one
+  std::filesystem::path made = std::filesystem::absolute(path, error);
+  if (!made.has_filename()) made = made.parent_path();
+  for (bool there = false; !error && !there; made = made.parent_path()) {
+    changed.push_back(made.parent_path());
+    there = std::filesystem::exists(made, error);
+  }
+  if (error) return false;
+  const bool is_new = std::filesystem::create_directories(path, error);
+  if (error) return false;
+  for (const std::filesystem::path& directory : changed) sync_directory(directory);
+  return is_new;
+}
+
+bool write_all(int descriptor, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return false;
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
+Appended append_whole(int descriptor, std::int64_t size, std::string_view bytes) {
+  if (write_all(descriptor, bytes)) return Appended::kWhole;
+  const int error = errno;
+  const bool cut = ::ftruncate(descriptor, size) == 0;
+  errno = error;
+  return cut ? Appended::kNothing : Appended::kPart;
+}
+
+void write_part(const std::filesystem::path& path, std::int64_t offset, std::string_view bytes) {
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+  if (descriptor < 0) fail_on_path("create", path);
+  const bool written = ::lseek(descriptor, offset, SEEK_SET) >= 0 && write_all(descriptor, bytes);
+  const int error = written && ::fsync(descriptor) == 0 ? 0 : errno;
+  if (::close(descriptor) != 0 || error != 0) fail_on_path("write", path, error != 0 ? error : errno);
+}
+
+// O_EXCL: a file or a link that stands under the name is never written to.
+AtomicFile::AtomicFile(const std::filesystem::path& path) : path_(path) {
+  refuse_to_replace_special(path_);
+  do {
+    temporary_ = temporary_name(path_);
+    descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  } while (descriptor_ < 0 && errno == EEXIST);
+  if (descriptor_ < 0) fail_on_path("create", path_);
+}
+
+AtomicFile::~AtomicFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+  if (!committed_) ::unlink(temporary_.c_str());
+}
+
+void AtomicFile::write(std::string_view bytes) {
+  if (!write_all(descriptor_, bytes)) fail_on_path("write", path_);
+}
+
+void AtomicFile::commit() {
+  if (::fsync(descriptor_) != 0) fail_on_path("sync", path_);
+  if (::close(std::exchange(descriptor_, -1)) != 0) fail_on_path("close", path_);
+  // Opened before: once others see the file they may rename its directory.
+  const OpenDirectory directory(path_.has_parent_path() ? path_.parent_path() : ".");
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail_on_path("rename a finished file to", path_);
+  committed_ = true;
+  directory.sync();
 }
 
 }  // namespace lockstep

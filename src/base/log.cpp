@@ -15,7 +15,6 @@
 #include <utility>
 #include <vector>
 
-#include "lockstep/base/atomic_file.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/terminal.h"

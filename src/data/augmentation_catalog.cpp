@@ -1,6 +1,6 @@
 #include <array>
 
-#include "lockstep/data/augmentation.h"
+#include "lockstep/data/augmenter.h"
 
 namespace lockstep {
 

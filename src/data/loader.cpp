@@ -1,11 +1,31 @@
 #include "lockstep/data/loader.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <stdexcept>
 
+#include "id_set.h"
+#include "lockstep/base/text.h"
 #include "lockstep/base/trace.h"
+#include "lockstep/math/sample_weights.h"
 
 namespace lockstep {
+namespace {
+
+// 22 bits each, so that their sums fit.
+constexpr std::uint64_t kMask = (std::uint64_t{1} << 22) - 1;
+
+void add_one(Index id, Index times, IdSums& sums) {
+  const std::uint64_t hash = id_hash(0, id);
+  sums.numbers[0] += times;
+  sums.numbers[1] += times * static_cast<Index>(hash & kMask);
+  sums.numbers[2] += times * static_cast<Index>(hash >> 22 & kMask);
+}
+
+}  // namespace
 
 Index steps_ahead(const DataOptions& options, bool spare_core, bool streamed) {
   constexpr Index kEnough = 8;
@@ -152,6 +172,51 @@ void Loader::fill(StepBatch& batch, Index i) {
     options_.augmenter->apply(x, {.ids = ids, .walk = sampler_.walk(batch.step, replica)}, normaliser_);
   } else {
     normaliser_.apply(x);
+  }
+}
+
+void IdSums::add(std::span<const Index> ids) {
+  for (const Index id : ids) add_one(id, 1, *this);
+}
+
+void IdSums::add(const IdSums& other) {
+  for (std::size_t i = 0; i < kNumbers; ++i) numbers[i] += other.numbers[i];
+}
+
+IdSums sums_of(Range ids, Index times) {
+  IdSums sums;
+  for (Index id = ids.begin; id < ids.end; ++id) add_one(id, times, sums);
+  return sums;
+}
+
+std::string compare_sums(const IdSums& found, const IdSums& expected, Index epoch) {
+  if (found == expected) return "";
+  if (found.count() != expected.count()) {
+    return fmt::format("data.audit: epoch {} used {} samples, expected {}", epoch, with_commas(found.count()),
+                       with_commas(expected.count()));
+  }
+  return fmt::format(
+      "data.audit: epoch {} used {} samples as it should, but not each as often as it should: their ids add "
+      "up to {} and {}, expected {} and {}",
+      epoch, with_commas(found.count()), found.numbers[1], found.numbers[2], expected.numbers[1],
+      expected.numbers[2]);
+}
+
+void weigh(const Weighing& weighing, const DatasetInfo& info, Matrix& labels, std::span<Scalar> weights,
+           std::span<Scalar> present) {
+  if (info.weighted) {
+    take_weights(labels, weights);
+  } else if (!weighing.of_class.empty()) {
+    std::ranges::fill(weights, Scalar{1});
+  }
+  if (weighing.of_class.empty() && !weighing.masks) return;
+  for (Index row = 0; row < labels.rows(); ++row) {
+    const std::span<const Scalar> targets(labels.data() + row * info.target_columns,
+                                          static_cast<std::size_t>(info.target_columns));
+    if (!weighing.of_class.empty()) at(weights, row) *= at(weighing.of_class, class_of(targets));
+    if (!weighing.masks) continue;
+    const auto missing = std::ranges::count_if(targets, [](Scalar target) { return std::isnan(target); });
+    at(present, row) = static_cast<Scalar>(info.target_columns - missing);
   }
 }
 

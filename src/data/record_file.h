@@ -12,6 +12,7 @@
 #include "lockstep/base/types.h"
 #include "lockstep/data/byte_stream.h"
 #include "lockstep/data/format.h"
+#include "lockstep/data/record_source.h"
 
 namespace lockstep {
 
@@ -84,5 +85,12 @@ std::unique_ptr<RecordSource> open_files(const OpenRequest& request, Labels labe
 std::unique_ptr<RecordSource> open_input_files(const InputRequest& request,
                                                std::span<const std::string> extensions,
                                                const OpenGroup& open);
+
+// Several data sets of the same shape, one after the other, as one.
+
+/// The parts, in order, as one data set called `name`; a single part is passed on. Requires at least one, all
+/// of the same format. Errors: DataError if their records differ in shape.
+std::unique_ptr<RecordSource> join_sources(std::vector<std::unique_ptr<RecordSource>> parts,
+                                           const std::string& name);
 
 }  // namespace lockstep

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "lockstep/base/memory_limit.h"
+
 namespace lockstep {
 namespace {
 
@@ -167,6 +169,15 @@ Index stream_bytes(const DatasetInfo& info, const SamplingOptions& sampling, Ind
   const Index per_replica = 2 * sampling.stream->window + 3 * largest;
   const Index strays = static_cast<Index>(kStrays) * largest;
   return std::min(info.rows, replicas * per_replica + strays) * info.record_bytes;
+}
+
+Index memory_limit_bytes(const DataOptions& options) {
+  return static_cast<Index>(options.memory_limit * kGib);
+}
+
+bool is_streamed(const DataOptions& options, const DatasetInfo& info) {
+  if (options.memory != MemoryMode::kAuto) return options.memory == MemoryMode::kStream;
+  return info.rows * info.record_bytes > memory_limit_bytes(options);
 }
 
 }  // namespace lockstep

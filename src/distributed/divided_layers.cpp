@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "lockstep/math/sum_along_tree.h"
+#include "lockstep/math/fixed_tree.h"
 
 namespace lockstep {
 namespace {

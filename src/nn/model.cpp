@@ -6,7 +6,6 @@
 #include <limits>
 #include <optional>
 
-#include "joined_members.h"
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"

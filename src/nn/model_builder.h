@@ -1,12 +1,15 @@
 // Turns the terms of a model text into ops, with the layouts of their tensors.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "lockstep/nn/composite.h"
+#include "lockstep/nn/layer.h"
+#include "lockstep/nn/loss.h"
 #include "lockstep/nn/model.h"
 
 namespace lockstep {
@@ -48,5 +51,11 @@ class ModelBuilder final : public GraphBuilder {
   Layout others_;                                       // tensors of ops outside kept_
   std::unordered_map<std::string, ParamInfo> by_name_;  // weights that can be shared
 };
+
+// The last op of an ensemble: the outputs of its members become those of the model, such that its prediction
+// is the mean of theirs.
+
+/// From {members, outputs} to {outputs}. `link`: how outputs become predictions.
+std::unique_ptr<Layer> join_members(Link link);
 
 }  // namespace lockstep

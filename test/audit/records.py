@@ -1,5 +1,6 @@
 """Single records in evaluation.json: predicted against true, residuals, and the worst ones."""
 
+import base64
 import math
 import re
 
@@ -195,8 +196,23 @@ def check_worst_record(sheet, run, place, shown, rank, figures, dataset, values,
     hinge = figures.form.loss == "binary_hinge" and figures.targets.shape[1] == 1
     sheet.check(f"{place}.target", shown["target"], target, same_story, {"hinge-class-names": str(int(figures.targets[i, 0] > 0.5))} if hinge else None)
     sheet.check(f"{place}.prediction", shown["prediction"], prediction, same_story)
+    if "picture" in shown:
+        check_picture(sheet, f"{place}.picture", shown["picture"], dataset)
     if "cells" in shown and dataset.table is not None:
         check_cells(sheet, place, shown["cells"], columns, dataset, i)
+
+
+def check_picture(sheet, place, picture, dataset):
+    """Its size is that of the image, at most 48 pixels on a side, and it has a byte for each of its channels."""
+    shape = dataset.features.shape[1:] if dataset.features is not None else ()
+    right = (picture["width"], picture["height"], picture["channels"])
+    if len(shape) in (2, 3):
+        height, width, channels = (*shape, 1)[:3]
+        longer = max(height, width, 48)
+        right = (width * 48 // longer, height * 48 // longer, 3 if channels >= 3 else 1)
+    for name, value in zip(("width", "height", "channels"), right):
+        sheet.equal(f"{place}.{name}", picture[name], value)
+    sheet.equal(f"{place}.pixels", len(base64.b64decode(picture["pixels"])), math.prod(right))
 
 
 def check_cells(sheet, place, cells, columns, dataset, i):

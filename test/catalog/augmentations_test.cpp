@@ -5,7 +5,7 @@
 #include <cmath>
 #include <set>
 
-#include "lockstep/data/augmentation.h"
+#include "lockstep/data/augmenter.h"
 #include "support/seed.h"
 
 namespace lockstep {

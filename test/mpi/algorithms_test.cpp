@@ -10,7 +10,7 @@
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/comm/agree.h"
-#include "lockstep/distributed/exchange/make_reducer.h"
+#include "lockstep/distributed/exchange/reducer.h"
 #include "support/error_text.h"
 #include "support/exchanging.h"
 #include "support/ranks.h"

@@ -9,7 +9,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/comm/checked_communicator.h"
-#include "lockstep/distributed/ordered_sums.h"
+#include "lockstep/distributed/local_gradients.h"
 #include "lockstep/math/fixed_tree.h"
 #include "support/ranks.h"
 

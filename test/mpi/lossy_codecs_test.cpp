@@ -8,7 +8,6 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/distributed/exchange/codec.h"
-#include "lockstep/distributed/exchange/make_reducer.h"
 #include "lockstep/distributed/exchange/reducer.h"
 #include "lockstep/distributed/strategies/strategy.h"
 #include "support/ranks.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <random>
 
-#include "lockstep/train/evaluation/scored_samples.h"
+#include "lockstep/train/evaluation/metric.h"
 #include "support/ranks.h"
 #include "support/seed.h"
 #include "support/thread_ranks.h"

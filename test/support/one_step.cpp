@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "lockstep/base/random.h"
-#include "lockstep/distributed/exchange/make_reducer.h"
 #include "lockstep/distributed/exchange/reducer.h"
 #include "lockstep/train/loop/gradient_step.h"
 #include "support/thread_ranks.h"

@@ -9,8 +9,8 @@
 #include <numeric>
 
 #include "lockstep/base/errors.h"
-#include "lockstep/data/class_counts.h"
 #include "lockstep/data/format.h"
+#include "lockstep/data/validation_split.h"
 #include "lockstep/train/rank_peer_group.h"
 #include "support/error_text.h"
 #include "support/numpy_files.h"

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <set>
 
-#include "app/help/help_topics.h"
+#include "app/help/help_command.h"
 #include "lockstep/base/embedded_text.h"
 #include "lockstep/config/commands.h"
 

@@ -11,7 +11,6 @@
 #include <filesystem>
 #include <functional>
 
-#include "lockstep/base/atomic_file.h"
 #include "lockstep/base/errors.h"
 #include "support/file_size_limit.h"
 #include "support/special_files.h"

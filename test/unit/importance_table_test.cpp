@@ -1,5 +1,5 @@
 // The findings of trainer importance as they are printed and written.
-#include "lockstep/report/tables/importance_table.h"
+#include "lockstep/report/tables/evaluation_tables.h"
 
 #include <gtest/gtest.h>
 

@@ -10,9 +10,9 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/json.h"
+#include "lockstep/report/history/metrics_history.h"
 #include "lockstep/report/tables/evaluation_tables.h"
-#include "lockstep/report/history/metrics_csv.h"
-#include "report/history/kept_points.h"
+#include "report/history/run_numbers.h"
 #include "support/error_text.h"
 #include "support/temporary_directory.h"
 

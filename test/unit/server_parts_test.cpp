@@ -8,10 +8,9 @@
 #include <set>
 #include <vector>
 
-#include "distributed/strategies/parameter_server/admission_policy.h"
 #include "distributed/strategies/parameter_server/request_queue.h"
 #include "distributed/strategies/parameter_server/step_collector.h"
-#include "distributed/strategies/parameter_server/worker_stats.h"
+#include "distributed/strategies/parameter_server/worker_client.h"
 #include "support/thread_ranks.h"
 
 namespace lockstep {

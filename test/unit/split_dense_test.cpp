@@ -7,7 +7,7 @@
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/random.h"
-#include "lockstep/math/sum_along_tree.h"
+#include "lockstep/math/fixed_tree.h"
 #include "lockstep/nn/split_layer.h"
 #include "lockstep/nn/workspace.h"
 #include "support/seed.h"

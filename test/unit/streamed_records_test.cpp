@@ -7,7 +7,6 @@
 #include <thread>
 
 #include "lockstep/base/errors.h"
-#include "lockstep/data/memory.h"
 #include "support/error_text.h"
 #include "support/loaded.h"
 #include "support/numbered_source.h"

@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "lockstep/base/atomic_file.h"
+#include "lockstep/base/file.h"
 #include "lockstep/train/storage/checkpoint/directory.h"
 #include "support/file_layer.h"
 #include "support/temporary_directory.h"

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "lockstep/base/catalog.h"
-#include "lockstep/data/weighing.h"
+#include "lockstep/data/loader.h"
 #include "lockstep/nn/loss.h"
 #include "support/torch_references.h"
 

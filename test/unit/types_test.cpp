@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "lockstep/base/first_index.h"
-
 namespace lockstep {
 namespace {
 

@@ -9,8 +9,8 @@
 
 #include "data/dense_source.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/data/audit.h"
 #include "lockstep/data/format.h"
+#include "lockstep/data/loader.h"
 #include "support/error_text.h"
 #include "support/idx_files.h"
 #include "support/loaded.h"

@@ -9,7 +9,6 @@
 #include <numeric>
 
 #include "lockstep/base/catalog.h"
-#include "lockstep/distributed/optimizer_memory.h"
 #include "lockstep/distributed/plan.h"
 #include "lockstep/distributed/update.h"
 #include "lockstep/nn/model.h"

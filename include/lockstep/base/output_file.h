@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lockstep/base/atomic_file.h"
+#include "lockstep/base/file.h"
 
 namespace lockstep {
 

@@ -3,26 +3,67 @@
 // touches MPI.
 #pragma once
 
+#include <array>
 #include <condition_variable>
 #include <exception>
 #include <functional>
 #include <mutex>
+#include <span>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/thread_team.h"
-#include "lockstep/data/audit.h"
+#include "lockstep/base/types.h"
 #include "lockstep/data/augmenter.h"
 #include "lockstep/data/dataset.h"
 #include "lockstep/data/normaliser.h"
 #include "lockstep/data/options.h"
 #include "lockstep/data/records.h"
 #include "lockstep/data/sampler.h"
-#include "lockstep/data/weighing.h"
+#include "lockstep/math/matrix.h"
 #include "lockstep/math/sample_weights.h"
 
 namespace lockstep {
+
+// Proof that training saw each sample as often as it should: sums over the ids of samples that do not depend
+// on their order, so that all ranks can add theirs, compared with what the ids must add up to.
+
+/// How many ids, and two sums of hashes of them. Sums of up to 2^40 ids do not overflow; another set of as
+/// many ids has the same sums with a chance of one in 2^40.
+struct IdSums {
+  static constexpr std::size_t kNumbers = 3;
+  std::array<Index, kNumbers> numbers{};
+
+  void add(std::span<const Index> ids);
+  void add(const IdSums& other);
+  Index count() const { return numbers[0]; }
+  bool operator==(const IdSums&) const = default;
+};
+
+/// Sums of the ids [begin, end), each counted `times` times.
+IdSums sums_of(Range ids, Index times);
+
+/// "" if the sums are those expected, else what is wrong with the samples of `epoch` (from 1).
+std::string compare_sums(const IdSums& found, const IdSums& expected, Index epoch);
+
+// The samples of a data set get weights from their classes, and from how many of their targets are there,
+// beside the weights that it holds itself.
+
+struct Weighing {
+  std::span<const Scalar> of_class = {};  ///< the weight of each class, which outlives this; empty: 1
+  bool masks = false;                     ///< targets may be missing
+
+  /// Whether samples of this data set have weights.
+  bool has_weights(const DatasetInfo& info) const { return info.weighted || !of_class.empty(); }
+};
+
+/// Turns label_columns() columns of `labels`, as Records::gather writes them, into target_columns, packed at
+/// its start. `weights`: becomes the weight of each row; not written if samples have none. `present`: becomes
+/// the number of targets of each row; not written unless targets may be missing.
+void weigh(const Weighing& weighing, const DatasetInfo& info, Matrix& labels, std::span<Scalar> weights,
+           std::span<Scalar> present);
 
 /// The samples of one replica in one step.
 struct ReplicaBatch {

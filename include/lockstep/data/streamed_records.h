@@ -11,6 +11,8 @@
 #include <thread>
 #include <vector>
 
+#include "lockstep/data/dataset.h"
+#include "lockstep/data/options.h"
 #include "lockstep/data/record_source.h"
 #include "lockstep/data/records.h"
 #include "lockstep/data/stream_order.h"
@@ -66,5 +68,15 @@ class StreamedRecords final : public Records {
 /// The most memory in bytes that the cache of such a rank takes: two windows for each replica, and the
 /// chunks at their borders.
 Index stream_bytes(const DatasetInfo& info, const SamplingOptions& sampling, Index replicas);
+
+// Whether a data set is held in memory or read as it is needed.
+
+/// data.memory_limit in bytes.
+Index memory_limit_bytes(const DataOptions& options);
+
+/// The choice of data.memory; auto streams a data set that is larger than the limit. That depends on the
+/// config and the files alone, because the order of samples does, and must not change with the number of
+/// ranks.
+bool is_streamed(const DataOptions& options, const DatasetInfo& info);
 
 }  // namespace lockstep

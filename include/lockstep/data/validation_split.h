@@ -4,8 +4,10 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "lockstep/data/folds/folds.h"
+#include "lockstep/data/peer_group.h"
 #include "lockstep/data/record_source.h"
 
 namespace lockstep {
@@ -24,5 +26,13 @@ ValidationSplit split_validation(std::unique_ptr<RecordSource> whole, double sha
 /// Errors: ConfigError if one of the two would be empty.
 ValidationSplit split_fold(std::unique_ptr<RecordSource> whole, std::shared_ptr<const FoldAssignment> folds,
                            Index fold, const std::string& note = "");
+
+// How many records of a data set are of each class. Whole numbers, so they are the same on any number of
+// ranks.
+
+/// *Collective.* By class_of() their targets, which obey the rule; each rank reads its share of the data set.
+/// Errors, the same on all ranks: DataError.
+std::vector<Index> count_classes(const RecordSource& source, const TargetRule& rule, Index classes,
+                                 PeerGroup& peers);
 
 }  // namespace lockstep

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "lockstep/base/thread_team.h"
+#include "lockstep/comm/communicator.h"
 #include "lockstep/distributed/plan.h"
 #include "lockstep/math/fixed_tree.h"
 #include "lockstep/math/kernels.h"
@@ -87,5 +88,14 @@ class LocalGradients {
   std::vector<Merge> merges_;
   PartialGrads partial_;
 };
+
+// Metrics are added in double along the same fixed tree as gradients, so that they too are the same bits on
+// any number of ranks.
+
+/// *Collective, ordered.* Column sums over `leaves` rows of `columns` numbers, of which this rank holds the
+/// rows `local` (row-major). The local ranges of the ranks are disjoint, in order of rank, and cover all
+/// leaves.
+std::vector<double> ordered_sums(Communicator& comm, std::span<const double> rows, Range local, Index leaves,
+                                 Index columns);
 
 }  // namespace lockstep

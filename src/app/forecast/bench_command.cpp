@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "app/commands.h"
-#include "app/setup/guards.h"
 #include "app/setup/outputs.h"
 #include "app/setup/precision.h"
 #include "app/setup/rank_placement.h"

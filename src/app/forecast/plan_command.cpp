@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "app/commands.h"
@@ -11,8 +12,15 @@
 #include "app/setup/stage_choice.h"
 #include "app/training/announcement.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
+#include "lockstep/base/output_file.h"
+#include "lockstep/base/text.h"
+#include "lockstep/distributed/divided_layers.h"
 #include "lockstep/distributed/exchange/algorithm.h"
+#include "lockstep/distributed/exchange/exchange.h"
+#include "lockstep/distributed/strategies/strategy.h"
+#include "lockstep/report/tables/bench_report.h"
 #include "lockstep/report/tables/model_table.h"
 #include "lockstep/report/tables/plan_table.h"
 
@@ -63,6 +71,174 @@ void add_plan(Experiment& experiment, Index world, Plans& plans) {
   }
 }
 
+// trainer plan --nodes: what a step takes on machines that are not there.
+
+using Json = nlohmann::ordered_json;
+
+double read_number(const Json& from, const char* key) {
+  const double number = from.at(key).get<double>();
+  if (number >= 0 && std::isfinite(number)) return number;
+  throw DataError(fmt::format("\"{}\" is {}, expected a number that is not negative", key, number));
+}
+
+Index read_count(const Json& from, const char* key) {
+  const double value = read_number(from, key);
+  if (value >= 1 && value < 1e15) return std::llround(value);
+  throw DataError(fmt::format("\"{}\" is {}, expected a whole number above 0", key, value));
+}
+
+// The curve of the objects in a list; empty if all seconds are 0, which means not measured.
+TimeCurve read_curve(const Json& report, const char* list, const char* amount, const char* seconds) {
+  std::vector<TimeCurve::Point> points;
+  for (const Json& entry : report.at(list)) {
+    points.push_back({.amount = read_number(entry, amount), .seconds = read_number(entry, seconds)});
+  }
+  const auto not_above = [](const auto& a, const auto& b) { return a.amount >= b.amount; };
+  if (points.size() < 2 || std::ranges::adjacent_find(points, not_above) != points.end()) {
+    throw DataError(
+        fmt::format("\"{}\" is not a list of at least two in ascending order of \"{}\"", list, amount));
+  }
+  const bool measured = std::ranges::any_of(points, [](const auto& point) { return point.seconds > 0; });
+  return measured ? TimeCurve(std::move(points)) : TimeCurve();
+}
+
+BenchFigures read_figures(const Json& report) {
+  const Json& step = report.at("step");
+  const double seconds = read_number(step, "seconds");
+  const auto part = [&](const char* key) { return seconds * read_number(step, key); };
+  BenchFigures measured{
+      .ranks = read_count(report, "ranks"),
+      .hosts = read_count(report, "hosts"),
+      .cores = read_count(report, "cores"),
+      .parameters = read_count(report, "parameters"),
+      .work = {.replicas = divide_up(read_count(step, "replicas"), read_count(step, "workers")),
+               .rows = read_count(report, "rows")},
+      .accumulate = read_count(step, "accumulate"),
+      .threads = read_count(step, "threads"),
+      .step = {.data = part("data"),
+               .forward = part("forward"),
+               .backward = part("backward"),
+               .optimizer = part("optimizer"),
+               .waiting = part("waiting")},
+      .stepped = read_number(step, "stepped"),
+      .pass = read_curve(report, "passes", "rows", "seconds"),
+      .message = read_curve(report, "exchanges", "bytes", "message_seconds"),
+      .shared = read_curve(report, "exchanges", "bytes", "shared_seconds"),
+      .bf16 = report.at("precision").get<std::string>().starts_with("bf16")};
+  if (measured.pass.empty() || seconds == 0 || measured.stepped == 0) {
+    throw DataError("a step or a pass takes no time in it");
+  }
+  return measured;
+}
+
+// Errors: DataError naming the file and what is wrong in it; ConfigError if it is of a model with another
+// number of parameters, or in another precision.
+BenchFigures read_bench_file(const std::string& path, const Model& model) {
+  const std::string text = read_file(path);
+  const auto fail = [&](const char* what) {
+    throw DataError(fmt::format(
+        "--from '{}': {}; expected what 'trainer bench --json' of this version writes", path, excerpt(what)));
+  };
+  BenchFigures measured;
+  try {
+    measured = read_figures(parse_json<Json>(text));
+  } catch (const Json::exception& error) {
+    fail(error.what());
+  } catch (const DataError& error) {
+    fail(error.what());
+  }
+  const Index parameters = model.layout().count();
+  if (measured.parameters != parameters) {
+    throw ConfigError(fmt::format(
+        "--from '{}' is of a model with {} parameters, but the config's has {}: run trainer bench with this "
+        "config",
+        path, with_commas(measured.parameters), with_commas(parameters)));
+  }
+  if (measured.bf16 != (model.precision() == Precision::kBf16)) {
+    throw ConfigError(fmt::format(
+        "--from '{}' was measured in {}, which is not the config's train.precision: run trainer bench with "
+        "this config",
+        path, measured.bf16 ? "bf16" : "fp32"));
+  }
+  return measured;
+}
+
+class ScaleForecast {
+ public:
+  ScaleForecast(const Experiment& experiment, const ScaleReport& report)
+      : experiment_(experiment), report_(report) {}
+
+  // The way of the config and all others.
+  ScaleSection section(Scaling scaling) const {
+    ScaleSection section{.scaling = scaling};
+    for (const StrategyEntry& strategy : strategy_catalog()) add_ways(section, strategy);
+    section.growth = growth(scaling, section.ended);
+    if (section.growth.empty() && scaling == Scaling::kWeak) throw ConfigError(section.ended);
+    return section;
+  }
+
+ private:
+  Forecast at(Index nodes, Scaling scaling, const DistOptions& options) const {
+    ClusterRequest cluster = report_.cluster;
+    cluster.nodes = nodes;
+    return forecast({.model = *experiment_.model,
+                     .train = experiment_.config.train,
+                     .distribute = options,
+                     .measured = report_.measured,
+                     .cluster = cluster,
+                     .optimizer = {*experiment_.optimizer, experiment_.model->layout()}},
+                    scaling);
+  }
+
+  // The strategy with each algorithm that it takes on these nodes.
+  void add_ways(ScaleSection& section, const StrategyEntry& strategy) const {
+    DistOptions options = experiment_.config.distribute;
+    options.strategy = strategy.name;
+    options.mode = ServerMode::kSync;
+    options.backup_workers = 0;
+    options.algorithm = kAutoAlgorithm;
+    if (!uses_algorithm(options)) return add(section, options, "");
+    const Nodes nodes{.count = report_.cluster.nodes, .largest = report_.cluster.ranks_per_node};
+    for (const AlgorithmEntry* algorithm : possible_algorithms(options, nodes)) {
+      DistOptions own = options;
+      own.algorithm = algorithm->name;
+      add(section, own, algorithm->name);
+    }
+  }
+
+  // Or the reason why it cannot be run.
+  void add(ScaleSection& section, const DistOptions& options, const std::string& algorithm) const {
+    try {
+      section.ways.push_back({.strategy = options.strategy,
+                              .algorithm = algorithm,
+                              .divides_layers = divides_layers(options, report_.cluster.ranks()) &&
+                                                !divide_split_layers(*experiment_.model, 1).empty(),
+                              .forecast = at(report_.cluster.nodes, section.scaling, options)});
+    } catch (const ConfigError& error) {
+      section.refused.push_back(fmt::format("{} {}: {}", options.strategy, algorithm, error.what()));
+    }
+  }
+
+  // 1, 2, 4, ... and the number of nodes asked for.
+  std::vector<GrowthRow> growth(Scaling scaling, std::string& ended) const {
+    std::vector<GrowthRow> rows;
+    const Index last = report_.cluster.nodes;
+    for (Index nodes = 1; nodes <= last; nodes = nodes == last ? last + 1 : std::min(2 * nodes, last)) {
+      try {
+        rows.push_back({.nodes = nodes, .forecast = at(nodes, scaling, experiment_.config.distribute)});
+        ended.clear();
+      } catch (const ConfigError& error) {
+        ended = error.what();
+        if (!rows.empty()) return rows;
+      }
+    }
+    return rows;
+  }
+
+  const Experiment& experiment_;
+  const ScaleReport& report_;
+};
+
 }  // namespace
 
 // A number of ranks that cannot be run does not hide the others: its reason stands below the table.
@@ -92,6 +268,35 @@ int plan_command(const CommandLine& line) {
   text += warn_of_uneven_shards(experiment, plans.back().sampling) + memory_warning(plans);
   for (const std::string& note : notes) text += note + "\n";
   print_report(line, text);
+  return 0;
+}
+
+int scale_command(const CommandLine& line) {
+  const PlannedNodes& planned = line.planned;
+  const LoadedConfig loaded =
+      load_checked_config(line, read_config_file(line.config_file),
+                          {.ranks = planned.nodes * planned.ranks_per_node, .hosts = planned.nodes});
+  refuse_stages(loaded.config, "trainer plan --nodes predicts the time of");
+  check_outputs(line, files_read(line, loaded.config));
+  const Experiment experiment = make_experiment(loaded, alone());
+  const DistOptions& distribute = experiment.config.distribute;
+  ScaleReport report{.cluster = {.nodes = planned.nodes,
+                                 .ranks_per_node = planned.ranks_per_node,
+                                 .latency = planned.latency,
+                                 .bandwidth = planned.bandwidth,
+                                 .cores = planned.cores},
+                     .measured = read_bench_file(planned.bench, *experiment.model),
+                     .bench = planned.bench,
+                     .exchange = distribute.strategy,
+                     .gradient_bytes = experiment.model->layout().size * Index{sizeof(Scalar)},
+                     .note_on_order = note_on_order(distribute)};
+  if (uses_algorithm(distribute)) report.exchange += fmt::format(", algorithm {}", distribute.algorithm);
+  const ScaleForecast scale(experiment, report);
+  std::vector<ScaleSection> sections{scale.section(Scaling::kWeak)};
+  if (experiment.config.train.global_batch > 0) sections.push_back(scale.section(Scaling::kStrong));
+  report.sections = std::move(sections);
+  print_report(line, to_text(report));
+  if (!line.json.empty()) write_output(line.json, to_json(report));
   return 0;
 }
 

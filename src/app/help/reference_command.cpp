@@ -4,7 +4,7 @@
 
 #include "app/commands.h"
 #include "app/setup/catalogs.h"
-#include "help_topics.h"
+#include "help_command.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/terminal.h"
 #include "lockstep/config/help.h"

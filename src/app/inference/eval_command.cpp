@@ -5,7 +5,6 @@
 #include "app/commands.h"
 #include "app/setup/data_notes.h"
 #include "app/setup/experiment.h"
-#include "app/setup/guards.h"
 #include "app/setup/outputs.h"
 #include "app/setup/precision.h"
 #include "app/setup/startup.h"

@@ -6,7 +6,6 @@
 #include "app/commands.h"
 #include "app/setup/data_notes.h"
 #include "app/setup/experiment.h"
-#include "app/setup/guards.h"
 #include "app/setup/outputs.h"
 #include "app/setup/precision.h"
 #include "app/setup/startup.h"
@@ -20,7 +19,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/base/thread_team.h"
 #include "lockstep/comm/agree.h"
-#include "lockstep/report/tables/importance_table.h"
+#include "lockstep/report/tables/evaluation_tables.h"
 #include "lockstep/train/rank_peer_group.h"
 #include "lockstep/train/storage/model_file.h"
 

@@ -18,15 +18,14 @@
 #include "lockstep/base/text.h"
 #include "lockstep/config/command_line.h"
 #include "lockstep/config/commands.h"
-#include "lockstep/report/history/metrics_csv.h"
+#include "lockstep/report/history/metrics_history.h"
+#include "lockstep/report/history/watch_view.h"
 #include "lockstep/report/page/report_page.h"
 #include "lockstep/report/trace/trace.h"
-#include "lockstep/report/history/watch_view.h"
 #include "lockstep/train/storage/run_directory.h"
 #include "read_run.h"
 #include "run_page.h"
 #include "run_table.h"
-#include "run_trace.h"
 
 namespace lockstep {
 namespace {

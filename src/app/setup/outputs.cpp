@@ -14,8 +14,8 @@
 #include <string_view>
 
 #include "catalogs.h"
-#include "lockstep/base/atomic_file.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
 #include "lockstep/base/output_file.h"
 #include "lockstep/base/terminal.h"
 #include "lockstep/comm/agree.h"

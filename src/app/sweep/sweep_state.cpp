@@ -10,14 +10,13 @@
 
 #include "app/setup/catalogs.h"
 #include "app/setup/startup.h"
-#include "lockstep/base/atomic_file.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/config/toml.h"
-#include "trial_groups.h"
+#include "sweep_command.h"
 
 namespace lockstep {
 namespace {

@@ -8,7 +8,6 @@
 
 #include "app/setup/catalogs.h"
 #include "app/setup/data_notes.h"
-#include "lockstep/base/atomic_file.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/hash.h"
@@ -18,7 +17,6 @@
 #include "lockstep/data/folds/held_part.h"
 #include "lockstep/distributed/strategies/asynchronous.h"
 #include "lockstep/train/storage/checkpoint/directory.h"
-#include "lockstep/train/storage/checkpoint/owner.h"
 #include "lockstep/train/storage/run_record.h"
 #include "run_files.h"
 

@@ -17,12 +17,18 @@
 #include "lockstep/distributed/pipeline.h"
 #include "lockstep/distributed/replica_states.h"
 #include "lockstep/distributed/strategies/strategy.h"
+#include "lockstep/train/evaluation/early_stopping.h"
 #include "lockstep/train/evaluation/evaluation.h"
 #include "lockstep/train/evaluation/evaluation_details.h"
 #include "lockstep/train/evaluation/threshold.h"
+#include "lockstep/train/loop/run_control.h"
 #include "lockstep/train/loop/trainer.h"
+#include "lockstep/train/loop/training_context.h"
 #include "lockstep/train/loop/weight_average.h"
+#include "lockstep/train/storage/checkpoint/writer.h"
 #include "lockstep/train/storage/model_file.h"
+#include "resume_state.h"
+#include "train_run.h"
 
 namespace lockstep {
 
@@ -117,5 +123,27 @@ class Run {
   std::unique_ptr<Evaluation> validation_;  // may be null
   std::unique_ptr<Evaluation> test_;        // may be null
 };
+
+// How a run is saved and stopped: its time limit, its stop file and signals, its checkpoints.
+
+/// Parts of it refer to others, so it stays where it was made. `experiment` and `resume` must outlive it.
+struct RunWatch {
+  /// *Local.* Errors: ConfigError.
+  RunWatch(Communicator& comm, const Experiment& experiment, const ResumeState& resume,
+           const RunRequest& request);
+  RunWatch(const RunWatch&) = delete;
+  RunWatch& operator=(const RunWatch&) = delete;
+
+  TimeLeft left;  ///< time until this job is ended by force
+  Interval every;
+  RunControl control;
+  CheckpointWriter writer;
+  Saving saving;
+  std::optional<EarlyStopping> early_stopping;
+  std::optional<Plateau> plateau;
+};
+
+/// Rank 0: logs the time limit, if there is one.
+void report_time_left(const TimeLeft& left);
 
 }  // namespace lockstep

@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "app/setup/data_notes.h"
-#include "lockstep/base/atomic_file.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/log.h"

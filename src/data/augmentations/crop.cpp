@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "lockstep/base/errors.h"
-#include "lockstep/data/augmentation.h"
+#include "lockstep/data/augmenter.h"
 
 namespace lockstep {
 namespace {

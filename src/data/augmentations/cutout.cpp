@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "lockstep/base/errors.h"
-#include "lockstep/data/augmentation.h"
+#include "lockstep/data/augmenter.h"
 
 namespace lockstep {
 namespace {

@@ -1,5 +1,5 @@
 // Tables as text: CSV, TSV and their like, raw or packed with gzip.
-#include "data/table/sources/open_tables.h"
+#include "data/table/sources/table_source.h"
 
 namespace lockstep {
 namespace {

@@ -1,6 +1,6 @@
 // Sparse records as text, as LIBSVM, SVMlight and XGBoost take them.
-#include "data/table/sources/open_tables.h"
 #include "data/table/sources/sparse_source.h"
+#include "data/table/sources/table_source.h"
 
 namespace lockstep {
 namespace {

@@ -9,7 +9,6 @@
 #include <algorithm>
 
 #include "lockstep/base/aligned_buffer.h"
-#include "lockstep/distributed/exchange/make_reducer.h"
 #include "lockstep/distributed/exchange/reducer.h"
 #include "lockstep/distributed/exchange/slice_codec.h"
 

@@ -7,7 +7,7 @@
 #include "lockstep/comm/agree.h"
 #include "lockstep/distributed/exchange/codec.h"
 #include "lockstep/distributed/exchange/exchange.h"
-#include "lockstep/distributed/exchange/make_reducer.h"
+#include "lockstep/distributed/exchange/reducer.h"
 
 namespace lockstep {
 namespace {

@@ -1,9 +1,9 @@
 // Nobody in particular owns a range: the summed gradient comes back to every worker, and every worker runs
 // the optimizer on everything.
-#include "full_update.h"
 #include "lockstep/distributed/exchange/algorithm.h"
 #include "lockstep/distributed/exchange/exchange.h"
 #include "lockstep/distributed/strategies/strategy.h"
+#include "sharded_update.h"
 
 namespace lockstep {
 namespace {

@@ -9,16 +9,15 @@
 #include <cmath>
 #include <optional>
 
-#include "agree_finite.h"
 #include "distributed/exchange/node/node_gradients.h"
 #include "lockstep/base/timer.h"
 #include "lockstep/distributed/blocks.h"
-#include "lockstep/distributed/exchange/make_reducer.h"
 #include "lockstep/distributed/exchange/node_factors.h"
 #include "lockstep/distributed/exchange/reducer.h"
 #include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/math/kernels.h"
 #include "lockstep/math/sample_weights.h"
+#include "sharded_update.h"
 
 namespace lockstep {
 namespace {

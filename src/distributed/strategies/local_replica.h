@@ -2,10 +2,15 @@
 // number.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "lockstep/base/aligned_buffer.h"
+#include "lockstep/distributed/exchange/algorithm.h"
+#include "lockstep/distributed/options.h"
+#include "lockstep/distributed/saved_state.h"
 #include "lockstep/distributed/update.h"
 
 namespace lockstep {
@@ -30,5 +35,44 @@ struct LocalReplica {
  private:
   const Layout* layout_;
 };
+
+// Block momentum on the average of the replicas: the change of the weights over a block of local steps is
+// taken like a gradient, with a learning rate and momentum of its own (Chen & Huo 2016, "Scalable training of
+// deep learning machines by incremental block training with intra-block parallel optimization and blockwise
+// model-update filtering").
+
+class BlockMomentum {
+ public:
+  /// Whether the options ask for more than the plain average.
+  static bool wanted(const DistOptions& options) {
+    return options.block_momentum > 0 || options.block_lr != 1;
+  }
+
+  BlockMomentum(const DistOptions& options, Index size);
+
+  /// The weights that the first block starts from.
+  void start(std::span<const Scalar> weights);
+  /// Saves the state that is kept from block to block; rank 0 writes it.
+  void add_saved(SavedState& state, int rank);
+  /// That state by name, for comparisons of ranks.
+  std::vector<NamedSpan> named_parts();
+  /// Makes of the average at the end of a block the weights that the next one starts from.
+  void apply(std::span<Scalar> average);
+
+ private:
+  Scalar momentum_;
+  Scalar lr_;
+  bool nesterov_;
+  AlignedBuffer<Scalar> last_;  // weights that the block started from
+  AlignedBuffer<Scalar> velocity_;
+};
+
+// The sum over all replicas of what each of them has in an arena of its own: a rank adds its pieces, bucket
+// by bucket, and hands the sums to the exchange.
+
+/// A Reducer whose partial sums are single replicas (LocalSums::kPerReplica), and are used up; all ranks get
+/// the result.
+std::unique_ptr<Reducer> make_per_replica_reducer(const AlgorithmContext& context,
+                                                  const DistOptions& options);
 
 }  // namespace lockstep

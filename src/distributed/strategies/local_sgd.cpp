@@ -16,8 +16,6 @@
 
 #include <fmt/format.h>
 
-#include "block_momentum.h"
-#include "full_update.h"
 #include "local_replica.h"
 #include "lockstep/base/timer.h"
 #include "lockstep/comm/agree.h"
@@ -26,7 +24,7 @@
 #include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/math/eigen_matrix.h"
 #include "lockstep/math/kernels.h"
-#include "per_replica_reducer.h"
+#include "sharded_update.h"
 
 namespace lockstep {
 namespace {

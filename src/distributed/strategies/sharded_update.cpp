@@ -1,12 +1,14 @@
 #include "sharded_update.h"
 
+#include <fmt/format.h>
+
+#include <cmath>
 #include <utility>
 
-#include "agree_finite.h"
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/timer.h"
-#include "lockstep/distributed/exchange/make_reducer.h"
 #include "lockstep/distributed/exchange/reducer.h"
+#include "lockstep/math/sample_weights.h"
 
 namespace lockstep {
 namespace {
@@ -175,6 +177,36 @@ std::vector<RankCosts> sharded_update_costs(const CostModelInput& question) {
         .after = agreement(plan.world, question.on_node()) + to_each(peers, 1, weights),
         .stepped = static_cast<double>(owned) / static_cast<double>(question.weights_bytes())};
   });
+}
+
+StepOutcome take_full_update(ParameterUpdate& update, std::span<Scalar> weights, std::span<Scalar> sum,
+                             const UpdateRequest& request) {
+  const Scalar loss_sum = sum[weights.size()];  // behind the gradients of the weights
+  const std::span<Scalar> gradient = sum.first(weights.size());
+  bool good = all_finite(std::span(&loss_sum, 1)) && update.good(gradient, request.weight);
+  auto loss = static_cast<double>(loss_sum);
+  update.agree_over_stages(good, loss);
+  const StepOutcome outcome{.applied = good, .mean_loss = mean_of(loss, request.weight)};
+  if (outcome.applied) update.step(weights, gradient, request);
+  return outcome;
+}
+
+std::string describe_bad_sum(const Layout& layout, std::span<const Scalar> sum, double weight) {
+  if (!std::isfinite(at(sum, layout.size))) return "the loss is not finite";
+  for (auto param = layout.params.rbegin(); param != layout.params.rend(); ++param) {
+    if (all_within(part(sum, param->range), max_sum(weight))) continue;
+    return fmt::format("the gradient of {} is not finite or beyond 1e18", param->name);
+  }
+  return "the gradient is not finite";
+}
+
+StepOutcome agree_finite(Communicator& comm, bool good, double loss, double weight) {
+  const Stopwatch agreeing;
+  double known[] = {good ? 0.0 : 1.0, loss};  // ranks with a bad sum, sum of the losses
+  comm.all_reduce_sum(as_buffer(std::span(known)));
+  return {.applied = known[0] == 0 && std::isfinite(known[1]),
+          .mean_loss = mean_of(known[1], weight),
+          .exchange_seconds = agreeing.seconds()};
 }
 
 }  // namespace lockstep

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
+#include "lockstep/comm/communicator.h"
 #include "lockstep/distributed/strategies/strategy.h"
 
 namespace lockstep {
@@ -12,5 +14,23 @@ std::unique_ptr<SynchronousStrategy> make_sharded_update(const StrategyContext& 
 
 /// Memory and messages of each rank.
 std::vector<RankCosts> sharded_update_costs(const CostModelInput& question);
+
+// The step of a rank that has the sum of all gradients, and takes the step on all weights.
+
+/// *Local.* `sum`: a gradient arena, summed over all replicas; it may be used up. Not applied if the loss or
+/// the gradient is not finite.
+StepOutcome take_full_update(ParameterUpdate& update, std::span<Scalar> weights, std::span<Scalar> sum,
+                             const UpdateRequest& request);
+
+/// *Local.* Names the bad number in a sum that no step could be taken with: the loss first, then the
+/// gradients as they come in the backward pass. `weight`: of the request.
+std::string describe_bad_sum(const Layout& layout, std::span<const Scalar> sum, double weight);
+
+// If each rank has the sums of its own slices only, no rank sees by itself whether all of them are good.
+
+/// *Collective.* The step is to be applied if every rank's sums are `good` and the loss is finite. `loss`:
+/// the sum of the losses from the one rank that reports it, 0 from the others. `weight`: as
+/// UpdateRequest::weight.
+StepOutcome agree_finite(Communicator& comm, bool good, double loss, double weight);
 
 }  // namespace lockstep

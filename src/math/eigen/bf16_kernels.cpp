@@ -2,7 +2,7 @@
 // kernels of fp32.
 #include "lockstep/math/bf16_kernels.h"
 
-#include "scratch.h"
+#include "patches.h"
 
 namespace lockstep {
 namespace {

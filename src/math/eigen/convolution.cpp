@@ -6,7 +6,6 @@
 #include "depthwise.h"
 #include "lockstep/math/eigen_matrix.h"
 #include "patches.h"
-#include "scratch.h"
 
 namespace lockstep {
 namespace {

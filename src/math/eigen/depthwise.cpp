@@ -4,7 +4,7 @@
 
 #include "lockstep/math/eigen_matrix.h"
 #include "math/taps.h"
-#include "scratch.h"
+#include "patches.h"
 
 namespace lockstep {
 namespace {

@@ -1,6 +1,9 @@
 #include "patches.h"
 
 #include <algorithm>
+#include <array>
+
+#include "lockstep/base/aligned_buffer.h"
 
 namespace lockstep {
 namespace {
@@ -83,6 +86,13 @@ void PatchLayout::restore(const Scalar* arranged, std::span<Scalar> weights, Wri
     Scalar& weight = at(weights, plain);
     weight = write == Write::kReplace ? arranged[offset] : weight + arranged[offset];
   });
+}
+
+Scalar* scratch(ScratchUse use, Index size) {
+  thread_local std::array<AlignedBuffer<Scalar>, 4> buffers;
+  AlignedBuffer<Scalar>& buffer = buffers[static_cast<std::size_t>(use)];
+  if (buffer.size() < size) buffer = AlignedBuffer<Scalar>(size);
+  return buffer.data();
 }
 
 }  // namespace lockstep

@@ -5,6 +5,7 @@
 
 #include <span>
 
+#include "lockstep/base/types.h"
 #include "lockstep/math/convolution.h"
 
 namespace lockstep {
@@ -50,5 +51,13 @@ class PatchLayout {
   Index positions_;
   Index block_rows_;
 };
+
+// Memory that a kernel needs during one call: kept by each thread and only grown, so a step after the first
+// allocates nothing.
+
+enum class ScratchUse { kPatches, kWeights, kWide, kOtherWide };
+
+/// At least `size` scalars with any content; valid until the next call for the same use in this thread.
+Scalar* scratch(ScratchUse use, Index size);
 
 }  // namespace lockstep

@@ -11,8 +11,6 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "arranged_weights.h"
-#include "convolution_description.h"
 #include "lockstep/math/bf16_kernels.h"
 #include "thread_engine.h"
 

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <dnnl.hpp>
+
+#include <map>
 #include <span>
 
 #include "lockstep/base/types.h"
+#include "lockstep/math/convolution.h"
 #include "lockstep/math/kernels.h"
 
 namespace lockstep {
@@ -65,5 +68,67 @@ class ArrangedTensor {
   dnnl::reorder replace_;
   dnnl::reorder add_;
 };
+
+// Weights in the layout that a convolution wants: re-laid once in each thread for all calls with the same
+// values, whatever primitives they come from.
+
+class ArrangedWeights {
+ public:
+  ArrangedWeights(const dnnl::memory::desc& plain, const dnnl::memory::desc& arranged);
+
+  /// Valid until the next call in this thread for the same offset.
+  template <class Number>
+  const dnnl::memory& of(const ConvolutionWeights<Number>& w) {
+    Copy*& copy = copies_[w.offset];
+    if (copy == nullptr) copy = &find_copy(w.offset);
+    if (w.version == 0 || w.version != copy->version) fill(*copy, w.values.data(), w.version);
+    return copy->memory;
+  }
+
+ private:
+  struct Copy {
+    dnnl::memory memory;
+    std::uint64_t version = 0;
+  };
+  Copy& find_copy(Index offset) const;
+  void fill(Copy& copy, const void* values, std::uint64_t version);
+
+  dnnl::memory plain_;
+  dnnl::memory::desc arranged_;
+  dnnl::reorder load_;
+  std::map<Index, Copy*> copies_;  // copies by offset: layers of one shape take turns
+};
+
+// A convolution as oneDNN describes it.
+
+inline constexpr auto kDirect = dnnl::algorithm::convolution_direct;
+
+struct ConvolutionKey {
+  ConvolutionShape shape;
+  Index rows = 0;
+  bool has_bias = false;
+
+  auto operator<=>(const ConvolutionKey&) const = default;
+};
+
+/// The types of the operands and of the result, each at its offset in the forward pass; the bias is f32.
+struct ConvolutionTypes {
+  dnnl::memory::data_type x, weights, y;
+};
+
+/// The tensors of a key and the geometry.
+struct ConvolutionDescription {
+  using Dims = dnnl::memory::dims;
+  using Desc = dnnl::memory::desc;
+
+  explicit ConvolutionDescription(const ConvolutionKey& key, const ConvolutionTypes& types);
+
+  Desc x, y, weights, any_weights;
+  Desc bias;  // stays empty where there is none
+  Dims strides, dilations, pads_before, pads_after;
+};
+
+/// The forward primitive's description, which oneDNN also wants as a hint for each backward primitive.
+dnnl::convolution_forward::primitive_desc forward_primitive(const ConvolutionDescription& d);
 
 }  // namespace lockstep

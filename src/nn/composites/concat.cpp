@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "expect_chains.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/nn/composite.h"
 #include "lockstep/nn/onnx_words.h"
+#include "sum.h"
 
 namespace lockstep {
 namespace {

@@ -1,7 +1,6 @@
 // x + body(x), with a projection of x where the shapes differ.
 #include <fmt/format.h>
 
-#include "expect_chains.h"
 #include "lockstep/nn/composite.h"
 #include "sum.h"
 

@@ -1,5 +1,4 @@
 // wide(x) + deep(x).
-#include "expect_chains.h"
 #include "lockstep/nn/composite.h"
 #include "sum.h"
 

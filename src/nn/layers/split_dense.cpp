@@ -7,7 +7,7 @@
 #include "dense_layer.h"
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/math/bf16_kernels.h"
-#include "lockstep/math/sum_along_tree.h"
+#include "lockstep/math/fixed_tree.h"
 #include "lockstep/nn/split_layer.h"
 #include "scratch.h"
 

@@ -1,6 +1,8 @@
 // The few numbers that say how far a run is and how good it is.
 #pragma once
 
+#include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -38,5 +40,12 @@ double time_share(const ViewedRun& run, const std::string& name);
 
 /// The time that a run still needs at its pace; NaN for one that does not go on.
 double seconds_left(const ViewedRun& run);
+
+// Which points of a long series a chart shows.
+
+/// Indices in ascending order, at most `max_points` (at least 4), of the first and the last value and of the
+/// least and the greatest one of each bucket of equally many; all of them where there are no more. A bucket
+/// without a number gives its first index, so that the gap stays.
+std::vector<std::size_t> kept_points(std::span<const double> values, std::size_t max_points);
 
 }  // namespace lockstep

@@ -9,7 +9,6 @@
 #include <cmath>
 #include <cstring>
 
-#include "lockstep/base/atomic_file.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"

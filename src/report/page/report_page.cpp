@@ -11,10 +11,9 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
-#include "lockstep/report/tables/evaluation_tables.h"
 #include "lockstep/report/page/report_page.h"
+#include "lockstep/report/tables/evaluation_tables.h"
 #include "page_parts.h"
-#include "report/history/kept_points.h"
 #include "report/history/run_numbers.h"
 #include "run_story.h"
 

@@ -7,11 +7,11 @@
 #include <limits>
 #include <optional>
 
-#include "report/history/kept_points.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
 #include "lockstep/report/tables/evaluation_tables.h"
+#include "report/history/run_numbers.h"
 
 namespace lockstep {
 namespace {

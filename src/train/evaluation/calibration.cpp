@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "lockstep/distributed/ordered_sums.h"
+#include "lockstep/distributed/local_gradients.h"
 #include "lockstep/math/elementary.h"
 #include "lockstep/train/evaluation/metric.h"
 #include "lockstep/train/evaluation/metrics.h"

@@ -12,7 +12,7 @@
 #include "lockstep/base/timer.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/data/load_records.h"
-#include "lockstep/distributed/ordered_sums.h"
+#include "lockstep/distributed/local_gradients.h"
 #include "lockstep/distributed/stage_tasks.h"
 #include "lockstep/distributed/stage_tensors.h"
 #include "lockstep/nn/stages.h"

@@ -12,8 +12,8 @@
 #include <iterator>
 #include <sstream>
 
-#include "lockstep/base/atomic_file.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/text.h"

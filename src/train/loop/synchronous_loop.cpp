@@ -4,14 +4,13 @@
 #include <cmath>
 
 #include "bad_step.h"
-#include "epoch_audit.h"
 #include "faults.h"
 #include "gradient_context.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/log.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/comm/watchdog.h"
-#include "lockstep/distributed/ordered_sums.h"
+#include "lockstep/distributed/local_gradients.h"
 #include "lockstep/math/fixed_tree.h"
 #include "lockstep/train/loop/gradient_step.h"
 #include "lockstep/train/loop/training_context.h"

@@ -8,9 +8,9 @@
 #include <optional>
 
 #include "lockstep/base/errors.h"
-#include "lockstep/base/first_index.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/text.h"
+#include "lockstep/base/types.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/comm/watchdog.h"
 #include "lockstep/train/storage/staged_model.h"

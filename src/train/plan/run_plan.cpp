@@ -8,14 +8,13 @@
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/base/first_index.h"
 #include "lockstep/base/text.h"
+#include "lockstep/base/types.h"
 #include "lockstep/distributed/divided_layers.h"
 #include "lockstep/distributed/replica_states.h"
 #include "lockstep/distributed/strategies/asynchronous.h"
 #include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/train/plan/refusals.h"
-#include "plan_costs.h"
 #include "stage_plan.h"
 
 namespace lockstep {

@@ -3,13 +3,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
+#include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/base/text.h"
+#include "lockstep/data/loader.h"
+#include "lockstep/data/records.h"
+#include "lockstep/data/streamed_records.h"
 #include "lockstep/distributed/divided_layers.h"
 #include "lockstep/distributed/stage_tasks.h"
 #include "lockstep/distributed/strategies/strategy.h"
+#include "lockstep/nn/activations.h"
 #include "lockstep/nn/stages.h"
-#include "plan_costs.h"
+#include "lockstep/train/storage/checkpoint/manifest.h"
+#include "lockstep/train/storage/staged_model.h"
 
 namespace lockstep {
 namespace {
@@ -56,6 +64,149 @@ Index received_scalars(const Model& stage) {
     scalars += crossing_size(stage.whole(), stage.chunk(i).stage().begin);
   }
   return scalars;
+}
+
+constexpr Index kScalarBytes = sizeof(Scalar);
+
+// Part by part the most that a rank of these needs.
+RankCosts most(std::span<const RankCosts> ranks) {
+  RankCosts most;
+  for (const RankCosts& rank : ranks) {
+    most.weights = std::max(most.weights, rank.weights);
+    most.optimizer = std::max(most.optimizer, rank.optimizer);
+    most.gradients = std::max(most.gradients, rank.gradients);
+    most.sent = std::max(most.sent, rank.sent);
+  }
+  return most;
+}
+
+// Bytes of the rounded weights of a model in bf16; 0 in fp32.
+Index rounded_bytes(const RunPlanRequest& request) {
+  const Model& model = request.model;
+  if (model.precision() != Precision::kBf16) return 0;
+  return (model.layout().size + model.borrowed().size) * Index{sizeof(Bf16)};
+}
+
+// Bytes of the weights that a thread keeps in the layouts of its kernels, forward and back. (The back end may
+// do with less.)
+Index arranged_bytes(const Model& model) {
+  Index numbers = 0;
+  for (const ModelOp& op : model.ops()) numbers += op.layer->weight_use().arranged.size();
+  return 2 * numbers * (model.precision() == Precision::kBf16 ? Index{sizeof(Bf16)} : kScalarBytes);
+}
+
+// Bytes of the average of the weights, which each rank gathers, and of the copy of its slice of the weights
+// for a checkpoint.
+Index average_bytes(const RunPlanRequest& request, const RunPlan& plan) {
+  if (!plan.averages()) return 0;
+  const bool saves = request.saves || request.keeps_best;
+  const Index copied =
+      saves ? split_evenly(request.model.layout().size, plan.dist.world, 0, kAlignment).size() : 0;
+  return (request.model.stored_layout().size + copied) * kScalarBytes;
+}
+
+// The part of the records that a rank with the model, or with this stage of it, keeps.
+RecordPart record_part(const Model& model) {
+  return needed_part(needs_features(model), needs_targets(model));
+}
+
+Index label_columns(const RunPlanRequest& request) {
+  return request.target_columns + (request.weighted ? 1 : 0);
+}
+
+Index record_bytes_of(const RunPlanRequest& request) {
+  return bytes_of_part(record_part(request.model), request.record_bytes, label_columns(request));
+}
+
+// Bytes of a prepared sample: features, targets and weight, as far as they are needed.
+Index sample_bytes_of(const RunPlanRequest& request, RecordPart part) {
+  if (part == RecordPart::kNothing) return 0;
+  const Index features = part == RecordPart::kAll ? request.model.input().size() : 0;
+  return (features + label_columns(request)) * kScalarBytes;
+}
+
+MemoryPlan memory_of(const RunPlanRequest& request, const RunPlan& plan, const RankCosts& costs) {
+  MemoryPlan memory{.weights = costs.weights, .optimizer = costs.optimizer, .gradients = costs.gradients};
+  if (request.evaluation_rows == 0) return memory;
+  const Index sample_bytes = sample_bytes_of(request, record_part(request.model));
+  const Index blocks = divide_up(request.evaluation_rows, request.evaluation_batch);
+  const Index batch_rows = std::min(request.evaluation_batch, request.evaluation_rows);
+  const Index score_bytes = request.weighted ? 2 * kScalarBytes : kScalarBytes;
+  const Index record_bytes = record_bytes_of(request) + request.evaluation_rankings * score_bytes;
+  // If samples have weights, the first rank gets the scores of all.
+  const bool collects = request.weighted && request.evaluation_rankings > 0;
+  memory.evaluation = request.evaluation_sets * rounded_bytes(request) +
+                      (collects ? request.evaluation_rows * score_bytes : 0) +
+                      divide_up(blocks, plan.dist.world) * batch_rows * record_bytes +
+                      plan.dist.threads * request.evaluation_sets *
+                          (activation_bytes(request.model, batch_rows, ActivationRetention::kForEvaluation) +
+                           batch_rows * sample_bytes);
+  return memory;
+}
+
+// Memory for the training records of the first rank. Errors: ConfigError if streaming them takes more than is
+// allowed.
+Index record_memory(const RunPlanRequest& request, const RunPlan& plan) {
+  const Range replicas = plan.dist.hosted.front();
+  if (!plan.sampling.stream) return make_sampler(plan.sampling)->needed(replicas) * record_bytes_of(request);
+  if (record_part(request.model) == RecordPart::kNothing) return 0;  // else a stream keeps whole records
+  DatasetInfo info;
+  info.rows = request.rows;
+  info.record_bytes = request.record_bytes;
+  const Index bytes = stream_bytes(info, plan.sampling, replicas.size());
+  if (bytes <= memory_limit_bytes(request.data)) return bytes;
+  throw ConfigError(fmt::format(
+      "streaming with data.shuffle_buffer = {} for each of {} replicas of a rank takes {}, more than "
+      "data.memory_limit = {} GiB: lower data.shuffle_buffer, or raise the limit",
+      with_commas(request.data.shuffle_buffer), replicas.size(), human_bytes(bytes),
+      request.data.memory_limit));
+}
+
+// The first rank hosts at least as many replicas as any other.
+void add_replicas(const RunPlanRequest& request, const RunPlan& plan, bool own_weights,
+                  std::span<const Index> alive, MemoryPlan& memory) {
+  const Index hosted = plan.dist.hosted.front().size();
+  const Index batch = plan.dist.max_rows;
+  const Index micro = divide_up(batch, request.train.accumulate);
+  const bool together = runs_in_lockstep(request.model, plan.dist);
+  RecordPart kept = record_part(request.model);
+  if (plan.sampling.stream && kept == RecordPart::kTargets) kept = RecordPart::kAll;  // a stream has no less
+  const Index sample_bytes = sample_bytes_of(request, kept);
+  const Index arenas = own_weights ? hosted : 1;
+  memory.weights += request.model.state_layout().size * kScalarBytes * (hosted + 2);  // ReplicaStates
+  memory.weights += rounded_bytes(request) * arenas + arranged_bytes(request.model) * plan.dist.threads;
+  constexpr auto kRetention = ActivationRetention::kForTraining;
+  memory.activations = divided_layer_bytes(request.model, plan.dist, 0);
+  if (alive.empty()) {
+    memory.activations +=
+        (together ? hosted : plan.dist.threads) * activation_bytes(request.model, micro, kRetention);
+  }
+  for (Index i = 0; i < std::ssize(alive); ++i) {
+    memory.activations += at(alive, i) * activation_bytes(request.model.chunk(i), micro, kRetention);
+  }
+  const Index ahead = steps_ahead(request.data, true, plan.sampling.stream.has_value());  // an upper bound
+  memory.data = record_memory(request, plan) + hosted * batch * sample_bytes * (ahead + 1);
+}
+
+// Bytes of the pieces in which the first rank of all writes a model whose stages other ranks have.
+Index piece_bytes(const Model& stage, Index file_bytes) {
+  return stage.is_stage() && stage.chunk(0).stage().begin == 0 ? std::min(file_bytes, kModelPieceBytes) : 0;
+}
+
+// Memory for saving: of a copy of what a checkpoint gets, and of the model file.
+void add_copies(const RunPlanRequest& request, RunPlan& plan) {
+  plan.memory.checkpoint = piece_bytes(request.model, plan.model_file_bytes);
+  if (!request.saves && !request.keeps_best) return;
+  // All ranks copy the model file, in whole blocks, and those that own something else their share of that.
+  const Index ranks = plan.dist.world * std::max<Index>(1, std::ssize(request.stages));
+  const Index owners = plan.dist.servers > 0 ? plan.dist.servers : plan.dist.world;
+  const Index state = (plan.checkpoint_bytes - plan.model_file_bytes) / owners;
+  const Index model =
+      std::min(plan.model_file_bytes, round_up(plan.model_file_bytes / ranks + 1, kCheckedBytes));
+  // The first worker holds on to it.
+  const Index best = request.keeps_best ? request.model.stored_layout().count() * kScalarBytes : 0;
+  plan.memory.checkpoint += best + model + (plan.dist.servers > 0 ? 0 : state);
+  if (plan.dist.servers > 0) plan.server_memory.checkpoint = model + state;
 }
 
 }  // namespace
@@ -131,6 +282,39 @@ void plan_stages(const RunPlanRequest& request, RunPlan& plan) {
   }
   plan.memory = largest;
   plan.enter_stage(0);
+}
+
+void plan_costs(const RunPlanRequest& request, RunPlan& plan, std::span<const Index> alive) {
+  const StrategyEntry& strategy = strategy_entry(request.distribute.strategy);
+  const std::vector<RankCosts> ranks = strategy.costs({.options = request.distribute,
+                                                       .plan = plan.dist,
+                                                       .sums = local_sums(request.distribute),
+                                                       .interleaved = interleaves(request.model, plan.dist),
+                                                       .optimizer = request.optimizer,
+                                                       .steps = plan.steps,
+                                                       .node_sizes = request.node_sizes});
+  const auto workers = static_cast<std::size_t>(plan.dist.workers());
+  const RankCosts worker = most(std::span(ranks).first(workers));
+  const RankCosts server = most(std::span(ranks).subspan(workers));
+  plan.gradient_bytes = plan.dist.gradient_size * kScalarBytes;
+  plan.sent_bytes = std::llround(worker.sent) + divided_layer_sent_bytes(request.model, plan.dist, 0);
+  plan.server_sent_bytes = std::llround(server.sent);
+  plan.memory = memory_of(request, plan, worker);
+  add_replicas(request, plan, strategy.weights_per_replica, alive, plan.memory);
+  plan.memory.weights += average_bytes(request, plan);
+  // Evaluations and the model file take the model as a whole, which ranks gather for them.
+  plan.memory.evaluation += plan.dist.divided_elsewhere(0) * kScalarBytes;
+  if (plan.dist.servers > 0) {
+    plan.server_memory = memory_of(request, plan, server);
+    plan.server_memory.weights += average_bytes(request, plan);
+  }
+
+  plan.model_file_bytes = request.model.whole().stored_layout().count() * kScalarBytes;
+  const Index state_bytes = request.optimizer.saved_bytes(plan.parameters);
+  const Index models = strategy.weights_per_replica ? plan.sampling.replicas : 1;
+  plan.checkpoint_bytes = models * (plan.model_file_bytes + state_bytes);
+  if (plan.averages()) plan.checkpoint_bytes += plan.parameters * kScalarBytes;  // training goes on with them
+  add_copies(request, plan);
 }
 
 }  // namespace lockstep

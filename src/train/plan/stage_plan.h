@@ -27,4 +27,10 @@ RunPlan plan_stage(const RunPlanRequest& request, const RunPlan& plan, const Pla
 /// were not divided.
 void plan_stages(const RunPlanRequest& request, RunPlan& plan);
 
+// Memory and messages of a run, for the plan.
+
+/// Fills in the bytes of `plan`; the rest of it is there. `alive`: by chunk of a stage, the micro-batches
+/// that are in memory at a time; empty: the model is no stage.
+void plan_costs(const RunPlanRequest& request, RunPlan& plan, std::span<const Index> alive = {});
+
 }  // namespace lockstep

@@ -12,7 +12,6 @@
 #include <cstring>
 #include <thread>
 
-#include "lockstep/base/atomic_file.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"

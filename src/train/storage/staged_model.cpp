@@ -11,7 +11,7 @@
 #include <optional>
 
 #include "lockstep/base/aligned_buffer.h"
-#include "lockstep/base/atomic_file.h"
+#include "lockstep/base/file.h"
 #include "lockstep/comm/agree.h"
 
 namespace lockstep {

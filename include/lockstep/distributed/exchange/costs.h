@@ -9,7 +9,6 @@
 
 #include "lockstep/distributed/exchange/reducer.h"
 #include "lockstep/distributed/local_gradients.h"
-#include "lockstep/distributed/optimizer_memory.h"
 #include "lockstep/distributed/options.h"
 #include "lockstep/distributed/plan.h"
 

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+
 #include <string>
 #include <vector>
 
 #include "lockstep/report/history/metrics_history.h"
+#include "lockstep/train/evaluation/importance.h"
 #include "lockstep/train/evaluation/metrics.h"
 
 namespace lockstep {
@@ -32,5 +34,33 @@ struct ClassScore {
   Index samples = 0;
 };
 std::vector<ClassScore> class_scores(const ConfusionMatrix& confusion);
+
+// The findings of importance for a terminal, as CSV and as JSON.
+
+struct ImportanceResult {
+  std::string model;
+  std::string set;      ///< "validation" or "test"
+  std::string measure;  ///< "loss", "accuracy" or a metric
+  Importance importance;
+};
+
+std::string to_text(const ImportanceResult& result);
+std::string to_csv(const ImportanceResult& result);
+std::string to_json(const ImportanceResult& result);
+
+struct DependenceResult {
+  std::string model;
+  std::string set;
+  Index samples = 0;
+  std::string column;
+  std::vector<std::string>
+      outputs;  ///< what is predicted: "prediction", or "probability of yes" and the like
+  std::vector<ColumnValue> grid;
+  std::vector<std::vector<double>> means;  ///< a row for each value of the grid, a column for each output
+};
+
+std::string to_text(const DependenceResult& result);
+std::string to_csv(const DependenceResult& result);
+std::string to_json(const DependenceResult& result);
 
 }  // namespace lockstep

@@ -5,8 +5,8 @@
 
 #include <vector>
 
-#include "lockstep/distributed/optimizer_memory.h"
 #include "lockstep/distributed/options.h"
+#include "lockstep/distributed/plan.h"
 #include "lockstep/nn/model.h"
 #include "lockstep/train/options.h"
 

@@ -11,7 +11,6 @@
 
 #include "lockstep/data/options.h"
 #include "lockstep/data/sampler.h"
-#include "lockstep/distributed/optimizer_memory.h"
 #include "lockstep/distributed/plan.h"
 #include "lockstep/distributed/tied_weights.h"
 #include "lockstep/nn/model.h"

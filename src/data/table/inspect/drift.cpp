@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "data/table/schema/toml_text.h"
+#include "data/table/schema/declare_columns.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/table/schema/scan.h"
 

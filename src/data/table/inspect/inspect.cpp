@@ -7,7 +7,7 @@
 #include <cmath>
 #include <filesystem>
 
-#include "data/table/schema/toml_text.h"
+#include "data/table/schema/declare_columns.h"
 #include "data/table/text/first_lines.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/file_list.h"

@@ -6,7 +6,7 @@
 // (suffers_from_overlap).
 #include "lockstep/distributed/exchange/algorithm.h"
 #include "lockstep/distributed/exchange/costs.h"
-#include "lockstep/distributed/exchange/make_reducer.h"
+#include "lockstep/distributed/exchange/reducer.h"
 
 namespace lockstep {
 

@@ -17,7 +17,7 @@
 #include "distributed/exchange/node/node_gradients.h"
 #include "distributed/exchange/stages.h"
 #include "lockstep/base/aligned_buffer.h"
-#include "lockstep/distributed/exchange/make_reducer.h"
+#include "lockstep/distributed/exchange/reducer.h"
 #include "staged_reducer.h"
 
 namespace lockstep {

@@ -7,14 +7,12 @@
 #include <span>
 #include <vector>
 
-#include "admission_policy.h"
 #include "lockstep/distributed/exchange/slice_codec.h"
 #include "lockstep/distributed/strategies/asynchronous.h"
 #include "lockstep/distributed/update.h"
 #include "request_queue.h"
 #include "step_collector.h"
 #include "worker_client.h"
-#include "worker_stats.h"
 
 namespace lockstep {
 

@@ -6,8 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "lockstep/comm/communicator.h"
 #include "lockstep/distributed/blocks.h"
 #include "lockstep/distributed/exchange/slice_codec.h"
+#include "lockstep/distributed/strategies/asynchronous.h"
 #include "lockstep/distributed/strategies/strategy.h"
 #include "messages.h"
 #include "request_queue.h"
@@ -62,6 +64,44 @@ class WorkerClient {
   std::vector<Index> versions_;                    // versions of the weights here, by server
   std::vector<MessageHeader> headers_;             // headers of the push under way, by server
   std::vector<std::unique_ptr<Request>> pushes_;
+};
+
+// The fate of the gradients of each worker: updates are counted by the first server, staleness by every
+// server.
+
+class WorkerStats {
+ public:
+  explicit WorkerStats(Index workers);
+
+  void count_computed(std::size_t worker);
+  void count_step(std::size_t worker, Index samples);
+  void count_drop(std::size_t worker, Index samples);
+  void count_staleness(std::size_t worker, Index staleness);
+  void count_ahead(std::size_t worker, Index ahead);
+
+  /// *Collective.* The counts of all ranks together.
+  std::vector<WorkerRecord> gather(Communicator& comm) const;
+
+ private:
+  // The histogram of staleness goes up to this; beyond, it is counted as this. The sum is exact.
+  static constexpr Index kMaxStaleness = 1023;
+  enum Column : Index {
+    kComputed,
+    kSteps,
+    kSamples,
+    kDropped,
+    kDroppedSamples,
+    kAhead,
+    kStalenessSum,
+    kStaleness
+  };
+  static constexpr Index kColumns = kStaleness + kMaxStaleness + 1;
+
+  Index& at(std::size_t worker, Index column) {
+    return counts_[worker * static_cast<std::size_t>(kColumns) + static_cast<std::size_t>(column)];
+  }
+
+  std::vector<Index> counts_;  // workers x columns
 };
 
 }  // namespace lockstep

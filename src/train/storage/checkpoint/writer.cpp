@@ -18,7 +18,6 @@
 #include <cstring>
 #include <optional>
 
-#include "lockstep/base/atomic_file.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/log.h"

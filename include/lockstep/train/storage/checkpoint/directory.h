@@ -12,6 +12,7 @@
 #include "lockstep/base/types.h"
 #include "lockstep/optim/schedule.h"
 #include "lockstep/train/storage/checkpoint/manifest.h"
+#include "lockstep/train/storage/run_directory.h"
 
 namespace lockstep {
 
@@ -82,5 +83,22 @@ Interval parse_training_interval(std::string_view key, std::string_view text);
 
 /// Seconds of "50 minutes", "1 second", "0.5 hours"; none if the text is anything else, or not above 0.
 std::optional<double> clock_seconds(std::string_view text);
+
+// Which run owns a directory of checkpoints outside the run directory (checkpoint.dir). Two runs there would
+// resume from each other's checkpoints and remove them, so one run at a time owns it. A run has an id, a
+// random text in its directory, and keeps it when that is moved or seen from another host; the directory of
+// checkpoints names its owner in the file `owner`.
+
+/// Errors: ConfigError, naming the other run, if the directory has the checkpoints of another run than the
+/// one in `run`, or if it is that of another run's own checkpoints; DataError. Changes nothing. A run
+/// directory without a config counts as a new run, and no checkpoint is that of a new run. Checkpoints
+/// without a known owner, of older builds, are accepted as those of a run that is not new. The run's own
+/// RUN/checkpoints is always accepted.
+void refuse_foreign_checkpoints(const CheckpointDirectory& checkpoints, const RunDirectory& run);
+
+/// Makes the run the owner: creates the directory, locks it while the result lives, and writes `owner`
+/// and, if the run has none, its id. Nothing is done, and no lock held, for the run's own RUN/checkpoints.
+/// Errors: as above; ConfigError if another process holds the directory.
+RunLock claim_checkpoints(const CheckpointDirectory& checkpoints, const RunDirectory& run);
 
 }  // namespace lockstep

@@ -1,0 +1,354 @@
+#include "lockstep/train/bench/bench.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "lockstep/base/aligned_buffer.h"
+#include "lockstep/base/catalog.h"
+#include "lockstep/base/random.h"
+#include "lockstep/base/timer.h"
+#include "lockstep/comm/agree.h"
+#include "lockstep/distributed/exchange/exchange.h"
+#include "lockstep/distributed/exchange/exchange_trial.h"
+#include "lockstep/distributed/strategies/strategy.h"
+#include "lockstep/nn/kernel_weights.h"
+#include "lockstep/nn/workspace.h"
+
+namespace lockstep {
+
+// A figure of several runs.
+
+/// *Collective.* The slowest rank's median over some runs of `work`, in seconds; ranks begin each together.
+/// `work` runs twice before, uncounted; the second run determines how many fit into `budget` seconds on rank
+/// 0. At least 3 and at most 2001, an odd number.
+inline double median_seconds(Communicator& comm, const std::function<void()>& work, double budget = 0.1) {
+  work();
+  comm.barrier();
+  const Stopwatch trial;
+  work();
+  double once = trial.seconds();
+  comm.broadcast(as_buffer(std::span(&once, 1)), 0);
+  const Index runs = std::clamp<Index>(static_cast<Index>(budget / std::max(once, 1e-7)), 3, 2001) | 1;
+  std::vector<double> seconds;
+  for (Index run = 0; run < runs; ++run) {
+    comm.barrier();
+    const Stopwatch watch;
+    work();
+    seconds.push_back(watch.seconds());
+  }
+  std::ranges::nth_element(seconds, seconds.begin() + runs / 2);
+  const double mine = at(seconds, runs / 2);
+  return std::ranges::max(gather_numbers<double>(comm, mine));
+}
+
+namespace {
+
+Index scalars(Index bytes) {
+  return bytes / Index{sizeof(Scalar)};
+}
+
+Plan one_replica_a_rank(Communicator& comm) {
+  Plan plan;
+  plan.world = plan.replicas = comm.size();
+  for (Index rank = 0; rank < comm.size(); ++rank) plan.hosted.push_back({rank, rank + 1});
+  return plan;
+}
+
+// A vector type of gcc and clang: one register of the widest kind there is, or two of a narrower one.
+typedef float Lanes __attribute__((vector_size(64)));
+
+// As many sums side by side as hide the latency of a multiply-add (4 cycles, 2 a cycle) with registers to
+// spare.
+constexpr int kSums = 12;
+
+// Keeps the compiler from knowing a value, and so from leaving out what made it.
+template <class T>
+void blur(T& value) {
+  asm volatile("" : "+m"(value));
+}
+
+using Sums = std::array<Lanes, kSums>;
+
+double seconds_of_multiply_adds(Communicator& comm, Index rounds) {
+  Sums sums{};
+  Lanes factor = Lanes{} + 0.5F;
+  Lanes term = Lanes{} + 1.0F;
+  blur(factor);
+  blur(term);
+  return median_seconds(comm, [&] {
+    Sums local = sums;  // copies that stay in registers
+    for (Index round = 0; round < rounds; ++round) {
+      for (Lanes& sum : local) sum = sum * factor + term;
+    }
+    sums = local;
+    blur(sums);
+  });
+}
+
+double copy_bandwidth(Communicator& comm, Index bytes) {
+  AlignedBuffer<std::byte> from(bytes);
+  AlignedBuffer<std::byte> to(bytes);
+  const Index copies = std::max<Index>(1, (Index{16} << 20) / bytes);
+  const double seconds = median_seconds(comm, [&] {
+    for (Index i = 0; i < copies; ++i) {
+      std::memcpy(to.data(), from.data(), static_cast<std::size_t>(bytes));
+      asm volatile("" : : "r"(to.data()) : "memory");
+    }
+  });
+  return static_cast<double>(2 * copies * bytes) / seconds;
+}
+
+void fill(std::span<Scalar> values, std::uint64_t seed) {
+  RandomStream random({.seed = seed});
+  for (Scalar& value : values) value = random.uniform();
+}
+
+bool takes_only_input(const ModelOp& op) {
+  return std::ranges::all_of(op.inputs, [](Index input) { return input == kModelInput; });
+}
+
+// A batch of random samples, once through the model and back.
+class RandomBatch {
+ public:
+  RandomBatch(const Model& model, Index rows)
+      : model_(model),
+        rows_(rows),
+        ops_{0, std::ssize(model.ops())},
+        stored_(model.stored_layout().size),
+        x_(rows * model.input().size()),
+        gradient_(model.layout().size),
+        weights_(model),
+        workspace_(model, rows, ActivationRetention::kForTraining) {
+    initialise({.layout = &model.stored_layout(), .values = stored_.span()}, 1, 0.01);
+    fill(x_.span(), 1);
+    begin();
+    forward(ops_);
+    Matrix dy = workspace_.output_gradient();
+    fill(dy.values(), 2);
+    workspace_.backward(gradient_.span(), Write::kReplace, {});
+  }
+
+  // Begins a pass as in a step, with weights that are new to the kernels.
+  void begin() {
+    workspace_.begin({.values = weights_.prepare(stored_values(model_, stored_.span()), one_thread_),
+                      .x = ConstMatrix(x_.data(), rows_, model_.input().size()),
+                      .batch = {.training = true, .seed = 1}});
+  }
+  // Single ops may run on values of other samples: the time does not depend on them.
+  void forward(Range ops) { workspace_.forward(ops); }
+  void backward(Range ops) {
+    if (ops.end == ops_.end) workspace_.begin_backward(gradient_.span(), Write::kReplace);
+    workspace_.backward(ops, gradient_.span(), Write::kReplace, {});
+  }
+  Range all() const { return ops_; }
+
+ private:
+  const Model& model_;
+  Index rows_;
+  Range ops_;
+  AlignedBuffer<Scalar> stored_;
+  AlignedBuffer<Scalar> x_;
+  AlignedBuffer<Scalar> gradient_;
+  ThreadTeam one_thread_{1};
+  KernelWeights weights_;
+  Workspace workspace_;
+};
+
+constexpr double kLr = 1e-3;
+constexpr double kBudget = 0.3;
+
+std::unique_ptr<Optimizer> momentum() {
+  return find_entry(optimizer_catalog(), "optimizer", "sgd").make({.momentum = 0.9});
+}
+
+Layout one_tensor(Index weights) {
+  Layout layout;
+  append(layout, {.name = "0.weight", .shape = {{weights}}, .range = {}});
+  return layout;
+}
+
+}  // namespace
+
+double measure_all_reduce(Communicator& comm, Index bytes) {
+  AlignedBuffer<Scalar> values(scalars(bytes));
+  return median_seconds(comm, [&] { comm.all_reduce_sum(as_buffer(values.span())); });
+}
+
+// With an odd number of ranks the last one has no neighbour.
+double measure_message(Communicator& node, Index bytes) {
+  AlignedBuffer<Scalar> from(scalars(bytes));
+  AlignedBuffer<Scalar> to(scalars(bytes));
+  const int peer = node.rank() ^ 1;
+  return median_seconds(node, [&] {
+    if (peer >= node.size()) return;
+    const Send send{peer, as_buffer(std::span<const Scalar>(from.span()))};
+    const Receive receive{peer, as_buffer(to.span())};
+    node.start_exchange(0, std::span(&send, 1), std::span(&receive, 1))->wait();
+  });
+}
+
+double measure_shared_sum(Communicator& node, Index bytes) {
+  const Plan plan = one_replica_a_rank(node);
+  const AlgorithmEntry& shared = find_entry(algorithm_catalog(), "algorithm", "shared");
+  ExchangeTrial trial({.comm = node, .plan = plan, .overlaps = false}, shared, scalars(bytes));
+  return median_seconds(node, [&] { trial.run(); });
+}
+
+// The two write to it in turn. Where they share a core, who waits has to leave it to the other.
+double measure_cache_line(Communicator& node) {
+  constexpr Index kTrips = 100;
+  constexpr int kLooks = 1000;
+  const std::unique_ptr<SharedWindow> window = node.shared_window(kAlignmentBytes);
+  const int peer = node.rank() ^ 1;
+  const int first = std::min(node.rank(), peer);
+  const std::atomic_ref turn(*reinterpret_cast<Index*>(window->part(first).data()));
+  Index own_turn = node.rank() - first;
+  const double seconds = median_seconds(node, [&] {
+    if (peer >= node.size()) return;
+    for (Index trip = 0; trip < kTrips; ++trip) {
+      const auto may_go = [&] { return turn.load(std::memory_order_acquire) == own_turn; };
+      for (int look = 1; !may_go(); look = look % kLooks + 1) {
+        if (look == kLooks) std::this_thread::yield();
+      }
+      turn.store(own_turn + 1, std::memory_order_release);
+      own_turn += 2;
+    }
+  });
+  return seconds / kTrips;
+}
+
+Index count_cores() {
+  return std::max<Index>(1, sysconf(_SC_NPROCESSORS_ONLN));
+}
+
+std::vector<AlgorithmRate> measure_algorithms(Communicator& comm, const DistOptions& options,
+                                              const Plan& plan, Index ranks_per_node, Index bytes) {
+  constexpr double kBudgetSeconds = 0.03;
+  const AlgorithmContext context{
+      .comm = comm, .plan = plan, .reduction = options.reduction, .ranks_per_node = ranks_per_node};
+  DistOptions any = options;
+  any.strategy = "allreduce";
+  any.algorithm = kAutoAlgorithm;
+  std::vector<AlgorithmRate> rates;
+  for (const AlgorithmEntry* entry : possible_algorithms(any, look_at_nodes(comm, ranks_per_node))) {
+    ExchangeTrial trial(context, *entry, bytes / Index{sizeof(Scalar)});
+    rates.push_back({.name = entry->name,
+                     .bytes = bytes,
+                     .seconds = median_seconds(
+                         comm, [&] { trial.run(); }, kBudgetSeconds)});
+  }
+  return rates;
+}
+
+MachineLimits measure_machine(Communicator& comm) {
+  constexpr Index kRounds = 100'000;
+  constexpr double kFlops = 2.0 * kRounds * kSums * sizeof(Lanes) / sizeof(float);
+  return {.flops = kFlops / seconds_of_multiply_adds(comm, kRounds),
+          .cache_bandwidth = copy_bandwidth(comm, Index{256} << 10),
+          .memory_bandwidth = copy_bandwidth(comm, Index{256} << 20)};
+}
+
+double measure_pass(Communicator& comm, const Model& model, Index rows) {
+  RandomBatch batch(model, rows);
+  return median_seconds(comm, [&] {
+    batch.begin();
+    batch.forward(batch.all());
+    batch.backward(batch.all());
+  });
+}
+
+std::vector<OpRate> measure_ops(Communicator& comm, const Model& model, Index rows) {
+  RandomBatch batch(model, rows);
+  std::vector<OpRate> rates;
+  for (Index i = 0; i < batch.all().end; ++i) {
+    const ModelOp& op = model.op(i);
+    if (op.layer->only_reshapes()) continue;
+    const Index flops = rows * op.layer->flops();
+    rates.push_back({.title = op.title,
+                     .forward_flops = flops,
+                     .backward_flops = takes_only_input(op) ? flops : 2 * flops,
+                     .forward_seconds = median_seconds(
+                         comm,
+                         [&] {
+                           batch.forward({i, i + 1});
+                         },
+                         0.03),
+                     .backward_seconds = median_seconds(
+                         comm,
+                         [&] {
+                           batch.backward({i, i + 1});
+                         },
+                         0.03)});
+  }
+  return rates;
+}
+
+double UpdateRate::least_bytes(Index ranks) const {
+  const auto shared = static_cast<double>(ranks);
+  return static_cast<double>(weights * Index{sizeof(Scalar)}) * (shared + 4) / shared;
+}
+
+// Gradients of zero stay what they are however often they are added, and cost what others do. Who
+// makes them has looked at them where the strategy does not, see FactoredGradients::max_gradient().
+UpdateRate measure_update(Communicator& comm, const DistOptions& options, Index ranks_per_node,
+                          Index weights) {
+  const StrategyEntry& entry = strategy_entry(options.strategy);
+  const Layout layout = one_tensor(weights);
+  const Plan plan = make_plan(options, layout, {.world = comm.size(), .replicas = comm.size()});
+  const std::unique_ptr<Optimizer> optimizer = momentum();
+  ThreadTeam team(1);
+  const std::unique_ptr<Strategy> made = entry.make({.comm = comm,
+                                                     .options = options,
+                                                     .plan = plan,
+                                                     .layout = layout,
+                                                     .optimizer = *optimizer,
+                                                     .rules = {},
+                                                     .team = team,
+                                                     .ranks_per_node = ranks_per_node});
+  auto& strategy = *made->synchronous();
+  const std::span<Scalar> arena = strategy.gradient_arena(plan.gradient_size);
+  const PartialGrads partial{.subtrees = {plan.hosted_by(comm.rank())}, .sums = {arena}};
+  const std::vector<Index> samples(static_cast<std::size_t>(comm.size()), 1);
+  strategy.start();
+  Index step = 0;
+  const double seconds = median_seconds(
+      comm,
+      [&] {
+        strategy.begin_step(samples, static_cast<double>(comm.size()));
+        for (const Bucket& bucket : plan.buckets) strategy.bucket_ready(bucket, partial);
+        strategy.finish_exchange();
+        strategy.update({.step = ++step, .weight = static_cast<double>(comm.size()), .lr = kLr});
+      },
+      kBudget);
+  return {.name = entry.name, .weights = weights, .seconds = seconds};
+}
+
+UpdateRate measure_plain_update(Communicator& comm, Index weights) {
+  const Layout layout = one_tensor(weights);
+  const std::unique_ptr<Optimizer> optimizer = momentum();
+  AlignedBuffer<Scalar> values(layout.size);
+  AlignedBuffer<Scalar> gradient(layout.size);
+  AlignedBuffer<Scalar> velocity(layout.size);
+  const std::span<Scalar> slot = velocity.span();
+  const Scalar scale = 1 / static_cast<Scalar>(comm.size());
+  Index step = 0;
+  const double seconds = median_seconds(
+      comm,
+      [&] {
+        comm.all_reduce_sum(as_buffer(gradient.span()));
+        optimizer->update(
+            {.weights = values.span(), .gradient = gradient.span(), .slots = std::span(&slot, 1)},
+            {.step = ++step, .lr = kLr, .gradient_scale = scale});
+      },
+      kBudget);
+  return {.name = "MPI_Allreduce, then the step", .weights = weights, .seconds = seconds};
+}
+
+}  // namespace lockstep
