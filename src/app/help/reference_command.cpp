@@ -155,7 +155,7 @@ void print_refusals() {
   print_out("\n## What cannot be combined\n\n");
   print_out("Nothing is switched off silently: what stands here is refused, with the reason.\n\n");
   print_out("| combination | why, and what to do |\n|---|---|\n");
-  for (const Refusal& row : refusals()) print_out("| {} | {} |\n", row.combination, row.reason);
+  for (const Refusal& row : refusals()) print_out("| {} | {} |\n", row.name, row.reason);
 }
 
 void print_catalogs() {
