@@ -3,66 +3,40 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <span>
+#include <sstream>
 #include <vector>
+
+#include "lockstep/base/embedded_text.h"
 
 namespace lockstep {
 namespace {
 
 struct ForeignFile {
-  std::string_view name;
-  std::vector<std::string_view> ends;  // endings of paths
-  std::string_view start;              // first bytes of the content; "" where nothing tells it apart
-  std::string_view convert;            // a command, in which {0} is the path, or what else to do
+  std::string name;
+  std::vector<std::string> ends;  // endings of paths
+  std::string start;              // first bytes of the content; "" where nothing tells it apart
+  std::string convert;            // a command, in which {0} is the path, or what else to do
 };
 
-// The commands are of pandas, LibreOffice, SQLite, R and the packers themselves.
+// "d0 cf 11 e0".
+std::string bytes_of(const std::string& hexadecimal) {
+  std::istringstream in(hexadecimal);
+  std::string bytes;
+  for (int byte = 0; in >> std::hex >> byte;) bytes += static_cast<char>(byte);
+  return bytes;
+}
+
 const std::vector<ForeignFile>& foreign_files() {
-  static const std::vector<ForeignFile> kFiles{
-      {"a Parquet file",
-       {".parquet", ".pq"},
-       "PAR1",
-       R"~(convert it with python3 -c "import pandas; pandas.read_parquet('{0}').to_csv('table.csv', index=False)")~"},
-      {"an Arrow (Feather) file",
-       {".feather", ".arrow"},
-       "ARROW1",
-       R"~(convert it with python3 -c "import pandas; pandas.read_feather('{0}').to_csv('table.csv', index=False)")~"},
-      {"a spreadsheet",
-       {".xlsx", ".xls", ".ods", ".xlsb", ".xlsm"},
-       "\xd0\xcf\x11\xe0",
-       "convert it with soffice --headless --convert-to csv '{0}'"},
-      {"a zip archive (or a spreadsheet in one)",
-       {".zip"},
-       "PK\x03\x04",
-       "unpack it with unzip '{0}', or convert a spreadsheet with soffice --headless --convert-to csv '{0}'"},
-      {"an SQLite database",
-       {".sqlite", ".sqlite3", ".db"},
-       "SQLite format 3",
-       "convert a table of it with sqlite3 -header -csv '{0}' 'SELECT * FROM name' > table.csv"},
-      {"a file of R objects",
-       {".rds", ".rda", ".RData", ".Rdata"},
-       "RDX",
-       "write a data frame there with write.csv(data, 'table.csv', row.names = FALSE)"},
-      {"a file of SAS, SPSS or Stata",
-       {".sas7bdat", ".xpt", ".sav", ".dta"},
-       "$FL2",
-       "convert it with pandas (read_sas, read_spss or read_stata, then to_csv) or with haven in R"},
-      {"JSON",
-       {".json", ".jsonl", ".ndjson"},
-       "",
-       R"~(convert it with python3 -c "import pandas; pandas.read_json('{0}', lines=True).to_csv('table.csv', index=False)")~"},
-      {"a pickle, which only Python reads",
-       {".pt", ".pth", ".pkl", ".pickle", ".joblib"},
-       "",
-       "save its arrays there as .npy files, with numpy.save, and name those"},
-      {"packed with bzip2", {".bz2"}, "BZh", "unpack it with bunzip2 '{0}'"},
-      {"packed with xz",
-       {".xz"},
-       "\xfd"
-       "7zXZ",
-       "unpack it with unxz '{0}'"},
-      {"packed with zstd", {".zst"}, "\x28\xb5\x2f\xfd", "unpack it with unzstd '{0}'"}};
+  static const std::vector<ForeignFile> kFiles = [] {
+    std::vector<ForeignFile> files;
+    for (const TextEntry& entry : embedded_entries("texts/foreign-files.txt")) {
+      files.push_back({.name = entry.name,
+                       .ends = entry.get_words("ends"),
+                       .start = entry.get("start") + bytes_of(entry.get("bytes")),
+                       .convert = entry.get("convert")});
+    }
+    return files;
+  }();
   return kFiles;
 }
 
