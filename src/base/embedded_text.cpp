@@ -1,6 +1,7 @@
 #include "lockstep/base/embedded_text.h"
 
 #include <algorithm>
+#include <iterator>
 #include <sstream>
 
 #include "lockstep/base/text.h"
@@ -22,6 +23,11 @@ std::vector<std::string> TextEntry::get_all(std::string_view field) const {
     if (key == field) texts.push_back(text);
   }
   return texts;
+}
+
+std::vector<std::string> TextEntry::get_words(std::string_view field) const {
+  std::istringstream words(get(field));
+  return {std::istream_iterator<std::string>(words), {}};
 }
 
 // A name begins its line, a field stands two blanks further in, what continues it further still.

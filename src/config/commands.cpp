@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
-#include <sstream>
 
 #include "lockstep/base/embedded_text.h"
 #include "lockstep/base/errors.h"
@@ -13,18 +11,13 @@ namespace {
 
 constexpr std::string_view kProgram = "trainer";
 
-std::vector<std::string> split_words(const std::string& text) {
-  std::istringstream in(text);
-  return {std::istream_iterator<std::string>(in), {}};
-}
-
 CommandEntry to_command(const TextEntry& entry) {
   const std::vector<std::string> usages = entry.get_all("usage");
   const std::vector<std::string> helps = entry.get_all("does");
   CommandEntry command{.name = entry.name.substr(std::min(kProgram.size() + 1, entry.name.size())),
                        .usages = {},
-                       .needs = split_words(entry.get("needs")),
-                       .takes = split_words(entry.get("takes")),
+                       .needs = entry.get_words("needs"),
+                       .takes = entry.get_words("takes"),
                        .operand = entry.get("operand"),
                        .example = entry.get("example"),
                        .guide = entry.get("guide")};
@@ -41,7 +34,7 @@ OwnFlag to_flag(const TextEntry& entry) {
   return {.name = entry.name.substr(2, end - 2),
           .value_name = entry.name.substr(std::min(end + 1, entry.name.size())),
           .kind = is_kind ? value : "",
-          .values = is_kind ? std::vector<std::string>() : split_words(value),
+          .values = is_kind ? std::vector<std::string>() : entry.get_words("value"),
           .help = entry.get("help"),
           .elsewhere = entry.get("elsewhere"),
           .common = !entry.get("common").empty()};

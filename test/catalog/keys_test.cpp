@@ -10,6 +10,7 @@
 #include <set>
 
 #include "lockstep/base/catalog.h"
+#include "lockstep/base/embedded_text.h"
 #include "lockstep/config/option.h"
 #include "lockstep/data/augmenter.h"
 #include "lockstep/data/folds/held_part.h"
@@ -37,6 +38,21 @@ class Keys : public testing::Test {
  protected:
   bool is_declared(const std::string& key) const { return declared_.contains(key); }
 
+  // Every key that the words name; how many they are.
+  int expect_declared(const std::string& words, const std::filesystem::path& file) const {
+    static const std::regex kKey(
+        R"re((^|[^\w./'])((?:run|data|model|train|eval|checkpoint|distribute|comm|debug)\.[a-z][a-z0-9_]*)(?![\w.*(]))re");
+    static const std::set<std::string> kFiles{"model.safetensors", "model.onnx", "model.npz",
+                                              "data.npz",          "data.h5",    "run.json"};
+    int found = 0;
+    for (std::sregex_iterator at(words.begin(), words.end(), kKey), end; at != end; ++at) {
+      if (at->str(2).ends_with('_')) continue;  // the beginning of several
+      ++found;
+      EXPECT_TRUE(is_declared(at->str(2)) || kFiles.contains(at->str(2))) << file << " names " << at->str(2);
+    }
+    return found;
+  }
+
   Config config_;
   std::vector<Option> options_ = declare_options(config_, test::known_names());
   std::set<std::string> declared_ = [this] {
@@ -59,13 +75,10 @@ std::string read_code(const std::filesystem::path& file) {
   return code;
 }
 
-// A key that is renamed must not live on in a message or in a list of an entry of a catalog.
+// A key that is renamed must not live on in a message, in a list of an entry of a catalog, or in a text of
+// the program.
 TEST_F(Keys, ThatTheCodeNamesAreDeclared) {
   const std::regex text(R"re("((?:[^"\\\n]|\\.)*)")re");
-  const std::regex key(
-      R"re((^|[^\w./'])((?:run|data|model|train|eval|checkpoint|distribute|comm|debug)\.[a-z][a-z0-9_]*)(?![\w.*(]))re");
-  const std::set<std::string> files{"model.safetensors", "model.onnx", "model.npz",
-                                    "data.npz",          "data.h5",    "run.json"};
   int found = 0;
   for (const char* folder : {"/src", "/include"}) {
     for (const auto& file :
@@ -74,13 +87,21 @@ TEST_F(Keys, ThatTheCodeNamesAreDeclared) {
       if (!file.is_regular_file() || file.path().filename().string().starts_with("declare_")) continue;
       const std::string code = read_code(file.path());
       for (std::sregex_iterator literal(code.begin(), code.end(), text), end; literal != end; ++literal) {
-        const std::string words = literal->str(1);
-        for (std::sregex_iterator at(words.begin(), words.end(), key); at != end; ++at) {
-          if (at->str(2).ends_with('_')) continue;  // the beginning of several
-          ++found;
-          EXPECT_TRUE(is_declared(at->str(2)) || files.contains(at->str(2)))
-              << file.path() << " names " << at->str(2);
-        }
+        found += expect_declared(literal->str(1), file.path());
+      }
+    }
+  }
+  EXPECT_GT(found, 300);
+}
+
+TEST_F(Keys, ThatTextsNameAreDeclared) {
+  int found = 0;
+  for (const EmbeddedText& file : embedded_texts()) {
+    if (!file.name.starts_with("texts/") || !file.name.ends_with(".txt")) continue;
+    for (const TextEntry& entry : embedded_entries(file.name)) {
+      found += expect_declared(entry.name, file.name);
+      for (const auto& [field, text] : entry.fields) {
+        if (field != "words") found += expect_declared(text, file.name);  // those are other programs' keys
       }
     }
   }

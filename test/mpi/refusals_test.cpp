@@ -8,8 +8,13 @@
 #include <map>
 #include <set>
 
+#include "app/setup/experiment.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
+#include "lockstep/data/peer_group.h"
 #include "lockstep/distributed/strategies/strategy.h"
+#include "support/error_text.h"
+#include "support/temporary_directory.h"
 #include "support/thread_ranks.h"
 #include "support/tiny_run.h"
 
@@ -120,79 +125,131 @@ std::string refusal_of(const Cell& cell) {
   return "";
 }
 
-// Rows that follow from one or two settings, whatever the others are: what makes each apply.
-std::map<std::string, std::function<void(Combination&)>> single_rows() {
+// Refusals that the grid does not have, whatever the other settings are: what makes each apply.
+using Conflict = std::function<void(Config&, Combination&)>;
+
+std::map<std::string, Conflict> conflicts_of_runs() {
+  const std::string split = "layers with split=rows on several ranks with strategy zero1 and ";
   return {
-      {"train.per_replica_batch without train.replicas",
-       [](Combination& c) { c.batch_follows_replicas = true; }},
-      {"train.ema with train.swa_from", [](Combination& c) { c.two_averages = true; }},
-      {"data.validation with data.validation_share", [](Combination& c) { c.two_validation_sets = true; }},
-      {"data.validation_labels or data.validation_weights with a part of the training samples",
-       [](Combination& c) { c.labels_beside_held_part = true; }},
-      {"train.schedule plateau without a validation set", [](Combination& c) { c.follows_nothing = true; }},
-      {"train.class_weights with a loss on numbers", [](Combination& c) { c.weighs_numbers = true; }},
-      {"train.class_weights with several targets of yes or no",
-       [](Combination& c) { c.weighs_several = true; }},
-      {"data.fold with data.validation or data.validation_share",
-       [](Combination& c) { c.fold_and_validation_set = true; }},
-      {"eval.threshold by a measure without a validation set",
-       [](Combination& c) { c.threshold_from_nowhere = true; }},
-      {"eval.threshold with a model that does not say one yes or no",
-       [](Combination& c) { c.threshold_of_others = true; }},
-      {"eval.threshold with a hinge loss", [](Combination& c) { c.threshold_of_scores = true; }},
-      {"train.calibrate without a validation set", [](Combination& c) { c.calibrates_on_nothing = true; }},
-      {"train.calibrate with a loss that gives no probabilities",
-       [](Combination& c) { c.calibrates_values = true; }},
       {"data.audit with train.tail drop, or with asynchronous workers",
-       [](Combination& c) { c.audits = c.drops_tail = true; }},
+       [](Config& c, Combination&) {
+         c.data.audit = true;
+         c.train.tail = Tail::kDrop;
+       }},
       {"data.reshuffle global with a data.shard_order that is not shuffled",
-       [](Combination& c) {
-         c.reshuffle = Reshuffle::kGlobal;
-         c.shard_order = ShardOrder::kContiguous;
+       [](Config& c, Combination&) {
+         c.data.reshuffle = Reshuffle::kGlobal;
+         c.data.shard_order = ShardOrder::kContiguous;
        }},
       {"data.shard_order strided with streamed samples",
-       [](Combination& c) {
-         c.streamed = true;
-         c.shard_order = ShardOrder::kStrided;
+       [](Config& c, Combination& run) {
+         run.streamed = true;
+         c.data.shard_order = ShardOrder::kStrided;
        }},
-      {"layers with split=rows on several ranks with strategy zero1 and train.accumulate",
-       [](Combination& c) {
-         c.divides_layers = true;
-         c.accumulate = 2;
+      {split + "train.accumulate",
+       [](Config& c, Combination& run) {
+         run.divides_layers = true;
+         c.train.accumulate = 2;
        }},
-      {"layers with split=rows on several ranks with strategy zero1 and optimizer adafactor or muon",
-       [](Combination& c) { c.divides_layers = c.whole_tensors = true; }},
-      {"layers with split=rows on several ranks with strategy zero1 and train.ema or train.swa_from",
-       [](Combination& c) { c.divides_layers = c.averages = true; }},
-      {"layers with split=rows on several ranks with strategy zero1 and tie",
-       [](Combination& c) { c.split_layers_share = true; }},
+      {split + "optimizer adafactor or muon",
+       [](Config&, Combination& run) { run.divides_layers = run.whole_tensors = true; }},
+      {split + "train.ema or train.swa_from",
+       [](Config& c, Combination& run) {
+         run.divides_layers = true;
+         c.train.swa_from = "1 epoch";
+       }},
+      {split + "tie", [](Config&, Combination& run) { run.divides_layers = run.split_layers_share = true; }},
       {"batch norm in groups of more replicas than there are",
-       [](Combination& c) { c.largest_group = c.replicas + 1; }},
+       [](Config&, Combination& run) { run.largest_group = run.replicas + 1; }},
       {"batch norm of single values in each step",
-       [](Combination& c) { c.single_values = "layer 1 with batch norm local"; }}};
+       [](Config&, Combination& run) { run.single_values = "layer 1 with batch norm local"; }}};
 }
 
-TEST(Refusals, OfSingleSettingsApply) {
-  DistOptions distribute;
-  distribute.strategy = "allreduce";
-  EXPECT_NO_THROW(refuse({.distribute = distribute, .replicas = 4, .batch = 8}));
-  for (const auto& [name, change] : single_rows()) {
-    SCOPED_TRACE(name);
-    Combination combination{.distribute = distribute, .replicas = 4, .batch = 8};
-    change(combination);
-    try {
-      refuse(combination);
-      ADD_FAILURE() << "is not refused";
-    } catch (const ConfigError& error) {
-      EXPECT_TRUE(std::string(error.what()).starts_with("refused: " + name + "; ")) << error.what();
-    }
+// Keys of a config, and their values as TOML has them.
+using Keys = std::map<std::string, std::string>;
+
+// Refusals that are found before there is a run: the keys that make each apply.
+std::map<std::string, Keys> conflicts_of_configs() {
+  return {
+      {"train.per_replica_batch without train.replicas",
+       {{"train.per_replica_batch", "4"}, {"train.global_batch", ""}}},
+      {"train.ema with train.swa_from", {{"train.ema", "0.9"}, {"train.swa_from", "'1 epoch'"}}},
+      {"data.validation with data.validation_share",
+       {{"data.validation", "'stratified(0.1)'"}, {"data.validation_share", "0.1"}}},
+      {"data.validation_labels or data.validation_weights with a part of the training samples",
+       {{"data.format", "'numpy'"},
+        {"data.label", ""},
+        {"data.validation", "'stratified(0.1)'"},
+        {"data.validation_labels", "'l.npy'"}}},
+      {"train.schedule plateau without a validation set", {{"train.schedule", "'plateau'"}}},
+      {"train.class_weights with a loss on numbers",
+       {{"train.class_weights", "['balanced']"},
+        {"train.loss", "'mean_squared_error'"},
+        {"data.label", "['x']"},
+        {"model.layers", "'dense(1)'"}}},
+      {"train.class_weights with several targets of yes or no",
+       {{"train.class_weights", "['balanced']"},
+        {"train.loss", "'binary_cross_entropy'"},
+        {"data.label", "['u', 'v']"},
+        {"model.layers", "'dense(2)'"}}},
+      {"data.fold with data.validation or data.validation_share",
+       {{"data.fold", "1"}, {"data.folds", "3"}, {"data.validation_share", "0.1"}}},
+      {"eval.threshold by a measure without a validation set", {{"eval.threshold", "'f1'"}}},
+      {"eval.threshold with a model that does not say one yes or no", {{"eval.threshold", "0.3"}}},
+      {"eval.threshold with a hinge loss", {{"eval.threshold", "0.3"}, {"train.loss", "'multiclass_hinge'"}}},
+      {"train.calibrate without a validation set", {{"train.calibrate", "'temperature'"}}},
+      {"train.calibrate with a loss that gives no probabilities",
+       {{"train.calibrate", "'temperature'"},
+        {"train.loss", "'multiclass_hinge'"},
+        {"data.validation_share", "0.1"}}}};
+}
+
+Combination combination_of(const Config& config) {
+  return {
+      .distribute = config.distribute, .train = config.train, .data = config.data, .replicas = 4, .batch = 8};
+}
+
+TEST(Refusals, OfRunsApply) {
+  Config config;
+  config.distribute.strategy = "allreduce";
+  EXPECT_NO_THROW(refuse(combination_of(config)));
+  for (const auto& [name, make] : conflicts_of_runs()) {
+    Config changed = config;
+    Combination run = combination_of(changed);
+    make(changed, run);
+    test::expect_parts(test::error_text<ConfigError>([&run] { refuse(run); }), {"refused: " + name + "; "});
   }
-  Combination asynchronous{.distribute = distribute, .world = 3, .servers = 1, .replicas = 2, .batch = 8};
-  distribute.strategy = "parameter_server";
-  distribute.mode = ServerMode::kAsync;
-  EXPECT_NO_THROW(refuse(asynchronous));
-  asynchronous.audits = true;
-  EXPECT_THROW(refuse(asynchronous), ConfigError);
+  config.distribute.strategy = "parameter_server";
+  config.distribute.mode = ServerMode::kAsync;
+  Combination run = combination_of(config);
+  run.world = 3;
+  run.servers = 1;
+  EXPECT_NO_THROW(refuse(run));
+  config.data.audit = true;
+  EXPECT_THROW(refuse(run), ConfigError);
+}
+
+TEST(Refusals, OfConfigsApply) {
+  const test::TemporaryDirectory directory;
+  const std::filesystem::path file = directory.path() / "t.csv";
+  write_file_atomically(file, "x,u,v,kind\n1,0,1,a\n2,1,0,b\n3,1,1,c\n4,0,0,a\n5,1,0,b\n6,0,1,c\n");
+  const auto make = [&file](Keys keys) {
+    keys.merge(Keys{{"data.format", "'csv'"},
+                    {"data.train", "'" + file.string() + "'"},
+                    {"data.label", "['kind']"},
+                    {"model.layers", "'dense(3)'"},
+                    {"train.epochs", "2"},
+                    {"train.global_batch", "3"}});
+    std::string text;
+    for (const auto& [key, value] : keys) {
+      if (!value.empty()) text.append(key).append(" = ").append(value).append("\n");
+    }
+    make_experiment(load_checked_config({}, {"c.toml", text}, {}), alone());
+  };
+  EXPECT_NO_THROW(make({}));
+  for (const auto& [name, keys] : conflicts_of_configs()) {
+    test::expect_parts(test::error_text<ConfigError>([&] { make(keys); }), {"refused: " + name + "; "});
+  }
 }
 
 TEST(Refusals, EveryCombinationTrainsOrIsRefusedWithAReason) {
@@ -207,16 +264,20 @@ TEST(Refusals, EveryCombinationTrainsOrIsRefusedWithAReason) {
     }
     bool found = false;
     for (const Refusal& row : refusals()) {
-      if (refusal.find(row.combination) == std::string::npos) continue;
+      if (refusal.find("refused: " + row.name + ";") == std::string::npos) continue;
       EXPECT_NE(refusal.find(row.reason), std::string::npos);
-      used.insert(row.combination);
+      used.insert(row.name);
       found = true;
     }
     EXPECT_TRUE(found) << refusal;
   }
   EXPECT_GT(trained, 100);
-  for (const auto& [name, change] : single_rows()) used.insert(name);
-  for (const Refusal& row : refusals()) EXPECT_TRUE(used.contains(row.combination)) << row.combination;
+  for (const auto& [name, make] : conflicts_of_runs()) used.insert(name);
+  for (const auto& [name, lines] : conflicts_of_configs()) used.insert(name);
+  for (const Refusal& row : refusals()) {
+    EXPECT_TRUE(used.contains(row.name)) << row.name;
+    EXPECT_FALSE(row.reason.empty() || row.reason.ends_with('.')) << row.name;
+  }
 }
 
 }  // namespace

@@ -242,16 +242,19 @@ TEST(SliceWires, TheLossTravelsAsItIs) {
 }
 
 TEST(Refusals, OrderedReductionTakesNoLossyWire) {
+  const TrainOptions train;
+  const DataOptions data;
   for (const CodecEntry& entry : codec_catalog()) {
     DistOptions options = options_of(entry.name);
-    EXPECT_NO_THROW(refuse({.distribute = options}));
+    const Combination run{.distribute = options, .train = train, .data = data};
+    EXPECT_NO_THROW(refuse(run));
     options.reduction = Reduction::kOrdered;
     if (entry.name == "fp32") {
-      EXPECT_NO_THROW(refuse({.distribute = options}));
+      EXPECT_NO_THROW(refuse(run));
       continue;
     }
     try {
-      refuse({.distribute = options});
+      refuse(run);
       FAIL() << entry.name;
     } catch (const ConfigError& error) {
       EXPECT_NE(std::string(error.what()).find("ordered reduction with lossy compression"),

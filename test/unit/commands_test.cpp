@@ -4,9 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
-#include "app/help/help_command.h"
+#include "app/help/help_topics.h"
 #include "lockstep/base/embedded_text.h"
 #include "lockstep/config/commands.h"
 
@@ -65,6 +66,26 @@ TEST(Commands, TheirTextsHaveKnownFieldsOnly) {
   }
   for (const TextEntry& entry : embedded_entries("texts/other-words.txt")) {
     for (const auto& [field, text] : entry.fields) EXPECT_TRUE(field == "words" || field == "hint") << field;
+  }
+}
+
+// A misspelt field or entry would be left out of it.
+TEST(Reference, HasEachTextOfRefusalsPromisesAndPresets) {
+  CommandLine line;
+  testing::internal::CaptureStdout();
+  reference_command(line);
+  const std::string reference = testing::internal::GetCapturedStdout();
+  const std::map<std::string, std::set<std::string>> texts{{"texts/refusals.txt", {"why"}},
+                                                           {"texts/promises.txt", {"says"}},
+                                                           {"texts/presets.txt", {"help", "layers"}}};
+  for (const auto& [file, known] : texts) {
+    for (const TextEntry& entry : embedded_entries(file)) {
+      EXPECT_EQ(entry.fields.size(), known.size()) << entry.name;
+      for (const auto& [field, text] : entry.fields) {
+        EXPECT_TRUE(known.contains(field)) << entry.name << ": " << field;
+        EXPECT_NE(reference.find(text.substr(0, text.find("{}"))), std::string::npos) << text;
+      }
+    }
   }
 }
 

@@ -1,4 +1,4 @@
-// Cutting text into records and fields, and files into chunks.
+// Cutting text into records and fields, and files into chunks; and the files of other programs.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <zlib.h>
@@ -6,7 +6,10 @@
 #include <algorithm>
 #include <charconv>
 #include <fstream>
+#include <set>
 
+#include "data/foreign_file.h"
+#include "lockstep/base/embedded_text.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/random.h"
 #include "lockstep/base/text.h"
@@ -311,6 +314,25 @@ TEST_F(TextFilesTest, SharesCoverAllChunksAndKeepCompressedFilesWhole) {
     EXPECT_EQ(next, 30);
   }
   EXPECT_EQ(share_text_chunks(files, 3)[1], (Range{10, 20}));
+}
+
+TEST(ForeignFiles, AreToldByTheirEndsAndByTheirFirstBytes) {
+  const std::set<std::string> fields{"ends", "start", "bytes", "convert"};
+  for (const TextEntry& entry : embedded_entries("texts/foreign-files.txt")) {
+    for (const auto& [field, text] : entry.fields) EXPECT_TRUE(fields.contains(field)) << entry.name << field;
+    EXPECT_FALSE(entry.get("convert").empty()) << entry.name;
+    const std::vector<std::string> ends = entry.get_words("ends");
+    EXPECT_FALSE(ends.empty()) << entry.name;
+    for (const std::string& end : ends) {
+      EXPECT_TRUE(describe_foreign("t" + end).starts_with(entry.name + ": ")) << end;
+      EXPECT_EQ(has_known_start("t" + end), !(entry.get("start") + entry.get("bytes")).empty()) << end;
+    }
+  }
+  const auto by_start = [](std::string_view start) { return describe_foreign("a", start); };
+  EXPECT_EQ(by_start("\xfd\x37\x7aXZ..."), "packed with xz: unpack it with unxz 'a'");
+  EXPECT_EQ(by_start("\x28\xb5\x2f\xfd..."), "packed with zstd: unpack it with unzstd 'a'");
+  EXPECT_TRUE(by_start("\xd0\xcf\x11\xe0...").starts_with("a spreadsheet: "));
+  EXPECT_EQ(by_start("\x28\xb5\x2f"), "");
 }
 
 }  // namespace

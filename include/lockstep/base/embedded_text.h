@@ -36,6 +36,8 @@ struct TextEntry {
   std::string get(std::string_view field) const;
   /// The texts of all fields of that name.
   std::vector<std::string> get_all(std::string_view field) const;
+  /// The words of get(), which blanks separate.
+  std::vector<std::string> get_words(std::string_view field) const;
 };
 
 /// The entries of configs/NAME, in order.

@@ -4,8 +4,9 @@
 
 #include "app/commands.h"
 #include "app/setup/catalogs.h"
-#include "help_command.h"
+#include "help_topics.h"
 #include "lockstep/base/catalog.h"
+#include "lockstep/base/embedded_text.h"
 #include "lockstep/base/terminal.h"
 #include "lockstep/config/help.h"
 #include "lockstep/data/format.h"
@@ -60,36 +61,22 @@ void print_presets() {
 }
 
 std::string describe_promises(const Promises& promises) {
+  static const std::vector<TextEntry> kTexts = embedded_entries("texts/promises.txt");
+  const auto text_of = [](std::string_view promise) {
+    return find_entry(std::span(kTexts), "promise", promise).get("says");
+  };
   std::vector<std::string> kept;
-  if (promises.same_bits) {
-    kept.emplace_back(
-        "the same bits for any number of ranks and threads, and as every other strategy that promises so, "
-        "with `reduction = \"ordered\"` and fixed `replicas`");
-  }
-  if (promises.same_bits_alone) {
-    kept.emplace_back(
-        "the same bits for any number of ranks and threads, though not those of other strategies, with "
-        "`reduction = \"ordered\"` and fixed `replicas`");
-  }
-  if (promises.identical_replicas)
-    kept.emplace_back(
-        "identical weights on all workers after each step (native: as long as MPI gives all ranks the same "
-        "sum, as Open MPI and MPICH do)");
-  if (promises.one_copy_per_node) kept.emplace_back("one copy of weights and optimizer state per node");
-  if (promises.divides_optimizer_state) {
-    kept.emplace_back("a rank holds the optimizer state of its share of the weights only");
-  }
-  if (promises.exact_resume) {
-    kept.emplace_back(
-        "exact resume: killed at any moment and started again, on any number of ranks, an ordered run "
-        "ends with the same bits");
+  for (const auto& [name, is_kept] :
+       {std::pair{"same_bits", promises.same_bits}, std::pair{"same_bits_alone", promises.same_bits_alone},
+        std::pair{"identical_replicas", promises.identical_replicas},
+        std::pair{"one_copy_per_node", promises.one_copy_per_node},
+        std::pair{"divides_optimizer_state", promises.divides_optimizer_state},
+        std::pair{"exact_resume", promises.exact_resume}}) {
+    if (is_kept) kept.push_back(text_of(name));
   }
   const std::string all = fmt::format("{}", fmt::join(kept, "; "));
   if (!promises.repeats_recorded_runs) return all;
-  return fmt::format(
-      "`mode = \"sync\"` without backup workers: {}. Otherwise: a run can be recorded and repeated bit for "
-      "bit",
-      all);
+  return fmt::format(fmt::runtime(text_of("repeats_recorded_runs")), all);
 }
 
 std::string_view to_words(TargetKind targets) {
@@ -155,7 +142,7 @@ void print_refusals() {
   print_out("\n## What cannot be combined\n\n");
   print_out("Nothing is switched off silently: what stands here is refused, with the reason.\n\n");
   print_out("| combination | why, and what to do |\n|---|---|\n");
-  for (const Refusal& row : refusals()) print_out("| {} | {} |\n", row.combination, row.reason);
+  for (const Refusal& row : refusals()) print_out("| {} | {} |\n", row.name, row.reason);
 }
 
 void print_catalogs() {

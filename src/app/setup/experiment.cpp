@@ -61,21 +61,27 @@ std::string choose_strategy(const LoadedConfig& loaded, const Placement& placeme
 
 // Combinations that the config alone shows: every command refuses them, before data are opened.
 void refuse_combinations(const Config& config) {
-  static const DistOptions kAny{.strategy = "allreduce"};
+  const DataOptions& data = config.data;
+  const TrainOptions& train = config.train;
   const ThresholdRule threshold = parse_threshold("eval.threshold", config.eval.threshold);
-  const bool calibrates = config.train.calibrate != kNoCalibration;
-  refuse({.distribute = kAny,
-          .two_averages = config.train.ema > 0 && !config.train.swa_from.empty(),
-          .batch_follows_replicas = config.train.per_replica_batch > 0 && config.train.replicas == 0,
-          .two_validation_sets = !config.data.validation.empty() && config.data.validation_share > 0,
-          .labels_beside_held_part =
-              parse_held_part(config.data.validation) &&
-              (!config.data.validation_labels.empty() || !config.data.validation_weights.empty()),
-          .follows_nothing = follows_evaluations(config.schedule) && !has_validation(config),
-          .fold_and_validation_set = config.folds.fold > 0 && config.data.has_validation(),
-          .threshold_from_nowhere = !threshold.measure.empty() && !has_validation(config),
-          .calibrates_on_nothing = calibrates && !has_validation(config),
-          .calibrates_values = calibrates && !gives_probabilities(config.loss)});
+  const bool validates = has_validation(config);
+  const bool calibrates = train.calibrate != kNoCalibration;
+  refuse_if(train.ema > 0 && !train.swa_from.empty(), "train.ema with train.swa_from");
+  refuse_if(train.per_replica_batch > 0 && train.replicas == 0,
+            "train.per_replica_batch without train.replicas");
+  refuse_if(!data.validation.empty() && data.validation_share > 0,
+            "data.validation with data.validation_share");
+  refuse_if(parse_held_part(data.validation) &&
+                (!data.validation_labels.empty() || !data.validation_weights.empty()),
+            "data.validation_labels or data.validation_weights with a part of the training samples");
+  refuse_if(follows_evaluations(config.schedule) && !validates,
+            "train.schedule plateau without a validation set");
+  refuse_if(config.folds.fold > 0 && data.has_validation(),
+            "data.fold with data.validation or data.validation_share");
+  refuse_if(calibrates && !validates, "train.calibrate without a validation set");
+  refuse_if(calibrates && !gives_probabilities(config.loss),
+            "train.calibrate with a loss that gives no probabilities");
+  refuse_if(!threshold.measure.empty() && !validates, "eval.threshold by a measure without a validation set");
   if (config.folds.fold > config.folds.folds) {
     throw ConfigError(fmt::format("data.fold = {}, expected a fold from 1 to data.folds = {}",
                                   config.folds.fold, config.folds.folds));
@@ -152,11 +158,10 @@ void open_data(Experiment& experiment, const std::set<Split>& wanted, const std:
 void state_class_weights(Experiment& experiment) {
   const std::vector<std::string>& option = experiment.config.train.class_weights;
   if (option.empty()) return;
-  static const DistOptions kAny{.strategy = "allreduce"};
   const TargetKind targets = experiment.loss->targets();
-  refuse({.distribute = kAny,
-          .weighs_numbers = targets == TargetKind::kValue,
-          .weighs_several = targets == TargetKind::kBinary && experiment.model->output().size() > 1});
+  refuse_if(targets == TargetKind::kValue, "train.class_weights with a loss on numbers");
+  refuse_if(targets == TargetKind::kBinary && experiment.model->output().size() > 1,
+            "train.class_weights with several targets of yes or no");
   if (is_balanced(option) || experiment.sources().empty()) return;
   experiment.stated_class_weights = match_class_weights(
       parse_class_weights(option), experiment.sources().front()->info(), experiment.classes());
@@ -226,11 +231,10 @@ void refuse_stages(const Config& config, const std::string& command) {
 
 void refuse_threshold(const Config& config, const OutputForm& form, Index outputs) {
   if (config.eval.threshold.empty()) return;
-  static const DistOptions kAny{.strategy = "allreduce"};
   const bool scores = form.targets != TargetKind::kValue && form.link == Link::kIdentity;
-  refuse({.distribute = kAny,
-          .threshold_of_others = !has_one_yes(form, outputs) && !scores,
-          .threshold_of_scores = scores});
+  refuse_if(!has_one_yes(form, outputs) && !scores,
+            "eval.threshold with a model that does not say one yes or no");
+  refuse_if(scores, "eval.threshold with a hinge loss");
 }
 
 std::vector<Range> parts_of_model(const Model& model, const DistOptions& distribute) {

@@ -156,27 +156,19 @@ SamplingOptions sampling_of(const RunPlanRequest& request, Index replicas) {
   return sampling;
 }
 
-// The settings of the config that can conflict.
 Combination combine(const RunPlanRequest& request, const SamplingOptions& sampling, Index servers) {
   const bool shards = request.data.mode == DataMode::kShard;
   Combination combination{
       .distribute = request.distribute,
+      .train = request.train,
+      .data = request.data,
       .world = request.world,
       .servers = servers,
       .replicas = sampling.replicas,
       .batch = sampling.global_batch,
-      .threads = request.train.threads,
       .replicas_without_rows = shards ? std::max<Index>(0, sampling.replicas - request.rows) : 0,
-      .averages_each_step = request.train.ema > 0,
-      .skips_bad_steps = request.train.on_nan == OnNan::kSkip,
-      .audits = request.data.audit,
-      .drops_tail = request.train.tail == Tail::kDrop,
       .streamed = request.streamed != nullptr,
-      .whole_tensors = request.optimizer.grain() == Grain::kTensor,
-      .averages = request.train.ema > 0 || !request.train.swa_from.empty(),
-      .accumulate = request.train.accumulate,
-      .shard_order = request.data.shard_order,
-      .reshuffle = request.data.reshuffle};
+      .whole_tensors = request.optimizer.grain() == Grain::kTensor};
   look_at_split_layers(request, combination);
   look_at_batch_norm(request, sampling, combination);
   return combination;

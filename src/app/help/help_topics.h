@@ -18,6 +18,11 @@ struct Guide {
 
 std::span<const Guide> guides();
 
+/// Every number that a run writes, with its one definition: the fields of metrics.jsonl and summary.json, and
+/// the words of the log for them. They are the tables of the guide on output, each with its mark above it,
+/// `<!-- numbers: training -->`, and an empty line below.
+std::string number_tables();
+
 /// known_names(), and those of the guides.
 KnownNames names_with_guides();
 
