@@ -14,7 +14,7 @@
 #include "lockstep/config/command_line.h"
 #include "lockstep/train/evaluation/early_stopping.h"
 #include "sweep_state.h"
-#include "sweep_table.h"
+#include "trial_row.h"
 
 namespace lockstep {
 

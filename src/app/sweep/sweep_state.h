@@ -11,7 +11,7 @@
 #include "lockstep/comm/communicator.h"
 #include "lockstep/config/command_line.h"
 #include "lockstep/train/storage/run_directory.h"
-#include "sweep_table.h"
+#include "trial_row.h"
 
 namespace lockstep {
 
