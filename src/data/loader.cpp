@@ -139,7 +139,7 @@ StepBatch& Loader::begin(Index step) {
   return batch;
 }
 
-// Each thread those replicas that it trains.
+// Each thread fills the batches that it will train on, so that their pages are near it (first touch).
 void Loader::fill_together(StepBatch& batch) {
   const Index threads = options_.team == nullptr ? 1 : options_.team->size();
   const auto fill_share = [&](int thread) {

@@ -110,8 +110,8 @@ bool names_data(const std::set<std::string>& flagged) {
   return std::ranges::any_of(flagged, [](const std::string& key) { return key.starts_with("data."); });
 }
 
-// All that both questions need.
-struct Question {
+// All that importance and dependence need.
+struct ImportanceRequest {
   Communicator& comm;
   RunDirectory directory;
   bool own_data = false;  ///< the set is that of the run
@@ -129,16 +129,16 @@ struct Question {
 
 // *Collective.* Rank 0 prints the answer, and writes it where that is asked for.
 template <class Result>
-void report(const Question& question, const Result& result) {
-  agree(question.comm, [&] {
-    if (question.comm.rank() > 0) return;
-    print_report(question.line, to_text(result));
-    if (!question.line.csv.empty()) write_output(question.line.csv, to_csv(result));
-    if (!question.line.json.empty()) write_output(question.line.json, to_json(result));
+void report(const ImportanceRequest& request, const Result& result) {
+  agree(request.comm, [&] {
+    if (request.comm.rank() > 0) return;
+    print_report(request.line, to_text(result));
+    if (!request.line.csv.empty()) write_output(request.line.csv, to_csv(result));
+    if (!request.line.json.empty()) write_output(request.line.json, to_json(result));
   });
 }
 
-// A directory that cannot be written to is no fault of the question; a checkpoint gets nothing.
+// A directory that cannot be written to is no fault of the command; a checkpoint gets nothing.
 void keep_for_page(const RunDirectory& directory, const std::string& json) {
   std::error_code ignored;
   if (!std::filesystem::exists(directory.record(), ignored)) return;
@@ -149,64 +149,63 @@ void keep_for_page(const RunDirectory& directory, const std::string& json) {
   }
 }
 
-void show_importance(const Question& question) {
-  const Experiment& experiment = question.experiment;
-  RankPeerGroup peers(question.comm);
+void show_importance(const ImportanceRequest& request) {
+  const Experiment& experiment = request.experiment;
+  RankPeerGroup peers(request.comm);
   std::vector<Scalar> class_weights;
-  if (experiment.weighs_classes(question.split)) class_weights = experiment.class_weights(peers);
-  const EvaluationContext context{.comm = question.comm,
+  if (experiment.weighs_classes(request.split)) class_weights = experiment.class_weights(peers);
+  const EvaluationContext context{.comm = request.comm,
                                   .model = *experiment.model,
                                   .loss = *experiment.loss,
                                   .normaliser = *experiment.normaliser,
-                                  .team = question.team,
+                                  .team = request.team,
                                   .options = experiment.config.eval,
                                   .metrics = *experiment.metrics,
                                   .class_weights = class_weights};
-  const Measure measure(question.measure, {question.measure}, true);
-  const Importance importance =
-      permutation_importance(context, question.source, question.split, question.values,
-                             {.columns = question.columns,
-                              .measure = measure,
-                              .repeats = question.line.repeats,
-                              .seed = experiment.seed(),
-                              .temperature = question.temperature});
-  const ImportanceResult result{.model = question.line.model,
-                                .set = to_string(question.split),
-                                .measure = question.measure,
+  const Measure measure(request.measure, {request.measure}, true);
+  const Importance importance = permutation_importance(context, request.source, request.split, request.values,
+                                                       {.columns = request.columns,
+                                                        .measure = measure,
+                                                        .repeats = request.line.repeats,
+                                                        .seed = experiment.seed(),
+                                                        .temperature = request.temperature});
+  const ImportanceResult result{.model = request.line.model,
+                                .set = to_string(request.split),
+                                .measure = request.measure,
                                 .importance = importance};
-  report(question, result);
-  if (question.comm.rank() == 0 && question.own_data) keep_for_page(question.directory, to_json(result));
+  report(request, result);
+  if (request.comm.rank() == 0 && request.own_data) keep_for_page(request.directory, to_json(result));
 }
 
-void show_dependence(const Question& question) {
-  const Experiment& experiment = question.experiment;
+void show_dependence(const ImportanceRequest& request) {
+  const Experiment& experiment = request.experiment;
   const FeatureColumn* column = nullptr;
   std::vector<LabelScale> scales;
-  agree(question.comm, [&] {
-    column = &find_column(question.columns, question.line.partial);
-    scales = read_label_scales(question.schema);
+  agree(request.comm, [&] {
+    column = &find_column(request.columns, request.line.partial);
+    scales = read_label_scales(request.schema);
   });
-  const std::vector<Scalar> found = read_feature(question.source, column->features.begin, question.comm);
+  const std::vector<Scalar> found = read_feature(request.source, column->features.begin, request.comm);
   std::vector<ColumnValue> grid;
-  agree(question.comm, [&] { grid = column_values(*column, found, question.line.points); });
-  const PredictionContext context{.comm = question.comm,
+  agree(request.comm, [&] { grid = column_values(*column, found, request.line.points); });
+  const PredictionContext context{.comm = request.comm,
                                   .model = *experiment.model,
                                   .form = experiment.loss->form(),
                                   .normaliser = *experiment.normaliser,
-                                  .team = question.team,
+                                  .team = request.team,
                                   .batch = experiment.config.eval.batch,
                                   .label_scales = scales,
-                                  .temperature = question.temperature};
+                                  .temperature = request.temperature};
   std::vector<std::vector<double>> means =
-      partial_dependence(context, question.source, question.values, column->features, grid);
-  const DatasetInfo& info = question.source.info();
-  report(question, DependenceResult{.model = question.line.model,
-                                    .set = to_string(question.split),
-                                    .samples = info.rows,
-                                    .column = column->name,
-                                    .outputs = output_names(experiment, info),
-                                    .grid = std::move(grid),
-                                    .means = std::move(means)});
+      partial_dependence(context, request.source, request.values, column->features, grid);
+  const DatasetInfo& info = request.source.info();
+  report(request, DependenceResult{.model = request.line.model,
+                                   .set = to_string(request.split),
+                                   .samples = info.rows,
+                                   .column = column->name,
+                                   .outputs = output_names(experiment, info),
+                                   .grid = std::move(grid),
+                                   .means = std::move(means)});
 }
 
 }  // namespace
@@ -248,23 +247,23 @@ int importance_command(Communicator& comm, const CommandLine& line) {
   refuse_different_data(comm, experiment.sources());
   log_notes(experiment.sources());
   ThreadTeam team(static_cast<int>(experiment.config.train.threads));
-  const Question question{.comm = comm,
-                          .directory = directory,
-                          .own_data = !names_data(loaded.flagged),
-                          .line = line,
-                          .experiment = experiment,
-                          .split = split,
-                          .source = *source,
-                          .values = stored_values(*experiment.model, stored.span()),
-                          .temperature = temperature,
-                          .columns = std::move(columns),
-                          .schema = schema,
-                          .measure = measure,
-                          .team = team};
+  const ImportanceRequest request{.comm = comm,
+                                  .directory = directory,
+                                  .own_data = !names_data(loaded.flagged),
+                                  .line = line,
+                                  .experiment = experiment,
+                                  .split = split,
+                                  .source = *source,
+                                  .values = stored_values(*experiment.model, stored.span()),
+                                  .temperature = temperature,
+                                  .columns = std::move(columns),
+                                  .schema = schema,
+                                  .measure = measure,
+                                  .team = team};
   if (line.partial.empty()) {
-    show_importance(question);
+    show_importance(request);
   } else {
-    show_dependence(question);
+    show_dependence(request);
   }
   return 0;
 }

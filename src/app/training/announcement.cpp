@@ -55,7 +55,7 @@ std::optional<RunPlan> plan_before(const Experiment& experiment, const ResumeSta
   }
 }
 
-// Why the learning rate is another one.
+// The settings that changed the learning rate.
 std::vector<std::string> reasons(Config now, const RunPlan& plan, Config before, const RunPlan& old) {
   std::vector<std::string> all;
   const std::vector<Option> new_options = declare_options(now, known_names());

@@ -54,7 +54,7 @@ class LostFiles {
   /// So far: files that lack lines, and the last checkpoint. `command`: see resume_command().
   LostFiles(const Observer& output, const CheckpointWriter& writer, std::string command);
 
-  /// Calls `write`, whose DataError means that this file is lost. Whether it is not.
+  /// Calls `write`, whose DataError means that this file is lost. True if it succeeded.
   bool attempt(const std::string& file, const std::function<void()>& write);
 
   bool empty() const { return files_.empty(); }
@@ -82,8 +82,8 @@ void report_lost_before(Communicator& comm, const ResumeState& resume);
 RunLock claim_restart(const Config& config, const RunDirectory& directory);
 
 /// Rank 0: after a start that failed before anything was learned; a directory left behind would only be in
-/// the way of the next attempt. A new one is removed, of one that was there its content, and what was moved
-/// away comes back. Without the lock nothing is removed: it is another's.
+/// the way of the next attempt. Removes a directory that this start made, empties one that was there, and
+/// brings back what was moved away. Without the lock nothing is removed: it is another's.
 void undo_preparation(const ResumeState& resume);
 
 // Whether the training set of a resumed run still has the content that it had.

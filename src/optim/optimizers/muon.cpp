@@ -50,7 +50,7 @@ class Muon final : public Optimizer {
   static bool is_hidden_matrix(const TensorInfo& tensor) { return tensor.kind == TensorInfo::Kind::kMatrix; }
   static Index copy_size(const TensorInfo& tensor) { return round_up(tensor.size(), kAlignment); }
 
-  // The gradient becomes the mean to which the next step would come with the same gradient.
+  // Nesterov's look-ahead momentum, written over the gradient.
   void take_mean(const ParamSlice& slice, Scalar scale) const {
     const auto beta = static_cast<Scalar>(options_.momentum_or(kMomentum));
     const auto rest = static_cast<Scalar>(1 - options_.momentum_or(kMomentum));

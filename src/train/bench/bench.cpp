@@ -68,7 +68,7 @@ typedef float Lanes __attribute__((vector_size(64)));
 // spare.
 constexpr int kSums = 12;
 
-// Keeps the compiler from knowing a value, and so from leaving out what made it.
+// An optimisation barrier, as Google Benchmark's DoNotOptimize: the compiler has to compute the value.
 template <class T>
 void blur(T& value) {
   asm volatile("" : "+m"(value));

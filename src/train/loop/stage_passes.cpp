@@ -17,8 +17,8 @@
 
 namespace lockstep {
 
-// As many in every step, so that the schedule and its memory are always those of the plan. One without
-// samples is left out by all stages.
+// Every step has the same micro-batches, even empty ones, so that its schedule and memory are the plan's. All
+// stages leave out an empty one.
 std::vector<GradientStep::MicroBatch> GradientStep::micro_batches() {
   std::vector<MicroBatch> batches;
   for (Replica& replica : replicas_) {

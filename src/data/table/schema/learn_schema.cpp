@@ -130,7 +130,7 @@ LabelSample label_sample(const TableSchema& schema, const Scan& scan) {
 
 // In the place of the edges that quantiles gave: the thresholds of a tree between the least and the greatest
 // number.
-void learn_edges_by_label(TableColumn& column, const LabelSample& labels, const QuantileSketch& numbers) {
+void learn_edges_by_label(TableColumn& column, const LabelSample& labels, const ValueSample& numbers) {
   const double least = column.edges.front();
   const double greatest = column.edges.back();
   column.edges = {least};

@@ -27,10 +27,8 @@ class TableShare {
  public:
   explicit TableShare(const ScanRequest& request) : request_(request) {
     for (const ColumnWants& wants : request.wants) {
-      counts_.push_back({ValueCounts(wants.max_texts),
-                         ValueCounts(wants.max_numbers),
-                         {},
-                         QuantileSketch(wants.quantiles)});
+      counts_.push_back(
+          {ValueCounts(wants.max_texts), ValueCounts(wants.max_numbers), {}, ValueSample(wants.quantiles)});
     }
   }
 
@@ -88,7 +86,7 @@ class TableShare {
     ValueCounts texts;
     ValueCounts numbers;
     NotationCounts notations;
-    QuantileSketch quantiles;
+    ValueSample quantiles;
   };
 
   // Before anything is counted, so that a bad record leaves no trace.
@@ -154,7 +152,7 @@ void merge_rest(Scan& scan, std::span<const std::byte> message) {
     column.text_counts.merge(ValueCounts::read(reader));
     column.number_counts.merge(ValueCounts::read(reader));
     column.notations.merge(NotationCounts::read(reader));
-    column.quantiles.merge(QuantileSketch::read(reader));
+    column.quantiles.merge(ValueSample::read(reader));
   }
   while (!reader.done()) {
     std::string reject = reader.take_text();
@@ -195,7 +193,7 @@ Scan scan_table(const ScanRequest& request, PeerGroup& peers) {
   for (const ColumnWants& wants : request.wants) {
     scan.columns.push_back({.text_counts = ValueCounts(wants.max_texts),
                             .number_counts = ValueCounts(wants.max_numbers),
-                            .quantiles = QuantileSketch(wants.quantiles)});
+                            .quantiles = ValueSample(wants.quantiles)});
   }
   for (const Bytes& message : peers.all_gather(share.chunks())) merge_chunks(scan, message);
   for (const Bytes& message : peers.all_gather(share.rest())) merge_rest(scan, message);

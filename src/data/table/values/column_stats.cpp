@@ -94,7 +94,7 @@ ValueCounts ValueCounts::read(MessageReader& message) {
   return counts;
 }
 
-void QuantileSketch::prune() {
+void ValueSample::prune() {
   if (std::ssize(kept_) <= max_kept_) return;
   const auto end = kept_.begin() + max_kept_;
   std::nth_element(kept_.begin(), end - 1, kept_.end());
@@ -102,21 +102,21 @@ void QuantileSketch::prune() {
   limit_ = kept_.back().key;
 }
 
-void QuantileSketch::merge(const QuantileSketch& other) {
+void ValueSample::merge(const ValueSample& other) {
   max_kept_ = std::max(max_kept_, other.max_kept_);
   kept_.insert(kept_.end(), other.kept_.begin(), other.kept_.end());
   prune();
 }
 
-std::vector<QuantileSketch::Kept> QuantileSketch::by_key() const {
-  QuantileSketch pruned = *this;
+std::vector<ValueSample::Kept> ValueSample::by_key() const {
+  ValueSample pruned = *this;
   pruned.prune();
   std::ranges::sort(pruned.kept_);
   return std::move(pruned.kept_);
 }
 
-std::vector<double> QuantileSketch::sorted() const {
-  QuantileSketch pruned = *this;
+std::vector<double> ValueSample::sorted() const {
+  ValueSample pruned = *this;
   pruned.prune();
   std::vector<double> values;
   values.reserve(pruned.kept_.size());
@@ -125,16 +125,16 @@ std::vector<double> QuantileSketch::sorted() const {
   return values;
 }
 
-void QuantileSketch::write(MessageWriter& message) const {
-  QuantileSketch pruned = *this;
+void ValueSample::write(MessageWriter& message) const {
+  ValueSample pruned = *this;
   pruned.prune();
   message.put(max_kept_);
   message.put(std::ssize(pruned.kept_));
   for (const Kept& kept : pruned.kept_) message.put(kept);
 }
 
-QuantileSketch QuantileSketch::read(MessageReader& message) {
-  QuantileSketch sketch(message.take<Index>());
+ValueSample ValueSample::read(MessageReader& message) {
+  ValueSample sketch(message.take<Index>());
   const auto count = message.take<Index>();
   for (Index i = 0; i < count; ++i) sketch.kept_.push_back(message.take<Kept>());
   return sketch;

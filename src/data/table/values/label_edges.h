@@ -31,15 +31,15 @@ std::vector<double> tree_thresholds(std::vector<LabelledNumber> records, const T
 class LabelSample {
  public:
   /// `weights`: null if all records weigh 1. Labels of classes are any numbers, alike for those of a class.
-  LabelSample(const QuantileSketch& labels, const QuantileSketch* weights, bool classes);
+  LabelSample(const ValueSample& labels, const ValueSample* weights, bool classes);
 
   /// The numbers of a column of the records that are in both samples, by the keys of the records.
-  std::vector<LabelledNumber> join(const QuantileSketch& numbers) const;
+  std::vector<LabelledNumber> join(const ValueSample& numbers) const;
   bool classes() const { return classes_; }
 
  private:
-  std::vector<QuantileSketch::Kept> labels_;   // by key
-  std::vector<QuantileSketch::Kept> weights_;  // by key; empty: all 1
+  std::vector<ValueSample::Kept> labels_;   // by key
+  std::vector<ValueSample::Kept> weights_;  // by key; empty: all 1
   bool classes_;
 };
 

@@ -236,19 +236,19 @@ std::vector<double> tree_thresholds(std::vector<LabelledNumber> records, const T
   return Tree(std::move(records), rule).thresholds();
 }
 
-LabelSample::LabelSample(const QuantileSketch& labels, const QuantileSketch* weights, bool classes)
+LabelSample::LabelSample(const ValueSample& labels, const ValueSample* weights, bool classes)
     : labels_(labels.by_key()), classes_(classes) {
   if (weights != nullptr) weights_ = weights->by_key();
   if (!classes) return;
   std::vector<double> known;
-  for (const QuantileSketch::Kept& label : labels_) known.push_back(label.value);
+  for (const ValueSample::Kept& label : labels_) known.push_back(label.value);
   std::ranges::sort(known);
   known.erase(std::unique(known.begin(), known.end()), known.end());
-  for (QuantileSketch::Kept& label : labels_)
+  for (ValueSample::Kept& label : labels_)
     label.value = static_cast<double>(std::ranges::lower_bound(known, label.value) - known.begin());
 }
 
-std::vector<LabelledNumber> LabelSample::join(const QuantileSketch& numbers) const {
+std::vector<LabelledNumber> LabelSample::join(const ValueSample& numbers) const {
   std::vector<LabelledNumber> records;
   auto label = labels_.begin();
   auto weight = weights_.begin();
@@ -256,7 +256,7 @@ std::vector<LabelledNumber> LabelSample::join(const QuantileSketch& numbers) con
     while (from != end && from->key < key) ++from;
     return from != end && from->key == key;
   };
-  for (const QuantileSketch::Kept& number : numbers.by_key()) {
+  for (const ValueSample::Kept& number : numbers.by_key()) {
     if (!advance(label, labels_.end(), number.key)) continue;
     const bool weighs = advance(weight, weights_.end(), number.key);
     if (!weights_.empty() && !weighs) continue;

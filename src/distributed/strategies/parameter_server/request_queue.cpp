@@ -21,7 +21,7 @@ constexpr std::string_view kTitle = "lockstep-arrivals";
 constexpr std::string_view kLetters = "apubgd";
 constexpr std::array<std::string_view, kLetters.size()> kNames{"ask",          "pull",         "push",
                                                                "bad gradient", "done message", "decision"};
-// Messages between two looks for who is silent, while others are not.
+// The check for silent workers runs once per so many messages.
 constexpr Index kLookEvery = 64;
 
 std::string_view name_of(MessageKind kind) {

@@ -21,7 +21,7 @@ struct ColumnWants {
   Index max_texts = 0;     ///< different values counted that are no numbers (with Reading::kText: any)
   Index max_numbers = 0;   ///< different values counted that are
   bool of_all = false;     ///< also of records that do not count
-  Index quantiles = 0;     ///< numbers kept of records that count: QuantileSketch; for a text one that only
+  Index quantiles = 0;     ///< numbers kept of records that count: ValueSample; for a text one that only
                            ///< this text has (but for two of one hash)
   bool notations = false;  ///< counts the forms of values that are no plain numbers; with Reading::kEither
 };
@@ -33,7 +33,7 @@ struct ColumnSummary {
   ValueCounts text_counts{};
   ValueCounts number_counts{};
   NotationCounts notations{};
-  QuantileSketch quantiles{};
+  ValueSample quantiles{};
 };
 
 /// The treatment of bad records.

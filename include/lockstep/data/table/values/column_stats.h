@@ -96,7 +96,7 @@ class ValueCounts {
 // chosen by a key of the record. So they are the same however many ranks share the work, and memory is
 // bounded. Numbers of several columns that have the same key are of one record.
 
-class QuantileSketch {
+class ValueSample {
  public:
   /// A number, and the key of its record.
   struct Kept {
@@ -106,21 +106,21 @@ class QuantileSketch {
   };
 
   /// Keeps the numbers of the `max_kept` smallest keys.
-  explicit QuantileSketch(Index max_kept = 0) : max_kept_(max_kept) {}
+  explicit ValueSample(Index max_kept = 0) : max_kept_(max_kept) {}
 
   void add(std::uint64_t key, double value) {
     if (key > limit_ || max_kept_ == 0) return;
     kept_.push_back({key, value});
     if (std::ssize(kept_) >= 2 * max_kept_) prune();
   }
-  void merge(const QuantileSketch& other);
+  void merge(const ValueSample& other);
   /// The numbers that are kept, in ascending order.
   std::vector<double> sorted() const;
   /// These numbers in ascending order of their keys.
   std::vector<Kept> by_key() const;
 
   void write(MessageWriter& message) const;
-  static QuantileSketch read(MessageReader& message);
+  static ValueSample read(MessageReader& message);
 
  private:
   void prune();

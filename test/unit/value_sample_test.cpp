@@ -15,39 +15,39 @@ namespace {
 
 using Numbers = std::vector<double>;
 
-TEST(QuantileSketch, KeepsAllNumbersThatItHasRoomFor) {
-  QuantileSketch sketch(4);
+TEST(ValueSample, KeepsAllNumbersThatItHasRoomFor) {
+  ValueSample sample(4);
   for (const double value : {3.0, 1.0, 2.0}) sketch.add(record_key(0, static_cast<Index>(value)), value);
   EXPECT_EQ(sketch.sorted(), (Numbers{1, 2, 3}));
-  QuantileSketch none;
+  ValueSample none;
   none.add(1, 1);
   EXPECT_TRUE(none.sorted().empty());
 }
 
-TEST(QuantileSketch, KeepsTheSameRecordsHoweverTheyAreSharedOut) {
+TEST(ValueSample, KeepsTheSameRecordsHoweverTheyAreSharedOut) {
   constexpr Index kRecords = 5000;
   constexpr Index kKept = 100;
   const auto value = [](Index record) { return static_cast<double>((record * 7919) % kRecords); };
-  QuantileSketch whole(kKept);
+  ValueSample whole(kKept);
   for (Index i = 0; i < kRecords; ++i) whole.add(record_key(0, i), value(i));
   EXPECT_EQ(std::ssize(whole.sorted()), kKept);
   for (const Index ranks : {2, 3}) {
-    std::vector<QuantileSketch> parts(static_cast<std::size_t>(ranks), QuantileSketch(kKept));
+    std::vector<ValueSample> parts(static_cast<std::size_t>(ranks), ValueSample(kKept));
     for (Index i = 0; i < kRecords; ++i) at(parts, i % ranks).add(record_key(0, i), value(i));
-    QuantileSketch merged(kKept);
-    for (const QuantileSketch& part : parts) {
+    ValueSample merged(kKept);
+    for (const ValueSample& part : parts) {
       MessageWriter message;
       part.write(message);
       MessageReader reader(message.bytes());
-      merged.merge(QuantileSketch::read(reader));
+      merged.merge(ValueSample::read(reader));
     }
     EXPECT_EQ(merged.sorted(), whole.sorted()) << ranks;
   }
 }
 
-TEST(QuantileSketch, ASampleIsSpreadOverAllRecords) {
+TEST(ValueSample, ASampleIsSpreadOverAllRecords) {
   constexpr Index kRecords = 20'000;
-  QuantileSketch sketch(1000);
+  ValueSample sample(1000);
   for (Index i = 0; i < kRecords; ++i) sketch.add(record_key(0, i), static_cast<double>(i));
   const Quartiles quartiles = quartiles_of(sketch.sorted());
   constexpr double kTolerance = 0.07 * kRecords;
@@ -56,7 +56,7 @@ TEST(QuantileSketch, ASampleIsSpreadOverAllRecords) {
   EXPECT_NEAR(quartiles.upper, 0.75 * kRecords, kTolerance);
 }
 
-TEST(QuantileSketch, ManyColumnsKeepFewerNumbersEach) {
+TEST(ValueSample, ManyColumnsKeepFewerNumbersEach) {
   EXPECT_EQ(kept_for_quantiles(1), 65'536);
   EXPECT_EQ(kept_for_quantiles(64), 65'536);
   EXPECT_EQ(kept_for_quantiles(1024), 4096);
