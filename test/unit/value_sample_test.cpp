@@ -17,8 +17,8 @@ using Numbers = std::vector<double>;
 
 TEST(ValueSample, KeepsAllNumbersThatItHasRoomFor) {
   ValueSample sample(4);
-  for (const double value : {3.0, 1.0, 2.0}) sketch.add(record_key(0, static_cast<Index>(value)), value);
-  EXPECT_EQ(sketch.sorted(), (Numbers{1, 2, 3}));
+  for (const double value : {3.0, 1.0, 2.0}) sample.add(record_key(0, static_cast<Index>(value)), value);
+  EXPECT_EQ(sample.sorted(), (Numbers{1, 2, 3}));
   ValueSample none;
   none.add(1, 1);
   EXPECT_TRUE(none.sorted().empty());
@@ -48,8 +48,8 @@ TEST(ValueSample, KeepsTheSameRecordsHoweverTheyAreSharedOut) {
 TEST(ValueSample, ASampleIsSpreadOverAllRecords) {
   constexpr Index kRecords = 20'000;
   ValueSample sample(1000);
-  for (Index i = 0; i < kRecords; ++i) sketch.add(record_key(0, i), static_cast<double>(i));
-  const Quartiles quartiles = quartiles_of(sketch.sorted());
+  for (Index i = 0; i < kRecords; ++i) sample.add(record_key(0, i), static_cast<double>(i));
+  const Quartiles quartiles = quartiles_of(sample.sorted());
   constexpr double kTolerance = 0.07 * kRecords;
   EXPECT_NEAR(quartiles.lower, 0.25 * kRecords, kTolerance);
   EXPECT_NEAR(quartiles.median, 0.5 * kRecords, kTolerance);

@@ -134,10 +134,10 @@ void ValueSample::write(MessageWriter& message) const {
 }
 
 ValueSample ValueSample::read(MessageReader& message) {
-  ValueSample sketch(message.take<Index>());
+  ValueSample sample(message.take<Index>());
   const auto count = message.take<Index>();
-  for (Index i = 0; i < count; ++i) sketch.kept_.push_back(message.take<Kept>());
-  return sketch;
+  for (Index i = 0; i < count; ++i) sample.kept_.push_back(message.take<Kept>());
+  return sample;
 }
 
 std::uint64_t record_key(std::size_t chunk, Index position) {
