@@ -10,7 +10,7 @@
 #include "app/setup/catalogs.h"
 #include "app/setup/experiment.h"
 #include "app/setup/outputs.h"
-#include "first_config.h"
+#include "init_config.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/output_file.h"
 #include "lockstep/base/text.h"
@@ -49,7 +49,7 @@ struct Commands {
   std::string predict;
 };
 
-Commands commands_for(const FirstData& data, const Config& config, const std::string& file) {
+Commands commands_for(const InitData& data, const Config& config, const std::string& file) {
   const Index cores = std::max<Index>(1, std::thread::hardware_concurrency());
   const Index most = std::min(cores, config.train.replicas_of(cores));
   const auto ranks = static_cast<Index>(std::bit_floor(static_cast<std::uint64_t>(most)));
@@ -58,7 +58,7 @@ Commands commands_for(const FirstData& data, const Config& config, const std::st
                                  shell_word(config.run.dir), shell_word(data.input))};
 }
 
-std::string describe_sets(const FirstData& data, const Config& config) {
+std::string describe_sets(const InitData& data, const Config& config) {
   const std::string validation =
       !config.data.validation.empty() ? fmt::format("validation {}", config.data.validation)
       : config.data.validation_share > 0
@@ -68,7 +68,7 @@ std::string describe_sets(const FirstData& data, const Config& config) {
                      config.data.test.empty() ? "no test set" : "test " + config.data.test);
 }
 
-std::string report_of(const FirstData& data, const Task& task, const Experiment& experiment) {
+std::string report_of(const InitData& data, const Task& task, const Experiment& experiment) {
   const Config& config = experiment.config;
   std::string text = fmt::format("{}: {} records, {} feature{} each, format {}\n", data.options.train,
                                  with_commas(data.records), to_string(data.features),
@@ -108,7 +108,7 @@ int init_command(const CommandLine& line) {
   CommandLine named = line;
   if (named.output.empty()) named.output = name_of(line.data) + ".toml";
   check_outputs(named, {split_array_path(line.data).file});
-  const FirstData data = read_first_data(line.data, given.config.data);
+  const InitData data = read_init_data(line.data, given.config.data);
   const Task task = choose_task(data, line.task);
   Config flags;
   const std::vector<Option> options = declare_options(flags, known_names());

@@ -8,7 +8,7 @@
 #include "lockstep/base/output_file.h"
 #include "lockstep/data/file_list.h"
 #include "lockstep/data/format.h"
-#include "lockstep/data/table/inspect/findings.h"
+#include "lockstep/data/table/inspect/inspect.h"
 
 namespace lockstep {
 namespace {
@@ -33,8 +33,7 @@ int inspect_command(const CommandLine& line) {
                     line.data, choose_format(options).name));
   }
   check_outputs(line, files_read(line));
-  TableInspection inspection = inspect_table(line.data, options.table);
-  inspection.findings = find_suspicious(inspection, options.table, other_sets(options));
+  const TableInspection inspection = inspect_table(line.data, options.table, other_sets(options));
   print_report(line, to_text(inspection));
   if (!line.json.empty()) write_output(line.json, to_json(inspection));
   return 0;

@@ -1,5 +1,4 @@
-#include "lockstep/data/table/inspect/inspect.h"
-
+// What an inspection sees of a table, and the settings that train on it.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -9,6 +8,7 @@
 
 #include "data/table/schema/toml_text.h"
 #include "data/table/text/first_lines.h"
+#include "findings.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/file_list.h"
 #include "lockstep/data/table/values/number.h"
@@ -140,6 +140,18 @@ void add_bad_records(std::vector<DataSetting>& settings, const TableInspection& 
 // Western programs wrote it before there was UTF-8, and some still do.
 constexpr const char* kUsualEncoding = "windows-1252";
 
+std::string describe_title(const FirstLines::Title& title) {
+  const std::string example = in_quotes(title.example);
+  return title.lines == 1 ? fmt::format(
+                                "the first line, {}, does not look like the table below: data.skip_lines = 1 "
+                                "leaves it out",
+                                example)
+                          : fmt::format(
+                                "the first {0} lines, such as {1}, do not look like the table below: "
+                                "data.skip_lines = {0} leaves them out",
+                                title.lines, example);
+}
+
 bool is_utf8(const std::vector<std::string>& paths, const TableOptions& options) {
   const TextFiles text =
       index_text(paths, {.bytes = options.chunk_kib * 1024, .rules = {.quotes = options.quotes}}, alone());
@@ -150,7 +162,8 @@ bool is_utf8(const std::vector<std::string>& paths, const TableOptions& options)
 
 }  // namespace
 
-TableInspection inspect_table(const std::string& path, const TableOptions& given) {
+TableInspection inspect_table(const std::string& path, const TableOptions& given,
+                              const std::vector<OtherSet>& others) {
   std::error_code unknown;
   const std::vector<std::string> paths =
       std::filesystem::exists(path, unknown) ? std::vector<std::string>{path} : list_files(path, {}, "DATA");
@@ -164,44 +177,33 @@ TableInspection inspect_table(const std::string& path, const TableOptions& given
                              .missing_values = options.missing_values,
                              .encoding = options.encoding,
                              .skip_lines = options.skip_lines,
-                             .columns = {},
-                             .guesses = {},
-                             .scan = {},
                              .special = options.columns};
+  std::vector<std::string>& warnings = inspection.table.warnings;
   if (decodes) {
-    inspection.table.warnings.push_back(fmt::format(
-        "the file is no UTF-8, and read as {}: do its names and texts look right?", kUsualEncoding));
+    warnings.push_back(fmt::format("the file is no UTF-8, and read as {}: do its names and texts look right?",
+                                   kUsualEncoding));
   }
-  if (options.skip_lines != given.skip_lines) {
-    inspection.table.warnings.push_back(
-        title.lines == 1
-            ? fmt::format(
-                  "the first line, {}, does not look like the table below: data.skip_lines = 1 leaves "
-                  "it out",
-                  in_quotes(title.example))
-            : fmt::format("the first {0} lines, such as {1}, do not look like the table below: "
-                          "data.skip_lines = {0} leaves them out",
-                          title.lines, in_quotes(title.example)));
-  }
-  inspection.columns = declare_columns(options, inspection.table.names);
-  inspection.scan =
-      look_at_columns(inspection.table, inspection.columns, true, options.missing_values, alone());
+  if (options.skip_lines != given.skip_lines) warnings.push_back(describe_title(title));
+  const TableText& table = inspection.table;
+  inspection.columns = declare_columns(options, table.names);
+  const auto scan = [&] {
+    return look_at_columns(table, inspection.columns, true, options.missing_values, alone());
+  };
+  inspection.scan = scan();
   for (std::size_t i = 0; i < inspection.columns.size(); ++i) {
+    TableColumn& column = inspection.columns[i];
     const ColumnSummary& summary = inspection.scan.columns[i];
-    inspection.guesses.push_back(
-        inspection.columns[i].weight
-            ? look_at_weight(summary)
-            : guess_column(summary, inspection.columns[i].label, inspection.table.dialect.separator));
-    choose_kind(inspection.columns[i], summary, inspection.guesses.back());
+    inspection.guesses.push_back(column.weight
+                                     ? look_at_weight(summary)
+                                     : guess_column(summary, column.label, table.dialect.separator));
+    choose_kind(column, summary, inspection.guesses.back());
   }
-  const auto is_special = [](const TableColumn& column) {
+  const auto is_written_specially = [](const TableColumn& column) {
     return column.notation || column.date || !column.missing_values.empty();
   };
-  if (std::ranges::any_of(inspection.columns, is_special)) {
-    // Now that it is known how their numbers are written.
-    inspection.scan =
-        look_at_columns(inspection.table, inspection.columns, true, options.missing_values, alone());
-  }
+  // Now that it is known how their numbers are written.
+  if (std::ranges::any_of(inspection.columns, is_written_specially)) inspection.scan = scan();
+  inspection.findings = find_suspicious(inspection, given, others);
   return inspection;
 }
 

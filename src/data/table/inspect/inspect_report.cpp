@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
+#include "findings.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
-#include "lockstep/data/table/inspect/inspect.h"
 
 namespace lockstep {
 namespace {
@@ -28,25 +28,9 @@ std::string kind_of(const TableColumn& column) {
   return "ignore";
 }
 
-std::vector<ValueCounts::Entry> values_of(const ColumnSummary& summary) {
-  std::vector<ValueCounts::Entry> values = summary.text_counts.by_count();
-  const std::vector<ValueCounts::Entry> numbers = summary.number_counts.by_count();
-  values.insert(values.end(), numbers.begin(), numbers.end());
-  std::ranges::stable_sort(values, std::greater<>(), &ValueCounts::Entry::count);
-  return values;
-}
-
-bool countless(const ColumnSummary& summary) {
-  return summary.text_counts.overflowed() || summary.number_counts.overflowed();
-}
-
-double percent(Index part, Index whole) {
-  return whole == 0 ? 0 : 100 * static_cast<double>(part) / static_cast<double>(whole);
-}
-
 std::string list_values(const ColumnSummary& summary, std::size_t most) {
-  if (countless(summary)) return "very many different values";
-  const std::vector<ValueCounts::Entry> values = values_of(summary);
+  if (summary.countless()) return "very many different values";
+  const std::vector<ValueCounts::Entry> values = summary.values();
   const Index count = summary.texts + summary.numbers.count;
   std::vector<std::string> shown;
   for (const ValueCounts::Entry& value : std::span(values).first(std::min(most, values.size()))) {
@@ -60,7 +44,7 @@ std::string list_values(const ColumnSummary& summary, std::size_t most) {
 std::string describe_values(const TableColumn& column, const ColumnSummary& summary) {
   constexpr std::size_t kMaxShown = 4;
   constexpr std::size_t kMaxClassesShown = 20;
-  const bool few = !countless(summary) && summary.number_counts.distinct() <= Index{kMaxClassesShown};
+  const bool few = !summary.countless() && summary.number_counts.distinct() <= Index{kMaxClassesShown};
   const bool numbers = summary.numbers.count > summary.texts && column.kind != ColumnKind::kCategorical;
   if (column.label && few) return list_values(summary, kMaxClassesShown);
   if (!numbers) return summary.texts + summary.numbers.count == 0 ? "" : list_values(summary, kMaxShown);
@@ -128,8 +112,8 @@ Json inspected_column_json(const TableColumn& column, const ColumnSummary& summa
                        {"mean", summary.numbers.mean},
                        {"deviation", summary.numbers.deviation()}};
   }
-  if (!countless(summary)) {
-    const std::vector<ValueCounts::Entry> values = values_of(summary);
+  if (!summary.countless()) {
+    const std::vector<ValueCounts::Entry> values = summary.values();
     json["different"] = values.size();
     for (const ValueCounts::Entry& value : std::span(values).first(std::min(kMaxValues, values.size()))) {
       json["values"].push_back({{"value", value.text}, {"count", value.count}});

@@ -97,11 +97,8 @@ RecordSketch sketch_records(const TableText& table, const std::vector<TableColum
   RecordSketch sketch(columns);
   std::vector<RowColumn> rows(table.names.size());
   for (std::size_t i = 0; i < columns.size(); ++i) {
-    if (positions[i] < 0) continue;
-    at(rows, positions[i]) = row_column(columns[i], Reading::kEither, i);
+    if (positions[i] >= 0) at(rows, positions[i]) = row_column(columns[i], Reading::kEither, i);
   }
-  std::vector<bool> there(columns.size());
-  for (std::size_t i = 0; i < columns.size(); ++i) there[i] = positions[i] >= 0;
   std::vector<Cell> known;
   const std::vector<ColumnWants> wants(columns.size());
   scan_table({.table = table,
@@ -112,7 +109,7 @@ RecordSketch sketch_records(const TableText& table, const std::vector<TableColum
               .check =
                   [&](std::span<const Cell> cells) {
                     known.assign(cells.begin(), cells.end());
-                    for (std::size_t i = 0; i < known.size(); ++i) known[i].missing |= !there[i];
+                    for (std::size_t i = 0; i < known.size(); ++i) known[i].missing |= positions[i] < 0;
                     sketch.add(known);
                   }},
              alone());

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 
 #include "lockstep/base/errors.h"
@@ -174,6 +175,15 @@ void check_bad_share(Index good, Index bad, const std::vector<std::string>& reje
       fmt::format("{} of {} records are bad, {:.3g} % and more than data.max_bad_share = {:.3g} %:\n  {}{}",
                   with_commas(bad), with_commas(good + bad), 100 * share, 100 * limit.most,
                   fmt::join(shown, "\n  "), rejects.size() > kShown ? "\n  ..." : ""));
+}
+
+std::vector<ValueCounts::Entry> ColumnSummary::values() const {
+  if (countless()) return {};
+  std::vector<ValueCounts::Entry> found = text_counts.by_count();
+  const std::vector<ValueCounts::Entry> of_numbers = number_counts.by_count();
+  found.insert(found.end(), of_numbers.begin(), of_numbers.end());
+  std::ranges::stable_sort(found, std::greater<>(), &ValueCounts::Entry::count);
+  return found;
 }
 
 double Scan::bad_share() const {

@@ -1,4 +1,11 @@
-// The summary of a table, for someone who is about to train on it.
+// The summary of a table, for someone who is about to train on it, with suspicious facts about its records:
+// columns that give the label away, that say nothing or that only name a record, records that occur twice,
+// rare classes, and other data sets that are unlike the training data.
+//
+// Ranges, categories and counts are those of all records. What needs records side by side is found in a
+// sample: at most 50,000 records, fewer of a wide table, chosen by a hash of their number; and records that
+// occur twice are looked for among a million different ones at most, chosen by a hash of their content. So
+// memory is bounded, and the result follows from the files alone.
 #pragma once
 
 #include <string>
@@ -12,12 +19,19 @@ namespace lockstep {
 
 /// Something suspicious in the records of a table.
 struct Finding {
-  std::string kind;     ///< "leak", "duplicates", "overlap", "drift", "unseen", "imbalance", "identifier",
-                        ///< "rounding" or "nearly constant"
-  std::string column;   ///< "": it is about whole records
-  Index count = 0;      ///< number of records it is about, of all or of the sample that was looked at
-  std::string text;     ///< the fact, with counts and an example
-  std::string setting;  ///< a line of a config that helps, with its section where that is not [data]; or ""
+  std::string kind;    ///< "leak", "duplicates", "overlap", "drift", "unseen", "imbalance", "identifier",
+                       ///< "rounding" or "nearly constant"
+  std::string column;  ///< "": it is about whole records
+  Index count = 0;     ///< number of records it is about, of all or of the sample that was looked at
+  std::string text;    ///< the fact, with counts and an example
+  std::string setting =
+      {};  ///< a line of a config that helps, with its section where that is not [data]; or ""
+};
+
+/// Another data set than the training data.
+struct OtherSet {
+  std::string name;                ///< its name in messages
+  std::vector<std::string> paths;  ///< paths of its files
 };
 
 struct TableInspection {
@@ -26,9 +40,9 @@ struct TableInspection {
   std::vector<std::string> missing_values;  ///< texts that stand for a missing value in all columns
   std::string encoding;                     ///< encoding of the file
   Index skip_lines = 0;                     ///< lines above the table
-  std::vector<TableColumn> columns;         ///< columns with the kinds that are declared or guessed
-  std::vector<ColumnGuess> guesses;
-  Scan scan;
+  std::vector<TableColumn> columns = {};    ///< columns with the kinds that are declared or guessed
+  std::vector<ColumnGuess> guesses = {};
+  Scan scan = {};
   std::vector<std::string> special = {};  ///< data.columns as given
   std::vector<Finding> findings = {};
 };
@@ -39,9 +53,10 @@ struct DataSetting {
   std::string value;
 };
 
-/// Reads all of a table: a file, or several as list_files has them. Errors: ConfigError if the options do not
-/// fit its columns; DataError.
-TableInspection inspect_table(const std::string& path, const TableOptions& options);
+/// Reads all of a table: a file, or several as list_files has them; and the sets that are compared with it.
+/// Errors: ConfigError if the options do not fit its columns; DataError.
+TableInspection inspect_table(const std::string& path, const TableOptions& options,
+                              const std::vector<OtherSet>& others = {});
 
 /// Types, ranges, missing shares, categories, what is suspicious, and a [data] section.
 std::string to_text(const TableInspection& inspection);

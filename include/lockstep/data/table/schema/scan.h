@@ -34,6 +34,11 @@ struct ColumnSummary {
   ValueCounts number_counts{};
   NotationCounts notations{};
   QuantileSketch quantiles{};
+
+  /// There are too many different values: their counts are forgotten.
+  bool countless() const { return text_counts.overflowed() || number_counts.overflowed(); }
+  /// The different values, the most frequent first; none if they are countless.
+  std::vector<ValueCounts::Entry> values() const;
 };
 
 /// The treatment of bad records.

@@ -1,4 +1,4 @@
-#include "first_data.h"
+#include "init_data.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -17,7 +17,6 @@
 #include "lockstep/data/byte_stream.h"
 #include "lockstep/data/format.h"
 #include "lockstep/data/numpy_records.h"
-#include "lockstep/data/table/inspect/findings.h"
 #include "lockstep/data/table/values/number.h"
 #include "lockstep/math/matrix.h"
 
@@ -61,25 +60,17 @@ bool all_whole(const std::vector<ValueCounts::Entry>& numbers) {
 
 // Tables -----------------------------------------------------------------------------------------------
 
-// The numbers from some first one on, each once: a number of the row, which says nothing about the record.
-bool is_row_number(const ColumnSummary& summary) {
-  constexpr Index kMinRows = 100;
-  const NumberStats& stats = summary.numbers;
-  if (summary.texts > 0 || summary.missing > 0 || stats.count < kMinRows) return false;
-  const auto count = static_cast<double>(stats.count);
-  if (stats.min != std::floor(stats.min) || stats.max - stats.min + 1 != count) return false;
-  const double expected = std::sqrt((count * count - 1) / 12);
-  return std::abs(stats.mean - (stats.min + stats.max) / 2) < 1e-9 * count &&
-         std::abs(stats.deviation() - expected) < 1e-9 * count;
-}
-
-void ignore_row_numbers(FirstData& data, const TableOptions& given) {
-  for (std::size_t i = 0; i < data.table->columns.size(); ++i) {
-    TableColumn& column = data.table->columns[i];
-    const bool chosen = std::ranges::count(given.numeric, column.name) > 0;
-    if (chosen || column.kind != ColumnKind::kNumeric || !column.is_feature() || column.date) continue;
-    if (!is_row_number(data.table->scan.columns[i])) continue;
-    column.kind = ColumnKind::kIgnored;
+// The numbers from some first one on, each once, say nothing about the record: they number the rows.
+void ignore_row_numbers(InitData& data, const TableOptions& given) {
+  for (const Finding& finding : data.table->findings) {
+    const auto i =
+        static_cast<std::size_t>(std::ranges::find(data.table->columns, finding.column, &TableColumn::name) -
+                                 data.table->columns.begin());
+    if (finding.kind != "identifier" || std::ranges::count(given.numeric, finding.column) > 0) continue;
+    const NumberStats& numbers = data.table->scan.columns[i].numbers;
+    const bool each_once = numbers.max - numbers.min + 1 == static_cast<double>(finding.count);
+    if (!each_once || finding.count != data.records) continue;
+    data.table->columns[i].kind = ColumnKind::kIgnored;
     data.table->guesses[i].remark = "the numbers of the rows, each once: it is ignored";
   }
 }
@@ -93,12 +84,9 @@ LabelFacts label_of_table(const TableInspection& table) {
     ++facts.columns;
     facts.texts += summary.texts;
     facts.numbers.merge(summary.numbers);
-    const std::vector<ValueCounts::Entry> numbers = summary.number_counts.by_count();
-    facts.whole = facts.whole && !summary.number_counts.overflowed() && all_whole(numbers);
-    facts.values = summary.text_counts.by_count();
-    facts.values.insert(facts.values.end(), numbers.begin(), numbers.end());
-    if (summary.text_counts.overflowed() || summary.number_counts.overflowed()) facts.values.clear();
-    std::ranges::stable_sort(facts.values, std::greater<>(), &ValueCounts::Entry::count);
+    facts.values = summary.values();
+    facts.whole =
+        facts.whole && !summary.number_counts.overflowed() && all_whole(summary.number_counts.by_count());
   }
   return facts;
 }
@@ -111,7 +99,7 @@ Index width_of(const TableColumn& column, const ColumnSummary& summary) {
          (summary.missing > 0 ? 1 : 0);
 }
 
-void refuse_missing_label(const FirstData& data) {
+void refuse_missing_label(const InitData& data) {
   if (!data.options.table.label.empty()) return;
   std::vector<std::string> names;
   for (const TableColumn& column : data.table->columns) names.push_back(column.name);
@@ -119,7 +107,7 @@ void refuse_missing_label(const FirstData& data) {
 }
 
 // A test set without the label, as contests hand out, is data to predict.
-void take_if_labelled(FirstData& data, std::optional<std::string>& file) {
+void take_if_labelled(InitData& data, std::optional<std::string>& file) {
   if (!file) return;
   const std::vector<std::string> paths{*file};
   TableOptions options = data.options.table;
@@ -134,7 +122,7 @@ void take_if_labelled(FirstData& data, std::optional<std::string>& file) {
   file.reset();
 }
 
-void read_table(FirstData& data) {
+void read_table(InitData& data) {
   data.table = inspect_table(data.options.train, data.options.table);
   refuse_missing_label(data);
   if (data.table->scan.good == 0) {
@@ -151,8 +139,11 @@ void read_table(FirstData& data) {
     if (!remark.empty() && !column.label)
       data.doubts.push_back(fmt::format("column {}: {}", in_quotes(column.name), remark));
   }
-  for (const Finding& finding : find_suspicious(*data.table, data.options.table, {})) {
-    if (finding.kind == "leak")
+  for (const Finding& finding : data.table->findings) {
+    const bool used = std::ranges::none_of(data.table->columns, [&finding](const TableColumn& column) {
+      return column.name == finding.column && column.kind == ColumnKind::kIgnored;
+    });
+    if (finding.kind == "leak" && used)
       data.doubts.push_back(fmt::format("column {}: {}", in_quotes(finding.column), finding.text));
   }
   data.features.dims = {features};
@@ -181,7 +172,7 @@ class Sums {
     rows_ += x.rows();
   }
 
-  void finish(FirstData& data) const {
+  void finish(InitData& data) const {
     const auto rows = static_cast<double>(rows_);
     for (std::size_t i = 0; i < sum_.size(); ++i) {
       const double mean = sum_[i] / rows;
@@ -218,11 +209,11 @@ class Sums {
   bool whole_ = true;
 };
 
-std::unique_ptr<RecordSource> open_source(const FirstData& data) {
+std::unique_ptr<RecordSource> open_source(const InitData& data) {
   return choose_format(data.options).open({data.options, Split::kTrain, 1, alone()});
 }
 
-void read_records(FirstData& data) {
+void read_records(InitData& data) {
   const std::unique_ptr<RecordSource> source = open_source(data);
   const DatasetInfo& info = source->info();
   data.records = info.rows;
@@ -268,7 +259,7 @@ std::vector<std::string> features_for(const DataOptions& options, const std::str
 }
 
 // The fields of numpy's records; none in other files.
-std::vector<std::string> fields_of(const FirstData& data) {
+std::vector<std::string> fields_of(const InitData& data) {
   const ArrayPath path = split_array_path(data.options.train);
   const bool plain = data.format == "numpy" && !holds_arrays(path.file);
   return plain ? list_number_fields(path.file) : std::vector<std::string>();
@@ -317,7 +308,7 @@ std::string labels_by_name(const std::string& path, const std::string& wanted,
   return file + ":" + wanted;
 }
 
-void name_labels(FirstData& data) {
+void name_labels(InitData& data) {
   DataOptions& options = data.options;
   const std::string path = options.train;
   const std::vector<std::string> fields = fields_of(data);
@@ -345,7 +336,7 @@ void name_labels(FirstData& data) {
   data.label.name = fmt::format("labels {}", in_quotes(options.train_labels));
 }
 
-void name_features(FirstData& data) {
+void name_features(InitData& data) {
   DataOptions& options = data.options;
   if (!holds_arrays(options.train)) return;
   const std::vector<std::string> fitting = features_for(options, options.train, options.train_labels);
@@ -362,7 +353,7 @@ void name_features(FirstData& data) {
 }
 
 // Sets beside arrays need their labels beside them, too.
-void take_if_paired(const FirstData& data, std::optional<std::string>& file,
+void take_if_paired(const InitData& data, std::optional<std::string>& file,
                     const std::vector<std::string>& words, std::string& labels) {
   if (!file) return;
   std::optional<std::string> found = find_beside(data.options.train_labels, words);
@@ -379,9 +370,9 @@ bool has_label_files(const std::string& format) {
 
 }  // namespace
 
-FirstData read_first_data(const std::string& path, const DataOptions& options) {
+InitData read_init_data(const std::string& path, const DataOptions& options) {
   check_path(path);
-  FirstData data{.options = options};
+  InitData data{.options = options};
   data.options.train = path;
   data.format = choose_format(data.options).name;
   if (data.format == "synthetic")

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "commented_setting.h"
-#include "first_data.h"
+#include "init_data.h"
 
 namespace lockstep {
 
@@ -26,14 +26,14 @@ std::vector<std::string> task_names();
 
 /// The task that the labels suit, or the one that `wanted` names ("": none). Errors: ConfigError, DataError
 /// if the labels do not suit it, or are all equal.
-Task choose_task(const FirstData& data, const std::string& wanted);
+Task choose_task(const InitData& data, const std::string& wanted);
 
 /// A sentence about labels that cannot be scaled where they are and are learned slowly, or "".
-std::string doubt_scale(const FirstData& data, const Task& task);
+std::string doubt_scale(const InitData& data, const Task& task);
 
 /// `name`: of the run, for run.dir. `preset`: model.preset as given, or ""; "tabular" and "tabular_large"
 /// have settings of data and training that suit them.
-std::vector<CommentedSetting> choose_settings(const FirstData& data, const Task& task,
-                                              const std::string& name, std::string_view preset = {});
+std::vector<CommentedSetting> choose_settings(const InitData& data, const Task& task, const std::string& name,
+                                              std::string_view preset = {});
 
 }  // namespace lockstep

@@ -24,7 +24,7 @@ struct LabelFacts {
   bool can_be_named = false;
 };
 
-struct FirstData {
+struct InitData {
   DataOptions options = {};  ///< data.train, data.train_labels, data.format and what was given
   std::string format = {};
   Index records = 0;
@@ -41,6 +41,6 @@ struct FirstData {
 };
 
 /// `options`: as given by flags; data.label also names the labels of arrays. Errors: ConfigError, DataError.
-FirstData read_first_data(const std::string& path, const DataOptions& options);
+InitData read_init_data(const std::string& path, const DataOptions& options);
 
 }  // namespace lockstep

@@ -1,4 +1,4 @@
-#include "first_config.h"
+#include "init_config.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -32,7 +32,7 @@ bool is_tabular(std::string_view preset) {
   return preset == "tabular" || preset == "tabular_large";
 }
 
-Sizes choose_sizes(const FirstData& data, const Task& task, std::string_view preset) {
+Sizes choose_sizes(const InitData& data, const Task& task, std::string_view preset) {
   constexpr Index kSteps = 5000;
   constexpr Index kStepsOfTabular = 3000;
   constexpr Index kStepsOfLarge = 6000;
@@ -82,7 +82,7 @@ std::string convolutions(const ImageShape& image, Index outputs) {
                               small ? "flatten" : "global_avgpool", outputs);
 }
 
-std::string perceptron(const FirstData& data, Index outputs) {
+std::string perceptron(const InitData& data, Index outputs) {
   const Index rows = data.records;
   const std::string hidden = rows < 1000     ? "dense(16) relu "
                              : rows < 10'000 ? "dense(32) relu dense(16) relu "
@@ -124,7 +124,7 @@ bool reaches(const NumberStats& numbers, double deviations) {
 
 class Chooser {
  public:
-  Chooser(const FirstData& data, const Task& task, std::string_view preset)
+  Chooser(const InitData& data, const Task& task, std::string_view preset)
       : data_(data), task_(task), preset_(preset), sizes_(choose_sizes(data, task, preset)) {}
 
   std::vector<CommentedSetting> choose(const std::string& name) {
@@ -353,7 +353,7 @@ class Chooser {
       add("eval.metrics", R"(["r2", "mean_absolute_error"])", "beside the loss");
   }
 
-  const FirstData& data_;
+  const InitData& data_;
   const Task& task_;
   std::string_view preset_;  // model.preset as given to init, or ""
   Sizes sizes_;
@@ -362,15 +362,15 @@ class Chooser {
 
 }  // namespace
 
-std::string doubt_scale(const FirstData& data, const Task& task) {
+std::string doubt_scale(const InitData& data, const Task& task) {
   if (task.kind != TaskKind::kNumbers || data.table || scale_of(data.label.numbers) == Scale::kNone)
     return "";
   return fmt::format("{}: {}; numbers with a mean near 0 and a deviation near 1 are learned sooner",
                      data.label.name, task.text);
 }
 
-std::vector<CommentedSetting> choose_settings(const FirstData& data, const Task& task,
-                                              const std::string& name, std::string_view preset) {
+std::vector<CommentedSetting> choose_settings(const InitData& data, const Task& task, const std::string& name,
+                                              std::string_view preset) {
   return Chooser(data, task, preset).choose(name);
 }
 
