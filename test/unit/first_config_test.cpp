@@ -5,7 +5,6 @@
 
 #include <chrono>
 
-#include "app/init/data_names.h"
 #include "app/init/init_config.h"
 #include "app/setup/catalogs.h"
 #include "lockstep/base/errors.h"
@@ -280,7 +279,7 @@ TEST_F(FirstConfig, AnImageGetsConvolutionsUntilItIsSmall) {
   data.label.values = {{"0", 10'000}, {"1", 5000}, {"2", 5000}};
   data.label.whole = true;
   data.label.numbers = {.count = 20'000, .min = 0, .max = 2};
-  data.mean = data.deviation = std::vector<double>(3072, 0.5);
+  data.numbers.assign(3072, {.count = 1, .mean = 0.5, .squares = 0.25});
   const Task task = choose_task(data, "");
   EXPECT_TRUE(task.images);
   EXPECT_EQ(

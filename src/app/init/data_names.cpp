@@ -1,12 +1,12 @@
-// A name is compared word by word: a word ends where letters do, so that "train" is no part of "strain", and
-// "x" stands in "x_train" but not in "index".
-#include "data_names.h"
-
+// The files beside a data file that belong to it, found by their names: the labels of its records, and its
+// validation and test sets. A name is compared word by word: a word ends where letters do, so that "train" is
+// no part of "strain", and "x" stands in "x_train" but not in "index".
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
 #include <span>
 
+#include "init_data.h"
 #include "lockstep/data/byte_stream.h"
 
 namespace lockstep {
@@ -69,8 +69,7 @@ std::optional<std::string> exchanged_in_path(const std::string& path, const Exch
   return std::nullopt;
 }
 
-}  // namespace
-
+// Whether an array or file of that name is there ("data.h5:x": that the file has the array).
 bool data_exists(const std::string& path) {
   const ArrayPath parts = split_array_path(path);
   std::error_code ignored;
@@ -80,6 +79,8 @@ bool data_exists(const std::string& path) {
   const std::string name = parts.array.starts_with('/') ? parts.array.substr(1) : parts.array;
   return std::ranges::find(names, name) != names.end();
 }
+
+}  // namespace
 
 std::optional<std::string> find_labels(const std::string& path) {
   static const std::vector<Exchange> kExchanges{{"images", "labels"},

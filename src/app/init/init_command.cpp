@@ -1,4 +1,5 @@
-// trainer init: a first config for a data file, and the commands to go on with.
+// trainer init: a first config for a data file, and the commands to go on with. trainer inspect: what is in a
+// table, and the [data] section to train on it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +15,10 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/output_file.h"
 #include "lockstep/base/text.h"
+#include "lockstep/config/toml.h"
 #include "lockstep/data/byte_stream.h"
+#include "lockstep/data/file_list.h"
+#include "lockstep/data/format.h"
 
 namespace lockstep {
 namespace {
@@ -97,7 +101,65 @@ Experiment try_out(const std::string& file, const std::string& text) {
   return experiment;
 }
 
+// A line of the config; a comment that does not fit beside it stands above.
+std::string line_of(const CommentedSetting& setting) {
+  constexpr std::size_t kColumn = 36;
+  constexpr std::size_t kWidth = 120;
+  const std::string line =
+      fmt::format("{} = {}", setting.key.substr(setting.key.find('.') + 1), setting.value);
+  if (setting.comment.empty()) return line + "\n";
+  const std::string beside = fmt::format("{:<{}}  # {}\n", line, kColumn - 2, setting.comment);
+  return beside.size() <= kWidth + 1 ? beside : fmt::format("# {}\n{}\n", setting.comment, line);
+}
+
+std::vector<OtherSet> other_sets(const DataOptions& options) {
+  std::vector<OtherSet> sets;
+  if (!options.validation.empty())
+    sets.push_back({"the validation set", list_files(options.validation, {}, "data.validation")});
+  if (!options.test.empty()) sets.push_back({"the test set", list_files(options.test, {}, "data.test")});
+  return sets;
+}
+
 }  // namespace
+
+std::vector<CommentedSetting> with_flags(std::vector<CommentedSetting> settings,
+                                         std::span<const Option> options,
+                                         const std::set<std::string>& flagged) {
+  // These stand in the lines that were made of the data.
+  static const std::set<std::string> kSeen{
+      "data.train",     "data.train_labels", "data.format", "data.label",   "data.weight",
+      "data.numeric",   "data.categorical",  "data.ignore", "data.columns", "data.header",
+      "data.separator", "data.encoding",     "data.quotes"};
+  for (const std::string& key : flagged) {
+    if (kSeen.contains(key)) continue;
+    std::set<std::string> replaced{key};
+    for (const Alternatives& group : alternative_keys()) {
+      if (std::ranges::count(group.keys, key) > 0) replaced.insert(group.keys.begin(), group.keys.end());
+    }
+    if (key == "data.validation") replaced.insert("data.validation_share");
+    if (key == "data.validation_share") replaced.insert({"data.validation", "data.validation_labels"});
+    std::erase_if(settings,
+                  [&replaced](const CommentedSetting& setting) { return replaced.contains(setting.key); });
+    const auto option = std::ranges::find(options, key, &Option::key);
+    if (option != options.end()) settings.push_back({key, toml_value(*option), "as given to init"});
+  }
+  return settings;
+}
+
+std::string to_toml(const std::vector<CommentedSetting>& settings, std::span<const Option> options,
+                    const std::vector<std::string>& head) {
+  std::string text;
+  for (const std::string& line : head) text += fmt::format("# {}\n", line);
+  std::string_view section;
+  for (const Option& option : options) {
+    const auto setting = std::ranges::find(settings, option.key, &CommentedSetting::key);
+    if (setting == settings.end()) continue;
+    if (option.section() != section) text += fmt::format("\n[{}]\n", option.section());
+    section = option.section();
+    text += line_of(*setting);
+  }
+  return text;
+}
 
 int init_command(const CommandLine& line) {
   const LoadedConfig given = load_config(line, {}, known_names());
@@ -129,6 +191,22 @@ int init_command(const CommandLine& line) {
   write_output(named.output, text);
   print_report(named, fmt::format("{}\nwritten: {}\n\nNext:\n  {}\n  {}\n", report_of(data, task, experiment),
                                   describe_output(named.output), commands.train, commands.predict));
+  return 0;
+}
+
+int inspect_command(const CommandLine& line) {
+  DataOptions options = load_config(line, {}, known_names()).config.data;
+  options.train = line.data;
+  if (options.format.empty() && has_known_extension(options.train) && choose_format(options).name != "csv") {
+    throw ConfigError(
+        fmt::format("'{}' is of the format '{}': inspect looks at tables; where this is one, "
+                    "give --data.format csv",
+                    line.data, choose_format(options).name));
+  }
+  check_outputs(line, files_read(line));
+  const TableInspection inspection = inspect_table(line.data, options.table, other_sets(options));
+  print_report(line, to_text(inspection));
+  if (!line.json.empty()) write_output(line.json, to_json(inspection));
   return 0;
 }
 

@@ -214,31 +214,22 @@ class Chooser {
     constexpr double kAlike = 10;
     double smallest = 0;
     double largest = 0;
-    double mean = 0;
-    double square = 0;
-    for (std::size_t i = 0; i < data_.mean.size(); ++i) {
-      const double deviation = data_.deviation[i];
+    NumberStats all;
+    for (const NumberStats& feature : data_.numbers) {
+      const double deviation = feature.deviation();
       if (deviation > 0) smallest = smallest == 0 ? deviation : std::min(smallest, deviation);
-      largest = std::max({largest, deviation, std::abs(data_.mean[i]) / kAlike});
-      mean += data_.mean[i];
-      square += data_.mean[i] * data_.mean[i] + deviation * deviation;
+      largest = std::max({largest, deviation, std::abs(feature.mean) / kAlike});
+      all.merge(feature);
     }
-    const auto count = static_cast<double>(data_.mean.size());
-    mean /= count;
-    const double deviation = std::sqrt(std::max(0.0, square / count - mean * mean));
-    const bool alike = task_.images || largest < kAlike * smallest || data_.mean.size() > kMaxListed;
-    if (alike) {
-      add("data.mean", fmt::format("[{:.4g}]", mean), "of all features, as read (bytes as 0 to 1)");
-      add("data.std", fmt::format("[{:.4g}]", deviation > 0 ? deviation : 1));
-      return;
-    }
+    const bool alike = task_.images || largest < kAlike * smallest || data_.numbers.size() > kMaxListed;
     std::vector<std::string> means;
     std::vector<std::string> deviations;
-    for (std::size_t i = 0; i < data_.mean.size(); ++i) {
-      means.push_back(fmt::format("{:.4g}", data_.mean[i]));
-      deviations.push_back(fmt::format("{:.4g}", data_.deviation[i] > 0 ? data_.deviation[i] : 1));
+    for (const NumberStats& each : alike ? std::vector{all} : data_.numbers) {
+      means.push_back(fmt::format("{:.4g}", each.mean));
+      deviations.push_back(fmt::format("{:.4g}", each.deviation() > 0 ? each.deviation() : 1));
     }
-    add("data.mean", fmt::format("[{}]", fmt::join(means, ", ")), "of each feature");
+    add("data.mean", fmt::format("[{}]", fmt::join(means, ", ")),
+        alike ? "of all features, as read (bytes as 0 to 1)" : "of each feature");
     add("data.std", fmt::format("[{}]", fmt::join(deviations, ", ")));
   }
 

@@ -1,12 +1,14 @@
 // The config that trainer init writes: chosen by rules from what the data is, each line with its reason.
 #pragma once
 
+#include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "commented_setting.h"
 #include "init_data.h"
+#include "lockstep/config/option.h"
 
 namespace lockstep {
 
@@ -28,6 +30,12 @@ std::vector<std::string> task_names();
 /// if the labels do not suit it, or are all equal.
 Task choose_task(const InitData& data, const std::string& wanted);
 
+struct CommentedSetting {
+  std::string key;
+  std::string value;  ///< the value as TOML
+  std::string comment = {};
+};
+
 /// A sentence about labels that cannot be scaled where they are and are learned slowly, or "".
 std::string doubt_scale(const InitData& data, const Task& task);
 
@@ -35,5 +43,14 @@ std::string doubt_scale(const InitData& data, const Task& task);
 /// have settings of data and training that suit them.
 std::vector<CommentedSetting> choose_settings(const InitData& data, const Task& task, const std::string& name,
                                               std::string_view preset = {});
+
+/// The settings with those that flags give, in place of the ones of the same meaning.
+std::vector<CommentedSetting> with_flags(std::vector<CommentedSetting> settings,
+                                         std::span<const Option> options,
+                                         const std::set<std::string>& flagged);
+
+/// `settings` in the order of `options`, section by section, below `head`, the lines of a comment.
+std::string to_toml(const std::vector<CommentedSetting>& settings, std::span<const Option> options,
+                    const std::vector<std::string>& head);
 
 }  // namespace lockstep

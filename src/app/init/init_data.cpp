@@ -9,7 +9,6 @@
 #include <map>
 #include <numeric>
 
-#include "data_names.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
@@ -60,21 +59,6 @@ bool all_whole(const std::vector<ValueCounts::Entry>& numbers) {
 
 // Tables -----------------------------------------------------------------------------------------------
 
-// The numbers from some first one on, each once, say nothing about the record: they number the rows.
-void ignore_row_numbers(InitData& data, const TableOptions& given) {
-  for (const Finding& finding : data.table->findings) {
-    const auto i =
-        static_cast<std::size_t>(std::ranges::find(data.table->columns, finding.column, &TableColumn::name) -
-                                 data.table->columns.begin());
-    if (finding.kind != "identifier" || std::ranges::count(given.numeric, finding.column) > 0) continue;
-    const NumberStats& numbers = data.table->scan.columns[i].numbers;
-    const bool each_once = numbers.max - numbers.min + 1 == static_cast<double>(finding.count);
-    if (!each_once || finding.count != data.records) continue;
-    data.table->columns[i].kind = ColumnKind::kIgnored;
-    data.table->guesses[i].remark = "the numbers of the rows, each once: it is ignored";
-  }
-}
-
 LabelFacts label_of_table(const TableInspection& table) {
   LabelFacts facts{.columns = 0, .whole = true, .can_be_named = true};
   for (std::size_t i = 0; i < table.columns.size(); ++i) {
@@ -122,104 +106,92 @@ void take_if_labelled(InitData& data, std::optional<std::string>& file) {
   file.reset();
 }
 
+// Whether a finding says that a column numbers the rows: it has the numbers from some first one on, each
+// once.
+bool numbers_the_rows(const InitData& data, const Finding& finding, const NumberStats& numbers) {
+  const auto count = static_cast<double>(data.records);
+  return finding.kind == "identifier" && finding.count == data.records &&
+         numbers.max - numbers.min + 1 == count &&
+         std::ranges::count(data.options.table.numeric, finding.column) == 0;
+}
+
 void read_table(InitData& data) {
-  data.table = inspect_table(data.options.train, data.options.table);
+  TableInspection& table = data.table.emplace(inspect_table(data.options.train, data.options.table));
   refuse_missing_label(data);
-  if (data.table->scan.good == 0) {
+  if (table.scan.good == 0)
     throw DataError(fmt::format("'{}' holds no records, only a header or bad ones", data.options.train));
+  data.records = table.scan.good;
+  data.label = label_of_table(table);
+  data.features.dims = {0};
+  std::vector<std::string> leaks;
+  for (std::size_t i = 0; i < table.columns.size(); ++i) {
+    TableColumn& column = table.columns[i];
+    std::string& remark = table.guesses[i].remark;
+    const std::string name = fmt::format("column {}: ", in_quotes(column.name));
+    for (const Finding& finding : table.findings) {
+      if (finding.column != column.name || column.kind == ColumnKind::kIgnored) continue;
+      if (finding.kind == "leak") leaks.push_back(name + finding.text);
+      if (!numbers_the_rows(data, finding, table.scan.columns[i].numbers)) continue;
+      column.kind = ColumnKind::kIgnored;
+      remark = "the numbers of the rows, each once: it is ignored";
+    }
+    data.features.dims[0] += width_of(column, table.scan.columns[i]);
+    if (!remark.empty() && !column.label) data.doubts.push_back(name + remark);
   }
-  data.records = data.table->scan.good;
-  data.label = label_of_table(*data.table);
-  ignore_row_numbers(data, data.options.table);
-  Index features = 0;
-  for (std::size_t i = 0; i < data.table->columns.size(); ++i) {
-    const TableColumn& column = data.table->columns[i];
-    features += width_of(column, data.table->scan.columns[i]);
-    const std::string& remark = data.table->guesses[i].remark;
-    if (!remark.empty() && !column.label)
-      data.doubts.push_back(fmt::format("column {}: {}", in_quotes(column.name), remark));
-  }
-  for (const Finding& finding : data.table->findings) {
-    const bool used = std::ranges::none_of(data.table->columns, [&finding](const TableColumn& column) {
-      return column.name == finding.column && column.kind == ColumnKind::kIgnored;
-    });
-    if (finding.kind == "leak" && used)
-      data.doubts.push_back(fmt::format("column {}: {}", in_quotes(finding.column), finding.text));
-  }
-  data.features.dims = {features};
+  data.doubts.insert(data.doubts.end(), leaks.begin(), leaks.end());
   for (std::optional<std::string>* file : {&data.test, &data.validation}) take_if_labelled(data, *file);
 }
 
 // Arrays and sparse records ----------------------------------------------------------------------------
 
-// Sums over all records.
+// The statistics of features and labels, of all records.
 class Sums {
  public:
-  Sums(Index features, Index targets)
-      : sum_(static_cast<std::size_t>(features)), squares_(sum_.size()), targets_(targets) {}
+  explicit Sums(const DatasetInfo& info)
+      : features_(static_cast<std::size_t>(info.features.size())), targets_(info.target_columns) {}
 
   void add(const Matrix& x, const Matrix& targets) {
-    if (rows_ == 0) first_.assign(x.data(), x.data() + x.cols());
     for (Index row = 0; row < x.rows(); ++row) {
-      for (Index i = 0; i < x.cols(); ++i) {
-        // Off the first value, so that few digits are lost where the mean is large beside the deviation.
-        const double value = static_cast<double>(x(row, i)) - static_cast<double>(at(first_, i));
-        at(sum_, i) += value;
-        at(squares_, i) += value * value;
+      for (Index i = 0; i < x.cols(); ++i) at(features_, i).add(static_cast<double>(x(row, i)));
+      for (Index i = 0; i < targets_; ++i) {
+        const auto value = static_cast<double>(targets(row, i));
+        labels_.add(value);
+        if (std::ssize(values_) < kMaxValues) ++values_[value];
       }
-      for (Index i = 0; i < targets_; ++i) add_target(static_cast<double>(targets(row, i)));
     }
-    rows_ += x.rows();
   }
 
   void finish(InitData& data) const {
-    const auto rows = static_cast<double>(rows_);
-    for (std::size_t i = 0; i < sum_.size(); ++i) {
-      const double mean = sum_[i] / rows;
-      data.mean.push_back(mean + static_cast<double>(first_[i]));
-      data.deviation.push_back(std::sqrt(std::max(0.0, squares_[i] / rows - mean * mean)));
-      if (std::isfinite(mean) && std::isfinite(squares_[i])) continue;
+    for (const NumberSums& sums : features_) {
+      const NumberStats& stats = data.numbers.emplace_back(sums.stats());
+      if (std::isfinite(stats.mean) && std::isfinite(stats.squares)) continue;
       throw DataError(
-          fmt::format("feature {} of '{}' is not a finite number in some records: replace such values", i,
-                      data.options.train));
+          fmt::format("feature {} of '{}' is not a finite number in some records: replace such values",
+                      data.numbers.size() - 1, data.options.train));
     }
     LabelFacts& label = data.label;
     label.columns = targets_;
-    label.numbers = numbers_.stats();
-    label.whole = whole_ && std::ssize(values_) < kMaxValues;
+    label.numbers = labels_.stats();
     if (std::ssize(values_) >= kMaxValues) return;
     for (const auto& [value, count] : values_) label.values.push_back({fmt::format("{}", value), count});
+    label.whole = all_whole(label.values);
     std::ranges::stable_sort(label.values, std::greater<>(), &ValueCounts::Entry::count);
   }
 
  private:
-  void add_target(double value) {
-    numbers_.add(value);
-    whole_ = whole_ && value == std::floor(value);
-    if (std::ssize(values_) < kMaxValues) ++values_[value];
-  }
-
-  std::vector<Scalar> first_;
-  std::vector<double> sum_;
-  std::vector<double> squares_;
+  std::vector<NumberSums> features_;
   Index targets_;
-  Index rows_ = 0;
-  NumberSums numbers_;
+  NumberSums labels_;
   std::map<double, Index> values_;
-  bool whole_ = true;
 };
 
-std::unique_ptr<RecordSource> open_source(const InitData& data) {
-  return choose_format(data.options).open({data.options, Split::kTrain, 1, alone()});
-}
-
 void read_records(InitData& data) {
-  const std::unique_ptr<RecordSource> source = open_source(data);
+  const std::unique_ptr<RecordSource> source =
+      choose_format(data.options).open({data.options, Split::kTrain, 1, alone()});
   const DatasetInfo& info = source->info();
   data.records = info.rows;
   data.features = info.features;
-  const Index width = info.features.size();
-  Sums sums(width, info.target_columns);
+  Sums sums(info);
   const auto bytes = static_cast<std::size_t>(info.record_bytes);
   const std::unique_ptr<ChunkReader> reader = source->reader({});
   for (std::size_t chunk = 0; chunk < source->chunks().size(); ++chunk) {
@@ -230,9 +202,9 @@ void read_records(InitData& data) {
     std::iota(ids.begin(), ids.end(), records.begin);
     std::vector<const std::byte*> pointers;
     for (std::size_t i = 0; i < ids.size(); ++i) pointers.push_back(packed.data() + i * bytes);
-    std::vector<Scalar> features(static_cast<std::size_t>(records.size() * width));
+    std::vector<Scalar> features(static_cast<std::size_t>(records.size() * info.features.size()));
     std::vector<Scalar> labels(static_cast<std::size_t>(records.size() * info.label_columns()));
-    Matrix x = as_matrix(std::span(features), records.size(), width);
+    Matrix x = as_matrix(std::span(features), records.size(), info.features.size());
     Matrix targets = as_matrix(std::span(labels), records.size(), info.label_columns());
     source->unpack(ids, pointers, x, targets);
     sums.add(x, targets);

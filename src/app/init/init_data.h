@@ -30,10 +30,8 @@ struct InitData {
   Index records = 0;
   Shape features = {};  ///< shape of the features as layers see them
   LabelFacts label = {};
-  std::optional<TableInspection> table = {};  ///< inspection of a CSV file
-  /// Mean of each feature, where the format does not scale them itself; else empty.
-  std::vector<double> mean = {};
-  std::vector<double> deviation = {};
+  std::optional<TableInspection> table = {};   ///< inspection of a CSV file
+  std::vector<NumberStats> numbers = {};       ///< of each feature of what is no table
   std::optional<std::string> validation = {};  ///< found beside it, by name
   std::optional<std::string> test = {};
   std::string input = {};                ///< file for the first predictions
@@ -42,5 +40,14 @@ struct InitData {
 
 /// `options`: as given by flags; data.label also names the labels of arrays. Errors: ConfigError, DataError.
 InitData read_init_data(const std::string& path, const DataOptions& options);
+
+/// The data in which one of `words` stands where `path` has the word "train": "x_test.npy" for "x_train.npy".
+/// Nothing if there is none.
+std::optional<std::string> find_beside(const std::string& path, const std::vector<std::string>& words);
+/// The labels of the records in `path`, which is a file or an array of one: "y_train.npy" for "x_train.npy".
+std::optional<std::string> find_labels(const std::string& path);
+
+inline const std::vector<std::string> kTestWords{"test", "testing", "t10k"};
+inline const std::vector<std::string> kValidationWords{"validation", "valid", "val", "dev"};
 
 }  // namespace lockstep

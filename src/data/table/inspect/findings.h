@@ -1,4 +1,4 @@
-// What is suspicious about the records of a table, beyond the notation of its values.
+// Suspicious facts about the records of a table, beyond the notation of its values.
 #pragma once
 
 #include "record_sketch.h"

@@ -1,4 +1,4 @@
-// What an inspection sees of a table, and the settings that train on it.
+// The summary of a table, and the settings that train on it.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
