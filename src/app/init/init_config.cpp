@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
+#include "lockstep/base/embedded_text.h"
 #include "lockstep/base/text.h"
 #include "lockstep/config/toml.h"
 
@@ -128,8 +130,12 @@ class Chooser {
       : data_(data), task_(task), preset_(preset), sizes_(choose_sizes(data, task, preset)) {}
 
   std::vector<CommentedSetting> choose(const std::string& name) {
-    add("run.dir", toml_string("runs/" + name), "what the run writes; a run is never overwritten");
-    add("run.seed", "1", "of all random numbers");
+    words_["dir"] = toml_string("runs/" + name);
+    words_["epochs"] = std::to_string(sizes_.epochs);
+    words_["batch"] = std::to_string(sizes_.batch);
+    words_["replicas"] = std::to_string(sizes_.replicas);
+    words_["task"] = task_.text;
+    add_block("always");
     if (data_.table) {
       add_table();
     } else {
@@ -138,14 +144,38 @@ class Chooser {
     add_sets();
     add_model();
     add_training();
-    add_selection();
-    add("distribute.reduction", "\"ordered\"", "the same bits on any number of ranks");
     return std::move(settings_);
   }
 
  private:
   void add(const std::string& key, const std::string& value, const std::string& comment = "") {
     settings_.push_back({key, value, comment});
+  }
+
+  // The text with words_ in place of their names in braces.
+  std::string filled_in(std::string_view text) const {
+    std::string filled;
+    for (std::size_t open = 0; (open = text.find('{')) != std::string_view::npos;) {
+      const std::size_t close = text.find('}', open);
+      filled += text.substr(0, open);
+      filled += words_.at(std::string(text.substr(open + 1, close - open - 1)));
+      text.remove_prefix(close + 1);
+    }
+    return filled.append(text);
+  }
+
+  const TextEntry& block(std::string_view name) const {
+    return *std::ranges::find(texts_, name, &TextEntry::name);
+  }
+
+  void add_block(std::string_view name) {
+    constexpr std::string_view kBeforeComment = "  # ";
+    for (const auto& [key, text] : block(name).fields) {
+      const std::size_t end = text.find(kBeforeComment);
+      const bool has_comment = end != std::string::npos;
+      add(key, filled_in(text.substr(0, end)),
+          has_comment ? filled_in(text.substr(end + kBeforeComment.size())) : "");
+    }
   }
 
   void add_table() {
@@ -167,8 +197,11 @@ class Chooser {
           unit = "label: learned in deviations from its mean; predictions are in its own units";
       }
     }
-    for (const DataSetting& setting : data_settings(table))
-      add("data." + setting.name, setting.value, comment_of(setting.name, unit));
+    if (task_.named) unit = "texts or other values become classes 0, 1, ... in their order";
+    for (const DataSetting& setting : data_settings(table)) {
+      const std::string key = "data." + setting.name;
+      add(key, setting.value, key == "data.columns" ? unit : filled_in(block("comments").get(key)));
+    }
     if (!is_tabular(preset_)) return;
     const bool one_label = data_.label.columns == 1;
     add("data.scale", fmt::format("\"robust bins({}{})\"", choose_bins(table), one_label ? ", by=label" : ""),
@@ -181,18 +214,6 @@ class Chooser {
     const auto year = std::ranges::find(date.parts, DatePart::kYear);
     const bool has_it = std::ranges::count(date.parts, DatePart::kDayOfYear) > 0;
     if (year != date.parts.end() && !has_it) date.parts.insert(year, DatePart::kDayOfYear);
-  }
-
-  std::string comment_of(const std::string& name, const std::string& unit) const {
-    if (name == "label") return "to be learned: " + task_.text;
-    if (name == "numeric") return "quantities; codes such as zip codes belong below";
-    if (name == "categorical") return "a feature for each value";
-    if (name == "ignore") return "without any use: 'trainer inspect' says why";
-    if (name == "columns")
-      return task_.named ? "texts or other values become classes 0, 1, ... in their order" : unit;
-    if (name == "skip_lines") return "lines above the table, such as a title";
-    if (name == "on_bad_record") return "some records cannot be used: they are listed in rejects.txt";
-    return "";
   }
 
   void add_arrays() {
@@ -235,75 +256,56 @@ class Chooser {
 
   void add_sets() {
     const DataOptions& options = data_.options;
-    if (data_.validation) {
-      add("data.validation", toml_string(*data_.validation), "evaluated after each epoch");
-      if (!options.validation_labels.empty())
-        add("data.validation_labels", toml_string(options.validation_labels));
-    } else if (sizes_.held > 0) {
-      add("data.validation_share", fmt::format("{}", sizes_.held),
-          "held back, and evaluated after each epoch");
-    }
-    if (!data_.test) return;
-    add("data.test", toml_string(*data_.test), "evaluated at the end");
-    if (!options.test_labels.empty()) add("data.test_labels", toml_string(options.test_labels));
+    words_["held"] = fmt::format("{}", sizes_.held);
+    words_["validation"] = toml_string(data_.validation.value_or(""));
+    words_["test"] = toml_string(data_.test.value_or(""));
+    if (data_.validation) add_block("validation set");
+    if (!data_.validation && sizes_.held > 0) add_block("held back");
+    if (data_.validation && !options.validation_labels.empty())
+      add("data.validation_labels", toml_string(options.validation_labels));
+    if (data_.test) add_block("test set");
+    if (data_.test && !options.test_labels.empty()) add("data.test_labels", toml_string(options.test_labels));
   }
 
   void add_model() {
-    const std::string layers = task_.images ? convolutions(*as_image(data_.features), task_.outputs)
-                                            : perceptron(data_, task_.outputs);
-    const std::string last = task_.kind == TaskKind::kClasses ? "the last layer has an output for each class"
-                             : task_.kind == TaskKind::kBinary
-                                 ? "its output becomes the probability of class 1"
-                                 : "the last layer puts out the number";
-    if (preset_.empty()) {
-      add("model.layers", toml_string(layers), last);
-      return;
-    }
-    add("model.preset", toml_string(std::string(preset_)));
-    add("model.outputs", fmt::format("{}", task_.outputs),
-        task_.kind == TaskKind::kClasses ? "one for each class" : "");
+    words_["layers"] = toml_string(task_.images ? convolutions(*as_image(data_.features), task_.outputs)
+                                                : perceptron(data_, task_.outputs));
+    words_["preset"] = toml_string(preset_);
+    words_["outputs"] = std::to_string(task_.outputs);
+    const bool classes = task_.kind == TaskKind::kClasses;
+    words_["meaning"] = classes                           ? "the last layer has an output for each class"
+                        : task_.kind == TaskKind::kBinary ? "its output becomes the probability of class 1"
+                                                          : "the last layer puts out the number";
+    add_block(preset_.empty() ? "layers" : classes ? "preset of classes" : "preset");
   }
 
   void add_training() {
-    const bool outliers = !is_tabular(preset_) && has_outliers();
-    const char* loss = task_.kind == TaskKind::kClasses  ? "\"softmax_cross_entropy\""
-                       : task_.kind == TaskKind::kBinary ? "\"binary_cross_entropy\""
-                       : outliers                        ? "\"huber\""
-                                                         : "\"mean_squared_error\"";
-    add("train.loss", loss,
-        outliers ? "some values are far from the others, and their squared errors would rule" : "");
-    if (!is_tabular(preset_) && is_unbalanced())
-      add("train.class_weights", "\"balanced\"",
-          fmt::format("{} of {} records are of the rarest class: each class counts alike in the loss",
-                      with_commas(data_.label.values.back().count), with_commas(data_.records)));
-    if (is_tabular(preset_)) {
-      add("train.optimizer", "\"adamw\"");
-      add("train.lr", "0.004", "the first to try others of: three times more, three times less");
-      add("train.weight_decay", "0.0003");
-      add("train.lr_multiplier", R"(["0.*: 6"])", "the first layer learns how much each feature counts");
-    } else if (task_.images) {
-      add("train.optimizer", "\"sgd\"");
-      add("train.momentum", "0.9");
-      add("train.weight_decay", "0.0005");
-      add("train.lr", "0.05", "the first to try others of: three times more, three times less");
-    } else {
-      add("train.optimizer", "\"adam\"");
-      add("train.lr", data_.records < 10'000 ? "0.003" : "0.005",
-          "the first to try others of: three times more, three times less");
+    const bool tabular = is_tabular(preset_);
+    const bool classes = task_.kind == TaskKind::kClasses;
+    const bool numbers = task_.kind == TaskKind::kNumbers;
+    add_block(classes                      ? "classes"
+              : !numbers                   ? "yes or no"
+              : !tabular && has_outliers() ? "numbers with outliers"
+                                           : "numbers");
+    if (!tabular && is_unbalanced()) {
+      words_["rarest"] = with_commas(data_.label.values.back().count);
+      words_["records"] = with_commas(data_.records);
+      add_block("rare class");
     }
-    add("train.schedule", "\"cosine\"", "the rate falls to 0 over the run");
-    add("train.epochs", fmt::format("{}", sizes_.epochs), "at most");
-    add("train.global_batch", fmt::format("{}", sizes_.batch),
-        "samples per update of the weights, over all replicas");
-    add("train.replicas", fmt::format("{}", sizes_.replicas),
-        "logical workers; ranks and threads share them out");
+    words_["lr"] = data_.records < 10'000 ? "0.003" : "0.005";
+    add_block(tabular ? "tabular" : task_.images ? "images" : "perceptron");
+    if (sizes_.held == 0 && !data_.validation) return;
+    // On few records the loss is less noisy than accuracy and AUC. Without a preset the classes may be
+    // weighted, and the loss with them.
+    words_["metric"] = tabular || numbers ? "loss" : classes ? "accuracy" : "auc";
+    words_["patience"] = std::to_string(sizes_.patience);
+    add_block("evaluations");
   }
 
   // Whether a few labels, or numbers of a table, are so far from the others that they are hardly right.
   bool has_outliers() const {
     constexpr double kFarLabel = 6;
     constexpr double kFarFeature = 20;
-    if (task_.kind != TaskKind::kNumbers) return false;
     if (reaches(data_.label.numbers, kFarLabel)) return true;
     if (!data_.table) return false;
     for (std::size_t i = 0; i < data_.table->columns.size(); ++i) {
@@ -323,31 +325,12 @@ class Chooser {
     return classes.back().count >= kEnough && classes.front().count > kTimes * classes.back().count;
   }
 
-  // How evaluations are compared.
-  void add_selection() {
-    if (sizes_.held > 0 || data_.validation) {
-      // On few records the loss is less noisy than accuracy and AUC. Without a preset the classes may be
-      // weighted, and the loss with them.
-      const bool by_loss = is_tabular(preset_) || task_.kind == TaskKind::kNumbers;
-      const char* metric = by_loss                            ? "\"loss\""
-                           : task_.kind == TaskKind::kClasses ? "\"accuracy\""
-                                                              : "\"auc\"";
-      add("train.early_stopping", fmt::format("\"{} epochs\"", sizes_.patience),
-          "without a better evaluation end the run");
-      add("train.early_stopping_metric", metric,
-          "on the validation set; it chooses the weights that are kept, too");
-      add("train.keep", "\"best\"", "the model has the weights of the best evaluation");
-    }
-    if (task_.kind == TaskKind::kBinary)
-      add("eval.metrics", R"(["auc", "log_loss", "precision", "recall"])", "beside loss and accuracy");
-    if (task_.kind == TaskKind::kNumbers)
-      add("eval.metrics", R"(["r2", "mean_absolute_error"])", "beside the loss");
-  }
-
   const InitData& data_;
   const Task& task_;
   std::string_view preset_;  // model.preset as given to init, or ""
   Sizes sizes_;
+  const std::vector<TextEntry> texts_ = embedded_entries("texts/init.txt");
+  std::map<std::string, std::string> words_;  // what stands for the names in braces
   std::vector<CommentedSetting> settings_;
 };
 
