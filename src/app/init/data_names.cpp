@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
-#include <span>
+#include <regex>
 
 #include "init_data.h"
 #include "lockstep/data/byte_stream.h"
@@ -18,11 +18,7 @@ struct Exchange {
   bool keeps_case = true;  // X becomes Y, not y
 };
 
-bool is_letter(char c) {
-  return std::isalpha(static_cast<unsigned char>(c)) != 0;
-}
-
-std::string with_case_of(std::string_view model, std::string text) {
+std::string with_case_of(const std::string& model, std::string text) {
   const auto is_upper = [](char c) { return std::isupper(static_cast<unsigned char>(c)) != 0; };
   if (!is_upper(model.front())) return text;
   const bool all = std::ranges::all_of(model, is_upper);
@@ -32,25 +28,13 @@ std::string with_case_of(std::string_view model, std::string text) {
   return text;
 }
 
-bool same_letters(std::string_view a, std::string_view b) {
-  return std::ranges::equal(a, b, [](char x, char y) {
-    return std::tolower(static_cast<unsigned char>(x)) == std::tolower(static_cast<unsigned char>(y));
-  });
-}
-
 // The text with the last word `from` exchanged; nothing if it has no such word.
 std::optional<std::string> exchanged(const std::string& text, const Exchange& exchange) {
-  const std::size_t length = exchange.from.size();
-  for (std::size_t end = text.size(); end >= length; --end) {
-    const std::size_t begin = end - length;
-    const std::string word = text.substr(begin, length);
-    const bool whole =
-        (begin == 0 || !is_letter(text[begin - 1])) && (end == text.size() || !is_letter(text[end]));
-    if (!whole || !same_letters(word, exchange.from)) continue;
-    return text.substr(0, begin) + (exchange.keeps_case ? with_case_of(word, exchange.to) : exchange.to) +
-           text.substr(end);
-  }
-  return std::nullopt;
+  const std::regex parts("(.*[^a-zA-Z]|)(" + exchange.from + ")([^a-zA-Z].*|)", std::regex::icase);
+  std::smatch found;
+  if (!std::regex_match(text, found, parts)) return std::nullopt;
+  const std::string to = exchange.keeps_case ? with_case_of(found.str(2), exchange.to) : exchange.to;
+  return found.str(1) + to + found.str(3);
 }
 
 // In the name of the array, else in that of the file, else in those of its directories.

@@ -48,18 +48,12 @@ std::string shell_word(const std::string& text) {
   return quoted + "'";
 }
 
-struct Commands {
-  std::string train;
-  std::string predict;
-};
-
-Commands commands_for(const InitData& data, const Config& config, const std::string& file) {
+// As many ranks as this machine has cores, or fewer, a power of two.
+std::string train_command(const Config& config, const std::string& file) {
   const Index cores = std::max<Index>(1, std::thread::hardware_concurrency());
   const Index most = std::min(cores, config.train.replicas_of(cores));
-  const auto ranks = static_cast<Index>(std::bit_floor(static_cast<std::uint64_t>(most)));
-  return {.train = fmt::format("mpirun -np {} trainer --config {}", ranks, shell_word(file)),
-          .predict = fmt::format("trainer predict --model {} --input {} --output predictions.csv",
-                                 shell_word(config.run.dir), shell_word(data.input))};
+  return fmt::format("mpirun -np {} trainer --config {}", std::bit_floor(static_cast<std::uint64_t>(most)),
+                     shell_word(file));
 }
 
 std::string describe_sets(const InitData& data, const Config& config) {
@@ -182,15 +176,16 @@ int init_command(const CommandLine& line) {
   const std::string file = is_stream(named.output) ? "FILE" : named.output;
   const std::string body = to_toml(settings, options, {});
   const Experiment experiment = try_out(file, body);
-  const Commands commands = commands_for(data, experiment.config, file);
-  const std::string text =
-      to_toml(settings, options,
-              {fmt::format("A first config for {}: {}", excerpt(line.data), task.text),
-               "  " + excerpt(commands.train, 200), "  " + excerpt(commands.predict, 400),
-               "'trainer help KEY' explains a key, as in 'trainer help train.lr'."});
+  const std::string train = train_command(experiment.config, file);
+  const std::string predict = fmt::format("trainer predict --model {} --input {} --output predictions.csv",
+                                          shell_word(experiment.config.run.dir), shell_word(data.input));
+  const std::string text = to_toml(
+      settings, options,
+      {fmt::format("A first config for {}: {}", excerpt(line.data), task.text), "  " + excerpt(train, 200),
+       "  " + excerpt(predict, 400), "'trainer help KEY' explains a key, as in 'trainer help train.lr'."});
   write_output(named.output, text);
   print_report(named, fmt::format("{}\nwritten: {}\n\nNext:\n  {}\n  {}\n", report_of(data, task, experiment),
-                                  describe_output(named.output), commands.train, commands.predict));
+                                  describe_output(named.output), train, predict));
   return 0;
 }
 

@@ -212,31 +212,6 @@ void read_records(InitData& data) {
   sums.finish(data);
 }
 
-// The arrays of the archive that can be the features of these labels.
-std::vector<std::string> features_for(const DataOptions& options, const std::string& file,
-                                      const std::string& labels) {
-  std::vector<std::string> fitting;
-  for (const std::string& name : list_arrays(file)) {
-    DataOptions tried = options;
-    tried.train = file + ":" + name;
-    tried.train_labels = labels;
-    if (tried.train == labels) continue;
-    try {
-      choose_format(tried).open({tried, Split::kTrain, 1, alone()});
-      fitting.push_back(tried.train);
-    } catch (const Error&) {  // the array has another length, or no features
-    }
-  }
-  return fitting;
-}
-
-// The fields of numpy's records; none in other files.
-std::vector<std::string> fields_of(const InitData& data) {
-  const ArrayPath path = split_array_path(data.options.train);
-  const bool plain = data.format == "numpy" && !holds_arrays(path.file);
-  return plain ? list_number_fields(path.file) : std::vector<std::string>();
-}
-
 // The label is a field of the records, and all others that hold numbers are the features, unless the path
 // says which.
 void divide_fields(DataOptions& options, std::vector<std::string> fields, const std::string& label) {
@@ -283,7 +258,10 @@ std::string labels_by_name(const std::string& path, const std::string& wanted,
 void name_labels(InitData& data) {
   DataOptions& options = data.options;
   const std::string path = options.train;
-  const std::vector<std::string> fields = fields_of(data);
+  const std::string file = split_array_path(path).file;
+  const bool may_have_fields = data.format == "numpy" && !holds_arrays(file);
+  const std::vector<std::string> fields =
+      may_have_fields ? list_number_fields(file) : std::vector<std::string>();
   if (!options.table.label.empty()) {
     const std::string label = fmt::format("{}", fmt::join(options.table.label, ","));
     options.table.label.clear();
@@ -294,7 +272,6 @@ void name_labels(InitData& data) {
     }
   } else if (options.train_labels.empty()) {
     const std::optional<std::string> found = find_labels(path);
-    const std::string file = split_array_path(path).file;
     if (!found) {
       throw ConfigError(
           fmt::format("--label is missing: name {}",
@@ -308,10 +285,21 @@ void name_labels(InitData& data) {
   data.label.name = fmt::format("labels {}", in_quotes(options.train_labels));
 }
 
+// The array of an archive that can be the features of these labels.
 void name_features(InitData& data) {
   DataOptions& options = data.options;
   if (!holds_arrays(options.train)) return;
-  const std::vector<std::string> fitting = features_for(options, options.train, options.train_labels);
+  std::vector<std::string> fitting;
+  for (const std::string& name : list_arrays(options.train)) {
+    DataOptions tried = options;
+    tried.train += ":" + name;
+    if (tried.train == options.train_labels) continue;
+    try {
+      choose_format(tried).open({tried, Split::kTrain, 1, alone()});
+      fitting.push_back(tried.train);
+    } catch (const Error&) {  // the array has another length, or no features
+    }
+  }
   if (fitting.size() == 1) {
     options.train = fitting.front();
     return;
@@ -336,10 +324,6 @@ void take_if_paired(const InitData& data, std::optional<std::string>& file,
     file.reset();
 }
 
-bool has_label_files(const std::string& format) {
-  return format == "idx" || format == "numpy" || format == "hdf5";
-}
-
 }  // namespace
 
 InitData read_init_data(const std::string& path, const DataOptions& options) {
@@ -349,7 +333,7 @@ InitData read_init_data(const std::string& path, const DataOptions& options) {
   data.format = choose_format(data.options).name;
   if (data.format == "synthetic")
     throw ConfigError("init looks at a file, and data.format \"synthetic\" has none");
-  const bool arrays = has_label_files(data.format);
+  const bool arrays = data.format == "idx" || data.format == "numpy" || data.format == "hdf5";
   if (arrays) {
     name_labels(data);
     name_features(data);

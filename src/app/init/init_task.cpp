@@ -125,12 +125,6 @@ Task several(const InitData& data, const std::string& wanted) {
   return task;
 }
 
-void check_feature_columns(const InitData& data) {
-  if (data.features.size() > 0) return;
-  throw DataError(fmt::format("no column of '{}' is left as a feature: {}", data.options.train,
-                              fmt::join(data.doubts, "; ")));
-}
-
 bool looks_like_image(const Shape& shape) {
   constexpr Index kMinSide = 8;
   constexpr Index kMaxChannels = 4;
@@ -172,7 +166,9 @@ Task choose_task(const InitData& data, const std::string& wanted) {
   if (data.label.columns == 0)
     throw DataError(fmt::format("'{}' has no labels to learn", data.options.train));
   const Task task = suiting_task(data, wanted);
-  check_feature_columns(data);
+  if (data.features.size() == 0)
+    throw DataError(fmt::format("no column of '{}' is left as a feature: {}", data.options.train,
+                                fmt::join(data.doubts, "; ")));
   return task;
 }
 

@@ -59,22 +59,6 @@ std::string list_of(const std::vector<std::string>& names) {
   return fmt::format("[{}]", fmt::join(texts, ", "));
 }
 
-std::vector<std::string> names_of(const TableInspection& inspection, ColumnKind kind) {
-  std::vector<std::string> names;
-  for (const TableColumn& column : inspection.columns) {
-    const bool listed = !column.label && !column.weight && !column.notation && !column.date;
-    if (listed && column.kind == kind) names.push_back(column.name);
-  }
-  return names;
-}
-
-// Whether one of the given data.columns is about the column.
-bool is_special(const TableInspection& inspection, const TableColumn& column) {
-  return std::ranges::any_of(inspection.special, [&column](const std::string& text) {
-    return std::string_view(text).substr(0, text.rfind(':')) == column.name;
-  });
-}
-
 // The words of data.columns for what no list says of a column, or "".
 std::string words_for(const TableColumn& column) {
   if (column.date) return column.date->term();
@@ -90,12 +74,15 @@ std::string words_for(const TableColumn& column) {
   return notation.empty() ? scale : fmt::format("{} {}", notation, scale);
 }
 
+// data.columns: as given, and what no list says of the other columns.
 std::vector<std::string> special_columns(const TableInspection& inspection) {
   std::vector<std::string> special = inspection.special;
   for (const TableColumn& column : inspection.columns) {
+    const bool given = std::ranges::any_of(inspection.special, [&column](const std::string& text) {
+      return std::string_view(text).substr(0, text.rfind(':')) == column.name;
+    });
     const std::string words = words_for(column);
-    if (words.empty() || is_special(inspection, column)) continue;
-    special.push_back(column.name + ": " + words);
+    if (!words.empty() && !given) special.push_back(column.name + ": " + words);
   }
   return special;
 }
@@ -209,21 +196,27 @@ TableInspection inspect_table(const std::string& path, const TableOptions& given
 
 std::vector<DataSetting> data_settings(const TableInspection& inspection) {
   std::vector<DataSetting> settings{{"format", "\"csv\""}, {"train", toml_text(inspection.path)}};
-  const auto add_list = [&settings](const char* name, const std::vector<std::string>& names) {
-    if (!names.empty()) settings.push_back({name, list_of(names)});
+  const auto add_names = [&](const char* key, const auto& belongs) {
+    std::vector<std::string> names;
+    for (const TableColumn& column : inspection.columns) {
+      if (belongs(column)) names.push_back(column.name);
+    }
+    if (!names.empty()) settings.push_back({key, list_of(names)});
   };
-  std::vector<std::string> labels;
-  for (const TableColumn& column : inspection.columns) {
-    if (column.label) labels.push_back(column.name);
-  }
-  add_list("label", labels);
+  const auto is_feature_of = [](ColumnKind kind) {
+    return [kind](const TableColumn& column) {
+      return column.kind == kind && !column.is_label_or_weight() && !column.notation && !column.date;
+    };
+  };
+  add_names("label", [](const TableColumn& column) { return column.label; });
   for (const TableColumn& column : inspection.columns) {
     if (column.weight) settings.push_back({"weight", toml_text(column.name)});
   }
-  add_list("numeric", names_of(inspection, ColumnKind::kNumeric));
-  add_list("categorical", names_of(inspection, ColumnKind::kCategorical));
-  add_list("ignore", names_of(inspection, ColumnKind::kIgnored));
-  add_list("columns", special_columns(inspection));
+  add_names("numeric", is_feature_of(ColumnKind::kNumeric));
+  add_names("categorical", is_feature_of(ColumnKind::kCategorical));
+  add_names("ignore", is_feature_of(ColumnKind::kIgnored));
+  const std::vector<std::string> special = special_columns(inspection);
+  if (!special.empty()) settings.push_back({"columns", list_of(special)});
   const Dialect& dialect = inspection.table.dialect;
   add_missing_values(settings, inspection);
   settings.push_back({"header", inspection.table.header ? "\"yes\"" : "\"no\""});

@@ -43,14 +43,13 @@ RecordSketch::RecordSketch(const std::vector<TableColumn>& columns)
       values_(columns.size()),
       wholes_(columns.size()) {}
 
-void RecordSketch::add_whole(Wholes& wholes, const SketchValue& value) {
-  if (!wholes.all_different || value.missing) return;
+void RecordSketch::Wholes::add(const SketchValue& value) {
+  if (!all_different || value.missing) return;
   const bool whole = value.number == std::floor(value.number) && std::abs(value.number) < kMaxWhole;
-  const bool full = wholes.seen.size() >= kMaxDifferent;
-  if (wholes.count++ == 0) wholes.first = value.number;
-  if (whole && (full || wholes.seen.insert(static_cast<std::int64_t>(value.number)).second)) return;
-  wholes.all_different = false;
-  wholes.seen = {};
+  if (count++ == 0) first = value.number;
+  all_different =
+      whole && (seen.size() >= kMaxDifferent || seen.insert(static_cast<std::int64_t>(value.number)).second);
+  if (!all_different) seen = {};
 }
 
 // Drops a half of the sample whenever it is twice as large as it may be.
@@ -76,7 +75,7 @@ void RecordSketch::add(std::span<const Cell> cells) {
     value = {.missing = cell.missing || (column.kind == ColumnKind::kNumeric && !cell.is_number),
              .number = cell.number,
              .text = hash_text(cell.missing ? std::string_view() : cell.text)};
-    if (column.kind == ColumnKind::kNumeric) add_whole(wholes_[i], value);
+    if (column.kind == ColumnKind::kNumeric) wholes_[i].add(value);
     const std::uint64_t content = mixed(i, mixed(cell.missing ? 1 : 0, value.text));
     whole = mixed(whole, content);
     if (column.is_feature()) features = mixed(features, content);
@@ -86,10 +85,6 @@ void RecordSketch::add(std::span<const Cell> cells) {
   if (record_hash < bound_) sample_.push_back({record_hash, values_});
   ++records_;
   keep_sample();
-}
-
-Index RecordSketch::different(std::size_t column) const {
-  return wholes_[column].all_different ? wholes_[column].count : 0;
 }
 
 RecordSketch sketch_records(const TableText& table, const std::vector<TableColumn>& columns,

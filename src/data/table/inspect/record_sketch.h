@@ -63,7 +63,9 @@ class RecordSketch {
   /// Whether it is in the first of two halves of the sample, which have nothing to do with its order.
   bool in_first_half(std::size_t i) const { return sample_[i].hash % 2 == 0; }
   /// So many numbers of a column are whole and all different; 0: two are the same, or one is not whole.
-  Index different(std::size_t column) const;
+  Index different(std::size_t column) const {
+    return wholes_[column].all_different ? wholes_[column].count : 0;
+  }
   double example(std::size_t column) const { return wholes_[column].first; }
 
  private:
@@ -76,9 +78,10 @@ class RecordSketch {
     Index count = 0;
     double first = 0;
     std::unordered_set<std::int64_t> seen;
+
+    void add(const SketchValue& value);
   };
 
-  static void add_whole(Wholes& wholes, const SketchValue& value);
   void keep_sample();
 
   const std::vector<TableColumn>& columns_;
