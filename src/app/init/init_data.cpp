@@ -94,10 +94,8 @@ void refuse_missing_label(const InitData& data) {
 void take_if_labelled(InitData& data, std::optional<std::string>& file) {
   if (!file) return;
   const std::vector<std::string> paths{*file};
-  TableOptions options = data.options.table;
-  options.skip_lines = data.table->skip_lines;
   const TableSchema known{.missing_values = {}, .columns = data.table->columns};
-  const std::vector<std::string> names = open_table_text(paths, options, alone(), &known).names;
+  const std::vector<std::string> names = open_table_text(paths, data.table->options, alone(), &known).names;
   const auto has = [&names](const std::string& label) { return std::ranges::count(names, label) > 0; };
   if (std::ranges::all_of(data.options.table.label, has)) return;
   data.doubts.push_back(fmt::format("'{}' has no column {}: it is taken for data to predict", *file,
@@ -233,26 +231,22 @@ std::string labels_by_name(const std::string& path, const std::string& wanted,
   std::error_code ignored;
   const ArrayPath parts = split_array_path(wanted);
   if (!parts.array.empty() || !parts.fields.empty() || fs::exists(wanted, ignored)) return wanted;
-  if (!fields.empty()) {
-    throw ConfigError(fmt::format("--label: '{}' has no field of numbers {}{}, it has {}", file,
-                                  in_quotes(wanted), suggestion(wanted, fields), listed(fields)));
-  }
-  if (!holds_arrays(file)) {
+  const bool archive = holds_arrays(file);
+  if (!archive && fields.empty()) {
+    const fs::path directory = fs::path(file).parent_path();
     const std::string nearest =
         nearest_name(fs::path(wanted).filename().string(),
-                     names_in(fs::path(file).has_parent_path() ? fs::path(file).parent_path() : ".",
-                              fs::file_type::regular));
+                     names_in(directory.empty() ? "." : directory, fs::file_type::regular));
     throw DataError(fmt::format(
         "--label names '{}', which does not exist{}: it is to name the file with the labels of '{}'", wanted,
         nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest), path));
   }
-  const std::vector<std::string> names = list_arrays(file);
-  const std::string name = wanted.starts_with('/') ? wanted.substr(1) : wanted;
-  if (std::ranges::count(names, name) == 0) {
-    throw ConfigError(fmt::format("--label: '{}' has no array {}{}, it has {}", file, in_quotes(wanted),
-                                  suggestion(wanted, names), listed(names)));
-  }
-  return file + ":" + wanted;
+  const std::vector<std::string> names = archive ? list_arrays(file) : fields;
+  if (archive && std::ranges::count(names, wanted.substr(wanted.starts_with('/') ? 1 : 0)) > 0)
+    return file + ":" + wanted;
+  throw ConfigError(fmt::format("--label: '{}' has no {} {}{}, it has {}", file,
+                                archive ? "array" : "field of numbers", in_quotes(wanted),
+                                suggestion(wanted, names), listed(names)));
 }
 
 void name_labels(InitData& data) {

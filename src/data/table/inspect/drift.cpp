@@ -79,9 +79,11 @@ Distance compare_texts(const RecordSketch& first, const RecordSketch& second, st
 
 class Comparison {
  public:
-  Comparison(const TableInspection& inspection, const RecordSketch& sketch, const OtherSet& other,
-             const TableText& table, const std::vector<std::string>& missing)
+  Comparison(const TableInspection& inspection, const RecordSketch& sketch, const OtherSet& other)
       : inspection_(inspection), sketch_(sketch), other_(other) {
+    const TableSchema known{.missing_values = {}, .columns = inspection.columns};
+    const TableText table = open_table_text(other.paths, inspection.options, alone(), &known);
+    const std::vector<std::string>& missing = inspection.options.missing_values;
     std::vector<TableColumn> columns(table.names.size());
     for (const TableColumn& column : inspection.columns) {
       const auto found = std::ranges::find(table.names, column.name);
@@ -203,13 +205,8 @@ class Comparison {
 }  // namespace
 
 std::vector<Finding> compare_with(const TableInspection& inspection, const RecordSketch& sketch,
-                                  const OtherSet& other, const TableOptions& given) {
-  TableOptions options = given;
-  options.skip_lines = inspection.skip_lines;
-  options.encoding = inspection.encoding;
-  const TableSchema known{.missing_values = {}, .columns = inspection.columns};
-  const TableText table = open_table_text(other.paths, options, alone(), &known);
-  return Comparison(inspection, sketch, other, table, options.missing_values).take();
+                                  const OtherSet& other) {
+  return Comparison(inspection, sketch, other).take();
 }
 
 }  // namespace lockstep

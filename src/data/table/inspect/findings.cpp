@@ -267,15 +267,14 @@ class FindingList {
 
 }  // namespace
 
-std::vector<Finding> find_suspicious(const TableInspection& inspection, const TableOptions& options,
-                                     const std::vector<OtherSet>& others) {
+std::vector<Finding> find_suspicious(const TableInspection& inspection, const std::vector<OtherSet>& others) {
   std::vector<Index> positions(inspection.columns.size());
   std::iota(positions.begin(), positions.end(), 0);
   const RecordSketch sketch =
-      sketch_records(inspection.table, inspection.columns, positions, options.missing_values);
+      sketch_records(inspection.table, inspection.columns, positions, inspection.options.missing_values);
   std::vector<Finding> findings = FindingList(inspection, sketch).take();
   for (const OtherSet& other : others) {
-    const std::vector<Finding> more = compare_with(inspection, sketch, other, options);
+    const std::vector<Finding> more = compare_with(inspection, sketch, other);
     findings.insert(findings.end(), more.begin(), more.end());
   }
   return findings;

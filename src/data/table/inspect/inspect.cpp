@@ -76,9 +76,9 @@ std::string words_for(const TableColumn& column) {
 
 // data.columns: as given, and what no list says of the other columns.
 std::vector<std::string> special_columns(const TableInspection& inspection) {
-  std::vector<std::string> special = inspection.special;
+  std::vector<std::string> special = inspection.options.columns;
   for (const TableColumn& column : inspection.columns) {
-    const bool given = std::ranges::any_of(inspection.special, [&column](const std::string& text) {
+    const bool given = std::ranges::any_of(inspection.options.columns, [&column](const std::string& text) {
       return std::string_view(text).substr(0, text.rfind(':')) == column.name;
     });
     const std::string words = words_for(column);
@@ -109,7 +109,7 @@ void add_missing_values(std::vector<DataSetting>& settings, const TableInspectio
     }
   }
   if (texts.empty()) return;
-  const std::vector<std::string>& known = inspection.missing_values;
+  const std::vector<std::string>& known = inspection.options.missing_values;
   texts.insert(texts.begin(), known.begin(), known.end());
   settings.push_back({"missing_values", list_of(texts)});
 }
@@ -159,12 +159,8 @@ TableInspection inspect_table(const std::string& path, const TableOptions& given
   if (decodes) options.encoding = kUsualEncoding;
   const FirstLines::Title title = FirstLines(paths.front(), options).title();
   if (options.skip_lines == 0) options.skip_lines = title.lines;
-  TableInspection inspection{.path = path,
-                             .table = open_table_text(paths, options, alone()),
-                             .missing_values = options.missing_values,
-                             .encoding = options.encoding,
-                             .skip_lines = options.skip_lines,
-                             .special = options.columns};
+  TableInspection inspection{
+      .path = path, .table = open_table_text(paths, options, alone()), .options = options};
   std::vector<std::string>& warnings = inspection.table.warnings;
   if (decodes) {
     warnings.push_back(fmt::format("the file is no UTF-8, and read as {}: do its names and texts look right?",
@@ -190,7 +186,7 @@ TableInspection inspect_table(const std::string& path, const TableOptions& given
   };
   // Now that it is known how their numbers are written.
   if (std::ranges::any_of(inspection.columns, is_written_specially)) inspection.scan = scan();
-  inspection.findings = find_suspicious(inspection, given, others);
+  inspection.findings = find_suspicious(inspection, others);
   return inspection;
 }
 
@@ -222,9 +218,10 @@ std::vector<DataSetting> data_settings(const TableInspection& inspection) {
   settings.push_back({"header", inspection.table.header ? "\"yes\"" : "\"no\""});
   settings.push_back(
       {"separator", toml_text(dialect.separator == '\t' ? "tab" : std::string(1, dialect.separator))});
-  if (inspection.skip_lines > 0) settings.push_back({"skip_lines", fmt::format("{}", inspection.skip_lines)});
+  const TableOptions& options = inspection.options;
+  if (options.skip_lines > 0) settings.push_back({"skip_lines", fmt::format("{}", options.skip_lines)});
   if (!dialect.quotes) settings.push_back({"quotes", "false"});
-  if (inspection.encoding != "auto") settings.push_back({"encoding", toml_text(inspection.encoding)});
+  if (options.encoding != "auto") settings.push_back({"encoding", toml_text(options.encoding)});
   add_bad_records(settings, inspection);
   return settings;
 }

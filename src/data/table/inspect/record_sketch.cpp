@@ -34,8 +34,9 @@ void HashCounts::add(std::uint64_t hash, Index record) {
   }
 }
 
-RecordSketch::RecordSketch(const std::vector<TableColumn>& columns)
+RecordSketch::RecordSketch(const std::vector<TableColumn>& columns, const std::vector<Index>& positions)
     : columns_(columns),
+      positions_(positions),
       whole_(kMaxDifferent),
       features_(kMaxDifferent),
       max_sampled_(
@@ -71,12 +72,13 @@ void RecordSketch::add(std::span<const Cell> cells) {
     const TableColumn& column = columns_[i];
     if (column.kind == ColumnKind::kIgnored) continue;
     const Cell& cell = cells[i];
+    const bool missing = cell.missing || positions_[i] < 0;
     SketchValue& value = values_[i];
-    value = {.missing = cell.missing || (column.kind == ColumnKind::kNumeric && !cell.is_number),
+    value = {.missing = missing || (column.kind == ColumnKind::kNumeric && !cell.is_number),
              .number = cell.number,
-             .text = hash_text(cell.missing ? std::string_view() : cell.text)};
+             .text = hash_text(missing ? std::string_view() : cell.text)};
     if (column.kind == ColumnKind::kNumeric) wholes_[i].add(value);
-    const std::uint64_t content = mixed(i, mixed(cell.missing ? 1 : 0, value.text));
+    const std::uint64_t content = mixed(i, mixed(missing ? 1 : 0, value.text));
     whole = mixed(whole, content);
     if (column.is_feature()) features = mixed(features, content);
   }
@@ -89,24 +91,18 @@ void RecordSketch::add(std::span<const Cell> cells) {
 
 RecordSketch sketch_records(const TableText& table, const std::vector<TableColumn>& columns,
                             const std::vector<Index>& positions, const std::vector<std::string>& missing) {
-  RecordSketch sketch(columns);
+  RecordSketch sketch(columns, positions);
   std::vector<RowColumn> rows(table.names.size());
   for (std::size_t i = 0; i < columns.size(); ++i) {
     if (positions[i] >= 0) at(rows, positions[i]) = row_column(columns[i], Reading::kEither, i);
   }
-  std::vector<Cell> known;
   const std::vector<ColumnWants> wants(columns.size());
   scan_table({.table = table,
               .columns = rows,
               .wants = wants,
               .missing = missing,
               .bad = {.action = OnBadRecord::kSkip},
-              .check =
-                  [&](std::span<const Cell> cells) {
-                    known.assign(cells.begin(), cells.end());
-                    for (std::size_t i = 0; i < known.size(); ++i) known[i].missing |= positions[i] < 0;
-                    sketch.add(known);
-                  }},
+              .check = [&sketch](std::span<const Cell> cells) { sketch.add(cells); }},
              alone());
   return sketch;
 }

@@ -46,10 +46,11 @@ struct SketchValue {
 
 class RecordSketch {
  public:
-  /// `columns`: of the training data, which say what is a number.
-  explicit RecordSketch(const std::vector<TableColumn>& columns);
+  /// `columns`: of the training data, which say what is a number. `positions`: of these in the file; -1: it
+  /// has none, and every value is missing.
+  RecordSketch(const std::vector<TableColumn>& columns, const std::vector<Index>& positions);
 
-  /// The cells of the next record, one for each column; a column that is not there is missing.
+  /// The cells of the next record, one for each column.
   void add(std::span<const Cell> cells);
 
   Index records() const { return records_; }
@@ -85,6 +86,7 @@ class RecordSketch {
   void keep_sample();
 
   const std::vector<TableColumn>& columns_;
+  const std::vector<Index>& positions_;
   Index records_ = 0;
   HashCounts whole_;
   HashCounts features_;

@@ -37,13 +37,10 @@ struct OtherSet {
 struct TableInspection {
   std::string path;
   TableText table;
-  std::vector<std::string> missing_values;  ///< texts that stand for a missing value in all columns
-  std::string encoding;                     ///< encoding of the file
-  Index skip_lines = 0;                     ///< lines above the table
-  std::vector<TableColumn> columns = {};    ///< columns with the kinds that are declared or guessed
+  TableOptions options;                   ///< as given, with the encoding and the lines above that were found
+  std::vector<TableColumn> columns = {};  ///< columns with the kinds that are declared or guessed
   std::vector<ColumnGuess> guesses = {};
   Scan scan = {};
-  std::vector<std::string> special = {};  ///< data.columns as given
   std::vector<Finding> findings = {};
 };
 
