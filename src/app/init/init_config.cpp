@@ -1,11 +1,11 @@
 #include "init_config.h"
 
+#include <fmt/args.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "lockstep/base/embedded_text.h"
 #include "lockstep/base/text.h"
@@ -130,11 +130,11 @@ class Chooser {
       : data_(data), task_(task), preset_(preset), sizes_(choose_sizes(data, task, preset)) {}
 
   std::vector<CommentedSetting> choose(const std::string& name) {
-    words_["dir"] = toml_string("runs/" + name);
-    words_["epochs"] = std::to_string(sizes_.epochs);
-    words_["batch"] = std::to_string(sizes_.batch);
-    words_["replicas"] = std::to_string(sizes_.replicas);
-    words_["task"] = task_.text;
+    say("dir", toml_string("runs/" + name));
+    say("epochs", sizes_.epochs);
+    say("batch", sizes_.batch);
+    say("replicas", sizes_.replicas);
+    say("task", task_.text);
     add_block("always");
     if (data_.table) {
       add_table();
@@ -152,17 +152,9 @@ class Chooser {
     settings_.push_back({key, value, comment});
   }
 
-  // The text with words_ in place of their names in braces.
-  std::string filled_in(std::string_view text) const {
-    std::string filled;
-    for (std::size_t open = 0; (open = text.find('{')) != std::string_view::npos;) {
-      const std::size_t close = text.find('}', open);
-      filled += text.substr(0, open);
-      filled += words_.at(std::string(text.substr(open + 1, close - open - 1)));
-      text.remove_prefix(close + 1);
-    }
-    return filled.append(text);
-  }
+  // What stands for a name in braces.
+  void say(const char* name, const auto& value) { words_.push_back(fmt::arg(name, value)); }
+  std::string filled_in(const std::string& text) const { return fmt::vformat(text, words_); }
 
   const TextEntry& block(std::string_view name) const {
     return *std::ranges::find(texts_, name, &TextEntry::name);
@@ -256,9 +248,9 @@ class Chooser {
 
   void add_sets() {
     const DataOptions& options = data_.options;
-    words_["held"] = fmt::format("{}", sizes_.held);
-    words_["validation"] = toml_string(data_.validation.value_or(""));
-    words_["test"] = toml_string(data_.test.value_or(""));
+    say("held", fmt::format("{}", sizes_.held));
+    say("validation", toml_string(data_.validation.value_or("")));
+    say("test", toml_string(data_.test.value_or("")));
     if (data_.validation) add_block("validation set");
     if (!data_.validation && sizes_.held > 0) add_block("held back");
     if (data_.validation && !options.validation_labels.empty())
@@ -268,14 +260,14 @@ class Chooser {
   }
 
   void add_model() {
-    words_["layers"] = toml_string(task_.images ? convolutions(*as_image(data_.features), task_.outputs)
-                                                : perceptron(data_, task_.outputs));
-    words_["preset"] = toml_string(preset_);
-    words_["outputs"] = std::to_string(task_.outputs);
+    say("layers", toml_string(task_.images ? convolutions(*as_image(data_.features), task_.outputs)
+                                           : perceptron(data_, task_.outputs)));
+    say("preset", toml_string(preset_));
+    say("outputs", task_.outputs);
     const bool classes = task_.kind == TaskKind::kClasses;
-    words_["meaning"] = classes                           ? "the last layer has an output for each class"
-                        : task_.kind == TaskKind::kBinary ? "its output becomes the probability of class 1"
-                                                          : "the last layer puts out the number";
+    say("meaning", classes                           ? "the last layer has an output for each class"
+                   : task_.kind == TaskKind::kBinary ? "its output becomes the probability of class 1"
+                                                     : "the last layer puts out the number");
     add_block(preset_.empty() ? "layers" : classes ? "preset of classes" : "preset");
   }
 
@@ -288,17 +280,17 @@ class Chooser {
               : !tabular && has_outliers() ? "numbers with outliers"
                                            : "numbers");
     if (!tabular && is_unbalanced()) {
-      words_["rarest"] = with_commas(data_.label.values.back().count);
-      words_["records"] = with_commas(data_.records);
+      say("rarest", with_commas(data_.label.values.back().count));
+      say("records", with_commas(data_.records));
       add_block("rare class");
     }
-    words_["lr"] = data_.records < 10'000 ? "0.003" : "0.005";
+    say("lr", data_.records < 10'000 ? "0.003" : "0.005");
     add_block(tabular ? "tabular" : task_.images ? "images" : "perceptron");
     if (sizes_.held == 0 && !data_.validation) return;
     // On few records the loss is less noisy than accuracy and AUC. Without a preset the classes may be
     // weighted, and the loss with them.
-    words_["metric"] = tabular || numbers ? "loss" : classes ? "accuracy" : "auc";
-    words_["patience"] = std::to_string(sizes_.patience);
+    say("metric", tabular || numbers ? "loss" : classes ? "accuracy" : "auc");
+    say("patience", sizes_.patience);
     add_block("evaluations");
   }
 
@@ -330,7 +322,7 @@ class Chooser {
   std::string_view preset_;  // model.preset as given to init, or ""
   Sizes sizes_;
   const std::vector<TextEntry> texts_ = embedded_entries("texts/init.txt");
-  std::map<std::string, std::string> words_;  // what stands for the names in braces
+  fmt::dynamic_format_arg_store<fmt::format_context> words_;
   std::vector<CommentedSetting> settings_;
 };
 

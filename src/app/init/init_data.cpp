@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <functional>
 #include <map>
-#include <numeric>
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
@@ -142,72 +142,61 @@ void read_table(InitData& data) {
 
 // Arrays and sparse records ----------------------------------------------------------------------------
 
-// The statistics of features and labels, of all records.
-class Sums {
- public:
-  explicit Sums(const DatasetInfo& info)
-      : features_(static_cast<std::size_t>(info.features.size())), targets_(info.target_columns) {}
-
-  void add(const Matrix& x, const Matrix& targets) {
-    for (Index row = 0; row < x.rows(); ++row) {
-      for (Index i = 0; i < x.cols(); ++i) at(features_, i).add(static_cast<double>(x(row, i)));
-      for (Index i = 0; i < targets_; ++i) {
-        const auto value = static_cast<double>(targets(row, i));
-        labels_.add(value);
-        if (std::ssize(values_) < kMaxValues) ++values_[value];
-      }
-    }
-  }
-
-  void finish(InitData& data) const {
-    for (const NumberSums& sums : features_) {
-      const NumberStats& stats = data.numbers.emplace_back(sums.stats());
-      if (std::isfinite(stats.mean) && std::isfinite(stats.squares)) continue;
-      throw DataError(
-          fmt::format("feature {} of '{}' is not a finite number in some records: replace such values",
-                      data.numbers.size() - 1, data.options.train));
-    }
-    LabelFacts& label = data.label;
-    label.columns = targets_;
-    label.numbers = labels_.stats();
-    if (std::ssize(values_) >= kMaxValues) return;
-    for (const auto& [value, count] : values_) label.values.push_back({fmt::format("{}", value), count});
-    label.whole = all_whole(label.values);
-    std::ranges::stable_sort(label.values, std::greater<>(), &ValueCounts::Entry::count);
-  }
-
- private:
-  std::vector<NumberSums> features_;
-  Index targets_;
-  NumberSums labels_;
-  std::map<double, Index> values_;
-};
-
-void read_records(InitData& data) {
-  const std::unique_ptr<RecordSource> source =
-      choose_format(data.options).open({data.options, Split::kTrain, 1, alone()});
-  const DatasetInfo& info = source->info();
-  data.records = info.rows;
-  data.features = info.features;
-  Sums sums(info);
-  const auto bytes = static_cast<std::size_t>(info.record_bytes);
-  const std::unique_ptr<ChunkReader> reader = source->reader({});
-  for (std::size_t chunk = 0; chunk < source->chunks().size(); ++chunk) {
-    const Range records = source->chunks()[chunk].records;
-    std::vector<std::byte> packed(static_cast<std::size_t>(records.size()) * bytes);
+// Calls `add` with the features and the labels of some records after the other.
+void read_all(const RecordSource& source, const std::function<void(const Matrix&, const Matrix&)>& add) {
+  const DatasetInfo& info = source.info();
+  const std::unique_ptr<ChunkReader> reader = source.reader({});
+  for (std::size_t chunk = 0; chunk < source.chunks().size(); ++chunk) {
+    const Range records = source.chunks()[chunk].records;
+    std::vector<std::byte> packed(static_cast<std::size_t>(records.size() * info.record_bytes));
     reader->read(static_cast<Index>(chunk), packed);
-    std::vector<Index> ids(static_cast<std::size_t>(records.size()));
-    std::iota(ids.begin(), ids.end(), records.begin);
+    std::vector<Index> ids;
     std::vector<const std::byte*> pointers;
-    for (std::size_t i = 0; i < ids.size(); ++i) pointers.push_back(packed.data() + i * bytes);
+    for (Index id = records.begin; id < records.end; ++id) {
+      ids.push_back(id);
+      pointers.push_back(packed.data() + (id - records.begin) * info.record_bytes);
+    }
     std::vector<Scalar> features(static_cast<std::size_t>(records.size() * info.features.size()));
     std::vector<Scalar> labels(static_cast<std::size_t>(records.size() * info.label_columns()));
     Matrix x = as_matrix(std::span(features), records.size(), info.features.size());
     Matrix targets = as_matrix(std::span(labels), records.size(), info.label_columns());
-    source->unpack(ids, pointers, x, targets);
-    sums.add(x, targets);
+    source.unpack(ids, pointers, x, targets);
+    add(x, targets);
   }
-  sums.finish(data);
+}
+
+void read_records(InitData& data) {
+  const std::unique_ptr<RecordSource> source =
+      choose_format(data.options).open({data.options, Split::kTrain, 1, alone()});
+  data.records = source->info().rows;
+  data.features = source->info().features;
+  LabelFacts& label = data.label;
+  label.columns = source->info().target_columns;
+  std::vector<NumberSums> features(static_cast<std::size_t>(data.features.size()));
+  NumberSums labels;
+  std::map<double, Index> values;
+  read_all(*source, [&](const Matrix& x, const Matrix& targets) {
+    for (Index row = 0; row < x.rows(); ++row) {
+      for (Index i = 0; i < x.cols(); ++i) at(features, i).add(static_cast<double>(x(row, i)));
+      for (Index i = 0; i < label.columns; ++i) {
+        const auto value = static_cast<double>(targets(row, i));
+        labels.add(value);
+        if (std::ssize(values) < kMaxValues) ++values[value];
+      }
+    }
+  });
+  for (const NumberSums& sums : features) {
+    const NumberStats& stats = data.numbers.emplace_back(sums.stats());
+    if (std::isfinite(stats.mean) && std::isfinite(stats.squares)) continue;
+    throw DataError(
+        fmt::format("feature {} of '{}' is not a finite number in some records: replace such values",
+                    data.numbers.size() - 1, data.options.train));
+  }
+  label.numbers = labels.stats();
+  if (std::ssize(values) >= kMaxValues) return;
+  for (const auto& [value, count] : values) label.values.push_back({fmt::format("{}", value), count});
+  label.whole = all_whole(label.values);
+  std::ranges::stable_sort(label.values, std::greater<>(), &ValueCounts::Entry::count);
 }
 
 // The label is a field of the records, and all others that hold numbers are the features, unless the path

@@ -61,16 +61,7 @@ void check_classes(const InitData& data) {
 
 std::string describe_classes(const InitData& data) {
   constexpr std::size_t kMaxShown = 4;
-  std::vector<std::string> shown;
-  for (const ValueCounts::Entry& value :
-       std::span(data.label.values).first(std::min(kMaxShown, data.label.values.size()))) {
-    shown.push_back(
-        fmt::format("{} {:.1f} %", in_quotes(value.text),
-                    100.0 * static_cast<double>(value.count) / static_cast<double>(data.records)));
-  }
-  const bool more = data.label.values.size() > kMaxShown;
-  return fmt::format("{} classes: {}{}", with_commas(different(data.label)), fmt::join(shown, ", "),
-                     more ? ", ..." : "");
+  return list_shares(data.label.values, "classes", data.records, kMaxShown);
 }
 
 Task classes(const InitData& data, bool keeps_two) {

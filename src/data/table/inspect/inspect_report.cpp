@@ -16,28 +16,13 @@ using Json = nlohmann::ordered_json;
 std::string kind_of(const TableColumn& column) {
   if (column.label) return column.kind == ColumnKind::kCategorical ? "label, classes" : "label, numeric";
   if (column.weight) return "weight";
-  switch (column.kind) {
-    case ColumnKind::kNumeric:
-      return column.date ? "date" : "numeric";
-    case ColumnKind::kCategorical:
-      return "categorical";
-    case ColumnKind::kUnknown:
-    case ColumnKind::kIgnored:
-      break;
-  }
-  return "ignore";
+  if (column.kind == ColumnKind::kNumeric) return column.date ? "date" : "numeric";
+  return column.kind == ColumnKind::kCategorical ? "categorical" : "ignore";
 }
 
 std::string list_values(const ColumnSummary& summary, std::size_t most) {
   if (summary.countless()) return "very many different values";
-  const std::vector<ValueCounts::Entry> values = summary.values();
-  const Index count = summary.texts + summary.numbers.count;
-  std::vector<std::string> shown;
-  for (const ValueCounts::Entry& value : std::span(values).first(std::min(most, values.size()))) {
-    shown.push_back(fmt::format("{} {:.1f} %", in_quotes(value.text), percent(value.count, count)));
-  }
-  return fmt::format("{} different: {}{}", with_commas(std::ssize(values)), fmt::join(shown, ", "),
-                     values.size() > most ? ", ..." : "");
+  return list_shares(summary.values(), "different", summary.texts + summary.numbers.count, most);
 }
 
 // A label of few numbers is shown as classes, whose balance matters.
@@ -124,6 +109,15 @@ Json inspected_column_json(const TableColumn& column, const ColumnSummary& summa
 }
 
 }  // namespace
+
+std::string list_shares(const std::vector<ValueCounts::Entry>& values, std::string_view noun, Index whole,
+                        std::size_t most) {
+  std::vector<std::string> shown;
+  for (const ValueCounts::Entry& value : std::span(values).first(std::min(most, values.size())))
+    shown.push_back(fmt::format("{} {:.1f} %", in_quotes(value.text), percent(value.count, whole)));
+  return fmt::format("{} {}: {}{}", with_commas(std::ssize(values)), noun, fmt::join(shown, ", "),
+                     values.size() > most ? ", ..." : "");
+}
 
 std::string to_text(const TableInspection& inspection) {
   const Dialect& dialect = inspection.table.dialect;

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lockstep/data/options.h"
@@ -58,6 +59,9 @@ TableInspection inspect_table(const std::string& path, const TableOptions& optio
 /// Types, ranges, missing shares, categories, what is suspicious, and a [data] section.
 std::string to_text(const TableInspection& inspection);
 std::string to_json(const TableInspection& inspection);
+/// "2 different: 'a' 62.5 %, 'b' 37.5 %": the first `most` of the values, with their shares of so many.
+std::string list_shares(const std::vector<ValueCounts::Entry>& values, std::string_view noun, Index whole,
+                        std::size_t most);
 /// The keys that train on the table with these columns: without data.label if there is none.
 std::vector<DataSetting> data_settings(const TableInspection& inspection);
 /// Those keys as a [data] section; a comment stands for a label that is not named.
