@@ -5,7 +5,7 @@
 
 #include <chrono>
 
-#include "app/init/init_config.h"
+#include "app/init/init.h"
 #include "app/setup/catalogs.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
@@ -226,6 +226,7 @@ TEST_F(FirstConfig, FindsTheTestSetBesideByItsName) {
   const InitData contest = read(directory_ / "a_train.csv");
   EXPECT_FALSE(contest.test);
   EXPECT_EQ(contest.input, directory_ / "a_test.csv");
+  table(9, third, "stest.csv");
   EXPECT_FALSE(find_beside(table(9, third, "strain.csv"), kTestWords)) << "'train' is no word of it";
 }
 

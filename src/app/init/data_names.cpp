@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <regex>
 
-#include "init_data.h"
+#include "init.h"
 #include "lockstep/data/byte_stream.h"
 
 namespace lockstep {

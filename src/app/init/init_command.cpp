@@ -11,7 +11,7 @@
 #include "app/setup/catalogs.h"
 #include "app/setup/experiment.h"
 #include "app/setup/outputs.h"
-#include "init_config.h"
+#include "init.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/output_file.h"
 #include "lockstep/base/text.h"

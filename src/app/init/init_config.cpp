@@ -1,4 +1,4 @@
-#include "init_config.h"
+#include "init.h"
 
 #include <fmt/args.h>
 #include <fmt/format.h>
@@ -152,7 +152,7 @@ class Chooser {
     settings_.push_back({key, value, comment});
   }
 
-  // What stands for a name in braces.
+  // A value that stands for a name in braces.
   void say(const char* name, const auto& value) { words_.push_back(fmt::arg(name, value)); }
   std::string filled_in(const std::string& text) const { return fmt::vformat(text, words_); }
 

@@ -1,4 +1,4 @@
-#include "init_data.h"
+#include "init.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -16,7 +16,6 @@
 #include "lockstep/data/byte_stream.h"
 #include "lockstep/data/format.h"
 #include "lockstep/data/numpy_records.h"
-#include "lockstep/data/table/values/number.h"
 #include "lockstep/math/matrix.h"
 
 namespace lockstep {
@@ -48,13 +47,6 @@ void check_path(const std::string& path) {
       nearest.empty()
           ? fmt::format(" in '{}': correct the path, or fetch the data set", fs::current_path().string())
           : fmt::format("; did you mean '{}'?", nearest)));
-}
-
-bool all_whole(const std::vector<ValueCounts::Entry>& numbers) {
-  return std::ranges::all_of(numbers, [](const ValueCounts::Entry& entry) {
-    const double number = parse_number(entry.text).value_or(0.5);
-    return number == std::floor(number);
-  });
 }
 
 // Tables -----------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "init_config.h"
+#include "init.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"

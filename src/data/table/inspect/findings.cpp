@@ -11,7 +11,6 @@
 #include "data/table/schema/toml_text.h"
 #include "lockstep/base/hash.h"
 #include "lockstep/base/text.h"
-#include "lockstep/data/table/values/number.h"
 
 namespace lockstep {
 namespace {
@@ -24,10 +23,7 @@ bool holds_classes(const TableColumn& label, const Counted& values) {
   constexpr std::size_t kMaxWhole = 20;
   if (values.size() < 2 || values.size() > kMaxLabelClasses) return false;
   if (label.kind == ColumnKind::kCategorical) return true;
-  return values.size() <= kMaxWhole && std::ranges::all_of(values, [](const ValueCounts::Entry& each) {
-           const auto number = parse_number(each.text);
-           return number && *number == std::floor(*number);
-         });
+  return values.size() <= kMaxWhole && all_whole(values);
 }
 
 // The labels of the records in which a column had some value.

@@ -1,9 +1,106 @@
-// Suspicious facts about the records of a table, beyond the notation of its values.
+// Suspicious facts about the records of a table, beyond the notation of its values, and a sketch of the
+// records in bounded memory that they are found in: a sample, which records occur more than once, and which
+// columns are different in each.
 #pragma once
 
-#include "record_sketch.h"
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "lockstep/data/table/inspect/inspect.h"
 
 namespace lockstep {
+
+/// How often each of many hashes occurs. Beyond `limit` different ones only those are kept that are below a
+/// bound, which is halved again and again: a sample of the different ones.
+class HashCounts {
+ public:
+  explicit HashCounts(std::size_t limit) : limit_(limit) {}
+
+  struct Entry {
+    Index count = 0;
+    Index first = -1;   ///< record
+    Index second = -1;  ///< another one of the same hash; -1: there is none
+  };
+  void add(std::uint64_t hash, Index record);
+
+  const std::unordered_map<std::uint64_t, Entry>& entries() const { return entries_; }
+  /// The share of all hashes that is kept.
+  double share() const { return static_cast<double>(bound_) * 0x1p-64; }
+  /// Whether a hash would be kept.
+  bool keeps(std::uint64_t hash) const { return hash <= bound_; }
+
+ private:
+  std::size_t limit_;
+  std::uint64_t bound_ = ~std::uint64_t{0};
+  std::unordered_map<std::uint64_t, Entry> entries_;
+};
+
+/// A value of a column: the number of a numeric one, the hash of the text of any other.
+struct SketchValue {
+  bool missing = false;
+  double number = 0;
+  std::uint64_t text = 0;
+};
+
+class RecordSketch {
+ public:
+  /// `columns`: of the training data, which say what is a number. `positions`: of these in the file; -1: it
+  /// has none, and every value is missing.
+  RecordSketch(const std::vector<TableColumn>& columns, const std::vector<Index>& positions);
+
+  /// The cells of the next record, one for each column.
+  void add(std::span<const Cell> cells);
+
+  Index records() const { return records_; }
+  /// The contents of the records, in all columns that are used, and in the features alone.
+  const HashCounts& whole() const { return whole_; }
+  const HashCounts& features() const { return features_; }
+
+  std::size_t sampled() const { return sample_.size(); }
+  /// The value of record `i` of the sample, which is in the order of the file.
+  const SketchValue& value(std::size_t i, std::size_t column) const { return sample_[i].values[column]; }
+  /// Whether it is in the first of two halves of the sample, which have nothing to do with its order.
+  bool in_first_half(std::size_t i) const { return sample_[i].hash % 2 == 0; }
+  /// So many numbers of a column are whole and all different; 0: two are the same, or one is not whole.
+  Index different(std::size_t column) const {
+    return wholes_[column].all_different ? wholes_[column].count : 0;
+  }
+  double example(std::size_t column) const { return wholes_[column].first; }
+
+ private:
+  struct Sampled {
+    std::uint64_t hash = 0;
+    std::vector<SketchValue> values;
+  };
+  struct Wholes {
+    bool all_different = true;
+    Index count = 0;
+    double first = 0;
+    std::unordered_set<std::int64_t> seen;
+
+    void add(const SketchValue& value);
+  };
+
+  void keep_sample();
+
+  const std::vector<TableColumn>& columns_;
+  const std::vector<Index>& positions_;
+  Index records_ = 0;
+  HashCounts whole_;
+  HashCounts features_;
+  std::size_t max_sampled_;
+  std::uint64_t bound_ = ~std::uint64_t{0};
+  std::vector<Sampled> sample_;
+  std::vector<SketchValue> values_;  // values of the record at hand
+  std::vector<Wholes> wholes_;
+};
+
+/// Reads all records of a table whose column `positions[i]` is column i of `columns`; -1: it has none.
+RecordSketch sketch_records(const TableText& table, const std::vector<TableColumn>& columns,
+                            const std::vector<Index>& positions, const std::vector<std::string>& missing);
 
 inline double percent(Index part, Index whole) {
   return whole == 0 ? 0 : 100 * static_cast<double>(part) / static_cast<double>(whole);

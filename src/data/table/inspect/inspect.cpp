@@ -11,7 +11,6 @@
 #include "findings.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/file_list.h"
-#include "lockstep/data/table/values/number.h"
 
 namespace lockstep {
 namespace {
@@ -22,12 +21,8 @@ constexpr Index kMaxNumberedClasses = 20;
 bool are_classes_by_other_numbers(const ColumnSummary& summary) {
   const ValueCounts& counts = summary.number_counts;
   if (summary.texts > 0 || counts.overflowed() || counts.distinct() > kMaxNumberedClasses) return false;
-  for (const ValueCounts::Entry& entry : counts.by_count()) {
-    const double number = parse_number(entry.text).value_or(0);
-    if (number != std::floor(number)) return false;
-  }
   const auto last = static_cast<double>(counts.distinct() - 1);
-  return summary.numbers.min != 0 || summary.numbers.max != last;
+  return all_whole(counts.by_count()) && (summary.numbers.min != 0 || summary.numbers.max != last);
 }
 
 void choose_kind(TableColumn& column, const ColumnSummary& summary, const ColumnGuess& guess) {

@@ -1,4 +1,4 @@
-#include "record_sketch.h"
+#include "findings.h"
 
 #include <algorithm>
 #include <cmath>

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <limits>
 
@@ -11,6 +12,7 @@
 #include "lockstep/base/hash.h"
 #include "lockstep/base/stop_signal.h"
 #include "lockstep/base/text.h"
+#include "lockstep/data/table/values/number.h"
 #include "lockstep/data/table/values/schema.h"
 
 namespace lockstep {
@@ -184,6 +186,13 @@ std::vector<ValueCounts::Entry> ColumnSummary::values() const {
   found.insert(found.end(), of_numbers.begin(), of_numbers.end());
   std::ranges::stable_sort(found, std::greater<>(), &ValueCounts::Entry::count);
   return found;
+}
+
+bool all_whole(const std::vector<ValueCounts::Entry>& values) {
+  return std::ranges::all_of(values, [](const ValueCounts::Entry& value) {
+    const double number = parse_number(value.text).value_or(0.5);
+    return number == std::floor(number);
+  });
 }
 
 double Scan::bad_share() const {

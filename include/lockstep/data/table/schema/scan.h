@@ -41,6 +41,9 @@ struct ColumnSummary {
   std::vector<ValueCounts::Entry> values() const;
 };
 
+/// Whether all values are whole numbers.
+bool all_whole(const std::vector<ValueCounts::Entry>& values);
+
 /// The treatment of bad records.
 struct BadRecords {
   OnBadRecord action = OnBadRecord::kFail;
