@@ -1,6 +1,4 @@
 // What an inspection finds suspicious in records, columns and other data sets.
-#include "lockstep/data/table/inspect/findings.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
@@ -9,6 +7,7 @@
 #include <functional>
 
 #include "lockstep/base/json.h"
+#include "lockstep/data/table/inspect/inspect.h"
 #include "support/error_text.h"
 #include "support/temporary_directory.h"
 
@@ -34,9 +33,7 @@ class Findings : public testing::Test {
   static double noise(Index i) { return 0.5 + static_cast<double>(i * 7919 % 10007); }
 
   TableInspection inspect(const std::vector<OtherSet>& others = {}) {
-    TableInspection inspection = inspect_table(directory_ / "t.csv", options_);
-    inspection.findings = find_suspicious(inspection, options_, others);
-    return inspection;
+    return inspect_table(directory_ / "t.csv", options_, others);
   }
   std::string found(const std::vector<OtherSet>& others = {}) {
     std::string all;

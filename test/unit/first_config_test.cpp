@@ -5,8 +5,7 @@
 
 #include <chrono>
 
-#include "app/init/data_names.h"
-#include "app/init/first_config.h"
+#include "app/init/init.h"
 #include "app/setup/catalogs.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
@@ -37,10 +36,10 @@ class FirstConfig : public testing::Test {
     return write(name, text);
   }
 
-  static FirstData read(const std::string& path, const std::string& label = "y") {
+  static InitData read(const std::string& path, const std::string& label = "y") {
     DataOptions options;
     if (!label.empty()) options.table.label = {label};
-    return read_first_data(path, options);
+    return read_init_data(path, options);
   }
 
   static std::string value(const std::vector<CommentedSetting>& settings, const std::string& key) {
@@ -52,7 +51,7 @@ class FirstConfig : public testing::Test {
 
   static std::vector<CommentedSetting> settings_for(const std::string& path, const std::string& task = "",
                                                     const std::string& label = "y") {
-    const FirstData data = read(path, label);
+    const InitData data = read(path, label);
     return choose_settings(data, choose_task(data, task), "t");
   }
 
@@ -101,7 +100,7 @@ TEST_F(FirstConfig, TakesSeveralLabelsForYesOrNoIfTheyAreZeroAndOneAlone) {
     }
     DataOptions options;
     options.table.label = {"y", "z"};
-    const FirstData data = read_first_data(write("several.csv", text), options);
+    const InitData data = read_init_data(write("several.csv", text), options);
     const auto settings = choose_settings(data, choose_task(data, task), "t");
     EXPECT_TRUE(value(settings, "model.layers").ends_with("dense(2)\""));
     return value(settings, "train.loss");
@@ -221,12 +220,13 @@ TEST_F(FirstConfig, FindsTheTestSetBesideByItsName) {
   const std::string dev = table(20, yes_or_no, "sales_dev.csv");
   EXPECT_EQ(value(settings_for(train), "data.validation"), quoted(dev));
   EXPECT_EQ(value(settings_for(train), "data.validation_share"), "");
-  const FirstData unlabelled = read(table(60, yes_or_no, "a_train.csv"));
+  const InitData unlabelled = read(table(60, yes_or_no, "a_train.csv"));
   EXPECT_FALSE(unlabelled.test);
   write("a_test.csv", "a,b\n1,2\n");
-  const FirstData contest = read(directory_ / "a_train.csv");
+  const InitData contest = read(directory_ / "a_train.csv");
   EXPECT_FALSE(contest.test);
   EXPECT_EQ(contest.input, directory_ / "a_test.csv");
+  table(9, third, "stest.csv");
   EXPECT_FALSE(find_beside(table(9, third, "strain.csv"), kTestWords)) << "'train' is no word of it";
 }
 
@@ -264,7 +264,7 @@ TEST_F(FirstConfig, TakesTheFieldsOfRecordsForFeaturesAndLabel) {
                         "'fortran_order': False, 'shape': (100,), }") +
             records);
   const std::string file = directory_ / "people.npy";
-  const FirstData data = read(file, "kind");
+  const InitData data = read(file, "kind");
   EXPECT_EQ(data.options.train, file + ":age+pay") << "the city is no number";
   EXPECT_EQ(data.options.train_labels, file + ":kind");
   EXPECT_EQ(data.records, 100);
@@ -276,11 +276,11 @@ TEST_F(FirstConfig, TakesTheFieldsOfRecordsForFeaturesAndLabel) {
 }
 
 TEST_F(FirstConfig, AnImageGetsConvolutionsUntilItIsSmall) {
-  FirstData data{.records = 20'000, .features = {{32, 32, 3}}};
+  InitData data{.records = 20'000, .features = {{32, 32, 3}}};
   data.label.values = {{"0", 10'000}, {"1", 5000}, {"2", 5000}};
   data.label.whole = true;
   data.label.numbers = {.count = 20'000, .min = 0, .max = 2};
-  data.mean = data.deviation = std::vector<double>(3072, 0.5);
+  data.numbers.assign(3072, {.count = 1, .mean = 0.5, .squares = 0.25});
   const Task task = choose_task(data, "");
   EXPECT_TRUE(task.images);
   EXPECT_EQ(
@@ -293,7 +293,7 @@ TEST_F(FirstConfig, AnImageGetsConvolutionsUntilItIsSmall) {
 
 TEST_F(FirstConfig, AColumnThatAloneGivesTheLabelAwayIsADoubt) {
   const auto told = [](Index i) { return (i * 7) % 11 > 5 ? "high" : "low"; };
-  const FirstData leaking = read(table(400, told));
+  const InitData leaking = read(table(400, told));
   ASSERT_EQ(leaking.doubts.size(), 1U);
   expect_parts(leaking.doubts[0], {"column 'a'", "it alone gives the label 'y' away"});
   const auto untold = [](Index i) { return i % 3 == 0 ? "high" : "low"; };
@@ -301,7 +301,7 @@ TEST_F(FirstConfig, AColumnThatAloneGivesTheLabelAwayIsADoubt) {
 }
 
 TEST_F(FirstConfig, APresetForTablesBringsItsOwnDataAndTraining) {
-  FirstData data{.records = 20'000, .features = {{10}}};
+  InitData data{.records = 20'000, .features = {{10}}};
   data.label.numbers = {.count = 20'000, .mean = 1e5, .squares = 2e18, .min = 0, .max = 1e8};
   data.table.emplace();
   data.table->columns = {{.name = "y", .kind = ColumnKind::kNumeric, .label = true, .scale = Scale::kNone}};
@@ -335,7 +335,7 @@ TEST_F(FirstConfig, APresetForTablesBringsItsOwnDataAndTraining) {
 
 TEST_F(FirstConfig, APresetForTablesHasFewerBinsForManyColumns) {
   const auto scale = [](std::size_t numbers) {
-    FirstData data{.records = 2000};
+    InitData data{.records = 2000};
     data.label = {.name = "y",
                   .columns = 1,
                   .values = {{"no", 1500}, {"yes", 500}},
@@ -368,7 +368,7 @@ TEST_F(FirstConfig, APresetForTablesLearnsDaysOfDatesOfSeveralYears) {
                           static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()), i * i % 97,
                           i % 3 == 0 ? "yes" : "no");
     }
-    const FirstData data = read(write("days.csv", text));
+    const InitData data = read(write("days.csv", text));
     return value(choose_settings(data, choose_task(data, ""), "t", preset), "data.columns");
   };
   expect_parts(columns(1000, "tabular"), {"when: date(ymd, day, day_of_year, year, weekday)"});

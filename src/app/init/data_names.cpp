@@ -1,12 +1,12 @@
-// A name is compared word by word: a word ends where letters do, so that "train" is no part of "strain", and
-// "x" stands in "x_train" but not in "index".
-#include "data_names.h"
-
+// The files beside a data file that belong to it, found by their names: the labels of its records, and its
+// validation and test sets. A name is compared word by word: a word ends where letters do, so that "train" is
+// no part of "strain", and "x" stands in "x_train" but not in "index".
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
-#include <span>
+#include <regex>
 
+#include "init.h"
 #include "lockstep/data/byte_stream.h"
 
 namespace lockstep {
@@ -18,11 +18,7 @@ struct Exchange {
   bool keeps_case = true;  // X becomes Y, not y
 };
 
-bool is_letter(char c) {
-  return std::isalpha(static_cast<unsigned char>(c)) != 0;
-}
-
-std::string with_case_of(std::string_view model, std::string text) {
+std::string with_case_of(const std::string& model, std::string text) {
   const auto is_upper = [](char c) { return std::isupper(static_cast<unsigned char>(c)) != 0; };
   if (!is_upper(model.front())) return text;
   const bool all = std::ranges::all_of(model, is_upper);
@@ -32,25 +28,13 @@ std::string with_case_of(std::string_view model, std::string text) {
   return text;
 }
 
-bool same_letters(std::string_view a, std::string_view b) {
-  return std::ranges::equal(a, b, [](char x, char y) {
-    return std::tolower(static_cast<unsigned char>(x)) == std::tolower(static_cast<unsigned char>(y));
-  });
-}
-
 // The text with the last word `from` exchanged; nothing if it has no such word.
 std::optional<std::string> exchanged(const std::string& text, const Exchange& exchange) {
-  const std::size_t length = exchange.from.size();
-  for (std::size_t end = text.size(); end >= length; --end) {
-    const std::size_t begin = end - length;
-    const std::string word = text.substr(begin, length);
-    const bool whole =
-        (begin == 0 || !is_letter(text[begin - 1])) && (end == text.size() || !is_letter(text[end]));
-    if (!whole || !same_letters(word, exchange.from)) continue;
-    return text.substr(0, begin) + (exchange.keeps_case ? with_case_of(word, exchange.to) : exchange.to) +
-           text.substr(end);
-  }
-  return std::nullopt;
+  const std::regex parts("(.*[^a-zA-Z]|)(" + exchange.from + ")([^a-zA-Z].*|)", std::regex::icase);
+  std::smatch found;
+  if (!std::regex_match(text, found, parts)) return std::nullopt;
+  const std::string to = exchange.keeps_case ? with_case_of(found.str(2), exchange.to) : exchange.to;
+  return found.str(1) + to + found.str(3);
 }
 
 // In the name of the array, else in that of the file, else in those of its directories.
@@ -69,8 +53,7 @@ std::optional<std::string> exchanged_in_path(const std::string& path, const Exch
   return std::nullopt;
 }
 
-}  // namespace
-
+// Whether an array or file of that name is there ("data.h5:x": that the file has the array).
 bool data_exists(const std::string& path) {
   const ArrayPath parts = split_array_path(path);
   std::error_code ignored;
@@ -80,6 +63,8 @@ bool data_exists(const std::string& path) {
   const std::string name = parts.array.starts_with('/') ? parts.array.substr(1) : parts.array;
   return std::ranges::find(names, name) != names.end();
 }
+
+}  // namespace
 
 std::optional<std::string> find_labels(const std::string& path) {
   static const std::vector<Exchange> kExchanges{{"images", "labels"},

@@ -1,4 +1,5 @@
-// trainer init: a first config for a data file, and the commands to go on with.
+// trainer init: a first config for a data file, and the commands to go on with. trainer inspect: what is in a
+// table, and the [data] section to train on it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,11 +11,14 @@
 #include "app/setup/catalogs.h"
 #include "app/setup/experiment.h"
 #include "app/setup/outputs.h"
-#include "first_config.h"
+#include "init.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/output_file.h"
 #include "lockstep/base/text.h"
+#include "lockstep/config/toml.h"
 #include "lockstep/data/byte_stream.h"
+#include "lockstep/data/file_list.h"
+#include "lockstep/data/format.h"
 
 namespace lockstep {
 namespace {
@@ -44,21 +48,15 @@ std::string shell_word(const std::string& text) {
   return quoted + "'";
 }
 
-struct Commands {
-  std::string train;
-  std::string predict;
-};
-
-Commands commands_for(const FirstData& data, const Config& config, const std::string& file) {
+// As many ranks as this machine has cores, or fewer, a power of two.
+std::string train_command(const Config& config, const std::string& file) {
   const Index cores = std::max<Index>(1, std::thread::hardware_concurrency());
   const Index most = std::min(cores, config.train.replicas_of(cores));
-  const auto ranks = static_cast<Index>(std::bit_floor(static_cast<std::uint64_t>(most)));
-  return {.train = fmt::format("mpirun -np {} trainer --config {}", ranks, shell_word(file)),
-          .predict = fmt::format("trainer predict --model {} --input {} --output predictions.csv",
-                                 shell_word(config.run.dir), shell_word(data.input))};
+  return fmt::format("mpirun -np {} trainer --config {}", std::bit_floor(static_cast<std::uint64_t>(most)),
+                     shell_word(file));
 }
 
-std::string describe_sets(const FirstData& data, const Config& config) {
+std::string describe_sets(const InitData& data, const Config& config) {
   const std::string validation =
       !config.data.validation.empty() ? fmt::format("validation {}", config.data.validation)
       : config.data.validation_share > 0
@@ -68,7 +66,7 @@ std::string describe_sets(const FirstData& data, const Config& config) {
                      config.data.test.empty() ? "no test set" : "test " + config.data.test);
 }
 
-std::string report_of(const FirstData& data, const Task& task, const Experiment& experiment) {
+std::string report_of(const InitData& data, const Task& task, const Experiment& experiment) {
   const Config& config = experiment.config;
   std::string text = fmt::format("{}: {} records, {} feature{} each, format {}\n", data.options.train,
                                  with_commas(data.records), to_string(data.features),
@@ -97,7 +95,65 @@ Experiment try_out(const std::string& file, const std::string& text) {
   return experiment;
 }
 
+// A line of the config; a comment that does not fit beside it stands above.
+std::string line_of(const CommentedSetting& setting) {
+  constexpr std::size_t kColumn = 36;
+  constexpr std::size_t kWidth = 120;
+  const std::string line =
+      fmt::format("{} = {}", setting.key.substr(setting.key.find('.') + 1), setting.value);
+  if (setting.comment.empty()) return line + "\n";
+  const std::string beside = fmt::format("{:<{}}  # {}\n", line, kColumn - 2, setting.comment);
+  return beside.size() <= kWidth + 1 ? beside : fmt::format("# {}\n{}\n", setting.comment, line);
+}
+
+std::vector<OtherSet> other_sets(const DataOptions& options) {
+  std::vector<OtherSet> sets;
+  if (!options.validation.empty())
+    sets.push_back({"the validation set", list_files(options.validation, {}, "data.validation")});
+  if (!options.test.empty()) sets.push_back({"the test set", list_files(options.test, {}, "data.test")});
+  return sets;
+}
+
 }  // namespace
+
+std::vector<CommentedSetting> with_flags(std::vector<CommentedSetting> settings,
+                                         std::span<const Option> options,
+                                         const std::set<std::string>& flagged) {
+  // These stand in the lines that were made of the data.
+  static const std::set<std::string> kSeen{
+      "data.train",     "data.train_labels", "data.format", "data.label",   "data.weight",
+      "data.numeric",   "data.categorical",  "data.ignore", "data.columns", "data.header",
+      "data.separator", "data.encoding",     "data.quotes"};
+  for (const std::string& key : flagged) {
+    if (kSeen.contains(key)) continue;
+    std::set<std::string> replaced{key};
+    for (const Alternatives& group : alternative_keys()) {
+      if (std::ranges::count(group.keys, key) > 0) replaced.insert(group.keys.begin(), group.keys.end());
+    }
+    if (key == "data.validation") replaced.insert("data.validation_share");
+    if (key == "data.validation_share") replaced.insert({"data.validation", "data.validation_labels"});
+    std::erase_if(settings,
+                  [&replaced](const CommentedSetting& setting) { return replaced.contains(setting.key); });
+    const auto option = std::ranges::find(options, key, &Option::key);
+    if (option != options.end()) settings.push_back({key, toml_value(*option), "as given to init"});
+  }
+  return settings;
+}
+
+std::string to_toml(const std::vector<CommentedSetting>& settings, std::span<const Option> options,
+                    const std::vector<std::string>& head) {
+  std::string text;
+  for (const std::string& line : head) text += fmt::format("# {}\n", line);
+  std::string_view section;
+  for (const Option& option : options) {
+    const auto setting = std::ranges::find(settings, option.key, &CommentedSetting::key);
+    if (setting == settings.end()) continue;
+    if (option.section() != section) text += fmt::format("\n[{}]\n", option.section());
+    section = option.section();
+    text += line_of(*setting);
+  }
+  return text;
+}
 
 int init_command(const CommandLine& line) {
   const LoadedConfig given = load_config(line, {}, known_names());
@@ -108,7 +164,7 @@ int init_command(const CommandLine& line) {
   CommandLine named = line;
   if (named.output.empty()) named.output = name_of(line.data) + ".toml";
   check_outputs(named, {split_array_path(line.data).file});
-  const FirstData data = read_first_data(line.data, given.config.data);
+  const InitData data = read_init_data(line.data, given.config.data);
   const Task task = choose_task(data, line.task);
   Config flags;
   const std::vector<Option> options = declare_options(flags, known_names());
@@ -120,15 +176,32 @@ int init_command(const CommandLine& line) {
   const std::string file = is_stream(named.output) ? "FILE" : named.output;
   const std::string body = to_toml(settings, options, {});
   const Experiment experiment = try_out(file, body);
-  const Commands commands = commands_for(data, experiment.config, file);
-  const std::string text =
-      to_toml(settings, options,
-              {fmt::format("A first config for {}: {}", excerpt(line.data), task.text),
-               "  " + excerpt(commands.train, 200), "  " + excerpt(commands.predict, 400),
-               "'trainer help KEY' explains a key, as in 'trainer help train.lr'."});
+  const std::string train = train_command(experiment.config, file);
+  const std::string predict = fmt::format("trainer predict --model {} --input {} --output predictions.csv",
+                                          shell_word(experiment.config.run.dir), shell_word(data.input));
+  const std::string text = to_toml(
+      settings, options,
+      {fmt::format("A first config for {}: {}", excerpt(line.data), task.text), "  " + excerpt(train, 200),
+       "  " + excerpt(predict, 400), "'trainer help KEY' explains a key, as in 'trainer help train.lr'."});
   write_output(named.output, text);
   print_report(named, fmt::format("{}\nwritten: {}\n\nNext:\n  {}\n  {}\n", report_of(data, task, experiment),
-                                  describe_output(named.output), commands.train, commands.predict));
+                                  describe_output(named.output), train, predict));
+  return 0;
+}
+
+int inspect_command(const CommandLine& line) {
+  DataOptions options = load_config(line, {}, known_names()).config.data;
+  options.train = line.data;
+  if (options.format.empty() && has_known_extension(options.train) && choose_format(options).name != "csv") {
+    throw ConfigError(
+        fmt::format("'{}' is of the format '{}': inspect looks at tables; where this is one, "
+                    "give --data.format csv",
+                    line.data, choose_format(options).name));
+  }
+  check_outputs(line, files_read(line));
+  const TableInspection inspection = inspect_table(line.data, options.table, other_sets(options));
+  print_report(line, to_text(inspection));
+  if (!line.json.empty()) write_output(line.json, to_json(inspection));
   return 0;
 }
 

@@ -1,7 +1,7 @@
 // Two samples of numbers are compared by the largest difference of the shares below a number (Kolmogorov and
 // Smirnov), two of texts by half the sum of the differences of the shares of each text. Both are 0 for equal
 // samples and 1 for samples without a common value.
-#include "drift.h"
+#include "findings.h"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,6 @@
 
 #include "data/table/schema/declare_columns.h"
 #include "lockstep/base/text.h"
-#include "lockstep/data/table/schema/scan.h"
 
 namespace lockstep {
 namespace {
@@ -80,86 +79,58 @@ Distance compare_texts(const RecordSketch& first, const RecordSketch& second, st
 
 class Comparison {
  public:
-  Comparison(const TableInspection& inspection, const RecordSketch& sketch, const OtherSet& other,
-             const TableOptions& options)
-      : inspection_(inspection), sketch_(sketch), other_(other), options_(options) {}
+  Comparison(const TableInspection& inspection, const RecordSketch& sketch, const OtherSet& other)
+      : inspection_(inspection), sketch_(sketch), other_(other) {
+    const TableSchema known{.missing_values = {}, .columns = inspection.columns};
+    const TableText table = open_table_text(other.paths, inspection.options, alone(), &known);
+    const std::vector<std::string>& missing = inspection.options.missing_values;
+    std::vector<TableColumn> columns(table.names.size());
+    for (const TableColumn& column : inspection.columns) {
+      const auto found = std::ranges::find(table.names, column.name);
+      positions_.push_back(found == table.names.end() ? -1 : found - table.names.begin());
+      if (positions_.back() >= 0) at(columns, positions_.back()) = column;
+    }
+    scan_ = look_at_columns(table, columns, true, missing, alone());
+    theirs_.emplace(sketch_records(table, inspection.columns, positions_, missing));
+  }
 
   std::vector<Finding> take() {
-    TableOptions options = options_;
-    options.skip_lines = inspection_.skip_lines;
-    options.encoding = inspection_.encoding;
-    const TableSchema known{.missing_values = {}, .columns = inspection_.columns};
-    const TableText table = open_table_text(other_.paths, options, alone(), &known);
-    find_columns(table);
-    const Scan scan = look_at(table);
-    const RecordSketch theirs =
-        sketch_records(table, inspection_.columns, positions_, options.missing_values);
     for (std::size_t i = 0; i < inspection_.columns.size(); ++i) {
       const TableColumn& column = inspection_.columns[i];
       if (!column.is_feature() || positions_[i] < 0) continue;
-      look_at_values(i, at(scan.columns, positions_[i]), theirs);
-      look_at_distance(i, theirs);
+      const ColumnSummary& theirs = at(scan_.columns, positions_[i]);
+      const ColumnSummary& ours = inspection_.scan.columns[i];
+      if (column.kind == ColumnKind::kNumeric && !column.date)
+        look_at_numbers(i, theirs.numbers, ours.numbers);
+      if (column.kind != ColumnKind::kNumeric && !ours.countless()) look_at_texts(column, theirs, ours);
+      look_at_distance(i);
     }
-    look_at_records(theirs);
+    look_at_records();
     return std::move(findings_);
   }
 
  private:
-  void find_columns(const TableText& table) {
-    for (std::size_t i = 0; i < inspection_.columns.size(); ++i) {
-      const auto found = std::ranges::find(table.names, inspection_.columns[i].name);
-      positions_.push_back(found == table.names.end() ? -1 : found - table.names.begin());
+  // Numbers beyond the range of the training data.
+  void look_at_numbers(std::size_t column, const NumberStats& theirs, const NumberStats& range) {
+    if (range.count == 0 || theirs.count == 0 || (theirs.min >= range.min && theirs.max <= range.max)) return;
+    Index beyond = 0;  // of the sample
+    for (std::size_t i = 0; i < theirs_->sampled(); ++i) {
+      const SketchValue& value = theirs_->value(i, column);
+      beyond += !value.missing && (value.number < range.min || value.number > range.max) ? 1 : 0;
     }
+    beyond = std::max<Index>(1, beyond);
+    findings_.push_back(
+        {"unseen", inspection_.columns[column].name, beyond,
+         fmt::format("its values in {} reach from {:.6g} to {:.6g}, those of the training data from {:.6g} "
+                     "to {:.6g} ({} of {} records are beyond)",
+                     other_.name, theirs.min, theirs.max, range.min, range.max, with_commas(beyond),
+                     with_commas(static_cast<Index>(theirs_->sampled())))});
   }
 
-  Scan look_at(const TableText& table) const {
-    std::vector<TableColumn> columns(table.names.size());
-    for (std::size_t i = 0; i < positions_.size(); ++i) {
-      if (positions_[i] >= 0) at(columns, positions_[i]) = inspection_.columns[i];
-    }
-    return look_at_columns(table, columns, true, options_.missing_values, alone());
-  }
-
-  // Numbers beyond the range of the training data, or texts that it does not have.
-  void look_at_values(std::size_t i, const ColumnSummary& theirs, const RecordSketch& sketch) {
-    const TableColumn& column = inspection_.columns[i];
-    const ColumnSummary& ours = inspection_.scan.columns[i];
-    if (column.kind == ColumnKind::kNumeric) {
-      const bool below = theirs.numbers.min < ours.numbers.min;
-      const bool above = theirs.numbers.max > ours.numbers.max;
-      if (column.date || ours.numbers.count == 0 || theirs.numbers.count == 0 || (!below && !above)) return;
-      findings_.push_back(
-          {.kind = "unseen",
-           .column = column.name,
-           .count = std::max<Index>(1, count_beyond(i, sketch)),
-           .text = fmt::format("its values in {} reach from {:.6g} to {:.6g}, those of the training "
-                               "data from {:.6g} to {:.6g} ({} of {} records are beyond)",
-                               other_.name, theirs.numbers.min, theirs.numbers.max, ours.numbers.min,
-                               ours.numbers.max, with_commas(std::max<Index>(1, count_beyond(i, sketch))),
-                               with_commas(static_cast<Index>(sketch.sampled()))),
-           .setting = ""});
-      return;
-    }
-    look_at_texts(column, theirs, ours);
-  }
-
-  // Sampled records of the set whose number is beyond the range of the training data.
-  Index count_beyond(std::size_t column, const RecordSketch& theirs) const {
-    const NumberStats& range = inspection_.scan.columns[column].numbers;
-    Index count = 0;
-    for (std::size_t i = 0; i < theirs.sampled(); ++i) {
-      const SketchValue& value = theirs.value(i, column);
-      count += !value.missing && (value.number < range.min || value.number > range.max) ? 1 : 0;
-    }
-    return count;
-  }
-
+  // Texts that the training data does not have.
   void look_at_texts(const TableColumn& column, const ColumnSummary& theirs, const ColumnSummary& ours) {
-    if (ours.text_counts.overflowed() || ours.number_counts.overflowed()) return;
     std::unordered_set<std::string> known;
-    for (const ValueCounts* counts : {&ours.text_counts, &ours.number_counts}) {
-      for (const ValueCounts::Entry& entry : counts->by_count()) known.insert(entry.text);
-    }
+    for (const ValueCounts::Entry& entry : ours.values()) known.insert(entry.text);
     Index unseen = 0;
     std::string example;
     for (const ValueCounts* counts : {&theirs.text_counts, &theirs.number_counts}) {
@@ -172,43 +143,37 @@ class Comparison {
     if (unseen == 0) return;
     const Index all = theirs.texts + theirs.numbers.count;
     findings_.push_back(
-        {.kind = "unseen",
-         .column = column.name,
-         .count = unseen,
-         .text =
-             fmt::format("{} of {} values of {} ({:.3g} %) are not in the training data, such as {}",
-                         with_commas(unseen), with_commas(all), other_.name,
-                         100 * static_cast<double>(unseen) / static_cast<double>(all), in_quotes(example)),
-         .setting = ""});
+        {"unseen", column.name, unseen,
+         fmt::format("{} of {} values of {} ({:.3g} %) are not in the training data, such as {}",
+                     with_commas(unseen), with_commas(all), other_.name, percent(unseen, all),
+                     in_quotes(example))});
   }
 
-  void look_at_distance(std::size_t i, const RecordSketch& theirs) {
+  void look_at_distance(std::size_t i) {
     const TableColumn& column = inspection_.columns[i];
     const bool numeric = column.kind == ColumnKind::kNumeric;
-    const Distance found = numeric ? compare_numbers(numbers_of(sketch_, i), numbers_of(theirs, i))
-                                   : compare_texts(sketch_, theirs, i);
+    const Distance found = numeric ? compare_numbers(numbers_of(sketch_, i), numbers_of(*theirs_, i))
+                                   : compare_texts(sketch_, *theirs_, i);
     if (found.distance < kMinDistance || found.distance < found.chance) return;
+    const auto sampled = static_cast<Index>(theirs_->sampled());
     const std::string what =
         numeric
             ? fmt::format("the shares of values up to {:.6g} differ by {:.3g}", found.where, found.distance)
             : fmt::format("the shares of its values differ by {:.3g} in all", found.distance);
-    findings_.push_back(
-        {.kind = "drift",
-         .column = column.name,
-         .count = static_cast<Index>(theirs.sampled()),
-         .text = fmt::format("it is distributed otherwise in {} than in the training data: {} "
-                             "(of 1 at most, in {} records)",
-                             other_.name, what, with_commas(static_cast<Index>(theirs.sampled()))),
-         .setting = ignore_line(column.name)});
+    findings_.push_back({"drift", column.name, sampled,
+                         fmt::format("it is distributed otherwise in {} than in the training data: {} (of 1 "
+                                     "at most, in {} records)",
+                                     other_.name, what, with_commas(sampled)),
+                         ignore_line(column.name)});
   }
 
-  void look_at_records(const RecordSketch& theirs) {
+  void look_at_records() {
     const HashCounts& ours = sketch_.features();
     Index common = 0;
     Index looked_at = 0;
     const HashCounts::Entry* first = nullptr;
     const HashCounts::Entry* second = nullptr;
-    for (const auto& [hash, entry] : theirs.features().entries()) {
+    for (const auto& [hash, entry] : theirs_->features().entries()) {
       if (!ours.keeps(hash)) continue;
       looked_at += entry.count;
       const auto found = ours.entries().find(hash);
@@ -220,32 +185,28 @@ class Comparison {
     }
     if (common == 0) return;
     findings_.push_back(
-        {.kind = "overlap",
-         .column = "",
-         .count = common,
-         .text = fmt::format(
-             "{} of {} records of {} ({:.3g} %) have the features of a record of the training "
-             "data, such as its record {} and record {} there: the model looks better than it is; "
-             "remove them from one of the files",
-             with_commas(common), with_commas(looked_at), other_.name,
-             100 * static_cast<double>(common) / static_cast<double>(looked_at),
-             with_commas(second->first + 1), with_commas(first->first + 1)),
-         .setting = ""});
+        {"overlap", "", common,
+         fmt::format("{} of {} records of {} ({:.3g} %) have the features of a record of the training data, "
+                     "such as its record {} and record {} there: the model looks better than it is; remove "
+                     "them from one of the files",
+                     with_commas(common), with_commas(looked_at), other_.name, percent(common, looked_at),
+                     with_commas(second->first + 1), with_commas(first->first + 1))});
   }
 
   const TableInspection& inspection_;
   const RecordSketch& sketch_;
   const OtherSet& other_;
-  const TableOptions& options_;
   std::vector<Index> positions_;  // positions of the columns in the other set; -1: not there
+  Scan scan_;                     // of the other set
+  std::optional<RecordSketch> theirs_;
   std::vector<Finding> findings_;
 };
 
 }  // namespace
 
 std::vector<Finding> compare_with(const TableInspection& inspection, const RecordSketch& sketch,
-                                  const OtherSet& other, const TableOptions& options) {
-  return Comparison(inspection, sketch, other, options).take();
+                                  const OtherSet& other) {
+  return Comparison(inspection, sketch, other).take();
 }
 
 }  // namespace lockstep

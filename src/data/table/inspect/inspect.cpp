@@ -1,5 +1,4 @@
-#include "lockstep/data/table/inspect/inspect.h"
-
+// The summary of a table, and the settings that train on it.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -9,9 +8,9 @@
 
 #include "data/table/schema/declare_columns.h"
 #include "data/table/text/first_lines.h"
+#include "findings.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/file_list.h"
-#include "lockstep/data/table/values/number.h"
 
 namespace lockstep {
 namespace {
@@ -22,12 +21,8 @@ constexpr Index kMaxNumberedClasses = 20;
 bool are_classes_by_other_numbers(const ColumnSummary& summary) {
   const ValueCounts& counts = summary.number_counts;
   if (summary.texts > 0 || counts.overflowed() || counts.distinct() > kMaxNumberedClasses) return false;
-  for (const ValueCounts::Entry& entry : counts.by_count()) {
-    const double number = parse_number(entry.text).value_or(0);
-    if (number != std::floor(number)) return false;
-  }
   const auto last = static_cast<double>(counts.distinct() - 1);
-  return summary.numbers.min != 0 || summary.numbers.max != last;
+  return all_whole(counts.by_count()) && (summary.numbers.min != 0 || summary.numbers.max != last);
 }
 
 void choose_kind(TableColumn& column, const ColumnSummary& summary, const ColumnGuess& guess) {
@@ -59,22 +54,6 @@ std::string list_of(const std::vector<std::string>& names) {
   return fmt::format("[{}]", fmt::join(texts, ", "));
 }
 
-std::vector<std::string> names_of(const TableInspection& inspection, ColumnKind kind) {
-  std::vector<std::string> names;
-  for (const TableColumn& column : inspection.columns) {
-    const bool listed = !column.label && !column.weight && !column.notation && !column.date;
-    if (listed && column.kind == kind) names.push_back(column.name);
-  }
-  return names;
-}
-
-// Whether one of the given data.columns is about the column.
-bool is_special(const TableInspection& inspection, const TableColumn& column) {
-  return std::ranges::any_of(inspection.special, [&column](const std::string& text) {
-    return std::string_view(text).substr(0, text.rfind(':')) == column.name;
-  });
-}
-
 // The words of data.columns for what no list says of a column, or "".
 std::string words_for(const TableColumn& column) {
   if (column.date) return column.date->term();
@@ -90,12 +69,15 @@ std::string words_for(const TableColumn& column) {
   return notation.empty() ? scale : fmt::format("{} {}", notation, scale);
 }
 
+// data.columns: as given, and what no list says of the other columns.
 std::vector<std::string> special_columns(const TableInspection& inspection) {
-  std::vector<std::string> special = inspection.special;
+  std::vector<std::string> special = inspection.options.columns;
   for (const TableColumn& column : inspection.columns) {
+    const bool given = std::ranges::any_of(inspection.options.columns, [&column](const std::string& text) {
+      return std::string_view(text).substr(0, text.rfind(':')) == column.name;
+    });
     const std::string words = words_for(column);
-    if (words.empty() || is_special(inspection, column)) continue;
-    special.push_back(column.name + ": " + words);
+    if (!words.empty() && !given) special.push_back(column.name + ": " + words);
   }
   return special;
 }
@@ -122,7 +104,7 @@ void add_missing_values(std::vector<DataSetting>& settings, const TableInspectio
     }
   }
   if (texts.empty()) return;
-  const std::vector<std::string>& known = inspection.missing_values;
+  const std::vector<std::string>& known = inspection.options.missing_values;
   texts.insert(texts.begin(), known.begin(), known.end());
   settings.push_back({"missing_values", list_of(texts)});
 }
@@ -140,6 +122,18 @@ void add_bad_records(std::vector<DataSetting>& settings, const TableInspection& 
 // Western programs wrote it before there was UTF-8, and some still do.
 constexpr const char* kUsualEncoding = "windows-1252";
 
+std::string describe_title(const FirstLines::Title& title) {
+  const std::string example = in_quotes(title.example);
+  return title.lines == 1 ? fmt::format(
+                                "the first line, {}, does not look like the table below: data.skip_lines = 1 "
+                                "leaves it out",
+                                example)
+                          : fmt::format(
+                                "the first {0} lines, such as {1}, do not look like the table below: "
+                                "data.skip_lines = {0} leaves them out",
+                                title.lines, example);
+}
+
 bool is_utf8(const std::vector<std::string>& paths, const TableOptions& options) {
   const TextFiles text =
       index_text(paths, {.bytes = options.chunk_kib * 1024, .rules = {.quotes = options.quotes}}, alone());
@@ -150,7 +144,8 @@ bool is_utf8(const std::vector<std::string>& paths, const TableOptions& options)
 
 }  // namespace
 
-TableInspection inspect_table(const std::string& path, const TableOptions& given) {
+TableInspection inspect_table(const std::string& path, const TableOptions& given,
+                              const std::vector<OtherSet>& others) {
   std::error_code unknown;
   const std::vector<std::string> paths =
       std::filesystem::exists(path, unknown) ? std::vector<std::string>{path} : list_files(path, {}, "DATA");
@@ -159,77 +154,69 @@ TableInspection inspect_table(const std::string& path, const TableOptions& given
   if (decodes) options.encoding = kUsualEncoding;
   const FirstLines::Title title = FirstLines(paths.front(), options).title();
   if (options.skip_lines == 0) options.skip_lines = title.lines;
-  TableInspection inspection{.path = path,
-                             .table = open_table_text(paths, options, alone()),
-                             .missing_values = options.missing_values,
-                             .encoding = options.encoding,
-                             .skip_lines = options.skip_lines,
-                             .columns = {},
-                             .guesses = {},
-                             .scan = {},
-                             .special = options.columns};
+  TableInspection inspection{
+      .path = path, .table = open_table_text(paths, options, alone()), .options = options};
+  std::vector<std::string>& warnings = inspection.table.warnings;
   if (decodes) {
-    inspection.table.warnings.push_back(fmt::format(
-        "the file is no UTF-8, and read as {}: do its names and texts look right?", kUsualEncoding));
+    warnings.push_back(fmt::format("the file is no UTF-8, and read as {}: do its names and texts look right?",
+                                   kUsualEncoding));
   }
-  if (options.skip_lines != given.skip_lines) {
-    inspection.table.warnings.push_back(
-        title.lines == 1
-            ? fmt::format(
-                  "the first line, {}, does not look like the table below: data.skip_lines = 1 leaves "
-                  "it out",
-                  in_quotes(title.example))
-            : fmt::format("the first {0} lines, such as {1}, do not look like the table below: "
-                          "data.skip_lines = {0} leaves them out",
-                          title.lines, in_quotes(title.example)));
-  }
-  inspection.columns = declare_columns(options, inspection.table.names);
-  inspection.scan =
-      look_at_columns(inspection.table, inspection.columns, true, options.missing_values, alone());
+  if (options.skip_lines != given.skip_lines) warnings.push_back(describe_title(title));
+  const TableText& table = inspection.table;
+  inspection.columns = declare_columns(options, table.names);
+  const auto scan = [&] {
+    return look_at_columns(table, inspection.columns, true, options.missing_values, alone());
+  };
+  inspection.scan = scan();
   for (std::size_t i = 0; i < inspection.columns.size(); ++i) {
+    TableColumn& column = inspection.columns[i];
     const ColumnSummary& summary = inspection.scan.columns[i];
-    inspection.guesses.push_back(
-        inspection.columns[i].weight
-            ? look_at_weight(summary)
-            : guess_column(summary, inspection.columns[i].label, inspection.table.dialect.separator));
-    choose_kind(inspection.columns[i], summary, inspection.guesses.back());
+    inspection.guesses.push_back(column.weight
+                                     ? look_at_weight(summary)
+                                     : guess_column(summary, column.label, table.dialect.separator));
+    choose_kind(column, summary, inspection.guesses.back());
   }
-  const auto is_special = [](const TableColumn& column) {
+  const auto is_written_specially = [](const TableColumn& column) {
     return column.notation || column.date || !column.missing_values.empty();
   };
-  if (std::ranges::any_of(inspection.columns, is_special)) {
-    // Now that it is known how their numbers are written.
-    inspection.scan =
-        look_at_columns(inspection.table, inspection.columns, true, options.missing_values, alone());
-  }
+  // Now that it is known how their numbers are written.
+  if (std::ranges::any_of(inspection.columns, is_written_specially)) inspection.scan = scan();
+  inspection.findings = find_suspicious(inspection, others);
   return inspection;
 }
 
 std::vector<DataSetting> data_settings(const TableInspection& inspection) {
   std::vector<DataSetting> settings{{"format", "\"csv\""}, {"train", toml_text(inspection.path)}};
-  const auto add_list = [&settings](const char* name, const std::vector<std::string>& names) {
-    if (!names.empty()) settings.push_back({name, list_of(names)});
+  const auto add_names = [&](const char* key, const auto& belongs) {
+    std::vector<std::string> names;
+    for (const TableColumn& column : inspection.columns) {
+      if (belongs(column)) names.push_back(column.name);
+    }
+    if (!names.empty()) settings.push_back({key, list_of(names)});
   };
-  std::vector<std::string> labels;
-  for (const TableColumn& column : inspection.columns) {
-    if (column.label) labels.push_back(column.name);
-  }
-  add_list("label", labels);
+  const auto is_feature_of = [](ColumnKind kind) {
+    return [kind](const TableColumn& column) {
+      return column.kind == kind && !column.is_label_or_weight() && !column.notation && !column.date;
+    };
+  };
+  add_names("label", [](const TableColumn& column) { return column.label; });
   for (const TableColumn& column : inspection.columns) {
     if (column.weight) settings.push_back({"weight", toml_text(column.name)});
   }
-  add_list("numeric", names_of(inspection, ColumnKind::kNumeric));
-  add_list("categorical", names_of(inspection, ColumnKind::kCategorical));
-  add_list("ignore", names_of(inspection, ColumnKind::kIgnored));
-  add_list("columns", special_columns(inspection));
+  add_names("numeric", is_feature_of(ColumnKind::kNumeric));
+  add_names("categorical", is_feature_of(ColumnKind::kCategorical));
+  add_names("ignore", is_feature_of(ColumnKind::kIgnored));
+  const std::vector<std::string> special = special_columns(inspection);
+  if (!special.empty()) settings.push_back({"columns", list_of(special)});
   const Dialect& dialect = inspection.table.dialect;
   add_missing_values(settings, inspection);
   settings.push_back({"header", inspection.table.header ? "\"yes\"" : "\"no\""});
   settings.push_back(
       {"separator", toml_text(dialect.separator == '\t' ? "tab" : std::string(1, dialect.separator))});
-  if (inspection.skip_lines > 0) settings.push_back({"skip_lines", fmt::format("{}", inspection.skip_lines)});
+  const TableOptions& options = inspection.options;
+  if (options.skip_lines > 0) settings.push_back({"skip_lines", fmt::format("{}", options.skip_lines)});
   if (!dialect.quotes) settings.push_back({"quotes", "false"});
-  if (inspection.encoding != "auto") settings.push_back({"encoding", toml_text(inspection.encoding)});
+  if (options.encoding != "auto") settings.push_back({"encoding", toml_text(options.encoding)});
   add_bad_records(settings, inspection);
   return settings;
 }

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
+#include "findings.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
-#include "lockstep/data/table/inspect/inspect.h"
 
 namespace lockstep {
 namespace {
@@ -16,51 +16,20 @@ using Json = nlohmann::ordered_json;
 std::string kind_of(const TableColumn& column) {
   if (column.label) return column.kind == ColumnKind::kCategorical ? "label, classes" : "label, numeric";
   if (column.weight) return "weight";
-  switch (column.kind) {
-    case ColumnKind::kNumeric:
-      return column.date ? "date" : "numeric";
-    case ColumnKind::kCategorical:
-      return "categorical";
-    case ColumnKind::kUnknown:
-    case ColumnKind::kIgnored:
-      break;
-  }
-  return "ignore";
-}
-
-std::vector<ValueCounts::Entry> values_of(const ColumnSummary& summary) {
-  std::vector<ValueCounts::Entry> values = summary.text_counts.by_count();
-  const std::vector<ValueCounts::Entry> numbers = summary.number_counts.by_count();
-  values.insert(values.end(), numbers.begin(), numbers.end());
-  std::ranges::stable_sort(values, std::greater<>(), &ValueCounts::Entry::count);
-  return values;
-}
-
-bool countless(const ColumnSummary& summary) {
-  return summary.text_counts.overflowed() || summary.number_counts.overflowed();
-}
-
-double percent(Index part, Index whole) {
-  return whole == 0 ? 0 : 100 * static_cast<double>(part) / static_cast<double>(whole);
+  if (column.kind == ColumnKind::kNumeric) return column.date ? "date" : "numeric";
+  return column.kind == ColumnKind::kCategorical ? "categorical" : "ignore";
 }
 
 std::string list_values(const ColumnSummary& summary, std::size_t most) {
-  if (countless(summary)) return "very many different values";
-  const std::vector<ValueCounts::Entry> values = values_of(summary);
-  const Index count = summary.texts + summary.numbers.count;
-  std::vector<std::string> shown;
-  for (const ValueCounts::Entry& value : std::span(values).first(std::min(most, values.size()))) {
-    shown.push_back(fmt::format("{} {:.1f} %", in_quotes(value.text), percent(value.count, count)));
-  }
-  return fmt::format("{} different: {}{}", with_commas(std::ssize(values)), fmt::join(shown, ", "),
-                     values.size() > most ? ", ..." : "");
+  if (summary.countless()) return "very many different values";
+  return list_shares(summary.values(), "different", summary.texts + summary.numbers.count, most);
 }
 
 // A label of few numbers is shown as classes, whose balance matters.
 std::string describe_values(const TableColumn& column, const ColumnSummary& summary) {
   constexpr std::size_t kMaxShown = 4;
   constexpr std::size_t kMaxClassesShown = 20;
-  const bool few = !countless(summary) && summary.number_counts.distinct() <= Index{kMaxClassesShown};
+  const bool few = !summary.countless() && summary.number_counts.distinct() <= Index{kMaxClassesShown};
   const bool numbers = summary.numbers.count > summary.texts && column.kind != ColumnKind::kCategorical;
   if (column.label && few) return list_values(summary, kMaxClassesShown);
   if (!numbers) return summary.texts + summary.numbers.count == 0 ? "" : list_values(summary, kMaxShown);
@@ -128,8 +97,8 @@ Json inspected_column_json(const TableColumn& column, const ColumnSummary& summa
                        {"mean", summary.numbers.mean},
                        {"deviation", summary.numbers.deviation()}};
   }
-  if (!countless(summary)) {
-    const std::vector<ValueCounts::Entry> values = values_of(summary);
+  if (!summary.countless()) {
+    const std::vector<ValueCounts::Entry> values = summary.values();
     json["different"] = values.size();
     for (const ValueCounts::Entry& value : std::span(values).first(std::min(kMaxValues, values.size()))) {
       json["values"].push_back({{"value", value.text}, {"count", value.count}});
@@ -140,6 +109,15 @@ Json inspected_column_json(const TableColumn& column, const ColumnSummary& summa
 }
 
 }  // namespace
+
+std::string list_shares(const std::vector<ValueCounts::Entry>& values, std::string_view noun, Index whole,
+                        std::size_t most) {
+  std::vector<std::string> shown;
+  for (const ValueCounts::Entry& value : std::span(values).first(std::min(most, values.size())))
+    shown.push_back(fmt::format("{} {:.1f} %", in_quotes(value.text), percent(value.count, whole)));
+  return fmt::format("{} {}: {}{}", with_commas(std::ssize(values)), noun, fmt::join(shown, ", "),
+                     values.size() > most ? ", ..." : "");
+}
 
 std::string to_text(const TableInspection& inspection) {
   const Dialect& dialect = inspection.table.dialect;

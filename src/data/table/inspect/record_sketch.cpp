@@ -1,4 +1,4 @@
-#include "record_sketch.h"
+#include "findings.h"
 
 #include <algorithm>
 #include <cmath>
@@ -34,8 +34,9 @@ void HashCounts::add(std::uint64_t hash, Index record) {
   }
 }
 
-RecordSketch::RecordSketch(const std::vector<TableColumn>& columns)
+RecordSketch::RecordSketch(const std::vector<TableColumn>& columns, const std::vector<Index>& positions)
     : columns_(columns),
+      positions_(positions),
       whole_(kMaxDifferent),
       features_(kMaxDifferent),
       max_sampled_(
@@ -43,14 +44,13 @@ RecordSketch::RecordSketch(const std::vector<TableColumn>& columns)
       values_(columns.size()),
       wholes_(columns.size()) {}
 
-void RecordSketch::add_whole(Wholes& wholes, const SketchValue& value) {
-  if (!wholes.all_different || value.missing) return;
+void RecordSketch::Wholes::add(const SketchValue& value) {
+  if (!all_different || value.missing) return;
   const bool whole = value.number == std::floor(value.number) && std::abs(value.number) < kMaxWhole;
-  const bool full = wholes.seen.size() >= kMaxDifferent;
-  if (wholes.count++ == 0) wholes.first = value.number;
-  if (whole && (full || wholes.seen.insert(static_cast<std::int64_t>(value.number)).second)) return;
-  wholes.all_different = false;
-  wholes.seen = {};
+  if (count++ == 0) first = value.number;
+  all_different =
+      whole && (seen.size() >= kMaxDifferent || seen.insert(static_cast<std::int64_t>(value.number)).second);
+  if (!all_different) seen = {};
 }
 
 // Drops a half of the sample whenever it is twice as large as it may be.
@@ -72,12 +72,13 @@ void RecordSketch::add(std::span<const Cell> cells) {
     const TableColumn& column = columns_[i];
     if (column.kind == ColumnKind::kIgnored) continue;
     const Cell& cell = cells[i];
+    const bool missing = cell.missing || positions_[i] < 0;
     SketchValue& value = values_[i];
-    value = {.missing = cell.missing || (column.kind == ColumnKind::kNumeric && !cell.is_number),
+    value = {.missing = missing || (column.kind == ColumnKind::kNumeric && !cell.is_number),
              .number = cell.number,
-             .text = hash_text(cell.missing ? std::string_view() : cell.text)};
-    if (column.kind == ColumnKind::kNumeric) add_whole(wholes_[i], value);
-    const std::uint64_t content = mixed(i, mixed(cell.missing ? 1 : 0, value.text));
+             .text = hash_text(missing ? std::string_view() : cell.text)};
+    if (column.kind == ColumnKind::kNumeric) wholes_[i].add(value);
+    const std::uint64_t content = mixed(i, mixed(missing ? 1 : 0, value.text));
     whole = mixed(whole, content);
     if (column.is_feature()) features = mixed(features, content);
   }
@@ -88,33 +89,20 @@ void RecordSketch::add(std::span<const Cell> cells) {
   keep_sample();
 }
 
-Index RecordSketch::different(std::size_t column) const {
-  return wholes_[column].all_different ? wholes_[column].count : 0;
-}
-
 RecordSketch sketch_records(const TableText& table, const std::vector<TableColumn>& columns,
                             const std::vector<Index>& positions, const std::vector<std::string>& missing) {
-  RecordSketch sketch(columns);
+  RecordSketch sketch(columns, positions);
   std::vector<RowColumn> rows(table.names.size());
   for (std::size_t i = 0; i < columns.size(); ++i) {
-    if (positions[i] < 0) continue;
-    at(rows, positions[i]) = row_column(columns[i], Reading::kEither, i);
+    if (positions[i] >= 0) at(rows, positions[i]) = row_column(columns[i], Reading::kEither, i);
   }
-  std::vector<bool> there(columns.size());
-  for (std::size_t i = 0; i < columns.size(); ++i) there[i] = positions[i] >= 0;
-  std::vector<Cell> known;
   const std::vector<ColumnWants> wants(columns.size());
   scan_table({.table = table,
               .columns = rows,
               .wants = wants,
               .missing = missing,
               .bad = {.action = OnBadRecord::kSkip},
-              .check =
-                  [&](std::span<const Cell> cells) {
-                    known.assign(cells.begin(), cells.end());
-                    for (std::size_t i = 0; i < known.size(); ++i) known[i].missing |= !there[i];
-                    sketch.add(known);
-                  }},
+              .check = [&sketch](std::span<const Cell> cells) { sketch.add(cells); }},
              alone());
   return sketch;
 }

@@ -95,7 +95,7 @@ ColumnGuess guess_number(const Values& values, bool markers) {
 }
 
 ColumnGuess guess_category(const ColumnSummary& summary, Index values) {
-  const bool countless = summary.text_counts.overflowed() || summary.number_counts.overflowed();
+  const bool countless = summary.countless();
   const Index distinct = summary.text_counts.distinct() + summary.number_counts.distinct();
   if (countless || (distinct > kFewValues && distinct > values / 2)) {
     return {.kind = ColumnKind::kIgnored,
@@ -202,8 +202,8 @@ Scan look_at_columns(const TableText& table, const std::vector<TableColumn>& col
 ColumnGuess guess_column(const ColumnSummary& summary, bool label, char separator) {
   const Index values = summary.texts + summary.numbers.count;
   if (values == 0) return {.kind = ColumnKind::kIgnored, .remark = "it has no values at all"};
-  const bool constant = !summary.text_counts.overflowed() && !summary.number_counts.overflowed() &&
-                        summary.text_counts.distinct() + summary.number_counts.distinct() == 1;
+  const bool constant =
+      !summary.countless() && summary.text_counts.distinct() + summary.number_counts.distinct() == 1;
   ColumnGuess guess = guess_kind(summary, label, separator);
   if (constant && (label || summary.missing == 0)) {
     guess.doubtful = false;

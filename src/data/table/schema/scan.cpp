@@ -4,12 +4,15 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
 #include <limits>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/hash.h"
 #include "lockstep/base/stop_signal.h"
 #include "lockstep/base/text.h"
+#include "lockstep/data/table/values/number.h"
 #include "lockstep/data/table/values/schema.h"
 
 namespace lockstep {
@@ -172,6 +175,22 @@ void check_bad_share(Index good, Index bad, const std::vector<std::string>& reje
       fmt::format("{} of {} records are bad, {:.3g} % and more than data.max_bad_share = {:.3g} %:\n  {}{}",
                   with_commas(bad), with_commas(good + bad), 100 * share, 100 * limit.most,
                   fmt::join(shown, "\n  "), rejects.size() > kShown ? "\n  ..." : ""));
+}
+
+std::vector<ValueCounts::Entry> ColumnSummary::values() const {
+  if (countless()) return {};
+  std::vector<ValueCounts::Entry> found = text_counts.by_count();
+  const std::vector<ValueCounts::Entry> of_numbers = number_counts.by_count();
+  found.insert(found.end(), of_numbers.begin(), of_numbers.end());
+  std::ranges::stable_sort(found, std::greater<>(), &ValueCounts::Entry::count);
+  return found;
+}
+
+bool all_whole(const std::vector<ValueCounts::Entry>& values) {
+  return std::ranges::all_of(values, [](const ValueCounts::Entry& value) {
+    const double number = parse_number(value.text).value_or(0.5);
+    return number == std::floor(number);
+  });
 }
 
 double Scan::bad_share() const {

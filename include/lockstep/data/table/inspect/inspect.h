@@ -1,7 +1,15 @@
-// The summary of a table, for someone who is about to train on it.
+// The summary of a table, for someone who is about to train on it, with suspicious facts about its records:
+// columns that give the label away, that say nothing or that only name a record, records that occur twice,
+// rare classes, and other data sets that are unlike the training data.
+//
+// Ranges, categories and counts are those of all records. What needs records side by side is found in a
+// sample: at most 50,000 records, fewer of a wide table, chosen by a hash of their number; and records that
+// occur twice are looked for among a million different ones at most, chosen by a hash of their content. So
+// memory is bounded, and the result follows from the files alone.
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lockstep/data/options.h"
@@ -12,24 +20,28 @@ namespace lockstep {
 
 /// Something suspicious in the records of a table.
 struct Finding {
-  std::string kind;     ///< "leak", "duplicates", "overlap", "drift", "unseen", "imbalance", "identifier",
-                        ///< "rounding" or "nearly constant"
-  std::string column;   ///< "": it is about whole records
-  Index count = 0;      ///< number of records it is about, of all or of the sample that was looked at
-  std::string text;     ///< the fact, with counts and an example
-  std::string setting;  ///< a line of a config that helps, with its section where that is not [data]; or ""
+  std::string kind;    ///< "leak", "duplicates", "overlap", "drift", "unseen", "imbalance", "identifier",
+                       ///< "rounding" or "nearly constant"
+  std::string column;  ///< "": it is about whole records
+  Index count = 0;     ///< number of records it is about, of all or of the sample that was looked at
+  std::string text;    ///< the fact, with counts and an example
+  std::string setting =
+      {};  ///< a line of a config that helps, with its section where that is not [data]; or ""
+};
+
+/// Another data set than the training data.
+struct OtherSet {
+  std::string name;                ///< its name in messages
+  std::vector<std::string> paths;  ///< paths of its files
 };
 
 struct TableInspection {
   std::string path;
   TableText table;
-  std::vector<std::string> missing_values;  ///< texts that stand for a missing value in all columns
-  std::string encoding;                     ///< encoding of the file
-  Index skip_lines = 0;                     ///< lines above the table
-  std::vector<TableColumn> columns;         ///< columns with the kinds that are declared or guessed
-  std::vector<ColumnGuess> guesses;
-  Scan scan;
-  std::vector<std::string> special = {};  ///< data.columns as given
+  TableOptions options;                   ///< as given, with the encoding and the lines above that were found
+  std::vector<TableColumn> columns = {};  ///< columns with the kinds that are declared or guessed
+  std::vector<ColumnGuess> guesses = {};
+  Scan scan = {};
   std::vector<Finding> findings = {};
 };
 
@@ -39,13 +51,17 @@ struct DataSetting {
   std::string value;
 };
 
-/// Reads all of a table: a file, or several as list_files has them. Errors: ConfigError if the options do not
-/// fit its columns; DataError.
-TableInspection inspect_table(const std::string& path, const TableOptions& options);
+/// Reads all of a table: a file, or several as list_files has them; and the sets that are compared with it.
+/// Errors: ConfigError if the options do not fit its columns; DataError.
+TableInspection inspect_table(const std::string& path, const TableOptions& options,
+                              const std::vector<OtherSet>& others = {});
 
 /// Types, ranges, missing shares, categories, what is suspicious, and a [data] section.
 std::string to_text(const TableInspection& inspection);
 std::string to_json(const TableInspection& inspection);
+/// "2 different: 'a' 62.5 %, 'b' 37.5 %": the first `most` of the values, with their shares of so many.
+std::string list_shares(const std::vector<ValueCounts::Entry>& values, std::string_view noun, Index whole,
+                        std::size_t most);
 /// The keys that train on the table with these columns: without data.label if there is none.
 std::vector<DataSetting> data_settings(const TableInspection& inspection);
 /// Those keys as a [data] section; a comment stands for a label that is not named.

@@ -34,7 +34,15 @@ struct ColumnSummary {
   ValueCounts number_counts{};
   NotationCounts notations{};
   ValueSample quantiles{};
+
+  /// There are too many different values: their counts are forgotten.
+  bool countless() const { return text_counts.overflowed() || number_counts.overflowed(); }
+  /// The different values, the most frequent first; none if they are countless.
+  std::vector<ValueCounts::Entry> values() const;
 };
+
+/// Whether all values are whole numbers.
+bool all_whole(const std::vector<ValueCounts::Entry>& values);
 
 /// The treatment of bad records.
 struct BadRecords {

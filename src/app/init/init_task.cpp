@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "first_config.h"
+#include "init.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
@@ -38,7 +38,7 @@ bool are_classes(const LabelFacts& label, Index records, bool array) {
   return array && often && count <= kMaxCounted && count_from_zero(label);
 }
 
-void check_classes(const FirstData& data) {
+void check_classes(const InitData& data) {
   const LabelFacts& label = data.label;
   const Index count = different(label);
   if (count == 1) {
@@ -59,21 +59,12 @@ void check_classes(const FirstData& data) {
                   label.name, number, with_commas(data.records)));
 }
 
-std::string describe_classes(const FirstData& data) {
+std::string describe_classes(const InitData& data) {
   constexpr std::size_t kMaxShown = 4;
-  std::vector<std::string> shown;
-  for (const ValueCounts::Entry& value :
-       std::span(data.label.values).first(std::min(kMaxShown, data.label.values.size()))) {
-    shown.push_back(
-        fmt::format("{} {:.1f} %", in_quotes(value.text),
-                    100.0 * static_cast<double>(value.count) / static_cast<double>(data.records)));
-  }
-  const bool more = data.label.values.size() > kMaxShown;
-  return fmt::format("{} classes: {}{}", with_commas(different(data.label)), fmt::join(shown, ", "),
-                     more ? ", ..." : "");
+  return list_shares(data.label.values, "classes", data.records, kMaxShown);
 }
 
-Task classes(const FirstData& data, bool keeps_two) {
+Task classes(const InitData& data, bool keeps_two) {
   const LabelFacts& label = data.label;
   Task task{.outputs = different(label), .text = describe_classes(data)};
   if (label.can_be_named) {
@@ -93,7 +84,7 @@ Task classes(const FirstData& data, bool keeps_two) {
   return task;
 }
 
-Task numbers(const FirstData& data) {
+Task numbers(const InitData& data) {
   const LabelFacts& label = data.label;
   if (label.texts > 0) {
     throw ConfigError(fmt::format("--task numbers: {} of {} values of {} are no numbers, such as {}",
@@ -111,7 +102,7 @@ Task numbers(const FirstData& data) {
 }
 
 // Several labels: yes or no of each, or a number of each.
-Task several(const FirstData& data, const std::string& wanted) {
+Task several(const InitData& data, const std::string& wanted) {
   const LabelFacts& label = data.label;
   if (label.texts > 0 || wanted == "classes" || wanted == "images")
     throw ConfigError(
@@ -125,12 +116,6 @@ Task several(const FirstData& data, const std::string& wanted) {
   return task;
 }
 
-void check_feature_columns(const FirstData& data) {
-  if (data.features.size() > 0) return;
-  throw DataError(fmt::format("no column of '{}' is left as a feature: {}", data.options.train,
-                              fmt::join(data.doubts, "; ")));
-}
-
 bool looks_like_image(const Shape& shape) {
   constexpr Index kMinSide = 8;
   constexpr Index kMaxChannels = 4;
@@ -138,7 +123,7 @@ bool looks_like_image(const Shape& shape) {
   return image && image->height >= kMinSide && image->width >= kMinSide && image->channels <= kMaxChannels;
 }
 
-Task suiting_task(const FirstData& data, const std::string& wanted) {
+Task suiting_task(const InitData& data, const std::string& wanted) {
   if (data.label.columns > 1) return several(data, wanted);
   if (data.label.texts + data.label.numbers.count == 0)
     throw DataError(fmt::format("{} has no value in any record", data.label.name));
@@ -161,7 +146,7 @@ std::vector<std::string> task_names() {
   return {"classes", "binary", "images", "numbers"};
 }
 
-Task choose_task(const FirstData& data, const std::string& wanted) {
+Task choose_task(const InitData& data, const std::string& wanted) {
   const std::vector<std::string> names = task_names();
   if (!wanted.empty() && std::ranges::count(names, wanted) == 0) throw_unknown_name("task", wanted, names);
   if (wanted == "images" && !as_image(data.features)) {
@@ -172,7 +157,9 @@ Task choose_task(const FirstData& data, const std::string& wanted) {
   if (data.label.columns == 0)
     throw DataError(fmt::format("'{}' has no labels to learn", data.options.train));
   const Task task = suiting_task(data, wanted);
-  check_feature_columns(data);
+  if (data.features.size() == 0)
+    throw DataError(fmt::format("no column of '{}' is left as a feature: {}", data.options.train,
+                                fmt::join(data.doubts, "; ")));
   return task;
 }
 

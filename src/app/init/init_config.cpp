@@ -1,11 +1,13 @@
-#include "first_config.h"
+#include "init.h"
 
+#include <fmt/args.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "lockstep/base/embedded_text.h"
 #include "lockstep/base/text.h"
 #include "lockstep/config/toml.h"
 
@@ -32,7 +34,7 @@ bool is_tabular(std::string_view preset) {
   return preset == "tabular" || preset == "tabular_large";
 }
 
-Sizes choose_sizes(const FirstData& data, const Task& task, std::string_view preset) {
+Sizes choose_sizes(const InitData& data, const Task& task, std::string_view preset) {
   constexpr Index kSteps = 5000;
   constexpr Index kStepsOfTabular = 3000;
   constexpr Index kStepsOfLarge = 6000;
@@ -82,7 +84,7 @@ std::string convolutions(const ImageShape& image, Index outputs) {
                               small ? "flatten" : "global_avgpool", outputs);
 }
 
-std::string perceptron(const FirstData& data, Index outputs) {
+std::string perceptron(const InitData& data, Index outputs) {
   const Index rows = data.records;
   const std::string hidden = rows < 1000     ? "dense(16) relu "
                              : rows < 10'000 ? "dense(32) relu dense(16) relu "
@@ -124,12 +126,16 @@ bool reaches(const NumberStats& numbers, double deviations) {
 
 class Chooser {
  public:
-  Chooser(const FirstData& data, const Task& task, std::string_view preset)
+  Chooser(const InitData& data, const Task& task, std::string_view preset)
       : data_(data), task_(task), preset_(preset), sizes_(choose_sizes(data, task, preset)) {}
 
   std::vector<CommentedSetting> choose(const std::string& name) {
-    add("run.dir", toml_string("runs/" + name), "what the run writes; a run is never overwritten");
-    add("run.seed", "1", "of all random numbers");
+    say("dir", toml_string("runs/" + name));
+    say("epochs", sizes_.epochs);
+    say("batch", sizes_.batch);
+    say("replicas", sizes_.replicas);
+    say("task", task_.text);
+    add_block("always");
     if (data_.table) {
       add_table();
     } else {
@@ -138,14 +144,30 @@ class Chooser {
     add_sets();
     add_model();
     add_training();
-    add_selection();
-    add("distribute.reduction", "\"ordered\"", "the same bits on any number of ranks");
     return std::move(settings_);
   }
 
  private:
   void add(const std::string& key, const std::string& value, const std::string& comment = "") {
     settings_.push_back({key, value, comment});
+  }
+
+  // A value that stands for a name in braces.
+  void say(const char* name, const auto& value) { words_.push_back(fmt::arg(name, value)); }
+  std::string filled_in(const std::string& text) const { return fmt::vformat(text, words_); }
+
+  const TextEntry& block(std::string_view name) const {
+    return *std::ranges::find(texts_, name, &TextEntry::name);
+  }
+
+  void add_block(std::string_view name) {
+    constexpr std::string_view kBeforeComment = "  # ";
+    for (const auto& [key, text] : block(name).fields) {
+      const std::size_t end = text.find(kBeforeComment);
+      const bool has_comment = end != std::string::npos;
+      add(key, filled_in(text.substr(0, end)),
+          has_comment ? filled_in(text.substr(end + kBeforeComment.size())) : "");
+    }
   }
 
   void add_table() {
@@ -167,8 +189,11 @@ class Chooser {
           unit = "label: learned in deviations from its mean; predictions are in its own units";
       }
     }
-    for (const DataSetting& setting : data_settings(table))
-      add("data." + setting.name, setting.value, comment_of(setting.name, unit));
+    if (task_.named) unit = "texts or other values become classes 0, 1, ... in their order";
+    for (const DataSetting& setting : data_settings(table)) {
+      const std::string key = "data." + setting.name;
+      add(key, setting.value, key == "data.columns" ? unit : filled_in(block("comments").get(key)));
+    }
     if (!is_tabular(preset_)) return;
     const bool one_label = data_.label.columns == 1;
     add("data.scale", fmt::format("\"robust bins({}{})\"", choose_bins(table), one_label ? ", by=label" : ""),
@@ -181,18 +206,6 @@ class Chooser {
     const auto year = std::ranges::find(date.parts, DatePart::kYear);
     const bool has_it = std::ranges::count(date.parts, DatePart::kDayOfYear) > 0;
     if (year != date.parts.end() && !has_it) date.parts.insert(year, DatePart::kDayOfYear);
-  }
-
-  std::string comment_of(const std::string& name, const std::string& unit) const {
-    if (name == "label") return "to be learned: " + task_.text;
-    if (name == "numeric") return "quantities; codes such as zip codes belong below";
-    if (name == "categorical") return "a feature for each value";
-    if (name == "ignore") return "without any use: 'trainer inspect' says why";
-    if (name == "columns")
-      return task_.named ? "texts or other values become classes 0, 1, ... in their order" : unit;
-    if (name == "skip_lines") return "lines above the table, such as a title";
-    if (name == "on_bad_record") return "some records cannot be used: they are listed in rejects.txt";
-    return "";
   }
 
   void add_arrays() {
@@ -214,105 +227,77 @@ class Chooser {
     constexpr double kAlike = 10;
     double smallest = 0;
     double largest = 0;
-    double mean = 0;
-    double square = 0;
-    for (std::size_t i = 0; i < data_.mean.size(); ++i) {
-      const double deviation = data_.deviation[i];
+    NumberStats all;
+    for (const NumberStats& feature : data_.numbers) {
+      const double deviation = feature.deviation();
       if (deviation > 0) smallest = smallest == 0 ? deviation : std::min(smallest, deviation);
-      largest = std::max({largest, deviation, std::abs(data_.mean[i]) / kAlike});
-      mean += data_.mean[i];
-      square += data_.mean[i] * data_.mean[i] + deviation * deviation;
+      largest = std::max({largest, deviation, std::abs(feature.mean) / kAlike});
+      all.merge(feature);
     }
-    const auto count = static_cast<double>(data_.mean.size());
-    mean /= count;
-    const double deviation = std::sqrt(std::max(0.0, square / count - mean * mean));
-    const bool alike = task_.images || largest < kAlike * smallest || data_.mean.size() > kMaxListed;
-    if (alike) {
-      add("data.mean", fmt::format("[{:.4g}]", mean), "of all features, as read (bytes as 0 to 1)");
-      add("data.std", fmt::format("[{:.4g}]", deviation > 0 ? deviation : 1));
-      return;
-    }
+    const bool alike = task_.images || largest < kAlike * smallest || data_.numbers.size() > kMaxListed;
     std::vector<std::string> means;
     std::vector<std::string> deviations;
-    for (std::size_t i = 0; i < data_.mean.size(); ++i) {
-      means.push_back(fmt::format("{:.4g}", data_.mean[i]));
-      deviations.push_back(fmt::format("{:.4g}", data_.deviation[i] > 0 ? data_.deviation[i] : 1));
+    for (const NumberStats& each : alike ? std::vector{all} : data_.numbers) {
+      means.push_back(fmt::format("{:.4g}", each.mean));
+      deviations.push_back(fmt::format("{:.4g}", each.deviation() > 0 ? each.deviation() : 1));
     }
-    add("data.mean", fmt::format("[{}]", fmt::join(means, ", ")), "of each feature");
+    add("data.mean", fmt::format("[{}]", fmt::join(means, ", ")),
+        alike ? "of all features, as read (bytes as 0 to 1)" : "of each feature");
     add("data.std", fmt::format("[{}]", fmt::join(deviations, ", ")));
   }
 
   void add_sets() {
     const DataOptions& options = data_.options;
-    if (data_.validation) {
-      add("data.validation", toml_string(*data_.validation), "evaluated after each epoch");
-      if (!options.validation_labels.empty())
-        add("data.validation_labels", toml_string(options.validation_labels));
-    } else if (sizes_.held > 0) {
-      add("data.validation_share", fmt::format("{}", sizes_.held),
-          "held back, and evaluated after each epoch");
-    }
-    if (!data_.test) return;
-    add("data.test", toml_string(*data_.test), "evaluated at the end");
-    if (!options.test_labels.empty()) add("data.test_labels", toml_string(options.test_labels));
+    say("held", fmt::format("{}", sizes_.held));
+    say("validation", toml_string(data_.validation.value_or("")));
+    say("test", toml_string(data_.test.value_or("")));
+    if (data_.validation) add_block("validation set");
+    if (!data_.validation && sizes_.held > 0) add_block("held back");
+    if (data_.validation && !options.validation_labels.empty())
+      add("data.validation_labels", toml_string(options.validation_labels));
+    if (data_.test) add_block("test set");
+    if (data_.test && !options.test_labels.empty()) add("data.test_labels", toml_string(options.test_labels));
   }
 
   void add_model() {
-    const std::string layers = task_.images ? convolutions(*as_image(data_.features), task_.outputs)
-                                            : perceptron(data_, task_.outputs);
-    const std::string last = task_.kind == TaskKind::kClasses ? "the last layer has an output for each class"
-                             : task_.kind == TaskKind::kBinary
-                                 ? "its output becomes the probability of class 1"
-                                 : "the last layer puts out the number";
-    if (preset_.empty()) {
-      add("model.layers", toml_string(layers), last);
-      return;
-    }
-    add("model.preset", toml_string(std::string(preset_)));
-    add("model.outputs", fmt::format("{}", task_.outputs),
-        task_.kind == TaskKind::kClasses ? "one for each class" : "");
+    say("layers", toml_string(task_.images ? convolutions(*as_image(data_.features), task_.outputs)
+                                           : perceptron(data_, task_.outputs)));
+    say("preset", toml_string(preset_));
+    say("outputs", task_.outputs);
+    const bool classes = task_.kind == TaskKind::kClasses;
+    say("meaning", classes                           ? "the last layer has an output for each class"
+                   : task_.kind == TaskKind::kBinary ? "its output becomes the probability of class 1"
+                                                     : "the last layer puts out the number");
+    add_block(preset_.empty() ? "layers" : classes ? "preset of classes" : "preset");
   }
 
   void add_training() {
-    const bool outliers = !is_tabular(preset_) && has_outliers();
-    const char* loss = task_.kind == TaskKind::kClasses  ? "\"softmax_cross_entropy\""
-                       : task_.kind == TaskKind::kBinary ? "\"binary_cross_entropy\""
-                       : outliers                        ? "\"huber\""
-                                                         : "\"mean_squared_error\"";
-    add("train.loss", loss,
-        outliers ? "some values are far from the others, and their squared errors would rule" : "");
-    if (!is_tabular(preset_) && is_unbalanced())
-      add("train.class_weights", "\"balanced\"",
-          fmt::format("{} of {} records are of the rarest class: each class counts alike in the loss",
-                      with_commas(data_.label.values.back().count), with_commas(data_.records)));
-    if (is_tabular(preset_)) {
-      add("train.optimizer", "\"adamw\"");
-      add("train.lr", "0.004", "the first to try others of: three times more, three times less");
-      add("train.weight_decay", "0.0003");
-      add("train.lr_multiplier", R"(["0.*: 6"])", "the first layer learns how much each feature counts");
-    } else if (task_.images) {
-      add("train.optimizer", "\"sgd\"");
-      add("train.momentum", "0.9");
-      add("train.weight_decay", "0.0005");
-      add("train.lr", "0.05", "the first to try others of: three times more, three times less");
-    } else {
-      add("train.optimizer", "\"adam\"");
-      add("train.lr", data_.records < 10'000 ? "0.003" : "0.005",
-          "the first to try others of: three times more, three times less");
+    const bool tabular = is_tabular(preset_);
+    const bool classes = task_.kind == TaskKind::kClasses;
+    const bool numbers = task_.kind == TaskKind::kNumbers;
+    add_block(classes                      ? "classes"
+              : !numbers                   ? "yes or no"
+              : !tabular && has_outliers() ? "numbers with outliers"
+                                           : "numbers");
+    if (!tabular && is_unbalanced()) {
+      say("rarest", with_commas(data_.label.values.back().count));
+      say("records", with_commas(data_.records));
+      add_block("rare class");
     }
-    add("train.schedule", "\"cosine\"", "the rate falls to 0 over the run");
-    add("train.epochs", fmt::format("{}", sizes_.epochs), "at most");
-    add("train.global_batch", fmt::format("{}", sizes_.batch),
-        "samples per update of the weights, over all replicas");
-    add("train.replicas", fmt::format("{}", sizes_.replicas),
-        "logical workers; ranks and threads share them out");
+    say("lr", data_.records < 10'000 ? "0.003" : "0.005");
+    add_block(tabular ? "tabular" : task_.images ? "images" : "perceptron");
+    if (sizes_.held == 0 && !data_.validation) return;
+    // On few records the loss is less noisy than accuracy and AUC. Without a preset the classes may be
+    // weighted, and the loss with them.
+    say("metric", tabular || numbers ? "loss" : classes ? "accuracy" : "auc");
+    say("patience", sizes_.patience);
+    add_block("evaluations");
   }
 
   // Whether a few labels, or numbers of a table, are so far from the others that they are hardly right.
   bool has_outliers() const {
     constexpr double kFarLabel = 6;
     constexpr double kFarFeature = 20;
-    if (task_.kind != TaskKind::kNumbers) return false;
     if (reaches(data_.label.numbers, kFarLabel)) return true;
     if (!data_.table) return false;
     for (std::size_t i = 0; i < data_.table->columns.size(); ++i) {
@@ -332,45 +317,26 @@ class Chooser {
     return classes.back().count >= kEnough && classes.front().count > kTimes * classes.back().count;
   }
 
-  // How evaluations are compared.
-  void add_selection() {
-    if (sizes_.held > 0 || data_.validation) {
-      // On few records the loss is less noisy than accuracy and AUC. Without a preset the classes may be
-      // weighted, and the loss with them.
-      const bool by_loss = is_tabular(preset_) || task_.kind == TaskKind::kNumbers;
-      const char* metric = by_loss                            ? "\"loss\""
-                           : task_.kind == TaskKind::kClasses ? "\"accuracy\""
-                                                              : "\"auc\"";
-      add("train.early_stopping", fmt::format("\"{} epochs\"", sizes_.patience),
-          "without a better evaluation end the run");
-      add("train.early_stopping_metric", metric,
-          "on the validation set; it chooses the weights that are kept, too");
-      add("train.keep", "\"best\"", "the model has the weights of the best evaluation");
-    }
-    if (task_.kind == TaskKind::kBinary)
-      add("eval.metrics", R"(["auc", "log_loss", "precision", "recall"])", "beside loss and accuracy");
-    if (task_.kind == TaskKind::kNumbers)
-      add("eval.metrics", R"(["r2", "mean_absolute_error"])", "beside the loss");
-  }
-
-  const FirstData& data_;
+  const InitData& data_;
   const Task& task_;
   std::string_view preset_;  // model.preset as given to init, or ""
   Sizes sizes_;
+  const std::vector<TextEntry> texts_ = embedded_entries("texts/init.txt");
+  fmt::dynamic_format_arg_store<fmt::format_context> words_;
   std::vector<CommentedSetting> settings_;
 };
 
 }  // namespace
 
-std::string doubt_scale(const FirstData& data, const Task& task) {
+std::string doubt_scale(const InitData& data, const Task& task) {
   if (task.kind != TaskKind::kNumbers || data.table || scale_of(data.label.numbers) == Scale::kNone)
     return "";
   return fmt::format("{}: {}; numbers with a mean near 0 and a deviation near 1 are learned sooner",
                      data.label.name, task.text);
 }
 
-std::vector<CommentedSetting> choose_settings(const FirstData& data, const Task& task,
-                                              const std::string& name, std::string_view preset) {
+std::vector<CommentedSetting> choose_settings(const InitData& data, const Task& task, const std::string& name,
+                                              std::string_view preset) {
   return Chooser(data, task, preset).choose(name);
 }
 

@@ -1,5 +1,6 @@
-// A sketch of the records of a table in bounded memory: a sample of them, which records occur more than once,
-// and which columns are different in each.
+// Suspicious facts about the records of a table, beyond the notation of its values, and a sketch of the
+// records in bounded memory that they are found in: a sample, which records occur more than once, and which
+// columns are different in each.
 #pragma once
 
 #include <cstdint>
@@ -46,10 +47,11 @@ struct SketchValue {
 
 class RecordSketch {
  public:
-  /// `columns`: of the training data, which say what is a number.
-  explicit RecordSketch(const std::vector<TableColumn>& columns);
+  /// `columns`: of the training data, which say what is a number. `positions`: of these in the file; -1: it
+  /// has none, and every value is missing.
+  RecordSketch(const std::vector<TableColumn>& columns, const std::vector<Index>& positions);
 
-  /// The cells of the next record, one for each column; a column that is not there is missing.
+  /// The cells of the next record, one for each column.
   void add(std::span<const Cell> cells);
 
   Index records() const { return records_; }
@@ -63,7 +65,9 @@ class RecordSketch {
   /// Whether it is in the first of two halves of the sample, which have nothing to do with its order.
   bool in_first_half(std::size_t i) const { return sample_[i].hash % 2 == 0; }
   /// So many numbers of a column are whole and all different; 0: two are the same, or one is not whole.
-  Index different(std::size_t column) const;
+  Index different(std::size_t column) const {
+    return wholes_[column].all_different ? wholes_[column].count : 0;
+  }
   double example(std::size_t column) const { return wholes_[column].first; }
 
  private:
@@ -76,12 +80,14 @@ class RecordSketch {
     Index count = 0;
     double first = 0;
     std::unordered_set<std::int64_t> seen;
+
+    void add(const SketchValue& value);
   };
 
-  static void add_whole(Wholes& wholes, const SketchValue& value);
   void keep_sample();
 
   const std::vector<TableColumn>& columns_;
+  const std::vector<Index>& positions_;
   Index records_ = 0;
   HashCounts whole_;
   HashCounts features_;
@@ -95,5 +101,17 @@ class RecordSketch {
 /// Reads all records of a table whose column `positions[i]` is column i of `columns`; -1: it has none.
 RecordSketch sketch_records(const TableText& table, const std::vector<TableColumn>& columns,
                             const std::vector<Index>& positions, const std::vector<std::string>& missing);
+
+inline double percent(Index part, Index whole) {
+  return whole == 0 ? 0 : 100 * static_cast<double>(part) / static_cast<double>(whole);
+}
+
+/// Everything but the findings of the inspection is known. Errors: DataError if a file cannot be read.
+std::vector<Finding> find_suspicious(const TableInspection& inspection, const std::vector<OtherSet>& others);
+
+/// Values that the training data does not have, columns that are distributed otherwise, and records that the
+/// training data has, too. `sketch`: of the training data. Errors: DataError if the set cannot be read.
+std::vector<Finding> compare_with(const TableInspection& inspection, const RecordSketch& sketch,
+                                  const OtherSet& other);
 
 }  // namespace lockstep

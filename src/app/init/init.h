@@ -1,0 +1,99 @@
+// A data set as trainer init sees it, all of whose records are read once; and the config that it writes:
+// chosen by rules from what the data is, each line with its reason.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lockstep/config/option.h"
+#include "lockstep/data/options.h"
+#include "lockstep/data/table/inspect/inspect.h"
+#include "lockstep/math/shape.h"
+
+namespace lockstep {
+
+/// The values of the labels.
+struct LabelFacts {
+  std::string name = {};  ///< name in messages: "label 'churn'", "labels 'y.npy'"
+  Index columns = 1;      ///< columns of a record's labels
+  /// Different values with their counts, the most frequent first; empty if there are very many.
+  std::vector<ValueCounts::Entry> values = {};
+  Index texts = 0;           ///< values that are no numbers
+  bool whole = false;        ///< all numbers are whole
+  NumberStats numbers = {};  ///< statistics of the values that are numbers
+  /// Any values may be classes: the file format numbers them by data.columns = ["NAME: categorical"].
+  bool can_be_named = false;
+};
+
+struct InitData {
+  DataOptions options = {};  ///< data.train, data.train_labels, data.format and what was given
+  std::string format = {};
+  Index records = 0;
+  Shape features = {};  ///< shape of the features as layers see them
+  LabelFacts label = {};
+  std::optional<TableInspection> table = {};   ///< inspection of a CSV file
+  std::vector<NumberStats> numbers = {};       ///< of each feature of what is no table
+  std::optional<std::string> validation = {};  ///< found beside it, by name
+  std::optional<std::string> test = {};
+  std::string input = {};                ///< file for the first predictions
+  std::vector<std::string> doubts = {};  ///< doubts that the user should look at
+};
+
+/// `options`: as given by flags; data.label also names the labels of arrays. Errors: ConfigError, DataError.
+InitData read_init_data(const std::string& path, const DataOptions& options);
+
+/// The data in which one of `words` stands where `path` has the word "train": "x_test.npy" for "x_train.npy".
+/// Nothing if there is none.
+std::optional<std::string> find_beside(const std::string& path, const std::vector<std::string>& words);
+/// The labels of the records in `path`, which is a file or an array of one: "y_train.npy" for "x_train.npy".
+std::optional<std::string> find_labels(const std::string& path);
+
+inline const std::vector<std::string> kTestWords{"test", "testing", "t10k"};
+inline const std::vector<std::string> kValidationWords{"validation", "valid", "val", "dev"};
+
+/// The kind of thing to learn.
+enum class TaskKind { kClasses, kBinary, kNumbers };
+
+struct Task {
+  TaskKind kind = TaskKind::kClasses;
+  bool images = false;  ///< the records are images: the model has convolutions
+  Index outputs = 1;
+  bool named = false;     ///< labels become classes by data.columns
+  std::string text = {};  ///< "two classes, No (73.5 %) and Yes (26.5 %)"
+};
+
+/// The names that --task takes.
+std::vector<std::string> task_names();
+
+/// The task that the labels suit, or the one that `wanted` names ("": none). Errors: ConfigError, DataError
+/// if the labels do not suit it, or are all equal.
+Task choose_task(const InitData& data, const std::string& wanted);
+
+struct CommentedSetting {
+  std::string key;
+  std::string value;  ///< the value as TOML
+  std::string comment = {};
+};
+
+/// A sentence about labels that cannot be scaled where they are and are learned slowly, or "".
+std::string doubt_scale(const InitData& data, const Task& task);
+
+/// `name`: of the run, for run.dir. `preset`: model.preset as given, or ""; "tabular" and "tabular_large"
+/// have settings of data and training that suit them.
+std::vector<CommentedSetting> choose_settings(const InitData& data, const Task& task, const std::string& name,
+                                              std::string_view preset = {});
+
+/// The settings with those that flags give, in place of the ones of the same meaning.
+std::vector<CommentedSetting> with_flags(std::vector<CommentedSetting> settings,
+                                         std::span<const Option> options,
+                                         const std::set<std::string>& flagged);
+
+/// `settings` in the order of `options`, section by section, below `head`, the lines of a comment.
+std::string to_toml(const std::vector<CommentedSetting>& settings, std::span<const Option> options,
+                    const std::vector<std::string>& head);
+
+}  // namespace lockstep

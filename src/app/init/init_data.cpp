@@ -1,0 +1,338 @@
+#include "init.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <functional>
+#include <map>
+
+#include "lockstep/base/catalog.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
+#include "lockstep/base/text.h"
+#include "lockstep/data/byte_stream.h"
+#include "lockstep/data/format.h"
+#include "lockstep/data/numpy_records.h"
+#include "lockstep/math/matrix.h"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr Index kMaxValues = 100'000;
+
+// A pattern or a list is checked where it is read.
+void check_path(const std::string& path) {
+  const fs::path file = split_array_path(path).file;
+  std::error_code ignored;
+  if (fs::is_directory(file, ignored)) {
+    const std::vector<std::string> names = names_in(file, fs::file_type::regular);
+    throw DataError(
+        fmt::format("'{}' is a directory: name one data file{}", path,
+                    names.empty() ? "; it has none" : fmt::format(" of it: {}", listed(names, 10))));
+  }
+  if (fs::exists(file, ignored)) {
+    if (fs::is_regular_file(file, ignored) && fs::file_size(file, ignored) == 0)
+      throw DataError(fmt::format("'{}' is empty: expected the records to train on", path));
+    return;
+  }
+  if (path.find_first_of("*?[{,") != std::string::npos) return;
+  const std::string nearest = nearest_path(file, fs::file_type::regular);
+  throw DataError(fmt::format(
+      "'{}' does not exist{}", path,
+      nearest.empty()
+          ? fmt::format(" in '{}': correct the path, or fetch the data set", fs::current_path().string())
+          : fmt::format("; did you mean '{}'?", nearest)));
+}
+
+// Tables -----------------------------------------------------------------------------------------------
+
+LabelFacts label_of_table(const TableInspection& table) {
+  LabelFacts facts{.columns = 0, .whole = true, .can_be_named = true};
+  for (std::size_t i = 0; i < table.columns.size(); ++i) {
+    if (!table.columns[i].label) continue;
+    const ColumnSummary& summary = table.scan.columns[i];
+    facts.name = fmt::format("label {}", in_quotes(table.columns[i].name));
+    ++facts.columns;
+    facts.texts += summary.texts;
+    facts.numbers.merge(summary.numbers);
+    facts.values = summary.values();
+    facts.whole =
+        facts.whole && !summary.number_counts.overflowed() && all_whole(summary.number_counts.by_count());
+  }
+  return facts;
+}
+
+Index width_of(const TableColumn& column, const ColumnSummary& summary) {
+  if (!column.is_feature()) return 0;
+  if (column.kind == ColumnKind::kNumeric || column.encoding == Encoding::kIndex) return column.width();
+  if (column.encoding == Encoding::kHash) return column.buckets;
+  return 1 + summary.text_counts.distinct() + summary.number_counts.distinct() +
+         (summary.missing > 0 ? 1 : 0);
+}
+
+void refuse_missing_label(const InitData& data) {
+  if (!data.options.table.label.empty()) return;
+  std::vector<std::string> names;
+  for (const TableColumn& column : data.table->columns) names.push_back(column.name);
+  throw ConfigError(fmt::format("--label is missing: name the column to learn, one of {}", listed(names)));
+}
+
+// A test set without the label, as contests hand out, is data to predict.
+void take_if_labelled(InitData& data, std::optional<std::string>& file) {
+  if (!file) return;
+  const std::vector<std::string> paths{*file};
+  const TableSchema known{.missing_values = {}, .columns = data.table->columns};
+  const std::vector<std::string> names = open_table_text(paths, data.table->options, alone(), &known).names;
+  const auto has = [&names](const std::string& label) { return std::ranges::count(names, label) > 0; };
+  if (std::ranges::all_of(data.options.table.label, has)) return;
+  data.doubts.push_back(fmt::format("'{}' has no column {}: it is taken for data to predict", *file,
+                                    in_quotes(data.options.table.label.front())));
+  data.input = *file;
+  file.reset();
+}
+
+// Whether a finding says that a column numbers the rows: it has the numbers from some first one on, each
+// once.
+bool numbers_the_rows(const InitData& data, const Finding& finding, const NumberStats& numbers) {
+  const auto count = static_cast<double>(data.records);
+  return finding.kind == "identifier" && finding.count == data.records &&
+         numbers.max - numbers.min + 1 == count &&
+         std::ranges::count(data.options.table.numeric, finding.column) == 0;
+}
+
+void read_table(InitData& data) {
+  TableInspection& table = data.table.emplace(inspect_table(data.options.train, data.options.table));
+  refuse_missing_label(data);
+  if (table.scan.good == 0)
+    throw DataError(fmt::format("'{}' holds no records, only a header or bad ones", data.options.train));
+  data.records = table.scan.good;
+  data.label = label_of_table(table);
+  data.features.dims = {0};
+  std::vector<std::string> leaks;
+  for (std::size_t i = 0; i < table.columns.size(); ++i) {
+    TableColumn& column = table.columns[i];
+    std::string& remark = table.guesses[i].remark;
+    const std::string name = fmt::format("column {}: ", in_quotes(column.name));
+    for (const Finding& finding : table.findings) {
+      if (finding.column != column.name || column.kind == ColumnKind::kIgnored) continue;
+      if (finding.kind == "leak") leaks.push_back(name + finding.text);
+      if (!numbers_the_rows(data, finding, table.scan.columns[i].numbers)) continue;
+      column.kind = ColumnKind::kIgnored;
+      remark = "the numbers of the rows, each once: it is ignored";
+    }
+    data.features.dims[0] += width_of(column, table.scan.columns[i]);
+    if (!remark.empty() && !column.label) data.doubts.push_back(name + remark);
+  }
+  data.doubts.insert(data.doubts.end(), leaks.begin(), leaks.end());
+  for (std::optional<std::string>* file : {&data.test, &data.validation}) take_if_labelled(data, *file);
+}
+
+// Arrays and sparse records ----------------------------------------------------------------------------
+
+// Calls `add` with the features and the labels of some records after the other.
+void read_all(const RecordSource& source, const std::function<void(const Matrix&, const Matrix&)>& add) {
+  const DatasetInfo& info = source.info();
+  const std::unique_ptr<ChunkReader> reader = source.reader({});
+  for (std::size_t chunk = 0; chunk < source.chunks().size(); ++chunk) {
+    const Range records = source.chunks()[chunk].records;
+    std::vector<std::byte> packed(static_cast<std::size_t>(records.size() * info.record_bytes));
+    reader->read(static_cast<Index>(chunk), packed);
+    std::vector<Index> ids;
+    std::vector<const std::byte*> pointers;
+    for (Index id = records.begin; id < records.end; ++id) {
+      ids.push_back(id);
+      pointers.push_back(packed.data() + (id - records.begin) * info.record_bytes);
+    }
+    std::vector<Scalar> features(static_cast<std::size_t>(records.size() * info.features.size()));
+    std::vector<Scalar> labels(static_cast<std::size_t>(records.size() * info.label_columns()));
+    Matrix x = as_matrix(std::span(features), records.size(), info.features.size());
+    Matrix targets = as_matrix(std::span(labels), records.size(), info.label_columns());
+    source.unpack(ids, pointers, x, targets);
+    add(x, targets);
+  }
+}
+
+void read_records(InitData& data) {
+  const std::unique_ptr<RecordSource> source =
+      choose_format(data.options).open({data.options, Split::kTrain, 1, alone()});
+  data.records = source->info().rows;
+  data.features = source->info().features;
+  LabelFacts& label = data.label;
+  label.columns = source->info().target_columns;
+  std::vector<NumberSums> features(static_cast<std::size_t>(data.features.size()));
+  NumberSums labels;
+  std::map<double, Index> values;
+  read_all(*source, [&](const Matrix& x, const Matrix& targets) {
+    for (Index row = 0; row < x.rows(); ++row) {
+      for (Index i = 0; i < x.cols(); ++i) at(features, i).add(static_cast<double>(x(row, i)));
+      for (Index i = 0; i < label.columns; ++i) {
+        const auto value = static_cast<double>(targets(row, i));
+        labels.add(value);
+        if (std::ssize(values) < kMaxValues) ++values[value];
+      }
+    }
+  });
+  for (const NumberSums& sums : features) {
+    const NumberStats& stats = data.numbers.emplace_back(sums.stats());
+    if (std::isfinite(stats.mean) && std::isfinite(stats.squares)) continue;
+    throw DataError(
+        fmt::format("feature {} of '{}' is not a finite number in some records: replace such values",
+                    data.numbers.size() - 1, data.options.train));
+  }
+  label.numbers = labels.stats();
+  if (std::ssize(values) >= kMaxValues) return;
+  for (const auto& [value, count] : values) label.values.push_back({fmt::format("{}", value), count});
+  label.whole = all_whole(label.values);
+  std::ranges::stable_sort(label.values, std::greater<>(), &ValueCounts::Entry::count);
+}
+
+// The label is a field of the records, and all others that hold numbers are the features, unless the path
+// says which.
+void divide_fields(DataOptions& options, std::vector<std::string> fields, const std::string& label) {
+  const ArrayPath path = split_array_path(options.train);
+  options.train_labels = path.file + ":" + label;
+  if (!path.fields.empty()) return;
+  std::erase(fields, label);
+  if (fields.empty()) {
+    throw ConfigError(
+        fmt::format("'{}' has no field of numbers beside the label {}", path.file, in_quotes(label)));
+  }
+  options.train = fmt::format("{}:{}", path.file, fmt::join(fields, "+"));
+}
+
+// --label of arrays: a file, an array of one, or an array of the file that holds the features.
+std::string labels_by_name(const std::string& path, const std::string& wanted,
+                           const std::vector<std::string>& fields) {
+  const std::string file = split_array_path(path).file;
+  std::error_code ignored;
+  const ArrayPath parts = split_array_path(wanted);
+  if (!parts.array.empty() || !parts.fields.empty() || fs::exists(wanted, ignored)) return wanted;
+  const bool archive = holds_arrays(file);
+  if (!archive && fields.empty()) {
+    const fs::path directory = fs::path(file).parent_path();
+    const std::string nearest =
+        nearest_name(fs::path(wanted).filename().string(),
+                     names_in(directory.empty() ? "." : directory, fs::file_type::regular));
+    throw DataError(fmt::format(
+        "--label names '{}', which does not exist{}: it is to name the file with the labels of '{}'", wanted,
+        nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest), path));
+  }
+  const std::vector<std::string> names = archive ? list_arrays(file) : fields;
+  if (archive && std::ranges::count(names, wanted.substr(wanted.starts_with('/') ? 1 : 0)) > 0)
+    return file + ":" + wanted;
+  throw ConfigError(fmt::format("--label: '{}' has no {} {}{}, it has {}", file,
+                                archive ? "array" : "field of numbers", in_quotes(wanted),
+                                suggestion(wanted, names), listed(names)));
+}
+
+void name_labels(InitData& data) {
+  DataOptions& options = data.options;
+  const std::string path = options.train;
+  const std::string file = split_array_path(path).file;
+  const bool may_have_fields = data.format == "numpy" && !holds_arrays(file);
+  const std::vector<std::string> fields =
+      may_have_fields ? list_number_fields(file) : std::vector<std::string>();
+  if (!options.table.label.empty()) {
+    const std::string label = fmt::format("{}", fmt::join(options.table.label, ","));
+    options.table.label.clear();
+    if (std::ranges::count(fields, label) > 0) {
+      divide_fields(options, fields, label);
+    } else {
+      options.train_labels = labels_by_name(path, label, fields);
+    }
+  } else if (options.train_labels.empty()) {
+    const std::optional<std::string> found = find_labels(path);
+    if (!found) {
+      throw ConfigError(
+          fmt::format("--label is missing: name {}",
+                      !fields.empty() ? fmt::format("the field with the labels, one of {}", listed(fields))
+                      : holds_arrays(file)
+                          ? fmt::format("the array with the labels, one of {}", listed(list_arrays(file)))
+                          : fmt::format("the file with the labels of '{}'", path)));
+    }
+    options.train_labels = *found;
+  }
+  data.label.name = fmt::format("labels {}", in_quotes(options.train_labels));
+}
+
+// The array of an archive that can be the features of these labels.
+void name_features(InitData& data) {
+  DataOptions& options = data.options;
+  if (!holds_arrays(options.train)) return;
+  std::vector<std::string> fitting;
+  for (const std::string& name : list_arrays(options.train)) {
+    DataOptions tried = options;
+    tried.train += ":" + name;
+    if (tried.train == options.train_labels) continue;
+    try {
+      choose_format(tried).open({tried, Split::kTrain, 1, alone()});
+      fitting.push_back(tried.train);
+    } catch (const Error&) {  // the array has another length, or no features
+    }
+  }
+  if (fitting.size() == 1) {
+    options.train = fitting.front();
+    return;
+  }
+  throw ConfigError(
+      fmt::format("'{0}' has {1}: name the array with the features, as in '{0}:x_train'", options.train,
+                  fitting.empty() ? fmt::format("no array of features with as many records as '{}', but {}",
+                                                options.train_labels, listed(list_arrays(options.train)))
+                                  : fmt::format("several arrays with as many records as '{}' ({})",
+                                                options.train_labels, listed(fitting))));
+}
+
+// Sets beside arrays need their labels beside them, too.
+void take_if_paired(const InitData& data, std::optional<std::string>& file,
+                    const std::vector<std::string>& words, std::string& labels) {
+  if (!file) return;
+  std::optional<std::string> found = find_beside(data.options.train_labels, words);
+  if (!found) found = find_labels(*file);
+  if (found)
+    labels = *found;
+  else
+    file.reset();
+}
+
+}  // namespace
+
+InitData read_init_data(const std::string& path, const DataOptions& options) {
+  check_path(path);
+  InitData data{.options = options};
+  data.options.train = path;
+  data.format = choose_format(data.options).name;
+  if (data.format == "synthetic")
+    throw ConfigError("init looks at a file, and data.format \"synthetic\" has none");
+  const bool arrays = data.format == "idx" || data.format == "numpy" || data.format == "hdf5";
+  if (arrays) {
+    name_labels(data);
+    name_features(data);
+  }
+  data.test = find_beside(data.options.train, kTestWords);
+  data.validation = find_beside(data.options.train, kValidationWords);
+  data.input = data.test.value_or(data.options.train);
+  if (data.format == "csv") {
+    read_table(data);
+    return data;
+  }
+  if (arrays) {
+    take_if_paired(data, data.test, kTestWords, data.options.test_labels);
+    take_if_paired(data, data.validation, kValidationWords, data.options.validation_labels);
+  } else {
+    if (!options.table.label.empty())
+      throw ConfigError(fmt::format(
+          "--label: in files of format '{}' the labels stand in the records: leave it out", data.format));
+    data.label.name = "the label";
+    data.options.table.columns.clear();  // the labels are seen as they stand in the file
+  }
+  data.label.can_be_named = data.format == "libsvm";
+  read_records(data);
+  return data;
+}
+
+}  // namespace lockstep
