@@ -44,7 +44,13 @@ WrittenTrace write_trace(const RunDirectory& directory, const std::string& outpu
   RunTrace trace = read_run_trace(directory);
   const TraceFile file = trace_json_gz(trace);
   write_output(output, file.bytes);
-  if (file.left_out > 0) log_warning("{}", describe_left_out(file));
+  if (file.left_out > 0) {
+    log_warning(
+        "the last {} steps are left out of the timeline, which has at most 20 MB: fewer steps in "
+        "report.trace, "
+        "or fewer ranks, have room",
+        with_commas(static_cast<Index>(file.left_out)));
+  }
   return {.trace = std::move(trace), .bytes = file.bytes.size()};
 }
 

@@ -1,11 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
 #include "lockstep/base/text.h"
 #include "lockstep/report/trace/trace.h"
-#include "trace_parts.h"
 
 namespace lockstep {
 namespace {
@@ -30,6 +30,11 @@ struct Sums {
   std::int64_t hidden = 0;   // of that, beside forward, backward or loss
   std::int64_t team = 0;     // the steps, for each thread beside the main one that computes
   std::int64_t team_busy = 0;
+
+  std::int64_t main_time(const char* reason) const {
+    const auto found = main.find(reason);
+    return found == main.end() ? 0 : found->second;
+  }
 };
 
 bool computes(TraceKind kind) {
@@ -49,16 +54,6 @@ std::string reason_of(const NestedSpan& span) {
       return "exchange";
     default:
       return std::string(at(kTraceNames, static_cast<Index>(span.kind)));
-  }
-}
-
-void add_layers(const StepSpans& step, Sums& sums) {
-  for (const NestedSpan& span : step.spans) {
-    const bool forward = span.kind == TraceKind::kForward;
-    if ((!forward && span.kind != TraceKind::kBackward) || span.waits_for >= 0) continue;
-    LayerTime& layer = sums.layers[span.detail];
-    (forward ? layer.forward : layer.backward) += span.own;
-    sums.layer_time += span.own;
   }
 }
 
@@ -83,17 +78,22 @@ void add_overlap(const StepSpans& step, Sums& sums) {
   }
 }
 
-void add_threads(const StepSpans& step, Sums& sums) {
+void add_spans(const StepSpans& step, Sums& sums) {
   std::int64_t length = 0;
   std::map<int, std::int64_t> busy;
   for (const NestedSpan& span : step.spans) {
-    if (span.thread == 0) {
-      if (span.kind == TraceKind::kStep) length += span.end - span.begin;
-      sums.main[reason_of(span)] += span.own;
-      if (span.waits_for >= 0) sums.waits_for[span.waits_for] += span.own;
-    } else if (computes(span.kind)) {
-      busy[span.thread] += span.own;
+    if (span.kind == TraceKind::kForward || span.kind == TraceKind::kBackward) {
+      LayerTime& layer = sums.layers[span.detail];
+      (span.kind == TraceKind::kForward ? layer.forward : layer.backward) += span.own;
+      sums.layer_time += span.own;
     }
+    if (span.thread != 0) {
+      if (computes(span.kind)) busy[span.thread] += span.own;
+      continue;
+    }
+    if (span.kind == TraceKind::kStep) length += span.end - span.begin;
+    sums.main[reason_of(span)] += span.own;
+    if (span.waits_for >= 0) sums.waits_for[span.waits_for] += span.own;
   }
   sums.steps += length;
   for (const auto& [thread, time] : busy) {
@@ -107,9 +107,8 @@ Sums add_up(const RunTrace& trace) {
   for (std::size_t rank = 0; rank < trace.ranks.size(); ++rank) {
     for (std::size_t i = 0; i < trace.ranks[rank].steps.size(); ++i) {
       const StepSpans step = spans_of(trace, rank, i);
-      add_layers(step, sums);
       add_overlap(step, sums);
-      add_threads(step, sums);
+      add_spans(step, sums);
     }
   }
   return sums;
@@ -127,10 +126,9 @@ std::string describe_main_threads(const Sums& sums) {
   std::string text = "main threads of all ranks:\n";
   for (const char* name :
        {"forward", "loss", "backward", "optimizer", "rest", "exchange", "waiting", "data"}) {
-    const auto found = sums.main.find(name);
-    if (found == sums.main.end()) continue;
-    text += fmt::format("  {:<10} {:5.1f} %  {:>14}\n", name, percent(found->second, sums.steps),
-                        milliseconds(found->second));
+    const std::int64_t time = sums.main_time(name);
+    if (time == 0) continue;
+    text += fmt::format("  {:<10} {:5.1f} %  {:>14}\n", name, percent(time, sums.steps), milliseconds(time));
   }
   return text;
 }
@@ -152,13 +150,10 @@ std::string describe_layers(const RunTrace& trace, const Sums& sums) {
 
 std::string describe_idle(const Sums& sums) {
   std::string text = "idle by reason, of the time of the main threads:\n";
-  const auto time = [&](const char* name) {
-    const auto found = sums.main.find(name);
-    return found == sums.main.end() ? 0 : found->second;
-  };
-  text += fmt::format("  data       {:5.1f} %\n", percent(time("data"), sums.steps));
-  text += fmt::format("  exchange   {:5.1f} %  that nothing hides\n", percent(time("exchange"), sums.steps));
-  text += fmt::format("  waiting    {:5.1f} %\n", percent(time("waiting"), sums.steps));
+  for (const char* name : {"data", "exchange", "waiting"}) {
+    text += fmt::format("  {:<10} {:5.1f} %{}\n", name, percent(sums.main_time(name), sums.steps),
+                        name == std::string_view("exchange") ? "  that nothing hides" : "");
+  }
   std::vector<std::pair<std::int64_t, int>> waited_for;
   for (const auto& [rank, waited] : sums.waits_for) waited_for.emplace_back(-waited, rank);
   std::ranges::sort(waited_for);
@@ -174,17 +169,137 @@ std::string describe_idle(const Sums& sums) {
 }
 
 std::string describe_slow_steps(const RunTrace& trace) {
-  std::vector<SlowStep> times;
-  for (const RankTrace& rank : trace.ranks) {
-    for (const TracedStep& step : rank.steps) times.push_back({step.step, step.seconds});
-  }
-  const std::vector<SlowStep> order = slowest_first(times);
+  const auto order = slowest_first(trace.ranks);
   std::string text = "slowest steps:";
   for (std::size_t i = 0; i < std::min(order.size(), kSlowSteps); ++i) {
-    text += fmt::format("{} {} ({:.2f} ms)", i == 0 ? "" : ",", with_commas(order[i].step + 1),
-                        1e3 * order[i].seconds);
+    const auto& [step, seconds] = order[i];
+    text += fmt::format("{} {} ({:.2f} ms)", i == 0 ? "" : ",", with_commas(step + 1), 1e3 * seconds);
   }
   return text + "\n";
+}
+
+// The schedule of a pipeline, as papers draw it: a line for each stage, time from left to right. The events
+// of a step do not name micro-batches, but each passes once through an operation, in order: the n-th forward
+// pass of an operation is that of micro-batch n, and so for backward.
+
+constexpr std::int64_t kColumns = 96;
+constexpr std::string_view kForward = "0123456789";
+constexpr std::string_view kBackward = "abcdefghij";
+
+// The first rank of each stage; empty if the model is not divided, or the file of a rank is missing.
+std::vector<std::size_t> first_group(const RunTrace& trace) {
+  if (std::ssize(trace.ranks) < trace.ranks_of_run) return {};
+  std::map<Index, std::size_t> first;
+  for (std::size_t rank = 0; rank < trace.ranks.size(); ++rank) first.emplace(trace.ranks[rank].stage, rank);
+  std::vector<std::size_t> group;
+  for (const auto& [stage, rank] : first) group.push_back(rank);
+  return group.size() > 1 ? group : std::vector<std::size_t>();
+}
+
+// A step of median length that all ranks of a group have: the first of a run makes kernels, and the slowest
+// say little about the others. Null if there is none.
+const TracedStep* typical_step(const RunTrace& trace, const std::vector<std::size_t>& group) {
+  std::vector<const TracedStep*> steps;
+  for (const TracedStep& step : trace.ranks[group.front()].steps) {
+    const bool whole = std::ranges::all_of(group, [&](std::size_t rank) {
+      return std::ranges::count(trace.ranks[rank].steps, step.step, &TracedStep::step) > 0;
+    });
+    if (whole) steps.push_back(&step);
+  }
+  if (steps.empty()) return nullptr;
+  const auto middle = steps.begin() + std::ssize(steps) / 2;
+  std::ranges::nth_element(steps, middle, {}, [](const TracedStep* step) { return step->seconds; });
+  return *middle;
+}
+
+// The events of the main thread of a stage, an event before those inside it.
+std::vector<TraceEvent> main_events(const RankTrace& rank, Index number) {
+  std::vector<TraceEvent> events;
+  for (const auto& [thread, event] : std::ranges::find(rank.steps, number, &TracedStep::step)->events) {
+    if (thread == 0 && event.kind != TraceKind::kBucket) events.push_back(event);
+  }
+  std::ranges::sort(events, {}, [](const TraceEvent& event) { return std::pair(event.begin, -event.end); });
+  return events;
+}
+
+// An operation may take the rows of a micro-batch in several pieces, so that it has several events for each;
+// some operation has one.
+class MicroBatches {
+ public:
+  explicit MicroBatches(const std::vector<TraceEvent>& events) {
+    for (const TraceEvent& event : events) {
+      if (computes(event.kind)) ++pieces_[key(event)].all;
+    }
+    for (const auto& [operation, pieces] : pieces_) count_ = std::min(count_, pieces.all);
+  }
+
+  // The micro-batch of the next event, which computes().
+  std::size_t next(const TraceEvent& event) {
+    Pieces& pieces = pieces_[key(event)];
+    return pieces.seen++ * count_ / pieces.all;
+  }
+
+ private:
+  struct Pieces {
+    std::size_t all = 0;
+    std::size_t seen = 0;
+  };
+  // The detail of a loss is its replica.
+  static std::pair<TraceKind, Index> key(const TraceEvent& event) {
+    return {event.kind, event.kind == TraceKind::kLoss ? -1 : event.detail};
+  }
+
+  std::map<std::pair<TraceKind, Index>, Pieces> pieces_;
+  std::size_t count_ = std::numeric_limits<std::size_t>::max();
+};
+
+char sign_of(const TraceEvent& event, MicroBatches& micro_batches) {
+  if (computes(event.kind)) {
+    const std::string_view signs = event.kind == TraceKind::kForward ? kForward : kBackward;
+    return signs[micro_batches.next(event) % signs.size()];
+  }
+  if (event.kind == TraceKind::kSync || event.kind == TraceKind::kExchange) return '=';
+  return event.kind == TraceKind::kOptimizer ? '+' : '.';
+}
+
+std::string line_of(const std::vector<TraceEvent>& stage, std::int64_t begin, std::int64_t end) {
+  std::string line(kColumns, ' ');
+  MicroBatches micro_batches(stage);
+  const auto column = [&](std::int64_t time) {
+    const std::int64_t exact = kColumns * (time - begin) / std::max<std::int64_t>(end - begin, 1);
+    return static_cast<std::size_t>(std::clamp(exact, std::int64_t{0}, kColumns));
+  };
+  for (const TraceEvent& event : stage) {
+    const std::size_t first = column(event.begin);
+    const std::size_t after = std::max(first, column(event.end));
+    line.replace(first, after - first, after - first, sign_of(event, micro_batches));
+  }
+  return line;
+}
+
+// "" if the model is not divided.
+std::string draw_stages(const RunTrace& trace) {
+  const std::vector<std::size_t> group = first_group(trace);
+  const TracedStep* const step = group.empty() ? nullptr : typical_step(trace, group);
+  if (step == nullptr) return "";
+  std::vector<std::vector<TraceEvent>> stages;
+  std::int64_t begin = std::numeric_limits<std::int64_t>::max();
+  std::int64_t end = 0;
+  for (const std::size_t rank : group) {
+    for (const TraceEvent& event : stages.emplace_back(main_events(trace.ranks[rank], step->step))) {
+      if (event.kind != TraceKind::kStep) continue;
+      begin = std::min(begin, event.begin);
+      end = std::max(end, event.end);
+    }
+  }
+  std::string text = fmt::format("stages of the first group in step {} ({:.2f} ms):\n",
+                                 with_commas(step->step + 1), 1e-6 * static_cast<double>(end - begin));
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    text += fmt::format("  {} |{}|\n", i, line_of(stages[i], begin, end));
+  }
+  return text +
+         "  0 1 2: forward, a b c: backward of the first, second, third micro-batch; = exchange, "
+         "+ optimizer, . idle\n";
 }
 
 }  // namespace
