@@ -27,10 +27,9 @@ RankTimes ledger_of(int ranks, const std::vector<std::string>& hosts, Index wind
       const std::int64_t own = compute(comm.rank(), step) * kMillisecond;
       const std::int64_t end = last * kMillisecond + 2 * kMillisecond;
       const Arrival arrival{now + own, now + end};
-      ledger.add({.data = 1e-9 * static_cast<double>(own) / 4,
-                  .total = 1e-9 * static_cast<double>(end),
-                  .exchange = {.exchange = 1e-9 * static_cast<double>(end - own)}},
-                 std::span(&arrival, 1));
+      TimeSums time{.data = 1e-9 * static_cast<double>(own) / 4, .total = 1e-9 * static_cast<double>(end)};
+      time.add_exchange({.exchange = 1e-9 * static_cast<double>(end - own)});
+      ledger.add(time, std::span(&arrival, 1));
       now += end;
       if (step % 10 == 9) ledger.settle();
     }
@@ -102,7 +101,9 @@ TEST(RankLedger, MeasuresNobodyByARankThatHostsNothing) {
   RankTimes times;
   run_thread_ranks(2, [&](Communicator& comm) {
     RankLedger ledger(comm, {}, {true, false});
-    ledger.add({.total = comm.rank() == 0 ? 0.010 : 0.001, .exchange = {}}, {});
+    TimeSums time{.total = comm.rank() == 0 ? 0.010 : 0.001};
+    time.add_exchange({});
+    ledger.add(time, {});
     ledger.settle();
     if (comm.rank() == 0) times = ledger.times();
   });

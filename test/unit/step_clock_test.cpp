@@ -8,8 +8,9 @@
 namespace lockstep {
 namespace {
 
-StepTime step(const ExchangeTime& exchange) {
-  return {.data = 1, .forward = 2, .idle = 3, .optimizer = 0.5, .total = 16, .exchange = exchange};
+TimeSums step(TimeSums time, const ExchangeTime& exchange) {
+  time.add_exchange(exchange);
+  return time;
 }
 
 double sum_of(const TimeShares& shares) {
@@ -21,7 +22,9 @@ double sum_of(const TimeShares& shares) {
 TEST(TimeShares, EverySecondCountsOnce) {
   run_thread_ranks(1, [](Communicator& comm) {
     RankLedger ledger(comm, {}, {true});
-    ledger.add(step({.exchange = 4, .waiting = 1}), {});
+    ledger.add(step({.data = 1, .forward = 2, .idle = 3, .optimizer = 0.5, .total = 16},
+                    {.exchange = 4, .waiting = 1}),
+               {});
     ledger.settle_asynchronous();
     const TimeShares shares = ledger.take_shares();
     EXPECT_DOUBLE_EQ(shares.data, 1.0 / 16);
@@ -42,8 +45,8 @@ TEST(TimeShares, EverySecondCountsOnce) {
 TEST(TimeShares, SecondsOfAllRanksAreAdded) {
   run_thread_ranks(2, [](Communicator& comm) {
     RankLedger ledger(comm, {}, {true, true});
-    if (comm.rank() == 0) ledger.add({.data = 1, .total = 2, .exchange = {.exchange = 1}}, {});
-    if (comm.rank() == 1) ledger.add({.idle = 4, .total = 6, .exchange = {.exchange = 1}}, {});
+    if (comm.rank() == 0) ledger.add(step({.data = 1, .total = 2}, {.exchange = 1}), {});
+    if (comm.rank() == 1) ledger.add(step({.idle = 4, .total = 6}, {.exchange = 1}), {});
     ledger.settle();
     const TimeShares shares = ledger.take_shares();
     EXPECT_DOUBLE_EQ(shares.data, 1.0 / 8);
@@ -57,7 +60,7 @@ TEST(TimeShares, SecondsOfAllRanksAreAdded) {
 TEST(TimeShares, WaitingIsPartOfTheExchange) {
   run_thread_ranks(1, [](Communicator& comm) {
     RankLedger ledger(comm, {}, {true});
-    ledger.add({.total = 10, .exchange = {.exchange = 2, .waiting = 3}}, {});
+    ledger.add(step({.total = 10}, {.exchange = 2, .waiting = 3}), {});
     ledger.settle_asynchronous();
     const TimeShares shares = ledger.take_shares();
     EXPECT_DOUBLE_EQ(shares.waiting, 0.2);
@@ -71,15 +74,15 @@ TEST(TimeShares, WaitingIsPartOfTheExchange) {
 TEST(TimeShares, WhatIsHiddenIsMissingFromTheExchangeBesideBackward) {
   run_thread_ranks(1, [](Communicator& comm) {
     RankLedger ledger(comm, {}, {true});
-    ledger.add({.total = 10, .exchange = {.exchange = 3, .waiting = 1}}, {});
-    ledger.add({.total = 10, .exchange = {.exchange = 5, .waiting = 1.5}}, {});
-    ledger.add({.total = 10, .exchange = {.exchange = 10, .waiting = 2, .exchange_only = true}}, {});
+    ledger.add(step({.total = 10}, {.exchange = 3, .waiting = 1}), {});
+    ledger.add(step({.total = 10}, {.exchange = 5, .waiting = 1.5}), {});
+    ledger.add(step({.total = 10}, {.exchange = 10, .waiting = 2, .exchange_only = true}), {});
     ledger.settle_asynchronous();
     const TimeShares shares = ledger.take_shares();
     ASSERT_TRUE(shares.hidden);
     EXPECT_DOUBLE_EQ(*shares.hidden, 1 - 4 * 0.75 / 8);
-    ledger.add({.total = 10, .exchange = {.exchange = 9}}, {});
-    ledger.add({.total = 10, .exchange = {.exchange = 8, .exchange_only = true}}, {});
+    ledger.add(step({.total = 10}, {.exchange = 9}), {});
+    ledger.add(step({.total = 10}, {.exchange = 8, .exchange_only = true}), {});
     ledger.settle_asynchronous();
     EXPECT_EQ(ledger.take_shares().hidden, 0) << "never less than nothing";
   });
@@ -89,8 +92,8 @@ TEST(TimeShares, WhatIsHiddenIsMissingFromTheExchangeBesideBackward) {
 TEST(TimeShares, NothingIsHiddenWhereRanksMakeOtherSteps) {
   run_thread_ranks(2, [](Communicator& comm) {
     RankLedger ledger(comm, {}, {true, true});
-    ledger.add({.total = 10, .exchange = {.exchange = 3}}, {});
-    ledger.add({.total = 10, .exchange = {.exchange = 8, .exchange_only = comm.rank() == 1}}, {});
+    ledger.add(step({.total = 10}, {.exchange = 3}), {});
+    ledger.add(step({.total = 10}, {.exchange = 8, .exchange_only = comm.rank() == 1}), {});
     ledger.settle();
     EXPECT_FALSE(ledger.take_shares().hidden);
   });

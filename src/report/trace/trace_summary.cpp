@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <ranges>
 
 #include "lockstep/base/text.h"
 #include "lockstep/report/trace/trace.h"
@@ -222,57 +223,38 @@ std::vector<TraceEvent> main_events(const RankTrace& rank, Index number) {
   return events;
 }
 
-// An operation may take the rows of a micro-batch in several pieces, so that it has several events for each;
-// some operation has one.
-class MicroBatches {
- public:
-  explicit MicroBatches(const std::vector<TraceEvent>& events) {
-    for (const TraceEvent& event : events) {
-      if (computes(event.kind)) ++pieces_[key(event)].all;
-    }
-    for (const auto& [operation, pieces] : pieces_) count_ = std::min(count_, pieces.all);
-  }
+// A pass through an operation, or a loss, whose detail is its replica.
+std::pair<TraceKind, Index> pass_of(const TraceEvent& event) {
+  return {event.kind, event.kind == TraceKind::kLoss ? -1 : event.detail};
+}
 
-  // The micro-batch of the next event, which computes().
-  std::size_t next(const TraceEvent& event) {
-    Pieces& pieces = pieces_[key(event)];
-    return pieces.seen++ * count_ / pieces.all;
-  }
-
- private:
-  struct Pieces {
-    std::size_t all = 0;
-    std::size_t seen = 0;
-  };
-  // The detail of a loss is its replica.
-  static std::pair<TraceKind, Index> key(const TraceEvent& event) {
-    return {event.kind, event.kind == TraceKind::kLoss ? -1 : event.detail};
-  }
-
-  std::map<std::pair<TraceKind, Index>, Pieces> pieces_;
-  std::size_t count_ = std::numeric_limits<std::size_t>::max();
-};
-
-char sign_of(const TraceEvent& event, MicroBatches& micro_batches) {
-  if (computes(event.kind)) {
-    const std::string_view signs = event.kind == TraceKind::kForward ? kForward : kBackward;
-    return signs[micro_batches.next(event) % signs.size()];
-  }
+char sign_of(const TraceEvent& event, std::size_t micro_batch) {
+  if (event.kind == TraceKind::kForward) return kForward[micro_batch % kForward.size()];
+  if (computes(event.kind)) return kBackward[micro_batch % kBackward.size()];
   if (event.kind == TraceKind::kSync || event.kind == TraceKind::kExchange) return '=';
   return event.kind == TraceKind::kOptimizer ? '+' : '.';
 }
 
+// An operation may take the rows of a micro-batch in several pieces, so that it has several passes for each;
+// some operation has one.
 std::string line_of(const std::vector<TraceEvent>& stage, std::int64_t begin, std::int64_t end) {
-  std::string line(kColumns, ' ');
-  MicroBatches micro_batches(stage);
+  std::map<std::pair<TraceKind, Index>, std::size_t> passes;
+  for (const TraceEvent& event : stage) {
+    if (computes(event.kind)) ++passes[pass_of(event)];
+  }
+  const std::size_t count = passes.empty() ? 0 : std::ranges::min(std::views::values(passes));
   const auto column = [&](std::int64_t time) {
     const std::int64_t exact = kColumns * (time - begin) / std::max<std::int64_t>(end - begin, 1);
     return static_cast<std::size_t>(std::clamp(exact, std::int64_t{0}, kColumns));
   };
+  std::string line(kColumns, ' ');
+  std::map<std::pair<TraceKind, Index>, std::size_t> seen;
   for (const TraceEvent& event : stage) {
+    const auto pass = pass_of(event);
+    const std::size_t micro_batch = computes(event.kind) ? seen[pass]++ * count / passes[pass] : 0;
     const std::size_t first = column(event.begin);
     const std::size_t after = std::max(first, column(event.end));
-    line.replace(first, after - first, after - first, sign_of(event, micro_batches));
+    line.replace(first, after - first, after - first, sign_of(event, micro_batch));
   }
   return line;
 }

@@ -178,11 +178,10 @@ bool AsynchronousLoop::take_step(const Assignment& assignment, double asking) {
   if (good && gradients_.single_values().replicas(plan_.hosted.front()) > 0) ++own_single_value_steps_;
   if (!good) failure_ = {assignment.step, loss, gradients_.find_bad_number(batch)};
   timer.enter(Phase::kExchange);  // up to here
-  const StepTime time{
-      .data = timer.seconds(Phase::kData) + gradients_.data_seconds(),
-      .forward = gradients_.forward_seconds(),
-      .total = timer.total() + asking,
-      .exchange = {.exchange = asking + timer.seconds(Phase::kExchange), .waiting = assignment.waited}};
+  TimeSums time{.data = timer.seconds(Phase::kData) + gradients_.data_seconds(),
+                .forward = gradients_.forward_seconds(),
+                .total = timer.total() + asking};
+  time.add_exchange({.exchange = asking + timer.seconds(Phase::kExchange), .waiting = assignment.waited});
   logged_time_.add(time);
   ledger_.add(time, {});
   trace(timer.total());

@@ -46,21 +46,11 @@ bool ranks_due(Index before, Index steps_done, Index steps) {
   return steps_done == steps || steps_done >= before + before / 10;
 }
 
-void TimeSums::add(const StepTime& step) {
-  data += step.data;
-  forward += step.forward;
-  idle += step.idle;
-  optimizer += step.optimizer;
-  total += step.total;
-  exchange += step.exchange.exchange;
-  waiting += step.exchange.waiting;
-  if (step.exchange.exchange_only) {
-    alone += step.exchange.exchange - step.exchange.waiting;
-    ++alone_steps;
-  } else {
-    beside += step.exchange.exchange;
-    ++beside_steps;
-  }
+void TimeSums::add_exchange(const ExchangeTime& time) {
+  exchange += time.exchange;
+  waiting += time.waiting;
+  (time.exchange_only ? alone : beside) += time.exchange - (time.exchange_only ? time.waiting : 0);
+  ++(time.exchange_only ? alone_steps : beside_steps);
 }
 
 void TimeSums::add(const TimeSums& other) {
@@ -101,7 +91,7 @@ RankLedger::RankLedger(Communicator& comm, std::vector<std::string> hosts, std::
   clock_.measure();
 }
 
-void RankLedger::add(const StepTime& time, std::span<const Arrival> arrivals) {
+void RankLedger::add(const TimeSums& time, std::span<const Arrival> arrivals) {
   sums_.add(time);
   arrivals_.insert(arrivals_.end(), arrivals.begin(), arrivals.end());
   step_nanoseconds_.push_back(static_cast<Index>(1e9 * time.total));

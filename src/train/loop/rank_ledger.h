@@ -20,21 +20,11 @@
 
 namespace lockstep {
 
-/// Seconds of one step.
-struct StepTime {
+/// The time of one step, or sums over several and over ranks: seconds, but for the numbers of steps.
+struct TimeSums {
   double data = 0;  ///< waiting for the loader, or preparing samples on the main thread
   double forward = 0;
   double idle = 0;  ///< waiting for another stage of the model
-  double optimizer = 0;
-  double total = 0;  ///< time of the whole step
-  ExchangeTime exchange;
-};
-
-/// Sums over steps, of one rank or of several: seconds as in StepTime, but for the numbers of steps.
-struct TimeSums {
-  double data = 0;
-  double forward = 0;
-  double idle = 0;
   double optimizer = 0;
   double total = 0;
   double exchange = 0;  ///< with the waiting in it
@@ -46,7 +36,8 @@ struct TimeSums {
 
   static constexpr std::size_t kColumns = 11;
 
-  void add(const StepTime& step);
+  /// That of a step.
+  void add_exchange(const ExchangeTime& time);
   void add(const TimeSums& other);
   double steps() const { return alone_steps + beside_steps; }
   double compute() const { return total - data - idle - exchange; }
@@ -71,7 +62,7 @@ class RankLedger {
   RankLedger(Communicator& comm, std::vector<std::string> hosts, std::vector<bool> works);
 
   /// *Local.* A step with the exchanges in it, equally many on all ranks; without any, nobody waited.
-  void add(const StepTime& time, std::span<const Arrival> arrivals);
+  void add(const TimeSums& time, std::span<const Arrival> arrivals);
   /// *Local.* An exchange between two steps, in which all ranks take part.
   void add_exchange(double seconds, const Arrival& arrival);
   /// *Local.* Whether settle() is due: on all ranks at the same step.

@@ -269,12 +269,12 @@ void SynchronousLoop::add_time(const StepTimer& timer, const StepOutcome& outcom
   exchange.exchange += timer.seconds(Phase::kExchange) + outcome.exchange_seconds;
   const double optimizer =
       timer.seconds(Phase::kOptimizer) - outcome.exchange_seconds - outcome.product_seconds;
-  const StepTime time{.data = timer.seconds(Phase::kData) + gradients_.data_seconds(),
-                      .forward = gradients_.forward_seconds(),
-                      .idle = gradients_.idle_seconds(),
-                      .optimizer = optimizer,
-                      .total = timer.total(),
-                      .exchange = exchange};
+  TimeSums time{.data = timer.seconds(Phase::kData) + gradients_.data_seconds(),
+                .forward = gradients_.forward_seconds(),
+                .idle = gradients_.idle_seconds(),
+                .optimizer = optimizer,
+                .total = timer.total()};
+  time.add_exchange(exchange);
   train_seconds_ += time.total;
   ledger_.add(time, arrivals);
   if (context_.tracer != nullptr) context_.tracer->end_step(time.total);
