@@ -86,12 +86,6 @@ std::string hyperparameters_summary(const std::vector<HyperParameter>& parameter
   return text_field(1, text_field(1, "_hparams_/session_start_info") + text_field(9, text_field(1, plugin)));
 }
 
-// A new file, which no other start of the run has: TensorBoard shows all that are in a directory as one run.
-std::filesystem::path file_in(const std::filesystem::path& directory) {
-  return directory / fmt::format("events.out.tfevents.{:010}.{}.{}",
-                                 static_cast<std::int64_t>(seconds_since_1970()), host_name(), ::getpid());
-}
-
 double lower_end(Index bin) {
   return bin > 0 ? histogram_limit(bin - 1) : 2 * histogram_limit(0);
 }
@@ -130,7 +124,10 @@ std::string tf_record(const std::string& content) {
 TensorBoardEvents::TensorBoardEvents(const std::filesystem::path& directory, Index first_step,
                                      const std::vector<HyperParameter>& parameters,
                                      std::vector<std::string> tensors)
-    : path_(file_in(directory)), tensors_(std::move(tensors)) {
+    : tensors_(std::move(tensors)) {
+  // A new file, which no other start of the run has: TensorBoard shows all of a directory as one run.
+  path_ = directory / fmt::format("events.out.tfevents.{:010}.{}.{}",
+                                  static_cast<std::int64_t>(seconds_since_1970()), host_name(), ::getpid());
   std::error_code error;
   std::filesystem::create_directories(directory, error);
   descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);

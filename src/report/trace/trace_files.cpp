@@ -242,25 +242,24 @@ RunTrace read_trace(const std::filesystem::path& directory) {
 
 LastArrivals find_last_arrivals(const std::vector<RankTrace>& ranks) {
   std::map<Index, Index> ranks_of_stage;
-  std::map<std::pair<Index, Index>, Index> recorded_by;  // by step and stage: how many ranks
-  LastArrivals last;
+  LastArrivals all;
   for (const RankTrace& rank : ranks) {
     ++ranks_of_stage[rank.stage];
     for (const TracedStep& step : rank.steps) {
-      ++recorded_by[{step.step, rank.stage}];
       for (const auto& [thread, event] : step.events) {
         if (!is_sync_point(event)) continue;
-        const LastArrival arrival{.rank = rank.rank, .time = event.begin};
-        const auto [found, is_new] = last.try_emplace({step.step, rank.stage, event.detail}, arrival);
-        if (!is_new && arrival.time > found->second.time) found->second = arrival;
+        LastArrival& last = all[{step.step, rank.stage, event.detail}];
+        if (last.arrived++ == 0 || event.begin > last.time) {
+          last.rank = rank.rank;
+          last.time = event.begin;
+        }
       }
     }
   }
-  std::erase_if(last, [&](const auto& each) {
-    const auto& [step, stage, point] = each.first;
-    return recorded_by[{step, stage}] < ranks_of_stage[stage];
+  std::erase_if(all, [&](const auto& each) {
+    return each.second.arrived < ranks_of_stage[std::get<1>(each.first)];  // by stage
   });
-  return last;
+  return all;
 }
 
 StepSpans spans_of(const RunTrace& trace, std::size_t rank, std::size_t position) {

@@ -40,10 +40,7 @@ class Gzip {
       bytes_.append(buffer_.data(), buffer_.size() - stream_.avail_out);
     } while (stream_.avail_out == 0 || (flush == Z_FINISH && state == Z_OK));
   }
-  std::string finish() {
-    write("", Z_FINISH);
-    return std::move(bytes_);
-  }
+  const std::string& bytes() const { return bytes_; }
 
  private:
   z_stream stream_{};
@@ -68,6 +65,10 @@ std::string name_of(const RunTrace& trace, const NestedSpan& span) {
   return replica ? fmt::format("{} of replica {}", kind, span.detail) : kind;
 }
 
+std::string microseconds(std::int64_t nanoseconds) {
+  return fmt::format("{}.{:03}", nanoseconds / 1000, nanoseconds % 1000);
+}
+
 class TraceJson {
  public:
   TraceJson(const RunTrace& trace, std::size_t steps) : trace_(trace), max_steps_(steps) {
@@ -85,15 +86,11 @@ class TraceJson {
                     "\"clock_error_us\":\"{:.3f}\"}},\"traceEvents\":[\n",
                     1e-3 * static_cast<double>(trace_.clock_error)));
     for (std::size_t rank = 0; rank < trace_.ranks.size(); ++rank) write_rank(rank);
-    gzip_.write("\n]}\n");
-    return gzip_.finish();
+    gzip_.write("\n]}\n", Z_FINISH);
+    return gzip_.bytes();
   }
 
  private:
-  std::string time(std::int64_t nanoseconds) const {
-    return fmt::format("{}.{:03}", nanoseconds / 1000, nanoseconds % 1000);
-  }
-
   void write_event(const std::string& text) {
     gzip_.write((first_ ? "" : ",\n") + text);
     first_ = false;
@@ -103,15 +100,15 @@ class TraceJson {
     const char* const category =
         span.waits_for >= 0 ? "waiting" : at(kTraceNames, static_cast<Index>(span.kind)).data();
     write_event(fmt::format(R"({{"name":{},"cat":"{}","ph":"X","ts":{},"dur":{},"pid":{},"tid":{}}})",
-                            json_text(name_of(trace_, span)), category, time(span.begin - zero_),
-                            time(span.end - span.begin), rank, span.thread));
+                            json_text(name_of(trace_, span)), category, microseconds(span.begin - zero_),
+                            microseconds(span.end - span.begin), rank, span.thread));
   }
 
   void write_bucket(int rank, Index step, const TraceEvent& event) {
     for (const auto& [phase, moment] : {std::pair{"b", event.begin}, std::pair{"e", event.end}}) {
       write_event(fmt::format(
           R"({{"name":"bucket {}","cat":"bucket","ph":"{}","id":"{}.{}.{}","ts":{},"pid":{},"tid":0}})",
-          event.detail, phase, rank, step, event.detail, time(moment - zero_), rank));
+          event.detail, phase, rank, step, event.detail, microseconds(moment - zero_), rank));
     }
   }
 
@@ -130,8 +127,7 @@ class TraceJson {
   void write_rank(std::size_t number) {
     const RankTrace& rank = trace_.ranks[number];
     write_names(rank);
-    for (std::size_t i = 0; i < rank.steps.size(); ++i) {
-      if (i >= max_steps_) break;
+    for (std::size_t i = 0; i < std::min(rank.steps.size(), max_steps_); ++i) {
       const StepSpans step = spans_of(trace_, number, i);
       for (const NestedSpan& span : step.spans) write_span(rank.rank, span);
       for (const TraceEvent& bucket : step.buckets) write_bucket(rank.rank, rank.steps[i].step, bucket);

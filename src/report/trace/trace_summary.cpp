@@ -1,6 +1,8 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <map>
 #include <ranges>
@@ -11,8 +13,8 @@
 namespace lockstep {
 namespace {
 
-constexpr std::size_t kTopLayers = 10;
-constexpr std::size_t kSlowSteps = 5;
+constexpr std::ptrdiff_t kTopLayers = 10;
+constexpr std::ptrdiff_t kSlowSteps = 5;
 
 struct LayerTime {
   std::int64_t forward = 0;
@@ -139,8 +141,7 @@ std::string describe_layers(const RunTrace& trace, const Sums& sums) {
   std::ranges::stable_sort(layers,
                            [](const auto& a, const auto& b) { return a.second.both() > b.second.both(); });
   std::string text = "top layers, of the time that all threads spend in layers:\n";
-  for (std::size_t i = 0; i < std::min(layers.size(), kTopLayers); ++i) {
-    const auto& [op, time] = layers[i];
+  for (const auto& [op, time] : std::views::take(layers, kTopLayers)) {
     const std::string name =
         op >= 0 && op < std::ssize(trace.ops) ? at(trace.ops, op) : fmt::format("operation {}", op);
     text += fmt::format("  {:5.1f} %  {} (forward {}, backward {})\n", percent(time.both(), sums.layer_time),
@@ -155,12 +156,10 @@ std::string describe_idle(const Sums& sums) {
     text += fmt::format("  {:<10} {:5.1f} %{}\n", name, percent(sums.main_time(name), sums.steps),
                         name == std::string_view("exchange") ? "  that nothing hides" : "");
   }
-  std::vector<std::pair<std::int64_t, int>> waited_for;
-  for (const auto& [rank, waited] : sums.waits_for) waited_for.emplace_back(-waited, rank);
-  std::ranges::sort(waited_for);
-  for (std::size_t i = 0; i < std::min<std::size_t>(waited_for.size(), 5); ++i) {
-    text += fmt::format("    for rank {}: {:.1f} %\n", waited_for[i].second,
-                        percent(-waited_for[i].first, sums.steps));
+  std::vector<std::pair<int, std::int64_t>> waits(sums.waits_for.begin(), sums.waits_for.end());
+  std::ranges::stable_sort(waits, std::greater(), &std::pair<int, std::int64_t>::second);
+  for (const auto& [rank, time] : std::views::take(waits, 5)) {
+    text += fmt::format("    for rank {}: {:.1f} %\n", rank, percent(time, sums.steps));
   }
   if (sums.team > 0) {
     text += fmt::format("  other threads that compute are idle {:.1f} % of the time\n",
@@ -170,13 +169,11 @@ std::string describe_idle(const Sums& sums) {
 }
 
 std::string describe_slow_steps(const RunTrace& trace) {
-  const auto order = slowest_first(trace.ranks);
-  std::string text = "slowest steps:";
-  for (std::size_t i = 0; i < std::min(order.size(), kSlowSteps); ++i) {
-    const auto& [step, seconds] = order[i];
-    text += fmt::format("{} {} ({:.2f} ms)", i == 0 ? "" : ",", with_commas(step + 1), 1e3 * seconds);
+  std::vector<std::string> steps;
+  for (const auto& [step, seconds] : std::views::take(slowest_first(trace.ranks), kSlowSteps)) {
+    steps.push_back(fmt::format("{} ({:.2f} ms)", with_commas(step + 1), 1e3 * seconds));
   }
-  return text + "\n";
+  return fmt::format("slowest steps: {}\n", fmt::join(steps, ", "));
 }
 
 // The schedule of a pipeline, as papers draw it: a line for each stage, time from left to right. The events
@@ -188,22 +185,22 @@ constexpr std::string_view kForward = "0123456789";
 constexpr std::string_view kBackward = "abcdefghij";
 
 // The first rank of each stage; empty if the model is not divided, or the file of a rank is missing.
-std::vector<std::size_t> first_group(const RunTrace& trace) {
+std::vector<const RankTrace*> first_group(const RunTrace& trace) {
   if (std::ssize(trace.ranks) < trace.ranks_of_run) return {};
-  std::map<Index, std::size_t> first;
-  for (std::size_t rank = 0; rank < trace.ranks.size(); ++rank) first.emplace(trace.ranks[rank].stage, rank);
-  std::vector<std::size_t> group;
-  for (const auto& [stage, rank] : first) group.push_back(rank);
-  return group.size() > 1 ? group : std::vector<std::size_t>();
+  std::map<Index, const RankTrace*> first;
+  for (const RankTrace& rank : trace.ranks) first.emplace(rank.stage, &rank);
+  if (first.size() < 2) return {};
+  const auto ranks = std::views::values(first);
+  return {ranks.begin(), ranks.end()};
 }
 
 // A step of median length that all ranks of a group have: the first of a run makes kernels, and the slowest
 // say little about the others. Null if there is none.
-const TracedStep* typical_step(const RunTrace& trace, const std::vector<std::size_t>& group) {
+const TracedStep* typical_step(const std::vector<const RankTrace*>& group) {
   std::vector<const TracedStep*> steps;
-  for (const TracedStep& step : trace.ranks[group.front()].steps) {
-    const bool whole = std::ranges::all_of(group, [&](std::size_t rank) {
-      return std::ranges::count(trace.ranks[rank].steps, step.step, &TracedStep::step) > 0;
+  for (const TracedStep& step : group.front()->steps) {
+    const bool whole = std::ranges::all_of(group, [&](const RankTrace* rank) {
+      return std::ranges::count(rank->steps, step.step, &TracedStep::step) > 0;
     });
     if (whole) steps.push_back(&step);
   }
@@ -261,14 +258,14 @@ std::string line_of(const std::vector<TraceEvent>& stage, std::int64_t begin, st
 
 // "" if the model is not divided.
 std::string draw_stages(const RunTrace& trace) {
-  const std::vector<std::size_t> group = first_group(trace);
-  const TracedStep* const step = group.empty() ? nullptr : typical_step(trace, group);
+  const std::vector<const RankTrace*> group = first_group(trace);
+  const TracedStep* const step = group.empty() ? nullptr : typical_step(group);
   if (step == nullptr) return "";
   std::vector<std::vector<TraceEvent>> stages;
   std::int64_t begin = std::numeric_limits<std::int64_t>::max();
   std::int64_t end = 0;
-  for (const std::size_t rank : group) {
-    for (const TraceEvent& event : stages.emplace_back(main_events(trace.ranks[rank], step->step))) {
+  for (const RankTrace* rank : group) {
+    for (const TraceEvent& event : stages.emplace_back(main_events(*rank, step->step))) {
       if (event.kind != TraceKind::kStep) continue;
       begin = std::min(begin, event.begin);
       end = std::max(end, event.end);

@@ -35,6 +35,7 @@ struct RankTrace {
 struct LastArrival {
   int rank = -1;
   std::int64_t time = 0;
+  Index arrived = 0;  ///< how many ranks
 };
 
 /// By step, stage and number of the point in the step. Ranks of different stages never meet at one point.
