@@ -14,13 +14,12 @@ constexpr std::int64_t kMillisecond = 1'000'000;
 // How long the ranks compute in a step, in milliseconds; then all exchange for 2 ms.
 using ComputeTime = std::function<std::int64_t(int rank, Index step)>;
 
-// The ledger of rank 0 after some windows of 10 steps; `waited`: the sum of what settle() has said there.
+// The ledger of rank 0 after some windows of 10 steps.
 RankTimes ledger_of(int ranks, const std::vector<std::string>& hosts, Index windows,
-                    const ComputeTime& compute, double* waited = nullptr) {
+                    const ComputeTime& compute) {
   RankTimes times;
   run_thread_ranks(ranks, [&](Communicator& comm) {
     RankLedger ledger(comm, hosts, std::vector<bool>(static_cast<std::size_t>(ranks), true));
-    double sum = 0;
     std::int64_t now = 0;
     for (Index step = 0; step < 10 * windows; ++step) {
       std::int64_t last = 0;
@@ -28,25 +27,20 @@ RankTimes ledger_of(int ranks, const std::vector<std::string>& hosts, Index wind
       const std::int64_t own = compute(comm.rank(), step) * kMillisecond;
       const std::int64_t end = last * kMillisecond + 2 * kMillisecond;
       const Arrival arrival{now + own, now + end};
-      ledger.add({.data = 1e-9 * static_cast<double>(own) / 4,
-                  .total = 1e-9 * static_cast<double>(end),
-                  .exchange = {.exchange = 1e-9 * static_cast<double>(end - own)}},
-                 std::span(&arrival, 1));
+      TimeSums time{.data = 1e-9 * static_cast<double>(own) / 4, .total = 1e-9 * static_cast<double>(end)};
+      time.add_exchange({.exchange = 1e-9 * static_cast<double>(end - own)});
+      ledger.add(time, std::span(&arrival, 1));
       now += end;
-      if (step % 10 == 9) sum += ledger.settle();
+      if (step % 10 == 9) ledger.settle();
     }
-    if (comm.rank() != 0) return;
-    times = ledger.times();
-    if (waited != nullptr) *waited = sum;
+    if (comm.rank() == 0) times = ledger.times();
   });
   return times;
 }
 
 TEST(RankLedger, KeepsWaitingApartFromTheExchange) {
-  double waited = 0;
-  const RankTimes times = ledger_of(
-      3, {"n1", "n1", "n1"}, 4, [](int rank, Index) { return rank == 1 ? 13 : 8; }, &waited);
-  EXPECT_NEAR(waited, 40 * 0.005, 1e-9);
+  const RankTimes times =
+      ledger_of(3, {"n1", "n1", "n1"}, 4, [](int rank, Index) { return rank == 1 ? 13 : 8; });
   EXPECT_NEAR(times.ranks[0].waiting, 40 * 0.005, 1e-9);
   EXPECT_NEAR(times.ranks[1].waiting, 0, 1e-9);
   EXPECT_NEAR(times.ranks[2].waiting, 40 * 0.005, 1e-9);
@@ -107,7 +101,9 @@ TEST(RankLedger, MeasuresNobodyByARankThatHostsNothing) {
   RankTimes times;
   run_thread_ranks(2, [&](Communicator& comm) {
     RankLedger ledger(comm, {}, {true, false});
-    ledger.add({.total = comm.rank() == 0 ? 0.010 : 0.001, .exchange = {}}, {});
+    TimeSums time{.total = comm.rank() == 0 ? 0.010 : 0.001};
+    time.add_exchange({});
+    ledger.add(time, {});
     ledger.settle();
     if (comm.rank() == 0) times = ledger.times();
   });

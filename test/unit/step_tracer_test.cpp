@@ -125,7 +125,7 @@ TEST_F(Timeline, IsOnOneClock) {
       << "\n";
   const RunTrace trace = read();
   EXPECT_EQ(trace.ranks.at(1).steps.at(0).events.at(0).event.begin, 5005050);
-  EXPECT_EQ(trace.clock_error(), 40);
+  EXPECT_EQ(trace.clock_error, 40);
   // Rank 0 came to the exchange at 5,001,000 and waited for rank 1, which came at 5,005,050.
   const StepSpans spans = spans_of(trace, 0, 0);
   ASSERT_EQ(spans.spans.size(), 3U);

@@ -1,5 +1,5 @@
 // A histogram as TensorBoard reads it, field by field: tensorboard/compat/proto/summary.proto.
-#include "report/live/tensorboard.h"
+#include "lockstep/report/live/tensorboard.h"
 
 #include <gtest/gtest.h>
 
@@ -52,7 +52,7 @@ Histogram read(const std::string& bytes) {
 Histogram histogram_of(const std::map<Scalar, double>& counted) {
   std::vector<double> counts(static_cast<std::size_t>(kHistogramBins));
   for (const auto& [value, count] : counted) at(counts, histogram_bin(value)) += count;
-  return read(histogram_message(counts).bytes());
+  return read(histogram_message(counts));
 }
 
 // 1.2 is in the bin from 1 to 1.5, -2.5 in that from -3 to -2.

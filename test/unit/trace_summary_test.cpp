@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include "lockstep/report/trace/trace.h"
-#include "report/trace/trace_parts.h"
 #include "support/error_text.h"
 
 namespace lockstep {

@@ -26,6 +26,7 @@
 #include "read_run.h"
 #include "run_page.h"
 #include "run_table.h"
+#include "run_trace.h"
 
 namespace lockstep {
 namespace {

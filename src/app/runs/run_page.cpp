@@ -6,14 +6,11 @@
 #include <algorithm>
 
 #include "lockstep/base/build_info.h"
-#include "lockstep/base/environment.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/log.h"
-#include "lockstep/base/output_file.h"
 #include "lockstep/base/text.h"
-#include "lockstep/comm/agree.h"
 #include "read_run.h"
 
 namespace lockstep {
@@ -129,60 +126,6 @@ void write_run_page(const RunDirectory& run) {
     write_file_atomically(run.report(), report_page({read_page_run(run.root)}));
   } catch (const std::exception& error) {
     log_warning("report.html is not written: {}", error.what());
-  }
-}
-
-std::unique_ptr<StepTracer> start_trace(Communicator& comm, const Experiment& experiment, const RunPlan& plan,
-                                        Index steps_done) {
-  const TraceRequest request = parse_trace("report.trace", experiment.config.report.trace);
-  if (!request.any()) return nullptr;
-  const RunDirectory directory{experiment.config.run.dir};
-  agree(comm, [&] {
-    if (comm.rank() != 0) return;
-    std::error_code ignored;
-    std::filesystem::remove(directory.trace(), ignored);
-    std::filesystem::remove_all(directory.traces(), ignored);
-    std::filesystem::create_directories(directory.traces(), ignored);  // the file shows what is wrong
-  });
-  std::unique_ptr<StepTracer> tracer;
-  TraceHead head{.rank = comm.rank(),
-                 .ranks = comm.size(),
-                 .stage = plan.grid().stage_of(comm.rank()),
-                 .host = host_name(),
-                 .steps = {steps_done, plan.steps},
-                 .request = request};
-  for (const ModelOp& op : experiment.model->ops()) head.ops.push_back(op.title);
-  agree(comm, [&] {
-    tracer = std::make_unique<StepTracer>(trace_file(directory.traces(), comm.rank()), std::move(head));
-  });
-  return tracer;
-}
-
-RunTrace read_run_trace(const RunDirectory& directory) {
-  RunTrace trace = read_trace(directory.traces());
-  for (const std::string& fault : trace.faults) log_warning("{}", fault);
-  return trace;
-}
-
-WrittenTrace write_trace(const RunDirectory& directory, const std::string& output) {
-  RunTrace trace = read_run_trace(directory);
-  const TraceFile file = trace_json_gz(trace);
-  write_output(output, file.bytes);
-  if (file.left_out > 0) log_warning("{}", describe_left_out(file));
-  return {.trace = std::move(trace), .bytes = file.bytes.size()};
-}
-
-void finish_trace(Communicator& comm, std::unique_ptr<StepTracer> tracer, const RunDirectory& directory) {
-  if (tracer == nullptr) return;
-  tracer.reset();
-  comm.barrier();  // now all ranks have written theirs
-  if (comm.rank() != 0) return;
-  try {
-    const RunTrace trace = write_trace(directory, directory.trace().string()).trace;
-    log_info("timeline: {}; open it in ui.perfetto.dev, or see 'trainer trace {}'", describe_trace(trace),
-             directory.root.string());
-  } catch (const Error& error) {
-    log_warning("no timeline: {}", error.what());
   }
 }
 

@@ -8,6 +8,7 @@
 #include "announcement.h"
 #include "app/commands.h"
 #include "app/runs/run_page.h"
+#include "app/runs/run_trace.h"
 #include "app/setup/catalogs.h"
 #include "app/setup/data_notes.h"
 #include "app/setup/outputs.h"

@@ -1,12 +1,13 @@
 // Field numbers are those of tensorflow/core/util/event.proto, framework/summary.proto, and
 // tensorboard/plugins/hparams/plugin_data.proto.
-#include "tensorboard.h"
+#include "lockstep/report/live/tensorboard.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <array>
+#include <bit>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
@@ -19,58 +20,70 @@
 #include "lockstep/base/file.h"
 #include "lockstep/base/log.h"
 #include "lockstep/math/histogram_bins.h"
-#include "lockstep/report/live/tensorboard.h"
 
 namespace lockstep {
 namespace {
+
+// Little endian.
+std::string fixed(std::uint64_t value, int count) {
+  std::string bytes;
+  for (int i = 0; i < count; ++i, value /= 256) bytes += static_cast<char>(value % 256);
+  return bytes;
+}
+
+// Messages in the wire format of Protocol Buffers (protobuf.dev/programming-guides/encoding), as far as event
+// files need it: a message is its fields, one behind the other in any order.
+
+std::string varint(std::uint64_t value) {
+  std::string bytes;
+  for (; value >= 128; value /= 128) bytes += static_cast<char>(value % 128 + 128);
+  return bytes + static_cast<char>(value);
+}
+
+std::string number_field(std::uint64_t field, std::uint64_t value) {
+  return varint(field * 8) + varint(value);
+}
+
+std::string real_field(std::uint64_t field, double value) {
+  return varint(field * 8 + 1) + fixed(std::bit_cast<std::uint64_t>(value), 8);
+}
+
+// A text, or a message inside this one.
+std::string text_field(std::uint64_t field, const std::string& value) {
+  return varint(field * 8 + 2) + varint(value.size()) + value;
+}
+
+std::string packed_field(std::uint64_t field, const std::vector<double>& values) {
+  std::string bytes;
+  for (const double value : values) bytes += fixed(std::bit_cast<std::uint64_t>(value), 8);
+  return text_field(field, bytes);
+}
 
 double seconds_since_1970() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-ProtobufMessage make_event(Index step) {
-  return ProtobufMessage().real(1, seconds_since_1970()).number(2, static_cast<std::uint64_t>(step));
+std::string event_of(Index step, const std::string& content) {
+  return real_field(1, seconds_since_1970()) + number_field(2, static_cast<std::uint64_t>(step)) + content;
 }
 
-ProtobufMessage value_message(const std::string& text) {
-  ProtobufMessage value;
+std::string value_message(const std::string& text) {
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error == std::errc() && end == text.data() + text.size()) {
-    value.real(2, number);
-  } else if (text == "true" || text == "false") {
-    value.number(4, text == "true" ? 1 : 0);
-  } else {
-    value.text(3, text);
-  }
-  return value;
+  if (error == std::errc() && end == text.data() + text.size()) return real_field(2, number);
+  if (text == "true" || text == "false") return number_field(4, text == "true" ? 1 : 0);
+  return text_field(3, text);
 }
 
-// The event that tells the HParams page of a run.
-std::string hyperparameters_event(Index step, const std::vector<HyperParameter>& parameters) {
-  ProtobufMessage start;
+// The summary that tells the HParams page of a run.
+std::string hyperparameters_summary(const std::vector<HyperParameter>& parameters) {
+  std::string start = real_field(5, seconds_since_1970());
   for (const HyperParameter& parameter : parameters) {
-    start.message(1, ProtobufMessage().text(1, parameter.key).message(2, value_message(parameter.value)));
+    start += text_field(1, text_field(1, parameter.key) + text_field(2, value_message(parameter.value)));
   }
-  start.real(5, seconds_since_1970());
-  const ProtobufMessage data = ProtobufMessage().number(1, 0).message(3, start);
-  const ProtobufMessage plugin = ProtobufMessage().text(1, "hparams").text(2, data.bytes());
-  const ProtobufMessage value = ProtobufMessage()
-                                    .text(1, "_hparams_/session_start_info")
-                                    .message(9, ProtobufMessage().message(1, plugin));
-  return make_event(step).message(5, ProtobufMessage().message(1, value)).bytes();
-}
-
-// A new file, which no other start of the run has: TensorBoard shows all that are in a directory as one run.
-std::filesystem::path file_in(const std::filesystem::path& directory) {
-  return directory / fmt::format("events.out.tfevents.{:010}.{}.{}",
-                                 static_cast<std::int64_t>(seconds_since_1970()), host_name(), ::getpid());
-}
-
-std::string packed(const std::vector<double>& values) {
-  ProtobufMessage message;
-  for (const double value : values) message.packed_real(value);
-  return message.bytes();
+  const std::string data = number_field(1, 0) + text_field(3, start);
+  const std::string plugin = text_field(1, "hparams") + text_field(2, data);
+  return text_field(1, text_field(1, "_hparams_/session_start_info") + text_field(9, text_field(1, plugin)));
 }
 
 double lower_end(Index bin) {
@@ -89,16 +102,21 @@ constexpr std::array<std::uint32_t, 256> make_table() {
 }
 constexpr std::array<std::uint32_t, 256> kTable = make_table();
 
-// The checksum of data that itself has checksums in it is masked, so that it does not meet itself.
-std::uint32_t masked(std::uint32_t checksum) {
-  return ((checksum >> 15) | (checksum << 17)) + 0xA282EAD8U;
+// CRC-32C (Castagnoli), as RFC 3720 has it; that of data that itself has checksums in it is masked, so that
+// it does not meet itself.
+std::string masked_checksum(std::string_view bytes) {
+  std::uint32_t value = 0xFFFFFFFF;
+  for (const char byte : bytes) {
+    value = kTable[(value ^ static_cast<unsigned char>(byte)) & 0xFFU] ^ (value >> 8);
+  }
+  value = ~value;
+  return fixed(((value >> 15) | (value << 17)) + 0xA282EAD8U, 4);
 }
 
-template <class Number>
-std::string little_endian(Number value) {
-  std::string bytes;
-  for (std::size_t i = 0; i < sizeof(Number); ++i) bytes += static_cast<char>((value >> (8 * i)) & 0xFFU);
-  return bytes;
+// A record of a TFRecord file (tensorflow.org/tutorials/load_data/tfrecord).
+std::string tf_record(const std::string& content) {
+  const std::string length = fixed(content.size(), 8);
+  return length + masked_checksum(length) + content + masked_checksum(content);
 }
 
 }  // namespace
@@ -106,7 +124,10 @@ std::string little_endian(Number value) {
 TensorBoardEvents::TensorBoardEvents(const std::filesystem::path& directory, Index first_step,
                                      const std::vector<HyperParameter>& parameters,
                                      std::vector<std::string> tensors)
-    : path_(file_in(directory)), tensors_(std::move(tensors)) {
+    : tensors_(std::move(tensors)) {
+  // A new file, which no other start of the run has: TensorBoard shows all of a directory as one run.
+  path_ = directory / fmt::format("events.out.tfevents.{:010}.{}.{}",
+                                  static_cast<std::int64_t>(seconds_since_1970()), host_name(), ::getpid());
   std::error_code error;
   std::filesystem::create_directories(directory, error);
   descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
@@ -114,10 +135,10 @@ TensorBoardEvents::TensorBoardEvents(const std::filesystem::path& directory, Ind
     throw DataError(fmt::format("cannot create '{}': {}", path_.string(), std::strerror(errno)));
   }
   constexpr std::uint64_t kStart = 1;
-  write(make_event(0).text(3, "brain.Event:2").bytes());
+  write(event_of(0, text_field(3, "brain.Event:2")));
   // The start of a session at a step: events of later steps, from before a restart, are dropped.
-  write(make_event(first_step).message(7, ProtobufMessage().number(1, kStart)).bytes());
-  write(hyperparameters_event(first_step, parameters));
+  write(event_of(first_step, text_field(7, number_field(1, kStart))));
+  write(event_of(first_step, text_field(5, hyperparameters_summary(parameters))));
 }
 
 TensorBoardEvents::~TensorBoardEvents() {
@@ -130,24 +151,26 @@ void TensorBoardEvents::write(const std::string& event) {
     bytes_ += std::ssize(record);
     return;
   }
-  const std::string reason = std::strerror(errno);
-  if (!failed_)
-    log_warning("cannot write '{}': {}; training goes on without these events", path_.string(), reason);
-  failed_ = true;
+  if (!std::exchange(failed_, true)) {
+    log_warning("cannot write '{}': {}; training goes on without these events", path_.string(),
+                std::strerror(errno));
+  }
 }
 
 void TensorBoardEvents::write_scalars(Index step, const Scalars& scalars) {
-  ProtobufMessage summary;
+  std::string summary;
   for (const auto& [tag, value] : scalars) {
-    summary.message(1, ProtobufMessage().text(1, tag).real(2, static_cast<float>(value)));
+    constexpr std::uint64_t kFloat = 5;  // wire type
+    const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(value));
+    summary += text_field(1, text_field(1, tag) + varint(2 * 8 + kFloat) + fixed(bits, 4));
   }
-  write(make_event(step).message(5, summary).bytes());
+  write(event_of(step, text_field(5, summary)));
 }
 
 void TensorBoardEvents::write_histograms(Index step, const UpdateStatistics& update) {
-  ProtobufMessage summary;
+  std::string summary;
   const auto add = [&](const std::string& tag, std::span<const double> counts) {
-    summary.message(1, ProtobufMessage().text(1, tag).message(5, histogram_message(counts)));
+    summary += text_field(1, text_field(1, tag) + text_field(5, histogram_message(counts)));
   };
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     const Index first = static_cast<Index>(i) * kHistogramBins;
@@ -155,7 +178,7 @@ void TensorBoardEvents::write_histograms(Index step, const UpdateStatistics& upd
     add("gradients/" + tensors_[i], part(std::span(update.gradients), bins));
     add("weights/" + tensors_[i], part(std::span(update.weights), bins));
   }
-  write(make_event(step).message(5, summary).bytes());
+  write(event_of(step, text_field(5, summary)));
 }
 
 void TensorBoardEvents::on_train_metrics(const TrainMetrics& metrics) {
@@ -197,59 +220,30 @@ void TensorBoardEvents::on_workers(const WorkersReport& report, const Progress& 
                  {"staleness/95th_percentile", static_cast<double>(report.staleness_percentile(0.95))}});
 }
 
-ProtobufMessage histogram_message(std::span<const double> counts) {
-  std::vector<double> limits;
-  std::vector<double> shown;
-  double least = 0;
-  double greatest = 0;
+std::string histogram_message(std::span<const double> counts) {
+  // The bins begin where the numbers do, and end with them.
+  Index begin = 0;
+  Index end = std::ssize(counts);
+  while (begin < end && at(counts, begin) == 0) ++begin;
+  while (begin < end && at(counts, end - 1) == 0) --end;
+  const bool any = begin < end;
+  const double least = any ? lower_end(begin) : 0;
+  std::vector<double> limits(any ? 1 : 0, least);
+  std::vector<double> shown(limits.size());
   double number = 0;
   double sum = 0;
   double squares = 0;
-  for (Index bin = 0; bin < std::ssize(counts); ++bin) {
+  for (Index bin = begin; bin < end; ++bin) {
     const double count = at(counts, bin);
-    const bool first = number == 0;
-    if (count == 0 && first) continue;
-    if (first) {  // the bins begin where the numbers do
-      least = lower_end(bin);
-      limits.push_back(least);
-      shown.push_back(0);
-    }
+    const double middle = (lower_end(bin) + histogram_limit(bin)) / 2;
     limits.push_back(histogram_limit(bin));
     shown.push_back(count);
-    if (count == 0) continue;
-    const double middle = (lower_end(bin) + histogram_limit(bin)) / 2;
-    greatest = histogram_limit(bin);
     number += count;
     sum += count * middle;
     squares += count * middle * middle;
   }
-  while (!shown.empty() && shown.back() == 0) {
-    shown.pop_back();
-    limits.pop_back();
-  }
-  return ProtobufMessage()
-      .real(1, least)
-      .real(2, greatest)
-      .real(3, number)
-      .real(4, sum)
-      .real(5, squares)
-      .text(6, packed(limits))
-      .text(7, packed(shown));
-}
-
-std::uint32_t crc32c(std::string_view bytes) {
-  std::uint32_t value = 0xFFFFFFFF;
-  for (const char byte : bytes) {
-    value = kTable[(value ^ static_cast<unsigned char>(byte)) & 0xFFU] ^ (value >> 8);
-  }
-  return ~value;
-}
-
-std::string tf_record(std::string_view content) {
-  const std::string length = little_endian(std::uint64_t{content.size()});
-  std::string record = length + little_endian(masked(crc32c(length)));
-  record += content;
-  return record + little_endian(masked(crc32c(content)));
+  return real_field(1, least) + real_field(2, any ? limits.back() : 0) + real_field(3, number) +
+         real_field(4, sum) + real_field(5, squares) + packed_field(6, limits) + packed_field(7, shown);
 }
 
 }  // namespace lockstep

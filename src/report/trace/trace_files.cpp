@@ -1,20 +1,24 @@
 // Each file is lines of JSON: a head, then steps, measurements of the clock, names of threads, and what was
 // done between steps. A run that was killed may leave a last line that is cut off.
+//
+// Events as they were recorded may overlap by a little: an exchange begins inside the backward pass of the
+// layer whose gradient was the last. Such a span is cut where the other ends, so that all nest.
+//
+// A rank alone does not know what it waited for: inside an exchange, it is the time until the last rank has
+// arrived. Of a model that is divided into stages, ranks of one stage exchange with each other alone, and
+// each stage numbers its exchanges from 0: so arrivals are compared within a stage.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <functional>
-#include <map>
 #include <set>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
 #include "lockstep/report/trace/trace.h"
-#include "lockstep/train/loop/step_tracer.h"
-#include "trace_parts.h"
 
 namespace lockstep {
 namespace {
@@ -25,7 +29,7 @@ struct RankFile {
   RankTrace trace = {};
   std::int64_t start = 0;
   Index ranks = 1;
-  TraceRequest request = {};
+  Index slowest = 0;  // steps that the request wants
   std::vector<std::string> ops = {};
   std::vector<ClockReading> clocks = {};
   bool has_head = false;
@@ -56,7 +60,7 @@ void take_head(RankFile& file, const Json& json) {
   file.trace.host = excerpt(json.at("host").get<std::string>());
   file.start = whole_number(json.at("start"));
   file.ranks = whole_number(json.at("ranks"));
-  file.request = {.first = request[0], .last = request[1], .slowest = request[2]};
+  file.slowest = request[2];
   file.ops = texts_of(json.at("ops"));
   file.has_head = true;
 }
@@ -133,48 +137,74 @@ void align(RankFile& file) {
     for (ThreadEvent& each : step.events) move(each.event);
   }
   for (TraceEvent& event : file.trace.between) move(event);
-  for (const ClockReading& clock : file.clocks) {
-    file.trace.clock_error = std::max(file.trace.clock_error, clock.error);
+}
+
+// Leaves the first steps, the last, and of the others the slowest.
+void leave_chosen(std::vector<RankTrace>& ranks, Index slowest) {
+  std::set<Index> chosen;
+  for (const RankTrace& rank : ranks) {
+    for (const TracedStep& step : rank.steps) {
+      if (step.why != "slowest") chosen.insert(step.step);
+    }
+  }
+  const auto order = slowest_first(ranks, "slowest");
+  for (Index i = 0; i < std::min(std::ssize(order), slowest); ++i) chosen.insert(at(order, i).first);
+  for (RankTrace& rank : ranks) {
+    std::erase_if(rank.steps, [&](const TracedStep& step) { return !chosen.contains(step.step); });
+    std::ranges::sort(rank.steps, {}, &TracedStep::step);
   }
 }
 
-// The steps that are kept: the first, the last, and of the others the slowest.
-std::set<Index> chosen_steps(const std::vector<RankFile>& files) {
-  std::set<Index> chosen;
-  std::vector<SlowStep> slow;
-  for (const RankFile& file : files) {
-    for (const TracedStep& step : file.trace.steps) {
-      if (step.why != "slowest")
-        chosen.insert(step.step);
-      else
-        slow.push_back({step.step, step.seconds});
+bool begins_first(const NestedSpan& a, const NestedSpan& b) {
+  const auto key = [](const NestedSpan& span) {
+    return std::tuple(span.begin, -span.end, span.waits_for >= 0);
+  };
+  return key(a) < key(b);
+}
+
+// The spans of one thread.
+std::vector<NestedSpan> nest(std::vector<NestedSpan> spans) {
+  std::multiset<NestedSpan, decltype(&begins_first)> left(spans.begin(), spans.end(), begins_first);
+  std::vector<NestedSpan> nested;
+  std::vector<std::size_t> around;  // spans that hold the next one
+  while (!left.empty()) {
+    NestedSpan span = *left.begin();
+    left.erase(left.begin());
+    while (!around.empty() && nested[around.back()].end <= span.begin) around.pop_back();
+    if (!around.empty() && span.end > nested[around.back()].end) {
+      NestedSpan rest = span;
+      rest.begin = span.end = nested[around.back()].end;
+      left.insert(rest);
     }
+    span.own = span.end - span.begin;
+    if (!around.empty()) nested[around.back()].own -= span.own;
+    around.push_back(nested.size());
+    nested.push_back(span);
   }
-  const std::vector<SlowStep> order = slowest_first(slow);
-  const Index count = std::min(std::ssize(order), files.front().request.slowest);
-  for (Index i = 0; i < count; ++i) chosen.insert(at(order, i).step);
-  return chosen;
+  return nested;
+}
+
+bool is_sync_point(const TraceEvent& event) {
+  return event.kind == TraceKind::kSync || event.kind == TraceKind::kExchange;
 }
 
 }  // namespace
 
-std::vector<SlowStep> slowest_first(const std::vector<SlowStep>& times) {
+std::vector<std::pair<Index, double>> slowest_first(const std::vector<RankTrace>& ranks,
+                                                    std::string_view why) {
   std::map<Index, double> longest;
-  for (const SlowStep& time : times) longest[time.step] = std::max(longest[time.step], time.seconds);
-  std::vector<SlowStep> order;
-  for (const auto& [step, seconds] : longest) order.push_back({step, seconds});
-  std::ranges::stable_sort(order, std::greater(), &SlowStep::seconds);
+  for (const RankTrace& rank : ranks) {
+    for (const TracedStep& step : rank.steps) {
+      if (why.empty() || step.why == why) longest[step.step] = std::max(longest[step.step], step.seconds);
+    }
+  }
+  std::vector<std::pair<Index, double>> order(longest.begin(), longest.end());
+  std::ranges::stable_sort(order, std::greater(), &std::pair<Index, double>::second);
   return order;
 }
 
 std::filesystem::path trace_file(const std::filesystem::path& directory, int rank) {
   return directory / fmt::format("rank-{:05}.jsonl", rank);
-}
-
-std::int64_t RunTrace::clock_error() const {
-  std::int64_t most = 0;
-  for (const RankTrace& rank : ranks) most = std::max(most, rank.clock_error);
-  return most;
 }
 
 RunTrace read_trace(const std::filesystem::path& directory) {
@@ -187,8 +217,12 @@ RunTrace read_trace(const std::filesystem::path& directory) {
   RunTrace trace;
   std::vector<RankFile> files;
   for (const std::filesystem::path& path : paths) {
-    files.push_back(read_file_of_rank(path, trace.faults));
-    if (!files.back().has_head) files.pop_back();
+    RankFile file = read_file_of_rank(path, trace.faults);
+    if (!file.has_head) continue;
+    align(file);
+    for (const ClockReading& clock : file.clocks)
+      trace.clock_error = std::max(trace.clock_error, clock.error);
+    files.push_back(std::move(file));
   }
   if (files.empty()) {
     throw DataError(fmt::format("'{}' has no timeline of any rank", directory.string()));
@@ -200,15 +234,60 @@ RunTrace read_trace(const std::filesystem::path& directory) {
     trace.faults.push_back(fmt::format("'{}' has the timelines of {} of {} ranks", directory.string(),
                                        files.size(), trace.ranks_of_run));
   }
-  const std::set<Index> chosen = chosen_steps(files);
-  for (RankFile& file : files) {
-    align(file);
-    std::erase_if(file.trace.steps, [&](const TracedStep& step) { return !chosen.contains(step.step); });
-    std::ranges::sort(file.trace.steps, {}, &TracedStep::step);
-    trace.ranks.push_back(std::move(file.trace));
-  }
+  for (RankFile& file : files) trace.ranks.push_back(std::move(file.trace));
+  leave_chosen(trace.ranks, files.front().slowest);
   trace.last_arrivals = find_last_arrivals(trace.ranks);
   return trace;
+}
+
+LastArrivals find_last_arrivals(const std::vector<RankTrace>& ranks) {
+  std::map<Index, Index> ranks_of_stage;
+  LastArrivals all;
+  for (const RankTrace& rank : ranks) {
+    ++ranks_of_stage[rank.stage];
+    for (const TracedStep& step : rank.steps) {
+      for (const auto& [thread, event] : step.events) {
+        if (!is_sync_point(event)) continue;
+        LastArrival& last = all[{step.step, rank.stage, event.detail}];
+        if (last.arrived++ == 0 || event.begin > last.time) {
+          last.rank = rank.rank;
+          last.time = event.begin;
+        }
+      }
+    }
+  }
+  std::erase_if(all, [&](const auto& each) {
+    return each.second.arrived < ranks_of_stage[std::get<1>(each.first)];  // by stage
+  });
+  return all;
+}
+
+StepSpans spans_of(const RunTrace& trace, std::size_t rank, std::size_t position) {
+  const TracedStep& step = trace.ranks[rank].steps[position];
+  std::map<int, std::vector<NestedSpan>> by_thread;
+  StepSpans result;
+  for (const auto& [thread, event] : step.events) {
+    if (event.kind == TraceKind::kBucket) {
+      result.buckets.push_back(event);
+      continue;
+    }
+    NestedSpan span{
+        .thread = thread, .kind = event.kind, .detail = event.detail, .begin = event.begin, .end = event.end};
+    by_thread[thread].push_back(span);
+    if (!is_sync_point(event)) continue;
+    const auto found = trace.last_arrivals.find({step.step, trace.ranks[rank].stage, event.detail});
+    if (found == trace.last_arrivals.end()) continue;
+    const LastArrival& last = found->second;
+    if (last.rank == trace.ranks[rank].rank || last.time <= event.begin) continue;
+    span.waits_for = last.rank;
+    span.end = std::min(last.time, event.end);
+    by_thread[thread].push_back(span);
+  }
+  for (auto& [thread, spans] : by_thread) {
+    const std::vector<NestedSpan> nested = nest(std::move(spans));
+    result.spans.insert(result.spans.end(), nested.begin(), nested.end());
+  }
+  return result;
 }
 
 }  // namespace lockstep

@@ -29,17 +29,9 @@ class Gzip {
   Gzip(const Gzip&) = delete;
   Gzip& operator=(const Gzip&) = delete;
 
-  void write(const std::string& text) { run(text, Z_NO_FLUSH); }
-  std::string finish() {
-    run("", Z_FINISH);
-    return std::move(bytes_);
-  }
-
- private:
-  void run(const std::string& text, int flush) {
-    std::string input = text;
-    stream_.next_in = reinterpret_cast<Bytef*>(input.data());
-    stream_.avail_in = static_cast<uInt>(input.size());
+  void write(std::string text, int flush = Z_NO_FLUSH) {
+    stream_.next_in = reinterpret_cast<Bytef*>(text.data());
+    stream_.avail_in = static_cast<uInt>(text.size());
     int state = Z_OK;
     do {
       stream_.next_out = reinterpret_cast<Bytef*>(buffer_.data());
@@ -48,11 +40,15 @@ class Gzip {
       bytes_.append(buffer_.data(), buffer_.size() - stream_.avail_out);
     } while (stream_.avail_out == 0 || (flush == Z_FINISH && state == Z_OK));
   }
+  const std::string& bytes() const { return bytes_; }
 
+ private:
   z_stream stream_{};
   std::string bytes_;
   std::string buffer_ = std::string(1 << 16, '\0');
 };
+
+constexpr std::size_t kMaxTraceBytes = 20'000'000;
 
 std::string json_text(std::string_view text) {
   return nlohmann::json(excerpt(text, 200)).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
@@ -67,6 +63,10 @@ std::string name_of(const RunTrace& trace, const NestedSpan& span) {
     return kind + " " + at(trace.ops, span.detail);
   const bool replica = span.kind == TraceKind::kPrepare || span.kind == TraceKind::kLoss;
   return replica ? fmt::format("{} of replica {}", kind, span.detail) : kind;
+}
+
+std::string microseconds(std::int64_t nanoseconds) {
+  return fmt::format("{}.{:03}", nanoseconds / 1000, nanoseconds % 1000);
 }
 
 class TraceJson {
@@ -84,17 +84,13 @@ class TraceJson {
     gzip_.write(
         fmt::format("{{\"displayTimeUnit\":\"ms\",\"otherData\":{{\"program\":\"lockstep\","
                     "\"clock_error_us\":\"{:.3f}\"}},\"traceEvents\":[\n",
-                    1e-3 * static_cast<double>(trace_.clock_error())));
+                    1e-3 * static_cast<double>(trace_.clock_error)));
     for (std::size_t rank = 0; rank < trace_.ranks.size(); ++rank) write_rank(rank);
-    gzip_.write("\n]}\n");
-    return gzip_.finish();
+    gzip_.write("\n]}\n", Z_FINISH);
+    return gzip_.bytes();
   }
 
  private:
-  std::string time(std::int64_t nanoseconds) const {
-    return fmt::format("{}.{:03}", nanoseconds / 1000, nanoseconds % 1000);
-  }
-
   void write_event(const std::string& text) {
     gzip_.write((first_ ? "" : ",\n") + text);
     first_ = false;
@@ -104,15 +100,15 @@ class TraceJson {
     const char* const category =
         span.waits_for >= 0 ? "waiting" : at(kTraceNames, static_cast<Index>(span.kind)).data();
     write_event(fmt::format(R"({{"name":{},"cat":"{}","ph":"X","ts":{},"dur":{},"pid":{},"tid":{}}})",
-                            json_text(name_of(trace_, span)), category, time(span.begin - zero_),
-                            time(span.end - span.begin), rank, span.thread));
+                            json_text(name_of(trace_, span)), category, microseconds(span.begin - zero_),
+                            microseconds(span.end - span.begin), rank, span.thread));
   }
 
   void write_bucket(int rank, Index step, const TraceEvent& event) {
     for (const auto& [phase, moment] : {std::pair{"b", event.begin}, std::pair{"e", event.end}}) {
       write_event(fmt::format(
           R"({{"name":"bucket {}","cat":"bucket","ph":"{}","id":"{}.{}.{}","ts":{},"pid":{},"tid":0}})",
-          event.detail, phase, rank, step, event.detail, time(moment - zero_), rank));
+          event.detail, phase, rank, step, event.detail, microseconds(moment - zero_), rank));
     }
   }
 
@@ -131,8 +127,7 @@ class TraceJson {
   void write_rank(std::size_t number) {
     const RankTrace& rank = trace_.ranks[number];
     write_names(rank);
-    for (std::size_t i = 0; i < rank.steps.size(); ++i) {
-      if (i >= max_steps_) break;
+    for (std::size_t i = 0; i < std::min(rank.steps.size(), max_steps_); ++i) {
       const StepSpans step = spans_of(trace_, number, i);
       for (const NestedSpan& span : step.spans) write_span(rank.rank, span);
       for (const TraceEvent& bucket : step.buckets) write_bucket(rank.rank, rank.steps[i].step, bucket);
@@ -160,13 +155,6 @@ TraceFile trace_json_gz(const RunTrace& trace) {
   }
 }
 
-std::string describe_left_out(const TraceFile& file) {
-  return fmt::format(
-      "the last {} steps are left out of the timeline, which has at most 20 MB: fewer steps in report.trace, "
-      "or fewer ranks, have room",
-      with_commas(static_cast<Index>(file.left_out)));
-}
-
 std::string describe_trace(const RunTrace& trace) {
   std::size_t steps = 0;
   std::size_t events = 0;
@@ -177,10 +165,9 @@ std::string describe_trace(const RunTrace& trace) {
   const std::string clocks = trace.ranks.size() < 2
                                  ? ""
                                  : fmt::format("; clocks of the ranks agree within {:.1f} us",
-                                               1e-3 * static_cast<double>(trace.clock_error()));
-  return fmt::format("{} rank{}, {} steps, {} events{}", trace.ranks.size(),
-                     trace.ranks.size() == 1 ? "" : "s", with_commas(static_cast<Index>(steps)),
-                     with_commas(static_cast<Index>(events)), clocks);
+                                               1e-3 * static_cast<double>(trace.clock_error));
+  return fmt::format("{}, {} steps, {} events{}", plural(std::ssize(trace.ranks), "rank"),
+                     with_commas(static_cast<Index>(steps)), with_commas(static_cast<Index>(events)), clocks);
 }
 
 }  // namespace lockstep

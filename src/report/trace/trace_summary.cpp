@@ -1,17 +1,20 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
+#include <limits>
 #include <map>
+#include <ranges>
 
 #include "lockstep/base/text.h"
 #include "lockstep/report/trace/trace.h"
-#include "trace_parts.h"
 
 namespace lockstep {
 namespace {
 
-constexpr std::size_t kTopLayers = 10;
-constexpr std::size_t kSlowSteps = 5;
+constexpr std::ptrdiff_t kTopLayers = 10;
+constexpr std::ptrdiff_t kSlowSteps = 5;
 
 struct LayerTime {
   std::int64_t forward = 0;
@@ -30,6 +33,11 @@ struct Sums {
   std::int64_t hidden = 0;   // of that, beside forward, backward or loss
   std::int64_t team = 0;     // the steps, for each thread beside the main one that computes
   std::int64_t team_busy = 0;
+
+  std::int64_t main_time(const char* reason) const {
+    const auto found = main.find(reason);
+    return found == main.end() ? 0 : found->second;
+  }
 };
 
 bool computes(TraceKind kind) {
@@ -49,16 +57,6 @@ std::string reason_of(const NestedSpan& span) {
       return "exchange";
     default:
       return std::string(at(kTraceNames, static_cast<Index>(span.kind)));
-  }
-}
-
-void add_layers(const StepSpans& step, Sums& sums) {
-  for (const NestedSpan& span : step.spans) {
-    const bool forward = span.kind == TraceKind::kForward;
-    if ((!forward && span.kind != TraceKind::kBackward) || span.waits_for >= 0) continue;
-    LayerTime& layer = sums.layers[span.detail];
-    (forward ? layer.forward : layer.backward) += span.own;
-    sums.layer_time += span.own;
   }
 }
 
@@ -83,17 +81,22 @@ void add_overlap(const StepSpans& step, Sums& sums) {
   }
 }
 
-void add_threads(const StepSpans& step, Sums& sums) {
+void add_spans(const StepSpans& step, Sums& sums) {
   std::int64_t length = 0;
   std::map<int, std::int64_t> busy;
   for (const NestedSpan& span : step.spans) {
-    if (span.thread == 0) {
-      if (span.kind == TraceKind::kStep) length += span.end - span.begin;
-      sums.main[reason_of(span)] += span.own;
-      if (span.waits_for >= 0) sums.waits_for[span.waits_for] += span.own;
-    } else if (computes(span.kind)) {
-      busy[span.thread] += span.own;
+    if (span.kind == TraceKind::kForward || span.kind == TraceKind::kBackward) {
+      LayerTime& layer = sums.layers[span.detail];
+      (span.kind == TraceKind::kForward ? layer.forward : layer.backward) += span.own;
+      sums.layer_time += span.own;
     }
+    if (span.thread != 0) {
+      if (computes(span.kind)) busy[span.thread] += span.own;
+      continue;
+    }
+    if (span.kind == TraceKind::kStep) length += span.end - span.begin;
+    sums.main[reason_of(span)] += span.own;
+    if (span.waits_for >= 0) sums.waits_for[span.waits_for] += span.own;
   }
   sums.steps += length;
   for (const auto& [thread, time] : busy) {
@@ -107,9 +110,8 @@ Sums add_up(const RunTrace& trace) {
   for (std::size_t rank = 0; rank < trace.ranks.size(); ++rank) {
     for (std::size_t i = 0; i < trace.ranks[rank].steps.size(); ++i) {
       const StepSpans step = spans_of(trace, rank, i);
-      add_layers(step, sums);
       add_overlap(step, sums);
-      add_threads(step, sums);
+      add_spans(step, sums);
     }
   }
   return sums;
@@ -127,10 +129,9 @@ std::string describe_main_threads(const Sums& sums) {
   std::string text = "main threads of all ranks:\n";
   for (const char* name :
        {"forward", "loss", "backward", "optimizer", "rest", "exchange", "waiting", "data"}) {
-    const auto found = sums.main.find(name);
-    if (found == sums.main.end()) continue;
-    text += fmt::format("  {:<10} {:5.1f} %  {:>14}\n", name, percent(found->second, sums.steps),
-                        milliseconds(found->second));
+    const std::int64_t time = sums.main_time(name);
+    if (time == 0) continue;
+    text += fmt::format("  {:<10} {:5.1f} %  {:>14}\n", name, percent(time, sums.steps), milliseconds(time));
   }
   return text;
 }
@@ -140,8 +141,7 @@ std::string describe_layers(const RunTrace& trace, const Sums& sums) {
   std::ranges::stable_sort(layers,
                            [](const auto& a, const auto& b) { return a.second.both() > b.second.both(); });
   std::string text = "top layers, of the time that all threads spend in layers:\n";
-  for (std::size_t i = 0; i < std::min(layers.size(), kTopLayers); ++i) {
-    const auto& [op, time] = layers[i];
+  for (const auto& [op, time] : std::views::take(layers, kTopLayers)) {
     const std::string name =
         op >= 0 && op < std::ssize(trace.ops) ? at(trace.ops, op) : fmt::format("operation {}", op);
     text += fmt::format("  {:5.1f} %  {} (forward {}, backward {})\n", percent(time.both(), sums.layer_time),
@@ -152,19 +152,14 @@ std::string describe_layers(const RunTrace& trace, const Sums& sums) {
 
 std::string describe_idle(const Sums& sums) {
   std::string text = "idle by reason, of the time of the main threads:\n";
-  const auto time = [&](const char* name) {
-    const auto found = sums.main.find(name);
-    return found == sums.main.end() ? 0 : found->second;
-  };
-  text += fmt::format("  data       {:5.1f} %\n", percent(time("data"), sums.steps));
-  text += fmt::format("  exchange   {:5.1f} %  that nothing hides\n", percent(time("exchange"), sums.steps));
-  text += fmt::format("  waiting    {:5.1f} %\n", percent(time("waiting"), sums.steps));
-  std::vector<std::pair<std::int64_t, int>> waited_for;
-  for (const auto& [rank, waited] : sums.waits_for) waited_for.emplace_back(-waited, rank);
-  std::ranges::sort(waited_for);
-  for (std::size_t i = 0; i < std::min<std::size_t>(waited_for.size(), 5); ++i) {
-    text += fmt::format("    for rank {}: {:.1f} %\n", waited_for[i].second,
-                        percent(-waited_for[i].first, sums.steps));
+  for (const char* name : {"data", "exchange", "waiting"}) {
+    text += fmt::format("  {:<10} {:5.1f} %{}\n", name, percent(sums.main_time(name), sums.steps),
+                        name == std::string_view("exchange") ? "  that nothing hides" : "");
+  }
+  std::vector<std::pair<int, std::int64_t>> waits(sums.waits_for.begin(), sums.waits_for.end());
+  std::ranges::stable_sort(waits, std::greater(), &std::pair<int, std::int64_t>::second);
+  for (const auto& [rank, time] : std::views::take(waits, 5)) {
+    text += fmt::format("    for rank {}: {:.1f} %\n", rank, percent(time, sums.steps));
   }
   if (sums.team > 0) {
     text += fmt::format("  other threads that compute are idle {:.1f} % of the time\n",
@@ -174,17 +169,116 @@ std::string describe_idle(const Sums& sums) {
 }
 
 std::string describe_slow_steps(const RunTrace& trace) {
-  std::vector<SlowStep> times;
-  for (const RankTrace& rank : trace.ranks) {
-    for (const TracedStep& step : rank.steps) times.push_back({step.step, step.seconds});
+  std::vector<std::string> steps;
+  for (const auto& [step, seconds] : std::views::take(slowest_first(trace.ranks), kSlowSteps)) {
+    steps.push_back(fmt::format("{} ({:.2f} ms)", with_commas(step + 1), 1e3 * seconds));
   }
-  const std::vector<SlowStep> order = slowest_first(times);
-  std::string text = "slowest steps:";
-  for (std::size_t i = 0; i < std::min(order.size(), kSlowSteps); ++i) {
-    text += fmt::format("{} {} ({:.2f} ms)", i == 0 ? "" : ",", with_commas(order[i].step + 1),
-                        1e3 * order[i].seconds);
+  return fmt::format("slowest steps: {}\n", fmt::join(steps, ", "));
+}
+
+// The schedule of a pipeline, as papers draw it: a line for each stage, time from left to right. The events
+// of a step do not name micro-batches, but each passes once through an operation, in order: the n-th forward
+// pass of an operation is that of micro-batch n, and so for backward.
+
+constexpr std::int64_t kColumns = 96;
+constexpr std::string_view kForward = "0123456789";
+constexpr std::string_view kBackward = "abcdefghij";
+
+// The first rank of each stage; empty if the model is not divided, or the file of a rank is missing.
+std::vector<const RankTrace*> first_group(const RunTrace& trace) {
+  if (std::ssize(trace.ranks) < trace.ranks_of_run) return {};
+  std::map<Index, const RankTrace*> first;
+  for (const RankTrace& rank : trace.ranks) first.emplace(rank.stage, &rank);
+  if (first.size() < 2) return {};
+  const auto ranks = std::views::values(first);
+  return {ranks.begin(), ranks.end()};
+}
+
+// A step of median length that all ranks of a group have: the first of a run makes kernels, and the slowest
+// say little about the others. Null if there is none.
+const TracedStep* typical_step(const std::vector<const RankTrace*>& group) {
+  std::vector<const TracedStep*> steps;
+  for (const TracedStep& step : group.front()->steps) {
+    const bool whole = std::ranges::all_of(group, [&](const RankTrace* rank) {
+      return std::ranges::count(rank->steps, step.step, &TracedStep::step) > 0;
+    });
+    if (whole) steps.push_back(&step);
   }
-  return text + "\n";
+  if (steps.empty()) return nullptr;
+  const auto middle = steps.begin() + std::ssize(steps) / 2;
+  std::ranges::nth_element(steps, middle, {}, [](const TracedStep* step) { return step->seconds; });
+  return *middle;
+}
+
+// The events of the main thread of a stage, an event before those inside it.
+std::vector<TraceEvent> main_events(const RankTrace& rank, Index number) {
+  std::vector<TraceEvent> events;
+  for (const auto& [thread, event] : std::ranges::find(rank.steps, number, &TracedStep::step)->events) {
+    if (thread == 0 && event.kind != TraceKind::kBucket) events.push_back(event);
+  }
+  std::ranges::sort(events, {}, [](const TraceEvent& event) { return std::pair(event.begin, -event.end); });
+  return events;
+}
+
+// A pass through an operation, or a loss, whose detail is its replica.
+std::pair<TraceKind, Index> pass_of(const TraceEvent& event) {
+  return {event.kind, event.kind == TraceKind::kLoss ? -1 : event.detail};
+}
+
+char sign_of(const TraceEvent& event, std::size_t micro_batch) {
+  if (event.kind == TraceKind::kForward) return kForward[micro_batch % kForward.size()];
+  if (computes(event.kind)) return kBackward[micro_batch % kBackward.size()];
+  if (event.kind == TraceKind::kSync || event.kind == TraceKind::kExchange) return '=';
+  return event.kind == TraceKind::kOptimizer ? '+' : '.';
+}
+
+// An operation may take the rows of a micro-batch in several pieces, so that it has several passes for each;
+// some operation has one.
+std::string line_of(const std::vector<TraceEvent>& stage, std::int64_t begin, std::int64_t end) {
+  std::map<std::pair<TraceKind, Index>, std::size_t> passes;
+  for (const TraceEvent& event : stage) {
+    if (computes(event.kind)) ++passes[pass_of(event)];
+  }
+  const std::size_t count = passes.empty() ? 0 : std::ranges::min(std::views::values(passes));
+  const auto column = [&](std::int64_t time) {
+    const std::int64_t exact = kColumns * (time - begin) / std::max<std::int64_t>(end - begin, 1);
+    return static_cast<std::size_t>(std::clamp(exact, std::int64_t{0}, kColumns));
+  };
+  std::string line(kColumns, ' ');
+  std::map<std::pair<TraceKind, Index>, std::size_t> seen;
+  for (const TraceEvent& event : stage) {
+    const auto pass = pass_of(event);
+    const std::size_t micro_batch = computes(event.kind) ? seen[pass]++ * count / passes[pass] : 0;
+    const std::size_t first = column(event.begin);
+    const std::size_t after = std::max(first, column(event.end));
+    line.replace(first, after - first, after - first, sign_of(event, micro_batch));
+  }
+  return line;
+}
+
+// "" if the model is not divided.
+std::string draw_stages(const RunTrace& trace) {
+  const std::vector<const RankTrace*> group = first_group(trace);
+  const TracedStep* const step = group.empty() ? nullptr : typical_step(group);
+  if (step == nullptr) return "";
+  std::vector<std::vector<TraceEvent>> stages;
+  std::int64_t begin = std::numeric_limits<std::int64_t>::max();
+  std::int64_t end = 0;
+  for (const RankTrace* rank : group) {
+    for (const TraceEvent& event : stages.emplace_back(main_events(*rank, step->step))) {
+      if (event.kind != TraceKind::kStep) continue;
+      begin = std::min(begin, event.begin);
+      end = std::max(end, event.end);
+    }
+  }
+  std::string text = fmt::format("stages of the first group in step {} ({:.2f} ms):\n",
+                                 with_commas(step->step + 1), 1e-6 * static_cast<double>(end - begin));
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    text += fmt::format("  {} |{}|\n", i, line_of(stages[i], begin, end));
+  }
+  return text +
+         "  0 1 2: forward, a b c: backward of the first, second, third micro-batch; = exchange, "
+         "+ optimizer, . idle\n";
 }
 
 }  // namespace

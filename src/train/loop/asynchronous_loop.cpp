@@ -48,7 +48,7 @@ class AsynchronousLoop final : public UpdateLoop {
   std::optional<WorkersReport> workers() const override { return report_; }
   Index single_value_steps() const override { return single_value_steps_; }
   double seconds() const override { return seconds_; }
-  TimeShares take_shares() override { return run_clock_.take_shares(context_.comm); }
+  TimeShares shares() const override { return ledger_.shares(); }
   const RankTimes& rank_times() const override { return ledger_.times(); }
 
  private:
@@ -77,8 +77,7 @@ class AsynchronousLoop final : public UpdateLoop {
   GradientStep gradients_;
   std::unique_ptr<Loader> loader_;
   RankLedger ledger_;
-  StepClock log_clock_;
-  StepClock run_clock_;
+  TimeSums logged_time_;  // of this rank since the last log line
   Index own_steps_ = 0;
   Index own_single_value_steps_ = 0;  // those of this rank since all ranks synchronised
   Index single_value_steps_ = 0;      // sum over all workers until then
@@ -179,15 +178,11 @@ bool AsynchronousLoop::take_step(const Assignment& assignment, double asking) {
   if (good && gradients_.single_values().replicas(plan_.hosted.front()) > 0) ++own_single_value_steps_;
   if (!good) failure_ = {assignment.step, loss, gradients_.find_bad_number(batch)};
   timer.enter(Phase::kExchange);  // up to here
-  const StepTime time{
-      .data = timer.seconds(Phase::kData) + gradients_.data_seconds(),
-      .forward = gradients_.forward_seconds(),
-      .total = timer.total() + asking,
-      .exchange = {.exchange = asking + timer.seconds(Phase::kExchange), .waiting = assignment.waited}};
-  log_clock_.add(time);
-  run_clock_.add(time);
-  log_clock_.add_waiting(assignment.waited);
-  run_clock_.add_waiting(assignment.waited);
+  TimeSums time{.data = timer.seconds(Phase::kData) + gradients_.data_seconds(),
+                .forward = gradients_.forward_seconds(),
+                .total = timer.total() + asking};
+  time.add_exchange({.exchange = asking + timer.seconds(Phase::kExchange), .waiting = assignment.waited});
+  logged_time_.add(time);
   ledger_.add(time, {});
   trace(timer.total());
   if (good && context_.comm.rank() == 0) {
@@ -234,7 +229,7 @@ void AsynchronousLoop::log_metrics(const Totals& totals, double seconds) {
   }
   metrics.lr = context_.lr(totals.steps - 1);
   metrics.samples_per_second = samples / std::max(seconds - logged_seconds_, 1e-9);
-  metrics.time = log_clock_.take_shares(*self_);
+  metrics.time = std::exchange(logged_time_, {}).shares();
   logged_ = totals;
   logged_seconds_ = seconds;
   context_.observer.on_train_metrics(metrics);

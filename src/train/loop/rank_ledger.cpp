@@ -5,9 +5,12 @@
 // Arrivals stay on their rank until a window of steps is over, so that a step costs two looks at a clock.
 #include "rank_ledger.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <array>
 #include <limits>
+
+#include "lockstep/base/text.h"
 
 namespace lockstep {
 namespace {
@@ -17,10 +20,19 @@ constexpr std::size_t kWindowPoints = 512;
 constexpr std::int64_t kClockEvery =
     30'000'000'000;  // ns; a clock that drifts 10 us in a second is a bad one
 
-enum WindowSum : std::size_t { kOwnData, kOwnCompute, kOwnExchange, kOwnWaiting, kOwnSteps, kSums };
+constexpr std::size_t kMaxLines = 4;
+constexpr Index kTellingWindows = 3;  // fewer are mostly first steps, which make kernels and touch memory
+constexpr double kWorthALine = 0.01;  // share of the time
 
-constexpr Index kExchangeOnlyEvery = 64;
-constexpr Index kFirstExchangeOnly = 24;  // not the first steps, which are slow
+std::string describe(const RankTimes& times, std::size_t rank) {
+  const RankTime& time = times.ranks[rank];
+  return fmt::format(
+      "slow: rank {} (host {}), {}: slower than others in {} of {} windows; its data and compute take {:.2f} "
+      "times those of the fastest rank and {:.2f} times its own best; waiting for it costs {:.1f} % of the "
+      "time",
+      rank, time.host, to_string(time.slowness), with_commas(time.slow_windows), with_commas(times.windows),
+      time.to_best, time.to_own, 100 * times.cost(time.delay));
+}
 
 }  // namespace
 
@@ -34,36 +46,61 @@ bool ranks_due(Index before, Index steps_done, Index steps) {
   return steps_done == steps || steps_done >= before + before / 10;
 }
 
+void TimeSums::add_exchange(const ExchangeTime& time) {
+  exchange += time.exchange;
+  waiting += time.waiting;
+  (time.exchange_only ? alone : beside) += time.exchange - (time.exchange_only ? time.waiting : 0);
+  ++(time.exchange_only ? alone_steps : beside_steps);
+}
+
+void TimeSums::add(const TimeSums& other) {
+  for (std::size_t i = 0; i < kColumns; ++i) (&data)[i] += (&other.data)[i];
+}
+
+TimeShares TimeSums::shares() const {
+  if (total <= 0) return {};
+  TimeShares shares{.data = data / total,
+                    .compute = compute() / total,
+                    .forward = forward / total,
+                    .optimizer = optimizer / total,
+                    .communication = (exchange - waiting) / total,
+                    .waiting = waiting / total,
+                    .idle = idle / total};
+  if (alone > 0 && beside_steps > 0)
+    shares.hidden = std::max(1 - beside / beside_steps / (alone / alone_steps), 0.0);
+  return shares;
+}
+
+Measured measured_in(Index step) {
+  constexpr Index kEvery = 64;
+  constexpr Index kFirst = 24;  // not the first steps, which are slow
+  return step % kEvery == kFirst ? Measured::kExchangeOnly : Measured::kNothing;
+}
+
 RankLedger::RankLedger(Communicator& comm, std::vector<std::string> hosts, std::vector<bool> works)
-    : comm_(comm), clock_(comm), works_(std::move(works)), best_(static_cast<std::size_t>(comm.size())) {
+    : comm_(comm), clock_(comm) {
   hosts.resize(static_cast<std::size_t>(comm.size()));
   for (const std::string& host : hosts) {
     const auto found = std::ranges::find(times_.hosts, host, &HostTime::host);
-    host_of_.push_back(static_cast<std::size_t>(found - times_.hosts.begin()));
+    const auto number = static_cast<std::size_t>(found - times_.hosts.begin());
     if (found == times_.hosts.end()) times_.hosts.push_back({.host = host, .ranks = 0, .delay = 0});
-    ++times_.hosts[host_of_.back()].ranks;
+    ++times_.hosts[number].ranks;
+    paces_.push_back({.host = number, .works = works[paces_.size()]});
     times_.ranks.push_back({.host = host});
   }
-  all_steps_.resize(times_.ranks.size());
-  paces_.resize(times_.ranks.size());
   clock_.measure();
 }
 
-void RankLedger::add(const StepTime& time, std::span<const Arrival> arrivals) {
-  sum_.data += time.data;
-  sum_.idle += time.idle;
-  sum_.total += time.total;
-  sum_.exchange.exchange += time.exchange.exchange;
-  if (!time.exchange.exchange_only) sum_.exchange.waiting += time.exchange.waiting;
+void RankLedger::add(const TimeSums& time, std::span<const Arrival> arrivals) {
+  sums_.add(time);
   arrivals_.insert(arrivals_.end(), arrivals.begin(), arrivals.end());
   step_nanoseconds_.push_back(static_cast<Index>(1e9 * time.total));
-  ++steps_;
   if (!arrivals.empty()) ++exchanged_steps_;
 }
 
 void RankLedger::add_exchange(double seconds, const Arrival& arrival) {
-  sum_.exchange.exchange += seconds;
-  sum_.total += seconds;
+  sums_.exchange += seconds;
+  sums_.total += seconds;
   arrivals_.push_back(arrival);
 }
 
@@ -73,21 +110,19 @@ bool RankLedger::is_due() const {
 }
 
 // All ranks have made the same steps, so `all` has as many numbers of each.
-double RankLedger::settle() {
+void RankLedger::settle() {
   step_seconds_.clear();
-  if (steps_ == 0) return 0;
+  if (sums_.steps() == 0) return;
   mine_.clear();
   for (const Arrival& arrival : arrivals_) mine_.push_back(clock_.common(arrival.arrived));
   mine_.insert(mine_.end(), step_nanoseconds_.begin(), step_nanoseconds_.end());
   all_.resize(mine_.size() * times_.ranks.size());
   comm_.all_gather(as_buffer(std::span<const Index>(mine_)), as_buffer(std::span(all_)));
-  const double waited = std::min(waits(all_), sum_.exchange.exchange);
-  take_window(waited);
-  return waited;
+  take_window(waits(all_));
 }
 
 void RankLedger::settle_asynchronous() {
-  take_window(std::min(sum_.exchange.waiting, sum_.exchange.exchange));
+  take_window(sums_.waiting);
 }
 
 double RankLedger::waits(std::span<const Index> all) {
@@ -124,141 +159,111 @@ Index RankLedger::charge(std::span<const Index> all, std::size_t point) {
   Index other_host = std::numeric_limits<Index>::min();
   for (std::size_t rank = 0; rank < times_.ranks.size(); ++rank) {
     if (rank != last) other_rank = std::max(other_rank, arrival(rank));
-    if (host_of_[rank] != host_of_[last]) other_host = std::max(other_host, arrival(rank));
+    if (paces_[rank].host != paces_[last].host) other_host = std::max(other_host, arrival(rank));
   }
   const auto seconds_since = [&](Index before) { return 1e-9 * static_cast<double>(arrival(last) - before); };
   if (times_.ranks.size() > 1) times_.ranks[last].delay += seconds_since(other_rank);
-  if (times_.hosts.size() > 1) times_.hosts[host_of_[last]].delay += seconds_since(other_host);
+  if (times_.hosts.size() > 1) times_.hosts[paces_[last].host].delay += seconds_since(other_host);
   return arrival(last);
 }
 
-// *Collective.*
+// *Collective.* Clocks of ranks do not agree to the last digit: no more is waiting than the exchange took.
 void RankLedger::take_window(double waited) {
-  std::array<double, kSums> sums{};
-  sums[kOwnData] = sum_.data;
-  sums[kOwnCompute] = sum_.total - sum_.data - sum_.idle - sum_.exchange.exchange;
-  sums[kOwnExchange] = sum_.exchange.exchange - waited;
-  sums[kOwnWaiting] = waited + sum_.idle;
-  sums[kOwnSteps] = static_cast<double>(steps_);
-  std::vector<double> all(kSums * times_.ranks.size());
-  comm_.all_gather(as_buffer(std::span<const double>(sums)), as_buffer(std::span(all)));
-  add_up(all);
+  sums_.waiting = std::min(waited, sums_.exchange);
+  if (sums_.exchange > 0) sums_.beside *= 1 - sums_.waiting / sums_.exchange;
+  std::vector<TimeSums> window(times_.ranks.size());
+  comm_.all_gather(as_buffer(std::span<const double>(&sums_.data, TimeSums::kColumns)),
+                   as_buffer(std::span(&window.front().data, TimeSums::kColumns * window.size())));
+  add_up(window);
   judge();
-  sum_ = {};
+  sums_ = {};
   arrivals_.clear();
   step_nanoseconds_.clear();
   exchanged_steps_ = 0;
-  steps_ = 0;
 }
 
-// `window`: the sums of each rank, one after the other.
-void RankLedger::add_up(std::span<const double> window) {
+// `window`: the sums of each rank. A stage of a model that has a single bucket makes no steps in which
+// nothing hides the exchange: then what is hidden cannot be told.
+void RankLedger::add_up(std::span<const TimeSums> window) {
   ++times_.windows;
-  for (std::size_t rank = 0; rank < times_.ranks.size(); ++rank) {
-    const std::span<const double> sums = window.subspan(rank * kSums, kSums);
+  const bool alike = std::ranges::all_of(
+      window, [&](const TimeSums& sums) { return sums.alone_steps == window.front().alone_steps; });
+  for (std::size_t rank = 0; rank < window.size(); ++rank) {
+    TimeSums sums = window[rank];
+    if (!alike) sums.alone = 0;
+    whole_.add(sums);
+    recent_.add(sums);
     RankTime& time = times_.ranks[rank];
-    time.data += sums[kOwnData];
-    time.compute += sums[kOwnCompute];
-    time.exchange += sums[kOwnExchange];
-    time.waiting += sums[kOwnWaiting];
-    all_steps_[rank] += sums[kOwnSteps];
+    time.data += sums.data;
+    time.compute += sums.compute();
+    time.exchange += sums.exchange - sums.waiting;
+    time.waiting += sums.waiting + sums.idle;
     times_.seconds = std::max(times_.seconds, time.total());
-    paces_[rank] =
-        works_[rank] && sums[kOwnSteps] > 0 ? (sums[kOwnData] + sums[kOwnCompute]) / sums[kOwnSteps] : 0;
-    if (paces_[rank] <= 0) continue;
-    best_[rank] = best_[rank] > 0 ? std::min(best_[rank], paces_[rank]) : paces_[rank];
+    Pace& pace = paces_[rank];
+    pace.steps += sums.steps();
+    pace.last = pace.works && sums.steps() > 0 ? (sums.data + sums.compute()) / sums.steps() : 0;
+    if (pace.last > 0) pace.best = pace.best > 0 ? std::min(pace.best, pace.last) : pace.last;
   }
 }
 
 void RankLedger::judge() {
-  std::vector<double> paces = paces_;
-  std::erase(paces, 0.0);
+  std::vector<double> paces;
+  for (const Pace& pace : paces_) {
+    if (pace.last != 0) paces.push_back(pace.last);
+  }
   if (paces.empty()) return;
   const auto middle = paces.begin() + static_cast<std::ptrdiff_t>((paces.size() - 1) / 2);
   std::ranges::nth_element(paces, middle);
-  const auto whole_pace = [&](std::size_t rank) { return times_.ranks[rank].own() / all_steps_[rank]; };
+  const auto whole_pace = [&](std::size_t rank) { return times_.ranks[rank].own() / paces_[rank].steps; };
   double fastest = std::numeric_limits<double>::max();
-  for (std::size_t rank = 0; rank < times_.ranks.size(); ++rank) {
-    if (best_[rank] > 0) fastest = std::min(fastest, whole_pace(rank));
+  for (std::size_t rank = 0; rank < paces_.size(); ++rank) {
+    if (paces_[rank].best > 0) fastest = std::min(fastest, whole_pace(rank));
   }
-  for (std::size_t rank = 0; rank < times_.ranks.size(); ++rank) {
+  for (std::size_t rank = 0; rank < paces_.size(); ++rank) {
+    const Pace& pace = paces_[rank];
     RankTime& time = times_.ranks[rank];
-    if (best_[rank] <= 0) continue;
-    if (paces_[rank] > kSlowFactor * *middle) ++time.slow_windows;
+    if (pace.best <= 0) continue;
+    if (pace.last > kSlowFactor * *middle) ++time.slow_windows;
     time.to_best = whole_pace(rank) / fastest;
-    time.to_own = whole_pace(rank) / best_[rank];
+    time.to_own = whole_pace(rank) / pace.best;
     time.slowness = time.slow_windows == 0                    ? Slowness::kNone
                     : 2 * time.slow_windows >= times_.windows ? Slowness::kChronic
                                                               : Slowness::kTransient;
   }
 }
 
-Measured StepClock::measured(Index step) {
-  return step % kExchangeOnlyEvery == kFirstExchangeOnly ? Measured::kExchangeOnly : Measured::kNothing;
+std::string to_string(Slowness slowness) {
+  if (slowness == Slowness::kNone) return "";
+  return slowness == Slowness::kChronic ? "chronic" : "transient";
 }
 
-void StepClock::add(const StepTime& step) {
-  data_ += step.data;
-  forward_ += step.forward;
-  idle_ += step.idle;
-  optimizer_ += step.optimizer;
-  total_ += step.total;
-  exchange_ += step.exchange.exchange;
-  if (step.exchange.exchange_only) {
-    exchange_only_ += step.exchange.exchange - step.exchange.waiting;
-    ++exchange_only_steps_;
-    return;
+std::vector<std::size_t> slow_ranks(const RankTimes& times) {
+  if (times.windows < kTellingWindows) return {};
+  std::vector<std::size_t> slow;
+  for (std::size_t rank = 0; rank < times.ranks.size(); ++rank) {
+    const RankTime& time = times.ranks[rank];
+    const bool costs = times.cost(time.delay) >= kWorthALine;
+    if (time.slowness == Slowness::kChronic || (time.slowness == Slowness::kTransient && costs))
+      slow.push_back(rank);
   }
-  overlapped_ += step.exchange.exchange;
-  ++overlapped_steps_;
+  std::ranges::stable_sort(
+      slow, [&](std::size_t a, std::size_t b) { return times.ranks[a].delay > times.ranks[b].delay; });
+  return slow;
 }
 
-TimeShares StepClock::take_shares(Communicator& comm) {
-  const double waiting = std::min(waiting_, exchange_);
-  const double waits = exchange_ > 0 ? waiting / exchange_ : 0;
-  const double overlapped =
-      overlapped_steps_ > 0 ? overlapped_ * (1 - waits) / static_cast<double>(overlapped_steps_) : 0;
-  const double exchange_only =
-      exchange_only_steps_ > 0 ? exchange_only_ / static_cast<double>(exchange_only_steps_) : 0;
-  const bool compares = exchange_only_steps_ > 0 && overlapped_steps_ > 0;  // the same on all ranks
-  enum Sum : std::size_t {
-    kData,
-    kCompute,
-    kExchange,
-    kWaiting,
-    kIdle,
-    kForward,
-    kOptimizer,
-    kOverlapped,
-    kExchangeOnly,
-    kTotal
-  };
-  std::array<double, kTotal + 1> sums{};
-  sums[kData] = data_;
-  sums[kCompute] = total_ - data_ - exchange_ - idle_;
-  sums[kExchange] = exchange_ - waiting;
-  sums[kWaiting] = waiting;
-  sums[kIdle] = idle_;
-  sums[kForward] = forward_;
-  sums[kOptimizer] = optimizer_;
-  sums[kOverlapped] = overlapped;
-  sums[kExchangeOnly] = exchange_only;
-  sums[kTotal] = total_;
-  comm.all_reduce_sum(as_buffer(std::span(sums)));
-  *this = {};
-  const double total = sums[kTotal];
-  if (total <= 0) return {};
-  std::optional<double> hidden;
-  if (compares && sums[kExchangeOnly] > 0)
-    hidden = std::max(1 - sums[kOverlapped] / sums[kExchangeOnly], 0.0);
-  return {.data = sums[kData] / total,
-          .compute = sums[kCompute] / total,
-          .forward = sums[kForward] / total,
-          .optimizer = sums[kOptimizer] / total,
-          .communication = sums[kExchange] / total,
-          .waiting = sums[kWaiting] / total,
-          .idle = sums[kIdle] / total,
-          .hidden = hidden};
+std::vector<std::string> describe_slow_ranks(const RankTimes& times) {
+  const std::vector<std::size_t> slow = slow_ranks(times);
+  std::vector<std::string> lines;
+  for (std::size_t i = 0; i < std::min(slow.size(), kMaxLines); ++i)
+    lines.push_back(describe(times, slow[i]));
+  if (slow.size() > kMaxLines) lines.push_back(fmt::format("slow: {} more ranks", slow.size() - kMaxLines));
+  for (const HostTime& host : times.hosts) {
+    const double cost = times.cost(host.delay);
+    if (times.hosts.size() < 2 || cost < kWorthALine || lines.empty()) continue;
+    lines.push_back(fmt::format("slow: host {} costs {:.1f} % of the node-hours: all wait for its {}",
+                                host.host, 100 * cost, plural(host.ranks, "rank")));
+  }
+  return lines;
 }
 
 }  // namespace lockstep

@@ -5,6 +5,7 @@
 #include <array>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lockstep/base/timer.h"
@@ -19,48 +20,33 @@
 
 namespace lockstep {
 
-// The time of training by phase, from a few measured steps to shares over all ranks.
-
-/// Seconds of one step.
-struct StepTime {
+/// The time of one step, or sums over several and over ranks: seconds, but for the numbers of steps.
+struct TimeSums {
   double data = 0;  ///< waiting for the loader, or preparing samples on the main thread
   double forward = 0;
   double idle = 0;  ///< waiting for another stage of the model
   double optimizer = 0;
-  double total = 0;  ///< time of the whole step
-  ExchangeTime exchange;
+  double total = 0;
+  double exchange = 0;  ///< with the waiting in it
+  double waiting = 0;   ///< for other ranks
+  double alone = 0;     ///< exchange without waiting, in steps where nothing hides it
+  double alone_steps = 0;
+  double beside = 0;  ///< exchange in all other steps
+  double beside_steps = 0;
+
+  static constexpr std::size_t kColumns = 11;
+
+  /// That of a step.
+  void add_exchange(const ExchangeTime& time);
+  void add(const TimeSums& other);
+  double steps() const { return alone_steps + beside_steps; }
+  double compute() const { return total - data - idle - exchange; }
+  TimeShares shares() const;
 };
+static_assert(sizeof(TimeSums) == TimeSums::kColumns * sizeof(double));
 
-class StepClock {
- public:
-  /// Measurements of a step: now and then, since it takes longer, the exchange without backward.
-  static Measured measured(Index step);
-
-  /// One step.
-  void add(const StepTime& step);
-  /// Seconds between two steps in which ranks exchanged something.
-  void add_exchange(double seconds) {
-    exchange_ += seconds;
-    total_ += seconds;
-  }
-  /// Seconds of exchanges so far that were spent waiting for other ranks.
-  void add_waiting(double seconds) { waiting_ += seconds; }
-  /// *Collective.* Shares over all ranks since the last call (or the start).
-  TimeShares take_shares(Communicator& comm);
-
- private:
-  double data_ = 0;
-  double forward_ = 0;
-  double idle_ = 0;
-  double optimizer_ = 0;
-  double total_ = 0;
-  double exchange_ = 0;
-  double waiting_ = 0;
-  double exchange_only_ = 0;  // exchange time in steps where nothing hides it
-  Index exchange_only_steps_ = 0;
-  double overlapped_ = 0;  // exchange time in all other steps
-  Index overlapped_steps_ = 0;
-};
+/// Measurements of a step: now and then, since it takes longer, the exchange without backward.
+Measured measured_in(Index step);
 
 /// By rank, whether it hosts replicas.
 std::vector<bool> working_ranks(const Plan& plan);
@@ -76,13 +62,13 @@ class RankLedger {
   RankLedger(Communicator& comm, std::vector<std::string> hosts, std::vector<bool> works);
 
   /// *Local.* A step with the exchanges in it, equally many on all ranks; without any, nobody waited.
-  void add(const StepTime& time, std::span<const Arrival> arrivals);
+  void add(const TimeSums& time, std::span<const Arrival> arrivals);
   /// *Local.* An exchange between two steps, in which all ranks take part.
   void add_exchange(double seconds, const Arrival& arrival);
   /// *Local.* Whether settle() is due: on all ranks at the same step.
   bool is_due() const;
-  /// *Collective.* Ends a window: seconds that this rank waited in its steps.
-  double settle();
+  /// *Collective.* Ends a window.
+  void settle();
   /// *Collective.* Ends a window of steps that ranks have made each at their own pace.
   void settle_asynchronous();
 
@@ -90,30 +76,40 @@ class RankLedger {
   const std::vector<double>& step_seconds() const { return step_seconds_; }
   /// *Local.* All windows so far.
   const RankTimes& times() const { return times_; }
+  /// *Local.* Shares of the time of all ranks together, in all windows so far.
+  TimeShares shares() const { return whole_.shares(); }
+  /// *Local.* As shares(), in the windows since the last call.
+  TimeShares take_shares() { return std::exchange(recent_, {}).shares(); }
   const ClockReading& clock() const { return clock_.reading(); }
 
  private:
   double waits(std::span<const Index> all);
   Index charge(std::span<const Index> all, std::size_t point);
   void take_window(double waited);
-  void add_up(std::span<const double> window);
+  void add_up(std::span<const TimeSums> window);
   void judge();
+
+  // Data and compute of a step.
+  struct Pace {
+    std::size_t host = 0;  // index into times_.hosts
+    bool works = false;
+    double best = 0;   // in the best window; 0: none so far
+    double last = 0;   // in the last window; 0: none
+    double steps = 0;  // of all windows
+  };
 
   Communicator& comm_;
   RankClock clock_;
-  std::vector<bool> works_;
-  std::vector<std::size_t> host_of_;  // by rank: index into times_.hosts
+  std::vector<Pace> paces_;  // by rank
   RankTimes times_;
+  TimeSums whole_;   // of all ranks
+  TimeSums recent_;  // as whole_, since take_shares()
   // Steps of the window:
-  StepTime sum_;
+  TimeSums sums_;
   std::vector<Arrival> arrivals_;
   std::vector<Index> step_nanoseconds_;
   Index exchanged_steps_ = 0;
-  Index steps_ = 0;
   std::vector<double> step_seconds_;
-  std::vector<double> best_;       // by rank: data and compute of a step in the best window
-  std::vector<double> paces_;      // by rank: data and compute of a step in the last window; 0: none
-  std::vector<double> all_steps_;  // by rank
   std::vector<Index> mine_;
   std::vector<Index> all_;
 };

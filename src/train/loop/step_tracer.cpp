@@ -22,17 +22,9 @@ namespace lockstep {
 namespace {
 
 constexpr std::size_t kMaxPendingEvents = std::size_t{1} << 19U;  // 16 MB
-constexpr Index kMaxFileBytes =
-    64'000'000;  // then no further slow steps; a step takes some 40 bytes an event
+constexpr Index kMaxFileBytes = 64'000'000;  // then no further slow steps; an event takes some 40 bytes
 constexpr Index kMaxOutside = 5000;
-
 constexpr Index kMaxSteps = 1000;
-
-[[noreturn]] void refuse(std::string_view key, std::string_view text, const std::string& what) {
-  throw ConfigError(
-      fmt::format("{} = {}: {}; write it as 'first 20, last 20, slowest 20 steps', or some of these parts",
-                  key, in_quotes(text), what));
-}
 
 }  // namespace
 
@@ -61,11 +53,7 @@ StepTracer::StepTracer(const std::filesystem::path& file, TraceHead head)
 
 StepTracer::~StepTracer() {
   set_trace_records(false);
-  warn_of_losses();
   ::close(descriptor_);
-}
-
-void StepTracer::warn_of_losses() const {
   const Index lost = lost_trace_events() - lost_before_;
   if (lost == 0 && dropped_steps_ == 0) return;
   log_warning("'{}' is incomplete: {} events were lost, and {} steps were dropped for lack of memory",
@@ -180,7 +168,11 @@ void StepTracer::append(const std::string& line) {
 
 TraceRequest parse_trace(std::string_view key, std::string_view text) {
   TraceRequest request;
-  if (text.empty()) return request;
+  const auto refuse = [&](const std::string& what) {
+    throw ConfigError(
+        fmt::format("{} = {}: {}; write it as 'first 20, last 20, slowest 20 steps', or some of these parts",
+                    key, in_quotes(text), what));
+  };
   std::istringstream parts{std::string(text)};
   for (std::string part; std::getline(parts, part, ',');) {
     std::istringstream words(part);
@@ -189,20 +181,17 @@ TraceRequest parse_trace(std::string_view key, std::string_view text) {
     std::string unit;
     std::string rest;
     words >> name >> number >> unit >> rest;
-    Index* const steps = name == "first"     ? &request.first
-                         : name == "last"    ? &request.last
-                         : name == "slowest" ? &request.slowest
-                                             : nullptr;
-    if (steps == nullptr)
-      refuse(key, text, fmt::format("{} is none of first, last and slowest", in_quotes(name)));
-    if (*steps != 0) refuse(key, text, fmt::format("{} is there twice", in_quotes(name)));
-    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), *steps);
+    const bool known = name == "first" || name == "last" || name == "slowest";
+    if (!known) refuse(fmt::format("{} is none of first, last and slowest", in_quotes(name)));
+    Index& steps = name == "first" ? request.first : name == "last" ? request.last : request.slowest;
+    if (steps != 0) refuse(fmt::format("{} is there twice", in_quotes(name)));
+    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), steps);
     const bool whole = error == std::errc() && end == number.data() + number.size();
-    if (!whole || *steps < 1 || *steps > kMaxSteps) {
-      refuse(key, text, fmt::format("{} is no number of steps from 1 to {}", in_quotes(number), kMaxSteps));
+    if (!whole || steps < 1 || steps > kMaxSteps) {
+      refuse(fmt::format("{} is no number of steps from 1 to {}", in_quotes(number), kMaxSteps));
     }
     if ((!unit.empty() && unit != "steps" && unit != "step") || !rest.empty()) {
-      refuse(key, text, fmt::format("{} is more than a word and a number", in_quotes(part)));
+      refuse(fmt::format("{} is more than a word and a number", in_quotes(part)));
     }
   }
   return request;

@@ -84,7 +84,7 @@ class SynchronousLoop final : public UpdateLoop {
   Index single_value_steps() const override { return single_value_steps_; }
   Index repairs() const override { return check_.repairs(); }
   double seconds() const override { return train_seconds_; }
-  TimeShares take_shares() override { return run_clock_.take_shares(context_.comm); }
+  TimeShares shares() const override { return ledger_.shares(); }
   const RankTimes& rank_times() const override { return ledger_.times(); }
 
  private:
@@ -114,8 +114,6 @@ class SynchronousLoop final : public UpdateLoop {
   GradientStep gradients_;
   ReplicaCheck check_;
   std::unique_ptr<Loader> loader_;
-  StepClock log_clock_;
-  StepClock run_clock_;
   Index steps_done_ = 0;
   Index skipped_ = 0;
   Index single_value_steps_ = 0;
@@ -157,8 +155,7 @@ SavedState SynchronousLoop::saved_state() {
 
 // An unoverlapped exchange is timed only for strategies that overlap it.
 Measured SynchronousLoop::measured(Index step) const {
-  const Measured due = StepClock::measured(step);
-  return strategy_.overlaps() ? due : Measured::kNothing;
+  return strategy_.overlaps() ? measured_in(step) : Measured::kNothing;
 }
 
 // As UpdateRequest::weight. *Collective* if samples have weights and gradients are exchanged: no rank knows
@@ -271,15 +268,13 @@ void SynchronousLoop::add_time(const StepTimer& timer, const StepOutcome& outcom
   exchange.exchange += timer.seconds(Phase::kExchange) + outcome.exchange_seconds;
   const double optimizer =
       timer.seconds(Phase::kOptimizer) - outcome.exchange_seconds - outcome.product_seconds;
-  const StepTime time{.data = timer.seconds(Phase::kData) + gradients_.data_seconds(),
-                      .forward = gradients_.forward_seconds(),
-                      .idle = gradients_.idle_seconds(),
-                      .optimizer = optimizer,
-                      .total = timer.total(),
-                      .exchange = exchange};
+  TimeSums time{.data = timer.seconds(Phase::kData) + gradients_.data_seconds(),
+                .forward = gradients_.forward_seconds(),
+                .idle = gradients_.idle_seconds(),
+                .optimizer = optimizer,
+                .total = timer.total()};
+  time.add_exchange(exchange);
   train_seconds_ += time.total;
-  log_clock_.add(time);
-  run_clock_.add(time);
   ledger_.add(time, arrivals);
   if (context_.tracer != nullptr) context_.tracer->end_step(time.total);
 }
@@ -288,16 +283,12 @@ void SynchronousLoop::add_time(const StepTimer& timer, const StepOutcome& outcom
 void SynchronousLoop::add_wait_between_steps(const Arrival& arrival) {
   const double seconds = 1e-9 * static_cast<double>(arrival.left - arrival.arrived);
   train_seconds_ += seconds;
-  log_clock_.add_exchange(seconds);
-  run_clock_.add_exchange(seconds);
   ledger_.add_exchange(seconds, arrival);
 }
 
 // *Collective.* The ranks compare when they came to the exchange.
 void SynchronousLoop::settle() {
-  const double waited = ledger_.settle();
-  log_clock_.add_waiting(waited);
-  run_clock_.add_waiting(waited);
+  ledger_.settle();
   if (context_.tracer == nullptr) return;
   context_.tracer->note_clock(ledger_.clock());
   context_.tracer->choose(ledger_.step_seconds());
@@ -340,7 +331,7 @@ void SynchronousLoop::log_metrics(Index steps_done) {
   metrics.lr = context_.lr(steps_done - 1);
   metrics.samples_per_second = (static_cast<double>(metrics.progress.samples) - logged_samples_) /
                                std::max(train_seconds_ - logged_seconds_, 1e-9);
-  metrics.time = log_clock_.take_shares(context_.comm);
+  metrics.time = ledger_.take_shares();
   if (statistics_ && !std::isnan(statistics_->gradient_norm)) metrics.update = statistics_;
   logged_samples_ = static_cast<double>(metrics.progress.samples);
   logged_seconds_ = train_seconds_;

@@ -99,7 +99,7 @@ TrainingResult Trainer::run() {
           .seconds = loop_->seconds(),
           .samples_per_second = static_cast<double>(progress.samples) / loop_->seconds(),
           .lr = progress.steps > 0 ? context_.lr(progress.steps - 1) : 0,
-          .time = loop_->take_shares(),
+          .time = loop_->shares(),
           .ranks = loop_->rank_times(),
           .last_evaluation = last_evaluation_,
           .workers = loop_->workers(),

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,5 +48,9 @@ class TensorBoardEvents final : public Observer {
   int descriptor_ = -1;
   bool failed_ = false;
 };
+
+/// A HistogramProto of kHistogramBins counts. Its least and greatest number, sum and sum of squares are those
+/// of the middles of the bins.
+std::string histogram_message(std::span<const double> counts);
 
 }  // namespace lockstep

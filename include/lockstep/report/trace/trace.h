@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -12,8 +13,6 @@
 #include "lockstep/base/trace.h"
 
 namespace lockstep {
-
-inline constexpr std::size_t kMaxTraceBytes = 20'000'000;
 
 /// The steps of a rank, in order. Times are nanoseconds on rank 0's clock.
 struct TracedStep {
@@ -30,13 +29,13 @@ struct RankTrace {
   std::vector<std::string> threads = {};  ///< names
   std::vector<TracedStep> steps = {};
   std::vector<TraceEvent> between = {};  ///< evaluations and checkpoints
-  std::int64_t clock_error = 0;          ///< largest error of its times, in nanoseconds
 };
 
 /// The last of the ranks of a stage at a sync point or an exchange, and when it arrived.
 struct LastArrival {
   int rank = -1;
   std::int64_t time = 0;
+  Index arrived = 0;  ///< how many ranks
 };
 
 /// By step, stage and number of the point in the step. Ranks of different stages never meet at one point.
@@ -48,9 +47,16 @@ struct RunTrace {
   std::vector<std::string> ops = {};     ///< names of the operations
   std::vector<std::string> faults = {};  ///< what is missing or damaged
   LastArrivals last_arrivals = {};       ///< only for steps that all ranks of a stage have recorded
-
-  std::int64_t clock_error() const;
+  std::int64_t clock_error = 0;          ///< the largest error of its times, in nanoseconds
 };
+
+/// The last arrivals at all sync points and exchanges. The steps of a rank are distinct.
+LastArrivals find_last_arrivals(const std::vector<RankTrace>& ranks);
+
+/// Each step once, with its longest time in seconds, the slowest first; of equally slow ones the earlier
+/// first. `why`: those that were kept for this reason alone.
+std::vector<std::pair<Index, double>> slowest_first(const std::vector<RankTrace>& ranks,
+                                                    std::string_view why = {});
 
 /// The file of a rank.
 std::filesystem::path trace_file(const std::filesystem::path& directory, int rank);
@@ -85,10 +91,8 @@ struct TraceFile {
   std::size_t left_out = 0;  ///< steps, the last ones, for which there was no room
 };
 
-/// At most kMaxTraceBytes; the same bytes for the same trace.
+/// At most 20 MB; the same bytes for the same trace.
 TraceFile trace_json_gz(const RunTrace& trace);
-/// A warning about the steps that it lacks.
-std::string describe_left_out(const TraceFile& file);
 /// "2 ranks, 60 steps, 12,345 events; clocks of the ranks agree within 0.4 us".
 std::string describe_trace(const RunTrace& trace);
 /// Top layers, how much of the exchange is hidden, and what threads waited for: lines of text.

@@ -19,9 +19,7 @@
 
 namespace lockstep {
 
-// The steps of which report.trace wants a timeline.
-
-/// Numbers of steps; a step may count as several.
+/// The steps of which report.trace wants a timeline: how many; a step may count as several.
 struct TraceRequest {
   Index first = 0;
   Index last = 0;
@@ -81,7 +79,6 @@ class StepTracer {
   bool enters_slowest(double seconds);
   void keep(const Pending& step, double seconds, const char* why);
   void note_threads();
-  void warn_of_losses() const;
   void append(const std::string& line);
 
   TraceHead head_;

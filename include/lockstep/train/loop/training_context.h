@@ -144,8 +144,8 @@ class UpdateLoop {
   virtual Index repairs() const { return 0; }
   /// Seconds of the steps so far.
   virtual double seconds() const = 0;
-  /// *Collective.* Shares of the time so far, over all ranks.
-  virtual TimeShares take_shares() = 0;
+  /// Shares of the time so far, over all ranks.
+  virtual TimeShares shares() const = 0;
   /// The time of each rank since the run was started.
   virtual const RankTimes& rank_times() const = 0;
 };
