@@ -85,7 +85,7 @@ RankLedger::RankLedger(Communicator& comm, std::vector<std::string> hosts, std::
     const auto number = static_cast<std::size_t>(found - times_.hosts.begin());
     if (found == times_.hosts.end()) times_.hosts.push_back({.host = host, .ranks = 0, .delay = 0});
     ++times_.hosts[number].ranks;
-    paces_.push_back({.host = number, .works = works[paces_.size()]});
+    step_times_.push_back({.host = number, .works = works[step_times_.size()]});
     times_.ranks.push_back({.host = host});
   }
   clock_.measure();
@@ -159,11 +159,11 @@ Index RankLedger::charge(std::span<const Index> all, std::size_t point) {
   Index other_host = std::numeric_limits<Index>::min();
   for (std::size_t rank = 0; rank < times_.ranks.size(); ++rank) {
     if (rank != last) other_rank = std::max(other_rank, arrival(rank));
-    if (paces_[rank].host != paces_[last].host) other_host = std::max(other_host, arrival(rank));
+    if (step_times_[rank].host != step_times_[last].host) other_host = std::max(other_host, arrival(rank));
   }
   const auto seconds_since = [&](Index before) { return 1e-9 * static_cast<double>(arrival(last) - before); };
   if (times_.ranks.size() > 1) times_.ranks[last].delay += seconds_since(other_rank);
-  if (times_.hosts.size() > 1) times_.hosts[paces_[last].host].delay += seconds_since(other_host);
+  if (times_.hosts.size() > 1) times_.hosts[step_times_[last].host].delay += seconds_since(other_host);
   return arrival(last);
 }
 
@@ -199,33 +199,33 @@ void RankLedger::add_up(std::span<const TimeSums> window) {
     time.exchange += sums.exchange - sums.waiting;
     time.waiting += sums.waiting + sums.idle;
     times_.seconds = std::max(times_.seconds, time.total());
-    Pace& pace = paces_[rank];
-    pace.steps += sums.steps();
-    pace.last = pace.works && sums.steps() > 0 ? (sums.data + sums.compute()) / sums.steps() : 0;
-    if (pace.last > 0) pace.best = pace.best > 0 ? std::min(pace.best, pace.last) : pace.last;
+    StepTimes& own = step_times_[rank];
+    own.steps += sums.steps();
+    own.last = own.works && sums.steps() > 0 ? (sums.data + sums.compute()) / sums.steps() : 0;
+    if (own.last > 0) own.best = own.best > 0 ? std::min(own.best, own.last) : own.last;
   }
 }
 
 void RankLedger::judge() {
-  std::vector<double> paces;
-  for (const Pace& pace : paces_) {
-    if (pace.last != 0) paces.push_back(pace.last);
+  std::vector<double> last_steps;
+  for (const StepTimes& own : step_times_) {
+    if (own.last != 0) last_steps.push_back(own.last);
   }
-  if (paces.empty()) return;
-  const auto middle = paces.begin() + static_cast<std::ptrdiff_t>((paces.size() - 1) / 2);
-  std::ranges::nth_element(paces, middle);
-  const auto whole_pace = [&](std::size_t rank) { return times_.ranks[rank].own() / paces_[rank].steps; };
+  if (last_steps.empty()) return;
+  const auto middle = last_steps.begin() + static_cast<std::ptrdiff_t>((last_steps.size() - 1) / 2);
+  std::ranges::nth_element(last_steps, middle);
+  const auto mean_step = [&](std::size_t rank) { return times_.ranks[rank].own() / step_times_[rank].steps; };
   double fastest = std::numeric_limits<double>::max();
-  for (std::size_t rank = 0; rank < paces_.size(); ++rank) {
-    if (paces_[rank].best > 0) fastest = std::min(fastest, whole_pace(rank));
+  for (std::size_t rank = 0; rank < step_times_.size(); ++rank) {
+    if (step_times_[rank].best > 0) fastest = std::min(fastest, mean_step(rank));
   }
-  for (std::size_t rank = 0; rank < paces_.size(); ++rank) {
-    const Pace& pace = paces_[rank];
+  for (std::size_t rank = 0; rank < step_times_.size(); ++rank) {
+    const StepTimes& own = step_times_[rank];
     RankTime& time = times_.ranks[rank];
-    if (pace.best <= 0) continue;
-    if (pace.last > kSlowFactor * *middle) ++time.slow_windows;
-    time.to_best = whole_pace(rank) / fastest;
-    time.to_own = whole_pace(rank) / pace.best;
+    if (own.best <= 0) continue;
+    if (own.last > kSlowFactor * *middle) ++time.slow_windows;
+    time.to_best = mean_step(rank) / fastest;
+    time.to_own = mean_step(rank) / own.best;
     time.slowness = time.slow_windows == 0                    ? Slowness::kNone
                     : 2 * time.slow_windows >= times_.windows ? Slowness::kChronic
                                                               : Slowness::kTransient;

@@ -69,7 +69,7 @@ class RankLedger {
   bool is_due() const;
   /// *Collective.* Ends a window.
   void settle();
-  /// *Collective.* Ends a window of steps that ranks have made each at their own pace.
+  /// *Collective.* Ends a window of steps that ranks have made each at their own own.
   void settle_asynchronous();
 
   /// *Local.* After settle(): the seconds of each step of the window, those of the slowest rank.
@@ -90,7 +90,7 @@ class RankLedger {
   void judge();
 
   // Data and compute of a step.
-  struct Pace {
+  struct StepTimes {
     std::size_t host = 0;  // index into times_.hosts
     bool works = false;
     double best = 0;   // in the best window; 0: none so far
@@ -100,7 +100,7 @@ class RankLedger {
 
   Communicator& comm_;
   RankClock clock_;
-  std::vector<Pace> paces_;  // by rank
+  std::vector<StepTimes> step_times_;  // by rank
   RankTimes times_;
   TimeSums whole_;   // of all ranks
   TimeSums recent_;  // as whole_, since take_shares()
