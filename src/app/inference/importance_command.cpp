@@ -111,7 +111,7 @@ bool names_data(const std::set<std::string>& flagged) {
 }
 
 // All that importance and dependence need.
-struct ImportanceRequest {
+struct ImportanceInputs {
   Communicator& comm;
   RunDirectory directory;
   bool own_data = false;  ///< the set is that of the run
@@ -129,7 +129,7 @@ struct ImportanceRequest {
 
 // *Collective.* Rank 0 prints the answer, and writes it where that is asked for.
 template <class Result>
-void report(const ImportanceRequest& request, const Result& result) {
+void report(const ImportanceInputs& request, const Result& result) {
   agree(request.comm, [&] {
     if (request.comm.rank() > 0) return;
     print_report(request.line, to_text(result));
@@ -149,7 +149,7 @@ void keep_for_page(const RunDirectory& directory, const std::string& json) {
   }
 }
 
-void show_importance(const ImportanceRequest& request) {
+void show_importance(const ImportanceInputs& request) {
   const Experiment& experiment = request.experiment;
   RankPeerGroup peers(request.comm);
   std::vector<Scalar> class_weights;
@@ -177,7 +177,7 @@ void show_importance(const ImportanceRequest& request) {
   if (request.comm.rank() == 0 && request.own_data) keep_for_page(request.directory, to_json(result));
 }
 
-void show_dependence(const ImportanceRequest& request) {
+void show_dependence(const ImportanceInputs& request) {
   const Experiment& experiment = request.experiment;
   const FeatureColumn* column = nullptr;
   std::vector<LabelScale> scales;
@@ -247,19 +247,19 @@ int importance_command(Communicator& comm, const CommandLine& line) {
   refuse_different_data(comm, experiment.sources());
   log_notes(experiment.sources());
   ThreadTeam team(static_cast<int>(experiment.config.train.threads));
-  const ImportanceRequest request{.comm = comm,
-                                  .directory = directory,
-                                  .own_data = !names_data(loaded.flagged),
-                                  .line = line,
-                                  .experiment = experiment,
-                                  .split = split,
-                                  .source = *source,
-                                  .values = stored_values(*experiment.model, stored.span()),
-                                  .temperature = temperature,
-                                  .columns = std::move(columns),
-                                  .schema = schema,
-                                  .measure = measure,
-                                  .team = team};
+  const ImportanceInputs request{.comm = comm,
+                                 .directory = directory,
+                                 .own_data = !names_data(loaded.flagged),
+                                 .line = line,
+                                 .experiment = experiment,
+                                 .split = split,
+                                 .source = *source,
+                                 .values = stored_values(*experiment.model, stored.span()),
+                                 .temperature = temperature,
+                                 .columns = std::move(columns),
+                                 .schema = schema,
+                                 .measure = measure,
+                                 .team = team};
   if (line.partial.empty()) {
     show_importance(request);
   } else {
