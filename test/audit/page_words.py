@@ -24,7 +24,7 @@ def check_words(sheet, run, page, charts, names):
     """`charts`: those of the page's data, by title; `names`: measures by their titles."""
     text = Text(sheet, "report.html", words_of(page))
     own = r"^(?:Table of )?(?:" + "|".join(re.escape(title) for title in charts) + r")(?: by step(?:: .*)?)?$"
-    text.ignore(own + rf"|^The log warns: .*|^{re.escape(run.directory.name)}(?:: report of Lockstep)?$|^A model \".*?\" (?=of )|(?<=trained on ).*?(?= \(\d|, with)|(?<=losses, of ).*(?=; records)|^There was no validation set: .*|^F1$|top-K")
+    text.ignore(own + rf"|^The log warns: .*|^{re.escape(run.directory.name)}(?:: report of Lockstep)?$|^A model \".*?\" (?=of )|(?<=trained on ).*?(?= \(\d|, with)|(?<=losses, of ).*(?=; records)|^There was no validation set: .*|^Picture of record [\d,]+$|^F1$|top-K")
     plan = {line.strip() for line in run.record["plan"]["sentences"]}  # which has its own check
     text.ignore("|".join(f"^{re.escape(line)}$" for line in plan if line) or r"(?!)")
     if run.record["state"] == "stopped early":

@@ -46,7 +46,7 @@ class Run:
 
     def starts(self):
         """The steps that starts of the run went on from."""
-        return self.record["launch"]["resumed_at"]
+        return list(self.record["launch"]["resumed_at"])
 
     def started_at(self, step=None):
         """The step that the last start went on from, or the last one before a step; 0 if there was none."""
