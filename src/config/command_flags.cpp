@@ -65,8 +65,7 @@ double parse_link(const FrontEnd& front, std::string_view flag, Index nodes, con
 }
 
 void refuse_without_nodes(const FrontEnd& front, std::string_view command) {
-  for (const std::string_view flag :
-       {"ranks-per-node", "cores-per-node", "latency", "bandwidth", "from"}) {
+  for (const std::string_view flag : {"ranks-per-node", "cores-per-node", "latency", "bandwidth", "from"}) {
     if (front.value(flag) && command == "plan") {
       throw ConfigError(fmt::format("--{} of plan describes machines: add --nodes", flag));
     }

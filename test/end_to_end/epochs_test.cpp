@@ -102,8 +102,9 @@ class Epochs : public testing::Test {
 
  private:
   static Counts plan(int ranks, const std::string& table, const std::string& flags) {
-    const Json planned = json_of(run_trainer(fmt::format("plan --config {} --data.train {} --np {} {} --json -",
-                                                         config(), *directory_ / table, ranks, flags)));
+    const Json planned =
+        json_of(run_trainer(fmt::format("plan --config {} --data.train {} --np {} {} --json -", config(),
+                                        *directory_ / table, ranks, flags)));
     return {planned.at(0).at("steps"), planned.at(0).at("samples")};
   }
   static std::string config() { return *directory_ / "run.toml"; }

@@ -100,7 +100,9 @@ TEST_F(RecordTest, OfARunThatStoppedOrFailedHasTheReason) {
   }
   EXPECT_EQ(record()["state"], "stopped");
   EXPECT_NE(record()["reason"].get<std::string>().find(" steps by SIGTERM"), std::string::npos);
-  const ProcessResult failed = train(2, "--train.epochs 40 --debug.nan_replica 0 --debug.nan_step 200 --debug.nan_steps 1 --train.on_nan stop");
+  const ProcessResult failed = train(
+      2,
+      "--train.epochs 40 --debug.nan_replica 0 --debug.nan_step 200 --debug.nan_steps 1 --train.on_nan stop");
   ASSERT_NE(failed.exit_code, 0);
   EXPECT_EQ(record()["state"], "failed") << failed.errors;
   EXPECT_EQ(record()["exit_code"], failed.exit_code);

@@ -95,7 +95,8 @@ TEST(CommandLine, KnowsItsCommands) {
       "--overwrite belongs to 'trainer plan', 'trainer bench', 'trainer eval', 'trainer predict', 'trainer "
       "importance', 'trainer export', "
       "'trainer inspect', 'trainer init', 'trainer compare', 'trainer report', 'trainer "
-      "export-metrics', 'trainer status', 'trainer watch', 'trainer trace'; a run is never overwritten: name another "
+      "export-metrics', 'trainer status', 'trainer watch', 'trainer trace'; a run is never overwritten: name "
+      "another "
       "directory with --run.dir");
   EXPECT_EQ(error_of({"--overwrit"}), "--overwrit: unknown option; did you mean '--overwrite'?");
   const CommandLine inspect = parse({"inspect", "a.csv", "--label", "income", "--json", "b.json"});

@@ -143,12 +143,15 @@ TEST(TrialScore, IsThatOfTheWeightsThatAreKept) {
   for (const char* loss : {"0.5", "0.25", "null", "0.25", "0.375"}) {
     ++step;
     lines += fmt::format(
-        "{{\"kind\":\"evaluation\",\"split\":\"validation\",\"step\":{},\"epoch\":{},\"samples_seen\":9,\"samples\":9,\"loss\":{"
+        "{{\"kind\":\"evaluation\",\"split\":\"validation\",\"step\":{},\"epoch\":{},\"samples_seen\":9,"
+        "\"samples\":9,\"loss\":{"
         "},"
         "\"accuracy\":0.5,\"seconds\":1}}\n",
         step, 0.5 * static_cast<double>(step), loss);
   }
-  lines += "{\"kind\":\"evaluation\",\"split\":\"test\",\"step\":9,\"epoch\":9,\"samples_seen\":9,\"loss\":0.01}\n{\"cut";
+  lines +=
+      "{\"kind\":\"evaluation\",\"split\":\"test\",\"step\":9,\"epoch\":9,\"samples_seen\":9,\"loss\":0.01}"
+      "\n{\"cut";
   write_file_atomically(run.metrics(), lines);
   const std::optional<TrialScore> best = read_score(run, kLoss, true);
   ASSERT_TRUE(best);

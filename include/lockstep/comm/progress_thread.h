@@ -1,5 +1,5 @@
-// A helper thread that lets messages make progress while the rank computes. For ranks with a core to spare: MPI
-// moves the bytes of a message under way only inside its own calls.
+// A helper thread that lets messages make progress while the rank computes. For ranks with a core to spare:
+// MPI moves the bytes of a message under way only inside its own calls.
 #pragma once
 
 #include <condition_variable>

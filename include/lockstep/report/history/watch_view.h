@@ -19,8 +19,8 @@ struct ViewSize {
 /// codes, whatever names there are.
 std::vector<std::string> watch_view(const std::vector<ViewedRun>& runs, ViewSize size);
 
-/// The view for programs: a JSON list with an object for each run: its state, how far it is, how fast, its last and
-/// best values of the measure that decides, the weights that are kept, its last sign of life.
+/// The view for programs: a JSON list with an object for each run: its state, how far it is, how fast, its
+/// last and best values of the measure that decides, the weights that are kept, its last sign of life.
 std::string to_json(const std::vector<ViewedRun>& runs);
 
 /// A curve as blocks: `width` characters wide and `height` high, from top to bottom. Values that are not

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "lockstep/report/page/shown_predictions.h"
 #include "lockstep/report/history/viewed_run.h"
+#include "lockstep/report/page/shown_predictions.h"
 
 namespace lockstep {
 
