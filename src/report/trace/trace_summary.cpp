@@ -5,7 +5,7 @@
 #include <functional>
 #include <limits>
 #include <map>
-#include <ranges>
+#include <span>
 
 #include "lockstep/base/text.h"
 #include "lockstep/report/trace/trace.h"
@@ -13,8 +13,13 @@
 namespace lockstep {
 namespace {
 
-constexpr std::ptrdiff_t kTopLayers = 10;
-constexpr std::ptrdiff_t kSlowSteps = 5;
+constexpr std::size_t kTopLayers = 10;
+constexpr std::size_t kSlowSteps = 5;
+
+template <class Value>
+std::span<const Value> first_of(const std::vector<Value>& values, std::size_t count) {
+  return std::span(values).first(std::min(values.size(), count));
+}
 
 struct LayerTime {
   std::int64_t forward = 0;
@@ -141,7 +146,7 @@ std::string describe_layers(const RunTrace& trace, const Sums& sums) {
   std::ranges::stable_sort(layers,
                            [](const auto& a, const auto& b) { return a.second.both() > b.second.both(); });
   std::string text = "top layers, of the time that all threads spend in layers:\n";
-  for (const auto& [op, time] : std::views::take(layers, kTopLayers)) {
+  for (const auto& [op, time] : first_of(layers, kTopLayers)) {
     const std::string name =
         op >= 0 && op < std::ssize(trace.ops) ? at(trace.ops, op) : fmt::format("operation {}", op);
     text += fmt::format("  {:5.1f} %  {} (forward {}, backward {})\n", percent(time.both(), sums.layer_time),
@@ -158,7 +163,7 @@ std::string describe_idle(const Sums& sums) {
   }
   std::vector<std::pair<int, std::int64_t>> waits(sums.waits_for.begin(), sums.waits_for.end());
   std::ranges::stable_sort(waits, std::greater(), &std::pair<int, std::int64_t>::second);
-  for (const auto& [rank, time] : std::views::take(waits, 5)) {
+  for (const auto& [rank, time] : first_of(waits, 5)) {
     text += fmt::format("    for rank {}: {:.1f} %\n", rank, percent(time, sums.steps));
   }
   if (sums.team > 0) {
@@ -170,7 +175,8 @@ std::string describe_idle(const Sums& sums) {
 
 std::string describe_slow_steps(const RunTrace& trace) {
   std::vector<std::string> steps;
-  for (const auto& [step, seconds] : std::views::take(slowest_first(trace.ranks), kSlowSteps)) {
+  const auto slowest = slowest_first(trace.ranks);
+  for (const auto& [step, seconds] : first_of(slowest, kSlowSteps)) {
     steps.push_back(fmt::format("{} ({:.2f} ms)", with_commas(step + 1), 1e3 * seconds));
   }
   return fmt::format("slowest steps: {}\n", fmt::join(steps, ", "));
@@ -190,8 +196,9 @@ std::vector<const RankTrace*> first_group(const RunTrace& trace) {
   std::map<Index, const RankTrace*> first;
   for (const RankTrace& rank : trace.ranks) first.emplace(rank.stage, &rank);
   if (first.size() < 2) return {};
-  const auto ranks = std::views::values(first);
-  return {ranks.begin(), ranks.end()};
+  std::vector<const RankTrace*> ranks;
+  for (const auto& [stage, rank] : first) ranks.push_back(rank);
+  return ranks;
 }
 
 // A step of median length that all ranks of a group have: the first of a run makes kernels, and the slowest
@@ -239,7 +246,8 @@ std::string line_of(const std::vector<TraceEvent>& stage, std::int64_t begin, st
   for (const TraceEvent& event : stage) {
     if (computes(event.kind)) ++passes[pass_of(event)];
   }
-  const std::size_t count = passes.empty() ? 0 : std::ranges::min(std::views::values(passes));
+  const auto fewest = std::ranges::min_element(passes, {}, [](const auto& pass) { return pass.second; });
+  const std::size_t count = passes.empty() ? 0 : fewest->second;
   const auto column = [&](std::int64_t time) {
     const std::int64_t exact = kColumns * (time - begin) / std::max<std::int64_t>(end - begin, 1);
     return static_cast<std::size_t>(std::clamp(exact, std::int64_t{0}, kColumns));
