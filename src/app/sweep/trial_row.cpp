@@ -136,10 +136,9 @@ void add_result(TrialRow& row, const RunDirectory& run) {
   if (!record) throw DataError(fmt::format("'{}' is missing", run.record().string()));
   row.steps = record->progress.steps;
   row.seconds = record->seconds;
-  const auto test = record->last.find("test");
-  if (test == record->last.end()) return;
-  row.test = Json::object();
-  for (const auto& [name, value] : test->second.values) row.test[name] = value;
+  read_metrics_lines(run.metrics(), [&](const MetricsLine& line) {
+    if (line.split == "test") row.test = measures_in(line);
+  });
 }
 
 bool is_before(const TrialRow& a, const TrialRow& b, const Measure& measure) {

@@ -59,7 +59,8 @@ TrialRow read_row(const std::filesystem::path& file);
 
 /// From metrics.jsonl: the best validation measure so far or, if `keeps_best` is false, the last one.
 std::optional<TrialScore> read_score(const RunDirectory& run, const Measure& measure, bool keeps_best);
-/// Adds what run.json of a finished run says. Errors: DataError.
+/// Adds what a finished run says: steps and seconds of run.json, and the last evaluation of the test set.
+/// Errors: DataError.
 void add_result(TrialRow& row, const RunDirectory& run);
 
 /// Whether row `a` stands before row `b`: the better value first, those without one by their numbers.
