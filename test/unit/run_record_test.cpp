@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <thread>
@@ -13,6 +14,7 @@
 #include "lockstep/base/environment.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
+#include "lockstep/base/timer.h"
 #include "lockstep/train/storage/run_record_file.h"
 #include "support/error_text.h"
 #include "support/temporary_directory.h"
@@ -218,6 +220,26 @@ TEST_F(RunRecordTest, TheFileFollowsTheRunAndEndsWithIt) {
   EXPECT_EQ(read().state, RunState::kDone);
   RunRecordFile nowhere({}, [] { return std::nullopt; });
   EXPECT_THROW(nowhere.end("/nowhere/at/all", [](RunRecord&) {}), DataError);
+}
+
+// A file system that does not answer for three seconds.
+TEST_F(RunRecordTest, NoChangeWaitsForAWrite) {
+  std::atomic<bool> hangs = false;
+  RunRecordFile file({}, [&] {
+    for (int tries = 0; hangs && tries < 300; ++tries) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return run_.root;
+  });
+  hangs = true;
+  file.change([](RunRecord& record) { record.progress.steps = 1; });
+  std::this_thread::sleep_for(std::chrono::milliseconds(1200));  // it is being written by now
+  const Stopwatch watch;
+  file.change([](RunRecord& record) { record.progress.steps = 2; });
+  EXPECT_LT(watch.seconds(), 0.5);
+  hangs = false;
+  file.end(run_.root, [](RunRecord& record) { record.state = RunState::kDone; });
+  EXPECT_EQ(read().progress.steps, 2);
 }
 
 }  // namespace

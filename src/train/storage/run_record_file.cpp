@@ -28,7 +28,7 @@ void add_warning(RunRecord& record, const std::string& warning) {
 
 RunRecordFile::RunRecordFile(RunRecord record,
                              std::function<std::optional<std::filesystem::path>()> directory)
-    : record_(std::move(record)), directory_(std::move(directory)) {
+    : directory_(std::move(directory)), record_(std::move(record)) {
   write_if_possible();
   thread_ = std::thread([this] { keep_alive(); });
 }
@@ -51,26 +51,34 @@ void RunRecordFile::change(const std::function<void(RunRecord&)>& change) {
 
 void RunRecordFile::end(const std::filesystem::path& directory,
                         const std::function<void(RunRecord&)>& change) {
-  const std::lock_guard lock(mutex_);
-  ended_ = true;
+  {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+    change(record_);
+  }
   wake_.notify_all();
-  change(record_);
-  write(directory);
+  const std::lock_guard lock(writing_);
+  write_file_atomically(RunDirectory{directory}.record(), text_now());
 }
 
-// Requires mutex_, but in the constructor.
-void RunRecordFile::write(const std::filesystem::path& directory) {
+// The record with the warnings so far and a sign of life.
+std::string RunRecordFile::text_now() {
   const std::vector<std::string> warnings = logged_warnings();
+  const std::lock_guard lock(mutex_);
   for (; warnings_taken_ < warnings.size(); ++warnings_taken_) {
     add_warning(record_, warnings[warnings_taken_]);
   }
   record_.heartbeat = Heartbeat::now();
-  write_file_atomically(RunDirectory{directory}.record(), to_json(record_));
+  changed_ = false;
+  return to_json(record_);
 }
 
+// Nothing is written after the end but by end().
 void RunRecordFile::write_if_possible() {
   try {
-    if (const auto directory = directory_()) write(*directory);
+    const std::optional<std::filesystem::path> directory = directory_();
+    const std::lock_guard lock(writing_);
+    if (directory && !ended_) write_file_atomically(RunDirectory{*directory}.record(), text_now());
   } catch (const Error&) {
   }
 }
@@ -78,13 +86,12 @@ void RunRecordFile::write_if_possible() {
 void RunRecordFile::keep_alive() {
   constexpr auto kBeat = std::chrono::duration<double>(kHeartbeatSeconds / 2);
   constexpr auto kShortest = 1s;
-  std::unique_lock lock(mutex_);
   while (!ended_) {
-    wake_.wait_for(lock, kShortest, [this] { return ended_; });
-    if (ended_) return;
-    wake_.wait_for(lock, kBeat - kShortest, [this] { return ended_ || changed_; });
-    if (ended_) return;
-    changed_ = false;
+    {
+      std::unique_lock lock(mutex_);
+      wake_.wait_for(lock, kShortest, [this] { return ended_.load(); });
+      wake_.wait_for(lock, kBeat - kShortest, [this] { return ended_ || changed_; });
+    }
     write_if_possible();
   }
 }
