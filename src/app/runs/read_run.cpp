@@ -58,26 +58,32 @@ void read_config(ViewedRun& run, const RunDirectory& directory) {
   }
 }
 
-// The record of a run that has not ended may be some seconds behind its metrics.
-void read_metrics(ViewedRun& run, const RunDirectory& directory) {
+// Takes out of a record what the lines of metrics.jsonl are to say again.
+void forget_metrics(ViewedRun& run) {
   RunRecord& record = run.record;
-  const bool complete = record.is_complete();
-  run.metrics =
-      read_metrics_history(directory.metrics(), complete ? static_cast<double>(record.kept.step) : -1);
-  if (!run.metrics.faults.empty())
-    damage(record, fmt::format("metrics.jsonl, {}", run.metrics.faults.front()));
-  if (complete || !record.result.is_null()) return;
-  if (record.state == RunState::kUnknown && !run.config.empty()) {
-    record.measure = run.value("train.early_stopping_metric");
-    record.keeps_best = run.value("train.keep") != "last";
-  }
-  const std::string average = record.kept.average;
   record.progress = {};
   record.seconds = 0;
   record.last.clear();
   record.deciding.clear();
   record.kept = {};
-  replay_metrics(directory.metrics(), record, [&](Index) { return average; });
+  if (record.state != RunState::kUnknown || run.config.empty()) return;
+  record.measure = run.value("train.early_stopping_metric");
+  record.keeps_best = run.value("train.keep") != "last";
+}
+
+// The record of a run that has not ended may be some seconds behind its metrics.
+void read_metrics(ViewedRun& run, const RunDirectory& directory) {
+  RunRecord& record = run.record;
+  const double kept_step = record.is_complete() ? static_cast<double>(record.kept.step) : -1;
+  const std::string average = record.kept.average;
+  const bool ended = record.is_complete() || !record.result.is_null();
+  if (!ended) forget_metrics(run);
+  run.metrics = read_metrics_history(directory.metrics(), kept_step, [&](const MetricsLine& line) {
+    if (!ended) add_line(record, line, [&](Index) { return average; });
+  });
+  if (!run.metrics.faults.empty()) {
+    damage(record, fmt::format("metrics.jsonl, {}", run.metrics.faults.front()));
+  }
 }
 
 void collect(const fs::path& directory, int depth, std::vector<fs::path>& runs) {

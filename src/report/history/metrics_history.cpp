@@ -110,29 +110,9 @@ void add_value(MetricsLine& line, const std::string& name, const Json& value) {
   if (value.is_null()) line.values.emplace_back(name, kNaN);
 }
 
-MetricsLine line_of(const Json& json) {
-  if (!json.is_object()) throw DataError("it is no object");
-  MetricsLine line;
-  line.kind = json.value("kind", Json()).is_string() ? json.at("kind").get<std::string>() : "";
-  line.split = json.value("split", Json()).is_string() ? json.at("split").get<std::string>() : "";
-  line.step = number_of(json, "step");
-  line.epoch = number_of(json, "epoch");
-  line.samples = number_of(json, "samples_seen");
-  if (line.kind == "ranks") line.ranks = ranks_of(json);
-  for (const auto& [name, value] : json.items()) {
-    if (name == "step" || name == "epoch" || name == "samples_seen") continue;
-    if (name == "confusion" && value.is_array()) line.confusion = matrix_of(value);
-    if (name == "workers" && value.is_array()) line.workers = workers_of(value);
-    add_value(line, name, value);
-    if (!value.is_object()) continue;
-    for (const auto& [part, share] : value.items()) add_value(line, fmt::format("{}.{}", name, part), share);
-  }
-  return line;
-}
-
 MetricsLine parse_line(const std::string& text) {
   try {
-    return line_of(parse_json<Json>(text));
+    return metrics_line(parse_json<Json>(text));
   } catch (const Json::exception& error) {  // a number beyond those of a double
     throw DataError(excerpt(error.what()));
   }
@@ -154,19 +134,40 @@ std::string csv_line(const MetricsLine& line, const std::string& run,
   return text + '\n';
 }
 
-}  // namespace
-
-double MetricsLine::number(std::string_view name) const {
-  const auto found = std::ranges::find(values, name, &std::pair<std::string, double>::first);
-  return found == values.end() ? kNaN : found->second;
-}
-
+// The numbers of an evaluation that measure the model.
 MetricValues measures_of(const MetricsLine& evaluation) {
   MetricValues values;
   for (const auto& [name, value] : evaluation.values) {
     if (std::isfinite(value) && is_measure(name)) values.emplace_back(name, value);
   }
   return values;
+}
+
+}  // namespace
+
+MetricsLine metrics_line(const Json& json) {
+  if (!json.is_object()) throw DataError("it is no object");
+  MetricsLine line;
+  line.kind = json.value("kind", Json()).is_string() ? json.at("kind").get<std::string>() : "";
+  line.split = json.value("split", Json()).is_string() ? json.at("split").get<std::string>() : "";
+  line.step = number_of(json, "step");
+  line.epoch = number_of(json, "epoch");
+  line.samples = number_of(json, "samples_seen");
+  if (line.kind == "ranks") line.ranks = ranks_of(json);
+  for (const auto& [name, value] : json.items()) {
+    if (name == "step" || name == "epoch" || name == "samples_seen") continue;
+    if (name == "confusion" && value.is_array()) line.confusion = matrix_of(value);
+    if (name == "workers" && value.is_array()) line.workers = workers_of(value);
+    add_value(line, name, value);
+    if (!value.is_object()) continue;
+    for (const auto& [part, share] : value.items()) add_value(line, fmt::format("{}.{}", name, part), share);
+  }
+  return line;
+}
+
+double MetricsLine::number(std::string_view name) const {
+  const auto found = std::ranges::find(values, name, &std::pair<std::string, double>::first);
+  return found == values.end() ? kNaN : found->second;
 }
 
 std::vector<std::string> read_metrics_lines(const std::filesystem::path& file,
@@ -192,19 +193,17 @@ std::vector<std::string> read_metrics_lines(const std::filesystem::path& file,
   return faults;
 }
 
-std::vector<std::string> replay_metrics(const std::filesystem::path& file, RunRecord& record,
-                                        const std::function<std::string(Index)>& average) {
-  return read_metrics_lines(file, [&](const MetricsLine& line) {
-    static constexpr double kMost = 1e15;  // a file may state any number
-    const auto whole = [](double number) { return static_cast<Index>(std::clamp(number, 0.0, kMost)); };
-    const Progress progress{.steps = whole(line.step), .samples = whole(line.samples), .epochs = line.epoch};
+void add_line(RunRecord& record, const MetricsLine& line, const std::function<std::string(Index)>& average) {
+  static constexpr double kMost = 1e15;  // a file may state any number
+  const auto whole = [](double number) { return static_cast<Index>(std::clamp(number, 0.0, kMost)); };
+  const Progress progress{.steps = whole(line.step), .samples = whole(line.samples), .epochs = line.epoch};
+  if (line.kind == "train") {
     record.kept.average = average(progress.steps);
-    if (line.kind == "train") {
-      record.add_training(progress, line.number("loss"), line.number("samples_per_second"));
-    } else if (line.kind == "evaluation") {
-      record.add_evaluation(line.split, progress, measures_of(line));
-    }
-  });
+    record.add_training(progress, line.number("loss"), line.number("samples_per_second"));
+  } else if (line.kind == "evaluation") {
+    record.kept.average = average(progress.steps);
+    record.add_evaluation(line.split, progress, measures_of(line));
+  }
 }
 
 const MetricsTable::Column* MetricsTable::find(const std::string& name) const {
@@ -280,10 +279,13 @@ void add_seconds(MetricsHistory& history) {
 
 }  // namespace
 
-MetricsHistory read_metrics_history(const std::filesystem::path& file, double kept_step) {
+MetricsHistory read_metrics_history(const std::filesystem::path& file, double kept_step,
+                                    const std::function<void(const MetricsLine&)>& on_line) {
   MetricsHistory history;
-  history.faults =
-      read_metrics_lines(file, [&](const MetricsLine& line) { add_line(history, line, kept_step); });
+  history.faults = read_metrics_lines(file, [&](const MetricsLine& line) {
+    if (on_line) on_line(line);
+    add_line(history, line, kept_step);
+  });
   add_seconds(history);
   return history;
 }

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
@@ -61,8 +62,10 @@ bool is_deleted(int descriptor) {
 
 }  // namespace
 
-MetricsFile::MetricsFile(const std::filesystem::path& path, Index keep)
+MetricsFile::MetricsFile(const std::filesystem::path& path, Index keep,
+                         std::function<void(const Json&)> on_line)
     : path_(path),
+      on_line_(std::move(on_line)),
       bytes_(whole_lines(path, keep)),
       descriptor_(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666)) {
   if (descriptor_ < 0) {
@@ -78,7 +81,9 @@ MetricsFile::~MetricsFile() {
   ::close(descriptor_);
 }
 
-void MetricsFile::write(const std::string& line) {
+void MetricsFile::write(const Json& json) {
+  if (on_line_) on_line_(json);
+  const std::string line = json.dump();
   const bool deleted = is_deleted(descriptor_);
   const Appended appended = deleted ? Appended::kNothing : append_whole(descriptor_, bytes_, line + '\n');
   if (appended == Appended::kWhole) {
@@ -105,25 +110,25 @@ void MetricsFile::on_train_metrics(const TrainMetrics& metrics) {
     json["weight_norm"] = metrics.update->weight_norm;
   }
   json["time"] = shares_json(metrics.time);
-  write(json.dump());
+  write(json);
 }
 
 void MetricsFile::on_evaluation(const EvalMetrics& metrics) {
-  write(evaluation_json(metrics).dump());
+  write(evaluation_json(metrics));
 }
 
 void MetricsFile::on_workers(const WorkersReport& report, const Progress& progress) {
   Json json{{"kind", "workers"}};
   add_progress(json, progress);
   json.update(workers_json(report));
-  write(json.dump());
+  write(json);
 }
 
 void MetricsFile::on_ranks(const RankTimes& times, const Progress& progress) {
   Json json{{"kind", "ranks"}};
   add_progress(json, progress);
   json.update(ranks_json(times));
-  write(json.dump());
+  write(json);
 }
 
 }  // namespace lockstep

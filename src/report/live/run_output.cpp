@@ -1,29 +1,19 @@
 #include "lockstep/report/live/run_output.h"
 
 #include <algorithm>
-#include <cmath>
 
+#include "lockstep/base/json.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/text.h"
 #include "lockstep/report/history/metrics_history.h"
 
 namespace lockstep {
 
-MetricValues measures_of(const EvalMetrics& metrics) {
-  MetricValues values{{"loss", metrics.loss}};
-  if (metrics.accuracy) values.emplace_back("accuracy", *metrics.accuracy);
-  if (metrics.top_k_accuracy) values.emplace_back("top_k_accuracy", *metrics.top_k_accuracy);
-  for (const MetricValue& other : metrics.others) {
-    if (other.value) values.emplace_back(other.name, *other.value);
-  }
-  std::erase_if(values, [](const auto& value) { return !std::isfinite(value.second); });
-  return values;
-}
-
 RunOutput::RunOutput(RunOutputSettings settings, OutputStart start)
-    : metrics_(settings.directory.metrics(), start.metrics_bytes),
-      record_(settings.record),
+    : record_(settings.record),
       average_(std::move(settings.average)),
+      metrics_(settings.directory.metrics(), start.metrics_bytes,
+               [this](const nlohmann::ordered_json& json) { record_line(json); }),
       line_(settings.progress, settings.whole, settings.evaluations, std::move(settings.measure)),
       incomplete_(std::move(start.incomplete)) {
   if (settings.hyperparameters) {
@@ -32,29 +22,20 @@ RunOutput::RunOutput(RunOutputSettings settings, OutputStart start)
   }
   if (record_ == nullptr) return;
   // The record begins with the lines of earlier starts.
-  record_->change([&](RunRecord& record) { replay_metrics(settings.directory.metrics(), record, average_); });
-}
-
-void RunOutput::record_training(const Progress& progress, double loss, double samples_per_second) {
-  if (record_ == nullptr) return;
   record_->change([&](RunRecord& record) {
-    record.kept.average = average_(progress.steps);
-    record.add_training(progress, loss, samples_per_second);
+    read_metrics_lines(settings.directory.metrics(),
+                       [&](const MetricsLine& line) { add_line(record, line, average_); });
   });
 }
 
-void RunOutput::record_evaluation(const std::string& split, const Progress& progress,
-                                  const MetricValues& values) {
+void RunOutput::record_line(const nlohmann::ordered_json& json) {
   if (record_ == nullptr) return;
-  record_->change([&](RunRecord& record) {
-    record.kept.average = average_(progress.steps);
-    record.add_evaluation(split, progress, values);
-  });
+  const MetricsLine line = metrics_line(json);
+  record_->change([&](RunRecord& record) { add_line(record, line, average_); });
 }
 
 void RunOutput::on_audit(Index epoch, Index samples, Index times) {
-  log_info("audit: epoch {} used {} samples, each {} time{}", epoch, with_commas(samples), times,
-           times == 1 ? "" : "s");
+  log_info("audit: epoch {} used {} samples, each {}", epoch, with_commas(samples), plural(times, "time"));
 }
 
 std::vector<std::string> RunOutput::incomplete_files() const {

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -47,8 +48,8 @@ struct MetricsLine {
   double number(std::string_view name) const;
 };
 
-/// The numbers of an evaluation that measure the model.
-MetricValues measures_of(const MetricsLine& evaluation);
+/// The line of such an object. Errors: DataError, or the library's exceptions, if it is none.
+MetricsLine metrics_line(const nlohmann::ordered_json& json);
 
 /// Calls `on_line` for each whole line in order. Returns what is wrong with the file, one text for each of
 /// the first lines that are damaged: "line 12 is no JSON", "the last line is cut off"; nothing for a file
@@ -56,10 +57,9 @@ MetricValues measures_of(const MetricsLine& evaluation);
 std::vector<std::string> read_metrics_lines(const std::filesystem::path& file,
                                             const std::function<void(const MetricsLine&)>& on_line);
 
-/// Puts what the lines say into a record that has none of it yet. `average`: how the weights after a step are
-/// averaged, see KeptWeights. Returns what read_metrics_lines() returns.
-std::vector<std::string> replay_metrics(const std::filesystem::path& file, RunRecord& record,
-                                        const std::function<std::string(Index)>& average);
+/// Adds a training line or an evaluation to a record; others tell nothing that it has. `average`: how the
+/// weights after a step are averaged, see KeptWeights.
+void add_line(RunRecord& record, const MetricsLine& line, const std::function<std::string(Index)>& average);
 
 /// Lines of one kind as columns, which are equally long.
 struct MetricsTable {
@@ -96,8 +96,10 @@ struct MetricsHistory {
   double seconds_at(double samples) const;
 };
 
-/// `kept_step`: the step of the weights that were kept; -1 if it is unknown.
-MetricsHistory read_metrics_history(const std::filesystem::path& file, double kept_step = -1);
+/// `kept_step`: the step of the weights that were kept; -1 if it is unknown. `on_line`: see
+/// read_metrics_lines().
+MetricsHistory read_metrics_history(const std::filesystem::path& file, double kept_step = -1,
+                                    const std::function<void(const MetricsLine&)>& on_line = {});
 
 // The metrics of runs as one table for spreadsheets and statistics: a line for each line of metrics.jsonl, a
 // column for each number in any of them.

@@ -3,7 +3,8 @@
 #pragma once
 
 #include <filesystem>
-#include <string>
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
 
 #include "lockstep/train/loop/observer.h"
 
@@ -14,7 +15,9 @@ class MetricsFile final : public Observer {
   /// Goes on behind the first `keep` bytes of what is there, those of a checkpoint. Where they are not all
   /// there it warns of what is missing, and keeps the whole lines. Errors: DataError if the file cannot be
   /// read or created.
-  explicit MetricsFile(const std::filesystem::path& path, Index keep = 0);
+  /// `on_line` is told each line as well, whether or not it can be written.
+  explicit MetricsFile(const std::filesystem::path& path, Index keep = 0,
+                       std::function<void(const nlohmann::ordered_json&)> on_line = {});
   ~MetricsFile() override;
   MetricsFile(const MetricsFile&) = delete;
   MetricsFile& operator=(const MetricsFile&) = delete;
@@ -29,9 +32,10 @@ class MetricsFile final : public Observer {
   bool failed() const { return failed_; }
 
  private:
-  void write(const std::string& line);
+  void write(const nlohmann::ordered_json& json);
 
   std::filesystem::path path_;
+  std::function<void(const nlohmann::ordered_json&)> on_line_;
   Index bytes_ = 0;
   int descriptor_ = -1;
   bool failed_ = false;

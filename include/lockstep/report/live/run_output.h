@@ -33,9 +33,6 @@ struct OutputStart {
   std::vector<std::string> incomplete = {};  ///< files of which earlier starts have lost lines
 };
 
-/// The numbers of an evaluation that measure the model, as metrics.jsonl names them.
-MetricValues measures_of(const EvalMetrics& metrics);
-
 class RunOutput final : public Observer {
  public:
   /// Errors: DataError if a file cannot be created.
@@ -44,13 +41,11 @@ class RunOutput final : public Observer {
   void on_step(const Progress& progress, double loss) override { line_.on_step(progress, loss); }
   void on_train_metrics(const TrainMetrics& metrics) override {
     metrics_.on_train_metrics(metrics);
-    record_training(metrics.progress, metrics.loss, metrics.samples_per_second);
     if (events_) events_->on_train_metrics(metrics);
     line_.on_train_metrics(metrics);
   }
   void on_evaluation(const EvalMetrics& metrics) override {
     metrics_.on_evaluation(metrics);
-    record_evaluation(to_string(metrics.split), metrics.progress, measures_of(metrics));
     if (events_) events_->on_evaluation(metrics);
     line_.on_evaluation(metrics);
   }
@@ -66,12 +61,11 @@ class RunOutput final : public Observer {
   std::vector<std::string> incomplete_files() const override;
 
  private:
-  void record_training(const Progress& progress, double loss, double samples_per_second);
-  void record_evaluation(const std::string& split, const Progress& progress, const MetricValues& values);
+  void record_line(const nlohmann::ordered_json& json);
 
-  MetricsFile metrics_;
   RunRecordFile* record_;
   std::function<std::string(Index)> average_;
+  MetricsFile metrics_;
   std::optional<TensorBoardEvents> events_;
   ProgressLine line_;
   std::vector<std::string> incomplete_;
