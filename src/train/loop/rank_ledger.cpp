@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <limits>
 
 #include "lockstep/base/text.h"
@@ -54,7 +56,10 @@ void TimeSums::add_exchange(const ExchangeTime& time) {
 }
 
 void TimeSums::add(const TimeSums& other) {
-  for (std::size_t i = 0; i < kColumns; ++i) (&data)[i] += (&other.data)[i];
+  auto sums = std::bit_cast<std::array<double, kColumns>>(*this);
+  const auto more = std::bit_cast<std::array<double, kColumns>>(other);
+  for (std::size_t i = 0; i < kColumns; ++i) sums[i] += more[i];
+  *this = std::bit_cast<TimeSums>(sums);
 }
 
 TimeShares TimeSums::shares() const {
