@@ -135,7 +135,7 @@ int export_metrics_command(const CommandLine& line) {
   const auto faults = write_metrics_csv(files, names, [&](std::string_view text) { file.write(text); });
   file.commit();
   for (const std::string& fault : faults) log_warning("{}; the other lines were exported", fault);
-  log_info("exported the metrics of {} run{} to {}", files.size(), files.size() == 1 ? "" : "s",
+  log_info("exported the metrics of {} to {}", plural(std::ssize(files), "run"),
            describe_output(line.output));
   return 0;
 }
@@ -151,7 +151,7 @@ int report_command(const CommandLine& line) {
   const std::vector<PageRun> runs = read_page_runs(line.runs);
   const auto write = [&](const std::string& name, const std::string& text) {
     write_output(name, text);
-    log_info("report of {} run{}: {} ({})", runs.size(), runs.size() == 1 ? "" : "s", describe_output(name),
+    log_info("report of {}: {} ({})", plural(std::ssize(runs), "run"), describe_output(name),
              human_bytes(text.size()));
   };
   if (!line.output.empty()) write(line.output, report_page(runs));

@@ -273,7 +273,7 @@ void TrainCommand::begin() {
   report_start();
 }
 
-// Rank 0. That of a run that goes on is replaced only once it is sure to.
+// Rank 0. The record of a run that is resumed stays until the new start is sure to go on.
 void TrainCommand::begin_record() {
   record_ = std::make_unique<RunRecordFile>(first_record(experiment_, plan_, placement_, resume_),
                                             [this] { return resume_.lock.whereabouts(); });

@@ -25,10 +25,6 @@ double rounded(double value) {
   return std::round(kDigits * value) / kDigits;
 }
 
-Json number_or_null(double value) {
-  return std::isfinite(value) ? Json(value) : Json(nullptr);
-}
-
 // Precision swings, while the others only rise: it decides which points stay.
 Json curve_json(const EvaluationDetails& details, const ThresholdCurve& curve) {
   std::vector<double> precision;
@@ -40,7 +36,7 @@ Json curve_json(const EvaluationDetails& details, const ThresholdCurve& curve) {
   Json json{{"class", class_name(details.classes, static_cast<std::size_t>(curve.of_class))},
             {"positives", curve.positives},
             {"negatives", curve.negatives},
-            {"area", number_or_null(curve.area())}};
+            {"area", json_number(curve.area())}};
   for (const char* name : {"threshold", "recall", "false_positive_rate", "precision"})
     json[name] = Json::array();
   for (const std::size_t i : kept_points(precision, most)) {
@@ -109,7 +105,7 @@ ShownPredictions::Picture picture_of(std::span<const Scalar> pixels, const Image
 }
 
 Json worst_json(const EvaluationDetails& details, const ShownRecord& shown) {
-  Json json{{"loss", number_or_null(shown.record.loss)},
+  Json json{{"loss", json_number(shown.record.loss)},
             {"record", shown.position},
             {"file", shown.file},
             {"target", shown.record.target},

@@ -286,6 +286,11 @@ std::string stage_sentences(const RunPlan& plan) {
   return describe_idle(plan) + describe_groups(plan) + describe_balance(plan) + describe_tied(plan);
 }
 
+// A line for each stage, then the share of idle time and advice.
+std::string stage_table(const RunPlan& plan) {
+  return text_table(stage_rows(plan), 2) + stage_sentences(plan) + '\n';
+}
+
 }  // namespace
 
 PlanRecord plan_record(const RunPlan& plan, const Model& model) {
@@ -352,10 +357,6 @@ std::string plan_summary(const RunPlan& plan) {
       with_commas(plan.steps), with_commas(plan.sampling.global_batch), number(plan.epochs),
       with_commas(plan.parameters), human_bytes(plan.memory.total()), human_bytes(plan.sent_bytes),
       sentence(plan));
-}
-
-std::string stage_table(const RunPlan& plan) {
-  return plan.stages.empty() ? "" : text_table(stage_rows(plan), 2) + stage_sentences(plan) + '\n';
 }
 
 }  // namespace lockstep

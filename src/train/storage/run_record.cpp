@@ -172,7 +172,7 @@ RunState state_named(const Json& json) {
   throw DataError(fmt::format("{} is no state of a run", excerpt(json.dump())));
 }
 
-// A count that others may be added to, whatever a file states.
+// Counts of a file may be any; these can be added up.
 Index count_of(const Json& json) {
   constexpr Index kMost = 1'000'000'000'000'000;
   return std::clamp(whole_number(json), Index{0}, kMost);
@@ -208,8 +208,8 @@ void take(const Json& json, Value& value) {
   }
 }
 
-// A record that says "running", as it looks from here.
-void look_for_life(RunRecord& record, const RunDirectory& run) {
+// A record that says "running" may be that of a process that is gone, or silent.
+void check_heartbeat(RunRecord& record, const RunDirectory& run) {
   if (record.state != RunState::kRunning || run.is_held()) return;
   const Heartbeat& last = record.heartbeat;
   const bool here = last.host == host_name();
@@ -334,7 +334,7 @@ std::optional<RunRecord> read_run_record(const RunDirectory& run) {
   std::error_code ignored;
   if (!std::filesystem::exists(run.record(), ignored)) return std::nullopt;
   RunRecord record = parse_run_record(read_file(run.record()));
-  look_for_life(record, run);
+  check_heartbeat(record, run);
   return record;
 }
 

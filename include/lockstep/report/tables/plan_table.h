@@ -19,9 +19,4 @@ PlanRecord plan_record(const RunPlan& plan, const Model& model);
 /// The plan in a few lines: how long the run is, how large the model, and those plain sentences.
 std::string plan_summary(const RunPlan& plan);
 
-// The stages of a model that is divided among ranks, as the plan prints them.
-
-/// A line for each stage, then the share of idle time and advice; "" where the model is not divided.
-std::string stage_table(const RunPlan& plan);
-
 }  // namespace lockstep
