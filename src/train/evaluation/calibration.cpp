@@ -15,7 +15,7 @@
 #include "lockstep/math/elementary.h"
 #include "lockstep/train/evaluation/metric.h"
 #include "lockstep/train/evaluation/metrics.h"
-#include "train/evaluation/metrics/questions.h"
+#include "train/evaluation/metrics/rows.h"
 
 namespace lockstep {
 namespace {

@@ -57,6 +57,27 @@ ScoredSamples collect(Communicator& comm, std::span<const Scalar> scores, std::s
 
 }  // namespace
 
+// One line for each list in metrics/.
+std::vector<MetricEntry> score_metrics();
+std::vector<MetricEntry> probability_metrics();
+std::vector<MetricEntry> answer_metrics();
+std::vector<MetricEntry> error_metrics();
+std::vector<MetricEntry> agreement_metrics();
+std::vector<MetricEntry> likelihood_metrics();
+
+std::span<const MetricEntry> metric_catalog() {
+  static const std::vector<MetricEntry> kEntries = [] {
+    std::vector<MetricEntry> all;
+    for (const auto& list : {score_metrics(), probability_metrics(), answer_metrics(), error_metrics(),
+                             agreement_metrics(), likelihood_metrics()}) {
+      all.insert(all.end(), list.begin(), list.end());
+    }
+    std::ranges::stable_partition(all, [](const MetricEntry& entry) { return !entry.by_name; });
+    return all;
+  }();
+  return kEntries;
+}
+
 std::string to_string(const MetricValue& metric) {
   if (!metric.value) return metric.name + " undefined";
   return fmt::format("{} {:.5g}", metric.name, *metric.value);

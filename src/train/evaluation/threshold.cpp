@@ -21,7 +21,7 @@
 #include "lockstep/train/evaluation/evaluation.h"
 #include "lockstep/train/evaluation/metrics.h"
 #include "lockstep/train/evaluation/prediction.h"
-#include "train/evaluation/metrics/questions.h"
+#include "train/evaluation/metrics/rows.h"
 
 namespace lockstep {
 namespace {

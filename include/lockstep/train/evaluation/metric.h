@@ -4,7 +4,6 @@
 // number of ranks. A sample counts as often as its weight says, as sample_weight of scikit-learn.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -113,10 +112,10 @@ struct MetricEntry {
   std::string help;                 ///< one sentence, with its formula or source
   std::vector<TargetKind> targets;  ///< kinds of targets that it is defined for
   bool smaller_is_better;           ///< the smaller of two values is better; each entry says it
-  std::function<std::unique_ptr<Metric>(const OutputForm& form, Index outputs)> make;
-  /// Whether it is defined for outputs of this form, whose kind of targets is one of `targets`; empty:
+  std::unique_ptr<Metric> (*make)(const OutputForm& form, Index outputs);
+  /// Whether it is defined for outputs of this form, whose kind of targets is one of `targets`; null:
   /// always.
-  std::function<bool(const OutputForm& form)> suits = {};
+  bool (*suits)(const OutputForm& form) = nullptr;
   /// Whether it is measured only where eval.metrics names it.
   bool by_name = false;
 };
@@ -126,10 +125,7 @@ inline bool has_probabilities(const OutputForm& form) {
   return form.link == Link::kLogit || form.link == Link::kSoftmax;
 }
 
-/// The prediction that an output of values is, by its link.
-double predicted_value(Link link, Scalar output);
-
-/// Every metric there is. To add one: src/README.md.
+/// Every metric there is, those that are measured by name alone last. To add one: src/README.md.
 std::span<const MetricEntry> metric_catalog();
 
 // The metrics of one run, as one: what they need together, and which part of it is whose.

@@ -1,0 +1,317 @@
+// Metrics of predicted numbers.
+//
+// Deviances: twice the log likelihood that the targets themselves would have as predictions, less that of the
+// predictions. With x = log of the prediction, as the model puts it out, nothing overflows before the
+// prediction does.
+//
+// Ranks: the rank of a sample among others is the weight of all below it and half the weight of those that
+// are equal to it, itself among them: where samples weigh 1, that is the usual mean rank less one half.
+#include <algorithm>
+#include <numeric>
+
+#include "rows.h"
+
+namespace lockstep {
+namespace {
+
+// The prediction that an output is, by its link.
+double predicted_value(Link link, Scalar output) {
+  const auto value = static_cast<double>(output);
+  return link == Link::kLog ? std::exp(value) : value;
+}
+
+// The mean over samples and outputs of penalty(error of the prediction, target).
+template <class Penalty>
+std::unique_ptr<Metric> mean_penalty(const OutputForm& form, Penalty penalty) {
+  return mean_over_outputs([link = form.link, penalty](Index, Scalar output, double target) {
+    return penalty(predicted_value(link, output) - target, target);
+  });
+}
+
+// The divisor is at least the distance of 1 from the next double, as scikit-learn has it.
+double share_of_target(double error, double target) {
+  return std::abs(error) / std::max(std::abs(target), std::numeric_limits<double>::epsilon());
+}
+
+// The mean over samples, targets and levels.
+std::unique_ptr<Metric> mean_quantile_loss(const std::vector<double>& levels) {
+  return mean_over_outputs([levels](Index i, Scalar output, double target) {
+    const double level = at(levels, i % std::ssize(levels));
+    const double d = target - static_cast<double>(output);
+    return d > 0 ? level * d : (level - 1) * d;
+  });
+}
+
+double poisson_deviance(double target, double x) {
+  const double own = target > 0 ? target * (std::log(target) - x) : 0;
+  return 2 * (own - target + std::exp(x));
+}
+
+double gamma_deviance(double target, double x) {
+  return 2 * (x - std::log(target) + target * std::exp(-x) - 1);
+}
+
+// For powers p of the mean with 1 < p < 2.
+double tweedie_deviance(double target, double x, double p) {
+  return 2 * (std::pow(target, 2 - p) / ((1 - p) * (2 - p)) - target * std::exp((1 - p) * x) / (1 - p) +
+              std::exp((2 - p) * x) / (2 - p));
+}
+
+std::unique_ptr<Metric> mean_deviance(double power) {
+  return mean_over_outputs([power](Index, Scalar output, double target) {
+    const auto x = static_cast<double>(output);
+    if (power == 1) return poisson_deviance(target, x);
+    return power == 2 ? gamma_deviance(target, x) : tweedie_deviance(target, x, power);
+  });
+}
+
+// 0 where a row of outputs or targets has no direction: all of it is 0.
+double cosine(const MetricRows& rows, Index row) {
+  double both = 0;
+  double outputs = 0;
+  double targets = 0;
+  for (Index i = 0; i < rows.outputs.cols(); ++i) {
+    const auto output = static_cast<double>(rows.outputs(row, i));
+    const auto target = static_cast<double>(rows.targets(row, i));
+    both += output * target;
+    outputs += output * output;
+    targets += target * target;
+  }
+  const double lengths = std::sqrt(outputs) * std::sqrt(targets);
+  return lengths == 0 ? 0 : both / lengths;
+}
+
+// Columns of one output: the sums of the weights of its targets, of the targets, of their squares, and of the
+// squared errors.
+enum SquareColumn : std::size_t { kWeight, kTarget, kSquare, kError, kSquareColumns };
+
+class SquareMetric final : public Metric {
+ public:
+  using Value = std::optional<double> (*)(Index outputs, const double* sums);
+
+  SquareMetric(Link link, Index outputs, Value of_sums) : link_(link), outputs_(outputs), of_sums_(of_sums) {}
+
+  MetricNeeds needs() const override { return {.sums = outputs_ * Index{kSquareColumns}}; }
+
+  void collect(const MetricRows& rows, const MetricParts& parts) const override {
+    for (Index row = 0; row < rows.outputs.rows(); ++row) {
+      const double weight = rows.weights[row];
+      visit_outputs(rows, row, [&](Index i, Scalar output, double target) {
+        double* sums = parts.sums.data() + i * Index{kSquareColumns};
+        const double error = predicted_value(link_, output) - target;
+        sums[kWeight] += weight;
+        sums[kTarget] += weight * target;
+        sums[kSquare] += weight * (target * target);
+        sums[kError] += weight * (error * error);
+      });
+    }
+  }
+
+  std::optional<double> value(const MetricTotals& totals) const override {
+    return of_sums_(outputs_, totals.sums.data());
+  }
+
+ private:
+  Link link_;
+  Index outputs_;
+  Value of_sums_;
+};
+
+template <SquareMetric::Value kValue>
+std::unique_ptr<Metric> make_of_squares(const OutputForm& form, Index outputs) {
+  return std::make_unique<SquareMetric>(form.link, outputs, kValue);
+}
+
+// An output without any target does not count.
+std::optional<double> root_mean_square(Index outputs, const double* sums) {
+  return mean_over(outputs, [sums](Index i) -> std::optional<double> {
+    const double* of_output = sums + i * Index{kSquareColumns};
+    if (of_output[kWeight] == 0) return std::nullopt;
+    return std::sqrt(of_output[kError] / of_output[kWeight]);
+  });
+}
+
+// Not defined where one of the outputs has no target, or the same target always.
+std::optional<double> r2(Index outputs, const double* sums) {
+  // Targets are floats, so their squares are exact in double; below this share of their mean square, what the
+  // subtraction leaves of their variance is rounding.
+  constexpr double kLeastVariance = 1e-12;
+  double sum = 0;
+  for (Index i = 0; i < outputs; ++i, sums += kSquareColumns) {
+    if (sums[kWeight] == 0) return std::nullopt;
+    const double spread = sums[kSquare] - sums[kTarget] * sums[kTarget] / sums[kWeight];
+    if (spread <= kLeastVariance * sums[kSquare]) return std::nullopt;
+    sum += 1 - sums[kError] / spread;
+  }
+  return sum / static_cast<double>(outputs);
+}
+
+using SampleColumn = Scalar ScoredSample::*;
+
+// Ranks by a column less half the weight of all, which is their mean. Empty where all values are equal.
+std::vector<double> centred_ranks(std::span<const ScoredSample> samples, SampleColumn column) {
+  std::vector<std::size_t> order(samples.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return samples[i].*column; });
+  if (samples.empty() || samples[order.front()].*column == samples[order.back()].*column) return {};
+  std::vector<double> ranks(samples.size());
+  double below = 0;
+  for (std::size_t begin = 0; begin < order.size();) {
+    std::size_t end = begin;
+    double equal = 0;
+    const Scalar value = samples[order[begin]].*column;
+    for (; end < order.size() && samples[order[end]].*column == value; ++end) {
+      equal += static_cast<double>(samples[order[end]].weight);
+    }
+    for (; begin < end; ++begin) ranks[order[begin]] = below + equal / 2;
+    below += equal;
+  }
+  for (double& rank : ranks) rank -= below / 2;
+  return ranks;
+}
+
+std::optional<double> rank_correlation(std::span<const ScoredSample> all) {
+  std::vector<ScoredSample> samples;
+  std::ranges::copy_if(all, std::back_inserter(samples), [](const ScoredSample& s) { return s.weight > 0; });
+  const std::vector<double> predicted = centred_ranks(samples, &ScoredSample::score);
+  const std::vector<double> true_ones = centred_ranks(samples, &ScoredSample::target);
+  if (predicted.empty() || true_ones.empty()) return std::nullopt;
+  double common = 0;
+  double of_predicted = 0;
+  double of_true = 0;
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    const auto weight = static_cast<double>(samples[i].weight);
+    common += weight * predicted[i] * true_ones[i];
+    of_predicted += weight * predicted[i] * predicted[i];
+    of_true += weight * true_ones[i] * true_ones[i];
+  }
+  return common / (std::sqrt(of_predicted) * std::sqrt(of_true));
+}
+
+class Spearman final : public Metric {
+ public:
+  explicit Spearman(Index outputs) : outputs_(outputs) {}
+
+  MetricNeeds needs() const override { return {.samples = outputs_}; }
+
+  void collect(const MetricRows& rows, const MetricParts& parts) const override {
+    for (Index row = 0; row < rows.outputs.rows(); ++row) {
+      visit_outputs(rows, row, [&](Index i, Scalar output, double target) {
+        at(parts.samples, i)
+            .push_back({.score = sortable(output),
+                        .target = static_cast<Scalar>(target),
+                        .weight = static_cast<Scalar>(rows.weights[row])});
+      });
+    }
+  }
+
+  std::optional<double> value(const MetricTotals& totals) const override {
+    return mean_over(outputs_, [&](Index i) { return rank_correlation(at(totals.samples, i)); });
+  }
+
+ private:
+  Index outputs_;
+};
+
+// An output for each target, in its units.
+bool are_values(const OutputForm& form) {
+  return form.outputs_per_target() == 1 && !form.direction;
+}
+
+}  // namespace
+
+std::vector<MetricEntry> error_metrics() {
+  return {
+      {.name = "mean_absolute_error",
+       .help = "|prediction - target|, in units of the target",
+       .targets = {TargetKind::kValue},
+       .smaller_is_better = true,
+       .make = [](const OutputForm& form,
+                  Index) { return mean_penalty(form, [](double error, double) { return std::abs(error); }); },
+       .suits = are_values},
+      {.name = "mean_squared_error",
+       .help = "(prediction - target)^2, whatever the loss",
+       .targets = {TargetKind::kValue},
+       .smaller_is_better = true,
+       .make = [](const OutputForm& form,
+                  Index) { return mean_penalty(form, [](double error, double) { return error * error; }); },
+       .suits = are_values},
+      {.name = "root_mean_squared_error",
+       .help =
+           "The root of the mean of (prediction - target)^2, in units of the target. Several outputs: the "
+           "mean over them",
+       .targets = {TargetKind::kValue},
+       .smaller_is_better = true,
+       .make = make_of_squares<root_mean_square>,
+       .suits = are_values,
+       .by_name = true},
+      {.name = "mean_absolute_percentage_error",
+       .help = "|prediction - target| / |target|, a share: 0.1 is ten percent. Records with the target 0 "
+               "count for much",
+       .targets = {TargetKind::kValue},
+       .smaller_is_better = true,
+       .make = [](const OutputForm& form, Index) { return mean_penalty(form, share_of_target); },
+       .suits = are_values,
+       .by_name = true}};
+}
+
+std::vector<MetricEntry> agreement_metrics() {
+  return {
+      {.name = "r2",
+       .help = "1 - squared error / squared distance of the targets from their mean: 1 is perfect, 0 no "
+               "better than that mean. Several outputs: the mean over them",
+       .targets = {TargetKind::kValue},
+       .smaller_is_better = false,
+       .make = make_of_squares<r2>,
+       .suits = are_values},
+      {.name = "spearman",
+       .help =
+           "Rank correlation of the predictions and the targets (Spearman 1904), equal values with their "
+           "mean rank: 1 if the order is the same, 0 by chance, -1 if it is reversed; exact, for 12 bytes "
+           "a sample, all on one rank. Several outputs: the mean over them",
+       .targets = {TargetKind::kValue},
+       .smaller_is_better = false,
+       .make = [](const OutputForm&, Index outputs) -> std::unique_ptr<Metric> {
+         return std::make_unique<Spearman>(outputs);
+       },
+       .suits = are_values,
+       .by_name = true}};
+}
+
+std::vector<MetricEntry> likelihood_metrics() {
+  return {
+      {.name = "pinball",
+       .help = "The quantile loss, the mean over the levels of train.quantiles; train.loss 'quantile'",
+       .targets = {TargetKind::kValue},
+       .smaller_is_better = true,
+       .make = [](const OutputForm& form, Index) { return mean_quantile_loss(form.quantiles); },
+       .suits = [](const OutputForm& form) { return !form.quantiles.empty(); }},
+      {.name = "poisson_deviance",
+       .help = "2 (target log(target / prediction) - target + prediction); train.loss 'poisson', 'tweedie', "
+               "'gamma'",
+       .targets = {TargetKind::kValue},
+       .smaller_is_better = true,
+       .make = [](const OutputForm&, Index) { return mean_deviance(1); },
+       .suits = [](const OutputForm& form) { return form.power >= 1; }},
+      {.name = "tweedie_deviance",
+       .help = "The deviance of Tweedie's distribution of power train.tweedie_power; train.loss 'tweedie'",
+       .targets = {TargetKind::kValue},
+       .smaller_is_better = true,
+       .make = [](const OutputForm& form, Index) { return mean_deviance(form.power); },
+       .suits = [](const OutputForm& form) { return form.power > 1 && form.power < 2; }},
+      {.name = "gamma_deviance",
+       .help = "2 (log(prediction / target) + target / prediction - 1); train.loss 'gamma'",
+       .targets = {TargetKind::kValue},
+       .smaller_is_better = true,
+       .make = [](const OutputForm&, Index) { return mean_deviance(2); },
+       .suits = [](const OutputForm& form) { return form.power >= 2; }},
+      {.name = "cosine_similarity",
+       .help = "Cosine of the angle between the outputs and the targets of a record; train.loss "
+               "'cosine_distance'",
+       .targets = {TargetKind::kValue},
+       .smaller_is_better = false,
+       .make = [](const OutputForm&, Index) { return mean_over_samples(cosine); },
+       .suits = [](const OutputForm& form) { return form.direction; }}};
+}
+
+}  // namespace lockstep
