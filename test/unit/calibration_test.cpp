@@ -54,10 +54,7 @@ std::vector<Scalar> present_in(const Set& set) {
 Calibration calibrate(Communicator& comm, int threads, const Set& set) {
   const Index blocks = divide_up(set.rows, kBlock);
   const Range local = split_evenly(blocks, comm.size(), comm.rank());
-  const Range mine = intersect({local.begin * kBlock, local.end * kBlock}, {0, set.rows});
-  CalibrationRows rows(
-      {.local = local, .all = blocks, .rows = kBlock}, mine.size(),
-      {.outputs = set.columns(), .targets = set.target_columns(), .weighted = !set.weights.empty()});
+  KeptBlocks kept{.local = local, .all = blocks, .outputs = set.columns()};
   const std::vector<Scalar> present = present_in(set);
   const bool misses = std::ranges::any_of(set.targets, [](Scalar target) { return std::isnan(target); });
   for (Index block = local.begin; block < local.end; ++block) {
@@ -70,10 +67,11 @@ Calibration calibrate(Communicator& comm, int threads, const Set& set) {
     };
     const ConstMatrix outputs = cut(set.outputs, set.columns());
     const ConstMatrix targets = cut(set.targets, set.target_columns());
-    rows.keep(block, {.outputs = outputs, .targets = targets, .weights = weights});
+    kept.blocks.emplace_back(range.size(), set.columns(), set.target_columns(), !set.weights.empty());
+    kept.blocks.back().keep({.outputs = outputs, .targets = targets, .weights = weights});
   }
   ThreadTeam team(threads);
-  return fit_temperature(comm, team, set.kind, rows);
+  return fit_temperature(comm, team, set.kind, kept);
 }
 
 Calibration calibrate_alone(const Set& set) {

@@ -74,16 +74,14 @@ Derivatives of_outputs(const MetricRows& rows, Index row, double b) {
 
 class Fit {
  public:
-  Fit(Communicator& comm, ThreadTeam& team, TargetKind targets, const CalibrationRows& rows)
+  Fit(Communicator& comm, ThreadTeam& team, TargetKind targets, const KeptBlocks& kept)
       : comm_(comm),
         team_(team),
         targets_(targets),
-        rows_(rows),
-        metrics_(kMeasured, OutputForm(targets), rows.outputs()),
-        scaled_(static_cast<std::size_t>(team.size())) {
-    for (AlignedBuffer<Scalar>& each : scaled_) {
-      each = AlignedBuffer<Scalar>(rows.cut().rows * rows.outputs());
-    }
+        kept_(kept),
+        metrics_(kMeasured, OutputForm(targets), kept.outputs) {
+    const Index largest = kept.blocks.empty() ? 0 : kept.blocks.front().rows().outputs.size();
+    for (int thread = 0; thread < team.size(); ++thread) scaled_.emplace_back(largest);
   }
 
   // *Collective.* The b with the least loss; nothing if it is not between the bounds.
@@ -108,13 +106,12 @@ class Fit {
   // *Collective.* The values of kMeasured with a temperature.
   std::vector<MetricValue> measure(Scalar temperature) {
     const std::vector<double> sums =
-        sum_blocks(1 + metrics_.needs().sums, [&](int thread, Index block, std::span<double> to) {
-          to[0] = rows_.weight(block);
-          rows_.visit(block, [&](const MetricRows& rows) {
-            const ConstMatrix divided = divide_outputs(rows.outputs, temperature, at(scaled_, thread).span());
-            metrics_.collect({.outputs = divided, .targets = rows.targets, .weights = rows.weights},
-                             {.sums = to.subspan(1)});
-          });
+        sum_blocks(1 + metrics_.needs().sums, [&](int thread, const KeptBlock& block, std::span<double> to) {
+          to[0] = block.weight();
+          const MetricRows rows = block.rows();
+          const ConstMatrix divided = divide_outputs(rows.outputs, temperature, at(scaled_, thread).span());
+          metrics_.collect({.outputs = divided, .targets = rows.targets, .weights = rows.weights},
+                           {.sums = to.subspan(1)});
         });
     return metrics_.values({.weight = sums.front(), .sums = std::span(sums).subspan(1)});
   }
@@ -122,29 +119,28 @@ class Fit {
  private:
   // *Collective.* The sums over all blocks of the numbers that work(thread, block, sums) gives for each.
   std::vector<double> sum_blocks(Index columns,
-                                 const std::function<void(int, Index, std::span<double>)>& work) {
-    const BlockCut& cut = rows_.cut();
-    std::vector<double> sums(static_cast<std::size_t>(cut.local.size() * columns));
+                                 const std::function<void(int, const KeptBlock&, std::span<double>)>& work) {
+    const auto blocks = std::ssize(kept_.blocks);
+    std::vector<double> sums(static_cast<std::size_t>(blocks * columns));
     team_.run([&](int thread) {
-      const Range mine = split_evenly(cut.local.size(), team_.size(), thread);
+      const Range mine = split_evenly(blocks, team_.size(), thread);
       for (Index i = mine.begin; i < mine.end; ++i) {
-        work(thread, cut.local.begin + i, part(std::span(sums), {i * columns, (i + 1) * columns}));
+        work(thread, at(kept_.blocks, i), part(std::span(sums), {i * columns, (i + 1) * columns}));
       }
     });
-    return ordered_sums(comm_, sums, cut.local, cut.all, columns);
+    return ordered_sums(comm_, sums, kept_.local, kept_.all, columns);
   }
 
   // *Collective.*
   Derivatives derivatives(double b) {
-    const std::vector<double> sums = sum_blocks(2, [&](int, Index block, std::span<double> to) {
-      rows_.visit(block, [&](const MetricRows& rows) {
-        for (Index row = 0; row < rows.outputs.rows(); ++row) {
-          const Derivatives each =
-              targets_ == TargetKind::kClass ? of_class(rows, row, b) : of_outputs(rows, row, b);
-          to[0] += rows.weights[row] * each.slope;
-          to[1] += rows.weights[row] * each.curvature;
-        }
-      });
+    const std::vector<double> sums = sum_blocks(2, [&](int, const KeptBlock& block, std::span<double> to) {
+      const MetricRows rows = block.rows();
+      for (Index row = 0; row < rows.outputs.rows(); ++row) {
+        const Derivatives each =
+            targets_ == TargetKind::kClass ? of_class(rows, row, b) : of_outputs(rows, row, b);
+        to[0] += rows.weights[row] * each.slope;
+        to[1] += rows.weights[row] * each.curvature;
+      }
     });
     return {.slope = sums[0], .curvature = sums[1]};
   }
@@ -152,7 +148,7 @@ class Fit {
   Communicator& comm_;
   ThreadTeam& team_;
   TargetKind targets_;
-  const CalibrationRows& rows_;
+  const KeptBlocks& kept_;
   MetricSet metrics_;
   std::vector<AlignedBuffer<Scalar>> scaled_;  // of each thread
 };
@@ -213,31 +209,22 @@ ConstMatrix divide_outputs(const ConstMatrix& outputs, Scalar temperature, std::
   return {scaled.data(), outputs.rows(), outputs.cols()};
 }
 
-CalibrationRows::CalibrationRows(const BlockCut& cut, Index rows, const RowWidths& widths)
-    : cut_(cut),
-      rows_(rows),
-      widths_(widths),
-      outputs_(rows * widths.outputs),
-      targets_(rows * widths.targets),
-      weights_(widths.weighted ? rows : 0),
-      block_weights_(static_cast<std::size_t>(cut.local.size())) {}
+KeptBlock::KeptBlock(Index rows, Index outputs, Index targets, bool weighted)
+    : numbers_(rows * (outputs + targets + (weighted ? 1 : 0))),
+      outputs_(numbers_.data(), rows, outputs),
+      targets_(numbers_.data() + rows * outputs, rows, targets),
+      weights_(numbers_.span().subspan(static_cast<std::size_t>(rows * (outputs + targets)))) {}
 
-Range CalibrationRows::rows_of(Index block) const {
-  const Index begin = (block - cut_.local.begin) * cut_.rows;
-  return {begin, std::min(begin + cut_.rows, rows_)};
-}
-
-void CalibrationRows::keep(Index block, const MetricRows& rows) {
-  const Index begin = rows_of(block).begin;
-  std::copy_n(rows.outputs.data(), rows.outputs.size(), outputs_.data() + begin * widths_.outputs);
-  std::copy_n(rows.targets.data(), rows.targets.size(), targets_.data() + begin * widths_.targets);
-  if (widths_.weighted) std::ranges::copy(rows.weights.values, weights_.data() + begin);
-  at(block_weights_, block - cut_.local.begin) = rows.weights.sum(rows.outputs.rows());
+void KeptBlock::keep(const MetricRows& rows) {
+  std::ranges::copy(rows.outputs.values(), numbers_.data());
+  std::ranges::copy(rows.targets.values(), numbers_.data() + outputs_.size());
+  if (!weights_.empty()) std::ranges::copy(rows.weights.values, weights_.begin());
+  weight_ = rows.weights.sum(rows.outputs.rows());
 }
 
 Calibration fit_temperature(Communicator& comm, ThreadTeam& team, TargetKind targets,
-                            const CalibrationRows& rows) {
-  Fit fit(comm, team, targets, rows);
+                            const KeptBlocks& kept) {
+  Fit fit(comm, team, targets, kept);
   Calibration calibration;
   const std::optional<double> b = fit.minimum();
   calibration.found = b.has_value();

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <atomic>
 #include <functional>
+#include <numeric>
 #include <utility>
 
-#include "class_counts.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/timer.h"
 #include "lockstep/comm/agree.h"
@@ -27,10 +27,6 @@ enum EvaluationColumn : std::size_t { kSamples, kWeight, kLoss, kCorrect, kTopK,
 
 // Blocks that a thread takes before it is asked whether the evaluation is to go on.
 constexpr Index kRoundBlocks = 8;
-
-Index block_rows(const EvalOptions& options, Index rows) {
-  return std::min(options.batch, rows);
-}
 
 template <class T>
 void append_moved(std::vector<T>& all, std::vector<T>& more) {
@@ -75,13 +71,13 @@ Evaluation::Evaluation(const EvaluationContext& context, const RecordSource& sou
       info_(source.info()),
       weighing_{.of_class = context.class_weights},
       part_(context.record_part()),
-      rows_(block_rows(context.options, info_.rows)),
+      rows_(std::min(context.options.batch, info_.rows)),
       blocks_(divide_up(info_.rows, rows_)),
       local_blocks_(split_evenly(blocks_, context.workers().size(), context.workers().rank())),
       measured_blocks_(context.measures() ? local_blocks_ : Range{local_blocks_.begin, local_blocks_.begin}),
       tied_weights_(context.pipeline, context.model) {
-  const Range rows{local_blocks_.begin * rows_, local_blocks_.end * rows_};
-  const Index count = intersect(rows, {0, info_.rows}).size();
+  const Index count =
+      intersect({local_blocks_.begin * rows_, local_blocks_.end * rows_}, {0, info_.rows}).size();
   RankPeerGroup peers(context.workers());
   std::atomic<bool> any_missing = false;
   TargetRule rule = target_rule(context.loss, context.outputs());
@@ -183,10 +179,10 @@ ConstMatrix Evaluation::take_features(Lane& lane, Index rows, Index chunk) {
 
 void Evaluation::run_block(Lane& lane, const ModelValues& values, Index block, Index chunk,
                            const BlockWork& work) {
-  const Index begin = block * rows_;
-  const Index rows = std::min(rows_, info_.rows - begin);
+  const Range ids = rows_of_block(block);
+  const Index rows = ids.size();
   lane.ids.resize(static_cast<std::size_t>(rows));
-  for (Index row = 0; row < rows; ++row) at(lane.ids, row) = begin + row;
+  std::iota(lane.ids.begin(), lane.ids.end(), ids.begin);
   const Pass pass{.values = values, .x = take_features(lane, rows, chunk), .batch = {}};
   const std::optional<ConstMatrix> given =
       forward_stage(context_.pipeline, context_.model, chunk, lane.passes, pass);
@@ -222,20 +218,19 @@ void Evaluation::measure_block(Lane& lane, const MetricRows& measured, Index blo
 
 std::optional<Calibration> Evaluation::calibrate(const ModelValues& values,
                                                  const std::function<bool()>& interrupted) {
-  const Range rows =
-      intersect({measured_blocks_.begin * rows_, measured_blocks_.end * rows_}, {0, info_.rows});
-  CalibrationRows held;
+  KeptBlocks kept{.local = measured_blocks_, .all = blocks_, .outputs = context_.outputs()};
   agree(context_.comm, [&] {
-    held = CalibrationRows({.local = measured_blocks_, .all = blocks_, .rows = rows_}, rows.size(),
-                           {.outputs = context_.outputs(),
-                            .targets = info_.target_columns,
-                            .weighted = weighing_.has_weights(info_)});
+    for (Index block = kept.local.begin; block < kept.local.end; ++block) {
+      kept.blocks.emplace_back(rows_of_block(block).size(), kept.outputs, info_.target_columns,
+                               weighing_.has_weights(info_));
+    }
   });
   const bool finished =
-      visit_blocks(values, interrupted,
-                   [&](Lane&, const MetricRows& measured, Index block) { held.keep(block, measured); });
+      visit_blocks(values, interrupted, [&](Lane&, const MetricRows& measured, Index block) {
+        at(kept.blocks, block - kept.local.begin).keep(measured);
+      });
   if (!finished) return std::nullopt;
-  return fit_temperature(context_.comm, context_.team, context_.loss.targets(), held);
+  return fit_temperature(context_.comm, context_.team, context_.loss.targets(), kept);
 }
 
 EvalMetrics Evaluation::combine() {

@@ -1,5 +1,4 @@
 #include "lockstep/train/evaluation/metrics.h"
-#include "class_counts.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,17 +12,21 @@ constexpr Index kMaxConfusionClasses = 100;
 // Rows and columns of a matrix for yes and no.
 constexpr Index kYesNo = 2;
 
-void count_classes(const MetricRows& rows, Index row, std::span<Index> cells) {
-  const ConstMatrix& outputs = rows.outputs;
-  ++at(cells, true_class(rows.targets, row) * outputs.cols() + predicted_class(outputs, row));
+// Calls visit(row, what is so, what is predicted) for each row.
+template <class Visit>
+void visit_classes(const ConstMatrix& outputs, const ConstMatrix& targets, const Visit& visit) {
+  for (Index row = 0; row < outputs.rows(); ++row) {
+    visit(row, true_class(targets, row), predicted_class(outputs, row));
+  }
 }
 
-void count_answers(const MetricRows& rows, Index row, std::span<Index> cells) {
-  for (Index i = 0; i < rows.outputs.cols(); ++i) {
-    if (std::isnan(rows.targets(row, i))) continue;
-    const Index truth = rows.targets(row, i) > Scalar{0.5} ? 1 : 0;
-    const Index guess = rows.outputs(row, i) > 0 ? 1 : 0;
-    ++at(cells, (i * kYesNo + truth) * kYesNo + guess);
+// Calls visit(row, output, what is so, what is predicted) for each output of yes or no whose target is there.
+template <class Visit>
+void visit_yes_or_no(const ConstMatrix& outputs, const ConstMatrix& targets, const Visit& visit) {
+  for (Index row = 0; row < outputs.rows(); ++row) {
+    for (Index i = 0; i < outputs.cols(); ++i) {
+      if (!std::isnan(targets(row, i))) visit(row, i, targets(row, i) > Scalar{0.5}, outputs(row, i) > 0);
+    }
   }
 }
 
@@ -58,43 +61,20 @@ Index predicted_class(const ConstMatrix& outputs, Index row) {
   return std::max_element(first, first + outputs.cols()) - first;
 }
 
-namespace {
-
-double count_right_classes(const ConstMatrix& outputs, const ConstMatrix& targets,
-                           const SampleWeights& weights) {
-  double right = 0;
-  for (Index row = 0; row < outputs.rows(); ++row) {
-    right += predicted_class(outputs, row) == true_class(targets, row) ? weights[row] : 0;
-  }
-  return right;
-}
-
-// The mean over the outputs of a row, so that a row counts as one sample.
-double count_right_sides(const ConstMatrix& outputs, const ConstMatrix& targets,
-                         const SampleWeights& weights) {
-  double right = 0;
-  for (Index row = 0; row < outputs.rows(); ++row) {
-    for (Index i = 0; i < outputs.cols(); ++i) {
-      if (std::isnan(targets(row, i))) continue;
-      right += (outputs(row, i) > 0) == (targets(row, i) > Scalar{0.5}) ? weights[row] : 0;
-    }
-  }
-  return right / static_cast<double>(outputs.cols());
-}
-
-}  // namespace
-
+// Of several outputs of yes or no the mean, so that a row counts as one sample.
 double count_correct(TargetKind kind, const ConstMatrix& outputs, const ConstMatrix& targets,
                      const SampleWeights& weights) {
-  switch (kind) {
-    case TargetKind::kClass:
-      return count_right_classes(outputs, targets, weights);
-    case TargetKind::kBinary:
-      return count_right_sides(outputs, targets, weights);
-    case TargetKind::kValue:
-      return 0;
+  double right = 0;
+  if (kind == TargetKind::kClass) {
+    visit_classes(outputs, targets,
+                  [&](Index row, Index truth, Index guess) { right += truth == guess ? weights[row] : 0; });
+  } else if (kind == TargetKind::kBinary) {
+    visit_yes_or_no(outputs, targets, [&](Index row, Index, bool truth, bool guess) {
+      right += truth == guess ? weights[row] : 0;
+    });
+    right /= static_cast<double>(outputs.cols());
   }
-  return 0;
+  return right;
 }
 
 double count_in_top_k(const ConstMatrix& outputs, const ConstMatrix& targets, const SampleWeights& weights,
@@ -119,12 +99,14 @@ Index counted_cells(TargetKind targets, Index outputs) {
 
 void count_cells(TargetKind targets, const MetricRows& rows, std::span<Index> cells) {
   if (cells.empty()) return;
-  for (Index row = 0; row < rows.outputs.rows(); ++row) {
-    if (targets == TargetKind::kClass) {
-      count_classes(rows, row, cells);
-    } else {
-      count_answers(rows, row, cells);
-    }
+  if (targets == TargetKind::kClass) {
+    const Index classes = rows.outputs.cols();
+    visit_classes(rows.outputs, rows.targets,
+                  [&](Index, Index truth, Index guess) { ++at(cells, truth * classes + guess); });
+  } else {
+    visit_yes_or_no(rows.outputs, rows.targets, [&](Index, Index i, bool truth, bool guess) {
+      ++at(cells, (i * kYesNo + (truth ? 1 : 0)) * kYesNo + (guess ? 1 : 0));
+    });
   }
 }
 

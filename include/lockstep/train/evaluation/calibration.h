@@ -28,59 +28,39 @@ struct Calibration {
   double ece_after = 0;
 };
 
-/// How a set is cut: into `all` blocks of `rows` rows each, but the last, of which this rank has `local`.
-struct BlockCut {
-  Range local;
-  Index all = 0;
-  Index rows = 0;
-};
-
-/// Numbers of each row.
-struct RowWidths {
-  Index outputs = 0;
-  Index targets = 0;
-  bool weighted = false;
-};
-
-/// The outputs of a model for the local blocks of a set, with targets and weights.
-class CalibrationRows {
+/// A copy of the outputs of a model for a block of a set, with targets and weights.
+class KeptBlock {
  public:
-  CalibrationRows() = default;
-  CalibrationRows(const BlockCut& cut, Index rows, const RowWidths& widths);
+  KeptBlock(Index rows, Index outputs, Index targets, bool weighted);
 
-  /// Copies a block. May be called by several threads at once.
-  void keep(Index block, const MetricRows& rows);
+  void keep(const MetricRows& rows);
 
-  const BlockCut& cut() const { return cut_; }
-  Index outputs() const { return widths_.outputs; }
-  /// SampleWeights::sum() of a local block.
-  double weight(Index block) const { return at(block_weights_, block - cut_.local.begin); }
-  /// Calls visit(rows) with a local block. Their weights do not know which targets are missing.
-  template <class Visit>
-  void visit(Index block, const Visit& visit) const {
-    const Range range = rows_of(block);
-    const ConstMatrix outputs(outputs_.data() + range.begin * widths_.outputs, range.size(), widths_.outputs);
-    const ConstMatrix targets(targets_.data() + range.begin * widths_.targets, range.size(), widths_.targets);
-    SampleWeights weights;
-    if (weights_.size() > 0) weights.values = part(weights_.span(), range);
-    visit(MetricRows{.outputs = outputs, .targets = targets, .weights = weights});
+  /// Their weights do not know which targets are missing.
+  MetricRows rows() const {
+    return {.outputs = outputs_, .targets = targets_, .weights = {.values = weights_}};
   }
+  /// SampleWeights::sum() of the rows as they were given.
+  double weight() const { return weight_; }
 
  private:
-  Range rows_of(Index block) const;
+  AlignedBuffer<Scalar> numbers_;  // outputs, targets, weights
+  ConstMatrix outputs_;
+  ConstMatrix targets_;
+  std::span<Scalar> weights_;  // empty: none
+  double weight_ = 0;
+};
 
-  BlockCut cut_;
-  Index rows_ = 0;
-  RowWidths widths_;
-  AlignedBuffer<Scalar> outputs_;
-  AlignedBuffer<Scalar> targets_;
-  AlignedBuffer<Scalar> weights_;  // empty: none
-  std::vector<double> block_weights_;
+/// Those of this rank, of a set that is cut into `all` blocks; the last block of the set may be shorter than
+/// the others.
+struct KeptBlocks {
+  Range local;
+  Index all = 0;
+  Index outputs = 0;  ///< of the model
+  std::vector<KeptBlock> blocks = {};
 };
 
 /// *Collective.* The temperature for outputs that are classes or yes or no; equal on all ranks.
-Calibration fit_temperature(Communicator& comm, ThreadTeam& team, TargetKind targets,
-                            const CalibrationRows& rows);
+Calibration fit_temperature(Communicator& comm, ThreadTeam& team, TargetKind targets, const KeptBlocks& kept);
 
 // Reliability: whether what is predicted with a probability comes true as often. Predictions are put into
 // bins by their probability. For outputs of yes or no, each of them, and for two classes, that is the

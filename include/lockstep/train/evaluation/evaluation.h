@@ -144,6 +144,9 @@ class Evaluation {
   EvalMetrics combine();
   void combine_counts(EvalMetrics& metrics);
   std::vector<MetricValue> combine_metrics(std::span<const double> sums);
+  Range rows_of_block(Index block) const {
+    return intersect({block * rows_, (block + 1) * rows_}, {0, info_.rows});
+  }
   Range reliability_columns() const;
   Index columns() const;
 

@@ -47,6 +47,13 @@ double share_of_class(const ConstMatrix& targets, Index row, Index of_class);
 /// The class with the highest output of one row (the first of equals).
 Index predicted_class(const ConstMatrix& outputs, Index row);
 
+/// Cells for counts of samples by what is so and what is predicted; 0 where nothing is counted. See
+/// EvalMetrics::confusion and answers.
+Index counted_cells(TargetKind targets, Index outputs);
+
+/// Adds a block of rows to the cells, if there are any.
+void count_cells(TargetKind targets, const MetricRows& rows, std::span<Index> cells);
+
 /// Shares of a step's time, averaged over ranks; data, compute, communication, waiting and idle are
 /// together 1.
 struct TimeShares {
