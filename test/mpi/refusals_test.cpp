@@ -9,11 +9,13 @@
 #include <set>
 
 #include "app/setup/experiment.h"
+#include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/data/peer_group.h"
 #include "lockstep/distributed/strategies/strategy.h"
 #include "support/error_text.h"
+#include "support/planned_run.h"
 #include "support/temporary_directory.h"
 #include "support/thread_ranks.h"
 #include "support/tiny_run.h"
@@ -125,44 +127,39 @@ std::string refusal_of(const Cell& cell) {
   return "";
 }
 
-// Refusals that the grid does not have, whatever the other settings are: what makes each apply.
-using Conflict = std::function<void(Config&, Combination&)>;
-
-std::map<std::string, Conflict> conflicts_of_runs() {
-  const std::string split = "layers with split=rows on several ranks with strategy zero1 and ";
-  return {
-      {"data.audit with train.tail drop, or with asynchronous workers",
-       [](Config& c, Combination&) {
-         c.data.audit = true;
-         c.train.tail = Tail::kDrop;
-       }},
-      {"data.reshuffle global with a data.shard_order that is not shuffled",
-       [](Config& c, Combination&) {
-         c.data.reshuffle = Reshuffle::kGlobal;
-         c.data.shard_order = ShardOrder::kContiguous;
-       }},
-      {"data.shard_order strided with streamed samples",
-       [](Config& c, Combination& run) {
-         run.streamed = true;
-         c.data.shard_order = ShardOrder::kStrided;
-       }},
-      {split + "train.accumulate",
-       [](Config& c, Combination& run) {
-         run.divides_layers = true;
-         c.train.accumulate = 2;
-       }},
-      {split + "optimizer adafactor or muon",
-       [](Config&, Combination& run) { run.divides_layers = run.whole_tensors = true; }},
-      {split + "train.ema or train.swa_from",
-       [](Config& c, Combination& run) {
-         run.divides_layers = true;
-         c.train.swa_from = "1 epoch";
-       }},
-      {split + "tie", [](Config&, Combination& run) { run.divides_layers = run.split_layers_share = true; }},
-      {"batch norm in groups of more replicas than there are",
-       [](Config&, Combination& run) { run.largest_group = run.replicas + 1; }},
-      {"batch norm of single values in each step",
-       [](Config&, Combination& run) { run.single_values = "layer 1 with batch norm local"; }}};
+// Refusals that the grid does not have: a run that each applies to.
+std::vector<std::pair<std::string, test::Given>> conflicts_of_runs() {
+  std::vector<std::pair<std::string, test::Given>> runs;
+  const auto add = [&](const std::string& name, const std::string& layers = "dense(64) relu dense(10)") {
+    runs.emplace_back(name, test::typical(layers));
+    return &runs.back().second;
+  };
+  test::Given* run = add("data.audit with train.tail drop, or with asynchronous workers");
+  run->data.audit = true;
+  run->train.tail = Tail::kDrop;
+  run = add("data.reshuffle global with a data.shard_order that is not shuffled");
+  run->data.reshuffle = Reshuffle::kGlobal;
+  run->data.shard_order = ShardOrder::kContiguous;
+  run = add("data.shard_order strided with streamed samples");
+  run->streamed = std::make_shared<const std::vector<Chunk>>(1);
+  run->data.shard_order = ShardOrder::kStrided;
+  add("batch norm in groups of more replicas than there are",
+      "dense(64) batch_norm(mode=group(65)) relu dense(10)");
+  run = add("batch norm of single values in each step", "dense(64) batch_norm(mode=local) relu dense(10)");
+  run->train.global_batch = run->train.replicas;
+  const auto add_split = [&](const std::string& with, const std::string& rest = "dense(10)") {
+    test::Given* given = add("layers with split=rows on several ranks with strategy zero1 and " + with,
+                             "dense(100, split=rows) relu " + rest);
+    given->distribute.strategy = "zero1";
+    return given;
+  };
+  add_split("train.accumulate")->train.accumulate = 2;
+  run = add_split("optimizer adafactor or muon");
+  const auto muon = find_entry(optimizer_catalog(), "optimizer", "muon").make({});
+  run->optimizer = OptimizerMemory(*muon, run->model.layout());
+  add_split("train.ema or train.swa_from")->train.swa_from = "1 epoch";
+  add_split("tie", "dense(100, tie=0) relu dense(10)");
+  return runs;
 }
 
 // Keys of a config, and their values as TOML has them.
@@ -204,29 +201,19 @@ std::map<std::string, Keys> conflicts_of_configs() {
         {"data.validation_share", "0.1"}}}};
 }
 
-Combination combination_of(const Config& config) {
-  return {
-      .distribute = config.distribute, .train = config.train, .data = config.data, .replicas = 4, .batch = 8};
-}
-
 TEST(Refusals, OfRunsApply) {
-  Config config;
-  config.distribute.strategy = "allreduce";
-  EXPECT_NO_THROW(refuse(combination_of(config)));
-  for (const auto& [name, make] : conflicts_of_runs()) {
-    Config changed = config;
-    Combination run = combination_of(changed);
-    make(changed, run);
-    test::expect_parts(test::error_text<ConfigError>([&run] { refuse(run); }), {"refused: " + name + "; "});
+  test::Given run = test::typical();
+  EXPECT_NO_THROW(run.plan(4));
+  for (const auto& [name, conflict] : conflicts_of_runs()) {
+    test::expect_parts(test::error_text<ConfigError>([&conflict] { conflict.plan(4); }),
+                       {"refused: " + name + "; "});
   }
-  config.distribute.strategy = "parameter_server";
-  config.distribute.mode = ServerMode::kAsync;
-  Combination run = combination_of(config);
-  run.world = 3;
-  run.servers = 1;
-  EXPECT_NO_THROW(refuse(run));
-  config.data.audit = true;
-  EXPECT_THROW(refuse(run), ConfigError);
+  run.distribute.strategy = "parameter_server";
+  run.distribute.mode = ServerMode::kAsync;
+  run.distribute.servers = 1;
+  EXPECT_NO_THROW(run.plan(3));
+  run.data.audit = true;
+  EXPECT_THROW(run.plan(3), ConfigError);
 }
 
 TEST(Refusals, OfConfigsApply) {
@@ -272,7 +259,7 @@ TEST(Refusals, EveryCombinationTrainsOrIsRefusedWithAReason) {
     EXPECT_TRUE(found) << refusal;
   }
   EXPECT_GT(trained, 100);
-  for (const auto& [name, make] : conflicts_of_runs()) used.insert(name);
+  for (const auto& [name, conflict] : conflicts_of_runs()) used.insert(name);
   for (const auto& [name, lines] : conflicts_of_configs()) used.insert(name);
   for (const Refusal& row : refusals()) {
     EXPECT_TRUE(used.contains(row.name)) << row.name;

@@ -1,6 +1,7 @@
 // What a plan of a run is made from: a model of 100 features, and a data set that is not there.
 #pragma once
 
+#include <memory>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -17,6 +18,8 @@ struct Given {
   ScheduleOptions schedule;
   Model model;
   Index rows = 650'000;
+  std::shared_ptr<const std::vector<Chunk>> streamed = nullptr;
+  OptimizerMemory optimizer = 1;
   Index evaluation_rankings = 0;
   Index evaluation_sets = 1;
   bool weighted = false;
@@ -38,8 +41,9 @@ struct Given {
                           .model = model,
                           .rows = rows,
                           .record_bytes = 104,
+                          .streamed = streamed,
                           .weighted = weighted,
-                          .optimizer = 1,
+                          .optimizer = optimizer,
                           .evaluation_rows = 1000,
                           .evaluation_sets = evaluation_sets,
                           .evaluation_batch = 100,

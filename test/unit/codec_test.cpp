@@ -10,7 +10,7 @@
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/distributed/exchange/slice_codec.h"
-#include "lockstep/train/plan/refusals.h"
+#include "support/planned_run.h"
 #include "support/seed.h"
 
 namespace lockstep {
@@ -242,19 +242,17 @@ TEST(SliceWires, TheLossTravelsAsItIs) {
 }
 
 TEST(Refusals, OrderedReductionTakesNoLossyWire) {
-  const TrainOptions train;
-  const DataOptions data;
   for (const CodecEntry& entry : codec_catalog()) {
-    DistOptions options = options_of(entry.name);
-    const Combination run{.distribute = options, .train = train, .data = data};
-    EXPECT_NO_THROW(refuse(run));
-    options.reduction = Reduction::kOrdered;
+    test::Given run = test::typical();
+    run.distribute = options_of(entry.name);
+    EXPECT_NO_THROW(run.plan(4));
+    run.distribute.reduction = Reduction::kOrdered;
     if (entry.name == "fp32") {
-      EXPECT_NO_THROW(refuse(run));
+      EXPECT_NO_THROW(run.plan(4));
       continue;
     }
     try {
-      refuse(run);
+      run.plan(4);
       FAIL() << entry.name;
     } catch (const ConfigError& error) {
       EXPECT_NE(std::string(error.what()).find("ordered reduction with lossy compression"),

@@ -1,5 +1,5 @@
 // Losses that do not suit the targets or the outputs: what is refused, and what is only said.
-#include "lockstep/train/plan/fit_check.h"
+#include "lockstep/train/plan/refusals.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

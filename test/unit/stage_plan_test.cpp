@@ -8,7 +8,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/nn/stages.h"
 #include "lockstep/report/tables/plan_table.h"
-#include "lockstep/train/plan/stage_memory.h"
+#include "lockstep/train/plan/stage_plan.h"
 #include "support/error_text.h"
 #include "support/planned_run.h"
 

@@ -20,7 +20,7 @@
 #include "lockstep/nn/model.h"
 #include "lockstep/optim/optimizer.h"
 #include "lockstep/train/evaluation/metric.h"
-#include "lockstep/train/plan/fit_check.h"
+#include "lockstep/train/plan/refusals.h"
 #include "lockstep/train/plan/run_plan.h"
 
 namespace lockstep {

@@ -3,11 +3,14 @@
 
 #include <fmt/format.h>
 
-#include <vector>
+#include <algorithm>
+#include <optional>
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/embedded_text.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/base/text.h"
+#include "lockstep/distributed/divided_layers.h"
 #include "lockstep/distributed/exchange/algorithm.h"
 #include "lockstep/distributed/exchange/codec.h"
 #include "lockstep/distributed/strategies/asynchronous.h"
@@ -16,16 +19,49 @@
 namespace lockstep {
 namespace {
 
-bool loses_bits(const Combination& c) {
-  return make_codec(c.distribute) != nullptr;
-}
+// A run, with what several of its refusals ask.
+struct AskedRun {
+  AskedRun(const RunPlanRequest& planned, const SamplingOptions& samples)
+      : request(planned), sampling(samples) {
+    for (const ModelOp& op : request.model.ops()) {
+      const BatchStatistics* statistics = op.layer->statistics();
+      if (statistics == nullptr) continue;
+      norms.push_back(statistics->mode());
+      normalises_over_replicas |= norms.back().normalised_with(0, 2).size() > 1;
+    }
+  }
 
-bool is_local_sgd(const Combination& c) {
-  return local_sums(c.distribute) == LocalSums::kPerReplica;
-}
+  const RunPlanRequest& request;
+  const SamplingOptions& sampling;
+  const DistOptions& distribute = request.distribute;
+  const TrainOptions& train = request.train;
+  const DataOptions& data = request.data;
+  Index servers = count_servers(distribute);
+  Index workers = request.world - servers;
+  bool asynchronous = is_asynchronous(distribute);
+  bool local_sgd = local_sums(distribute) == LocalSums::kPerReplica;
+  bool loses_bits = make_codec(distribute) != nullptr;
+  std::vector<BatchNormMode> norms = {};
+  bool normalises_over_replicas = false;  // batch norm sync or group
+};
 
-bool averages(const Combination& c) {
-  return c.train.ema > 0 || !c.train.swa_from.empty();
+void refuse_asynchronous(const AskedRun& run) {
+  if (!run.asynchronous) return;
+  const Index backup_workers = run.distribute.backup_workers;
+  const Index replicas = run.sampling.replicas;
+  const bool shards = run.data.mode == DataMode::kShard;
+  refuse_if(run.distribute.reduction == Reduction::kOrdered,
+            "ordered reduction with asynchronous workers (mode async or bounded, or backup workers)");
+  refuse_if(run.normalises_over_replicas, "batch norm over several replicas with asynchronous workers");
+  refuse_if(backup_workers > 0 && run.distribute.mode != ServerMode::kSync,
+            "backup workers with mode async or bounded");
+  refuse_if(backup_workers >= run.workers, "as many backup workers as workers, or more");
+  refuse_if(replicas % run.workers != 0, "asynchronous workers with different numbers of replicas");
+  refuse_if(run.sampling.global_batch % replicas != 0,
+            "asynchronous workers with a global batch that does not divide by the replicas");
+  refuse_if(shards && replicas > run.sampling.rows, "asynchronous workers without a record of their own");
+  refuse_if(backup_workers > 0 && run.distribute.error_feedback && run.loses_bits,
+            "error feedback on lossy compression with backup workers");
 }
 
 bool adds_in_another_order(const DistOptions& distribute) {
@@ -33,81 +69,180 @@ bool adds_in_another_order(const DistOptions& distribute) {
          !find_entry(algorithm_catalog(), "algorithm", distribute.algorithm).allows(distribute.reduction);
 }
 
-void refuse_asynchronous(const Combination& c) {
-  if (!is_asynchronous(c.distribute)) return;
-  const Index backup_workers = c.distribute.backup_workers;
-  refuse_if(c.distribute.reduction == Reduction::kOrdered,
-            "ordered reduction with asynchronous workers (mode async or bounded, or backup workers)");
-  refuse_if(c.normalises_over_replicas, "batch norm over several replicas with asynchronous workers");
-  refuse_if(backup_workers > 0 && c.distribute.mode != ServerMode::kSync,
-            "backup workers with mode async or bounded");
-  refuse_if(backup_workers >= c.workers(), "as many backup workers as workers, or more");
-  refuse_if(c.replicas % c.workers() != 0, "asynchronous workers with different numbers of replicas");
-  refuse_if(c.batch % c.replicas != 0,
-            "asynchronous workers with a global batch that does not divide by the replicas");
-  refuse_if(c.replicas_without_rows > 0, "asynchronous workers without a record of their own");
-  refuse_if(backup_workers > 0 && c.distribute.error_feedback && loses_bits(c),
-            "error feedback on lossy compression with backup workers");
-}
-
-void refuse_exchange(const Combination& c) {
-  if (c.distribute.reduction == Reduction::kOrdered) {
-    refuse_if(loses_bits(c), "ordered reduction with lossy compression");
-    refuse_if(adds_in_another_order(c.distribute), "ordered reduction with algorithm ring or rabenseifner");
+void refuse_exchange(const AskedRun& run) {
+  if (run.distribute.reduction == Reduction::kOrdered) {
+    refuse_if(run.loses_bits, "ordered reduction with lossy compression");
+    refuse_if(adds_in_another_order(run.distribute), "ordered reduction with algorithm ring or rabenseifner");
   }
-  if (is_local_sgd(c)) {
-    refuse_if(loses_bits(c), "local_sgd with lossy compression");
-    refuse_if(c.normalises_over_replicas || c.moments_of_all_replicas,
+  if (run.local_sgd) {
+    const bool shares_moments = std::ranges::any_of(
+        run.norms, [](const BatchNormMode& mode) { return mode.moments_with(0, 2).size() > 1; });
+    refuse_if(run.loses_bits, "local_sgd with lossy compression");
+    refuse_if(run.normalises_over_replicas || shares_moments,
               "local_sgd with batch norm averaged, sync or group");
   }
 }
 
-void refuse_steps(const Combination& c) {
-  const bool asynchronous = is_asynchronous(c.distribute);
-  if (c.train.on_nan == OnNan::kSkip) {
-    refuse_if(asynchronous, "train.on_nan skip with asynchronous workers");
-    refuse_if(is_local_sgd(c), "train.on_nan skip with local_sgd");
-    refuse_if(c.distribute.error_feedback && loses_bits(c),
+void refuse_steps(const AskedRun& run) {
+  if (run.train.on_nan == OnNan::kSkip) {
+    refuse_if(run.asynchronous, "train.on_nan skip with asynchronous workers");
+    refuse_if(run.local_sgd, "train.on_nan skip with local_sgd");
+    refuse_if(run.distribute.error_feedback && run.loses_bits,
               "train.on_nan skip with error feedback on lossy compression");
   }
-  refuse_if(c.train.ema > 0 && (asynchronous || is_local_sgd(c)),
+  refuse_if(run.train.ema > 0 && (run.asynchronous || run.local_sgd),
             "train.ema with asynchronous workers or local_sgd");
 }
 
-void refuse_samples(const Combination& c) {
-  refuse_if(c.data.audit && (c.train.tail == Tail::kDrop || is_asynchronous(c.distribute)),
+void refuse_samples(const AskedRun& run) {
+  refuse_if(run.data.audit && (run.train.tail == Tail::kDrop || run.asynchronous),
             "data.audit with train.tail drop, or with asynchronous workers");
-  refuse_if(c.data.reshuffle == Reshuffle::kGlobal && c.data.shard_order != ShardOrder::kShuffled,
+  refuse_if(run.data.reshuffle == Reshuffle::kGlobal && run.data.shard_order != ShardOrder::kShuffled,
             "data.reshuffle global with a data.shard_order that is not shuffled");
-  refuse_if(c.streamed && c.data.shard_order == ShardOrder::kStrided,
+  refuse_if(run.sampling.stream && run.data.shard_order == ShardOrder::kStrided,
             "data.shard_order strided with streamed samples");
 }
 
-void refuse_stages(const Combination& c) {
-  const Index stages = c.distribute.stages;
+void refuse_stages(const AskedRun& run) {
+  const Index stages = run.distribute.stages;
+  const Index world = run.request.world;
   if (stages <= 1) return;
-  refuse_if(c.world % stages != 0, "distribute.stages with a number of ranks that it does not divide",
-            fmt::format("{} rank{} and {} stages", c.world, c.world == 1 ? "" : "s", stages));
-  refuse_if(c.servers > 0, "distribute.stages with parameter servers");
-  refuse_if(is_local_sgd(c), "distribute.stages with local_sgd");
-  refuse_if(loses_bits(c), "distribute.stages with lossy compression");
-  refuse_if(c.train.threads > 1, "distribute.stages with several threads");
-  refuse_if(c.normalises_over_replicas && c.distribute.schedule != PipelineSchedule::kGpipe,
+  refuse_if(world % stages != 0, "distribute.stages with a number of ranks that it does not divide",
+            fmt::format("{} rank{} and {} stages", world, world == 1 ? "" : "s", stages));
+  refuse_if(run.servers > 0, "distribute.stages with parameter servers");
+  refuse_if(run.local_sgd, "distribute.stages with local_sgd");
+  refuse_if(run.loses_bits, "distribute.stages with lossy compression");
+  refuse_if(run.train.threads > 1, "distribute.stages with several threads");
+  refuse_if(run.normalises_over_replicas && run.distribute.schedule != PipelineSchedule::kGpipe,
             "distribute.stages with batch norm sync or group and a schedule that is not gpipe");
 }
 
-void refuse_split_layers(const Combination& c) {
-  if (!c.divides_layers) return;
+void refuse_split_layers(const AskedRun& run) {
+  const RunPlanRequest& request = run.request;
+  if (!divides_layers(run.distribute, request.world)) return;
+  const std::vector<DividedTensor> divided = divide_split_layers(request.model, request.world);
+  if (divided.empty()) return;
   const auto refuse_with = [](bool applies, std::string_view what) {
     refuse_if(applies,
               "layers with split=rows on several ranks with strategy zero1 and " + std::string(what));
   };
-  refuse_with(c.distribute.stages > 1, "distribute.stages");
-  refuse_with(loses_bits(c), "lossy compression");
-  refuse_with(c.train.accumulate > 1, "train.accumulate");
-  refuse_with(c.whole_tensors, "optimizer adafactor or muon");
-  refuse_with(averages(c), "train.ema or train.swa_from");
-  refuse_with(c.split_layers_share, "tie");
+  refuse_with(run.distribute.stages > 1, "distribute.stages");
+  refuse_with(run.loses_bits, "lossy compression");
+  refuse_with(run.train.accumulate > 1, "train.accumulate");
+  refuse_with(request.optimizer.grain() == Grain::kTensor, "optimizer adafactor or muon");
+  refuse_with(run.train.ema > 0 || !run.train.swa_from.empty(), "train.ema or train.swa_from");
+  refuse_with(std::ranges::any_of(
+                  divided, [&](const DividedTensor& tensor) { return request.model.op(tensor.op).shares; }),
+              "tie");
+}
+
+void refuse_batch_norm(const AskedRun& run) {
+  const Index replicas = run.sampling.replicas;
+  for (const BatchNormMode& mode : run.norms) {
+    refuse_if(mode.kind == BatchNormMode::Kind::kGroup && mode.group > replicas,
+              "batch norm in groups of more replicas than there are",
+              fmt::format("group({}) with {} replicas", mode.group, replicas));
+  }
+  // A plan that cannot be at all is refused for that.
+  if (run.sampling.rows < 1 || replicas < 1 || run.sampling.global_batch < replicas) return;
+  if (plan_epoch(run.sampling).steps < 1) return;
+  const SingleValues values = single_values_of(run.request, run.sampling, 0);
+  if (values.replicas() == 0) return;
+  const ModelOp& op = run.request.model.op(values.first_op());
+  refuse_if(true, "batch norm of single values in each step",
+            fmt::format("{} with batch norm {}", op.title, to_string(op.layer->statistics()->mode())));
+}
+
+std::string last_layer(const FitQuestion& question) {
+  return question.model.ops().back().title;
+}
+
+// "label 'species' (setosa, virginica) of 'iris.csv' has 3 classes"
+std::string describe_classes(const DatasetInfo& data) {
+  return fmt::format("{} of '{}' has {} class{}", data.target_text, data.name,
+                     with_commas(data.target_classes), data.target_classes == 1 ? "" : "es");
+}
+
+// The file or data set that the labels come from.
+const std::string& label_source(const DatasetInfo& data) {
+  return data.label_file.empty() ? data.name : data.label_file;
+}
+
+void check_levels(const FitQuestion& question, Index levels) {
+  const DatasetInfo& data = question.data;
+  if (data.target_columns * levels == question.model.output().size()) return;
+  throw ConfigError(fmt::format(
+      "{} puts out {}, but '{}' has {} target{} and train.quantiles {} levels: train.loss '{}' needs {} "
+      "outputs, one for each level of each target",
+      last_layer(question), to_string(question.model.output()), label_source(data), data.target_columns,
+      data.target_columns == 1 ? "" : "s", levels, question.loss, data.target_columns * levels));
+}
+
+void check_columns(const FitQuestion& question) {
+  const Index outputs = question.model.output().size();
+  const Index levels = question.form.outputs_per_target();
+  const DatasetInfo& data = question.data;
+  if (levels > 1) return check_levels(question, levels);
+  const Index wanted = question.form.targets == TargetKind::kClass ? 1 : outputs;
+  if (data.target_columns == wanted) return;
+  const std::string& name = label_source(data);
+  if (question.form.targets != TargetKind::kClass) {
+    throw ConfigError(fmt::format(
+        "{} puts out {}, so train.loss '{}' needs {} target{} per record, but '{}' has {}; change the last "
+        "layer or the loss",
+        last_layer(question), to_string(question.model.output()), question.loss, wanted,
+        wanted == 1 ? "" : "s", name, data.target_columns));
+  }
+  if (question.probabilities && data.target_columns == outputs) return;
+  throw ConfigError(fmt::format(
+      "the labels in '{}' have {} columns, but train.loss '{}' needs one, the number of the class{}: of "
+      "one-hot rows numpy.argmax(y, axis=1) makes that",
+      name, data.target_columns, question.loss,
+      question.probabilities ? fmt::format(", or {} with the probability of each, as many as {} puts out",
+                                           outputs, last_layer(question))
+                             : ""));
+}
+
+void check_classes(const FitQuestion& question) {
+  const Index outputs = question.model.output().size();
+  const Index classes = question.data.target_classes;
+  const bool of_classes = question.form.targets == TargetKind::kClass;
+  if (of_classes && outputs == 1) {
+    throw ConfigError(fmt::format(
+        "{} puts out 1 number, of which train.loss '{}' is always 0: give an output for each class, or for "
+        "yes and no train.loss 'binary_cross_entropy'",
+        last_layer(question), question.loss));
+  }
+  if (of_classes && classes > outputs) {
+    throw ConfigError(fmt::format("{}, but {} puts out {}: train.loss '{}' needs {} outputs",
+                                  describe_classes(question.data), last_layer(question), outputs,
+                                  question.loss, classes));
+  }
+  if (!of_classes && classes > 2) {
+    throw ConfigError(fmt::format(
+        "{}, whose numbers mean nothing to train.loss '{}': take 'softmax_cross_entropy' and a last layer "
+        "with {} outputs",
+        describe_classes(question.data), question.loss, classes));
+  }
+}
+
+// A loss that learns the logarithm of the mean wants the label itself.
+void check_scales(const FitQuestion& question) {
+  const std::string& scaled = question.data.scaled_label;
+  if (question.form.link != Link::kLog || scaled.empty()) return;
+  const std::string column = scaled.substr(0, scaled.rfind(": "));
+  throw ConfigError(fmt::format(
+      "data.columns = [\"{}\"] scales a label, but train.loss '{}' learns the logarithm of its mean, and "
+      "needs the label as it is: leave that out, or write \"{}: none\"",
+      scaled, question.loss, column));
+}
+
+void check_directions(const FitQuestion& question) {
+  if (!question.form.direction || question.model.output().size() > 1) return;
+  throw ConfigError(fmt::format(
+      "{} puts out 1 number, whose direction, all that train.loss '{}' looks at, is but its sign: give a "
+      "label of several columns, or take 'mean_squared_error'",
+      last_layer(question), question.loss));
 }
 
 }  // namespace
@@ -131,17 +266,71 @@ void refuse_if(bool applies, std::string_view name, const std::string& found) {
                                 found.empty() ? "" : fmt::format("; found {}", found)));
 }
 
-void refuse(const Combination& c) {
-  refuse_if(c.workers() < 1, "as many servers as ranks, or more");
-  refuse_asynchronous(c);
-  refuse_exchange(c);
-  refuse_steps(c);
-  refuse_samples(c);
-  refuse_stages(c);
-  refuse_split_layers(c);
-  refuse_if(c.largest_group > c.replicas, "batch norm in groups of more replicas than there are",
-            fmt::format("group({}) with {} replicas", c.largest_group, c.replicas));
-  refuse_if(!c.single_values.empty(), "batch norm of single values in each step", c.single_values);
+SingleValues single_values_of(const RunPlanRequest& request, const SamplingOptions& sampling, Index step) {
+  const RoundRobin round_robin(sampling);
+  std::vector<Index> rows;
+  for (Index i = 0; i < sampling.replicas; ++i) rows.push_back(round_robin.numbers(step, i).size());
+  SingleValues values(request.model, sampling.replicas, request.train.accumulate);
+  values.look(rows);
+  return values;
+}
+
+void refuse_run(const RunPlanRequest& request, const SamplingOptions& sampling) {
+  const AskedRun run(request, sampling);
+  refuse_if(run.workers < 1, "as many servers as ranks, or more");
+  refuse_asynchronous(run);
+  refuse_exchange(run);
+  refuse_steps(run);
+  refuse_samples(run);
+  refuse_stages(run);
+  refuse_split_layers(run);
+  refuse_batch_norm(run);
+}
+
+void refuse_misfit(const FitQuestion& question) {
+  check_classes(question);
+  check_columns(question);
+  check_scales(question);
+  check_directions(question);
+}
+
+std::string doubt_spare_outputs(const FitQuestion& question, Index classes) {
+  const Index outputs = question.model.output().size();
+  if (question.form.targets != TargetKind::kClass || classes <= 0 || classes >= outputs) return "";
+  return fmt::format("{} puts out {}, but '{}' has {} class{}: the other outputs are never right",
+                     last_layer(question), outputs, question.data.name, with_commas(classes),
+                     classes == 1 ? "" : "es");
+}
+
+std::vector<std::string> find_doubts(const FitQuestion& question, const RunPlan& plan) {
+  std::vector<std::string> doubts;
+  const DatasetInfo& data = question.data;
+  const std::string spare = doubt_spare_outputs(question, data.target_classes);
+  if (!spare.empty()) doubts.push_back(spare);
+  const std::string& last = question.model.ops().back().text;
+  if (question.form.link == Link::kLogit && last == "sigmoid") {
+    doubts.push_back(fmt::format(
+        "train.loss '{}' takes the sigmoid of the outputs itself, and {} takes it before: leave that out",
+        question.loss, last_layer(question)));
+  }
+  if (question.form.link == Link::kLog && (last == "softplus" || last == "relu" || last == "sigmoid")) {
+    doubts.push_back(fmt::format(
+        "train.loss '{}' predicts e^output, which is above 0 by itself, and {} keeps it from being below 1: "
+        "leave that out",
+        question.loss, last_layer(question)));
+  }
+  if (question.form.targets == TargetKind::kValue && data.target_classes == 2) {
+    doubts.push_back(fmt::format(
+        "{}, which train.loss '{}' learns as the numbers 0 and 1: 'binary_cross_entropy' is made for that",
+        describe_classes(data), question.loss));
+  }
+  if (plan.step_batch > plan.epoch_samples) {
+    doubts.push_back(
+        fmt::format("a step is to take {} samples, the global batch, but an epoch of '{}' has {}: each step "
+                    "takes all of them",
+                    with_commas(plan.step_batch), data.name, with_commas(plan.epoch_samples)));
+  }
+  return doubts;
 }
 
 }  // namespace lockstep

@@ -15,7 +15,7 @@
 #include "lockstep/distributed/strategies/asynchronous.h"
 #include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/train/plan/refusals.h"
-#include "stage_plan.h"
+#include "lockstep/train/plan/stage_plan.h"
 
 namespace lockstep {
 namespace {
@@ -100,46 +100,6 @@ std::string plan_batch_norm(const RunPlanRequest& request, const SamplingOptions
   return fmt::format("{}", fmt::join(modes, ", "));
 }
 
-// Single values of batch norm in the step.
-SingleValues single_values_of(const RunPlanRequest& request, const SamplingOptions& sampling, Index step) {
-  const RoundRobin round_robin(sampling);
-  std::vector<Index> rows;
-  for (Index i = 0; i < sampling.replicas; ++i) rows.push_back(round_robin.numbers(step, i).size());
-  SingleValues values(request.model, sampling.replicas, request.train.accumulate);
-  values.look(rows);
-  return values;
-}
-
-void look_at_batch_norm(const RunPlanRequest& request, const SamplingOptions& sampling,
-                        Combination& combination) {
-  for (const ModelOp& op : request.model.ops()) {
-    const BatchStatistics* statistics = op.layer->statistics();
-    if (statistics == nullptr) continue;
-    const BatchNormMode mode = statistics->mode();
-    combination.normalises_over_replicas |= mode.normalised_with(0, 2).size() > 1;
-    combination.moments_of_all_replicas |= mode.moments_with(0, 2).size() > 1;
-    if (mode.kind == BatchNormMode::Kind::kGroup) {
-      combination.largest_group = std::max(combination.largest_group, mode.group);
-    }
-  }
-  // A plan that cannot be at all is refused for that.
-  if (sampling.rows < 1 || sampling.replicas < 1 || sampling.global_batch < sampling.replicas) return;
-  if (plan_epoch(sampling).steps < 1) return;
-  const SingleValues values = single_values_of(request, sampling, 0);
-  if (values.replicas() == 0) return;
-  const ModelOp& op = request.model.op(values.first_op());
-  combination.single_values =
-      fmt::format("{} with batch norm {}", op.title, to_string(op.layer->statistics()->mode()));
-}
-
-void look_at_split_layers(const RunPlanRequest& request, Combination& combination) {
-  if (!divides_layers(request.distribute, request.world)) return;
-  for (const DividedTensor& tensor : divide_split_layers(request.model, request.world)) {
-    combination.divides_layers = true;
-    combination.split_layers_share |= request.model.op(tensor.op).shares;
-  }
-}
-
 SamplingOptions sampling_of(const RunPlanRequest& request, Index replicas) {
   SamplingOptions sampling{.rows = request.rows,
                            .replicas = replicas,
@@ -154,24 +114,6 @@ SamplingOptions sampling_of(const RunPlanRequest& request, Index replicas) {
         .chunks = request.streamed, .shard_by = request.data.shard_by, .window = request.data.shuffle_buffer};
   }
   return sampling;
-}
-
-Combination combine(const RunPlanRequest& request, const SamplingOptions& sampling, Index servers) {
-  const bool shards = request.data.mode == DataMode::kShard;
-  Combination combination{
-      .distribute = request.distribute,
-      .train = request.train,
-      .data = request.data,
-      .world = request.world,
-      .servers = servers,
-      .replicas = sampling.replicas,
-      .batch = sampling.global_batch,
-      .replicas_without_rows = shards ? std::max<Index>(0, sampling.replicas - request.rows) : 0,
-      .streamed = request.streamed != nullptr,
-      .whole_tensors = request.optimizer.grain() == Grain::kTensor};
-  look_at_split_layers(request, combination);
-  look_at_batch_norm(request, sampling, combination);
-  return combination;
 }
 
 // With asynchronous workers each worker's gradient is a step; with backup workers a step is made of several,
@@ -218,7 +160,7 @@ RunPlan make_run_plan(const RunPlanRequest& request) {
   const Index replicas = train.replicas_of(workers);
   RunPlan plan;
   plan.sampling = sampling_of(request, replicas);
-  refuse(combine(request, plan.sampling, servers));
+  refuse_run(request, plan.sampling);
   check_sampling(plan.sampling);
   plan.dist = plan_ranks(request, request.model, replicas);
   plan.epoch = plan_epoch(plan.sampling);
@@ -262,9 +204,7 @@ RunPlan make_run_plan(const RunPlanRequest& request) {
   plan.ema = train.ema;
   plan.averaged_from = first_averaged_step(train, plan);
   plan.average_every = weights_per_replica(request) ? request.distribute.average_every : 0;
-  RunPlanRequest of_workers = request;
-  of_workers.node_sizes = request.grid().workers_on_nodes(request.node_sizes, 0);
-  plan_costs(of_workers, plan);
+  plan_costs(request, {.model = request.model, .optimizer = request.optimizer}, plan);
   if (!request.stages.empty()) plan_stages(request, plan);
   return plan;
 }

@@ -1,9 +1,11 @@
-#include "stage_plan.h"
+#include "lockstep/train/plan/stage_plan.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <utility>
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
@@ -21,29 +23,6 @@
 
 namespace lockstep {
 namespace {
-
-// The request as if a stage were the whole model.
-RunPlanRequest request_of_stage(const RunPlanRequest& request, const PlannedStage& stage) {
-  return {.train = request.train,
-          .data = request.data,
-          .distribute = request.distribute,
-          .schedule = request.schedule,
-          .model = stage.model,
-          .stages = request.stages,
-          .rows = request.rows,
-          .record_bytes = request.record_bytes,
-          .target_columns = request.target_columns,
-          .weighted = request.weighted,
-          .optimizer = stage.optimizer,
-          .evaluation_rows = request.evaluation_rows,
-          .evaluation_sets = request.evaluation_sets,
-          .evaluation_batch = request.evaluation_batch,
-          .evaluation_rankings = request.evaluation_rankings,
-          .saves = request.saves,
-          .keeps_best = request.keeps_best,
-          .world = request.world / std::ssize(request.stages),
-          .node_sizes = request.grid().workers_on_nodes(request.node_sizes, stage.number)};
-}
 
 // "0 to 3.body.1", and a range for each further chunk.
 std::string layers_of(const Model& stage) {
@@ -81,8 +60,7 @@ RankCosts most(std::span<const RankCosts> ranks) {
 }
 
 // Bytes of the rounded weights of a model in bf16; 0 in fp32.
-Index rounded_bytes(const RunPlanRequest& request) {
-  const Model& model = request.model;
+Index rounded_bytes(const Model& model) {
   if (model.precision() != Precision::kBf16) return 0;
   return (model.layout().size + model.borrowed().size) * Index{sizeof(Bf16)};
 }
@@ -97,12 +75,11 @@ Index arranged_bytes(const Model& model) {
 
 // Bytes of the average of the weights, which each rank gathers, and of the copy of its slice of the weights
 // for a checkpoint.
-Index average_bytes(const RunPlanRequest& request, const RunPlan& plan) {
+Index average_bytes(const RunPlanRequest& request, const Model& model, const RunPlan& plan) {
   if (!plan.averages()) return 0;
   const bool saves = request.saves || request.keeps_best;
-  const Index copied =
-      saves ? split_evenly(request.model.layout().size, plan.dist.world, 0, kAlignment).size() : 0;
-  return (request.model.stored_layout().size + copied) * kScalarBytes;
+  const Index copied = saves ? split_evenly(model.layout().size, plan.dist.world, 0, kAlignment).size() : 0;
+  return (model.stored_layout().size + copied) * kScalarBytes;
 }
 
 // The part of the records that a rank with the model, or with this stage of it, keeps.
@@ -114,42 +91,45 @@ Index label_columns(const RunPlanRequest& request) {
   return request.target_columns + (request.weighted ? 1 : 0);
 }
 
-Index record_bytes_of(const RunPlanRequest& request) {
-  return bytes_of_part(record_part(request.model), request.record_bytes, label_columns(request));
+Index record_bytes_of(const RunPlanRequest& request, const Model& model) {
+  return bytes_of_part(record_part(model), request.record_bytes, label_columns(request));
 }
 
 // Bytes of a prepared sample: features, targets and weight, as far as they are needed.
-Index sample_bytes_of(const RunPlanRequest& request, RecordPart part) {
+Index sample_bytes_of(const RunPlanRequest& request, const Model& model, RecordPart part) {
   if (part == RecordPart::kNothing) return 0;
-  const Index features = part == RecordPart::kAll ? request.model.input().size() : 0;
+  const Index features = part == RecordPart::kAll ? model.input().size() : 0;
   return (features + label_columns(request)) * kScalarBytes;
 }
 
-MemoryPlan memory_of(const RunPlanRequest& request, const RunPlan& plan, const RankCosts& costs) {
+MemoryPlan memory_of(const RunPlanRequest& request, const PlannedStage& stage, const RunPlan& plan,
+                     const RankCosts& costs) {
   MemoryPlan memory{.weights = costs.weights, .optimizer = costs.optimizer, .gradients = costs.gradients};
   if (request.evaluation_rows == 0) return memory;
-  const Index sample_bytes = sample_bytes_of(request, record_part(request.model));
+  const Index sample_bytes = sample_bytes_of(request, stage.model, record_part(stage.model));
   const Index blocks = divide_up(request.evaluation_rows, request.evaluation_batch);
   const Index batch_rows = std::min(request.evaluation_batch, request.evaluation_rows);
   const Index score_bytes = request.weighted ? 2 * kScalarBytes : kScalarBytes;
-  const Index record_bytes = record_bytes_of(request) + request.evaluation_rankings * score_bytes;
+  const Index record_bytes =
+      record_bytes_of(request, stage.model) + request.evaluation_rankings * score_bytes;
   // If samples have weights, the first rank gets the scores of all.
   const bool collects = request.weighted && request.evaluation_rankings > 0;
-  memory.evaluation = request.evaluation_sets * rounded_bytes(request) +
+  memory.evaluation = request.evaluation_sets * rounded_bytes(stage.model) +
                       (collects ? request.evaluation_rows * score_bytes : 0) +
                       divide_up(blocks, plan.dist.world) * batch_rows * record_bytes +
                       plan.dist.threads * request.evaluation_sets *
-                          (activation_bytes(request.model, batch_rows, ActivationRetention::kForEvaluation) +
+                          (activation_bytes(stage.model, batch_rows, ActivationRetention::kForEvaluation) +
                            batch_rows * sample_bytes);
   return memory;
 }
 
 // Memory for the training records of the first rank. Errors: ConfigError if streaming them takes more than is
 // allowed.
-Index record_memory(const RunPlanRequest& request, const RunPlan& plan) {
+Index record_memory(const RunPlanRequest& request, const Model& model, const RunPlan& plan) {
   const Range replicas = plan.dist.hosted.front();
-  if (!plan.sampling.stream) return make_sampler(plan.sampling)->needed(replicas) * record_bytes_of(request);
-  if (record_part(request.model) == RecordPart::kNothing) return 0;  // else a stream keeps whole records
+  if (!plan.sampling.stream)
+    return make_sampler(plan.sampling)->needed(replicas) * record_bytes_of(request, model);
+  if (record_part(model) == RecordPart::kNothing) return 0;  // else a stream keeps whole records
   DatasetInfo info;
   info.rows = request.rows;
   info.record_bytes = request.record_bytes;
@@ -163,29 +143,30 @@ Index record_memory(const RunPlanRequest& request, const RunPlan& plan) {
 }
 
 // The first rank hosts at least as many replicas as any other.
-void add_replicas(const RunPlanRequest& request, const RunPlan& plan, bool own_weights,
-                  std::span<const Index> alive, MemoryPlan& memory) {
+void add_replicas(const RunPlanRequest& request, const PlannedStage& stage, const RunPlan& plan,
+                  bool own_weights, MemoryPlan& memory) {
+  const Model& model = stage.model;
   const Index hosted = plan.dist.hosted.front().size();
   const Index batch = plan.dist.max_rows;
   const Index micro = divide_up(batch, request.train.accumulate);
-  const bool together = runs_in_lockstep(request.model, plan.dist);
-  RecordPart kept = record_part(request.model);
+  const bool together = runs_in_lockstep(model, plan.dist);
+  RecordPart kept = record_part(model);
   if (plan.sampling.stream && kept == RecordPart::kTargets) kept = RecordPart::kAll;  // a stream has no less
-  const Index sample_bytes = sample_bytes_of(request, kept);
+  const Index sample_bytes = sample_bytes_of(request, model, kept);
   const Index arenas = own_weights ? hosted : 1;
-  memory.weights += request.model.state_layout().size * kScalarBytes * (hosted + 2);  // ReplicaStates
-  memory.weights += rounded_bytes(request) * arenas + arranged_bytes(request.model) * plan.dist.threads;
+  memory.weights += model.state_layout().size * kScalarBytes * (hosted + 2);  // ReplicaStates
+  memory.weights += rounded_bytes(model) * arenas + arranged_bytes(model) * plan.dist.threads;
   constexpr auto kRetention = ActivationRetention::kForTraining;
-  memory.activations = divided_layer_bytes(request.model, plan.dist, 0);
-  if (alive.empty()) {
+  memory.activations = divided_layer_bytes(model, plan.dist, 0);
+  if (stage.alive.empty()) {
     memory.activations +=
-        (together ? hosted : plan.dist.threads) * activation_bytes(request.model, micro, kRetention);
+        (together ? hosted : plan.dist.threads) * activation_bytes(model, micro, kRetention);
   }
-  for (Index i = 0; i < std::ssize(alive); ++i) {
-    memory.activations += at(alive, i) * activation_bytes(request.model.chunk(i), micro, kRetention);
+  for (Index i = 0; i < std::ssize(stage.alive); ++i) {
+    memory.activations += at(stage.alive, i) * activation_bytes(model.chunk(i), micro, kRetention);
   }
   const Index ahead = steps_ahead(request.data, true, plan.sampling.stream.has_value());  // an upper bound
-  memory.data = record_memory(request, plan) + hosted * batch * sample_bytes * (ahead + 1);
+  memory.data = record_memory(request, model, plan) + hosted * batch * sample_bytes * (ahead + 1);
 }
 
 // Bytes of the pieces in which the first rank of all writes a model whose stages other ranks have.
@@ -194,19 +175,19 @@ Index piece_bytes(const Model& stage, Index file_bytes) {
 }
 
 // Memory for saving: of a copy of what a checkpoint gets, and of the model file.
-void add_copies(const RunPlanRequest& request, RunPlan& plan) {
-  plan.memory.checkpoint = piece_bytes(request.model, plan.model_file_bytes);
+void add_copies(const RunPlanRequest& request, const Model& model, RunPlan& plan) {
+  plan.memory.checkpoint = piece_bytes(model, plan.model_file_bytes);
   if (!request.saves && !request.keeps_best) return;
   // All ranks copy the model file, in whole blocks, and those that own something else their share of that.
   const Index ranks = plan.dist.world * std::max<Index>(1, std::ssize(request.stages));
   const Index owners = plan.dist.servers > 0 ? plan.dist.servers : plan.dist.world;
   const Index state = (plan.checkpoint_bytes - plan.model_file_bytes) / owners;
-  const Index model =
+  const Index file =
       std::min(plan.model_file_bytes, round_up(plan.model_file_bytes / ranks + 1, kCheckedBytes));
   // The first worker holds on to it.
-  const Index best = request.keeps_best ? request.model.stored_layout().count() * kScalarBytes : 0;
-  plan.memory.checkpoint += best + model + (plan.dist.servers > 0 ? 0 : state);
-  if (plan.dist.servers > 0) plan.server_memory.checkpoint = model + state;
+  const Index best = request.keeps_best ? model.stored_layout().count() * kScalarBytes : 0;
+  plan.memory.checkpoint += best + file + (plan.dist.servers > 0 ? 0 : state);
+  if (plan.dist.servers > 0) plan.server_memory.checkpoint = file + state;
 }
 
 }  // namespace
@@ -234,21 +215,28 @@ Plan plan_ranks(const RunPlanRequest& request, const Model& model, Index replica
        .divided = divides ? divide_split_layers(model, request.world) : std::vector<DividedTensor>()});
 }
 
+namespace {
+
+// Copies that a rank has of a weight that its stage shares with others and does not own: one for training,
+// and one for each set that is evaluated.
 Index copies_of_borrowed(const RunPlanRequest& request) {
   return 1 + (request.evaluation_rows > 0 ? request.evaluation_sets : 0);
 }
 
+// The plan of the ranks that run a stage. Of `plan` all but the stages is there.
 RunPlan plan_stage(const RunPlanRequest& request, const RunPlan& plan, const PlannedStage& stage) {
   RunPlan of_stage = plan;
   of_stage.stages.clear();
   of_stage.dist = plan_ranks(request, stage.model, plan.sampling.replicas);
   of_stage.parameters = stage.model.layout().count();
-  plan_costs(request_of_stage(request, stage), of_stage, stage.alive);
+  plan_costs(request, stage, of_stage);
   const Index copy = stage.model.borrowed().size * Index{sizeof(Scalar)};
   of_stage.memory.weights += copy;
   of_stage.memory.evaluation += (copies_of_borrowed(request) - 1) * copy;
   return of_stage;
 }
+
+}  // namespace
 
 void plan_stages(const RunPlanRequest& request, RunPlan& plan) {
   const PipelineSchedule& schedule = request.distribute.schedule;
@@ -284,37 +272,106 @@ void plan_stages(const RunPlanRequest& request, RunPlan& plan) {
   plan.enter_stage(0);
 }
 
-void plan_costs(const RunPlanRequest& request, RunPlan& plan, std::span<const Index> alive) {
+void plan_costs(const RunPlanRequest& request, const PlannedStage& stage, RunPlan& plan) {
   const StrategyEntry& strategy = strategy_entry(request.distribute.strategy);
-  const std::vector<RankCosts> ranks = strategy.costs({.options = request.distribute,
-                                                       .plan = plan.dist,
-                                                       .sums = local_sums(request.distribute),
-                                                       .interleaved = interleaves(request.model, plan.dist),
-                                                       .optimizer = request.optimizer,
-                                                       .steps = plan.steps,
-                                                       .node_sizes = request.node_sizes});
+  const std::vector<RankCosts> ranks =
+      strategy.costs({.options = request.distribute,
+                      .plan = plan.dist,
+                      .sums = local_sums(request.distribute),
+                      .interleaved = interleaves(stage.model, plan.dist),
+                      .optimizer = stage.optimizer,
+                      .steps = plan.steps,
+                      .node_sizes = request.grid().workers_on_nodes(request.node_sizes, stage.number)});
   const auto workers = static_cast<std::size_t>(plan.dist.workers());
   const RankCosts worker = most(std::span(ranks).first(workers));
   const RankCosts server = most(std::span(ranks).subspan(workers));
   plan.gradient_bytes = plan.dist.gradient_size * kScalarBytes;
-  plan.sent_bytes = std::llround(worker.sent) + divided_layer_sent_bytes(request.model, plan.dist, 0);
+  plan.sent_bytes = std::llround(worker.sent) + divided_layer_sent_bytes(stage.model, plan.dist, 0);
   plan.server_sent_bytes = std::llround(server.sent);
-  plan.memory = memory_of(request, plan, worker);
-  add_replicas(request, plan, strategy.weights_per_replica, alive, plan.memory);
-  plan.memory.weights += average_bytes(request, plan);
+  plan.memory = memory_of(request, stage, plan, worker);
+  add_replicas(request, stage, plan, strategy.weights_per_replica, plan.memory);
+  plan.memory.weights += average_bytes(request, stage.model, plan);
   // Evaluations and the model file take the model as a whole, which ranks gather for them.
   plan.memory.evaluation += plan.dist.divided_elsewhere(0) * kScalarBytes;
   if (plan.dist.servers > 0) {
-    plan.server_memory = memory_of(request, plan, server);
-    plan.server_memory.weights += average_bytes(request, plan);
+    plan.server_memory = memory_of(request, stage, plan, server);
+    plan.server_memory.weights += average_bytes(request, stage.model, plan);
   }
 
-  plan.model_file_bytes = request.model.whole().stored_layout().count() * kScalarBytes;
-  const Index state_bytes = request.optimizer.saved_bytes(plan.parameters);
+  plan.model_file_bytes = stage.model.whole().stored_layout().count() * kScalarBytes;
+  const Index state_bytes = stage.optimizer.saved_bytes(plan.parameters);
   const Index models = strategy.weights_per_replica ? plan.sampling.replicas : 1;
   plan.checkpoint_bytes = models * (plan.model_file_bytes + state_bytes);
   if (plan.averages()) plan.checkpoint_bytes += plan.parameters * kScalarBytes;  // training goes on with them
-  add_copies(request, plan);
+  add_copies(request, stage.model, plan);
+}
+
+StageMemory::StageMemory(const RunPlanRequest& request, const RunPlan& plan,
+                         std::function<Stage(Range ops)> make)
+    : request_(request),
+      plan_(plan),
+      make_(std::move(make)),
+      ties_(model_ties(request.model)),
+      before_(request.model.ops().size() + 1),
+      behind_(request.model.ops().size() + 1) {
+  const PipelineSchedule& schedule = request.distribute.schedule;
+  const Index stages = std::ssize(request.stages);
+  for (Index part = 0; part < stages * schedule.chunks; ++part) {
+    alive_.push_back(at(chunks_alive(schedule, part % stages, stages, plan.micro_batches), part / stages));
+  }
+}
+
+const StageMemory::Parts& StageMemory::parts_of(Range ops) {
+  std::optional<Parts>& known = ops.begin == 0 ? at(before_, ops.end) : at(behind_, ops.begin);
+  if (known) return *known;
+  const Stage stage = make_(ops);
+  constexpr std::array<Index, 1> kOne{1};
+  const MemoryPlan memory =
+      plan_stage(request_, plan_,
+                 {.model = *stage.model, .optimizer = stage.optimizer, .number = 0, .alive = kOne})
+          .memory;
+  const Index scratch = tied_gradient_size(*stage.model) * Index{sizeof(Scalar)};
+  const Index borrowed = copies_of_borrowed(request_) * stage.model->borrowed().size * Index{sizeof(Scalar)};
+  known = {.activations = memory.activations - scratch,
+           .data = memory.data,
+           .other = memory.total() - memory.activations - memory.data - borrowed};
+  return *known;
+}
+
+// A tie inside of the part has memory for its gradient in each micro-batch. For one to an earlier part there
+// are copies of the weight, and gradients on their way; the owner receives one of these at a time.
+Index StageMemory::tied_bytes(Range ops, Index part) const {
+  const Index kept = std::min(alive_.front(), std::ssize(request_.stages));
+  const Index copies = copies_of_borrowed(request_);
+  Index inside = 0;
+  Index received = 0;
+  Index given = 0;
+  std::vector<Index> borrowed;  // owners of the weights that are copied
+  for (const ModelTie& tie : ties_) {
+    const bool owns = ops.contains(tie.owner);
+    if (!ops.contains(tie.op)) {
+      if (owns) received = std::max(received, tie.size);
+    } else if (owns) {
+      inside = std::max(inside, tie.size);
+    } else {
+      given += kept * tie.size;
+      if (std::ranges::find(borrowed, tie.owner) == borrowed.end()) given += copies * tie.size;
+      borrowed.push_back(tie.owner);
+    }
+  }
+  return (at(alive_, part) * inside + received + given) * Index{sizeof(Scalar)};
+}
+
+Index StageMemory::bytes(Range ops, Index part) {
+  const Index end = std::ssize(request_.model.ops());
+  const Parts& before = parts_of({0, ops.end});
+  const Parts& whole = parts_of({0, end});
+  const Parts& behind = ops.begin == 0 ? whole : parts_of({ops.begin, end});
+  const Index activations = before.activations + behind.activations - whole.activations;
+  // Stages at the ends alone have records, as long as none between takes the input of the model.
+  const Index data = ops.begin == 0 ? before.data : ops.end == end ? behind.data : 0;
+  return before.other + behind.other - whole.other + data + at(alive_, part) * activations +
+         tied_bytes(ops, part);
 }
 
 }  // namespace lockstep

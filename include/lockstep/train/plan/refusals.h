@@ -1,14 +1,19 @@
-// Settings that cannot be combined, each with its reason. Nothing is switched off silently: what
-// configs/texts/refusals.txt names is refused.
+// What cannot be run, each with its reason, before any record is read: settings that cannot be combined, and
+// outputs, losses and targets that do not suit each other. Nothing is switched off silently: what
+// configs/texts/refusals.txt names is refused, and what is possible, but hardly meant, is said once.
 #pragma once
 
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
-#include "lockstep/data/options.h"
-#include "lockstep/distributed/options.h"
-#include "lockstep/train/options.h"
+#include "lockstep/data/dataset.h"
+#include "lockstep/data/sampler.h"
+#include "lockstep/distributed/replica_states.h"
+#include "lockstep/nn/loss.h"
+#include "lockstep/nn/model.h"
+#include "lockstep/train/plan/run_plan.h"
 
 namespace lockstep {
 
@@ -24,29 +29,28 @@ std::span<const Refusal> refusals();
 /// Requires that there is a refusal of that name. Errors: ConfigError if it applies.
 void refuse_if(bool applies, std::string_view name, const std::string& found = "");
 
-/// The parts of a run that can conflict: its config, its ranks, its model and the size of its data.
-struct Combination {
-  const DistOptions& distribute;
-  const TrainOptions& train;
-  const DataOptions& data;
-  Index world = 1;    ///< ranks
-  Index servers = 0;  ///< ranks that are servers
-  Index replicas = 1;
-  Index batch = 1;                        ///< global
-  Index replicas_without_rows = 0;        ///< replicas that have no record of the training set
-  bool normalises_over_replicas = false;  ///< batch norm sync or group
-  bool moments_of_all_replicas = false;   ///< batch norm averaged or sync
-  Index largest_group = 1;                ///< replicas in the largest batch norm group
-  std::string single_values = {};         ///< the batch norm that has one value in each step; empty: none
-  bool streamed = false;                  ///< training samples are read as they are needed
-  bool divides_layers = false;            ///< ranks divide split layers among themselves
-  bool split_layers_share = false;        ///< the weight of such a layer is another layer's, too
-  bool whole_tensors = false;             ///< the optimizer takes steps of whole tensors
+/// Errors: ConfigError with the first refusal that applies to a run.
+void refuse_run(const RunPlanRequest& request, const SamplingOptions& sampling);
 
-  Index workers() const { return world - servers; }
+/// The replicas of which batch norm has a single value in the step.
+SingleValues single_values_of(const RunPlanRequest& request, const SamplingOptions& sampling, Index step);
+
+struct FitQuestion {
+  const DatasetInfo& data;
+  const Model& model;
+  OutputForm form;             ///< form of the outputs under the loss
+  std::string loss;            ///< its name in the catalog
+  bool probabilities = false;  ///< it learns from a probability for each class, too
 };
 
-/// Errors: ConfigError with the first refusal that applies.
-void refuse(const Combination& combination);
+/// Errors: ConfigError if the loss cannot learn these targets from these outputs.
+void refuse_misfit(const FitQuestion& question);
+
+/// Sentences about what is possible, but hardly meant: more outputs than classes, a sigmoid before a loss
+/// that takes one itself, a mean squared error on classes, a batch beyond the data.
+std::vector<std::string> find_doubts(const FitQuestion& question, const RunPlan& plan);
+
+/// One such sentence, or "": `classes` were found in the data once it was read.
+std::string doubt_spare_outputs(const FitQuestion& question, Index classes);
 
 }  // namespace lockstep
