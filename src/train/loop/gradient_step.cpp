@@ -17,7 +17,7 @@
 #include "lockstep/base/trace.h"
 #include "lockstep/comm/watchdog.h"
 #include "lockstep/distributed/divided_layers.h"
-#include "lockstep/nn/ensemble.h"
+#include "lockstep/nn/loss.h"
 #include "lockstep/nn/stages.h"
 
 namespace lockstep {
