@@ -13,7 +13,7 @@
 #include "lockstep/base/timer.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/comm/watchdog.h"
-#include "lockstep/train/loop/training_context.h"
+#include "lockstep/train/loop/trainer.h"
 #include "rank_ledger.h"
 
 namespace lockstep {

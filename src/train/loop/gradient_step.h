@@ -29,7 +29,7 @@
 #include "lockstep/nn/model.h"
 #include "lockstep/nn/workspace.h"
 #include "lockstep/train/evaluation/metrics.h"
-#include "lockstep/train/loop/training_context.h"
+#include "lockstep/train/loop/trainer.h"
 
 namespace lockstep {
 
@@ -70,8 +70,8 @@ struct MicroBatch {
   bool last = false;     ///< of its thread
 };
 
-/// What a rank that runs a stage exchanges with the other stages of its group: activations, their gradients,
-/// and weights that ops of different stages share. With a model that is not divided it does nothing.
+/// The messages between a rank that runs a stage and the other stages of its group: activations, their
+/// gradients, and weights that ops of different stages share. There are none where the model is not divided.
 class StageExchange {
  public:
   /// *Collective over the group.*
@@ -85,7 +85,7 @@ class StageExchange {
   /// Tells the workspace where to leave gradients by weights of other chunks, and adds what these gave for
   /// the weights of this one. Behind Workspace::begin_backward().
   void begin_backward(const MicroBatch& batch);
-  /// *Blocking.* What comes that way; nothing where no stage is.
+  /// *Blocking.* Receives what comes that way, if a stage is there.
   void receive(Pipeline::Direction direction, const MicroBatch& batch);
   /// Starts to send what the next stage that way takes, if there is one.
   void send(Pipeline::Direction direction, const MicroBatch& batch);
@@ -120,7 +120,7 @@ struct PassSeconds {
 /// at a time.
 class ReplicaPass {
  public:
-  /// *Collective over the group.* What the context refers to outlives it, and the context, too.
+  /// *Collective over the group.* The context and what it refers to outlive it.
   explicit ReplicaPass(const GradientStepContext& context);
 
   /// Main thread: a step with these samples, of which no gradients are there yet.
@@ -192,7 +192,7 @@ class ReplicaWalk {
   virtual BadNumber check(const StepReplica& replica) = 0;
 };
 
-/// What a walk is made from. Everything outlives it.
+/// The arguments that a walk is made from. Everything outlives it.
 struct WalkContext {
   const GradientStepContext& step;
   ReplicaPass& pass;

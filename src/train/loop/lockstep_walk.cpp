@@ -29,7 +29,7 @@ class LockstepWalk final : public ReplicaWalk {
   BadNumber check(const StepReplica& replica) override;
 
  private:
-  // What all replicas do together before an op: they add statistics, or compute the op.
+  // The work of all replicas together before an op: they add statistics, or compute the op.
   struct SyncPoint {
     Index op = 0;
     std::optional<ScopeSums> forward = {};

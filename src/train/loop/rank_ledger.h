@@ -15,7 +15,7 @@
 #include "lockstep/comm/rank_clock.h"
 #include "lockstep/comm/watchdog.h"
 #include "lockstep/train/evaluation/metrics.h"
-#include "lockstep/train/loop/rank_times.h"
+#include "lockstep/train/loop/observer.h"
 
 namespace lockstep {
 

@@ -12,7 +12,7 @@
 #include "lockstep/comm/watchdog.h"
 #include "lockstep/distributed/local_gradients.h"
 #include "lockstep/math/fixed_tree.h"
-#include "lockstep/train/loop/training_context.h"
+#include "lockstep/train/loop/trainer.h"
 #include "rank_ledger.h"
 #include "replica_check.h"
 
@@ -165,9 +165,9 @@ Measured SynchronousLoop::measured(Index step) const {
   return strategy_.overlaps() ? measured_in(step) : Measured::kNothing;
 }
 
-// As UpdateRequest::weight. *Collective* if samples have weights and gradients are exchanged: no rank knows
-// those of the others, and in a group only the last stage has weights. Added along the tree, so that it is
-// the same on any number of ranks.
+// The weight of a step (UpdateRequest). *Collective* if samples have weights and gradients are exchanged: no
+// rank knows those of the others, and in a group only the last stage has weights. It is added along the tree,
+// so that it is the same on any number of ranks.
 double SynchronousLoop::weigh(const StepBatch& batch, Index step) {
   for (std::size_t i = 0; i < replica_weights_.size(); ++i) {
     const ReplicaBatch& replica = batch.replicas[i];
