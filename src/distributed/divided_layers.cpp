@@ -10,10 +10,6 @@ namespace {
 constexpr int kOutputs = 2;  // channels
 constexpr int kInputGradients = 3;
 
-const SplitLayer* split_layer(const ModelOp& op) {
-  return dynamic_cast<const SplitLayer*>(op.layer.get());
-}
-
 // Weights of it.
 Index largest_block(const SplitLayer& layer) {
   Index most = 0;
@@ -36,12 +32,12 @@ struct BufferSizes {
 };
 
 bool wants_input_gradient(const Model& model, Index op) {
-  return split_layer(model.op(op))->has_input_gradient() && !takes_model_input(model, op);
+  return model.op(op).layer->split()->has_input_gradient() && !takes_model_input(model, op);
 }
 
 BufferSizes buffer_sizes(const Model& model, const Plan& plan, const DividedTensor& tensor, Index rank) {
   const ModelOp& op = model.op(tensor.op);
-  const SplitLayer& layer = *split_layer(op);
+  const SplitLayer& layer = *op.layer->split();
   const UnitBlocks& blocks = layer.blocks();
   const Index in = op.in.front().size();
   const Index all = plan.replicas * plan.max_rows;
@@ -66,7 +62,7 @@ BufferSizes buffer_sizes(const Model& model, const Plan& plan, const DividedTens
 std::vector<DividedTensor> divide_split_layers(const Model& model, Index ranks) {
   std::vector<DividedTensor> tensors;
   for (Index i = 0; i < std::ssize(model.ops()); ++i) {
-    const SplitLayer* const layer = split_layer(model.op(i));
+    const SplitLayer* const layer = model.op(i).layer->split();
     if (layer == nullptr) continue;
     DividedTensor& tensor = tensors.emplace_back();
     tensor.op = i;
@@ -112,7 +108,7 @@ std::vector<DividedExchange> divided_layer_exchanges(const Model& model, const P
   std::vector<DividedExchange> exchanges;
   for (const DividedTensor& tensor : plan.divided) {
     const ModelOp& op = model.op(tensor.op);
-    const UnitBlocks& blocks = split_layer(op)->blocks();
+    const UnitBlocks& blocks = op.layer->split()->blocks();
     const Range own = at(tensor.blocks, rank);
     const Index in = op.in.front().size();
     const Index own_outputs = op.out.size() * blocks.units(own).size() / blocks.units(blocks.all()).size();
@@ -152,7 +148,7 @@ DividedLayer::DividedLayer(Communicator& comm, const Plan& plan, const Model& mo
     : comm_(comm),
       plan_(plan),
       tensor_(tensor),
-      layer_(*split_layer(model.op(tensor.op))),
+      layer_(*model.op(tensor.op).layer->split()),
       blocks_(layer_.blocks()),
       own_(at(tensor.blocks, comm.rank())),
       hosted_(plan.hosted_by(comm.rank())),

@@ -26,7 +26,7 @@ struct Kind {
 };
 
 std::string layer_of(const Model& model, const ParamInfo& param) {
-  return model.op(param.layer).layer->operation().name;
+  return model.op(param.layer).layer->name();
 }
 
 constexpr std::array kKinds{

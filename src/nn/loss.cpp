@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "lockstep/math/eigen_matrix.h"
-#include "lockstep/nn/ensemble.h"
 
 namespace lockstep {
 namespace {

@@ -3,18 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <limits>
 #include <optional>
+#include <unordered_set>
+#include <utility>
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/nn/composite.h"
-#include "lockstep/nn/ensemble.h"
 #include "lockstep/nn/preset.h"
 #include "lockstep/nn/stages.h"
 #include "model_builder.h"
-#include "nn/layers/members.h"
 
 namespace lockstep {
 namespace {
@@ -27,7 +28,7 @@ class ReceivedTensor final : public Layer {
   Shape declare(std::span<const Shape>, ParamDeclarer&) override { return {}; }
   void forward(const ForwardArgs&) const override {}
   void backward(const BackwardArgs&) const override {}
-  Operation operation() const override { return {.name = "received"}; }
+  std::string name() const override { return "received"; }
 };
 
 // Whether somebody needs the output of `number` as it is, once the only op that takes it has run.
@@ -63,21 +64,17 @@ std::vector<Index> owners_of(const std::vector<ModelOp>& ops, std::span<const In
   return owners;
 }
 
-std::optional<EnsemblePart> part_of(const ModelOp& op) {
-  const auto* const layer = dynamic_cast<const EnsembleLayer*>(op.layer.get());
-  return layer == nullptr ? std::nullopt : std::optional(layer->ensemble_part());
-}
-
 // Rows of an image have the shape of members: what counts is the layer that they come from.
 void check_ensemble(const ModelBuilder& builder) {
   const std::vector<ModelOp>& ops = builder.nodes();
   std::vector<bool> gives_members;  // for each op
   for (const ModelOp& op : ops) {
-    const std::optional<EnsemblePart> part = part_of(op);
+    const EnsemblePart part = op.layer->ensemble_part();
     const bool takes_members = std::ranges::any_of(
         op.inputs, [&](Index input) { return input != kModelInput && at(gives_members, input); });
     const bool begins = part == EnsemblePart::kBegin;
-    if (part && !begins && !takes_members) throw builder.error(op.path, op.text, kNoMembers);
+    if (part != EnsemblePart::kNone && !begins && !takes_members)
+      throw builder.error(op.path, op.text, kNoMembers);
     if (part == EnsemblePart::kEnd && &op != &ops.back())
       throw builder.error(op.path, op.text, "it ends an ensemble, so it has to be the last layer");
     gives_members.push_back(begins || (takes_members && op.out.dims.size() == 2));
@@ -88,7 +85,7 @@ void check_ensemble(const ModelBuilder& builder) {
 Index join_ensemble(ModelBuilder& builder, Link link) {
   check_ensemble(builder);
   const std::vector<ModelOp>& ops = builder.nodes();
-  if (part_of(ops.back()) != EnsemblePart::kEnd) return 1;
+  if (ops.back().layer->ensemble_part() != EnsemblePart::kEnd) return 1;
   const Index members = ops.back().out.dims.front();
   builder.add_layer(join_members(link), {std::ssize(ops) - 1}, "members", "mean of members");
   return members;
@@ -112,9 +109,13 @@ Layout both(const Layout& weights, const Layout& state) {
   return all;
 }
 
-}  // namespace
+// Versions are unique in this process, so that no two arenas share one.
+std::uint64_t next_version() {
+  static std::atomic<std::uint64_t> last = 0;
+  return ++last;
+}
 
-Model::Model(const ModelOptions& options, const Shape& input) : Model(options, input, Link::kIdentity) {}
+}  // namespace
 
 Model::Model(const ModelOptions& options, const Shape& input, Link link)
     : input_(input), precision_(options.precision), link_(link) {
@@ -133,14 +134,11 @@ Model::Model(const ModelOptions& options, const Shape& input, Link link)
   state_ = {0, state_layout_.size};
 }
 
-Model::Model(const ModelOptions& options, const Model& whole, Range stage)
-    : Model(options, whole, std::span<const Range>(&stage, 1)) {}
-
-Model::Model(const ModelOptions& options, const Model& whole, std::span<const Range> chunks)
-    : Model(options, whole, chunks, chunks) {
-  if (chunks.size() == 1) return;
-  for (const Range& ops : chunks) {
-    std::unique_ptr<Model> chunk(new Model(options, whole, chunks, std::span<const Range>(&ops, 1)));
+Model::Model(const ModelOptions& options, const Model& whole, std::span<const Range> parts)
+    : Model(options, whole, parts, parts) {
+  if (parts.size() == 1) return;
+  for (const Range& ops : parts) {
+    std::unique_ptr<Model> chunk(new Model(options, whole, parts, std::span<const Range>(&ops, 1)));
     const std::size_t first = static_cast<std::size_t>(chunk->received_.end);
     chunk->weights_ = {chunk->ops_[first].params.begin, chunk->ops_.back().params.end};
     chunk->state_ = {chunk->ops_[first].state.begin, chunk->ops_.back().state.end};
@@ -158,11 +156,10 @@ Model::Model(const ModelOptions& options, const Model& whole, std::span<const Ra
       precision_(options.precision),
       link_(whole.link_),
       members_(run.back().end == std::ssize(whole.ops_) ? whole.members_ : 1),
-      whole_(&whole),
-      stage_{run.front().begin, run.back().end} {
+      whole_(&whole) {
   ModelBuilder builder(options, whole.input_, kept);
   std::vector<ModelOp> all = build(options, builder, link_).ops;
-  for (const Range& stage : run) add_stage(stage, all);
+  for (const Range& part : run) add_part(part, all);
   owners_ = owners_of(ops_, sent_);
   layout_ = builder.weights();
   state_layout_ = builder.state();
@@ -181,11 +178,12 @@ Model::Model(const ModelOptions& options, const Model& whole, std::span<const Ra
   state_ = {0, state_layout_.size};
 }
 
-// Takes the ops of a stage, behind an op for each tensor that it receives.
-void Model::add_stage(Range stage, std::vector<ModelOp>& all) {
+// Takes the ops of a part, behind an op for each tensor that it receives.
+void Model::add_part(Range part, std::vector<ModelOp>& all) {
+  stage_ = part;
   received_ = {std::ssize(ops_), std::ssize(ops_)};
   std::vector<Index> from;  // of each received tensor, the op of the whole model
-  for (const CrossingTensor& tensor : crossing_tensors(*whole_, stage.begin)) {
+  for (const CrossingTensor& tensor : crossing_tensors(*whole_, part.begin)) {
     from.push_back(tensor.owner);
     ModelOp& op = ops_.emplace_back();
     op.title = whole_->op(tensor.last).title;
@@ -195,30 +193,30 @@ void Model::add_stage(Range stage, std::vector<ModelOp>& all) {
   }
   received_.end = std::ssize(ops_);
   numbers_.insert(numbers_.end(), from.begin(), from.end());
-  const Index shift = received_.end - stage.begin;
+  const Index shift = received_.end - part.begin;
   // The op here for an op of the whole model.
   const auto local = [&](Index number) {
     if (number == kModelInput) return kModelInput;
-    if (number >= stage.begin) return number + shift;
+    if (number >= part.begin) return number + shift;
     const Index owner = at(whole_->owners_, number);
     if (owner == kModelInput) return kModelInput;
     return received_.begin + (std::ranges::find(from, owner) - from.begin());
   };
-  for (Index i = stage.begin; i < stage.end; ++i) {
+  for (Index i = part.begin; i < part.end; ++i) {
     ModelOp& op = ops_.emplace_back(std::move(at(all, i)));
     std::ranges::transform(op.inputs, op.inputs.begin(), local);
     numbers_.push_back(i);
   }
-  for (const CrossingTensor& tensor : crossing_tensors(*whole_, stage.end)) {
+  for (const CrossingTensor& tensor : crossing_tensors(*whole_, part.end)) {
     sent_.push_back(local(tensor.last));
   }
 }
 
-// From numbers of ops of the whole model to those here, in the layout of the tensors of `stages`.
-void Model::number_layers(Layout& layout, std::span<const Range> stages) const {
+// The owners of tensors get the numbers that ops have here, in the layout of the tensors of `parts`.
+void Model::number_layers(Layout& layout, std::span<const Range> parts) const {
   std::size_t param = 0;
-  for (const Range& stage : stages) {
-    if (stage.begin != stages.front().begin) layout.chunk_begins.push_back(param);
+  for (const Range& stage : parts) {
+    if (stage.begin != parts.front().begin) layout.chunk_begins.push_back(param);
     for (; param < layout.params.size() && layout.params[param].layer < stage.end; ++param) {
       Index& layer = layout.params[param].layer;
       Index op = 0;
@@ -268,8 +266,42 @@ ModelValues stored_values(const Model& model, std::span<const Scalar> stored) {
           .state = part(stored, {weights, weights + model.state_layout().size})};
 }
 
-double Operation::attribute(std::string_view key) const {
-  return std::ranges::find(attributes, key, &std::pair<std::string, double>::first)->second;
+KernelWeights::KernelWeights(const Model& model) {
+  const auto take = [&](bool borrowed, Index size) {
+    Rounding rounding;
+    std::unordered_set<Index> begins;
+    for (const ModelOp& op : model.ops()) {
+      const Range tensor = op.layer->weight_use().rounded;
+      if (tensor.empty() || (op.tie && op.tie->borrowed) != borrowed) continue;
+      // Layers that share a weight name the same range.
+      if (begins.insert(tensor.begin).second) rounding.tensors.push_back(tensor);
+    }
+    if (!rounding.tensors.empty()) rounding.rounded = AlignedBuffer<Bf16>(size);
+    return rounding;
+  };
+  own_ = take(false, model.layout().size);
+  borrowed_ = take(true, model.borrowed().size);
+}
+
+// Empty if nothing is rounded.
+std::span<const Bf16> KernelWeights::Rounding::round(std::span<const Scalar> weights, ThreadTeam& team) {
+  if (tensors.empty()) return {};
+  team.run([&](int thread) {
+    for (const Range& tensor : tensors) {
+      const Range mine = split_evenly(tensor.size(), team.size(), thread, kAlignment);
+      const Range range{tensor.begin + mine.begin, tensor.begin + mine.end};
+      round_to_bf16(part(weights, range), part(rounded.span(), range));
+    }
+  });
+  return rounded.span();
+}
+
+ModelValues KernelWeights::prepare(const ModelValues& values, ThreadTeam& team) {
+  ModelValues prepared = values;
+  prepared.version = next_version();
+  prepared.rounded = own_.round(values.weights, team);
+  prepared.borrowed_rounded = borrowed_.round(values.borrowed, team);
+  return prepared;
 }
 
 }  // namespace lockstep

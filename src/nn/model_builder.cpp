@@ -11,6 +11,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
 #include "lockstep/math/elementary.h"
+#include "lockstep/nn/composite.h"
 #include "lockstep/nn/onnx_words.h"
 
 namespace lockstep {
@@ -65,7 +66,7 @@ Scalar log_mean_exp(Index members, const Value& value) {
   return largest + logarithm(sum / static_cast<Scalar>(members));
 }
 
-class JoinedMembers final : public Layer, public OnnxWords {
+class JoinedMembers final : public Layer {
  public:
   explicit JoinedMembers(Link link) : link_(link) {}
 
@@ -86,10 +87,10 @@ class JoinedMembers final : public Layer, public OnnxWords {
 
   bool reads_input() const override { return false; }
   Index cache_size() const override { return link_ == Link::kSoftmax ? members_ : 0; }
-  Operation operation() const override { return {.name = "mean of members"}; }
+  std::string name() const override { return "mean of members"; }
   Index flops() const override { return members_ * outputs_; }
 
-  // From [N, 1, members, outputs].
+  // The input is [N, 1, members, outputs].
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     return graph.add("Flatten", {add_mean(graph, layer.inputs.front())}, {{"axis", Index{1}}});
   }

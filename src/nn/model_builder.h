@@ -7,25 +7,30 @@
 #include <unordered_map>
 #include <vector>
 
-#include "lockstep/nn/composite.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/base/terms.h"
 #include "lockstep/nn/layer.h"
 #include "lockstep/nn/loss.h"
 #include "lockstep/nn/model.h"
 
 namespace lockstep {
 
-class ModelBuilder final : public GraphBuilder {
+class ModelBuilder {
  public:
   /// Tensors of ops outside `kept` get no memory in the layouts.
   ModelBuilder(const ModelOptions& options, const Shape& input, std::span<const Range> kept);
 
-  const Shape& shape(Index op) const override;
-  Index add_chain(std::span<const Term> chain, Index input, const std::string& path) override;
+  /// Shape of what an op gives, or of the model's input.
+  const Shape& shape(Index op) const;
+  /// Adds a chain of terms behind `input`, named "path.0", "path.1", ...; gives its last op.
+  Index add_chain(std::span<const Term> chain, Index input, const std::string& path);
+  /// Adds one layer; `text` is for messages.
   Index add_layer(std::unique_ptr<Layer> layer, std::vector<Index> inputs, const std::string& path,
-                  const std::string& text) override;
-  Index add_layer(const std::string& text, Index input, const std::string& path) override;
-  ConfigError error(const std::string& path, const std::string& text,
-                    const std::string& problem) const override;
+                  const std::string& text);
+  /// Makes a layer from its text and adds it.
+  Index add_layer(const std::string& text, Index input, const std::string& path);
+  /// An error that names the term at `path`.
+  ConfigError error(const std::string& path, const std::string& text, const std::string& problem) const;
 
   const std::vector<ModelOp>& nodes() const { return ops_; }
   std::vector<ModelOp> take_nodes() { return std::move(ops_); }

@@ -1,6 +1,6 @@
 // A workspace takes a batch through the ops of a model, forward and backward. Words: a *run* is a sequence of
 // ops that work on one block of samples before the next block begins, so that activations stay in a cache
-// (row_blocks.h). A buffer that only one run uses holds one block; any other holds the batch (activations.h).
+// (activations.h). A buffer that only one run uses holds one block; any other holds the batch.
 //
 // Forward computes each op of a run on a block. If the op behind the run has statistics, its sums are added
 // block by block, since it needs those of all samples before it starts: its `own_forward` sums. What the op
@@ -17,14 +17,17 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <functional>
 
+#include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/trace.h"
+#include "lockstep/math/eigen_matrix.h"
 
 namespace lockstep {
 namespace {
 
-// To the sums of the samples before these, if there are any.
+// Adds the sums of a block to those of the samples before it, if there are any.
 void accumulate(std::span<const double> block, Range rows, std::span<double> sums) {
   if (rows.begin == 0) std::ranges::fill(sums, 0.0);
   for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += block[i];
@@ -65,7 +68,7 @@ Workspace::Workspace(const Model& model, Index max_rows, ActivationRetention kep
   }
   for (const Index op : sync_points) {
     at(buffers_, op).syncs = true;
-    at(buffers_, op).computed_outside = dynamic_cast<const SplitLayer*>(model.op(op).layer.get());
+    at(buffers_, op).computed_outside = model.op(op).layer->split();
   }
   if (!for_training || kept == ActivationRetention::kOutputs) return;
   plan_gradients(max_rows);
@@ -198,28 +201,33 @@ void Workspace::forward(Range ops) {
   }
 }
 
+// The arguments of an op whose inputs are gathered.
+PassArgs Workspace::pass_args(Index number) const {
+  const ModelOp& op = model_.op(number);
+  return {.inputs = inputs_,
+          .weights = values_.weights,
+          .rounded = values_.rounded,
+          .tied = tied_weight(op),
+          .version = values_.version,
+          .state = values_.state,
+          .sums = batch_.training ? std::span<const double>(at(sums_, number).forward)
+                                  : std::span<const double>()};
+}
+
+std::span<Scalar> Workspace::cache_of(Index number, Range rows) {
+  const Index cached = model_.op(number).layer->cache_size();
+  return part(at(buffers_, number).cache.span(), {rows.begin * cached, rows.end * cached});
+}
+
 void Workspace::run_forward(Index number, Range rows) {
   if (at(buffers_, number).computed_outside != nullptr) return;
   const TraceSpan span(TraceKind::kForward, model_.number_in_whole(number));
   const ModelOp& op = model_.op(number);
-  OpBuffers& own = at(buffers_, number);
   gather_inputs(op, rows, true);
   Matrix y(output_of(number, rows), rows.size(), op.out.size());
-  const std::span<const double> sums =
-      batch_.training ? std::span<const double>(at(sums_, number).forward) : std::span<const double>();
   BatchContext batch = batch_;
   batch.first_row += rows.begin;
-  const Index cached = op.layer->cache_size();
-  op.layer->forward({.inputs = inputs_,
-                     .weights = values_.weights,
-                     .rounded = values_.rounded,
-                     .tied = tied_weight(op),
-                     .version = values_.version,
-                     .state = values_.state,
-                     .sums = sums,
-                     .cache = part(own.cache.span(), {rows.begin * cached, rows.end * cached}),
-                     .batch = batch,
-                     .y = y});
+  op.layer->forward({pass_args(number), cache_of(number, rows), batch, y});
 }
 
 TiedWeight Workspace::tied_weight(const ModelOp& op) const {
@@ -301,12 +309,8 @@ void Workspace::measure_backward(Index number, Range rows) {
   accumulate(block, rows, own.own_backward);
 }
 
-void Workspace::run_backward(Index number, Range rows, std::span<Scalar> gradient, Write write,
-                             const GradientReadyCallback& on_ready) {
-  const TraceSpan span(TraceKind::kBackward, model_.number_in_whole(number));
-  const ModelOp& op = model_.op(number);
-  OpBuffers& own = at(buffers_, number);
-  gather_inputs(op, rows, op.layer->reads_input());
+// Finds the memory for the gradients of the inputs of an op.
+void Workspace::gather_input_gradients(const ModelOp& op, OpBuffers& own, Range rows) {
   dinputs_.clear();
   wanted_dinputs_.clear();
   dinputs_.reserve(op.inputs.size());
@@ -315,36 +319,29 @@ void Workspace::run_backward(Index number, Range rows, std::span<Scalar> gradien
     dinputs_.emplace_back(written, rows.size(), op.in[j].size());
     wanted_dinputs_.push_back(written == nullptr ? nullptr : &dinputs_.back());
   }
+}
+
+void Workspace::run_backward(Index number, Range rows, std::span<Scalar> gradient, Write write,
+                             const GradientReadyCallback& on_ready) {
+  const TraceSpan span(TraceKind::kBackward, model_.number_in_whole(number));
+  const ModelOp& op = model_.op(number);
+  OpBuffers& own = at(buffers_, number);
+  gather_inputs(op, rows, op.layer->reads_input());
+  gather_input_gradients(op, own, rows);
+  if (op.lends()) write = Write::kAdd;
   const Scalar* output = op.layer->reads_output() ? output_of(number, rows) : nullptr;
   const ConstMatrix y(output, rows.size(), op.out.size());
   const ConstMatrix dy(gradient_of(number, rows), rows.size(), op.out.size());
-  const OpSums& sums = at(sums_, number);
-  const Index cached = op.layer->cache_size();
   FactorBuffers factors;
   if (!factors_.empty()) factors = at(factors_, number).from_row(rows.begin, op.in.front().size());
   const Range checked = look_.check_factors(op, inputs_.front(), dy, factors.x != nullptr);
   if (own.computed_outside != nullptr) {
-    own.computed_outside->backward_bias(dy, gradient, op.lends() ? Write::kAdd : write);
+    own.computed_outside->backward_bias(dy, gradient, write);
   } else {
-    op.layer->backward(
-        {.inputs = inputs_,
-         .y = y,
-         .dy = dy,
-         .weights = values_.weights,
-         .rounded = values_.rounded,
-         .tied = tied_weight(op),
-         .version = values_.version,
-         .state = values_.state,
-         .sums = sums.forward,
-         .own_back_sums = sums.own_backward,
-         .back_sums = sums.backward,
-         .cache = part(std::span<const Scalar>(own.cache.span()), {rows.begin * cached, rows.end * cached}),
-         .dinputs = wanted_dinputs_,
-         .gradient = gradient,
-         .write = op.lends() ? Write::kAdd : write,
-         .tied_gradient = own.tied_gradient,
-         .factors = factors.x == nullptr ? nullptr : &factors,
-         .on_ready = on_ready});
+    const OpSums& sums = at(sums_, number);
+    op.layer->backward({pass_args(number), y, dy, sums.own_backward, sums.backward, cache_of(number, rows),
+                        wanted_dinputs_, gradient, write, own.tied_gradient,
+                        factors.x == nullptr ? nullptr : &factors, on_ready});
   }
   if (op.tie && model_.has_owner(*op.tie)) add(part(gradient, op.tie->weight), own.tied_gradient);
   if (rows.end == rows_) look_.check_sums(op, checked, gradient);
@@ -363,6 +360,37 @@ std::optional<Index> Workspace::first_bad_op() const {
     if (!all_finite(part(buffers_[i].output.span(), used))) return static_cast<Index>(i);
   }
   return std::nullopt;
+}
+
+void GradientCheck::begin(Index rows, const std::optional<GradientLimit>& limit) {
+  rows_ = rows;
+  limit_ = limit;
+  good_ = true;
+}
+
+// Small factors have a small product. That of others, which no sound training has, is looked at itself.
+Range GradientCheck::check_factors(const ModelOp& op, const ConstMatrix& x, const ConstMatrix& dy,
+                                   bool factored) {
+  if (!limit_) return {};
+  const Range tensor = op.shares ? Range{} : op.layer->weight_use().factored;
+  const bool less_to_read = dy.rows() == rows_ && x.size() + dy.size() < tensor.size();
+  if (!factored && !less_to_read) return {};
+  const Scalar of_sample = limit_->most / static_cast<Scalar>(limit_->samples);
+  const Scalar small = std::sqrt(of_sample);
+  if (all_within(dy.values(), small) && all_within(x.values(), small)) return tensor;
+  if (!factored) return {};
+  const RowMajorMatrix product = as_eigen(dy).transpose() * as_eigen(x);
+  good_ = good_ && all_within(ConstMatrix(product.data(), product.rows(), product.cols()).values(),
+                              static_cast<Scalar>(dy.rows()) * of_sample);
+  return tensor;
+}
+
+void GradientCheck::check_sums(const ModelOp& op, Range checked, std::span<const Scalar> gradient) {
+  if (!limit_ || !limit_->complete) return;
+  if (checked.empty()) checked = {op.params.begin, op.params.begin};
+  for (const Range rest : {Range{op.params.begin, checked.begin}, Range{checked.end, op.params.end}}) {
+    good_ = good_ && all_within(part(gradient, rest), limit_->most);
+  }
 }
 
 }  // namespace lockstep

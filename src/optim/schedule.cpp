@@ -122,7 +122,7 @@ double Schedule::lr(const Progress& now) const {
   if (progress < warmup_.value) {
     return peak_lr_ * (warmup_from_ + (1 - warmup_from_) * progress / warmup_.value);
   }
-  return peak_lr_ * decay_->factor(progress_since(warmup_end_, now), decay_length_);
+  return peak_lr_ * decay_(progress_since(warmup_end_, now), decay_length_);
 }
 
 }  // namespace lockstep

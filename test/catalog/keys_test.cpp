@@ -17,7 +17,7 @@
 #include "lockstep/data/format.h"
 #include "lockstep/data/table/values/schema.h"
 #include "lockstep/distributed/tensor_multipliers.h"
-#include "lockstep/nn/batch_norm_mode.h"
+#include "lockstep/nn/layer.h"
 #include "lockstep/nn/loss.h"
 #include "lockstep/nn/model.h"
 #include "lockstep/nn/stages.h"

@@ -247,31 +247,13 @@ TEST(Layers, OnlyWeightsDecay) {
   }
 }
 
-std::vector<Range> ranges_of(const Layout& layout, Index op) {
-  std::vector<Range> ranges;
-  for (const ParamInfo& param : layout.params) {
-    if (param.layer == op) ranges.push_back(param.range);
-  }
-  return ranges;
-}
-
-TEST(Layers, OperationsAreNamedAndHaveAllTensors) {
+TEST(Layers, AreNamedAsInTheCatalog) {
   for (const LayerEntry& entry : layer_catalog()) {
     SCOPED_TRACE(entry.name);
     const Example example = example_of(entry);
     const Model model({.layers = before_others(example.text)}, example.input);
-    EXPECT_TRUE(std::ranges::any_of(
-        model.ops(), [&](const ModelOp& op) { return op.layer->operation().name == entry.name; }));
-  }
-  for (const Example& example : catalog_examples()) {
-    SCOPED_TRACE(example.text);
-    const Model model({.layers = before_others(example.text)}, example.input);
-    for (Index i = 0; i < std::ssize(model.ops()); ++i) {
-      const Operation operation = model.op(i).layer->operation();
-      EXPECT_FALSE(operation.name.empty());
-      EXPECT_EQ(operation.tensors, ranges_of(model.layout(), i)) << operation.name;
-      EXPECT_EQ(operation.state, ranges_of(model.state_layout(), i)) << operation.name;
-    }
+    EXPECT_TRUE(
+        std::ranges::any_of(model.ops(), [&](const ModelOp& op) { return op.layer->name() == entry.name; }));
   }
 }
 

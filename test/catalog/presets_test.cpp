@@ -57,7 +57,7 @@ TEST(Presets, HaveTheNumbersOfWeightsOfTheirSources) {
 TEST(Presets, ResNetHas20LayersWithWeightsOnItsLongestPath) {
   const Model model = build("resnet20", {{32, 32, 3}});
   const auto layers = std::ranges::count_if(model.ops(), [](const ModelOp& op) {
-    const std::string name = op.layer->operation().name;
+    const std::string name = op.layer->name();
     return (name == "conv2d" || name == "dense") && !op.path.ends_with("shortcut");
   });
   EXPECT_EQ(layers, 20);

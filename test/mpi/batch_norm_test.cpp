@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "lockstep/base/aligned_buffer.h"
-#include "lockstep/nn/batch_norm_mode.h"
+#include "lockstep/nn/layer.h"
 #include "support/one_step.h"
 #include "support/ranks.h"
 #include "support/torch_references.h"

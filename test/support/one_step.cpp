@@ -8,8 +8,8 @@
 
 #include "lockstep/base/random.h"
 #include "lockstep/distributed/exchange/reducer.h"
-#include "lockstep/train/loop/gradient_step.h"
 #include "support/thread_ranks.h"
+#include "train/loop/gradient_step.h"
 
 namespace lockstep::test {
 namespace {
@@ -128,6 +128,7 @@ OneStepResult run_one_step(Communicator& comm, const OneStep& step) {
   const RecordingLoss loss(samples, model.output().size(), step.output_gradient);
   SumOnly strategy(comm, plan, step.reduction, weights.span());
   ThreadTeam team(static_cast<int>(step.threads));
+  const TrainingSettings settings{.seed = 3, .accumulate = step.accumulate};
   GradientStep gradients({.comm = comm,
                           .plan = plan,
                           .model = model,
@@ -135,11 +136,9 @@ OneStepResult run_one_step(Communicator& comm, const OneStep& step) {
                           .strategy = strategy,
                           .states = states,
                           .team = team,
+                          .settings = settings,
                           .sums = local_sums({.reduction = step.reduction}),
-                          .seed = 3,
-                          .accumulate = step.accumulate,
-                          .max_rows = *std::ranges::max_element(step.rows),
-                          .target_columns = 1});
+                          .max_rows = *std::ranges::max_element(step.rows)});
   const StepBatch batch = make_batch(step, hosted);
   strategy.begin_step(step.rows, static_cast<double>(samples));
   gradients.run(batch, Measured::kNothing);

@@ -11,7 +11,6 @@
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/random.h"
-#include "lockstep/nn/row_blocks.h"
 #include "lockstep/nn/workspace.h"
 #include "support/seed.h"
 

@@ -6,7 +6,7 @@
 
 #include "lockstep/base/random.h"
 #include "lockstep/math/bf16_kernels.h"
-#include "lockstep/nn/kernel_weights.h"
+#include "lockstep/nn/model.h"
 #include "lockstep/nn/workspace.h"
 #include "support/seed.h"
 

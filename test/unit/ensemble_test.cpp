@@ -1,5 +1,5 @@
 // An ensemble that shares weights: the mean of the members' losses, and of their predictions.
-#include "lockstep/nn/ensemble.h"
+#include "lockstep/nn/loss.h"
 
 #include <gtest/gtest.h>
 

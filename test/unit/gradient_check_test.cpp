@@ -1,6 +1,6 @@
 // What a pass says of its gradient: good numbers or not, whether it is looked at itself or checked by the two
 // factors that it is the product of.
-#include "lockstep/nn/gradient_check.h"
+#include "lockstep/nn/workspace.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "lockstep/distributed/update.h"
-#include "lockstep/nn/workspace.h"
 
 namespace lockstep {
 namespace {

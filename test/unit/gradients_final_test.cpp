@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "lockstep/nn/row_blocks.h"
+#include "lockstep/nn/activations.h"
 #include "lockstep/nn/workspace.h"
 
 namespace lockstep {

@@ -1,4 +1,4 @@
-#include "lockstep/nn/kernel_weights.h"
+#include "lockstep/nn/model.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Images so large that a pass takes them a few at a time.
-#include "lockstep/nn/row_blocks.h"
+#include "lockstep/nn/activations.h"
 
 #include <gtest/gtest.h>
 

@@ -52,7 +52,7 @@ TEST(UnitBlocks, KnowTheBlockOfAUnit) {
 
 TEST(SplitDense, CopiesOutputsThereAndBack) {
   const Model model({.layers = "dense(300, split=rows)"}, {{kInputs}});
-  const auto& layer = dynamic_cast<const SplitLayer&>(*model.op(0).layer);
+  const SplitLayer& layer = *model.op(0).layer->split();
   const UnitBlocks& blocks = layer.blocks();
   std::vector<Scalar> values(kRows * kUnits);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<Scalar>(i);

@@ -10,7 +10,6 @@
 
 #include "lockstep/distributed/blocks.h"
 #include "lockstep/distributed/options.h"
-#include "lockstep/nn/factors.h"
 #include "lockstep/nn/params.h"
 #include "lockstep/optim/optimizer.h"
 

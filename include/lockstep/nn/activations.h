@@ -1,7 +1,8 @@
-// How much of the activations of a batch is kept. What only the ops of one run use (row_blocks.h) is kept
+// How much of the activations of a batch is kept. What only the ops of one run use (OpRun) is kept
 // for the samples that the run takes at a time: written and read again while it is in the cache.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "lockstep/nn/model.h"
@@ -31,5 +32,31 @@ Index tied_gradient_size(const Model& model);
 /// Bytes of all that and of what layers keep for the backward pass, but not of gradients of activations that
 /// are added to others.
 Index activation_bytes(const Model& model, Index batch, ActivationRetention kept);
+
+// Which ops a pass takes through a few samples at a time, so that what one op writes is still in the
+// cache when the next reads it.
+
+/// Neighbours in the order of ops that can take the samples of a batch in parts. Their weights are few
+/// enough for one bucket.
+struct OpRun {
+  Range ops;
+  Index rows = 0;  ///< samples at a time; 0: all at once
+
+  /// Samples of a batch that the run takes at a time.
+  Index rows_of(Index batch) const { return rows > 0 ? std::min(rows, batch) : batch; }
+};
+
+/// For the forward pass: each op is in one run, in order. An op with statistics starts a run, for it needs
+/// the sums of all samples; an op with large weights, which is better off with many samples, runs alone, and
+/// so does one that shares its weights.
+std::vector<OpRun> forward_runs(const Model& model);
+
+/// The runs of the backward pass, with more samples at a time. An op with statistics runs alone, too.
+/// Gradients of a run are final with its last samples.
+std::vector<OpRun> backward_runs(const Model& model);
+
+/// For a stage that is not the last: the samples at a time with which the backward pass comes from the op
+/// behind it; 0: all at once.
+Index backward_rows_behind(const Model& model);
 
 }  // namespace lockstep

@@ -10,18 +10,45 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "lockstep/base/terms.h"
+#include "lockstep/base/types.h"
 #include "lockstep/math/bf16.h"
 #include "lockstep/math/kernels.h"
 #include "lockstep/math/matrix.h"
-#include "lockstep/nn/batch_norm_mode.h"
-#include "lockstep/nn/factors.h"
 #include "lockstep/nn/params.h"
 
 namespace lockstep {
+
+/// The replicas whose samples batch norm takes together when the batch is divided over replicas. Two
+/// questions have one answer each in every mode: with whom a replica is normalised, and whose moments go into
+/// its running moments. Replicas of one such scope hold the same running moments.
+///
+///              normalised with     running moments of
+///   local      itself              itself
+///   averaged   itself              all replicas
+///   sync       all replicas        all replicas
+///   group(G)   its group           its group           (groups of G neighbours; the last may be smaller)
+struct BatchNormMode {
+  enum class Kind { kLocal, kAveraged, kSync, kGroup };
+
+  Kind kind = Kind::kLocal;
+  Index group = 1;
+
+  /// The replicas over which the statistics of `replica` are taken.
+  Range normalised_with(Index replica, Index replicas) const;
+  /// The replicas whose statistics its running moments follow.
+  Range moments_with(Index replica, Index replicas) const;
+
+  bool operator==(const BatchNormMode&) const = default;
+};
+
+/// "local", "averaged", "sync", "group(4)". Errors: ConfigError naming these.
+BatchNormMode parse_batch_norm_mode(std::string_view text);
+std::string to_string(const BatchNormMode& mode);
 
 /// One tensor that a layer wants.
 struct ParamSpec {
@@ -73,20 +100,23 @@ struct TiedWeight {
   std::span<const Bf16> rounded;  ///< the same, where the layer has WeightUse::rounded
 };
 
-/// n samples in the forward pass.
-struct ForwardArgs {
-  std::span<const ConstMatrix> inputs;  ///< each n x in
+/// n samples, and what both directions compute with.
+struct PassArgs {
+  std::span<const ConstMatrix> inputs;  ///< each n x in; backward has them without data if not reads_input()
   std::span<const Scalar> weights;      ///< the whole arena
   std::span<const Bf16> rounded;        ///< the same, where a layer has WeightUse::rounded
   TiedWeight tied;                      ///< what the layer shares
   std::uint64_t version;          ///< version of all, for kernels; 0: other calls can have other weights
   std::span<const Scalar> state;  ///< the whole arena
   std::span<const double> sums;   ///< sums over the batch, for a layer with statistics(); empty in evaluation
-  std::span<Scalar> cache;        ///< n x cache_size(), kept for the backward pass
-  const BatchContext& batch;
-  Matrix& y;  ///< n x out, to be written
 
   const ConstMatrix& x() const { return inputs.front(); }
+};
+
+struct ForwardArgs : PassArgs {
+  std::span<Scalar> cache;  ///< n x cache_size(), kept for the backward pass
+  const BatchContext& batch;
+  Matrix& y;  ///< n x out, to be written
 };
 
 /// Called between two pieces of work in the backward pass, so that others can use the time: as far as these
@@ -94,16 +124,9 @@ struct ForwardArgs {
 using GradientReadyCallback = std::function<void(Index from)>;
 
 /// The backward pass of the n samples that forward saw.
-struct BackwardArgs {
-  std::span<const ConstMatrix> inputs;  ///< inputs of forward if the layer reads_input(); else without data
-  const ConstMatrix& y;                 ///< n x out, as forward left it, for a layer that reads_output()
-  const ConstMatrix& dy;                ///< n x out
-  std::span<const Scalar> weights;
-  std::span<const Bf16> rounded;  ///< the rounded weights of forward
-  TiedWeight tied;                ///< what forward shared
-  std::uint64_t version;          ///< the version that forward had
-  std::span<const Scalar> state;
-  std::span<const double> sums;           ///< the sums that forward had
+struct BackwardArgs : PassArgs {
+  const ConstMatrix& y;                   ///< n x out, as forward left it, for a layer that reads_output()
+  const ConstMatrix& dy;                  ///< n x out
   std::span<const double> own_back_sums;  ///< sums over this replica, for a layer with statistics()
   std::span<const double> back_sums;      ///< sums over all replicas that were normalised together
   std::span<const Scalar> cache;          ///< the cache as forward left it
@@ -115,7 +138,6 @@ struct BackwardArgs {
                                  ///< of the gradient; null: multiply
   const GradientReadyCallback& on_ready;  ///< called between parts of long work; a layer need not call it
 
-  const ConstMatrix& x() const { return inputs.front(); }
   Matrix* dx() const { return dinputs.front(); }
 };
 
@@ -150,23 +172,27 @@ class BatchStatistics {
                             std::span<Scalar> state) const = 0;
 };
 
-/// The operation of a layer under a name that other programs know, for exporters.
-struct Operation {
-  std::string name;                                             ///< "conv2d"
-  std::vector<std::pair<std::string, double>> attributes = {};  ///< "stride_y", 2
-  std::vector<Range> tensors = {};  ///< ranges in the arena of weights: weight, bias
-  std::vector<Range> state = {};    ///< ranges in the arena of state: mean, variance
-
-  /// Requires that it is there.
-  double attribute(std::string_view key) const;
-};
-
 /// Ranges of a layer's weights in the arena; each is empty if there are none.
 struct WeightUse {
   Range factored = {};  ///< out x in: their gradient is dy^T x, so that backward can leave those two
   Range rounded = {};   ///< multiplied with in bf16; empty in fp32
   Range arranged = {};  ///< kernels keep a copy in a layout of their own, in each thread for each direction
 };
+
+class OnnxNodes;
+struct OnnxLayer;
+class SplitLayer;
+
+/// The part of a layer in an ensemble: members that share weights and stand side by side in the activations
+/// of a sample. Training takes the mean of their losses; the prediction is the mean of theirs.
+enum class EnsemblePart {
+  kNone,
+  kBegin,   ///< makes the members of one sample, {members, size}
+  kInside,  ///< takes those that another layer of an ensemble gives
+  kEnd,     ///< takes them, too; the last layer of a model text: Model adds the op that joins them
+};
+inline constexpr const char* kNoMembers =
+    "expected the members of an ensemble, which tabm(k) begins: put it before";
 
 class Layer {
  public:
@@ -177,7 +203,8 @@ class Layer {
   virtual Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) = 0;
   virtual void forward(const ForwardArgs& args) const = 0;
   virtual void backward(const BackwardArgs& args) const = 0;
-  virtual Operation operation() const = 0;
+  /// As in a model text: "conv2d".
+  virtual std::string name() const = 0;
 
   /// Only the shape changes: forward and backward are never called and no memory is used.
   virtual bool only_reshapes() const { return false; }
@@ -196,6 +223,12 @@ class Layer {
   virtual Index flops() const { return 0; }
   /// Weights of which kernels or exchange make use in a way of their own.
   virtual WeightUse weight_use() const { return {}; }
+  virtual EnsemblePart ensemble_part() const { return EnsemblePart::kNone; }
+  /// This layer, if its weights lie in blocks that ranks can divide among themselves (split_layer.h).
+  virtual const SplitLayer* split() const { return nullptr; }
+  /// Adds what it computes in evaluation to a graph of ONNX (onnx_words.h); gives its output, in the order
+  /// inside the graph. "" where ONNX has no words for it.
+  virtual std::string add_to(OnnxNodes& /*graph*/, const OnnxLayer& /*layer*/) const { return {}; }
 };
 
 struct LayerEntry {

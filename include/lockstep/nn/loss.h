@@ -71,6 +71,11 @@ class Loss {
 double evaluate_weighted(const Loss& loss, const ConstMatrix& outputs, const ConstMatrix& targets,
                          const SampleWeights& weights, Matrix* gradient);
 
+/// As evaluate_weighted, but the mean of the losses of the members of an ensemble. outputs and gradient: n x
+/// (members * outputs), those of a sample's members side by side.
+double evaluate_members(const Loss& loss, Index members, const ConstMatrix& outputs,
+                        const ConstMatrix& targets, const SampleWeights& weights, Matrix& gradient);
+
 struct LossEntry {
   std::string name;
   std::string help;                  ///< one sentence, with its formula or source

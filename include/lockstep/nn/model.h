@@ -1,15 +1,29 @@
 // A model: a graph of layers in the order in which they run, with their shapes, and the layouts of its
 // weights and of its state. Immutable; shared by all threads.
+//
+// A model consists of *parts* of one whole, ranges of its ops in order: the whole is all of itself in one
+// part, a stage is another range, and a rank with several chunks (stage_tasks.h) has as many parts. Of every
+// model this holds:
+//
+//   ops()       are those of its parts, one part behind the other, and before each part an op for each tensor
+//               that it receives; what an op takes comes from its own part
+//   layouts     have the tensors of these ops and no others, as the arenas that it runs with have
+//   whole()     is the model whose parts they are, and number_in_whole() says where each op stands there
+//
+// A pass goes through one part: chunk(i) is part i as a model, whose tensors stand in the arenas of all parts
+// of the rank. So what lies at the borders of a part is asked of models of one part alone.
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "lockstep/nn/factors.h"
+#include "lockstep/base/aligned_buffer.h"
+#include "lockstep/base/thread_team.h"
 #include "lockstep/nn/layer.h"
 #include "lockstep/nn/options.h"
 #include "lockstep/nn/params.h"
@@ -51,19 +65,16 @@ struct ModelOp {
 
 class Model {
  public:
-  /// Errors: ConfigError naming the layer (and shapes) if the text is wrong or a layer does not fit.
-  Model(const ModelOptions& options, const Shape& input);
-  /// `link`: how outputs become predictions, of which an ensemble gives the mean; without it the identity.
-  Model(const ModelOptions& options, const Shape& input, Link link);
-  /// A stage of a model: its ops `stage` alone, with layouts of their own. Before them stands an op for each
-  /// tensor that comes from an earlier stage. Whatever is keyed by the number of an op (random numbers, the
-  /// names of tensors, blocks of samples) is as in `whole`, which is made of the same options and outlives
-  /// it. A weight that it shares with an op of another stage is that one's, and borrowed().
-  Model(const ModelOptions& options, const Model& whole, Range stage);
-  /// The chunks of a model that one rank runs (stage_tasks.h), in order: all their ops and tensors in one.
-  /// Each of them, chunk(i), is a stage like the above, but its tensors stand in the layouts of all of them,
-  /// so that it runs with the arenas of the rank. Passes are the chunks', all else is one model's.
-  Model(const ModelOptions& options, const Model& whole, std::span<const Range> chunks);
+  /// A whole model. `link`: how outputs become predictions, of which an ensemble gives the mean; without it
+  /// the identity. Errors: ConfigError naming the layer (and shapes) if the text is wrong or a layer does not
+  /// fit.
+  Model(const ModelOptions& options, const Shape& input, Link link = Link{});
+  /// These parts of a model. Whatever is keyed by the number of an op (random numbers, the names of tensors,
+  /// blocks of samples) is as in `whole`, which is made of the same options and outlives it. A weight that
+  /// they share with an op of another rank is that one's, and borrowed().
+  Model(const ModelOptions& options, const Model& whole, std::span<const Range> parts);
+  Model(const ModelOptions& options, const Model& whole, Range part)
+      : Model(options, whole, std::span<const Range>(&part, 1)) {}
 
   /// Each after all ops that it takes from; the last one gives the output.
   const std::vector<ModelOp>& ops() const { return ops_; }
@@ -85,10 +96,10 @@ class Model {
   const Shape& input() const { return input_; }
   const Shape& output() const { return ops_.back().out; }
 
-  /// The model that this is a stage of; itself, if it is one.
+  /// The model that this has parts of; itself, if it is the whole.
   const Model& whole() const { return whole_ == nullptr ? *this : *whole_; }
   bool is_stage() const { return whole_ != nullptr; }
-  /// Itself alone, unless it is made of several chunks.
+  /// Its parts; itself alone, if it is one.
   Index chunks() const { return std::max<Index>(1, std::ssize(chunks_)); }
   const Model& chunk(Index number) const { return chunks_.empty() ? *this : *at(chunks_, number); }
   /// The number here of a chunk's first op.
@@ -96,19 +107,28 @@ class Model {
   /// The ranges of the arenas that belong to it; a chunk has a part of those of its rank.
   Range weights() const { return weights_; }
   Range state() const { return state_; }
-
-  // The functions below are about a stage or a single chunk.
-
-  /// The ops of whole() that this stage runs.
-  Range stage() const { return stage_; }
-  /// Whether the op that owns a tied weight is here, and not in another stage or chunk.
-  bool has_owner(const Tie& tie) const { return stage_.contains(tie.owner); }
-  /// The ops at the front that stand for tensors of earlier stages.
-  Range received() const { return received_; }
-  /// Ops whose outputs later stages need, in the order in which these receive them.
-  std::span<const Index> sent() const { return sent_; }
-  /// The number in whole() of an op; also of several chunks.
+  /// The number in whole() of an op.
   Index number_in_whole(Index op) const { return numbers_.empty() ? op : at(numbers_, op); }
+
+  // The borders of a part. Require chunks() == 1.
+
+  /// The ops of whole() that it is.
+  Range stage() const {
+    assert(chunks_.empty());
+    return stage_;
+  }
+  /// Whether the op that owns a tied weight is here, and not in another part.
+  bool has_owner(const Tie& tie) const { return stage().contains(tie.owner); }
+  /// The ops at the front that stand for tensors of earlier parts.
+  Range received() const {
+    assert(chunks_.empty());
+    return received_;
+  }
+  /// Ops whose outputs later parts need, in the order in which these receive them.
+  std::span<const Index> sent() const {
+    assert(chunks_.empty());
+    return sent_;
+  }
   /// The ranges of weights() and state() in the arenas of whole().
   Range weights_in_whole() const {
     const Index begin = first_op().params.begin;
@@ -135,9 +155,9 @@ class Model {
  private:
   Model(const ModelOptions& options, const Model& whole, std::span<const Range> kept,
         std::span<const Range> run);
-  void add_stage(Range stage, std::vector<ModelOp>& all);
-  void number_layers(Layout& layout, std::span<const Range> stages) const;
-  const ModelOp& first_op() const { return whole().op(stage_.begin); }
+  void add_part(Range part, std::vector<ModelOp>& all);
+  void number_layers(Layout& layout, std::span<const Range> parts) const;
+  const ModelOp& first_op() const { return whole().op(stage().begin); }
 
   Shape input_;
   Precision precision_;
@@ -149,14 +169,15 @@ class Model {
   Layout state_layout_;
   Layout stored_layout_;
   Layout borrowed_;
-  const Model* whole_ = nullptr;  // null: this is no stage
-  Range stage_;
-  Range received_;
-  std::vector<Index> numbers_;  // of each op, its number in the whole model; empty: the same
-  std::vector<Index> sent_;
+  const Model* whole_ = nullptr;  // null: itself
+  std::vector<Index> numbers_;    // of each op, its number in the whole model; empty: the same
   Range weights_;
   Range state_;
-  std::vector<std::unique_ptr<const Model>> chunks_;  // empty: it is the only one
+  std::vector<std::unique_ptr<const Model>> chunks_;  // empty: it is one part
+  // The borders of one part; with several, received_ is that of the last one, sent_ has those of all.
+  Range stage_;
+  Range received_;
+  std::vector<Index> sent_;
 };
 
 /// The numbers of a model, borrowed: all that is needed to run it.
@@ -171,5 +192,27 @@ struct ModelValues {
 
 /// The two parts of an arena of stored_layout().
 ModelValues stored_values(const Model& model, std::span<const Scalar> stored);
+
+/// The weights as kernels take them: made ready once, for all passes with the same weights.
+class KernelWeights {
+ public:
+  explicit KernelWeights(const Model& model);
+
+  /// `values` with a version of its own, by which kernels know weights that they have re-laid, and for a
+  /// model in bf16 with what layers multiply with rounded, shared out over the team. Valid until the next
+  /// call, and as long as the weights stay as they are.
+  ModelValues prepare(const ModelValues& values, ThreadTeam& team);
+
+ private:
+  // The tensors of an arena that are rounded, and where to.
+  struct Rounding {
+    std::vector<Range> tensors = {};
+    AlignedBuffer<Bf16> rounded = {};
+
+    std::span<const Bf16> round(std::span<const Scalar> weights, ThreadTeam& team);
+  };
+  Rounding own_;
+  Rounding borrowed_;
+};
 
 }  // namespace lockstep

@@ -1,5 +1,6 @@
-// The words of ONNX for layers: each says in its own file which nodes of a graph compute what it does in
-// evaluation. Nothing here needs a library of ONNX, so that a build without one has the same layers.
+// The words of ONNX for layers: each says in its own file, by Layer::add_to(), which nodes of a graph compute
+// what it does in evaluation. Nothing here needs a library of ONNX, so that a build without one has the same
+// layers.
 //
 // In Lockstep an image has its channels last, in ONNX first: inside the graph an image is [N, channels,
 // height, width], and any other sample [N, dims] as it is.
@@ -39,21 +40,10 @@ class OnnxNodes {
 
 /// A layer on its way into a graph, with the names that things have there.
 struct OnnxLayer {
-  std::vector<Shape> in;  ///< shapes of the inputs, as the layer takes them
-  Operation operation;
+  std::vector<Shape> in;             ///< shapes of the inputs, as the layer takes them
   std::vector<std::string> inputs;   ///< in the order inside the graph
-  std::vector<std::string> tensors;  ///< of operation.tensors
-  std::vector<std::string> state;    ///< of operation.state
-
-  Index whole(std::string_view attribute) const { return static_cast<Index>(operation.attribute(attribute)); }
-};
-
-/// A layer that ONNX has words for.
-class OnnxWords {
- public:
-  virtual ~OnnxWords() = default;
-  /// Adds what the layer computes in evaluation; gives its output, in the order inside the graph.
-  virtual std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const = 0;
+  std::vector<std::string> tensors;  ///< its weights in the order in which it declares them
+  std::vector<std::string> state;    ///< likewise
 };
 
 /// The words of a layer that is one operation without attributes, of all its inputs.

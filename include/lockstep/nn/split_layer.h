@@ -7,8 +7,10 @@
 // a block are the rows that the samples name, and it depends on the samples how many those are.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <functional>
+#include <numeric>
 #include <span>
 
 #include "lockstep/base/types.h"
@@ -26,7 +28,11 @@ class UnitBlocks {
   UnitBlocks() = default;
   /// At most kMaxBlocks, as equal as their borders allow: a block begins where a block of kSquareBlock
   /// weights does, so that norms of the weights can be added block by block.
-  UnitBlocks(Index units, Index inputs);
+  UnitBlocks(Index units, Index inputs)
+      : units_(units),
+        grain_(kSquareBlock / std::gcd(inputs, kSquareBlock)),
+        grains_(divide_up(units, grain_)),
+        count_(std::min(grains_, kMaxBlocks)) {}
 
   Index count() const { return count_; }
   Range all() const { return {0, count_}; }
@@ -36,7 +42,9 @@ class UnitBlocks {
   Index block_of(Index unit) const { return part_of(grains_, count_, unit / grain_); }
 
  private:
-  Index begin_of(Index block) const;
+  Index begin_of(Index block) const {
+    return block == count_ ? units_ : split_evenly(grains_, count_, block).begin * grain_;
+  }
 
   Index units_ = 0;
   Index grain_ = 1;   // units

@@ -4,16 +4,46 @@
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "lockstep/base/aligned_buffer.h"
+#include "lockstep/math/kernels.h"
 #include "lockstep/nn/activations.h"
-#include "lockstep/nn/gradient_check.h"
 #include "lockstep/nn/model.h"
-#include "lockstep/nn/row_blocks.h"
 #include "lockstep/nn/split_layer.h"
 
 namespace lockstep {
+
+// Whether the gradient of an op has a part that no sound training has: asked by who makes it, where much of
+// it, or of what it is made of, is still in the cache.
+
+/// The limit for a replica that has `samples` in a step, of which a pass has some.
+struct GradientLimit {
+  Scalar most = 0;  ///< limit for the absolute value of each part of its gradient
+  Index samples = 0;
+  bool complete = true;  ///< nothing is added to its arena after the pass
+};
+
+class GradientCheck {
+ public:
+  /// Forgets the last pass. No limit: nobody asks.
+  void begin(Index rows, const std::optional<GradientLimit>& limit);
+  /// Before an op goes back with some of the samples, x (n x in) and dy (n x out). `factored`: leaves them
+  /// as factors. The tensor of its gradient that they check well enough; empty if there is none.
+  Range check_factors(const ModelOp& op, const ConstMatrix& x, const ConstMatrix& dy, bool factored);
+  /// After it went back with the last of them: all of its gradient but the tensor `checked`, if it is
+  /// complete.
+  void check_sums(const ModelOp& op, Range checked, std::span<const Scalar> gradient);
+  /// Since begin(): no part of what was looked at is NaN, or beyond what its samples may give. The arena has
+  /// been looked at once it is complete, and its factors in every pass.
+  bool good() const { return good_; }
+
+ private:
+  Index rows_ = 0;
+  std::optional<GradientLimit> limit_;
+  bool good_ = true;
+};
 
 /// One batch of one replica.
 struct Pass {
@@ -45,7 +75,7 @@ class Workspace {
 
   /// Starts a pass; x and values must outlive it.
   void begin(const Pass& pass);
-  /// These ops, in order. After a part of a run (row_blocks.h) the others find values of any samples,
+  /// These ops, in order. After a part of a run (OpRun) the others find values of any samples,
   /// unless all is kept. In training, an op with statistics behind them finds sums().own_forward filled, as
   /// does the first op of all after begin().
   void forward(Range ops);
@@ -113,6 +143,9 @@ class Workspace {
   template <class Run>
   void in_blocks(Index rows_at_once, const Run& run) const;
   void gather_inputs(const ModelOp& op, Range rows, bool with_data);
+  void gather_input_gradients(const ModelOp& op, OpBuffers& own, Range rows);
+  PassArgs pass_args(Index op) const;
+  std::span<Scalar> cache_of(Index op, Range rows);
   Scalar* input_gradient_of(const ModelOp& op, OpBuffers& own, std::size_t input, Range rows);
   void measure_forward(Index op, Range rows);
   void measure_backward(Index op, Range rows);

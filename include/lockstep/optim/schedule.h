@@ -3,7 +3,6 @@
 #pragma once
 
 #include <functional>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -34,14 +33,10 @@ struct Duration {
 /// Parses "5 epochs"; the singular is fine too. Errors: ConfigError naming `key` and the text.
 Duration parse_duration(std::string_view key, std::string_view text);
 
-/// The part of the schedule after warm-up: a factor on the peak learning rate.
-class Decay {
- public:
-  virtual ~Decay() = default;
-  /// `now` and `length`: progress since the end of the warm-up, and the whole run's after it. A decay over
-  /// the whole run measures its share in samples.
-  virtual double factor(const Progress& now, const Progress& length) const = 0;
-};
+/// The part of the schedule after warm-up: a factor on the peak learning rate. `now` and `length`: progress
+/// since the end of the warm-up, and the whole run's after it. A decay over the whole run measures its share
+/// in samples.
+using Decay = std::function<double(const Progress& now, const Progress& length)>;
 
 /// The arguments that a decay is made from.
 struct DecayContext {
@@ -54,7 +49,7 @@ struct DecayEntry {
   std::string name;
   std::string help;
   std::vector<std::string> options;  ///< config keys that it reads
-  std::function<std::unique_ptr<Decay>(const DecayContext&)> make;
+  std::function<Decay(const DecayContext&)> make;
   bool follows_evaluations = false;  ///< what it is multiplied by depends on the validation set: see Plateau
 };
 
@@ -83,7 +78,7 @@ class Schedule {
   Duration warmup_;
   Progress warmup_end_;
   Progress decay_length_;
-  std::unique_ptr<Decay> decay_;
+  Decay decay_;
 };
 
 }  // namespace lockstep

@@ -23,7 +23,6 @@
 #include "lockstep/train/evaluation/threshold.h"
 #include "lockstep/train/loop/run_control.h"
 #include "lockstep/train/loop/trainer.h"
-#include "lockstep/train/loop/training_context.h"
 #include "lockstep/train/loop/weight_average.h"
 #include "lockstep/train/storage/checkpoint/writer.h"
 #include "lockstep/train/storage/model_file.h"

@@ -1,6 +1,6 @@
 // y = gamma (x - mean) / sqrt(variance + eps) + beta, channel by channel, with the moments of the batch in
 // training and running moments in evaluation (Ioffe & Szegedy 2015). Whose samples the batch is, is the
-// mode's business (nn/batch_norm_mode.h); here there are only sums.
+// mode's business (BatchNormMode); here there are only sums.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace lockstep {
 namespace {
 
-class BatchNorm final : public Layer, public OnnxWords, public BatchStatistics {
+class BatchNorm final : public Layer, public BatchStatistics {
  public:
   explicit BatchNorm(TermArguments& arguments)
       : mode_text_(arguments.take_word("mode", "")),
@@ -101,11 +101,8 @@ class BatchNorm final : public Layer, public OnnxWords, public BatchStatistics {
   Index flops() const override {
     return 3 * size_;
   }
-  Operation operation() const override {
-    return {.name = "batch_norm",
-            .attributes = {{"eps", eps_}, {"momentum", momentum_}},
-            .tensors = {gamma_, beta_},
-            .state = {mean_, variance_}};
+  std::string name() const override {
+    return "batch_norm";
   }
   // ONNX normalises along axis 1: there the channels of an image stand, and the features of a vector.
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {

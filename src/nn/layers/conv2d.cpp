@@ -2,20 +2,20 @@
 // group. In bf16 the image, the weights and dy are rounded, and nothing else.
 #include <fmt/format.h>
 
-#include "bf16_operands.h"
+#include "arguments.h"
 #include "image_window.h"
-#include "init_argument.h"
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/math/bf16_kernels.h"
 #include "lockstep/math/convolution.h"
 #include "lockstep/nn/layer.h"
 #include "lockstep/nn/onnx_words.h"
+#include "scratch.h"
 
 namespace lockstep {
 namespace {
 
-class Conv2d final : public Layer, public OnnxWords {
+class Conv2d final : public Layer {
  public:
   explicit Conv2d(TermArguments& arguments)
       : channels_(arguments.take_index("channels", 1)),
@@ -62,23 +62,15 @@ class Conv2d final : public Layer, public OnnxWords {
     }
   }
 
-  Operation operation() const override {
-    Attributes attributes;
-    append_axes(attributes, "stride", shape_.vertical.stride, shape_.horizontal.stride);
-    append_axes(attributes, "dilation", shape_.vertical.dilation, shape_.horizontal.dilation);
-    attributes.emplace_back("groups", static_cast<double>(shape_.groups));
-    append_padding(attributes, shape_.vertical, shape_.horizontal);
-    attributes.emplace_back("bias", has_bias_ ? 1 : 0);
-    return {.name = "conv2d",
-            .attributes = attributes,
-            .tensors = has_bias_ ? std::vector{weight_, bias_} : std::vector{weight_}};
-  }
+  std::string name() const override { return "conv2d"; }
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
+    const Window& vertical = shape_.vertical;
+    const Window& horizontal = shape_.horizontal;
     return graph.add("Conv", joined_names(layer.inputs, layer.tensors),
-                     {{"strides", both_axes(layer, "stride")},
-                      {"dilations", both_axes(layer, "dilation")},
-                      {"group", layer.whole("groups")},
-                      {"pads", onnx_padding(layer)}});
+                     {{"strides", std::vector<Index>{vertical.stride, horizontal.stride}},
+                      {"dilations", std::vector<Index>{vertical.dilation, horizontal.dilation}},
+                      {"group", shape_.groups},
+                      {"pads", onnx_padding(vertical, horizontal)}});
   }
   Index flops() const override { return shape_.flops(); }
   WeightUse weight_use() const override {

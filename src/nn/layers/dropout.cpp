@@ -16,7 +16,7 @@
 namespace lockstep {
 namespace {
 
-class Dropout final : public Layer, public OnnxWords {
+class Dropout final : public Layer {
  public:
   explicit Dropout(TermArguments& arguments) : rate_(arguments.take_number("rate", 0.5)) {
     if (!(rate_ >= 0 && rate_ < 1)) {
@@ -48,7 +48,7 @@ class Dropout final : public Layer, public OnnxWords {
   }
 
   bool in_place() const override { return true; }
-  Operation operation() const override { return {.name = "dropout", .attributes = {{"rate", rate_}}}; }
+  std::string name() const override { return "dropout"; }
   // Only training drops.
   std::string add_to(OnnxNodes&, const OnnxLayer& layer) const override { return layer.inputs.front(); }
   Index cache_size() const override { return size_; }

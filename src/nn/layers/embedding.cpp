@@ -5,13 +5,12 @@
 #include <algorithm>
 #include <array>
 
-#include "init_argument.h"
+#include "arguments.h"
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/nn/layer.h"
 #include "lockstep/nn/onnx_words.h"
 #include "lockstep/nn/split_layer.h"
-#include "split_argument.h"
 
 namespace lockstep {
 namespace {
@@ -19,7 +18,7 @@ namespace {
 // Up to here single precision holds every whole number.
 constexpr Index kMaxRows = Index{1} << 24;
 
-class Embedding : public Layer, public OnnxWords {
+class Embedding : public Layer {
  public:
   explicit Embedding(TermArguments& arguments)
       : rows_(arguments.take_index("rows", 1)),
@@ -62,7 +61,7 @@ class Embedding : public Layer, public OnnxWords {
     if (args.dx() != nullptr) std::ranges::fill(args.dx()->values(), Scalar{0});
   }
 
-  Operation operation() const override { return {.name = "embedding", .tensors = {weight_}}; }
+  std::string name() const override { return "embedding"; }
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     const std::string rows = onnx_rows(graph, layer.inputs.front(), layer.in.front());
     const std::string numbers = graph.add("Cast", {rows}, {{"to", kOnnxInt64}});
@@ -116,6 +115,7 @@ class SplitEmbedding final : public Embedding, public SplitLayer {
     return output;
   }
 
+  const SplitLayer* split() const override { return this; }
   const UnitBlocks& blocks() const override { return blocks_; }
   Range weights_of(Range blocks) const override {
     const Range rows = blocks_.units(blocks);

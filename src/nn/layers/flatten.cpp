@@ -7,7 +7,7 @@
 namespace lockstep {
 namespace {
 
-class Flatten final : public Layer, public OnnxWords {
+class Flatten final : public Layer {
  public:
   Shape declare(std::span<const Shape> inputs, ParamDeclarer&) override {
     const std::optional<ImageShape> image = as_image(inputs.front());
@@ -36,7 +36,7 @@ class Flatten final : public Layer, public OnnxWords {
   }
 
   bool reads_input() const override { return false; }
-  Operation operation() const override { return {.name = "flatten"}; }
+  std::string name() const override { return "flatten"; }
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     return onnx_flat(graph, layer.inputs.front(), layer.in.front());
   }

@@ -64,61 +64,8 @@ ImageWindows place_windows(const WindowArguments& arguments, const Shape& in) {
   return {*image, place_window(arguments, image->height), place_window(arguments, image->width)};
 }
 
-WindowArguments take_pooling(TermArguments& arguments) {
-  const Index size = arguments.take_index("size", 1);
-  return {.size = size,
-          .stride = arguments.take_index("stride", 1, size),
-          .padding = arguments.take_word("padding", "valid")};
-}
-
-PoolingShape pooling_shape(const ImageWindows& windows) {
-  return {.in_height = windows.image.height,
-          .in_width = windows.image.width,
-          .channels = windows.image.channels,
-          .vertical = windows.vertical,
-          .horizontal = windows.horizontal};
-}
-
-Shape pooled(const Shape& in, const PoolingShape& pooling) {
-  Shape out = in;
-  out.dims[0] = pooling.out_height();
-  out.dims[1] = pooling.out_width();
-  return out;
-}
-
-void append_axes(Attributes& attributes, const std::string& name, Index vertical, Index horizontal) {
-  attributes.emplace_back(name + "_y", static_cast<double>(vertical));
-  attributes.emplace_back(name + "_x", static_cast<double>(horizontal));
-}
-
-void append_padding(Attributes& attributes, const Window& vertical, const Window& horizontal) {
-  attributes.emplace_back("pad_top", static_cast<double>(vertical.pad_before));
-  attributes.emplace_back("pad_left", static_cast<double>(horizontal.pad_before));
-  attributes.emplace_back("pad_bottom", static_cast<double>(vertical.pad_after));
-  attributes.emplace_back("pad_right", static_cast<double>(horizontal.pad_after));
-}
-
-Attributes pooling_attributes(const PoolingShape& pooling) {
-  Attributes attributes;
-  append_axes(attributes, "size", pooling.vertical.size, pooling.horizontal.size);
-  append_axes(attributes, "stride", pooling.vertical.stride, pooling.horizontal.stride);
-  append_padding(attributes, pooling.vertical, pooling.horizontal);
-  return attributes;
-}
-
-std::vector<Index> both_axes(const OnnxLayer& layer, const std::string& key) {
-  return {layer.whole(key + "_y"), layer.whole(key + "_x")};
-}
-
-std::vector<Index> onnx_padding(const OnnxLayer& layer) {
-  return {layer.whole("pad_top"), layer.whole("pad_left"), layer.whole("pad_bottom"),
-          layer.whole("pad_right")};
-}
-
-std::vector<OnnxAttribute> onnx_pooling(const OnnxLayer& layer) {
-  return {{"kernel_shape", both_axes(layer, "size")},
-          {"strides", both_axes(layer, "stride")},
-          {"pads", onnx_padding(layer)}};
+std::vector<Index> onnx_padding(const Window& vertical, const Window& horizontal) {
+  return {vertical.pad_before, horizontal.pad_before, vertical.pad_after, horizontal.pad_after};
 }
 
 Index whole_number(std::string_view key, std::string_view text, Index least, std::string_view words) {

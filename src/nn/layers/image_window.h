@@ -3,13 +3,11 @@
 
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "lockstep/base/terms.h"
 #include "lockstep/math/pooling.h"
 #include "lockstep/math/shape.h"
-#include "lockstep/nn/onnx_words.h"
 
 namespace lockstep {
 
@@ -31,22 +29,8 @@ struct ImageWindows {
 /// Errors: ConfigError with the reason if `in` is no image, or the window does not fit.
 ImageWindows place_windows(const WindowArguments& arguments, const Shape& in);
 
-/// size, stride (default: size) and padding.
-WindowArguments take_pooling(TermArguments& arguments);
-PoolingShape pooling_shape(const ImageWindows& windows);
-/// The output shape of a pooling of `in`.
-Shape pooled(const Shape& in, const PoolingShape& pooling);
-
-/// "stride_y" and "stride_x" and the like, as Operation has them.
-using Attributes = std::vector<std::pair<std::string, double>>;
-void append_axes(Attributes& attributes, const std::string& name, Index vertical, Index horizontal);
-void append_padding(Attributes& attributes, const Window& vertical, const Window& horizontal);
-Attributes pooling_attributes(const PoolingShape& pooling);
-
-/// For ONNX, from the attributes of an Operation: "stride" gives {stride_y, stride_x}.
-std::vector<Index> both_axes(const OnnxLayer& layer, const std::string& key);
-std::vector<Index> onnx_padding(const OnnxLayer& layer);
-std::vector<OnnxAttribute> onnx_pooling(const OnnxLayer& layer);
+/// The padding as ONNX lists it.
+std::vector<Index> onnx_padding(const Window& vertical, const Window& horizontal);
 
 /// The number of an argument that may also be a word. Errors: ConfigError if it is below `least` or none;
 /// `words` are what else it may be.

@@ -35,7 +35,7 @@ struct SampleMoments {
   Scalar factor;  // 1 / sqrt(variance + eps)
 };
 
-class LayerNorm final : public Layer, public OnnxWords {
+class LayerNorm final : public Layer {
  public:
   explicit LayerNorm(TermArguments& arguments) : eps_(arguments.take_number("eps", 1e-5)) {
     if (!(eps_ > 0)) throw ConfigError(fmt::format("eps must be above 0, found {}", eps_));
@@ -95,9 +95,7 @@ class LayerNorm final : public Layer, public OnnxWords {
     put(dbias, part(args.gradient, bias_), args.write);
   }
 
-  Operation operation() const override {
-    return {.name = "layer_norm", .attributes = {{"eps", eps_}}, .tensors = {weight_, bias_}};
-  }
+  std::string name() const override { return "layer_norm"; }
   // In the operations of opset 13, which has no LayerNormalization.
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     std::vector<Index> axes;

@@ -22,7 +22,7 @@ namespace {
 constexpr double kTwoPi = 6.283185307179586;
 constexpr double kMinSigma = 1e-4;
 
-class Periodic final : public Layer, public OnnxWords {
+class Periodic final : public Layer {
  public:
   explicit Periodic(TermArguments& arguments)
       : width_(arguments.take_index("width", 1)),
@@ -76,9 +76,7 @@ class Periodic final : public Layer, public OnnxWords {
 
   bool reads_output() const override { return true; }
   Index cache_size() const override { return features_ * 2 * count_; }
-  Operation operation() const override {
-    return {.name = "periodic", .tensors = {frequencies_, weight_, bias_}};
-  }
+  std::string name() const override { return "periodic"; }
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     const std::string rows = onnx_rows(graph, layer.inputs.front(), layer.in.front());
     const std::string x = graph.add("Reshape", {rows, graph.add_list({-1, features_, 1})});

@@ -1,15 +1,15 @@
 // y = weight * x by feature: a first layer that learns how much each feature counts, with a rate of its own.
 #include <algorithm>
 
-#include "feature_scales.h"
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/nn/layer.h"
 #include "lockstep/nn/onnx_words.h"
+#include "scratch.h"
 
 namespace lockstep {
 namespace {
 
-class FeatureScale final : public Layer, public OnnxWords {
+class FeatureScale final : public Layer {
  public:
   Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
     const Shape& in = inputs.front();
@@ -31,7 +31,7 @@ class FeatureScale final : public Layer, public OnnxWords {
     scale_rows(args.dy.data(), part(args.weights, weight_).data(), args.dy.rows(), size_, args.dx()->data());
   }
 
-  Operation operation() const override { return {.name = "scale", .tensors = {weight_}}; }
+  std::string name() const override { return "scale"; }
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     const Shape& in = layer.in.front();
     if (in.dims.size() == 1) return graph.add("Mul", {layer.inputs.front(), layer.tensors.front()});

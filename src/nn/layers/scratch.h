@@ -1,7 +1,9 @@
-// Memory of a thread for the numbers that a layer needs inside one call.
+// Memory that each thread keeps for the layer at work and that only grows, so that a step after the first
+// allocates nothing; and the arithmetic on rows that layers share.
 #pragma once
 
 #include "lockstep/base/aligned_buffer.h"
+#include "lockstep/math/bf16.h"
 
 namespace lockstep {
 
@@ -10,6 +12,40 @@ inline Scalar* layer_scratch(Index size) {
   thread_local AlignedBuffer<Scalar> scratch;
   if (scratch.size() < size) scratch = AlignedBuffer<Scalar>(size);
   return scratch.data();
+}
+
+/// Rounded into `buffer`, an operand of a layer in bf16 beside its weights.
+inline Bf16Matrix rounded_into(const ConstMatrix& m, AlignedBuffer<Bf16>& buffer) {
+  if (buffer.size() < m.size()) buffer = AlignedBuffer<Bf16>(m.size());
+  const std::span<Bf16> used = part(buffer.span(), {0, m.size()});
+  round_to_bf16(m.values(), used);
+  return {used.data(), m.rows(), m.cols()};
+}
+
+/// The input of the layer; valid until the thread's next call.
+inline Bf16Matrix rounded_input(const ConstMatrix& x) {
+  thread_local AlignedBuffer<Bf16> buffer;
+  return rounded_into(x, buffer);
+}
+
+/// The gradient of its output; likewise.
+inline Bf16Matrix rounded_output_gradient(const ConstMatrix& dy) {
+  thread_local AlignedBuffer<Bf16> buffer;
+  return rounded_into(dy, buffer);
+}
+
+/// A factor for each feature: to[row][i] = from[row][i] * scale[i]
+inline void scale_rows(const Scalar* from, const Scalar* scale, Index rows, Index size, Scalar* to) {
+  for (Index row = 0; row < rows; ++row) {
+    for (Index i = 0; i < size; ++i) to[row * size + i] = from[row * size + i] * scale[i];
+  }
+}
+
+/// sums[i] += a[row][i] * b[row][i], over the rows in order.
+inline void add_products(const Scalar* a, const Scalar* b, Index rows, Index size, Scalar* sums) {
+  for (Index row = 0; row < rows; ++row) {
+    for (Index i = 0; i < size; ++i) sums[i] += a[row * size + i] * b[row * size + i];
+  }
 }
 
 }  // namespace lockstep

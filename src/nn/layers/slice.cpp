@@ -9,7 +9,7 @@
 namespace lockstep {
 namespace {
 
-class Slice final : public Layer, public OnnxWords {
+class Slice final : public Layer {
  public:
   explicit Slice(TermArguments& arguments)
       : first_(arguments.take_index("first", 0)), count_(arguments.take_index("count", 1)) {}
@@ -37,10 +37,7 @@ class Slice final : public Layer, public OnnxWords {
   }
 
   bool reads_input() const override { return false; }
-  Operation operation() const override {
-    return {.name = "slice",
-            .attributes = {{"first", static_cast<double>(first_)}, {"count", static_cast<double>(count_)}}};
-  }
+  std::string name() const override { return "slice"; }
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     return graph.add("Slice", {layer.inputs.front(), graph.add_list({first_}),
                                graph.add_list({first_ + count_}), graph.add_list({1})});

@@ -18,7 +18,7 @@
 #include "lockstep/distributed/exchange/exchange.h"
 #include "lockstep/distributed/exchange/exchange_trial.h"
 #include "lockstep/distributed/strategies/strategy.h"
-#include "lockstep/nn/kernel_weights.h"
+#include "lockstep/nn/model.h"
 #include "lockstep/nn/workspace.h"
 
 namespace lockstep {

@@ -7,7 +7,7 @@
 #include "lockstep/data/load_records.h"
 #include "lockstep/distributed/tied_weights.h"
 #include "lockstep/math/elementary.h"
-#include "lockstep/nn/kernel_weights.h"
+#include "lockstep/nn/model.h"
 #include "lockstep/nn/stages.h"
 #include "lockstep/train/evaluation/calibration.h"
 #include "lockstep/train/evaluation/metrics.h"

@@ -6,14 +6,14 @@
 #include <algorithm>
 #include <utility>
 
-#include "bad_step.h"
+#include "bad_number.h"
 #include "faults.h"
-#include "gradient_context.h"
+#include "gradient_step.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/timer.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/comm/watchdog.h"
-#include "lockstep/train/loop/training_context.h"
+#include "lockstep/train/loop/trainer.h"
 #include "rank_ledger.h"
 
 namespace lockstep {
@@ -35,7 +35,15 @@ class AsynchronousLoop final : public UpdateLoop {
         strategy_(strategy),
         self_(context.comm.split(context.comm.rank(), 0)),
         plan_(plan_of_one_rank(context.plan.dist, context.comm.rank())),
-        gradients_(gradient_context(context, {.comm = *self_, .plan = plan_})),
+        gradients_({.comm = *self_,
+                    .plan = plan_,
+                    .model = context.model,
+                    .loss = context.loss,
+                    .strategy = context.strategy,
+                    .states = context.states,
+                    .team = context.team,
+                    .settings = context_.settings,
+                    .max_rows = context.sampler.max_count()}),
         ledger_(context.comm, context.settings.hosts, working_ranks(context.plan.dist)),
         batches_taken_(static_cast<std::size_t>(plan_.hosted.front().size())) {}
 
@@ -178,8 +186,8 @@ bool AsynchronousLoop::take_step(const Assignment& assignment, double asking) {
   if (good && gradients_.single_values().replicas(plan_.hosted.front()) > 0) ++own_single_value_steps_;
   if (!good) failure_ = {assignment.step, loss, gradients_.find_bad_number(batch)};
   timer.enter(Phase::kExchange);  // up to here
-  TimeSums time{.data = timer.seconds(Phase::kData) + gradients_.data_seconds(),
-                .forward = gradients_.forward_seconds(),
+  TimeSums time{.data = timer.seconds(Phase::kData) + gradients_.seconds().data,
+                .forward = gradients_.seconds().forward,
                 .total = timer.total() + asking};
   time.add_exchange({.exchange = asking + timer.seconds(Phase::kExchange), .waiting = assignment.waited});
   logged_time_.add(time);

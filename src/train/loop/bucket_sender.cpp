@@ -1,4 +1,4 @@
-#include "lockstep/train/loop/bucket_sender.h"
+#include "bucket_sender.h"
 
 #include <algorithm>
 

@@ -8,15 +8,14 @@
 #include <utility>
 #include <vector>
 
+#include "bucket_sender.h"
 #include "lockstep/base/timer.h"
 #include "lockstep/base/trace.h"
 #include "lockstep/comm/communicator.h"
 #include "lockstep/comm/rank_clock.h"
 #include "lockstep/comm/watchdog.h"
 #include "lockstep/train/evaluation/metrics.h"
-#include "lockstep/train/loop/bucket_sender.h"
-#include "lockstep/train/loop/gradient_step.h"
-#include "lockstep/train/loop/rank_times.h"
+#include "lockstep/train/loop/observer.h"
 
 namespace lockstep {
 

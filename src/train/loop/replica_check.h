@@ -11,7 +11,7 @@
 #include "lockstep/comm/communicator.h"
 #include "lockstep/comm/options.h"
 #include "lockstep/distributed/strategies/strategy.h"
-#include "lockstep/train/loop/training_context.h"
+#include "lockstep/train/loop/trainer.h"
 
 namespace lockstep {
 

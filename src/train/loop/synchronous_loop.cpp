@@ -3,17 +3,16 @@
 #include <algorithm>
 #include <cmath>
 
-#include "bad_step.h"
+#include "bad_number.h"
 #include "faults.h"
-#include "gradient_context.h"
+#include "gradient_step.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/log.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/comm/watchdog.h"
 #include "lockstep/distributed/local_gradients.h"
 #include "lockstep/math/fixed_tree.h"
-#include "lockstep/train/loop/gradient_step.h"
-#include "lockstep/train/loop/training_context.h"
+#include "lockstep/train/loop/trainer.h"
 #include "rank_ledger.h"
 #include "replica_check.h"
 
@@ -32,10 +31,18 @@ class SynchronousLoop final : public UpdateLoop {
       : context_(context),
         strategy_(strategy),
         local_steps_(strategy.local_steps()),
-        gradients_(gradient_context(context, {.comm = context.workers(),
-                                              .plan = context.plan.dist,
-                                              .sums = context.settings.sums,
-                                              .progress = context.progress})),
+        gradients_({.comm = context.workers(),
+                    .plan = context.plan.dist,
+                    .model = context.model,
+                    .loss = context.loss,
+                    .strategy = context.strategy,
+                    .states = context.states,
+                    .team = context.team,
+                    .settings = context_.settings,
+                    .sums = context.settings.sums,
+                    .max_rows = context.sampler.max_count(),
+                    .progress = context.progress,
+                    .pipeline = context.pipeline}),
         check_(context.comm, strategy, context.settings.ranks),
         weights_(context.settings.weighted ? static_cast<std::size_t>(context.plan.sampling.replicas) : 0),
         replica_weights_(gradients_.tallies().size()),
@@ -158,9 +165,9 @@ Measured SynchronousLoop::measured(Index step) const {
   return strategy_.overlaps() ? measured_in(step) : Measured::kNothing;
 }
 
-// As UpdateRequest::weight. *Collective* if samples have weights and gradients are exchanged: no rank knows
-// those of the others, and in a group only the last stage has weights. Added along the tree, so that it is
-// the same on any number of ranks.
+// The weight of a step (UpdateRequest). *Collective* if samples have weights and gradients are exchanged: no
+// rank knows those of the others, and in a group only the last stage has weights. It is added along the tree,
+// so that it is the same on any number of ranks.
 double SynchronousLoop::weigh(const StepBatch& batch, Index step) {
   for (std::size_t i = 0; i < replica_weights_.size(); ++i) {
     const ReplicaBatch& replica = batch.replicas[i];
@@ -189,7 +196,7 @@ void SynchronousLoop::run_step(Index step) {
   gradients_.run(batch, measured(step));  // forward and backward; buckets leave meanwhile
   timer.enter(Phase::kExchange);
   strategy_.finish_exchange();
-  if (exchanged) gradients_.end_exchange();
+  if (exchanged) gradients_.sender().note_end();
   timer.enter(Phase::kOptimizer);
   prepare_statistics(step + 1);
   const StepOutcome outcome = strategy_.update({.step = step + 1 - skipped_,
@@ -250,7 +257,7 @@ void SynchronousLoop::flip_bit_if_due(Index step) {
 // compared; they know how long they were idle.
 std::span<const Arrival> SynchronousLoop::arrivals(bool exchanged) const {
   if (context_.pipeline != nullptr) return {};
-  return exchanged ? gradients_.arrivals() : std::span<const Arrival>(averaging_);
+  return exchanged ? gradients_.sender().arrivals() : std::span<const Arrival>(averaging_);
 }
 
 // A local step in which the replicas are averaged ends with that.
@@ -264,13 +271,13 @@ void SynchronousLoop::note_averaging(const StepOutcome& outcome) {
 
 void SynchronousLoop::add_time(const StepTimer& timer, const StepOutcome& outcome,
                                std::span<const Arrival> arrivals) {
-  ExchangeTime exchange = gradients_.exchange_time();
+  ExchangeTime exchange = gradients_.sender().time();
   exchange.exchange += timer.seconds(Phase::kExchange) + outcome.exchange_seconds;
   const double optimizer =
       timer.seconds(Phase::kOptimizer) - outcome.exchange_seconds - outcome.product_seconds;
-  TimeSums time{.data = timer.seconds(Phase::kData) + gradients_.data_seconds(),
-                .forward = gradients_.forward_seconds(),
-                .idle = gradients_.idle_seconds(),
+  TimeSums time{.data = timer.seconds(Phase::kData) + gradients_.seconds().data,
+                .forward = gradients_.seconds().forward,
+                .idle = gradients_.seconds().idle,
                 .optimizer = optimizer,
                 .total = timer.total()};
   time.add_exchange(exchange);

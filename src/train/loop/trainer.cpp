@@ -63,17 +63,35 @@ Trainer::Trainer(const TrainingContext& context)
 
 TrainingResult Trainer::run() {
   begin();
+  const Index first = loop_->progress().steps;
+  take_steps();
+  if (is_over() && !stops()) finish_run();
+  // From the checkpoint of another run to the end without a step: this run has no checkpoint of its end yet.
+  const bool made_no_step = first == context_.plan.steps;
+  if (stops() || (made_no_step && checkpoint_due(first - 1, first))) save(IfBusy::kLeaveOut);
+  if (context_.saving != nullptr) context_.saving->writer.finish();
+  if (last_evaluation_ && !std::isfinite(last_evaluation_->loss)) {
+    throw AgreedError(
+        "training is complete, but the model gives a loss that is not finite in evaluation: look at the "
+        "evaluation data, and at the scale of what goes into batch norm",
+        kExitTraining);
+  }
+  return result();
+}
+
+// Until the end of the plan, or something ends the run early: evaluates if that is due, trains to the next
+// stop, saves if that is due.
+void Trainer::take_steps() {
   Evaluation* during = context_.validation != nullptr ? context_.validation : context_.test;
   const Index steps = context_.plan.steps;
   Index done = loop_->progress().steps;
-  const bool begins_at_end = done == steps;
   // The last checkpoint may have been made before an evaluation that was due.
   bool evaluates = done < steps && (done > 0 ? evaluation_due(done - 1, done) : evaluates_at_start());
-  if ((evaluates || begins_at_end) && !stops()) recompute_moments();
+  if ((evaluates || done == steps) && !stops()) recompute_moments();
   while (!stops()) {
     if (evaluates) evaluate(during);
     if (evaluates) pause_if_due();
-    if (stops() || done >= steps || ends_early()) break;
+    if (stops() || is_over()) return;
     loop_->advance(next_stop(done));
     const Index before = done;
     done = loop_->progress().steps;
@@ -84,16 +102,13 @@ TrainingResult Trainer::run() {
     // Asynchronous workers may come back before any of them has stepped.
     if (stops() || checkpoint_due(before, done)) save(IfBusy::kLeaveOut);
   }
-  if ((done == steps || ends_early()) && !stops()) finish_run();
-  // From the checkpoint of another run to the end without a step: this run has no checkpoint of its end yet.
-  if (stops() || (begins_at_end && checkpoint_due(done - 1, done))) save(IfBusy::kLeaveOut);
-  if (context_.saving != nullptr) context_.saving->writer.finish();
-  if (last_evaluation_ && !std::isfinite(last_evaluation_->loss)) {
-    throw AgreedError(
-        "training is complete, but the model gives a loss that is not finite in evaluation: look at the "
-        "evaluation data, and at the scale of what goes into batch norm",
-        kExitTraining);
-  }
+}
+
+bool Trainer::is_over() const {
+  return loop_->progress().steps >= context_.plan.steps || ends_early();
+}
+
+TrainingResult Trainer::result() {
   const Progress progress = loop_->progress();
   return {.progress = progress,
           .seconds = loop_->seconds(),

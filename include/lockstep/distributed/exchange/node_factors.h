@@ -11,7 +11,7 @@
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/distributed/plan.h"
 #include "lockstep/math/kernels.h"
-#include "lockstep/nn/factors.h"
+#include "lockstep/nn/params.h"
 
 namespace lockstep {
 

@@ -19,7 +19,7 @@
 #include "lockstep/distributed/options.h"
 #include "lockstep/distributed/plan.h"
 #include "lockstep/distributed/update.h"
-#include "lockstep/nn/factors.h"
+#include "lockstep/nn/params.h"
 
 namespace lockstep {
 

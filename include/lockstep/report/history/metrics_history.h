@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "lockstep/base/types.h"
-#include "lockstep/train/loop/rank_times.h"
+#include "lockstep/train/loop/observer.h"
 #include "lockstep/train/storage/run_record.h"
 
 namespace lockstep {

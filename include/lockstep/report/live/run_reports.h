@@ -12,7 +12,6 @@
 #include "lockstep/base/types.h"
 #include "lockstep/train/evaluation/threshold.h"
 #include "lockstep/train/loop/observer.h"
-#include "lockstep/train/loop/training_result.h"
 #include "lockstep/train/storage/run_directory.h"
 
 namespace lockstep {

@@ -21,7 +21,6 @@
 #include "lockstep/distributed/pipeline.h"
 #include "lockstep/distributed/tied_weights.h"
 #include "lockstep/math/matrix.h"
-#include "lockstep/nn/kernel_weights.h"
 #include "lockstep/nn/loss.h"
 #include "lockstep/nn/model.h"
 #include "lockstep/nn/workspace.h"

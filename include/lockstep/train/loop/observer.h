@@ -1,15 +1,71 @@
-// Observers of training: metric files, the progress line, the summary. Called on rank 0 only.
+// The news of a training: where the time of its ranks goes, what happens while it goes on, and how it went.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "lockstep/base/aligned_buffer.h"
+#include "lockstep/base/types.h"
 #include "lockstep/distributed/strategies/workers_report.h"
+#include "lockstep/optim/schedule.h"
+#include "lockstep/train/evaluation/calibration.h"
 #include "lockstep/train/evaluation/metrics.h"
-#include "lockstep/train/loop/rank_times.h"
 
 namespace lockstep {
 
+// The straggler ledger: how each rank spent its time, and which ranks the others waited for.
+
+/// A rank is slow in a window of steps if its data and compute take this many times those of the median rank.
+inline constexpr double kSlowFactor = 1.1;
+
+/// kChronic: slow in at least half of the windows; kTransient: in some.
+enum class Slowness { kNone, kTransient, kChronic };
+std::string to_string(Slowness slowness);
+
+/// Seconds of all steps so far. data, compute, exchange and waiting are together the time of the steps.
+struct RankTime {
+  std::string host = {};
+  double data = 0;      ///< waiting for the loader, or preparing samples
+  double compute = 0;   ///< forward, backward, optimizer, and all the rest
+  double exchange = 0;  ///< exchange, once all ranks have arrived
+  double waiting = 0;   ///< waiting for the rank that arrives last
+  double delay = 0;     ///< while this rank was the last: from the arrival of the last but one to its own
+  double to_best = 1;   ///< data and compute by those of the fastest rank
+  double to_own = 1;    ///< data and compute of a step by those in this rank's own best window
+  Index slow_windows = 0;
+  Slowness slowness = Slowness::kNone;
+
+  double own() const { return data + compute; }
+  double total() const { return own() + exchange + waiting; }
+};
+
+/// As RankTime::delay, for the ranks of a host together: while they alone had not arrived.
+struct HostTime {
+  std::string host;
+  Index ranks = 0;
+  double delay = 0;
+};
+
+struct RankTimes {
+  std::vector<RankTime> ranks = {};
+  std::vector<HostTime> hosts = {};
+  double seconds = 0;  ///< the longest total() of a rank
+  Index windows = 0;
+
+  /// The share of all ranks' time that a delay costs, as all wait for it.
+  double cost(double delay) const { return seconds > 0 ? delay / seconds : 0; }
+};
+
+/// The ranks worth naming, those that cost most first: chronic ones, and transient ones that cost something.
+/// None where only few windows are over, which are mostly first steps.
+std::vector<std::size_t> slow_ranks(const RankTimes& times);
+
+/// Lines for the log: slow ranks, those that cost most first, and hosts that cost something; none if no rank
+/// is slow.
+std::vector<std::string> describe_slow_ranks(const RankTimes& times);
+
+/// An observer of training: metric files, the progress line, the summary. Called on rank 0 only.
 class Observer {
  public:
   virtual ~Observer() = default;
@@ -37,6 +93,39 @@ class SilentObserver final : public Observer {
   void on_train_metrics(const TrainMetrics&) override {}
   void on_evaluation(const EvalMetrics&) override {}
   void on_workers(const WorkersReport&, const Progress&) override {}
+};
+
+// How a training went: what its reports and summary.json say of it.
+
+/// The evaluation whose weights are the model.
+struct BestResult {
+  std::string measure;  ///< "loss"
+  double value = 0;     ///< value on the validation set
+  Progress progress;    ///< when it was made
+};
+
+/// How a training went, the same on all ranks.
+struct TrainingResult {
+  Progress progress;
+  double seconds = 0;  ///< time of the steps, evaluation not counted
+  double samples_per_second = 0;
+  double lr = 0;  ///< learning rate of the last step
+  TimeShares time;
+  RankTimes ranks = {};
+  /// Evaluation of the test set if there is one, else of the validation set; calibrated, if the model is.
+  std::optional<EvalMetrics> last_evaluation;
+  std::optional<WorkersReport> workers;  ///< report on asynchronous workers
+  Index skipped_steps = 0;
+  Index single_value_steps = 0;  ///< steps in which batch norm had a single value to normalise
+  Index repairs = 0;
+  bool paused = false;             ///< it stopped at TrainingSettings::pause_after
+  std::string stopped;             ///< why the run stopped before its end; "" if it did not
+  std::string early;               ///< why the run ended before its last step; "" if it did not
+  std::optional<BestResult> best;  ///< nothing: the last weights are the model
+  std::string average;             ///< how the weights of the model are averaged; "" if they are not
+  /// The weights and moments of `best`, as a model file holds them; empty if they are the last ones.
+  AlignedBuffer<Scalar> best_weights;
+  std::optional<Calibration> calibration = {};  ///< of the weights of the model
 };
 
 }  // namespace lockstep

@@ -1,15 +1,157 @@
-// A training from its first step to its last evaluation.
+// A training from its first step to its last evaluation: its arguments, the loop that makes the updates, and
+// what goes on between them.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
-#include "lockstep/train/loop/training_context.h"
-#include "lockstep/train/loop/training_result.h"
+#include "lockstep/base/thread_team.h"
+#include "lockstep/comm/communicator.h"
+#include "lockstep/comm/options.h"
+#include "lockstep/comm/progress_thread.h"
+#include "lockstep/data/loader.h"
+#include "lockstep/distributed/local_gradients.h"
+#include "lockstep/distributed/pipeline.h"
+#include "lockstep/distributed/replica_states.h"
+#include "lockstep/distributed/strategies/asynchronous.h"
+#include "lockstep/distributed/strategies/strategy.h"
+#include "lockstep/nn/loss.h"
+#include "lockstep/nn/model.h"
+#include "lockstep/train/evaluation/early_stopping.h"
+#include "lockstep/train/evaluation/evaluation.h"
+#include "lockstep/train/evaluation/metrics.h"
+#include "lockstep/train/loop/observer.h"
+#include "lockstep/train/loop/run_control.h"
+#include "lockstep/train/loop/step_tracer.h"
 #include "lockstep/train/loop/weight_average.h"
+#include "lockstep/train/plan/run_plan.h"
+#include "lockstep/train/storage/checkpoint/directory.h"
+#include "lockstep/train/storage/checkpoint/reader.h"
+#include "lockstep/train/storage/checkpoint/writer.h"
 
 namespace lockstep {
+
+/// How a run is saved while it goes on.
+struct Saving {
+  CheckpointWriter& writer;
+  Interval every;     ///< beside a stop, which is always saved
+  bool wait = false;  ///< a checkpoint that is due waits for one that is still being written
+  std::optional<BestEvaluation> best =
+      {};                        ///< its checkpoint is kept, and its weights are the model; else the last
+  CheckpointHeader header = {};  ///< fields that are equal in all checkpoints of the run
+  std::map<std::string, std::string> texts = {};  ///< rank 0: files beside the model
+};
+
+/// The settings of a training, as numbers and choices.
+struct TrainingSettings {
+  LocalSums sums = LocalSums::kOneSum;
+  std::uint64_t seed = 1;
+  bool audit = false;  ///< the samples of each epoch are audited
+  Index accumulate = 1;
+  PipelineSchedule schedule = PipelineSchedule::kOneForwardOneBackward;
+  Index target_columns = 1;
+  bool weighted = false;  ///< samples have weights, or some of their targets are missing
+  Index log_every = 100;
+  bool histograms = false;       ///< of weights and gradients, beside their norms
+  Interval evaluate_every = {};  ///< the validation set, or the test set if there is none; not by the clock
+  bool evaluates_at_start = false;
+  /// Steps, from the first on, over whose batches the running moments are recomputed before each evaluation;
+  /// 0 leaves them as they are.
+  Index calibration_steps = 0;
+  bool calibrates = false;  ///< a temperature is fitted on the validation set, with the weights that are kept
+  Index pause_after = 0;    ///< the run pauses after the first evaluation at or after this step; 0: never
+  OnNan on_nan = OnNan::kStop;
+  Index skip_limit = 0;                 ///< steps in all that may be left out
+  std::vector<std::string> hosts = {};  ///< the host of each rank; empty: all are on one
+  CommOptions ranks = {};
+  DebugOptions debug = {};
+};
+
+/// The objects that a training works with, and its settings. Everything outlives it. Evaluations may be null.
+struct TrainingContext {
+  Communicator& comm;
+  const RunPlan& plan;
+  const Model& model;
+  const Loss& loss;
+  const Schedule& schedule;
+  Strategy& strategy;
+  ReplicaStates& states;
+  ThreadTeam& team;
+  const Sampler& sampler;
+  Evaluation* validation;
+  Evaluation* test;
+  Observer& observer;
+  RunControl& control;
+  ProgressThread* progress = nullptr;  ///< progress thread of ranks that take each step together; may be null
+  TrainingSettings settings = {};
+  /// Makes a loader of these steps.
+  std::function<std::unique_ptr<Loader>(Range steps)> loader = {};
+  WeightAverage* average = nullptr;              ///< null: the weights are the model
+  StepTracer* tracer = nullptr;                  ///< null: no timeline is recorded
+  Saving* saving = nullptr;                      ///< null: nothing is saved
+  EarlyStopping* early_stopping = nullptr;       ///< null: all steps are made
+  Plateau* plateau = nullptr;                    ///< null: the schedule alone decides the learning rate
+  const CheckpointReader* checkpoint = nullptr;  ///< null: from the first step
+  Pipeline* pipeline = nullptr;                  ///< `model` is a stage of the model; null: all of it
+
+  /// The ranks that exchange the gradients of `model`: plan.dist is theirs.
+  Communicator& workers() const { return pipeline == nullptr ? comm : pipeline->workers(); }
+
+  /// The learning rate of a step (from 0), after all evaluations so far.
+  double lr(Index step) const {
+    const double scheduled = schedule.lr(plan.before(step));
+    return plateau == nullptr ? scheduled : plateau->lr(scheduled);
+  }
+};
+
+/// How the updates between two evaluations come about: all ranks step by step together, or each worker at its
+/// own pace.
+class UpdateLoop {
+ public:
+  virtual ~UpdateLoop() = default;
+
+  /// *Local.* For a run that goes on after so many steps: before saved_state().
+  virtual void resume_after(Index steps) = 0;
+  /// *Local, between two steps.* State of the loop from step to step; its memory is read to save a run, and
+  /// filled to resume one.
+  virtual SavedState saved_state() = 0;
+  /// *Collective.* Once, before the first step; after what was saved has been filled.
+  virtual void begin() = 0;
+
+  /// *Collective.* Trains until so many updates are done in all, or until the ranks agree that something else
+  /// is due first (RunControl). Errors: AgreedError (exit code 5) if the
+  /// loss or a gradient is not finite; the weights are then those of the last good step.
+  virtual void advance(Index until) = 0;
+  /// *Collective.* The running moments anew, over the batches of the first `steps` steps under these weights
+  /// (Wu & Johnson 2021, "Rethinking batch in BatchNorm", section 3.1): of many batches under the same
+  /// weights, instead of a moving average over weights that were.
+  virtual void recompute_moments(Index steps, std::span<const Scalar> weights) = 0;
+  /// How far training has come; samples are those that were learned from.
+  virtual Progress progress() const = 0;
+  /// Each worker's gradients so far, with asynchronous workers.
+  virtual std::optional<WorkersReport> workers() const { return std::nullopt; }
+  /// Steps that were left out, because their loss or gradient was not finite.
+  virtual Index skipped_steps() const { return 0; }
+  /// Steps in which some replica had a single value for batch norm to normalise.
+  virtual Index single_value_steps() const = 0;
+  /// Times that replicas which differed were made equal again.
+  virtual Index repairs() const { return 0; }
+  /// Seconds of the steps so far.
+  virtual double seconds() const = 0;
+  /// Shares of the time so far, over all ranks.
+  virtual TimeShares shares() const = 0;
+  /// The time of each rank since the run was started.
+  virtual const RankTimes& rank_times() const = 0;
+};
+
+std::unique_ptr<UpdateLoop> make_synchronous_loop(const TrainingContext& context,
+                                                  SynchronousStrategy& strategy);
+std::unique_ptr<UpdateLoop> make_asynchronous_loop(const TrainingContext& context,
+                                                   AsynchronousStrategy& strategy);
 
 class Trainer {
  public:
@@ -21,6 +163,9 @@ class Trainer {
 
  private:
   void begin();
+  void take_steps();
+  bool is_over() const;
+  TrainingResult result();
   SavedState saved_state();
   bool has_evaluation() const { return context_.validation != nullptr || context_.test != nullptr; }
   bool evaluates_at_start() const { return context_.settings.evaluates_at_start && has_evaluation(); }

@@ -58,37 +58,35 @@ std::string add_normalisation(OnnxGraph& graph, const ModelToExport& exported, c
   return graph.add("Mul", {graph.add("Sub", {records, mean}), scale});
 }
 
-std::vector<std::string> names_of(const OnnxGraph& graph, const std::vector<Range>& ranges,
-                                  const Layout& layout) {
+// The tensors of an op of a whole model; a weight that it shares comes first.
+std::vector<std::string> names_of(const OnnxGraph& graph, const Layout& layout, Index op,
+                                  const std::optional<Tie>& tie = {}) {
   std::vector<std::string> names;
-  for (const Range range : ranges) {
-    names.push_back(graph.free_name(std::ranges::find(layout.params, range, &ParamInfo::range)->name));
+  for (const ParamInfo& param : layout.params) {
+    const bool shared = tie && param.range == tie->weight;
+    if (shared || param.layer == op) names.push_back(graph.free_name(param.name));
   }
   return names;
 }
 
-// Errors: ConfigError naming the layer if there are no words for it.
-const OnnxWords& words_of(const ModelOp& op) {
-  if (const auto* words = dynamic_cast<const OnnxWords*>(op.layer.get())) return *words;
-  throw ConfigError(fmt::format("{}: the export to ONNX has no words for '{}'; export as safetensors or npz",
-                                op.title, op.layer->operation().name));
-}
-
-// Gives the model's output.
+// Gives the model's output. Errors: ConfigError naming a layer for which there are no words.
 std::string add_layers(OnnxGraph& graph, const Model& model, const std::string& input) {
   std::vector<std::string> outputs;
   for (const ModelOp& op : model.ops()) {
-    const Operation operation = op.layer->operation();
+    const Index number = std::ssize(outputs);
     OnnxLayer layer{.in = op.in,
-                    .operation = operation,
                     .inputs = {},
-                    .tensors = names_of(graph, operation.tensors, model.layout()),
-                    .state = names_of(graph, operation.state, model.state_layout())};
+                    .tensors = names_of(graph, model.layout(), number, op.tie),
+                    .state = names_of(graph, model.state_layout(), number)};
     for (const Index from : op.inputs) {
       layer.inputs.push_back(from == kModelInput ? input : at(outputs, from));
     }
     graph.begin_layer(op.path);
-    outputs.push_back(words_of(op).add_to(graph, layer));
+    outputs.push_back(op.layer->add_to(graph, layer));
+    if (!outputs.back().empty()) continue;
+    throw ConfigError(
+        fmt::format("{}: the export to ONNX has no words for '{}'; export as safetensors or npz", op.title,
+                    op.layer->name()));
   }
   return outputs.back();
 }

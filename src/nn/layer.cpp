@@ -1,4 +1,4 @@
-#include "lockstep/nn/batch_norm_mode.h"
+#include "lockstep/nn/layer.h"
 
 #include <fmt/format.h>
 

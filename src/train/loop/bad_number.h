@@ -1,13 +1,18 @@
-// The reports of a loop on a step whose loss or gradient is not finite, or of which batch norm had single
-// values.
+// A number of a step that is not finite, and the reports of a loop on it, or on single values of batch norm.
 #pragma once
 
+#include <limits>
 #include <string>
 
 #include "lockstep/comm/communicator.h"
-#include "lockstep/train/loop/gradient_step.h"
 
 namespace lockstep {
+
+/// The first position in a step, forward and back, where a number is not finite.
+struct BadNumber {
+  Index order = std::numeric_limits<Index>::max();  ///< orders them; that of "nowhere" is the last
+  std::string text;                                 ///< "replica 3: layer 2 'relu' gives ..."
+};
 
 /// *Local.* Warns of single values that batch norm had to normalise; `found`: "step 3 gives 2 of 8 replicas".
 void warn_of_single_values(const std::string& found);

@@ -1,0 +1,207 @@
+// Every composite, and the layers that join their chains.
+#include "lockstep/nn/composite.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/math/eigen_matrix.h"
+#include "lockstep/nn/layer.h"
+#include "lockstep/nn/onnx_words.h"
+#include "model_builder.h"
+
+namespace lockstep {
+namespace {
+
+// Errors: ConfigError if `term` has not exactly `count` chains (0: at least two).
+void expect_chains(const ModelBuilder& graph, const Term& term, const std::string& path, std::size_t count) {
+  if (count == 0 ? term.chains.size() >= 2 : term.chains.size() == count) return;
+  throw graph.error(path, term.text,
+                    fmt::format("{} chain{} of layers between '|', expected {}", term.chains.size(),
+                                term.chains.size() == 1 ? "" : "s",
+                                count == 0 ? std::string("at least 2") : std::to_string(count)));
+}
+
+// y = a + b + ...: the join of residual and wide_deep.
+class Sum final : public Layer {
+ public:
+  Shape declare(std::span<const Shape> inputs, ParamDeclarer&) override {
+    for (const Shape& other : inputs) {
+      if (other == inputs.front()) continue;
+      throw ConfigError(fmt::format("cannot add {} and {}: both must give the same shape",
+                                    to_string(inputs.front()), to_string(other)));
+    }
+    flops_ = inputs.front().size() * static_cast<Index>(inputs.size() - 1);
+    return inputs.front();
+  }
+
+  void forward(const ForwardArgs& args) const override {
+    Array y = as_array(args.y);
+    y = as_array(args.inputs[0]) + as_array(args.inputs[1]);
+    for (const ConstMatrix& more : args.inputs.subspan(2)) y += as_array(more);
+  }
+
+  void backward(const BackwardArgs& args) const override {
+    for (Matrix* dinput : args.dinputs) {
+      if (dinput != nullptr) as_array(*dinput) = as_array(args.dy);
+    }
+  }
+
+  bool reads_input() const override { return false; }
+  std::string name() const override { return "sum"; }
+  std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
+    return graph.add("Sum", layer.inputs);
+  }
+  Index flops() const override { return flops_; }
+
+ private:
+  Index flops_ = 0;
+};
+
+// The outputs of several chains side by side. Joins the last dimension: features of vectors, channels of
+// images.
+class Concat final : public Layer {
+ public:
+  Shape declare(std::span<const Shape> inputs, ParamDeclarer&) override {
+    Shape out = inputs.front();
+    out.dims.back() = 0;
+    for (const Shape& shape : inputs) {
+      Shape same = inputs.front();
+      same.dims.back() = shape.dims.back();
+      if (same != shape) {
+        throw ConfigError(fmt::format("cannot put {} and {} side by side: all but the last number must agree",
+                                      to_string(inputs.front()), to_string(shape)));
+      }
+      widths_.push_back(shape.dims.back());
+      out.dims.back() += shape.dims.back();
+    }
+    width_ = out.dims.back();
+    return out;
+  }
+
+  void forward(const ForwardArgs& args) const override {
+    Index offset = 0;
+    for (std::size_t i = 0; i < widths_.size(); ++i) {
+      const Scalar* from = args.inputs[i].data();
+      for (Scalar* to = args.y.data() + offset; to < args.y.data() + args.y.size(); to += width_) {
+        std::copy_n(from, widths_[i], to);
+        from += widths_[i];
+      }
+      offset += widths_[i];
+    }
+  }
+
+  void backward(const BackwardArgs& args) const override {
+    Index offset = 0;
+    for (std::size_t i = 0; i < widths_.size(); ++i) {
+      if (args.dinputs[i] != nullptr) {
+        Scalar* to = args.dinputs[i]->data();
+        for (const Scalar* from = args.dy.data() + offset; from < args.dy.data() + args.dy.size();
+             from += width_) {
+          std::copy_n(from, widths_[i], to);
+          to += widths_[i];
+        }
+      }
+      offset += widths_[i];
+    }
+  }
+
+  bool reads_input() const override { return false; }
+  std::string name() const override { return "concat"; }
+  std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
+    return graph.add("Concat", layer.inputs, {{"axis", onnx_last_axis(layer.in.front())}});
+  }
+
+ private:
+  std::vector<Index> widths_;
+  Index width_ = 0;
+};
+
+CompositeEntry concat_entry() {
+  return {.name = "concat",
+          .signature = "concat(layers | layers | ...)",
+          .help =
+              "several chains on the same input, their outputs side by side (features of vectors, channels "
+              "of images); tensors are named by chain, 0.N, 1.N, ...",
+          .example = "concat(dense(3) | dense(2) tanh | relu)",
+          .example_input = {{5}},
+          .build = [](ModelBuilder& graph, const Term& term, Index input, const std::string& path) {
+            expect_chains(graph, term, path, 0);
+            std::vector<Index> ends;
+            for (const std::vector<Term>& chain : term.chains) {
+              ends.push_back(graph.add_chain(chain, input, fmt::format("{}.{}", path, ends.size())));
+            }
+            return graph.add_layer(std::make_unique<Concat>(), ends, path, term.name);
+          }};
+}
+
+// A stride that takes an image of `from` to one of `to` pixels under a window of one pixel.
+Index stride_between(Index from, Index to) {
+  const Index stride = to == 0 ? 1 : divide_up(from, to);
+  return (from - 1) / stride + 1 == to ? stride : 0;
+}
+
+// He et al. 2015, option B: a linear projection. "" if none can be.
+std::string projection(const Shape& from, const Shape& to) {
+  const auto in = as_image(from);
+  const auto out = as_image(to);
+  if (!in && !out) return fmt::format("dense({}, bias=false)", to.size());
+  if (!in || !out) return "";
+  const Index stride = stride_between(in->height, out->height);
+  if (stride == 0 || stride != stride_between(in->width, out->width)) return "";
+  return fmt::format("conv2d({}, 1, stride={}, bias=false)", out->channels, stride);
+}
+
+// x + body(x), with a projection of x where the shapes differ.
+CompositeEntry residual_entry() {
+  return {.name = "residual",
+          .signature = "residual(layers)",
+          .help =
+              "x + layers(x) (He et al. 2015); where the shapes differ x goes through a projection, conv2d "
+              "of one pixel with a stride or dense, without bias; tensors are named body.N and shortcut",
+          .example = "residual(dense(6) tanh dense(4))",
+          .example_input = {{5}},
+          .build = [](ModelBuilder& graph, const Term& term, Index input, const std::string& path) {
+            expect_chains(graph, term, path, 1);
+            const Index body = graph.add_chain(term.chains[0], input, path + ".body");
+            Index shortcut = input;
+            if (graph.shape(input) != graph.shape(body)) {
+              const std::string layer = projection(graph.shape(input), graph.shape(body));
+              if (layer.empty()) {
+                throw graph.error(path, term.name,
+                                  fmt::format("no projection takes {} to {}, so that they could be added",
+                                              to_string(graph.shape(input)), to_string(graph.shape(body))));
+              }
+              shortcut = graph.add_layer(layer, input, path + ".shortcut");
+            }
+            return graph.add_layer(std::make_unique<Sum>(), {shortcut, body}, path, term.name);
+          }};
+}
+
+// wide(x) + deep(x).
+CompositeEntry wide_deep_entry() {
+  return {.name = "wide_deep",
+          .signature = "wide_deep(layers | layers)",
+          .help =
+              "the sum of a wide (linear) part and a deep part, trained together (Cheng et al. 2016); "
+              "tensors are named wide.N and deep.N",
+          .example = "wide_deep(dense(4) | dense(6) relu dense(4))",
+          .example_input = {{7}},
+          .build = [](ModelBuilder& graph, const Term& term, Index input, const std::string& path) {
+            expect_chains(graph, term, path, 2);
+            const Index wide = graph.add_chain(term.chains[0], input, path + ".wide");
+            const Index deep = graph.add_chain(term.chains[1], input, path + ".deep");
+            return graph.add_layer(std::make_unique<Sum>(), {wide, deep}, path, term.name);
+          }};
+}
+
+}  // namespace
+
+std::span<const CompositeEntry> composite_catalog() {
+  static const std::array kEntries{residual_entry(), concat_entry(), wide_deep_entry()};
+  return kEntries;
+}
+
+}  // namespace lockstep

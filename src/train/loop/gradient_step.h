@@ -1,0 +1,242 @@
+// One step's gradients: the replicas of this rank, forward and backward, spread over its threads; each bucket
+// leaves as soon as all threads have it, while backward goes on.
+//
+// ReplicaPass takes one part of a replica's samples through forward, loss and backward. A *walk* says which
+// replica goes when; it is chosen once, when the step is made:
+//
+//   PerReplicaWalk  a thread takes its replicas one after the other through the whole model
+//   LockstepWalk    replicas wait for each other inside the model: all go to a sync point together
+//   PipelineWalk    the rank runs a stage: micro-batches go through it in the order of the schedule
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "bad_number.h"
+#include "bucket_sender.h"
+#include "lockstep/base/thread_team.h"
+#include "lockstep/comm/communicator.h"
+#include "lockstep/data/loader.h"
+#include "lockstep/distributed/local_gradients.h"
+#include "lockstep/distributed/pipeline.h"
+#include "lockstep/distributed/replica_states.h"
+#include "lockstep/distributed/strategies/strategy.h"
+#include "lockstep/distributed/tied_weights.h"
+#include "lockstep/nn/loss.h"
+#include "lockstep/nn/model.h"
+#include "lockstep/nn/workspace.h"
+#include "lockstep/train/evaluation/metrics.h"
+#include "lockstep/train/loop/trainer.h"
+
+namespace lockstep {
+
+/// The arguments that a GradientStep is made from. Everything outlives it.
+struct GradientStepContext {
+  Communicator& comm;  ///< the ranks that take the step together
+  const Plan& plan;    ///< theirs
+  const Model& model;
+  const Loss& loss;
+  Strategy& strategy;
+  ReplicaStates& states;
+  ThreadTeam& team;
+  const TrainingSettings& settings;
+  LocalSums sums = LocalSums::kOneSum;
+  Index max_rows = 0;                  ///< samples of a replica in a step, at most
+  ProgressThread* progress = nullptr;  ///< runs while buckets are exchanged and backward goes on; may be null
+  Pipeline* pipeline = nullptr;        ///< `model` is a stage of the model; null: it is all of it
+};
+
+/// One replica of this rank in the step under way.
+struct StepReplica {
+  Index number = 0;
+  std::size_t local = 0;  ///< its place among those of this rank
+  ModelValues values = {};
+  const ReplicaBatch* batch = nullptr;
+  Range rows = {};  ///< of the part under way
+  GradientTarget target = {};
+  std::vector<FactorBuffers> factors = {};  ///< of the part under way, by op; empty: none
+};
+
+/// The part of a replica's samples that passes at a time, and where: a chunk of the model with a workspace.
+struct MicroBatch {
+  StepReplica& replica;
+  Workspace& workspace;
+  Index number = 0;      ///< in the step
+  Index chunk = 0;       ///< of those that the rank runs
+  std::size_t slot = 0;  ///< its messages, which its workspace waits for before it takes another one
+  bool last = false;     ///< of its thread
+};
+
+/// The messages between a rank that runs a stage and the other stages of its group: activations, their
+/// gradients, and weights that ops of different stages share. There are none where the model is not divided.
+class StageExchange {
+ public:
+  /// *Collective over the group.*
+  explicit StageExchange(const GradientStepContext& context);
+
+  void begin_step() { idle_seconds_ = 0; }
+  /// *Collective over the group.* Gives `values` with the weights that this rank borrows.
+  ModelValues share(const ModelValues& values);
+  /// Waits for what is sent from the workspace that the micro-batch takes.
+  void begin_forward(const MicroBatch& batch);
+  /// Tells the workspace where to leave gradients by weights of other chunks, and adds what these gave for
+  /// the weights of this one. Behind Workspace::begin_backward().
+  void begin_backward(const MicroBatch& batch);
+  /// *Blocking.* Receives what comes that way, if a stage is there.
+  void receive(Pipeline::Direction direction, const MicroBatch& batch);
+  /// Starts to send what the next stage that way takes, if there is one.
+  void send(Pipeline::Direction direction, const MicroBatch& batch);
+  void send_tied_gradients(const MicroBatch& batch);
+  /// Waits until all is sent.
+  void finish();
+  /// Seconds of the step so far in which this stage waited for others.
+  double idle_seconds() const { return idle_seconds_; }
+
+ private:
+  void wait(std::size_t slot);
+
+  const Model& model_;
+  Pipeline* pipeline_;
+  TiedWeights tied_weights_;
+  std::optional<TiedGradients> tied_gradients_;  // of a stage
+  std::vector<std::vector<std::unique_ptr<Request>>> sends_;
+  double idle_seconds_ = 0;
+};
+
+/// How long the main thread's replicas took in a step: to prepare their samples, and for forward without sync
+/// points; and how long the rank waited for other stages.
+struct PassSeconds {
+  double data = 0;
+  double forward = 0;
+  double idle = 0;
+};
+
+/// Takes the replicas of this rank through the model, one part of their samples at a time. For each:
+/// prepare() before its first part, begin_forward(), forward of the workspace, end_forward(),
+/// begin_backward() with the loss, run_backward(), end_backward(). Threads may do that for different replicas
+/// at a time.
+class ReplicaPass {
+ public:
+  /// *Collective over the group.* The context and what it refers to outlive it.
+  explicit ReplicaPass(const GradientStepContext& context);
+
+  /// Main thread: a step with these samples, of which no gradients are there yet.
+  void begin_step();
+  /// *Collective over the group.* Main thread: `weights` (empty: those of the strategy) and samples of each
+  /// replica.
+  void begin(const StepBatch& batch, std::span<const Scalar> weights);
+
+  std::span<StepReplica> replicas() { return replicas_; }
+  /// Each thread takes those of its replicas that have samples, in order; `last`: no further one follows.
+  using ReplicaWork = std::function<void(Index thread, StepReplica& replica, bool last)>;
+  void for_each_replica(const ReplicaWork& work);
+
+  /// Before the first part of the replica: its samples.
+  void prepare(Index thread, const StepReplica& replica);
+  /// Before its first backward pass: the arena of its gradients.
+  void start_target(Index thread, StepReplica& replica);
+  /// Finds the factor buffers of the part under way, where gradients are left as factors.
+  void find_factor_buffers(StepReplica& replica) const;
+  void begin_forward(const MicroBatch& batch) { begin_forward(batch, limit_of(batch)); }
+  /// With the given limit for the gradient, as for a pass whose gradient nobody adds.
+  void begin_forward(const MicroBatch& batch, const std::optional<GradientLimit>& limit);
+  /// Adds the sums of statistics that no other replica shares, and hands the outputs on.
+  void end_forward(const MicroBatch& batch);
+  /// Takes the gradient of the outputs: of the loss, or what the stage behind sends.
+  void begin_backward(const MicroBatch& batch);
+  void run_backward(const MicroBatch& batch, Range ops, const GradientReadyCallback& on_ready);
+  void end_backward(const MicroBatch& batch);
+  /// Adds the sums at an op with statistics, over all that the replica was normalised with.
+  void add_sums(Index replica, Index op, std::span<const double> sums);
+
+  void add_forward(double seconds) { seconds_.forward += seconds; }
+  PassSeconds seconds() const { return {seconds_.data, seconds_.forward, stages_.idle_seconds()}; }
+  LossSums& tally_of(const StepReplica& replica) { return tallies_[replica.local]; }
+  std::span<const LossSums> tallies() const { return tallies_; }
+  const SingleValues& single_values() const { return single_values_; }
+  LocalGradients& gradients() { return gradients_; }
+  StageExchange& stages() { return stages_; }
+
+ private:
+  std::span<const FactoredTensor> factored_tensors() const {
+    return factored_ == nullptr ? std::span<const FactoredTensor>() : factored_->tensors();
+  }
+  void prepare_weights();
+  std::optional<GradientLimit> limit_of(const MicroBatch& batch) const;
+  void evaluate_loss(const MicroBatch& batch);
+
+  const GradientStepContext& context_;
+  std::vector<StepReplica> replicas_;   // local ones
+  std::vector<KernelWeights> weights_;  // one for each arena of weights among them
+  std::vector<Index> own_statistics_;   // ops with statistics of a single replica
+  SingleValues single_values_;
+  FactoredGradients* factored_;  // may be null
+  LocalGradients gradients_;
+  StageExchange stages_;
+  std::vector<LossSums> tallies_;  // one for each local replica
+  PassSeconds seconds_;
+  Index step_ = 0;
+};
+
+/// The order in which the replicas of this rank go through the model.
+class ReplicaWalk {
+ public:
+  virtual ~ReplicaWalk() = default;
+  /// *Collective.* All parts of all replicas, forward and, if so asked, backward: then each bucket is
+  /// reported once it is ready. `rows`: samples of each replica of the run.
+  virtual void run(std::span<const Index> rows, bool backward) = 0;
+  /// *Collective over the group.* After a step: the first number of a replica that is not finite.
+  virtual BadNumber check(const StepReplica& replica) = 0;
+};
+
+/// The arguments that a walk is made from. Everything outlives it.
+struct WalkContext {
+  const GradientStepContext& step;
+  ReplicaPass& pass;
+  BucketSender& sender;
+};
+
+/// The part of the samples of a replica that is checked, with a tally of its loss: the first op whose output
+/// is not finite, or the loss.
+BadNumber check_values(const Model& chunk, const Workspace& workspace, const StepReplica& replica,
+                       const LossSums& tally);
+/// Repeats forward and backward of a replica that meets no others, all activations and gradients kept.
+BadNumber check_again(const GradientStepContext& step, ReplicaPass& pass, const StepReplica& replica);
+
+std::unique_ptr<ReplicaWalk> make_lockstep_walk(const WalkContext& context);
+std::unique_ptr<ReplicaWalk> make_pipeline_walk(const WalkContext& context);
+
+class GradientStep {
+ public:
+  explicit GradientStep(const GradientStepContext& context);
+
+  /// *Collective.* Runs all local replicas, starts the exchange of every bucket, and adds the sums of batch
+  /// norm to the states (their update is the caller's).
+  void run(const StepBatch& batch, Measured measured);
+  /// *Collective.* Forward only, all replicas with `weights`: adds the sums of batch norm to the states.
+  void measure(const StepBatch& batch, std::span<const Scalar> weights);
+  /// *Local.* Why the last run() gave no finite loss or gradient, as far as the replicas hosted here show.
+  /// The weights must be those of that run. Takes memory for all activations of a replica. For replicas that
+  /// sync, only the last part of their samples is checked, and no gradients, which are already added up.
+  BadNumber find_bad_number(const StepBatch& batch);
+
+  /// The sums of each local replica in the last step, in order.
+  std::span<const LossSums> tallies() const { return pass_.tallies(); }
+  /// Replicas whose batch norm had a single value in the last step.
+  const SingleValues& single_values() const { return pass_.single_values(); }
+  PassSeconds seconds() const { return pass_.seconds(); }
+  /// The exchange of the last step.
+  BucketSender& sender() { return sender_; }
+  const BucketSender& sender() const { return sender_; }
+
+ private:
+  GradientStepContext context_;
+  ReplicaPass pass_;
+  BucketSender sender_;
+  std::unique_ptr<ReplicaWalk> walk_;
+};
+
+}  // namespace lockstep

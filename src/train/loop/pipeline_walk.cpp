@@ -1,0 +1,220 @@
+// The passes of a rank that runs a stage of the model. The micro-batches are the replicas that its group
+// hosts, or the parts of them that train.accumulate makes, in order. A forward pass receives what the stage
+// before sends, and sends what it computes to the stage behind; a backward pass does the same with gradients,
+// the other way. The last stage evaluates the loss between the two.
+//
+// A message is sent while the rank goes on with the next task. Its memory is a workspace, so a workspace
+// waits for its messages before it takes the next micro-batch. Receiving waits: that is the time in which a
+// stage is idle. Stages depend on each other in one direction at a time, and collectives are among the ranks
+// of one stage, so that nobody waits in a circle.
+#include <algorithm>
+
+#include "gradient_step.h"
+#include "lockstep/base/timer.h"
+#include "lockstep/comm/watchdog.h"
+#include "lockstep/distributed/divided_layers.h"
+#include "lockstep/distributed/stage_tasks.h"
+#include "lockstep/distributed/stage_tensors.h"
+
+namespace lockstep {
+namespace {
+
+// The micro-batches of a step, or where replicas meet, of one of its parts.
+Index micro_batches_of(const GradientStepContext& step) {
+  const Index parts = runs_in_lockstep(step.model, step.plan) ? 1 : step.settings.accumulate;
+  return step.plan.hosted_by(step.comm.rank()).size() * parts;
+}
+
+class PipelineWalk final : public ReplicaWalk {
+ public:
+  explicit PipelineWalk(const WalkContext& context);
+
+  void run(std::span<const Index> rows, bool backward) override;
+  BadNumber check(const StepReplica& replica) override { return check_again(step_, pass_, replica); }
+
+ private:
+  // Rows of a replica that pass through the chunks of the model at a time.
+  struct Part {
+    StepReplica& replica;
+    Range rows;
+    bool last = false;  // no further one follows
+  };
+  // The workspaces of a chunk: one for each micro-batch that can be between forward and backward.
+  using Workspaces = std::vector<std::unique_ptr<Workspace>>;
+
+  std::vector<Part> parts();
+  void forward_pass(const MicroBatch& batch);
+  void backward_pass(const MicroBatch& batch);
+
+  const GradientStepContext& step_;
+  ReplicaPass& pass_;
+  BucketSender& sender_;
+  std::vector<StageTask> tasks_;
+  std::vector<Workspaces> workspaces_;    // by chunk
+  std::vector<std::size_t> first_slots_;  // by chunk
+  std::vector<Write> first_writes_;       // by replica: how its first part writes to its arena
+};
+
+PipelineWalk::PipelineWalk(const WalkContext& context)
+    : step_(context.step),
+      pass_(context.pass),
+      sender_(context.sender),
+      tasks_(stage_tasks(step_.settings.schedule, step_.pipeline->stage(), step_.pipeline->stages(),
+                         micro_batches_of(step_))),
+      first_writes_(pass_.replicas().size()) {
+  const Index rows = divide_up(step_.max_rows, step_.settings.accumulate);
+  std::size_t slots = 0;
+  for (const Index alive : chunks_alive(step_.settings.schedule, step_.pipeline->stage(),
+                                        step_.pipeline->stages(), micro_batches_of(step_))) {
+    const Model& chunk = step_.model.chunk(std::ssize(workspaces_));
+    Workspaces& own = workspaces_.emplace_back();
+    for (Index i = 0; i < alive; ++i) {
+      own.push_back(std::make_unique<Workspace>(chunk, rows, ActivationRetention::kForTraining));
+    }
+    first_slots_.push_back(slots);
+    slots += own.size();
+  }
+}
+
+// Every step has the same micro-batches, even empty ones, so that its schedule and memory are the plan's. All
+// stages leave out an empty one.
+std::vector<PipelineWalk::Part> PipelineWalk::parts() {
+  std::vector<Part> all;
+  const Index accumulate = step_.settings.accumulate;
+  for (StepReplica& replica : pass_.replicas()) {
+    const Index rows = replica.batch->rows;
+    const Index count = std::min(accumulate, rows);
+    for (Index i = 0; i < accumulate; ++i) {
+      all.push_back({.replica = replica, .rows = i < count ? split_evenly(rows, count, i) : Range{}});
+    }
+  }
+  const auto last =
+      std::find_if(all.rbegin(), all.rend(), [](const Part& part) { return !part.rows.empty(); });
+  if (last != all.rend()) last->last = true;
+  return all;
+}
+
+void PipelineWalk::run(std::span<const Index> /*rows*/, bool backward) {
+  const std::vector<Part> all = parts();
+  for (const StageTask& task : tasks_) {
+    const Part& part = at(all, task.micro_batch);
+    if (part.rows.empty() || !(task.forward || backward)) continue;
+    const Workspaces& of_chunk = at(workspaces_, task.chunk);
+    const std::size_t place = static_cast<std::size_t>(task.micro_batch) % of_chunk.size();
+    part.replica.rows = part.rows;
+    const MicroBatch batch{.replica = part.replica,
+                           .workspace = *of_chunk[place],
+                           .number = task.micro_batch,
+                           .chunk = task.chunk,
+                           .slot = at(first_slots_, task.chunk) + place,
+                           .last = part.last};
+    if (task.forward) {
+      forward_pass(batch);
+    } else {
+      backward_pass(batch);
+    }
+  }
+  pass_.stages().finish();
+  if (backward) sender_.ready_from(0, 0);
+}
+
+void PipelineWalk::forward_pass(const MicroBatch& batch) {
+  if (batch.chunk == 0) pass_.prepare(0, batch.replica);
+  pass_.begin_forward(batch);
+  const Stopwatch forward;
+  batch.workspace.forward({0, std::ssize(step_.model.chunk(batch.chunk).ops())});
+  pass_.add_forward(forward.seconds());
+  pass_.end_forward(batch);
+}
+
+// The arena of a replica begins with its first part in the last chunk, which goes back before the others. The
+// last micro-batch of a chunk makes its gradients ready, and those of the chunks behind are ready by then.
+void PipelineWalk::backward_pass(const MicroBatch& batch) {
+  StepReplica& replica = batch.replica;
+  const Model& chunk = step_.model.chunk(batch.chunk);
+  const bool last_chunk = batch.chunk + 1 == step_.model.chunks();
+  if (replica.rows.begin == 0 && last_chunk) {
+    pass_.start_target(0, replica);
+    first_writes_[replica.local] = replica.target.write;
+  }
+  replica.target.write = replica.rows.begin == 0 ? first_writes_[replica.local] : Write::kAdd;
+  pass_.begin_backward(batch);
+  const Index end = last_chunk ? step_.plan.gradient_size : chunk.weights().end;
+  GradientReadyCallback on_ready;
+  if (batch.last) on_ready = [&](Index from) { sender_.ready_from(0, std::min(from, end)); };
+  pass_.run_backward(batch, {0, std::ssize(chunk.ops())}, on_ready);
+  pass_.end_backward(batch);
+}
+
+}  // namespace
+
+std::unique_ptr<ReplicaWalk> make_pipeline_walk(const WalkContext& context) {
+  return std::make_unique<PipelineWalk>(context);
+}
+
+StageExchange::StageExchange(const GradientStepContext& context)
+    : model_(context.model), pipeline_(context.pipeline), tied_weights_(context.pipeline, context.model) {
+  if (pipeline_ == nullptr) return;
+  const Index micro_batches = micro_batches_of(context);
+  tied_gradients_.emplace(*pipeline_, model_, context.settings.schedule, micro_batches);
+  sends_.resize(static_cast<std::size_t>(micro_batches * model_.chunks()));
+}
+
+ModelValues StageExchange::share(const ModelValues& values) {
+  if (pipeline_ == nullptr) return values;
+  const Stopwatch idle;
+  const ModelValues shared = tied_weights_.share(values);
+  idle_seconds_ += idle.seconds();
+  return shared;
+}
+
+void StageExchange::begin_forward(const MicroBatch& batch) {
+  if (pipeline_ == nullptr) return;
+  note_phase(Phase::kStageForward, batch.number);
+  wait(batch.slot);
+}
+
+void StageExchange::begin_backward(const MicroBatch& batch) {
+  if (!tied_gradients_) return;
+  const Stopwatch idle;
+  tied_gradients_->begin(batch.chunk, batch.number, batch.workspace);
+  tied_gradients_->add_received(batch.chunk, batch.number, batch.replica.target.arena);
+  idle_seconds_ += idle.seconds();
+}
+
+void StageExchange::receive(Pipeline::Direction direction, const MicroBatch& batch) {
+  const std::vector<Buffer> tensors = incoming_tensors(direction, model_.chunk(batch.chunk), batch.workspace);
+  if (tensors.empty()) return;
+  const Stopwatch idle;
+  pipeline_->start_receive(direction, tensors)->wait();
+  idle_seconds_ += idle.seconds();
+}
+
+void StageExchange::send(Pipeline::Direction direction, const MicroBatch& batch) {
+  const std::vector<ConstBuffer> tensors =
+      outgoing_tensors(direction, model_.chunk(batch.chunk), batch.workspace);
+  if (!tensors.empty()) sends_[batch.slot].push_back(pipeline_->start_send(direction, tensors));
+}
+
+void StageExchange::send_tied_gradients(const MicroBatch& batch) {
+  if (tied_gradients_) tied_gradients_->send(batch.chunk, batch.number);
+}
+
+void StageExchange::wait(std::size_t slot) {
+  if (sends_[slot].empty()) return;
+  const Stopwatch idle;
+  for (const std::unique_ptr<Request>& send : sends_[slot]) send->wait();
+  sends_[slot].clear();
+  idle_seconds_ += idle.seconds();
+}
+
+void StageExchange::finish() {
+  if (pipeline_ == nullptr) return;
+  for (std::size_t slot = 0; slot < sends_.size(); ++slot) wait(slot);
+  const Stopwatch idle;
+  tied_weights_.finish();
+  tied_gradients_->finish();
+  idle_seconds_ += idle.seconds();
+}
+
+}  // namespace lockstep
