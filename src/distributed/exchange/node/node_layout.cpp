@@ -9,11 +9,6 @@
 namespace lockstep {
 namespace {
 
-bool all_true(Communicator& comm, bool mine) {
-  const std::vector<Index> all = gather_numbers(comm, mine ? 1 : 0);
-  return std::ranges::find(all, 0) == all.end();
-}
-
 // Whether the ranks of this node, as numbered in the whole, follow each other.
 bool follow_each_other(const std::vector<Index>& ranks) {
   return ranks.back() - ranks.front() + 1 == std::ssize(ranks);
