@@ -60,7 +60,7 @@ class Model {
   /// names of tensors, blocks of samples) is as in `whole`, which is made of the same options and outlives
   /// it. A weight that it shares with an op of another stage is that one's, and borrowed().
   Model(const ModelOptions& options, const Model& whole, Range stage);
-  /// The chunks of a model that one rank runs (stage_tasks.h), in order: all their ops and tensors in one.
+  /// The chunks of a model that one rank runs (pipeline.h), in order: all their ops and tensors in one.
   /// Each of them, chunk(i), is a stage like the above, but its tensors stand in the layouts of all of them,
   /// so that it runs with the arenas of the rank. Passes are the chunks', all else is one model's.
   Model(const ModelOptions& options, const Model& whole, std::span<const Range> chunks);

@@ -11,7 +11,7 @@
 
 #include "distributed/exchange/node/node_gradients.h"
 #include "lockstep/base/timer.h"
-#include "lockstep/distributed/blocks.h"
+#include "lockstep/distributed/plan.h"
 #include "lockstep/distributed/exchange/node_factors.h"
 #include "lockstep/distributed/exchange/reducer.h"
 #include "lockstep/distributed/strategies/strategy.h"

@@ -11,8 +11,7 @@
 
 #include "lockstep/base/timer.h"
 #include "lockstep/comm/watchdog.h"
-#include "lockstep/distributed/stage_tasks.h"
-#include "lockstep/distributed/stage_tensors.h"
+#include "lockstep/distributed/pipeline.h"
 #include "lockstep/train/loop/gradient_step.h"
 
 namespace lockstep {

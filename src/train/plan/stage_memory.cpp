@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "lockstep/distributed/stage_tasks.h"
+#include "lockstep/distributed/pipeline.h"
 #include "lockstep/nn/activations.h"
 #include "stage_plan.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "lockstep/comm/communicator.h"
-#include "lockstep/distributed/blocks.h"
+#include "lockstep/distributed/plan.h"
 #include "lockstep/distributed/exchange/slice_codec.h"
 #include "lockstep/distributed/strategies/asynchronous.h"
 #include "lockstep/distributed/strategies/strategy.h"
