@@ -9,7 +9,6 @@
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/distributed/exchange/slice_codec.h"
 #include "lockstep/train/plan/refusals.h"
 #include "support/seed.h"
 

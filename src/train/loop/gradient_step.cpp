@@ -37,8 +37,7 @@ GradientStep::GradientStep(const GradientStepContext& context)
       single_values_(context.model.whole(), context.plan.replicas, context.accumulate),
       factored_(context.strategy.factored_gradients()),
       gradients_(context.sums, context.plan, context.comm.rank(), interleaves(context.model, context.plan),
-                 factored_tensors(),
-                 [this] { return context_.strategy.gradient_arena(context_.plan.gradient_size); }),
+                 factored_tensors(), [this] { return context_.strategy.gradient_arena(); }),
       sender_(context.comm, context.plan, context.strategy, gradients_, context.team, context.progress),
       tied_weights_(context.pipeline, context.model),
       tallies_(static_cast<std::size_t>(hosted_.size())) {

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "lockstep/distributed/exchange/slice_codec.h"
+#include "lockstep/distributed/exchange/codec.h"
 #include "lockstep/distributed/strategies/asynchronous.h"
 #include "lockstep/distributed/update.h"
 #include "request_queue.h"

@@ -8,7 +8,7 @@
 
 #include "lockstep/comm/communicator.h"
 #include "lockstep/distributed/plan.h"
-#include "lockstep/distributed/exchange/slice_codec.h"
+#include "lockstep/distributed/exchange/codec.h"
 #include "lockstep/distributed/strategies/asynchronous.h"
 #include "lockstep/distributed/strategies/strategy.h"
 #include "messages.h"
