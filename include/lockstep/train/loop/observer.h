@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "lockstep/distributed/strategies/workers_report.h"
+#include "lockstep/distributed/strategies/asynchronous.h"
 #include "lockstep/train/evaluation/metrics.h"
 #include "lockstep/train/loop/rank_times.h"
 
