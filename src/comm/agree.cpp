@@ -46,6 +46,12 @@ void agree(Communicator& comm, const std::function<void()>& work) {
   rethrow(*failed, all_alike ? "" : fmt::format("rank {}: ", failed - outcomes.begin()));
 }
 
+bool all_true(Communicator& comm, bool mine) {
+  Index others = mine ? 0 : 1;
+  comm.all_reduce_sum(as_buffer(std::span(&others, 1)));
+  return others == 0;
+}
+
 std::vector<std::string> gather_texts(Communicator& comm, const std::string& mine) {
   const auto ranks = static_cast<std::size_t>(comm.size());
   const Index length = std::ssize(mine);

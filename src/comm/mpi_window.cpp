@@ -90,9 +90,7 @@ constexpr Index kOverheadPerRank = Index{64} << 10;
 // the space before, with rank 0's eyes. Each rank maps the whole window.
 void check_space(Communicator& comm, Index total) {
   const MemoryLimit limit = memory_limit();
-  Index too_large = total > limit.bytes ? 1 : 0;
-  comm.all_reduce_sum(as_buffer(std::span(&too_large, 1)));
-  if (too_large > 0) {
+  if (!all_true(comm, total <= limit.bytes)) {
     throw AgreedError(fmt::format("out of memory: a shared window of {} is larger than a rank can have ({})",
                                   human_bytes(total), limit.reason),
                       kExitConfig);
@@ -155,13 +153,6 @@ class MpiWindow final : public SharedWindow {
   int exceptions_ = std::uncaught_exceptions();
 };
 
-// True on all ranks or on none.
-bool all_claim(Communicator& comm, SharedWindow& window) {
-  Index short_of_pages = claim_pages(window.part(comm.rank())) ? 0 : 1;
-  comm.all_reduce_sum(as_buffer(std::span(&short_of_pages, 1)));
-  return short_of_pages == 0;
-}
-
 }  // namespace
 
 std::unique_ptr<SharedWindow> make_mpi_window(Communicator& comm, MPI_Comm handle, Index number,
@@ -171,7 +162,7 @@ std::unique_ptr<SharedWindow> make_mpi_window(Communicator& comm, MPI_Comm handl
   if (comm.size() > 1) check_space(comm, total);  // a rank alone gets ordinary memory
   auto window = std::make_unique<MpiWindow>(comm, handle, sizes, number);
   // Somebody else may have taken the space since.
-  if (!all_claim(comm, *window)) {
+  if (!all_true(comm, claim_pages(window->part(comm.rank())))) {
     window.reset();
     refuse(total);
   }

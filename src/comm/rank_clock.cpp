@@ -99,11 +99,9 @@ ClockReading RankClock::measure_with(int peer) {
 void RankClock::answer() {
   for (int i = 0; i < kRoundTrips; ++i) {
     Index ping = 0;
-    const std::array receives{Receive{0, as_buffer(std::span(&ping, 1))}};
-    comm_->start_exchange(kChannel, {}, receives)->wait();
+    comm_->start_receive(kChannel, 0, as_buffer(std::span(&ping, 1)))->wait();
     Index now = clock_.now();
-    const std::array sends{Send{0, as_buffer(std::span<const Index>(&now, 1))}};
-    comm_->start_exchange(kChannel, sends, {})->wait();
+    comm_->start_send(kChannel, 0, as_buffer(std::span(&now, 1)))->wait();
   }
 }
 

@@ -50,7 +50,7 @@ class Waiting {
   Waiting& operator=(const Waiting&) = delete;
 };
 
-/// This thread is idle until it gets on: called again and again while nothing happens.
+/// This thread is idle until it gets on; called again and again while nothing happens.
 void note_idle(Index communicator);
 
 /// The ranks that others wait for: those that are in no call, stopped or gone; where all wait, those that are

@@ -57,6 +57,10 @@ BufferSizes buffer_sizes(const Model& model, const Plan& plan, const DividedTens
                             spare_for_tree(plan.replicas, largest_block(layer)))};
 }
 
+std::span<Scalar> output_numbers(const BlockOutputs<Scalar>& outputs) {
+  return {outputs.data, static_cast<std::size_t>(outputs.size())};
+}
+
 }  // namespace
 
 std::vector<DividedTensor> divide_split_layers(const Model& model, Index ranks) {
@@ -216,14 +220,6 @@ std::span<Scalar> DividedLayer::received_sum(Index replica, std::size_t subtree)
   const Index begin = before * inputs_size_ * std::ssize(all_subtrees_) + static_cast<Index>(subtree) * size;
   return part(received_sums_.span(), {begin, begin + size});
 }
-
-namespace {
-
-std::span<Scalar> output_numbers(const BlockOutputs<Scalar>& outputs) {
-  return {outputs.data, static_cast<std::size_t>(outputs.size())};
-}
-
-}  // namespace
 
 // Forward, from the owners of blocks to the hosts of samples; back, the other way.
 void DividedLayer::exchange_outputs(bool forward) {

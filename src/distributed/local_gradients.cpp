@@ -36,10 +36,36 @@ Index arenas_needed(const Plan& plan, Index rank, LocalSums sums, bool interleav
   return total;
 }
 
+std::vector<Range> contributed_subtrees(Reduction reduction, Index replicas, Range hosted,
+                                        std::span<const Index> samples) {
+  if (hosted.empty()) return {};
+  if (reduction == Reduction::kNative) return {hosted};
+  std::vector<Range> present = complete_subtrees(replicas, hosted);
+  std::erase_if(present, [&](Range subtree) {
+    return std::ranges::all_of(part(samples, subtree), [](Index count) { return count == 0; });
+  });
+  return present;
+}
+
+MergePlan plan_partial_sums(Reduction reduction, Index replicas, Range hosted,
+                            std::span<const Range> subtrees) {
+  if (reduction == Reduction::kOrdered) return plan_merges(subtrees, complete_subtrees(replicas, hosted));
+  if (subtrees.empty()) return {};
+  MergePlan plan{.merges = {}, .survivors = {0}, .subtrees = {hosted}};
+  for (Index i = 1; i < std::ssize(subtrees); ++i) plan.merges.push_back({.target = 0, .source = i});
+  return plan;
+}
+
+PartialGrads surviving_sums(const MergePlan& plan, std::span<const std::span<Scalar>> arenas) {
+  PartialGrads partial{.subtrees = plan.subtrees, .sums = {}};
+  for (const Index survivor : plan.survivors) partial.sums.push_back(at(arenas, survivor));
+  return partial;
+}
+
 LocalGradients::LocalGradients(LocalSums sums, const Plan& plan, Index rank, bool interleaved,
                                std::span<const FactoredTensor> factored, TakeArena take_arena)
     : sums_(sums),
-      replicas_(plan.replicas),
+      plan_(plan),
       local_(plan.hosted_by(rank)),
       interleaved_(interleaved),
       factored_(factored),
@@ -48,7 +74,9 @@ LocalGradients::LocalGradients(LocalSums sums, const Plan& plan, Index rank, boo
 
 std::size_t LocalGradients::arena_for(Lane& lane) {
   if (lane.free.empty()) {
-    lane.arenas.push_back(take_arena_());
+    std::span<Scalar> arena = take_arena_();
+    if (arena.empty()) arena = lane.own.emplace_back(plan_, plan_.gradient_size).span();
+    lane.arenas.push_back(arena);
     return lane.arenas.size() - 1;
   }
   const std::size_t arena = lane.free.back();
@@ -86,7 +114,7 @@ void LocalGradients::merge_lane(Lane& lane) {
     arenas.push_back(lane.arenas[piece.arena]);
   }
   const Range behind{lane.pieces.front().subtree.begin, lane.pieces.back().subtree.end};
-  const MergePlan plan = plan_merges(subtrees, complete_subtrees(replicas_, behind));
+  const MergePlan plan = plan_merges(subtrees, complete_subtrees(plan_.replicas, behind));
   apply_merges(plan.merges, arenas);
   std::vector<Piece> kept;
   for (std::size_t i = 0; i < plan.survivors.size(); ++i) {
@@ -115,27 +143,18 @@ void LocalGradients::plan_combination() {
     partial_ = {.subtrees = subtrees, .sums = combined_pieces_};
     return;
   }
-  if (sums_ == LocalSums::kAlongTree) {
-    const MergePlan plan = plan_merges(subtrees, complete_subtrees(replicas_, local_));
-    merges_ = plan.merges;
-    partial_.subtrees = plan.subtrees;
-    for (const Index survivor : plan.survivors) {
-      partial_.sums.push_back(at(combined_pieces_, survivor));
-    }
-    return;
-  }
-  if (combined_pieces_.empty()) {  // no replica here has a sample: the others still expect a contribution
+  if (sums_ == LocalSums::kOneSum && subtrees.empty()) {
+    // No replica here has a sample: the others still expect a contribution.
     Lane& lane = lanes_.front();
-    const std::size_t arena = arena_for(lane);
-    lane.pieces.push_back({local_, arena});
-    combined_pieces_.push_back(lane.arenas[arena]);
+    lane.pieces.push_back({local_, arena_for(lane)});
+    subtrees.push_back(local_);
+    combined_pieces_.push_back(lane.arenas[lane.pieces.front().arena]);
     std::ranges::fill(combined_pieces_.front(), Scalar{0});
   }
-  for (std::size_t i = 1; i < combined_pieces_.size(); ++i) {
-    merges_.push_back({.target = 0, .source = static_cast<Index>(i)});
-  }
-  partial_.subtrees = {local_};
-  partial_.sums = {combined_pieces_.front()};
+  const Reduction reduction = sums_ == LocalSums::kAlongTree ? Reduction::kOrdered : Reduction::kNative;
+  const MergePlan plan = plan_partial_sums(reduction, plan_.replicas, local_, subtrees);
+  merges_ = plan.merges;
+  partial_ = surviving_sums(plan, combined_pieces_);
 }
 
 void LocalGradients::merge(Range range) const {

@@ -1,15 +1,19 @@
 #include "lockstep/distributed/pipeline.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
-#include <cstddef>
+#include <charconv>
 #include <iterator>
 #include <map>
+#include <numeric>
 #include <sstream>
 #include <string>
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/comm/agree.h"
+#include "lockstep/nn/workspace.h"
 
 namespace lockstep {
 namespace {
@@ -28,34 +32,6 @@ std::vector<Range> chunks_of(Index count, std::span<const Index> chunk_begins) {
     chunks.push_back({begin, count});
   }
   return chunks;
-}
-
-// Lines of the arrays that are divided by stage: the name, and the size of each chunk's part.
-std::string sizes_by_stage(const SavedState& state) {
-  std::map<std::string, std::string> lines;
-  for (const SavedPart& saved : state) {
-    if (!saved.by_stage) continue;
-    std::string sizes;
-    for (const Range& chunk : chunks_of(saved.size, saved.chunk_offsets)) {
-      sizes += ' ' + std::to_string(chunk.size());
-    }
-    lines[saved.array] = sizes;
-  }
-  std::string text;
-  for (const auto& [array, sizes] : lines) text += array + sizes + '\n';
-  return text;
-}
-
-std::map<std::string, std::vector<Index>> read_sizes(const std::string& text) {
-  std::map<std::string, std::vector<Index>> sizes;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    std::istringstream words(line);
-    std::string array;
-    words >> array;
-    for (Index size = 0; words >> size;) sizes[array].push_back(size);
-  }
-  return sizes;
 }
 
 // The elements `range` of the memory.
@@ -88,6 +64,63 @@ SavedState place_chunks(const SavedPart& saved, std::span<const Index> offsets, 
     placed.push_back(std::move(piece));
   }
   return placed;
+}
+
+// Interleaved tasks. Forward passes are numbered in the order of all rounds, and of a round chunk by chunk;
+// backward passes likewise, but from the last chunk to the first. A stage first takes as many forward passes
+// as lie between the first one here and its gradient (the *warm-up*): those of a round through all chunks but
+// the last, and two for each stage behind. Then it takes a forward and a backward pass in turn. With a last
+// round that is larger than the others, the warm-up is that of a round of this size: so the gradient that a
+// stage waits for never depends on a forward pass behind it, and the memory of a pass is never taken again
+// before the neighbour can have what is sent from it. A test follows all ranks through many sizes.
+
+constexpr std::string_view kInterleaved = "interleaved(";
+
+using Order = PipelineSchedule::Order;
+
+// The micro-batches of each round.
+std::vector<Range> rounds_of(Index stages, Index micro_batches) {
+  const Index count = std::max<Index>(1, micro_batches / stages);
+  std::vector<Range> rounds;
+  for (Index i = 0; i < count; ++i) {
+    rounds.push_back({i * stages, i + 1 == count ? micro_batches : (i + 1) * stages});
+  }
+  return rounds;
+}
+
+// All passes in one direction.
+std::vector<StageTask> passes(const std::vector<Range>& rounds, Index chunks, bool forward) {
+  std::vector<StageTask> tasks;
+  for (const Range& round : rounds) {
+    for (Index i = 0; i < chunks; ++i) {
+      for (Index batch = round.begin; batch < round.end; ++batch) {
+        tasks.push_back({.micro_batch = batch, .forward = forward, .chunk = forward ? i : chunks - 1 - i});
+      }
+    }
+  }
+  return tasks;
+}
+
+Index warm_up(const PipelineSchedule& schedule, Index stage, Index stages, Index micro_batches) {
+  if (schedule.order == Order::kGpipe) return micro_batches;
+  if (schedule.order == Order::kOneForwardOneBackward) return stages - stage - 1;
+  return 2 * (stages - stage - 1) + (schedule.chunks - 1) * rounds_of(stages, micro_batches).back().size();
+}
+
+using Direction = Pipeline::Direction;
+
+// The tensors at the begin of a chunk, or at its end: activations forward, their gradients backward.
+std::vector<Buffer> border_tensors(Direction direction, bool at_begin, const Model& chunk,
+                                   Workspace& workspace) {
+  std::vector<Buffer> tensors;
+  const auto add = [&](Index op) {
+    Matrix values = direction == Direction::kForward ? workspace.output(op) : workspace.gradient(op);
+    tensors.push_back(as_buffer(values.values()));
+  };
+  const Range received = chunk.received();
+  for (Index op = received.begin; at_begin && op < received.end; ++op) add(op);
+  for (std::size_t i = 0; !at_begin && i < chunk.sent().size(); ++i) add(chunk.sent()[i]);
+  return tensors;
 }
 
 }  // namespace
@@ -127,13 +160,11 @@ double Pipeline::sum_in_order(std::span<const double> numbers, std::span<const I
   double sum = 0;
   for (std::size_t i = 0; i < chunks.size(); ++i) {
     if (!is_first() || i > 0) {
-      const Receive receive{before(), as_buffer(std::span(&sum, 1))};
-      group_->start_exchange(kSums, {}, std::span(&receive, 1))->wait();
+      group_->start_receive(kSums, before(), as_buffer(std::span(&sum, 1)))->wait();
     }
     for (const double number : part(numbers, chunks[i])) sum += number;
     if (!is_last() || i + 1 < chunks.size()) {
-      const Send send{next(), as_buffer(std::span<const double>(&sum, 1))};
-      group_->start_exchange(kSums, std::span(&send, 1), {})->wait();
+      group_->start_send(kSums, next(), as_buffer(std::span(&sum, 1)))->wait();
     }
   }
   share_of_last(std::span(&sum, 1));
@@ -160,22 +191,29 @@ std::vector<double> Pipeline::join(std::span<const double> numbers, std::span<co
 }
 
 void offset_by_stage(Pipeline& pipeline, SavedState& state) {
-  std::vector<std::map<std::string, std::vector<Index>>> sizes;  // by stage, of each array, by chunk
-  for (const std::string& text : gather_texts(pipeline.group(), sizes_by_stage(state))) {
-    sizes.push_back(read_sizes(text));
+  std::map<std::string, std::vector<Range>> chunks;  // of the arrays that are divided by stage
+  std::string names;
+  for (const SavedPart& saved : state) {
+    if (!saved.by_stage) continue;
+    names += saved.array + '\n';
+    chunks[saved.array] = chunks_of(saved.size, saved.chunk_offsets);
   }
-  std::map<std::string, std::vector<Index>> offsets;  // of this stage's chunks in that of the whole model
-  std::map<std::string, Index> wholes;                // size of that
-  bool more = true;
-  for (std::size_t chunk = 0; more; ++chunk) {
-    more = false;
-    for (Index stage = 0; stage < pipeline.stages(); ++stage) {
-      for (const auto& [array, by_chunk] : at(sizes, stage)) {
-        if (chunk >= by_chunk.size()) continue;
-        more = true;
-        Index& end = wholes[array];
+  for (const std::string& theirs : gather_texts(pipeline.group(), names)) {
+    std::istringstream lines(theirs);
+    for (std::string array; std::getline(lines, array);) chunks[array];  // not every stage has each
+  }
+  std::map<std::string, std::vector<Index>>
+      offsets;                          // of this stage's chunks in the array of the whole model
+  std::map<std::string, Index> wholes;  // size of that
+  for (const auto& [array, mine] : chunks) {
+    Index& end = wholes[array];
+    const Index count = std::ranges::max(gather_numbers(pipeline.group(), std::ssize(mine)));
+    for (Index chunk = 0; chunk < count; ++chunk) {
+      const Index own = chunk < std::ssize(mine) ? at(mine, chunk).size() : 0;
+      const std::vector<Index> sizes = gather_numbers(pipeline.group(), own);
+      for (Index stage = 0; stage < pipeline.stages(); ++stage) {
         if (stage == pipeline.stage()) offsets[array].push_back(end);
-        end += by_chunk[chunk];
+        end += at(sizes, stage);
       }
     }
   }
@@ -190,6 +228,83 @@ void offset_by_stage(Pipeline& pipeline, SavedState& state) {
     }
   }
   state = std::move(whole);
+}
+
+std::optional<PipelineSchedule> parse_schedule(std::string_view text) {
+  for (const PipelineSchedule& schedule :
+       {PipelineSchedule::kOneForwardOneBackward, PipelineSchedule::kGpipe}) {
+    if (text == to_string(schedule)) return schedule;
+  }
+  if (!text.starts_with(kInterleaved) || !text.ends_with(')')) return std::nullopt;
+  const std::string_view number = text.substr(kInterleaved.size(), text.size() - kInterleaved.size() - 1);
+  constexpr Index kMaxChunks = 1'000'000;  // no model has more layers
+  Index chunks = 0;
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), chunks);
+  if (error != std::errc() || end != number.data() + number.size()) return std::nullopt;
+  if (chunks < 2 || chunks > kMaxChunks) return std::nullopt;
+  return PipelineSchedule{.order = Order::kInterleaved, .chunks = chunks};
+}
+
+std::string to_string(const PipelineSchedule& schedule) {
+  switch (schedule.order) {
+    case Order::kOneForwardOneBackward:
+      return "1f1b";
+    case Order::kGpipe:
+      return "gpipe";
+    case Order::kInterleaved:
+      return fmt::format("interleaved({})", schedule.chunks);
+  }
+  return "";
+}
+
+std::vector<StageTask> stage_tasks(const PipelineSchedule& schedule, Index stage, Index stages,
+                                   Index micro_batches) {
+  // Without interleaving, all are one round through one chunk.
+  const std::vector<Range> rounds = schedule.order == Order::kInterleaved
+                                        ? rounds_of(stages, micro_batches)
+                                        : std::vector<Range>{{0, micro_batches}};
+  const std::vector<StageTask> forward = passes(rounds, schedule.chunks, true);
+  const std::vector<StageTask> backward = passes(rounds, schedule.chunks, false);
+  const Index count = std::ssize(forward);
+  const Index ahead = std::min(warm_up(schedule, stage, stages, micro_batches), count);
+  std::vector<StageTask> tasks(forward.begin(), forward.begin() + ahead);
+  for (Index i = 0; i < count; ++i) {
+    if (i + ahead < count) tasks.push_back(at(forward, i + ahead));
+    tasks.push_back(at(backward, i));
+  }
+  return tasks;
+}
+
+std::vector<Index> chunks_alive(const PipelineSchedule& schedule, Index stage, Index stages,
+                                Index micro_batches) {
+  std::vector<Index> now(static_cast<std::size_t>(schedule.chunks), 0);
+  std::vector<Index> most = now;
+  for (const StageTask& task : stage_tasks(schedule, stage, stages, micro_batches)) {
+    at(now, task.chunk) += task.forward ? 1 : -1;
+    at(most, task.chunk) = std::max(at(most, task.chunk), at(now, task.chunk));
+  }
+  return most;
+}
+
+Index micro_batches_alive(const PipelineSchedule& schedule, Index stage, Index stages, Index micro_batches) {
+  const std::vector<Index> alive = chunks_alive(schedule, stage, stages, micro_batches);
+  return std::accumulate(alive.begin(), alive.end(), Index{0});
+}
+
+// In units of a pass through a chunk. A round of fewer micro-batches than stages leaves gaps at each chunk.
+double idle_share(Index stages, Index micro_batches, Index chunks) {
+  const Index idle =
+      chunks * (std::max(micro_batches, stages) - micro_batches) + std::min(micro_batches, stages) - 1;
+  return static_cast<double>(idle) / static_cast<double>(idle + chunks * micro_batches);
+}
+
+std::vector<Buffer> incoming_tensors(Direction direction, const Model& chunk, Workspace& workspace) {
+  return border_tensors(direction, direction == Direction::kForward, chunk, workspace);
+}
+
+std::vector<ConstBuffer> outgoing_tensors(Direction direction, const Model& chunk, Workspace& workspace) {
+  const auto tensors = border_tensors(direction, direction == Direction::kBackward, chunk, workspace);
+  return {tensors.begin(), tensors.end()};
 }
 
 }  // namespace lockstep

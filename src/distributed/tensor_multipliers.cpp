@@ -1,5 +1,3 @@
-#include "lockstep/distributed/tensor_multipliers.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -12,6 +10,9 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
+#include "lockstep/distributed/update.h"
+#include "lockstep/nn/model.h"
+#include "lockstep/optim/options.h"
 
 namespace lockstep {
 namespace {

@@ -20,13 +20,6 @@ struct StagePosition {
   bool operator==(const StagePosition&) const = default;
 };
 
-// The passes that make up a step of a group.
-struct StagePasses {
-  const PipelineSchedule& schedule;
-  Index stages;
-  Index micro_batches;
-};
-
 // The two ends of a tie.
 struct TieEnds {
   ModelTie tie;
@@ -84,12 +77,10 @@ std::vector<TieEnds> sent_weights(std::span<const TieEnds> ties) {
 // has no forward pass of a further one before that. With all forward passes first, stages go back one behind
 // the other, so that no more of them are on their way than there are stages; but where replicas meet at a
 // layer, all go back to it before the first one goes on.
-Index gradients_alive(const Model& whole, const TieEnds& ends, const StagePasses& passes) {
-  const Index alive = at(chunks_alive(passes.schedule, ends.owner.stage, passes.stages, passes.micro_batches),
-                         ends.owner.chunk);
-  return passes.schedule == PipelineSchedule::kGpipe && !whole.runs_in_lockstep(2)
-             ? std::min(alive, passes.stages)
-             : alive;
+Index gradients_alive(const Model& whole, const TieEnds& ends, const PipelineSchedule& schedule, Index stages,
+                      Index micro_batches) {
+  const Index alive = at(chunks_alive(schedule, ends.owner.stage, stages, micro_batches), ends.owner.chunk);
+  return schedule == PipelineSchedule::kGpipe && !whole.runs_in_lockstep(2) ? std::min(alive, stages) : alive;
 }
 
 }  // namespace
@@ -137,7 +128,7 @@ TiedGradients::TiedGradients(Pipeline& pipeline, const Model& model, const Pipel
       gradient.op = ends.tie.op - chunk.stage().begin + chunk.received().end;
       gradient.peer = static_cast<int>(ends.owner.stage);
       gradient.channel = ends.channel;
-      const Index alive = gradients_alive(model.whole(), ends, {schedule, pipeline.stages(), micro_batches});
+      const Index alive = gradients_alive(model.whole(), ends, schedule, pipeline.stages(), micro_batches);
       for (Index i = 0; i < alive; ++i) gradient.slots.push_back({AlignedBuffer<Scalar>(ends.tie.size)});
     }
     if (ends.owner.stage == pipeline.stage()) {
@@ -173,8 +164,7 @@ std::span<const Scalar> TiedGradients::receive(const ReceivedGradient& source, I
         .gradient.span();
   }
   const std::span<Scalar> received = part(receive_buffer_.span(), {0, source.weight.size()});
-  const Receive message{source.peer, as_buffer(received)};
-  pipeline_.group().start_exchange(source.channel, {}, std::span(&message, 1))->wait();
+  pipeline_.group().start_receive(source.channel, source.peer, as_buffer(received))->wait();
   return received;
 }
 
@@ -182,8 +172,8 @@ void TiedGradients::send(Index chunk, Index micro_batch) {
   for (SentGradient& gradient : sent_) {
     if (gradient.chunk != chunk || gradient.peer == pipeline_.stage()) continue;
     Slot& slot = gradient.slot(micro_batch);
-    const Send message{gradient.peer, as_buffer(std::as_const(slot.gradient).span())};
-    slot.sending = pipeline_.group().start_exchange(gradient.channel, std::span(&message, 1), {});
+    slot.sending =
+        pipeline_.group().start_send(gradient.channel, gradient.peer, as_buffer(slot.gradient.span()));
   }
 }
 
@@ -210,7 +200,7 @@ TiedBytes tied_bytes(std::span<const std::unique_ptr<Model>> stages, Index stage
     const Index sent = ends.crosses_ranks() ? size : 0;
     if (ends.op.stage == stage) {
       bytes.kept_gradients +=
-          size * gradients_alive(model.whole(), ends, {schedule, std::ssize(stages), micro_batches});
+          size * gradients_alive(model.whole(), ends, schedule, std::ssize(stages), micro_batches);
       bytes.returned += sent;
     }
     if (ends.owner.stage == stage) {

@@ -133,20 +133,13 @@ void ParameterUpdate::add_saved(SavedState& state, Range written, const std::str
                        .by_stage = true,
                        .chunk_offsets = layout_.chunk_offsets()});
     };
-    for_each_saved(add);
-  }
-}
-
-// An owner of nothing lists an empty part: offset_by_stage() takes the size of the array from it.
-void ParameterUpdate::for_each_saved(const std::function<void(Range range, Range held)>& add) const {
-  bool any = false;
-  for (const std::vector<Piece>& pieces : pieces_) {
-    for (const Piece& piece : pieces) {
-      add(piece.range, piece.slots);
-      any = true;
+    const std::size_t before = state.size();
+    for (const std::vector<Piece>& pieces : pieces_) {
+      for (const Piece& piece : pieces) add(piece.range, piece.slots);
     }
+    // An owner of nothing lists an empty part: offset_by_stage() takes the size of the array from it.
+    if (state.size() == before) add({}, {});
   }
-  if (!any) add({}, {});
 }
 
 std::vector<NamedSpan> ParameterUpdate::named_parts(std::span<Scalar> weights) {

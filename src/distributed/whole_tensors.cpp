@@ -121,13 +121,12 @@ void WholeTensors::add_saved(SavedState& state, Range written, const std::string
                        .by_stage = true,
                        .chunk_offsets = chunk_offsets_[slot]});
     };
-    bool any = false;
+    const std::size_t before = state.size();
     for (const Tensor& tensor : tensors_) {
       if (tensor.held[slot].empty()) continue;
       add(tensor.in_array[slot], tensor.held[slot], written.contains(tensor.range.begin));
-      any = true;
     }
-    if (!any) add({}, {}, false);  // offset_by_stage() takes the size of the array from it
+    if (state.size() == before) add({}, {}, false);  // offset_by_stage() takes the size of the array from it
   }
 }
 

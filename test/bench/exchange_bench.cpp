@@ -39,9 +39,10 @@ struct Bench {
       plan.slices.front().push_back(split_evenly(count, comm.size(), rank, kAlignment));
     }
     samples.assign(static_cast<std::size_t>(comm.size()), 1);
+    const DistOptions options{.reduction = reduction};
     reducer = entry.make({.comm = comm,
                           .plan = plan,
-                          .reduction = reduction,
+                          .options = options,
                           .ranks_per_node = ranks_per_node,
                           .overlaps = false});
     std::span<Scalar> arena = reducer->shared_arena();

@@ -16,7 +16,7 @@
 #include "lockstep/data/folds/held_part.h"
 #include "lockstep/data/format.h"
 #include "lockstep/data/table/values/schema.h"
-#include "lockstep/distributed/tensor_multipliers.h"
+#include "lockstep/distributed/update.h"
 #include "lockstep/nn/layer.h"
 #include "lockstep/nn/loss.h"
 #include "lockstep/nn/model.h"

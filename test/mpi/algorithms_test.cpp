@@ -1,7 +1,6 @@
 // Every exchange algorithm of the catalog, and the choice among them: on any number of ranks and nodes, with
 // buckets that overlap, against sums in double.
 #include "lockstep/distributed/exchange/algorithm.h"
-#include "lockstep/distributed/exchange/exchange.h"
 
 #include <gtest/gtest.h>
 
@@ -93,8 +92,8 @@ TEST(Algorithms, OrderedGivesTheSameBitsWhicheverItIs) {
     test::on_ranks([&](Communicator& comm) {
       if (refused(comm, one)) return;
       Exchanging exchanging(comm, one);
-      Exchanging messages(comm, one, [](AlgorithmContext context, const DistOptions&) {
-        return make_owner_reducer(context.comm, context.plan, Reduction::kOrdered, Delivery::kAllReduce);
+      Exchanging messages(comm, one, [](const ExchangeRequest& request) {
+        return make_reducer({.comm = request.comm, .plan = request.plan, .options = request.options});
       });
       for (Index step = 1; step < 4; ++step) ASSERT_EQ(exchanging.step(step), messages.step(step));
     });
@@ -102,20 +101,19 @@ TEST(Algorithms, OrderedGivesTheSameBitsWhicheverItIs) {
 }
 
 // What calibration may come to: buckets that go different ways at the same time.
-std::unique_ptr<Reducer> make_mixture(AlgorithmContext context, const DistOptions& options) {
-  context.reduction = options.reduction;
-  const auto nodes = look_at_nodes(context.comm, context.ranks_per_node);
+std::unique_ptr<Reducer> make_mixture(const ExchangeRequest& request) {
+  const auto nodes = look_at_nodes(request.comm, request.ranks_per_node);
   const AlgorithmEntry& in_memory = algorithm_by_rule(nodes);
   AlgorithmChoice all;
   for (const AlgorithmEntry& entry : algorithm_catalog()) {
-    if (!entry.allows(options.reduction)) continue;
+    if (!entry.allows(request.options.reduction)) continue;
     if (!entry.in_node_memory || &entry == &in_memory) all.push_back(&entry);
   }
   AlgorithmChoice choice;
-  for (std::size_t bucket = 0; bucket < context.plan.buckets.size(); ++bucket) {
+  for (std::size_t bucket = 0; bucket < request.plan.buckets.size(); ++bucket) {
     choice.push_back(all[(7 - bucket) % all.size()]);
   }
-  return make_bucketwise_reducer(context, choice);
+  return make_bucketwise_reducer(request, choice);
 }
 
 TEST(Algorithms, BucketsCanGoDifferentWays) {
@@ -139,16 +137,16 @@ TEST(Algorithms, BucketsCanGoDifferentWays) {
 TEST(Algorithms, AMixtureIsNamedByTheBytesOfItsBuckets) {
   if (test::under_mpi()) GTEST_SKIP() << "the number of ranks is given";
   run_thread_ranks(2, [](Communicator& comm) {
-    const auto small_by_ring = [](AlgorithmContext context, const DistOptions&) {
+    const auto small_by_ring = [](const ExchangeRequest& request) {
       AlgorithmChoice choice;
-      for (const Bucket& bucket : context.plan.buckets) {
+      for (const Bucket& bucket : request.plan.buckets) {
         const bool small = bucket.range.size() <= 512;
         choice.push_back(&find_entry(algorithm_catalog(), "algorithm", small ? "ring" : "rabenseifner"));
       }
-      return make_bucketwise_reducer(context, choice, " (a remark)");
+      return make_bucketwise_reducer(request, choice);
     };
     Exchanging exchanging(comm, {"", {}, {0, 256, 768, 1792, 3840}}, small_by_ring);
-    EXPECT_EQ(exchanging.reducer().algorithm(), "ring up to 2.0 KiB, rabenseifner up to 8.0 KiB (a remark)");
+    EXPECT_EQ(exchanging.reducer().algorithm(), "ring up to 2.0 KiB, rabenseifner up to 8.0 KiB");
   });
 }
 

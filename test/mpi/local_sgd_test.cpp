@@ -143,7 +143,7 @@ class Driven {
     strategy_.reset(made.release()->synchronous());
     if (comm.rank() == 0) std::ranges::fill(strategy_->weights(0), Scalar{1});
     for (Index i = 0; i < hosted_.size(); ++i) {
-      arenas_.push_back(strategy_->gradient_arena(plan_.gradient_size));
+      arenas_.push_back(strategy_->gradient_arena());
     }
     strategy_->start();
   }

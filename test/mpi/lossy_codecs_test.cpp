@@ -148,12 +148,12 @@ struct Exchange {
       plan.hosted.push_back({rank, rank + 1});
       plan.slices[0].push_back(split_evenly(arena.size(), comm.size(), rank, kAlignment));
     }
-    reducer = make_reducer(comm, plan, options, Delivery::kAllReduce);
+    reducer = make_reducer({.comm = comm, .plan = plan, .options = options});
   }
 
   void exchange_owners(Communicator& comm, const DistOptions& options) {
     std::ranges::reverse(plan.slices[0]);
-    reducer = make_reducer(comm, plan, options, Delivery::kAllReduce);
+    reducer = make_reducer({.comm = comm, .plan = plan, .options = options});
   }
 
   std::span<const Scalar> sum() {

@@ -60,9 +60,12 @@ Exchanging::Exchanging(Communicator& comm, const ExchangeCase& one, MakeExchange
     : comm_(comm), ordered_(one.options.reduction == Reduction::kOrdered), plan_(plan_of(one, comm.size())) {
   const Range hosted = plan_.hosted_by(comm.rank());
   const Index arenas = ordered_ ? hosted.size() : 1;
-  reducer_ =
-      make({.comm = comm, .plan = plan_, .gradient_arenas = arenas, .ranks_per_node = one.ranks_per_node},
-           one.options);
+  reducer_ = make({.comm = comm,
+                   .plan = plan_,
+                   .options = one.options,
+                   .algorithm = one.options.algorithm,
+                   .gradient_arenas = arenas,
+                   .ranks_per_node = one.ranks_per_node});
   for (Index i = 0; i < arenas; ++i) {
     const std::span<Scalar> shared = reducer_->shared_arena();
     arenas_.push_back(shared.empty() ? own_.emplace_back(plan_.gradient_size).span() : shared);

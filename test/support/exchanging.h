@@ -8,7 +8,6 @@
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/distributed/exchange/algorithm.h"
-#include "lockstep/distributed/exchange/exchange.h"
 
 namespace lockstep::test {
 
@@ -20,13 +19,13 @@ struct ExchangeCase {
   Index ranks_per_node = 0;
 };
 
-/// How make_exchange() is called.
-using MakeExchange = std::unique_ptr<Reducer> (*)(AlgorithmContext, const DistOptions&);
+/// How make_reducer() is called.
+using MakeExchange = std::unique_ptr<Reducer> (*)(const ExchangeRequest&);
 
 /// A rank's side of it.
 class Exchanging {
  public:
-  Exchanging(Communicator& comm, const ExchangeCase& one, MakeExchange make = make_exchange);
+  Exchanging(Communicator& comm, const ExchangeCase& one, MakeExchange make = make_reducer);
 
   Reducer& reducer() { return *reducer_; }
   /// *Collective.* The sum; ranks come to their buckets at different moments. In every third step half of the

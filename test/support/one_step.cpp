@@ -49,9 +49,8 @@ class RecordingLoss final : public Loss {
 class SumOnly final : public SynchronousStrategy {
  public:
   SumOnly(Communicator& comm, const Plan& plan, Reduction reduction, std::span<Scalar> weights)
-      : reducer_(reduction == Reduction::kOrdered
-                     ? make_owner_reducer(comm, plan, Reduction::kOrdered, Delivery::kAllReduce)
-                     : make_native_reducer(comm, plan.buckets.size() > 1)),
+      : options_{.reduction = reduction},
+        reducer_(make_reducer({.comm = comm, .plan = plan, .options = options_})),
         weights_(weights) {}
   std::span<Scalar> weights(Index) override { return weights_; }
   std::span<const Scalar> gather_model() override { return weights_; }
@@ -67,6 +66,7 @@ class SumOnly final : public SynchronousStrategy {
   std::span<const Scalar> sum() const { return sum_; }
 
  private:
+  DistOptions options_;
   std::unique_ptr<Reducer> reducer_;
   std::span<Scalar> weights_;
   std::span<Scalar> sum_;

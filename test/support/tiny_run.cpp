@@ -14,7 +14,7 @@
 #include "lockstep/data/normaliser.h"
 #include "lockstep/distributed/divided_layers.h"
 #include "lockstep/distributed/pipeline.h"
-#include "lockstep/distributed/tensor_multipliers.h"
+#include "lockstep/distributed/update.h"
 #include "lockstep/nn/stages.h"
 #include "lockstep/train/class_weights.h"
 #include "lockstep/train/rank_peer_group.h"

@@ -1,7 +1,7 @@
 // The few sizes of messages that a calibration measures.
 #include <gtest/gtest.h>
 
-#include "distributed/exchange/algorithms/calibration.h"
+#include "lockstep/distributed/exchange/calibration.h"
 
 namespace lockstep {
 namespace {

@@ -5,7 +5,6 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/distributed/exchange/algorithm.h"
-#include "lockstep/distributed/exchange/exchange.h"
 #include "lockstep/distributed/strategies/strategy.h"
 
 namespace lockstep {

@@ -38,8 +38,10 @@ StepOutcome Step::take(Communicator& comm, const Plan& plan, SynchronousStrategy
   const std::vector<Index> samples(shares.size(), 1);
   strategy.begin_step(samples, weight);
   PartialGrads partial;
+  std::vector<Scalar> own(static_cast<std::size_t>(plan.gradient_size));
   if (replica < shares.size()) {
-    const std::span<Scalar> arena = strategy.gradient_arena(plan.gradient_size);
+    std::span<Scalar> arena = strategy.gradient_arena();
+    if (arena.empty()) arena = own;
     const Scalar part = static_cast<Scalar>(shares[replica] * weight * double{kMaxGradient});
     std::ranges::fill(arena, part);
     at(arena, plan.loss_offset) = 1;

@@ -1,5 +1,5 @@
 // Gradients from factors that several replicas left, against the products themselves.
-#include "lockstep/distributed/exchange/node_factors.h"
+#include "lockstep/distributed/exchange/factored_gradients.h"
 
 #include <gtest/gtest.h>
 
@@ -22,13 +22,13 @@ class NodeFactorsTest : public testing::Test {
     plan_.max_rows = 4;
     plan_.factored = {{.op = 0, .range = {16, 16 + 300 * 700}, .out = 300, .in = 700},
                       {.op = 2, .range = {210'032, 210'032 + 5 * 48}, .out = 5, .in = 48}};
-    shared_ = AlignedBuffer<Scalar>(NodeFactors::shared_size(plan_));
-    factors_ = std::make_unique<NodeFactors>(plan_, shared_.span());
+    shared_ = AlignedBuffer<Scalar>(FactoredGradients::shared_size(plan_));
+    factors_ = std::make_unique<FactoredGradients>(plan_, shared_.span());
   }
 
   // One step with so many samples of each replica; what they leave becomes expected_.
   void leave(const std::vector<Index>& samples) {
-    factors_->begin_step(samples);
+    factors_->begin_step(samples, 1);
     std::normal_distribution<Scalar> normal;
     expected_.clear();
     for (std::size_t t = 0; t < plan_.factored.size(); ++t) {
@@ -64,7 +64,7 @@ class NodeFactorsTest : public testing::Test {
   std::mt19937_64 rng_;
   Plan plan_;
   AlignedBuffer<Scalar> shared_;
-  std::unique_ptr<NodeFactors> factors_;
+  std::unique_ptr<FactoredGradients> factors_;
   std::vector<RowMajorMatrix> expected_;
 };
 
@@ -85,7 +85,7 @@ TEST_F(NodeFactorsTest, KnowsWhereItsTensorsAre) {
   for (const Index inside : {16, 16 + 300 * 700 - 1, 210'032}) EXPECT_TRUE(factors_->contains(inside));
   for (const Index outside : {0, 15, 16 + 300 * 700, 210'032 + 5 * 48})
     EXPECT_FALSE(factors_->contains(outside));
-  NodeFactors none(plan_, {});
+  FactoredGradients none(plan_, {});
   EXPECT_FALSE(none.contains(16));
   EXPECT_TRUE(none.tensors().empty());
 }

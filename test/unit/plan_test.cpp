@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "lockstep/base/errors.h"
-#include "lockstep/distributed/blocks.h"
 #include "lockstep/nn/model.h"
 
 namespace lockstep {

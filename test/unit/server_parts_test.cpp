@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "distributed/strategies/parameter_server/request_queue.h"
-#include "distributed/strategies/parameter_server/step_collector.h"
+#include "distributed/strategies/parameter_server/server.h"
 #include "distributed/strategies/parameter_server/worker_client.h"
 #include "support/thread_ranks.h"
 

@@ -1,5 +1,5 @@
 // The stages of the exchange, by simulation: any number of ranks, any count, without a communicator.
-#include "distributed/exchange/stages.h"
+#include "distributed/exchange/reducers.h"
 
 #include <gtest/gtest.h>
 

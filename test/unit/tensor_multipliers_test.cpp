@@ -1,5 +1,5 @@
 // Factors on the rates of some tensors: which they are, what is refused, and what they do with each strategy.
-#include "lockstep/distributed/tensor_multipliers.h"
+#include "lockstep/distributed/update.h"
 
 #include <gtest/gtest.h>
 

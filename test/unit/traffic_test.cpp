@@ -4,10 +4,9 @@
 
 #include <cmath>
 
-#include "distributed/exchange/stages.h"
+#include "distributed/exchange/reducers.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/distributed/exchange/algorithm.h"
-#include "lockstep/distributed/exchange/exchange.h"
 #include "lockstep/distributed/strategies/strategy.h"
 
 namespace lockstep {

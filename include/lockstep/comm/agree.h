@@ -26,6 +26,9 @@ class AgreedError : public Error {
 /// which the other ranks wait, and they would never come here.
 void agree(Communicator& comm, const std::function<void()>& work);
 
+/// *Collective.* Whether it is true on all ranks.
+bool all_true(Communicator& comm, bool mine);
+
 /// *Collective.* One number of each rank, in order.
 template <class Number = Index>
 std::vector<Number> gather_numbers(Communicator& comm, std::type_identity_t<Number> mine) {
@@ -42,8 +45,7 @@ std::vector<Record> gather_records(Communicator& comm, std::span<const Record> m
   const std::vector<Index> counts = gather_numbers(comm, std::ssize(mine));
   if (comm.rank() > 0) {
     if (mine.empty()) return {};
-    const Send send{.peer = 0, .buffer = as_buffer(std::as_bytes(mine))};
-    comm.start_exchange(kRecords, {&send, 1}, {})->wait();
+    comm.start_send(kRecords, 0, as_buffer(std::as_bytes(mine)))->wait();
     return {};
   }
   std::vector<Record> all(static_cast<std::size_t>(std::accumulate(counts.begin(), counts.end(), Index{0})));
@@ -52,8 +54,7 @@ std::vector<Record> gather_records(Communicator& comm, std::span<const Record> m
   for (int rank = 1; rank < comm.size(); ++rank) {
     const auto count = static_cast<std::size_t>(at(counts, rank));
     if (count == 0) continue;
-    const Receive receive{.peer = rank, .buffer = as_buffer(std::as_writable_bytes(rest.first(count)))};
-    comm.start_exchange(kRecords, {}, {&receive, 1})->wait();
+    comm.start_receive(kRecords, rank, as_buffer(std::as_writable_bytes(rest.first(count))))->wait();
     rest = rest.subspan(count);
   }
   return all;

@@ -9,9 +9,8 @@
 
 namespace lockstep {
 
-// A communicator around another one, which it hands every call on to: what one that checks or disturbs calls
-// is made from. It overrides those that it has something to do with.
-
+/// Base of decorators: hands every call on to another communicator. A decorator overrides the calls that it
+/// checks or disturbs.
 class ForwardingCommunicator : public Communicator {
  public:
   int rank() const override { return inner_.rank(); }

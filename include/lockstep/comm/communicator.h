@@ -121,6 +121,15 @@ class Communicator {
   /// are listed here and in earlier calls; counts and types of a pair must be equal. Not to oneself.
   virtual std::unique_ptr<Request> start_exchange(int channel, std::span<const Send> sends,
                                                   std::span<const Receive> receives) = 0;
+  /// start_exchange() of one message.
+  std::unique_ptr<Request> start_send(int channel, int peer, ConstBuffer buffer) {
+    const Send send{peer, buffer};
+    return start_exchange(channel, {&send, 1}, {});
+  }
+  std::unique_ptr<Request> start_receive(int channel, int peer, Buffer buffer) {
+    const Receive receive{peer, buffer};
+    return start_exchange(channel, {}, {&receive, 1});
+  }
 
   /// *Collective, blocking.* A communicator of the ranks that give the same color, numbered by `order` and,
   /// where that is equal, by their rank here. It has its own collectives and channels, and may outlive this

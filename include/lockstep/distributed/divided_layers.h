@@ -44,7 +44,7 @@ struct DividedExchange {
 };
 /// The exchanges of a step at these layers. Where the samples decide how much is sent, on average.
 std::vector<DividedExchange> divided_layer_exchanges(const Model& model, const Plan& plan, Index rank);
-/// The bytes of them all.
+/// The bytes of all these exchanges.
 Index divided_layer_sent_bytes(const Model& model, const Plan& plan, Index rank);
 /// How much longer a pass through the model takes than with blocks that ranks can share evenly: 1 if all have
 /// as many units.

@@ -29,13 +29,24 @@ struct PartialGrads {
   std::vector<std::span<Scalar>> sums;  ///< gradient arenas
 };
 
+/// The complete subtrees of the fixed tree in a range of replicas that have a sample in them (`samples`: by
+/// replica): those that a rank which hosts the range contributes, in order. Native: all replicas together.
+std::vector<Range> contributed_subtrees(Reduction reduction, Index replicas, Range hosted,
+                                        std::span<const Index> samples);
+/// The additions of such partial sums of the replicas in a range: ordered, along the fixed tree as far as the
+/// range reaches; native, one after the other.
+MergePlan plan_partial_sums(Reduction reduction, Index replicas, Range hosted,
+                            std::span<const Range> subtrees);
+/// The sums that are left after these additions of arenas.
+PartialGrads surviving_sums(const MergePlan& plan, std::span<const std::span<Scalar>> arenas);
+
 /// The arena that a replica's gradient is added to, and whether its first batch overwrites what is there.
 struct GradientTarget {
   std::span<Scalar> arena;
   Write write = Write::kReplace;
 };
 
-/// A source of memory for arenas of gradients.
+/// Gives memory for one more arena of gradients, zeroed; empty: it may lie anywhere.
 using TakeArena = std::function<std::span<Scalar>()>;
 
 /// Arenas of gradients that a rank holds at a time, at most.
@@ -43,7 +54,7 @@ Index arenas_needed(const Plan& plan, Index rank, LocalSums sums, bool interleav
 
 class LocalGradients {
  public:
-  /// `take_arena` gives memory for one more arena of gradients, which outlives this; any thread calls it.
+  /// `plan` and the memory of `take_arena` outlive this; any thread calls that.
   /// `interleaved`: the replicas of a thread go through the model together, so none of them is complete
   /// before the others; along the tree, each then keeps an arena of its own to the end.
   /// `factored`: tensors whose gradients are left as factors, so that there is nothing of them to add.
@@ -67,6 +78,7 @@ class LocalGradients {
   };
   struct Lane {  // the state of one thread
     std::vector<std::span<Scalar>> arenas;
+    std::vector<ArenaMemory> own;  // memory of those that may lie anywhere
     std::vector<std::size_t> free;
     std::vector<Piece> pieces;
   };
@@ -77,7 +89,7 @@ class LocalGradients {
   void merge(Range range) const;
 
   LocalSums sums_;
-  Index replicas_;
+  const Plan& plan_;
   Range local_;
   bool interleaved_;
   std::span<const FactoredTensor> factored_;

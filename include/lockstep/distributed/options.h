@@ -20,7 +20,7 @@ enum class ServerMode { kSync, kBounded, kAsync };
 
 /// The order in which a stage of the model takes its micro-batches: each backward pass as soon as the
 /// gradient of its outputs is there, so that few micro-batches are alive; all forward passes before the
-/// first backward pass; or as the first, with several chunks of the model on each rank (stage_tasks.h).
+/// first backward pass; or as the first, with several chunks of the model on each rank (pipeline.h).
 struct PipelineSchedule {
   enum class Order { kOneForwardOneBackward, kGpipe, kInterleaved };
   Order order = Order::kOneForwardOneBackward;

@@ -8,12 +8,45 @@
 #include <span>
 #include <vector>
 
-#include "lockstep/distributed/blocks.h"
+#include "lockstep/base/aligned_buffer.h"
 #include "lockstep/distributed/options.h"
 #include "lockstep/nn/params.h"
 #include "lockstep/optim/optimizer.h"
 
 namespace lockstep {
+
+// The arena cut into blocks, each inside one tensor: the grain in which weights have owners. Norms over
+// weights of several owners are sums over blocks in order, so they have the same bits whoever owns what.
+
+/// How large blocks are: kSquareBlock, or whole tensors for owners who need one, or its norm, by themselves.
+enum class Grain { kBlock, kTensor };
+
+class BlockGrid {
+ public:
+  explicit BlockGrid(const Layout& layout, Grain grain = Grain::kBlock);
+
+  Grain grain() const { return grain_; }
+  Index count() const { return std::ssize(begins_); }
+  /// The offset at which a block begins in the arena.
+  Index begin(Index block) const { return at(begins_, block); }
+  /// The blocks of a tensor, by its offset in the layout.
+  Range of_param(std::size_t param) const { return params_[param]; }
+  /// The blocks that begin in a range of the arena.
+  Range inside(Range arena) const;
+
+ private:
+  Grain grain_;
+  std::vector<Index> begins_;
+  std::vector<Range> params_;
+};
+
+/// Cuts `range` of the arena (whole blocks) into a contiguous slice for each rank, at borders of blocks and
+/// as evenly as these allow; the last non-empty slice goes to the end of the range. With fewer blocks than
+/// ranks some slices are empty.
+std::vector<Range> owner_slices(const BlockGrid& grid, Range range, Index world);
+/// Cuts one range after another: whole tensors go to ranks that have less so far. `loads`: by rank, the
+/// numbers that it has; those of its slice are added.
+std::vector<Range> owner_slices(const BlockGrid& grid, Range range, std::span<Index> loads);
 
 /// A range of the gradient arena that is sent together: small layers, or a part of a large one.
 struct Bucket {
@@ -70,6 +103,25 @@ struct Plan {
   Index divided_elsewhere(Index rank) const;
   /// The replicas of `rank` that its thread `thread` runs.
   Range thread_replicas(Index rank, Index thread) const;
+  /// A plan of these ranks and replicas, to exchange other buckets.
+  Plan without_buckets() const;
+};
+
+/// Memory for an arena of numbers: with divided tensors in pages that are taken when they are first touched,
+/// since a rank touches only what it owns of them.
+class ArenaMemory {
+ public:
+  ArenaMemory() = default;
+  ArenaMemory(const Plan& plan, Index size)
+      : memory_(plan.divided.empty() ? size : 0), pages_(plan.divided.empty() ? 0 : size) {}
+
+  std::span<Scalar> span() { return pages_.size() > 0 ? pages_.span() : memory_.span(); }
+  /// With divided tensors: see PageMemory::release().
+  void release(Range range) { pages_.release(range); }
+
+ private:
+  AlignedBuffer<Scalar> memory_;
+  PageMemory pages_;
 };
 
 /// The parts of a range of the arena that belong to none of these tensors, in order.

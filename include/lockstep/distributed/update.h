@@ -12,7 +12,7 @@
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/thread_team.h"
-#include "lockstep/distributed/blocks.h"
+#include "lockstep/distributed/plan.h"
 #include "lockstep/distributed/saved_state.h"
 #include "lockstep/distributed/whole_tensors.h"
 #include "lockstep/math/histogram_bins.h"
@@ -55,7 +55,9 @@ struct NamedSpan {
 /// The tensors of an arena.
 std::vector<NamedSpan> tensors_of(const Layout& layout, std::span<Scalar> weights);
 
+class Model;
 class Pipeline;
+struct OptimizerOptions;
 
 /// The arguments of one update.
 struct UpdateRequest {
@@ -90,6 +92,19 @@ struct UpdateRules {
     return multipliers[param];
   }
 };
+
+// Factors on the learning rate and on the weight decay of some tensors: train.lr_multiplier and
+// train.weight_decay_multiplier, "PATTERN: FACTOR" each. A pattern is a kind (bias, norm, embedding) or a
+// name as in the model file, in which * stands for any text. Of several that fit a tensor the last one
+// counts.
+
+/// The rules by which the tensors of the model are updated. Errors: ConfigError for a text without pattern or
+/// factor, a pattern that fits no tensor, and a model of which nothing would be trained.
+UpdateRules update_rules(const Model& model, const OptimizerOptions& options);
+
+/// Sentences about the multipliers: "Learning rate times 2: 0.bias, 2.bias"; empty where no multiplier is
+/// given. Errors: as update_rules.
+std::vector<std::string> describe_multipliers(const Model& model, const OptimizerOptions& options);
 
 /// Adds numbers over all owners, each of which has those of its own blocks and zeros for the others: so sums
 /// are exact. For an owner of everything it does nothing.
@@ -151,7 +166,6 @@ class ParameterUpdate {
 
   void divide(const Piece& piece, Index threads);
   void for_each_piece(const std::function<void(int thread, const Piece&)>& work) const;
-  void for_each_saved(const std::function<void(Range range, Range held)>& add) const;
   void for_each_trained(const std::function<void(int thread, const Piece&)>& work) const;
   double factor(std::span<const Scalar> gradient, double mean);
   double sum_over_stages(std::span<const double> blocks) const;

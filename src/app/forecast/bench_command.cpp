@@ -14,7 +14,6 @@
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/distributed/exchange/algorithm.h"
-#include "lockstep/distributed/exchange/exchange.h"
 #include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/report/tables/bench_report.h"
 #include "lockstep/train/rank_peer_group.h"

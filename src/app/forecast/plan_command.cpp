@@ -18,7 +18,6 @@
 #include "lockstep/base/text.h"
 #include "lockstep/distributed/divided_layers.h"
 #include "lockstep/distributed/exchange/algorithm.h"
-#include "lockstep/distributed/exchange/exchange.h"
 #include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/report/tables/bench_report.h"
 #include "lockstep/report/tables/model_table.h"

@@ -15,7 +15,7 @@
 #include "lockstep/data/streamed_records.h"
 #include "lockstep/data/validation_split.h"
 #include "lockstep/distributed/strategies/strategy.h"
-#include "lockstep/distributed/tensor_multipliers.h"
+#include "lockstep/distributed/update.h"
 #include "lockstep/nn/stages.h"
 #include "lockstep/train/class_weights.h"
 #include "lockstep/train/evaluation/metrics.h"

@@ -4,7 +4,7 @@
 #include <array>
 #include <bit>
 
-#include "lockstep/distributed/exchange/slice_codec.h"
+#include "lockstep/distributed/exchange/codec.h"
 
 namespace lockstep {
 namespace {
@@ -125,7 +125,7 @@ ExchangeCosts::ExchangeCosts(const Plan& plan, const DistOptions& options, Deliv
       reduction_(options.reduction),
       to_all_(delivery == Delivery::kAllReduce),
       error_feedback_(options.error_feedback),
-      lossy_(make_codec(options) != nullptr),
+      lossy_(is_lossy(options)),
       by_mpi_(!lossy_ && to_all_ && reduction_ == Reduction::kNative),
       message_(message_bytes(plan, options) - plan.divided_size() * kScalarBytes),
       all_partial_sums_(0) {

@@ -1,7 +1,6 @@
 // Nobody in particular owns a range: the summed gradient comes back to every worker, and every worker runs
 // the optimizer on everything.
 #include "lockstep/distributed/exchange/algorithm.h"
-#include "lockstep/distributed/exchange/exchange.h"
 #include "lockstep/distributed/strategies/strategy.h"
 #include "sharded_update.h"
 
@@ -12,17 +11,13 @@ class Allreduce final : public SynchronousStrategy {
  public:
   explicit Allreduce(const StrategyContext& context)
       : comm_(context.comm),
-        reducer_(make_exchange({.comm = comm_,
-                                .plan = context.plan,
-                                .gradient_arenas = context.gradient_arenas,
-                                .ranks_per_node = context.ranks_per_node},
-                               context.options)),
+        reducer_(make_reducer(context.exchange())),
         weights_(context.layout.size),
         update_(context.layout, context.optimizer, context.rules, &context.team) {}
 
   std::span<Scalar> weights(Index) override { return weights_.span(); }
   std::span<const Scalar> gather_model() override { return weights_.span(); }
-  std::span<Scalar> gradient_arena(Index size) override { return arena_for(*reducer_, size); }
+  std::span<Scalar> gradient_arena() override { return reducer_->shared_arena(); }
   std::string algorithm() const override { return reducer_->algorithm(); }
   void start() override { comm_.broadcast(as_buffer(weights_.span()), 0); }
   SavedState saved_state() override {

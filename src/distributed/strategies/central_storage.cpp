@@ -2,18 +2,15 @@
 // reads that copy and leaves its gradients in the same memory; each then adds its own slice over all replicas
 // and takes the optimizer step on it, in place. Between nodes a slice is added among those who own it; on one
 // node the sum and the step are one pass through memory, which each rank's word that its own gradients are
-// good numbers allows, and the gradients of large dense layers are never written: see NodeFactors.
+// good numbers allows, and the gradients of large dense layers are never written: see FactoredGradients.
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cmath>
 #include <optional>
 
-#include "distributed/exchange/node/node_gradients.h"
+#include "distributed/exchange/node_gradients.h"
 #include "lockstep/base/timer.h"
-#include "lockstep/distributed/blocks.h"
-#include "lockstep/distributed/exchange/node_factors.h"
-#include "lockstep/distributed/exchange/reducer.h"
+#include "lockstep/distributed/exchange/algorithm.h"
 #include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/math/kernels.h"
 #include "lockstep/math/sample_weights.h"
@@ -25,7 +22,7 @@ namespace {
 // One slice of the whole arena for each rank of a node: nothing is sent before all is there, since memory is
 // faster than any overlap with it. Of a tensor that is left as factors each has its share, since to multiply
 // takes longer than to add; but a tensor has one owner if the optimizer needs it whole.
-NodeCut cut_arena(const StrategyContext& context, bool one_node) {
+NodeRequest lay_out_memory(const StrategyContext& context, bool one_node) {
   const Grain grain = context.optimizer.needs_whole_tensors() ? Grain::kTensor : Grain::kBlock;
   const Range whole{0, context.plan.gradient_size};
   std::vector<Bucket> buckets;
@@ -36,15 +33,18 @@ NodeCut cut_arena(const StrategyContext& context, bool one_node) {
   } else {
     buckets.push_back({.range = whole});
   }
-  return {.buckets = buckets, .cut = [grid = BlockGrid(context.layout, grain)](Range range, Index parts) {
-            return owner_slices(grid, range, parts);
-          }};
+  return {.user = "strategy central_storage",
+          .buckets = buckets,
+          .cut = [grid = BlockGrid(context.layout, grain)](
+                     Range range, Index parts) { return owner_slices(grid, range, parts); },
+          .keeps_weights = true,
+          .shared_size = one_node ? FactoredGradients::shared_size(context.plan) : 0};
 }
 
 // Adds the sums of a node's ranks, and multiplies its factors, as the step goes on.
 class NodeSum final : public SumSource {
  public:
-  NodeSum(NodeGradients& gradients, NodeFactors& factors, int threads)
+  NodeSum(NodeGradients& gradients, FactoredGradients& factors, int threads)
       : gradients_(gradients), factors_(factors), blocks_(static_cast<std::size_t>(threads)) {}
 
   Index part_end(Index offset) const override {
@@ -63,30 +63,22 @@ class NodeSum final : public SumSource {
   };
 
   NodeGradients& gradients_;
-  NodeFactors& factors_;
+  FactoredGradients& factors_;
   std::vector<Block> blocks_;  // one for each thread
 };
 
-class CentralStorage final : public SynchronousStrategy, private FactoredGradients {
+class CentralStorage final : public SynchronousStrategy {
  public:
   explicit CentralStorage(const StrategyContext& context)
       : comm_(context.comm),
         plan_(context.plan),
         one_node_(look_at_nodes(comm_, context.ranks_per_node).count == 1),
-        gradients_({.comm = comm_,
-                    .plan = plan_,
-                    .reduction = context.options.reduction,
-                    .cut = cut_arena(context, one_node_),
-                    .arenas = context.gradient_arenas,
-                    .ranks_per_node = context.ranks_per_node,
-                    .keeps_weights = true,
-                    .shared_size = one_node_ ? NodeFactors::shared_size(plan_) : 0,
-                    .user = "strategy central_storage"}),
+        gradients_(context.exchange(), lay_out_memory(context, one_node_)),
         factors_(plan_, gradients_.shared()),
         sum_(gradients_, factors_, context.team.size()),
         weights_(gradients_.weights()),
-        across_reducer_(make_reducer(gradients_.across(), gradients_.layout().across, context.options,
-                                     Delivery::kAllReduce)),
+        across_reducer_(make_reducer(
+            {.comm = gradients_.across(), .plan = gradients_.layout().across, .options = context.options})),
         update_(
             context.layout, context.optimizer, context.rules, owned_weights(),
             [this](std::span<double> sums) { gradients_.node().all_reduce_sum(as_buffer(sums)); },
@@ -94,7 +86,7 @@ class CentralStorage final : public SynchronousStrategy, private FactoredGradien
 
   std::span<Scalar> weights(Index) override { return weights_; }
   std::span<const Scalar> gather_model() override { return weights_; }
-  std::span<Scalar> gradient_arena(Index) override { return gradients_.arena(); }
+  std::span<Scalar> gradient_arena() override { return gradients_.arena(); }
 
   void start() override {
     if (gradients_.node().rank() == 0) gradients_.across().broadcast(as_buffer(weights_), 0);
@@ -108,21 +100,13 @@ class CentralStorage final : public SynchronousStrategy, private FactoredGradien
     return state;
   }
 
-  FactoredGradients* factored_gradients() override { return one_node_ ? this : nullptr; }
-  std::span<const FactoredTensor> tensors() const override { return factors_.tensors(); }
-  FactorBuffers buffers(std::size_t tensor, Index replica) override {
-    return factors_.buffers(tensor, replica);
-  }
-  // Its even share of what the sum may be.
-  Scalar max_gradient() const override { return max_; }
-  void bad_gradient() override { good_ = false; }
+  FactoredGradients* factored_gradients() override { return one_node_ ? &factors_ : nullptr; }
 
   void begin_step(std::span<const Index> samples, double weight) override {
     across_reducer_->begin_step(samples);
     gradients_.begin_step(samples);
-    factors_.begin_step(samples);
-    good_ = true;
-    if (one_node_) max_ = max_sum(weight) / static_cast<Scalar>(samples.size());
+    // Each replica may have its even share of what the sum may be.
+    factors_.begin_step(samples, max_sum(weight) / static_cast<Scalar>(samples.size()));
   }
 
   void bucket_ready(const Bucket&, const PartialGrads& partial) override { partial_ = &partial; }
@@ -130,7 +114,7 @@ class CentralStorage final : public SynchronousStrategy, private FactoredGradien
   bool overlaps() const override { return false; }
 
   void finish_exchange() override {
-    gradients_.post_status(*partial_, good_);
+    gradients_.post_status(*partial_, factors_.good());
     gradients_.fence();
     if (one_node_) {
       gradient_ = gradients_.collect().sums.front();
@@ -169,14 +153,9 @@ class CentralStorage final : public SynchronousStrategy, private FactoredGradien
   }
 
   StepOutcome update_between_nodes(const UpdateRequest& request) {
-    bool good = slice().empty() || update_.good(gradient_, request.weight);
     const bool tells_loss = gradients_.across().rank() == 0 && slice().contains(plan_.loss_offset);
-    double loss = tells_loss ? static_cast<double>(at(gradient_, plan_.loss_offset)) : 0.0;
-    update_.agree_over_stages(good, loss);
-    StepOutcome outcome = agree_finite(comm_, good, loss, request.weight);
-    if (!outcome.applied) return outcome;
-    update_.step(weights_, gradient_, request);
-    finish_step(outcome);
+    StepOutcome outcome = take_owned_update(comm_, update_, weights_, gradient_, tells_loss, request);
+    if (outcome.applied) finish_step(outcome);
     return outcome;
   }
 
@@ -202,21 +181,19 @@ class CentralStorage final : public SynchronousStrategy, private FactoredGradien
   const Plan& plan_;
   const bool one_node_;
   NodeGradients gradients_;
-  NodeFactors factors_;
+  FactoredGradients factors_;
   NodeSum sum_;
   std::span<Scalar> weights_;
   std::unique_ptr<Reducer> across_reducer_;
   ParameterUpdate update_;
   const PartialGrads* partial_ = nullptr;
   std::span<Scalar> gradient_;
-  std::atomic<bool> good_ = true;  // this rank's own gradients
-  Scalar max_ = 0;                 // largest part of a good gradient, on one node; else sums are looked at
 };
 
 // The first rank's part holds the factors of all. Arenas whose parts nobody touches are memory all the same.
 Index factor_bytes(const Plan& plan, Index rank) {
-  const Index shared = rank == 0 ? NodeFactors::shared_size(plan) : 0;
-  return (shared + plan.threads * NodeFactors::own_size(plan)) * Index{sizeof(Scalar)};
+  const Index shared = rank == 0 ? FactoredGradients::shared_size(plan) : 0;
+  return (shared + plan.threads * FactoredGradients::own_size(plan)) * Index{sizeof(Scalar)};
 }
 
 std::vector<RankCosts> central_storage_costs(const CostModelInput& question) {
@@ -240,9 +217,10 @@ std::vector<RankCosts> central_storage_costs(const CostModelInput& question) {
     }
     if (position.rank >= owners) return costs;
     costs.optimizer = question.optimizer.share_bytes(plan.loss_offset, position.rank, owners, plan.threads);
-    costs.gradients += exchange.held(position.node);
-    costs.sent = static_cast<double>(exchange.sent(position.node));
-    costs.after = costs.after + exchange.traffic(position.node, 1);
+    const AlgorithmCosts between = exchange.of(position.node, 1);
+    costs.gradients += between.held;
+    costs.sent = static_cast<double>(between.sent);
+    costs.after = costs.after + between.traffic;
     return costs;
   });
 }

@@ -2,13 +2,11 @@
 // number.
 #pragma once
 
-#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "lockstep/base/aligned_buffer.h"
-#include "lockstep/distributed/exchange/algorithm.h"
 #include "lockstep/distributed/options.h"
 #include "lockstep/distributed/saved_state.h"
 #include "lockstep/distributed/update.h"
@@ -66,13 +64,5 @@ class BlockMomentum {
   AlignedBuffer<Scalar> last_;  // weights that the block started from
   AlignedBuffer<Scalar> velocity_;
 };
-
-// The sum over all replicas of what each of them has in an arena of its own: a rank adds its pieces, bucket
-// by bucket, and hands the sums to the exchange.
-
-/// A Reducer whose partial sums are single replicas (LocalSums::kPerReplica), and are used up; all ranks get
-/// the result.
-std::unique_ptr<Reducer> make_per_replica_reducer(const AlgorithmContext& context,
-                                                  const DistOptions& options);
 
 }  // namespace lockstep

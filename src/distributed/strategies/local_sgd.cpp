@@ -20,7 +20,6 @@
 #include "lockstep/base/timer.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/distributed/exchange/algorithm.h"
-#include "lockstep/distributed/exchange/exchange.h"
 #include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/math/eigen_matrix.h"
 #include "lockstep/math/kernels.h"
@@ -37,15 +36,12 @@ class LocalSgd final : public SynchronousStrategy, private LocalSteps {
         plan_(context.plan),
         layout_(context.layout),
         hosted_(plan_.hosted_by(comm_.rank())),
-        reducer_(make_per_replica_reducer({.comm = comm_,
-                                           .plan = plan_,
-                                           .gradient_arenas = hosted_.size(),
-                                           .ranks_per_node = context.ranks_per_node},
-                                          options_)),
+        reducer_(make_reducer(exchange_of(context, hosted_.size()))),
         local_samples_(static_cast<std::size_t>(plan_.replicas), 0) {
     for (Index number = hosted_.begin; number < hosted_.end; ++number) {
       replicas_.emplace_back(number, layout_, context.optimizer, context.rules, context.team);
-      arenas_.push_back(arena_for(*reducer_, plan_.gradient_size));
+      const std::span<Scalar> shared = reducer_->shared_arena();
+      arenas_.push_back(shared.empty() ? own_arenas_.emplace_back(plan_.gradient_size).span() : shared);
     }
     for (std::size_t param = 0; param < layout_.params.size(); ++param) {
       if (context.rules.of(layout_, param).lr == 0) frozen_.push_back(layout_.params[param].range);
@@ -56,7 +52,7 @@ class LocalSgd final : public SynchronousStrategy, private LocalSteps {
   std::span<Scalar> weights(Index replica) override {
     return (equal_ ? replicas_.front() : hosted_replica(replica)).weights.span();
   }
-  std::span<Scalar> gradient_arena(Index) override { return arenas_[arenas_taken_++]; }
+  std::span<Scalar> gradient_arena() override { return arenas_[arenas_taken_++]; }
   std::string algorithm() const override { return reducer_->algorithm(); }
   void start() override { comm_.broadcast(as_buffer(weights(hosted_.begin)), 0); }
 
@@ -98,7 +94,7 @@ class LocalSgd final : public SynchronousStrategy, private LocalSteps {
 
   void bucket_ready(const Bucket& bucket, const PartialGrads& partial) override {
     partial_ = &partial;
-    if (!takes_local_step_) reducer_->bucket_ready(bucket, partial);
+    if (!takes_local_step_) exchange(bucket, partial);
   }
   std::size_t progress() override { return takes_local_step_ ? 0 : reducer_->progress(); }
   LocalSteps* local_steps() override { return this; }
@@ -143,6 +139,13 @@ class LocalSgd final : public SynchronousStrategy, private LocalSteps {
   }
 
  private:
+  // With an arena for each replica.
+  static ExchangeRequest exchange_of(const StrategyContext& context, Index replicas) {
+    ExchangeRequest request = context.exchange();
+    request.gradient_arenas = replicas;
+    return request;
+  }
+
   LocalReplica& hosted_replica(Index replica) { return at(replicas_, replica - hosted_.begin); }
 
   // All start from the weights of the first and, if they have taken no local step before, from its optimizer
@@ -224,6 +227,21 @@ class LocalSgd final : public SynchronousStrategy, private LocalSteps {
     return static_cast<Scalar>(own / static_cast<double>(all));
   }
 
+  // Starts the sum of a bucket of pieces, each of one replica, which are used up.
+  void exchange(const Bucket& bucket, const PartialGrads& pieces) {
+    const MergePlan plan = plan_partial_sums(options_.reduction, plan_.replicas, hosted_, pieces.subtrees);
+    std::vector<std::span<Scalar>> slices;
+    for (const std::span<Scalar> piece : pieces.sums) slices.push_back(part(piece, bucket.range));
+    apply_merges(plan.merges, slices);
+    sums_ = surviving_sums(plan, pieces.sums);
+    if (sums_.sums.empty() && options_.reduction == Reduction::kNative) {
+      // No replica here has a piece: the others still expect a contribution.
+      std::ranges::fill(part(arenas_.front(), bucket.range), Scalar{0});
+      sums_ = {.subtrees = {hosted_}, .sums = {arenas_.front()}};
+    }
+    reducer_->bucket_ready(bucket, sums_);
+  }
+
   // *Collective.* The mean over all replicas of what each has, at the start of an arena; at the offset of the
   // loss, the share of them that stand still. Valid until the next exchange.
   std::span<Scalar> average(const std::function<std::span<const Scalar>(LocalReplica&)>& of) {
@@ -240,7 +258,7 @@ class LocalSgd final : public SynchronousStrategy, private LocalSteps {
       pieces.sums.push_back(arena);
     }
     reducer_->begin_step(std::vector<Index>(static_cast<std::size_t>(plan_.replicas), 1));
-    for (const Bucket& bucket : plan_.buckets) reducer_->bucket_ready(bucket, pieces);
+    for (const Bucket& bucket : plan_.buckets) exchange(bucket, pieces);
     const std::span<Scalar> sum = reducer_->finish();
     as_array(sum) /= static_cast<Scalar>(plan_.replicas);
     return sum;
@@ -252,7 +270,8 @@ class LocalSgd final : public SynchronousStrategy, private LocalSteps {
   const Layout& layout_;
   Range hosted_;
   std::unique_ptr<Reducer> reducer_;
-  std::vector<LocalReplica> replicas_;     // hosted ones
+  std::vector<LocalReplica> replicas_;  // hosted ones
+  std::vector<AlignedBuffer<Scalar>> own_arenas_;
   std::vector<std::span<Scalar>> arenas_;  // arenas of gradients, one for each of them
   std::atomic<std::size_t> arenas_taken_ = 0;
   std::vector<Range> frozen_;  // tensors whose weights stay as they are
@@ -264,6 +283,7 @@ class LocalSgd final : public SynchronousStrategy, private LocalSteps {
   bool any_stopped_ = false;       // a replica had stopped at the last average; the same on all ranks
   double mean_loss_ = 0;
   const PartialGrads* partial_ = nullptr;
+  PartialGrads sums_;  // of the replicas here, in the exchange
   std::span<Scalar> gradient_;
   std::span<Scalar> average_;  // empty: not known in this step
 };

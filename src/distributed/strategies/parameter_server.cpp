@@ -1,7 +1,5 @@
 // The last ranks are servers: they own the weights and host no replica. Workers push gradients and pull
 // weights (Li et al. 2014, "Scaling distributed machine learning with the parameter server").
-#include "parameter_server.h"
-
 #include <fmt/format.h>
 
 #include <cmath>
@@ -15,22 +13,6 @@
 namespace lockstep {
 namespace {
 
-std::unique_ptr<Strategy> make(const StrategyContext& context) {
-  if (is_asynchronous(context.options)) return make_asynchronous_servers(context);
-  return make_sharded_update(context);
-}
-
-std::vector<RankCosts> server_costs(const CostModelInput& question) {
-  return is_asynchronous(question.options) ? asynchronous_costs(question) : sharded_update_costs(question);
-}
-
-// Several workers' gradients are clipped together, by the servers.
-UpdateRules worker_rules(const StrategyContext& context) {
-  UpdateRules rules = context.rules;
-  if (context.options.backup_workers > 0) rules.clip_norm = rules.clip_value = 0;
-  return rules;
-}
-
 class AsynchronousServers final : public AsynchronousStrategy {
  public:
   explicit AsynchronousServers(const StrategyContext& context)
@@ -39,7 +21,7 @@ class AsynchronousServers final : public AsynchronousStrategy {
         comm_(context.comm.split(0, context.comm.rank())),
         role_(comm_->split(serves() ? 1 : 0, comm_->rank())),
         weights_(context.layout.size),
-        update_(context.layout, context.optimizer, worker_rules(context)),
+        update_(context.layout, context.optimizer, clipping_rules(context, false)),
         stats_(service_.workers) {
     agree(*comm_, [&] {
       if (serves()) {
@@ -141,6 +123,39 @@ class AsynchronousServers final : public AsynchronousStrategy {
   const PartialGrads* partial_ = nullptr;
 };
 
+std::vector<RankCosts> asynchronous_costs(const CostModelInput& question) {
+  const Plan& plan = question.plan;
+  const Index weights = question.weights_bytes();
+  const Index slice = weights / plan.servers;
+  const bool lossy = make_codec(question.options) != nullptr;
+  const Index message = lossy ? message_bytes(plan, question.options) : weights;
+  const bool collects = question.options.backup_workers > 0;
+  return each_rank(question, [&](Index rank) {
+    if (!plan.hosted_by(rank).empty()) {
+      const Index lost = question.options.error_feedback ? weights : 0;
+      return RankCosts{.weights = weights,
+                       .gradients = question.gradient_bytes(rank) + (lossy ? message + lost : 0),
+                       .sent = static_cast<double>(message),
+                       .stepped = 0};
+    }
+    return RankCosts{
+        .weights = weights,
+        .optimizer = question.optimizer.share_bytes(plan.loss_offset, rank - plan.workers(), plan.servers, 1),
+        .gradients = weights + (collects ? plan.workers() * slice : 0) + (lossy ? message / plan.servers : 0),
+        .sent = static_cast<double>(slice * (collects ? plan.workers() : 1)),
+        .stepped = 1 / static_cast<double>(plan.servers)};
+  });
+}
+
+std::unique_ptr<Strategy> make(const StrategyContext& context) {
+  if (is_asynchronous(context.options)) return std::make_unique<AsynchronousServers>(context);
+  return make_sharded_update(context);
+}
+
+std::vector<RankCosts> server_costs(const CostModelInput& question) {
+  return is_asynchronous(question.options) ? asynchronous_costs(question) : sharded_update_costs(question);
+}
+
 }  // namespace
 
 bool is_asynchronous(const DistOptions& options) {
@@ -165,34 +180,6 @@ StrategyEntry parameter_server_entry() {
           .options = {"distribute.servers", "distribute.mode", "distribute.backup_workers"},
           .costs = server_costs,
           .make = make};
-}
-
-std::unique_ptr<AsynchronousStrategy> make_asynchronous_servers(const StrategyContext& context) {
-  return std::make_unique<AsynchronousServers>(context);
-}
-
-std::vector<RankCosts> asynchronous_costs(const CostModelInput& question) {
-  const Plan& plan = question.plan;
-  const Index weights = question.weights_bytes();
-  const Index slice = weights / plan.servers;
-  const bool lossy = make_codec(question.options) != nullptr;
-  const Index message = lossy ? message_bytes(plan, question.options) : weights;
-  const bool collects = question.options.backup_workers > 0;
-  return each_rank(question, [&](Index rank) {
-    if (!plan.hosted_by(rank).empty()) {
-      const Index lost = question.options.error_feedback ? weights : 0;
-      return RankCosts{.weights = weights,
-                       .gradients = question.gradient_bytes(rank) + (lossy ? message + lost : 0),
-                       .sent = static_cast<double>(message),
-                       .stepped = 0};
-    }
-    return RankCosts{
-        .weights = weights,
-        .optimizer = question.optimizer.share_bytes(plan.loss_offset, rank - plan.workers(), plan.servers, 1),
-        .gradients = weights + (collects ? plan.workers() * slice : 0) + (lossy ? message / plan.servers : 0),
-        .sent = static_cast<double>(slice * (collects ? plan.workers() : 1)),
-        .stepped = 1 / static_cast<double>(plan.servers)};
-  });
 }
 
 }  // namespace lockstep

@@ -8,6 +8,7 @@
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/timer.h"
 #include "lockstep/distributed/exchange/reducer.h"
+#include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/math/sample_weights.h"
 
 namespace lockstep {
@@ -19,10 +20,9 @@ class ShardedUpdate final : public SynchronousStrategy {
       : comm_(context.comm),
         plan_(context.plan),
         layout_(context.layout),
-        reducer_(make_reducer(comm_, plan_, context.options, Delivery::kReduceScatter)),
-        memory_(plan_.divided.empty() ? context.layout.size : 0),
-        pages_(plan_.divided.empty() ? 0 : context.layout.size),
-        weights_(plan_.divided.empty() ? memory_.span() : pages_.span()),
+        reducer_(make_reducer(context.exchange(Delivery::kReduceScatter))),
+        memory_(plan_, layout_.size),
+        weights_(memory_.span()),
         update_(
             context.layout, context.optimizer, context.rules, plan_.owned(comm_.rank()),
             [this](std::span<double> sums) { comm_.all_reduce_sum(as_buffer(sums)); }, &context.team) {
@@ -40,11 +40,6 @@ class ShardedUpdate final : public SynchronousStrategy {
     gather_weights(true);
     gathered_ = true;
     return weights_;
-  }
-  std::span<Scalar> gradient_arena(Index size) override {
-    if (plan_.divided.empty()) return Strategy::gradient_arena(size);
-    const std::lock_guard lock(arenas_mutex_);
-    return arenas_.emplace_back(size).span();
   }
   std::span<Scalar> divided_gradients() override { return reducer_->sum(); }
 
@@ -86,13 +81,8 @@ class ShardedUpdate final : public SynchronousStrategy {
   }
 
   StepOutcome update(const UpdateRequest& request) override {
-    const std::span<Scalar> gradient = part(gradient_, {0, std::ssize(weights_)});
-    bool good = update_.good(gradient, request.weight);
-    double loss = owns_loss_ ? static_cast<double>(at(gradient_, plan_.loss_offset)) : 0.0;
-    update_.agree_over_stages(good, loss);
-    StepOutcome outcome = agree_finite(comm_, good, loss, request.weight);
+    StepOutcome outcome = take_owned_update(comm_, update_, weights_, gradient_, owns_loss_, request);
     if (!outcome.applied) return outcome;
-    update_.step(weights_, gradient, request);
     const Stopwatch gathering;
     gather_weights(false);
     outcome.exchange_seconds += gathering.seconds();
@@ -117,8 +107,8 @@ class ShardedUpdate final : public SynchronousStrategy {
   void release_others() {
     for (const DividedTensor& tensor : plan_.divided) {
       const Range mine = at(tensor.weights, comm_.rank());
-      pages_.release({tensor.range.begin, mine.begin});
-      pages_.release({mine.end, tensor.range.end});
+      memory_.release({tensor.range.begin, mine.begin});
+      memory_.release({mine.end, tensor.range.end});
     }
   }
 
@@ -138,11 +128,8 @@ class ShardedUpdate final : public SynchronousStrategy {
   const Plan& plan_;
   const Layout& layout_;
   std::unique_ptr<Reducer> reducer_;
-  AlignedBuffer<Scalar> memory_;
-  PageMemory pages_;  // with divided tensors: this rank touches what it owns of them
+  ArenaMemory memory_;
   std::span<Scalar> weights_;
-  std::mutex arenas_mutex_;
-  std::deque<PageMemory> arenas_;  // likewise
   ParameterUpdate update_;
   std::vector<Range> weight_slices_;  // slices by bucket, then rank
   bool owns_loss_ = false;
@@ -168,12 +155,13 @@ std::vector<RankCosts> sharded_update_costs(const CostModelInput& question) {
     const Peers peers = peers_of(plan, rank, question.on_node());
     const auto weights =
         static_cast<double>(owned > 0 ? (owned - divided) * peers.all : question.weights_bytes());
+    const AlgorithmCosts sums = exchange.of(rank, question.on_node());
     return RankCosts{
         .weights = question.weights_bytes() - plan.divided_elsewhere(rank) * Index{sizeof(Scalar)},
         .optimizer = question.optimizer.bytes(ranges, plan.threads),
-        .gradients = question.gradient_bytes(rank) + exchange.held(rank),
-        .sent = static_cast<double>(exchange.sent(rank) + (owned - divided) * (plan.world - 1)),
-        .exchange = exchange.traffic(rank, question.on_node()),
+        .gradients = question.gradient_bytes(rank) + sums.held,
+        .sent = static_cast<double>(sums.sent + (owned - divided) * (plan.world - 1)),
+        .exchange = sums.traffic,
         .after = agreement(plan.world, question.on_node()) + to_each(peers, 1, weights),
         .stepped = static_cast<double>(owned) / static_cast<double>(question.weights_bytes())};
   });
@@ -200,13 +188,40 @@ std::string describe_bad_sum(const Layout& layout, std::span<const Scalar> sum, 
   return "the gradient is not finite";
 }
 
-StepOutcome agree_finite(Communicator& comm, bool good, double loss, double weight) {
+StepOutcome take_owned_update(Communicator& comm, ParameterUpdate& update, std::span<Scalar> weights,
+                              std::span<Scalar> sum, bool tells_loss, const UpdateRequest& request) {
+  bool good = update.good(sum, request.weight);
+  double loss = tells_loss ? static_cast<double>(sum[weights.size()]) : 0.0;
+  update.agree_over_stages(good, loss);
   const Stopwatch agreeing;
   double known[] = {good ? 0.0 : 1.0, loss};  // ranks with a bad sum, sum of the losses
   comm.all_reduce_sum(as_buffer(std::span(known)));
-  return {.applied = known[0] == 0 && std::isfinite(known[1]),
-          .mean_loss = mean_of(known[1], weight),
-          .exchange_seconds = agreeing.seconds()};
+  const StepOutcome outcome{.applied = known[0] == 0 && std::isfinite(known[1]),
+                            .mean_loss = mean_of(known[1], request.weight),
+                            .exchange_seconds = agreeing.seconds()};
+  if (outcome.applied) update.step(weights, sum, request);
+  return outcome;
+}
+
+// The workers own the weights among themselves (Rajbhandari et al. 2020, "ZeRO", stage 1).
+
+StrategyEntry zero1_entry() {
+  return {.name = "zero1",
+          .help =
+              "each worker keeps the optimizer state of its share of the weights, takes the step there and "
+              "gives the new weights to all",
+          .elsewhere = "ZeRO stage 1 (DeepSpeed); PyTorch ZeroRedundancyOptimizer",
+          .choose =
+              "when the optimizer state of a large model (twice the weights with adam) does not fit on "
+              "every rank",
+          .promises = {.same_bits = true,
+                       .identical_replicas = true,
+                       .divides_optimizer_state = true,
+                       .divides_layers = true,
+                       .exact_resume = true},
+          .options = {"distribute.progress_thread"},
+          .costs = sharded_update_costs,
+          .make = make_sharded_update};
 }
 
 }  // namespace lockstep

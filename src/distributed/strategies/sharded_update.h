@@ -26,11 +26,10 @@ StepOutcome take_full_update(ParameterUpdate& update, std::span<Scalar> weights,
 /// gradients as they come in the backward pass. `weight`: of the request.
 std::string describe_bad_sum(const Layout& layout, std::span<const Scalar> sum, double weight);
 
-// If each rank has the sums of its own slices only, no rank sees by itself whether all of them are good.
-
-/// *Collective.* The step is to be applied if every rank's sums are `good` and the loss is finite. `loss`:
-/// the sum of the losses from the one rank that reports it, 0 from the others. `weight`: as
-/// UpdateRequest::weight.
-StepOutcome agree_finite(Communicator& comm, bool good, double loss, double weight);
+/// *Collective.* take_full_update() for ranks that have the sums of their own slices only, so that none of
+/// them sees by itself whether all are good. `tells_loss`: true on the one rank that has the sum of the
+/// losses.
+StepOutcome take_owned_update(Communicator& comm, ParameterUpdate& update, std::span<Scalar> weights,
+                              std::span<Scalar> sum, bool tells_loss, const UpdateRequest& request);
 
 }  // namespace lockstep

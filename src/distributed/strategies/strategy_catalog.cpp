@@ -47,14 +47,4 @@ Index count_servers(const DistOptions& options) {
   return entry.has_servers ? options.servers : 0;
 }
 
-std::span<Scalar> Strategy::gradient_arena(Index size) {
-  const std::lock_guard lock(arenas_mutex_);
-  return arenas_.emplace_back(size).span();
-}
-
-std::span<Scalar> Strategy::arena_for(Reducer& exchange, Index size) {
-  const std::span<Scalar> shared = exchange.shared_arena();
-  return shared.empty() ? Strategy::gradient_arena(size) : shared;
-}
-
 }  // namespace lockstep

@@ -15,20 +15,24 @@
 #include "lockstep/base/random.h"
 #include "lockstep/base/timer.h"
 #include "lockstep/comm/agree.h"
-#include "lockstep/distributed/exchange/exchange.h"
-#include "lockstep/distributed/exchange/exchange_trial.h"
+#include "lockstep/distributed/exchange/algorithm.h"
+#include "lockstep/distributed/exchange/calibration.h"
 #include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/nn/model.h"
 #include "lockstep/nn/workspace.h"
 
 namespace lockstep {
 
-// A figure of several runs.
+namespace {
 
-/// *Collective.* The slowest rank's median over some runs of `work`, in seconds; ranks begin each together.
-/// `work` runs twice before, uncounted; the second run determines how many fit into `budget` seconds on rank
-/// 0. At least 3 and at most 2001, an odd number.
-inline double median_seconds(Communicator& comm, const std::function<void()>& work, double budget = 0.1) {
+constexpr double kBudget = 0.1;  // seconds for a figure
+constexpr double kShortBudget = 0.03;
+constexpr double kLongBudget = 0.3;
+
+// *Collective.* The slowest rank's median over some runs of `work`, in seconds; ranks begin each together.
+// `work` runs twice before, uncounted; the second run determines how many fit into `budget` seconds on rank
+// 0. At least 3 and at most 2001, an odd number.
+double median_seconds(Communicator& comm, double budget, const std::function<void()>& work) {
   work();
   comm.barrier();
   const Stopwatch trial;
@@ -47,8 +51,6 @@ inline double median_seconds(Communicator& comm, const std::function<void()>& wo
   const double mine = at(seconds, runs / 2);
   return std::ranges::max(gather_numbers<double>(comm, mine));
 }
-
-namespace {
 
 Index scalars(Index bytes) {
   return bytes / Index{sizeof(Scalar)};
@@ -82,7 +84,7 @@ double seconds_of_multiply_adds(Communicator& comm, Index rounds) {
   Lanes term = Lanes{} + 1.0F;
   blur(factor);
   blur(term);
-  return median_seconds(comm, [&] {
+  return median_seconds(comm, kBudget, [&] {
     Sums local = sums;  // copies that stay in registers
     for (Index round = 0; round < rounds; ++round) {
       for (Lanes& sum : local) sum = sum * factor + term;
@@ -96,7 +98,7 @@ double copy_bandwidth(Communicator& comm, Index bytes) {
   AlignedBuffer<std::byte> from(bytes);
   AlignedBuffer<std::byte> to(bytes);
   const Index copies = std::max<Index>(1, (Index{16} << 20) / bytes);
-  const double seconds = median_seconds(comm, [&] {
+  const double seconds = median_seconds(comm, kBudget, [&] {
     for (Index i = 0; i < copies; ++i) {
       std::memcpy(to.data(), from.data(), static_cast<std::size_t>(bytes));
       asm volatile("" : : "r"(to.data()) : "memory");
@@ -162,7 +164,6 @@ class RandomBatch {
 };
 
 constexpr double kLr = 1e-3;
-constexpr double kBudget = 0.3;
 
 std::unique_ptr<Optimizer> momentum() {
   return find_entry(optimizer_catalog(), "optimizer", "sgd").make({.momentum = 0.9});
@@ -178,7 +179,7 @@ Layout one_tensor(Index weights) {
 
 double measure_all_reduce(Communicator& comm, Index bytes) {
   AlignedBuffer<Scalar> values(scalars(bytes));
-  return median_seconds(comm, [&] { comm.all_reduce_sum(as_buffer(values.span())); });
+  return median_seconds(comm, kBudget, [&] { comm.all_reduce_sum(as_buffer(values.span())); });
 }
 
 // With an odd number of ranks the last one has no neighbour.
@@ -186,9 +187,9 @@ double measure_message(Communicator& node, Index bytes) {
   AlignedBuffer<Scalar> from(scalars(bytes));
   AlignedBuffer<Scalar> to(scalars(bytes));
   const int peer = node.rank() ^ 1;
-  return median_seconds(node, [&] {
+  return median_seconds(node, kBudget, [&] {
     if (peer >= node.size()) return;
-    const Send send{peer, as_buffer(std::span<const Scalar>(from.span()))};
+    const Send send{peer, as_buffer(from.span())};
     const Receive receive{peer, as_buffer(to.span())};
     node.start_exchange(0, std::span(&send, 1), std::span(&receive, 1))->wait();
   });
@@ -197,8 +198,9 @@ double measure_message(Communicator& node, Index bytes) {
 double measure_shared_sum(Communicator& node, Index bytes) {
   const Plan plan = one_replica_a_rank(node);
   const AlgorithmEntry& shared = find_entry(algorithm_catalog(), "algorithm", "shared");
-  ExchangeTrial trial({.comm = node, .plan = plan, .overlaps = false}, shared, scalars(bytes));
-  return median_seconds(node, [&] { trial.run(); });
+  const DistOptions options;
+  ExchangeTrial trial({.comm = node, .plan = plan, .options = options}, shared, scalars(bytes));
+  return median_seconds(node, kBudget, [&] { trial.run(); });
 }
 
 // The two write to it in turn. Where they share a core, who waits has to leave it to the other.
@@ -210,7 +212,7 @@ double measure_cache_line(Communicator& node) {
   const int first = std::min(node.rank(), peer);
   const std::atomic_ref turn(*reinterpret_cast<Index*>(window->part(first).data()));
   Index own_turn = node.rank() - first;
-  const double seconds = median_seconds(node, [&] {
+  const double seconds = median_seconds(node, kBudget, [&] {
     if (peer >= node.size()) return;
     for (Index trip = 0; trip < kTrips; ++trip) {
       const auto may_go = [&] { return turn.load(std::memory_order_acquire) == own_turn; };
@@ -230,19 +232,16 @@ Index count_cores() {
 
 std::vector<AlgorithmRate> measure_algorithms(Communicator& comm, const DistOptions& options,
                                               const Plan& plan, Index ranks_per_node, Index bytes) {
-  constexpr double kBudgetSeconds = 0.03;
-  const AlgorithmContext context{
-      .comm = comm, .plan = plan, .reduction = options.reduction, .ranks_per_node = ranks_per_node};
   DistOptions any = options;
   any.strategy = "allreduce";
   any.algorithm = kAutoAlgorithm;
   std::vector<AlgorithmRate> rates;
   for (const AlgorithmEntry* entry : possible_algorithms(any, look_at_nodes(comm, ranks_per_node))) {
-    ExchangeTrial trial(context, *entry, bytes / Index{sizeof(Scalar)});
-    rates.push_back({.name = entry->name,
-                     .bytes = bytes,
-                     .seconds = median_seconds(
-                         comm, [&] { trial.run(); }, kBudgetSeconds)});
+    ExchangeTrial trial(
+        {.comm = comm, .plan = plan, .options = options, .ranks_per_node = ranks_per_node, .overlaps = true},
+        *entry, scalars(bytes));
+    const double seconds = median_seconds(comm, kShortBudget, [&] { trial.run(); });
+    rates.push_back({.name = entry->name, .bytes = bytes, .seconds = seconds});
   }
   return rates;
 }
@@ -257,7 +256,7 @@ MachineLimits measure_machine(Communicator& comm) {
 
 double measure_pass(Communicator& comm, const Model& model, Index rows) {
   RandomBatch batch(model, rows);
-  return median_seconds(comm, [&] {
+  return median_seconds(comm, kBudget, [&] {
     batch.begin();
     batch.forward(batch.all());
     batch.backward(batch.all());
@@ -271,21 +270,14 @@ std::vector<OpRate> measure_ops(Communicator& comm, const Model& model, Index ro
     const ModelOp& op = model.op(i);
     if (op.layer->only_reshapes()) continue;
     const Index flops = rows * op.layer->flops();
+    const auto seconds = [&](void (RandomBatch::*pass)(Range)) {
+      return median_seconds(comm, kShortBudget, [&] { (batch.*pass)(Range{i, i + 1}); });
+    };
     rates.push_back({.title = op.title,
                      .forward_flops = flops,
                      .backward_flops = takes_only_input(op) ? flops : 2 * flops,
-                     .forward_seconds = median_seconds(
-                         comm,
-                         [&] {
-                           batch.forward({i, i + 1});
-                         },
-                         0.03),
-                     .backward_seconds = median_seconds(
-                         comm,
-                         [&] {
-                           batch.backward({i, i + 1});
-                         },
-                         0.03)});
+                     .forward_seconds = seconds(&RandomBatch::forward),
+                     .backward_seconds = seconds(&RandomBatch::backward)});
   }
   return rates;
 }
@@ -313,20 +305,19 @@ UpdateRate measure_update(Communicator& comm, const DistOptions& options, Index 
                                                      .team = team,
                                                      .ranks_per_node = ranks_per_node});
   auto& strategy = *made->synchronous();
-  const std::span<Scalar> arena = strategy.gradient_arena(plan.gradient_size);
+  std::span<Scalar> arena = strategy.gradient_arena();
+  AlignedBuffer<Scalar> own(arena.empty() ? plan.gradient_size : 0);
+  if (arena.empty()) arena = own.span();
   const PartialGrads partial{.subtrees = {plan.hosted_by(comm.rank())}, .sums = {arena}};
   const std::vector<Index> samples(static_cast<std::size_t>(comm.size()), 1);
   strategy.start();
   Index step = 0;
-  const double seconds = median_seconds(
-      comm,
-      [&] {
-        strategy.begin_step(samples, static_cast<double>(comm.size()));
-        for (const Bucket& bucket : plan.buckets) strategy.bucket_ready(bucket, partial);
-        strategy.finish_exchange();
-        strategy.update({.step = ++step, .weight = static_cast<double>(comm.size()), .lr = kLr});
-      },
-      kBudget);
+  const double seconds = median_seconds(comm, kLongBudget, [&] {
+    strategy.begin_step(samples, static_cast<double>(comm.size()));
+    for (const Bucket& bucket : plan.buckets) strategy.bucket_ready(bucket, partial);
+    strategy.finish_exchange();
+    strategy.update({.step = ++step, .weight = static_cast<double>(comm.size()), .lr = kLr});
+  });
   return {.name = entry.name, .weights = weights, .seconds = seconds};
 }
 
@@ -339,15 +330,11 @@ UpdateRate measure_plain_update(Communicator& comm, Index weights) {
   const std::span<Scalar> slot = velocity.span();
   const Scalar scale = 1 / static_cast<Scalar>(comm.size());
   Index step = 0;
-  const double seconds = median_seconds(
-      comm,
-      [&] {
-        comm.all_reduce_sum(as_buffer(gradient.span()));
-        optimizer->update(
-            {.weights = values.span(), .gradient = gradient.span(), .slots = std::span(&slot, 1)},
-            {.step = ++step, .lr = kLr, .gradient_scale = scale});
-      },
-      kBudget);
+  const double seconds = median_seconds(comm, kLongBudget, [&] {
+    comm.all_reduce_sum(as_buffer(gradient.span()));
+    optimizer->update({.weights = values.span(), .gradient = gradient.span(), .slots = std::span(&slot, 1)},
+                      {.step = ++step, .lr = kLr, .gradient_scale = scale});
+  });
   return {.name = "MPI_Allreduce, then the step", .weights = weights, .seconds = seconds};
 }
 

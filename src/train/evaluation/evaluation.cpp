@@ -13,8 +13,7 @@
 #include "lockstep/comm/agree.h"
 #include "lockstep/data/load_records.h"
 #include "lockstep/distributed/local_gradients.h"
-#include "lockstep/distributed/stage_tasks.h"
-#include "lockstep/distributed/stage_tensors.h"
+#include "lockstep/distributed/pipeline.h"
 #include "lockstep/nn/stages.h"
 #include "lockstep/train/rank_peer_group.h"
 

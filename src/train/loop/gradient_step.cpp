@@ -89,8 +89,7 @@ ReplicaPass::ReplicaPass(const GradientStepContext& context)
       single_values_(context.model.whole(), context.plan.replicas, context.settings.accumulate),
       factored_(context.strategy.factored_gradients()),
       gradients_(context.sums, context.plan, context.comm.rank(), interleaves(context.model, context.plan),
-                 factored_tensors(),
-                 [this] { return context_.strategy.gradient_arena(context_.plan.gradient_size); }),
+                 factored_tensors(), [this] { return context_.strategy.gradient_arena(); }),
       stages_(context) {
   const Range hosted = context.plan.hosted_by(context.comm.rank());
   for (Index i = hosted.begin; i < hosted.end; ++i) {

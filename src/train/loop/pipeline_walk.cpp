@@ -13,8 +13,7 @@
 #include "lockstep/base/timer.h"
 #include "lockstep/comm/watchdog.h"
 #include "lockstep/distributed/divided_layers.h"
-#include "lockstep/distributed/stage_tasks.h"
-#include "lockstep/distributed/stage_tensors.h"
+#include "lockstep/distributed/pipeline.h"
 
 namespace lockstep {
 namespace {

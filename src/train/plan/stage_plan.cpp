@@ -14,7 +14,7 @@
 #include "lockstep/data/records.h"
 #include "lockstep/data/streamed_records.h"
 #include "lockstep/distributed/divided_layers.h"
-#include "lockstep/distributed/stage_tasks.h"
+#include "lockstep/distributed/pipeline.h"
 #include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/nn/activations.h"
 #include "lockstep/nn/stages.h"

@@ -32,23 +32,6 @@ std::vector<Index> node_sizes(Communicator& comm, Index ranks_per_node);
 /// The sizes of planned nodes, all full but for the last. `ranks_per_node` 0: all ranks are on one.
 std::vector<Index> full_nodes(Index world, Index ranks_per_node);
 
-/// The parts of an exchange. References outlive it.
-struct AlgorithmContext {
-  Communicator& comm;
-  const Plan& plan;
-  Reduction reduction = Reduction::kNative;
-  Index gradient_arenas = 1;  ///< arenas that this rank takes, at most
-  Index ranks_per_node = 0;   ///< nodes are taken for so small; 0: as they are
-  bool overlaps = true;       ///< buckets travel while something else goes on
-};
-
-/// The costs of one rank, in bytes.
-struct AlgorithmCosts {
-  Index held = 0;        ///< beside the gradients themselves
-  Index sent = 0;        ///< per exchange
-  Traffic traffic = {};  ///< of an exchange of all buckets
-};
-
 struct AlgorithmEntry {
   std::string name;
   std::string help;
@@ -62,7 +45,7 @@ struct AlgorithmEntry {
   /// Why it cannot run on these nodes, and what to do instead; "" if it can.
   std::function<std::string(const Nodes&)> refusal;
   /// *Collective.* Every rank gets the whole sum.
-  std::function<std::unique_ptr<Reducer>(const AlgorithmContext&)> make;
+  std::function<std::unique_ptr<Reducer>(const ExchangeRequest&)> make;
   std::function<AlgorithmCosts(const CostModelInput&, Index rank)> costs;
 };
 
@@ -71,5 +54,31 @@ std::span<const AlgorithmEntry> algorithm_catalog();
 
 /// The name that stands for a choice among them.
 inline constexpr const char* kAutoAlgorithm = "auto";
+
+/// The algorithm of `auto` without calibration: memory where ranks share it, else MPI.
+const AlgorithmEntry& algorithm_by_rule(const Nodes& nodes);
+
+/// By bucket of the plan.
+using AlgorithmChoice = std::vector<const AlgorithmEntry*>;
+
+/// *Collective.* Each bucket by an algorithm of its own, at most one of them in node memory. Errors:
+/// AgreedError if one cannot be made.
+std::unique_ptr<Reducer> make_bucketwise_reducer(const ExchangeRequest& request,
+                                                 const AlgorithmChoice& choice);
+
+/// The costs of make_reducer() to all by the algorithm of the options, with `auto` by rule.
+AlgorithmCosts exchange_costs(const CostModelInput& question, Index rank);
+
+/// The algorithms that give what the options ask for on these nodes, where the sum is exact.
+std::vector<const AlgorithmEntry*> possible_algorithms(const DistOptions& options, const Nodes& nodes);
+
+/// The algorithms among which `auto` takes the fastest for each bucket; without calibration the one of the
+/// rule. Of those in node memory only that of the rule: the others would do the same there. None that suffers
+/// from overlap, which calibration, with one bucket alone, would not see.
+std::vector<const AlgorithmEntry*> automatic_algorithms(const DistOptions& options, const Plan& plan,
+                                                        const Nodes& nodes);
+
+/// A sentence on the algorithms that the reduction of the options rules out, and why; "" if there are none.
+std::string note_on_order(const DistOptions& options);
 
 }  // namespace lockstep

@@ -92,18 +92,27 @@ struct CostModelInput {
 std::vector<RankCosts> each_rank(const CostModelInput& question,
                                  const std::function<RankCosts(Index rank)>& costs);
 
-/// Costs of the exchange of make_reducer(), beside the gradients themselves.
+/// The costs of one rank, in bytes.
+struct AlgorithmCosts {
+  Index held = 0;        ///< beside the gradients themselves
+  Index sent = 0;        ///< per exchange
+  Traffic traffic = {};  ///< of an exchange of all buckets
+};
+
+/// Costs of the exchange by messages, through the codec of the options and, to all, by plain MPI: as much as
+/// an algorithm that is optimal in bandwidth sends.
 class ExchangeCosts {
  public:
   ExchangeCosts(const Plan& plan, const DistOptions& options, Delivery delivery);
 
-  /// Bytes.
-  Index held(Index rank) const;
-  /// Bytes per exchange. Native to all: what an algorithm that is optimal in bandwidth sends.
-  Index sent(Index rank) const;
-  Traffic traffic(Index rank, Index on_node) const;
+  AlgorithmCosts of(Index rank, Index on_node) const {
+    return {.held = held(rank), .sent = sent(rank), .traffic = traffic(rank, on_node)};
+  }
 
  private:
+  Index held(Index rank) const;
+  Index sent(Index rank) const;
+  Traffic traffic(Index rank, Index on_node) const;
   Index owned(Index rank) const;
   Index own_message(Index rank) const;
 

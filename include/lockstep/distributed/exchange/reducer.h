@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lockstep/comm/communicator.h"
@@ -14,9 +15,6 @@
 #include "lockstep/distributed/saved_state.h"
 
 namespace lockstep {
-
-/// Whether every rank gets the whole sum, or each the slices that it owns.
-enum class Delivery { kReduceScatter, kAllReduce };
 
 class Reducer {
  public:
@@ -41,38 +39,39 @@ class Reducer {
   virtual std::span<Scalar> shared_arena() { return {}; }
   /// *Local, between two steps.* Adds what the exchange itself keeps from step to step.
   virtual void add_saved(SavedState&) {}
+
   /// *Local.* The algorithm of the exchange, if there is a choice: "shared"; else "".
-  virtual std::string algorithm() const { return {}; }
+  const std::string& algorithm() const { return algorithm_; }
+  void set_algorithm(std::string name) { algorithm_ = std::move(name); }
+
+ private:
+  std::string algorithm_;
 };
 
-// Which reducers there are, and the one that fits the options.
+/// Whether every rank gets the whole sum, or each the slices that it owns.
+enum class Delivery { kReduceScatter, kAllReduce };
 
-/// The complete subtrees of the fixed tree in a range of replicas that have a sample in them (`samples`: by
-/// replica): those that a rank which hosts the range contributes, in order.
-std::vector<Range> present_subtrees(Index replicas, Range hosted, std::span<const Index> samples);
+/// The algorithm that runs on any nodes: plain MPI or, ordered, messages between all pairs.
+inline constexpr const char* kMpiAlgorithm = "mpi";
 
-/// The exchange by messages that the options ask for: through their codec and, to all, by MPI or along the
-/// fixed tree. make_exchange() has other ways too.
-std::unique_ptr<Reducer> make_reducer(Communicator& comm, const Plan& plan, const DistOptions& options,
-                                      Delivery delivery);
+/// The arguments that an exchange is made from. `comm` and `plan` outlive it.
+struct ExchangeRequest {
+  Communicator& comm;
+  const Plan& plan;
+  const DistOptions& options;
+  Delivery delivery = Delivery::kAllReduce;
+  std::string algorithm = kMpiAlgorithm;   ///< of an exact sum to all; "auto": the fastest for each bucket
+  Index gradient_arenas = 1;               ///< arenas that this rank takes, at most
+  Index ranks_per_node = 0;                ///< nodes are taken for so small; 0: as they are
+  bool overlaps = plan.several_buckets();  ///< buckets travel while something else goes on
 
-/// make_reducer() without a codec. `overlaps`: see make_native_reducer().
-std::unique_ptr<Reducer> make_exact_reducer(Communicator& comm, const Plan& plan, Reduction reduction,
-                                            Delivery delivery, bool overlaps);
+  /// For the same ranks, with other buckets.
+  ExchangeRequest with_plan(const Plan& other) const;
+};
 
-/// Plain MPI, to all: the sum's order is the library's choice. `overlaps`: a bucket travels while something
-/// else goes on; else bucket_ready() waits for it.
-std::unique_ptr<Reducer> make_native_reducer(Communicator& comm, bool overlaps);
-
-/// Each rank owns a slice of each bucket (Plan::slices), gets the others' partial sums of it, adds them and,
-/// if asked, gives the result to all; else only the own slices of what finish() gives are sums. Ordered:
-/// along the fixed tree, the same bits on any number of ranks. Native: rank by rank.
-std::unique_ptr<Reducer> make_owner_reducer(Communicator& comm, const Plan& plan, Reduction reduction,
-                                            Delivery delivery);
-
-/// The owner reducer with messages that go through the codec of the options, which is not fp32: each rank has
-/// one partial sum, and these are added rank by rank.
-std::unique_ptr<Reducer> make_lossy_reducer(Communicator& comm, const Plan& plan, const DistOptions& options,
-                                            Delivery delivery);
+/// *Collective.* The exchange through the codec of the options and, where it loses nothing and every rank
+/// gets the whole sum, by the algorithm. Errors: AgreedError if that cannot run on these nodes, or if shared
+/// memory is not to be had (`auto` does without it).
+std::unique_ptr<Reducer> make_reducer(const ExchangeRequest& request);
 
 }  // namespace lockstep

@@ -1,20 +1,18 @@
 // A strategy is how gradients become weights: who owns which range of the arena and what is sent back.
 #pragma once
 
-#include <deque>
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/thread_team.h"
 #include "lockstep/comm/communicator.h"
 #include "lockstep/distributed/exchange/costs.h"
+#include "lockstep/distributed/exchange/factored_gradients.h"
 #include "lockstep/distributed/local_gradients.h"
 #include "lockstep/distributed/options.h"
 #include "lockstep/distributed/plan.h"
@@ -36,6 +34,17 @@ struct StrategyContext {
   Index ranks_per_node = 0;              ///< nodes are taken for so small; 0: as they are
   double server_mbit = 0;                ///< servers pretend a link of so many Mbit/s; 0: none
   std::filesystem::path record_to = {};  ///< directory for recordings of arrivals; empty: none
+
+  /// The exchange of its gradients.
+  ExchangeRequest exchange(Delivery delivery = Delivery::kAllReduce) const {
+    return {.comm = comm,
+            .plan = plan,
+            .options = options,
+            .delivery = delivery,
+            .algorithm = options.algorithm,
+            .gradient_arenas = gradient_arenas,
+            .ranks_per_node = ranks_per_node};
+  }
 };
 
 /// How a step ended. With local steps, the loss and the stopped replicas are those of this rank; all else is
@@ -55,25 +64,6 @@ struct ReplicatedState {
   std::vector<NamedSpan> parts;   ///< parts of the state, in the same order on all of them
 };
 
-/// A strategy that takes the gradients of some tensors as factors, and gradients that were looked at where
-/// they were made.
-class FactoredGradients {
- public:
-  virtual ~FactoredGradients() = default;
-
-  /// *Local.* Tensors of the plan whose gradients replicas leave as factors, in the step's buffers(); what
-  /// the arenas hold there is not read.
-  virtual std::span<const FactoredTensor> tensors() const = 0;
-  /// *Local, any thread, in a step.* The buffers in which a replica hosted here leaves the factors of one of
-  /// tensors(), for its samples of the step.
-  virtual FactorBuffers buffers(std::size_t tensor, Index replica) = 0;
-  /// *Local, any thread, in a step.* The most that any part of a replica's gradient may be: the replica looks
-  /// at it while it is at hand, since the strategy does not look at sums.
-  virtual Scalar max_gradient() const = 0;
-  /// *Local, any thread, in a step.* Some part of a gradient is NaN, or beyond max_gradient().
-  virtual void bad_gradient() = 0;
-};
-
 class SynchronousStrategy;
 class AsynchronousStrategy;
 
@@ -89,8 +79,9 @@ class Strategy {
   /// *Local.* This strategy, if its workers are asynchronous; else null.
   virtual AsynchronousStrategy* asynchronous() { return nullptr; }
 
-  /// *Local, any thread.* Memory for one more arena of gradients, zeroed. It stays the strategy's.
-  virtual std::span<Scalar> gradient_arena(Index size);
+  /// *Local, any thread.* Memory for one more arena of gradients, zeroed, which the strategy owns; empty:
+  /// they may lie anywhere.
+  virtual std::span<Scalar> gradient_arena() { return {}; }
   /// *Local.* Null where replicas leave whole gradients in their arenas.
   virtual FactoredGradients* factored_gradients() { return nullptr; }
   /// *Local.* The algorithm of the exchange, if there is a choice (Reducer::algorithm()); else "".
@@ -114,14 +105,6 @@ class Strategy {
   virtual std::size_t progress() = 0;
   /// *Local.* Whether buckets are exchanged while backward goes on.
   virtual bool overlaps() const { return true; }
-
- protected:
-  /// *Local, any thread.* One more arena where `exchange` wants it.
-  std::span<Scalar> arena_for(Reducer& exchange, Index size);
-
- private:
-  std::mutex arenas_mutex_;
-  std::deque<AlignedBuffer<Scalar>> arenas_;
 };
 
 /// A strategy with steps in which no rank waits for another.

@@ -7,7 +7,7 @@
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/types.h"
-#include "lockstep/distributed/strategies/workers_report.h"
+#include "lockstep/distributed/strategies/asynchronous.h"
 #include "lockstep/optim/schedule.h"
 #include "lockstep/train/evaluation/calibration.h"
 #include "lockstep/train/evaluation/metrics.h"

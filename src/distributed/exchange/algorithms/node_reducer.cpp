@@ -1,3 +1,5 @@
+// The algorithms `shared` and `hierarchical`: gradients lie in memory that the ranks of a node share.
+//
 // Each bucket is cut into a slice for each rank of a node. A rank that hands in a bucket counts it in shared
 // memory. Once all ranks of the node have, each adds its own slice of their partial sums; with several nodes
 // it exchanges the result with those who own the slice there. Then it writes the sum into the arenas of all
@@ -10,15 +12,13 @@
 //
 // Between nodes messages go in pairs and nothing is collective: a rank comes to a bucket's second half at a
 // moment of its own, before or after something else that all ranks do together.
-#include "node_reducer.h"
+#include <fmt/format.h>
 
 #include <algorithm>
 
-#include "distributed/exchange/node/node_gradients.h"
-#include "distributed/exchange/stages.h"
+#include "distributed/exchange/node_gradients.h"
+#include "distributed/exchange/reducers.h"
 #include "lockstep/base/aligned_buffer.h"
-#include "lockstep/distributed/exchange/reducer.h"
-#include "staged_reducer.h"
 
 namespace lockstep {
 namespace {
@@ -26,29 +26,22 @@ namespace {
 // Sums are written to all ranks while they are in the cache.
 constexpr Index kBlock = 4096;
 
-NodeCut every_bucket(const Plan& plan) {
-  return {.buckets = plan.buckets, .cut = [](Range range, Index parts) {
-            std::vector<Range> slices;
-            for (Index i = 0; i < parts; ++i) {
-              const Range slice = split_evenly(range.size(), parts, i, kAlignment);
-              slices.push_back({range.begin + slice.begin, range.begin + slice.end});
-            }
-            return slices;
-          }};
+std::vector<Range> cut_evenly(Range range, Index parts) {
+  std::vector<Range> slices;
+  for (Index i = 0; i < parts; ++i) {
+    const Range slice = split_evenly(range.size(), parts, i, kAlignment);
+    slices.push_back({range.begin + slice.begin, range.begin + slice.end});
+  }
+  return slices;
 }
 
 class NodeReducer final : public Reducer {
  public:
-  NodeReducer(const AlgorithmContext& context, const std::string& user)
-      : gradients_({.comm = context.comm,
-                    .plan = context.plan,
-                    .reduction = context.reduction,
-                    .cut = every_bucket(context.plan),
-                    .arenas = context.gradient_arenas,
-                    .ranks_per_node = context.ranks_per_node,
-                    .user = user}),
+  // `user`: see NodeRequest.
+  NodeReducer(const ExchangeRequest& request, const std::string& user)
+      : gradients_(request, {.user = user, .buckets = request.plan.buckets, .cut = cut_evenly}),
         slices_(gradients_.layout().slices),
-        across_(make_across(context.reduction)) {}
+        across_(make_across(request.options)) {}
 
   std::span<Scalar> shared_arena() override { return gradients_.arena(); }
 
@@ -87,14 +80,14 @@ class NodeReducer final : public Reducer {
   int rank() { return gradients_.node().rank(); }
   Index count_of(std::size_t buckets) const { return before_ + static_cast<Index>(buckets); }
 
-  std::unique_ptr<Reducer> make_across(Reduction reduction) {
+  std::unique_ptr<Reducer> make_across(const DistOptions& options) {
     const bool owns_nothing = std::ranges::all_of(slices_, [](Range slice) { return slice.empty(); });
     if (gradients_.across().size() == 1 || owns_nothing) return nullptr;
     const Plan& plan = gradients_.layout().across;
-    if (reduction == Reduction::kNative) {
+    if (options.reduction == Reduction::kNative) {
       return make_staged_reducer(gradients_.across(), plan, rabenseifner_stages);
     }
-    return make_owner_reducer(gradients_.across(), plan, reduction, Delivery::kAllReduce);
+    return make_owner_reducer({.comm = gradients_.across(), .plan = plan, .options = options});
   }
 
   bool all_have(std::atomic_ref<Index> (NodeGradients::*counter)(int), std::size_t buckets) {
@@ -150,12 +143,6 @@ class NodeReducer final : public Reducer {
   const PartialGrads* node_sums_ = nullptr;
 };
 
-}  // namespace
-
-std::unique_ptr<Reducer> make_node_reducer(const AlgorithmContext& context, const std::string& user) {
-  return std::make_unique<NodeReducer>(context, user);
-}
-
 AlgorithmCosts node_reducer_costs(const CostModelInput& question, Index rank) {
   const Plan& plan = question.plan;
   const Reduction reduction = question.options.reduction;
@@ -166,19 +153,56 @@ AlgorithmCosts node_reducer_costs(const CostModelInput& question, Index rank) {
                        .traffic = shared_sum(bytes, partial_sums(plan, reduction, rank))};
   if (position.rank < owners_on_node(nodes)) {
     const Plan across = plan_across(plan, nodes);  // of one bucket
-    const ExchangeCosts exchange(across, question.options, Delivery::kAllReduce);
-    AlgorithmCosts between{.held = exchange.held(position.node),
-                           .sent = exchange.sent(position.node),
-                           .traffic = exchange.traffic(position.node, 1)};
-    if (across.world > 1 && reduction == Reduction::kNative) {
-      between = staged_costs(across, position.node, 1, rabenseifner_stages);
-    }
+    const AlgorithmCosts between =
+        across.world > 1 && reduction == Reduction::kNative
+            ? staged_costs(across, position.node, 1, rabenseifner_stages)
+            : ExchangeCosts(across, question.options, Delivery::kAllReduce).of(position.node, 1);
     costs.held += between.held;
     costs.sent = between.sent;
     costs.traffic = costs.traffic + between.traffic;
   }
   costs.traffic = in_parts(costs.traffic, std::ssize(plan.buckets));
   return costs;
+}
+
+AlgorithmEntry node_entry(const std::string& name, const std::string& help,
+                          const std::function<std::string(const Nodes&)>& refusal) {
+  return {
+      .name = name,
+      .help = help,
+      .keeps_order = true,
+      .in_node_memory = true,
+      .refusal = refusal,
+      .make = [user = "distribute.algorithm " + name](
+                  const ExchangeRequest& request) { return std::make_unique<NodeReducer>(request, user); },
+      .costs = node_reducer_costs};
+}
+
+}  // namespace
+
+// All ranks of the job are on one node: no message is sent.
+AlgorithmEntry shared_entry() {
+  return node_entry(
+      "shared",
+      "the gradients lie in memory that all ranks share; each rank adds a slice of them and puts the "
+      "sums where the others look for them: no message at all, one node only",
+      [](const Nodes& nodes) {
+        if (nodes.count == 1) return std::string();
+        return fmt::format("the ranks are on {} nodes, which share no memory: use hierarchical, or auto",
+                           nodes.count);
+      });
+}
+
+// Two levels: each number leaves a node once, and not once for each rank.
+AlgorithmEntry hierarchical_entry() {
+  return node_entry(
+      "hierarchical",
+      "as shared inside each node; between nodes each rank exchanges its slice with those who own it "
+      "there, so a node sends no more than one rank would",
+      [](const Nodes& nodes) {
+        if (nodes.largest > 1) return std::string();
+        return std::string("no two ranks share a node: use mpi, ring, rabenseifner or auto");
+      });
 }
 
 }  // namespace lockstep

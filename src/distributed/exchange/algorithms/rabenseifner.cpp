@@ -5,9 +5,7 @@
 // everything to the second.
 #include <bit>
 
-#include "distributed/exchange/stages.h"
-#include "lockstep/distributed/exchange/algorithm.h"
-#include "staged_reducer.h"
+#include "distributed/exchange/reducers.h"
 
 namespace lockstep {
 namespace {

@@ -1,9 +1,7 @@
 // The numbers are cut into as many segments as there are ranks. In the first N - 1 stages each segment goes
 // once around the ring and gathers everybody's share, to end complete at the rank before the one where it
 // started; in the next N - 1 the complete segments go around.
-#include "distributed/exchange/stages.h"
-#include "lockstep/distributed/exchange/algorithm.h"
-#include "staged_reducer.h"
+#include "distributed/exchange/reducers.h"
 
 namespace lockstep {
 

@@ -8,8 +8,9 @@
 // done. Received numbers that are to be added need a buffer; those that replace are received in place.
 // Buckets complete in the order of the plan, as far as callers see: complete_ counts those before the first
 // unfinished one.
-#include "staged_reducer.h"
+#include <algorithm>
 
+#include "distributed/exchange/reducers.h"
 #include "lockstep/base/aligned_buffer.h"
 
 namespace lockstep {
@@ -105,6 +106,27 @@ class StagedReducer final : public Reducer {
 
 }  // namespace
 
+void append_stage(std::vector<Stage>& stages, const Transfer& send, const Transfer& receive, Write write) {
+  Stage stage{.send = {}, .receive = {}, .write = write};
+  if (!send.range.empty()) stage.send = send;
+  if (!receive.range.empty()) stage.receive = receive;
+  if (stage.send || stage.receive) stages.push_back(stage);
+}
+
+Index numbers_sent(const std::vector<Stage>& stages) {
+  Index sum = 0;
+  for (const Stage& stage : stages) sum += stage.send ? stage.send->range.size() : 0;
+  return sum;
+}
+
+Index max_added(const std::vector<Stage>& stages) {
+  Index most = 0;
+  for (const Stage& stage : stages) {
+    if (stage.receive && stage.write == Write::kAdd) most = std::max(most, stage.receive->range.size());
+  }
+  return most;
+}
+
 std::unique_ptr<Reducer> make_staged_reducer(Communicator& comm, const Plan& plan, const MakeStages& stages) {
   return std::make_unique<StagedReducer>(comm, plan, stages);
 }
@@ -135,8 +157,8 @@ AlgorithmEntry staged_entry(const std::string& name, const std::string& help, co
           .help = help,
           .refusal = [](const Nodes&) { return std::string(); },
           .make =
-              [stages](const AlgorithmContext& context) {
-                return make_staged_reducer(context.comm, context.plan, stages);
+              [stages](const ExchangeRequest& request) {
+                return make_staged_reducer(request.comm, request.plan, stages);
               },
           .costs = [stages](
                        const CostModelInput& question,

@@ -44,8 +44,7 @@ RequestQueue::RequestQueue(Communicator& comm, const RequestQueueOptions& option
 }
 
 void RequestQueue::expect(std::size_t peer) {
-  const Receive receive{rank(peer), bytes_of(headers_[peer])};
-  requests_[peer] = comm_.start_exchange(kHeaders, {}, std::span(&receive, 1));
+  requests_[peer] = comm_.start_receive(kHeaders, rank(peer), bytes_of(headers_[peer]));
   silence_[peer].lap();
 }
 

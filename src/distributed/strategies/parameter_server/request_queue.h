@@ -7,13 +7,66 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lockstep/base/timer.h"
 #include "lockstep/comm/communicator.h"
-#include "messages.h"
+#include "lockstep/distributed/strategies/asynchronous.h"
 
 namespace lockstep {
+
+// The messages between workers and servers. For each gradient a worker asks the first server for permission,
+// pulls each server's range of the weights, computes, and pushes each server its range of the gradient.
+
+// Channels. A header announces the message; the rest follows on the channel of its kind.
+inline constexpr int kHeaders = 0;
+inline constexpr int kGradients = 1;
+inline constexpr int kMoments = 2;
+inline constexpr int kPullReplies = 3;
+inline constexpr int kVersions = 4;
+inline constexpr int kWeights = 5;
+inline constexpr int kDecisions = 6;
+
+enum class MessageKind : Index {
+  kAsk,      // asks the first server: may I go on?
+  kPull,     // asks for the weights, for step `step`
+  kPush,     // a gradient follows
+  kBad,      // tells the first server: my gradient is not finite
+  kDone,     // nothing more in this round
+  kDecision  // from the first server to another: whose gradients make step `step`
+};
+
+struct MessageHeader {
+  MessageKind kind = MessageKind::kAsk;
+  Index step = 0;
+  Index version = 0;  // version of the weights that the gradient was computed from
+  Index samples = 0;
+  double weight = 0;
+  double loss = 0;
+  double correct = 0;
+  double lr = 0;
+  Index slowest = 0;     // `slowest` of the last PullReply to the worker
+  Index ends_early = 0;  // 1: the worker wants the round to end
+  Index moments = 0;     // sums for the running moments, which follow to the first server
+};
+
+// The answer to kAsk.
+struct PullReply {
+  Index granted = 0;  // 0: the round is over
+  Index slowest =
+      0;  // mode bounded: gradients that every worker has pushed, and that are to be in the weights
+  Assignment assignment;
+};
+
+template <class T>
+ConstBuffer bytes_of(const T& value) {
+  return as_buffer(std::as_bytes(std::span(&value, 1)));
+}
+template <class T>
+Buffer bytes_of(T& value) {
+  return as_buffer(std::as_writable_bytes(std::span(&value, 1)));
+}
 
 // Waiting for another rank, but not for ever.
 //
@@ -48,8 +101,8 @@ class Timeout {
   double seconds_;
 };
 
-/// Between two looks at what does not come. Most answers come at once; who has waited longer leaves the core
-/// to others.
+/// The pause between two tests of something that has not come. Most answers come at once; who has waited
+/// longer leaves the core to others.
 void nap_after(double waited);
 
 struct RequestQueueOptions {
@@ -65,7 +118,7 @@ class RequestQueue {
   RequestQueue(Communicator& comm, const RequestQueueOptions& options);
 
   std::size_t peers() const { return options_.peers.size(); }
-  /// *Local.* Looks out for the peer's next header.
+  /// *Local.* Starts to receive the peer's next header.
   void expect(std::size_t peer);
   /// *Blocking.* The next peer with a message; those who are not expected are not waited for. Errors:
   /// CommError naming who has been silent for too long, whatever the others do; DataError if the recording is
@@ -73,7 +126,7 @@ class RequestQueue {
   std::size_t next();
   const MessageHeader& header(std::size_t peer) const { return headers_[peer]; }
   int rank(std::size_t peer) const { return options_.peers[peer]; }
-  /// Whoever is silent on purpose, since it waits for an answer, is not named.
+  /// A peer that waits for an answer is silent on purpose: next() does not name it.
   void set_waiting(std::size_t peer, bool waiting);
   /// Writes the recording, as far as it goes. Errors: DataError.
   void save() const;

@@ -18,12 +18,11 @@
 #include <chrono>
 #include <thread>
 
+#include "lockstep/math/eigen_matrix.h"
+#include "lockstep/math/kernels.h"
+
 namespace lockstep {
 namespace {
-
-std::size_t number_of(const Communicator& comm, const Service& service) {
-  return static_cast<std::size_t>(comm.rank() - service.workers);
-}
 
 // Options of the queue of requests from the workers; with backup workers also from the first server, which
 // sends its decisions.
@@ -42,18 +41,6 @@ RequestQueueOptions arrival_options(const StrategyContext& context, const Servic
   return options;
 }
 
-// Workers clip their own gradients, unless several make a step together.
-UpdateRules server_rules(const StrategyContext& context) {
-  UpdateRules rules = context.rules;
-  if (context.options.backup_workers == 0) rules.clip_norm = rules.clip_value = 0;
-  return rules;
-}
-
-std::vector<Range> owned_by(const Service& service, std::size_t number) {
-  const Range slice = service.slices[number];
-  return slice.empty() ? std::vector<Range>{} : std::vector{slice};
-}
-
 }  // namespace
 
 Server::Server(Communicator& comm, Communicator& servers, const StrategyContext& context,
@@ -61,7 +48,7 @@ Server::Server(Communicator& comm, Communicator& servers, const StrategyContext&
     : comm_(comm),
       options_(context.options),
       service_(service),
-      number_(number_of(comm, service)),
+      number_(static_cast<std::size_t>(comm.rank() - service.workers)),
       link_mbit_(context.server_mbit),
       transfer_(Timeouts::kTransfer * context.options.timeout_seconds),
       server_timeout_(context.options.timeout_seconds),
@@ -70,7 +57,7 @@ Server::Server(Communicator& comm, Communicator& servers, const StrategyContext&
       stats_(stats),
       weights_(weights),
       gradient_(context.layout.size),
-      update_(context.layout, context.optimizer, server_rules(context), owned_by(service, number_),
+      update_(context.layout, context.optimizer, clipping_rules(context, true), std::vector{slice()},
               [this, &servers](std::span<double> sums) {
                 if (!collects()) return;
                 const auto sum = servers.start_all_reduce_sum(as_buffer(sums));
@@ -293,13 +280,12 @@ void Server::send_header(std::size_t server, const MessageHeader& header) {
 }
 
 void Server::send(int channel, int rank, ConstBuffer buffer) {
-  const Send send{rank, buffer};
-  transfer_.wait(*comm_.start_exchange(channel, std::span(&send, 1), {}), rank);
+  transfer_.wait(*comm_.start_send(channel, rank, buffer), rank);
 }
 
 void Server::receive(int channel, std::size_t peer, Buffer buffer) {
-  const Receive receive{requests_.rank(peer), buffer};
-  transfer_.wait(*comm_.start_exchange(channel, {}, std::span(&receive, 1)), receive.peer);
+  const int rank = requests_.rank(peer);
+  transfer_.wait(*comm_.start_receive(channel, rank, buffer), rank);
 }
 
 // A link of that speed, busy with one message.
@@ -307,6 +293,91 @@ void Server::take_time_of_link(Index bytes) const {
   if (link_mbit_ <= 0) return;
   const double bits = static_cast<double>(bytes) * 8;
   std::this_thread::sleep_for(std::chrono::duration<double>(bits / (link_mbit_ * 1e6)));
+}
+
+// With backup workers, one step takes the gradients of `needed` of the workers, and the rest arrive too late.
+// Every server receives all gradients, each its own slice, in an order of its own. All of them must sum the
+// gradients of equal workers, or the slices of the weights would belong to different steps. So the first
+// server decides the members of the step, as soon as enough gradients are there, and the others get the
+// decision by message.
+//
+// On each server a step is complete once the members are known and the gradients of all of them are there.
+// The sum is taken in order of worker numbers, not of arrival, and each gradient is a mean, which counts with
+// the weight of its samples.
+
+StepCollector::StepCollector(Index workers, Index needed, Index size)
+    : needed_(needed), weights_(static_cast<std::size_t>(workers)) {
+  for (Index worker = 0; worker < workers; ++worker) gradients_.emplace_back(size);
+}
+
+void StepCollector::add(std::size_t worker, double weight, double lr) {
+  weights_[worker] = weight;
+  lr_ = lr;
+}
+
+std::optional<std::vector<Index>> StepCollector::decide() const {
+  std::vector<Index> present;
+  for (const std::optional<double>& weight : weights_) present.push_back(weight ? 1 : 0);
+  if (std::ranges::count(present, 1) < needed_) return std::nullopt;
+  return present;
+}
+
+bool StepCollector::complete() const {
+  if (members_.empty()) return false;
+  for (std::size_t worker = 0; worker < members_.size(); ++worker) {
+    if (members_[worker] != 0 && !weights_[worker]) return false;
+  }
+  return true;
+}
+
+UpdateRequest StepCollector::take(std::span<Scalar> sum) {
+  UpdateRequest request{.weight = 0, .lr = lr_};
+  as_array(sum).setZero();
+  for (std::size_t worker = 0; worker < members_.size(); ++worker) {
+    if (members_[worker] == 0) continue;
+    const double weight = weights_[worker].value();
+    request.weight += weight;
+    as_array(sum) += static_cast<Scalar>(weight) * as_array(gradients_[worker].span());
+  }
+  std::ranges::fill(weights_, std::nullopt);
+  members_.clear();
+  return request;
+}
+
+AdmissionPolicy::AdmissionPolicy(const DistOptions& options, Index workers)
+    : options_(options),
+      pushed_(static_cast<std::size_t>(workers), 0),
+      last_step_(static_cast<std::size_t>(workers), -1) {}
+
+void AdmissionPolicy::begin_round(Index until) {
+  until_ = until;
+  cut_short_ = false;
+}
+
+Permit AdmissionPolicy::ask(std::size_t worker, Index steps_done) const {
+  if (stopped_ || cut_short_) return Permit::kStop;
+  if (together()) {
+    if (steps_done >= until_) return Permit::kStop;
+    return last_step_[worker] < steps_done ? Permit::kGo : Permit::kWait;
+  }
+  if (granted_ >= until_) return Permit::kStop;
+  // Ho et al. 2013, "More effective distributed ML via a stale synchronous parallel parameter server".
+  const bool held = options_.mode == ServerMode::kBounded && ahead(worker) > options_.staleness;
+  return held ? Permit::kWait : Permit::kGo;
+}
+
+Index AdmissionPolicy::go(std::size_t worker, Index steps_done) {
+  last_step_[worker] = together() ? steps_done : granted_;
+  ++granted_;
+  return last_step_[worker];
+}
+
+Index AdmissionPolicy::slowest() const {
+  return options_.mode == ServerMode::kBounded ? *std::ranges::min_element(pushed_) : 0;
+}
+
+Index AdmissionPolicy::ahead(std::size_t worker) const {
+  return pushed_[worker] - *std::ranges::min_element(pushed_);
 }
 
 }  // namespace lockstep

@@ -35,15 +35,13 @@ ConstBuffer WorkerClient::message_of(std::size_t server, std::span<const Scalar>
 
 void WorkerClient::send_header(std::size_t server, const MessageHeader& header) {
   const int rank = service_.server_rank(server);
-  const Send send{rank, bytes_of(header)};
-  answer_.wait(*comm_.start_exchange(kHeaders, std::span(&send, 1), {}), rank);
+  answer_.wait(*comm_.start_send(kHeaders, rank, bytes_of(header)), rank);
 }
 
 std::optional<Assignment> WorkerClient::ask(bool ends_early) {
   PullReply reply;
   const int first = service_.server_rank(0);
-  const Receive receive{first, bytes_of(reply)};
-  const auto answer = comm_.start_exchange(kPullReplies, {}, std::span(&receive, 1));
+  const auto answer = comm_.start_receive(kPullReplies, first, bytes_of(reply));
   send_header(0, {.kind = MessageKind::kAsk, .ends_early = ends_early ? 1 : 0});
   const Stopwatch waiting;
   held_.wait(*answer, first);
@@ -57,10 +55,8 @@ void WorkerClient::pull(Index step, std::span<Scalar> weights) {
   std::vector<std::unique_ptr<Request>> answers;  // version and weights, by server
   for (std::size_t server = 0; server < service_.slices.size(); ++server) {
     const int rank = service_.server_rank(server);
-    const Receive version{rank, as_buffer(std::span(&versions_[server], 1))};
-    const Receive slice{rank, as_buffer(part(weights, service_.slices[server]))};
-    answers.push_back(comm_.start_exchange(kVersions, {}, std::span(&version, 1)));
-    answers.push_back(comm_.start_exchange(kWeights, {}, std::span(&slice, 1)));
+    answers.push_back(comm_.start_receive(kVersions, rank, as_buffer(std::span(&versions_[server], 1))));
+    answers.push_back(comm_.start_receive(kWeights, rank, as_buffer(part(weights, service_.slices[server]))));
   }
   for (std::size_t server = 0; server < service_.slices.size(); ++server) {
     send_header(server, {.kind = MessageKind::kPull, .step = step, .slowest = slowest_});
@@ -92,15 +88,12 @@ void WorkerClient::push(const Contribution& contribution, std::span<const Scalar
                         .correct = contribution.correct,
                         .lr = contribution.lr,
                         .moments = std::ssize(contribution.moments)};
-    const Send header{rank, bytes_of(std::as_const(headers_[server]))};
-    const Send slice{rank, message_of(server, gradient)};
-    pushes_.push_back(comm_.start_exchange(kHeaders, std::span(&header, 1), {}));
-    pushes_.push_back(comm_.start_exchange(kGradients, std::span(&slice, 1), {}));
+    pushes_.push_back(comm_.start_send(kHeaders, rank, bytes_of(headers_[server])));
+    pushes_.push_back(comm_.start_send(kGradients, rank, message_of(server, gradient)));
   }
   if (contribution.moments.empty()) return;
   const int first = service_.server_rank(0);
-  const Send moments{first, as_buffer(contribution.moments)};
-  answer_.wait(*comm_.start_exchange(kMoments, std::span(&moments, 1), {}), first);
+  answer_.wait(*comm_.start_send(kMoments, first, as_buffer(contribution.moments)), first);
 }
 
 void WorkerClient::finish_push() {
@@ -132,6 +125,13 @@ Service lay_out_service(const Plan& plan, const Layout& layout, const Optimizer&
   return {.workers = plan.workers(),
           .servers = plan.servers,
           .slices = owner_slices(grid, {0, layout.size}, plan.servers)};
+}
+
+UpdateRules clipping_rules(const StrategyContext& context, bool on_server) {
+  const bool together = context.options.backup_workers > 0;
+  UpdateRules rules = context.rules;
+  if (on_server != together) rules.clip_norm = rules.clip_value = 0;
+  return rules;
 }
 
 WorkerStats::WorkerStats(Index workers) : counts_(static_cast<std::size_t>(workers * kColumns)) {}

@@ -7,11 +7,10 @@
 #include <vector>
 
 #include "lockstep/comm/communicator.h"
-#include "lockstep/distributed/blocks.h"
-#include "lockstep/distributed/exchange/slice_codec.h"
+#include "lockstep/distributed/exchange/codec.h"
+#include "lockstep/distributed/plan.h"
 #include "lockstep/distributed/strategies/asynchronous.h"
 #include "lockstep/distributed/strategies/strategy.h"
-#include "messages.h"
 #include "request_queue.h"
 
 namespace lockstep {
@@ -29,6 +28,9 @@ struct Service {
 
 /// With an optimizer that needs whole tensors, or their norms, a tensor has one owner.
 Service lay_out_service(const Plan& plan, const Layout& layout, const Optimizer& optimizer);
+
+/// Workers clip their own gradients, unless several make a step together: then servers do.
+UpdateRules clipping_rules(const StrategyContext& context, bool on_server);
 
 class WorkerClient {
  public:

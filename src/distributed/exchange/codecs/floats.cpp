@@ -1,8 +1,5 @@
-// IEEE half precision, rounded to nearest, ties to even: 11 bits of precision, but nothing beyond 65504 and
-// little below 6e-5. So a message has a scale of its own, a power of two (exact) that puts its largest number
-// just below 2^15: nothing overflows, and a number a billion times smaller than the largest still arrives.
-// Clamping to 65504 instead would turn an exploding gradient into one that looks harmless.
 #include <Eigen/Core>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -10,9 +7,31 @@
 #include <cstring>
 
 #include "lockstep/distributed/exchange/codec.h"
+#include "lockstep/math/bf16.h"
 
 namespace lockstep {
 namespace {
+
+// The upper half of a float, rounded to nearest, ties to even: its whole range, with 8 bits of precision.
+
+class Bf16Codec final : public Codec {
+ public:
+  Index bytes(Index count) const override { return count * Index{sizeof(Bf16)}; }
+
+  void encode(std::span<const Scalar> values, std::span<std::byte> message) override {
+    round_to_bf16(values, {reinterpret_cast<Bf16*>(message.data()), values.size()});
+  }
+
+  void add(std::span<const std::byte> message, Scalar factor, std::span<Scalar> values) const override {
+    const auto* rounded = reinterpret_cast<const Bf16*>(message.data());
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] += factor * widen(rounded[i]);
+  }
+};
+
+// IEEE half precision, rounded to nearest, ties to even: 11 bits of precision, but nothing beyond 65504 and
+// little below 6e-5. So a message has a scale of its own, a power of two (exact) that puts its largest number
+// just below 2^15: nothing overflows, and a number a billion times smaller than the largest still arrives.
+// Clamping to 65504 instead would turn an exploding gradient into one that looks harmless.
 
 using Half = Eigen::half;
 using Halves = Eigen::Array<Half, Eigen::Dynamic, 1>;
@@ -60,6 +79,19 @@ class Fp16 final : public Codec {
 };
 
 }  // namespace
+
+CodecEntry fp32_entry() {
+  return {.name = "fp32",
+          .help = "the numbers as they are; the only one with `reduction = \"ordered\"` and its same bits",
+          .make = [](const DistOptions&) { return std::unique_ptr<Codec>(); }};
+}
+
+CodecEntry bf16_entry() {
+  return {.name = "bf16",
+          .help = "bfloat16: half the bytes, the range of a float, 8 bits of precision",
+          .options = {"distribute.error_feedback"},
+          .make = [](const DistOptions&) { return std::make_unique<Bf16Codec>(); }};
+}
 
 CodecEntry fp16_entry() {
   return {.name = "fp16",

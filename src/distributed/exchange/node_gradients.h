@@ -6,35 +6,57 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "lockstep/comm/communicator.h"
-#include "lockstep/distributed/local_gradients.h"
-#include "lockstep/math/fixed_tree.h"
-#include "node_layout.h"
+#include "lockstep/distributed/exchange/reducer.h"
 
 namespace lockstep {
 
-/// `comm` and `plan` outlive what is made from it.
-struct NodeContext {
-  Communicator& comm;
-  const Plan& plan;
-  Reduction reduction = Reduction::kNative;
-  NodeCut cut;
-  Index arenas = 1;            ///< arenas that this rank takes, at most
-  Index ranks_per_node = 0;    ///< nodes are taken for so small; 0: as they are
-  bool keeps_weights = false;  ///< one copy of the weights for each node too
-  Index shared_size = 0;       ///< scalars more that all ranks of the node share
-  std::string user = {};       ///< the setting that needs it, for errors
+// Ownership among ranks of a node that share memory: a slice of each bucket for each of them, the same on all
+// nodes.
+
+/// Cuts a range of the gradient arena into so many slices.
+using Cut = std::function<std::vector<Range>(Range range, Index parts)>;
+
+struct NodeLayout {
+  std::vector<Range> hosted;  ///< replicas of each rank of the node
+  Range replicas;             ///< replicas of the whole node
+  std::vector<Range> slices;  ///< what this rank owns of each bucket; may be empty
+  Plan across;                ///< plan for the exchange of those slices, between nodes as its ranks
+};
+
+/// The plan over `across` for an owner's share of the whole arena, on nodes with so many ranks each, in
+/// order. Known before the run.
+Plan plan_across(const Plan& plan, std::span<const Index> nodes);
+
+/// The node of a rank, and the rank's number on it.
+struct RankOnNode {
+  Index node = 0;
+  Index rank = 0;
+};
+RankOnNode find_on_node(std::span<const Index> nodes, Index rank);
+
+/// The first ranks of each node, that own a slice: as many as the smallest node has. The others own nothing.
+Index owners_on_node(std::span<const Index> nodes);
+
+/// A demand on the memory of a node.
+struct NodeRequest {
+  std::string user;             ///< the setting that needs it, for errors
+  std::vector<Bucket> buckets;  ///< of the arena, of which several ranks own parts
+  Cut cut;                      ///< into these parts
+  bool keeps_weights = false;   ///< one copy of the weights for each node too
+  Index shared_size = 0;        ///< scalars more that all ranks of the node share
 };
 
 class NodeGradients {
  public:
-  /// *Collective.* Errors: AgreedError if the nodes do not suit, or if the memory of one is too small.
-  explicit NodeGradients(const NodeContext& context);
+  /// *Collective.* Errors: AgreedError if the ranks of a node are not neighbours, or if the memory of one is
+  /// too small.
+  NodeGradients(const ExchangeRequest& request, const NodeRequest& memory);
 
   Communicator& node() { return *node_; }
   /// The ranks that own the same slices on other nodes.
@@ -45,7 +67,7 @@ class NodeGradients {
 
   /// *Local.* The node's copy of the weights.
   std::span<Scalar> weights();
-  /// *Local.* Those, zeroed at first.
+  /// *Local.* The scalars that all ranks of the node share, zeroed at first.
   std::span<Scalar> shared() { return scalars(0, weights_bytes_, shared_size_); }
   /// *Local, any thread.* One more arena for partial sums.
   std::span<Scalar> arena();
@@ -106,9 +128,8 @@ class NodeGradients {
   std::unique_ptr<SharedWindow> window_;
   std::atomic<Index> arenas_taken_ = 0;
   std::vector<Index> samples_;
-  std::vector<std::vector<Range>>
-      nodes_of_;                           // the subtrees of the tree that each rank of the node contributes
-  std::vector<std::span<Scalar>> arenas_;  // partial sums of the node's ranks, in order
+  std::vector<std::vector<Range>> subtrees_of_;  // the subtrees that each rank of the node contributes
+  std::vector<std::span<Scalar>> arenas_;        // partial sums of the node's ranks, in order
   std::vector<Merge> merges_;
   PartialGrads sums_;
   Index first_sum_ = 0;          // index in arenas_ of the first of sums_

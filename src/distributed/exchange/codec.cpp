@@ -1,8 +1,10 @@
-#include "lockstep/distributed/exchange/slice_codec.h"
+#include "lockstep/distributed/exchange/codec.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
+#include "lockstep/base/catalog.h"
 #include "lockstep/math/eigen_matrix.h"
 
 namespace lockstep {
@@ -72,6 +74,25 @@ Index message_bytes(const Plan& plan, const DistOptions& options) {
     for (const Range slice : slices) bytes += SliceCodec(*codec, slice, plan.loss_offset, false).bytes();
   }
   return bytes;
+}
+
+// One line for each file in codecs/.
+CodecEntry fp32_entry();
+CodecEntry bf16_entry();
+CodecEntry fp16_entry();
+CodecEntry top_k_entry();
+
+std::span<const CodecEntry> codec_catalog() {
+  static const std::array kEntries{fp32_entry(), bf16_entry(), fp16_entry(), top_k_entry()};
+  return kEntries;
+}
+
+std::unique_ptr<Codec> make_codec(const DistOptions& options) {
+  return find_entry(codec_catalog(), "compression", options.compression).make(options);
+}
+
+bool is_lossy(const DistOptions& options) {
+  return make_codec(options) != nullptr;
 }
 
 }  // namespace lockstep

@@ -2,9 +2,11 @@
 // samples make a large gradient, dy and x are less to write and read than their product: each rank multiplies
 // the rows that it owns, of all replicas at once, just before it steps on them.
 //
-// The caller synchronises: all factors of a step are there before product().
+// The caller synchronises: all factors of a step are there before product(). Nobody checks these sums:
+// replicas check their gradients where they make them.
 #pragma once
 
+#include <atomic>
 #include <span>
 #include <vector>
 
@@ -15,7 +17,7 @@
 
 namespace lockstep {
 
-class NodeFactors {
+class FactoredGradients {
  public:
   /// Scalars of the factors of all replicas of a plan.
   static Index shared_size(const Plan& plan);
@@ -24,13 +26,23 @@ class NodeFactors {
 
   /// For the plan.factored of all its replicas in `shared`, of shared_size(): the same memory on all ranks.
   /// Empty: of no tensors.
-  NodeFactors(const Plan& plan, std::span<Scalar> shared);
+  FactoredGradients(const Plan& plan, std::span<Scalar> shared);
 
+  /// *Local.* Tensors of the plan whose gradients replicas leave as factors; what their arenas hold there is
+  /// not read.
   std::span<const FactoredTensor> tensors() const { return tensors_; }
-  /// *Local.* Samples of each replica in the step that begins.
-  void begin_step(std::span<const Index> samples);
-  /// *Local, any thread.* The buffers in which a replica leaves its factors.
+  /// *Local.* Samples of each replica in the step that begins, and the most that any part of a replica's
+  /// gradient may be.
+  void begin_step(std::span<const Index> samples, Scalar max_gradient);
+  /// *Local, any thread, in a step.* The buffers in which a replica hosted here leaves the factors of one of
+  /// tensors(), for its samples of the step.
   FactorBuffers buffers(std::size_t tensor, Index replica);
+  /// *Local, any thread, in a step.*
+  Scalar max_gradient() const { return max_gradient_; }
+  /// *Local, any thread, in a step.* Some part of a gradient is NaN, or beyond max_gradient().
+  void bad_gradient() { good_ = false; }
+  /// *Local.* Whether there was no such gradient here.
+  bool good() const { return good_; }
 
   /// Whether an offset of the arena is in one of the tensors.
   bool contains(Index offset) const { return tensor_at(offset) < tensors_.size(); }
@@ -62,6 +74,8 @@ class NodeFactors {
   std::vector<std::span<Scalar>> dy_t_;  // dy transposed, of each tensor; as many columns are used
   std::vector<Index> begins_;            // first sample of each replica on the node; then the number of all
   std::vector<Lane> lanes_;              // one for each thread
+  Scalar max_gradient_ = 0;
+  std::atomic<bool> good_ = true;
 };
 
 }  // namespace lockstep

@@ -1,4 +1,4 @@
-#include "lockstep/distributed/exchange/node_factors.h"
+#include "lockstep/distributed/exchange/factored_gradients.h"
 
 #include <algorithm>
 
@@ -37,19 +37,19 @@ Index product_size(const Plan& plan) {
 
 }  // namespace
 
-Index NodeFactors::shared_size(const Plan& plan) {
+Index FactoredGradients::shared_size(const Plan& plan) {
   Index size = 0;
   for (const FactoredTensor& tensor : plan.factored) size += x_size(plan, tensor) + dy_size(plan, tensor);
   return size;
 }
 
-Index NodeFactors::own_size(const Plan& plan) {
+Index FactoredGradients::own_size(const Plan& plan) {
   Index packed = 0;
   for (const FactoredTensor& tensor : plan.factored) packed += x_size(plan, tensor);
   return 2 * packed + product_size(plan);  // a short last batch is packed in a layout of its own
 }
 
-NodeFactors::NodeFactors(const Plan& plan, std::span<Scalar> shared) {
+FactoredGradients::FactoredGradients(const Plan& plan, std::span<Scalar> shared) {
   if (shared.empty()) return;
   tensors_ = plan.factored;
   Index offset = 0;
@@ -65,7 +65,9 @@ NodeFactors::NodeFactors(const Plan& plan, std::span<Scalar> shared) {
   for (Lane& lane : lanes_) lane.product = AlignedBuffer<Scalar>(product_size(plan));
 }
 
-void NodeFactors::begin_step(std::span<const Index> samples) {
+void FactoredGradients::begin_step(std::span<const Index> samples, Scalar max_gradient) {
+  max_gradient_ = max_gradient;
+  good_ = true;
   begins_.assign(1, 0);
   for (const Index count : samples) begins_.push_back(begins_.back() + count);
   for (Lane& lane : lanes_) {
@@ -74,34 +76,34 @@ void NodeFactors::begin_step(std::span<const Index> samples) {
   }
 }
 
-FactorBuffers NodeFactors::buffers(std::size_t tensor, Index replica) {
+FactorBuffers FactoredGradients::buffers(std::size_t tensor, Index replica) {
   const Index first = at(begins_, replica);
   return {.x = x_[tensor].data() + first * tensors_[tensor].in,
           .dy_t = dy_t_[tensor].data() + first,
           .stride = begins_.back()};
 }
 
-ConstMatrix NodeFactors::x_of(std::size_t tensor) const {
+ConstMatrix FactoredGradients::x_of(std::size_t tensor) const {
   return {x_[tensor].data(), begins_.back(), tensors_[tensor].in};
 }
 
-ConstMatrix NodeFactors::dy_rows(std::size_t tensor, Range rows) const {
+ConstMatrix FactoredGradients::dy_rows(std::size_t tensor, Range rows) const {
   return {dy_t_[tensor].data() + rows.begin * begins_.back(), rows.size(), begins_.back()};
 }
 
-std::size_t NodeFactors::tensor_at(Index offset) const {
+std::size_t FactoredGradients::tensor_at(Index offset) const {
   const auto found =
       std::ranges::find_if(tensors_, [&](const FactoredTensor& t) { return t.range.contains(offset); });
   return static_cast<std::size_t>(found - tensors_.begin());
 }
 
-Index NodeFactors::part_end(Index offset) const {
+Index FactoredGradients::part_end(Index offset) const {
   const FactoredTensor& tensor = tensors_[tensor_at(offset)];
   const Index part = rows_at_once(tensor) * tensor.in;
   return std::min(offset + part - (offset - tensor.range.begin) % part, tensor.range.end);
 }
 
-std::span<Scalar> NodeFactors::product(int thread, Range range) {
+std::span<Scalar> FactoredGradients::product(int thread, Range range) {
   const Stopwatch watch;
   Lane& lane = at(lanes_, thread);
   const std::size_t number = tensor_at(range.begin);
