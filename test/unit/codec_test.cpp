@@ -9,8 +9,6 @@
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/base/trace.h"
-#include "lockstep/math/kernels.h"
 #include "lockstep/train/plan/refusals.h"
 #include "support/planned_run.h"
 #include "support/seed.h"
