@@ -21,7 +21,6 @@
 #include "lockstep/distributed/exchange/exchange.h"
 #include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/report/tables/bench_report.h"
-#include "lockstep/report/tables/model_table.h"
 #include "lockstep/report/tables/plan_table.h"
 
 namespace lockstep {
