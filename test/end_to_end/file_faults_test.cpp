@@ -15,7 +15,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
-#include "lockstep/train/storage/checkpoint/reader.h"
+#include "lockstep/train/storage/checkpoint/manifest.h"
 #include "support/file_faults.h"
 #include "support/running_job.h"
 #include "support/saved_runs.h"

@@ -11,7 +11,7 @@
 #include "lockstep/comm/agree.h"
 #include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/train/storage/checkpoint/directory.h"
-#include "lockstep/train/storage/checkpoint/reader.h"
+#include "lockstep/train/storage/checkpoint/manifest.h"
 #include "lockstep/train/storage/checkpoint/writer.h"
 #include "support/asynchronous_cases.h"
 #include "support/error_text.h"

@@ -16,7 +16,7 @@
 #include "lockstep/data/format.h"
 #include "lockstep/nn/stages.h"
 #include "lockstep/train/evaluation/prediction.h"
-#include "lockstep/train/storage/checkpoint/reader.h"
+#include "lockstep/train/storage/checkpoint/manifest.h"
 #include "lockstep/train/storage/checkpoint/writer.h"
 #include "lockstep/train/storage/staged_model.h"
 #include "support/error_text.h"

@@ -11,7 +11,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/train/storage/checkpoint/directory.h"
-#include "lockstep/train/storage/checkpoint/reader.h"
+#include "lockstep/train/storage/checkpoint/manifest.h"
 #include "support/seed.h"
 #include "support/special_files.h"
 #include "support/temporary_directory.h"

@@ -1,4 +1,4 @@
-#include "lockstep/report/live/run_reports.h"
+#include "lockstep/report/live/run_output.h"
 
 #include <gtest/gtest.h>
 

@@ -10,7 +10,7 @@
 
 #include "data/table/schema/learn_schema.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/report/tables/model_table.h"
+#include "lockstep/report/tables/plan_table.h"
 #include "support/planned_run.h"
 #include "support/temporary_directory.h"
 

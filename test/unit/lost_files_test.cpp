@@ -5,7 +5,7 @@
 
 #include "lockstep/base/file.h"
 #include "lockstep/train/storage/checkpoint/directory.h"
-#include "lockstep/train/storage/checkpoint/reader.h"
+#include "lockstep/train/storage/checkpoint/manifest.h"
 #include "lockstep/train/storage/run_record.h"
 #include "support/temporary_directory.h"
 

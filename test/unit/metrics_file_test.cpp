@@ -15,7 +15,7 @@
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/log.h"
-#include "lockstep/report/live/run_reports.h"
+#include "lockstep/report/live/run_output.h"
 #include "support/error_text.h"
 #include "support/temporary_directory.h"
 

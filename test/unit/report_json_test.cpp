@@ -4,8 +4,11 @@
 
 #include <cmath>
 
+#include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
 #include "lockstep/report/page/report_page.h"
+#include "lockstep/report/page/shown_predictions.h"
+#include "support/temporary_directory.h"
 
 namespace lockstep {
 namespace {
@@ -83,20 +86,26 @@ TEST(ReportJson, WorkersHaveTheFateOfTheirGradients) {
 
 PageRun predicted_run(const std::string& name) {
   PageRun run = run_named(name);
-  run.predictions = {
-      .split = "test",
-      .samples = 1234,
-      .curves = {{.name = "yes",
-                  .area = 0.8125,
-                  .threshold = {0.9, 0.1},
-                  .recall = {0.5, 1},
-                  .false_positive_rate = {0.25, 1},
-                  .precision = {0.75, 0.5}}},
-      .fits = {{.target = {1, 4, 2}, .prediction = {1.5, 3, 2}, .width = 2.5, .residuals = {1, 0, 2, 0, 4}}},
-      .columns = {"size"}};
-  run.predictions.worst.assign(20,
-                               {.loss = NAN, .record = 17, .file = "a.csv", .target = "no", .cells = {"5"}});
-  run.predictions.worst[0].picture = {.width = 2, .height = 1, .channels = 1, .pixels = "AP8="};
+  nlohmann::ordered_json file{{"split", "test"},
+                              {"samples", 1234},
+                              {"curves",
+                               {{{"class", "yes"},
+                                 {"area", 0.8125},
+                                 {"threshold", {0.9, 0.1}},
+                                 {"recall", {0.5, 1}},
+                                 {"false_positive_rate", {0.25, 1}},
+                                 {"precision", {0.75, 0.5}}}}},
+                              {"fits",
+                               {{{"target", {1, 4, 2}},
+                                 {"prediction", {1.5, 3, 2}},
+                                 {"residual_width", 2.5},
+                                 {"residuals", {1, 0, 2, 0, 4}}}}},
+                              {"columns", {"size"}}};
+  const nlohmann::ordered_json worst{{"loss", nullptr}, {"record", 17},     {"file", "a.csv"},
+                                     {"target", "no"},  {"prediction", ""}, {"cells", {"5"}}};
+  for (int i = 0; i < 20; ++i) file["worst"].push_back(worst);
+  file["worst"][0]["picture"] = {{"width", 2}, {"height", 1}, {"channels", 1}, {"pixels", "AP8="}};
+  run.predictions = read_shown_predictions(file.dump());
   return run;
 }
 
@@ -127,21 +136,23 @@ TEST(ReportJson, OfSeveralRunsHasLessOfEach) {
   PageRun run = predicted_run("runs/a");
   Json json = parse_json<Json>(report_json({run, run}));
   EXPECT_EQ(json["runs"][1]["predictions"]["curves"].size(), 1U);
-  run.predictions.curves.push_back(run.predictions.curves.front());
+  run.predictions["curves"].push_back(nlohmann::ordered_json(run.predictions["curves"][0]));
   EXPECT_EQ(run_of(run)["predictions"]["curves"].size(), 2U);
   json = parse_json<Json>(report_json({run, run}));
   EXPECT_EQ(json["runs"][1]["predictions"]["curves"].size(), 0U);
-  for (ShownPredictions::Worst& each : run.predictions.worst) each.cells.assign(20, std::string(190, 'x'));
+  for (auto& each : run.predictions["worst"]) each["cells"] = std::vector(20, std::string(190, 'x'));
   json = parse_json<Json>(report_json(std::vector(30, run)));
   EXPECT_LT(json["runs"][29]["predictions"]["worst"].size(), 20U);
   EXPECT_GE(json["runs"][29]["predictions"]["worst"].size(), 5U);
 }
 
 TEST(ReportJson, ImportanceHasTheFirstTwentyColumns) {
-  PageRun run = run_named("runs/a");
-  run.importance = {.measure = "auc", .set = "test", .baseline = 0.875};
+  const test::TemporaryDirectory directory;
+  nlohmann::ordered_json file{{"measure", "auc"}, {"set", "test"}, {"baseline", 0.875}};
   for (int i = 0; i < 25; ++i)
-    run.importance.columns.push_back({fmt::format("c{}", i), 1.0 / (1 << (i % 8))});
+    file["columns"].push_back({{"column", fmt::format("c{}", i)}, {"importance", 1.0 / (1 << (i % 8))}});
+  write_file_atomically(RunDirectory{directory.path()}.importance(), file.dump());
+  const PageRun run = read_page_run(run_named(directory.path().string()));
   const Json importance = run_of(run)["importance"];
   EXPECT_EQ(importance["measure"], "auc");
   EXPECT_EQ(importance["set"], "test");

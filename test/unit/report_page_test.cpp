@@ -11,8 +11,8 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/json.h"
 #include "lockstep/report/history/metrics_history.h"
+#include "lockstep/report/history/viewed_run.h"
 #include "lockstep/report/tables/evaluation_tables.h"
-#include "report/history/run_numbers.h"
 #include "support/error_text.h"
 #include "support/temporary_directory.h"
 
@@ -160,13 +160,14 @@ TEST_F(Report, TakesNoNameForMarkup) {
   run.record.warnings = {hostile};
   run.metrics.evaluations[0].confusion = {{1, 2}, {3, 4}};
   run.metrics.ranks.ranks = {{.host = hostile}, {.host = hostile}};
-  run.importance = {.measure = hostile, .set = hostile, .columns = {{hostile, 1}}};
+  run.importance = {{"measure", hostile}, {"set", hostile}, {"columns", {{{"name", hostile}, {"mean", 1}}}}};
   run.record.result["evaluation"] = {{"split", hostile}, {"reliability", {{{"samples", 1}}}}};
-  run.predictions = {
-      .split = hostile,
-      .curves = {{.name = hostile}},
-      .columns = {hostile},
-      .worst = {{.file = hostile, .target = hostile, .prediction = hostile, .cells = {hostile}}}};
+  const nlohmann::ordered_json none = nlohmann::ordered_json::array();
+  run.predictions = {{"split", hostile},
+                     {"curves", none},
+                     {"fits", none},
+                     {"columns", {hostile}},
+                     {"worst", {{{"file", hostile}, {"target", hostile}, {"cells", {hostile}}}}}};
   PageRun other = run;
   other.config[0].value = "other";
   const std::string empty = report_page({PageRun{}});

@@ -1,6 +1,6 @@
 // The few numbers that watch and the page show of a run: of which set, by which measure, how far and how
 // long.
-#include "report/history/run_numbers.h"
+#include "lockstep/report/history/viewed_run.h"
 
 #include <gtest/gtest.h>
 

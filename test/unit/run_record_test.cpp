@@ -15,7 +15,6 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/timer.h"
-#include "lockstep/train/storage/run_record_file.h"
 #include "support/error_text.h"
 #include "support/temporary_directory.h"
 

@@ -1,6 +1,6 @@
 // The trials of a sweep and the folds of a cross-validation side by side: their order, and what is computed
 // of them.
-#include "app/sweep/sweep_table.h"
+#include "app/sweep/trial_rows.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

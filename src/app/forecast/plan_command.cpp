@@ -20,7 +20,6 @@
 #include "lockstep/distributed/exchange/algorithm.h"
 #include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/report/tables/bench_report.h"
-#include "lockstep/report/tables/model_table.h"
 #include "lockstep/report/tables/plan_table.h"
 
 namespace lockstep {

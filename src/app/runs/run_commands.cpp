@@ -24,9 +24,8 @@
 #include "lockstep/report/trace/trace.h"
 #include "lockstep/train/storage/run_directory.h"
 #include "read_run.h"
-#include "run_page.h"
 #include "run_table.h"
-#include "run_trace.h"
+#include "run_views.h"
 
 namespace lockstep {
 namespace {
@@ -148,7 +147,8 @@ int report_command(const CommandLine& line) {
   }
   if (!line.output.empty()) require_feature("CHARTJS", "a page of trainer report");
   check_outputs(line, {});
-  const std::vector<PageRun> runs = read_page_runs(line.runs);
+  std::vector<PageRun> runs;
+  for (ViewedRun& run : read_runs(line.runs)) runs.push_back(read_page_run(std::move(run)));
   const auto write = [&](const std::string& name, const std::string& text) {
     write_output(name, text);
     log_info("report of {}: {} ({})", plural(std::ssize(runs), "run"), describe_output(name),

@@ -8,10 +8,6 @@
 
 namespace lockstep {
 
-/// The keys whose values differ between those of the runs whose config can be read, in the order of the
-/// options; not where the run is kept.
-std::vector<std::string> differing_keys(const std::vector<ViewedRun>& runs);
-
 /// Sorts the best first: by what each run was kept by ("best"; runs of one measure together), by a measure of
 /// the last evaluation such as "accuracy", by "steps", "seconds" or "run", or by a key such as "train.lr",
 /// numbers in ascending order. Runs without such a value come last. Errors: ConfigError for another `by`.

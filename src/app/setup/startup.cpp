@@ -18,7 +18,7 @@
 #include "lockstep/comm/agree.h"
 #include "lockstep/comm/session.h"
 #include "lockstep/config/toml.h"
-#include "lockstep/report/live/run_reports.h"
+#include "lockstep/report/live/run_output.h"
 
 namespace lockstep {
 namespace {

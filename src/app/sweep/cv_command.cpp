@@ -1,8 +1,6 @@
 // Cross-validation: each fold is a trial, the run of `trainer --config` with --data.fold. The folds may be
 // trained by several groups of ranks at a time. Afterwards their predictions are put together, and with
 // --refit a model is trained on all records, for as long as the folds needed on average.
-#include "cv_command.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +10,6 @@
 #include "app/commands.h"
 #include "app/setup/data_notes.h"
 #include "app/setup/experiment.h"
-#include "app/setup/startup.h"
 #include "app/setup/trained_model.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
@@ -29,9 +26,7 @@
 #include "lockstep/train/rank_peer_group.h"
 #include "lockstep/train/storage/model_file.h"
 #include "lockstep/train/storage/prediction_file.h"
-#include "sweep_command.h"
 #include "sweep_state.h"
-#include "sweep_table.h"
 
 namespace lockstep {
 namespace {
@@ -46,132 +41,6 @@ std::vector<std::vector<Setting>> list_folds(const FoldOptions& folds) {
     trials.push_back(std::move(settings));
   }
   return trials;
-}
-
-class CrossValidation {
- public:
-  CrossValidation(Communicator& world, const CommandLine& line)
-      : world_(world),
-        line_(line),
-        state_(world, line, "fold",
-               [&](const Config& config) {
-                 if (line.sweep.refit && follows_evaluations(config.schedule)) {
-                   throw ConfigError(
-                       "--refit trains without a validation set, which train.schedule = \"plateau\" follows: "
-                       "choose another schedule, or leave --refit out");
-                 }
-                 if (line.sweep.refit &&
-                     !parse_threshold("eval.threshold", config.eval.threshold).measure.empty()) {
-                   throw ConfigError(
-                       "--refit trains without a validation set, on which eval.threshold is chosen: give a "
-                       "number, such as --eval.threshold 0.3, or leave --refit out");
-                 }
-                 if (line.sweep.refit && config.train.calibrate != kNoCalibration) {
-                   throw ConfigError(
-                       "--refit trains without a validation set, to which train.calibrate fits the "
-                       "temperature: remove train.calibrate, or leave --refit out");
-                 }
-                 return list_folds(line.sweep.folds);
-               }),
-        groups_(world, line, state_, [this](Communicator& comm, const CommandLine& of_trial) {
-          write_fold_predictions(comm, of_trial, state_.text());
-        }) {}
-
-  // *Collective.* The exit code.
-  int run() {
-    stop_live_output();
-    if (first()) {
-      log_info("{} folds, {} at a time on {} rank{} each, in {}", folds(),
-               world_.size() / line_.sweep.ranks_per_trial, line_.sweep.ranks_per_trial,
-               line_.sweep.ranks_per_trial == 1 ? "" : "s", state_.directory().root.string());
-    }
-    const bool stopped = train(pending_folds());
-    const Index done = count(TrialState::kDone);
-    if (!stopped && done == folds()) {
-      join_fold_predictions(world_, line_, state_);
-      if (line_.sweep.refit && refit()) return report(true);
-    }
-    return report(stopped);
-  }
-
- private:
-  bool first() const { return world_.rank() == 0; }
-  Index folds() const { return line_.sweep.folds.folds; }
-  Index count(TrialState state) const {
-    return std::ranges::count(std::span(state_.rows()).first(static_cast<std::size_t>(folds())), state,
-                              &TrialRow::state);
-  }
-  bool train(const std::vector<Index>& pending) {
-    const bool stopped = groups_.run(pending, {});
-    state_.read_rows();
-    return stopped;
-  }
-
-  std::vector<Index> pending_folds() const;
-  bool refit();
-  int report(bool stopped) const;
-
-  Communicator& world_;
-  const CommandLine& line_;
-  SweepState state_;
-  TrialGroups groups_;
-};
-
-std::vector<Index> CrossValidation::pending_folds() const {
-  std::vector<Index> pending;
-  for (const TrialRow& row : state_.rows()) {
-    if (!row.is_over()) pending.push_back(row.number);
-  }
-  return pending;
-}
-
-// *Collective.* Whether it was asked to stop. The length is that at which the folds were best, on average, in
-// epochs: on more records an epoch has more steps.
-bool CrossValidation::refit() {
-  double epochs = 0;
-  for (const TrialRow& row : state_.rows()) epochs += row.score ? row.score->epoch : 0;
-  epochs /= static_cast<double>(folds());
-  if (!(epochs > 0)) {
-    if (first())
-      log_warning("no fold has a finite validation measure: there is no length to train on all records");
-    return false;
-  }
-  state_.add_refit();
-  state_.rows().back().settings = {{"train.epochs", fmt::format("{:.6g}", epochs)}};
-  state_.read_rows();
-  if (first())
-    log_info("refit: on all records, for {:.6g} epochs, the mean of the epochs that the folds kept", epochs);
-  if (state_.rows().back().is_over()) return false;
-  return train({state_.directory().refit});
-}
-
-// *Collective.* The exit code.
-int CrossValidation::report(bool stopped) const {
-  agree(world_, [&] {
-    if (!first()) return;
-    const std::span<const TrialRow> all(state_.rows());
-    const auto of_folds = all.first(static_cast<std::size_t>(folds()));
-    write_file_atomically(state_.directory().results(),
-                          folds_json(all, state_.measure(), state_.directory())
-                                  .dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
-                              "\n");
-    log_info("{}", folds_table(of_folds, state_.measure(), state_.directory()));
-    if (stopped) {
-      log_info("stopped: {} of {} folds are done; the same command goes on from there",
-               count(TrialState::kDone), folds());
-    } else if (count(TrialState::kDone) == folds()) {
-      log_info(
-          "written: {} with predictions.csv (each record by the model that was not trained on it), "
-          "sweep.json{}",
-          state_.directory().root.string(), state_.directory().refit > 0 ? ", refit" : "");
-    }
-    std::error_code ignored;
-    std::filesystem::remove_all(state_.directory().claims(), ignored);
-    std::filesystem::remove(state_.directory().stop(), ignored);
-  });
-  if (stopped) return kExitStopped;
-  const auto failed = std::ranges::find(state_.rows(), TrialState::kFailed, &TrialRow::state);
-  return failed == state_.rows().end() ? 0 : failed->exit_code;
 }
 
 constexpr const char* kFoldFile = "fold_predictions.csv";
@@ -238,12 +107,8 @@ void join_files(const FoldAssignment& folds, const SweepState& state) {
   joined.commit();
 }
 
-}  // namespace
-
-int cv_command(Communicator& world, const CommandLine& line) {
-  return CrossValidation(world, line).run();
-}
-
+// *Collective over the ranks of a trial.* Writes the predictions for the fold of a finished run into its
+// directory.
 void write_fold_predictions(Communicator& comm, const CommandLine& line, const ConfigText& text) {
   const LoadedConfig loaded = load_config_together(comm, line, text, {.ranks = comm.size()});
   if (loaded.config.folds.fold == 0) return;
@@ -291,14 +156,132 @@ void write_fold_predictions(Communicator& comm, const CommandLine& line, const C
   });
 }
 
-void join_fold_predictions(Communicator& comm, const CommandLine& line, const SweepState& state) {
-  const CommandLine first = line_of_trial(line, state.directory(), state.rows().front());
+// *Collective.* Puts those of all folds together as predictions.csv, in the order of the records; a record
+// that is in no fold has empty cells.
+void join_fold_predictions(Communicator& comm, const SweepState& state) {
+  const CommandLine first = state.line_of(state.rows().front());
   const LoadedConfig loaded = load_config_together(comm, first, state.text(), {.ranks = comm.size()});
   RankPeerGroup peers(comm);
   const Experiment experiment = open_evaluation(comm, loaded, peers);
   agree(comm, [&] {
     if (comm.rank() == 0) join_files(*experiment.folds, state);
   });
+}
+
+class CrossValidation {
+ public:
+  CrossValidation(Communicator& world, const CommandLine& line)
+      : world_(world), line_(line), state_(world, line, "fold", [&](const Config& config) {
+          if (line.sweep.refit && follows_evaluations(config.schedule)) {
+            throw ConfigError(
+                "--refit trains without a validation set, which train.schedule = \"plateau\" follows: "
+                "choose another schedule, or leave --refit out");
+          }
+          if (line.sweep.refit && !parse_threshold("eval.threshold", config.eval.threshold).measure.empty()) {
+            throw ConfigError(
+                "--refit trains without a validation set, on which eval.threshold is chosen: give a "
+                "number, such as --eval.threshold 0.3, or leave --refit out");
+          }
+          if (line.sweep.refit && config.train.calibrate != kNoCalibration) {
+            throw ConfigError(
+                "--refit trains without a validation set, to which train.calibrate fits the "
+                "temperature: remove train.calibrate, or leave --refit out");
+          }
+          return list_folds(line.sweep.folds);
+        }) {}
+
+  // *Collective.* The exit code.
+  int run() {
+    stop_live_output();
+    if (first()) {
+      state_.announce(fmt::format("{} folds", folds()));
+    }
+    const bool stopped = train(pending_folds());
+    const Index done = count(TrialState::kDone);
+    if (!stopped && done == folds()) {
+      join_fold_predictions(world_, state_);
+      if (line_.sweep.refit && refit()) return report(true);
+    }
+    return report(stopped);
+  }
+
+ private:
+  bool first() const { return world_.rank() == 0; }
+  Index folds() const { return line_.sweep.folds.folds; }
+  Index count(TrialState state) const {
+    return std::ranges::count(std::span(state_.rows()).first(static_cast<std::size_t>(folds())), state,
+                              &TrialRow::state);
+  }
+  bool train(const std::vector<Index>& pending) {
+    return state_.train(pending, {}, [this](Communicator& comm, const CommandLine& of_trial) {
+      write_fold_predictions(comm, of_trial, state_.text());
+    });
+  }
+
+  std::vector<Index> pending_folds() const;
+  bool refit();
+  int report(bool stopped) const;
+
+  Communicator& world_;
+  const CommandLine& line_;
+  SweepState state_;
+};
+
+std::vector<Index> CrossValidation::pending_folds() const {
+  std::vector<Index> pending;
+  for (const TrialRow& row : state_.rows()) {
+    if (!row.is_over()) pending.push_back(row.number);
+  }
+  return pending;
+}
+
+// *Collective.* Whether it was asked to stop. The length is that at which the folds were best, on average, in
+// epochs: on more records an epoch has more steps.
+bool CrossValidation::refit() {
+  double epochs = 0;
+  for (const TrialRow& row : state_.rows()) epochs += row.score ? row.score->epoch : 0;
+  epochs /= static_cast<double>(folds());
+  if (!(epochs > 0)) {
+    if (first())
+      log_warning("no fold has a finite validation measure: there is no length to train on all records");
+    return false;
+  }
+  state_.add_refit();
+  state_.rows().back().settings = {{"train.epochs", fmt::format("{:.6g}", epochs)}};
+  state_.read_rows();
+  if (first())
+    log_info("refit: on all records, for {:.6g} epochs, the mean of the epochs that the folds kept", epochs);
+  if (state_.rows().back().is_over()) return false;
+  return train({state_.directory().refit});
+}
+
+// *Collective.* The exit code.
+int CrossValidation::report(bool stopped) const {
+  agree(world_, [&] {
+    if (!first()) return;
+    const std::span<const TrialRow> all(state_.rows());
+    const auto of_folds = all.first(static_cast<std::size_t>(folds()));
+    state_.report(folds_json(all, state_.measure(), state_.directory()),
+                  folds_table(of_folds, state_.measure(), state_.directory()));
+    if (stopped) {
+      log_info("stopped: {} of {} folds are done; the same command goes on from there",
+               count(TrialState::kDone), folds());
+    } else if (count(TrialState::kDone) == folds()) {
+      log_info(
+          "written: {} with predictions.csv (each record by the model that was not trained on it), "
+          "sweep.json{}",
+          state_.directory().root.string(), state_.directory().refit > 0 ? ", refit" : "");
+    }
+  });
+  if (stopped) return kExitStopped;
+  const auto failed = std::ranges::find(state_.rows(), TrialState::kFailed, &TrialRow::state);
+  return failed == state_.rows().end() ? 0 : failed->exit_code;
+}
+
+}  // namespace
+
+int cv_command(Communicator& world, const CommandLine& line) {
+  return CrossValidation(world, line).run();
 }
 
 }  // namespace lockstep

@@ -5,31 +5,19 @@
 // after E^-R, ..., E^-1 of its steps a trial pauses, and one in E trials, those with the best validation
 // measure so far, goes on. A rung is a stop like any other: the trial goes on from its checkpoint, with the
 // schedule of its whole length, and ends with the bits of a run that never paused.
-#include "sweep_command.h"
-
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <limits>
-#include <thread>
 
 #include "app/commands.h"
 #include "app/setup/catalogs.h"
-#include "app/setup/startup.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/base/file.h"
-#include "lockstep/base/json.h"
 #include "lockstep/base/log.h"
-#include "lockstep/base/memory_limit.h"
-#include "lockstep/base/stop_signal.h"
 #include "lockstep/base/terminal.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
-#include "lockstep/config/toml.h"
-#include "sweep_table.h"
+#include "sweep_state.h"
 
 namespace lockstep {
 namespace {
@@ -64,13 +52,9 @@ std::vector<Index> choose_survivors(std::span<const TrialRow> rows, std::span<co
 class Sweep {
  public:
   Sweep(Communicator& world, const CommandLine& line)
-      : world_(world),
-        request_(line.sweep),
-        state_(world, line, "trial",
-               [&](const Config& config) {
-                 return list_trials(line.sweep, known_options(), static_cast<std::uint64_t>(config.run.seed));
-               }),
-        groups_(world, line, state_) {
+      : world_(world), request_(line.sweep), state_(world, line, "trial", [&](const Config& config) {
+          return list_trials(line.sweep, known_options(), static_cast<std::uint64_t>(config.run.seed));
+        }) {
     agree(world_, [this] { list_rungs(); });
   }
 
@@ -80,16 +64,10 @@ class Sweep {
     announce();
     bool stopped = false;
     for (const Rung& rung : rungs_) {
-      stopped = groups_.run(choose_pending(rung), rung);
-      state_.read_rows();
+      stopped = state_.train(choose_pending(rung), rung);
       if (stopped) break;
     }
-    Index exit_code = 0;
-    agree(world_, [&] {
-      if (first()) exit_code = report(stopped);
-    });
-    world_.broadcast(as_buffer(std::span(&exit_code, 1)), 0);
-    return static_cast<int>(exit_code);
+    return report(stopped);
   }
 
  private:
@@ -106,7 +84,6 @@ class Sweep {
   Communicator& world_;
   const SweepRequest& request_;
   SweepState state_;
-  TrialGroups groups_;
   std::vector<Rung> rungs_;
   std::vector<Index> race_;  // numbers of the trials that go on to the present rung, in order
 };
@@ -138,11 +115,8 @@ void Sweep::announce() const {
   if (!first()) return;
   const Index mine =
       std::ranges::count_if(state_.rows(), [this](const TrialRow& row) { return is_part(row); });
-  const Index groups = world_.size() / request_.ranks_per_trial;
   const std::string part = request_.parts > 1 ? fmt::format(", {} of them here", with_commas(mine)) : "";
-  log_info("{} trials{}, {} at a time on {} rank{} each, in {}", with_commas(std::ssize(state_.rows())), part,
-           groups, request_.ranks_per_trial, request_.ranks_per_trial == 1 ? "" : "s",
-           state_.directory().root.string());
+  state_.announce(fmt::format("{} trials{}", with_commas(std::ssize(state_.rows())), part));
   const Index known = std::ranges::count_if(
       state_.rows(), [](const TrialRow& row) { return row.state != TrialState::kWaiting; });
   if (known > 0) log_info("the sweep goes on: {} of its trials have been begun before", with_commas(known));
@@ -177,197 +151,35 @@ void Sweep::drop_others() {
   });
 }
 
-// Rank 0. The exit code.
+// *Collective.* The exit code.
 int Sweep::report(bool stopped) const {
-  write_file_atomically(state_.directory().results(),
-                        sweep_json(state_.rows(), state_.measure(), state_.directory())
-                                .dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
-                            "\n");
-  log_info("{}", sweep_table(state_.rows(), state_.measure(), state_.directory()));
-  const auto count = [this](TrialState state) {
-    return std::ranges::count_if(state_.rows(),
-                                 [&](const TrialRow& row) { return is_part(row) && row.state == state; });
-  };
-  std::error_code ignored;
-  std::filesystem::remove_all(state_.directory().claims(), ignored);
-  // Other parts have to see a wish to stop, too; the next start removes it.
-  if (request_.parts == 1) std::filesystem::remove(state_.directory().stop(), ignored);
+  agree(world_, [&] {
+    if (first()) {
+      state_.report(sweep_json(state_.rows(), state_.measure(), state_.directory()),
+                    sweep_table(state_.rows(), state_.measure(), state_.directory()));
+    }
+  });
+  std::vector<TrialRow> part;
+  std::ranges::copy_if(state_.rows(), std::back_inserter(part),
+                       [this](const TrialRow& row) { return is_part(row); });
+  const Index done = std::ranges::count(part, TrialState::kDone, &TrialRow::state);
   if (stopped) {
-    log_info("stopped: {} of {} trials are done; the same command goes on from there",
-             with_commas(count(TrialState::kDone)), with_commas(std::ssize(state_.rows())));
+    if (first()) {
+      log_info("stopped: {} of {} trials are done; the same command goes on from there", with_commas(done),
+               with_commas(std::ssize(state_.rows())));
+    }
     return kExitStopped;
   }
-  if (count(TrialState::kDone) > 0 || count(TrialState::kFailed) == 0) return 0;
-  const auto failed = std::ranges::find_if(state_.rows(), [this](const TrialRow& row) {
-    return is_part(row) && row.state == TrialState::kFailed;
-  });
-  log_error("all trials have failed");
+  const auto failed = std::ranges::find(part, TrialState::kFailed, &TrialRow::state);
+  if (done > 0 || failed == part.end()) return 0;
+  if (first()) log_error("all trials have failed");
   return failed->exit_code;
-}
-
-// The ranks are divided into groups of neighbours. Each group takes the next trial that no other has taken:
-// its first rank, the leader, makes a file that only one can make (SweepDirectory::claim), which needs no
-// rank that answers while it trains. Then the group trains as the ranks of a run of their own: on a
-// communicator of their own, in the run directory of the trial, with the config that the flags of the trial
-// complete.
-//
-// A trial fails alone if all its ranks agree on the error, as they do on wrong configs, wrong files and bad
-// numbers. What one rank alone meets, such as a failed MPI call, ends the job, as it ends a run.
-
-std::string describe_end(const TrialRow& row, const Measure& measure) {
-  std::string text = row.state == TrialState::kPaused ? "waits" : to_string(row.state);
-  if (row.state == TrialState::kFailed) return fmt::format("{} ({}): {}", text, row.exit_code, row.reason);
-  if (row.score) {
-    text += fmt::format(": validation {} {:.4f} after epoch {:.2f}", measure.name(), row.score->value,
-                        row.score->epoch);
-  }
-  return text;
 }
 
 }  // namespace
 
 int sweep_command(Communicator& world, const CommandLine& line) {
   return Sweep(world, line).run();
-}
-
-std::string describe_settings(std::span<const Setting> settings) {
-  std::vector<std::string> words;
-  for (const Setting& setting : settings) words.push_back(fmt::format("{} {}", setting.key, setting.value));
-  return fmt::format("{}", fmt::join(words, ", "));
-}
-
-TrialGroups::TrialGroups(Communicator& world, const CommandLine& line, const SweepState& state,
-                         AfterTrial after)
-    : world_(world),
-      line_(line),
-      state_(state),
-      directory_(state.directory()),
-      measure_(state.measure()),
-      after_(std::move(after)),
-      group_(world.split(world.rank() / line.sweep.ranks_per_trial, world.rank())) {
-  if (leads()) start_log(0);  // it tells of its trials
-}
-
-bool TrialGroups::run(std::span<const Index> pending, const Rung& rung) {
-  try {
-    for (;;) {
-      Index next = 0;
-      agree(*group_, [&] {
-        if (leads()) next = take_next(pending, rung);
-      });
-      group_->broadcast(as_buffer(std::span(&next, 1)), 0);
-      if (next == 0) break;
-      run_trial(at(state_.rows(), next - 1), rung);
-    }
-  } catch (const AgreedError& error) {
-    throw Error(error.what(), error.exit_code());  // other groups do not know of it, and would wait
-  }
-  return wait_for_all();
-}
-
-bool TrialGroups::stop_wanted() const {
-  std::error_code ignored;
-  return stops_ || !stop_signal().empty() || std::filesystem::exists(directory_.stop(), ignored) ||
-         std::filesystem::exists(directory_.passed_on_stop(), ignored);
-}
-
-// The number of a trial that this group now has; 0: there is none left, or no more is to be begun.
-Index TrialGroups::take_next(std::span<const Index> pending, const Rung& rung) {
-  for (const Index number : pending) {
-    if (stop_wanted()) {
-      stops_ = true;
-      write_file_atomically(directory_.passed_on_stop(), "");
-      return 0;
-    }
-    if (directory_.claim(number, rung.number)) return number;
-  }
-  return 0;
-}
-
-void TrialGroups::run_trial(TrialRow row, const Rung& rung) {
-  if (leads()) report_begin(row);
-  train(row, rung);
-  agree(*group_, [&] {
-    if (!leads()) return;
-    complete(row, rung);
-    state_.write_row(row);
-    report_end(row);
-    if (row.state == TrialState::kStopped) write_file_atomically(directory_.passed_on_stop(), "");
-  });
-  if (row.state == TrialState::kStopped) stops_ = true;
-}
-
-// *Collective over the group.* Notes how it ended.
-void TrialGroups::train(TrialRow& row, const Rung& rung) {
-  // Messages that a failed trial has left behind reach nobody there.
-  const std::unique_ptr<Communicator> comm = group_->split(0, group_->rank());
-  const RunLog log(directory_.name(row.number), comm->rank());
-  const auto fail = [&](const std::string& reason, int exit_code) {
-    row.state = exit_code == kExitStopped ? TrialState::kStopped : TrialState::kFailed;
-    row.reason = reason;
-    row.exit_code = exit_code;
-    if (row.state == TrialState::kFailed && comm->rank() == 0) log_error("{}", reason);
-  };
-  const bool alone = comm->size() == 1;
-  row.reason.clear();
-  row.exit_code = 0;
-  try {
-    const CommandLine line = line_of_trial(line_, directory_, row);
-    const RunOutcome outcome = train_run(*comm, line, state_.text(),
-                                         {.stop_files = {directory_.stop(), directory_.passed_on_stop()},
-                                          .seconds_gone = since_start_.seconds(),
-                                          .pause_share = rung.share});
-    row.exit_code = outcome.paused ? 0 : outcome.exit_code;
-    row.state = outcome.paused           ? TrialState::kPaused
-                : outcome.exit_code == 0 ? TrialState::kDone
-                                         : TrialState::kStopped;
-    if (row.state == TrialState::kDone && after_) after_(*comm, line);
-  } catch (const CommError&) {
-    throw;
-  } catch (const AgreedError& error) {
-    if (error.exit_code() == kExitComm) throw;
-    fail(error.what(), error.exit_code());
-  } catch (const Error& error) {
-    if (!alone) throw;
-    fail(error.what(), error.exit_code());
-  } catch (const std::exception& error) {
-    if (!alone || !is_out_of_memory(error)) throw;
-    fail(describe_out_of_memory(error), kExitConfig);
-  }
-}
-
-// The leader adds what the run has left in its directory.
-void TrialGroups::complete(TrialRow& row, const Rung& rung) const {
-  if (row.state == TrialState::kFailed) return;
-  const RunDirectory run = directory_.trial(row.number);
-  row.score = read_score(run, measure_, state_.config_of(row).config.train.keep != "last");
-  if (row.state == TrialState::kDone) add_result(row, run);
-  if (row.state == TrialState::kStopped) return;
-  const double value = row.score ? row.score->value : std::numeric_limits<double>::quiet_NaN();
-  row.at_rungs.resize(static_cast<std::size_t>(rung.number) + 1, value);
-}
-
-void TrialGroups::report_begin(const TrialRow& row) const {
-  std::error_code ignored;
-  const bool resumes = std::filesystem::exists(directory_.trial(row.number).root, ignored);
-  const int first = world_.rank();
-  const int last = first + group_->size() - 1;
-  log_info("{} {} on {}: {}", directory_.name(row.number), resumes ? "resumes" : "begins",
-           first == last ? fmt::format("rank {}", first) : fmt::format("ranks {} to {}", first, last),
-           describe_settings(row.settings));
-}
-
-void TrialGroups::report_end(const TrialRow& row) const {
-  log_info("{} {}", directory_.name(row.number), describe_end(row, measure_));
-}
-
-// *Collective.* Whether a group has stopped. Ranks that wait leave their cores to those that train.
-bool TrialGroups::wait_for_all() {
-  Index stopped = stops_ ? 1 : 0;
-  const std::unique_ptr<Request> all = world_.start_all_reduce_sum(as_buffer(std::span(&stopped, 1)));
-  while (!all->test()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  all->wait();
-  return stopped > 0;
 }
 
 }  // namespace lockstep

@@ -1,22 +1,33 @@
+// The ranks are divided into groups of neighbours. Each group takes the next trial that no other has taken:
+// its first rank, the leader, makes a file that only one can make (SweepDirectory::claim), which needs no
+// rank that answers while it trains. Then the group trains as the ranks of a run of their own: on a
+// communicator of their own, in the run directory of the trial, with the config that the flags of the trial
+// complete.
+//
+// A trial fails alone if all its ranks agree on the error, as they do on wrong configs, wrong files and bad
+// numbers. What one rank alone meets, such as a failed MPI call, ends the job, as it ends a run.
 #include "sweep_state.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
+#include <chrono>
+#include <limits>
+#include <thread>
 
 #include "app/setup/catalogs.h"
 #include "app/setup/startup.h"
+#include "app/training/train_run.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
+#include "lockstep/base/log.h"
+#include "lockstep/base/memory_limit.h"
+#include "lockstep/base/stop_signal.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/config/toml.h"
-#include "sweep_command.h"
 
 namespace lockstep {
 namespace {
@@ -80,40 +91,36 @@ void refuse_given_lists(const std::vector<TrialRow>& rows, const LoadedConfig& l
   }
 }
 
-// The first line in which two texts differ, of each of them.
-std::string describe_difference(std::string_view before, std::string_view now) {
-  const auto line_of = [](std::string_view& text) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    return line;
-  };
-  while (!before.empty() || !now.empty()) {
-    const std::string_view old_line = line_of(before);
-    const std::string_view new_line = line_of(now);
-    if (old_line != new_line) return fmt::format("it had '{}', and now there is '{}'", old_line, new_line);
+// The text of sweep.toml: what must stay the same for a sweep to go on.
+std::string describe_sweep(const SweepRequest& request, const std::string& config) {
+  std::string text = "# A sweep: what its trials have in common, and the flags that tell them apart.\n";
+  for (const std::string& grid : request.grids) text += fmt::format("# --grid {}\n", grid);
+  for (const std::string& random : request.randoms) text += fmt::format("# --random {}\n", random);
+  if (request.draws > 0) text += fmt::format("# --trials {}\n", request.draws);
+  if (request.halving > 0) text += fmt::format("# --halving {}\n", request.halving);
+  if (request.folds.folds > 0) {
+    text +=
+        fmt::format("# --folds {}, by {} {}\n", request.folds.folds, request.folds.by, request.folds.column);
   }
-  return "";
+  text += fmt::format("# --ranks-per-trial {}\n", request.ranks_per_trial);
+  return text + "\n" + config;
 }
 
-// Another part of the sweep may be about to write sweep.toml, under a name that begins like it.
-void refuse_foreign(const SweepDirectory& directory) {
-  std::error_code ignored;
-  if (std::filesystem::exists(directory.description(), ignored)) return;
-  const std::string own = directory.description().filename().string();
-  for (const auto& entry : std::filesystem::directory_iterator(directory.root, ignored)) {
-    if (entry.path().filename().string().starts_with(own)) continue;
-    const bool is_run = std::filesystem::exists(RunDirectory{directory.root}.config(), ignored);
-    throw ConfigError(
-        fmt::format("run.dir '{}' {}: name another directory for the sweep", directory.root.string(),
-                    is_run ? "is the directory of a run" : "is not empty, and no sweep is in it"));
-  }
+// "train.lr 0.01, train.momentum 0.9"
+std::string describe_settings(std::span<const Setting> settings) {
+  std::vector<std::string> words;
+  for (const Setting& setting : settings) words.push_back(fmt::format("{} {}", setting.key, setting.value));
+  return fmt::format("{}", fmt::join(words, ", "));
 }
 
-void make_directory(const std::filesystem::path& path) {
-  std::error_code error;
-  create_synced_directories(path, error);
-  if (error) throw DataError(fmt::format("cannot create '{}': {}", path.string(), error.message()));
+std::string describe_end(const TrialRow& row, const Measure& measure) {
+  std::string text = row.state == TrialState::kPaused ? "waits" : to_string(row.state);
+  if (row.state == TrialState::kFailed) return fmt::format("{} ({}): {}", text, row.exit_code, row.reason);
+  if (row.score) {
+    text += fmt::format(": validation {} {:.4f} after epoch {:.2f}", measure.name(), row.score->value,
+                        row.score->epoch);
+  }
+  return text;
 }
 
 }  // namespace
@@ -148,8 +155,7 @@ void SweepState::add_refit() {
 // Every group writes into the directory, so each host must have the same one.
 void SweepState::check_view() const {
   agree(world_, [&] {
-    std::error_code ignored;
-    if (std::filesystem::exists(directory_.claims(), ignored)) return;
+    if (is_there(directory_.claims())) return;
     throw DataError(
         fmt::format("run.dir '{}' of rank 0 is not there on this host: several trials at a time need a "
                     "directory that all hosts share",
@@ -160,16 +166,14 @@ void SweepState::check_view() const {
 // The row that an earlier start, or a group, has noted for a trial.
 TrialRow SweepState::known_row(TrialRow row) const {
   const std::filesystem::path file = directory_.row(row.number);
-  std::error_code ignored;
-  if (!std::filesystem::exists(file, ignored)) return row;
+  if (!is_there(file)) return row;
   TrialRow known = read_row(file);
   if (known.settings != row.settings && !row.settings.empty()) {
     throw ConfigError(fmt::format("'{}' is of a trial with {}, expected {}: name another run.dir",
                                   file.string(), describe_settings(known.settings),
                                   describe_settings(row.settings)));
   }
-  const bool lost = known.state == TrialState::kDone &&
-                    !std::filesystem::exists(directory_.trial(row.number).record(), ignored);
+  const bool lost = known.state == TrialState::kDone && !is_there(directory_.trial(row.number).record());
   return lost ? row : known;
 }
 
@@ -187,81 +191,160 @@ void SweepState::read_rows() {
 }
 
 void SweepState::write_row(const TrialRow& row) const {
-  write_file_atomically(
-      directory_.row(row.number),
-      to_json(row, measure_->name()).dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  write_file_atomically(directory_.row(row.number), indented(to_json(row, measure_->name())));
 }
 
-LoadedConfig SweepState::config_of(const TrialRow& row) const {
-  return load_config(line_of_trial(line_, directory_, row), text_, known_names());
-}
-
-CommandLine line_of_trial(const CommandLine& line, const SweepDirectory& directory, const TrialRow& row) {
-  CommandLine of_trial = line;
+CommandLine SweepState::line_of(const TrialRow& row) const {
+  CommandLine of_trial = line_;
   of_trial.command = "";
-  if (line.sweep.folds.folds > 0) of_trial.without = keys_that_folds_replace(row.number == directory.refit);
+  if (line_.sweep.folds.folds > 0) of_trial.without = keys_that_folds_replace(row.number == directory_.refit);
   const auto add = [&](const std::string& key, const std::string& value) {
     of_trial.arguments.push_back(fmt::format("--{}={}", key, value));
   };
   for (const Setting& setting : row.settings) add(setting.key, setting.value);
-  add("run.dir", directory.trial(row.number).root.string());
+  add("run.dir", directory_.trial(row.number).root.string());
   return of_trial;
 }
 
-std::string SweepDirectory::name(Index trial) const {
-  return trial == refit ? "refit" : fmt::format("{}-{:04}", word, trial);
+LoadedConfig SweepState::config_of(const TrialRow& row) const {
+  return load_config(line_of(row), text_, known_names());
 }
 
-std::filesystem::path SweepDirectory::lock() const {
-  return root / (parts == 1 ? "lock" : fmt::format("lock-{}", part));
+void SweepState::announce(const std::string& trials) const {
+  const Index ranks = line_.sweep.ranks_per_trial;
+  log_info("{}, {} at a time on {} each, in {}", trials, world_.size() / ranks, plural(ranks, "rank"),
+           directory_.root.string());
 }
 
-std::filesystem::path SweepDirectory::claims() const {
-  return rows() / (parts == 1 ? "claims" : fmt::format("claims-{}", part));
-}
-
-RunLock SweepDirectory::open(const std::string& text) const {
-  refuse_foreign(*this);
-  make_directory(root);
+void SweepState::report(const Json& results, const std::string& table) const {
+  write_file_atomically(directory_.results(), indented(results));
+  log_info("{}", table);
   std::error_code ignored;
-  const bool begun = std::filesystem::exists(description(), ignored);
-  const std::string before = begun ? read_file(description()) : text;
-  if (before != text) {
-    throw ConfigError(
-        fmt::format("the sweep in '{}' is another one: {}; name another run.dir, or give what it had",
-                    root.string(), describe_difference(before, text)));
-  }
-  if (!begun) write_file_atomically(description(), text);
-  RunLock held(lock(), fmt::format("run.dir '{}'", root.string()));
-  std::filesystem::remove_all(claims(), ignored);
-  std::filesystem::remove(stop(), ignored);
-  make_directory(claims());
-  return held;
+  std::filesystem::remove_all(directory_.claims(), ignored);
+  // Other parts have to see a wish to stop, too; the next start removes it.
+  if (directory_.parts == 1) std::filesystem::remove(directory_.stop(), ignored);
 }
 
-bool SweepDirectory::claim(Index trial, Index rung) const {
-  const std::filesystem::path file = claims() / fmt::format("{}-{}", name(trial), rung);
-  const int descriptor = ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (descriptor >= 0) {
-    ::close(descriptor);
-    return true;
+bool SweepState::train(std::span<const Index> pending, const Rung& rung, const AfterTrial& after) {
+  if (!group_) {
+    group_ = world_.split(world_.rank() / line_.sweep.ranks_per_trial, world_.rank());
+    if (leads()) start_log(0);  // it tells of its trials
   }
-  if (errno == EEXIST) return false;
-  throw DataError(fmt::format("cannot create '{}': {}", file.string(), std::strerror(errno)));
+  try {
+    for (;;) {
+      Index next = 0;
+      agree(*group_, [&] {
+        if (leads()) next = take_next(pending, rung);
+      });
+      group_->broadcast(as_buffer(std::span(&next, 1)), 0);
+      if (next == 0) break;
+      run_trial(at(rows_, next - 1), rung, after);
+    }
+  } catch (const AgreedError& error) {
+    throw Error(error.what(), error.exit_code());  // other groups do not know of it, and would wait
+  }
+  const bool stopped = wait_for_all();
+  read_rows();
+  return stopped;
 }
 
-std::string describe_sweep(const SweepRequest& request, const std::string& config) {
-  std::string text = "# A sweep: what its trials have in common, and the flags that tell them apart.\n";
-  for (const std::string& grid : request.grids) text += fmt::format("# --grid {}\n", grid);
-  for (const std::string& random : request.randoms) text += fmt::format("# --random {}\n", random);
-  if (request.draws > 0) text += fmt::format("# --trials {}\n", request.draws);
-  if (request.halving > 0) text += fmt::format("# --halving {}\n", request.halving);
-  if (request.folds.folds > 0) {
-    text +=
-        fmt::format("# --folds {}, by {} {}\n", request.folds.folds, request.folds.by, request.folds.column);
+bool SweepState::stop_wanted() const {
+  return stops_ || !stop_signal().empty() || is_there(directory_.stop()) ||
+         is_there(directory_.passed_on_stop());
+}
+
+// The number of a trial that this group now has; 0: there is none left, or no more is to be begun.
+Index SweepState::take_next(std::span<const Index> pending, const Rung& rung) {
+  for (const Index number : pending) {
+    if (stop_wanted()) {
+      stops_ = true;
+      write_file_atomically(directory_.passed_on_stop(), "");
+      return 0;
+    }
+    if (directory_.claim(number, rung.number)) return number;
   }
-  text += fmt::format("# --ranks-per-trial {}\n", request.ranks_per_trial);
-  return text + "\n" + config;
+  return 0;
+}
+
+void SweepState::run_trial(TrialRow row, const Rung& rung, const AfterTrial& after) {
+  if (leads()) report_begin(row);
+  train(row, rung, after);
+  agree(*group_, [&] {
+    if (!leads()) return;
+    complete(row, rung);
+    write_row(row);
+    log_info("{} {}", directory_.name(row.number), describe_end(row, *measure_));
+    if (row.state == TrialState::kStopped) write_file_atomically(directory_.passed_on_stop(), "");
+  });
+  if (row.state == TrialState::kStopped) stops_ = true;
+}
+
+// *Collective over the group.* Notes how it ended.
+void SweepState::train(TrialRow& row, const Rung& rung, const AfterTrial& after) const {
+  // Messages that a failed trial has left behind reach nobody there.
+  const std::unique_ptr<Communicator> comm = group_->split(0, group_->rank());
+  const RunLog log(directory_.name(row.number), comm->rank());
+  const auto fail = [&](const std::string& reason, int exit_code) {
+    row.state = exit_code == kExitStopped ? TrialState::kStopped : TrialState::kFailed;
+    row.reason = reason;
+    row.exit_code = exit_code;
+    if (row.state == TrialState::kFailed && comm->rank() == 0) log_error("{}", reason);
+  };
+  const bool alone = comm->size() == 1;
+  row.reason.clear();
+  row.exit_code = 0;
+  try {
+    const CommandLine line = line_of(row);
+    const RunOutcome outcome = train_run(*comm, line, text_,
+                                         {.stop_files = {directory_.stop(), directory_.passed_on_stop()},
+                                          .seconds_gone = since_start_.seconds(),
+                                          .pause_share = rung.share});
+    row.exit_code = outcome.paused ? 0 : outcome.exit_code;
+    row.state = outcome.paused           ? TrialState::kPaused
+                : outcome.exit_code == 0 ? TrialState::kDone
+                                         : TrialState::kStopped;
+    if (row.state == TrialState::kDone && after) after(*comm, line);
+  } catch (const CommError&) {
+    throw;
+  } catch (const AgreedError& error) {
+    if (error.exit_code() == kExitComm) throw;
+    fail(error.what(), error.exit_code());
+  } catch (const Error& error) {
+    if (!alone) throw;
+    fail(error.what(), error.exit_code());
+  } catch (const std::exception& error) {
+    if (!alone || !is_out_of_memory(error)) throw;
+    fail(describe_out_of_memory(error), kExitConfig);
+  }
+}
+
+// The leader adds what the run has left in its directory.
+void SweepState::complete(TrialRow& row, const Rung& rung) const {
+  if (row.state == TrialState::kFailed) return;
+  const RunDirectory run = directory_.trial(row.number);
+  row.score = read_score(run, *measure_, config_of(row).config.train.keep != "last");
+  if (row.state == TrialState::kDone) add_result(row, run);
+  if (row.state == TrialState::kStopped) return;
+  const double value = row.score ? row.score->value : std::numeric_limits<double>::quiet_NaN();
+  row.at_rungs.resize(static_cast<std::size_t>(rung.number) + 1, value);
+}
+
+void SweepState::report_begin(const TrialRow& row) const {
+  const bool resumes = is_there(directory_.trial(row.number).root);
+  const int first = world_.rank();
+  const int last = first + group_->size() - 1;
+  log_info("{} {} on {}: {}", directory_.name(row.number), resumes ? "resumes" : "begins",
+           first == last ? fmt::format("rank {}", first) : fmt::format("ranks {} to {}", first, last),
+           describe_settings(row.settings));
+}
+
+// *Collective.* Whether a group has stopped. Ranks that wait leave their cores to those that train.
+bool SweepState::wait_for_all() {
+  Index stopped = stops_ ? 1 : 0;
+  const std::unique_ptr<Request> all = world_.start_all_reduce_sum(as_buffer(std::span(&stopped, 1)));
+  while (!all->test()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  all->wait();
+  return stopped > 0;
 }
 
 }  // namespace lockstep

@@ -1,62 +1,34 @@
-// The state that sweep and cv have in common: the trials, their directory, and their rows so far.
+// The trials that sweep and cv carry out: what they have in common, their rows so far, and the groups of
+// ranks that train them, one trial after the other, as each group becomes free.
 #pragma once
 
-#include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "lockstep/base/types.h"
+#include "lockstep/base/timer.h"
 #include "lockstep/comm/communicator.h"
 #include "lockstep/config/command_line.h"
-#include "lockstep/train/storage/run_directory.h"
-#include "trial_row.h"
+#include "trial_rows.h"
 
 namespace lockstep {
 
-// The directory of a sweep: a run directory for each trial, and what is known of the trials.
-//
-//   sweep.toml        the config that the trials share, and the flags that tell them apart
-//   trial-0007/       the run directory of trial 7
-//   rows/trial-0007.json    its row: how it ended and what came out
-//   sweep.json        all rows, best first
-//   stop              made by a user: all trials save themselves and stop
-//   lock, rows/claims/      which process works here, and which trials its groups have taken
-
-struct SweepDirectory {
-  std::filesystem::path root;
-  std::string word = "trial";  ///< what a trial is called
-  Index refit = 0;             ///< the trial that is called "refit"; 0: none is
-  Index part = 1;              ///< several processes may work on parts of one sweep
-  Index parts = 1;
-
-  std::string name(Index trial) const;  ///< "trial-0007"
-  RunDirectory trial(Index number) const { return {root / name(number)}; }
-  std::filesystem::path rows() const { return root / "rows"; }
-  std::filesystem::path row(Index trial) const { return rows() / (name(trial) + ".json"); }
-  std::filesystem::path description() const { return root / "sweep.toml"; }
-  std::filesystem::path results() const { return root / "sweep.json"; }
-  std::filesystem::path stop() const { return root / "stop"; }
-  std::filesystem::path lock() const;
-  std::filesystem::path claims() const;
-  /// A wish to stop that reached one of the groups.
-  std::filesystem::path passed_on_stop() const { return claims() / "stop"; }
-
-  /// Makes the directory, or takes the one that a sweep of the same description has begun; nothing is claimed
-  /// in it then. Errors: ConfigError if something else is in it, or another sweep; DataError.
-  RunLock open(const std::string& text) const;
-  /// Takes a trial for this group; false if another group of this process has it. Errors: DataError.
-  bool claim(Index trial, Index rung) const;
+/// How far the trials are to go before they are compared.
+struct Rung {
+  Index number = 0;
+  double share = 1;  ///< share of the steps of each run
 };
-
-/// The text of sweep.toml: what must stay the same for a sweep to go on.
-std::string describe_sweep(const SweepRequest& request, const std::string& config);
 
 class SweepState {
  public:
   /// The settings of each trial, from the config that all share.
   using ListTrials = std::function<std::vector<std::vector<Setting>>(const Config&)>;
+  /// Called by all ranks of a group after a trial went to its end, with the communicator of the group and the
+  /// command line of the trial. An AgreedError makes the trial a failed one.
+  using AfterTrial = std::function<void(Communicator& comm, const CommandLine& line)>;
 
   /// *Collective.* Reads the config, lists the trials, and takes the directory, in which earlier starts may
   /// have left rows. `word`: what a trial is called. `line` must outlive it. Errors: AgreedError.
@@ -64,11 +36,20 @@ class SweepState {
   /// *Local.* One more trial, called "refit"; its settings may still be unknown.
   void add_refit();
 
+  /// *Collective.* Takes the trials whose numbers are in `pending` up to the rung; each group writes the rows
+  /// of its trials into the directory, and all ranks have them afterwards. Gives whether a wish to stop came
+  /// in between. An error that is not a trial's own ends the job.
+  bool train(std::span<const Index> pending, const Rung& rung, const AfterTrial& after = {});
   /// *Collective.* Reads on rank 0 what earlier starts, or the groups, have noted; all ranks have it
   /// afterwards. Errors: AgreedError.
   void read_rows();
   /// *Local.* Writes the row of a trial, on the rank that does so.
   void write_row(const TrialRow& row) const;
+
+  /// Rank 0. Says what is begun, "3 folds", on how many ranks, and where.
+  void announce(const std::string& trials) const;
+  /// Rank 0, at the end. Writes sweep.json, shows the table, and forgets what this start has claimed.
+  void report(const nlohmann::ordered_json& results, const std::string& table) const;
 
   const ConfigText& text() const { return text_; }
   const SweepDirectory& directory() const { return directory_; }
@@ -76,12 +57,21 @@ class SweepState {
   /// Rows of all trials, in order.
   std::vector<TrialRow>& rows() { return rows_; }
   const std::vector<TrialRow>& rows() const { return rows_; }
-  /// The config of a trial, unchecked.
+  /// The command line of a trial, as if it had been given by itself, and its config, unchecked.
+  CommandLine line_of(const TrialRow& row) const;
   LoadedConfig config_of(const TrialRow& row) const;
 
  private:
   TrialRow known_row(TrialRow row) const;
   void check_view() const;
+  bool leads() const { return group_->rank() == 0; }
+  bool stop_wanted() const;
+  Index take_next(std::span<const Index> pending, const Rung& rung);
+  void run_trial(TrialRow row, const Rung& rung, const AfterTrial& after);
+  void train(TrialRow& row, const Rung& rung, const AfterTrial& after) const;
+  void complete(TrialRow& row, const Rung& rung) const;
+  void report_begin(const TrialRow& row) const;
+  bool wait_for_all();
 
   Communicator& world_;
   const CommandLine& line_;
@@ -90,9 +80,9 @@ class SweepState {
   RunLock lock_;  // rank 0
   std::optional<Measure> measure_;
   std::vector<TrialRow> rows_;
+  std::unique_ptr<Communicator> group_;  // null before the first trial
+  Stopwatch since_start_;
+  bool stops_ = false;
 };
-
-/// The command line of a trial, as if it had been given by itself.
-CommandLine line_of_trial(const CommandLine& line, const SweepDirectory& directory, const TrialRow& row);
 
 }  // namespace lockstep

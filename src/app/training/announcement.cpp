@@ -19,7 +19,7 @@
 #include "lockstep/comm/agree.h"
 #include "lockstep/data/sampler.h"
 #include "lockstep/distributed/exchange/algorithm.h"
-#include "lockstep/report/live/run_reports.h"
+#include "lockstep/report/live/run_output.h"
 #include "lockstep/report/tables/plan_table.h"
 
 namespace lockstep {

@@ -10,7 +10,7 @@
 #include "app/setup/experiment.h"
 #include "lockstep/comm/communicator.h"
 #include "lockstep/train/storage/checkpoint/directory.h"
-#include "lockstep/train/storage/checkpoint/reader.h"
+#include "lockstep/train/storage/checkpoint/manifest.h"
 #include "lockstep/train/storage/run_directory.h"
 
 namespace lockstep {

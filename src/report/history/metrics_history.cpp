@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
@@ -23,6 +24,29 @@ constexpr std::size_t kMaxColumns = 60;
 constexpr std::size_t kMaxFaults = 5;
 constexpr std::size_t kMaxClasses = 100;
 constexpr std::size_t kMaxSplits = 8;
+
+// The numbers of a worker and of a rank, by their names in a line.
+constexpr std::array kWorkerNumbers{std::pair{"computed", &WorkerRecord::computed},
+                                    std::pair{"steps", &WorkerRecord::steps},
+                                    std::pair{"samples", &WorkerRecord::samples},
+                                    std::pair{"dropped", &WorkerRecord::dropped},
+                                    std::pair{"dropped_samples", &WorkerRecord::dropped_samples},
+                                    std::pair{"max_ahead", &WorkerRecord::max_ahead}};
+constexpr std::array kRankNumbers{
+    std::pair{"data", &RankTime::data},         std::pair{"compute", &RankTime::compute},
+    std::pair{"exchange", &RankTime::exchange}, std::pair{"waiting", &RankTime::waiting},
+    std::pair{"delay", &RankTime::delay},       std::pair{"to_best", &RankTime::to_best},
+    std::pair{"to_own", &RankTime::to_own}};
+
+Json confusion_json(const EvalMetrics& metrics) {
+  Json rows = Json::array();
+  const auto classes = static_cast<std::size_t>(metrics.classes);
+  for (std::size_t row = 0; row < classes; ++row) {
+    const auto first = metrics.confusion.begin() + static_cast<std::ptrdiff_t>(row * classes);
+    rows.push_back(std::vector<Index>(first, first + metrics.classes));
+  }
+  return rows;
+}
 
 double number_of(const Json& json, const char* name) {
   const auto found = json.find(name);
@@ -51,15 +75,13 @@ ConfusionMatrix matrix_of(const Json& json) {
   return square ? matrix : ConfusionMatrix{};
 }
 
-std::vector<WorkerHistory> workers_of(const Json& json) {
-  std::vector<WorkerHistory> workers;
+std::vector<WorkerRecord> workers_of(const Json& json) {
+  std::vector<WorkerRecord> workers;
   for (const Json& worker : json) {
     if (!worker.is_object()) throw DataError("a worker is no object");
-    workers.push_back({.computed = count_of(worker.value("computed", Json(0))),
-                       .samples = count_of(worker.value("samples", Json(0))),
-                       .dropped = count_of(worker.value("dropped", Json(0)))});
-    const auto staleness = worker.find("staleness");
-    if (staleness != worker.end()) workers.back().staleness = counts_of(*staleness);
+    WorkerRecord& record = workers.emplace_back();
+    for (const auto& [name, number] : kWorkerNumbers) record.*number = count_of(worker.value(name, Json(0)));
+    record.staleness = counts_of(worker.value("staleness", Json::array()));
   }
   return workers;
 }
@@ -81,22 +103,15 @@ RankTimes ranks_of(const Json& json) {
     for (std::size_t rank = 0; rank < std::min(times.ranks.size(), all.size()); ++rank)
       set(times.ranks[rank], all[rank]);
   };
-  const auto numbers = [&](const char* name, double RankTime::*member) {
-    each(name, [&](RankTime& time, const Json& value) {
-      if (value.is_number()) time.*member = value.get<double>();
-    });
-  };
   each("host", [](RankTime& time, const Json& value) {
     if (value.is_string()) time.host = value.get<std::string>();
   });
   each("slow", [](RankTime& time, const Json& value) { time.slowness = slowness_of(value); });
-  numbers("data", &RankTime::data);
-  numbers("compute", &RankTime::compute);
-  numbers("exchange", &RankTime::exchange);
-  numbers("waiting", &RankTime::waiting);
-  numbers("delay", &RankTime::delay);
-  numbers("to_best", &RankTime::to_best);
-  numbers("to_own", &RankTime::to_own);
+  for (const auto& [name, number] : kRankNumbers) {
+    each(name, [member = number](RankTime& time, const Json& value) {
+      if (value.is_number()) time.*member = value.get<double>();
+    });
+  }
   const Json seconds = json.value("seconds", Json());
   if (seconds.is_number()) times.seconds = seconds.get<double>();
   const Json windows = json.value("windows", Json());
@@ -127,9 +142,7 @@ std::string csv_line(const MetricsLine& line, const std::string& run,
   std::string text = fmt::format("{},{},{},{},{},{}", run, csv_cell(line.kind), csv_cell(line.split),
                                  csv_number(line.step), csv_number(line.epoch), csv_number(line.samples));
   for (const std::string& column : columns) {
-    const auto found = std::ranges::find(line.values, column, &std::pair<std::string, double>::first);
-    text += ',';
-    if (found != line.values.end()) text += csv_number(found->second);
+    text += ',' + csv_number(line.number(column));
   }
   return text + '\n';
 }
@@ -144,6 +157,79 @@ MetricValues measures_of(const MetricsLine& evaluation) {
 }
 
 }  // namespace
+
+void add_progress(Json& json, const Progress& progress) {
+  json["step"] = progress.steps;
+  json["epoch"] = progress.epochs;
+  json["samples_seen"] = progress.samples;
+}
+
+Json shares_json(const TimeShares& shares) {
+  Json json{{"data", shares.data},
+            {"compute", shares.compute},
+            {"forward", shares.forward},
+            {"optimizer", shares.optimizer},
+            {"communication", shares.communication},
+            {"waiting", shares.waiting}};
+  if (shares.idle > 0) json["idle"] = shares.idle;
+  if (shares.hidden) json["hidden"] = *shares.hidden;
+  return json;
+}
+
+Json workers_json(const WorkersReport& report) {
+  Json workers = Json::array();
+  for (const WorkerRecord& worker : report.workers) {
+    Json json;
+    for (const auto& [name, number] : kWorkerNumbers) json[name] = worker.*number;
+    json["staleness"] = worker.staleness;
+    workers.push_back(json);
+  }
+  return {{"mean_staleness", report.mean_staleness()},
+          {"staleness_95", report.staleness_percentile(0.95)},
+          {"workers", workers}};
+}
+
+// A list of each number, with one entry for each rank: short, and easy to turn into columns.
+Json ranks_json(const RankTimes& times) {
+  Json json{{"seconds", times.seconds}, {"windows", times.windows}};
+  const auto add = [&](const char* name, const auto& of_rank) {
+    json[name] = Json::array();
+    for (const RankTime& time : times.ranks) json[name].push_back(of_rank(time));
+  };
+  const auto rounded = [](double value) { return std::round(1e6 * value) / 1e6; };
+  add("host", [](const RankTime& time) { return excerpt(time.host); });
+  for (const auto& [name, number] : kRankNumbers) {
+    add(name, [&, member = number](const RankTime& time) { return rounded(time.*member); });
+  }
+  add("slow_windows", [](const RankTime& time) { return time.slow_windows; });
+  add("slow", [](const RankTime& time) { return to_string(time.slowness); });
+  json["hosts"] = Json::array();
+  for (const HostTime& host : times.hosts) {
+    json["hosts"].push_back({{"host", excerpt(host.host)},
+                             {"ranks", host.ranks},
+                             {"delay", rounded(host.delay)},
+                             {"cost", rounded(times.cost(host.delay))}});
+  }
+  return json;
+}
+
+Json evaluation_json(const EvalMetrics& metrics) {
+  Json json{{"kind", "evaluation"}, {"split", to_string(metrics.split)}};
+  add_progress(json, metrics.progress);
+  json["samples"] = metrics.samples;
+  json["loss"] = metrics.loss;
+  if (metrics.accuracy) json["accuracy"] = *metrics.accuracy;
+  if (metrics.top_k_accuracy) {
+    json["top_k"] = metrics.top_k;
+    json["top_k_accuracy"] = *metrics.top_k_accuracy;
+  }
+  for (const MetricValue& other : metrics.others) {
+    json[other.name] = other.value ? Json(*other.value) : Json(nullptr);
+  }
+  if (!metrics.confusion.empty()) json["confusion"] = confusion_json(metrics);
+  json["seconds"] = metrics.seconds;
+  return json;
+}
 
 MetricsLine metrics_line(const Json& json) {
   if (!json.is_object()) throw DataError("it is no object");

@@ -1,7 +1,15 @@
 #include "lockstep/report/history/viewed_run.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
+#include <numeric>
+#include <set>
+
+#include "lockstep/base/text.h"
+#include "lockstep/train/evaluation/early_stopping.h"
 
 namespace lockstep {
 
@@ -18,6 +26,108 @@ std::string ViewedRun::short_name() const {
 bool names_no_result(std::string_view key) {
   return key == "run.dir" || key == "checkpoint.dir" || key == "run.resume" || key == "run.progress" ||
          key == "run.plan" || key.starts_with("report.");
+}
+
+// Configs that can be read have all keys, in one order.
+std::vector<std::string> differing_keys(const std::vector<const ViewedRun*>& runs) {
+  std::vector<std::string> keys;
+  const auto read = std::ranges::find_if(runs, [](const ViewedRun* run) { return !run->config.empty(); });
+  if (read == runs.end()) return keys;
+  for (const ConfigLine& line : (*read)->config) {
+    std::set<std::string> values;
+    for (const ViewedRun* run : runs) {
+      if (!run->config.empty()) values.insert(run->value(line.key));
+    }
+    if (values.size() > 1 && !names_no_result(line.key)) keys.push_back(line.key);
+  }
+  return keys;
+}
+
+std::string ShownMeasure::name() const {
+  return values == nullptr ? "-" : fmt::format("{} {}", split, measure);
+}
+
+double ShownMeasure::last() const {
+  return values == nullptr ? NAN : values->values.back();
+}
+
+ShownMeasure shown_measure(const ViewedRun& run) {
+  ShownMeasure shown{.split = "train", .table = &run.metrics.train, .best = NAN, .best_step = NAN};
+  for (const EvaluationHistory& each : run.metrics.evaluations) {
+    if (shown.split == "validation") continue;
+    shown.table = &each.table;
+    shown.split = each.split;
+  }
+  shown.measure = shown.table->find(run.record.measure) != nullptr ? run.record.measure : "loss";
+  shown.values = shown.table->find(shown.measure);
+  if (shown.values == nullptr) return shown;
+  const bool smaller = smaller_is_better(shown.measure);
+  for (std::size_t i = 0; i < shown.values->values.size(); ++i) {
+    const double value = shown.values->values[i];
+    if (std::isfinite(shown.best) && !(smaller ? value < shown.best : value > shown.best)) continue;
+    shown.best = value;
+    shown.best_step = shown.table->steps[i];
+  }
+  return shown;
+}
+
+std::vector<std::size_t> ranks_waiting_least(const std::vector<RankTime>& ranks, std::size_t count) {
+  std::vector<std::size_t> all(ranks.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  std::ranges::stable_sort(all, {}, [&](std::size_t rank) { return ranks[rank].waiting; });
+  all.resize(std::min(all.size(), count));
+  std::ranges::sort(all);
+  return all;
+}
+
+std::string progress_of(const ViewedRun& run) {
+  const auto planned = static_cast<double>(run.record.plan.steps);
+  if (planned <= 0) return count_text(run.steps());
+  return fmt::format("{}/{} ({:.0f} %)", count_text(run.steps()), count_text(planned),
+                     100 * run.steps() / planned);
+}
+
+double time_share(const ViewedRun& run, const std::string& name) {
+  const nlohmann::ordered_json& result = run.record.result;
+  if (result.is_object() && result.contains("time") && result["time"].is_object()) {
+    const auto found = result["time"].find(name);
+    return found != result["time"].end() && found->is_number() ? found->get<double>() : 0;
+  }
+  const MetricsTable::Column* column = run.metrics.train.find("time." + name);
+  return column == nullptr || !std::isfinite(column->values.back()) ? 0 : column->values.back();
+}
+
+double seconds_left(const ViewedRun& run) {
+  const auto planned = static_cast<double>(run.record.plan.steps);
+  const bool known = run.record.state == RunState::kRunning && planned > run.steps() && run.steps() > 0;
+  return known && run.record.seconds > 0 ? run.record.seconds * (planned - run.steps()) / run.steps() : NAN;
+}
+
+std::vector<std::size_t> kept_points(std::span<const double> values, std::size_t max_points) {
+  std::vector<std::size_t> kept;
+  if (values.size() <= max_points) {
+    kept.resize(values.size());
+    std::iota(kept.begin(), kept.end(), std::size_t{0});
+    return kept;
+  }
+  const std::size_t buckets = (max_points - 2) / 2;
+  kept.push_back(0);
+  for (std::size_t bucket = 0; bucket < buckets; ++bucket) {
+    const std::size_t begin = values.size() * bucket / buckets;
+    const std::size_t end = values.size() * (bucket + 1) / buckets;
+    std::size_t least = begin;
+    std::size_t greatest = begin;
+    for (std::size_t i = begin; i < end; ++i) {
+      if (!std::isfinite(values[i])) continue;
+      if (!std::isfinite(values[least]) || values[i] < values[least]) least = i;
+      if (!std::isfinite(values[greatest]) || values[i] > values[greatest]) greatest = i;
+    }
+    kept.push_back(std::min(least, greatest));
+    kept.push_back(std::max(least, greatest));
+  }
+  kept.push_back(values.size() - 1);
+  kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
+  return kept;
 }
 
 }  // namespace lockstep

@@ -9,7 +9,6 @@
 
 #include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
-#include "run_numbers.h"
 
 namespace lockstep {
 namespace {

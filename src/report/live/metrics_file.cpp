@@ -15,7 +15,7 @@
 #include "lockstep/base/json.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/text.h"
-#include "report/history/metrics_json.h"
+#include "lockstep/report/history/metrics_history.h"
 
 namespace lockstep {
 namespace {

@@ -1,13 +1,84 @@
 #include "lockstep/report/live/run_output.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <cmath>
 
 #include "lockstep/base/json.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/text.h"
 #include "lockstep/report/history/metrics_history.h"
+#include "lockstep/report/tables/evaluation_tables.h"
 
 namespace lockstep {
+namespace {
+
+// Mishaps that did not end the run.
+std::string describe_mishaps(const TrainingResult& result) {
+  std::string text;
+  if (result.skipped_steps > 0) text += fmt::format(" ({} left out)", with_commas(result.skipped_steps));
+  if (result.single_value_steps > 0) {
+    text += fmt::format(" ({} with a single value in batch norm)", with_commas(result.single_value_steps));
+  }
+  if (result.repairs > 0) text += fmt::format(" ({} with replicas made equal)", with_commas(result.repairs));
+  return text;
+}
+
+// The weights of the model file.
+nlohmann::ordered_json kept_json(const TrainingResult& result) {
+  nlohmann::ordered_json kept{{"weights", "last"}, {"step", result.progress.steps}};
+  if (result.best) {
+    kept = {{"weights", "best"},
+            {"step", result.best->progress.steps},
+            {"epoch", result.best->progress.epochs},
+            {"measure", result.best->measure},
+            {"value", result.best->value}};
+  }
+  if (!result.average.empty()) kept["average"] = result.average;
+  return kept;
+}
+
+nlohmann::ordered_json describe_threshold(const ChosenThreshold& threshold) {
+  nlohmann::ordered_json json{{"probability", threshold.threshold}};
+  if (threshold.measure.empty()) return json;
+  json["measure"] = threshold.measure;
+  json["value"] = threshold.value;
+  return json;
+}
+
+nlohmann::ordered_json describe_calibration(const Calibration& calibration) {
+  return {{"temperature", calibration.temperature},     {"found", calibration.found},
+          {"log_loss_before", calibration.loss_before}, {"log_loss", calibration.loss_after},
+          {"ece_before", calibration.ece_before},       {"ece", calibration.ece_after}};
+}
+
+// A class whose share differs by more than this, and by more than chance explains, is worth a word.
+constexpr double kMuch = 0.1;
+constexpr double kDeviations = 5;
+
+double samples_of(const ClassCounts& counts) {
+  double samples = 0;
+  for (const auto& [label, count] : counts) samples += count;
+  return samples;
+}
+
+std::string describe_staleness(const WorkersReport& report) {
+  Index dropped = 0;
+  Index computed = 0;
+  for (const WorkerRecord& worker : report.workers) {
+    dropped += worker.dropped;
+    computed += worker.computed;
+  }
+  if (dropped > 0) {
+    return fmt::format("dropped: {} of {} gradients", with_commas(dropped), with_commas(computed));
+  }
+  return fmt::format("staleness: mean {:.2f}, 95th percentile {}", report.mean_staleness(),
+                     report.staleness_percentile(0.95));
+}
+
+}  // namespace
 
 RunOutput::RunOutput(RunOutputSettings settings, OutputStart start)
     : record_(settings.record),
@@ -20,6 +91,8 @@ RunOutput::RunOutput(RunOutputSettings settings, OutputStart start)
     events_.emplace(settings.directory.tensorboard(), start.step, *settings.hyperparameters,
                     settings.tensors);
   }
+  parts_ = {&metrics_, &line_};
+  if (events_) parts_.insert(parts_.begin() + 1, &*events_);
   if (record_ == nullptr) return;
   // The record begins with the lines of earlier starts.
   record_->change([&](RunRecord& record) {
@@ -48,6 +121,167 @@ std::vector<std::string> RunOutput::incomplete_files() const {
   if (metrics_.failed()) add(names.metrics().string());
   if (events_ && events_->failed()) add(names.tensorboard().string());
   return files;
+}
+
+void report_calibration(const TrainingResult& result) {
+  if (!result.calibration) return;
+  const Calibration& calibration = *result.calibration;
+  if (!calibration.found) {
+    log_warning(
+        "not calibrated: no temperature between 0.01 and 100 has the least log loss on the validation set "
+        "(it is too small, of one class, or all right or all by chance); the outputs stay as they are");
+    return;
+  }
+  log_info(
+      "calibrated: temperature {:.5g}, fitted to the validation set, whose log loss was {:.5g} and is "
+      "{:.5g}, and whose expected calibration error was {:.5g} and is {:.5g}",
+      calibration.temperature, calibration.loss_before, calibration.loss_after, calibration.ece_before,
+      calibration.ece_after);
+}
+
+void report_kept(const TrainingResult& result) {
+  if (!result.early.empty()) {
+    log_info("stopped early after step {}: {}", with_commas(result.progress.steps), result.early);
+  }
+  const std::string weights = result.average.empty() ? "weights" : "weights' " + result.average;
+  if (result.best) {
+    const bool is_last = result.best->progress.steps == result.progress.steps;
+    log_info("kept: the {} of step {} (epoch {:.2f}), with the best {} of the validation set, {:.5g}{}",
+             weights, with_commas(result.best->progress.steps), result.best->progress.epochs,
+             result.best->measure, result.best->value, is_last ? "; they are the last ones" : "");
+  } else if (!result.average.empty()) {
+    log_info("kept: the {} of the last step", weights);
+  }
+  if (!result.best && !result.last_evaluation) {
+    log_warning(
+        "nobody has seen how the model does on other data than those it was trained on: hold some back with "
+        "data.validation_share = 0.1, and the best weights are kept");
+  }
+}
+
+void report_threshold(const std::optional<ChosenThreshold>& threshold) {
+  if (!threshold) return;
+  const std::string best = threshold->measure.empty()
+                               ? ""
+                               : fmt::format(", where the {} of the validation set is largest, {:.5g}",
+                                             threshold->measure, threshold->value);
+  log_info("threshold: the model says yes from a probability of {:.5g} on{}", threshold->threshold, best);
+}
+
+nlohmann::ordered_json summary_json(const RunEnd& end) {
+  const TrainingResult& result = end.result;
+  nlohmann::ordered_json json{{"steps", result.progress.steps},
+                              {"samples_seen", result.progress.samples},
+                              {"epochs", result.progress.epochs},
+                              {"seconds", result.seconds},
+                              {"samples_per_second", result.samples_per_second},
+                              {"lr", result.lr},
+                              {"config", end.config},
+                              {"hosts", end.hosts},
+                              {"time", shares_json(result.time)}};
+  if (result.ranks.ranks.size() > 1) json["ranks"] = ranks_json(result.ranks);
+  if (!end.algorithm.empty()) json["algorithm"] = end.algorithm;
+  if (!result.early.empty()) json["early_stopping"] = result.early;
+  json["kept"] = kept_json(result);
+  if (end.threshold) json["threshold"] = describe_threshold(*end.threshold);
+  if (result.calibration) json["calibration"] = describe_calibration(*result.calibration);
+  if (result.skipped_steps > 0) json["skipped_steps"] = result.skipped_steps;
+  if (result.single_value_steps > 0) json["single_value_steps"] = result.single_value_steps;
+  if (result.repairs > 0) json["desync_repairs"] = result.repairs;
+  if (result.last_evaluation) json["evaluation"] = json_with_tables(*result.last_evaluation);
+  if (result.workers) json["asynchrony"] = workers_json(*result.workers);
+  if (!end.lost.empty()) json["lost"] = end.lost;
+  return json;
+}
+
+void report_result(const TrainingResult& result) {
+  std::string quality;
+  if (result.last_evaluation) {
+    const EvalMetrics& last = *result.last_evaluation;
+    quality = fmt::format("{} loss {:.5g}", to_string(last.split), last.loss);
+    if (last.accuracy) quality += fmt::format(", accuracy {:.5g}", *last.accuracy);
+    for (const MetricValue& other : last.others) quality += ", " + to_string(other);
+    quality += "; ";
+  }
+  const TimeShares& time = result.time;
+  const std::string hidden = time.hidden ? fmt::format(" (hidden: {:.0f} % of it)", 100 * *time.hidden) : "";
+  const std::string idle =
+      time.idle > 0 ? fmt::format(", idle for other stages {:.1f} %", 100 * time.idle) : "";
+  log_info(
+      "done: {}{} steps{}, {} samples in {} ({} samples/s); time: data {:.1f} %, compute {:.1f} %, "
+      "communication {:.1f} %{}, waiting {:.1f} %{}",
+      quality, with_commas(result.progress.steps), describe_mishaps(result),
+      with_commas(result.progress.samples), human_seconds(result.seconds),
+      with_commas(static_cast<Index>(result.samples_per_second)), 100 * time.data, 100 * time.compute,
+      100 * time.communication, hidden, 100 * time.waiting, idle);
+  for (const std::string& line : describe_slow_ranks(result.ranks)) log_info("{}", line);
+  if (!result.workers) return;
+  for (const std::string& line : worker_lines(*result.workers, result.progress.samples)) log_info("{}", line);
+}
+
+std::vector<std::string> written_files(const RunDirectory& directory) {
+  std::vector<std::string> written;
+  for (const std::filesystem::path& file :
+       {directory.config(), directory.record(), directory.plan(), directory.ranks(), directory.log(),
+        directory.metrics(), directory.summary(), directory.evaluation(), directory.report(),
+        directory.tensorboard(), directory.trace(), directory.model(), directory.schema(),
+        directory.rejects(), directory.checkpoints()}) {
+    if (is_there(file)) written.push_back(file.filename().string());
+  }
+  return written;
+}
+
+std::string few_cores_warning(std::span<const Index> cores, Index threads) {
+  const auto fewest = std::ranges::min_element(cores);
+  if (*fewest >= threads) return "";
+  return fmt::format(
+      "rank {} runs {} threads on {}; use fewer threads or ranks, or bind more cores to each rank: "
+      "mpirun -np {} --map-by slot:PE={} --bind-to core (Open MPI), mpiexec -n {} -bind-to core:{} (MPICH), "
+      "or srun --cpus-per-task={}",
+      fewest - cores.begin(), threads, plural(*fewest, "core"), cores.size(), threads, cores.size(), threads,
+      threads);
+}
+
+std::string describe_uneven_shards(std::span<const ClassCounts> shards) {
+  ClassCounts whole;
+  for (const ClassCounts& shard : shards) {
+    for (const auto& [label, count] : shard) whole[label] += count;
+  }
+  const double samples = samples_of(whole);
+  for (std::size_t replica = 0; replica < shards.size(); ++replica) {
+    const double size = samples_of(shards[replica]);
+    if (size == 0) continue;
+    for (const auto& [label, count] : whole) {
+      const auto found = shards[replica].find(label);
+      const double share = found == shards[replica].end() ? 0 : found->second / size;
+      const double expected = count / samples;
+      const double chance = kDeviations * std::sqrt(expected * (1 - expected) / size);
+      if (std::abs(share - expected) <= std::max(kMuch, chance)) continue;
+      return fmt::format(
+          "WARNING: the shards are not alike: class {} makes {:.1f} % of the shard of replica {}, but {:.1f} "
+          "% of all samples. Training on such shards is biased: choose data.shard_order = shuffled with "
+          "data.memory = load, or data.reshuffle = global, or shuffle the file\n",
+          label, 100 * share, replica, 100 * expected);
+    }
+  }
+  return "";
+}
+
+std::vector<std::string> worker_lines(const WorkersReport& report, Index samples) {
+  std::vector<std::string> lines{describe_staleness(report)};
+  const double fair = static_cast<double>(samples) / static_cast<double>(report.workers.size());
+  for (std::size_t rank = 0; rank < report.workers.size(); ++rank) {
+    const WorkerRecord& worker = report.workers[rank];
+    std::string dropped;
+    if (worker.dropped > 0) {
+      dropped = fmt::format(", {} dropped with {} samples", with_commas(worker.dropped),
+                            with_commas(worker.dropped_samples));
+    }
+    lines.push_back(fmt::format("worker {}: {} gradients with {} samples{}: {:.2f} times an even share", rank,
+                                with_commas(worker.steps), with_commas(worker.samples), dropped,
+                                static_cast<double>(worker.samples) / fair));
+  }
+  return lines;
 }
 
 }  // namespace lockstep

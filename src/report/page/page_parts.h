@@ -1,7 +1,10 @@
-// The page of `trainer report` without its numbers; see scripts/cmake/report_page.cmake.
+// The page of `trainer report` is made of texts around its numbers (see scripts/cmake/report_page.cmake), which
+// stand in JSON as shown_json() has them.
 #pragma once
 
 #include <string_view>
+
+#include "lockstep/base/json.h"
 
 namespace lockstep {
 
@@ -11,5 +14,11 @@ struct PageParts {
 };
 
 const PageParts& page_parts();
+
+inline constexpr std::size_t kMaxNameBytes = 200;
+
+/// A copy in which each text is an excerpt, and each number null where it is not finite, and without a point
+/// where it is whole.
+nlohmann::ordered_json shown_json(const nlohmann::ordered_json& json, std::size_t max_bytes = kMaxNameBytes);
 
 }  // namespace lockstep

@@ -2,19 +2,22 @@
 // marks that turn the direction of writing, and not longer than a page needs. A number is null where it is
 // not finite.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <set>
+#include <span>
+#include <utility>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
 #include "lockstep/report/page/report_page.h"
+#include "lockstep/report/page/shown_predictions.h"
 #include "lockstep/report/tables/evaluation_tables.h"
 #include "page_parts.h"
-#include "report/history/run_numbers.h"
 #include "run_story.h"
 
 namespace lockstep {
@@ -22,7 +25,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kMaxNameBytes = 200;
 constexpr std::size_t kMaxValueBytes = 400;
 constexpr std::size_t kMaxSentenceBytes = 1000;
 
@@ -31,12 +33,6 @@ struct PageLimits {
   std::size_t points = 0;   ///< of a series
   std::size_t records = 0;  ///< that are predicted worst
 };
-
-Json texts_json(const std::vector<std::string>& texts, std::size_t max_bytes) {
-  Json json = Json::array();
-  for (const std::string& text : texts) json.push_back(excerpt(text, max_bytes));
-  return json;
-}
 
 Json number_json(double value) {
   constexpr double kMaxWhole = 1e15;
@@ -80,9 +76,9 @@ void add_curves(const std::string& split, const MetricsTable& table, const PageL
     const std::vector<double>& values = lines.columns.front().values;
     if (values.empty()) continue;
     const std::vector<std::size_t> points = kept_points(values, limits.points);
-    curves.push_back({{"measure", excerpt(column.name, kMaxNameBytes)},
-                      {"title", excerpt(measure_title(column.name), kMaxNameBytes)},
-                      {"split", excerpt(split, kMaxNameBytes)},
+    curves.push_back({{"measure", shown_json(column.name)},
+                      {"title", shown_json(measure_title(column.name))},
+                      {"split", shown_json(split)},
                       {"points", lines.rows()},
                       {"step", numbers_json(lines.steps, points, kCountDigits)},
                       {"samples", numbers_json(lines.samples, points, kCountDigits)},
@@ -96,7 +92,7 @@ Json kept_json(const PageRun& run) {
   const auto step = static_cast<double>(run.record.kept.step);
   const double samples = run.steps() > 0 ? std::round(run.samples() * step / run.steps()) : 0;
   const double seconds = run.metrics.train.rows() > 0 ? run.metrics.seconds_at(samples) : 0;
-  return {{"step", number_json(step)}, {"samples", number_json(samples)}, {"seconds", number_json(seconds)}};
+  return shown_json({{"step", step}, {"samples", samples}, {"seconds", seconds}});
 }
 
 // The ranks, and of many those that wait least, as the others wait for them.
@@ -107,18 +103,18 @@ Json ranks_json(const std::vector<RankTime>& ranks) {
   for (const std::size_t rank : ranks_waiting_least(ranks, kMaxRanks)) {
     const RankTime& time = ranks[rank];
     json["shown"].push_back({{"rank", rank},
-                             {"host", excerpt(time.host, kMaxHostBytes)},
-                             {"compute", number_json(time.compute)},
-                             {"exchange", number_json(time.exchange)},
-                             {"waiting", number_json(time.waiting)},
-                             {"data", number_json(time.data)}});
+                             {"host", time.host},
+                             {"compute", time.compute},
+                             {"exchange", time.exchange},
+                             {"waiting", time.waiting},
+                             {"data", time.data}});
   }
-  return json;
+  return shown_json(json, kMaxHostBytes);
 }
 
-Json workers_json(const std::vector<WorkerHistory>& workers) {
+Json workers_json(const std::vector<WorkerRecord>& workers) {
   Json json = Json::array();
-  for (const WorkerHistory& worker : workers) {
+  for (const WorkerRecord& worker : workers) {
     json.push_back({{"computed", worker.computed},
                     {"samples", worker.samples},
                     {"dropped", worker.dropped},
@@ -129,66 +125,44 @@ Json workers_json(const std::vector<WorkerHistory>& workers) {
 
 Json confusion_json(const EvaluationHistory& shown, const std::vector<std::string>& names) {
   constexpr std::size_t kMaxClassBytes = 60;
-  Json json{{"split", excerpt(shown.split, kMaxNameBytes)},
-            {"step", number_json(shown.confusion_step)},
+  Json json{{"split", shown_json(shown.split)},
+            {"step", shown_json(shown.confusion_step)},
             {"classes", Json::array()},
             {"counts", shown.confusion},
             {"scores", Json::array()}};
   for (const ClassScore& score : class_scores(shown.confusion)) {
-    json["classes"].push_back(excerpt(class_name(names, json["classes"].size()), kMaxClassBytes));
-    json["scores"].push_back({{"samples", score.samples},
-                              {"precision", number_json(score.precision)},
-                              {"recall", number_json(score.recall)},
-                              {"f1", number_json(score.f1)}});
+    json["classes"].push_back(shown_json(class_name(names, json["classes"].size()), kMaxClassBytes));
+    json["scores"].push_back(shown_json({{"samples", score.samples},
+                                         {"precision", score.precision},
+                                         {"recall", score.recall},
+                                         {"f1", score.f1}}));
   }
   return json;
 }
 
-// Precision swings, while the others only rise: it decides which points stay.
-Json curves_json(const std::vector<ShownPredictions::Curve>& curves, std::size_t max_points) {
-  Json json = Json::array();
-  for (const ShownPredictions::Curve& curve : curves) {
-    const auto points = kept_points(curve.precision, std::max<std::size_t>(max_points / curves.size(), 50));
-    json.push_back({{"class", excerpt(curve.name, kMaxNameBytes)},
-                    {"area", number_json(curve.area)},
-                    {"recall", numbers_json(curve.recall, points)},
-                    {"false_positive_rate", numbers_json(curve.false_positive_rate, points)},
-                    {"precision", numbers_json(curve.precision, points)}});
-  }
-  return json;
+// Leaves the points of some lists that kept_points() has of the last of them.
+void thin(Json& json, std::initializer_list<const char*> names, std::size_t max_points) {
+  const auto points = kept_points(json[*std::prev(names.end())].get<std::vector<double>>(), max_points);
+  for (const char* name : names) json[name] = numbers_json(json[name].get<std::vector<double>>(), points);
 }
 
-Json worst_json(const ShownPredictions::Worst& record) {
-  Json json{{"record", number_json(record.record)},
-            {"file", excerpt(record.file, kMaxNameBytes)},
-            {"loss", number_json(record.loss)},
-            {"target", excerpt(record.target, kMaxNameBytes)},
-            {"prediction", excerpt(record.prediction, kMaxNameBytes)},
-            {"cells", texts_json(record.cells, kMaxNameBytes)}};
-  if (!record.picture.pixels.empty()) json["picture"] = to_json(record.picture);
-  return json;
-}
-
-// Curves of several classes cannot be laid over those of other runs.
-Json predictions_json(const ShownPredictions& shown, bool alone, const PageLimits& limits) {
-  const bool comparable = alone || shown.curves.size() == 1;
-  Json json{{"split", excerpt(shown.split, kMaxNameBytes)},
-            {"samples", number_json(shown.samples)},
-            {"curves", comparable ? curves_json(shown.curves, limits.points) : Json::array()},
-            {"fits", Json::array()},
-            {"columns", texts_json(shown.columns, kMaxNameBytes)},
-            {"worst", Json::array()}};
-  for (const ShownPredictions::Fit& fit : shown.fits) {
-    const std::vector<std::size_t> points = kept_points(fit.prediction, limits.points);
-    const std::vector<std::size_t> bins = kept_points(fit.residuals, fit.residuals.size());
-    json["fits"].push_back({{"samples", fit.target.size()},
-                            {"target", numbers_json(fit.target, points)},
-                            {"prediction", numbers_json(fit.prediction, points)},
-                            {"width", number_json(fit.width)},
-                            {"residuals", numbers_json(fit.residuals, bins)}});
+// Curves of several classes cannot be laid over those of other runs. Precision swings, while the others only
+// rise: it decides which points stay.
+Json predictions_json(const Json& read, bool alone, const PageLimits& limits) {
+  static const Json kNone = read_shown_predictions(R"({"split":"","samples":0,"worst":[]})");
+  Json json = read.is_null() ? kNone : read;
+  Json& curves = json["curves"];
+  if (!alone && curves.size() != 1) curves.clear();
+  const std::size_t points =
+      std::max<std::size_t>(limits.points / std::max<std::size_t>(curves.size(), 1), 50);
+  for (Json& curve : curves) thin(curve, {"recall", "false_positive_rate", "precision"}, points);
+  for (Json& fit : json["fits"]) {
+    thin(fit, {"target", "prediction"}, limits.points);
+    thin(fit, {"residuals"}, fit["residuals"].size());
   }
-  for (std::size_t i = 0; i < std::min(shown.worst.size(), limits.records); ++i)
-    json["worst"].push_back(worst_json(shown.worst[i]));
+  Json& worst = json["worst"];
+  if (worst.size() > limits.records)
+    worst.erase(worst.begin() + static_cast<std::ptrdiff_t>(limits.records), worst.end());
   return json;
 }
 
@@ -196,7 +170,7 @@ Json predictions_json(const ShownPredictions& shown, bool alone, const PageLimit
 Json time_json(const PageRun& run) {
   Json json = Json::object();
   for (const char* part : {"compute", "communication", "waiting", "data", "idle"}) {
-    json[part] = number_json(time_share(run, part));
+    json[part] = shown_json(time_share(run, part));
   }
   return json;
 }
@@ -212,38 +186,16 @@ Json reliability_json(const Json& result) {
   const Json split = part_of(evaluation, "split");
   Json json;
   for (const Json& bin : part_of(evaluation, "reliability")) {
-    json["split"] = split.is_string() ? excerpt(split.get<std::string>(), kMaxNameBytes) : "";
+    json["split"] = split.is_string() ? shown_json(split) : Json("");
     for (const char* part : {"predicted", "observed", "samples"}) json[part].push_back(part_of(bin, part));
-  }
-  return json;
-}
-
-Json importance_json(const ImportanceOfRun& importance) {
-  constexpr std::size_t kMaxBars = 20;
-  Json json{{"measure", excerpt(importance.measure, kMaxNameBytes)},
-            {"set", excerpt(importance.set, kMaxNameBytes)},
-            {"baseline", number_json(importance.baseline)},
-            {"columns", Json::array()}};
-  for (const ImportanceOfColumn& column : importance.columns) {
-    if (json["columns"].size() == kMaxBars) break;
-    json["columns"].push_back(
-        {{"name", excerpt(column.name, kMaxNameBytes)}, {"mean", number_json(column.mean)}});
   }
   return json;
 }
 
 Json columns_json(const std::vector<std::vector<std::string>>& columns) {
   constexpr std::size_t kMaxTableColumns = 200;
-  Json json{{"count", columns.size()}, {"rows", Json::array()}};
-  for (std::size_t i = 0; i < std::min(columns.size(), kMaxTableColumns); ++i)
-    json["rows"].push_back(texts_json(columns[i], kMaxNameBytes));
-  return json;
-}
-
-Json rows_json(const std::vector<std::vector<std::string>>& rows) {
-  Json json = Json::array();
-  for (const std::vector<std::string>& row : rows) json.push_back(texts_json(row, kMaxValueBytes));
-  return json;
+  const auto shown = std::span(columns).first(std::min(columns.size(), kMaxTableColumns));
+  return {{"count", columns.size()}, {"rows", shown_json(std::vector(shown.begin(), shown.end()))}};
 }
 
 // Host and cores of the first 2,000 ranks.
@@ -252,40 +204,39 @@ Json placement_json(const Launch& launch) {
   const std::size_t ranks = std::min(launch.hosts.size(), launch.cores.size());
   Json json = Json::array();
   for (std::size_t rank = 0; rank < std::min(ranks, kMaxRanks); ++rank) {
-    json.push_back({fmt::format("{}", rank), excerpt(launch.hosts[rank], kMaxNameBytes),
-                    excerpt(launch.cores[rank], kMaxNameBytes)});
+    json.push_back({fmt::format("{}", rank), launch.hosts[rank], launch.cores[rank]});
   }
   if (ranks > kMaxRanks) json.push_back({"...", "", ""});
-  return json;
+  return shown_json(json);
 }
 
 void add_words(const PageRun& run, Json& json) {
   const RunRecord& record = run.record;
-  json["plan"] = rows_json(record.plan.table);
-  json["sentences"] = texts_json(record.plan.sentences, kMaxSentenceBytes);
-  json["model"] = rows_json(record.plan.model);
-  json["stages"] = rows_json(record.plan.stages);
+  json["plan"] = shown_json(record.plan.table, kMaxValueBytes);
+  json["sentences"] = shown_json(record.plan.sentences, kMaxSentenceBytes);
+  json["model"] = shown_json(record.plan.model, kMaxValueBytes);
+  json["stages"] = shown_json(record.plan.stages, kMaxValueBytes);
   json["config"] = Json::array();
   for (const ConfigLine& line : run.config) {
-    json["config"].push_back({{"key", excerpt(line.key, kMaxNameBytes)},
-                              {"value", excerpt(line.value, kMaxNameBytes)},
-                              {"default", excerpt(line.by_default, kMaxNameBytes)}});
+    json["config"].push_back(
+        shown_json({{"key", line.key}, {"value", line.value}, {"default", line.by_default}}));
   }
-  json["launch"] = record.launch.hosts.empty() ? "" : excerpt(record.launch.describe(), kMaxValueBytes);
-  json["algorithm"] = excerpt(record.launch.algorithm, kMaxNameBytes);
+  json["launch"] =
+      record.launch.hosts.empty() ? Json("") : shown_json(record.launch.describe(), kMaxValueBytes);
+  json["algorithm"] = shown_json(record.launch.algorithm);
   json["placement"] = placement_json(record.launch);
 }
 
 Json run_json(const PageRun& run, bool alone, const PageLimits& limits) {
-  Json json{{"name", excerpt(run.name, kMaxNameBytes)},
-            {"short_name", excerpt(run.short_name(), kMaxNameBytes)},
-            {"state", excerpt(run.state(), kMaxNameBytes)},
-            {"story", texts_json(tell_story(run), kMaxSentenceBytes)},
-            {"look_at", texts_json(things_to_look_at(run), kMaxSentenceBytes)},
-            {"steps", number_json(run.steps())},
-            {"samples", number_json(run.samples())},
-            {"epochs", number_json(run.record.progress.epochs)},
-            {"seconds", number_json(run.record.seconds)},
+  Json json{{"name", shown_json(run.name)},
+            {"short_name", shown_json(run.short_name())},
+            {"state", run.state()},
+            {"story", shown_json(tell_story(run), kMaxSentenceBytes)},
+            {"look_at", shown_json(things_to_look_at(run), kMaxSentenceBytes)},
+            {"steps", run.record.progress.steps},
+            {"samples", run.record.progress.samples},
+            {"epochs", shown_json(run.record.progress.epochs)},
+            {"seconds", shown_json(run.record.seconds)},
             {"curves", Json::array()}};
   add_curves("train", run.metrics.train, limits, json["curves"]);
   for (const EvaluationHistory& each : run.metrics.evaluations)
@@ -300,31 +251,15 @@ Json run_json(const PageRun& run, bool alone, const PageLimits& limits) {
   if (const Json reliability = reliability_json(run.record.result); !reliability.is_null()) {
     json["reliability"] = reliability;
   }
-  if (!run.importance.columns.empty()) json["importance"] = importance_json(run.importance);
+  if (!run.importance.is_null()) json["importance"] = run.importance;
   if (!run.columns.empty()) json["columns"] = columns_json(run.columns);
   add_words(run, json);
   return json;
 }
 
-// The keys that decide what comes of a run and whose values differ. Configs that can be read have all keys,
-// in one order.
-Json differing_json(const std::vector<PageRun>& runs) {
-  Json json = Json::array();
-  const auto read = std::ranges::find_if(runs, [](const PageRun& run) { return !run.config.empty(); });
-  if (read == runs.end()) return json;
-  for (const ConfigLine& line : read->config) {
-    std::set<std::string> values;
-    for (const PageRun& run : runs) {
-      if (!run.config.empty()) values.insert(run.value(line.key));
-    }
-    if (values.size() > 1 && !names_no_result(line.key)) json.push_back(excerpt(line.key, kMaxNameBytes));
-  }
-  return json;
-}
-
 // In one line of ASCII characters, without "<", so that it may stand in a <script>.
 std::string to_text(const std::vector<PageRun>& runs, const PageLimits& limits) {
-  Json json{{"runs", Json::array()}, {"differing", differing_json(runs)}};
+  Json json{{"runs", Json::array()}, {"differing", shown_json(differing_keys(runs))}};
   for (const PageRun& run : runs) json["runs"].push_back(run_json(run, runs.size() == 1, limits));
   std::string text;
   for (const char c : json.dump(-1, ' ', true, Json::error_handler_t::replace)) {
@@ -337,7 +272,94 @@ std::string to_text(const std::vector<PageRun>& runs, const PageLimits& limits) 
   return text;
 }
 
+double number_or_zero(const Json& json, const char* name) {
+  const Json found = part_of(json, name);
+  return found.is_number() ? found.get<double>() : 0;
+}
+
+std::string text_at(const Json& json, const char* name) {
+  const Json found = part_of(json, name);
+  return found.is_string() ? found.get<std::string>() : "";
+}
+
+void add_predictions(PageRun& run, const std::string& text) {
+  run.predictions = read_shown_predictions(text);
+}
+
+void add_importance(PageRun& run, const std::string& text) {
+  constexpr std::size_t kMaxBars = 20;
+  const auto json = parse_json<Json>(text);
+  Json shown{{"measure", text_at(json, "measure")},
+             {"set", text_at(json, "set")},
+             {"baseline", number_or_zero(json, "baseline")},
+             {"columns", Json::array()}};
+  for (const Json& column : part_of(json, "columns")) {
+    if (shown["columns"].size() == kMaxBars) break;
+    shown["columns"].push_back(
+        {{"name", text_at(column, "column")}, {"mean", number_or_zero(column, "importance")}});
+  }
+  if (!shown["columns"].empty()) run.importance = shown_json(shown);
+}
+
+std::string describe_values(const Json& column) {
+  const auto values = column.find("values");
+  if (values == column.end() || !values->is_array()) {
+    return fmt::format("{:.5g} to {:.5g}, mean {:.5g}", number_or_zero(column, "min"),
+                       number_or_zero(column, "max"), number_or_zero(column, "mean"));
+  }
+  constexpr std::size_t kShown = 8;
+  std::vector<std::string> shown;
+  for (const Json& value : *values) {
+    if (value.is_string() && shown.size() < kShown) shown.push_back(value.get<std::string>());
+  }
+  return fmt::format("{}{}", fmt::join(shown, ", "),
+                     values->size() > kShown ? fmt::format(", ... ({} in all)", values->size()) : "");
+}
+
+void add_schema(PageRun& run, const std::string& text) {
+  const auto json = parse_json<Json>(text);
+  for (const Json& column : part_of(json, "columns")) {
+    if (!column.is_object()) throw DataError("a column is no object");
+    run.columns.push_back(
+        {text_at(column, "name"), text_at(column, "use"), text_at(column, "kind"),
+         with_commas(static_cast<Index>(std::clamp(number_or_zero(column, "missing_count"), 0.0, 1e15))),
+         text_at(column, "use") == "ignore" ? "" : describe_values(column)});
+    const auto values = column.find("values");
+    if (text_at(column, "use") != "label" || values == column.end() || !values->is_array()) continue;
+    for (const Json& value : *values)
+      run.classes.push_back(value.is_string() ? value.get<std::string>() : "");
+  }
+}
+
 }  // namespace
+
+Json shown_json(const Json& json, std::size_t max_bytes) {
+  if (json.is_string()) return excerpt(json.get_ref<const std::string&>(), max_bytes);
+  if (json.is_number_float()) return number_json(json.get<double>());
+  if (!json.is_structured()) return json;
+  Json copy = json;
+  for (Json& each : copy) each = shown_json(each, max_bytes);
+  return copy;
+}
+
+PageRun read_page_run(ViewedRun viewed) {
+  PageRun run{std::move(viewed)};
+  const RunDirectory directory{run.name};
+  const auto add = [&](const std::filesystem::path& file, void (*part)(PageRun&, const std::string&)) {
+    if (!is_there(file)) return;
+    try {
+      const std::string text = read_file(file);
+      if (!text.empty()) part(run, text);
+    } catch (const std::exception& error) {
+      run.record.warnings.push_back(
+          fmt::format("{} cannot be read: {}", file.filename().string(), error.what()));
+    }
+  };
+  add(directory.evaluation(), add_predictions);
+  add(directory.importance(), add_importance);
+  add(directory.schema(), add_schema);
+  return run;
+}
 
 std::string report_json(const std::vector<PageRun>& runs) {
   constexpr std::size_t kMaxRuns = 40;

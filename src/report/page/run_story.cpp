@@ -9,7 +9,6 @@
 
 #include "lockstep/base/text.h"
 #include "lockstep/report/tables/evaluation_tables.h"
-#include "report/history/run_numbers.h"
 
 namespace lockstep {
 namespace {

@@ -4,14 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <optional>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
+#include "lockstep/report/history/viewed_run.h"
 #include "lockstep/report/tables/evaluation_tables.h"
-#include "report/history/run_numbers.h"
+#include "page_parts.h"
 
 namespace lockstep {
 namespace {
@@ -81,10 +81,10 @@ std::string base64(const std::string& bytes) {
 }
 
 // The image, made smaller where it has more than 48 pixels on a side. Its numbers are taken from 0 (black) to
-// 1 or, where some lie beyond, from the least to the greatest.
-ShownPredictions::Picture picture_of(std::span<const Scalar> pixels, const ImageShape& from) {
+// 1 or, where some lie beyond, from the least to the greatest. Null for what is no image.
+Json picture_of(std::span<const Scalar> pixels, const ImageShape& from) {
   constexpr Index kMinSide = 4;  // less does not look like an image
-  if (from.height < kMinSide || from.width < kMinSide || std::ssize(pixels) != from.size()) return {};
+  if (from.height < kMinSide || from.width < kMinSide || std::ssize(pixels) != from.size()) return nullptr;
   const Index longer = std::max({from.height, from.width, kMaxSide});
   const Index height = std::max<Index>(1, from.height * kMaxSide / longer);
   const Index width = std::max<Index>(1, from.width * kMaxSide / longer);
@@ -101,7 +101,7 @@ ShownPredictions::Picture picture_of(std::span<const Scalar> pixels, const Image
     const Scalar level = std::isfinite(share) ? std::clamp(share, Scalar{0}, Scalar{1}) : 0;
     bytes += static_cast<char>(static_cast<unsigned char>(std::lround(255 * level)));
   }
-  return {.width = width, .height = height, .channels = channels, .pixels = base64(bytes)};
+  return {{"width", width}, {"height", height}, {"channels", channels}, {"pixels", base64(bytes)}};
 }
 
 Json worst_json(const EvaluationDetails& details, const ShownRecord& shown) {
@@ -111,75 +111,75 @@ Json worst_json(const EvaluationDetails& details, const ShownRecord& shown) {
             {"target", shown.record.target},
             {"prediction", shown.record.prediction}};
   const std::optional<ImageShape> image = as_image(details.shape);
-  const auto picture = image ? picture_of(shown.pixels, *image) : ShownPredictions::Picture{};
-  if (!picture.pixels.empty()) json["picture"] = to_json(picture);
+  const Json picture = image ? picture_of(shown.pixels, *image) : Json();
+  if (!picture.is_null()) json["picture"] = picture;
   if (!shown.cells.empty()) json["cells"] = shown.cells;
   return json;
 }
 
-ShownPredictions::Curve read_curve(const Json& json) {
-  const Json& area = json.at("area");
-  ShownPredictions::Curve curve{
-      .name = json.at("class").get<std::string>(),
-      .area = area.is_null() ? std::numeric_limits<double>::quiet_NaN() : area.get<double>(),
-      .threshold = json.at("threshold").get<std::vector<double>>(),
-      .recall = json.at("recall").get<std::vector<double>>(),
-      .false_positive_rate = json.at("false_positive_rate").get<std::vector<double>>(),
-      .precision = json.at("precision").get<std::vector<double>>()};
-  const std::size_t points = curve.threshold.size();
-  if (curve.recall.size() != points || curve.false_positive_rate.size() != points ||
-      curve.precision.size() != points)
-    throw DataError("a curve has lists of different lengths");
+Json read_number(const Json& json) {
+  return json.is_null() ? json : shown_json(json.get<double>());
+}
+
+Json read_text(const Json& json) {
+  return shown_json(json.get_ref<const std::string&>());
+}
+
+// Some lists of numbers.
+Json read_lists(const Json& json, std::initializer_list<const char*> names) {
+  Json lists;
+  for (const char* name : names) {
+    lists[name] = json.at(name).get<std::vector<double>>();
+    if (lists[name].size() != lists[*names.begin()].size())
+      throw DataError("it has lists of different lengths");
+  }
+  return lists;
+}
+
+Json read_curve(const Json& json) {
+  Json curve{{"class", read_text(json.at("class"))}, {"area", read_number(json.at("area"))}};
+  curve.update(read_lists(json, {"recall", "false_positive_rate", "precision"}));
   return curve;
 }
 
-ShownPredictions::Fit read_fit(const Json& json) {
-  ShownPredictions::Fit fit{.target = json.at("target").get<std::vector<double>>(),
-                            .prediction = json.at("prediction").get<std::vector<double>>(),
-                            .width = json.at("residual_width").get<double>(),
-                            .residuals = json.at("residuals").get<std::vector<double>>()};
-  if (fit.target.size() != fit.prediction.size())
-    throw DataError("targets and predictions are not equally many");
+Json read_fit(const Json& json) {
+  Json fit{{"samples", json.at("target").size()}};
+  fit.update(read_lists(json, {"target", "prediction"}));
+  fit["width"] = read_number(json.at("residual_width"));
+  fit.update(read_lists(json, {"residuals"}));
   return fit;
 }
 
-// No picture where sizes and bytes do not fit together, as in files of earlier programs.
-ShownPredictions::Picture read_picture(const Json& json) {
-  if (!json.is_object()) return {};
-  ShownPredictions::Picture picture{.width = whole_number(json.at("width")),
-                                    .height = whole_number(json.at("height")),
-                                    .channels = whole_number(json.at("channels")),
-                                    .pixels = json.at("pixels").get<std::string>()};
-  const bool sized = std::clamp<Index>(picture.width, 1, kMaxSide) == picture.width &&
-                     std::clamp<Index>(picture.height, 1, kMaxSide) == picture.height &&
-                     (picture.channels == 1 || picture.channels == 3);
-  const Index bytes = sized ? picture.width * picture.height * picture.channels : 0;
-  const std::size_t end = picture.pixels.find_last_not_of('=') + 1;
-  const bool coded = picture.pixels.find_first_not_of(kBase64) >= end &&
-                     end == static_cast<std::size_t>((bytes * 4 + 2) / 3);
-  if (!sized || !coded) picture.pixels.clear();
-  return picture;
+// Null where sizes and bytes do not fit together, as in files of earlier programs.
+Json read_picture(const Json& json) {
+  if (!json.is_object()) return nullptr;
+  const Index width = whole_number(json.at("width"));
+  const Index height = whole_number(json.at("height"));
+  const Index channels = whole_number(json.at("channels"));
+  const auto pixels = json.at("pixels").get<std::string>();
+  const bool sized = std::clamp<Index>(width, 1, kMaxSide) == width &&
+                     std::clamp<Index>(height, 1, kMaxSide) == height && (channels == 1 || channels == 3);
+  const Index bytes = sized ? width * height * channels : 0;
+  const std::size_t end = pixels.find_last_not_of('=') + 1;
+  const bool coded =
+      pixels.find_first_not_of(kBase64) >= end && end == static_cast<std::size_t>((bytes * 4 + 2) / 3);
+  if (!sized || !coded) return nullptr;
+  return {{"width", width}, {"height", height}, {"channels", channels}, {"pixels", pixels}};
 }
 
-ShownPredictions::Worst read_worst(const Json& json) {
-  const Json& loss = json.at("loss");
-  return {.loss = loss.is_null() ? std::numeric_limits<double>::quiet_NaN() : loss.get<double>(),
-          .record = json.at("record").get<double>(),
-          .file = json.at("file").get<std::string>(),
-          .target = json.at("target").get<std::string>(),
-          .prediction = json.at("prediction").get<std::string>(),
-          .picture = read_picture(json.value("picture", Json())),
-          .cells = json.value("cells", std::vector<std::string>())};
+Json read_worst(const Json& json) {
+  Json worst{{"record", read_number(json.at("record"))},
+             {"file", read_text(json.at("file"))},
+             {"loss", read_number(json.at("loss"))},
+             {"target", read_text(json.at("target"))},
+             {"prediction", read_text(json.at("prediction"))},
+             {"cells", shown_json(json.value("cells", std::vector<std::string>()))}};
+  const Json picture = read_picture(json.value("picture", Json()));
+  if (!picture.is_null()) worst["picture"] = picture;
+  return worst;
 }
 
 }  // namespace
-
-Json to_json(const ShownPredictions::Picture& picture) {
-  return {{"width", picture.width},
-          {"height", picture.height},
-          {"channels", picture.channels},
-          {"pixels", picture.pixels}};
-}
 
 std::string to_json(const EvaluationDetails& details) {
   Json json{{"split", to_string(details.split)}, {"samples", details.samples}};
@@ -193,16 +193,20 @@ std::string to_json(const EvaluationDetails& details) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-ShownPredictions read_shown_predictions(const std::string& text) {
+Json read_shown_predictions(const std::string& text) {
   const auto json = parse_json<Json>(text);
   if (!json.is_object()) throw DataError("it is no object");
   try {
-    ShownPredictions shown{.split = json.at("split").get<std::string>(),
-                           .samples = json.at("samples").get<double>(),
-                           .columns = json.value("columns", std::vector<std::string>())};
-    for (const Json& curve : json.value("curves", Json::array())) shown.curves.push_back(read_curve(curve));
-    for (const Json& fit : json.value("fits", Json::array())) shown.fits.push_back(read_fit(fit));
-    for (const Json& record : json.at("worst")) shown.worst.push_back(read_worst(record));
+    Json shown{{"split", read_text(json.at("split"))},
+               {"samples", read_number(json.at("samples"))},
+               {"curves", Json::array()},
+               {"fits", Json::array()},
+               {"columns", shown_json(json.value("columns", std::vector<std::string>()))},
+               {"worst", Json::array()}};
+    for (const Json& curve : json.value("curves", Json::array()))
+      shown["curves"].push_back(read_curve(curve));
+    for (const Json& fit : json.value("fits", Json::array())) shown["fits"].push_back(read_fit(fit));
+    for (const Json& record : json.at("worst")) shown["worst"].push_back(read_worst(record));
     return shown;
   } catch (const Json::exception& error) {
     throw DataError(fmt::format("it has not the form of evaluation.json: {}", error.what()));

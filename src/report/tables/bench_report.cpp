@@ -31,13 +31,12 @@ std::string micro(double seconds) {
 
 std::string machine_text(const BenchReport& report) {
   return fmt::format(
-      "machine: {} rank{} on {} host{}, all busy; limits of a thread\n"
+      "machine: {} on {}, all busy; limits of a thread\n"
       "  fp32 multiply-adds  {:8.1f} GFLOP/s\n"
       "  copy in cache       {:8.1f} GB/s, read and written\n"
       "  copy in memory      {:8.1f} GB/s\n",
-      report.ranks, report.ranks == 1 ? "" : "s", report.hosts, report.hosts == 1 ? "" : "s",
-      report.machine.flops / kGiga, report.machine.cache_bandwidth / kGiga,
-      report.machine.memory_bandwidth / kGiga);
+      plural(report.ranks, "rank"), plural(report.hosts, "host"), report.machine.flops / kGiga,
+      report.machine.cache_bandwidth / kGiga, report.machine.memory_bandwidth / kGiga);
 }
 
 std::string rate_text(Index flops, double seconds, double limit) {
@@ -168,8 +167,6 @@ std::string step_text(const BenchReport& report) {
   return text + fmt::format("  achieved {:.1f} GFLOP/s, {} of the limit of all threads\n", step.flops / kGiga,
                             percent(step.flops, flops));
 }
-
-using Json = nlohmann::ordered_json;
 
 std::string duration(double seconds) {
   if (seconds < 1e-3) return fmt::format("{:.1f} us", seconds * 1e6);
@@ -359,7 +356,7 @@ std::string to_json(const BenchReport& report) {
                   {"optimizer", step.time.optimizer},
                   {"exchange", step.time.communication},
                   {"waiting", step.time.waiting}};
-  return json.dump(2) + "\n";
+  return indented(json);
 }
 
 std::string to_text(const ScaleReport& report) {
@@ -380,7 +377,7 @@ std::string to_json(const ScaleReport& report) {
   for (const ScaleSection& section : report.sections) {
     json[section.scaling == Scaling::kWeak ? "weak" : "strong"] = forecast_json(section);
   }
-  return json.dump(2) + "\n";
+  return indented(json);
 }
 
 }  // namespace lockstep

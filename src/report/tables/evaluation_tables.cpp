@@ -9,9 +9,8 @@
 #include <vector>
 
 #include "lockstep/base/json.h"
-#include "lockstep/base/text.h"
+#include "lockstep/base/table.h"
 #include "lockstep/train/evaluation/early_stopping.h"
-#include "report/history/metrics_json.h"
 
 namespace lockstep {
 namespace {
@@ -56,8 +55,7 @@ std::string share_text(double share) {
 std::string class_table(const EvalMetrics& metrics) {
   const std::vector<NamedScore> scores = named_scores(metrics);
   if (scores.empty() || std::ssize(scores) > kMaxClassesShown) return "";
-  std::vector<std::vector<std::string>> rows{
-      {metrics.classes > 0 ? "class" : "output", "precision", "recall", "f1", "samples"}};
+  std::vector<Cells> rows{{metrics.classes > 0 ? "class" : "output", "precision", "recall", "f1", "samples"}};
   for (const auto& [name, score] : scores) {
     rows.push_back({excerpt(name), share_text(score.precision), share_text(score.recall),
                     share_text(score.f1), with_commas(score.samples)});
@@ -67,25 +65,14 @@ std::string class_table(const EvalMetrics& metrics) {
 
 std::string reliability_table(const EvalMetrics& metrics) {
   if (metrics.reliability.empty()) return "";
-  std::vector<std::vector<std::string>> rows{
-      {metrics.classes > 2 ? "probability of the predicted class" : "probability of yes", "mean",
-       metrics.classes > 2 ? "share that is right" : "share of yes",
-       metrics.answers.empty() && metrics.classes > 0 ? "samples" : "targets"}};
+  std::vector<Cells> rows{{metrics.classes > 2 ? "probability of the predicted class" : "probability of yes",
+                           "mean", metrics.classes > 2 ? "share that is right" : "share of yes",
+                           metrics.answers.empty() && metrics.classes > 0 ? "samples" : "targets"}};
   for (const ReliabilityBin& bin : metrics.reliability) {
     rows.push_back({fmt::format("{:.3f} to {:.3f}", bin.from, bin.to), fmt::format("{:.4f}", bin.predicted),
                     fmt::format("{:.4f}", bin.observed), with_commas(bin.count)});
   }
   return text_table(rows, 1);
-}
-
-Json share_json(double share) {
-  return std::isfinite(share) ? Json(share) : Json(nullptr);
-}
-
-using Json = nlohmann::ordered_json;
-
-std::string write(const Json& json) {
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 // "falls" or "rises": what a measure does that gets worse.
@@ -104,17 +91,17 @@ Json json_with_tables(const EvalMetrics& metrics) {
   const std::vector<NamedScore> scores = named_scores(metrics);
   for (const auto& [name, score] : scores) {
     json["per_class"].push_back({{metrics.classes > 0 ? "class" : "output", name},
-                                 {"precision", share_json(score.precision)},
-                                 {"recall", share_json(score.recall)},
-                                 {"f1", share_json(score.f1)},
+                                 {"precision", json_number(score.precision)},
+                                 {"recall", json_number(score.recall)},
+                                 {"f1", json_number(score.f1)},
                                  {"samples", score.samples}});
   }
   for (const ReliabilityBin& bin : metrics.reliability) {
     json["reliability"].push_back({{"from", bin.from},
                                    {"to", bin.to},
                                    {"samples", bin.count},
-                                   {"predicted", share_json(bin.predicted)},
-                                   {"observed", share_json(bin.observed)}});
+                                   {"predicted", json_number(bin.predicted)},
+                                   {"observed", json_number(bin.observed)}});
   }
   return json;
 }
@@ -142,7 +129,7 @@ std::vector<ClassScore> class_scores(const ConfusionMatrix& confusion) {
 
 std::string to_text(const ImportanceResult& result) {
   const Importance& found = result.importance;
-  std::vector<std::vector<std::string>> rows{{"column", "importance", "deviation"}};
+  std::vector<Cells> rows{{"column", "importance", "deviation"}};
   for (const ColumnImportance& column : found.columns) {
     rows.push_back({excerpt(column.name), fmt::format("{:.6f}", column.mean()),
                     fmt::format("{:.6f}", column.deviation())});
@@ -155,16 +142,15 @@ std::string to_text(const ImportanceResult& result) {
 }
 
 std::string to_csv(const ImportanceResult& result) {
-  const std::vector<ColumnImportance>& columns = result.importance.columns;
-  std::string text = "column,importance,deviation";
-  for (std::size_t i = 1; i <= columns.front().losses.size(); ++i) text += fmt::format(",repeat_{}", i);
-  text += '\n';
-  for (const ColumnImportance& column : columns) {
-    text += fmt::format("{},{},{}", csv_cell(column.name), column.mean(), column.deviation());
-    for (const double loss : column.losses) text += fmt::format(",{}", loss);
-    text += '\n';
+  std::vector<Cells> table{{"column", "importance", "deviation"}};
+  for (std::size_t i = 1; i <= result.importance.columns.front().losses.size(); ++i) {
+    table.front().push_back(fmt::format("repeat_{}", i));
   }
-  return text;
+  for (const ColumnImportance& column : result.importance.columns) {
+    table.push_back({column.name, fmt::format("{}", column.mean()), fmt::format("{}", column.deviation())});
+    for (const double loss : column.losses) table.back().push_back(fmt::format("{}", loss));
+  }
+  return csv_table(table);
 }
 
 std::string to_json(const ImportanceResult& result) {
@@ -176,19 +162,19 @@ std::string to_json(const ImportanceResult& result) {
                        {"deviation", column.deviation()},
                        {"repeats", column.losses}});
   }
-  return write({{"model", result.model},
-                {"set", result.set},
-                {"samples", found.samples},
-                {"measure", result.measure},
-                {"smaller_is_better", smaller_is_better(result.measure)},
-                {"baseline", found.baseline},
-                {"columns", columns}});
+  return indented(Json{{"model", result.model},
+                       {"set", result.set},
+                       {"samples", found.samples},
+                       {"measure", result.measure},
+                       {"smaller_is_better", smaller_is_better(result.measure)},
+                       {"baseline", found.baseline},
+                       {"columns", columns}});
 }
 
 std::string to_text(const DependenceResult& result) {
   constexpr std::size_t kMaxShown = 10;  // outputs in a terminal
   const std::size_t shown = std::min(kMaxShown, result.outputs.size());
-  std::vector<std::vector<std::string>> rows{{excerpt(result.column)}};
+  std::vector<Cells> rows{{excerpt(result.column)}};
   for (std::size_t i = 0; i < shown; ++i) rows.front().push_back(excerpt(result.outputs[i]));
   for (std::size_t row = 0; row < result.grid.size(); ++row) {
     rows.push_back({excerpt(result.grid[row].text)});
@@ -204,15 +190,13 @@ std::string to_text(const DependenceResult& result) {
 }
 
 std::string to_csv(const DependenceResult& result) {
-  std::string text = csv_cell(result.column);
-  for (const std::string& output : result.outputs) text += fmt::format(",{}", csv_cell(output));
-  text += '\n';
+  std::vector<Cells> table{{result.column}};
+  table.front().insert(table.front().end(), result.outputs.begin(), result.outputs.end());
   for (std::size_t row = 0; row < result.grid.size(); ++row) {
-    text += csv_cell(result.grid[row].text);
-    for (const double mean : result.means[row]) text += fmt::format(",{}", mean);
-    text += '\n';
+    table.push_back({result.grid[row].text});
+    for (const double mean : result.means[row]) table.back().push_back(fmt::format("{}", mean));
   }
-  return text;
+  return csv_table(table);
 }
 
 std::string to_json(const DependenceResult& result) {
@@ -220,12 +204,12 @@ std::string to_json(const DependenceResult& result) {
   for (std::size_t row = 0; row < result.grid.size(); ++row) {
     points.push_back({{"value", result.grid[row].text}, {"means", result.means[row]}});
   }
-  return write({{"model", result.model},
-                {"set", result.set},
-                {"samples", result.samples},
-                {"column", result.column},
-                {"outputs", result.outputs},
-                {"points", points}});
+  return indented(Json{{"model", result.model},
+                       {"set", result.set},
+                       {"samples", result.samples},
+                       {"column", result.column},
+                       {"outputs", result.outputs},
+                       {"points", points}});
 }
 
 }  // namespace lockstep

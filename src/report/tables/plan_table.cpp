@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <functional>
 #include <sstream>
+#include <vector>
 
 #include "lockstep/base/text.h"
-#include "lockstep/report/tables/model_table.h"
 
 namespace lockstep {
 namespace {
@@ -100,6 +100,11 @@ const std::vector<PlanRow>& rows() {
   return kRows;
 }
 
+bool applies(const PlanRow& row, const RunPlan& plan) {
+  return row.shown == Shown::kAlways || (row.shown == Shown::kServers && plan.dist.servers > 0) ||
+         (row.shown == Shown::kStages && !plan.stages.empty());
+}
+
 // The meaning of a step with asynchronous workers.
 std::string asynchronous_sentence(const RunPlan& plan) {
   const Index workers = plan.dist.workers();
@@ -107,10 +112,10 @@ std::string asynchronous_sentence(const RunPlan& plan) {
     const std::string bound =
         plan.max_ahead ? fmt::format(", no worker more than {} ahead of the slowest", *plan.max_ahead) : "";
     return fmt::format(
-        "Each step is one worker's gradient of {} samples, applied as it arrives{}: {} worker{} with {} "
+        "Each step is one worker's gradient of {} samples, applied as it arrives{}: {} with {} "
         "each in an epoch. Workers may end in the middle of one: then more samples are used than stated, by "
         "less than a batch for each worker.",
-        plan.step_batch, bound, workers, workers == 1 ? "" : "s", with_commas(plan.epoch.steps));
+        plan.step_batch, bound, plural(workers, "worker"), with_commas(plan.epoch.steps));
   }
   return fmt::format(
       "Each step is one update of the weights with the first {} of {} workers' gradients, {} of {} samples; "
@@ -124,9 +129,9 @@ std::string update_sentence(const RunPlan& plan) {
   const Index batch = std::min(plan.sampling.global_batch, plan.epoch.samples);
   const Index replicas = plan.sampling.replicas;
   const std::string together = fmt::format(
-      "is one update of the weights with the sum of the gradients of {} samples over {} replica{}, divided "
+      "is one update of the weights with the sum of the gradients of {} samples over {}, divided "
       "by {}",
-      batch, replicas, replicas == 1 ? "" : "s",
+      batch, plural(replicas, "replica"),
       plan.weighted ? "the sum of the weights of these samples" : fmt::format("{}", batch));
   if (plan.average_every == 0 || plan.dist.local_from >= plan.steps)
     return fmt::format("Each step {}.", together);
@@ -167,8 +172,7 @@ std::string tail_sentence(const RunPlan& plan) {
 
 std::string split_sentence(const RunPlan& plan) {
   if (plan.split_layers == 0) return "";
-  const std::string layers =
-      fmt::format("{} layer{} with split=rows", plan.split_layers, plan.split_layers == 1 ? "" : "s");
+  const std::string layers = plural(plan.split_layers, "layer") + " with split=rows";
   if (plan.dist.divided.empty()) {
     return plan.ranks() == 1 ? ""
                              : fmt::format(
@@ -286,9 +290,34 @@ std::string stage_sentences(const RunPlan& plan) {
   return describe_idle(plan) + describe_groups(plan) + describe_balance(plan) + describe_tied(plan);
 }
 
-// A line for each stage, then the share of idle time and advice.
-std::string stage_table(const RunPlan& plan) {
-  return text_table(stage_rows(plan), 2) + stage_sentences(plan) + '\n';
+using ModelRow = std::vector<std::string>;
+
+struct Counts {
+  Index parameters = 0;
+  Index flops = 0;
+  Index bytes = 0;
+};
+
+std::vector<Index> parameters_by_op(const Model& model) {
+  std::vector<Index> parameters(model.ops().size());
+  for (const ParamInfo& param : model.layout().params) {
+    at(parameters, param.layer) += param.shape.size();
+  }
+  return parameters;
+}
+
+Counts count(const Model& model, Index number, Index parameters) {
+  const ModelOp& op = model.op(number);
+  Counts counts{.parameters = parameters, .flops = op.layer->flops()};
+  const Index cached = op.layer->only_reshapes() ? 0 : op.layer->cache_size();
+  const Index kept = model.owns_output(number) ? op.out.size() : 0;
+  counts.bytes = (kept + cached) * Index{sizeof(Scalar)};
+  return counts;
+}
+
+ModelRow row(std::string layer, std::string shape, const Counts& counts) {
+  return {std::move(layer), std::move(shape), with_commas(counts.parameters), with_commas(counts.flops),
+          human_bytes(counts.bytes)};
 }
 
 }  // namespace
@@ -306,10 +335,7 @@ PlanRecord plan_record(const RunPlan& plan, const Model& model) {
                     .times_each_seen = plan.times_each_seen,
                     .model = model_rows(model)};
   for (const PlanRow& row : rows()) {
-    const bool applies = row.shown == Shown::kAlways ||
-                         (row.shown == Shown::kServers && plan.dist.servers > 0) ||
-                         (row.shown == Shown::kStages && !plan.stages.empty());
-    if (applies) record.table.push_back({row.label, row.cell(plan)});
+    if (applies(row, plan)) record.table.push_back({row.label, row.cell(plan)});
   }
   if (!plan.stages.empty()) record.stages = stage_rows(plan);
   std::istringstream lines(sentence(plan) + '\n' + (plan.stages.empty() ? "" : stage_sentences(plan)));
@@ -318,23 +344,14 @@ PlanRecord plan_record(const RunPlan& plan, const Model& model) {
 }
 
 std::string plan_table(std::span<const RunPlan> plans) {
-  std::string text;
-  std::vector<std::size_t> widths(plans.size(), 0);
-  std::size_t label_width = 0;
+  constexpr int kLabelWidth = 24;  // that of the longest, shown or not
+  std::vector<std::vector<std::string>> table;
   for (const PlanRow& row : rows()) {
-    label_width = std::max(label_width, row.label.size());
-    for (std::size_t i = 0; i < plans.size(); ++i) widths[i] = std::max(widths[i], row.cell(plans[i]).size());
+    if (std::ranges::none_of(plans, [&](const RunPlan& plan) { return applies(row, plan); })) continue;
+    table.push_back({fmt::format("{:<{}}", row.label, kLabelWidth)});
+    for (const RunPlan& plan : plans) table.back().push_back(row.cell(plan));
   }
-  const bool servers = std::ranges::any_of(plans, [](const RunPlan& plan) { return plan.dist.servers > 0; });
-  const bool stages = std::ranges::any_of(plans, [](const RunPlan& plan) { return !plan.stages.empty(); });
-  for (const PlanRow& row : rows()) {
-    if (row.shown == Shown::kServers && !servers) continue;
-    if (row.shown == Shown::kStages && !stages) continue;
-    text += fmt::format("{:<{}}", row.label, label_width);
-    for (std::size_t i = 0; i < plans.size(); ++i)
-      text += fmt::format("  {:>{}}", row.cell(plans[i]), widths[i]);
-    text += '\n';
-  }
+  std::string text = text_table(table, 1);
   // If only the number of ranks differs, one sentence holds for all columns.
   const auto same = [&](const RunPlan& plan) { return sentence(plan) == sentence(plans.front()); };
   if (std::ranges::all_of(plans, same)) {
@@ -345,7 +362,7 @@ std::string plan_table(std::span<const RunPlan> plans) {
   for (const RunPlan& plan : plans) {
     if (plan.stages.empty()) continue;
     text += plans.size() > 1 ? fmt::format("\nnp {}:\n", plan.ranks()) : "\n";
-    text += stage_table(plan);
+    text += text_table(stage_rows(plan), 2) + stage_sentences(plan) + '\n';
   }
   return text;
 }
@@ -357,6 +374,27 @@ std::string plan_summary(const RunPlan& plan) {
       with_commas(plan.steps), with_commas(plan.sampling.global_batch), number(plan.epochs),
       with_commas(plan.parameters), human_bytes(plan.memory.total()), human_bytes(plan.sent_bytes),
       sentence(plan));
+}
+
+std::vector<std::vector<std::string>> model_rows(const Model& model) {
+  std::vector<ModelRow> rows{{"layer", "output", "parameters", "FLOPs per sample", "activations"},
+                             {"input", to_string(model.input()), "", "", ""}};
+  Counts total;
+  const std::vector<Index> parameters = parameters_by_op(model);
+  for (Index i = 0; i < std::ssize(model.ops()); ++i) {
+    const ModelOp& op = model.op(i);
+    const Counts counts = count(model, i, at(parameters, i));
+    total.parameters += counts.parameters;
+    total.flops += counts.flops;
+    total.bytes += counts.bytes;
+    rows.push_back(row(fmt::format("{} {}", op.path, excerpt(op.text)), to_string(op.out), counts));
+  }
+  rows.push_back(row("total", "", total));
+  return rows;
+}
+
+std::string model_table(const Model& model) {
+  return text_table(model_rows(model), 2);
 }
 
 }  // namespace lockstep

@@ -49,8 +49,7 @@ int rename_to_free(const std::filesystem::path& from, const std::filesystem::pat
 }  // namespace
 
 std::optional<std::filesystem::path> RunDirectory::noted_checkpoints() const {
-  std::error_code ignored;
-  if (!std::filesystem::exists(checkpointed(), ignored)) return std::nullopt;
+  if (!is_there(checkpointed())) return std::nullopt;
   std::string noted = read_file(checkpointed());
   noted.erase(noted.find_last_not_of('\n') + 1);
   return noted;
@@ -157,9 +156,8 @@ RunLock claim_to_move(const RunDirectory& run) {
                     "another one",
                     kRestart, run.root.string()));
   }
-  const auto has = [&](const std::filesystem::path& file) { return std::filesystem::exists(file, ignored); };
-  const bool is_run = has(run.config()) && (has(run.plan()) || has(run.record()));
-  if (!is_run) reuse_run_directory(run.root);
+  if (!is_there(run.config()) || (!is_there(run.plan()) && !is_there(run.record())))
+    reuse_run_directory(run.root);
   return RunLock(run);
 }
 
@@ -188,8 +186,7 @@ RunDirectory make_directory_beside(const std::filesystem::path& root) {
 }
 
 void expect_run_exists(const std::filesystem::path& root) {
-  std::error_code ignored;
-  if (std::filesystem::exists(root, ignored)) return;
+  if (is_there(root)) return;
   const std::string nearest = nearest_path(root, std::filesystem::file_type::directory);
   throw ConfigError(fmt::format(
       "there is no run '{}'{}", root.string(),
@@ -199,9 +196,8 @@ void expect_run_exists(const std::filesystem::path& root) {
 RunDirectory open_run_directory(const std::filesystem::path& root) {
   const RunDirectory run{root};
   expect_run_exists(root);
-  std::error_code ignored;
   for (const std::filesystem::path& file : {run.config(), run.model()}) {
-    if (std::filesystem::exists(file, ignored)) continue;
+    if (is_there(file)) continue;
     throw ConfigError(fmt::format("'{}' is not the directory of a finished run: it has no {}", root.string(),
                                   file.filename().string()));
   }

@@ -1,5 +1,5 @@
-// metrics.jsonl read back: line by line, or as a whole, in columns. A file that is damaged, or whose last
-// line is cut off, gives the lines that are whole.
+// The lines of metrics.jsonl: as JSON, and read back, line by line, or as a whole, in columns. A file that is
+// damaged, or whose last line is cut off, gives the lines that are whole.
 #pragma once
 
 #include <filesystem>
@@ -16,16 +16,19 @@
 
 namespace lockstep {
 
+// The measurements of a run as JSON values: for metrics.jsonl and summary.json.
+
+/// Adds step, epoch and samples_seen.
+void add_progress(nlohmann::ordered_json& json, const Progress& progress);
+nlohmann::ordered_json shares_json(const TimeShares& shares);
+nlohmann::ordered_json workers_json(const WorkersReport& report);
+nlohmann::ordered_json ranks_json(const RankTimes& times);
+nlohmann::ordered_json evaluation_json(const EvalMetrics& metrics);
+
+// And as they are read.
+
 /// Counts of samples: row is the true class, column the predicted one.
 using ConfusionMatrix = std::vector<std::vector<Index>>;
-
-/// The fate of the gradients of an asynchronous worker; see the guide on output.
-struct WorkerHistory {
-  Index computed = 0;
-  Index samples = 0;
-  Index dropped = 0;
-  std::vector<Index> staleness = {};  ///< [s]: gradients of staleness s
-};
 
 /// Whether a number of an evaluation measures the model, not the evaluation.
 inline bool is_measure(std::string_view name) {
@@ -41,7 +44,7 @@ struct MetricsLine {
   /// The other numbers, those of objects with the object's name: "loss", "time.data". NaN: recorded as null.
   std::vector<std::pair<std::string, double>> values = {};
   ConfusionMatrix confusion = {};
-  std::vector<WorkerHistory> workers = {};
+  std::vector<WorkerRecord> workers = {};
   RankTimes ranks = {};  ///< without hosts
 
   /// NaN without one of that name.
@@ -87,7 +90,7 @@ struct EvaluationHistory {
 struct MetricsHistory {
   MetricsTable train = {};
   std::vector<EvaluationHistory> evaluations = {};  ///< one for each split
-  std::vector<WorkerHistory> workers = {};          ///< from the last line of kind "workers"
+  std::vector<WorkerRecord> workers = {};           ///< from the last line of kind "workers"
   RankTimes ranks = {};                             ///< from the last line of kind "ranks"; without hosts
   std::vector<std::string> faults = {};             ///< see read_metrics_lines
 

@@ -1,6 +1,9 @@
 // A run as everything that shows runs sees it: its record, its config and its metrics.
 #pragma once
 
+#include <concepts>
+#include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,5 +36,55 @@ struct ViewedRun {
 
 /// Whether a key says where a run is kept or how it is shown, and nothing about what comes of it.
 bool names_no_result(std::string_view key);
+
+/// The keys that decide what comes of a run, and whose values differ between the runs whose config can be
+/// read, in the order of the options.
+std::vector<std::string> differing_keys(const std::vector<const ViewedRun*>& runs);
+template <std::derived_from<ViewedRun> Run>
+std::vector<std::string> differing_keys(const std::vector<Run>& runs) {
+  std::vector<const ViewedRun*> all;
+  for (const Run& run : runs) all.push_back(&run);
+  return differing_keys(all);
+}
+
+// The few numbers that say how far a run is and how good it is.
+
+/// The measure that decides, where the last evaluations have it, else the loss: of the validation set, of the
+/// test set or of the training.
+struct ShownMeasure {
+  std::string split = {};                        ///< "validation", "test" or "train"
+  std::string measure = {};                      ///< "auc", "loss"
+  const MetricsTable* table = nullptr;           ///< the lines of that split
+  const MetricsTable::Column* values = nullptr;  ///< null without such a measure
+  double best = 0;
+  double best_step = 0;
+
+  /// "validation accuracy", or "-".
+  std::string name() const;
+  double last() const;
+};
+
+/// It refers to `run`.
+ShownMeasure shown_measure(const ViewedRun& run);
+
+/// The `count` ranks that wait least, for which the others wait, or all if they are fewer; in order.
+std::vector<std::size_t> ranks_waiting_least(const std::vector<RankTime>& ranks, std::size_t count);
+
+/// "1,234/4,230 (29 %)".
+std::string progress_of(const ViewedRun& run);
+
+/// "data", "compute", "communication", "waiting" or "idle": its share of the time of the whole run once it
+/// has ended, before that of the last training line; 0 where that is unknown.
+double time_share(const ViewedRun& run, const std::string& name);
+
+/// The time that a run still needs at its pace; NaN for one that does not go on.
+double seconds_left(const ViewedRun& run);
+
+// Which points of a long series a chart shows.
+
+/// Indices in ascending order, at most `max_points` (at least 4), of the first and the last value and of the
+/// least and the greatest one of each bucket of equally many; all of them where there are no more. A bucket
+/// without a number gives its first index, so that the gap stays.
+std::vector<std::size_t> kept_points(std::span<const double> values, std::size_t max_points);
 
 }  // namespace lockstep

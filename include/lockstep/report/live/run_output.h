@@ -1,16 +1,23 @@
 // The files and lines that rank 0 writes while a run goes on; other ranks write none.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
+
 #include <functional>
+#include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "lockstep/base/types.h"
 #include "lockstep/report/live/metrics_file.h"
 #include "lockstep/report/live/progress_line.h"
 #include "lockstep/report/live/tensorboard.h"
+#include "lockstep/train/evaluation/threshold.h"
+#include "lockstep/train/loop/observer.h"
 #include "lockstep/train/storage/run_directory.h"
-#include "lockstep/train/storage/run_record_file.h"
+#include "lockstep/train/storage/run_record.h"
 
 namespace lockstep {
 
@@ -40,18 +47,13 @@ class RunOutput final : public Observer {
 
   void on_step(const Progress& progress, double loss) override { line_.on_step(progress, loss); }
   void on_train_metrics(const TrainMetrics& metrics) override {
-    metrics_.on_train_metrics(metrics);
-    if (events_) events_->on_train_metrics(metrics);
-    line_.on_train_metrics(metrics);
+    for (Observer* part : parts_) part->on_train_metrics(metrics);
   }
   void on_evaluation(const EvalMetrics& metrics) override {
-    metrics_.on_evaluation(metrics);
-    if (events_) events_->on_evaluation(metrics);
-    line_.on_evaluation(metrics);
+    for (Observer* part : parts_) part->on_evaluation(metrics);
   }
   void on_workers(const WorkersReport& report, const Progress& progress) override {
-    metrics_.on_workers(report, progress);
-    if (events_) events_->on_workers(report, progress);
+    for (Observer* part : parts_) part->on_workers(report, progress);
   }
   void on_ranks(const RankTimes& times, const Progress& progress) override {
     metrics_.on_ranks(times, progress);
@@ -68,7 +70,52 @@ class RunOutput final : public Observer {
   MetricsFile metrics_;
   std::optional<TensorBoardEvents> events_;
   ProgressLine line_;
+  std::vector<Observer*> parts_;  // the three above, in this order
   std::vector<std::string> incomplete_;
 };
+
+// The end of a training run: its lines in the log, and summary.json.
+
+/// The end of a run, for its summary.
+struct RunEnd {
+  const TrainingResult& result;
+  std::string algorithm;
+  std::string config;              ///< see config_digest()
+  std::vector<std::string> hosts;  ///< names of the hosts of the ranks
+  std::optional<ChosenThreshold> threshold;
+  std::vector<std::string> lost;  ///< names of what could not be written
+};
+
+/// The content of summary.json.
+nlohmann::ordered_json summary_json(const RunEnd& end);
+
+/// The last evaluation in one line, how training went, and slow ranks.
+void report_result(const TrainingResult& result);
+/// Rank 0: which weights the model has, and why the run ended early, if it did.
+void report_kept(const TrainingResult& result);
+/// Rank 0: the probability from which on the model says yes.
+void report_threshold(const std::optional<ChosenThreshold>& threshold);
+/// The temperature of a calibrated model, and what it does.
+void report_calibration(const TrainingResult& result);
+/// Names of the files and directories that a complete run has in its directory.
+std::vector<std::string> written_files(const RunDirectory& directory);
+
+// Lines of the log on how the work of a run is spread: threads over cores, classes over shards, gradients
+// over workers.
+
+/// `cores[rank]`: those that the rank may run on. Names the rank that has the fewest, with the corrected
+/// command line; "" if that one has a core for each of its `threads`.
+std::string few_cores_warning(std::span<const Index> cores, Index threads);
+
+/// Samples by class, of the classes that occur. (A model may have 10^9 outputs.)
+using ClassCounts = std::map<Index, double>;
+
+/// `shards[replica]`: what was counted of its shard. Names a class whose share of a shard is far from its
+/// share of all samples, by more than chance explains; "" if there is none.
+std::string describe_uneven_shards(std::span<const ClassCounts> shards);
+
+/// How stale the gradients were, or how many were dropped; then a line for each worker, with its samples in
+/// multiples of an even share of the run's `samples`.
+std::vector<std::string> worker_lines(const WorkersReport& report, Index samples);
 
 }  // namespace lockstep

@@ -6,34 +6,26 @@
 #include <vector>
 
 #include "lockstep/report/history/viewed_run.h"
-#include "lockstep/report/page/shown_predictions.h"
 
 namespace lockstep {
 
 inline constexpr std::size_t kMaxPageBytes = 1'000'000;
 inline constexpr std::size_t kMaxChartPoints = 2000;
 
-/// The change of a measure when a column is permuted, from importance.json.
-struct ImportanceOfColumn {
-  std::string name = {};
-  double mean = 0;
-};
-
-struct ImportanceOfRun {
-  std::string measure = {};  ///< "": it was not computed
-  std::string set = {};
-  double baseline = 0;
-  std::vector<ImportanceOfColumn> columns = {};  ///< the most important first
-};
-
-/// A run with what only the page shows of it. What is missing in its directory is empty.
+/// A run with what only the page shows of it: of evaluation.json, importance.json and schema.json. What is
+/// missing in its directory is null or empty.
 struct PageRun : ViewedRun {
-  ShownPredictions predictions = {};
-  ImportanceOfRun importance = {};
+  nlohmann::ordered_json predictions = nullptr;  ///< see read_shown_predictions()
+  /// The measure, the set, the value with all columns as they are, and the columns: the most important first.
+  nlohmann::ordered_json importance = nullptr;
   /// The columns of a table, a row for each: name, use, kind, missing values, range.
   std::vector<std::vector<std::string>> columns = {};
   std::vector<std::string> classes = {};  ///< names, where the schema has them
 };
+
+/// Reads these files, from the directory that the run is named by. One that cannot be read is a warning of
+/// the run.
+PageRun read_page_run(ViewedRun run);
 
 /// All that the page shows, as JSON in one line without "<"; the guide on output has its fields. The runs in
 /// the order given. Fewer points are in it where runs are long or many, so that the page has at most

@@ -3,7 +3,9 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
+#include "lockstep/nn/model.h"
 #include "lockstep/train/plan/run_plan.h"
 #include "lockstep/train/storage/run_record.h"
 
@@ -18,5 +20,14 @@ PlanRecord plan_record(const RunPlan& plan, const Model& model);
 
 /// The plan in a few lines: how long the run is, how large the model, and those plain sentences.
 std::string plan_summary(const RunPlan& plan);
+
+// The layers of a model as a table for people.
+
+/// One line for each layer: number and text, shape of the output, parameters, floating-point operations of
+/// one sample in the forward pass, bytes that one sample leaves behind for the backward pass; and their
+/// totals.
+std::string model_table(const Model& model);
+/// The cells of that table, its head first.
+std::vector<std::vector<std::string>> model_rows(const Model& model);
 
 }  // namespace lockstep

@@ -14,7 +14,7 @@
 #include "lockstep/comm/communicator.h"
 #include "lockstep/distributed/saved_state.h"
 #include "lockstep/nn/model.h"
-#include "lockstep/train/storage/checkpoint/reader.h"
+#include "lockstep/train/storage/checkpoint/manifest.h"
 
 namespace lockstep {
 

@@ -1,0 +1,411 @@
+#include "trial_rows.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
+#include "lockstep/base/table.h"
+#include "lockstep/report/history/metrics_history.h"
+#include "lockstep/train/storage/run_record.h"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::array kStates{
+    std::pair{TrialState::kWaiting, "waiting"}, std::pair{TrialState::kStopped, "stopped"},
+    std::pair{TrialState::kPaused, "paused"},   std::pair{TrialState::kDropped, "dropped"},
+    std::pair{TrialState::kFailed, "failed"},   std::pair{TrialState::kDone, "done"}};
+
+TrialState state_named(const std::string& name) {
+  for (const auto& [state, text] : kStates) {
+    if (name == text) return state;
+  }
+  throw DataError(fmt::format("'{}' is no state of a trial", name));
+}
+
+double number_or_nan(const Json& json) {
+  return json.is_number() ? json.get<double>() : std::numeric_limits<double>::quiet_NaN();
+}
+
+// Its numbers by name, those of the samples too.
+Json measures_in(const MetricsLine& evaluation) {
+  Json measures = Json::object();
+  for (const auto& [name, value] : evaluation.values) {
+    if (name == "samples") measures[name] = static_cast<Index>(value);
+    if (std::isfinite(value) && is_measure(name)) measures[name] = value;
+  }
+  return measures;
+}
+
+// The first line in which two texts differ, of each of them.
+std::string describe_difference(std::string_view before, std::string_view now) {
+  const auto line_of = [](std::string_view& text) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    return line;
+  };
+  while (!before.empty() || !now.empty()) {
+    const std::string_view old_line = line_of(before);
+    const std::string_view new_line = line_of(now);
+    if (old_line != new_line) return fmt::format("it had '{}', and now there is '{}'", old_line, new_line);
+  }
+  return "";
+}
+
+// Another part of the sweep may be about to write sweep.toml, under a name that begins like it.
+void refuse_foreign(const SweepDirectory& directory) {
+  std::error_code ignored;
+  if (is_there(directory.description())) return;
+  const std::string own = directory.description().filename().string();
+  for (const auto& entry : std::filesystem::directory_iterator(directory.root, ignored)) {
+    if (entry.path().filename().string().starts_with(own)) continue;
+    const bool is_run = is_there(RunDirectory{directory.root}.config());
+    throw ConfigError(
+        fmt::format("run.dir '{}' {}: name another directory for the sweep", directory.root.string(),
+                    is_run ? "is the directory of a run" : "is not empty, and no sweep is in it"));
+  }
+}
+
+void make_directory(const std::filesystem::path& path) {
+  std::error_code error;
+  create_synced_directories(path, error);
+  if (error) throw DataError(fmt::format("cannot create '{}': {}", path.string(), error.message()));
+}
+
+using Columns = std::vector<ShownColumn<TrialRow>>;
+
+std::vector<TrialRow> ranked(std::span<const TrialRow> rows, const Measure& measure) {
+  std::vector<TrialRow> sorted(rows.begin(), rows.end());
+  std::ranges::sort(sorted, [&](const TrialRow& a, const TrialRow& b) {
+    const auto in_race = [](const TrialRow& row) { return row.state != TrialState::kDropped; };
+    return in_race(a) != in_race(b) ? in_race(a) : is_before(a, b, measure);
+  });
+  return sorted;
+}
+
+// "0.2500"; "" for what is no number.
+std::string measure_cell(const Json& measures, const std::string& name) {
+  const Json value = measures.is_object() ? measures.value(name, Json()) : Json();
+  return value.is_number() ? fmt::format("{:.4f}", value.get<double>()) : "";
+}
+
+std::string epoch_cell(const TrialRow& row) {
+  return row.score ? fmt::format("{:.2f}", row.score->epoch) : "";
+}
+
+std::string state_cell(const TrialRow& row) {
+  return to_string(row.state);
+}
+
+// "loss", and the measure if it is another.
+std::vector<std::string> test_measures(std::span<const TrialRow> rows, const Measure& measure) {
+  std::vector<std::string> names{"loss", "accuracy"};
+  if (std::ranges::find(names, measure.name()) == names.end()) names.push_back(measure.name());
+  std::erase_if(names, [&](const std::string& name) {
+    return std::ranges::all_of(rows,
+                               [&](const TrialRow& row) { return measure_cell(row.test, name).empty(); });
+  });
+  return names;
+}
+
+std::string describe_failures(std::span<const TrialRow> rows, const SweepDirectory& directory) {
+  std::string text;
+  for (const TrialRow& row : rows) {
+    if (row.state != TrialState::kFailed) continue;
+    text += fmt::format("{} failed with exit code {}: {}\n", directory.name(row.number), row.exit_code,
+                        row.reason);
+  }
+  if (text.empty()) return "";
+  return text +
+         fmt::format("a failed trial is tried again when its row is removed: rm {}/trial-NUMBER.json\n",
+                     directory.rows().string());
+}
+
+std::string describe_best(const std::vector<TrialRow>& sorted, const Measure& measure,
+                          const SweepDirectory& directory) {
+  const auto best = std::ranges::find(sorted, TrialState::kDone, &TrialRow::state);
+  if (best == sorted.end()) return "";
+  if (!best->score) {
+    return "there is no validation set, so that no trial is the best: hold some records back with "
+           "data.validation_share = 0.1\n";
+  }
+  const std::string run = directory.trial(best->number).root.string();
+  return fmt::format(
+      "best: {}, validation {} {:.6g} after epoch {:.2f}; use it: trainer predict --model {} --input DATA "
+      "--output FILE\n",
+      directory.name(best->number), measure.name(), best->score->value, best->score->epoch, run);
+}
+
+Json rows_json(std::span<const TrialRow> rows, const Measure& measure, const SweepDirectory& directory) {
+  Json json{{"measure", measure.name()}, {"trials", Json::array()}};
+  for (const TrialRow& row : rows) {
+    json["trials"].push_back(to_json(row, measure.name()));
+    json["trials"].back()["run"] = directory.name(row.number);
+  }
+  return json;
+}
+
+// The measures that every finished fold has, the one that chooses the weights first.
+std::vector<std::string> fold_measures(std::span<const TrialRow> folds, const Measure& measure) {
+  if (std::ranges::none_of(folds, [](const TrialRow& row) { return row.score.has_value(); })) return {};
+  std::vector<std::string> names{measure.name()};
+  for (const TrialRow& row : folds) {
+    if (!row.score) continue;
+    for (const auto& [name, value] : row.score->evaluation.items()) {
+      if (name != "samples" && std::ranges::count(names, name) == 0) names.push_back(name);
+    }
+  }
+  std::erase_if(names, [&](const std::string& name) {
+    return std::ranges::any_of(
+        folds, [&](const TrialRow& row) { return row.score && !row.score->evaluation.contains(name); });
+  });
+  return names;
+}
+
+struct MeanAndDeviation {
+  double mean = 0;
+  double deviation = 0;
+};
+
+MeanAndDeviation over_folds(std::span<const TrialRow> folds, const std::string& name) {
+  std::vector<double> values;
+  for (const TrialRow& row : folds) {
+    if (row.score) values.push_back(row.score->evaluation.at(name));
+  }
+  MeanAndDeviation found;
+  const auto count = static_cast<double>(values.size());
+  for (const double value : values) found.mean += value / count;
+  for (const double value : values) found.deviation += (value - found.mean) * (value - found.mean);
+  found.deviation = values.size() > 1 ? std::sqrt(found.deviation / (count - 1)) : 0;
+  return found;
+}
+
+}  // namespace
+
+std::string SweepDirectory::name(Index trial) const {
+  return trial == refit ? "refit" : fmt::format("{}-{:04}", word, trial);
+}
+
+std::filesystem::path SweepDirectory::lock() const {
+  return root / (parts == 1 ? "lock" : fmt::format("lock-{}", part));
+}
+
+std::filesystem::path SweepDirectory::claims() const {
+  return rows() / (parts == 1 ? "claims" : fmt::format("claims-{}", part));
+}
+
+RunLock SweepDirectory::open(const std::string& text) const {
+  refuse_foreign(*this);
+  make_directory(root);
+  std::error_code ignored;
+  const bool begun = is_there(description());
+  const std::string before = begun ? read_file(description()) : text;
+  if (before != text) {
+    throw ConfigError(
+        fmt::format("the sweep in '{}' is another one: {}; name another run.dir, or give what it had",
+                    root.string(), describe_difference(before, text)));
+  }
+  if (!begun) write_file_atomically(description(), text);
+  RunLock held(lock(), fmt::format("run.dir '{}'", root.string()));
+  std::filesystem::remove_all(claims(), ignored);
+  std::filesystem::remove(stop(), ignored);
+  make_directory(claims());
+  return held;
+}
+
+bool SweepDirectory::claim(Index trial, Index rung) const {
+  const std::filesystem::path file = claims() / fmt::format("{}-{}", name(trial), rung);
+  const int descriptor = ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (descriptor >= 0) {
+    ::close(descriptor);
+    return true;
+  }
+  if (errno == EEXIST) return false;
+  throw DataError(fmt::format("cannot create '{}': {}", file.string(), std::strerror(errno)));
+}
+
+TrialRow parse_row(const Json& json) {
+  TrialRow row{.number = whole_number(json.at("trial")), .state = state_named(json.at("state"))};
+  for (const auto& [key, value] : json.at("settings").items()) {
+    row.settings.push_back({key, value.get<std::string>()});
+  }
+  row.reason = json.value("reason", "");
+  row.exit_code = json.value("exit_code", 0);
+  row.steps = whole_number(json.at("steps"));
+  row.seconds = json.at("seconds").get<double>();
+  if (json.contains("rungs")) {
+    for (const Json& value : json.at("rungs")) row.at_rungs.push_back(number_or_nan(value));
+  }
+  if (json.contains("validation")) {
+    const Json& found = json.at("validation");
+    row.score = TrialScore{.value = found.at("value").get<double>(),
+                           .step = whole_number(found.at("step")),
+                           .epoch = found.at("epoch").get<double>(),
+                           .evaluation = found.at("evaluation")};
+  }
+  if (json.contains("test")) row.test = json.at("test");
+  return row;
+}
+
+std::string to_string(TrialState state) {
+  for (const auto& [other, text] : kStates) {
+    if (other == state) return text;
+  }
+  return "";
+}
+
+Json to_json(const TrialRow& row, const std::string& measure) {
+  Json settings = Json::object();
+  for (const Setting& setting : row.settings) settings[setting.key] = setting.value;
+  Json json{{"trial", row.number}, {"settings", settings}, {"state", to_string(row.state)}};
+  if (!row.reason.empty()) json["reason"] = row.reason;
+  if (row.exit_code != 0) json["exit_code"] = row.exit_code;
+  if (row.score) {
+    json["validation"] = {{"measure", measure},
+                          {"value", row.score->value},
+                          {"step", row.score->step},
+                          {"epoch", row.score->epoch},
+                          {"evaluation", row.score->evaluation}};
+  }
+  if (!row.at_rungs.empty()) {
+    json["rungs"] = Json::array();
+    for (const double value : row.at_rungs) json["rungs"].push_back(json_number(value));
+  }
+  if (!row.test.is_null()) json["test"] = row.test;
+  json["steps"] = row.steps;
+  json["seconds"] = row.seconds;
+  return json;
+}
+
+TrialRow read_row(const std::filesystem::path& file) {
+  const std::string text = read_file(file);
+  try {
+    return parse_row(parse_json<Json>(text));
+  } catch (const std::exception& error) {
+    throw DataError(
+        fmt::format("'{}' is not the row of a trial: {}; remove it, and the trial goes on from its "
+                    "checkpoint",
+                    file.string(), error.what()));
+  }
+}
+
+std::optional<TrialScore> read_score(const RunDirectory& run, const Measure& measure, bool keeps_best) {
+  std::optional<TrialScore> score;
+  read_metrics_lines(run.metrics(), [&](const MetricsLine& line) {
+    const double found = line.split == "validation" ? line.number(measure.name()) : NAN;
+    if (!std::isfinite(found)) return;
+    if (score && keeps_best && !measure.is_better(found, score->value)) return;
+    score = TrialScore{.value = found,
+                       .step = static_cast<Index>(line.step),
+                       .epoch = line.epoch,
+                       .evaluation = measures_in(line)};
+  });
+  return score;
+}
+
+void add_result(TrialRow& row, const RunDirectory& run) {
+  const std::optional<RunRecord> record = read_run_record(run);
+  if (!record) throw DataError(fmt::format("'{}' is missing", run.record().string()));
+  row.steps = record->progress.steps;
+  row.seconds = record->seconds;
+  read_metrics_lines(run.metrics(), [&](const MetricsLine& line) {
+    if (line.split == "test") row.test = measures_in(line);
+  });
+}
+
+bool is_before(const TrialRow& a, const TrialRow& b, const Measure& measure) {
+  if (a.score.has_value() != b.score.has_value()) return a.score.has_value();
+  if (a.score && a.score->value != b.score->value) return measure.is_better(a.score->value, b.score->value);
+  return a.number < b.number;
+}
+
+std::string sweep_table(std::span<const TrialRow> rows, const Measure& measure,
+                        const SweepDirectory& directory) {
+  Columns columns{{"run", [&](const TrialRow& row) { return directory.name(row.number); }}};
+  const std::size_t keys = rows.empty() ? 0 : rows.front().settings.size();  // all trials vary the same ones
+  for (std::size_t i = 0; i < keys; ++i) {
+    columns.push_back(
+        {rows.front().settings[i].key, [i](const TrialRow& row) { return row.settings[i].value; }});
+  }
+  columns.push_back({"validation " + measure.name(), [](const TrialRow& row) {
+                       return row.score ? fmt::format("{:.4f}", row.score->value) : "";
+                     }});
+  columns.push_back({"epoch", epoch_cell});
+  for (const std::string& name : test_measures(rows, measure)) {
+    columns.push_back({"test " + name, [name](const TrialRow& row) { return measure_cell(row.test, name); }});
+  }
+  const auto of_done = [](const auto& text) {
+    return [text](const TrialRow& row) { return row.state == TrialState::kDone ? text(row) : std::string(); };
+  };
+  columns.push_back({"steps", of_done([](const TrialRow& row) { return with_commas(row.steps); })});
+  columns.push_back({"time", of_done([](const TrialRow& row) { return human_seconds(row.seconds); })});
+  columns.push_back({"state", state_cell});
+  const std::vector<TrialRow> sorted = ranked(rows, measure);
+  std::string text = text_table(table_of(columns, sorted), 1) + describe_failures(rows, directory) +
+                     describe_best(sorted, measure, directory);
+  text.pop_back();  // the log ends the line itself
+  return text;
+}
+
+Json sweep_json(std::span<const TrialRow> rows, const Measure& measure, const SweepDirectory& directory) {
+  const std::vector<TrialRow> sorted = ranked(rows, measure);
+  Json json = rows_json(sorted, measure, directory);
+  const auto best = std::ranges::find(sorted, TrialState::kDone, &TrialRow::state);
+  if (best != sorted.end() && best->score) json["best"] = directory.name(best->number);
+  return json;
+}
+
+std::string folds_table(std::span<const TrialRow> folds, const Measure& measure,
+                        const SweepDirectory& directory) {
+  const auto of_score = [](const auto& text) {
+    return [text](const TrialRow& row) { return row.score ? text(*row.score) : std::string(); };
+  };
+  Columns columns{{"run", [&](const TrialRow& row) { return directory.name(row.number); }},
+                  {"records", of_score([](const TrialScore& score) {
+                     return with_commas(score.evaluation.value("samples", Index{0}));
+                   })}};
+  const std::vector<std::string> names = fold_measures(folds, measure);
+  Cells mean{"mean", ""};
+  Cells deviation{"standard deviation", ""};
+  for (const std::string& name : names) {
+    columns.push_back({"validation " + name, of_score([name](const TrialScore& score) {
+                         return measure_cell(score.evaluation, name);
+                       })});
+    const MeanAndDeviation found = over_folds(folds, name);
+    mean.push_back(fmt::format("{:.4f}", found.mean));
+    deviation.push_back(fmt::format("{:.4f}", found.deviation));
+  }
+  columns.insert(columns.end(), {{"epoch", epoch_cell}, {"state", state_cell}});
+  std::vector<Cells> table = table_of(columns, folds);
+  if (!names.empty()) table.insert(table.end(), {mean, deviation});
+  for (Cells& cells : table) cells.resize(columns.size());
+  std::string text = text_table(table, 1) + describe_failures(folds, directory);
+  text.pop_back();
+  return text;
+}
+
+Json folds_json(std::span<const TrialRow> rows, const Measure& measure, const SweepDirectory& directory) {
+  Json json = rows_json(rows, measure, directory);
+  const std::span<const TrialRow> folds = rows.first(rows.size() - (directory.refit > 0 ? 1 : 0));
+  for (const std::string& name : fold_measures(folds, measure)) {
+    const MeanAndDeviation found = over_folds(folds, name);
+    json["mean"][name] = found.mean;
+    json["standard_deviation"][name] = found.deviation;
+  }
+  return json;
+}
+
+}  // namespace lockstep
