@@ -17,11 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_there(const fs::path& path) {
-  std::error_code ignored;
-  return fs::exists(path, ignored);
-}
-
 bool is_run(const RunDirectory& run) {
   return is_there(run.record()) || is_there(run.metrics()) ||
          (is_there(run.config()) && is_there(run.plan()));

@@ -19,8 +19,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 std::string text_of(const std::filesystem::path& file) {
-  std::error_code ignored;
-  return std::filesystem::exists(file, ignored) ? read_file(file) : "";
+  return is_there(file) ? read_file(file) : "";
 }
 
 double number_or_zero(const Json& json, const char* name) {

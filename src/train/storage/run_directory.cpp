@@ -49,8 +49,7 @@ int rename_to_free(const std::filesystem::path& from, const std::filesystem::pat
 }  // namespace
 
 std::optional<std::filesystem::path> RunDirectory::noted_checkpoints() const {
-  std::error_code ignored;
-  if (!std::filesystem::exists(checkpointed(), ignored)) return std::nullopt;
+  if (!is_there(checkpointed())) return std::nullopt;
   std::string noted = read_file(checkpointed());
   noted.erase(noted.find_last_not_of('\n') + 1);
   return noted;
@@ -188,8 +187,7 @@ RunDirectory make_directory_beside(const std::filesystem::path& root) {
 }
 
 void expect_run_exists(const std::filesystem::path& root) {
-  std::error_code ignored;
-  if (std::filesystem::exists(root, ignored)) return;
+  if (is_there(root)) return;
   const std::string nearest = nearest_path(root, std::filesystem::file_type::directory);
   throw ConfigError(fmt::format(
       "there is no run '{}'{}", root.string(),
@@ -199,9 +197,8 @@ void expect_run_exists(const std::filesystem::path& root) {
 RunDirectory open_run_directory(const std::filesystem::path& root) {
   const RunDirectory run{root};
   expect_run_exists(root);
-  std::error_code ignored;
   for (const std::filesystem::path& file : {run.config(), run.model()}) {
-    if (std::filesystem::exists(file, ignored)) continue;
+    if (is_there(file)) continue;
     throw ConfigError(fmt::format("'{}' is not the directory of a finished run: it has no {}", root.string(),
                                   file.filename().string()));
   }

@@ -331,16 +331,14 @@ RunRecord parse_run_record(const std::string& json) {
 }
 
 std::optional<RunRecord> read_run_record(const RunDirectory& run) {
-  std::error_code ignored;
-  if (!std::filesystem::exists(run.record(), ignored)) return std::nullopt;
+  if (!is_there(run.record())) return std::nullopt;
   RunRecord record = parse_run_record(read_file(run.record()));
   check_heartbeat(record, run);
   return record;
 }
 
 std::optional<Index> completed_steps(const RunDirectory& run) {
-  std::error_code ignored;
-  if (!std::filesystem::exists(run.model(), ignored)) return std::nullopt;
+  if (!is_there(run.model())) return std::nullopt;
   const std::optional<RunRecord> record = whole_record(run);
   if (!record || !record->is_complete()) return std::nullopt;
   return record->progress.steps;

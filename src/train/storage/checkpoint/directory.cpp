@@ -77,11 +77,6 @@ struct RunIdentity {
   std::filesystem::path directory;
 };
 
-bool is_there(const std::filesystem::path& path) {
-  std::error_code ignored;
-  return std::filesystem::exists(path, ignored);
-}
-
 std::filesystem::path real_path(const std::filesystem::path& path) {
   std::error_code error;
   std::filesystem::path real = std::filesystem::weakly_canonical(path, error);
@@ -181,8 +176,7 @@ std::vector<Index> CheckpointDirectory::steps() const {
 }
 
 std::optional<Index> CheckpointDirectory::best() const {
-  std::error_code ignored;
-  if (!std::filesystem::exists(root_ / kBest, ignored)) return std::nullopt;
+  if (!is_there(root_ / kBest)) return std::nullopt;
   std::string name = read_file(root_ / kBest);
   if (name.ends_with('\n')) name.pop_back();
   return step_of(name);

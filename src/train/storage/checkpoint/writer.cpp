@@ -74,10 +74,8 @@ void CheckpointWriter::warn(const std::string& failure) {
   last_failure_ = failure;
   newest_ = -1;
   if (comm_.rank() != 0) return;
-  std::error_code ignored;
-  log_warning(
-      "no checkpoint of step {}: {}; training goes on{}", header_.progress.steps, failure,
-      std::filesystem::exists(directory_.root(), ignored) ? ", and the checkpoints before it stay" : "");
+  log_warning("no checkpoint of step {}: {}; training goes on{}", header_.progress.steps, failure,
+              is_there(directory_.root()) ? ", and the checkpoints before it stay" : "");
   directory_.remove_partial();
 }
 
@@ -198,11 +196,10 @@ void CheckpointWriter::write_parts(const std::filesystem::path& directory) {
 
 // A rank's list is there once its file is whole.
 bool CheckpointWriter::wait_for_parts(const std::filesystem::path& directory) const {
-  std::error_code ignored;
   for (int rank = 0; rank < comm_.size(); ++rank) {
-    while (!std::filesystem::exists(directory / parts_file(rank), ignored)) {
+    while (!is_there(directory / parts_file(rank))) {
       if (give_up_) return false;
-      if (!std::filesystem::exists(directory, ignored)) {
+      if (!is_there(directory)) {
         throw DataError(fmt::format("'{}' is gone: it was moved or removed", directory.string()));
       }
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
