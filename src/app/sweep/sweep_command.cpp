@@ -68,7 +68,8 @@ class Sweep {
         request_(line.sweep),
         state_(world, line, "trial",
                [&](const Config& config) {
-                 return list_trials(line.sweep, known_options(), static_cast<std::uint64_t>(config.run.seed));
+                 return list_trials(line.sweep, readable_options(),
+                                    static_cast<std::uint64_t>(config.run.seed));
                }),
         groups_(world, line, state_) {
     agree(world_, [this] { list_rungs(); });
@@ -130,7 +131,7 @@ void Sweep::refuse_without_validation() const {
     if (has_validation(state_.config_of(row).config)) continue;
     throw ConfigError(
         "--halving compares trials by the validation set, and there is none: hold some records back with "
-        "data.validation_share = 0.1, or give data.validation");
+        "data.validation = \"share(0.1)\", or name a file there");
   }
 }
 
@@ -266,9 +267,8 @@ bool TrialGroups::run(std::span<const Index> pending, const Rung& rung) {
 }
 
 bool TrialGroups::stop_wanted() const {
-  std::error_code ignored;
-  return stops_ || !stop_signal().empty() || std::filesystem::exists(directory_.stop(), ignored) ||
-         std::filesystem::exists(directory_.passed_on_stop(), ignored);
+  return stops_ || !stop_signal().empty() || is_there(directory_.stop()) ||
+         is_there(directory_.passed_on_stop());
 }
 
 // The number of a trial that this group now has; 0: there is none left, or no more is to be begun.
@@ -348,8 +348,7 @@ void TrialGroups::complete(TrialRow& row, const Rung& rung) const {
 }
 
 void TrialGroups::report_begin(const TrialRow& row) const {
-  std::error_code ignored;
-  const bool resumes = std::filesystem::exists(directory_.trial(row.number).root, ignored);
+  const bool resumes = is_there(directory_.trial(row.number).root);
   const int first = world_.rank();
   const int last = first + group_->size() - 1;
   log_info("{} {} on {}: {}", directory_.name(row.number), resumes ? "resumes" : "begins",

@@ -1,4 +1,5 @@
 #include "lockstep/report/live/run_reports.h"
+#include "lockstep/base/file.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -112,7 +113,7 @@ void report_kept(const TrainingResult& result) {
   if (!result.best && !result.last_evaluation) {
     log_warning(
         "nobody has seen how the model does on other data than those it was trained on: hold some back with "
-        "data.validation_share = 0.1, and the best weights are kept");
+        "data.validation = \"share(0.1)\", and the best weights are kept");
   }
 }
 
@@ -178,13 +179,12 @@ void report_result(const TrainingResult& result) {
 
 std::vector<std::string> written_files(const RunDirectory& directory) {
   std::vector<std::string> written;
-  std::error_code ignored;
   for (const std::filesystem::path& file :
        {directory.config(), directory.record(), directory.plan(), directory.ranks(), directory.log(),
         directory.metrics(), directory.summary(), directory.evaluation(), directory.report(),
         directory.tensorboard(), directory.trace(), directory.model(), directory.schema(),
         directory.rejects(), directory.checkpoints()}) {
-    if (std::filesystem::exists(file, ignored)) written.push_back(file.filename().string());
+    if (is_there(file)) written.push_back(file.filename().string());
   }
   return written;
 }
