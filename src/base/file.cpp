@@ -118,6 +118,16 @@ std::int64_t file_bytes(const std::filesystem::path& path) {
   return static_cast<std::int64_t>(bytes);
 }
 
+bool is_there(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored);
+}
+
+void remove_if_there(const std::filesystem::path& path) {
+  std::error_code ignored;
+  std::filesystem::remove(path, ignored);
+}
+
 std::string describe_special(std::filesystem::file_type type) {
   using Type = std::filesystem::file_type;
   switch (type) {

@@ -127,10 +127,12 @@ void parse_trials(const FrontEnd& front, SweepRequest& request) {
 void parse_folds(const FrontEnd& front, SweepRequest& request) {
   if (!front.value("folds")) throw ConfigError("--folds is missing: say how many, such as --folds 5");
   request.folds.folds = parse_count(front, "folds", {2, kMaxFolds + 1}, 0);
+  request.folds.fold = 1;
   request.refit = front.value("refit").has_value();
   std::string found;
-  for (const auto& [flag, by] : {std::pair{"stratified", "class"}, std::pair{"group", "group"},
-                                 std::pair{"time", "time"}, std::pair{"fold-column", "column"}}) {
+  using By = ValidationPart::By;
+  for (const auto& [flag, by] : {std::pair{"stratified", By::kClass}, std::pair{"group", By::kGroup},
+                                 std::pair{"time", By::kTime}, std::pair{"fold-column", By::kColumn}}) {
     const std::optional<std::string> value = front.value(flag);
     if (!value) continue;
     if (!found.empty()) throw ConfigError(fmt::format("--{} and --{}: give one of them", found, flag));

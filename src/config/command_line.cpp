@@ -82,6 +82,20 @@ std::vector<std::string> complete_json_of_version(std::vector<std::string> argum
   return arguments;
 }
 
+// Keys of earlier versions become the key of today.
+void adopt_earlier(LoadedConfig& loaded, std::span<const Option> options) {
+  const bool replaces_share =
+      loaded.flagged.contains("data.validation_share") && !loaded.flagged.contains("data.validation");
+  adopt_earlier_keys(loaded.config.data, replaces_share);
+  for (const Option& option : options) {
+    if (!option.earlier || !option.is_default()) continue;  // one that says nothing is left
+    for (std::set<std::string>* keys : {&loaded.given, &loaded.flagged}) {
+      if (keys->erase(option.key) > 0) keys->insert("data.validation");
+    }
+    std::ranges::replace(loaded.config.run.resume_allow, option.key, "data.validation");
+  }
+}
+
 }  // namespace
 
 CommandLine parse_command_line(const std::vector<std::string>& arguments, const KnownNames& names) {
@@ -152,6 +166,7 @@ LoadedConfig load_config(const CommandLine& line, const ConfigText& file, const 
   front.read_file(file);
   loaded.given = front.assign_all(line.without);
   loaded.flagged = front.flagged();
+  adopt_earlier(loaded, options);
   return loaded;
 }
 

@@ -15,10 +15,6 @@ void declare_run(OptionList& list, RunOptions& run) {
   list.option("run.log_every", run.log_every, at_least(1));
 }
 
-bool is_divided(const Config& config) {
-  return config.folds.fold > 0;
-}
-
 bool is_streamed(const Config& config) {
   return config.data.memory != MemoryMode::kLoad;
 }
@@ -81,7 +77,6 @@ void declare_data(OptionList& list, DataOptions& data, const KnownNames& names) 
   list.option("data.validation_weights", data.validation_weights)
       .on_resume(OnResume::kMayChange)
       .counterpart("data.weight");
-  list.option("data.validation_share", data.validation_share, from_to_below(0, 1));
   list.option("data.test", data.test).on_resume(OnResume::kMayChange).counterpart("data.synthetic_test_rows");
   list.option("data.test_labels", data.test_labels).on_resume(OnResume::kMayChange).counterpart("data.label");
   list.option("data.test_weights", data.test_weights)
@@ -104,13 +99,17 @@ void declare_data(OptionList& list, DataOptions& data, const KnownNames& names) 
   declare_table(list, data.table);
 }
 
-void declare_folds(OptionList& list, FoldOptions& folds) {
-  list.option("data.folds", folds.folds, between(2, kMaxFolds)).read_if(is_divided);
-  list.option("data.fold", folds.fold, between(1, kMaxFolds));
-  list.choice("data.fold_by", folds.by, {"record", "class", "group", "time", "column"}).read_if(is_divided);
-  list.option("data.fold_column", folds.column).read_if([](const Config& config) {
-    return is_divided(config) && config.folds.reads_column();
-  });
+// Keys of earlier versions, behind all others: see adopt_earlier_keys().
+void declare_earlier(OptionList& list, EarlierValidation& earlier) {
+  list.begin_section(OnResume::kMustStay);
+  list.option("data.validation_share", earlier.share, from_to_below(0, 1)).earlier();
+  const auto never = [](const Config&) { return false; };  // with data.fold they have become data.validation
+  list.option("data.folds", earlier.folds, between(2, kMaxFolds)).read_if(never).earlier();
+  list.option("data.fold", earlier.fold, between(1, kMaxFolds)).earlier();
+  list.choice("data.fold_by", earlier.by, {"record", "class", "group", "time", "column"})
+      .read_if(never)
+      .earlier();
+  list.option("data.fold_column", earlier.column).read_if(never).earlier();
 }
 
 void declare_model(OptionList& list, ModelOptions& model, const KnownNames& names) {
@@ -364,7 +363,6 @@ std::vector<Option> declare_options(Config& config, const KnownNames& names) {
   OptionList list;
   declare_run(list, config.run);
   declare_data(list, config.data, names);
-  declare_folds(list, config.folds);
   declare_model(list, config.model, names);
   declare_train(list, config, names);
   declare_eval(list, config.eval, names);
@@ -373,6 +371,7 @@ std::vector<Option> declare_options(Config& config, const KnownNames& names) {
   declare_distribute(list, config.distribute, names);
   declare_comm(list, config.comm);
   declare_debug(list, config.debug);
+  declare_earlier(list, config.data.earlier);
   return list.take();
 }
 

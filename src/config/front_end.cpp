@@ -96,7 +96,7 @@ void FrontEnd::check_flags() const {
 std::set<std::string> FrontEnd::assign_all(const std::set<std::string>& without) const {
   std::set<std::string> given;
   for (std::size_t i = 0; i < options_.size(); ++i) {
-    if (flags_[i]->count() == 0 || loses_to_a_flag(options_[i].key)) continue;
+    if (flags_[i]->count() == 0 || loses_to_a_flag(options_[i])) continue;
     if (without.contains(options_[i].key)) continue;
     options_[i].assign(flags_[i]->results().back());
     given.insert(options_[i].key);
@@ -128,8 +128,10 @@ std::vector<std::string> FrontEnd::values(std::string_view own_flag) const {
 }
 
 // `--train.steps 5` is meant instead of the file's `epochs`, not beside it.
-bool FrontEnd::loses_to_a_flag(const std::string& key) const {
+bool FrontEnd::loses_to_a_flag(const Option& option) const {
+  const std::string& key = option.key;
   if (flagged_.contains(key)) return false;
+  if (option.earlier && flagged_.contains("data.validation")) return true;
   for (const Alternatives& alternatives : alternative_keys()) {
     const std::vector<std::string>& group = alternatives.keys;
     const bool in_group = std::ranges::find(group, key) != group.end();

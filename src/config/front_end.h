@@ -46,7 +46,7 @@ class FrontEnd {
 
  private:
   CLI::Option* add_value_flag(const std::string& names);
-  bool loses_to_a_flag(const std::string& key) const;
+  bool loses_to_a_flag(const Option& option) const;
   std::string expectation(std::string_view flag) const;
   std::string describe_unknown_flag(std::string_view flag) const;
 

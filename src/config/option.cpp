@@ -142,6 +142,7 @@ std::string nearest_key(std::string_view wanted, std::span<const Option> options
   std::vector<std::string> keys;
   std::vector<std::string> names;
   for (const Option& option : options) {
+    if (option.earlier) continue;
     if (option.name() == last) return option.key;
     keys.push_back(option.key);
     names.emplace_back(option.name());

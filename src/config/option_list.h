@@ -72,6 +72,7 @@ class Declaration {
   Declaration& on_resume(OnResume rule) { return set(option_.on_resume, rule); }
   Declaration& about_exchange() { return set(option_.about_exchange, true); }
   Declaration& most_used() { return set(option_.most_used, true); }
+  Declaration& earlier() { return set(option_.earlier, true); }
   Declaration& takes_numbers() { return set(option_.takes_numbers, true); }
   Declaration& read_if(ConfigFact fact) { return set(option_.is_read, std::move(fact)); }
 

@@ -95,9 +95,8 @@ class Reading {
  public:
   explicit Reading(std::span<const Option> options) : options_(options) {
     for (const Option& option : options) {
-      if (sections_.empty() || sections_.back() != option.section()) {
+      if (!option.earlier && (sections_.empty() || sections_.back() != option.section()))
         sections_.emplace_back(option.section());
-      }
     }
   }
 

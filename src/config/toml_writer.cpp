@@ -33,6 +33,7 @@ std::string options_as_toml(std::span<const Option> options, const std::set<std:
   std::string toml = "# Every option of the run, written by trainer; can be used as a config.\n";
   std::string_view section;
   for (const Option& option : options) {
+    if (option.earlier) continue;
     if (option.section() != section) {
       section = option.section();
       toml += fmt::format("\n[{}]\n", section);

@@ -23,6 +23,10 @@ class ByteStream::Input {
   virtual bool go_to(Index position) = 0;
   virtual std::string reason() const = 0;
   virtual std::string cut_off() const { return ""; }
+
+ protected:
+  /// Reads on without keeping anything. False if that fails; the end of the data may come first.
+  bool pass_over(Index count);
 };
 
 // Errors of all: DataError if the file cannot be opened; ConfigError if the build lacks the library for it.

@@ -59,7 +59,7 @@ struct DensePiece {
 
 /// Numbers that lie one after the other in each record of a file, or in several pieces.
 struct DenseField {
-  RecordFile file;
+  RecordFile file = {};
   Index offset = 0;  ///< bytes before the first number in the record
   Index count = 1;
   const Element* element = nullptr;

@@ -4,12 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/random.h"
+#include "lockstep/base/stop_signal.h"
 #include "lockstep/base/text.h"
+#include "lockstep/data/load_records.h"
 #include "lockstep/data/table/text/table_text.h"
 #include "lockstep/data/table/values/message.h"
 #include "lockstep/data/table/values/number.h"
@@ -18,12 +19,12 @@
 namespace lockstep {
 namespace {
 
-void refuse_empty(const std::vector<std::string>& values, const FoldColumn& column) {
+void refuse_empty(const std::vector<std::string>& values, const ValidationPart& part) {
   const auto empty = std::ranges::find(values, std::string());
   if (empty == values.end()) return;
   throw ConfigError(
       fmt::format("{}: column {} is empty in record {} (counted from 0), expected a value in each",
-                  column.setting, in_quotes(column.name), with_commas(empty - values.begin())));
+                  part.setting, in_quotes(part.column), with_commas(empty - values.begin())));
 }
 
 // The records that the source left out are in the file, but have no number.
@@ -47,7 +48,7 @@ std::vector<std::string> without_skipped(const std::vector<Bytes>& messages, std
 }  // namespace
 
 RecordsByClass records_by_class(const std::vector<Scalar>& targets, std::uint64_t seed,
-                                const std::string& setting, const std::string& instead) {
+                                const ValidationPart& part) {
   RecordsByClass classes;
   const KeyedPermutation order(std::ssize(targets), {.seed = seed, .purpose = Purpose::kFold});
   for (Index position = 0; position < std::ssize(targets); ++position) {
@@ -56,37 +57,52 @@ RecordsByClass records_by_class(const std::vector<Scalar>& targets, std::uint64_
   }
   constexpr std::size_t kMaxClasses = 1000;
   if (classes.size() > kMaxClasses) {
+    ValidationPart instead = part;
+    instead.by = ValidationPart::By::kRecord;
     throw ConfigError(fmt::format(
-        "{}: the label has {} different values, expected classes, {} at most; {} records of any kind",
-        setting, with_commas(std::ssize(classes)), with_commas(kMaxClasses), instead));
+        "{}: the label has {} different values, expected classes, {} at most; {} takes records of any kind",
+        part.setting, with_commas(std::ssize(classes)), with_commas(kMaxClasses), to_string(instead)));
   }
   return classes;
 }
 
-// Every rank reads a run of chunks.
-std::vector<Scalar> read_targets(const RecordSource& whole, const std::string& setting, PeerGroup& peers) {
-  const DatasetInfo& info = whole.info();
+void for_each_target(const RecordSource& source, const TargetRule& rule, const PeerGroup& peers,
+                     const std::function<void(std::span<const Scalar>)>& use) {
+  const DatasetInfo& info = source.info();
+  std::vector<Scalar> features(static_cast<std::size_t>(info.features.size()));
+  std::vector<Scalar> labels(static_cast<std::size_t>(info.label_columns()));
+  Matrix x(features.data(), 1, info.features.size());
+  Matrix y(labels.data(), 1, info.label_columns());
+  Bytes packed;
+  const auto unpack = [&](Range ids) {
+    for (Index id = ids.begin; id < ids.end; ++id) {
+      const std::byte* record = packed.data() + (id - ids.begin) * info.record_bytes;
+      source.unpack({&id, 1}, {&record, 1}, x, y);
+      use(std::span(labels).first(static_cast<std::size_t>(info.target_columns)));
+    }
+  };
+  const std::unique_ptr<ChunkReader> reader = source.reader(rule);
+  if (info.record_bytes == 0) return unpack(split_evenly(info.rows, peers.size(), peers.rank()));
+  const Range share = at(share_chunks(source.chunks(), peers.size()), peers.rank());
+  for (Index chunk = share.begin; chunk < share.end; ++chunk) {
+    throw_if_stopped();
+    const Range records = at(source.chunks(), chunk).records;
+    packed.resize(static_cast<std::size_t>(records.size() * info.record_bytes));
+    reader->read(chunk, packed);
+    unpack(records);
+  }
+}
+
+std::vector<Scalar> read_targets(const RecordSource& whole, const ValidationPart& part, PeerGroup& peers) {
   std::vector<Scalar> mine;
   peers.agree([&] {
-    if (info.target_columns != 1) {
-      throw ConfigError(fmt::format("{} needs one label, found {}", setting, info.target_columns));
-    }
-    const std::unique_ptr<ChunkReader> reader = whole.reader({});
-    std::vector<std::byte> packed;
-    const auto bytes = static_cast<std::size_t>(info.record_bytes);
-    const Range share = split_evenly(std::ssize(whole.chunks()), peers.size(), peers.rank());
-    for (Index i = share.begin; i < share.end; ++i) {
-      const Index records = at(whole.chunks(), i).records.size();
-      packed.resize(static_cast<std::size_t>(records) * bytes);
-      reader->read(i, packed);
-      const std::byte* label =
-          packed.data() + bytes - static_cast<std::size_t>(info.label_columns()) * sizeof(Scalar);
-      for (Index record = 0; record < records; ++record, label += bytes) {
-        std::memcpy(&mine.emplace_back(), label, sizeof(Scalar));
-        if (std::isnan(mine.back()))
-          throw ConfigError(setting + " needs a label for each record, found none");
-      }
-    }
+    const Index columns = whole.info().target_columns;
+    if (columns != 1) throw ConfigError(fmt::format("{} needs one label, found {}", part.setting, columns));
+    for_each_target(whole, {}, peers, [&](std::span<const Scalar> targets) {
+      mine.push_back(targets.front());
+      if (std::isnan(mine.back()))
+        throw ConfigError(part.setting + " needs a label for each record, found none");
+    });
   });
   std::vector<Scalar> all;
   for (const Bytes& message : peers.all_gather(std::as_bytes(std::span(mine)))) {
@@ -96,24 +112,24 @@ std::vector<Scalar> read_targets(const RecordSource& whole, const std::string& s
   return all;
 }
 
-FoldValues read_column(const FoldColumn& column, const DataOptions& data, const RecordSource& whole,
+FoldValues read_column(const ValidationPart& part, const DataOptions& data, const RecordSource& whole,
                        PeerGroup& peers) {
   peers.agree([&] {
     if (data.format == "csv") return;
     throw ConfigError(
         fmt::format("{} reads a column of a table (csv), and the data have the format '{}': they can be "
                     "divided by record or by class (stratified)",
-                    column.setting, data.format));
+                    part.setting, data.format));
   });
   const TableText table = open_table_text(whole.files(), data.table, peers);
   FoldValues values;
   MessageWriter mine;
   peers.agree([&] {
-    const auto name = std::ranges::find(table.names, column.name);
+    const auto name = std::ranges::find(table.names, part.column);
     if (name == table.names.end()) {
-      throw ConfigError(fmt::format("{}: there is no column {} in '{}'{}", column.setting,
-                                    in_quotes(column.name), whole.info().name,
-                                    suggestion(column.name, table.names)));
+      throw ConfigError(fmt::format("{}: there is no column {} in '{}'{}", part.setting,
+                                    in_quotes(part.column), whole.info().name,
+                                    suggestion(part.column, table.names)));
     }
     const Index position = name - table.names.begin();
     const std::vector<TableColumn> declared = declare_columns(data.table, table.names);
@@ -134,12 +150,12 @@ FoldValues read_column(const FoldColumn& column, const DataOptions& data, const 
     if (std::ssize(values.texts) != whole.info().rows) {
       throw DataError(fmt::format("'{}' changed while it was read", whole.info().name));
     }
-    refuse_empty(values.texts, column);
+    refuse_empty(values.texts, part);
   });
   return values;
 }
 
-ValueOrder::ValueOrder(const FoldValues& values, const FoldColumn& column) {
+ValueOrder::ValueOrder(const FoldValues& values, const ValidationPart& part) {
   const auto all_dates = [&](DateForm form) {
     return std::ranges::all_of(
         values.texts, [form](const std::string& text) { return parse_date(text, form).has_value(); });
@@ -163,7 +179,7 @@ ValueOrder::ValueOrder(const FoldValues& values, const FoldColumn& column) {
     throw ConfigError(fmt::format(
         "{0}: the dates of column {1}, such as {2}, may have the day or the month first: say "
         "data.columns = [\"{3}: date(dmy)\"] or date(mdy)",
-        column.setting, in_quotes(column.name), in_quotes(values.texts.front()), excerpt(column.name)));
+        part.setting, in_quotes(part.column), in_quotes(values.texts.front()), excerpt(part.column)));
   }
   kind_ = Kind::kDate;
   form_ = forms.front();

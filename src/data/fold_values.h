@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,36 +16,36 @@
 
 namespace lockstep {
 
-/// *Collective.* The one target of each record. `setting`: who asks, for messages. Errors: ConfigError.
-std::vector<Scalar> read_targets(const RecordSource& whole, const std::string& setting, PeerGroup& peers);
+/// Calls `use` with the targets of each record of this rank's share of the source, in order. Errors:
+/// DataError.
+void for_each_target(const RecordSource& source, const TargetRule& rule, const PeerGroup& peers,
+                     const std::function<void(std::span<const Scalar>)>& use);
+
+/// *Collective.* The one target of each record. Errors: ConfigError.
+std::vector<Scalar> read_targets(const RecordSource& whole, const ValidationPart& part, PeerGroup& peers);
 
 /// The records of each class, in the order of a keyed permutation of all of them.
 using RecordsByClass = std::map<Scalar, std::vector<Index>>;
-/// `setting`: who asks; `instead`: what takes records of any kind ("data.fold_by = ... divides"); both for
-/// the message. Errors: ConfigError if there are too many values for classes.
+/// Errors: ConfigError if there are too many values for classes.
 RecordsByClass records_by_class(const std::vector<Scalar>& targets, std::uint64_t seed,
-                                const std::string& setting, const std::string& instead);
-
-struct FoldColumn {
-  std::string name;
-  std::string setting;  ///< who names it, for messages: "data.fold_column"
-};
+                                const ValidationPart& part);
 
 struct FoldValues {
   std::vector<std::string> texts;         ///< of each record
   std::optional<DateForm> declared = {};  ///< the form of its dates, if data.columns says it
 };
 
-/// *Collective.* The text of a column in each record of the table, none of which is empty. Errors, the same
-/// on all ranks: ConfigError if there is no such column, or it has no value in some record; DataError.
-FoldValues read_column(const FoldColumn& column, const DataOptions& data, const RecordSource& whole,
+/// *Collective.* The text of the part's column in each record of the table, none of which is empty. Errors,
+/// the same on all ranks: ConfigError if there is no such column, or it has no value in some record;
+/// DataError.
+FoldValues read_column(const ValidationPart& part, const DataOptions& data, const RecordSource& whole,
                        PeerGroup& peers);
 
 /// The order of numbers if all are numbers, that of dates if all are dates of one form, else that of texts.
 class ValueOrder {
  public:
   /// Errors: ConfigError if the values are dates whose day and month cannot be told apart.
-  ValueOrder(const FoldValues& values, const FoldColumn& column);
+  ValueOrder(const FoldValues& values, const ValidationPart& part);
 
   bool operator()(const std::string& a, const std::string& b) const;
 

@@ -1,5 +1,4 @@
 #include "lockstep/data/load_records.h"
-#include "loaded_records.h"
 
 #include <algorithm>
 #include <array>
@@ -7,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "loaded_records.h"
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/stop_signal.h"
 
@@ -212,6 +212,17 @@ std::unique_ptr<Records> load_records(const RecordSource& source, const TargetRu
   if (fingerprint != nullptr) *fingerprint = hashes.sum(peers);
   held->publish();
   return held;
+}
+
+IdSet::IdSet(Index rows, const std::function<bool(Index)>& wanted)
+    : blocks_(static_cast<std::size_t>((rows + 63) / 64)) {
+  for (Index id = 0; id < rows; ++id) {
+    Block& block = at(blocks_, id / 64);
+    if (id % 64 == 0) block.before = size_;
+    if (!wanted(id)) continue;
+    block.members |= std::uint64_t{1} << (id % 64);
+    ++size_;
+  }
 }
 
 LoadedRecords::LoadedRecords(const RecordSource& source, IdSet ids, std::unique_ptr<NodeMemory> shared,

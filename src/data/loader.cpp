@@ -7,7 +7,7 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "id_set.h"
+#include "lockstep/base/hash.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/trace.h"
 #include "lockstep/math/sample_weights.h"

@@ -7,7 +7,7 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
-#include "lockstep/data/file_list.h"
+#include "lockstep/data/byte_stream.h"
 
 namespace lockstep {
 namespace {
@@ -20,16 +20,14 @@ FileGroup files_of(const DataOptions& options, Split split, Labels labels) {
   files.records_key = "data." + to_string(split);
   files.labels_key = files.records_key + "_labels";
   files.weights_key = files.records_key + "_weights";
-  files.records = split == Split::kTrain        ? options.train
-                  : split == Split::kValidation ? options.validation
-                                                : options.test;
+  const auto of_split = [split](const std::string& train, const std::string& validation,
+                                const std::string& test) {
+    return split == Split::kTrain ? train : split == Split::kValidation ? validation : test;
+  };
+  files.records = of_split(options.train, options.validation, options.test);
   if (labels == Labels::kInFilesOfTheirOwn) {
-    files.labels = split == Split::kTrain        ? options.train_labels
-                   : split == Split::kValidation ? options.validation_labels
-                                                 : options.test_labels;
-    files.weights = split == Split::kTrain        ? options.train_weights
-                    : split == Split::kValidation ? options.validation_weights
-                                                  : options.test_weights;
+    files.labels = of_split(options.train_labels, options.validation_labels, options.test_labels);
+    files.weights = of_split(options.train_weights, options.validation_weights, options.test_weights);
   }
   if (files.records.empty() && files.labels.empty() && !files.weights.empty()) {
     throw ConfigError(fmt::format("{} is set, but {} is not: name the file with the records of these weights",
@@ -47,34 +45,6 @@ FileGroup files_of(const DataOptions& options, Split split, Labels labels) {
                                   no_labels ? "labels of these records" : "records of these labels"));
   }
   return files;
-}
-
-std::unique_ptr<RecordSource> open_all(const FileGroup& files, std::span<const std::string> extensions,
-                                       const OpenGroup& open) {
-  const bool of_input = files.records_key == kInputKey;
-  const std::vector<std::string> records = of_input
-                                               ? list_input_files(files.records, extensions)
-                                               : list_files(files.records, extensions, files.records_key);
-  // A file beside each file of records; "" for each if the config names none.
-  const auto list_beside = [&](const std::string& path, const std::string& key, const char* noun) {
-    if (path.empty()) return std::vector<std::string>(records.size());
-    std::vector<std::string> beside = list_files(path, extensions, key);
-    if (beside.size() == records.size()) return beside;
-    throw DataError(
-        fmt::format("{} names {} files, but {} names {}: expected a file of {} for each file of records",
-                    files.records_key, records.size(), key, beside.size(), noun));
-  };
-  const std::vector<std::string> labels = list_beside(files.labels, files.labels_key, "labels");
-  const std::vector<std::string> weights = list_beside(files.weights, files.weights_key, "weights");
-  std::vector<std::unique_ptr<RecordSource>> sources;
-  for (std::size_t i = 0; i < records.size(); ++i) {
-    FileGroup group = files;
-    group.records = records[i];
-    group.labels = labels[i];
-    group.weights = weights[i];
-    sources.push_back(open(group));
-  }
-  return join_sources(std::move(sources), files.records);
 }
 
 struct PartChunk {
@@ -107,6 +77,8 @@ class JoinedReader final : public ChunkReader {
   std::unique_ptr<ChunkReader> reader_;
 };
 
+// Several data sets of the same shape, one after the other, as one. Errors: DataError if their records
+// differ.
 class JoinedSource final : public RecordSource {
  public:
   JoinedSource(std::vector<std::unique_ptr<RecordSource>> parts, const std::string& name)
@@ -164,6 +136,35 @@ class JoinedSource final : public RecordSource {
   std::vector<Chunk> chunks_;
   std::vector<PartChunk> part_chunks_;
 };
+
+std::unique_ptr<RecordSource> open_all(const FileGroup& files, std::span<const std::string> extensions,
+                                       const OpenGroup& open) {
+  const bool of_input = files.records_key == kInputKey;
+  const std::vector<std::string> records = of_input
+                                               ? list_input_files(files.records, extensions)
+                                               : list_files(files.records, extensions, files.records_key);
+  // A file beside each file of records; "" for each if the config names none.
+  const auto list_beside = [&](const std::string& path, const std::string& key, const char* noun) {
+    if (path.empty()) return std::vector<std::string>(records.size());
+    std::vector<std::string> beside = list_files(path, extensions, key);
+    if (beside.size() == records.size()) return beside;
+    throw DataError(
+        fmt::format("{} names {} files, but {} names {}: expected a file of {} for each file of records",
+                    files.records_key, records.size(), key, beside.size(), noun));
+  };
+  const std::vector<std::string> labels = list_beside(files.labels, files.labels_key, "labels");
+  const std::vector<std::string> weights = list_beside(files.weights, files.weights_key, "weights");
+  std::vector<std::unique_ptr<RecordSource>> sources;
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    FileGroup group = files;
+    group.records = records[i];
+    group.labels = labels[i];
+    group.weights = weights[i];
+    sources.push_back(open(group));
+  }
+  if (sources.size() == 1) return std::move(sources.front());
+  return std::make_unique<JoinedSource>(std::move(sources), files.records);
+}
 
 }  // namespace
 
@@ -263,12 +264,6 @@ std::unique_ptr<RecordSource> open_input_files(const InputRequest& request,
     source = open_all(input, extensions, open);
   });
   return source;
-}
-
-std::unique_ptr<RecordSource> join_sources(std::vector<std::unique_ptr<RecordSource>> parts,
-                                           const std::string& name) {
-  if (parts.size() == 1) return std::move(parts.front());
-  return std::make_unique<JoinedSource>(std::move(parts), name);
 }
 
 }  // namespace lockstep

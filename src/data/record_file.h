@@ -23,7 +23,6 @@ struct RecordFile {
   Index record_bytes = 0;
   Index file_bytes = 0;  ///< size on disk
   bool compressed = false;
-  std::vector<std::string> sources = {};  ///< other files that its bytes are in
   /// In Fortran order all first elements of the records lie one after the other, then all of another element
   /// and so on: the positions of these elements in a record. Empty: record after record.
   std::vector<Index> fortran_order = {};
@@ -85,12 +84,5 @@ std::unique_ptr<RecordSource> open_files(const OpenRequest& request, Labels labe
 std::unique_ptr<RecordSource> open_input_files(const InputRequest& request,
                                                std::span<const std::string> extensions,
                                                const OpenGroup& open);
-
-// Several data sets of the same shape, one after the other, as one.
-
-/// The parts, in order, as one data set called `name`; a single part is passed on. Requires at least one, all
-/// of the same format. Errors: DataError if their records differ in shape.
-std::unique_ptr<RecordSource> join_sources(std::vector<std::unique_ptr<RecordSource>> parts,
-                                           const std::string& name);
 
 }  // namespace lockstep

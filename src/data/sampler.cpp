@@ -8,7 +8,7 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
-#include "lockstep/data/stream_order.h"
+#include "lockstep/data/streamed_records.h"
 
 namespace lockstep {
 namespace {

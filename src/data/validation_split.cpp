@@ -3,16 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <functional>
 #include <utility>
 #include <vector>
 
-#include "id_set.h"
+#include "fold_values.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/base/stop_signal.h"
-#include "lockstep/data/load_records.h"
 #include "lockstep/math/matrix.h"
 
 namespace lockstep {
@@ -22,7 +19,6 @@ namespace {
 struct PartChoice {
   HoldOut held;
   bool validation = false;
-  std::string note = {};
 
   bool takes(Index id) const { return validation ? held.holds(id) : held.leaves(id); }
 };
@@ -71,7 +67,7 @@ class PartSource final : public RecordSource {
   // Told once, by the part to train on; the other one says how it was chosen.
   std::vector<std::string> notes() const override {
     if (!choice_.validation) return whole_->notes();
-    return choice_.note.empty() ? std::vector<std::string>{} : std::vector{choice_.note};
+    return choice_.held.note.empty() ? std::vector<std::string>{} : std::vector{choice_.held.note};
   }
   std::vector<std::string> doubts() const override {
     return choice_.validation ? std::vector<std::string>{} : whole_->doubts();
@@ -119,92 +115,29 @@ class PartSource final : public RecordSource {
   std::vector<Index> positions_;  // index of each chunk among those of the whole
 };
 
-ValidationSplit split(std::unique_ptr<RecordSource> whole, const HoldOut& held, const std::string& setting,
-                      const std::string& note = "") {
+}  // namespace
+
+ValidationSplit split_validation(std::unique_ptr<RecordSource> whole, const HoldOut& held) {
   const std::shared_ptr<const RecordSource> shared = std::move(whole);
-  ValidationSplit parts{
-      std::make_unique<PartSource>(shared, PartChoice{.held = held, .validation = false}),
-      std::make_unique<PartSource>(shared, PartChoice{.held = held, .validation = true, .note = note})};
+  ValidationSplit parts{std::make_unique<PartSource>(shared, PartChoice{held, false}),
+                        std::make_unique<PartSource>(shared, PartChoice{held, true})};
   if (parts.train->info().rows > 0 && parts.validation->info().rows > 0) return parts;
   throw ConfigError(fmt::format(
       "{} leaves {} of the {} records of '{}' to train on and {} for validation: expected some of each",
-      setting, parts.train->info().rows, shared->info().rows, shared->info().name,
+      held.setting, parts.train->info().rows, shared->info().rows, shared->info().name,
       parts.validation->info().rows));
-}
-
-class Counting {
- public:
-  Counting(const RecordSource& source, Index classes)
-      : source_(source),
-        info_(source.info()),
-        targets_(static_cast<std::size_t>(info_.target_columns)),
-        counts_(static_cast<std::size_t>(classes)) {}
-
-  // The labels are the end of a packed record.
-  void read(ChunkReader& reader, Index chunk) {
-    const Index records = at(source_.chunks(), chunk).records.size();
-    packed_.resize(static_cast<std::size_t>(records * info_.record_bytes));
-    reader.read(chunk, packed_);
-    const Index labels = info_.record_bytes - info_.label_columns() * Index{sizeof(Scalar)};
-    for (Index i = 0; i < records; ++i) {
-      const std::byte* from = packed_.data() + i * info_.record_bytes + labels;
-      std::memcpy(targets_.data(), from, targets_.size() * sizeof(Scalar));
-      ++at(counts_, class_of(targets_));
-    }
-  }
-
-  // Records that are computed from their ids.
-  void compute(Range ids) {
-    std::vector<Scalar> features(static_cast<std::size_t>(info_.features.size()));
-    Matrix x(features.data(), 1, info_.features.size());
-    std::vector<Scalar> labels(static_cast<std::size_t>(info_.label_columns()));
-    Matrix row(labels.data(), 1, info_.label_columns());
-    for (Index id = ids.begin; id < ids.end; ++id) {
-      source_.unpack({&id, 1}, {}, x, row);
-      ++at(counts_, class_of(std::span<const Scalar>(labels).first(targets_.size())));
-    }
-  }
-
-  const std::vector<Index>& counts() const { return counts_; }
-
- private:
-  const RecordSource& source_;
-  const DatasetInfo& info_;
-  std::vector<Scalar> targets_;
-  std::vector<Index> counts_;
-  Bytes packed_;
-};
-
-}  // namespace
-
-ValidationSplit split_validation(std::unique_ptr<RecordSource> whole, double share, std::uint64_t seed) {
-  return split(std::move(whole), {.share = share, .key = seed},
-               fmt::format("data.validation_share = {}", share));
-}
-
-ValidationSplit split_fold(std::unique_ptr<RecordSource> whole, std::shared_ptr<const FoldAssignment> folds,
-                           Index fold, const std::string& note) {
-  return split(std::move(whole), {.folds = std::move(folds), .fold = fold},
-               note.empty() ? fmt::format("data.fold = {}", fold) : "data.validation", note);
 }
 
 std::vector<Index> count_classes(const RecordSource& source, const TargetRule& rule, Index classes,
                                  PeerGroup& peers) {
-  Counting counting(source, classes);
+  std::vector<Index> mine(static_cast<std::size_t>(classes));
   peers.agree([&] {
-    const std::unique_ptr<ChunkReader> reader = source.reader(rule);
-    if (source.info().record_bytes == 0) {
-      return counting.compute(split_evenly(source.info().rows, peers.size(), peers.rank()));
-    }
-    const Range mine = at(share_chunks(source.chunks(), peers.size()), peers.rank());
-    for (Index chunk = mine.begin; chunk < mine.end; ++chunk) {
-      throw_if_stopped();
-      counting.read(*reader, chunk);
-    }
+    for_each_target(source, rule, peers,
+                    [&](std::span<const Scalar> targets) { ++at(mine, class_of(targets)); });
   });
-  std::vector<Index> all(counting.counts().size());
+  std::vector<Index> all(mine.size());
   std::vector<Index> theirs(all.size());
-  for (const Bytes& bytes : peers.all_gather(std::as_bytes(std::span(counting.counts())))) {
+  for (const Bytes& bytes : peers.all_gather(std::as_bytes(std::span(mine)))) {
     std::memcpy(theirs.data(), bytes.data(), bytes.size());
     std::ranges::transform(all, theirs, all.begin(), std::plus<>());
   }

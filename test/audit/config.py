@@ -19,12 +19,24 @@ class Config:
                 section = found[1]
             elif found := re.fullmatch(r"# (\w+) = (.*): without effect here", line):
                 self.keys.setdefault(f"{section}.{found[1]}", tomllib.loads(f"x = {found[2]}")["x"])
+        self.keys |= held_back(self.keys.get("data.validation", ""))
 
     def get(self, key, default=None):
         return self.keys.get(key, default)
 
     def __getitem__(self, key):
         return self.keys[key]
+
+
+def held_back(validation):
+    """A share by chance, or a fold, under a key for each of its parts."""
+    if found := re.fullmatch(r"share\((.*)\)", validation):
+        return {"data.validation": "", "data.validation_share": float(found[1])}
+    found = re.fullmatch(r"fold\((\d+)/(\d+)(?:, by = (\w+)(?:\((.*)\))?)?\)", validation)
+    if not found:
+        return {}
+    keys = {"data.validation": "", "data.fold": int(found[1]), "data.folds": int(found[2]), "data.fold_by": found[3] or "record"}
+    return keys | ({"data.fold_column": found[4].strip("\"")} if found[4] else {})
 
 
 def span_of(text):

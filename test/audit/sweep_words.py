@@ -15,7 +15,7 @@ def check_console(sheet, sweep, console):
     text.ignore(r"^written: .*|use it: .*|^the sweep goes on: .*|, in \S+$|^(?:\S+: rank \d+: )?(?:warning|error): .*|^a failed trial .*|^there is no validation set, .*|^run  .*|validation f1|^\S+ done$")
     trials = {trial["run"]: trial for trial in sweep["trials"]}
     if found := taken(re.search(r"^([\d,]+) (?:folds|trials)\b", text, re.M)):
-        sheet.printed("console: trials", found[1], sum("data.fold" in trial["settings"] or "trial" in name for name, trial in trials.items() if name != "refit"))
+        sheet.printed("console: trials", found[1], sum("data.validation" in trial["settings"] or "trial" in name for name, trial in trials.items() if name != "refit"))
     for found in re.finditer(r"^\S+.*?, (\d+) at a time on (\d+) ranks? each", text, re.M):
         taken(found)
         sheet.check("console: at a time, ranks each", [int(found[1]), int(found[2])], "1 or more", lambda a, b: min(a) >= 1)

@@ -27,7 +27,7 @@ def check_sweep(sheet, directory, trainer, cwd):
         right = min(done, key=lambda t: (sign * t["validation"]["value"], t["trial"]))
         sheet.equal("sweep.json: best", sweep["best"], right["run"])
     for name, shown in sweep.get("mean", {}).items():
-        values = [t["validation"]["evaluation"].get(name) for t in done if "data.fold" in t["settings"]]
+        values = [t["validation"]["evaluation"].get(name) for t in done if "data.validation" in t["settings"]]
         values = [v for v in values if v is not None]
         sheet.number(f"sweep.json: mean.{name}", shown, statistics.fmean(values) if values else None, relative=1e-12)
         deviation = statistics.stdev(values) if len(values) > 1 else None

@@ -13,7 +13,6 @@
 #include "lockstep/base/embedded_text.h"
 #include "lockstep/config/option.h"
 #include "lockstep/data/augmenter.h"
-#include "lockstep/data/folds/held_part.h"
 #include "lockstep/data/format.h"
 #include "lockstep/data/table/values/schema.h"
 #include "lockstep/distributed/update.h"
@@ -148,54 +147,55 @@ std::map<std::string, std::function<void(const std::string&)>> parsers() {
     update_rules(Model({.layers = "embedding(5, 3) dense(2)"}, {{1}}),
                  {.weight_decay_multiplier = texts(text)});
   };
-  return {{"run.resume", any},
-          {"run.resume_allow", is_key},
-          {"run.time_limit", [](const std::string& text) { parse_time_limit("key", text); }},
-          {"data.train", any},
-          {"data.columns", [=](const std::string& text) { columns({.columns = texts(text)}); }},
-          {"data.scale", [=](const std::string& text) { columns({.scale = text}); }},
-          {"data.missing", [=](const std::string& text) { columns({.missing = text}); }},
-          {"data.encode", [=](const std::string& text) { columns({.encode = text}); }},
-          {"data.missing_values", any},
-          {"data.encoding", any},
-          {"data.mean", any},
-          {"data.std", any},
-          {"data.validation", [](const std::string& text) { EXPECT_TRUE(parse_held_part(text)); }},
-          {"data.augment",
-           [](const std::string& text) {
-             make_augmenter(text, {{32, 32, 3}}, 1);
-           }},
-          {"data.raw_layout", any},
-          {"model.layers",
-           [](const std::string& text) {
-             Model({.layers = text}, {{32, 32, 3}});
-           }},
-          {"model.batch_norm", [](const std::string& text) { parse_batch_norm_mode(text); }},
-          {"train.quantiles", levels},
-          {"train.class_weights", [](const std::string& text) { parse_class_weights(texts(text)); }},
-          {"train.warmup", duration},
-          {"train.decay_every", duration},
-          {"train.milestones", milestones},
-          {"train.plateau_patience", [](const std::string& text) { Patience("key", text); }},
-          {"train.lr_multiplier", lr_multiplier},
-          {"train.weight_decay_multiplier", weight_decay_multiplier},
-          {"distribute.local_after", duration},
-          {"distribute.schedule", [](const std::string& text) { EXPECT_TRUE(parse_schedule(text)); }},
-          {"distribute.cut",
-           [](const std::string& text) {
-             const std::string dense = "dense(2) dense(2) dense(2) dense(2) dense(2) ";
-             divide_model(
-                 Model({.layers = dense + "dense(2) dense(2) residual(dense(2) dense(2) dense(2)) "}, {{2}}),
-                 3, texts(text));
-           }},
-          {"checkpoint.every", [](const std::string& text) { parse_interval("key", text); }},
-          {"train.swa_from", duration},
-          {"eval.every", [](const std::string& text) { parse_training_interval("key", text); }},
-          {"train.early_stopping", [](const std::string& text) { Patience("key", text); }},
-          {"train.early_stopping_metric", metrics},
-          {"eval.metrics", metrics},
-          {"report.trace", [](const std::string& text) { parse_trace("key", text); }},
-          {"eval.threshold", [](const std::string& text) { parse_threshold("key", text); }}};
+  return {
+      {"run.resume", any},
+      {"run.resume_allow", is_key},
+      {"run.time_limit", [](const std::string& text) { parse_time_limit("key", text); }},
+      {"data.train", any},
+      {"data.columns", [=](const std::string& text) { columns({.columns = texts(text)}); }},
+      {"data.scale", [=](const std::string& text) { columns({.scale = text}); }},
+      {"data.missing", [=](const std::string& text) { columns({.missing = text}); }},
+      {"data.encode", [=](const std::string& text) { columns({.encode = text}); }},
+      {"data.missing_values", any},
+      {"data.encoding", any},
+      {"data.mean", any},
+      {"data.std", any},
+      {"data.validation", [](const std::string& text) { EXPECT_TRUE(parse_validation_part("key", text)); }},
+      {"data.augment",
+       [](const std::string& text) {
+         make_augmenter(text, {{32, 32, 3}}, 1);
+       }},
+      {"data.raw_layout", any},
+      {"model.layers",
+       [](const std::string& text) {
+         Model({.layers = text}, {{32, 32, 3}});
+       }},
+      {"model.batch_norm", [](const std::string& text) { parse_batch_norm_mode(text); }},
+      {"train.quantiles", levels},
+      {"train.class_weights", [](const std::string& text) { parse_class_weights(texts(text)); }},
+      {"train.warmup", duration},
+      {"train.decay_every", duration},
+      {"train.milestones", milestones},
+      {"train.plateau_patience", [](const std::string& text) { Patience("key", text); }},
+      {"train.lr_multiplier", lr_multiplier},
+      {"train.weight_decay_multiplier", weight_decay_multiplier},
+      {"distribute.local_after", duration},
+      {"distribute.schedule", [](const std::string& text) { EXPECT_TRUE(parse_schedule(text)); }},
+      {"distribute.cut",
+       [](const std::string& text) {
+         const std::string dense = "dense(2) dense(2) dense(2) dense(2) dense(2) ";
+         divide_model(
+             Model({.layers = dense + "dense(2) dense(2) residual(dense(2) dense(2) dense(2)) "}, {{2}}), 3,
+             texts(text));
+       }},
+      {"checkpoint.every", [](const std::string& text) { parse_interval("key", text); }},
+      {"train.swa_from", duration},
+      {"eval.every", [](const std::string& text) { parse_training_interval("key", text); }},
+      {"train.early_stopping", [](const std::string& text) { Patience("key", text); }},
+      {"train.early_stopping_metric", metrics},
+      {"eval.metrics", metrics},
+      {"report.trace", [](const std::string& text) { parse_trace("key", text); }},
+      {"eval.threshold", [](const std::string& text) { parse_threshold("key", text); }}};
 }
 
 TEST_F(Keys, HaveExamplesThatAreValues) {

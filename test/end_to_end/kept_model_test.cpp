@@ -191,8 +191,7 @@ TEST_F(KeptModel, IsNotCalibratedWithoutAValidationSetOrProbabilities) {
   const std::string flags = "--train.calibrate temperature ";
   const ProcessResult nothing = train(1, "nothing", flags + "--data.synthetic_validation_rows 0");
   EXPECT_EQ(nothing.exit_code, kExitConfig);
-  expect_parts(nothing.errors,
-               {"refused: train.calibrate without a validation set", "validation_share = 0.1"});
+  expect_parts(nothing.errors, {"refused: train.calibrate without a validation set", "share(0.1)"});
   const ProcessResult scores = train(1, "scores", flags + "--train.loss multiclass_hinge");
   EXPECT_EQ(scores.exit_code, kExitConfig);
   expect_parts(scores.errors, {"refused: train.calibrate with a loss that gives no probabilities",
@@ -219,12 +218,12 @@ TEST_F(KeptModel, NeedsAValidationSet) {
        {"--train.early_stopping '2 epochs'", "--train.keep best", "--train.early_stopping_metric auc"}) {
     const ProcessResult result = train(1, "none", fmt::format("--data.synthetic_validation_rows 0 {}", flag));
     EXPECT_EQ(result.exit_code, kExitConfig);
-    expect_parts(result.errors, {"has no effect without a validation set", "validation_share = 0.1"});
+    expect_parts(result.errors, {"has no effect without a validation set", "share(0.1)"});
   }
   const ProcessResult unseen =
       train(1, "unseen", "--data.synthetic_validation_rows 0 --data.synthetic_test_rows 0 --train.epochs 1");
   EXPECT_EQ(unseen.exit_code, 0);
-  expect_parts(unseen.errors + unseen.output, {"data.validation_share = 0.1", "hold some back"});
+  expect_parts(unseen.errors + unseen.output, {"data.validation = \"share(0.1)\"", "hold some back"});
 }
 
 }  // namespace

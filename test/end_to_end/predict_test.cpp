@@ -159,8 +159,7 @@ TEST_F(Predict, AThresholdThatCannotBeChosenIsRefused) {
     EXPECT_EQ(result.exit_code, kExitConfig);
     expect_parts(result.errors, parts);
   };
-  refused("--eval.threshold f1 --data.validation_share 0",
-          {"validation_share = 0.1", "eval.threshold = 0.3"});
+  refused("--eval.threshold f1 --data.validation_share 0", {"share(0.1)", "eval.threshold = 0.3"});
   refused("--eval.threshold f1 --train.loss binary_hinge", {"hinge", "margins"});
   refused("--eval.threshold 0.2 --model.layers 'dense(3)' --train.loss softmax_cross_entropy",
           {"does not say one yes or no"});

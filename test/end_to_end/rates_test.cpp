@@ -89,7 +89,7 @@ TEST_F(Rates, OnAPlateauNeedAValidationSet) {
   const ProcessResult none = train(2, "none", "--data.synthetic_validation_rows 0 --train.schedule plateau");
   EXPECT_EQ(none.exit_code, kExitConfig);
   expect_parts(none.errors, {"refused: train.schedule plateau without a validation set",
-                             "add validation_share = 0.1 to [data]"});
+                             "set data.validation = \"share(0.1)\""});
 }
 
 TEST_F(Rates, OfAsynchronousWorkersFallOnAPlateauToo) {

@@ -171,8 +171,6 @@ std::map<std::string, Keys> conflicts_of_configs() {
       {"train.per_replica_batch without train.replicas",
        {{"train.per_replica_batch", "4"}, {"train.global_batch", ""}}},
       {"train.ema with train.swa_from", {{"train.ema", "0.9"}, {"train.swa_from", "'1 epoch'"}}},
-      {"data.validation with data.validation_share",
-       {{"data.validation", "'stratified(0.1)'"}, {"data.validation_share", "0.1"}}},
       {"data.validation_labels or data.validation_weights with a part of the training samples",
        {{"data.format", "'numpy'"},
         {"data.label", ""},
@@ -189,8 +187,6 @@ std::map<std::string, Keys> conflicts_of_configs() {
         {"train.loss", "'binary_cross_entropy'"},
         {"data.label", "['u', 'v']"},
         {"model.layers", "'dense(2)'"}}},
-      {"data.fold with data.validation or data.validation_share",
-       {{"data.fold", "1"}, {"data.folds", "3"}, {"data.validation_share", "0.1"}}},
       {"eval.threshold by a measure without a validation set", {{"eval.threshold", "'f1'"}}},
       {"eval.threshold with a model that does not say one yes or no", {{"eval.threshold", "0.3"}}},
       {"eval.threshold with a hinge loss", {{"eval.threshold", "0.3"}, {"train.loss", "'multiclass_hinge'"}}},
@@ -198,7 +194,7 @@ std::map<std::string, Keys> conflicts_of_configs() {
       {"train.calibrate with a loss that gives no probabilities",
        {{"train.calibrate", "'temperature'"},
         {"train.loss", "'multiclass_hinge'"},
-        {"data.validation_share", "0.1"}}}};
+        {"data.validation", "'share(0.1)'"}}}};
 }
 
 TEST(Refusals, OfRunsApply) {

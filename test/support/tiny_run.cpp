@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "lockstep/base/catalog.h"
+#include "lockstep/data/augmenter.h"
 #include "lockstep/data/format.h"
 #include "lockstep/data/load_records.h"
-#include "lockstep/data/normaliser.h"
 #include "lockstep/distributed/divided_layers.h"
 #include "lockstep/distributed/pipeline.h"
 #include "lockstep/distributed/update.h"

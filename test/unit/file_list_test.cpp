@@ -1,4 +1,4 @@
-#include "lockstep/data/file_list.h"
+#include "lockstep/data/byte_stream.h"
 
 #include <gtest/gtest.h>
 

@@ -190,12 +190,12 @@ TEST_F(FirstConfig, RefusesFilesThatHoldNoRecords) {
 
 TEST_F(FirstConfig, FewRecordsAreNotHeldBackAndStillGiveARun) {
   const auto three = settings_for(table(3, third));
-  EXPECT_EQ(value(three, "data.validation_share"), "");
+  EXPECT_EQ(value(three, "data.validation"), "");
   EXPECT_EQ(value(three, "train.early_stopping"), "");
   EXPECT_EQ(value(three, "train.replicas"), "1");
   EXPECT_EQ(value(three, "train.global_batch"), "1");
-  EXPECT_EQ(value(settings_for(table(200, third)), "data.validation_share"), "0.2");
-  EXPECT_EQ(value(settings_for(table(2000, third)), "data.validation_share"), "0.1");
+  EXPECT_EQ(value(settings_for(table(200, third)), "data.validation"), "\"share(0.2)\"");
+  EXPECT_EQ(value(settings_for(table(2000, third)), "data.validation"), "\"share(0.1)\"");
 }
 
 TEST_F(FirstConfig, RecordsWithoutTheirLabelAreSkipped) {
@@ -219,7 +219,6 @@ TEST_F(FirstConfig, FindsTheTestSetBesideByItsName) {
   EXPECT_EQ(value(settings_for(train), "data.test"), quoted(test));
   const std::string dev = table(20, yes_or_no, "sales_dev.csv");
   EXPECT_EQ(value(settings_for(train), "data.validation"), quoted(dev));
-  EXPECT_EQ(value(settings_for(train), "data.validation_share"), "");
   const InitData unlabelled = read(table(60, yes_or_no, "a_train.csv"));
   EXPECT_FALSE(unlabelled.test);
   write("a_test.csv", "a,b\n1,2\n");

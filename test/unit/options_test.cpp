@@ -68,6 +68,7 @@ TEST_F(Options, ARefusalShowsWhatATextLooksLike) {
 TEST_F(Options, SectionsStayTogether) {
   std::vector<std::string> sections;
   for (const Option& each : options) {
+    if (each.earlier) continue;
     if (sections.empty() || sections.back() != each.section()) sections.emplace_back(each.section());
   }
   const std::vector<std::string> expected{"run",        "data",   "model",      "train", "eval",

@@ -8,11 +8,11 @@
 #include <fstream>
 #include <set>
 
-#include "data/foreign_file.h"
 #include "lockstep/base/embedded_text.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/random.h"
 #include "lockstep/base/text.h"
+#include "lockstep/data/format.h"
 #include "lockstep/data/table/text/row.h"
 #include "lockstep/data/table/text/text_files.h"
 #include "lockstep/data/table/values/number.h"

@@ -267,6 +267,7 @@ TEST(TomlWriter, ReadAgainIsTheSameConfig) {
 TEST(TomlWriter, EveryOptionSurvivesAChange) {
   Config defaults;
   for (const Option& option : declare_options(defaults, test::known_names())) {
+    if (option.earlier) continue;
     Config config;
     const std::vector<Option> options = declare_options(config, test::known_names());
     const auto same_key = [&option](const Option& each) { return each.key == option.key; };

@@ -49,7 +49,7 @@ class ValidationSplitTest : public testing::Test {
 
 TEST_F(ValidationSplitTest, EachRecordIsInOnePartInOrder) {
   const std::vector<std::vector<Scalar>> whole = records_of(*open());
-  const ValidationSplit parts = split_validation(open(), 0.1, 7);
+  const ValidationSplit parts = split_validation(open(), {.share = 0.1, .key = 7});
   EXPECT_GT(parts.train->chunks().size(), 2U);
   EXPECT_NEAR(static_cast<double>(parts.validation->info().rows), 500, 110);  // five deviations
   const auto train = records_of(*parts.train);
@@ -74,14 +74,16 @@ TEST_F(ValidationSplitTest, EachRecordIsInOnePartInOrder) {
 }
 
 TEST_F(ValidationSplitTest, TheChoiceFollowsTheSeedAlone) {
-  const auto validation = records_of(*split_validation(open(), 0.1, 7).validation);
-  EXPECT_EQ(records_of(*split_validation(open(), 0.1, 7).validation), validation);
-  EXPECT_NE(records_of(*split_validation(open(), 0.1, 8).validation), validation);
+  const auto validation = records_of(*split_validation(open(), {.share = 0.1, .key = 7}).validation);
+  EXPECT_EQ(records_of(*split_validation(open(), {.share = 0.1, .key = 7}).validation), validation);
+  EXPECT_NE(records_of(*split_validation(open(), {.share = 0.1, .key = 8}).validation), validation);
 }
 
 TEST_F(ValidationSplitTest, PartsMayNotBeEmpty) {
-  expect_parts(error_text<ConfigError>([&] { split_validation(open(), 1e-12, 7); }),
-               {"data.validation_share", "5000 records", files_.images});
+  expect_parts(error_text<ConfigError>([&] {
+                 split_validation(open(), {.share = 1e-12, .setting = "data.validation = 'share(1e-12)'"});
+               }),
+               {"data.validation = 'share(1e-12)' leaves", "5000 records", files_.images});
 }
 
 // Chunks of one record, so that some are held back as a whole, in two files that are read from their start.
@@ -116,7 +118,8 @@ class TwoPackedFiles final : public RecordSource {
 // Whoever reads a file from its start reads all of it.
 TEST(ValidationSplit, EachFileIsReadFromItsFirstChunkThatIsLeft) {
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {
-    const ValidationSplit parts = split_validation(std::make_unique<TwoPackedFiles>(), 0.5, seed);
+    const ValidationSplit parts =
+        split_validation(std::make_unique<TwoPackedFiles>(), {.share = 0.5, .key = seed});
     for (const RecordSource* part : {parts.train.get(), parts.validation.get()}) {
       Index file = -1;
       for (const Chunk& chunk : part->chunks()) {
@@ -130,7 +133,8 @@ TEST(ValidationSplit, EachFileIsReadFromItsFirstChunkThatIsLeft) {
 }
 
 TEST(ValidationSplit, WhatIsKnownOfTheFilesIsToldOnceAndTheSchemaGoesToBoth) {
-  const ValidationSplit parts = split_validation(std::make_unique<TwoPackedFiles>(), 0.5, 1);
+  const ValidationSplit parts =
+      split_validation(std::make_unique<TwoPackedFiles>(), {.share = 0.5, .key = 1});
   EXPECT_EQ(parts.train->notes(), std::vector<std::string>{"a note"});
   EXPECT_EQ(parts.train->rejects(), std::vector<std::string>{"a bad record"});
   EXPECT_TRUE(parts.validation->notes().empty());

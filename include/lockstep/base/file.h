@@ -31,6 +31,13 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view t
 /// Size in bytes. Errors: CannotOpenError if there is no such file.
 std::int64_t file_bytes(const std::filesystem::path& path);
 
+// Looking and clearing up, where it does not matter why that fails.
+
+/// Whether something has that name. False if that cannot be looked at.
+bool is_there(const std::filesystem::path& path);
+/// Removes a file or an empty directory, if there is one.
+void remove_if_there(const std::filesystem::path& path);
+
 // The kind of file that a path leads to. Data, configs and models are read from regular files only: these can
 // be read again, by several ranks at once, and from any byte on, and opening them does not wait for another
 // program.

@@ -22,4 +22,11 @@ constexpr std::uint64_t mix_bits(std::uint64_t x) {
 /// The distance of neighbours in SplitMix64's sequence, which mix_bits() is applied to.
 inline constexpr std::uint64_t kGoldenStep = 0x9e3779b97f4a7c15ULL;
 
+/// A number that looks random for each record id, by SplitMix64 once for the key and once for the id: which
+/// records are held back for validation, and what proves that each was seen.
+constexpr std::uint64_t id_hash(std::uint64_t key, std::int64_t id) {
+  const std::uint64_t mixed = mix_bits(key + kGoldenStep);
+  return mix_bits((mixed ^ static_cast<std::uint64_t>(id)) + kGoldenStep);
+}
+
 }  // namespace lockstep

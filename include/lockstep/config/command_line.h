@@ -30,8 +30,8 @@ struct SweepRequest {
   Index ranks_per_trial = 1;              ///< --ranks-per-trial
   Index part = 1;                         ///< --part: which of the `parts` parts of the trials is run here
   Index parts = 1;
-  FoldOptions folds = {};  ///< options of cv; its `fold` is that of each trial
-  bool refit = false;      ///< --refit
+  ValidationPart folds = {};  ///< folds of cv; its `fold` is that of each trial
+  bool refit = false;         ///< --refit
 };
 
 /// The predictions that are wanted.

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "lockstep/comm/options.h"
-#include "lockstep/data/folds/options.h"
 #include "lockstep/data/options.h"
 #include "lockstep/distributed/options.h"
 #include "lockstep/nn/options.h"
@@ -15,7 +14,6 @@ namespace lockstep {
 struct Config {
   RunOptions run;
   DataOptions data;
-  FoldOptions folds;
   ModelOptions model;
   LossOptions loss;
   OptimizerOptions optimizer;
@@ -31,7 +29,7 @@ struct Config {
 
 /// Whether there is a validation set: a file, or samples that are held back.
 inline bool has_validation(const Config& config) {
-  return config.data.has_validation() || config.folds.fold > 0;
+  return config.data.has_validation();
 }
 
 /// Whether the model is that of the best evaluation.

@@ -69,6 +69,7 @@ struct Option {
   std::string counterpart;      ///< the key that stands for it where another entry of a catalog is chosen
   bool about_exchange = false;  ///< a config that gives it wants gradients to be sent
   bool most_used = false;       ///< shown on the short page of the help
+  bool earlier = false;         ///< of an earlier version: it is read, but neither shown nor written
   bool takes_numbers = false;   ///< text or texts that may be written as numbers in TOML
 
   std::function<bool(std::string_view text)> accepts;

@@ -5,12 +5,13 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "lockstep/data/folds/folds.h"
 #include "lockstep/data/options.h"
 #include "lockstep/data/peer_group.h"
 #include "lockstep/data/record_source.h"
+#include "lockstep/data/validation_split.h"
 
 namespace lockstep {
 
@@ -21,9 +22,7 @@ struct OpenRequest {
   std::uint64_t seed = 1;
   PeerGroup& peers;         ///< ranks that open it too
   std::string schema = {};  ///< schema of the training data; "" to learn it from this data
-  std::shared_ptr<const FoldAssignment> folds =
-      nullptr;  ///< folds of the training data; nothing is learnt from `fold`
-  Index fold = 0;
+  HoldOut held = {};        ///< records of the training data that nothing is learnt from
 };
 
 /// A file of records to predict from.
@@ -60,5 +59,12 @@ const FormatEntry& choose_format(const DataOptions& options);
 /// The entry whose extension the file to predict from (--input) has or, if it has no known one, the one of
 /// data.format. Errors: ConfigError.
 const FormatEntry& format_of_input(const std::string& path, const DataOptions& options);
+
+/// A file that another program writes and that no format reads: "a Parquet file: convert it with ..."; "" for
+/// one that is none of those known. By the end of `path`, or by `start`, the first bytes of its content,
+/// which may be left out.
+std::string describe_foreign(const std::string& path, std::string_view start = {});
+/// Whether the end of `path` is that of such a kind of file whose content tells what it is.
+bool has_known_start(const std::string& path);
 
 }  // namespace lockstep

@@ -1,7 +1,9 @@
 // Options of data. Defaults stand here and nowhere else.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lockstep/base/types.h"
@@ -72,6 +74,42 @@ struct TableOptions {
   Index chunk_kib = 1024;
 };
 
+/// The most folds: the number of a fold is kept in 16 bits.
+inline constexpr Index kMaxFolds = 1000;
+
+/// The samples of the training set that data.validation names in place of a file: a share of them, or one of
+/// several folds.
+///
+///   part = share(S) | stratified(S) | time(COLUMN, S) | group(COLUMN, S) | fold(K/N [, by = way])
+///   way  = record | class | time(COLUMN) | group(COLUMN) | column(COLUMN)
+struct ValidationPart {
+  enum class By { kRecord, kClass, kTime, kGroup, kColumn };
+
+  By by = By::kRecord;
+  std::string column = {};   ///< of a table, that kTime, kGroup and kColumn read
+  double share = 0;          ///< of the samples, in (0, 1); 0: it is a fold
+  Index fold = 0;            ///< from 1 on
+  Index folds = 0;           ///< 0: it is a share
+  std::string setting = {};  ///< the key and the text that name it, for messages
+
+  bool reads_column() const { return by != By::kRecord && by != By::kClass; }
+};
+
+/// Nothing if `text` names a file. `key`: whose value it is. Errors: ConfigError for a part with other
+/// arguments.
+std::optional<ValidationPart> parse_validation_part(std::string_view key, std::string_view text);
+/// The text that means the part.
+std::string to_string(const ValidationPart& part);
+
+/// Keys of earlier versions that mean data.validation.
+struct EarlierValidation {
+  double share = -1;  ///< -1: not given
+  Index fold = 0;
+  Index folds = 0;
+  std::string by = "";
+  std::string column = "";
+};
+
 struct DataOptions {
   std::string format;
   std::string train;
@@ -89,7 +127,6 @@ struct DataOptions {
   std::string augment;
   Index prefetch = -1;  ///< -1: see steps_ahead()
   std::string raw_layout;
-  double validation_share = 0;
   MemoryMode memory = MemoryMode::kAuto;
   double memory_limit = 4;  ///< GiB
   Index shuffle_buffer = 16384;
@@ -99,10 +136,17 @@ struct DataOptions {
   bool audit = false;
   SyntheticOptions synthetic;
   TableOptions table;
+  EarlierValidation earlier;
 
-  bool has_validation() const {
-    return !validation.empty() || validation_share > 0 || synthetic.validation_rows > 0;
-  }
+  bool has_validation() const { return !validation.empty() || synthetic.validation_rows > 0; }
 };
+
+/// The part that data.validation names; nothing if it is a file. Errors as above.
+std::optional<ValidationPart> validation_part(const DataOptions& data);
+
+/// Makes data.validation of its earlier keys, which are not given afterwards, but for those that say nothing
+/// without data.fold. `replaces_share`: a flag gives data.validation_share, which counts more than share() in
+/// a file. Errors: ConfigError where they contradict each other, or data.validation is given as well.
+void adopt_earlier_keys(DataOptions& data, bool replaces_share);
 
 }  // namespace lockstep

@@ -22,7 +22,7 @@
 
 namespace lockstep {
 
-/// The options that determine the order of streamed records (see stream_order.h).
+/// The options that determine the order of streamed records (see streamed_records.h).
 struct StreamOptions {
   std::shared_ptr<const std::vector<Chunk>> chunks;
   ShardBy shard_by = ShardBy::kAuto;
@@ -122,7 +122,7 @@ class Sampler {
 /// some come first. The sampler must outlive the result.
 RecordNeeds records_for(const Sampler& sampler, std::vector<Range> hosted, Index rank);
 
-/// The sampler described at the top of this file or, where records are streamed, in stream_order.h.
+/// The sampler described at the top of this file or, where records are streamed, in streamed_records.h.
 /// Errors: as check_sampling.
 std::unique_ptr<Sampler> make_sampler(const SamplingOptions& options);
 

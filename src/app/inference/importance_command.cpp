@@ -140,8 +140,7 @@ void report(const ImportanceInputs& request, const Result& result) {
 
 // A directory that cannot be written to is no fault of the command; a checkpoint gets nothing.
 void keep_for_page(const RunDirectory& directory, const std::string& json) {
-  std::error_code ignored;
-  if (!std::filesystem::exists(directory.record(), ignored)) return;
+  if (!is_there(directory.record())) return;
   try {
     write_file_atomically(directory.importance(), json);
   } catch (const Error& error) {

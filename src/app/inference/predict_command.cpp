@@ -15,7 +15,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/base/timer.h"
 #include "lockstep/comm/agree.h"
-#include "lockstep/data/file_list.h"
+#include "lockstep/data/byte_stream.h"
 #include "lockstep/data/format.h"
 #include "lockstep/data/table/schema/kept_columns.h"
 #include "lockstep/data/table/sources/feature_columns.h"

@@ -17,7 +17,6 @@
 #include "lockstep/base/text.h"
 #include "lockstep/config/toml.h"
 #include "lockstep/data/byte_stream.h"
-#include "lockstep/data/file_list.h"
 #include "lockstep/data/format.h"
 
 namespace lockstep {
@@ -57,10 +56,11 @@ std::string train_command(const Config& config, const std::string& file) {
 }
 
 std::string describe_sets(const InitData& data, const Config& config) {
+  const std::optional<ValidationPart> part = validation_part(config.data);
   const std::string validation =
-      !config.data.validation.empty() ? fmt::format("validation {}", config.data.validation)
-      : config.data.validation_share > 0
-          ? fmt::format("validation {:g} % of the records, held back", 100 * config.data.validation_share)
+      part && part->share > 0 ? fmt::format("validation {:g} % of the records, held back", 100 * part->share)
+      : !config.data.validation.empty()
+          ? fmt::format("validation {}", config.data.validation)
           : fmt::format("no validation: {} records are too few to hold any back", with_commas(data.records));
   return fmt::format("{}; {}", validation,
                      config.data.test.empty() ? "no test set" : "test " + config.data.test);
@@ -130,12 +130,12 @@ std::vector<CommentedSetting> with_flags(std::vector<CommentedSetting> settings,
     for (const Alternatives& group : alternative_keys()) {
       if (std::ranges::count(group.keys, key) > 0) replaced.insert(group.keys.begin(), group.keys.end());
     }
-    if (key == "data.validation") replaced.insert("data.validation_share");
-    if (key == "data.validation_share") replaced.insert({"data.validation", "data.validation_labels"});
+    const auto option = std::ranges::find(options, key, &Option::key);
+    const bool no_file = option->text().empty() || parse_validation_part(key, option->text());
+    if (key == "data.validation" && no_file) replaced.insert("data.validation_labels");
     std::erase_if(settings,
                   [&replaced](const CommentedSetting& setting) { return replaced.contains(setting.key); });
-    const auto option = std::ranges::find(options, key, &Option::key);
-    if (option != options.end()) settings.push_back({key, toml_value(*option), "as given to init"});
+    settings.push_back({key, toml_value(*option), "as given to init"});
   }
   return settings;
 }

@@ -248,7 +248,7 @@ class Chooser {
 
   void add_sets() {
     const DataOptions& options = data_.options;
-    say("held", fmt::format("{}", sizes_.held));
+    say("held", fmt::format("\"share({})\"", sizes_.held));
     say("validation", toml_string(data_.validation.value_or("")));
     say("test", toml_string(data_.test.value_or("")));
     if (data_.validation) add_block("validation set");

@@ -15,7 +15,6 @@
 #include "lockstep/base/text.h"
 #include "lockstep/data/byte_stream.h"
 #include "lockstep/data/format.h"
-#include "lockstep/data/numpy_records.h"
 #include "lockstep/math/matrix.h"
 
 namespace lockstep {
@@ -209,9 +208,8 @@ void divide_fields(DataOptions& options, std::vector<std::string> fields, const 
 std::string labels_by_name(const std::string& path, const std::string& wanted,
                            const std::vector<std::string>& fields) {
   const std::string file = split_array_path(path).file;
-  std::error_code ignored;
   const ArrayPath parts = split_array_path(wanted);
-  if (!parts.array.empty() || !parts.fields.empty() || fs::exists(wanted, ignored)) return wanted;
+  if (!parts.array.empty() || !parts.fields.empty() || is_there(wanted)) return wanted;
   const bool archive = holds_arrays(file);
   if (!archive && fields.empty()) {
     const fs::path directory = fs::path(file).parent_path();

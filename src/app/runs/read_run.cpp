@@ -49,6 +49,7 @@ void read_config(ViewedRun& run, const RunDirectory& directory) {
   config = load_config({}, {"config.toml", read_file(directory.config())}, known_names()).config;
   const auto text = [](const Option& option) { return option.has_value() ? option.text() : ""; };
   for (std::size_t i = 0; i < options.size(); ++i) {
+    if (options[i].earlier) continue;
     run.config.push_back({options[i].key, text(options[i]), text(by_default[i])});
   }
 }

@@ -1,5 +1,7 @@
 #include "catalogs.h"
 
+#include <algorithm>
+
 #include "lockstep/base/catalog.h"
 #include "lockstep/config/help.h"
 #include "lockstep/data/format.h"
@@ -61,10 +63,15 @@ const KnownNames& known_names() {
   return kNames;
 }
 
-std::span<const Option> known_options() {
+std::span<const Option> readable_options() {
   static Config defaults;
   static const std::vector<Option> kOptions = declare_options(defaults, known_names());
   return kOptions;
+}
+
+std::span<const Option> known_options() {
+  const std::span<const Option> all = readable_options();
+  return all.first(all.size() - static_cast<std::size_t>(std::ranges::count(all, true, &Option::earlier)));
 }
 
 std::vector<std::pair<std::string, std::string>> result_options(const Config& config) {

@@ -14,6 +14,8 @@ namespace lockstep {
 const KnownNames& known_names();
 /// Every option, with its default.
 std::span<const Option> known_options();
+/// With those of earlier versions behind them.
+std::span<const Option> readable_options();
 /// The keys that could change what comes of a run, and their values as texts; without those that have none.
 /// The keys of names_no_result() are left out.
 std::vector<std::pair<std::string, std::string>> result_options(const Config& config);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <utility>
 
 #include "catalogs.h"
@@ -11,7 +10,6 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/text.h"
-#include "lockstep/data/folds/held_part.h"
 #include "lockstep/data/streamed_records.h"
 #include "lockstep/data/validation_split.h"
 #include "lockstep/distributed/strategies/strategy.h"
@@ -69,27 +67,14 @@ void refuse_combinations(const Config& config) {
   refuse_if(train.ema > 0 && !train.swa_from.empty(), "train.ema with train.swa_from");
   refuse_if(train.per_replica_batch > 0 && train.replicas == 0,
             "train.per_replica_batch without train.replicas");
-  refuse_if(!data.validation.empty() && data.validation_share > 0,
-            "data.validation with data.validation_share");
-  refuse_if(parse_held_part(data.validation) &&
-                (!data.validation_labels.empty() || !data.validation_weights.empty()),
+  refuse_if(validation_part(data) && (!data.validation_labels.empty() || !data.validation_weights.empty()),
             "data.validation_labels or data.validation_weights with a part of the training samples");
   refuse_if(follows_evaluations(config.schedule) && !validates,
             "train.schedule plateau without a validation set");
-  refuse_if(config.folds.fold > 0 && data.has_validation(),
-            "data.fold with data.validation or data.validation_share");
   refuse_if(calibrates && !validates, "train.calibrate without a validation set");
   refuse_if(calibrates && !gives_probabilities(config.loss),
             "train.calibrate with a loss that gives no probabilities");
   refuse_if(!threshold.measure.empty() && !validates, "eval.threshold by a measure without a validation set");
-  if (config.folds.fold > config.folds.folds) {
-    throw ConfigError(fmt::format("data.fold = {}, expected a fold from 1 to data.folds = {}",
-                                  config.folds.fold, config.folds.folds));
-  }
-  if (config.folds.reads_column() && config.folds.column.empty()) {
-    throw ConfigError(fmt::format("data.fold_by = \"{}\" needs data.fold_column: the column that it reads",
-                                  config.folds.by));
-  }
 }
 
 }  // namespace
@@ -100,7 +85,7 @@ LoadedConfig load_checked_config(const CommandLine& line, const ConfigText& text
   if (loaded.config.distribute.strategy == kAutoStrategy) {
     loaded.config.distribute.strategy = choose_strategy(loaded, placement);
   }
-  check_config(loaded.config, loaded.given, known_options(), choices(loaded.config));
+  check_config(loaded.config, loaded.given, readable_options(), choices(loaded.config));
   refuse_combinations(loaded.config);
   parse_training_interval("eval.every", loaded.config.eval.every);
   return loaded;
@@ -108,50 +93,36 @@ LoadedConfig load_checked_config(const CommandLine& line, const ConfigText& text
 
 namespace {
 
-// `fold`: the one of experiment.folds that is held back; 0: a share of the records. `note`: see split_fold().
-void hold_back_validation(Experiment& experiment, Index fold, const std::string& note) {
-  const DataOptions& options = experiment.config.data;
-  ValidationSplit parts =
-      fold > 0 ? split_fold(std::move(experiment.train), experiment.folds, fold, note)
-               : split_validation(std::move(experiment.train), options.validation_share, experiment.seed());
-  experiment.train = std::move(parts.train);
-  experiment.validation = std::move(parts.validation);
-}
-
 // *Collective.* Opens `wanted`, and what it takes to know them.
 void open_data(Experiment& experiment, const std::set<Split>& wanted, const std::string& schema,
                PeerGroup& peers) {
   DataOptions& options = experiment.config.data;
   const FormatEntry* format = nullptr;
+  std::optional<ValidationPart> part;
   peers.agree([&] {
     format = &choose_format(options);
-    refuse_file_of_that_name(options);
+    part = part_beside_files(options);
   });
   options.format = format->name;  // a resume may not have the files of today
-  const HeldFold held = held_fold(experiment.config);
-  const DataOptions opened = data_of_files(options, held);
-  std::string note;
-  if (held.fold > 0 && wanted.contains(Split::kTrain)) {
-    const auto whole = format->open({opened, Split::kTrain, experiment.seed(), peers, schema});
-    if (held.part) {
-      HeldAssignment assigned = assign_held_part(*held.part, opened, experiment.seed(), *whole, peers);
-      experiment.folds = std::move(assigned.folds);
-      note = std::move(assigned.note);
-    } else {
-      experiment.folds = assign_folds(experiment.config.folds, options, experiment.seed(), *whole, peers);
-    }
-  }
+  const DataOptions opened = part ? data_of_files(options, *part) : options;
   const auto open = [&](Split split, const std::string& known) -> std::unique_ptr<RecordSource> {
     if (!wanted.contains(split)) return nullptr;
-    return format->open({opened, split, experiment.seed(), peers, known, experiment.folds, held.fold});
+    return format->open({opened, split, experiment.seed(), peers, known, experiment.held});
   };
+  if (part && wanted.contains(Split::kTrain)) {
+    const auto open_whole = [&] { return open(Split::kTrain, schema); };
+    experiment.held = hold_out(*part, opened, experiment.seed(), open_whole, peers);
+  }
   experiment.train = open(Split::kTrain, schema);
   const std::string learnt = experiment.train ? experiment.train->schema() : schema;
   experiment.validation = open(Split::kValidation, learnt);
   experiment.test = open(Split::kTest, learnt);
-  if (experiment.train && (options.validation_share > 0 || held.fold > 0)) {
-    peers.agree([&] { hold_back_validation(experiment, held.fold, note); });
-  }
+  if (!experiment.held.any()) return;
+  peers.agree([&] {
+    ValidationSplit parts = split_validation(std::move(experiment.train), experiment.held);
+    experiment.train = std::move(parts.train);
+    experiment.validation = std::move(parts.validation);
+  });
 }
 
 // Refuses what the config says of class weights if it cannot be done.
@@ -207,10 +178,8 @@ Experiment make_evaluation(const LoadedConfig& loaded, const std::set<Split>& sp
   experiment.config = loaded.config;
   std::set<Split> wanted = splits;
   // A part that is held back comes out of the training data.
-  if (splits.contains(Split::kValidation) &&
-      (loaded.config.data.validation_share > 0 || held_fold(loaded.config).fold > 0)) {
+  if (splits.contains(Split::kValidation) && validation_part(loaded.config.data))
     wanted.insert(Split::kTrain);
-  }
   if (loaded.config.eval.class_weights && is_balanced(loaded.config.train.class_weights)) {
     wanted.insert(Split::kTrain);  // its classes are counted
   }
@@ -362,39 +331,6 @@ RunPlanRequest Experiment::plan_request(const Config& other, std::span<const std
           .multipliers = describe_multipliers(*model, other.optimizer),
           .world = world,
           .node_sizes = node_sizes};
-}
-
-HeldFold held_fold(const Config& config) {
-  const FoldOptions& folds = config.folds;
-  HeldFold held{.fold = folds.fold, .part = parse_held_part(config.data.validation), .column = ""};
-  if (held.part) {
-    held.fold = 1;
-    if (held.part->by == HeldPart::By::kGroup) held.column = held.part->column;
-  } else if (folds.fold > 0 && (folds.by == "group" || folds.by == "column")) {
-    held.column = folds.column;
-  }
-  return held;
-}
-
-DataOptions data_of_files(const DataOptions& data, const HeldFold& held) {
-  DataOptions opened = data;
-  if (held.part) opened.validation.clear();
-  if (held.column.empty()) return opened;
-  TableOptions& table = opened.table;
-  for (const auto* used : {&table.numeric, &table.categorical, &table.ignore}) {
-    if (std::ranges::count(*used, held.column) > 0) return opened;
-  }
-  table.ignore.push_back(held.column);
-  return opened;
-}
-
-void refuse_file_of_that_name(const DataOptions& data) {
-  std::error_code unreadable;  // then there is none to be meant
-  if (!parse_held_part(data.validation) || !std::filesystem::exists(data.validation, unreadable)) return;
-  throw ConfigError(fmt::format(
-      "data.validation = {} is a part of the training samples, but there is a file of that name, too: "
-      "write \"./{}\" if you mean the file, or rename it",
-      in_quotes(data.validation), excerpt(data.validation)));
 }
 
 }  // namespace lockstep

@@ -12,9 +12,7 @@
 #include "lockstep/config/command_line.h"
 #include "lockstep/config/config.h"
 #include "lockstep/data/augmenter.h"
-#include "lockstep/data/folds/held_part.h"
 #include "lockstep/data/format.h"
-#include "lockstep/data/normaliser.h"
 #include "lockstep/distributed/update.h"
 #include "lockstep/nn/loss.h"
 #include "lockstep/nn/model.h"
@@ -36,8 +34,8 @@ struct Experiment {
   std::unique_ptr<MetricSet> metrics;
   std::unique_ptr<Optimizer> optimizer;
   std::unique_ptr<Normaliser> normaliser;
-  std::shared_ptr<const FoldAssignment> folds = nullptr;  ///< folds of all records of data.train; may be null
-  std::unique_ptr<Augmenter> augmenter;                   ///< changes the training samples; may be null
+  HoldOut held = {};                     ///< the records of data.train that are the validation set
+  std::unique_ptr<Augmenter> augmenter;  ///< changes the training samples; may be null
   /// The weights of the classes as the config states them; empty: none, or they are to be balanced.
   std::vector<Scalar> stated_class_weights;
 
@@ -110,23 +108,5 @@ struct Placement {
 /// The config of the command line, checked; what is "auto" in it and decides how the run is made is chosen.
 /// Rank 0 alone reads the file. Errors: ConfigError.
 LoadedConfig load_checked_config(const CommandLine& line, const ConfigText& text, const Placement& placement);
-
-// The training samples that the config holds back by a rule: a fold, or a part that data.validation names.
-
-struct HeldFold {
-  Index fold = 0;                ///< that is the validation set; 0: nothing is held back by a rule
-  std::optional<HeldPart> part;  ///< nothing: it is data.fold
-  std::string column;            ///< that says so, and nothing about the record; "": none does
-};
-
-/// Errors: ConfigError where data.validation names a part with wrong arguments.
-HeldFold held_fold(const Config& config);
-
-/// The data as the formats are to open them: a part is no file, and its column is no feature, unless the
-/// config takes it for one.
-DataOptions data_of_files(const DataOptions& data, const HeldFold& held);
-
-/// Errors: ConfigError where data.validation names a part, and there is a file of that name.
-void refuse_file_of_that_name(const DataOptions& data);
 
 }  // namespace lockstep

@@ -20,8 +20,6 @@
 #include "lockstep/base/terminal.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/data/byte_stream.h"
-#include "lockstep/data/file_list.h"
-#include "lockstep/data/folds/held_part.h"
 #include "lockstep/train/storage/checkpoint/directory.h"
 #include "lockstep/train/storage/run_directory.h"
 
@@ -130,7 +128,7 @@ std::vector<std::string> files_read(const CommandLine& line, const Config& confi
   const DataOptions& data = config.data;
   add_files(files, data.train, "data.train");
   add_files(files, data.train_labels, "data.train_labels");
-  if (!parse_held_part(data.validation)) add_files(files, data.validation, "data.validation");
+  if (!validation_part(data)) add_files(files, data.validation, "data.validation");
   add_files(files, data.validation_labels, "data.validation_labels");
   add_files(files, data.test, "data.test");
   add_files(files, data.test_labels, "data.test_labels");

@@ -10,6 +10,7 @@
 
 #include "experiment.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/table/values/number.h"
@@ -115,12 +116,11 @@ CommandLine with_config_of_run(const CommandLine& line, const RunDirectory& dire
 
 std::string find_model(const std::string& text) {
   const std::size_t sign = text.rfind('@');
-  std::error_code ignored;
-  if (sign == std::string::npos || std::filesystem::exists(text, ignored)) return text;
+  if (sign == std::string::npos || is_there(text)) return text;
   const RunDirectory run{text.substr(0, sign)};
   const std::string name = text.substr(sign + 1);
   std::filesystem::path directory = run.checkpoints();
-  if (!std::filesystem::exists(directory, ignored)) directory = run.noted_checkpoints().value_or(directory);
+  if (!is_there(directory)) directory = run.noted_checkpoints().value_or(directory);
   const CheckpointDirectory checkpoints(directory);
   std::vector<Index> steps = checkpoints.steps();
   std::optional<Index> wanted = step_of(name);

@@ -1,5 +1,5 @@
-// Cross-validation: each fold is a trial, the run of `trainer --config` with --data.fold. The folds may be
-// trained by several groups of ranks at a time. Afterwards their predictions are put together, and with
+// Cross-validation: each fold is a trial, the run of `trainer --config` that has it as data.validation. They
+// may be trained by several groups of ranks at a time. Afterwards their predictions are put together. With
 // --refit a model is trained on all records, for as long as the folds needed on average.
 #include <fmt/format.h>
 
@@ -31,15 +31,10 @@
 namespace lockstep {
 namespace {
 
-std::vector<std::vector<Setting>> list_folds(const FoldOptions& folds) {
+std::vector<std::vector<Setting>> list_folds(ValidationPart part) {
   std::vector<std::vector<Setting>> trials;
-  for (Index fold = 1; fold <= folds.folds; ++fold) {
-    std::vector<Setting> settings{{"data.fold", fmt::format("{}", fold)},
-                                  {"data.folds", fmt::format("{}", folds.folds)}};
-    if (folds.by != "record") settings.push_back({"data.fold_by", folds.by});
-    if (folds.reads_column()) settings.push_back({"data.fold_column", folds.column});
-    trials.push_back(std::move(settings));
-  }
+  for (part.fold = 1; part.fold <= part.folds; ++part.fold)
+    trials.push_back({{"data.validation", to_string(part)}});
   return trials;
 }
 
@@ -90,7 +85,7 @@ std::size_t separators_in(const std::string& line) {
   return count;
 }
 
-void join_files(const FoldAssignment& folds, const SweepState& state) {
+void join_files(const std::vector<FoldNumber>& fold_of, const SweepState& state) {
   const SweepDirectory& directory = state.directory();
   std::vector<FoldLines> files;
   const Index count = std::ssize(state.rows()) - (directory.refit > 0 ? 1 : 0);
@@ -99,8 +94,8 @@ void join_files(const FoldAssignment& folds, const SweepState& state) {
   const std::string& header = files.front().header();
   joined.write(fmt::format("row,fold,{}\n", header));
   const std::string empty(separators_in(header), ',');
-  for (std::size_t record = 0; record < folds.fold_of.size(); ++record) {
-    const Index fold = folds.fold_of[record];
+  for (std::size_t record = 0; record < fold_of.size(); ++record) {
+    const Index fold = fold_of[record];
     joined.write(fold == 0 ? fmt::format("{},,{}\n", record, empty)
                            : fmt::format("{},{},{}\n", record, fold, at(files, fold - 1).next()));
   }
@@ -111,7 +106,7 @@ void join_files(const FoldAssignment& folds, const SweepState& state) {
 // directory.
 void write_fold_predictions(Communicator& comm, const CommandLine& line, const ConfigText& text) {
   const LoadedConfig loaded = load_config_together(comm, line, text, {.ranks = comm.size()});
-  if (loaded.config.folds.fold == 0) return;
+  if (loaded.config.data.validation.empty()) return;  // the training on all records
   RankPeerGroup peers(comm);
   const Experiment experiment = open_evaluation(comm, loaded, peers);
   const RunDirectory run{loaded.config.run.dir};
@@ -164,7 +159,7 @@ void join_fold_predictions(Communicator& comm, const SweepState& state) {
   RankPeerGroup peers(comm);
   const Experiment experiment = open_evaluation(comm, loaded, peers);
   agree(comm, [&] {
-    if (comm.rank() == 0) join_files(*experiment.folds, state);
+    if (comm.rank() == 0) join_files(*experiment.held.fold_of, state);
   });
 }
 
@@ -172,6 +167,12 @@ class CrossValidation {
  public:
   CrossValidation(Communicator& world, const CommandLine& line)
       : world_(world), line_(line), state_(world, line, "fold", [&](const Config& config) {
+          if (!config.data.earlier.by.empty() || !config.data.earlier.column.empty()) {
+            throw ConfigError(
+                "data.fold_by and data.fold_column have no effect on cv, whose flags say how records become "
+                "folds, "
+                "such as --stratified: remove them");
+          }
           if (line.sweep.refit && follows_evaluations(config.schedule)) {
             throw ConfigError(
                 "--refit trains without a validation set, which train.schedule = \"plateau\" follows: "

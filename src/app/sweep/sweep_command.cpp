@@ -53,7 +53,7 @@ class Sweep {
  public:
   Sweep(Communicator& world, const CommandLine& line)
       : world_(world), request_(line.sweep), state_(world, line, "trial", [&](const Config& config) {
-          return list_trials(line.sweep, known_options(), static_cast<std::uint64_t>(config.run.seed));
+          return list_trials(line.sweep, readable_options(), static_cast<std::uint64_t>(config.run.seed));
         }) {
     agree(world_, [this] { list_rungs(); });
   }
@@ -107,7 +107,7 @@ void Sweep::refuse_without_validation() const {
     if (has_validation(state_.config_of(row).config)) continue;
     throw ConfigError(
         "--halving compares trials by the validation set, and there is none: hold some records back with "
-        "data.validation_share = 0.1, or give data.validation");
+        "data.validation = \"share(0.1)\", or name a file there");
   }
 }
 

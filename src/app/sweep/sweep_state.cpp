@@ -62,9 +62,10 @@ void refuse_settings(const Config& config) {
 
 // Keys of the config that a fold, or the training on all records, stands in for.
 std::set<std::string> keys_that_folds_replace(bool refit) {
-  std::set<std::string> keys{"data.validation", "data.validation_labels", "data.validation_share"};
+  std::set<std::string> keys{"data.validation_labels", "data.validation_share", "data.fold", "data.folds",
+                             "data.fold_by",           "data.fold_column"};
   if (refit) {
-    keys.insert({"train.steps", "train.samples", "train.keep", "train.early_stopping",
+    keys.insert({"data.validation", "train.steps", "train.samples", "train.keep", "train.early_stopping",
                  "train.early_stopping_metric", "train.early_stopping_min_delta"});
   }
   return keys;
@@ -85,7 +86,7 @@ std::string config_in_common(Config config) {
 void refuse_given_lists(const std::vector<TrialRow>& rows, const LoadedConfig& loaded) {
   if (rows.empty()) return;
   for (const Setting& setting : rows.front().settings) {  // all trials vary the same keys
-    const auto option = std::ranges::find(known_options(), setting.key, &Option::key);
+    const auto option = std::ranges::find(readable_options(), setting.key, &Option::key);
     if (!takes_a_list(*option) || !loaded.flagged.contains(setting.key)) continue;
     throw ConfigError(fmt::format("--{0} is given, and {0} is to vary: leave the flag out", setting.key));
   }
@@ -99,8 +100,7 @@ std::string describe_sweep(const SweepRequest& request, const std::string& confi
   if (request.draws > 0) text += fmt::format("# --trials {}\n", request.draws);
   if (request.halving > 0) text += fmt::format("# --halving {}\n", request.halving);
   if (request.folds.folds > 0) {
-    text +=
-        fmt::format("# --folds {}, by {} {}\n", request.folds.folds, request.folds.by, request.folds.column);
+    text += fmt::format("# --folds {}: {}\n", request.folds.folds, to_string(request.folds));
   }
   text += fmt::format("# --ranks-per-trial {}\n", request.ranks_per_trial);
   return text + "\n" + config;

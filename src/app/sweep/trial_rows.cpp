@@ -140,7 +140,7 @@ std::string describe_best(const std::vector<TrialRow>& sorted, const Measure& me
   if (best == sorted.end()) return "";
   if (!best->score) {
     return "there is no validation set, so that no trial is the best: hold some records back with "
-           "data.validation_share = 0.1\n";
+           "data.validation = \"share(0.1)\"\n";
   }
   const std::string run = directory.trial(best->number).root.string();
   return fmt::format(

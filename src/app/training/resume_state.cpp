@@ -14,7 +14,6 @@
 #include "lockstep/base/log.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
-#include "lockstep/data/folds/held_part.h"
 #include "lockstep/distributed/strategies/asynchronous.h"
 #include "lockstep/train/storage/checkpoint/directory.h"
 #include "lockstep/train/storage/run_record.h"
@@ -95,8 +94,7 @@ std::unique_ptr<CheckpointReader> newest_whole(Communicator& comm, const Checkpo
 CheckpointDirectory checkpoints_of_run(Communicator& comm, const RunDirectory& run) {
   CheckpointDirectory checkpoints(run.checkpoints());
   agree(comm, [&] {
-    std::error_code ignored;
-    if (!std::filesystem::exists(run.config(), ignored)) return;
+    if (!is_there(run.config())) return;
     const ConfigText text{.file = run.config().string(), .text = read_file(run.config())};
     checkpoints = checkpoint_directory(load_config(CommandLine{}, text, known_names()).config, run);
     if (comm.rank() == 0) refuse_foreign_checkpoints(checkpoints, run);
@@ -106,8 +104,7 @@ CheckpointDirectory checkpoints_of_run(Communicator& comm, const RunDirectory& r
 
 // A checkpoint, or a run with some.
 std::unique_ptr<CheckpointReader> named_checkpoint(Communicator& comm, const std::string& name) {
-  std::error_code ignored;
-  Index is_checkpoint = std::filesystem::exists(std::filesystem::path(name) / kManifestName, ignored) ? 1 : 0;
+  Index is_checkpoint = is_there(std::filesystem::path(name) / kManifestName) ? 1 : 0;
   comm.broadcast(as_buffer(std::span(&is_checkpoint, 1)), 0);
   std::unique_ptr<CheckpointReader> reader;
   if (is_checkpoint > 0) {
@@ -138,8 +135,7 @@ void look_into_directory(Communicator& comm, const Config& config, ResumeState& 
       resume.moved_lock = claim_restart(config, directory);
       return;
     }
-    std::error_code ignored;
-    if (std::filesystem::exists(directory.config(), ignored)) resume.lock = RunLock(directory);
+    if (is_there(directory.config())) resume.lock = RunLock(directory);
     found[1] = lockstep::completed_steps(directory).value_or(0);
   });
   comm.broadcast(as_buffer(std::span(found)), 0);
@@ -162,9 +158,9 @@ bool alike(const Config& before, const Config& now) {
 }
 
 // Whether a part of the training samples was or is held back for validation: what the model learns from
-// changes with it, as with data.validation_share.
+// changes with it.
 bool holds_back_part(const Config& before, const Config& now) {
-  return parse_held_part(before.data.validation) || parse_held_part(now.data.validation);
+  return validation_part(before.data) || validation_part(now.data);
 }
 
 }  // namespace
@@ -240,9 +236,8 @@ void remove_partial_files(const RunDirectory& run) {
   std::error_code ignored;
   for (std::filesystem::directory_iterator entry(run.root, ignored), end; !ignored && entry != end;
        entry.increment(ignored)) {
-    std::error_code unimportant;
     if (entry->path().filename().string().find(".partial-") != std::string::npos) {
-      std::filesystem::remove(entry->path(), unimportant);
+      remove_if_there(entry->path());
     }
   }
 }
@@ -264,8 +259,7 @@ void prepare(ResumeState& resume, const Config& config) {
     reuse_run_directory(resume.directory.root);
   }
   if (!resume.lock.held()) resume.lock = RunLock(resume.directory);
-  std::error_code ignored;
-  std::filesystem::remove(resume.directory.stop(), ignored);  // an earlier wish may have left it
+  remove_if_there(resume.directory.stop());  // an earlier wish may have left it
   remove_partial_files(resume.directory);
   const CheckpointDirectory checkpoints = checkpoint_directory(config, resume.directory);
   resume.checkpoints_lock = claim_checkpoints(checkpoints, resume.directory);

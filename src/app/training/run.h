@@ -13,7 +13,7 @@
 #include "lockstep/comm/communicator.h"
 #include "lockstep/comm/progress_thread.h"
 #include "lockstep/data/fingerprint.h"
-#include "lockstep/data/records.h"
+#include "lockstep/data/load_records.h"
 #include "lockstep/distributed/pipeline.h"
 #include "lockstep/distributed/replica_states.h"
 #include "lockstep/distributed/strategies/strategy.h"

@@ -118,8 +118,7 @@ void refuse_lost_files(const ResumeState& resume, const RunDirectory& results) {
   std::vector<std::string> missing;
   for (const std::filesystem::path& file :
        {directory.config(), directory.plan(), directory.ranks(), directory.log(), directory.metrics()}) {
-    std::error_code ignored;
-    if (!std::filesystem::exists(file, ignored)) missing.push_back(file.filename().string());
+    if (!is_there(file)) missing.push_back(file.filename().string());
   }
   if (missing.empty()) return;
   throw DataError(

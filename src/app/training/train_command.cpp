@@ -101,8 +101,7 @@ int report_stop(Communicator& comm, const Config& config, const ResumeState& res
   log_info("stopped after {} steps by {}; {} goes on from there{}", steps, result.stopped,
            resume_command(config),
            lost.empty() ? "" : fmt::format("; lost: lines of {}", fmt::join(lost.names(), " and ")));
-  std::error_code ignored;
-  std::filesystem::remove(resume.directory.stop(), ignored);
+  remove_if_there(resume.directory.stop());
   return kExitStopped;
 }
 
@@ -233,8 +232,7 @@ bool TrainCommand::make_plan() {
 // A run that was killed between its summary and its page.
 void TrainCommand::tidy_up() {
   remove_partial_files(resume_.directory);
-  std::error_code ignored;
-  const bool has_page = std::filesystem::exists(resume_.directory.report(), ignored);
+  const bool has_page = is_there(resume_.directory.report());
   if (config().report.html && !has_page) write_run_page(resume_.directory);
 }
 
@@ -330,11 +328,10 @@ void TrainCommand::report_start() {
   log_resume(config(), resume_, plan_, run_->algorithm());
   if (first()) {
     log_rest(experiment_, plan_, resume_);
-    std::error_code ignored;
-    std::filesystem::remove(resume_.directory.report(), ignored);
-    std::filesystem::remove(resume_.directory.evaluation(), ignored);
-    std::filesystem::remove(resume_.directory.importance(), ignored);
-    std::filesystem::remove(resume_.directory.summary(), ignored);  // written again at the end
+    remove_if_there(resume_.directory.report());
+    remove_if_there(resume_.directory.evaluation());
+    remove_if_there(resume_.directory.importance());
+    remove_if_there(resume_.directory.summary());  // written again at the end
   }
   if (!resume_.checkpoint || resume_.is_new) return;
   watch_->writer.found(saved_steps());

@@ -62,6 +62,17 @@ void check_features(const ArrayFile& features, const FileGroup& files, const std
                   files.labels.empty() ? "" : fmt::format(" Those belong to {}", files.labels_key)));
 }
 
+// `noun`: what the other array has for each record.
+void expect_as_many(const ArrayFile& features, const FileGroup& files, const ArrayFile& others,
+                    const std::string& key, const char* noun) {
+  if (features.records.records == others.records.records) return;
+  throw DataError(
+      fmt::format("'{0}' has {1} records, but '{2}' has {3} {4}: expected as many {4} as records; do "
+                  "{5} and {6} belong to the same data set?",
+                  files.records, with_commas(features.records.records), others.records.path,
+                  with_commas(others.records.records), noun, files.records_key, key));
+}
+
 void check_labels(const ArrayFile& labels, const ArrayFile& features, const FileGroup& files,
                   const std::string& noun) {
   if (labels.sizes.size() > 2) {
@@ -70,13 +81,7 @@ void check_labels(const ArrayFile& labels, const ArrayFile& features, const File
                     "of features? Those belong to {}",
                     files.labels, labels.sizes.size(), files.labels_key, noun, files.records_key));
   }
-  if (features.records.records != labels.records.records) {
-    throw DataError(
-        fmt::format("'{}' has {} records, but '{}' has {} labels: expected as many labels as records; "
-                    "do {} and {} belong to the same data set?",
-                    files.records, with_commas(features.records.records), files.labels,
-                    with_commas(labels.records.records), files.records_key, files.labels_key));
-  }
+  expect_as_many(features, files, labels, files.labels_key, "labels");
 }
 
 void check_weights(const ArrayFile& weights, const ArrayFile& features, const FileGroup& files) {
@@ -86,13 +91,7 @@ void check_weights(const ArrayFile& weights, const ArrayFile& features, const Fi
                     "array that {} should name?",
                     files.weights, weights.elements_per_record, files.weights_key));
   }
-  if (features.records.records != weights.records.records) {
-    throw DataError(fmt::format(
-        "'{}' has {} records, but '{}' has {} weights: expected as many weights as records; do {} "
-        "and {} belong to the same data set?",
-        files.records, with_commas(features.records.records), files.weights,
-        with_commas(weights.records.records), files.records_key, files.weights_key));
-  }
+  expect_as_many(features, files, weights, files.weights_key, "weights");
 }
 
 DenseField array_field(const ArrayFile& file) {
@@ -176,9 +175,9 @@ FormatEntry array_format(std::string name, std::string help, const std::vector<s
   return {.name = std::move(name),
           .help = std::move(help),
           .extensions = extensions,
-          .options = {"data.train", "data.train_labels", "data.train_weights", "data.validation_share",
-                      "data.validation", "data.validation_labels", "data.validation_weights", "data.test",
-                      "data.test_labels", "data.test_weights"},
+          .options = {"data.train", "data.train_labels", "data.train_weights", "data.validation",
+                      "data.validation_labels", "data.validation_weights", "data.test", "data.test_labels",
+                      "data.test_weights"},
           .open =
               [extensions, group](const OpenRequest& request) {
                 return open_files(request, Labels::kInFilesOfTheirOwn, extensions, group);

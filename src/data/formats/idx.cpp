@@ -1,10 +1,19 @@
 // Data sets of two IDX files, one with the features and one with the labels: MNIST, Fashion-MNIST, EMNIST.
-#include "idx.h"
-
+// The header of a file in the IDX format of the MNIST data sets (Y. LeCun, "The MNIST database of handwritten
+// digits").
+//
+//   file   = 0x00 0x00 type count size^count element*
+//   type   = 0x08 u8 | 0x09 i8 | 0x0B i16 | 0x0C i32 | 0x0D f32 | 0x0E f64         one byte
+//   count  = number of dimensions                                                 one byte
+//   size   = length of one dimension, the first being the number of records       32 bits
+//
+// Everything is big endian, the elements are in row-major order. The file may be packed with gzip.
 #include <fmt/format.h>
 
 #include <array>
+#include <string>
 
+#include "array_file.h"
 #include "lockstep/base/errors.h"
 
 namespace lockstep {
@@ -70,11 +79,7 @@ FormatEntry idx_format() {
       "IDX files, raw or gzip, as MNIST comes: one with features (bytes are scaled to 0..1), one with "
       "labels",
       {"-ubyte", "-ubyte.gz", ".idx", ".idx.gz"}, "file",
-      [](const std::string& path, const std::string&) { return open_idx_file(path); });
-}
-
-ArrayFile open_idx_file(const std::string& path) {
-  return open_array_file(path, read_idx_header);
+      [](const std::string& path, const std::string&) { return open_array_file(path, read_idx_header); });
 }
 
 }  // namespace lockstep

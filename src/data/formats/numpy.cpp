@@ -1,35 +1,67 @@
 // Data sets of numpy's arrays, one with the features and one with the labels: two .npy files, or two arrays
 // of an .npz archive, or of two.
-#include "numpy.h"
-
+//
+// The header of numpy's array files (NEP 1, "A simple file format for NumPy arrays", versions 1 to 3):
+//
+//   file   = 0x93 "NUMPY" major minor length header number*
+//   length = bytes of the header, little endian: 16 bits in version 1, else 32
+//   header = a Python dictionary: {'descr': '<f4', 'fortran_order': False, 'shape': (60000, 28, 28), }
+//
+// In an .npz archive each array is such a file.
+//
+// The fields of numpy's structured arrays, as the header of an array file describes them:
+//
+//   fields = "[" field { "," field } "]"
+//   field  = "(" name "," ( type | fields ) [ "," shape ] ")"       shape = "(" size { "," size } ")"
+//   name   = text | "(" title "," text ")"                          "" for bytes between fields
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <string>
 #include <string_view>
+#include <vector>
 
+#include "array_file.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
-#include "lockstep/data/numpy_records.h"
 
 namespace lockstep {
 namespace {
 
-ArrayFile open_array(const std::string& path, const std::string& key) {
-  if (path.ends_with(".npz")) {
-    throw DataError(
-        fmt::format("{} names the archive '{}', which may hold several arrays: say which one, "
-                    "as in '{}:x_train'",
-                    key, path, path));
-  }
-  return open_numpy_file(path);
-}
-
 constexpr Index kMaxRecordBytes = Index{1} << 31;
 constexpr int kMaxDepth = 16;  // levels of fields in fields
 
+// A type of numpy, "<f4".
+struct NumpyType {
+  Index bytes = 0;
+  const Element* element = nullptr;  // null for what is no number that is read
+};
+
+struct NumpyFields {
+  std::vector<ArrayField> fields;
+  Index record_bytes = 0;
+};
+
+// Errors: DataError if that is no type.
+NumpyType parse_numpy_type(std::string_view type) {
+  const auto fail = [&] { throw DataError(fmt::format("its header has the type {}", in_quotes(type))); };
+  if (type.size() < 2) fail();
+  Index number = 0;
+  const auto [stop, error] = std::from_chars(type.data() + 2, type.data() + type.size(), number);
+  const bool plain = error == std::errc() && stop == type.data() + type.size();
+  if (error != std::errc() || number < 0 || number > kMaxRecordBytes) fail();
+  NumpyType found{.bytes = type[1] == 'U' ? 4 * number : number};
+  const ByteOrder order = type[0] == '>' ? ByteOrder::kBig : ByteOrder::kLittle;
+  if (!plain || number > 8) return found;
+  found.element = type.substr(1) == "b1" ? find_element("bool", order)
+                                         : find_element(fmt::format("{}{}", type[1], 8 * number), order);
+  return found;
+}
+
+// Fields of fields are called "outer.inner". Errors: DataError saying what is wrong with them.
 class FieldParser {
  public:
   explicit FieldParser(std::string_view text) : rest_(text) {}
@@ -266,7 +298,7 @@ std::vector<ArrayField> choose_fields(const std::vector<ArrayField>& all, const 
 
 void read_fields(ArrayFile& file, std::string_view value, const std::string& path) {
   try {
-    NumpyFields found = parse_numpy_fields(value);
+    NumpyFields found = FieldParser(value).parse();
     if (file.sizes.size() != 1) {
       throw DataError(
           fmt::format("its records of named fields have {} dimensions, expected 1", file.sizes.size()));
@@ -280,50 +312,13 @@ void read_fields(ArrayFile& file, std::string_view value, const std::string& pat
   use_fields(file, choose_fields(file.fields, path));
 }
 
-}  // namespace
-
-FormatEntry numpy_format() {
-  return array_format(
-      "numpy",
-      "arrays of numpy, one with features (bytes are scaled to 0..1), one with labels: .npy files, or "
-      "arrays of an .npz archive, named as in \"data.npz:x_train\"; of records with named fields, those that "
-      "\"people.npy:age+hours\" names, or all but the labels",
-      {".npy", ".npz", ".npy.gz"}, "array", open_array);
-}
-
-NumpyType parse_numpy_type(std::string_view type) {
-  const auto fail = [&] { throw DataError(fmt::format("its header has the type {}", in_quotes(type))); };
-  if (type.size() < 2) fail();
-  Index number = 0;
-  const auto [stop, error] = std::from_chars(type.data() + 2, type.data() + type.size(), number);
-  const bool plain = error == std::errc() && stop == type.data() + type.size();
-  if (error != std::errc() || number < 0 || number > kMaxRecordBytes) fail();
-  NumpyType found{.bytes = type[1] == 'U' ? 4 * number : number};
-  const ByteOrder order = type[0] == '>' ? ByteOrder::kBig : ByteOrder::kLittle;
-  if (!plain || number > 8) return found;
-  found.element = type.substr(1) == "b1" ? find_element("bool", order)
-                                         : find_element(fmt::format("{}{}", type[1], 8 * number), order);
-  return found;
-}
-
-NumpyFields parse_numpy_fields(std::string_view text) {
-  return FieldParser(text).parse();
-}
-
-std::vector<std::string> list_number_fields(const std::string& path) {
-  ByteStream stream(path);
-  Index offset = 0;
-  const std::string header = read_numpy_header(stream, path, offset);
-  const std::string_view type = value_of(header, "descr", path);
-  if (!type.starts_with('[')) return {};
-  try {
-    return names_of_numbers(parse_numpy_fields(type).fields);
-  } catch (const DataError& error) {
-    refuse_numpy_file(path, error.what());
+ArrayFile open_numpy_file(const std::string& path, const std::string& key) {
+  if (path.ends_with(".npz")) {
+    throw DataError(
+        fmt::format("{} names the archive '{}', which may hold several arrays: say which one, "
+                    "as in '{}:x_train'",
+                    key, path, path));
   }
-}
-
-ArrayFile open_numpy_file(const std::string& path) {
   return open_array_file(path, [&](ByteStream& stream, ArrayFile& file) {
     const std::string header = read_numpy_header(stream, path, file.records.offset);
     const std::string_view type = value_of(header, "descr", path);
@@ -343,6 +338,30 @@ ArrayFile open_numpy_file(const std::string& path) {
       file.fortran_order = true;
     }
   });
+}
+
+}  // namespace
+
+FormatEntry numpy_format() {
+  return array_format(
+      "numpy",
+      "arrays of numpy, one with features (bytes are scaled to 0..1), one with labels: .npy files, or "
+      "arrays of an .npz archive, named as in \"data.npz:x_train\"; of records with named fields, those that "
+      "\"people.npy:age+hours\" names, or all but the labels",
+      {".npy", ".npz", ".npy.gz"}, "array", open_numpy_file);
+}
+
+std::vector<std::string> list_number_fields(const std::string& path) {
+  ByteStream stream(path);
+  Index offset = 0;
+  const std::string header = read_numpy_header(stream, path, offset);
+  const std::string_view type = value_of(header, "descr", path);
+  if (!type.starts_with('[')) return {};
+  try {
+    return names_of_numbers(FieldParser(type).parse().fields);
+  } catch (const DataError& error) {
+    refuse_numpy_file(path, error.what());
+  }
 }
 
 }  // namespace lockstep

@@ -82,12 +82,7 @@ class ArrayInput final : public ByteStream::Input {
       return true;
     }
     if (position < position_ && !reopen()) return false;
-    std::vector<std::byte> skipped(1 << 16);
-    while (position_ < position) {
-      const Index wanted = std::min(position - position_, std::ssize(skipped));
-      if (read(skipped.data(), wanted) < wanted) return false;
-    }
-    return true;
+    return pass_over(position - position_);
   }
 
   std::string reason() const override {

@@ -60,12 +60,7 @@ class DecodedInput final : public ByteStream::Input {
 
   bool go_to(Index position) override {
     if (position < position_ && !rewind()) return false;
-    std::vector<std::byte> passed_over(kDecoderBufferBytes);
-    while (position_ < position) {
-      const Index got = read(passed_over.data(), std::min(position - position_, Index{kDecoderBufferBytes}));
-      if (got <= 0) return got == 0;
-    }
-    return true;
+    return pass_over(position - position_);
   }
 
   std::string reason() const override { return reason_.empty() ? encoded_->reason() : reason_; }

@@ -40,13 +40,7 @@ class GzipInput final : public ByteStream::Input {
 
   bool go_to(Index position) override {
     if (position < position_) rewind();
-    std::vector<std::byte> passed_over(kBufferBytes);
-    while (position_ < position) {
-      const Index got = read(passed_over.data(), std::min(position - position_, Index{kBufferBytes}));
-      if (got < 0) return false;
-      if (got == 0) break;
-    }
-    return true;
+    return pass_over(position - position_);
   }
 
   std::string reason() const override { return reason_; }

@@ -1,4 +1,5 @@
 #include "lockstep/report/history/metrics_history.h"
+#include "lockstep/base/file.h"
 
 #include <fmt/format.h>
 
@@ -259,8 +260,7 @@ double MetricsLine::number(std::string_view name) const {
 std::vector<std::string> read_metrics_lines(const std::filesystem::path& file,
                                             const std::function<void(const MetricsLine&)>& on_line) {
   std::vector<std::string> faults;
-  std::error_code ignored;
-  if (!std::filesystem::exists(file, ignored)) return faults;
+  if (!is_there(file)) return faults;
   std::ifstream in(file, std::ios::binary);
   if (!in) throw DataError(fmt::format("cannot read '{}': {}", file.string(), std::strerror(errno)));
   Index number = 0;

@@ -155,7 +155,7 @@ void report_kept(const TrainingResult& result) {
   if (!result.best && !result.last_evaluation) {
     log_warning(
         "nobody has seen how the model does on other data than those it was trained on: hold some back with "
-        "data.validation_share = 0.1, and the best weights are kept");
+        "data.validation = \"share(0.1)\", and the best weights are kept");
   }
 }
 

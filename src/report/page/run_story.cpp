@@ -95,7 +95,8 @@ void look_at_kept(const PageRun& run, std::vector<std::string>& things) {
                                              [](const auto& each) { return each.split == "validation"; });
   if (!validated && run.record.is_complete()) {
     things.emplace_back(
-        "There was no validation set: nobody chose between the weights. data.validation_share = 0.1 holds "
+        "There was no validation set: nobody chose between the weights. data.validation = \"share(0.1)\" "
+        "holds "
         "some records back.");
   }
   const KeptWeights& kept = run.record.kept;

@@ -1,4 +1,5 @@
 #include "lockstep/train/loop/run_control.h"
+#include "lockstep/base/file.h"
 
 #include <fmt/format.h>
 
@@ -130,8 +131,7 @@ std::string RunControl::wish() const {
   std::vector<std::filesystem::path> files = options_.further_stop_files;
   if (!options_.stop_file.empty()) files.push_back(options_.stop_file);
   for (const std::filesystem::path& file : files) {
-    std::error_code ignored;
-    if (std::filesystem::exists(file, ignored)) return fmt::format("the file '{}'", file.string());
+    if (is_there(file)) return fmt::format("the file '{}'", file.string());
   }
   const double checkpoint = options_.last_checkpoint ? options_.last_checkpoint() : 0;
   const double reserve = kReserveSeconds + 2 * checkpoint;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "lockstep/base/output_file.h"
-#include "lockstep/data/normaliser.h"
+#include "lockstep/data/augmenter.h"
 #include "lockstep/data/table/values/label_scale.h"
 #include "lockstep/data/table/values/schema.h"
 #include "lockstep/nn/loss.h"

@@ -7,19 +7,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
+#include "lockstep/base/file.h"
 #include "lockstep/base/types.h"
 
 namespace lockstep {
-
-/// Whether something has this name; not if that cannot be found out.
-inline bool is_there(const std::filesystem::path& path) {
-  std::error_code ignored;
-  return std::filesystem::exists(path, ignored);
-}
 
 struct RunDirectory {
   std::filesystem::path root;

@@ -9,8 +9,9 @@
 #include "data/table/schema/declare_columns.h"
 #include "data/table/text/first_lines.h"
 #include "findings.h"
+#include "lockstep/base/file.h"
 #include "lockstep/base/text.h"
-#include "lockstep/data/file_list.h"
+#include "lockstep/data/byte_stream.h"
 
 namespace lockstep {
 namespace {
@@ -146,9 +147,8 @@ bool is_utf8(const std::vector<std::string>& paths, const TableOptions& options)
 
 TableInspection inspect_table(const std::string& path, const TableOptions& given,
                               const std::vector<OtherSet>& others) {
-  std::error_code unknown;
   const std::vector<std::string> paths =
-      std::filesystem::exists(path, unknown) ? std::vector<std::string>{path} : list_files(path, {}, "DATA");
+      is_there(path) ? std::vector<std::string>{path} : list_files(path, {}, "DATA");
   TableOptions options = given;
   const bool decodes = options.encoding == "auto" && !is_utf8(paths, options);
   if (decodes) options.encoding = kUsualEncoding;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "data/id_set.h"
 #include "lockstep/base/hash.h"
 #include "lockstep/data/table/schema/scan.h"
 

@@ -13,21 +13,23 @@ namespace lockstep {
 
 std::vector<std::string> parse_column_names(std::string_view flag, const std::string& text) {
   std::vector<std::string> names;
-  try {
-    FieldCursor cursor{Dialect{}};
-    cursor.start(text);
-    while (!cursor.done()) {
-      std::string name(cursor.take_text());
-      if (name.empty()) throw BadRecord{-1, in_quotes(text), "names of columns with commas between them"};
-      if (std::ranges::find(names, name) != names.end()) {
-        throw BadRecord{-1, fmt::format("{} twice", in_quotes(name)), "each column once"};
-      }
-      names.push_back(std::move(name));
+  const auto refuse = [flag](std::string_view found, std::string_view expected) {
+    throw ConfigError(fmt::format("{}: found {}, expected {}", flag, found, expected));
+  };
+  FieldCursor cursor{Dialect{}};
+  cursor.start(text);
+  while (!cursor.done()) {
+    try {
+      names.emplace_back(cursor.take_text());
+    } catch (const BadRecord& bad) {
+      refuse(bad.found, bad.expected);
     }
-    if (names.empty()) throw BadRecord{-1, "nothing", "names of columns with commas between them"};
-  } catch (const BadRecord& bad) {
-    throw ConfigError(fmt::format("{}: found {}, expected {}", flag, bad.found, bad.expected));
+    const std::string& name = names.back();
+    if (name.empty()) refuse(in_quotes(text), "names of columns with commas between them");
+    if (std::ranges::count(names, name) > 1)
+      refuse(fmt::format("{} twice", in_quotes(name)), "each column once");
   }
+  if (names.empty()) refuse("nothing", "names of columns with commas between them");
   return names;
 }
 

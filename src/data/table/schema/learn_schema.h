@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "data/id_set.h"
 #include "lockstep/data/table/schema/scan.h"
 #include "lockstep/data/table/values/schema.h"
+#include "lockstep/data/validation_split.h"
 
 namespace lockstep {
 

@@ -8,15 +8,15 @@
 #include <utility>
 #include <vector>
 
-#include "data/id_set.h"
 #include "data/table/schema/encoder.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/data/file_list.h"
+#include "lockstep/data/byte_stream.h"
 #include "lockstep/data/format.h"
 #include "lockstep/data/record_source.h"
 #include "lockstep/data/table/schema/scan.h"
 #include "lockstep/data/table/text/table_text.h"
 #include "lockstep/data/table/values/schema.h"
+#include "lockstep/data/validation_split.h"
 
 namespace lockstep {
 
@@ -103,10 +103,7 @@ std::unique_ptr<RecordSource> open_tables(const OpenRequest& request,
                                                .name = name,
                                                .options = data.table,
                                                .schema = request.schema,
-                                               .held = {.share = data.validation_share,
-                                                        .key = request.seed,
-                                                        .folds = request.folds,
-                                                        .fold = request.fold},
+                                               .held = request.held,
                                                .peers = request.peers});
 }
 

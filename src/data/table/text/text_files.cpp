@@ -15,9 +15,9 @@
 #include <algorithm>
 #include <array>
 
-#include "data/foreign_file.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
+#include "lockstep/data/format.h"
 #include "lockstep/data/table/values/message.h"
 #include "text_window.h"
 

@@ -1,0 +1,397 @@
+// How records become parts. Each part below gives every record the number of a fold; of a share fold 1 is
+// held back, and the others have the number 0. Its size is the share of the records, rounded.
+//
+// share: a hash of its number and the seed decides for each record, so that nothing has to be read first.
+//
+// stratified: each class gives its share, rounded down; the classes whose share was cut the most give one
+// record more until the size is reached (the method of largest remainders). So a class has at most one record
+// too many or too few. Which of its records they are, a keyed permutation says. No class is held back as a
+// whole.
+//
+// time: the last records. Records of one time stay together: of the two ends of the time at the border, the
+// one that is nearer to the size is taken.
+//
+// group: groups in the order of a keyed hash of their value are taken as long as that brings the size nearer.
+// So a group keeps its place when records or other groups are added.
+//
+// fold: a keyed permutation of the records is cut into parts that differ by one record at most.
+// fold by class: the records of each class, in the order of that permutation, are dealt to the folds in turn,
+//   class after class without a break, so that neither a class nor a fold has more than one record too many.
+// fold by group: the groups, the largest first, go to the fold with the fewest records (as in scikit-learn's
+//   GroupKFold); groups of one size follow a hash of their value.
+// fold by time: the records in order of time are cut into folds + 1 parts, the last ones of one size (as in
+//   scikit-learn's TimeSeriesSplit); the first is in no fold. Records of one time stay together.
+// fold by column: the values of the column, in order, are the folds.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "fold_values.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
+#include "lockstep/base/hash.h"
+#include "lockstep/base/random.h"
+#include "lockstep/base/text.h"
+#include "lockstep/data/validation_split.h"
+
+namespace lockstep {
+namespace {
+
+constexpr std::size_t kMaxShownClasses = 20;  // in a note
+
+using By = ValidationPart::By;
+using Folds = std::vector<FoldNumber>;  // of each record
+
+// The records of a share, and a sentence about them.
+struct ShareChoice {
+  Folds fold_of;
+  std::string note;
+};
+
+Index size_of_share(double share, Index records) {
+  return static_cast<Index>(std::floor(share * static_cast<double>(records) + 0.5));
+}
+
+// How many records of each class are held back.
+std::vector<Index> apportion(double share, const std::vector<Index>& sizes) {
+  const Index all = std::accumulate(sizes.begin(), sizes.end(), Index{0});
+  std::vector<Index> held;
+  std::vector<std::size_t> order;
+  std::vector<double> cut;
+  for (const Index size : sizes) {
+    const double exact = share * static_cast<double>(size);
+    held.push_back(static_cast<Index>(std::floor(exact)));
+    cut.push_back(exact - std::floor(exact));
+    order.push_back(order.size());
+  }
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return cut[a] > cut[b]; });
+  Index left = size_of_share(share, all) - std::accumulate(held.begin(), held.end(), Index{0});
+  for (const std::size_t i : order) {
+    if (left <= 0) break;
+    if (held[i] + 1 >= sizes[i]) continue;  // some are trained on
+    ++held[i];
+    --left;
+  }
+  return held;
+}
+
+// "'yes' 5 of 50, 'no' 15 of 150"
+std::string list_classes(const RecordsByClass& classes, const std::vector<Index>& held,
+                         const DatasetInfo& info) {
+  std::vector<std::string> shown;
+  for (const auto& [label, ids] : classes) {
+    if (shown.size() == kMaxShownClasses) break;
+    const bool named = label >= 0 && label < static_cast<Scalar>(info.class_names.size());
+    const std::string name =
+        named ? in_quotes(info.class_names[static_cast<std::size_t>(label)]) : fmt::format("{:g}", label);
+    shown.push_back(
+        fmt::format("{} {} of {}", name, with_commas(held[shown.size()]), with_commas(std::ssize(ids))));
+  }
+  return fmt::format("{}{}", fmt::join(shown, ", "), classes.size() > kMaxShownClasses ? ", ..." : "");
+}
+
+ShareChoice share_by_class(const ValidationPart& part, const std::vector<Scalar>& targets, std::uint64_t seed,
+                           const DatasetInfo& info) {
+  const RecordsByClass classes = records_by_class(targets, seed, part);
+  std::vector<Index> sizes;
+  for (const auto& [label, ids] : classes) sizes.push_back(std::ssize(ids));
+  const std::vector<Index> held = apportion(part.share, sizes);
+  ShareChoice choice{.fold_of = Folds(targets.size()), .note = {}};
+  auto count = held.begin();
+  for (const auto& [label, ids] : classes) {
+    for (Index i = 0; i < *count; ++i) at(choice.fold_of, at(ids, i)) = 1;
+    ++count;
+  }
+  choice.note = fmt::format("of each of the {} classes its share: {}", classes.size(),
+                            list_classes(classes, held, info));
+  return choice;
+}
+
+Folds fold_by_class(const ValidationPart& part, const std::vector<Scalar>& targets, std::uint64_t seed) {
+  Folds fold_of(targets.size());
+  Index next = 0;
+  for (const auto& [label, ids] : records_by_class(targets, seed, part)) {
+    for (const Index id : ids) at(fold_of, id) = static_cast<FoldNumber>(next++ % part.folds + 1);
+  }
+  return fold_of;
+}
+
+struct RecordGroup {
+  Index size = 0;
+  std::uint64_t hash = 0;
+  FoldNumber fold = 0;
+};
+using RecordGroups = std::map<std::string, RecordGroup>;  // by their value
+
+RecordGroups group_records(const std::vector<std::string>& values, std::uint64_t seed) {
+  RecordGroups groups;
+  for (const std::string& value : values) ++groups[value].size;
+  for (auto& [value, group] : groups) group.hash = hash_text(fmt::format("{} {}", seed, value));
+  return groups;
+}
+
+Folds folds_of(const std::vector<std::string>& values, const RecordGroups& groups) {
+  Folds fold_of;
+  for (const std::string& value : values) fold_of.push_back(groups.at(value).fold);
+  return fold_of;
+}
+
+ShareChoice share_by_group(const ValidationPart& part, const std::vector<std::string>& values,
+                           std::uint64_t seed) {
+  RecordGroups groups = group_records(values, seed);
+  if (groups.size() < 2) {
+    throw ConfigError(
+        fmt::format("{}: column {} has one value only, {}: expected groups of which some can be held back, "
+                    "and others not",
+                    part.setting, in_quotes(part.column), in_quotes(values.front())));
+  }
+  std::vector<RecordGroup*> order;
+  for (auto& [value, group] : groups) order.push_back(&group);
+  std::ranges::stable_sort(order, {}, &RecordGroup::hash);
+  const Index goal = size_of_share(part.share, std::ssize(values));
+  std::size_t held = 0;
+  Index records = 0;
+  for (RecordGroup* group : order) {
+    if (group->size > 2 * (goal - records) || held + 1 == groups.size()) continue;
+    group->fold = 1;
+    records += group->size;
+    ++held;
+  }
+  if (held == 0) {
+    const auto size = [](const auto& each) { return each.second.size; };
+    std::ranges::min_element(groups, {}, size)->second.fold = 1;
+    held = 1;
+  }
+  return {
+      .fold_of = folds_of(values, groups),
+      .note = fmt::format("all of {} of the {} groups of column {}", with_commas(static_cast<Index>(held)),
+                          with_commas(std::ssize(groups)), in_quotes(part.column))};
+}
+
+Folds fold_by_group(const ValidationPart& part, const std::vector<std::string>& values, std::uint64_t seed) {
+  RecordGroups groups = group_records(values, seed);
+  if (std::ssize(groups) < part.folds) {
+    throw ConfigError(fmt::format("{}: column {} has {} different values, too few for {} folds", part.setting,
+                                  in_quotes(part.column), groups.size(), part.folds));
+  }
+  std::vector<RecordGroup*> order;
+  for (auto& [value, group] : groups) order.push_back(&group);
+  std::ranges::stable_sort(order, [](const RecordGroup* a, const RecordGroup* b) {
+    return a->size != b->size ? a->size > b->size : a->hash < b->hash;
+  });
+  std::vector<Index> sizes(static_cast<std::size_t>(part.folds));
+  for (RecordGroup* group : order) {
+    const auto least = std::ranges::min_element(sizes);
+    *least += group->size;
+    group->fold = static_cast<FoldNumber>(least - sizes.begin() + 1);
+  }
+  return folds_of(values, groups);
+}
+
+// The records in order of time.
+class RecordsByTime {
+ public:
+  RecordsByTime(const std::vector<std::string>& values, const ValueOrder& earlier)
+      : values_(values), earlier_(earlier), ids_(values.size()) {
+    std::iota(ids_.begin(), ids_.end(), 0);
+    std::ranges::stable_sort(ids_, [&](Index a, Index b) { return earlier(at(values, a), at(values, b)); });
+  }
+
+  Index rows() const { return std::ssize(ids_); }
+  const std::string& value(Index position) const { return at(values_, at(ids_, position)); }
+  /// Whether no time is on both sides of the position, in [0, rows()].
+  bool begins_a_time(Index position) const {
+    return position == 0 || position == rows() || earlier_(value(position - 1), value(position));
+  }
+  void mark(Range positions, Index fold, Folds& fold_of) const {
+    for (Index i = positions.begin; i < positions.end; ++i)
+      at(fold_of, at(ids_, i)) = static_cast<FoldNumber>(fold);
+  }
+
+ private:
+  const std::vector<std::string>& values_;
+  const ValueOrder& earlier_;
+  std::vector<Index> ids_;
+};
+
+ShareChoice share_by_time(const ValidationPart& part, const std::vector<std::string>& values,
+                          const ValueOrder& earlier) {
+  const RecordsByTime records(values, earlier);
+  const Index rows = records.rows();
+  const Index goal =
+      std::clamp(rows - size_of_share(part.share, rows), Index{1}, std::max(Index{1}, rows - 1));
+  Index before = goal;
+  while (!records.begins_a_time(before)) --before;
+  Index after = goal;
+  while (!records.begins_a_time(after)) ++after;
+  const bool later = after < rows && (before == 0 || after - goal < goal - before);
+  const Index begin = later ? after : before;
+  if (begin == 0 || begin == rows) {
+    throw ConfigError(fmt::format(
+        "{}: column {} has one value only, {}: expected times, the last of which can be held back",
+        part.setting, in_quotes(part.column), in_quotes(values.front())));
+  }
+  ShareChoice choice{.fold_of = Folds(values.size()), .note = {}};
+  records.mark({begin, rows}, 1, choice.fold_of);
+  choice.note = fmt::format("the last in column {}, from {} to {}; the others are up to {}",
+                            in_quotes(part.column), in_quotes(records.value(begin)),
+                            in_quotes(records.value(rows - 1)), in_quotes(records.value(begin - 1)));
+  return choice;
+}
+
+Folds fold_by_time(const ValidationPart& part, const std::vector<std::string>& values,
+                   const ValueOrder& earlier) {
+  const RecordsByTime records(values, earlier);
+  const Index rows = records.rows();
+  const Index size = rows / (part.folds + 1);
+  // The first position of a fold: back to where its time begins.
+  const auto begin_of = [&](Index fold) {
+    Index begin = rows - (part.folds - fold + 1) * size;
+    while (!records.begins_a_time(begin)) --begin;
+    return begin;
+  };
+  Folds fold_of(values.size());
+  for (Index fold = 1; fold <= part.folds; ++fold) {
+    const Range positions{begin_of(fold), fold == part.folds ? rows : begin_of(fold + 1)};
+    if (positions.empty() || positions.begin == 0) {
+      throw ConfigError(
+          fmt::format("{}: column {} has too few different times for {} folds: records of one time stay "
+                      "together",
+                      part.setting, in_quotes(part.column), part.folds));
+    }
+    records.mark(positions, fold, fold_of);
+  }
+  return fold_of;
+}
+
+Folds fold_by_column(const ValidationPart& part, const std::vector<std::string>& values,
+                     const ValueOrder& order) {
+  std::map<std::string, FoldNumber, ValueOrder> folds{order};
+  for (const std::string& value : values) folds.emplace(value, FoldNumber{0});
+  if (std::ssize(folds) != part.folds) {
+    throw ConfigError(fmt::format("{}: column {} has {} different values, expected {}, one for each fold",
+                                  part.setting, in_quotes(part.column), with_commas(std::ssize(folds)),
+                                  part.folds));
+  }
+  FoldNumber number = 0;
+  for (auto& [value, fold] : folds) fold = ++number;
+  Folds fold_of;
+  for (const std::string& value : values) fold_of.push_back(folds.at(value));
+  return fold_of;
+}
+
+Folds fold_by_record(Index rows, Index folds, std::uint64_t seed) {
+  const KeyedPermutation order(rows, {.seed = seed, .purpose = Purpose::kFold});
+  Folds fold_of;
+  for (Index id = 0; id < rows; ++id)
+    fold_of.push_back(static_cast<FoldNumber>(order(id) * folds / rows + 1));
+  return fold_of;
+}
+
+// Errors: ConfigError for records that cannot be divided.
+void check_records(const ValidationPart& part, const DatasetInfo& info) {
+  if (info.record_bytes == 0) {
+    throw ConfigError(
+        fmt::format("{} needs records of files; synthetic ones have a validation set of their own, "
+                    "data.synthetic_validation_rows",
+                    part.setting));
+  }
+  if (info.rows >= part.folds) return;
+  throw ConfigError(fmt::format("{} needs {} records at least, and '{}' has {}", part.setting, part.folds,
+                                info.name, info.rows));
+}
+
+// The classes of the records, or the values of a column, if they are divided by either.
+struct DividedBy {
+  std::vector<Scalar> targets;
+  FoldValues values;
+};
+
+Folds choose_folds(const ValidationPart& part, const DividedBy& by, std::uint64_t seed, Index rows) {
+  switch (part.by) {
+    case By::kClass:
+      return fold_by_class(part, by.targets, seed);
+    case By::kGroup:
+      return fold_by_group(part, by.values.texts, seed);
+    case By::kTime:
+      return fold_by_time(part, by.values.texts, {by.values, part});
+    case By::kColumn:
+      return fold_by_column(part, by.values.texts, {by.values, part});
+    case By::kRecord:
+      break;
+  }
+  return fold_by_record(rows, part.folds, seed);
+}
+
+ShareChoice choose_share(const ValidationPart& part, const DividedBy& by, std::uint64_t seed,
+                         const DatasetInfo& info) {
+  ShareChoice choice = part.by == By::kClass   ? share_by_class(part, by.targets, seed, info)
+                       : part.by == By::kGroup ? share_by_group(part, by.values.texts, seed)
+                                               : share_by_time(part, by.values.texts, {by.values, part});
+  choice.note = fmt::format("validation set, {}: {} of the {} records of '{}', {}", to_string(part),
+                            with_commas(std::ranges::count(choice.fold_of, 1)), with_commas(info.rows),
+                            info.name, choice.note);
+  return choice;
+}
+
+}  // namespace
+
+bool HoldOut::holds(Index id) const {
+  if (fold_of) return at(*fold_of, id) == fold;
+  return static_cast<double>(id_hash(key, id) >> 11) * 0x1p-53 < share;
+}
+
+bool HoldOut::leaves(Index id) const {
+  return fold_of && forward ? at(*fold_of, id) < fold : !holds(id);
+}
+
+std::optional<ValidationPart> part_beside_files(const DataOptions& data) {
+  std::optional<ValidationPart> part = validation_part(data);
+  if (!part || !is_there(data.validation)) return part;
+  throw ConfigError(fmt::format(
+      "{} is a part of the training samples, but there is a file of that name, too: write \"./{}\" if you "
+      "mean the file, or rename it",
+      part->setting, excerpt(data.validation)));
+}
+
+DataOptions data_of_files(const DataOptions& data, const ValidationPart& part) {
+  DataOptions opened = data;
+  opened.validation.clear();
+  if (part.by != By::kGroup && part.by != By::kColumn) return opened;
+  TableOptions& table = opened.table;
+  for (const auto* used : {&table.numeric, &table.categorical, &table.ignore}) {
+    if (std::ranges::count(*used, part.column) > 0) return opened;
+  }
+  table.ignore.push_back(part.column);
+  return opened;
+}
+
+HoldOut hold_out(const ValidationPart& part, const DataOptions& data, std::uint64_t seed,
+                 const std::function<std::unique_ptr<RecordSource>()>& open_whole, PeerGroup& peers) {
+  const bool is_share = part.folds == 0;
+  HoldOut held{.share = part.share, .key = seed, .setting = part.setting};
+  if (is_share && part.by == By::kRecord) return held;
+  const std::unique_ptr<RecordSource> whole = open_whole();
+  const DatasetInfo& info = whole->info();
+  peers.agree([&] { check_records(part, info); });
+  DividedBy by;
+  if (part.by == By::kClass) by.targets = read_targets(*whole, part, peers);
+  if (part.reads_column()) by.values = read_column(part, data, *whole, peers);
+  peers.agree([&] {
+    ShareChoice choice = is_share ? choose_share(part, by, seed, info)
+                                  : ShareChoice{choose_folds(part, by, seed, info.rows), ""};
+    held.fold_of = std::make_shared<const Folds>(std::move(choice.fold_of));
+    held.fold = is_share ? 1 : part.fold;
+    held.forward = !is_share && part.by == By::kTime;
+    held.note = std::move(choice.note);
+  });
+  return held;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,186 @@
+// The grammar of data.validation where it names no file, and the keys that said the same in earlier versions.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <utility>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/base/text.h"
+#include "lockstep/data/options.h"
+#include "lockstep/data/table/values/number.h"
+
+namespace lockstep {
+namespace {
+
+using By = ValidationPart::By;
+
+struct ShareWord {
+  By by;
+  const char* name;
+  const char* usage;
+};
+constexpr std::array kShareWords{
+    ShareWord{By::kRecord, "share", "share(0.1)"}, ShareWord{By::kClass, "stratified", "stratified(0.1)"},
+    ShareWord{By::kTime, "time", "time(date, 0.1)"}, ShareWord{By::kGroup, "group", "group(customer, 0.1)"}};
+constexpr std::array kFoldWords{std::pair{By::kRecord, "record"}, std::pair{By::kClass, "class"},
+                                std::pair{By::kTime, "time"}, std::pair{By::kGroup, "group"},
+                                std::pair{By::kColumn, "column"}};
+
+std::string without_quotes(std::string_view text) {
+  const bool quoted =
+      text.size() >= 2 && (text.front() == '"' || text.front() == '\'') && text.back() == text.front();
+  return std::string(quoted ? text.substr(1, text.size() - 2) : text);
+}
+
+// The column as it stands between parentheses.
+std::string column_text(const std::string& column) {
+  const bool plain = trimmed(column) == column && without_quotes(column) == column;
+  return plain ? column : fmt::format("\"{}\"", column);
+}
+
+[[noreturn]] void refuse_part(const ValidationPart& part, std::string_view expected, std::string_view usage) {
+  throw ConfigError(fmt::format("{}: expected {}, as in \"{}\"", part.setting, expected, usage));
+}
+
+void parse_share(const ShareWord& word, std::string_view inside, ValidationPart& part) {
+  part.by = word.by;
+  const std::size_t comma = inside.rfind(',');
+  const bool has_column = comma != std::string_view::npos;
+  if (has_column) part.column = without_quotes(trimmed(inside.substr(0, comma)));
+  const std::optional<double> share = parse_number(trimmed(has_column ? inside.substr(comma + 1) : inside));
+  if (!share || part.reads_column() != has_column || (has_column && part.column.empty())) {
+    refuse_part(part,
+                part.reads_column() ? "a column and the share of the samples" : "the share of the samples",
+                word.usage);
+  }
+  if (!(*share > 0 && *share < 1)) {
+    throw ConfigError(
+        fmt::format("{}: expected a share above 0 and below 1, found {}", part.setting, *share));
+  }
+  part.share = *share;
+}
+
+// "by = group(customer)".
+void parse_way(std::string_view text, ValidationPart& part) {
+  const auto refuse = [&part] {
+    refuse_part(part, "by = record, class, time(COLUMN), group(COLUMN) or column(COLUMN) behind the comma",
+                "fold(2/5, by = group(customer))");
+  };
+  const std::size_t equals = text.find('=');
+  if (equals == std::string_view::npos || trimmed(text.substr(0, equals)) != "by") refuse();
+  const std::string_view way = trimmed(text.substr(equals + 1));
+  const std::size_t open = std::min(way.find('('), way.size());
+  const auto word = std::ranges::find(kFoldWords, trimmed(way.substr(0, open)),
+                                      [](const auto& each) { return std::string_view(each.second); });
+  if (word == kFoldWords.end()) refuse();
+  part.by = word->first;
+  if (open < way.size() && way.ends_with(')'))
+    part.column = without_quotes(trimmed(way.substr(open + 1, way.size() - open - 2)));
+  if (part.reads_column() == part.column.empty() || (open < way.size()) != part.reads_column()) refuse();
+}
+
+void parse_fold(std::string_view inside, ValidationPart& part) {
+  const std::size_t comma = std::min(inside.find(','), inside.size());
+  const std::string_view number = inside.substr(0, comma);
+  const std::size_t slash = std::min(number.find('/'), number.size());
+  const auto whole = [](std::string_view text) {
+    text = trimmed(text);
+    Index value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    return error == std::errc() && end == text.data() + text.size() ? value : 0;
+  };
+  part.fold = whole(number.substr(0, slash));
+  part.folds = whole(number.substr(std::min(slash + 1, number.size())));
+  if (part.folds < 2 || part.folds > kMaxFolds || part.fold < 1 || part.fold > part.folds) {
+    refuse_part(part, fmt::format("the number of a fold of 2 to {} folds", kMaxFolds), "fold(2/5)");
+  }
+  if (comma < inside.size()) parse_way(inside.substr(comma + 1), part);
+}
+
+}  // namespace
+
+std::optional<ValidationPart> parse_validation_part(std::string_view key, std::string_view text) {
+  text = trimmed(text);
+  const std::size_t open = text.find('(');
+  if (open == std::string_view::npos || !text.ends_with(')')) return std::nullopt;
+  const std::string_view name = text.substr(0, open);
+  const std::string_view inside = text.substr(open + 1, text.size() - open - 2);
+  ValidationPart part{.setting = fmt::format("{} = {}", key, in_quotes(text))};
+  const auto word = std::ranges::find(kShareWords, name, &ShareWord::name);
+  if (word != kShareWords.end()) {
+    parse_share(*word, inside, part);
+  } else if (name == "fold") {
+    parse_fold(inside, part);
+  } else {
+    return std::nullopt;
+  }
+  return part;
+}
+
+std::string to_string(const ValidationPart& part) {
+  if (part.folds == 0) {
+    const std::string column = part.reads_column() ? column_text(part.column) + ", " : "";
+    return fmt::format("{}({}{})", std::ranges::find(kShareWords, part.by, &ShareWord::by)->name, column,
+                       part.share);
+  }
+  const std::string column = part.reads_column() ? fmt::format("({})", column_text(part.column)) : "";
+  const char* word =
+      std::ranges::find(kFoldWords, part.by, [](const auto& each) { return each.first; })->second;
+  const std::string way = part.by == By::kRecord ? "" : fmt::format(", by = {}{}", word, column);
+  return fmt::format("fold({}/{}{})", part.fold, part.folds, way);
+}
+
+namespace {
+
+// data.fold with its companions.
+ValidationPart earlier_fold(const EarlierValidation& earlier) {
+  if (earlier.fold > earlier.folds) {
+    throw ConfigError(fmt::format("data.fold = {}, expected a fold from 1 to data.folds = {}", earlier.fold,
+                                  earlier.folds));
+  }
+  ValidationPart part{.column = earlier.column, .fold = earlier.fold, .folds = earlier.folds};
+  for (const auto& [by, name] : kFoldWords) {
+    if (earlier.by == name) part.by = by;
+  }
+  if (part.reads_column() && part.column.empty()) {
+    throw ConfigError(
+        fmt::format("data.fold_by = \"{}\" needs data.fold_column: the column that it reads", earlier.by));
+  }
+  if (!part.reads_column() && !part.column.empty()) {
+    throw ConfigError(
+        "data.fold_column has no effect without data.fold_by group, time or column; remove it, or give that "
+        "too");
+  }
+  return part;
+}
+
+}  // namespace
+
+std::optional<ValidationPart> validation_part(const DataOptions& data) {
+  return parse_validation_part("data.validation", data.validation);
+}
+
+void adopt_earlier_keys(DataOptions& data, bool replaces_share) {
+  const EarlierValidation earlier = std::exchange(data.earlier, {});
+  const auto now = replaces_share ? validation_part(data) : std::nullopt;
+  if (now && now->by == By::kRecord && now->folds == 0) data.validation.clear();
+  const auto adopt = [&data](std::string_view key, const ValidationPart& part) {
+    if (!data.validation.empty()) {
+      throw ConfigError(fmt::format(
+          "data.validation = {} with {}, which means data.validation = \"{}\": there is one validation set, "
+          "remove one of them",
+          in_quotes(data.validation), key, to_string(part)));
+    }
+    data.validation = to_string(part);
+  };
+  if (earlier.share > 0) adopt("data.validation_share", {.share = earlier.share});
+  if (earlier.fold > 0) {
+    adopt("data.fold", earlier_fold(earlier));
+  } else {
+    data.earlier = {.folds = earlier.folds, .by = earlier.by, .column = earlier.column};
+  }
+}
+
+}  // namespace lockstep

@@ -1,0 +1,165 @@
+// What data.validation says in place of a file, and the keys that said it in earlier versions.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/config/command_line.h"
+#include "lockstep/config/toml.h"
+#include "support/error_text.h"
+#include "support/known_names.h"
+
+namespace lockstep::test {
+namespace {
+
+using By = ValidationPart::By;
+
+std::optional<ValidationPart> parse(std::string_view text) {
+  return parse_validation_part("data.validation", text);
+}
+
+std::string refusal(const std::string& text) {
+  return error_text<ConfigError>([&] { parse(text); });
+}
+
+TEST(ValidationPart, AnyOtherTextIsAFile) {
+  for (const char* file : {"", "a.csv", "stratified", "stratified(0.1).csv", "./stratified(0.1)", "x(0.1)",
+                           "time", "data/time(date, 0.1)", "share", "fold"}) {
+    EXPECT_FALSE(parse(file)) << file;
+  }
+}
+
+TEST(ValidationPart, HasAShareAndPerhapsAColumn) {
+  EXPECT_EQ(parse("share(0.25)")->by, By::kRecord);
+  EXPECT_EQ(parse("stratified(0.25)")->share, 0.25);
+  const ValidationPart time = parse(" time( signup date , 1e-1 ) ").value();
+  EXPECT_EQ(time.by, By::kTime);
+  EXPECT_EQ(time.column, "signup date");
+  EXPECT_EQ(time.share, 0.1);
+  EXPECT_EQ(time.folds, 0);
+  EXPECT_EQ(parse("group(a, b, 0.5)")->column, "a, b") << "the last comma is before the share";
+  EXPECT_EQ(parse("group(\"a, b\", 0.5)")->column, "a, b");
+  for (const char* text : {"stratified()", "stratified(y, 0.1)", "stratified(ten)"})
+    expect_parts(refusal(text), {text, "expected the share", "\"stratified(0.1)\""});
+  expect_parts(refusal("share(y, 0.1)"), {"share(y, 0.1)", "expected the share", "\"share(0.1)\""});
+  for (const char* text : {"time(0.1)", "time(, 0.1)", "time(date)", "time(date, x)"})
+    expect_parts(refusal(text), {text, "expected a column and the share", "\"time(date, 0.1)\""});
+  for (const char* text : {"stratified(0)", "stratified(1)", "group(g, -0.1)", "share(10)"})
+    expect_parts(refusal(text), {text, "above 0 and below 1"});
+}
+
+TEST(ValidationPart, IsOneOfSeveralFolds) {
+  const ValidationPart fold = parse("fold(2/5)").value();
+  EXPECT_EQ(fold.fold, 2);
+  EXPECT_EQ(fold.folds, 5);
+  EXPECT_EQ(fold.by, By::kRecord);
+  EXPECT_EQ(fold.share, 0);
+  EXPECT_EQ(parse("fold( 1 / 3 ,by=class )")->by, By::kClass);
+  const ValidationPart group = parse("fold(1/3, by = group(a (b, c)))").value();
+  EXPECT_EQ(group.by, By::kGroup);
+  EXPECT_EQ(group.column, "a (b, c)");
+  EXPECT_EQ(parse("fold(1/3, by = column('part'))")->column, "part");
+  for (const char* text : {"fold()", "fold(2)", "fold(0/5)", "fold(6/5)", "fold(1/1)", "fold(1/1001)",
+                           "fold(x/5)", "fold(1/5/2)", "fold(0.5)"}) {
+    expect_parts(refusal(text), {text, "the number of a fold of 2 to 1000 folds", "\"fold(2/5)\""});
+  }
+  for (const char* text :
+       {"fold(1/3, class)", "fold(1/3, by = group)", "fold(1/3, by = group())", "fold(1/3, by = class(y))",
+        "fold(1/3, by = chance)", "fold(1/3, by = time(t)", "fold(1/3, of = class)"}) {
+    expect_parts(refusal(text), {text, "by = record, class", "\"fold(2/5, by = group(customer))\""});
+  }
+}
+
+TEST(ValidationPart, IsWrittenSoThatItIsReadAgain) {
+  for (const char* text :
+       {"share(0.1)", "stratified(0.25)", "time(date, 0.1)", "group(a, b, 0.5)", "group(\" a\", 0.5)",
+        "fold(2/5)", "fold(2/5, by = class)", "fold(1/2, by = time(when))", "fold(1/2, by = group(\"'x'\"))",
+        "fold(3/3, by = column(part))"}) {
+    EXPECT_EQ(to_string(parse(text).value()), text);
+  }
+}
+
+// The config of a file and flags.
+LoadedConfig loaded_config(const std::string& file, const std::vector<std::string>& flags) {
+  CommandLine line;
+  line.arguments = flags;
+  return load_config(line, {"old.toml", "[data]\n" + file}, known_names());
+}
+
+Config config_of(const std::string& file, const std::vector<std::string>& flags = {}) {
+  return loaded_config(file, flags).config;
+}
+
+TEST(EarlierKeys, MeanWhatTheyMeant) {
+  EXPECT_EQ(config_of("validation_share = 0.2").data.validation, "share(0.2)");
+  EXPECT_EQ(config_of("validation_share = 0.0").data.validation, "");
+  EXPECT_EQ(config_of("validation = 'a.csv'\nvalidation_share = 0").data.validation, "a.csv");
+  EXPECT_EQ(config_of("folds = 5\nfold = 2").data.validation, "fold(2/5)");
+  EXPECT_EQ(config_of("folds = 5\nfold = 2\nfold_by = 'record'").data.validation, "fold(2/5)");
+  EXPECT_EQ(config_of("folds = 5\nfold = 2\nfold_by = 'class'").data.validation, "fold(2/5, by = class)");
+  EXPECT_EQ(config_of("folds = 5\nfold = 1\nfold_by = 'time'\nfold_column = ' t'").data.validation,
+            "fold(1/5, by = time(\" t\"))");
+  EXPECT_EQ(config_of("folds = 5\nfold_by = 'class'", {"--data.fold", "3"}).data.validation,
+            "fold(3/5, by = class)");
+}
+
+TEST(EarlierKeys, AreGivenAsTheKeyOfToday) {
+  const LoadedConfig loaded = loaded_config("folds = 5\n", {"--data.fold", "3"});
+  EXPECT_EQ(loaded.given, std::set<std::string>{"data.validation"});
+  EXPECT_EQ(loaded.flagged, std::set<std::string>{"data.validation"});
+  const std::string toml = to_toml(loaded.config);
+  EXPECT_NE(toml.find("validation = \"fold(3/5)\""), std::string::npos);
+  EXPECT_EQ(
+      config_of("folds = 5\nfold = 1\n[run]\nresume_allow = ['data.fold', 'train.lr']").run.resume_allow,
+      (std::vector<std::string>{"data.validation", "train.lr"}));
+  for (const char* earlier : {"validation_share", "folds =", "fold =", "fold_by", "fold_column"})
+    EXPECT_EQ(toml.find(earlier), std::string::npos) << earlier;
+}
+
+TEST(EarlierKeys, OfAFlagReplaceTheFile) {
+  EXPECT_EQ(config_of("validation_share = 0.2", {"--data.validation_share", "0"}).data.validation, "");
+  EXPECT_EQ(config_of("validation = 'share(0.2)'", {"--data.validation_share", "0"}).data.validation, "");
+  EXPECT_EQ(config_of("validation = 'share(0.2)'", {"--data.validation_share=0.3"}).data.validation,
+            "share(0.3)");
+  EXPECT_EQ(config_of("validation = 'a.csv'", {"--data.validation_share", "0"}).data.validation, "a.csv");
+  EXPECT_EQ(config_of("validation_share = 0.2", {"--data.validation", "a.csv"}).data.validation, "a.csv");
+  EXPECT_EQ(config_of("validation_share = 0.2\nfolds = 5", {"--data.validation=fold(1/3)"}).data.validation,
+            "fold(1/3)");
+  EXPECT_EQ(config_of("validation_share = 0.0", {"--data.validation", "stratified(0.1)"}).data.validation,
+            "stratified(0.1)");
+}
+
+TEST(EarlierKeys, ThatContradictAreRefused) {
+  const auto refused = [](const std::string& file, const std::vector<std::string>& flags = {}) {
+    return error_text<ConfigError>([&] { config_of(file, flags); });
+  };
+  const std::string both =
+      "data.validation = 'a.csv' with data.validation_share, which means "
+      "data.validation = \"share(0.1)\": there is one validation set, remove one of them";
+  EXPECT_EQ(refused("validation = 'a.csv'\nvalidation_share = 0.1"), both);
+  EXPECT_EQ(refused("validation = 'a.csv'", {"--data.validation_share", "0.1"}), both);
+  expect_parts(refused("validation = 'stratified(0.1)'\nfold = 1\nfolds = 3"),
+               {"data.fold, which means data.validation = \"fold(1/3)\"", "there is one validation set"});
+  expect_parts(refused("validation_share = 0.1\nfold = 1\nfolds = 3"),
+               {"share(0.1)", "fold(1/3)", "there is one validation set"});
+  EXPECT_EQ(refused("fold = 4\nfolds = 3"), "data.fold = 4, expected a fold from 1 to data.folds = 3");
+  for (const auto& [key, value] : {std::pair{"folds", "3"}, {"fold_by", "'class'"}, {"fold_column", "'x'"}}) {
+    const std::string alone =
+        fmt::format("{} = {}\n[train]\nepochs = 1\nglobal_batch = 1\n[model]\nlayers = 'relu'", key, value);
+    const LoadedConfig loaded = loaded_config(alone, {});
+    Config shown = loaded.config;
+    const std::vector<Option> options = declare_options(shown, known_names());
+    expect_parts(error_text<ConfigError>([&] { check_config(loaded.config, loaded.given, options, {}); }),
+                 {fmt::format("data.{} has no effect without data.fold; remove it", key)});
+    EXPECT_EQ(config_of(alone, {"--data.fold", "1", "--data.folds", "3", "--data.fold_by", "group",
+                                "--data.fold_column", "y"})
+                  .data.validation,
+              "fold(1/3, by = group(y))");
+  }
+  expect_parts(refused("fold = 1\nfolds = 3\nfold_column = 'x'"),
+               {"data.fold_column has no effect without data.fold_by group, time or column"});
+  expect_parts(refused("fold = 1\nfolds = 3\nfold_by = 'group'"), {"needs data.fold_column"});
+  expect_parts(refused("validation_share = 1"), {"old.toml:2: data.validation_share: expected a number"});
+}
+
+}  // namespace
+}  // namespace lockstep::test
