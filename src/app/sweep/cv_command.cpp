@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "app/commands.h"
-#include "app/setup/data_notes.h"
 #include "app/setup/experiment.h"
 #include "app/setup/startup.h"
 #include "app/setup/trained_model.h"
@@ -54,24 +53,24 @@ class CrossValidation {
       : world_(world),
         line_(line),
         state_(world, line, "fold",
-               [&](const Config& config) {
-                 if (line.sweep.refit && follows_evaluations(config.schedule)) {
+               [](const Config& config, const SweepRequest& request) {
+                 if (request.refit && follows_evaluations(config.schedule)) {
                    throw ConfigError(
                        "--refit trains without a validation set, which train.schedule = \"plateau\" follows: "
                        "choose another schedule, or leave --refit out");
                  }
-                 if (line.sweep.refit &&
+                 if (request.refit &&
                      !parse_threshold("eval.threshold", config.eval.threshold).measure.empty()) {
                    throw ConfigError(
                        "--refit trains without a validation set, on which eval.threshold is chosen: give a "
                        "number, such as --eval.threshold 0.3, or leave --refit out");
                  }
-                 if (line.sweep.refit && config.train.calibrate != kNoCalibration) {
+                 if (request.refit && config.train.calibrate != kNoCalibration) {
                    throw ConfigError(
                        "--refit trains without a validation set, to which train.calibrate fits the "
                        "temperature: remove train.calibrate, or leave --refit out");
                  }
-                 return list_folds(line.sweep.folds);
+                 return list_folds(request.folds);
                }),
         groups_(world, line, state_, [this](Communicator& comm, const CommandLine& of_trial) {
           write_fold_predictions(comm, of_trial, state_.text());
@@ -82,21 +81,21 @@ class CrossValidation {
     stop_live_output();
     if (first()) {
       log_info("{} folds, {} at a time on {} rank{} each, in {}", folds(),
-               world_.size() / line_.sweep.ranks_per_trial, line_.sweep.ranks_per_trial,
-               line_.sweep.ranks_per_trial == 1 ? "" : "s", state_.directory().root.string());
+               world_.size() / state_.request().ranks_per_trial, state_.request().ranks_per_trial,
+               state_.request().ranks_per_trial == 1 ? "" : "s", state_.directory().root.string());
     }
     const bool stopped = train(pending_folds());
     const Index done = count(TrialState::kDone);
     if (!stopped && done == folds()) {
       join_fold_predictions(world_, line_, state_);
-      if (line_.sweep.refit && refit()) return report(true);
+      if (state_.request().refit && refit()) return report(true);
     }
     return report(stopped);
   }
 
  private:
   bool first() const { return world_.rank() == 0; }
-  Index folds() const { return line_.sweep.folds.folds; }
+  Index folds() const { return state_.request().folds.folds; }
   Index count(TrialState state) const {
     return std::ranges::count(std::span(state_.rows()).first(static_cast<std::size_t>(folds())), state,
                               &TrialRow::state);
@@ -177,11 +176,12 @@ int CrossValidation::report(bool stopped) const {
 constexpr const char* kFoldFile = "fold_predictions.csv";
 
 // *Collective.* The data and the model of a finished run.
-Experiment open_evaluation(Communicator& comm, const LoadedConfig& loaded, PeerGroup& peers) {
-  const RunDirectory run{loaded.config.run.dir};
+Experiment open_evaluation(Communicator& comm, Config config, PeerGroup& peers) {
+  const RunDirectory run{config.run.dir};
   Shape input;
   agree(comm, [&] { input = ModelFile(run.model()).input(); });
-  return make_evaluation(loaded, {Split::kValidation}, input, load_schema_together(comm, run), peers);
+  return make_evaluation(std::move(config), {Split::kValidation}, input, load_schema_together(comm, run),
+                         peers);
 }
 
 // The lines of a fold's file, one after the other, without the numbers that they begin with.
@@ -245,11 +245,11 @@ int cv_command(Communicator& world, const CommandLine& line) {
 }
 
 void write_fold_predictions(Communicator& comm, const CommandLine& line, const ConfigText& text) {
-  const LoadedConfig loaded = load_config_together(comm, line, text, {.ranks = comm.size()});
-  if (loaded.config.folds.fold == 0) return;
+  Config config = load_run_config_together(comm, line, text);
+  if (config.folds.fold == 0) return;
   RankPeerGroup peers(comm);
-  const Experiment experiment = open_evaluation(comm, loaded, peers);
-  const RunDirectory run{loaded.config.run.dir};
+  const Experiment experiment = open_evaluation(comm, std::move(config), peers);
+  const RunDirectory run{experiment.config.run.dir};
   const std::string schema = load_schema_together(comm, run);
   AlignedBuffer<Scalar> stored;
   std::vector<LabelScale> label_scales;
@@ -261,15 +261,15 @@ void write_fold_predictions(Communicator& comm, const CommandLine& line, const C
     label_scales = read_label_scales(schema);
     labels = read_target_labels(schema);
     threshold = threshold_of(run, experiment.config, comm.rank());
-    temperature = load_temperature(run, loaded.config);
+    temperature = load_temperature(run, experiment.config, experiment.loss->form());
   });
-  ThreadTeam team(static_cast<int>(loaded.config.train.threads));
+  ThreadTeam team(static_cast<int>(experiment.config.train.threads));
   Prediction prediction({.comm = comm,
                          .model = *experiment.model,
                          .form = experiment.loss->form(),
                          .normaliser = *experiment.normaliser,
                          .team = team,
-                         .batch = loaded.config.eval.batch,
+                         .batch = experiment.config.eval.batch,
                          .label_scales = label_scales,
                          .temperature = temperature},
                         *experiment.validation);
@@ -293,9 +293,9 @@ void write_fold_predictions(Communicator& comm, const CommandLine& line, const C
 
 void join_fold_predictions(Communicator& comm, const CommandLine& line, const SweepState& state) {
   const CommandLine first = line_of_trial(line, state.directory(), state.rows().front());
-  const LoadedConfig loaded = load_config_together(comm, first, state.text(), {.ranks = comm.size()});
   RankPeerGroup peers(comm);
-  const Experiment experiment = open_evaluation(comm, loaded, peers);
+  const Experiment experiment =
+      open_evaluation(comm, load_run_config_together(comm, first, state.text()), peers);
   agree(comm, [&] {
     if (comm.rank() == 0) join_files(*experiment.folds, state);
   });

@@ -65,11 +65,11 @@ class Sweep {
  public:
   Sweep(Communicator& world, const CommandLine& line)
       : world_(world),
-        request_(line.sweep),
         state_(world, line, "trial",
-               [&](const Config& config) {
-                 return list_trials(line.sweep, known_options(), static_cast<std::uint64_t>(config.run.seed));
+               [](const Config& config, const SweepRequest& request) {
+                 return list_trials(request, known_options(), static_cast<std::uint64_t>(config.run.seed));
                }),
+        request_(state_.request()),
         groups_(world, line, state_) {
     agree(world_, [this] { list_rungs(); });
   }
@@ -104,8 +104,8 @@ class Sweep {
   int report(bool stopped) const;
 
   Communicator& world_;
-  const SweepRequest& request_;
   SweepState state_;
+  const SweepRequest& request_;
   TrialGroups groups_;
   std::vector<Rung> rungs_;
   std::vector<Index> race_;  // numbers of the trials that go on to the present rung, in order
@@ -127,7 +127,7 @@ void Sweep::list_rungs() {
 
 void Sweep::refuse_without_validation() const {
   for (const TrialRow& row : state_.rows()) {
-    if (has_validation(state_.config_of(row).config)) continue;
+    if (has_validation(state_.config_of(row))) continue;
     throw ConfigError(
         "--halving compares trials by the validation set, and there is none: hold some records back with "
         "data.validation_share = 0.1, or give data.validation");
@@ -244,7 +244,7 @@ TrialGroups::TrialGroups(Communicator& world, const CommandLine& line, const Swe
       directory_(state.directory()),
       measure_(state.measure()),
       after_(std::move(after)),
-      group_(world.split(world.rank() / line.sweep.ranks_per_trial, world.rank())) {
+      group_(world.split(world.rank() / state.request().ranks_per_trial, world.rank())) {
   if (leads()) start_log(0);  // it tells of its trials
 }
 
@@ -340,7 +340,7 @@ void TrialGroups::train(TrialRow& row, const Rung& rung) {
 void TrialGroups::complete(TrialRow& row, const Rung& rung) const {
   if (row.state == TrialState::kFailed) return;
   const RunDirectory run = directory_.trial(row.number);
-  row.score = read_score(run, measure_, state_.config_of(row).config.train.keep != "last");
+  row.score = read_score(run, measure_, state_.config_of(row).train.keep != "last");
   if (row.state == TrialState::kDone) add_result(row, run);
   if (row.state == TrialState::kStopped) return;
   const double value = row.score ? row.score->value : std::numeric_limits<double>::quiet_NaN();

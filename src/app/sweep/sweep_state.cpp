@@ -49,6 +49,13 @@ void refuse_settings(const Config& config) {
   }
 }
 
+// *Collective.*
+SweepRequest parse_sweep_together(Communicator& world, const CommandLine& line) {
+  SweepRequest request;
+  agree(world, [&] { request = parse_sweep(line); });
+  return request;
+}
+
 // Keys of the config that a fold, or the training on all records, stands in for.
 std::set<std::string> keys_that_folds_replace(bool refit) {
   std::set<std::string> keys{"data.validation", "data.validation_labels", "data.validation_share"};
@@ -67,15 +74,15 @@ std::string config_in_common(Config config) {
   config.checkpoint = {};
   config.comm = {};
   config.debug = {};
-  return to_toml(config);
+  return to_toml(config, known_options());
 }
 
 // A list that the command line gives is not replaced by that of a trial, as another value would be.
-void refuse_given_lists(const std::vector<TrialRow>& rows, const LoadedConfig& loaded) {
+void refuse_given_lists(const std::vector<TrialRow>& rows, const Config& config) {
   if (rows.empty()) return;
   for (const Setting& setting : rows.front().settings) {  // all trials vary the same keys
-    const auto option = std::ranges::find(known_options(), setting.key, &Option::key);
-    if (!takes_a_list(*option) || !loaded.flagged.contains(setting.key)) continue;
+    const Option* option = find_option(known_options(), setting.key);
+    if (!takes_a_list(*option) || !config.flagged.contains(setting.key)) continue;
     throw ConfigError(fmt::format("--{0} is given, and {0} is to vary: leave the flag out", setting.key));
   }
 }
@@ -120,21 +127,22 @@ void make_directory(const std::filesystem::path& path) {
 
 SweepState::SweepState(Communicator& world, const CommandLine& line, const std::string& word,
                        const ListTrials& list)
-    : world_(world), line_(line), text_(read_config_together(world, line)) {
+    : world_(world),
+      line_(line),
+      request_(parse_sweep_together(world, line)),
+      text_(read_config_together(world, line.text("config"))) {
   agree(world_, [&] {
-    const SweepRequest& request = line.sweep;
-    const LoadedConfig loaded = load_config(line_, text_, known_names());
-    const Config& base = loaded.config;
-    refuse_ranks(world_.size(), request.ranks_per_trial);
+    const Config base = load_config(line_, text_, known_options());
+    refuse_ranks(world_.size(), request_.ranks_per_trial);
     refuse_settings(base);
     const std::string& name = base.train.early_stopping_metric;
     measure_.emplace(name, std::vector{name}, true);
-    for (auto& settings : list(base)) {
+    for (auto& settings : list(base, request_)) {
       rows_.push_back({.number = std::ssize(rows_) + 1, .settings = std::move(settings)});
     }
-    refuse_given_lists(rows_, loaded);
-    directory_ = {.root = base.run.dir, .word = word, .part = request.part, .parts = request.parts};
-    if (world_.rank() == 0) lock_ = directory_.open(describe_sweep(request, config_in_common(base)));
+    refuse_given_lists(rows_, base);
+    directory_ = {.root = base.run.dir, .word = word, .part = request_.part, .parts = request_.parts};
+    if (world_.rank() == 0) lock_ = directory_.open(describe_sweep(request_, config_in_common(base)));
   });
   check_view();
   read_rows();
@@ -192,19 +200,16 @@ void SweepState::write_row(const TrialRow& row) const {
       to_json(row, measure_->name()).dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
-LoadedConfig SweepState::config_of(const TrialRow& row) const {
-  return load_config(line_of_trial(line_, directory_, row), text_, known_names());
+Config SweepState::config_of(const TrialRow& row) const {
+  return load_config(line_of_trial(line_, directory_, row), text_, known_options());
 }
 
 CommandLine line_of_trial(const CommandLine& line, const SweepDirectory& directory, const TrialRow& row) {
   CommandLine of_trial = line;
   of_trial.command = "";
-  if (line.sweep.folds.folds > 0) of_trial.without = keys_that_folds_replace(row.number == directory.refit);
-  const auto add = [&](const std::string& key, const std::string& value) {
-    of_trial.arguments.push_back(fmt::format("--{}={}", key, value));
-  };
-  for (const Setting& setting : row.settings) add(setting.key, setting.value);
-  add("run.dir", directory.trial(row.number).root.string());
+  if (line.command == "cv") of_trial.without = keys_that_folds_replace(row.number == directory.refit);
+  of_trial.settings.insert(of_trial.settings.end(), row.settings.begin(), row.settings.end());
+  of_trial.settings.push_back({"run.dir", directory.trial(row.number).root.string()});
   return of_trial;
 }
 

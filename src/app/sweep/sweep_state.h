@@ -56,7 +56,7 @@ std::string describe_sweep(const SweepRequest& request, const std::string& confi
 class SweepState {
  public:
   /// The settings of each trial, from the config that all share.
-  using ListTrials = std::function<std::vector<std::vector<Setting>>(const Config&)>;
+  using ListTrials = std::function<std::vector<std::vector<Setting>>(const Config&, const SweepRequest&)>;
 
   /// *Collective.* Reads the config, lists the trials, and takes the directory, in which earlier starts may
   /// have left rows. `word`: what a trial is called. `line` must outlive it. Errors: AgreedError.
@@ -70,6 +70,7 @@ class SweepState {
   /// *Local.* Writes the row of a trial, on the rank that does so.
   void write_row(const TrialRow& row) const;
 
+  const SweepRequest& request() const { return request_; }
   const ConfigText& text() const { return text_; }
   const SweepDirectory& directory() const { return directory_; }
   const Measure& measure() const { return *measure_; }
@@ -77,7 +78,7 @@ class SweepState {
   std::vector<TrialRow>& rows() { return rows_; }
   const std::vector<TrialRow>& rows() const { return rows_; }
   /// The config of a trial, unchecked.
-  LoadedConfig config_of(const TrialRow& row) const;
+  Config config_of(const TrialRow& row) const;
 
  private:
   TrialRow known_row(TrialRow row) const;
@@ -85,6 +86,7 @@ class SweepState {
 
   Communicator& world_;
   const CommandLine& line_;
+  SweepRequest request_;
   ConfigText text_;
   SweepDirectory directory_;
   RunLock lock_;  // rank 0
