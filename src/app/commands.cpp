@@ -8,15 +8,34 @@
 #include "lockstep/config/help.h"
 
 namespace lockstep {
+
+// Each in a file of its own, or with its like.
+int train_command(Communicator& comm, const CommandLine& line);
+int sweep_command(Communicator& comm, const CommandLine& line);
+int cv_command(Communicator& comm, const CommandLine& line);
+int plan_command(const CommandLine& line);
+int bench_command(Communicator& comm, const CommandLine& line);
+int eval_command(Communicator& comm, const CommandLine& line);
+int predict_command(Communicator& comm, const CommandLine& line);
+int importance_command(Communicator& comm, const CommandLine& line);
+int export_command(const CommandLine& line);
+int inspect_command(const CommandLine& line);
+int init_command(const CommandLine& line);
+int compare_command(const CommandLine& line);
+int report_command(const CommandLine& line);
+int export_metrics_command(const CommandLine& line);
+int status_command(const CommandLine& line);
+int watch_command(const CommandLine& line);
+int trace_command(const CommandLine& line);
+int reference_command(const CommandLine& line);
+int help_command(const CommandLine& line);
+int version_command(const CommandLine& line);
+
 namespace {
 
 int full_help_command(const CommandLine&) {
   print_text(full_help(known_options()));
   return 0;
-}
-
-int plan_or_scale(const CommandLine& line) {
-  return line.planned.nodes > 0 ? scale_command(line) : plan_command(line);
 }
 
 }  // namespace
@@ -26,7 +45,7 @@ std::span<const CommandFunction> command_functions() {
       CommandFunction{.name = "", .with_ranks = train_command, .trains = true},
       CommandFunction{.name = "sweep", .with_ranks = sweep_command, .trains = true},
       CommandFunction{.name = "cv", .with_ranks = cv_command, .trains = true},
-      CommandFunction{.name = "plan", .alone = plan_or_scale},
+      CommandFunction{.name = "plan", .alone = plan_command},
       CommandFunction{.name = "bench", .with_ranks = bench_command},
       CommandFunction{.name = "eval", .with_ranks = eval_command},
       CommandFunction{.name = "predict", .with_ranks = predict_command},

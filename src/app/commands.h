@@ -1,7 +1,10 @@
-// The subcommands of `trainer`, one file each. Each returns the exit code of the process.
+// The commands of `trainer`: a table of their functions, and what the flags of some of them ask for. The text
+// and the flags of each stand in configs/texts/commands.txt.
 #pragma once
 
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "lockstep/comm/communicator.h"
@@ -9,51 +12,7 @@
 
 namespace lockstep {
 
-/// *Collective.* Trains; the default.
-int train_command(Communicator& comm, const CommandLine& line);
-/// *Collective.* Trains with other values of some keys, several trials at a time.
-int sweep_command(Communicator& comm, const CommandLine& line);
-/// *Collective.* Trains with each of several parts of the training data as validation set.
-int cv_command(Communicator& comm, const CommandLine& line);
-/// *Collective.* Evaluates the model of a finished run.
-int eval_command(Communicator& comm, const CommandLine& line);
-/// *Collective.* Shows which columns the model of a finished run needs, or how its predictions follow one.
-int importance_command(Communicator& comm, const CommandLine& line);
-/// *Collective.* Writes the predictions of the model of a finished run for each record of a file.
-int predict_command(Communicator& comm, const CommandLine& line);
-/// Writes the model of a finished run for other programs. Needs no launcher.
-int export_command(const CommandLine& line);
-/// Prints what is in a table, and the [data] section to train on it. Needs no launcher.
-int inspect_command(const CommandLine& line);
-/// Writes a first config for a data file, and prints what to do with it. Needs no launcher.
-int init_command(const CommandLine& line);
-/// Prints what differs between runs, and what came of it. Needs no launcher.
-int compare_command(const CommandLine& line);
-/// Writes a page that shows what runs did. Needs no launcher.
-int report_command(const CommandLine& line);
-/// Writes the metrics of runs for spreadsheets and statistics. Needs no launcher.
-int export_metrics_command(const CommandLine& line);
-/// Prints a line for each run. Needs no launcher.
-int status_command(const CommandLine& line);
-/// Draws runs as they go on, until the user leaves. Needs no launcher.
-int watch_command(const CommandLine& line);
-/// Summarises the timeline of a run, or writes it for a viewer. Needs no launcher.
-int trace_command(const CommandLine& line);
-/// Prints the plans for several numbers of ranks. Needs no launcher.
-int plan_command(const CommandLine& line);
-/// Prints what a step takes on the nodes of plan --nodes. Needs no launcher.
-int scale_command(const CommandLine& line);
-/// *Collective.* Measures the machine, the model's layers, the exchange and a training step.
-int bench_command(Communicator& comm, const CommandLine& line);
-/// Prints the usage, or what help there is on a topic. Errors: ConfigError for an unknown topic.
-int help_command(const CommandLine& line);
-/// Prints configs/REFERENCE.md, the man page or a completion, in the form of --format.
-int reference_command(const CommandLine& line);
-/// Prints what the program was built from and with.
-int version_command(const CommandLine& line);
-
-/// A command and the function that is called for it. Its help and its flags stand in
-/// configs/texts/commands.txt.
+/// Each function returns the exit code of the process.
 struct CommandFunction {
   std::string_view name;                                           ///< as in CommandLine::command
   int (*alone)(const CommandLine&) = nullptr;                      ///< of a command that needs no other ranks
@@ -64,5 +23,37 @@ struct CommandFunction {
 std::span<const CommandFunction> command_functions();
 /// Requires that parse_command_line made `line`.
 const CommandFunction& function_of(const CommandLine& line);
+
+// Requests that own flags make, read by their commands. Errors: ConfigError that names the flag, and what was
+// expected.
+
+/// Machines on which plan predicts the time of a step.
+struct PlannedNodes {
+  Index nodes = 0;           ///< --nodes; 0: not asked for
+  Index ranks_per_node = 1;  ///< --ranks-per-node
+  Index cores = 0;           ///< --cores-per-node; 0: as many as the bench has seen
+  double latency = 0;        ///< --latency, in seconds
+  double bandwidth = 0;      ///< --bandwidth, in bytes per second
+  std::string bench;         ///< --from: what bench wrote with --json; never empty with --nodes
+};
+PlannedNodes read_planned_nodes(const CommandLine& line);
+
+/// The predictions that are wanted.
+struct PredictRequest {
+  std::optional<std::string> keep = {};  ///< --keep: columns of the input, as a list
+  bool probabilities = false;            ///< --proba
+  Index top = 0;                         ///< --top; 0: not given
+  std::optional<double> threshold = {};  ///< --threshold
+};
+PredictRequest read_predict_request(const CommandLine& line);
+
+/// The question about the columns of a model.
+struct ImportanceFlags {
+  std::string metric;   ///< --metric; empty: that of the run
+  Index repeats = 5;    ///< --repeats
+  std::string partial;  ///< --partial: a column; empty: all are permuted
+  Index points = 20;    ///< --points
+};
+ImportanceFlags read_importance_flags(const CommandLine& line);
 
 }  // namespace lockstep

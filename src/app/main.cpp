@@ -30,8 +30,8 @@ struct ParsedLine {
 
 ParsedLine parse(const std::vector<std::string>& arguments) {
   try {
-    CommandLine line = parse_command_line(arguments, known_names());
-    line.model = find_model(line.model);
+    CommandLine line = parse_command_line(arguments, readable_options());
+    if (line.has("model")) line.flags["model"] = {find_model(line.text("model"))};
     return {std::move(line), std::nullopt};
   } catch (const Error& error) {
     return {{}, error};
@@ -58,7 +58,9 @@ int run_with_ranks(Communicator& comm, const ParsedLine& parsed) {
 // The probable reason why a command without ranks ran out of memory: its inputs.
 std::string describe_inputs(const CommandLine& line) {
   std::vector<std::string> inputs;
-  for (const std::string& file : {line.config_file, line.model, line.data}) {
+  std::vector<std::string> files{line.text("config"), line.text("model")};
+  files.insert(files.end(), line.operands.begin(), line.operands.end());
+  for (const std::string& file : files) {
     if (!file.empty()) inputs.push_back(fmt::format("'{}'", file));
   }
   return fmt::format("what {} asks for is too large for this machine or for its limits (ulimit -v)",

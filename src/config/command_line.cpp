@@ -1,22 +1,68 @@
+// CLI11 takes the command line apart. Values stay text here: the options say what is a value, in the same
+// words as for the file.
 #include "lockstep/config/command_line.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <filesystem>
-#include <optional>
+#include <utility>
 
-#include "command_flags.h"
 #include "lockstep/base/catalog.h"
+#include "lockstep/base/embedded_text.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/text.h"
-#include "lockstep/config/commands.h"
+#include "lockstep/config/toml.h"
+#include "lockstep/config/trials.h"
 
 namespace lockstep {
 namespace {
+
+constexpr std::string_view kProgram = "trainer";
+
+CommandEntry to_command(const TextEntry& entry) {
+  const std::vector<std::string> usages = entry.get_all("usage");
+  const std::vector<std::string> helps = entry.get_all("does");
+  CommandEntry command{.name = entry.name.substr(std::min(kProgram.size() + 1, entry.name.size())),
+                       .usages = {},
+                       .needs = entry.get_words("needs"),
+                       .takes = entry.get_words("takes"),
+                       .operand = entry.get("operand"),
+                       .example = entry.get("example"),
+                       .guide = entry.get("guide")};
+  for (std::size_t i = 0; i < usages.size(); ++i) command.usages.push_back({usages[i], helps.at(i)});
+  return command;
+}
+
+// Its name is "--config FILE".
+OwnFlag to_flag(const TextEntry& entry) {
+  constexpr std::array<std::string_view, 5> kKinds{"", "file", "directory", "config", "format"};
+  const std::string value = entry.get("value");
+  const bool is_kind = std::ranges::count(kKinds, value) > 0;
+  const std::size_t end = std::min(entry.name.find(' '), entry.name.size());
+  return {.name = entry.name.substr(2, end - 2),
+          .value_name = entry.name.substr(std::min(end + 1, entry.name.size())),
+          .kind = is_kind ? value : "",
+          .values = is_kind ? std::vector<std::string>() : entry.get_words("value"),
+          .help = entry.get("help"),
+          .elsewhere = entry.get("elsewhere"),
+          .common = !entry.get("common").empty()};
+}
+
+// The entries whose names begin so.
+template <class Entry>
+std::vector<Entry> read_entries(std::string_view beginning, Entry (*convert)(const TextEntry&)) {
+  std::vector<Entry> entries;
+  for (const TextEntry& entry : embedded_entries("texts/commands.txt")) {
+    if (entry.name.starts_with(beginning)) entries.push_back(convert(entry));
+  }
+  return entries;
+}
 
 const CommandEntry& find_command(const std::optional<std::string>& wanted) {
   const std::string name = wanted.value_or("");
@@ -57,19 +103,35 @@ void check_operands(const CommandEntry& words, const std::vector<std::string>& o
   }
 }
 
-void check_command(const CommandEntry& words, const FrontEnd& front) {
-  check_operands(words, front.operands());
+void check_command(const CommandEntry& words, const CommandLine& line) {
+  check_operands(words, line.operands);
   for (const OwnFlag& flag : own_flags()) {
-    if (front.value(flag.name) && !words.has_flag(flag.name)) throw ConfigError(describe_misplaced(flag));
+    if (line.flags.contains(flag.name) && !words.has_flag(flag.name))
+      throw ConfigError(describe_misplaced(flag));
   }
   for (const std::string& flag : words.needs) {
-    if (!front.value(flag).value_or("").empty()) continue;
+    if (line.has(flag)) continue;
     throw ConfigError(fmt::format("--{} is missing; usage: {}{}", flag, words.usages.front().words,
                                   flag == "config"
                                       ? "\nconfigs/ has examples, and 'trainer --help' shows the options"
                                   : flag == "model" ? ", where RUN is the directory of a run"
                                                     : ""));
   }
+}
+
+// CLI11 takes the next argument as the value of "--key=", whose value is the empty text.
+std::vector<std::string> split_at_equals(const std::vector<std::string>& arguments) {
+  std::vector<std::string> split;
+  for (const std::string& argument : arguments) {
+    const std::size_t equals = argument.find('=');
+    if (argument.starts_with("--") && equals != std::string::npos) {
+      split.push_back(argument.substr(0, equals));
+      split.push_back(argument.substr(equals + 1));
+    } else {
+      split.push_back(argument);
+    }
+  }
+  return split;
 }
 
 // After --version, --json alone is enough: the text goes to standard output.
@@ -82,59 +144,188 @@ std::vector<std::string> complete_json_of_version(std::vector<std::string> argum
   return arguments;
 }
 
-// Keys of earlier versions become the key of today.
-void adopt_earlier(LoadedConfig& loaded, std::span<const Option> options) {
-  const bool replaces_share =
-      loaded.flagged.contains("data.validation_share") && !loaded.flagged.contains("data.validation");
-  adopt_earlier_keys(loaded.config.data, replaces_share);
+std::string expectation(std::string_view flag, std::span<const Option> options) {
+  const Option* option = find_option(options, flag.substr(std::min<std::size_t>(2, flag.size())));
+  return option == nullptr ? "" : fmt::format(": expected {}", option->expected);
+}
+
+// The command line in parts, of which nothing is checked yet.
+struct Words {
+  std::optional<std::string> command;      // the first word that is no flag
+  std::optional<std::string> wanted_text;  // the flag that asks for a text, whatever else was said
+  CommandLine line;
+};
+
+// Errors: ConfigError for a missing value.
+Words take_apart(const std::vector<std::string>& arguments, std::span<const Option> options) {
+  CLI::App app;
+  app.set_help_flag();
+  app.allow_extras();
+  const CLI::Option* const command = app.add_option("command");
+  const std::array<const CLI::Option*, 3> texts{app.add_flag("-h,--help"), app.add_flag("--help-all"),
+                                                app.add_flag("--version")};
+  // All of several values are kept; that the last one counts is so that a script can append a flag.
+  const auto add_value_flag = [&app](const std::string& names) {
+    return app.add_option(names)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  };
+  std::vector<const CLI::Option*> keys;
   for (const Option& option : options) {
-    if (!option.earlier || !option.is_default()) continue;  // one that says nothing is left
-    for (std::set<std::string>* keys : {&loaded.given, &loaded.flagged}) {
+    keys.push_back(add_value_flag("--" + option.key + (option.alias.empty() ? "" : ",--" + option.alias)));
+  }
+  std::vector<const CLI::Option*> own;
+  for (const OwnFlag& flag : own_flags()) {
+    own.push_back(flag.value_name.empty() ? app.add_flag("--" + flag.name)
+                                          : add_value_flag("--" + flag.name));
+  }
+
+  std::vector<std::string> pending = split_at_equals(complete_json_of_version(arguments));
+  const std::string last = pending.empty() ? "" : pending.back();
+  std::ranges::reverse(pending);  // CLI11 takes the last argument first
+  try {
+    app.parse(std::move(pending));
+  } catch (const CLI::ArgumentMismatch&) {  // only the last flag can be without its value
+    throw ConfigError(
+        fmt::format("{}: a value is missing after it{}", excerpt(last), expectation(last, options)));
+  }
+
+  Words words;
+  if (command->count() > 0) words.command = command->results().front();
+  for (const CLI::Option* text : texts) {
+    if (text->count() > 0 && !words.wanted_text) words.wanted_text = text->get_name();
+  }
+  words.line.operands = app.remaining();
+  for (std::size_t i = 0; i < options.size(); ++i) {
+    for (const std::string& value : keys[i]->results())
+      words.line.settings.push_back({options[i].key, value});
+  }
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    if (own[i]->count() > 0) words.line.flags[own_flags()[i].name] = own[i]->results();
+  }
+  return words;
+}
+
+std::string describe_unknown_flag(std::string_view flag, std::span<const Option> options) {
+  const std::string_view name = flag.substr(std::min(flag.find_first_not_of('-'), flag.size()));
+  std::vector<std::string> short_names{"help", "help-all", "version"};
+  for (const OwnFlag& own : own_flags()) short_names.push_back(own.name);
+  for (const Option& option : options) {
+    if (!option.alias.empty()) short_names.push_back(option.alias);
+  }
+  const std::string nearest =
+      describe_other_word(name, options).empty() ? nearest_name(name, short_names) : "";
+  const std::string hint =
+      nearest.empty() ? suggest_key(name, options, "--") : fmt::format("did you mean '--{}'?", nearest);
+  return fmt::format("{}: unknown option; {}", excerpt(flag),
+                     hint.empty() ? "'trainer --help-all' lists them" : hint);
+}
+
+// Refuses a value that is none, and a list that is given twice: both lists may be meant, or the last one.
+void check_settings(const std::vector<Setting>& settings, std::span<const Option> options) {
+  const Setting* first = nullptr;  // of the same key
+  for (std::size_t i = 0; i < settings.size(); ++i) {
+    const auto& [key, value] = settings[i];
+    const Option& option = *find_option(options, key);
+    if (first == nullptr || first->key != key) first = &settings[i];
+    if (takes_a_list(option) && value != first->value) {
+      throw ConfigError(fmt::format("--{0} is given twice, as '{1}' and '{2}'; give one list: --{0} {1},{2}",
+                                    key, first->value, value));
+    }
+    const bool counts = i + 1 == settings.size() || settings[i + 1].key != key;
+    if (!counts || option.accepts(value)) continue;
+    throw ConfigError(fmt::format("--{}: {}", key, describe_refusal(option, value, in_quotes(value))));
+  }
+}
+
+// `--train.steps 5` is meant instead of the file's `epochs`, not beside it.
+bool loses_to_a_flag(const Option& option, const std::set<std::string>& flagged) {
+  const std::string& key = option.key;
+  if (flagged.contains(key) || (option.earlier && flagged.contains("data.validation"))) return true;
+  return std::ranges::any_of(alternative_keys(), [&](const Alternatives& group) {
+    return std::ranges::count(group.keys, key) > 0 &&
+           std::ranges::any_of(group.keys, [&](const std::string& other) { return flagged.contains(other); });
+  });
+}
+
+// Keys of earlier versions become the key of today.
+void adopt_earlier(Config& config, std::span<const Option> options) {
+  const bool replaces_share =
+      config.flagged.contains("data.validation_share") && !config.flagged.contains("data.validation");
+  adopt_earlier_keys(config.data, replaces_share);
+  for (const Option& option : options) {
+    if (!option.earlier || !option.is_default(config)) continue;  // one that says nothing is left
+    for (std::set<std::string>* keys : {&config.given, &config.flagged}) {
       if (keys->erase(option.key) > 0) keys->insert("data.validation");
     }
-    std::ranges::replace(loaded.config.run.resume_allow, option.key, "data.validation");
+    std::ranges::replace(config.run.resume_allow, option.key, "data.validation");
   }
 }
 
 }  // namespace
 
-CommandLine parse_command_line(const std::vector<std::string>& arguments, const KnownNames& names) {
-  Config defaults;
-  const std::vector<Option> options = declare_options(defaults, names);
-  FrontEnd front(options);
-  front.parse(complete_json_of_version(arguments));
-  const auto text_of = [&front](std::string_view flag) { return front.value(flag).value_or(""); };
-  CommandLine line;
-  line.arguments = arguments;
-  line.command = front.command().value_or("");
-  line.json = text_of("json");
-  if (const std::optional<std::string> text = front.wanted_text()) {
-    if (std::ranges::count(command_names(), line.command) > 0) line.topic = line.command;
-    line.command = *text;
+bool CommandEntry::has_flag(std::string_view flag) const {
+  return std::ranges::count(needs, flag) + std::ranges::count(takes, flag) > 0;
+}
+
+std::span<const CommandEntry> command_catalog() {
+  static const std::vector<CommandEntry> kCommands = read_entries(kProgram, to_command);
+  return kCommands;
+}
+
+std::vector<std::string> command_names() {
+  std::vector<std::string> names;
+  for (const CommandEntry& command : command_catalog()) {
+    if (!command.name.empty()) names.push_back(command.name);
+  }
+  return names;
+}
+
+std::vector<std::string> metrics_formats() {
+  return {"csv"};
+}
+
+std::span<const OwnFlag> own_flags() {
+  static const std::vector<OwnFlag> kFlags = read_entries("--", to_flag);
+  return kFlags;
+}
+
+std::string OwnFlag::words() const {
+  return "--" + name + (value_name.empty() ? "" : " " + value_name);
+}
+
+std::vector<std::string> CommandLine::values(std::string_view flag) const {
+  const auto found = flags.find(flag);
+  return found == flags.end() ? std::vector<std::string>() : found->second;
+}
+
+std::optional<std::string> CommandLine::value(std::string_view flag) const {
+  const auto found = flags.find(flag);
+  return found == flags.end() ? std::nullopt : std::optional(found->second.back());
+}
+
+Index CommandLine::count(std::string_view flag, Range allowed, Index otherwise) const {
+  const std::optional<std::string> given = value(flag);
+  if (!given) return otherwise;
+  const Index number = ValueType<Index>::parse(*given).value_or(allowed.begin - 1);
+  if (allowed.begin <= number && number < allowed.end) return number;
+  throw ConfigError(fmt::format("--{}: expected a whole number from {} to {}, found {}", flag, allowed.begin,
+                                allowed.end - 1, in_quotes(*given)));
+}
+
+CommandLine parse_command_line(const std::vector<std::string>& arguments, std::span<const Option> options) {
+  auto [command, wanted_text, line] = take_apart(arguments, options);
+  if (wanted_text) {
+    line.operands.clear();
+    if (command && std::ranges::count(command_names(), *command) > 0) line.operands.push_back(*command);
+    line.command = *wanted_text;
     return line;
   }
-  front.check_flags();
-  const CommandEntry& words = find_command(front.command());
-  check_command(words, front);
-  if (words.operand == "file") line.data = front.operands().front();
-  if (words.operand == "runs") line.runs = front.operands();
-  if (words.operand == "topic" && !front.operands().empty()) line.topic = front.operands().front();
-  line.config_file = text_of("config");
-  line.model = text_of("model");
-  line.input = text_of("input");
-  line.output = text_of("output");
-  line.task = text_of("task");
-  line.sort = text_of("sort");
-  line.csv = text_of("csv");
-  line.format = text_of("format");
-  line.overwrite = front.value("overwrite").has_value();
-  line.once = front.value("once").has_value();
-  line.allow_nan = front.value("allow-nan").has_value();
-  line.plan_np = parse_world_sizes(front);
-  line.planned = parse_planned_nodes(front, line.command, line.config_file);
-  line.sweep = parse_sweep(front, line.command);
-  line.predict = parse_predict(front);
-  if (line.command == "importance") parse_importance(front, line);
+  for (const std::string& extra : line.operands) {
+    if (extra.starts_with('-')) throw ConfigError(describe_unknown_flag(extra, options));
+  }
+  check_settings(line.settings, options);
+  const CommandEntry& entry = find_command(command);
+  line.command = entry.name;
+  check_command(entry, line);
   return line;
 }
 
@@ -157,17 +348,22 @@ ConfigText read_config_file(const std::string& file) {
   }
 }
 
-LoadedConfig load_config(const CommandLine& line, const ConfigText& file, const KnownNames& names) {
-  LoadedConfig loaded;
-  const std::vector<Option> options = declare_options(loaded.config, names);
-  FrontEnd front(options);
-  front.parse(line.arguments);
-  front.check_flags();
-  front.read_file(file);
-  loaded.given = front.assign_all(line.without);
-  loaded.flagged = front.flagged();
-  adopt_earlier(loaded, options);
-  return loaded;
+Config load_config(const CommandLine& line, const ConfigText& file, std::span<const Option> options) {
+  Config config;
+  for (const Setting& flag : line.settings) config.flagged.insert(flag.key);
+  check_settings(line.settings, options);
+  std::vector<Setting> settings = read_toml(file.text, file.file, options);
+  std::erase_if(settings, [&](const Setting& each) {
+    return loses_to_a_flag(*find_option(options, each.key), config.flagged);
+  });
+  settings.insert(settings.end(), line.settings.begin(), line.settings.end());
+  for (const auto& [key, value] : settings) {
+    if (line.without.contains(key)) continue;
+    find_option(options, key)->assign(config, value);
+    config.given.insert(key);
+  }
+  adopt_earlier(config, options);
+  return config;
 }
 
 }  // namespace lockstep

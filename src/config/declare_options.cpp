@@ -3,375 +3,320 @@
 namespace lockstep {
 namespace {
 
-void declare_run(OptionList& list, RunOptions& run) {
-  list.begin_section(OnResume::kMayChange);
-  list.option("run.dir", run.dir).most_used();
-  list.option("run.resume", run.resume);
-  list.option("run.resume_allow", run.resume_allow);
-  list.option("run.time_limit", run.time_limit);
-  list.option("run.seed", run.seed, at_least(0)).on_resume(OnResume::kMustStay);
-  list.option("run.progress", run.progress);
-  list.option("run.plan", run.plan).alias("plan");
-  list.option("run.log_every", run.log_every, at_least(1));
+void declare_run(const auto& run) {
+  run.option("run.dir", &RunOptions::dir);
+  run.option("run.resume", &RunOptions::resume);
+  run.option("run.resume_allow", &RunOptions::resume_allow);
+  run.option("run.time_limit", &RunOptions::time_limit);
+  run.option("run.seed", &RunOptions::seed, at_least(0));
+  run.option("run.progress", &RunOptions::progress);
+  run.option("run.plan", &RunOptions::plan);
+  run.option("run.log_every", &RunOptions::log_every, at_least(1));
 }
 
 bool is_streamed(const Config& config) {
   return config.data.memory != MemoryMode::kLoad;
 }
 
-void declare_synthetic(OptionList& list, SyntheticOptions& synthetic) {
-  list.option("data.synthetic_rows", synthetic.rows, between(1, kMaxSamples));
-  list.option("data.synthetic_validation_rows", synthetic.validation_rows, between(0, kMaxSamples))
-      .on_resume(OnResume::kMayChange);
-  list.option("data.synthetic_test_rows", synthetic.test_rows, between(0, kMaxSamples))
-      .on_resume(OnResume::kMayChange);
-  list.option("data.synthetic_features", synthetic.features, between(1, kMaxWidth));
-  list.option("data.synthetic_classes", synthetic.classes, between(0, kMaxWidth));
-  list.option("data.synthetic_noise", synthetic.noise, at_least(0));
+void declare_synthetic(const auto& synthetic) {
+  synthetic.option("data.synthetic_rows", &SyntheticOptions::rows, between(1, kMaxSamples));
+  synthetic.option("data.synthetic_validation_rows", &SyntheticOptions::validation_rows,
+                   between(0, kMaxSamples));
+  synthetic.option("data.synthetic_test_rows", &SyntheticOptions::test_rows, between(0, kMaxSamples));
+  synthetic.option("data.synthetic_features", &SyntheticOptions::features, between(1, kMaxWidth));
+  synthetic.option("data.synthetic_classes", &SyntheticOptions::classes, between(0, kMaxWidth));
+  synthetic.option("data.synthetic_noise", &SyntheticOptions::noise, at_least(0));
 }
 
-void declare_table(OptionList& list, TableOptions& table) {
-  list.option("data.label", table.label).counterpart("data.train_labels").alias("label");
-  list.option("data.weight", table.weight).counterpart("data.train_weights").alias("weight");
-  list.option("data.numeric", table.numeric);
-  list.option("data.categorical", table.categorical);
-  list.option("data.ignore", table.ignore);
-  list.option("data.columns", table.columns);
-  list.option("data.scale", table.scale);
-  list.option("data.missing", table.missing);
-  list.option("data.encode", table.encode);
-  list.option("data.missing_values", table.missing_values);
-  list.option("data.vocabulary", table.vocabulary, between(1, kMaxWidth));
-  list.option("data.header", table.header);
-  list.choice("data.separator", table.separator, {"auto", ",", "tab", ";", "|", " "});
-  list.choice("data.decimal", table.decimal, {".", ","});
-  list.choice("data.thousands", table.thousands, {"none", ",", ".", "space", "apostrophe"});
-  list.option("data.strict", table.strict);
-  list.option("data.encoding", table.encoding);
-  list.option("data.skip_lines", table.skip_lines, between(0, 100'000));
-  list.option("data.quotes", table.quotes);
-  list.option("data.on_bad_record", table.on_bad_record);
-  list.option("data.max_bad_share", table.max_bad_share, between(0, 1));
-  list.option("data.chunk_kib", table.chunk_kib, between(1, 1 << 20));
+void declare_table(const auto& table) {
+  table.option("data.label", &TableOptions::label);
+  table.option("data.weight", &TableOptions::weight);
+  table.option("data.numeric", &TableOptions::numeric);
+  table.option("data.categorical", &TableOptions::categorical);
+  table.option("data.ignore", &TableOptions::ignore);
+  table.option("data.columns", &TableOptions::columns);
+  table.option("data.scale", &TableOptions::scale);
+  table.option("data.missing", &TableOptions::missing);
+  table.option("data.encode", &TableOptions::encode);
+  table.option("data.missing_values", &TableOptions::missing_values);
+  table.option("data.vocabulary", &TableOptions::vocabulary, between(1, kMaxWidth));
+  table.option("data.header", &TableOptions::header);
+  table.choice("data.separator", &TableOptions::separator, {"auto", ",", "tab", ";", "|", " "});
+  table.choice("data.decimal", &TableOptions::decimal, {".", ","});
+  table.choice("data.thousands", &TableOptions::thousands, {"none", ",", ".", "space", "apostrophe"});
+  table.option("data.strict", &TableOptions::strict);
+  table.option("data.encoding", &TableOptions::encoding);
+  table.option("data.skip_lines", &TableOptions::skip_lines, between(0, 100'000));
+  table.option("data.quotes", &TableOptions::quotes);
+  table.option("data.on_bad_record", &TableOptions::on_bad_record);
+  table.option("data.max_bad_share", &TableOptions::max_bad_share, between(0, 1));
+  table.option("data.chunk_kib", &TableOptions::chunk_kib, between(1, 1 << 20));
 }
 
-void declare_data(OptionList& list, DataOptions& data, const KnownNames& names) {
-  list.begin_section(OnResume::kMustStay);
-  list.choice("data.format", data.format, names.formats);
-  list.option("data.train", data.train)
-      .on_resume(OnResume::kMayChange)
-      .counterpart("data.synthetic_rows")
-      .most_used();
-  list.option("data.train_labels", data.train_labels)
-      .on_resume(OnResume::kMayChange)
-      .counterpart("data.label");
-  list.option("data.train_weights", data.train_weights)
-      .on_resume(OnResume::kMayChange)
-      .counterpart("data.weight");
-  list.option("data.validation", data.validation)
-      .on_resume(OnResume::kMayChange)
-      .counterpart("data.synthetic_validation_rows");
-  list.option("data.validation_labels", data.validation_labels)
-      .on_resume(OnResume::kMayChange)
-      .counterpart("data.label");
-  list.option("data.validation_weights", data.validation_weights)
-      .on_resume(OnResume::kMayChange)
-      .counterpart("data.weight");
-  list.option("data.test", data.test).on_resume(OnResume::kMayChange).counterpart("data.synthetic_test_rows");
-  list.option("data.test_labels", data.test_labels).on_resume(OnResume::kMayChange).counterpart("data.label");
-  list.option("data.test_weights", data.test_weights)
-      .on_resume(OnResume::kMayChange)
-      .counterpart("data.weight");
-  list.option("data.mode", data.mode);
-  list.option("data.mean", data.mean);
-  list.option("data.std", data.std, above(0));
-  list.option("data.augment", data.augment);
-  list.option("data.prefetch", data.prefetch, between(0, 1000)).on_resume(OnResume::kMayChange);
-  list.option("data.memory", data.memory);
-  list.option("data.memory_limit", data.memory_limit, above_up_to(0, 1e6)).read_if(is_streamed);
-  list.option("data.shuffle_buffer", data.shuffle_buffer, between(1, kMaxSamples)).read_if(is_streamed);
-  list.option("data.shard_order", data.shard_order);
-  list.option("data.shard_by", data.shard_by).read_if(is_streamed);
-  list.option("data.audit", data.audit).on_resume(OnResume::kMayChange);
-  list.option("data.reshuffle", data.reshuffle);
-  list.option("data.raw_layout", data.raw_layout);
-  declare_synthetic(list, data.synthetic);
-  declare_table(list, data.table);
+void declare_data(const auto& data, const KnownNames& names) {
+  data.choice("data.format", &DataOptions::format, names.formats);
+  data.option("data.train", &DataOptions::train);
+  data.option("data.train_labels", &DataOptions::train_labels);
+  data.option("data.train_weights", &DataOptions::train_weights);
+  data.option("data.validation", &DataOptions::validation);
+  data.option("data.validation_labels", &DataOptions::validation_labels);
+  data.option("data.validation_weights", &DataOptions::validation_weights);
+  data.option("data.test", &DataOptions::test);
+  data.option("data.test_labels", &DataOptions::test_labels);
+  data.option("data.test_weights", &DataOptions::test_weights);
+  data.option("data.mode", &DataOptions::mode);
+  data.option("data.mean", &DataOptions::mean);
+  data.option("data.std", &DataOptions::std, above(0));
+  data.option("data.augment", &DataOptions::augment);
+  data.option("data.prefetch", &DataOptions::prefetch, between(0, 1000));
+  data.option("data.memory", &DataOptions::memory);
+  data.option("data.memory_limit", &DataOptions::memory_limit, above_up_to(0, 1e6)).is_read = is_streamed;
+  data.option("data.shuffle_buffer", &DataOptions::shuffle_buffer, between(1, kMaxSamples)).is_read =
+      is_streamed;
+  data.option("data.shard_order", &DataOptions::shard_order);
+  data.option("data.shard_by", &DataOptions::shard_by).is_read = is_streamed;
+  data.option("data.audit", &DataOptions::audit);
+  data.option("data.reshuffle", &DataOptions::reshuffle);
+  data.option("data.raw_layout", &DataOptions::raw_layout);
+  declare_synthetic(data.inner(&DataOptions::synthetic));
+  declare_table(data.inner(&DataOptions::table));
 }
 
 // Keys of earlier versions, behind all others: see adopt_earlier_keys().
-void declare_earlier(OptionList& list, EarlierValidation& earlier) {
-  list.begin_section(OnResume::kMustStay);
-  list.option("data.validation_share", earlier.share, from_to_below(0, 1)).earlier();
+void declare_earlier(const auto& earlier) {
+  earlier.option("data.validation_share", &EarlierValidation::share, from_to_below(0, 1));
   const auto never = [](const Config&) { return false; };  // with data.fold they have become data.validation
-  list.option("data.folds", earlier.folds, between(2, kMaxFolds)).read_if(never).earlier();
-  list.option("data.fold", earlier.fold, between(1, kMaxFolds)).earlier();
-  list.choice("data.fold_by", earlier.by, {"record", "class", "group", "time", "column"})
-      .read_if(never)
-      .earlier();
-  list.option("data.fold_column", earlier.column).read_if(never).earlier();
+  earlier.option("data.folds", &EarlierValidation::folds, between(2, kMaxFolds)).is_read = never;
+  earlier.option("data.fold", &EarlierValidation::fold, between(1, kMaxFolds));
+  earlier.choice("data.fold_by", &EarlierValidation::by, {"record", "class", "group", "time", "column"})
+      .is_read = never;
+  earlier.option("data.fold_column", &EarlierValidation::column).is_read = never;
 }
 
-void declare_model(OptionList& list, ModelOptions& model, const KnownNames& names) {
-  list.begin_section(OnResume::kMustStay);
-  list.option("model.layers", model.layers).most_used();
-  list.choice("model.preset", model.preset, names.presets).alias("preset");
-  list.option("model.outputs", model.outputs, between(1, kMaxWidth)).read_if([](const Config& c) {
+void declare_model(const auto& model, const KnownNames& names) {
+  model.option("model.layers", &ModelOptions::layers);
+  model.choice("model.preset", &ModelOptions::preset, names.presets);
+  model.option("model.outputs", &ModelOptions::outputs, between(1, kMaxWidth)).is_read = [](const Config& c) {
     return !c.model.preset.empty();
-  });
-  list.choice("model.init", model.init, {"he", "xavier", "normal", "zero"});
-  list.option("model.batch_norm", model.batch_norm).read_if(names.facts.has_batch_norm);
-  list.option("model.init_std", model.init_std, above(0)).read_if([](const Config& c) {
+  };
+  model.choice("model.init", &ModelOptions::init, {"he", "xavier", "normal", "zero"});
+  model.option("model.batch_norm", &ModelOptions::batch_norm).is_read = names.facts.has_batch_norm;
+  model.option("model.init_std", &ModelOptions::init_std, above(0)).is_read = [](const Config& c) {
     return c.model.init == "normal";
-  });
+  };
 }
 
-void declare_loss(OptionList& list, LossOptions& loss, const KnownNames& names) {
-  list.choice("train.loss", loss.loss, names.losses);
-  list.option("train.label_smoothing", loss.label_smoothing, from_to_below(0, 1));
-  list.option("train.huber_delta", loss.huber_delta, above(0));
-  list.option("train.quantiles", loss.quantiles, above_to_below(0, 1));
-  list.option("train.tweedie_power", loss.tweedie_power, above_to_below(1, 2));
-  list.option("train.focal_gamma", loss.focal_gamma, between(0, 100));
-  list.option("train.focal_alpha", loss.focal_alpha, above_to_below(0, 1));
+void declare_loss(const auto& loss, const KnownNames& names) {
+  loss.choice("train.loss", &LossOptions::loss, names.losses);
+  loss.option("train.label_smoothing", &LossOptions::label_smoothing, from_to_below(0, 1));
+  loss.option("train.huber_delta", &LossOptions::huber_delta, above(0));
+  loss.option("train.quantiles", &LossOptions::quantiles, above_to_below(0, 1));
+  loss.option("train.tweedie_power", &LossOptions::tweedie_power, above_to_below(1, 2));
+  loss.option("train.focal_gamma", &LossOptions::focal_gamma, between(0, 100));
+  loss.option("train.focal_alpha", &LossOptions::focal_alpha, above_to_below(0, 1));
 }
 
-void declare_optimizer(OptionList& list, OptimizerOptions& optimizer, const KnownNames& names) {
-  list.choice("train.optimizer", optimizer.optimizer, names.optimizers).most_used();
-  list.option("train.momentum", optimizer.momentum, from_to_below(0, 1));
-  list.option("train.nesterov", optimizer.nesterov);
-  list.option("train.beta1", optimizer.beta1, from_to_below(0, 1));
-  list.option("train.beta2", optimizer.beta2, from_to_below(0, 1));
-  list.option("train.epsilon", optimizer.epsilon, above(0));
-  list.option("train.rho", optimizer.rho, from_to_below(0, 1));
-  list.option("train.momentum_decay", optimizer.momentum_decay, at_least(0));
-  list.option("train.beta2_decay", optimizer.beta2_decay, above(0));
-  list.option("train.scale_parameter", optimizer.scale_parameter);
-  list.option("train.adamw_lr_multiplier", optimizer.adamw_lr_multiplier, above(0));
-  list.option("train.weight_decay", optimizer.weight_decay, at_least(0));
-  list.option("train.lr_multiplier", optimizer.lr_multiplier);
-  list.option("train.weight_decay_multiplier", optimizer.weight_decay_multiplier)
-      .read_if([](const Config& c) { return c.optimizer.weight_decay > 0; });
-  list.option("train.clip_norm", optimizer.clip_norm, at_least(0));
-  list.option("train.clip_value", optimizer.clip_value, at_least(0));
+void declare_optimizer(const auto& optimizer, const KnownNames& names) {
+  optimizer.choice("train.optimizer", &OptimizerOptions::optimizer, names.optimizers);
+  optimizer.option("train.momentum", &OptimizerOptions::momentum, from_to_below(0, 1));
+  optimizer.option("train.nesterov", &OptimizerOptions::nesterov);
+  optimizer.option("train.beta1", &OptimizerOptions::beta1, from_to_below(0, 1));
+  optimizer.option("train.beta2", &OptimizerOptions::beta2, from_to_below(0, 1));
+  optimizer.option("train.epsilon", &OptimizerOptions::epsilon, above(0));
+  optimizer.option("train.rho", &OptimizerOptions::rho, from_to_below(0, 1));
+  optimizer.option("train.momentum_decay", &OptimizerOptions::momentum_decay, at_least(0));
+  optimizer.option("train.beta2_decay", &OptimizerOptions::beta2_decay, above(0));
+  optimizer.option("train.scale_parameter", &OptimizerOptions::scale_parameter);
+  optimizer.option("train.adamw_lr_multiplier", &OptimizerOptions::adamw_lr_multiplier, above(0));
+  optimizer.option("train.weight_decay", &OptimizerOptions::weight_decay, at_least(0));
+  optimizer.option("train.lr_multiplier", &OptimizerOptions::lr_multiplier);
+  optimizer.option("train.weight_decay_multiplier", &OptimizerOptions::weight_decay_multiplier).is_read =
+      [](const Config& c) { return c.optimizer.weight_decay > 0; };
+  optimizer.option("train.clip_norm", &OptimizerOptions::clip_norm, at_least(0));
+  optimizer.option("train.clip_value", &OptimizerOptions::clip_value, at_least(0));
 }
 
-void declare_schedule(OptionList& list, ScheduleOptions& schedule, const KnownNames& names) {
-  list.option("train.lr", schedule.lr, above_up_to(0, 1e6)).most_used();
-  list.choice("train.lr_scaling", schedule.lr_scaling, {"none", "linear", "sqrt"});
-  list.option("train.lr_reference_batch", schedule.lr_reference_batch, between(1, kMaxBatch))
-      .read_if([](const Config& c) { return c.schedule.lr_scaling != "none"; });
-  list.choice("train.schedule", schedule.schedule, names.schedules);
-  list.option("train.warmup", schedule.warmup);
-  list.option("train.warmup_from", schedule.warmup_from, between(0, 1));
-  list.option("train.decay_every", schedule.decay_every);
-  list.option("train.milestones", schedule.milestones);
-  list.option("train.decay_factor", schedule.decay_factor, above(0));
-  list.option("train.decay_power", schedule.decay_power, above(0));
-  list.option("train.warmup_share", schedule.warmup_share, from_to_below(0, 1));
-  list.option("train.decay_share", schedule.decay_share, above_up_to(0, 1));
-  list.option("train.plateau_patience", schedule.plateau_patience);
-  list.option("train.plateau_min_delta", schedule.plateau_min_delta, at_least(0));
-  list.option("train.end_lr", schedule.end_lr, between(0, 1e6));
+void declare_schedule(const auto& schedule, const KnownNames& names) {
+  schedule.option("train.lr", &ScheduleOptions::lr, above_up_to(0, 1e6));
+  schedule.choice("train.lr_scaling", &ScheduleOptions::lr_scaling, {"none", "linear", "sqrt"});
+  schedule.option("train.lr_reference_batch", &ScheduleOptions::lr_reference_batch, between(1, kMaxBatch))
+      .is_read = [](const Config& c) { return c.schedule.lr_scaling != "none"; };
+  schedule.choice("train.schedule", &ScheduleOptions::schedule, names.schedules);
+  schedule.option("train.warmup", &ScheduleOptions::warmup);
+  schedule.option("train.warmup_from", &ScheduleOptions::warmup_from, between(0, 1));
+  schedule.option("train.decay_every", &ScheduleOptions::decay_every);
+  schedule.option("train.milestones", &ScheduleOptions::milestones);
+  schedule.option("train.decay_factor", &ScheduleOptions::decay_factor, above(0));
+  schedule.option("train.decay_power", &ScheduleOptions::decay_power, above(0));
+  schedule.option("train.warmup_share", &ScheduleOptions::warmup_share, from_to_below(0, 1));
+  schedule.option("train.decay_share", &ScheduleOptions::decay_share, above_up_to(0, 1));
+  schedule.option("train.plateau_patience", &ScheduleOptions::plateau_patience);
+  schedule.option("train.plateau_min_delta", &ScheduleOptions::plateau_min_delta, at_least(0));
+  schedule.option("train.end_lr", &ScheduleOptions::end_lr, between(0, 1e6));
 }
 
-void declare_model_selection(OptionList& list, TrainOptions& train) {
-  list.choice("train.keep", train.keep, {"best", "last"})
-      .on_resume(OnResume::kMayChange)
-      .read_if(has_validation);
-  list.option("train.early_stopping", train.early_stopping).read_if(has_validation);
-  list.option("train.early_stopping_metric", train.early_stopping_metric).read_if(has_validation);
-  list.option("train.early_stopping_min_delta", train.early_stopping_min_delta, at_least(0))
-      .read_if([](const Config& c) { return !c.train.early_stopping.empty(); });
+void declare_model_selection(const auto& train) {
+  train.choice("train.keep", &TrainOptions::keep, {"best", "last"}).is_read = has_validation;
+  train.option("train.early_stopping", &TrainOptions::early_stopping).is_read = has_validation;
+  train.option("train.early_stopping_metric", &TrainOptions::early_stopping_metric).is_read = has_validation;
+  train.option("train.early_stopping_min_delta", &TrainOptions::early_stopping_min_delta, at_least(0))
+      .is_read = [](const Config& c) { return !c.train.early_stopping.empty(); };
 }
 
-void declare_weight_average(OptionList& list, TrainOptions& train) {
-  list.option("train.ema", train.ema, from_to_below(0, 1));
-  list.option("train.swa_from", train.swa_from);
-}
-
-void declare_calibration(OptionList& list, TrainOptions& train) {
-  list.choice("train.calibrate", train.calibrate, {kNoCalibration, "temperature"})
-      .on_resume(OnResume::kMayChange);
-}
-
-void declare_train(OptionList& list, Config& config, const KnownNames& names) {
-  list.begin_section(OnResume::kMustStay);
-  declare_loss(list, config.loss, names);
-  list.option("train.class_weights", config.train.class_weights);
-  declare_optimizer(list, config.optimizer, names);
-  declare_schedule(list, config.schedule, names);
-  TrainOptions& train = config.train;
-  list.option("train.init", train.init).on_resume(OnResume::kMayChange).alias("init");
-  list.option("train.init_partial", train.init_partial)
-      .on_resume(OnResume::kMayChange)
-      .read_if([](const Config& c) { return !c.train.init.empty(); });
-  list.option("train.epochs", train.epochs, above_up_to(0, 1e6)).most_used();
-  list.option("train.steps", train.steps, between(1, kMaxSamples));
-  list.option("train.samples", train.samples, between(1, kMaxSamples));
-  list.option("train.global_batch", train.global_batch, between(1, kMaxBatch)).most_used();
-  list.option("train.per_replica_batch", train.per_replica_batch, between(1, kMaxBatch));
-  list.option("train.replicas", train.replicas, between(1, kMaxReplicas)).most_used();
-  list.option("train.threads", train.threads, between(1, 1024)).on_resume(OnResume::kMayChange);
-  list.option("train.accumulate", train.accumulate, between(1, kMaxBatch));
-  list.option("train.precision", config.model.precision);
-  list.option("train.tail", train.tail);
-  list.option("train.on_nan", train.on_nan);
-  list.option("train.skip_limit", train.skip_limit, at_least(1)).read_if([](const Config& c) {
+void declare_train(const auto& train, const auto& model) {
+  train.option("train.init", &TrainOptions::init);
+  train.option("train.init_partial", &TrainOptions::init_partial).is_read = [](const Config& c) {
+    return !c.train.init.empty();
+  };
+  train.option("train.epochs", &TrainOptions::epochs, above_up_to(0, 1e6));
+  train.option("train.steps", &TrainOptions::steps, between(1, kMaxSamples));
+  train.option("train.samples", &TrainOptions::samples, between(1, kMaxSamples));
+  train.option("train.global_batch", &TrainOptions::global_batch, between(1, kMaxBatch));
+  train.option("train.per_replica_batch", &TrainOptions::per_replica_batch, between(1, kMaxBatch));
+  train.option("train.replicas", &TrainOptions::replicas, between(1, kMaxReplicas));
+  train.option("train.threads", &TrainOptions::threads, between(1, 1024));
+  train.option("train.accumulate", &TrainOptions::accumulate, between(1, kMaxBatch));
+  model.option("train.precision", &ModelOptions::precision);
+  train.option("train.tail", &TrainOptions::tail);
+  train.option("train.on_nan", &TrainOptions::on_nan);
+  train.option("train.skip_limit", &TrainOptions::skip_limit, at_least(1)).is_read = [](const Config& c) {
     return c.train.on_nan == OnNan::kSkip;
-  });
-  declare_model_selection(list, train);
-  declare_weight_average(list, train);
-  declare_calibration(list, train);
+  };
+  declare_model_selection(train);
+  train.option("train.ema", &TrainOptions::ema, from_to_below(0, 1));
+  train.option("train.swa_from", &TrainOptions::swa_from);
+  train.choice("train.calibrate", &TrainOptions::calibrate, {kNoCalibration, "temperature"});
 }
 
-void declare_eval(OptionList& list, EvalOptions& eval, const KnownNames& names) {
-  list.begin_section(OnResume::kMayChange);
-  list.option("eval.every", eval.every);
-  list.option("eval.at_start", eval.at_start);
-  list.option("eval.batch", eval.batch, between(1, kMaxBatch));
-  list.option("eval.precise_bn", eval.precise_bn, between(0, 1e6))
-      .on_resume(OnResume::kMustStay)
-      .read_if(names.facts.has_batch_norm);
-  list.option("eval.class_weights", eval.class_weights).read_if([](const Config& c) {
+void declare_eval(const auto& eval, const KnownNames& names) {
+  eval.option("eval.every", &EvalOptions::every);
+  eval.option("eval.at_start", &EvalOptions::at_start);
+  eval.option("eval.batch", &EvalOptions::batch, between(1, kMaxBatch));
+  eval.option("eval.precise_bn", &EvalOptions::precise_bn, between(0, 1e6)).is_read =
+      names.facts.has_batch_norm;
+  eval.option("eval.class_weights", &EvalOptions::class_weights).is_read = [](const Config& c) {
     return !c.train.class_weights.empty();
-  });
-  list.option("eval.top_k", eval.top_k, between(1, kMaxWidth));
-  list.choices("eval.metrics", eval.metrics, names.metrics);
-  list.option("eval.threshold", eval.threshold).takes_numbers();
+  };
+  eval.option("eval.top_k", &EvalOptions::top_k, between(1, kMaxWidth));
+  eval.choices("eval.metrics", &EvalOptions::metrics, names.metrics);
+  eval.option("eval.threshold", &EvalOptions::threshold);
 }
 
-void declare_checkpoint(OptionList& list, CheckpointOptions& checkpoint) {
-  list.begin_section(OnResume::kMayChange);
-  list.option("checkpoint.every", checkpoint.every);
-  list.option("checkpoint.wait", checkpoint.wait);
-  list.option("checkpoint.keep", checkpoint.keep, at_least(1));
-  list.option("checkpoint.dir", checkpoint.dir);
+void declare_checkpoint(const auto& checkpoint) {
+  checkpoint.option("checkpoint.every", &CheckpointOptions::every);
+  checkpoint.option("checkpoint.wait", &CheckpointOptions::wait);
+  checkpoint.option("checkpoint.keep", &CheckpointOptions::keep, at_least(1));
+  checkpoint.option("checkpoint.dir", &CheckpointOptions::dir);
 }
 
-void declare_report(OptionList& list, ReportOptions& report) {
-  list.begin_section(OnResume::kMayChange);
-  list.option("report.html", report.html);
-  list.option("report.tensorboard", report.tensorboard);
-  list.option("report.histograms", report.histograms).read_if([](const Config& c) {
+void declare_report(const auto& report) {
+  report.option("report.html", &ReportOptions::html);
+  report.option("report.tensorboard", &ReportOptions::tensorboard);
+  report.option("report.histograms", &ReportOptions::histograms).is_read = [](const Config& c) {
     return c.report.tensorboard;
-  });
-  list.option("report.trace", report.trace);
+  };
+  report.option("report.trace", &ReportOptions::trace);
 }
 
-void declare_local_steps(OptionList& list, DistOptions& distribute) {
-  list.option("distribute.average_every", distribute.average_every, at_least(1));
-  list.option("distribute.average_state", distribute.average_state);
-  list.option("distribute.local_after", distribute.local_after);
-  list.option("distribute.block_momentum", distribute.block_momentum, from_to_below(0, 1));
-  list.option("distribute.block_lr", distribute.block_lr, above_up_to(0, 1e6));
-  list.option("distribute.block_nesterov", distribute.block_nesterov).read_if([](const Config& c) {
+void declare_local_steps(const auto& distribute) {
+  distribute.option("distribute.average_every", &DistOptions::average_every, at_least(1));
+  distribute.option("distribute.average_state", &DistOptions::average_state);
+  distribute.option("distribute.local_after", &DistOptions::local_after);
+  distribute.option("distribute.block_momentum", &DistOptions::block_momentum, from_to_below(0, 1));
+  distribute.option("distribute.block_lr", &DistOptions::block_lr, above_up_to(0, 1e6));
+  distribute.option("distribute.block_nesterov", &DistOptions::block_nesterov).is_read = [](const Config& c) {
     return c.distribute.block_momentum > 0;
-  });
+  };
 }
 
 // How the model is divided among the ranks of a group.
-void declare_stages(OptionList& list, DistOptions& distribute) {
+void declare_stages(const auto& distribute) {
   const auto divided = [](const Config& c) { return c.distribute.stages != 1; };
-  list.count_or_auto("distribute.stages", distribute.stages, between(1, kMaxReplicas))
-      .on_resume(OnResume::kMayChange);
-  list.option("distribute.cut", distribute.cut)
-      .takes_numbers()
-      .on_resume(OnResume::kMayChange)
-      .read_if(divided);
-  list.option("distribute.schedule", distribute.schedule).on_resume(OnResume::kMayChange).read_if(divided);
-  list.option("distribute.placement", distribute.placement).on_resume(OnResume::kMayChange).read_if(divided);
-  list.option("distribute.memory_per_rank", distribute.memory_per_rank, between(0, 1e6))
-      .alias("memory-per-rank")
-      .on_resume(OnResume::kMayChange);
+  distribute.count_or_auto("distribute.stages", &DistOptions::stages, between(1, kMaxReplicas));
+  distribute.option("distribute.cut", &DistOptions::cut).is_read = divided;
+  distribute.option("distribute.schedule", &DistOptions::schedule).is_read = divided;
+  distribute.option("distribute.placement", &DistOptions::placement).is_read = divided;
+  distribute.option("distribute.memory_per_rank", &DistOptions::memory_per_rank, between(0, 1e6));
 }
 
-void declare_distribute(OptionList& list, DistOptions& distribute, const KnownNames& names) {
-  list.begin_section(OnResume::kMustStay);
-  list.choice("distribute.strategy", distribute.strategy, names.strategies).on_resume(OnResume::kIfAlike);
-  list.option("distribute.reduction", distribute.reduction).most_used();
-  list.choice("distribute.algorithm", distribute.algorithm, names.algorithms)
-      .on_resume(OnResume::kMayChange)
-      .read_if(names.facts.uses_algorithm)
-      .about_exchange();
-  list.option("distribute.calibrate", distribute.calibrate)
-      .on_resume(OnResume::kMayChange)
-      .read_if(names.facts.calibrates)
-      .about_exchange();
-  list.option("distribute.bucket_kib", distribute.bucket_kib, between(1, 1e9))
-      .on_resume(OnResume::kMayChange)
-      .about_exchange();
-  list.option("distribute.progress_thread", distribute.progress_thread)
-      .on_resume(OnResume::kMayChange)
-      .about_exchange();
-  list.option("distribute.servers", distribute.servers, between(1, kMaxReplicas))
-      .on_resume(OnResume::kMayChange);
-  list.option("distribute.mode", distribute.mode);
-  list.option("distribute.staleness", distribute.staleness, between(0, 1e6)).read_if([](const Config& c) {
-    return c.distribute.mode == ServerMode::kBounded;
-  });
-  list.option("distribute.backup_workers", distribute.backup_workers, between(0, kMaxReplicas));
-  list.option("distribute.staleness_lr", distribute.staleness_lr).read_if([](const Config& c) {
+void declare_distribute(const auto& distribute, const KnownNames& names) {
+  distribute.choice("distribute.strategy", &DistOptions::strategy, names.strategies);
+  distribute.option("distribute.reduction", &DistOptions::reduction);
+  distribute.choice("distribute.algorithm", &DistOptions::algorithm, names.algorithms).is_read =
+      names.facts.uses_algorithm;
+  distribute.option("distribute.calibrate", &DistOptions::calibrate).is_read = names.facts.calibrates;
+  distribute.option("distribute.bucket_kib", &DistOptions::bucket_kib, between(1, 1e9));
+  distribute.option("distribute.progress_thread", &DistOptions::progress_thread);
+  distribute.option("distribute.servers", &DistOptions::servers, between(1, kMaxReplicas));
+  distribute.option("distribute.mode", &DistOptions::mode);
+  distribute.option("distribute.staleness", &DistOptions::staleness, between(0, 1e6)).is_read =
+      [](const Config& c) { return c.distribute.mode == ServerMode::kBounded; };
+  distribute.option("distribute.backup_workers", &DistOptions::backup_workers, between(0, kMaxReplicas));
+  distribute.option("distribute.staleness_lr", &DistOptions::staleness_lr).is_read = [](const Config& c) {
     return c.distribute.mode != ServerMode::kSync;
-  });
-  list.option("distribute.record", distribute.record)
-      .on_resume(OnResume::kMayChange)
-      .read_if(names.facts.asynchronous);
-  list.option("distribute.replay", distribute.replay)
-      .on_resume(OnResume::kMayChange)
-      .read_if(names.facts.asynchronous);
-  list.option("distribute.timeout_seconds", distribute.timeout_seconds, above_up_to(0, 1e6))
-      .on_resume(OnResume::kMayChange)
-      .read_if(names.facts.asynchronous);
-  list.choice("distribute.compression", distribute.compression, names.codecs).about_exchange();
-  list.option("distribute.error_feedback", distribute.error_feedback).about_exchange();
-  list.option("distribute.top_k", distribute.top_k, above_up_to(0, 1)).about_exchange();
-  declare_local_steps(list, distribute);
-  declare_stages(list, distribute);
+  };
+  distribute.option("distribute.record", &DistOptions::record).is_read = names.facts.asynchronous;
+  distribute.option("distribute.replay", &DistOptions::replay).is_read = names.facts.asynchronous;
+  distribute.option("distribute.timeout_seconds", &DistOptions::timeout_seconds, above_up_to(0, 1e6))
+      .is_read = names.facts.asynchronous;
+  distribute.choice("distribute.compression", &DistOptions::compression, names.codecs);
+  distribute.option("distribute.error_feedback", &DistOptions::error_feedback);
+  distribute.option("distribute.top_k", &DistOptions::top_k, above_up_to(0, 1));
+  declare_local_steps(distribute);
+  declare_stages(distribute);
 }
 
-void declare_comm(OptionList& list, CommOptions& comm) {
-  list.begin_section(OnResume::kMayChange);
-  list.option("comm.stall_seconds", comm.stall_seconds, between(0, 1e6));
-  list.option("comm.abort_seconds", comm.abort_seconds, between(0, 1e6));
-  list.option("comm.verify_every", comm.verify_every, at_least(0));
-  list.option("comm.on_desync", comm.on_desync);
+void declare_comm(const auto& comm) {
+  comm.option("comm.stall_seconds", &CommOptions::stall_seconds, between(0, 1e6));
+  comm.option("comm.abort_seconds", &CommOptions::abort_seconds, between(0, 1e6));
+  comm.option("comm.verify_every", &CommOptions::verify_every, at_least(0));
+  comm.option("comm.on_desync", &CommOptions::on_desync);
 }
 
-void declare_debug(OptionList& list, DebugOptions& debug) {
-  list.begin_section(OnResume::kMayChange);
-  list.option("debug.fail_rank", debug.fail_rank, at_least(0));
-  list.option("debug.fail_step", debug.fail_step, at_least(0));
-  list.option("debug.delay_rank", debug.delay_rank, at_least(0));
-  list.option("debug.hang_rank", debug.hang_rank, at_least(0));
-  list.option("debug.hang_step", debug.hang_step, at_least(0));
-  list.option("debug.hang", debug.hang);
-  list.option("debug.flip_rank", debug.flip_rank, at_least(0));
-  list.option("debug.flip_step", debug.flip_step, at_least(0));
-  list.option("debug.nan_replica", debug.nan_replica, at_least(0));
-  list.option("debug.nan_step", debug.nan_step, at_least(0));
-  list.option("debug.nan_steps", debug.nan_steps, at_least(1));
-  list.option("debug.ranks_per_node", debug.ranks_per_node, at_least(1));
-  list.option("debug.server_mbit", debug.server_mbit, at_least(0));
-  list.option("debug.delay_ms", debug.delay_ms, at_least(0));
-  list.option("debug.emulate_bf16", debug.emulate_bf16);
+void declare_debug(const auto& debug) {
+  debug.option("debug.fail_rank", &DebugOptions::fail_rank, at_least(0));
+  debug.option("debug.fail_step", &DebugOptions::fail_step, at_least(0));
+  debug.option("debug.delay_rank", &DebugOptions::delay_rank, at_least(0));
+  debug.option("debug.hang_rank", &DebugOptions::hang_rank, at_least(0));
+  debug.option("debug.hang_step", &DebugOptions::hang_step, at_least(0));
+  debug.option("debug.hang", &DebugOptions::hang);
+  debug.option("debug.flip_rank", &DebugOptions::flip_rank, at_least(0));
+  debug.option("debug.flip_step", &DebugOptions::flip_step, at_least(0));
+  debug.option("debug.nan_replica", &DebugOptions::nan_replica, at_least(0));
+  debug.option("debug.nan_step", &DebugOptions::nan_step, at_least(0));
+  debug.option("debug.nan_steps", &DebugOptions::nan_steps, at_least(1));
+  debug.option("debug.ranks_per_node", &DebugOptions::ranks_per_node, at_least(1));
+  debug.option("debug.server_mbit", &DebugOptions::server_mbit, at_least(0));
+  debug.option("debug.delay_ms", &DebugOptions::delay_ms, at_least(0));
+  debug.option("debug.emulate_bf16", &DebugOptions::emulate_bf16);
 }
 
 }  // namespace
 
-std::vector<Option> declare_options(Config& config, const KnownNames& names) {
+std::vector<Option> declare_options(const KnownNames& names) {
   OptionList list;
-  declare_run(list, config.run);
-  declare_data(list, config.data, names);
-  declare_model(list, config.model, names);
-  declare_train(list, config, names);
-  declare_eval(list, config.eval, names);
-  declare_checkpoint(list, config.checkpoint);
-  declare_report(list, config.report);
-  declare_distribute(list, config.distribute, names);
-  declare_comm(list, config.comm);
-  declare_debug(list, config.debug);
-  declare_earlier(list, config.data.earlier);
+  const auto section = [&list](auto member) {
+    return Fields(
+        list, [member](auto& config) -> auto& { return config.*member; });
+  };
+  const auto model = section(&Config::model);
+  const auto train = section(&Config::train);
+  declare_run(section(&Config::run));
+  const auto data = section(&Config::data);
+  declare_data(data, names);
+  declare_model(model, names);
+  declare_loss(section(&Config::loss), names);
+  train.option("train.class_weights", &TrainOptions::class_weights);
+  declare_optimizer(section(&Config::optimizer), names);
+  declare_schedule(section(&Config::schedule), names);
+  declare_train(train, model);
+  declare_eval(section(&Config::eval), names);
+  declare_checkpoint(section(&Config::checkpoint));
+  declare_report(section(&Config::report));
+  declare_distribute(section(&Config::distribute), names);
+  declare_comm(section(&Config::comm));
+  declare_debug(section(&Config::debug));
+  declare_earlier(data.inner(&DataOptions::earlier));
   return list.take();
 }
 

@@ -6,8 +6,7 @@
 #include <algorithm>
 #include <array>
 
-#include "describe.h"
-#include "lockstep/config/commands.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/config/toml.h"
 #include "option_list.h"
 
@@ -95,17 +94,28 @@ std::string exit_code_line() {
 
 }  // namespace
 
+std::span<const ExitCode> exit_codes() {
+  static constexpr std::array kCodes{
+      ExitCode{0, "done", "the command did what was asked for"},
+      ExitCode{kExitInternal, "internal", "an error in trainer itself"},
+      ExitCode{kExitConfig, "config", "the config, the command line or the launch is wrong"},
+      ExitCode{kExitData, "data", "a file is missing, damaged or of the wrong kind, or cannot be written"},
+      ExitCode{kExitComm, "communication", "MPI failed, or the ranks do not agree"},
+      ExitCode{kExitTraining, "bad numbers", "the loss or a gradient is not a finite number"},
+      ExitCode{kExitStopped, "stopped",
+               "the run was asked to stop and has saved itself; started again it goes on"},
+      ExitCode{kExitStalled, "stalled", "a rank did not come, and the watchdog has ended the job"},
+  };
+  return kCodes;
+}
+
 std::string describe(const Option& option) {
   const std::string choices =
       option.choices.empty() ? "" : fmt::format("{}; ", fmt::join(option.choices, " | "));
-  const std::string fallback = option.has_value() ? fmt::format("default {}", toml_value(option))
-                                                  : fmt::format("if not given: {}", option.if_not_given);
+  const std::string fallback = option.if_not_given.empty()
+                                   ? fmt::format("default {}", toml_value(option, option.default_text))
+                                   : fmt::format("if not given: {}", option.if_not_given);
   return fmt::format("{} ({}{})", option.help, choices, fallback);
-}
-
-std::vector<std::string> completions(const Option& option) {
-  if (option.kind == ValueKind::kBoolean) return {"true", "false"};
-  return option.choices;
 }
 
 std::string section_title(std::string_view section) {
@@ -153,7 +163,8 @@ std::string command_page(const CommandEntry& command, const KnownNames& names) {
 }
 
 std::string option_page(const Option& option) {
-  const std::string fallback = option.has_value() ? toml_value(option) : option.if_not_given;
+  const std::string fallback =
+      option.if_not_given.empty() ? toml_value(option, option.default_text) : option.if_not_given;
   std::string page = fmt::format("{}\n", option.key) + hanging_paragraph("  ", option.help + ".");
   page +=
       fmt::format("in a config:  {} in section [{}]\nas a flag:    --{}{}\n", option.name(), option.section(),
@@ -181,38 +192,6 @@ std::string full_help(std::span<const Option> options) {
     help += fmt::format("\n[{}] {}\n{}", section, section_title(section), option_paragraphs(members));
   });
   return help;
-}
-
-std::string reference_markdown(std::span<const Option> options) {
-  std::string markdown =
-      "<!-- Written by the program: trainer reference > configs/REFERENCE.md -->\n\n# Options\n\n"
-      "Each option is a key of the config file and a flag: `lr` in section `[train]` is `--train.lr`. The "
-      "flag wins over\nthe file, the file over the default.\n";
-  for_each_section(options, [&markdown](std::string_view section, std::span<const Option> members) {
-    markdown += fmt::format("\n## [{}] {}\n\n| key | type | default | meaning |\n|---|---|---|---|\n",
-                            section, section_title(section));
-    for (const Option& option : members) {
-      const std::string fallback =
-          option.has_value() ? fmt::format("`{}`", toml_value(option)) : option.if_not_given;
-      const std::string example =
-          option.example.empty() ? "" : fmt::format(". Example: `{}`", toml_value(option, option.example));
-      markdown += fmt::format("| `{}` | {} | {} | {}{} |\n", option.key, option.expected, fallback,
-                              option.help, example);
-    }
-  });
-  return markdown;
-}
-
-std::span<const ReferenceEntry> reference_catalog() {
-  static const std::array<ReferenceEntry, 5> kEntries{{
-      {"markdown",
-       [](std::span<const Option> options, const KnownNames&) { return reference_markdown(options); }},
-      {"man", [](std::span<const Option> options, const KnownNames&) { return man_page(options); }},
-      {"bash", bash_completion},
-      {"zsh", zsh_completion},
-      {"numbers", [](std::span<const Option>, const KnownNames& names) { return names.numbers; }},
-  }};
-  return kEntries;
 }
 
 }  // namespace lockstep

@@ -112,6 +112,47 @@ const TextEntry& option_text(std::string_view name) {
   return *found;
 }
 
+void describe(Option& option, std::string key) {
+  const TextEntry& text = option_text(key);
+  option.key = std::move(key);
+  option.help = text.get("help");
+  option.expected = text.get("expected");
+  option.if_not_given = text.get("not given");
+  option.example = text.get("example");
+  option.read_if = text.get("read with");
+  option.alias = text.get("alias");
+  option.counterpart = text.get("counterpart");
+  const std::string of_section = option_text(option.section()).get("on resume");
+  const std::string own = text.get("on resume");
+  const std::string& rule = own.empty() ? of_section : own;
+  option.on_resume = rule == "may change" ? OnResume::kMayChange
+                     : rule == "if alike" ? OnResume::kIfAlike
+                                          : OnResume::kMustStay;
+  const std::vector<std::string> marks = text.get_words("marks");
+  const auto has = [&marks](std::string_view mark) { return std::ranges::count(marks, mark) > 0; };
+  option.most_used = has("most-used");
+  option.about_exchange = has("exchange");
+  option.sets_rate = has("rate");
+  option.earlier = has("earlier");
+  option.takes_numbers = has("numbers");
+}
+
+const Option* find_option(std::span<const Option> options, std::string_view key) {
+  const auto found = std::ranges::find(options, key, &Option::key);
+  return found == options.end() ? nullptr : &*found;
+}
+
+std::vector<Difference> find_differences(const Config& before, const Config& now,
+                                         std::span<const Option> options) {
+  std::vector<Difference> differences;
+  for (const Option& option : options) {
+    std::string old_text = option.text(before);
+    std::string new_text = option.text(now);
+    if (old_text != new_text) differences.push_back({option, std::move(old_text), std::move(new_text)});
+  }
+  return differences;
+}
+
 std::string describe_refusal(const Option& option, std::string_view text, std::string_view found) {
   const std::string hint = suggestion(unknown_part(option, text), option.choices);
   // Any text is accepted here, so what was found is no text: quotes are missing, and perhaps a unit.
@@ -180,11 +221,10 @@ std::set<std::string> keys_without_effect(const Config& config, std::span<const 
   return keys;
 }
 
-void check_config(const Config& config, const std::set<std::string>& given, std::span<const Option> options,
-                  std::span<const Choice> choices) {
-  for (const Alternatives& alternatives : alternative_keys()) check_exactly_one(alternatives, given);
+void check_config(const Config& config, std::span<const Option> options, std::span<const Choice> choices) {
+  for (const Alternatives& alternatives : alternative_keys()) check_exactly_one(alternatives, config.given);
   for (const Option& option : options) {
-    if (given.contains(option.key) && !has_effect(config, option, choices)) {
+    if (config.given.contains(option.key) && !has_effect(config, option, choices)) {
       throw ConfigError(describe_no_effect(option, choices));
     }
   }

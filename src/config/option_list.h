@@ -45,6 +45,9 @@ inline constexpr double kMaxWidth = 1e9;
 /// The entry of a key or a section in configs/texts/options.txt.
 const TextEntry& option_text(std::string_view name);
 
+/// Fills in the key and what the texts say of it.
+void describe(Option& option, std::string key);
+
 /// A number that the program chooses.
 inline constexpr std::string_view kAuto = "auto";
 
@@ -62,41 +65,52 @@ bool hold(const Limits&, const T&) {
   return true;
 }
 
-/// A declared option, to which more can be said in a chain.
-class Declaration {
- public:
-  explicit Declaration(Option& option) : option_(option) {}
-
-  Declaration& alias(std::string flag) { return set(option_.alias, std::move(flag)); }
-  Declaration& counterpart(std::string key) { return set(option_.counterpart, std::move(key)); }
-  Declaration& on_resume(OnResume rule) { return set(option_.on_resume, rule); }
-  Declaration& about_exchange() { return set(option_.about_exchange, true); }
-  Declaration& most_used() { return set(option_.most_used, true); }
-  Declaration& earlier() { return set(option_.earlier, true); }
-  Declaration& takes_numbers() { return set(option_.takes_numbers, true); }
-  Declaration& read_if(ConfigFact fact) { return set(option_.is_read, std::move(fact)); }
-
- private:
-  template <class T, class Value>
-  Declaration& set(T& field, Value value) {
-    field = std::move(value);
-    return *this;
-  }
-
-  Option& option_;
-};
-
-/// The declarations read as a table: key, field, limits, and what is special.
+/// The declarations, which read as a table: key, field, limits, and when the option is read.
 class OptionList {
  public:
-  /// The rule for the options of the section, unless one says otherwise.
-  void begin_section(OnResume rule) { on_resume_ = rule; }
+  /// Adds one, with what the texts say of it. `get`: from a Config to its field, as a reference.
+  template <class T, class Get>
+  Option& add(std::string key, const Get& get) {
+    using Type = ValueType<T>;
+    Option& added = options_.emplace_back();
+    describe(added, std::move(key));
+    added.kind = Type::kKind;
+    added.assign = [get](Config& config, std::string_view value) {
+      get(config) = Type::parse(value).value();
+    };
+    added.text = [get](const Config& config) { return Type::text(get(config)); };
+    added.default_text = added.text(Config());
+    return added;
+  }
+
+  std::vector<Option> take() { return std::move(options_); }
+
+ private:
+  std::vector<Option> options_;
+};
+
+inline void offer(Option& option, std::vector<std::string> names) {
+  option.expected = fmt::format("one of '{}'", fmt::join(names, "', '"));
+  option.choices = std::move(names);
+}
+
+/// Declares fields of one struct of the config. `Get`: from a Config to that struct, as a reference.
+template <class Get>
+class Fields {
+ public:
+  Fields(OptionList& list, Get get) : list_(list), get_(get) {}
+
+  /// Declares fields of a struct inside.
+  template <class Owner, class Inner>
+  auto inner(Inner Owner::*member) const {
+    return lockstep::Fields(list_, to(member));
+  }
 
   /// A text, a number or numbers, true or false, or an enum.
-  template <class T>
-  Declaration option(std::string key, T& field, Limits limits = {}) {
+  template <class Owner, class T>
+  Option& option(std::string key, T Owner::*field, Limits limits = {}) const {
     using Type = ValueType<T>;
-    Option& added = add(std::move(key), Type::kKind);
+    Option& added = list_.add<T>(std::move(key), to(field));
     if constexpr (std::is_enum_v<T>) {
       offer(added, Type::names());
     } else if (added.expected.empty()) {
@@ -106,80 +120,68 @@ class OptionList {
       const std::optional<T> value = Type::parse(text);
       return value && hold(limits, *value);
     };
-    added.assign = [&field](std::string_view text) { field = Type::parse(text).value(); };
-    added.text = [&field] { return Type::text(field); };
-    added.is_default = [&field, fallback = field] { return field == fallback; };
-    return Declaration(added);
+    return added;
   }
 
   /// A whole number within the limits, or "auto", for which the field is 0.
-  Declaration count_or_auto(std::string key, Index& field, Limits limits) {
-    Option& added = add(std::move(key), ValueKind::kCountOrAuto);
+  template <class Owner>
+  Option& count_or_auto(std::string key, Index Owner::*field, Limits limits) const {
+    Option& added = list_.add<Index>(std::move(key), to(field));
+    added.kind = ValueKind::kCountOrAuto;
     added.expected = fmt::format("auto, or a whole number {}", limits.words);
-    const auto read = [](std::string_view text) {
-      return text == kAuto ? std::optional<Index>(0) : ValueType<Index>::parse(text);
+    added.accepts = [limits = std::move(limits)](std::string_view text) {
+      const std::optional<Index> value = ValueType<Index>::parse(text);
+      return text == kAuto || (value && hold(limits, *value));
     };
-    added.accepts = [read, limits = std::move(limits)](std::string_view text) {
-      const std::optional<Index> value = read(text);
-      return value && (text == kAuto || hold(limits, *value));
+    added.assign = [whole = added.assign](Config& config, std::string_view text) {
+      whole(config, text == kAuto ? "0" : text);
     };
-    added.assign = [read, &field](std::string_view text) { field = read(text).value(); };
-    added.text = [&field] { return field == 0 ? std::string(kAuto) : ValueType<Index>::text(field); };
-    added.is_default = [&field, fallback = field] { return field == fallback; };
-    return Declaration(added);
+    added.text = [whole = added.text](const Config& config) {
+      const std::string text = whole(config);
+      return text == "0" ? std::string(kAuto) : text;
+    };
+    added.default_text = added.text(Config());
+    return added;
   }
 
   /// A text that must be one of `names`.
-  Declaration choice(std::string key, std::string& field, std::vector<std::string> names) {
-    const Declaration declared = option(std::move(key), field);
-    Option& added = options_.back();
+  template <class Owner>
+  Option& choice(std::string key, std::string Owner::*field, std::vector<std::string> names) const {
+    Option& added = list_.add<std::string>(std::move(key), to(field));
     offer(added, std::move(names));
     added.accepts = [known = added.choices](std::string_view text) {
-      return std::find(known.begin(), known.end(), text) != known.end();
+      return std::ranges::find(known, text) != known.end();
     };
-    return declared;
+    return added;
   }
 
   /// One text or several, each of which must be one of `names`.
-  Declaration choices(std::string key, std::vector<std::string>& field, std::vector<std::string> names) {
-    const Declaration declared = option(std::move(key), field);
-    Option& added = options_.back();
+  template <class Owner>
+  Option& choices(std::string key, std::vector<std::string> Owner::*field,
+                  std::vector<std::string> names) const {
+    using Type = ValueType<std::vector<std::string>>;
+    Option& added = list_.add<std::vector<std::string>>(std::move(key), to(field));
     added.expected = fmt::format("one or several of '{}'", fmt::join(names, "', '"));
     added.choices = std::move(names);
     added.accepts = [known = added.choices](std::string_view text) {
-      const auto values = ValueType<std::vector<std::string>>::parse(text);
+      const auto values = Type::parse(text);
       return values && !values->empty() && std::ranges::all_of(*values, [&known](const std::string& value) {
                return std::ranges::find(known, value) != known.end();
              });
     };
-    return declared;
-  }
-
-  std::vector<Option> take() { return std::move(options_); }
-
- private:
-  // With what the texts say of it.
-  Option& add(std::string key, ValueKind kind) {
-    const TextEntry& text = option_text(key);
-    Option& added = options_.emplace_back();
-    added.key = std::move(key);
-    added.help = text.get("help");
-    added.kind = kind;
-    added.expected = text.get("expected");
-    added.if_not_given = text.get("not given");
-    added.example = text.get("example");
-    added.on_resume = on_resume_;
-    added.read_if = text.get("read with");
     return added;
   }
 
-  static void offer(Option& option, std::vector<std::string> names) {
-    option.expected = fmt::format("one of '{}'", fmt::join(names, "', '"));
-    option.choices = std::move(names);
+ private:
+  template <class Owner, class T>
+  auto to(T Owner::*field) const {
+    return [ get = get_, field ](auto& config) -> auto& {
+      return get(config).*field;
+    };
   }
 
-  std::vector<Option> options_;
-  OnResume on_resume_ = OnResume::kMustStay;
+  OptionList& list_;
+  Get get_;
 };
 
 }  // namespace lockstep

@@ -1,4 +1,4 @@
-// The grammar of --grid and --random.
+// The flags of sweep and cv, and the grammar of --grid and --random.
 //
 // --grid KEY=VALUES: values stand between commas; a comma inside of parentheses or brackets belongs to its
 // value. Where there is a '|' (outside of parentheses), it is the '|' that separates, so that a value may
@@ -63,8 +63,8 @@ Assignment parse_assignment(std::string_view flag, const std::string& text, std:
     throw ConfigError(fmt::format("{}: expected {}, found {}", flag, example, in_quotes(text)));
   }
   const std::string key(trimmed(std::string_view(text).substr(0, equals)));
-  const auto option = std::ranges::find(options, key, &Option::key);
-  if (option == options.end()) {
+  const Option* option = find_option(options, key);
+  if (option == nullptr) {
     const std::string hint = suggest_key(key, options);
     throw ConfigError(fmt::format("{}: unknown key {}; {}", flag, in_quotes(key),
                                   hint.empty() ? "'trainer --help-all' lists them" : hint));
@@ -72,7 +72,7 @@ Assignment parse_assignment(std::string_view flag, const std::string& text, std:
   for (const auto& [reserved, reason] : kReserved) {
     if (key == reserved) throw ConfigError(fmt::format("{}: {} cannot vary: {}", flag, key, reason));
   }
-  return {std::string(flag), &*option, std::string(trimmed(std::string_view(text).substr(equals + 1)))};
+  return {std::string(flag), option, std::string(trimmed(std::string_view(text).substr(equals + 1)))};
 }
 
 void check_value(const Assignment& assignment, const std::string& value) {
@@ -194,7 +194,75 @@ void refuse_repeated(const std::vector<GridKey>& grid, const std::vector<Distrib
       fmt::format("--grid, --random: {} is given twice; give all its values at once", *repeated));
 }
 
+// "2/8": the second of eight parts.
+void parse_part(const CommandLine& line, SweepRequest& request) {
+  const std::string text = line.value("part").value_or("1/1");
+  const std::size_t slash = text.find('/');
+  if (slash != std::string::npos) {
+    request.part = ValueType<Index>::parse(text.substr(0, slash)).value_or(0);
+    request.parts = ValueType<Index>::parse(text.substr(slash + 1)).value_or(0);
+  }
+  if (slash != std::string::npos && 1 <= request.part && request.part <= request.parts &&
+      request.parts <= kMaxTrials) {
+    return;
+  }
+  throw ConfigError(
+      fmt::format("--part: expected K/N with K from 1 to N, such as 1/8, found {}", in_quotes(text)));
+}
+
+void parse_trials(const CommandLine& line, SweepRequest& request) {
+  request.grids = line.values("grid");
+  request.randoms = line.values("random");
+  if (request.grids.empty() && request.randoms.empty()) {
+    throw ConfigError(
+        "--grid or --random is missing: say which keys vary, such as --grid train.lr=0.01,0.1, or --random "
+        "\"train.lr=log(1e-4,1e-1)\" --trials 20");
+  }
+  if (!request.randoms.empty() && !line.value("trials")) {
+    throw ConfigError("--trials is missing: --random needs the number of draws, such as --trials 20");
+  }
+  if (request.randoms.empty() && line.value("trials")) {
+    throw ConfigError("--trials is the number of draws of --random; the trials of a --grid are its product");
+  }
+  request.draws = line.count("trials", {1, kMaxTrials + 1}, 0);
+  request.halving = line.count("halving", {2, 101}, 0);
+  parse_part(line, request);
+  if (request.halving > 0 && request.parts > 1) {
+    throw ConfigError(
+        "--halving compares all trials with each other, which --part does not have: leave out one");
+  }
+}
+
+// At most one flag says how records become folds.
+void parse_folds(const CommandLine& line, SweepRequest& request) {
+  if (!line.value("folds")) throw ConfigError("--folds is missing: say how many, such as --folds 5");
+  request.folds.folds = line.count("folds", {2, kMaxFolds + 1}, 0);
+  request.folds.fold = 1;
+  request.refit = line.has("refit");
+  std::string found;
+  using By = ValidationPart::By;
+  for (const auto& [flag, by] : {std::pair{"stratified", By::kClass}, std::pair{"group", By::kGroup},
+                                 std::pair{"time", By::kTime}, std::pair{"fold-column", By::kColumn}}) {
+    const std::optional<std::string> value = line.value(flag);
+    if (!value) continue;
+    if (!found.empty()) throw ConfigError(fmt::format("--{} and --{}: give one of them", found, flag));
+    found = flag;
+    request.folds.by = by;
+    if (request.folds.reads_column()) request.folds.column = *value;
+  }
+}
+
 }  // namespace
+
+SweepRequest parse_sweep(const CommandLine& line) {
+  SweepRequest request{.ranks_per_trial = line.count("ranks-per-trial", kAnyRanks, 1)};
+  if (line.command == "sweep") {
+    parse_trials(line, request);
+  } else {
+    parse_folds(line, request);
+  }
+  return request;
+}
 
 bool takes_a_list(const Option& option) {
   return option.kind == ValueKind::kTextList || option.kind == ValueKind::kNumberList;

@@ -52,8 +52,7 @@ class Keys : public testing::Test {
     return found;
   }
 
-  Config config_;
-  std::vector<Option> options_ = declare_options(config_, test::known_names());
+  std::span<const Option> options_ = test::options();
   std::set<std::string> declared_ = [this] {
     std::set<std::string> keys;
     for (const Option& option : options_) keys.insert(option.key);
@@ -134,10 +133,7 @@ std::map<std::string, std::function<void(const std::string&)>> parsers() {
     find_entry(loss_catalog(), "loss", "quantile").make(options);
   };
   const auto is_key = [](const std::string& text) {
-    Config config;
-    const std::vector<Option> options = declare_options(config, test::known_names());
-    EXPECT_TRUE(std::ranges::any_of(options, [&](const Option& option) { return option.key == text; }))
-        << text;
+    EXPECT_TRUE(find_option(test::options(), text)) << text;
   };
   const auto milestones = [=](const std::string& text) { std::ranges::for_each(texts(text), duration); };
   const auto lr_multiplier = [](const std::string& text) {

@@ -76,8 +76,7 @@ class Synonyms : public testing::Test {
     return all;
   }
 
-  Config config_;
-  std::vector<Option> options_ = declare_options(config_, test::known_names());
+  std::span<const Option> options_ = test::options();
 };
 
 TEST_F(Synonyms, HintsNameDeclaredKeysOnly) {

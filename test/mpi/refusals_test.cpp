@@ -227,7 +227,7 @@ TEST(Refusals, OfConfigsApply) {
     for (const auto& [key, value] : keys) {
       if (!value.empty()) text.append(key).append(" = ").append(value).append("\n");
     }
-    make_experiment(load_checked_config({}, {"c.toml", text}, {}), alone());
+    make_experiment(load_training_config({}, {"c.toml", text}, {}), alone());
   };
   EXPECT_NO_THROW(make({}));
   for (const auto& [name, keys] : conflicts_of_configs()) {

@@ -11,7 +11,7 @@ namespace lockstep::test {
 
 /// Errors: ConfigError that names the file run.toml.
 inline Config load(const std::string& text) {
-  return load_config({}, {"run.toml", text}, known_names()).config;
+  return load_config({}, {"run.toml", text}, options());
 }
 
 /// What load() says of the text; "no error" if it takes it.

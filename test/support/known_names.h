@@ -23,4 +23,10 @@ inline KnownNames known_names() {
           .guides = {"tables", "data"}};
 }
 
+/// Every option, with these names.
+inline std::span<const Option> options() {
+  static const std::vector<Option> kOptions = declare_options(known_names());
+  return kOptions;
+}
+
 }  // namespace lockstep::test

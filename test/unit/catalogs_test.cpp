@@ -9,10 +9,10 @@ namespace lockstep {
 namespace {
 
 // Whether the key can be given with this config.
-bool is_read(const Config& config, const std::string& key) {
+bool is_read(Config config, const std::string& key) {
   try {
-    check_config(config, {"model.layers", "train.global_batch", "train.epochs", key}, known_options(),
-                 choices(config));
+    config.given = {"model.layers", "train.global_batch", "train.epochs", key};
+    check_config(config, known_options(), choices(config));
   } catch (const ConfigError& error) {
     EXPECT_NE(std::string(error.what()).find(key + " has no effect"), std::string::npos) << error.what();
     return false;

@@ -9,7 +9,7 @@
 
 #include "app/help/help_topics.h"
 #include "lockstep/base/embedded_text.h"
-#include "lockstep/config/commands.h"
+#include "lockstep/config/command_line.h"
 
 namespace lockstep {
 namespace {
@@ -71,9 +71,9 @@ TEST(Commands, TheirTextsHaveKnownFieldsOnly) {
 
 // A misspelt field or entry would be left out of it.
 TEST(Reference, HasEachTextOfRefusalsPromisesAndPresets) {
-  CommandLine line;
+  const CommandLine line{.command = "reference"};
   testing::internal::CaptureStdout();
-  reference_command(line);
+  function_of(line).alone(line);
   const std::string reference = testing::internal::GetCapturedStdout();
   const std::map<std::string, std::set<std::string>> texts{{"texts/refusals.txt", {"why"}},
                                                            {"texts/promises.txt", {"says"}},

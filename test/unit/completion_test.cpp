@@ -9,7 +9,6 @@
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/file.h"
-#include "lockstep/config/commands.h"
 #include "lockstep/config/help.h"
 #include "support/known_names.h"
 #include "support/temporary_directory.h"
@@ -34,9 +33,8 @@ std::string in_shell_quotes(const std::string& value) {
 
 class Written : public testing::Test {
  protected:
-  Config config;
   KnownNames names = test::known_names();
-  std::vector<Option> options = declare_options(config, names);
+  std::span<const Option> options = test::options();
 };
 
 TEST_F(Written, CompletionsHoldEveryCommandFlagKeyAndValue) {

@@ -16,16 +16,18 @@ TEST(FilesRead, AreAllThatTheCommandLineAndTheConfigName) {
   Config config;
   DataOptions& data = config.data;
   std::vector<std::string> named;
+  line.operands = {""};
+  const auto flag = [&line](const char* name) { return &line.flags[name].emplace_back(); };
   for (std::string* name :
-       {&line.config_file, &line.planned.bench, &line.data, &line.input, &config.train.init, &data.train,
+       {flag("config"), flag("from"), flag("input"), &line.operands[0], &config.train.init, &data.train,
         &data.train_labels, &data.validation, &data.validation_labels, &data.test, &data.test_labels}) {
     *name = directory / std::to_string(named.size());
     write_file_atomically(*name, "");
     named.push_back(*name);
   }
-  line.model = directory / "run";
+  line.flags["model"] = {directory / "run"};
   for (const char* file : {"config.toml", "model.safetensors", "schema.json"}) {
-    named.push_back(line.model + "/" + file);
+    named.push_back(line.text("model") + "/" + file);
   }
   std::vector<std::string> read = files_read(line, config);
   std::ranges::sort(read);

@@ -378,19 +378,16 @@ TEST_F(FirstConfig, APresetForTablesLearnsDaysOfDatesOfSeveralYears) {
 TEST_F(FirstConfig, FlagsStandForWhatTheyReplace) {
   const std::vector<std::string> arguments{"init",           "t.csv", "--train.steps", "7",
                                            "--model.preset", "mlp",   "--train.lr=0.5"};
-  const CommandLine line = parse_command_line(arguments, known_names());
-  const LoadedConfig given = load_config(line, {}, known_names());
-  Config config;
-  const std::vector<Option> options = declare_options(config, known_names());
-  config = given.config;
-  const auto settings = with_flags(settings_for(table(200, yes_or_no)), options, given.flagged);
+  const CommandLine line = parse_command_line(arguments, known_options());
+  const Config given = load_config(line, {}, known_options());
+  const auto settings = with_flags(settings_for(table(200, yes_or_no)), given);
   EXPECT_EQ(value(settings, "train.steps"), "7");
   EXPECT_EQ(value(settings, "train.epochs"), "");
   EXPECT_EQ(value(settings, "train.lr"), "0.5");
   EXPECT_EQ(value(settings, "model.preset"), "\"mlp\"");
   EXPECT_EQ(value(settings, "model.layers"), "");
-  const std::string text = to_toml(settings, options, {"head"});
-  const Config read = load_config({}, {"t.toml", text}, known_names()).config;
+  const std::string text = to_toml(settings, {"head"});
+  const Config read = load_config({}, {"t.toml", text}, known_options());
   EXPECT_EQ(read.train.steps, 7);
   EXPECT_EQ(read.model.preset, "mlp");
 }

@@ -22,12 +22,13 @@ class SweepStateTest : public testing::Test {
     const std::string config = directory_ / "config.toml";
     write_file_atomically(config, "");
     return parse_command_line(
-        {"sweep", "--config", config, "--grid", grid, "--run.dir", directory_ / "sweep"}, known_names());
+        {"sweep", "--config", config, "--grid", grid, "--run.dir", directory_ / "sweep"}, known_options());
   }
 
   static SweepState open(Communicator& comm, const CommandLine& line) {
-    return {comm, line, "trial",
-            [&line](const Config&) { return list_trials(line.sweep, known_options(), 1); }};
+    return {comm, line, "trial", [](const Config&, const SweepRequest& request) {
+              return list_trials(request, known_options(), 1);
+            }};
   }
 
   // Notes that the trials have ended so.
@@ -91,7 +92,7 @@ TEST_F(SweepStateTest, RefusesARowOfOtherSettings) {
 
 TEST_F(SweepStateTest, NeedsRanksThatTrialsCanShare) {
   CommandLine sweep = line();
-  sweep.sweep.ranks_per_trial = 2;
+  sweep.flags["ranks-per-trial"] = {"2"};
   run_thread_ranks(4, [&](Communicator& comm) { EXPECT_EQ(open(comm, sweep).rows().size(), 5U); });
   const auto error = [&](int ranks) {
     return test::error_text<Error>(

@@ -38,7 +38,7 @@ TEST(ConfigFromElsewhere, KnowsKeysOfOtherPrograms) {
 
 TEST(ConfigFromElsewhere, SaysWhatIsNoTomlAtAll) {
   const auto error_in = [](const std::string& file, const std::string& text) {
-    return test::error_text<ConfigError>([&] { load_config({}, {file, text}, test::known_names()); });
+    return test::error_text<ConfigError>([&] { load_config({}, {file, text}, test::options()); });
   };
   EXPECT_NE(error_in("a.yaml", "train:\n  lr: 1\n").find("a config is TOML"), std::string::npos);
   EXPECT_NE(error_in("a.json", "{\"train\": 1}").find("a config is TOML"), std::string::npos);

@@ -16,9 +16,7 @@ namespace {
 using Trials = std::vector<std::vector<Setting>>;
 
 Trials list(const SweepRequest& request, std::uint64_t seed = 1) {
-  static Config config;
-  static const std::vector<Option> kOptions = declare_options(config, known_names());
-  return list_trials(request, kOptions, seed);
+  return list_trials(request, options(), seed);
 }
 
 std::string refusal(const SweepRequest& request) {

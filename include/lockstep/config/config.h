@@ -1,6 +1,9 @@
 // The whole configuration of a run, as plain values.
 #pragma once
 
+#include <set>
+#include <string>
+
 #include "lockstep/comm/options.h"
 #include "lockstep/data/options.h"
 #include "lockstep/distributed/options.h"
@@ -25,6 +28,8 @@ struct Config {
   DistOptions distribute;
   CommOptions comm;
   DebugOptions debug;
+  std::set<std::string> given = {};    ///< keys that the file or a flag sets
+  std::set<std::string> flagged = {};  ///< keys of them that a flag sets
 };
 
 /// Whether there is a validation set: a file, or samples that are held back.

@@ -6,10 +6,38 @@
 #include <string>
 #include <string_view>
 
-#include "lockstep/config/commands.h"
-#include "lockstep/config/option.h"
+#include "lockstep/config/command_line.h"
 
 namespace lockstep {
+
+struct ExitCode {
+  int code;
+  std::string_view word;  ///< "config"
+  std::string_view help;
+};
+
+std::span<const ExitCode> exit_codes();
+
+/// Meaning of the option, its choices and its default, in one line.
+std::string describe(const Option& option);
+
+/// The values that a flag may have with a command; none if any text may be one.
+std::vector<std::string> known_values(const OwnFlag& flag, const CommandEntry& command,
+                                      const KnownNames& names);
+
+/// "Saving the run while it goes on" for "checkpoint".
+std::string section_title(std::string_view section);
+
+/// The options of one section follow each other.
+template <class Visit>
+void for_each_section(std::span<const Option> options, const Visit& visit) {
+  for (std::size_t begin = 0; begin < options.size();) {
+    std::size_t end = begin;
+    while (end < options.size() && options[end].section() == options[begin].section()) ++end;
+    visit(options[begin].section(), options.subspan(begin, end - begin));
+    begin = end;
+  }
+}
 
 /// `trainer --help`: commands, flags and the most used options, on one screen.
 std::string short_help(std::span<const Option> options);

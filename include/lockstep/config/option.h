@@ -1,6 +1,7 @@
-// One declaration of every option. From this list come the TOML keys, the command-line flags, the help, the
-// reference, the resolved dump, the hash, and the rules of resuming and of keys without effect; nothing about
-// an option is said anywhere else, except its default, which stands at the field.
+// One declaration of every option, once for the process: an option reads and writes its field of any Config.
+// From this list come the TOML keys, the command-line flags, the help, the reference, the resolved dump, the
+// hash, and the rules of resuming and of keys without effect; nothing about an option is said anywhere else,
+// except its default, which stands at the field.
 #pragma once
 
 #include <functional>
@@ -68,24 +69,45 @@ struct Option {
   ConfigFact is_read;           ///< the same as a function; empty: always
   std::string counterpart;      ///< the key that stands for it where another entry of a catalog is chosen
   bool about_exchange = false;  ///< a config that gives it wants gradients to be sent
+  bool sets_rate = false;       ///< the learning rate of a step follows from it
   bool most_used = false;       ///< shown on the short page of the help
   bool earlier = false;         ///< of an earlier version: it is read, but neither shown nor written
   bool takes_numbers = false;   ///< text or texts that may be written as numbers in TOML
 
   std::function<bool(std::string_view text)> accepts;
-  std::function<void(std::string_view text)> assign;  ///< Requires accepts(text).
-  std::function<std::string()> text;                  ///< The field, as `assign` takes it.
-  std::function<bool()> is_default;
+  std::function<void(Config& config, std::string_view text)> assign;  ///< Requires accepts(text).
+  std::function<std::string(const Config& config)> text;              ///< The field, as `assign` takes it.
+  std::string default_text;                                           ///< text() of a Config as it begins
 
   std::string_view section() const { return std::string_view(key).substr(0, key.find('.')); }
   std::string_view name() const { return std::string_view(key).substr(key.find('.') + 1); }
+  bool is_default(const Config& config) const { return text(config) == default_text; }
   /// Whether the field holds a value, not the default that stands for "not given".
-  bool has_value() const { return if_not_given.empty() || !is_default(); }
+  bool has_value(const Config& config) const { return if_not_given.empty() || !is_default(config); }
 };
 
-/// Every option, section by section. The options refer to the fields of `config`, which must outlive them and
-/// holds the defaults at this moment.
-std::vector<Option> declare_options(Config& config, const KnownNames& names);
+/// A key and its value, as `Option::assign` takes it.
+struct Setting {
+  std::string key;
+  std::string value;
+
+  bool operator==(const Setting&) const = default;
+};
+
+/// Every option, section by section.
+std::vector<Option> declare_options(const KnownNames& names);
+
+/// Null if there is no such key.
+const Option* find_option(std::span<const Option> options, std::string_view key);
+
+/// An option that two configs give different values.
+struct Difference {
+  const Option& option;
+  std::string before;
+  std::string now;
+};
+std::vector<Difference> find_differences(const Config& before, const Config& now,
+                                         std::span<const Option> options);
 
 /// "expected a number above 0, found -1"; with a near choice: "; did you mean 'adam'?". `text`: the value as
 /// `assign` would take it; `found`: the same in the words of the error.
@@ -143,10 +165,8 @@ std::span<const Alternatives> alternative_keys();
 std::set<std::string> keys_without_effect(const Config& config, std::span<const Option> options,
                                           std::span<const Choice> choices);
 
-/// `given`: the keys that the file or a flag set; `choices`: the catalogs in use.
-/// Errors: ConfigError if not exactly one of the models, of the lengths of the run, or of the two batch sizes
-/// is given; or if a given key has no effect.
-void check_config(const Config& config, const std::set<std::string>& given, std::span<const Option> options,
-                  std::span<const Choice> choices);
+/// `choices`: the catalogs in use. Errors: ConfigError if not exactly one of the models, of the lengths of
+/// the run, or of the two batch sizes is given; or if a given key has no effect.
+void check_config(const Config& config, std::span<const Option> options, std::span<const Choice> choices);
 
 }  // namespace lockstep

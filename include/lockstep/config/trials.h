@@ -12,13 +12,21 @@
 
 namespace lockstep {
 
-/// A key and its value, as a flag takes it.
-struct Setting {
-  std::string key;
-  std::string value;
-
-  bool operator==(const Setting&) const = default;
+/// The trials of a sweep, and how they are carried out.
+struct SweepRequest {
+  std::vector<std::string> grids = {};    ///< each --grid: "train.lr=0.01,0.1"
+  std::vector<std::string> randoms = {};  ///< each --random: "train.lr=log(1e-4,1e-1)"
+  Index draws = 0;                        ///< --trials; 0 without --random
+  Index halving = 0;                      ///< --halving: one in so many goes on at each rung; 0: all do
+  Index ranks_per_trial = 1;              ///< --ranks-per-trial
+  Index part = 1;                         ///< --part: which of the `parts` parts of the trials is run here
+  Index parts = 1;
+  ValidationPart folds = {};  ///< folds of cv; its `fold` is that of each trial
+  bool refit = false;         ///< --refit
 };
+
+/// Reads the flags of sweep or cv. Errors: ConfigError that names the flag, and what was expected.
+SweepRequest parse_sweep(const CommandLine& line);
 
 /// Whether the values of an option are lists.
 bool takes_a_list(const Option& option);

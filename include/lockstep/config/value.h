@@ -88,93 +88,58 @@ struct ValueType<PipelineSchedule> {
   static std::string text(const PipelineSchedule& value) { return to_string(value); }
 };
 
-/// The names of an enum's values in the config.
+/// The names of an enum's values in the config, in the order of the values.
 template <class E>
-struct EnumName {
-  E value;
-  std::string_view name;
-};
-template <class E>
-inline constexpr std::array<EnumName<E>, 0> kEnumNames{};
+inline constexpr std::array<std::string_view, 0> kEnumNames{};
 template <>
-inline constexpr auto kEnumNames<DataMode> = std::to_array<EnumName<DataMode>>({{DataMode::kShard, "shard"},
-                                                                                {DataMode::kFull, "full"}});
+inline constexpr auto kEnumNames<DataMode> = std::to_array<std::string_view>({"shard", "full"});
 template <>
-inline constexpr auto kEnumNames<MemoryMode> = std::to_array<EnumName<MemoryMode>>(
-    {{MemoryMode::kAuto, "auto"}, {MemoryMode::kLoad, "load"}, {MemoryMode::kStream, "stream"}});
+inline constexpr auto kEnumNames<MemoryMode> = std::to_array<std::string_view>({"auto", "load", "stream"});
 template <>
-inline constexpr auto kEnumNames<ShardOrder> =
-    std::to_array<EnumName<ShardOrder>>({{ShardOrder::kShuffled, "shuffled"},
-                                         {ShardOrder::kContiguous, "contiguous"},
-                                         {ShardOrder::kStrided, "strided"}});
+inline constexpr auto kEnumNames<ShardOrder> = std::to_array<std::string_view>({"shuffled", "contiguous",
+                                                                                "strided"});
 template <>
-inline constexpr auto kEnumNames<ShardBy> = std::to_array<EnumName<ShardBy>>({{ShardBy::kAuto, "auto"},
-                                                                              {ShardBy::kRecord, "record"},
-                                                                              {ShardBy::kFile, "file"}});
+inline constexpr auto kEnumNames<ShardBy> = std::to_array<std::string_view>({"auto", "record", "file"});
 template <>
-inline constexpr auto kEnumNames<Reshuffle> =
-    std::to_array<EnumName<Reshuffle>>({{Reshuffle::kShard, "shard"}, {Reshuffle::kGlobal, "global"}});
+inline constexpr auto kEnumNames<Reshuffle> = std::to_array<std::string_view>({"shard", "global"});
 template <>
-inline constexpr auto kEnumNames<Tail> = std::to_array<EnumName<Tail>>({{Tail::kKeep, "keep"},
-                                                                        {Tail::kDrop, "drop"}});
+inline constexpr auto kEnumNames<Tail> = std::to_array<std::string_view>({"keep", "drop"});
 template <>
-inline constexpr auto kEnumNames<Header> =
-    std::to_array<EnumName<Header>>({{Header::kAuto, "auto"}, {Header::kYes, "yes"}, {Header::kNo, "no"}});
+inline constexpr auto kEnumNames<Header> = std::to_array<std::string_view>({"auto", "yes", "no"});
 template <>
-inline constexpr auto kEnumNames<OnBadRecord> =
-    std::to_array<EnumName<OnBadRecord>>({{OnBadRecord::kFail, "fail"}, {OnBadRecord::kSkip, "skip"}});
+inline constexpr auto kEnumNames<OnBadRecord> = std::to_array<std::string_view>({"fail", "skip"});
 template <>
-inline constexpr auto kEnumNames<Reduction> =
-    std::to_array<EnumName<Reduction>>({{Reduction::kNative, "native"}, {Reduction::kOrdered, "ordered"}});
+inline constexpr auto kEnumNames<Reduction> = std::to_array<std::string_view>({"native", "ordered"});
 template <>
-inline constexpr auto kEnumNames<StagePlacement> = std::to_array<EnumName<StagePlacement>>(
-    {{StagePlacement::kNeighbours, "neighbours"}, {StagePlacement::kSpread, "spread"}});
+inline constexpr auto kEnumNames<StagePlacement> = std::to_array<std::string_view>({"neighbours", "spread"});
 template <>
-inline constexpr auto kEnumNames<Precision> =
-    std::to_array<EnumName<Precision>>({{Precision::kFp32, "fp32"}, {Precision::kBf16, "bf16"}});
+inline constexpr auto kEnumNames<Precision> = std::to_array<std::string_view>({"fp32", "bf16"});
 template <>
-inline constexpr auto kEnumNames<ServerMode> = std::to_array<EnumName<ServerMode>>(
-    {{ServerMode::kSync, "sync"}, {ServerMode::kBounded, "bounded"}, {ServerMode::kAsync, "async"}});
+inline constexpr auto kEnumNames<ServerMode> = std::to_array<std::string_view>({"sync", "bounded", "async"});
 template <>
-inline constexpr auto kEnumNames<OnDesync> =
-    std::to_array<EnumName<OnDesync>>({{OnDesync::kStop, "stop"}, {OnDesync::kRebroadcast, "rebroadcast"}});
+inline constexpr auto kEnumNames<OnDesync> = std::to_array<std::string_view>({"stop", "rebroadcast"});
 template <>
-inline constexpr auto kEnumNames<OnNan> = std::to_array<EnumName<OnNan>>({{OnNan::kStop, "stop"},
-                                                                          {OnNan::kSkip, "skip"}});
+inline constexpr auto kEnumNames<OnNan> = std::to_array<std::string_view>({"stop", "skip"});
 template <>
-inline constexpr auto kEnumNames<Hang> = std::to_array<EnumName<Hang>>({{Hang::kLoop, "loop"},
-                                                                        {Hang::kSkip, "skip"}});
+inline constexpr auto kEnumNames<Hang> = std::to_array<std::string_view>({"loop", "skip"});
 template <>
-inline constexpr auto kEnumNames<ProgressStyle> =
-    std::to_array<EnumName<ProgressStyle>>({{ProgressStyle::kAuto, "auto"},
-                                            {ProgressStyle::kLive, "live"},
-                                            {ProgressStyle::kPlain, "plain"},
-                                            {ProgressStyle::kNone, "none"}});
+inline constexpr auto kEnumNames<ProgressStyle> = std::to_array<std::string_view>({"auto", "live", "plain",
+                                                                                   "none"});
 template <>
-inline constexpr auto kEnumNames<PlanStyle> =
-    std::to_array<EnumName<PlanStyle>>({{PlanStyle::kShort, "short"}, {PlanStyle::kFull, "full"}});
+inline constexpr auto kEnumNames<PlanStyle> = std::to_array<std::string_view>({"short", "full"});
 
 template <class E>
 requires std::is_enum_v<E>
 struct ValueType<E> {
   static constexpr ValueKind kKind = ValueKind::kText;
   static std::optional<E> parse(std::string_view text) {
-    for (const auto& [value, name] : kEnumNames<E>) {
-      if (name == text) return value;
+    for (std::size_t i = 0; i < kEnumNames<E>.size(); ++i) {
+      if (kEnumNames<E>[i] == text) return static_cast<E>(i);
     }
     return std::nullopt;
   }
-  static std::string text(E wanted) {
-    for (const auto& [value, name] : kEnumNames<E>) {
-      if (value == wanted) return std::string(name);
-    }
-    return "";
-  }
-  static std::vector<std::string> names() {
-    std::vector<std::string> names;
-    for (const EnumName<E>& entry : kEnumNames<E>) names.emplace_back(entry.name);
-    return names;
-  }
+  static std::string text(E value) { return std::string(kEnumNames<E>.at(static_cast<std::size_t>(value))); }
+  static std::vector<std::string> names() { return {kEnumNames<E>.begin(), kEnumNames<E>.end()}; }
 };
 
 }  // namespace lockstep

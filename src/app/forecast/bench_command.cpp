@@ -5,7 +5,6 @@
 
 #include "app/commands.h"
 #include "app/setup/outputs.h"
-#include "app/setup/precision.h"
 #include "app/setup/rank_placement.h"
 #include "app/setup/startup.h"
 #include "app/training/run.h"
@@ -29,12 +28,12 @@ constexpr double kStepSeconds = 2;
 constexpr Index kFirstSteps = 20;
 
 // A run of so many steps, without evaluation.
-TrainingResult train_steps(Communicator& comm, Experiment& experiment, Index steps) {
-  TrainOptions& train = experiment.config.train;
-  train.steps = steps;
-  train.epochs = 0;
-  train.samples = 0;
-  const RunPlan plan = experiment.plan(comm.size(), node_sizes(comm, experiment.config.debug.ranks_per_node));
+TrainingResult train_steps(Communicator& comm, const Experiment& experiment, Index steps) {
+  Config config = experiment.config;
+  config.train.steps = steps;
+  config.train.epochs = 0;
+  config.train.samples = 0;
+  const RunPlan plan = experiment.plan(config, comm.size(), node_sizes(comm, config.debug.ranks_per_node));
   Run run(comm, experiment, plan);
   run.initialise_weights();
   run.load();
@@ -43,7 +42,7 @@ TrainingResult train_steps(Communicator& comm, Experiment& experiment, Index ste
   return run.train({.observer = nobody, .control = control});
 }
 
-StepRate measure_step(Communicator& comm, Experiment& experiment, const SampleFlops& flops) {
+StepRate measure_step(Communicator& comm, const Experiment& experiment, const SampleFlops& flops) {
   const TrainingResult first = train_steps(comm, experiment, kFirstSteps);
   double once = first.seconds / kFirstSteps;
   comm.broadcast(as_buffer(std::span(&once, 1)), 0);
@@ -131,15 +130,16 @@ void divide_step(Communicator& comm, const Experiment& experiment, const Plan& p
 
 int bench_command(Communicator& comm, const CommandLine& line) {
   const Index hosts = find_placement(comm).hosts();
-  const LoadedConfig loaded = load_config_together(comm, line, {.ranks = comm.size(), .hosts = hosts});
+  Config config =
+      load_training_config_together(comm, line, read_config_together(comm, line.text("config")), hosts);
   agree(comm, [&] {
-    refuse_missing_precision(loaded.config);
-    refuse_stages(loaded.config, "trainer bench measures");
-    if (comm.rank() == 0) check_outputs(line, files_read(line, loaded.config));
+    refuse_missing_precision(config);
+    refuse_stages(config, "trainer bench measures");
+    if (comm.rank() == 0) check_outputs(line, files_read(line, config));
   });
-  refuse_differences(comm, loaded.config);
+  refuse_differences(comm, config);
   RankPeerGroup peers(comm);
-  Experiment experiment = make_experiment(loaded, peers);
+  Experiment experiment = make_experiment(std::move(config), peers);
   experiment.validation.reset();
   experiment.test.reset();
   refuse_different_data(comm, experiment.sources());
@@ -175,7 +175,7 @@ int bench_command(Communicator& comm, const CommandLine& line) {
   agree(comm, [&] {
     if (comm.rank() != 0) return;
     print_report(line, to_text(report));
-    if (!line.json.empty()) write_output(line.json, to_json(report));
+    if (line.has("json")) write_output(line.text("json"), to_json(report));
   });
   return 0;
 }

@@ -1,15 +1,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <optional>
+#include <span>
+#include <sstream>
+#include <utility>
 #include <vector>
 
 #include "app/commands.h"
-#include "app/setup/data_notes.h"
 #include "app/setup/experiment.h"
 #include "app/setup/outputs.h"
 #include "app/setup/rank_placement.h"
 #include "app/setup/stage_choice.h"
+#include "app/setup/startup.h"
 #include "app/training/announcement.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
@@ -24,6 +29,79 @@
 
 namespace lockstep {
 namespace {
+
+// The flags of plan.
+
+constexpr Index kMaxRanks = kAnyRanks.end - 1;
+
+struct Unit {
+  std::string_view name;
+  double size;
+};
+
+constexpr Unit kTimeUnits[] = {{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}};
+constexpr Unit kBandwidthUnits[] = {
+    {"Mbit", 1e6 / 8}, {"Gbit", 1e9 / 8}, {"Tbit", 1e12 / 8}, {"MB", 1e6}, {"GB", 1e9}};
+
+// A number and one of the units behind it.
+std::optional<double> parse_quantity(std::string_view text, std::span<const Unit> units) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || !std::isfinite(number) || number < 0) return std::nullopt;
+  const std::string_view wanted = text.substr(static_cast<std::size_t>(end - text.data()));
+  for (const Unit& unit : units) {
+    if (unit.name == wanted) return number * unit.size;
+  }
+  return std::nullopt;
+}
+
+// "500ns", "2us", "0.1ms", "1s": not negative.
+std::optional<double> parse_seconds(std::string_view text) {
+  return parse_quantity(text, kTimeUnits);
+}
+
+// "25Gbit", "100Mbit" (per second), "1.5GB", "300MB" ("/s" may follow): above 0.
+std::optional<double> parse_bandwidth(std::string_view text) {
+  if (text.ends_with("/s")) text.remove_suffix(2);
+  const std::optional<double> bandwidth = parse_quantity(text, kBandwidthUnits);
+  return bandwidth == 0 ? std::nullopt : bandwidth;
+}
+
+// A number about the link between nodes; 0 on one node, which has no link.
+template <class Parse>
+double parse_link(const CommandLine& line, std::string_view flag, Index nodes, const std::string& expected,
+                  const Parse& parse) {
+  const std::optional<std::string> text = line.value(flag);
+  if (!text && nodes == 1) return 0;
+  if (!text) {
+    throw ConfigError(fmt::format("--{} is missing: with several --nodes, expected {}", flag, expected));
+  }
+  const std::optional<double> value = parse(*text);
+  if (!value) throw ConfigError(fmt::format("--{}: expected {}, found {}", flag, expected, in_quotes(*text)));
+  return *value;
+}
+
+void refuse_without_nodes(const CommandLine& line) {
+  for (const char* flag : {"ranks-per-node", "cores-per-node", "latency", "bandwidth", "from"}) {
+    if (line.value(flag))
+      throw ConfigError(fmt::format("--{} of plan describes machines: add --nodes", flag));
+  }
+}
+
+std::vector<Index> parse_world_sizes(const CommandLine& line) {
+  const std::string text = line.value("np").value_or("1");
+  std::vector<Index> sizes;
+  std::istringstream in(text);
+  for (std::string item; std::getline(in, item, ',');) {
+    sizes.push_back(ValueType<Index>::parse(item).value_or(0));
+  }
+  const bool fits = std::ranges::all_of(sizes, [](Index size) { return size >= 1 && size <= kMaxRanks; });
+  if (sizes.empty() || !fits || text.ends_with(',')) {
+    throw ConfigError(fmt::format("--np: expected numbers of ranks from 1 to {}, such as 1,2,4,8, found {}",
+                                  kMaxRanks, in_quotes(text)));
+  }
+  return sizes;
+}
 
 // Warns of the first plan that may fail on a machine like this one.
 std::string memory_warning(const std::vector<RunPlan>& plans) {
@@ -237,17 +315,15 @@ class ScaleForecast {
   const ScaleReport& report_;
 };
 
-}  // namespace
-
 // A number of ranks that cannot be run does not hide the others: its reason stands below the table.
-int plan_command(const CommandLine& line) {
-  Experiment experiment =
-      make_experiment(load_checked_config(line, read_config_file(line.config_file),
-                                          {.ranks = std::ranges::max(line.plan_np), .hosts = 1}),
-                      alone());
+int print_plans(const CommandLine& line) {
+  const std::vector<Index> worlds = parse_world_sizes(line);
+  Experiment experiment = make_experiment(
+      load_training_config(line, read_config_file(line.text("config")), {.ranks = std::ranges::max(worlds)}),
+      alone());
   log_notes(experiment.sources());
   Plans found;
-  for (const Index world : line.plan_np) {
+  for (const Index world : worlds) {
     try {
       add_plan(experiment, world, found);
     } catch (const ConfigError& error) {
@@ -256,11 +332,11 @@ int plan_command(const CommandLine& line) {
   }
   const auto& [plans, notes] = found;
   if (plans.empty()) throw ConfigError(notes.front());
-  if (!line.json.empty()) {
+  if (line.has("json")) {
     check_outputs(line, {});
     nlohmann::ordered_json all = nlohmann::ordered_json::array();
     for (const RunPlan& plan : plans) all.push_back(to_json(plan_record(plan, *experiment.model)));
-    write_output(line.json, indented(all));
+    write_output(line.text("json"), indented(all));
   }
   std::string text = model_table(*experiment.model) + "\n" + plan_table(plans);
   text += warn_of_uneven_shards(experiment, plans.back().sampling) + memory_warning(plans);
@@ -269,14 +345,13 @@ int plan_command(const CommandLine& line) {
   return 0;
 }
 
-int scale_command(const CommandLine& line) {
-  const PlannedNodes& planned = line.planned;
-  const LoadedConfig loaded =
-      load_checked_config(line, read_config_file(line.config_file),
-                          {.ranks = planned.nodes * planned.ranks_per_node, .hosts = planned.nodes});
-  refuse_stages(loaded.config, "trainer plan --nodes predicts the time of");
-  check_outputs(line, files_read(line, loaded.config));
-  const Experiment experiment = make_experiment(loaded, alone());
+int print_scale(const CommandLine& line, const PlannedNodes& planned) {
+  Config config =
+      load_training_config(line, read_config_file(line.text("config")),
+                           {.ranks = planned.nodes * planned.ranks_per_node, .hosts = planned.nodes});
+  refuse_stages(config, "trainer plan --nodes predicts the time of");
+  check_outputs(line, files_read(line, config));
+  const Experiment experiment = make_experiment(std::move(config), alone());
   const DistOptions& distribute = experiment.config.distribute;
   ScaleReport report{.cluster = {.nodes = planned.nodes,
                                  .ranks_per_node = planned.ranks_per_node,
@@ -294,8 +369,43 @@ int scale_command(const CommandLine& line) {
   if (experiment.config.train.global_batch > 0) sections.push_back(scale.section(Scaling::kStrong));
   report.sections = std::move(sections);
   print_report(line, to_text(report));
-  if (!line.json.empty()) write_output(line.json, to_json(report));
+  if (line.has("json")) write_output(line.text("json"), to_json(report));
   return 0;
+}
+
+}  // namespace
+
+PlannedNodes read_planned_nodes(const CommandLine& line) {
+  if (!line.value("nodes")) {
+    refuse_without_nodes(line);
+    return {};
+  }
+  if (line.value("np")) throw ConfigError("--np and --nodes: give one of them");
+  PlannedNodes planned;
+  planned.nodes = line.count("nodes", kAnyRanks, 1);
+  planned.ranks_per_node = line.count("ranks-per-node", kAnyRanks, 1);
+  planned.cores = line.count("cores-per-node", kAnyRanks, 0);
+  if (planned.ranks_per_node > kMaxRanks / planned.nodes) {
+    throw ConfigError(fmt::format("--nodes {} --ranks-per-node {}: expected at most {} ranks in all",
+                                  planned.nodes, planned.ranks_per_node, kMaxRanks));
+  }
+  planned.latency =
+      parse_link(line, "latency", planned.nodes, "a time such as 500ns, 2us or 0.1ms", parse_seconds);
+  planned.bandwidth = parse_link(line, "bandwidth", planned.nodes,
+                                 "bits or bytes per second such as 25Gbit, 100Mbit or 3GB", parse_bandwidth);
+  planned.bench = line.text("from");
+  if (planned.bench.empty()) {
+    throw ConfigError(fmt::format(
+        "--from is missing: how fast ranks compute is measured, not told; run 'mpirun -np 2 trainer bench "
+        "--config {} --json bench.json' first and add --from bench.json",
+        line.text("config")));
+  }
+  return planned;
+}
+
+int plan_command(const CommandLine& line) {
+  const PlannedNodes planned = read_planned_nodes(line);
+  return planned.nodes > 0 ? print_scale(line, planned) : print_plans(line);
 }
 
 }  // namespace lockstep

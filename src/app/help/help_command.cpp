@@ -11,7 +11,6 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/terminal.h"
 #include "lockstep/base/text.h"
-#include "lockstep/config/commands.h"
 #include "lockstep/config/help.h"
 #include "lockstep/config/toml.h"
 
@@ -29,7 +28,7 @@ std::string list_topics() {
 }
 
 std::string key_page(const Option& option) {
-  const KeyUses uses = find_uses(guides(), option.key);
+  const KeyUses uses = find_uses(option.key);
   std::string page = option_page(option);
   const std::string example =
       option.example.empty()
@@ -63,7 +62,7 @@ std::vector<const Option*> find_options(std::span<const Option> options, std::st
 
 int help_command(const CommandLine& line) {
   const std::span<const Option> options = known_options();
-  const std::string& topic = line.topic;
+  const std::string topic = line.operands.empty() ? "" : line.operands.front();
   if (topic.empty()) {
     print_text(line.command == "help" ? list_topics() : short_help(options));
     return 0;

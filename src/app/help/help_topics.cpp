@@ -1,6 +1,5 @@
-// A guide is Markdown. Of interest are its blocks of TOML, in which a key stands as `name = value` below its
-// section, its commands, in which it stands as `--section.name value`, and its prose, which has
-// `section.name`.
+// A guide is Markdown. A key stands in its blocks of TOML as `name = value` below its section, and in its
+// prose and its commands as `section.name`.
 #include "help_topics.h"
 
 #include <fmt/format.h>
@@ -23,68 +22,21 @@ void for_each_line(std::string_view text, const std::function<void(std::string_v
   }
 }
 
-// The text before a comment of TOML; a '#' inside quotes begins none.
-std::string_view without_comment(std::string_view line) {
-  bool quoted = false;
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    if (line[i] == '"') quoted = !quoted;
-    if (line[i] == '#' && !quoted) return trimmed(line.substr(0, i));
-  }
-  return trimmed(line);
+// The first line of a config in the text that gives the key a value; "" if there is none.
+std::string find_example(std::string_view text, std::string_view key) {
+  const std::size_t dot = key.find('.');
+  const std::string section = fmt::format("[{}]", key.substr(0, dot));
+  const std::string beginning = fmt::format("{} = ", key.substr(dot + 1));
+  bool inside = false;
+  std::string example;
+  for_each_line(text, [&](std::string_view line) {
+    if (line.starts_with("```")) inside = false;
+    if (line.starts_with('[')) inside = line.starts_with(section);
+    if (!inside || !line.starts_with(beginning) || !example.empty()) return;
+    example = fmt::format("{}  {}", section, trimmed(line.substr(0, line.find(" #"))));
+  });
+  return example;
 }
-
-// Finds examples of one key, line by line.
-class ExampleSearch {
- public:
-  explicit ExampleSearch(std::string_view key)
-      : section_(key.substr(0, key.find('.'))), name_(key.substr(key.find('.') + 1)), flag_("--") {
-    flag_ += key;
-  }
-
-  void read(std::string_view line) {
-    if (line.starts_with("```")) {
-      in_toml_ = line == "```toml";
-      here_ = "";
-      return;
-    }
-    const std::string_view text = without_comment(line);
-    if (in_toml_ && text.starts_with('[')) here_ = text.substr(1, text.find(']') - 1);
-    if (in_toml_ && here_ == section_ && assigns(text)) {
-      ++lines_;
-      if (toml_.empty()) toml_ = text;
-    }
-    if (const std::size_t at = line.find(flag_); at != std::string_view::npos && command_.empty()) {
-      const std::string_view rest = line.substr(at);
-      if (rest.size() > flag_.size() && rest[flag_.size()] == ' ') command_ = with_value(rest);
-    }
-  }
-  // Lines of configs so far that give the key a value.
-  int lines() const { return lines_; }
-  // The line of a config wins: most keys are written there.
-  std::string found() const {
-    if (!toml_.empty()) return fmt::format("[{}]  {}", section_, toml_);
-    return std::string(command_);
-  }
-
- private:
-  bool assigns(std::string_view text) const {
-    return text.starts_with(name_) && trimmed(text.substr(name_.size())).starts_with('=');
-  }
-  // Up to the end of the value, which may be in quotes.
-  std::string_view with_value(std::string_view rest) const {
-    const std::size_t value = flag_.size() + 1;
-    const char quote = value < rest.size() && (rest[value] == '"' || rest[value] == '\'') ? rest[value] : ' ';
-    const std::size_t end = rest.find(quote, quote == ' ' ? value : value + 1);
-    return rest.substr(0, end == std::string_view::npos || quote == ' ' ? end : end + 1);
-  }
-
-  std::string_view section_, name_;
-  std::string flag_;
-  bool in_toml_ = false;
-  int lines_ = 0;
-  std::string_view here_;  // the section that the lines are in
-  std::string_view toml_, command_;
-};
 
 bool names_key(std::string_view text, std::string_view key) {
   for (std::size_t at = text.find(key); at != std::string_view::npos; at = text.find(key, at + 1)) {
@@ -148,15 +100,13 @@ std::string_view guide_title(const Guide& guide) {
   return title;
 }
 
-KeyUses find_uses(std::span<const Guide> guides, std::string_view key) {
-  ExampleSearch search(key);
+KeyUses find_uses(std::string_view key) {
   KeyUses uses;
-  for (const Guide& guide : guides) {
-    const int before = search.lines();
-    for_each_line(guide.text, [&](std::string_view line) { search.read(line); });
-    if (search.lines() > before || names_key(guide.text, key)) uses.names.push_back(guide.name);
+  for (const Guide& guide : guides()) {
+    const std::string example = find_example(guide.text, key);
+    if (!example.empty() || names_key(guide.text, key)) uses.names.push_back(guide.name);
+    if (uses.example.empty()) uses.example = example;
   }
-  uses.example = search.found();
   return uses;
 }
 

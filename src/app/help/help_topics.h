@@ -34,10 +34,10 @@ std::string_view guide_title(const Guide& guide);
 
 /// The guides that show or name a key of the config.
 struct KeyUses {
-  std::string example;                  ///< a line of a config, or a flag with its value; "" if none shows it
+  std::string example;                  ///< a line of a config; "" if none shows it
   std::vector<std::string_view> names;  ///< guides that name it
 };
 
-KeyUses find_uses(std::span<const Guide> guides, std::string_view key);
+KeyUses find_uses(std::string_view key);
 
 }  // namespace lockstep

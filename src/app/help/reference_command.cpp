@@ -164,8 +164,8 @@ void print_catalogs() {
 int reference_command(const CommandLine& line) {
   const ReferenceEntry& markdown = reference_catalog().front();
   const ReferenceEntry& chosen =
-      line.format.empty() ? markdown
-                          : find_entry(reference_catalog(), "format of the reference", line.format);
+      line.has("format") ? find_entry(reference_catalog(), "format of the reference", line.text("format"))
+                         : markdown;
   print_text(chosen.write(known_options(), names_with_guides()));
   if (&chosen == &markdown) print_catalogs();
   return 0;

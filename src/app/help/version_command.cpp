@@ -4,7 +4,7 @@
 
 #include "app/commands.h"
 #include "app/setup/outputs.h"
-#include "app/setup/precision.h"
+#include "app/setup/startup.h"
 #include "lockstep/base/build_info.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/output_file.h"
@@ -67,11 +67,11 @@ std::string json() {
 }  // namespace
 
 int version_command(const CommandLine& line) {
-  if (line.json.empty()) {
+  if (!line.has("json")) {
     print_text(text());
   } else {
     check_outputs(line, {});
-    write_output(line.json, json());
+    write_output(line.text("json"), json());
   }
   return 0;
 }

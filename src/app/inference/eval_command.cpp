@@ -3,10 +3,8 @@
 #include <optional>
 
 #include "app/commands.h"
-#include "app/setup/data_notes.h"
 #include "app/setup/experiment.h"
 #include "app/setup/outputs.h"
-#include "app/setup/precision.h"
 #include "app/setup/startup.h"
 #include "app/setup/trained_model.h"
 #include "lockstep/base/aligned_buffer.h"
@@ -97,30 +95,24 @@ void evaluate_sets(const EvaluationContext& context, const Experiment& experimen
     }
   }
   agree(comm, [&] {
-    if (comm.rank() > 0 || line.json.empty()) return;
+    if (comm.rank() > 0 || !line.has("json")) return;
     // Names of classes are texts of the user's files.
     constexpr auto kReplace = nlohmann::ordered_json::error_handler_t::replace;
-    write_output(line.json, json.dump(2, ' ', false, kReplace) + "\n");
+    write_output(line.text("json"), json.dump(2, ' ', false, kReplace) + "\n");
   });
 }
 
 }  // namespace
 
 int eval_command(Communicator& comm, const CommandLine& line) {
-  RunDirectory directory;
-  agree(comm, [&] { directory = open_run_directory(line.model); });
-  const LoadedConfig loaded =
-      load_config_together(comm, with_config_of_run(line, directory), {.ranks = comm.size()});
-  agree(comm, [&] {
-    if (comm.rank() == 0) check_outputs(line, files_read(line));
-    refuse_missing_precision(loaded.config);
-  });
-  refuse_differences(comm, loaded.config);
+  FinishedRun run = open_finished_run(comm, line);
+  const RunDirectory& directory = run.directory;
   RankPeerGroup peers(comm);
   Shape input;
   agree(comm, [&] { input = ModelFile(directory.model()).input(); });
-  const Experiment experiment = make_evaluation(loaded, wanted_splits(loaded.flagged), input,
-                                                load_schema_together(comm, directory), peers);
+  const std::set<Split> splits = wanted_splits(run.config.flagged);
+  const Experiment experiment =
+      make_evaluation(std::move(run.config), splits, input, load_schema_together(comm, directory), peers);
   std::optional<StageGrid> grid;
   std::unique_ptr<Model> stage;  // null: this rank takes the whole model
   AlignedBuffer<Scalar> stored;
@@ -133,7 +125,7 @@ int eval_command(Communicator& comm, const CommandLine& line) {
     }
     stored = load_stored(directory, stage ? *stage : *experiment.model);
     threshold = threshold_of(directory, experiment.config, comm.rank());
-    temperature = load_temperature(directory, loaded.config);
+    temperature = load_temperature(directory, experiment.config, experiment.loss->form());
     if (!experiment.test && !experiment.validation) {
       throw ConfigError("there is nothing to evaluate on: give data.test (and data.test_labels)");
     }

@@ -6,6 +6,7 @@
 #include "app/commands.h"
 #include "app/setup/experiment.h"
 #include "app/setup/outputs.h"
+#include "app/setup/startup.h"
 #include "app/setup/trained_model.h"
 #include "lockstep/base/build_info.h"
 #include "lockstep/base/catalog.h"
@@ -60,26 +61,24 @@ void export_schema(const RunDirectory& directory, const std::string& output) {
 }  // namespace
 
 int export_command(const CommandLine& line) {
-  const ExporterEntry& exporter = find_entry(exporter_catalog(), "export format", line.format);
+  const ExporterEntry& exporter = find_entry(exporter_catalog(), "export format", line.text("format"));
   if (!exporter.feature.empty()) require_feature(exporter.feature, "--format " + exporter.name);
-  const RunDirectory directory = open_run_directory(line.model);
+  const RunDirectory directory = open_run_directory(line.text("model"));
   check_outputs(line, files_read(line));
-  const CommandLine of_run = with_config_of_run(line, directory);
-  const LoadedConfig loaded = load_checked_config(of_run, read_config_file(of_run.config_file), {});
-  const Config& config = loaded.config;
+  const Config config = load_run_config(line, read_config_file(config_of_run(line, directory)));
   TrainedModel trained = load_trained_model(directory, config);
   const Normaliser normaliser(config.data.mean, config.data.std, trained.model->input().size());
   const bool of_table = std::filesystem::exists(directory.schema());
   const std::string json = of_table ? read_file(directory.schema().string()) : "";
   const std::optional<TableSchema> schema = read_table_schema(json);
   const std::vector<LabelScale> scales = schema ? label_scales(*schema) : std::vector<LabelScale>();
-  const auto loss = find_entry(loss_catalog(), "loss", config.loss.loss).make(config.loss);
   const std::optional<double> threshold = threshold_of(directory, config, 0);
-  OutputFile file(line.output);
+  const std::string output = line.text("output");
+  OutputFile file(output);
   exporter.write({.model = *trained.model,
                   .store = trained.store(),
                   .normaliser = normaliser,
-                  .form = loss->form(),
+                  .form = trained.loss->form(),
                   .label_scales = scales,
                   .temperature = trained.temperature,
                   .threshold = threshold,
@@ -89,7 +88,7 @@ int export_command(const CommandLine& line) {
   file.commit();
   log_info("exported {} numbers in {} tensors to {} ({}, {})",
            with_commas(trained.model->stored_layout().count()), trained.model->stored_layout().params.size(),
-           describe_output(line.output), exporter.name, human_bytes(file.bytes()));
+           describe_output(output), exporter.name, human_bytes(file.bytes()));
   if (trained.temperature != 1) {
     log_info(
         "calibrated with temperature {:.6g}: the ONNX graph divides the outputs by it; whoever computes "
@@ -104,7 +103,7 @@ int export_command(const CommandLine& line) {
   }
   const bool complete = exporter.encodes && schema;
   if (complete) log_info("its inputs are the columns of the table");
-  if (of_table && !complete) export_schema(directory, line.output);
+  if (of_table && !complete) export_schema(directory, output);
   return 0;
 }
 

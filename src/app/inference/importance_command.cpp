@@ -4,10 +4,8 @@
 #include <algorithm>
 
 #include "app/commands.h"
-#include "app/setup/data_notes.h"
 #include "app/setup/experiment.h"
 #include "app/setup/outputs.h"
-#include "app/setup/precision.h"
 #include "app/setup/startup.h"
 #include "app/setup/trained_model.h"
 #include "lockstep/base/aligned_buffer.h"
@@ -27,10 +25,10 @@ namespace lockstep {
 namespace {
 
 // The set that a flag names; else that of validation where the run has one.
-Split choose_split(const LoadedConfig& loaded) {
+Split choose_split(const Config& config) {
   const auto names = [&](Split split) {
     const std::string key = "data." + to_string(split);
-    return std::ranges::any_of(loaded.flagged,
+    return std::ranges::any_of(config.flagged,
                                [&](const std::string& flag) { return flag.starts_with(key); });
   };
   const bool validation = names(Split::kValidation);
@@ -40,21 +38,19 @@ Split choose_split(const LoadedConfig& loaded) {
         "--data.validation and --data.test are both given: the columns of one set are permuted");
   }
   if (test || validation) return test ? Split::kTest : Split::kValidation;
-  return has_validation(loaded.config) ? Split::kValidation : Split::kTest;
+  return has_validation(config) ? Split::kValidation : Split::kTest;
 }
 
-// The measure that is asked for, which the evaluation then computes.
-std::string choose_measure(const CommandLine& line, Config& config) {
-  const std::string name = line.metric.empty() ? config.train.early_stopping_metric : line.metric;
-  if (name == "loss" || name == "accuracy") return name;
-  config.eval.metrics = {name};
-  return name;
-}
-
-void check_measure(const std::string& name, const Loss& loss) {
-  if (name != "accuracy" || loss.targets() != TargetKind::kValue) return;
-  throw ConfigError(
-      "--metric accuracy is not defined for predictions of numbers: choose loss, r2 or another metric");
+// The metrics with which an evaluation has the measure.
+std::unique_ptr<MetricSet> metrics_with(const std::string& measure, const Experiment& experiment) {
+  const OutputForm form = experiment.loss->form();
+  const bool always = measure == "loss" || measure == "accuracy";
+  if (measure == "accuracy" && form.targets == TargetKind::kValue) {
+    throw ConfigError(
+        "--metric accuracy is not defined for predictions of numbers: choose loss, r2 or another metric");
+  }
+  return std::make_unique<MetricSet>(always ? experiment.config.eval.metrics : std::vector{measure}, form,
+                                     experiment.model->output().size());
 }
 
 // The columns of a set, whose records must be rows of features.
@@ -116,6 +112,7 @@ struct ImportanceInputs {
   RunDirectory directory;
   bool own_data = false;  ///< the set is that of the run
   const CommandLine& line;
+  const ImportanceFlags& request;
   const Experiment& experiment;
   Split split;
   const RecordSource& source;
@@ -124,17 +121,18 @@ struct ImportanceInputs {
   std::vector<FeatureColumn> columns;
   std::string schema;
   std::string measure;
+  const MetricSet& metrics;  ///< with that measure
   ThreadTeam& team;
 };
 
 // *Collective.* Rank 0 prints the answer, and writes it where that is asked for.
 template <class Result>
-void report(const ImportanceInputs& request, const Result& result) {
-  agree(request.comm, [&] {
-    if (request.comm.rank() > 0) return;
-    print_report(request.line, to_text(result));
-    if (!request.line.csv.empty()) write_output(request.line.csv, to_csv(result));
-    if (!request.line.json.empty()) write_output(request.line.json, to_json(result));
+void report(const ImportanceInputs& inputs, const Result& result) {
+  agree(inputs.comm, [&] {
+    if (inputs.comm.rank() > 0) return;
+    print_report(inputs.line, to_text(result));
+    if (inputs.line.has("csv")) write_output(inputs.line.text("csv"), to_csv(result));
+    if (inputs.line.has("json")) write_output(inputs.line.text("json"), to_json(result));
   });
 }
 
@@ -148,121 +146,136 @@ void keep_for_page(const RunDirectory& directory, const std::string& json) {
   }
 }
 
-void show_importance(const ImportanceInputs& request) {
-  const Experiment& experiment = request.experiment;
-  RankPeerGroup peers(request.comm);
+void show_importance(const ImportanceInputs& inputs) {
+  const Experiment& experiment = inputs.experiment;
+  RankPeerGroup peers(inputs.comm);
   std::vector<Scalar> class_weights;
-  if (experiment.weighs_classes(request.split)) class_weights = experiment.class_weights(peers);
-  const EvaluationContext context{.comm = request.comm,
+  if (experiment.weighs_classes(inputs.split)) class_weights = experiment.class_weights(peers);
+  const EvaluationContext context{.comm = inputs.comm,
                                   .model = *experiment.model,
                                   .loss = *experiment.loss,
                                   .normaliser = *experiment.normaliser,
-                                  .team = request.team,
+                                  .team = inputs.team,
                                   .options = experiment.config.eval,
-                                  .metrics = *experiment.metrics,
+                                  .metrics = inputs.metrics,
                                   .class_weights = class_weights};
-  const Measure measure(request.measure, {request.measure}, true);
-  const Importance importance = permutation_importance(context, request.source, request.split, request.values,
-                                                       {.columns = request.columns,
+  const Measure measure(inputs.measure, {inputs.measure}, true);
+  const Importance importance = permutation_importance(context, inputs.source, inputs.split, inputs.values,
+                                                       {.columns = inputs.columns,
                                                         .measure = measure,
-                                                        .repeats = request.line.repeats,
+                                                        .repeats = inputs.request.repeats,
                                                         .seed = experiment.seed(),
-                                                        .temperature = request.temperature});
-  const ImportanceResult result{.model = request.line.model,
-                                .set = to_string(request.split),
-                                .measure = request.measure,
+                                                        .temperature = inputs.temperature});
+  const ImportanceResult result{.model = inputs.line.text("model"),
+                                .set = to_string(inputs.split),
+                                .measure = inputs.measure,
                                 .importance = importance};
-  report(request, result);
-  if (request.comm.rank() == 0 && request.own_data) keep_for_page(request.directory, to_json(result));
+  report(inputs, result);
+  if (inputs.comm.rank() == 0 && inputs.own_data) keep_for_page(inputs.directory, to_json(result));
 }
 
-void show_dependence(const ImportanceInputs& request) {
-  const Experiment& experiment = request.experiment;
+void show_dependence(const ImportanceInputs& inputs) {
+  const Experiment& experiment = inputs.experiment;
   const FeatureColumn* column = nullptr;
   std::vector<LabelScale> scales;
-  agree(request.comm, [&] {
-    column = &find_column(request.columns, request.line.partial);
-    scales = read_label_scales(request.schema);
+  agree(inputs.comm, [&] {
+    column = &find_column(inputs.columns, inputs.request.partial);
+    scales = read_label_scales(inputs.schema);
   });
-  const std::vector<Scalar> found = read_feature(request.source, column->features.begin, request.comm);
+  const std::vector<Scalar> found = read_feature(inputs.source, column->features.begin, inputs.comm);
   std::vector<ColumnValue> grid;
-  agree(request.comm, [&] { grid = column_values(*column, found, request.line.points); });
-  const PredictionContext context{.comm = request.comm,
+  agree(inputs.comm, [&] { grid = column_values(*column, found, inputs.request.points); });
+  const PredictionContext context{.comm = inputs.comm,
                                   .model = *experiment.model,
                                   .form = experiment.loss->form(),
                                   .normaliser = *experiment.normaliser,
-                                  .team = request.team,
+                                  .team = inputs.team,
                                   .batch = experiment.config.eval.batch,
                                   .label_scales = scales,
-                                  .temperature = request.temperature};
+                                  .temperature = inputs.temperature};
   std::vector<std::vector<double>> means =
-      partial_dependence(context, request.source, request.values, column->features, grid);
-  const DatasetInfo& info = request.source.info();
-  report(request, DependenceResult{.model = request.line.model,
-                                   .set = to_string(request.split),
-                                   .samples = info.rows,
-                                   .column = column->name,
-                                   .outputs = output_names(experiment, info),
-                                   .grid = std::move(grid),
-                                   .means = std::move(means)});
+      partial_dependence(context, inputs.source, inputs.values, column->features, grid);
+  const DatasetInfo& info = inputs.source.info();
+  report(inputs, DependenceResult{.model = inputs.line.text("model"),
+                                  .set = to_string(inputs.split),
+                                  .samples = info.rows,
+                                  .column = column->name,
+                                  .outputs = output_names(experiment, info),
+                                  .grid = std::move(grid),
+                                  .means = std::move(means)});
 }
 
 }  // namespace
 
+// The one question about columns has flags that the other has not.
+ImportanceFlags read_importance_flags(const CommandLine& line) {
+  const ImportanceFlags request{.metric = line.text("metric"),
+                                .repeats = line.count("repeats", {1, 1001}, 5),
+                                .partial = line.text("partial"),
+                                .points = line.count("points", {2, 10'001}, 20)};
+  for (const char* flag : {"metric", "repeats", "points"}) {
+    const bool of_partial = std::string_view(flag) == "points";
+    if (!line.has(flag) || of_partial == line.has("partial")) continue;
+    throw ConfigError(of_partial ? "--points belongs to --partial COLUMN: name the column, or leave it out"
+                                 : fmt::format("--{} has no effect with --partial: leave out one", flag));
+  }
+  return request;
+}
+
 int importance_command(Communicator& comm, const CommandLine& line) {
-  RunDirectory directory;
-  agree(comm, [&] { directory = open_run_directory(line.model); });
-  LoadedConfig loaded =
-      load_config_together(comm, with_config_of_run(line, directory), {.ranks = comm.size()});
+  ImportanceFlags request;
+  agree(comm, [&] { request = read_importance_flags(line); });
+  FinishedRun run = open_finished_run(comm, line);
+  const RunDirectory& directory = run.directory;
   Split split = Split::kValidation;
-  std::string measure;
   Shape input;
   agree(comm, [&] {
-    if (comm.rank() == 0) check_outputs(line, files_read(line));
-    refuse_missing_precision(loaded.config);
-    split = choose_split(loaded);
-    measure = choose_measure(line, loaded.config);
+    split = choose_split(run.config);
     input = ModelFile(directory.model()).input();
   });
-  refuse_differences(comm, loaded.config);
   RankPeerGroup peers(comm);
   const std::string schema = load_schema_together(comm, directory);
-  const Experiment experiment = make_evaluation(loaded, {split}, input, schema, peers);
+  const Experiment experiment = make_evaluation(std::move(run.config), {split}, input, schema, peers);
   const RecordSource* source = split == Split::kTest ? experiment.test.get() : experiment.validation.get();
+  const std::string measure =
+      request.metric.empty() ? experiment.config.train.early_stopping_metric : request.metric;
   AlignedBuffer<Scalar> stored;
   Scalar temperature = 1;
   std::vector<FeatureColumn> columns;
+  std::unique_ptr<MetricSet> metrics;
   agree(comm, [&] {
+    metrics = metrics_with(measure, experiment);
     if (source == nullptr) {
       throw ConfigError(
           "the run has no validation and no test set: give --data.test FILE (and "
           "--data.test_labels)");
     }
-    check_measure(measure, *experiment.loss);
     columns = columns_of(experiment, *source, schema);
     stored = load_stored(directory, *experiment.model);
-    temperature = load_temperature(directory, loaded.config);
+    temperature = load_temperature(directory, experiment.config, experiment.loss->form());
   });
   refuse_different_data(comm, experiment.sources());
   log_notes(experiment.sources());
   ThreadTeam team(static_cast<int>(experiment.config.train.threads));
-  const ImportanceInputs request{.comm = comm,
-                                 .directory = directory,
-                                 .own_data = !names_data(loaded.flagged),
-                                 .line = line,
-                                 .experiment = experiment,
-                                 .split = split,
-                                 .source = *source,
-                                 .values = stored_values(*experiment.model, stored.span()),
-                                 .temperature = temperature,
-                                 .columns = std::move(columns),
-                                 .schema = schema,
-                                 .measure = measure,
-                                 .team = team};
-  if (line.partial.empty()) {
-    show_importance(request);
+  const ImportanceInputs inputs{.comm = comm,
+                                .directory = directory,
+                                .own_data = !names_data(experiment.config.flagged),
+                                .line = line,
+                                .request = request,
+                                .experiment = experiment,
+                                .split = split,
+                                .source = *source,
+                                .values = stored_values(*experiment.model, stored.span()),
+                                .temperature = temperature,
+                                .columns = std::move(columns),
+                                .schema = schema,
+                                .measure = measure,
+                                .metrics = *metrics,
+                                .team = team};
+  if (request.partial.empty()) {
+    show_importance(inputs);
   } else {
-    show_dependence(request);
+    show_dependence(inputs);
   }
   return 0;
 }

@@ -3,12 +3,9 @@
 #include <optional>
 
 #include "app/commands.h"
-#include "app/setup/data_notes.h"
 #include "app/setup/outputs.h"
-#include "app/setup/precision.h"
 #include "app/setup/startup.h"
 #include "app/setup/trained_model.h"
-#include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/output_file.h"
@@ -29,12 +26,29 @@
 namespace lockstep {
 namespace {
 
+void refuse_two(const PredictRequest& request) {
+  if (request.top == 0 && !request.probabilities) return;
+  if (request.top > 0 && request.probabilities) {
+    throw ConfigError(
+        "--proba writes the probabilities of all classes, --top those of a few: give one of them");
+  }
+  if (!request.threshold) return;
+  throw ConfigError(
+      fmt::format("--threshold decides which class is written, and {} writes no such class: give one of them",
+                  request.top > 0 ? "--top" : "--proba"));
+}
+
+const PredictionFileEntry& prediction_file_of(const CommandLine& line) {
+  return choose_prediction_file(line.text("output"), line.text("format"));
+}
+
 // *Collective.*
 std::unique_ptr<RecordSource> open_input(const CommandLine& line, const DataOptions& data,
                                          const std::string& schema, PeerGroup& peers) {
   const FormatEntry* format = nullptr;
-  peers.agree([&] { format = &format_of_input(line.input, data); });
-  return format->open_input({data, line.input, peers, schema});
+  const std::string input = line.text("input");
+  peers.agree([&] { format = &format_of_input(input, data); });
+  return format->open_input({data, input, peers, schema});
 }
 
 void check_input(const CommandLine& line, const Shape& found, const Shape& wanted) {
@@ -42,31 +56,30 @@ void check_input(const CommandLine& line, const Shape& found, const Shape& wante
   throw DataError(
       fmt::format("--input '{}' has records of the shape {}, but the model of '{}' takes {}: give records "
                   "like those that it was trained on",
-                  line.input, to_string(found), line.model, to_string(wanted)));
+                  line.text("input"), to_string(found), line.text("model"), to_string(wanted)));
 }
 
 // Refused before anything is read.
-void check_files(const CommandLine& line, const DataOptions& data) {
-  const PredictionFileEntry& output = choose_prediction_file(line.output, line.format);
-  const FormatEntry& input = format_of_input(line.input, data);
-  check_outputs(line, files_read(line));
-  if (line.predict.keep) parse_column_names("--keep", *line.predict.keep);
-  if (line.predict.keep && !output.has_texts) {
+void check_files(const CommandLine& line, const PredictRequest& request, const DataOptions& data) {
+  const PredictionFileEntry& output = prediction_file_of(line);
+  const FormatEntry& input = format_of_input(line.text("input"), data);
+  if (request.keep) parse_column_names("--keep", *request.keep);
+  if (request.keep && !output.has_texts) {
     throw ConfigError(
         fmt::format("--keep: {} holds numbers only: write CSV or JSON lines (--format csv, --format jsonl)",
                     output.name));
   }
-  if (line.predict.keep && input.name != "csv") {
+  if (request.keep && input.name != "csv") {
     throw ConfigError(fmt::format("--keep: only tables have columns with names, and '{}' is of the format {}",
-                                  line.input, input.name));
+                                  line.text("input"), input.name));
   }
-  if (line.predict.top > 0 && !output.has_texts) {
+  if (request.top > 0 && !output.has_texts) {
     throw ConfigError(
         fmt::format("--top: {} holds numbers only, and no classes: write CSV or JSON lines (--format csv, "
                     "--format jsonl)",
                     output.name));
   }
-  if (line.predict.threshold && !output.has_texts) {
+  if (request.threshold && !output.has_texts) {
     throw ConfigError(fmt::format(
         "--threshold decides the class, and {} holds probabilities only: write CSV or JSON lines (--format "
         "csv, --format jsonl)",
@@ -77,8 +90,8 @@ void check_files(const CommandLine& line, const DataOptions& data) {
 // All that a prediction needs but the other ranks.
 struct Inference {
   std::optional<StageGrid> grid = {};  ///< stages of the ranks
+  PredictRequest request;
   TrainedModel trained;
-  std::unique_ptr<Loss> loss;
   std::unique_ptr<Normaliser> normaliser;
   PredictionView view;
   std::vector<LabelScale> label_scales = {};
@@ -87,37 +100,35 @@ struct Inference {
 };
 
 // The view that the flags name. Errors: ConfigError.
-PredictionView view_of(const CommandLine& line, const OutputForm& form, Index outputs) {
-  PredictionView view{.probabilities = line.predict.probabilities,
-                      .top = line.predict.top,
-                      .threshold = line.predict.threshold};
+PredictionView view_of(const CommandLine& line, const PredictRequest& request, const OutputForm& form,
+                       Index outputs) {
+  PredictionView view{
+      .probabilities = request.probabilities, .top = request.top, .threshold = request.threshold};
   check_view(view, form, outputs);
-  view.outputs_only = !view.probabilities && !choose_prediction_file(line.output, line.format).has_texts;
+  view.outputs_only = !view.probabilities && !prediction_file_of(line).has_texts;
   return view;
 }
 
 // Whether the model says yes or no, and the class is written.
 bool decides_class(const Inference& inference, Index outputs) {
   const PredictionView& view = inference.view;
-  return has_one_yes(inference.loss->form(), outputs) && !view.threshold && !view.probabilities &&
+  return has_one_yes(inference.trained.loss->form(), outputs) && !view.threshold && !view.probabilities &&
          view.top == 0 && !view.outputs_only;
 }
 
 // `ranks`: all of them. Local.
-Inference prepare(const CommandLine& line, const Config& config, const RunDirectory& directory,
-                  const Communicator& ranks) {
-  Inference inference;
+void prepare(Inference& inference, const CommandLine& line, const FinishedRun& run,
+             const Communicator& ranks) {
+  const auto& [directory, config] = run;
   inference.grid = inference_grid(config, ranks.size(), ranks.rank());
   inference.trained = load_trained_model(directory, config, *inference.grid, ranks.rank());
   const Shape& input = inference.trained.model->input();
-  inference.loss = find_entry(loss_catalog(), "loss", config.loss.loss).make(config.loss);
   inference.normaliser = std::make_unique<Normaliser>(config.data.mean, config.data.std, input.size());
   const Index outputs = inference.trained.model->output().size();
-  refuse_threshold(config, inference.loss->form(), outputs);
-  inference.view = view_of(line, inference.loss->form(), outputs);
+  refuse_threshold(config, inference.trained.loss->form(), outputs);
+  inference.view = view_of(line, inference.request, inference.trained.loss->form(), outputs);
   if (decides_class(inference, outputs))
     inference.view.threshold = threshold_of(directory, config, ranks.rank());
-  return inference;
 }
 
 // The file of the predictions with all that writes it.
@@ -125,17 +136,16 @@ class PredictionOutput {
  public:
   PredictionOutput(const CommandLine& line, const Config& config, const Inference& inference,
                    const RecordSource& source)
-      : table_(inference.loss->form(), inference.trained.model->output().size(), inference.labels,
+      : table_(inference.trained.loss->form(), inference.trained.model->output().size(), inference.labels,
                inference.view) {
-    if (line.predict.keep) {
-      kept_.emplace(source.files(), config.data.table, parse_column_names("--keep", *line.predict.keep),
+    if (const auto& keep = inference.request.keep) {
+      kept_.emplace(source.files(), config.data.table, parse_column_names("--keep", *keep),
                     inference.table ? &*inference.table : nullptr);
     }
-    file_ = choose_prediction_file(line.output, line.format)
-                .make({.path = line.output,
-                       .rows = source.info().rows + std::ssize(source.skipped()),
-                       .columns = {table_.columns().begin(), table_.columns().end()},
-                       .kept = kept_ ? &*kept_ : nullptr});
+    file_ = prediction_file_of(line).make({.path = line.text("output"),
+                                           .rows = source.info().rows + std::ssize(source.skipped()),
+                                           .columns = {table_.columns().begin(), table_.columns().end()},
+                                           .kept = kept_ ? &*kept_ : nullptr});
     lines_.emplace(table_, *file_, source.skipped());
   }
 
@@ -156,7 +166,7 @@ BadRows write_predictions(Communicator& comm, const CommandLine& line, const Con
   if (inference.trained.stage) pipeline.emplace(comm, *inference.grid);
   Prediction prediction({.comm = comm,
                          .model = inference.trained.run(),
-                         .form = inference.loss->form(),
+                         .form = inference.trained.loss->form(),
                          .normaliser = *inference.normaliser,
                          .team = team,
                          .batch = config.eval.batch,
@@ -183,34 +193,52 @@ void report_bad_rows(const CommandLine& line, const BadRows& bad, Index rows, In
   const std::string found = fmt::format(
       "{} of {} rows have predictions that are not finite numbers, the first of them row {}: {} has them as "
       "they are. The numbers of the input are too large for the model, or the weights of '{}' are bad",
-      with_commas(bad.count), with_commas(rows), bad.first, describe_output(line.output), line.model);
-  if (!line.allow_nan) throw AgreedError(found + "; --allow-nan accepts them", kExitData);
+      with_commas(bad.count), with_commas(rows), bad.first, describe_output(line.text("output")),
+      line.text("model"));
+  if (!line.has("allow-nan")) throw AgreedError(found + "; --allow-nan accepts them", kExitData);
   if (rank == 0) log_warning("{}", found);
 }
 
 }  // namespace
 
+PredictRequest read_predict_request(const CommandLine& line) {
+  PredictRequest request{.keep = line.value("keep"), .probabilities = line.has("proba")};
+  if (const std::optional<std::string> text = line.value("top")) {
+    request.top = ValueType<Index>::parse(*text).value_or(0);
+    if (request.top < 1) {
+      throw ConfigError(
+          fmt::format("--top: expected a number of classes, 1 or more, found {}", in_quotes(*text)));
+    }
+  }
+  if (const std::optional<std::string> text = line.value("threshold")) {
+    request.threshold = ValueType<double>::parse(*text);
+    if (!request.threshold || *request.threshold < 0 || *request.threshold > 1) {
+      throw ConfigError(
+          fmt::format("--threshold: expected a probability from 0 to 1, found {}", in_quotes(*text)));
+    }
+  }
+  refuse_two(request);
+  return request;
+}
+
 int predict_command(Communicator& comm, const CommandLine& line) {
   const Stopwatch watch;
-  RunDirectory directory;
-  agree(comm, [&] { directory = open_run_directory(line.model); });
-  const Config config =
-      load_config_together(comm, with_config_of_run(line, directory), {.ranks = comm.size()}).config;
   Inference inference;
+  agree(comm, [&] { inference.request = read_predict_request(line); });
+  const FinishedRun run = open_finished_run(comm, line);
+  const Config& config = run.config;
   agree(comm, [&] {
-    if (comm.rank() == 0) check_files(line, config.data);
-    refuse_missing_precision(config);
-    inference = prepare(line, config, directory, comm);
+    if (comm.rank() == 0) check_files(line, inference.request, config.data);
+    prepare(inference, line, run, comm);
   });
-  refuse_differences(comm, config);
   RankPeerGroup peers(comm);
-  const std::string schema = load_schema_together(comm, directory);
+  const std::string schema = load_schema_together(comm, run.directory);
   agree(comm, [&] {
     inference.label_scales = read_label_scales(schema);
     inference.labels = read_target_labels(schema);
     inference.table = read_table_schema(schema);
   });
-  if (is_standard_input(line.input)) spool_standard_input(comm);
+  if (is_standard_input(line.text("input"))) spool_standard_input(comm);
   const std::unique_ptr<RecordSource> source = open_input(line, config.data, schema, peers);
   const DatasetInfo& input = source->info();
   agree(comm, [&] { check_input(line, input.features, inference.trained.model->input()); });
@@ -218,8 +246,8 @@ int predict_command(Communicator& comm, const CommandLine& line) {
   refuse_different_data(comm, sources);
   log_notes(sources);
   const BadRows bad = write_predictions(comm, line, config, inference, *source);
-  log_info("predicted {} rows of {} in {}: {}", with_commas(input.rows), line.input,
-           human_seconds(watch.seconds()), describe_output(line.output));
+  log_info("predicted {} rows of {} in {}: {}", with_commas(input.rows), line.text("input"),
+           human_seconds(watch.seconds()), describe_output(line.text("output")));
   report_bad_rows(line, bad, input.rows, comm.rank());
   return 0;
 }

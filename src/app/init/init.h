@@ -87,13 +87,10 @@ std::string doubt_scale(const InitData& data, const Task& task);
 std::vector<CommentedSetting> choose_settings(const InitData& data, const Task& task, const std::string& name,
                                               std::string_view preset = {});
 
-/// The settings with those that flags give, in place of the ones of the same meaning.
-std::vector<CommentedSetting> with_flags(std::vector<CommentedSetting> settings,
-                                         std::span<const Option> options,
-                                         const std::set<std::string>& flagged);
+/// The settings with those that flags of `given` give, in place of the ones of the same meaning.
+std::vector<CommentedSetting> with_flags(std::vector<CommentedSetting> settings, const Config& given);
 
-/// `settings` in the order of `options`, section by section, below `head`, the lines of a comment.
-std::string to_toml(const std::vector<CommentedSetting>& settings, std::span<const Option> options,
-                    const std::vector<std::string>& head);
+/// `settings` in the order of the options, section by section, below `head`, the lines of a comment.
+std::string to_toml(const std::vector<CommentedSetting>& settings, const std::vector<std::string>& head);
 
 }  // namespace lockstep

@@ -89,8 +89,7 @@ std::string report_of(const InitData& data, const Task& task, const Experiment& 
 
 // Reads the config as a run would: what init writes has to work.
 Experiment try_out(const std::string& file, const std::string& text) {
-  const LoadedConfig loaded = load_checked_config({}, {file, text}, {});
-  Experiment experiment = make_experiment(loaded, alone());
+  Experiment experiment = make_experiment(load_training_config({}, {file, text}, {}), alone());
   experiment.plan(1, {});
   return experiment;
 }
@@ -116,36 +115,34 @@ std::vector<OtherSet> other_sets(const DataOptions& options) {
 
 }  // namespace
 
-std::vector<CommentedSetting> with_flags(std::vector<CommentedSetting> settings,
-                                         std::span<const Option> options,
-                                         const std::set<std::string>& flagged) {
+std::vector<CommentedSetting> with_flags(std::vector<CommentedSetting> settings, const Config& given) {
   // These stand in the lines that were made of the data.
   static const std::set<std::string> kSeen{
       "data.train",     "data.train_labels", "data.format", "data.label",   "data.weight",
       "data.numeric",   "data.categorical",  "data.ignore", "data.columns", "data.header",
       "data.separator", "data.encoding",     "data.quotes"};
-  for (const std::string& key : flagged) {
+  for (const std::string& key : given.flagged) {
     if (kSeen.contains(key)) continue;
     std::set<std::string> replaced{key};
     for (const Alternatives& group : alternative_keys()) {
       if (std::ranges::count(group.keys, key) > 0) replaced.insert(group.keys.begin(), group.keys.end());
     }
-    const auto option = std::ranges::find(options, key, &Option::key);
-    const bool no_file = option->text().empty() || parse_validation_part(key, option->text());
+    const Option& option = *find_option(known_options(), key);
+    const std::string value = option.text(given);
+    const bool no_file = value.empty() || parse_validation_part(key, value);
     if (key == "data.validation" && no_file) replaced.insert("data.validation_labels");
     std::erase_if(settings,
                   [&replaced](const CommentedSetting& setting) { return replaced.contains(setting.key); });
-    settings.push_back({key, toml_value(*option), "as given to init"});
+    settings.push_back({key, toml_value(option, value), "as given to init"});
   }
   return settings;
 }
 
-std::string to_toml(const std::vector<CommentedSetting>& settings, std::span<const Option> options,
-                    const std::vector<std::string>& head) {
+std::string to_toml(const std::vector<CommentedSetting>& settings, const std::vector<std::string>& head) {
   std::string text;
   for (const std::string& line : head) text += fmt::format("# {}\n", line);
   std::string_view section;
-  for (const Option& option : options) {
+  for (const Option& option : known_options()) {
     const auto setting = std::ranges::find(settings, option.key, &CommentedSetting::key);
     if (setting == settings.end()) continue;
     if (option.section() != section) text += fmt::format("\n[{}]\n", option.section());
@@ -156,52 +153,50 @@ std::string to_toml(const std::vector<CommentedSetting>& settings, std::span<con
 }
 
 int init_command(const CommandLine& line) {
-  const LoadedConfig given = load_config(line, {}, known_names());
+  const Config given = load_config(line, {}, readable_options());
   if (given.flagged.contains("data.train")) {
     throw ConfigError(
-        fmt::format("the data file stands after init: trainer init {}", excerpt(given.config.data.train)));
+        fmt::format("the data file stands after init: trainer init {}", excerpt(given.data.train)));
   }
+  const std::string& path = line.operands.front();
+  const std::string output = line.has("output") ? line.text("output") : name_of(path) + ".toml";
   CommandLine named = line;
-  if (named.output.empty()) named.output = name_of(line.data) + ".toml";
-  check_outputs(named, {split_array_path(line.data).file});
-  const InitData data = read_init_data(line.data, given.config.data);
-  const Task task = choose_task(data, line.task);
-  Config flags;
-  const std::vector<Option> options = declare_options(flags, known_names());
-  flags = given.config;
-  const std::vector<CommentedSetting> settings =
-      with_flags(choose_settings(data, task, name_of(named.output == "-" ? line.data : named.output),
-                                 given.config.model.preset),
-                 options, given.flagged);
-  const std::string file = is_stream(named.output) ? "FILE" : named.output;
-  const std::string body = to_toml(settings, options, {});
+  named.flags["output"] = {output};
+  check_outputs(named, {split_array_path(path).file});
+  const InitData data = read_init_data(path, given.data);
+  const Task task = choose_task(data, line.text("task"));
+  const std::vector<CommentedSetting> settings = with_flags(
+      choose_settings(data, task, name_of(output == "-" ? path : output), given.model.preset), given);
+  const std::string file = is_stream(output) ? "FILE" : output;
+  const std::string body = to_toml(settings, {});
   const Experiment experiment = try_out(file, body);
   const std::string train = train_command(experiment.config, file);
   const std::string predict = fmt::format("trainer predict --model {} --input {} --output predictions.csv",
                                           shell_word(experiment.config.run.dir), shell_word(data.input));
-  const std::string text = to_toml(
-      settings, options,
-      {fmt::format("A first config for {}: {}", excerpt(line.data), task.text), "  " + excerpt(train, 200),
-       "  " + excerpt(predict, 400), "'trainer help KEY' explains a key, as in 'trainer help train.lr'."});
-  write_output(named.output, text);
+  const std::string text =
+      to_toml(settings, {fmt::format("A first config for {}: {}", excerpt(path), task.text),
+                         "  " + excerpt(train, 200), "  " + excerpt(predict, 400),
+                         "'trainer help KEY' explains a key, as in 'trainer help train.lr'."});
+  write_output(output, text);
   print_report(named, fmt::format("{}\nwritten: {}\n\nNext:\n  {}\n  {}\n", report_of(data, task, experiment),
-                                  describe_output(named.output), train, predict));
+                                  describe_output(output), train, predict));
   return 0;
 }
 
 int inspect_command(const CommandLine& line) {
-  DataOptions options = load_config(line, {}, known_names()).config.data;
-  options.train = line.data;
+  const std::string& path = line.operands.front();
+  DataOptions options = load_config(line, {}, readable_options()).data;
+  options.train = path;
   if (options.format.empty() && has_known_extension(options.train) && choose_format(options).name != "csv") {
     throw ConfigError(
         fmt::format("'{}' is of the format '{}': inspect looks at tables; where this is one, "
                     "give --data.format csv",
-                    line.data, choose_format(options).name));
+                    path, choose_format(options).name));
   }
   check_outputs(line, files_read(line));
-  const TableInspection inspection = inspect_table(line.data, options.table, other_sets(options));
+  const TableInspection inspection = inspect_table(path, options.table, other_sets(options));
   print_report(line, to_text(inspection));
-  if (!line.json.empty()) write_output(line.json, to_json(inspection));
+  if (line.has("json")) write_output(line.text("json"), to_json(inspection));
   return 0;
 }
 

@@ -42,15 +42,10 @@ void read_record(ViewedRun& run, const RunDirectory& directory) {
 
 void read_config(ViewedRun& run, const RunDirectory& directory) {
   if (!is_there(directory.config())) return damage(run.record, "it has no config.toml");
-  Config config;
-  Config defaults;
-  const std::vector<Option> options = declare_options(config, known_names());
-  const std::vector<Option> by_default = declare_options(defaults, known_names());
-  config = load_config({}, {"config.toml", read_file(directory.config())}, known_names()).config;
-  const auto text = [](const Option& option) { return option.has_value() ? option.text() : ""; };
-  for (std::size_t i = 0; i < options.size(); ++i) {
-    if (options[i].earlier) continue;
-    run.config.push_back({options[i].key, text(options[i]), text(by_default[i])});
+  const Config config = load_config({}, {"config.toml", read_file(directory.config())}, readable_options());
+  for (const Option& option : known_options()) {
+    run.config.push_back({option.key, option.has_value(config) ? option.text(config) : "",
+                          option.if_not_given.empty() ? option.default_text : ""});
   }
 }
 

@@ -17,7 +17,6 @@
 #include "lockstep/base/terminal.h"
 #include "lockstep/base/text.h"
 #include "lockstep/config/command_line.h"
-#include "lockstep/config/commands.h"
 #include "lockstep/report/history/metrics_history.h"
 #include "lockstep/report/history/watch_view.h"
 #include "lockstep/report/page/report_page.h"
@@ -105,11 +104,11 @@ void print_once(const std::vector<ViewedRun>& runs) {
 
 int compare_command(const CommandLine& line) {
   check_outputs(line, {});
-  std::vector<ViewedRun> runs = read_runs(line.runs);
-  sort_runs(runs, line.sort.empty() ? "best" : line.sort);
+  std::vector<ViewedRun> runs = read_runs(line.operands);
+  sort_runs(runs, line.has("sort") ? line.text("sort") : "best");
   print_report(line, to_text(runs));
-  if (!line.csv.empty()) write_output(line.csv, to_csv(runs));
-  if (!line.json.empty()) write_output(line.json, compared_json(runs));
+  if (line.has("csv")) write_output(line.text("csv"), to_csv(runs));
+  if (line.has("json")) write_output(line.text("json"), compared_json(runs));
   return 0;
 }
 
@@ -117,82 +116,83 @@ int compare_command(const CommandLine& line) {
 
 int export_metrics_command(const CommandLine& line) {
   const std::vector<std::string> formats = metrics_formats();
-  if (!line.format.empty() && std::ranges::find(formats, line.format) == formats.end()) {
-    throw ConfigError(fmt::format("unknown format {} of export-metrics (known: {})", in_quotes(line.format),
-                                  listed(formats)));
+  if (line.has("format") && std::ranges::find(formats, line.text("format")) == formats.end()) {
+    throw ConfigError(fmt::format("unknown format {} of export-metrics (known: {})",
+                                  in_quotes(line.text("format")), listed(formats)));
   }
   std::vector<std::filesystem::path> files;
   std::vector<std::string> names;
   std::vector<std::string> inputs;
-  for (const std::filesystem::path& directory : find_runs(line.runs)) {
+  for (const std::filesystem::path& directory : find_runs(line.operands)) {
     names.push_back(directory.lexically_normal().string());
     files.push_back(RunDirectory{directory}.metrics());
     inputs.push_back(files.back().string());
   }
   check_outputs(line, inputs);
-  OutputFile file(line.output);
+  OutputFile file(line.text("output"));
   const auto faults = write_metrics_csv(files, names, [&](std::string_view text) { file.write(text); });
   file.commit();
   for (const std::string& fault : faults) log_warning("{}; the other lines were exported", fault);
   log_info("exported the metrics of {} to {}", plural(std::ssize(files), "run"),
-           describe_output(line.output));
+           describe_output(line.text("output")));
   return 0;
 }
 
 // trainer report: a page that shows what runs did, or its numbers, from their directories alone.
 
 int report_command(const CommandLine& line) {
-  if (line.output.empty() && line.json.empty()) {
+  if (!line.has("output") && !line.has("json")) {
     throw ConfigError("trainer report needs --output FILE, for a page, or --json FILE, for its numbers");
   }
-  if (!line.output.empty()) require_feature("CHARTJS", "a page of trainer report");
+  if (line.has("output")) require_feature("CHARTJS", "a page of trainer report");
   check_outputs(line, {});
   std::vector<PageRun> runs;
-  for (ViewedRun& run : read_runs(line.runs)) runs.push_back(read_page_run(std::move(run)));
+  for (ViewedRun& run : read_runs(line.operands)) runs.push_back(read_page_run(std::move(run)));
   const auto write = [&](const std::string& name, const std::string& text) {
     write_output(name, text);
     log_info("report of {}: {} ({})", plural(std::ssize(runs), "run"), describe_output(name),
              human_bytes(text.size()));
   };
-  if (!line.output.empty()) write(line.output, report_page(runs));
-  if (!line.json.empty()) write(line.json, report_json(runs) + "\n");
+  if (line.has("output")) write(line.text("output"), report_page(runs));
+  if (line.has("json")) write(line.text("json"), report_json(runs) + "\n");
   return 0;
 }
 
 // trainer trace: a summary of the timeline of a run, or the file for a viewer, also of a run that was killed.
 
 int trace_command(const CommandLine& line) {
-  if (line.runs.size() > 1) {
-    throw ConfigError(fmt::format("trainer trace takes one run, and found {}: {} and {}", line.runs.size(),
-                                  in_quotes(line.runs[0]), in_quotes(line.runs[1])));
+  if (line.operands.size() > 1) {
+    throw ConfigError(fmt::format("trainer trace takes one run, and found {}: {} and {}",
+                                  line.operands.size(), in_quotes(line.operands[0]),
+                                  in_quotes(line.operands[1])));
   }
-  expect_run_exists(line.runs.front());
-  const RunDirectory directory{line.runs.front()};
+  expect_run_exists(line.operands.front());
+  const RunDirectory directory{line.operands.front()};
   std::error_code ignored;
   if (!std::filesystem::is_directory(directory.traces(), ignored)) {
     throw ConfigError(
         fmt::format("{} has no timeline: it is recorded with --report.trace \"first 20, slowest 20 steps\"",
-                    in_quotes(line.runs.front())));
+                    in_quotes(line.operands.front())));
   }
-  if (!line.output.empty()) check_outputs(line, {});
-  if (line.output.empty()) {
+  if (line.has("output")) check_outputs(line, {});
+  if (!line.has("output")) {
     print_out("{}", summarise_trace(read_run_trace(directory)));
     return 0;
   }
-  const WrittenTrace written = write_trace(directory, line.output);
-  log_info("timeline: {}: {} ({})", describe_trace(written.trace), describe_output(line.output),
+  const WrittenTrace written = write_trace(directory, line.text("output"));
+  log_info("timeline: {}: {} ({})", describe_trace(written.trace), describe_output(line.text("output")),
            human_bytes(written.bytes));
   return 0;
 }
 
 int watch_command(const CommandLine& line) {
-  std::vector<ViewedRun> runs = read_runs(line.runs);
-  if (!line.json.empty()) {
+  std::vector<ViewedRun> runs = read_runs(line.operands);
+  if (line.has("json")) {
     check_outputs(line, {});
-    write_output(line.json, to_json(runs));
+    write_output(line.text("json"), to_json(runs));
     return 0;
   }
-  if (line.once || ::isatty(STDOUT_FILENO) == 0 || !rows_can_be_redrawn()) {
+  if (line.has("once") || ::isatty(STDOUT_FILENO) == 0 || !rows_can_be_redrawn()) {
     print_once(runs);
     return 0;
   }
@@ -203,14 +203,14 @@ int watch_command(const CommandLine& line) {
     lines.emplace_back("q: leave");
     screen.draw(lines);
     if (!screen.wait()) return 0;
-    runs = read_runs(line.runs);
+    runs = read_runs(line.operands);
   } while (asked_to_end == 0);
   return 0;
 }
 
 int status_command(const CommandLine& line) {
   CommandLine once = line;
-  once.once = true;
+  once.flags["once"] = {"true"};
   return watch_command(once);
 }
 

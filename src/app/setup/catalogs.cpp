@@ -30,17 +30,23 @@ std::vector<std::string> names_and(const char* automatic, const Catalog& catalog
   return names;
 }
 
+// A strategy that is still to be chosen may read any key.
+ConfigFact fact_of_strategy(bool (*fact)(const DistOptions&)) {
+  return [fact](const Config& config) {
+    return config.distribute.strategy == kAutoStrategy || fact(config.distribute);
+  };
+}
+
 ConfigFacts config_facts() {
   return {.has_batch_norm =
               [](const Config& config) {
                 return model_text(config.model).find("batch_norm") != std::string::npos;
               },
-          .asynchronous = [](const Config& config) { return is_asynchronous(config.distribute); },
-          .uses_algorithm = [](const Config& config) { return uses_algorithm(config.distribute); },
-          .calibrates =
-              [](const Config& config) {
-                return uses_algorithm(config.distribute) && config.distribute.algorithm == kAutoAlgorithm;
-              }};
+          .asynchronous = fact_of_strategy(is_asynchronous),
+          .uses_algorithm = fact_of_strategy(uses_algorithm),
+          .calibrates = fact_of_strategy([](const DistOptions& options) {
+            return uses_algorithm(options) && options.algorithm == kAutoAlgorithm;
+          })};
 }
 
 }  // namespace
@@ -64,8 +70,7 @@ const KnownNames& known_names() {
 }
 
 std::span<const Option> readable_options() {
-  static Config defaults;
-  static const std::vector<Option> kOptions = declare_options(defaults, known_names());
+  static const std::vector<Option> kOptions = declare_options(known_names());
   return kOptions;
 }
 
@@ -74,24 +79,25 @@ std::span<const Option> known_options() {
   return all.first(all.size() - static_cast<std::size_t>(std::ranges::count(all, true, &Option::earlier)));
 }
 
-std::vector<std::pair<std::string, std::string>> result_options(const Config& config) {
-  Config shown;
-  const std::vector<Option> options = declare_options(shown, known_names());  // with the defaults of a Config
-  shown = config;
-  std::vector<std::pair<std::string, std::string>> result;
-  for (const Option& option : options) {
-    if (!names_no_result(option.key) && option.has_value()) result.emplace_back(option.key, option.text());
+std::vector<Setting> result_options(const Config& config) {
+  std::vector<Setting> result;
+  for (const Option& option : known_options()) {
+    if (names_no_result(option.key) || !option.has_value(config)) continue;
+    result.push_back({option.key, option.text(config)});
   }
   return result;
 }
 
 std::vector<Choice> choices(const Config& config) {
-  return {choice_in(loss_catalog(), "train.loss", config.loss.loss),
-          choice_in(optimizer_catalog(), "train.optimizer", config.optimizer.optimizer),
-          choice_in(decay_catalog(), "train.schedule", config.schedule.schedule),
-          choice_in(strategy_catalog(), "distribute.strategy", config.distribute.strategy),
-          choice_in(codec_catalog(), "distribute.compression", config.distribute.compression),
-          choice_in(format_catalog(), "data.format", choose_format(config.data).name)};
+  std::vector<Choice> all{choice_in(loss_catalog(), "train.loss", config.loss.loss),
+                          choice_in(optimizer_catalog(), "train.optimizer", config.optimizer.optimizer),
+                          choice_in(decay_catalog(), "train.schedule", config.schedule.schedule),
+                          choice_in(codec_catalog(), "distribute.compression", config.distribute.compression),
+                          choice_in(format_catalog(), "data.format", choose_format(config.data).name)};
+  if (config.distribute.strategy != kAutoStrategy) {
+    all.push_back(choice_in(strategy_catalog(), "distribute.strategy", config.distribute.strategy));
+  }
+  return all;
 }
 
 }  // namespace lockstep

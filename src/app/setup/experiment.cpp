@@ -23,13 +23,8 @@
 
 namespace lockstep {
 
-bool gives_probabilities(const LossOptions& loss) {
-  return has_probabilities(find_entry(loss_catalog(), "loss", loss.loss).make(loss)->form());
-}
-
-std::unique_ptr<Model> make_model(const Config& config, const Shape& input) {
-  const auto loss = find_entry(loss_catalog(), "loss", config.loss.loss).make(config.loss);
-  return std::make_unique<Model>(config.model, input, loss->form().link);
+std::unique_ptr<Loss> make_loss(const Config& config) {
+  return find_entry(loss_catalog(), "loss", config.loss.loss).make(config.loss);
 }
 
 namespace {
@@ -48,47 +43,63 @@ void check_record_features(const Experiment& experiment, const RecordSource& sou
 }
 
 // On one node nothing has to be sent: the fastest is to share one copy of the weights.
-std::string choose_strategy(const LoadedConfig& loaded, const Placement& placement) {
-  const Index pretended = loaded.config.debug.ranks_per_node;
+std::string choose_strategy(const Config& config, const Placement& placement) {
+  const Index pretended = config.debug.ranks_per_node;
   const bool one_node = placement.hosts == 1 && (pretended == 0 || placement.ranks <= pretended);
-  const bool wants_exchange = std::ranges::any_of(known_options(), [&loaded](const Option& option) {
-    return option.about_exchange && loaded.given.contains(option.key);
+  const bool wants_exchange = std::ranges::any_of(known_options(), [&config](const Option& option) {
+    return option.about_exchange && config.given.contains(option.key);
   });
   return one_node && !wants_exchange ? "central_storage" : "allreduce";
 }
 
-// Combinations that the config alone shows: every command refuses them, before data are opened.
-void refuse_combinations(const Config& config) {
+// Combinations of keys about sets and evaluations, which every command refuses, before data are opened.
+void refuse_sets(const Config& config) {
   const DataOptions& data = config.data;
-  const TrainOptions& train = config.train;
   const ThresholdRule threshold = parse_threshold("eval.threshold", config.eval.threshold);
+  refuse_if(validation_part(data) && (!data.validation_labels.empty() || !data.validation_weights.empty()),
+            "data.validation_labels or data.validation_weights with a part of the training samples");
+  refuse_if(!threshold.measure.empty() && !has_validation(config),
+            "eval.threshold by a measure without a validation set");
+}
+
+// Combinations that only a training refuses.
+void refuse_training(const Config& config) {
+  const TrainOptions& train = config.train;
   const bool validates = has_validation(config);
-  const bool calibrates = train.calibrate != kNoCalibration;
   refuse_if(train.ema > 0 && !train.swa_from.empty(), "train.ema with train.swa_from");
   refuse_if(train.per_replica_batch > 0 && train.replicas == 0,
             "train.per_replica_batch without train.replicas");
-  refuse_if(validation_part(data) && (!data.validation_labels.empty() || !data.validation_weights.empty()),
-            "data.validation_labels or data.validation_weights with a part of the training samples");
   refuse_if(follows_evaluations(config.schedule) && !validates,
             "train.schedule plateau without a validation set");
+  const bool calibrates = train.calibrate != kNoCalibration;
   refuse_if(calibrates && !validates, "train.calibrate without a validation set");
-  refuse_if(calibrates && !gives_probabilities(config.loss),
+  refuse_if(calibrates && !has_probabilities(make_loss(config)->form()),
             "train.calibrate with a loss that gives no probabilities");
-  refuse_if(!threshold.measure.empty() && !validates, "eval.threshold by a measure without a validation set");
+}
+
+void complete_and_check(Config& config) {
+  check_config(config, readable_options(), choices(config));
+  config.data.format = choose_format(config.data).name;  // a resume may not have the files of today
+  refuse_sets(config);
 }
 
 }  // namespace
 
-LoadedConfig load_checked_config(const CommandLine& line, const ConfigText& text,
-                                 const Placement& placement) {
-  LoadedConfig loaded = load_config(line, text, known_names());
-  if (loaded.config.distribute.strategy == kAutoStrategy) {
-    loaded.config.distribute.strategy = choose_strategy(loaded, placement);
+Config load_training_config(const CommandLine& line, const ConfigText& text, const Placement& placement) {
+  Config config = load_config(line, text, readable_options());
+  if (config.distribute.strategy == kAutoStrategy) {
+    config.distribute.strategy = choose_strategy(config, placement);
   }
-  check_config(loaded.config, loaded.given, readable_options(), choices(loaded.config));
-  refuse_combinations(loaded.config);
-  parse_training_interval("eval.every", loaded.config.eval.every);
-  return loaded;
+  complete_and_check(config);
+  refuse_training(config);
+  parse_training_interval("eval.every", config.eval.every);
+  return config;
+}
+
+Config load_run_config(const CommandLine& line, const ConfigText& text) {
+  Config config = load_config(line, text, readable_options());
+  complete_and_check(config);
+  return config;
 }
 
 namespace {
@@ -96,14 +107,13 @@ namespace {
 // *Collective.* Opens `wanted`, and what it takes to know them.
 void open_data(Experiment& experiment, const std::set<Split>& wanted, const std::string& schema,
                PeerGroup& peers) {
-  DataOptions& options = experiment.config.data;
+  const DataOptions& options = experiment.config.data;
   const FormatEntry* format = nullptr;
   std::optional<ValidationPart> part;
   peers.agree([&] {
     format = &choose_format(options);
     part = part_beside_files(options);
   });
-  options.format = format->name;  // a resume may not have the files of today
   const DataOptions opened = part ? data_of_files(options, *part) : options;
   const auto open = [&](Split split, const std::string& known) -> std::unique_ptr<RecordSource> {
     if (!wanted.contains(split)) return nullptr;
@@ -141,52 +151,66 @@ void state_class_weights(Experiment& experiment) {
 // `input`: the shape of a record.
 void build_model(Experiment& experiment, const Shape& input) {
   const Config& config = experiment.config;
-  experiment.model = make_model(config, input);
-  // Others take the model as a whole.
-  if (experiment.train) experiment.stages = experiment.divided(config.distribute);
-  experiment.loss = find_entry(loss_catalog(), "loss", config.loss.loss).make(config.loss);
+  experiment.loss = make_loss(config);
+  experiment.model = std::make_unique<Model>(config.model, input, experiment.loss->form().link);
   experiment.metrics = std::make_unique<MetricSet>(config.eval.metrics, experiment.loss->form(),
                                                    experiment.model->output().size());
+  experiment.normaliser = std::make_unique<Normaliser>(config.data.mean, config.data.std, input.size());
+}
+
+// Makes what only a training needs.
+void build_training(Experiment& experiment) {
+  const Config& config = experiment.config;
+  experiment.stages = experiment.divided(config.distribute);
   experiment.optimizer =
       find_entry(optimizer_catalog(), "optimizer", config.optimizer.optimizer).make(config.optimizer);
   lockstep::update_rules(*experiment.model, config.optimizer);  // refuses what does not fit the model
-  experiment.normaliser = std::make_unique<Normaliser>(config.data.mean, config.data.std, input.size());
-  experiment.augmenter = make_augmenter(config.data.augment, input, experiment.seed());
+  experiment.augmenter = make_augmenter(config.data.augment, experiment.model->input(), experiment.seed());
+}
+
+void check_fit(Experiment& experiment) {
   for (const RecordSource* source : experiment.sources()) {
     check_record_features(experiment, *source);
     refuse_misfit(experiment.fit(*source));
   }
   state_class_weights(experiment);
-  refuse_threshold(config, experiment.loss->form(), experiment.model->output().size());
+  refuse_threshold(experiment.config, experiment.loss->form(), experiment.model->output().size());
 }
 
 }  // namespace
 
-Experiment make_experiment(const LoadedConfig& loaded, PeerGroup& peers, const std::string& schema) {
+Experiment make_experiment(Config config, PeerGroup& peers, const std::string& schema) {
   Experiment experiment;
-  experiment.config = loaded.config;
+  experiment.config = std::move(config);
   open_data(experiment, {Split::kTrain, Split::kValidation, Split::kTest}, schema, peers);
   DataOptions& data = experiment.config.data;
   data.memory = is_streamed(data, experiment.train->info()) ? MemoryMode::kStream : MemoryMode::kLoad;
-  peers.agree([&] { build_model(experiment, experiment.train->info().features); });
+  peers.agree([&] {
+    build_model(experiment, experiment.train->info().features);
+    build_training(experiment);
+    check_fit(experiment);
+  });
   return experiment;
 }
 
-Experiment make_evaluation(const LoadedConfig& loaded, const std::set<Split>& splits, const Shape& input,
+Experiment make_evaluation(Config config, const std::set<Split>& splits, const Shape& input,
                            const std::string& schema, PeerGroup& peers) {
   Experiment experiment;
-  experiment.config = loaded.config;
+  experiment.config = std::move(config);
+  const Config& of_run = experiment.config;
   std::set<Split> wanted = splits;
   // A part that is held back comes out of the training data.
-  if (splits.contains(Split::kValidation) && validation_part(loaded.config.data))
-    wanted.insert(Split::kTrain);
-  if (loaded.config.eval.class_weights && is_balanced(loaded.config.train.class_weights)) {
+  if (splits.contains(Split::kValidation) && validation_part(of_run.data)) wanted.insert(Split::kTrain);
+  if (of_run.eval.class_weights && is_balanced(of_run.train.class_weights)) {
     wanted.insert(Split::kTrain);  // its classes are counted
   }
   open_data(experiment, wanted, schema, peers);
   // It comes with the training data, whose classes are counted.
   if (!splits.contains(Split::kValidation)) experiment.validation.reset();
-  peers.agree([&] { build_model(experiment, input); });
+  peers.agree([&] {
+    build_model(experiment, input);
+    check_fit(experiment);
+  });
   return experiment;
 }
 

@@ -24,7 +24,7 @@
 namespace lockstep {
 
 struct Experiment {
-  Config config;
+  Config config;                             ///< nobody else keeps it, or changes it
   std::unique_ptr<RecordSource> train;       ///< null only in an evaluation
   std::unique_ptr<RecordSource> validation;  ///< may be null
   std::unique_ptr<RecordSource> test;        ///< may be null
@@ -32,7 +32,7 @@ struct Experiment {
   std::vector<std::unique_ptr<Model>> stages;  ///< that the model is divided into; empty: it is not
   std::unique_ptr<Loss> loss;
   std::unique_ptr<MetricSet> metrics;
-  std::unique_ptr<Optimizer> optimizer;
+  std::unique_ptr<Optimizer> optimizer;  ///< null in an evaluation
   std::unique_ptr<Normaliser> normaliser;
   HoldOut held = {};                     ///< the records of data.train that are the validation set
   std::unique_ptr<Augmenter> augmenter;  ///< changes the training samples; may be null
@@ -76,21 +76,19 @@ struct Experiment {
 
 /// *Collective.* Opens the data and builds the model. `schema`: of the data that the model was trained on;
 /// "": it is learnt. Errors, as PeerGroup::agree throws them: ConfigError, DataError.
-Experiment make_experiment(const LoadedConfig& loaded, PeerGroup& peers, const std::string& schema = "");
+Experiment make_experiment(Config config, PeerGroup& peers, const std::string& schema = "");
 
 /// *Collective.* Makes the experiment for a model that is there, whose records have the shape `input`: opens
 /// the sets of `splits` alone (and the training data only where part of it is held back for one of them).
 /// Errors as above.
-Experiment make_evaluation(const LoadedConfig& loaded, const std::set<Split>& splits, const Shape& input,
+Experiment make_evaluation(Config config, const std::set<Split>& splits, const Shape& input,
                            const std::string& schema, PeerGroup& peers);
 
 /// The parts of the model by distribute.stages, cut and schedule (divide_model()). Errors: ConfigError.
 std::vector<Range> parts_of_model(const Model& model, const DistOptions& distribute);
 
-/// Whether the outputs under this loss become probabilities.
-bool gives_probabilities(const LossOptions& loss);
-/// The model for records of this shape; an ensemble joins its members as the loss wants it.
-std::unique_ptr<Model> make_model(const Config& config, const Shape& input);
+/// The one that train.loss names.
+std::unique_ptr<Loss> make_loss(const Config& config);
 
 /// Refuses distribute.stages for a command that takes the model as a whole: "trainer bench measures". Errors:
 /// ConfigError.
@@ -105,8 +103,15 @@ struct Placement {
   Index hosts = 1;
 };
 
-/// The config of the command line, checked; what is "auto" in it and decides how the run is made is chosen.
-/// Rank 0 alone reads the file. Errors: ConfigError.
-LoadedConfig load_checked_config(const CommandLine& line, const ConfigText& text, const Placement& placement);
+// A config is complete once it is loaded; only data.memory = "auto" is left to the data that an experiment
+// opens. Rank 0 alone reads the file.
+
+/// For a training: the config of the command line, with what is "auto" in it and decides how the run is made,
+/// checked. Errors: ConfigError.
+Config load_training_config(const CommandLine& line, const ConfigText& text, const Placement& placement);
+
+/// The config of a run that has trained with it, for work with its model: refusals that are about training
+/// alone do not count. Errors: ConfigError.
+Config load_run_config(const CommandLine& line, const ConfigText& text);
 
 }  // namespace lockstep

@@ -34,10 +34,10 @@ void add_files(std::vector<std::string>& files, const std::string& named, const 
   if (!named.empty()) add_files(files, list_files(named, {}, key));
 }
 
-std::vector<HyperParameter> hyperparameters(const Config& config, const std::set<std::string>& given) {
+std::vector<HyperParameter> hyperparameters(const Config& config) {
   std::vector<HyperParameter> parameters;
   for (const auto& [key, value] : result_options(config)) {
-    if (given.contains(key)) parameters.push_back({key, value});
+    if (config.given.contains(key)) parameters.push_back({key, value});
   }
   return parameters;
 }
@@ -49,12 +49,13 @@ std::vector<std::string> tensor_names(const Model& model) {
 }
 
 // The measure that the user has chosen, else the one that most look at.
-Measure shown_measure(const Experiment& experiment, const std::set<std::string>& given) {
+Measure shown_measure(const Experiment& experiment) {
   const char* const key = "train.early_stopping_metric";
   const bool has_accuracy = experiment.loss->targets() != TargetKind::kValue;
-  const std::string name = given.contains(key) ? experiment.config.train.early_stopping_metric
-                           : has_accuracy      ? "accuracy"
-                                               : "loss";
+  const std::string name = experiment.config.given.contains(key)
+                               ? experiment.config.train.early_stopping_metric
+                           : has_accuracy ? "accuracy"
+                                          : "loss";
   return {name, experiment.metrics->names(), has_accuracy};
 }
 
@@ -109,16 +110,18 @@ Index read_piece(std::string& piece) {
 }  // namespace
 
 bool writes_to_standard_output(const CommandLine& line) {
-  return is_standard_output(line.output) || is_standard_output(line.json) || is_standard_output(line.csv);
+  return is_standard_output(line.text("output")) || is_standard_output(line.text("json")) ||
+         is_standard_output(line.text("csv"));
 }
 
 std::vector<std::string> files_read(const CommandLine& line) {
-  std::vector<std::string> files{line.config_file, line.planned.bench, line.data};
-  if (!line.model.empty()) {
-    const RunDirectory run{line.model};
+  std::vector<std::string> files{line.text("config"), line.text("from")};
+  files.insert(files.end(), line.operands.begin(), line.operands.end());
+  if (line.has("model")) {
+    const RunDirectory run{line.text("model")};
     for (const auto& file : {run.config(), run.model(), run.schema()}) files.push_back(file.string());
   }
-  if (!line.input.empty()) add_files(files, list_input_files(line.input, {}));
+  if (line.has("input")) add_files(files, list_input_files(line.text("input"), {}));
   return files;
 }
 
@@ -136,23 +139,22 @@ std::vector<std::string> files_read(const CommandLine& line, const Config& confi
 }
 
 void check_outputs(const CommandLine& line, const std::vector<std::string>& inputs) {
+  const std::string output = line.text("output");
   const bool exported = line.command == "export";
-  OutputRequest request{.flag = "--output",
-                        .name = line.output,
-                        .inputs = inputs,
-                        .overwrite = line.overwrite,
-                        .binary = exported};
-  if (!line.output.empty()) check_output(request);
-  if (exported && !is_stream(line.output)) {
-    request.name = schema_beside(line.output);
-    if (std::filesystem::exists(RunDirectory{line.model}.schema())) check_output(request);
-  }
-  for (const auto& [flag, name] : {std::pair("--json", line.json), std::pair("--csv", line.csv)}) {
-    if (name.empty()) continue;
+  OutputRequest request{
+      .flag = "", .name = "", .inputs = inputs, .overwrite = line.has("overwrite"), .binary = exported};
+  const auto check = [&request](const std::string& flag, const std::string& name) {
+    if (name.empty()) return;
     request.flag = flag;
     request.name = name;
     check_output(request);
+  };
+  check("--output", output);
+  if (exported && !is_stream(output) && std::filesystem::exists(RunDirectory{line.text("model")}.schema())) {
+    check("--output", schema_beside(output));
   }
+  check("--json", line.text("json"));
+  check("--csv", line.text("csv"));
 }
 
 std::string schema_beside(const std::string& output) {
@@ -167,8 +169,7 @@ void print_report(const CommandLine& line, const std::string& text) {
   }
 }
 
-RunOutputSettings output_settings(const Experiment& experiment, const RunPlan& plan,
-                                  const std::set<std::string>& given) {
+RunOutputSettings output_settings(const Experiment& experiment, const RunPlan& plan) {
   const Config& config = experiment.config;
   RunOutputSettings settings{
       .directory = RunDirectory{config.run.dir},
@@ -177,11 +178,11 @@ RunOutputSettings output_settings(const Experiment& experiment, const RunPlan& p
       .evaluations = {.every = parse_training_interval("eval.every", config.eval.every).training,
                       .validation = experiment.validation != nullptr,
                       .test = experiment.test != nullptr},
-      .measure = shown_measure(experiment, given),
+      .measure = shown_measure(experiment),
       .hyperparameters = std::nullopt,
       .tensors = tensor_names(*experiment.model),
       .average = [&plan](Index step) { return plan.is_averaged(step) ? plan.describe_average() : ""; }};
-  if (config.report.tensorboard) settings.hyperparameters = hyperparameters(config, given);
+  if (config.report.tensorboard) settings.hyperparameters = hyperparameters(config);
   return settings;
 }
 

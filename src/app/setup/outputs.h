@@ -1,7 +1,6 @@
 // The results that a command line names: what is checked of their names before the work starts.
 #pragma once
 
-#include <set>
 #include <string>
 #include <vector>
 
@@ -23,8 +22,8 @@ std::vector<std::string> files_read(const CommandLine& line);
 /// files_read() of the command line, and the files that the config names.
 std::vector<std::string> files_read(const CommandLine& line, const Config& config);
 
-/// --output or --json, whichever is given; see check_output(). `inputs`: of files_read(). On the rank that
-/// writes.
+/// --output, --json and --csv, those that are given; see check_output(). `inputs`: of files_read(). On the
+/// rank that writes.
 void check_outputs(const CommandLine& line, const std::vector<std::string>& inputs);
 
 /// The schema of a table that stands beside an exported model.
@@ -35,9 +34,7 @@ void print_report(const CommandLine& line, const std::string& text);
 
 // The settings of what rank 0 writes while a run goes on, made from the config.
 
-/// `given`: the keys that the user has set, which TensorBoard shows.
-RunOutputSettings output_settings(const Experiment& experiment, const RunPlan& plan,
-                                  const std::set<std::string>& given);
+RunOutputSettings output_settings(const Experiment& experiment, const RunPlan& plan);
 
 // Standard input as a file that all ranks can read, again and from any byte on.
 

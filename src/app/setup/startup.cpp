@@ -4,10 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
+#include <sstream>
 
 #include "catalogs.h"
-#include "data_notes.h"
 #include "lockstep/base/environment.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
@@ -16,8 +17,10 @@
 #include "lockstep/base/text.h"
 #include "lockstep/base/thread_team.h"
 #include "lockstep/comm/agree.h"
+#include "lockstep/comm/checked_communicator.h"
 #include "lockstep/comm/session.h"
 #include "lockstep/config/toml.h"
+#include "lockstep/math/kernels.h"
 #include "lockstep/report/live/run_output.h"
 
 namespace lockstep {
@@ -47,34 +50,47 @@ std::string describe_sizes(std::span<const RecordSource* const> sources) {
   return text;
 }
 
+constexpr std::size_t kMaxNotes = 100;  // wide tables have thousands of columns, each perhaps with a note
+
+void add_lines(const std::string& text, std::vector<std::string>& lines) {
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+}
+
 }  // namespace
 
-ConfigText read_config_together(Communicator& comm, const CommandLine& line) {
+ConfigText read_config_together(Communicator& comm, const std::string& file) {
   ConfigText text;
   agree(comm, [&] {
-    if (comm.rank() == 0 && !line.config_file.empty()) text = read_config_file(line.config_file);
+    if (comm.rank() == 0 && !file.empty()) text = read_config_file(file);
   });
   text.file = broadcast_text(comm, text.file);
   text.text = broadcast_text(comm, text.text);
   return text;
 }
 
-LoadedConfig load_config_together(Communicator& comm, const CommandLine& line, const ConfigText& text,
-                                  const Placement& placement) {
-  LoadedConfig loaded;
-  agree(comm, [&] { loaded = load_checked_config(line, text, placement); });
-  return loaded;
+Config load_training_config_together(Communicator& comm, const CommandLine& line, const ConfigText& text,
+                                     Index hosts) {
+  Config config;
+  agree(comm, [&] { config = load_training_config(line, text, {.ranks = comm.size(), .hosts = hosts}); });
+  return config;
 }
 
-LoadedConfig load_config_together(Communicator& comm, const CommandLine& line, const Placement& placement) {
-  return load_config_together(comm, line, read_config_together(comm, line), placement);
+Config load_run_config_together(Communicator& comm, const CommandLine& line, const ConfigText& text) {
+  Config config;
+  agree(comm, [&] { config = load_run_config(line, text); });
+  return config;
+}
+
+std::string config_of_run(const CommandLine& line, const RunDirectory& run) {
+  return line.has("config") ? line.text("config") : run.config().string();
 }
 
 bool wants_multiple_threads(const CommandLine& line) {
   try {
     ConfigText text;
-    if (!line.config_file.empty()) text = read_config_file(line.config_file);
-    return load_config(line, text, known_names()).config.distribute.progress_thread;
+    if (line.has("config")) text = read_config_file(line.text("config"));
+    return load_config(line, text, readable_options()).distribute.progress_thread;
   } catch (const Error&) {
     return false;
   }
@@ -111,14 +127,14 @@ void refuse_singletons(const Communicator& comm) {
 }
 
 void refuse_different_commands(Communicator& comm, const CommandLine& line) {
-  const std::string what = line.model.empty() ? "train" : "--model " + line.model;
+  const std::string what = line.has("model") ? "--model " + line.text("model") : "train";
   refuse_if_different(comm, "command",
-                      fmt::format("{} {} --config '{}'", line.command, what, line.config_file),
+                      fmt::format("{} {} --config '{}'", line.command, what, line.text("config")),
                       "Give all ranks the same.");
 }
 
 void refuse_differences(Communicator& comm, const Config& config) {
-  refuse_if_different(comm, "config", fmt::format("hash {:016x}", config_hash(config)),
+  refuse_if_different(comm, "config", fmt::format("hash {:016x}", config_hash(config, known_options())),
                       "Give all ranks the same flags.");
   std::string program_hash;
   agree(comm, [&] { program_hash = fmt::format("hash {:016x}", hash_text(read_file("/proc/self/exe"))); });
@@ -132,6 +148,93 @@ void refuse_different_data(Communicator& comm, std::span<const RecordSource* con
 void warn_of_few_cores(Communicator& comm, Index threads) {
   const std::string warning = few_cores_warning(gather_numbers(comm, cores_at_hand()), threads);
   if (comm.rank() == 0 && !warning.empty()) log_warning("{}", warning);
+}
+
+std::string to_string(Bf16Support support) {
+  switch (support) {
+    case Bf16Support::kNone:
+      return "none";
+    case Bf16Support::kEmulated:
+      return "emulated";
+    case Bf16Support::kNative:
+      return "native";
+  }
+  return "";
+}
+
+std::string describe_precision(const Config& config) {
+  if (config.model.precision == Precision::kFp32) return "fp32";
+  return bf16_support() == Bf16Support::kNative ? "bf16" : "bf16, emulated";
+}
+
+void refuse_missing_precision(const Config& config) {
+  if (config.model.precision == Precision::kFp32 || bf16_support() == Bf16Support::kNative) return;
+  const bool can_emulate = bf16_support() == Bf16Support::kEmulated;
+  if (can_emulate && config.debug.emulate_bf16) return;
+  throw ConfigError(fmt::format(
+      "train.precision is \"bf16\", which needs oneDNN and a CPU with avx512_core_bf16 or avx512_core_amx; "
+      "here is {}: use --train.precision fp32{}",
+      kernel_back_end(),
+      can_emulate ? ", or for a test, slowly, --debug.emulate_bf16 true" : ", which any CPU has"));
+}
+
+std::vector<std::string> build_facts() {
+  return {fmt::format("MPI: {}", mpi_library()), fmt::format("kernels: {}", kernel_back_end()),
+          fmt::format("bf16: {}", to_string(bf16_support())), fmt::format("compiler: {}", __VERSION__),
+          fmt::format("collectives compared over the ranks before each call: {}",
+                      kChecksCollectives ? "yes" : "no")};
+}
+
+std::string describe_size(const RecordSource& source) {
+  return fmt::format("{} rows in {} bytes", source.info().rows, source.info().source_bytes);
+}
+
+void log_notes(std::span<const RecordSource* const> sources, std::size_t shown) {
+  for (const RecordSource* source : sources) {
+    const std::vector<std::string> notes = source->notes();
+    std::vector<std::string> lines;
+    for (const std::string& note : std::span(notes).first(std::min(kMaxNotes, notes.size())))
+      add_lines(note, lines);
+    for (std::size_t i = 0; i < lines.size(); ++i)
+      write_log(i < shown ? LogLevel::kInfo : LogLevel::kDebug, lines[i]);
+    if (shown < lines.size())
+      log_info("... and {} lines more in log.txt, or with --plan full", lines.size() - shown);
+    if (notes.size() > kMaxNotes) {
+      log_info("{}: {} more notes like these", source->info().name, notes.size() - kMaxNotes);
+    }
+    const std::vector<std::string> doubts = source->doubts();
+    for (const std::string& doubt : std::span(doubts).first(std::min(kMaxNotes, doubts.size()))) {
+      log_warning("{}: {}", source->info().name, doubt);
+    }
+    if (doubts.size() > kMaxNotes) {
+      log_warning("{}: {} more warnings like these; 'trainer inspect' lists them", source->info().name,
+                  doubts.size() - kMaxNotes);
+    }
+  }
+}
+
+void log_doubts(const Communicator& comm, const Experiment& experiment, const RunPlan& plan) {
+  if (comm.rank() != 0) return;
+  for (const std::string& doubt : find_doubts(experiment.fit(*experiment.train), plan))
+    log_warning("{}", doubt);
+}
+
+std::string list_rejects(std::span<const RecordSource* const> sources) {
+  std::string text;
+  for (const RecordSource* source : sources) {
+    for (const std::string& reject : source->rejects()) text += reject + "\n";
+  }
+  return text;
+}
+
+std::string load_schema_together(Communicator& comm, const RunDirectory& directory) {
+  std::string schema;
+  agree(comm, [&] {
+    if (comm.rank() == 0 && std::filesystem::exists(directory.schema())) {
+      schema = read_file(directory.schema());
+    }
+  });
+  return broadcast_text(comm, schema);
 }
 
 }  // namespace lockstep

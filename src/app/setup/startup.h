@@ -1,8 +1,12 @@
-// How all ranks come to the same config.
+// The beginning of a command: how all ranks come to the same config, what is checked of the launch, the
+// machine and the data, and what is said of them.
 #pragma once
 
+#include <limits>
+#include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "experiment.h"
 #include "lockstep/comm/communicator.h"
@@ -10,16 +14,21 @@
 #include "lockstep/config/command_line.h"
 #include "lockstep/config/config.h"
 #include "lockstep/data/record_source.h"
+#include "lockstep/math/bf16_kernels.h"
+#include "lockstep/train/storage/run_directory.h"
 
 namespace lockstep {
 
-/// *Collective.* Rank 0 reads the config file; every rank gets its text. Errors: AgreedError.
-ConfigText read_config_together(Communicator& comm, const CommandLine& line);
-/// *Collective.* The config of this text. Errors: AgreedError.
-LoadedConfig load_config_together(Communicator& comm, const CommandLine& line, const ConfigText& text,
-                                  const Placement& placement);
-/// *Collective.* Both. Errors: AgreedError.
-LoadedConfig load_config_together(Communicator& comm, const CommandLine& line, const Placement& placement);
+/// *Collective.* Rank 0 reads the config file, if one is named; every rank gets its text. Errors:
+/// AgreedError.
+ConfigText read_config_together(Communicator& comm, const std::string& file);
+/// *Collective.* load_training_config() for these ranks, which are on so many hosts. Errors: AgreedError.
+Config load_training_config_together(Communicator& comm, const CommandLine& line, const ConfigText& text,
+                                     Index hosts);
+/// *Collective.* load_run_config(). Errors: AgreedError.
+Config load_run_config_together(Communicator& comm, const CommandLine& line, const ConfigText& text);
+/// The file that --config names, else that of the run.
+std::string config_of_run(const CommandLine& line, const RunDirectory& run);
 
 /// *Local, before there are ranks.* Whether the config, as far as this host can read it, wants several
 /// threads that talk to other ranks. Errors in it are reported later, by all ranks together.
@@ -47,5 +56,39 @@ void refuse_different_data(Communicator& comm, std::span<const RecordSource* con
 
 /// *Collective.* Warns, with the corrected command line, if a rank has more threads than cores to run on.
 void warn_of_few_cores(Communicator& comm, Index threads);
+
+// The kernels of this machine: whether they multiply as the config wants.
+
+/// "native", "emulated" or "none".
+std::string to_string(Bf16Support support);
+
+/// How the run multiplies on this rank: "fp32", "bf16", or "bf16, emulated".
+std::string describe_precision(const Config& config);
+
+/// *Local*: call it where ranks agree(). Errors: ConfigError if this rank cannot run train.precision.
+void refuse_missing_precision(const Config& config);
+
+// The facts about this build that `trainer --version` prints.
+
+std::vector<std::string> build_facts();
+
+// Reports on data sets beside their records: the schema that a run keeps, and what was left out.
+
+/// "60000 rows in 47040016 bytes": equal for equal data, wherever they are.
+std::string describe_size(const RecordSource& source);
+
+inline constexpr std::size_t kAllLines = std::numeric_limits<std::size_t>::max();
+
+/// Logs the notes of all sources. Of each, `shown` lines are on the console; the log file has them all.
+void log_notes(std::span<const RecordSource* const> sources, std::size_t shown = kAllLines);
+
+/// Warns of what hardly can be meant of model, loss, data and batch together.
+void log_doubts(const Communicator& comm, const Experiment& experiment, const RunPlan& plan);
+
+/// The text of rejects.txt; "" if no record was left out.
+std::string list_rejects(std::span<const RecordSource* const> sources);
+
+/// *Collective.* Rank 0 reads the schema of a run; "" if it has none. Errors: AgreedError.
+std::string load_schema_together(Communicator& comm, const RunDirectory& directory);
 
 }  // namespace lockstep

@@ -13,14 +13,30 @@
 #include "lockstep/base/file.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/text.h"
+#include "lockstep/comm/agree.h"
 #include "lockstep/data/table/values/number.h"
 #include "lockstep/nn/stages.h"
 #include "lockstep/train/evaluation/threshold.h"
 #include "lockstep/train/storage/checkpoint/directory.h"
 #include "lockstep/train/storage/model_file.h"
 #include "lockstep/train/storage/run_directory.h"
+#include "outputs.h"
+#include "startup.h"
 
 namespace lockstep {
+
+FinishedRun open_finished_run(Communicator& comm, const CommandLine& line) {
+  FinishedRun run;
+  agree(comm, [&] { run.directory = open_run_directory(line.text("model")); });
+  const std::string file = config_of_run(line, run.directory);
+  run.config = load_run_config_together(comm, line, read_config_together(comm, file));
+  agree(comm, [&] {
+    if (comm.rank() == 0) check_outputs(line, files_read(line));
+    refuse_missing_precision(run.config);
+  });
+  refuse_differences(comm, run.config);
+  return run;
+}
 
 StageGrid inference_grid(const Config& config, Index ranks, Index rank) {
   const Index stages = config.distribute.stages;
@@ -61,8 +77,8 @@ AlignedBuffer<Scalar> load_stored(const RunDirectory& directory, const Model& mo
   return stored;
 }
 
-Scalar load_temperature(const RunDirectory& directory, const Config& config) {
-  if (!gives_probabilities(config.loss)) return 1;
+Scalar load_temperature(const RunDirectory& directory, const Config& config, const OutputForm& form) {
+  if (!has_probabilities(form)) return 1;
   const std::optional<Scalar> temperature = ModelFile(directory.model()).temperature();
   if (!temperature && config.train.calibrate != kNoCalibration) {
     log_info(
@@ -79,10 +95,12 @@ TrainedModel load_trained_model(const RunDirectory& directory, const Config& con
 TrainedModel load_trained_model(const RunDirectory& directory, const Config& config, const StageGrid& grid,
                                 Index rank) {
   TrainedModel trained;
-  trained.model = make_model(config, ModelFile(directory.model()).input());
+  trained.loss = make_loss(config);
+  const OutputForm form = trained.loss->form();
+  trained.model = std::make_unique<Model>(config.model, ModelFile(directory.model()).input(), form.link);
   if (grid.stages() > 1) trained.stage = make_stage(config, *trained.model, grid.stage_of(rank));
   trained.stored = load_stored(directory, trained.run());
-  trained.temperature = load_temperature(directory, config);
+  trained.temperature = load_temperature(directory, config, form);
   return trained;
 }
 
@@ -106,12 +124,6 @@ std::optional<double> threshold_of(const RunDirectory& directory, const Config& 
       fmt::format("eval.threshold = \"{}\", but the threshold of '{}', {}, was chosen by \"{}\" when it was "
                   "trained: give a number, or leave that out",
                   rule.measure, directory.root.string(), *kept, measure));
-}
-
-CommandLine with_config_of_run(const CommandLine& line, const RunDirectory& directory) {
-  CommandLine of_run = line;
-  if (of_run.config_file.empty()) of_run.config_file = directory.config().string();
-  return of_run;
 }
 
 std::string find_model(const std::string& text) {

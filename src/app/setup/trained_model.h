@@ -6,15 +6,28 @@
 #include <string>
 
 #include "lockstep/base/aligned_buffer.h"
+#include "lockstep/comm/communicator.h"
 #include "lockstep/config/command_line.h"
 #include "lockstep/config/config.h"
 #include "lockstep/distributed/plan.h"
+#include "lockstep/nn/loss.h"
 #include "lockstep/nn/model.h"
 #include "lockstep/train/storage/run_directory.h"
 
 namespace lockstep {
 
+/// The run that --model names, and its config with the flags.
+struct FinishedRun {
+  RunDirectory directory;
+  Config config;
+};
+
+/// *Collective.* Checks the outputs that the command line names, and whether this machine and all ranks suit.
+/// Errors: AgreedError.
+FinishedRun open_finished_run(Communicator& comm, const CommandLine& line);
+
 struct TrainedModel {
+  std::unique_ptr<Loss> loss;
   std::unique_ptr<Model> model;
   std::unique_ptr<Model> stage;  ///< the part of it that this rank runs; null: all of it
   AlignedBuffer<Scalar> stored;  ///< the weights of run(), then the running moments
@@ -38,8 +51,8 @@ std::unique_ptr<Model> make_stage(const Config& config, const Model& whole, Inde
 AlignedBuffer<Scalar> load_stored(const RunDirectory& directory, const Model& model);
 
 /// The temperature of the model that a run stored; 1, with a note, where train.calibrate has not come to
-/// this model, as to that of a checkpoint. Errors: DataError.
-Scalar load_temperature(const RunDirectory& directory, const Config& config);
+/// this model, as to that of a checkpoint. `form`: that of its loss. Errors: DataError.
+Scalar load_temperature(const RunDirectory& directory, const Config& config, const OutputForm& form);
 
 /// With all its weights. Errors: ConfigError, DataError.
 TrainedModel load_trained_model(const RunDirectory& directory, const Config& config);
@@ -51,9 +64,6 @@ TrainedModel load_trained_model(const RunDirectory& directory, const Config& con
 /// measure that the run has chosen it by; nothing if there is none. Rank 0 warns where such a model has no
 /// threshold, as in a checkpoint. Errors: ConfigError if it was chosen by another measure.
 std::optional<double> threshold_of(const RunDirectory& directory, const Config& config, Index rank);
-
-/// The command line with the run's own config where none is named.
-CommandLine with_config_of_run(const CommandLine& line, const RunDirectory& directory);
 
 // --model: a run, or one of its checkpoints by a name after '@'.
 

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "app/commands.h"
-#include "app/setup/data_notes.h"
 #include "app/setup/experiment.h"
 #include "app/setup/trained_model.h"
 #include "lockstep/base/errors.h"
@@ -41,11 +40,12 @@ std::vector<std::vector<Setting>> list_folds(ValidationPart part) {
 constexpr const char* kFoldFile = "fold_predictions.csv";
 
 // *Collective.* The data and the model of a finished run.
-Experiment open_evaluation(Communicator& comm, const LoadedConfig& loaded, PeerGroup& peers) {
-  const RunDirectory run{loaded.config.run.dir};
+Experiment open_evaluation(Communicator& comm, Config config, PeerGroup& peers) {
+  const RunDirectory run{config.run.dir};
   Shape input;
   agree(comm, [&] { input = ModelFile(run.model()).input(); });
-  return make_evaluation(loaded, {Split::kValidation}, input, load_schema_together(comm, run), peers);
+  return make_evaluation(std::move(config), {Split::kValidation}, input, load_schema_together(comm, run),
+                         peers);
 }
 
 // The lines of a fold's file, one after the other, without the numbers that they begin with.
@@ -105,11 +105,11 @@ void join_files(const std::vector<FoldNumber>& fold_of, const SweepState& state)
 // *Collective over the ranks of a trial.* Writes the predictions for the fold of a finished run into its
 // directory.
 void write_fold_predictions(Communicator& comm, const CommandLine& line, const ConfigText& text) {
-  const LoadedConfig loaded = load_config_together(comm, line, text, {.ranks = comm.size()});
-  if (loaded.config.data.validation.empty()) return;  // the training on all records
+  Config config = load_run_config_together(comm, line, text);
+  if (config.data.validation.empty()) return;  // the training on all records
   RankPeerGroup peers(comm);
-  const Experiment experiment = open_evaluation(comm, loaded, peers);
-  const RunDirectory run{loaded.config.run.dir};
+  const Experiment experiment = open_evaluation(comm, std::move(config), peers);
+  const RunDirectory run{experiment.config.run.dir};
   const std::string schema = load_schema_together(comm, run);
   AlignedBuffer<Scalar> stored;
   std::vector<LabelScale> label_scales;
@@ -121,15 +121,15 @@ void write_fold_predictions(Communicator& comm, const CommandLine& line, const C
     label_scales = read_label_scales(schema);
     labels = read_target_labels(schema);
     threshold = threshold_of(run, experiment.config, comm.rank());
-    temperature = load_temperature(run, loaded.config);
+    temperature = load_temperature(run, experiment.config, experiment.loss->form());
   });
-  ThreadTeam team(static_cast<int>(loaded.config.train.threads));
+  ThreadTeam team(static_cast<int>(experiment.config.train.threads));
   Prediction prediction({.comm = comm,
                          .model = *experiment.model,
                          .form = experiment.loss->form(),
                          .normaliser = *experiment.normaliser,
                          .team = team,
-                         .batch = loaded.config.eval.batch,
+                         .batch = experiment.config.eval.batch,
                          .label_scales = label_scales,
                          .temperature = temperature},
                         *experiment.validation);
@@ -155,9 +155,9 @@ void write_fold_predictions(Communicator& comm, const CommandLine& line, const C
 // that is in no fold has empty cells.
 void join_fold_predictions(Communicator& comm, const SweepState& state) {
   const CommandLine first = state.line_of(state.rows().front());
-  const LoadedConfig loaded = load_config_together(comm, first, state.text(), {.ranks = comm.size()});
   RankPeerGroup peers(comm);
-  const Experiment experiment = open_evaluation(comm, loaded, peers);
+  const Experiment experiment =
+      open_evaluation(comm, load_run_config_together(comm, first, state.text()), peers);
   agree(comm, [&] {
     if (comm.rank() == 0) join_files(*experiment.held.fold_of, state);
   });
@@ -166,29 +166,31 @@ void join_fold_predictions(Communicator& comm, const SweepState& state) {
 class CrossValidation {
  public:
   CrossValidation(Communicator& world, const CommandLine& line)
-      : world_(world), line_(line), state_(world, line, "fold", [&](const Config& config) {
+      : world_(world),
+        line_(line),
+        state_(world, line, "fold", [](const Config& config, const SweepRequest& request) {
           if (!config.data.earlier.by.empty() || !config.data.earlier.column.empty()) {
             throw ConfigError(
                 "data.fold_by and data.fold_column have no effect on cv, whose flags say how records become "
                 "folds, "
                 "such as --stratified: remove them");
           }
-          if (line.sweep.refit && follows_evaluations(config.schedule)) {
+          if (request.refit && follows_evaluations(config.schedule)) {
             throw ConfigError(
                 "--refit trains without a validation set, which train.schedule = \"plateau\" follows: "
                 "choose another schedule, or leave --refit out");
           }
-          if (line.sweep.refit && !parse_threshold("eval.threshold", config.eval.threshold).measure.empty()) {
+          if (request.refit && !parse_threshold("eval.threshold", config.eval.threshold).measure.empty()) {
             throw ConfigError(
                 "--refit trains without a validation set, on which eval.threshold is chosen: give a "
                 "number, such as --eval.threshold 0.3, or leave --refit out");
           }
-          if (line.sweep.refit && config.train.calibrate != kNoCalibration) {
+          if (request.refit && config.train.calibrate != kNoCalibration) {
             throw ConfigError(
                 "--refit trains without a validation set, to which train.calibrate fits the "
                 "temperature: remove train.calibrate, or leave --refit out");
           }
-          return list_folds(line.sweep.folds);
+          return list_folds(request.folds);
         }) {}
 
   // *Collective.* The exit code.
@@ -201,14 +203,14 @@ class CrossValidation {
     const Index done = count(TrialState::kDone);
     if (!stopped && done == folds()) {
       join_fold_predictions(world_, state_);
-      if (line_.sweep.refit && refit()) return report(true);
+      if (state_.request().refit && refit()) return report(true);
     }
     return report(stopped);
   }
 
  private:
   bool first() const { return world_.rank() == 0; }
-  Index folds() const { return line_.sweep.folds.folds; }
+  Index folds() const { return state_.request().folds.folds; }
   Index count(TrialState state) const {
     return std::ranges::count(std::span(state_.rows()).first(static_cast<std::size_t>(folds())), state,
                               &TrialRow::state);

@@ -52,9 +52,12 @@ std::vector<Index> choose_survivors(std::span<const TrialRow> rows, std::span<co
 class Sweep {
  public:
   Sweep(Communicator& world, const CommandLine& line)
-      : world_(world), request_(line.sweep), state_(world, line, "trial", [&](const Config& config) {
-          return list_trials(line.sweep, readable_options(), static_cast<std::uint64_t>(config.run.seed));
-        }) {
+      : world_(world),
+        state_(world, line, "trial",
+               [](const Config& config, const SweepRequest& request) {
+                 return list_trials(request, readable_options(), static_cast<std::uint64_t>(config.run.seed));
+               }),
+        request_(state_.request()) {
     agree(world_, [this] { list_rungs(); });
   }
 
@@ -82,8 +85,8 @@ class Sweep {
   int report(bool stopped) const;
 
   Communicator& world_;
-  const SweepRequest& request_;
   SweepState state_;
+  const SweepRequest& request_;
   std::vector<Rung> rungs_;
   std::vector<Index> race_;  // numbers of the trials that go on to the present rung, in order
 };
@@ -104,7 +107,7 @@ void Sweep::list_rungs() {
 
 void Sweep::refuse_without_validation() const {
   for (const TrialRow& row : state_.rows()) {
-    if (has_validation(state_.config_of(row).config)) continue;
+    if (has_validation(state_.config_of(row))) continue;
     throw ConfigError(
         "--halving compares trials by the validation set, and there is none: hold some records back with "
         "data.validation = \"share(0.1)\", or name a file there");

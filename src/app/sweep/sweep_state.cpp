@@ -60,6 +60,13 @@ void refuse_settings(const Config& config) {
   }
 }
 
+// *Collective.*
+SweepRequest parse_sweep_together(Communicator& world, const CommandLine& line) {
+  SweepRequest request;
+  agree(world, [&] { request = parse_sweep(line); });
+  return request;
+}
+
 // Keys of the config that a fold, or the training on all records, stands in for.
 std::set<std::string> keys_that_folds_replace(bool refit) {
   std::set<std::string> keys{"data.validation_labels", "data.validation_share", "data.fold", "data.folds",
@@ -79,15 +86,15 @@ std::string config_in_common(Config config) {
   config.checkpoint = {};
   config.comm = {};
   config.debug = {};
-  return to_toml(config);
+  return to_toml(config, known_options());
 }
 
 // A list that the command line gives is not replaced by that of a trial, as another value would be.
-void refuse_given_lists(const std::vector<TrialRow>& rows, const LoadedConfig& loaded) {
+void refuse_given_lists(const std::vector<TrialRow>& rows, const Config& config) {
   if (rows.empty()) return;
   for (const Setting& setting : rows.front().settings) {  // all trials vary the same keys
-    const auto option = std::ranges::find(readable_options(), setting.key, &Option::key);
-    if (!takes_a_list(*option) || !loaded.flagged.contains(setting.key)) continue;
+    const Option* option = find_option(readable_options(), setting.key);
+    if (!takes_a_list(*option) || !config.flagged.contains(setting.key)) continue;
     throw ConfigError(fmt::format("--{0} is given, and {0} is to vary: leave the flag out", setting.key));
   }
 }
@@ -127,21 +134,22 @@ std::string describe_end(const TrialRow& row, const Measure& measure) {
 
 SweepState::SweepState(Communicator& world, const CommandLine& line, const std::string& word,
                        const ListTrials& list)
-    : world_(world), line_(line), text_(read_config_together(world, line)) {
+    : world_(world),
+      line_(line),
+      request_(parse_sweep_together(world, line)),
+      text_(read_config_together(world, line.text("config"))) {
   agree(world_, [&] {
-    const SweepRequest& request = line.sweep;
-    const LoadedConfig loaded = load_config(line_, text_, known_names());
-    const Config& base = loaded.config;
-    refuse_ranks(world_.size(), request.ranks_per_trial);
+    const Config base = load_config(line_, text_, readable_options());
+    refuse_ranks(world_.size(), request_.ranks_per_trial);
     refuse_settings(base);
     const std::string& name = base.train.early_stopping_metric;
     measure_.emplace(name, std::vector{name}, true);
-    for (auto& settings : list(base)) {
+    for (auto& settings : list(base, request_)) {
       rows_.push_back({.number = std::ssize(rows_) + 1, .settings = std::move(settings)});
     }
-    refuse_given_lists(rows_, loaded);
-    directory_ = {.root = base.run.dir, .word = word, .part = request.part, .parts = request.parts};
-    if (world_.rank() == 0) lock_ = directory_.open(describe_sweep(request, config_in_common(base)));
+    refuse_given_lists(rows_, base);
+    directory_ = {.root = base.run.dir, .word = word, .part = request_.part, .parts = request_.parts};
+    if (world_.rank() == 0) lock_ = directory_.open(describe_sweep(request_, config_in_common(base)));
   });
   check_view();
   read_rows();
@@ -197,21 +205,18 @@ void SweepState::write_row(const TrialRow& row) const {
 CommandLine SweepState::line_of(const TrialRow& row) const {
   CommandLine of_trial = line_;
   of_trial.command = "";
-  if (line_.sweep.folds.folds > 0) of_trial.without = keys_that_folds_replace(row.number == directory_.refit);
-  const auto add = [&](const std::string& key, const std::string& value) {
-    of_trial.arguments.push_back(fmt::format("--{}={}", key, value));
-  };
-  for (const Setting& setting : row.settings) add(setting.key, setting.value);
-  add("run.dir", directory_.trial(row.number).root.string());
+  if (request_.folds.folds > 0) of_trial.without = keys_that_folds_replace(row.number == directory_.refit);
+  of_trial.settings.insert(of_trial.settings.end(), row.settings.begin(), row.settings.end());
+  of_trial.settings.push_back({"run.dir", directory_.trial(row.number).root.string()});
   return of_trial;
 }
 
-LoadedConfig SweepState::config_of(const TrialRow& row) const {
-  return load_config(line_of(row), text_, known_names());
+Config SweepState::config_of(const TrialRow& row) const {
+  return load_config(line_of(row), text_, readable_options());
 }
 
 void SweepState::announce(const std::string& trials) const {
-  const Index ranks = line_.sweep.ranks_per_trial;
+  const Index ranks = request_.ranks_per_trial;
   log_info("{}, {} at a time on {} each, in {}", trials, world_.size() / ranks, plural(ranks, "rank"),
            directory_.root.string());
 }
@@ -227,7 +232,7 @@ void SweepState::report(const Json& results, const std::string& table) const {
 
 bool SweepState::train(std::span<const Index> pending, const Rung& rung, const AfterTrial& after) {
   if (!group_) {
-    group_ = world_.split(world_.rank() / line_.sweep.ranks_per_trial, world_.rank());
+    group_ = world_.split(world_.rank() / request_.ranks_per_trial, world_.rank());
     if (leads()) start_log(0);  // it tells of its trials
   }
   try {
@@ -322,7 +327,7 @@ void SweepState::train(TrialRow& row, const Rung& rung, const AfterTrial& after)
 void SweepState::complete(TrialRow& row, const Rung& rung) const {
   if (row.state == TrialState::kFailed) return;
   const RunDirectory run = directory_.trial(row.number);
-  row.score = read_score(run, *measure_, config_of(row).config.train.keep != "last");
+  row.score = read_score(run, *measure_, config_of(row).train.keep != "last");
   if (row.state == TrialState::kDone) add_result(row, run);
   if (row.state == TrialState::kStopped) return;
   const double value = row.score ? row.score->value : std::numeric_limits<double>::quiet_NaN();

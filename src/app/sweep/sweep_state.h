@@ -25,7 +25,7 @@ struct Rung {
 class SweepState {
  public:
   /// The settings of each trial, from the config that all share.
-  using ListTrials = std::function<std::vector<std::vector<Setting>>(const Config&)>;
+  using ListTrials = std::function<std::vector<std::vector<Setting>>(const Config&, const SweepRequest&)>;
   /// Called by all ranks of a group after a trial went to its end, with the communicator of the group and the
   /// command line of the trial. An AgreedError makes the trial a failed one.
   using AfterTrial = std::function<void(Communicator& comm, const CommandLine& line)>;
@@ -51,6 +51,7 @@ class SweepState {
   /// Rank 0, at the end. Writes sweep.json, shows the table, and forgets what this start has claimed.
   void report(const nlohmann::ordered_json& results, const std::string& table) const;
 
+  const SweepRequest& request() const { return request_; }
   const ConfigText& text() const { return text_; }
   const SweepDirectory& directory() const { return directory_; }
   const Measure& measure() const { return *measure_; }
@@ -59,7 +60,7 @@ class SweepState {
   const std::vector<TrialRow>& rows() const { return rows_; }
   /// The command line of a trial, as if it had been given by itself, and its config, unchecked.
   CommandLine line_of(const TrialRow& row) const;
-  LoadedConfig config_of(const TrialRow& row) const;
+  Config config_of(const TrialRow& row) const;
 
  private:
   TrialRow known_row(TrialRow row) const;
@@ -75,6 +76,7 @@ class SweepState {
 
   Communicator& world_;
   const CommandLine& line_;
+  SweepRequest request_;
   ConfigText text_;
   SweepDirectory directory_;
   RunLock lock_;  // rank 0

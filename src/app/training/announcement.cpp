@@ -4,14 +4,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <fstream>
 #include <iterator>
 #include <optional>
 #include <vector>
 
 #include "app/setup/catalogs.h"
-#include "app/setup/precision.h"
+#include "app/setup/startup.h"
 #include "lockstep/base/build_info.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/log.h"
@@ -24,13 +23,6 @@
 
 namespace lockstep {
 namespace {
-
-// Keys that the learning rate follows, beside the length of the run.
-constexpr std::array kRateKeys{"train.lr",          "train.lr_scaling",   "train.lr_reference_batch",
-                               "train.schedule",    "train.warmup",       "train.warmup_from",
-                               "train.decay_every", "train.decay_factor", "train.decay_power",
-                               "train.end_lr",      "train.global_batch", "train.per_replica_batch",
-                               "train.milestones",  "train.warmup_share", "train.decay_share"};
 
 // Steps of the newest checkpoint; 0 if there is none.
 Index saved_steps(const ResumeState& resume) {
@@ -56,15 +48,12 @@ std::optional<RunPlan> plan_before(const Experiment& experiment, const ResumeSta
 }
 
 // The settings that changed the learning rate.
-std::vector<std::string> reasons(Config now, const RunPlan& plan, Config before, const RunPlan& old) {
+std::vector<std::string> reasons(const Config& now, const RunPlan& plan, const Config& before,
+                                 const RunPlan& old) {
   std::vector<std::string> all;
-  const std::vector<Option> new_options = declare_options(now, known_names());
-  const std::vector<Option> old_options = declare_options(before, known_names());
-  for (std::size_t i = 0; i < new_options.size(); ++i) {
-    const Option& option = new_options[i];
-    if (std::ranges::find(kRateKeys, option.key) == kRateKeys.end()) continue;
-    if (option.text() == old_options[i].text()) continue;
-    all.push_back(fmt::format("{} was {}, is {}", option.key, old_options[i].text(), option.text()));
+  for (const Difference& changed : find_differences(before, now, known_options())) {
+    if (!changed.option.sets_rate) continue;
+    all.push_back(fmt::format("{} was {}, is {}", changed.option.key, changed.before, changed.now));
   }
   if (plan.steps != old.steps) {
     all.push_back(fmt::format("the schedule now ends at step {}, not {}", with_commas(plan.steps),

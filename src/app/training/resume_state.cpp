@@ -7,7 +7,7 @@
 #include <array>
 
 #include "app/setup/catalogs.h"
-#include "app/setup/data_notes.h"
+#include "app/setup/startup.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/hash.h"
@@ -96,7 +96,7 @@ CheckpointDirectory checkpoints_of_run(Communicator& comm, const RunDirectory& r
   agree(comm, [&] {
     if (!is_there(run.config())) return;
     const ConfigText text{.file = run.config().string(), .text = read_file(run.config())};
-    checkpoints = checkpoint_directory(load_config(CommandLine{}, text, known_names()).config, run);
+    checkpoints = checkpoint_directory(load_config({}, text, readable_options()), run);
     if (comm.rank() == 0) refuse_foreign_checkpoints(checkpoints, run);
   });
   return checkpoints;
@@ -191,17 +191,17 @@ ResumeState find_resume_state(Communicator& comm, const Config& config) {
     const CheckpointReader* checkpoint = resume.checkpoint.get();
     const std::filesystem::path file =
         checkpoint != nullptr ? checkpoint->directory() / kCheckpointConfig : resume.directory.config();
-    resume.config =
-        load_config(CommandLine{}, {.file = file.string(), .text = read_file(file)}, known_names()).config;
+    resume.config = load_config({}, {.file = file.string(), .text = read_file(file)}, readable_options());
     if (checkpoint != nullptr) resume.schema = checkpoint->text(RunDirectory{}.schema().string());
   });
   return resume;
 }
 
-void adopt_choices(LoadedConfig& loaded, const ResumeState& resume) {
-  if (!resume.config) return;
-  if (loaded.given.contains("train.replicas")) return;
-  loaded.config.train.replicas = resume.config->train.replicas;
+Config complete(Config config, const ResumeState& resume) {
+  if (resume.config && !config.given.contains("train.replicas")) {
+    config.train.replicas = resume.config->train.replicas;
+  }
+  return config;
 }
 
 void log_resume(const Config& config, const ResumeState& resume, const RunPlan& plan,
@@ -266,32 +266,26 @@ void prepare(ResumeState& resume, const Config& config) {
   checkpoints.remove_partial();
 }
 
-void refuse_changes(const Config& config, const RecordSource& train, const ResumeState& resume) {
+void refuse_changes(const Config& now, const RecordSource& train, const ResumeState& resume) {
   if (!resume.config) return;
-  Config now = config;
   Config before = *resume.config;
   // An older run kept no format that follows from the end of a file's name.
-  if (before.data.format.empty()) now.data.format.clear();
-  const std::vector<Option> new_options = declare_options(now, known_names());
-  const std::vector<Option> old_options = declare_options(before, known_names());
-  const std::vector<std::string>& allowed = config.run.resume_allow;
+  if (before.data.format.empty()) before.data.format = now.data.format;
   constexpr std::size_t kMaxValueBytes = 1000;
   std::vector<std::string> changes;
-  const auto is_allowed = [&](const std::string& key) {
-    return std::ranges::find(allowed, key) != allowed.end();
+  const auto is_allowed = [&now](const std::string& key) {
+    return std::ranges::count(now.run.resume_allow, key) > 0;
   };
-  for (std::size_t i = 0; i < new_options.size(); ++i) {
-    const std::string& key = new_options[i].key;
-    const bool divides = key == "data.validation" && holds_back_part(before, now);
-    const OnResume rule = divides ? OnResume::kMustStay : new_options[i].on_resume;
-    const bool may =
-        rule == OnResume::kMayChange || is_allowed(key) || (rule == OnResume::kIfAlike && alike(before, now));
-    if (may || new_options[i].text() == old_options[i].text()) continue;
-    changes.push_back(fmt::format("{} was {}, is {}", key, excerpt(old_options[i].text(), kMaxValueBytes),
-                                  excerpt(new_options[i].text(), kMaxValueBytes)));
+  for (const auto& [option, old_text, new_text] : find_differences(before, now, known_options())) {
+    const bool divides = option.key == "data.validation" && holds_back_part(before, now);
+    const OnResume rule = divides ? OnResume::kMustStay : option.on_resume;
+    if (rule == OnResume::kMayChange || is_allowed(option.key)) continue;
+    if (rule == OnResume::kIfAlike && alike(before, now)) continue;
+    changes.push_back(fmt::format("{} was {}, is {}", option.key, excerpt(old_text, kMaxValueBytes),
+                                  excerpt(new_text, kMaxValueBytes)));
   }
   const bool same_size = !resume.checkpoint || has_size_of(train, resume.checkpoint->header(),
-                                                           config.data.memory == MemoryMode::kLoad);
+                                                           now.data.memory == MemoryMode::kLoad);
   if (!same_size && !is_allowed("data.train")) {
     changes.push_back(
         fmt::format("data.train had {}, has {}", resume.checkpoint->header().data, describe_size(train)));

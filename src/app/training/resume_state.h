@@ -48,8 +48,8 @@ CheckpointDirectory checkpoint_directory(const Config& config, const RunDirector
 /// checkpoints are damaged.
 ResumeState find_resume_state(Communicator& comm, const Config& config);
 
-/// Takes over from the resumed run what the config leaves open: the number of replicas.
-void adopt_choices(LoadedConfig& loaded, const ResumeState& resume);
+/// The config with what it leaves open and the resumed run had: the number of replicas.
+Config complete(Config config, const ResumeState& resume);
 
 /// Logs the step from which the run resumes. `plan` and the exchange algorithm: those of this run.
 void log_resume(const Config& config, const ResumeState& resume, const RunPlan& plan,
@@ -67,7 +67,7 @@ void prepare(ResumeState& resume, const Config& config);
 
 /// Errors: ConfigError with a list of the keys that differ from the checkpoint's run and would make another
 /// experiment of it, but for those in run.resume_allow.
-void refuse_changes(const Config& config, const RecordSource& train, const ResumeState& resume);
+void refuse_changes(const Config& now, const RecordSource& train, const ResumeState& resume);
 
 /// Errors: always ConfigError, with the list of `changes`.
 [[noreturn]] void refuse_resume(const ResumeState& resume, const std::vector<std::string>& changes);

@@ -5,11 +5,15 @@
 
 #include <algorithm>
 
-#include "app/setup/data_notes.h"
+#include "app/setup/catalogs.h"
+#include "app/setup/stage_choice.h"
+#include "app/setup/startup.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/log.h"
 #include "lockstep/comm/agree.h"
+#include "lockstep/config/toml.h"
+#include "lockstep/report/tables/plan_table.h"
 #include "lockstep/train/storage/run_record.h"
 #include "resume_state.h"
 
@@ -222,6 +226,47 @@ void refuse_other_content(const Config& config, const RecordSource& train, const
     changes.push_back("data.train: " + change);
   }
   if (!changes.empty()) refuse_resume(resume, changes);
+}
+
+std::map<std::string, std::string> describing_texts(const Experiment& experiment, const RunPlan& plan) {
+  Config config = experiment.config;
+  config.train.replicas = plan.sampling.replicas;  // so that the same run is repeated on any number of ranks
+  config.distribute.stages = std::max<Index>(1, std::ssize(plan.stages));  // eval and predict divide it so
+  config.distribute.cut = cut_of_division(experiment).value_or(config.distribute.cut);
+  if (config.run.resume == kRestart) config.run.resume = kAuto;  // one restart is meant, not one each time
+  const RunDirectory names;
+  std::map<std::string, std::string> texts{
+      {names.config().string(),
+       to_toml(config, known_options(), keys_without_effect(config, known_options(), choices(config)))}};
+  const std::string schema = experiment.train->schema();
+  if (!schema.empty()) texts[names.schema().string()] = schema;
+  return texts;
+}
+
+void fill_directory(const RunDirectory& directory, const Experiment& experiment, const RunPlan& plan,
+                    const std::map<std::string, std::string>& texts) {
+  for (const auto& [name, text] : texts) write_file_atomically(directory.root / name, text);
+  write_file_atomically(directory.plan(),
+                        model_table(*experiment.model) + "\n" + plan_table(std::span(&plan, 1)));
+  const std::string rejects = list_rejects(experiment.sources());
+  if (!rejects.empty()) write_file_atomically(directory.rejects(), rejects);
+}
+
+std::map<std::string, std::string> versions() {
+  std::map<std::string, std::string> all;
+  for (const std::string& fact : build_facts()) {
+    const std::size_t colon = fact.find(": ");
+    all[fact.substr(0, colon)] = fact.substr(colon + 2);
+  }
+  return all;
+}
+
+ModelFacts threshold_facts(const std::optional<ChosenThreshold>& threshold) {
+  ModelFacts facts;
+  if (!threshold) return facts;
+  facts[kThresholdFact] = fmt::format("{}", threshold->threshold);
+  if (!threshold->measure.empty()) facts[kThresholdMeasureFact] = threshold->measure;
+  return facts;
 }
 
 }  // namespace lockstep

@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "lockstep/data/fingerprint.h"
+#include "lockstep/train/evaluation/threshold.h"
 #include "lockstep/train/loop/observer.h"
 #include "lockstep/train/storage/checkpoint/writer.h"
+#include "lockstep/train/storage/model_file.h"
 #include "resume_state.h"
 
 namespace lockstep {
@@ -97,5 +99,22 @@ bool has_size_of(const RecordSource& train, const CheckpointHeader& header, bool
 /// checkpoint's run had, but for "data.train" in run.resume_allow. Passes where that is not known.
 void refuse_other_content(const Config& config, const RecordSource& train, const Fingerprint& found,
                           const ResumeState& resume);
+
+// The texts and facts that describe a run.
+
+/// The texts by the names of their files; the run directory and each checkpoint hold them. The config among
+/// them repeats the run, on any number of ranks.
+std::map<std::string, std::string> describing_texts(const Experiment& experiment, const RunPlan& plan);
+
+/// Rank 0: writes the texts that are known before the first step. Only once the run is sure to start: it
+/// replaces what an earlier start has written.
+void fill_directory(const RunDirectory& directory, const Experiment& experiment, const RunPlan& plan,
+                    const std::map<std::string, std::string>& texts);
+
+/// build_facts() by name.
+std::map<std::string, std::string> versions();
+
+/// The facts of a threshold that the model file keeps.
+ModelFacts threshold_facts(const std::optional<ChosenThreshold>& threshold);
 
 }  // namespace lockstep

@@ -9,9 +9,7 @@
 #include "app/commands.h"
 #include "app/runs/run_views.h"
 #include "app/setup/catalogs.h"
-#include "app/setup/data_notes.h"
 #include "app/setup/outputs.h"
-#include "app/setup/precision.h"
 #include "app/setup/rank_placement.h"
 #include "app/setup/stage_choice.h"
 #include "app/setup/startup.h"
@@ -20,7 +18,6 @@
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/comm/watchdog.h"
-#include "lockstep/config/toml.h"
 #include "lockstep/distributed/exchange/algorithm.h"
 #include "lockstep/report/live/run_output.h"
 #include "lockstep/report/tables/plan_table.h"
@@ -34,51 +31,6 @@
 
 namespace lockstep {
 namespace {
-
-// The texts that describe a run; its directory and each of its checkpoints hold them.
-std::map<std::string, std::string> describing_texts(const Experiment& experiment, const RunPlan& plan) {
-  Config config = experiment.config;
-  config.train.replicas = plan.sampling.replicas;  // so that the same run is repeated on any number of ranks
-  config.distribute.stages = std::max<Index>(1, std::ssize(plan.stages));  // eval and predict divide it so
-  config.distribute.cut = cut_of_division(experiment).value_or(config.distribute.cut);
-  if (config.run.resume == kRestart) config.run.resume = kAuto;  // one restart is meant, not one each time
-  const RunDirectory names;
-  std::map<std::string, std::string> texts{
-      {names.config().string(),
-       to_toml(config, keys_without_effect(config, known_options(), choices(config)))}};
-  const std::string schema = experiment.train->schema();
-  if (!schema.empty()) texts[names.schema().string()] = schema;
-  return texts;
-}
-
-// Rank 0: writes the texts that are known before the first step. Only once the run is sure to start: it
-// replaces what an earlier start has written.
-void fill_directory(const RunDirectory& directory, const Experiment& experiment, const RunPlan& plan,
-                    const std::map<std::string, std::string>& texts) {
-  for (const auto& [name, text] : texts) write_file_atomically(directory.root / name, text);
-  write_file_atomically(directory.plan(),
-                        model_table(*experiment.model) + "\n" + plan_table(std::span(&plan, 1)));
-  const std::string rejects = list_rejects(experiment.sources());
-  if (!rejects.empty()) write_file_atomically(directory.rejects(), rejects);
-}
-
-std::map<std::string, std::string> versions() {
-  std::map<std::string, std::string> all;
-  for (const std::string& fact : build_facts()) {
-    const std::size_t colon = fact.find(": ");
-    all[fact.substr(0, colon)] = fact.substr(colon + 2);
-  }
-  return all;
-}
-
-// Facts that the model file keeps.
-ModelFacts threshold_facts(const std::optional<ChosenThreshold>& threshold) {
-  ModelFacts facts;
-  if (!threshold) return facts;
-  facts[kThresholdFact] = fmt::format("{}", threshold->threshold);
-  if (!threshold->measure.empty()) facts[kThresholdMeasureFact] = threshold->measure;
-  return facts;
-}
 
 int report_stop(Communicator& comm, const Config& config, const ResumeState& resume,
                 const TrainingResult& result, const RunWatch& watch, const LostFiles& lost) {
@@ -108,19 +60,12 @@ int report_stop(Communicator& comm, const Config& config, const ResumeState& res
 // One run, phase by phase: open, plan, announce, load, train, finish.
 class TrainCommand {
  public:
-  TrainCommand(Communicator& world, const CommandLine& line, const ConfigText& text,
-               const RunRequest& request)
-      : request_(request),
-        placement_(find_placement(world)),
-        loaded_(
-            load_config_together(world, line, text, {.ranks = world.size(), .hosts = placement_.hosts()})),
-        watchdog_(world, loaded_.config.comm, loaded_.config.debug.ranks_per_node),
-        comm_(world),
-        peers_(comm_) {}
+  TrainCommand(Communicator& comm, RankPlacement placement, const RunRequest& request)
+      : comm_(comm), peers_(comm), placement_(std::move(placement)), request_(request) {}
 
   // *Collective.* Errors: AgreedError.
-  RunOutcome run() {
-    open();
+  RunOutcome run(Config config) {
+    open(std::move(config));
     if (!make_plan()) return {};
     begin();
     try {
@@ -137,7 +82,7 @@ class TrainCommand {
   const Config& config() const { return experiment_.config; }
   Index saved_steps() const { return resume_.checkpoint ? resume_.checkpoint->header().progress.steps : 0; }
 
-  void open();
+  void open(Config config);
   bool make_plan();
   void tidy_up();
   void begin();
@@ -155,12 +100,10 @@ class TrainCommand {
                   const std::vector<std::string>& lost);
   void report_written();
 
-  RunRequest request_;
-  RankPlacement placement_;
-  LoadedConfig loaded_;
-  Watchdog watchdog_;
   Communicator& comm_;
   RankPeerGroup peers_;
+  RankPlacement placement_;
+  const RunRequest& request_;
   ResumeState resume_;
   Experiment experiment_;
   RunPlan plan_;
@@ -173,26 +116,25 @@ class TrainCommand {
   RunDirectory results_;  // rank 0: where the results are written, run.dir unless that was moved
 };
 
-// The config, what run.dir has of an earlier start, the data sets and the model.
-void TrainCommand::open() {
+// Finds what run.dir has of an earlier start, opens the data sets and builds the model.
+void TrainCommand::open(Config config) {
   agree(comm_, [&] {
-    if (loaded_.config.run.dir.empty()) {
+    if (config.run.dir.empty()) {
       throw ConfigError(
           "run.dir is missing: give the directory in which the run is to be kept (--run.dir runs/NAME)");
     }
-    refuse_missing_precision(loaded_.config);
+    refuse_missing_precision(config);
   });
-  refuse_differences(comm_, loaded_.config);
-  resume_ = find_resume_state(comm_, loaded_.config);
+  refuse_differences(comm_, config);
+  resume_ = find_resume_state(comm_, config);
   report_lost_before(comm_, resume_);
-  adopt_choices(loaded_, resume_);
   note_phase(Phase::kLoading);
-  experiment_ = make_experiment(loaded_, peers_, resume_.schema);
+  experiment_ = make_experiment(complete(std::move(config), resume_), peers_, resume_.schema);
 }
 
 // False if the run that is resumed has done all steps of the plan already.
 bool TrainCommand::make_plan() {
-  const std::vector<Index> nodes = node_sizes(comm_, loaded_.config.debug.ranks_per_node);
+  const std::vector<Index> nodes = node_sizes(comm_, config().debug.ranks_per_node);
   const double stated = config().distribute.memory_per_rank;
   const MemoryLimit limit = smallest_limit(
       comm_,
@@ -253,7 +195,7 @@ void TrainCommand::begin() {
       if (!first()) return;
       fill_directory(resume_.directory, experiment_, plan_, watch_->saving.texts);
       if (!record_) begin_record();
-      RunOutputSettings settings = output_settings(experiment_, plan_, loaded_.given);
+      RunOutputSettings settings = output_settings(experiment_, plan_);
       settings.record = record_.get();
       observer_ = std::make_unique<RunOutput>(std::move(settings),
                                               OutputStart{.step = saved_steps(),
@@ -288,7 +230,7 @@ void TrainCommand::end_record(RunState state, const std::string& reason, int exi
 }
 
 void TrainCommand::announce_run() {
-  const DistOptions& distribute = loaded_.config.distribute;
+  const DistOptions& distribute = config().distribute;
   constexpr std::size_t kFewLines = 12;  // with the plan they leave a line of 24 for the first number
   log_notes(experiment_.sources(), config().run.plan == PlanStyle::kFull ? kAllLines : kFewLines);
   log_doubts(comm_, experiment_, plan_);
@@ -305,7 +247,7 @@ void TrainCommand::announce_run() {
         "a group has one replica, so one stage computes while the others wait: raise train.replicas, or "
         "train.accumulate, to several for each group");
   }
-  if (!first() || distribute.reduction != Reduction::kOrdered || loaded_.given.contains("train.replicas")) {
+  if (!first() || distribute.reduction != Reduction::kOrdered || config().given.contains("train.replicas")) {
     return;
   }
   log_warning(
@@ -324,7 +266,7 @@ void TrainCommand::load() {
 void TrainCommand::report_start() {
   if (record_) record_->change([this](RunRecord& record) { record.launch.algorithm = run_->algorithm(); });
   report_loaded(comm_, plan_, run_->records(), config().run.plan);
-  report_algorithm(run_->algorithm(), loaded_.config.distribute);
+  report_algorithm(run_->algorithm(), config().distribute);
   log_resume(config(), resume_, plan_, run_->algorithm());
   if (first()) {
     log_rest(experiment_, plan_, resume_);
@@ -467,11 +409,14 @@ int TrainCommand::finish(TrainingResult& result) {
 
 RunOutcome train_run(Communicator& comm, const CommandLine& line, const ConfigText& text,
                      const RunRequest& request) {
-  return TrainCommand(comm, line, text, request).run();
+  RankPlacement placement = find_placement(comm);
+  Config config = load_training_config_together(comm, line, text, placement.hosts());
+  const Watchdog watchdog(comm, config.comm, config.debug.ranks_per_node);
+  return TrainCommand(comm, std::move(placement), request).run(std::move(config));
 }
 
 int train_command(Communicator& world, const CommandLine& line) {
-  return train_run(world, line, read_config_together(world, line)).exit_code;
+  return train_run(world, line, read_config_together(world, line.text("config"))).exit_code;
 }
 
 }  // namespace lockstep

@@ -1,4 +1,6 @@
-#include "toml_reader.h"
+// The config as TOML. Read, it becomes the settings that flags would be, with file and line in every error;
+// written, it has every option.
+#include "lockstep/config/toml.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -6,12 +8,12 @@
 
 #include <algorithm>
 #include <functional>
-#include <iterator>
 #include <optional>
 #include <sstream>
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/base/hash.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/types.h"
 
@@ -89,8 +91,7 @@ std::string describe_value(const toml::node& node) {
   return node.is_time() ? "a time of day" : "a date";
 }
 
-// Goes through one document, which must outlive this, and collects the items for CLI11 and everything that is
-// wrong.
+// Goes through one document, which must outlive this, and collects its settings and everything that is wrong.
 class Reading {
  public:
   explicit Reading(std::span<const Option> options) : options_(options) {
@@ -121,7 +122,7 @@ class Reading {
     }
   }
 
-  std::vector<CLI::ConfigItem> take_items() { return std::move(items_); }
+  std::vector<Setting> take_settings() { return std::move(settings_); }
 
   /// In the order of lines; toml++ hands out the keys in alphabetical order.
   std::vector<Problem> take_problems() {
@@ -137,9 +138,8 @@ class Reading {
       const toml::node& node = entry.second;
       const std::size_t line = name.source().begin.line;
       const std::string key = fmt::format("{}.{}", section, name.str());
-      const auto option = std::find_if(options_.begin(), options_.end(),
-                                       [&key](const Option& candidate) { return candidate.key == key; });
-      if (option == options_.end()) {
+      const Option* option = find_option(options_, key);
+      if (option == nullptr) {
         add_problem(line, [this, key] { return unknown_key(key); });
       } else {
         read_value(*option, node, line);
@@ -151,7 +151,7 @@ class Reading {
     std::optional<std::string> text = value_text(node, option.kind);
     if (!text && option.takes_numbers) text = number_list_text(node);
     if (text && option.accepts(*text)) {
-      items_.push_back({{}, option.key, {*text}});
+      settings_.push_back({option.key, *text});
     } else {
       add_problem(line, [&option, text, &node] {
         const std::string refusal = describe_refusal(option, text.value_or(""), describe_value(node));
@@ -177,7 +177,7 @@ class Reading {
 
   std::span<const Option> options_;
   std::vector<std::string> sections_;
-  std::vector<CLI::ConfigItem> items_;
+  std::vector<Setting> settings_;
   std::vector<Problem> problems_;
 };
 
@@ -200,8 +200,27 @@ std::string describe_language(const std::string& text, const std::string& file) 
   return other ? "; a config is TOML: sections such as [train], and below them lines such as lr = 0.1" : "";
 }
 
+// The TOML library parses and destroys the tables of a key by recursion, so that a key of very many parts
+// would end the stack. (It counts brackets itself.) A dot belongs to the key that began behind the last
+// bracket, comma, equals sign or line end; texts of so many dots without one of those are no keys, but nobody
+// writes them.
+void check_keys(std::string_view text, const std::string& file) {
+  constexpr Index kMaxParts = 1000;
+  constexpr std::string_view kEnds = "[{,=\n";
+  Index line = 1;
+  Index parts = 1;
+  for (const char c : text) {
+    if (c == '.') ++parts;
+    if (kEnds.find(c) != std::string_view::npos) parts = 1;
+    if (c == '\n') ++line;
+    if (parts <= kMaxParts) continue;
+    throw ConfigError(
+        fmt::format("{}:{}: a key of more than {} parts (a.b has two)", file, line, with_commas(kMaxParts)));
+  }
+}
+
 toml::table parse_document(const std::string& text, const std::string& file) {
-  check_toml_limits(text, file);
+  check_keys(text, file);
   try {
     return toml::parse(text, file);
   } catch (const toml::parse_error& error) {
@@ -212,102 +231,88 @@ toml::table parse_document(const std::string& text, const std::string& file) {
   }
 }
 
-// The text is gone through once, before it is parsed. Strings and comments are skipped. The parts of a key
-// are its dots and one more; a dot belongs to the key that began behind the last bracket, comma, equals sign
-// or line end. (Numbers have dots too, one at most.)
+std::string spaced_list(std::string_view texts) {
+  std::string list;
+  for (const char c : texts) list += c == ',' ? std::string(", ") : std::string(1, c);
+  return list;
+}
 
-constexpr Index kMaxKeyParts = 32;
-constexpr Index kMaxBrackets = 32;
-
-class Scan {
- public:
-  explicit Scan(std::string_view text) : text_(text) {}
-
-  void run() {
-    while (at_ < text_.size()) {
-      const char c = text_[at_];
-      if (c == '"' || c == '\'') {
-        skip_string(c);
-        continue;
-      }
-      if (c == '#') at_ = std::min(text_.find('\n', at_), text_.size() - 1);
-      take(text_[at_++]);
-    }
+std::string quoted_list(std::string_view text) {
+  std::vector<std::string> quoted;
+  const auto texts = ValueType<std::vector<std::string>>::parse(text);
+  for (const std::string& each : texts.value_or(std::vector<std::string>{})) {
+    quoted.push_back(toml_string(each));
   }
+  return fmt::format("{}", fmt::join(quoted, ", "));
+}
 
-  struct Deepest {
-    Index count = 0;
-    Index line = 1;
-  };
-  Deepest parts;
-  Deepest brackets;
-
- private:
-  void take(char c) {
-    if (c == '.') return note(++dots_ + 1, parts);
-    if (c == '[' || c == '{') note(++open_, brackets);
-    if (c == ']' || c == '}') --open_;
-    if (c == '\n') ++line_;
-    const bool ends_key = c == '[' || c == '{' || c == ',' || c == '=' || c == '\n';
-    if (ends_key) dots_ = 0;
-  }
-
-  void note(Index count, Deepest& deepest) const {
-    if (count > deepest.count) deepest = {count, line_};
-  }
-
-  // One that is not closed ends with its line, or with three quotes with the text.
-  void skip_string(char quote) {
-    const bool many_lines = text_.substr(at_, 3) == std::string(3, quote);
-    const std::size_t quotes = many_lines ? 3 : 1;
-    at_ += quotes;
-    while (at_ < text_.size() && text_.substr(at_, quotes) != std::string(quotes, quote)) {
-      if (text_[at_] == '\n' && !many_lines) return;
-      if (text_[at_] == '\\' && quote == '"') ++at_;
-      if (at_ < text_.size() && text_[at_] == '\n') ++line_;
-      ++at_;
-    }
-    at_ = std::min(at_ + quotes, text_.size());
-  }
-
-  std::string_view text_;
-  std::size_t at_ = 0;
-  Index line_ = 1;
-  Index dots_ = 0;
-  Index open_ = 0;
-};
+std::string toml_line(const Option& option, const Config& config, bool has_effect) {
+  if (!option.has_value(config))
+    return fmt::format("# {} is not given: {}\n", option.name(), option.if_not_given);
+  const std::string line = fmt::format("{} = {}", option.name(), toml_value(option, option.text(config)));
+  return has_effect ? line + "\n" : fmt::format("# {}: without effect here\n", line);
+}
 
 }  // namespace
 
-std::vector<CLI::ConfigItem> TomlFormat::from_config(std::istream& in) const {
-  const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  Reading reading(options_);
-  const toml::table document = parse_document(text, file_);
+std::vector<Setting> read_toml(const std::string& text, const std::string& file,
+                               std::span<const Option> options) {
+  Reading reading(options);
+  const toml::table document = parse_document(text, file);
   reading.read(document);
   const std::vector<Problem> problems = reading.take_problems();
-  if (problems.empty()) return reading.take_items();
+  if (problems.empty()) return reading.take_settings();
   std::vector<std::string> lines;
   for (const Problem& problem : std::span(problems).first(std::min(problems.size(), kMaxProblems))) {
-    lines.push_back(fmt::format("{}:{}: {}", file_, problem.line, problem.text()));
+    lines.push_back(fmt::format("{}:{}: {}", file, problem.line, problem.text()));
   }
   if (problems.size() > kMaxProblems) {
     lines.push_back(
-        fmt::format("{}: {} mistakes in all; these are the first", file_, with_commas(std::ssize(problems))));
+        fmt::format("{}: {} mistakes in all; these are the first", file, with_commas(std::ssize(problems))));
   }
   throw ConfigError(fmt::format("{}", fmt::join(lines, "\n")));
 }
 
-void check_toml_limits(std::string_view text, const std::string& file) {
-  Scan scan(text);
-  scan.run();
-  if (scan.parts.count > kMaxKeyParts) {
-    throw ConfigError(fmt::format("{}:{}: a key of {} parts, expected at most {} (a.b has two)", file,
-                                  scan.parts.line, with_commas(scan.parts.count), kMaxKeyParts));
+std::string toml_string(std::string_view text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    const auto code = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      quoted += {'\\', c};
+    } else if (code < 0x20 || code == 0x7f) {
+      quoted += fmt::format("\\u{:04X}", code);
+    } else {
+      quoted += c;
+    }
   }
-  if (scan.brackets.count > kMaxBrackets) {
-    throw ConfigError(fmt::format("{}:{}: brackets are nested {} deep, expected at most {}", file,
-                                  scan.brackets.line, with_commas(scan.brackets.count), kMaxBrackets));
+  return quoted + '"';
+}
+
+std::string toml_value(const Option& option, const std::string& text) {
+  const bool word = option.kind == ValueKind::kCountOrAuto && !ValueType<Index>::parse(text);
+  if (option.kind == ValueKind::kText || word) return toml_string(text);
+  if (option.kind == ValueKind::kTextList) return fmt::format("[{}]", quoted_list(text));
+  if (option.kind == ValueKind::kNumberList) return fmt::format("[{}]", spaced_list(text));
+  return text;
+}
+
+std::string to_toml(const Config& config, std::span<const Option> options,
+                    const std::set<std::string>& without_effect) {
+  std::string toml = "# Every option of the run, written by trainer; can be used as a config.\n";
+  std::string_view section;
+  for (const Option& option : options) {
+    if (option.earlier) continue;
+    if (option.section() != section) {
+      section = option.section();
+      toml += fmt::format("\n[{}]\n", section);
+    }
+    toml += toml_line(option, config, !without_effect.contains(option.key));
   }
+  return toml;
+}
+
+std::uint64_t config_hash(const Config& config, std::span<const Option> options) {
+  return hash_text(to_toml(config, options));
 }
 
 }  // namespace lockstep
