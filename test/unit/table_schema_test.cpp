@@ -66,7 +66,7 @@ TEST_F(TableTest, HeaderSeparatorAndNamesAreFound) {
   EXPECT_EQ(open("a,b\n1,2\n").names, (std::vector<std::string>{"a", "b"}));
   EXPECT_TRUE(table_.warnings.empty());
   const TableText tabs = open("a\tb;c\n1\t2\n");
-  EXPECT_EQ(tabs.dialect.separator, '\t');
+  EXPECT_EQ(tabs.text.dialect.separator, '\t');
   EXPECT_EQ(tabs.names[1], "b;c");
   const TableText bare = open("1;x\n2;y\n");
   EXPECT_FALSE(bare.header);

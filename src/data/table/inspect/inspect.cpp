@@ -7,7 +7,6 @@
 #include <filesystem>
 
 #include "data/table/schema/declare_columns.h"
-#include "data/table/text/first_lines.h"
 #include "findings.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/file_list.h"
@@ -136,7 +135,7 @@ std::string describe_title(const FirstLines::Title& title) {
 
 bool is_utf8(const std::vector<std::string>& paths, const TableOptions& options) {
   const TextFiles text =
-      index_text(paths, {.bytes = options.chunk_kib * 1024, .rules = {.quotes = options.quotes}}, alone());
+      index_text(paths, {.bytes = options.chunk_kib * 1024, .dialect = {.quotes = options.quotes}}, alone());
   TextReader reader(text);
   return std::ranges::all_of(text.chunks,
                              [&](const TextChunk& chunk) { return is_text(reader.read(chunk)); });
@@ -173,7 +172,7 @@ TableInspection inspect_table(const std::string& path, const TableOptions& given
     const ColumnSummary& summary = inspection.scan.columns[i];
     inspection.guesses.push_back(column.weight
                                      ? look_at_weight(summary)
-                                     : guess_column(summary, column.label, table.dialect.separator));
+                                     : guess_column(summary, column.label, table.text.dialect.separator));
     choose_kind(column, summary, inspection.guesses.back());
   }
   const auto is_written_specially = [](const TableColumn& column) {
@@ -208,7 +207,7 @@ std::vector<DataSetting> data_settings(const TableInspection& inspection) {
   add_names("ignore", is_feature_of(ColumnKind::kIgnored));
   const std::vector<std::string> special = special_columns(inspection);
   if (!special.empty()) settings.push_back({"columns", list_of(special)});
-  const Dialect& dialect = inspection.table.dialect;
+  const Dialect& dialect = inspection.table.text.dialect;
   add_missing_values(settings, inspection);
   settings.push_back({"header", inspection.table.header ? "\"yes\"" : "\"no\""});
   settings.push_back(

@@ -120,7 +120,7 @@ std::string list_shares(const std::vector<ValueCounts::Entry>& values, std::stri
 }
 
 std::string to_text(const TableInspection& inspection) {
-  const Dialect& dialect = inspection.table.dialect;
+  const Dialect& dialect = inspection.table.text.dialect;
   std::string text =
       fmt::format("{}: {} records of {} columns, separated by {}, {}\n\n{}", inspection.path,
                   with_commas(inspection.scan.good), inspection.columns.size(),
@@ -137,7 +137,7 @@ std::string to_json(const TableInspection& inspection) {
             {"records", inspection.scan.good},
             {"bad_records", inspection.scan.bad},
             {"header", inspection.table.header},
-            {"separator", std::string(1, inspection.table.dialect.separator)},
+            {"separator", std::string(1, inspection.table.text.dialect.separator)},
             {"columns", Json::array()},
             {"suspicious", suspicious(inspection)},
             {"findings", Json::array()},

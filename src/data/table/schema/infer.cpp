@@ -242,7 +242,7 @@ Remarks infer_kinds(const TableText& table, std::vector<TableColumn>& columns,
   for (std::size_t i = 0; i < columns.size(); ++i) {
     TableColumn& column = columns[i];
     if (!unknown(column)) continue;
-    const ColumnGuess guess = guess_column(scan.columns[i], column.label, table.dialect.separator);
+    const ColumnGuess guess = guess_column(scan.columns[i], column.label, table.text.dialect.separator);
     take_guess(column, guess);
     if (guess.remark.empty()) continue;
     (guess.doubtful ? remarks.doubts : remarks.notes)

@@ -55,7 +55,7 @@ void for_each_sparse_row(const TextFiles& text, TextReader& reader, const TextCh
                          const OnError& on_error) {
   SparseRow row;
   const std::string_view records = reader.read(chunk);
-  RecordLines lines(records, text.rules, reader.first_line());
+  RecordLines lines(records, text.dialect, reader.first_line());
   for (std::string_view record; lines.next(record);) {
     if (record.front() == '#') continue;  // a line of comment
     try {

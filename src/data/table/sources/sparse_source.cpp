@@ -176,7 +176,7 @@ SparseSource::SparseSource(const TableRequest& request) {
   PeerGroup& peers = request.peers;
   const TableOptions& options = request.options;
   peers.agree([&] { check_request(request); });
-  text_ = index_text(request.paths, {.bytes = options.chunk_kib * 1024, .rules = {.quotes = false}}, peers);
+  text_ = index_text(request.paths, {.bytes = options.chunk_kib * 1024, .dialect = {.quotes = false}}, peers);
   const SparseScan scan =
       scan_sparse(text_, {.action = options.on_bad_record, .most = options.max_bad_share}, peers);
   peers.agree([&] {
