@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include "lockstep/base/hash.h"
+#include "lockstep/base/text.h"
 #include "lockstep/config/toml.h"
 #include "toml_reader.h"
 
@@ -43,21 +44,6 @@ std::string options_as_toml(std::span<const Option> options, const std::set<std:
 }
 
 }  // namespace
-
-std::string toml_string(std::string_view text) {
-  std::string quoted = "\"";
-  for (const char c : text) {
-    const auto code = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      quoted += {'\\', c};
-    } else if (code < 0x20 || code == 0x7f) {
-      quoted += fmt::format("\\u{:04X}", code);
-    } else {
-      quoted += c;
-    }
-  }
-  return quoted + '"';
-}
 
 std::string toml_value(const Option& option) {
   return toml_value(option, option.text());

@@ -22,7 +22,4 @@ std::string toml_value(const Option& option);
 /// Another value, which is written as `assign` takes it.
 std::string toml_value(const Option& option, const std::string& text);
 
-/// `text` as a TOML string, in quotes, control characters escaped.
-std::string toml_string(std::string_view text);
-
 }  // namespace lockstep

@@ -1,5 +1,5 @@
 // The columns of a table as [data] declares them.
-#include "declare_columns.h"
+#include "lockstep/data/table/values/schema.h"
 
 #include <fmt/format.h>
 
@@ -13,7 +13,6 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/terms.h"
 #include "lockstep/base/text.h"
-#include "lockstep/data/table/values/schema.h"
 
 namespace lockstep {
 namespace {
@@ -323,28 +322,6 @@ class Declaration {
 
 std::vector<TableColumn> declare_columns(const TableOptions& options, const std::vector<std::string>& names) {
   return Declaration(options, names).take();
-}
-
-std::string toml_text(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    const auto code = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (code < 0x20 || code == 0x7f) {
-      out += fmt::format("\\u{:04X}", code);
-    } else {
-      out += c;
-    }
-  }
-  out += '"';
-  return out;
-}
-
-std::string ignore_line(const std::string& column) {
-  constexpr std::size_t kMaxName = 100;
-  return column.size() > kMaxName ? "" : fmt::format("ignore = [{}]", toml_text(column));
 }
 
 }  // namespace lockstep

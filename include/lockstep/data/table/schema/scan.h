@@ -35,8 +35,10 @@ struct ColumnSummary {
   NotationCounts notations{};
   ValueSample quantiles{};
 
+  Index present() const { return texts + numbers.count; }
   /// There are too many different values: their counts are forgotten.
   bool countless() const { return text_counts.overflowed() || number_counts.overflowed(); }
+  Index distinct() const { return text_counts.distinct() + number_counts.distinct(); }
   /// The different values, the most frequent first; none if they are countless.
   std::vector<ValueCounts::Entry> values() const;
 };

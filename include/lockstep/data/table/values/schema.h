@@ -79,6 +79,12 @@ struct TableColumn {
 
   bool is_label_or_weight() const { return label || weight; }
   bool is_feature() const { return !label && !weight && kind != ColumnKind::kIgnored; }
+  /// A number that is no date.
+  bool is_number() const { return kind == ColumnKind::kNumeric && !date; }
+  /// A category that becomes one of so many buckets.
+  bool is_hashed() const {
+    return kind == ColumnKind::kCategorical && !label && encoding == Encoding::kHash;
+  }
   /// Features that it becomes; before bins are learnt, as if there were as many as were asked for.
   Index width() const;
   /// Features of its bins: one less than edges; 1 for a column that never changes.
