@@ -9,7 +9,7 @@
 #include "data/table/schema/learn_schema.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/data/table/schema/infer.h"
-#include "lockstep/data/table/values/label_scale.h"
+#include "lockstep/data/table/values/schema.h"
 #include "support/error_text.h"
 #include "support/temporary_directory.h"
 

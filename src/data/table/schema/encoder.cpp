@@ -16,7 +16,7 @@
 #include "lockstep/base/hash.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/table/schema/infer.h"
-#include "lockstep/data/table/values/label_scale.h"
+#include "lockstep/data/table/values/schema.h"
 
 namespace lockstep {
 namespace {
@@ -117,7 +117,7 @@ void Encoder::add(const TableColumn& column, std::size_t cell, bool one_label) {
   if (column.label) {
     added.missing = std::numeric_limits<Scalar>::quiet_NaN();  // a record may lack some of several labels
   } else {
-    added.missing = static_cast<Scalar>(missing_feature(column));
+    added.missing = static_cast<Scalar>(scale.scaled(missing_number(column)));
   }
   if (column.label) {
     number_labels_.push_back(added);
@@ -133,7 +133,7 @@ void Encoder::add_feature(const TableColumn& column, const Numeric& number) {
   if (column.bins == 0) return;
   numbers_.push_back({.cell = number.cell,
                       .logarithm = number.logarithm,
-                      .missing = static_cast<Scalar>(missing_position(column)),
+                      .missing = static_cast<Scalar>(bin_position(column.edges, missing_number(column))),
                       .bins = column.bin_features(),
                       .edges = &column.edges});
 }

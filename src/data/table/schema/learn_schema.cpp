@@ -17,7 +17,6 @@
 #include <iterator>
 #include <optional>
 
-#include "data/table/values/label_edges.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/table/schema/infer.h"

@@ -67,14 +67,9 @@ class TableShare {
   }
 
   const Bytes& chunks() const { return chunks_.bytes(); }
-  Bytes rest() const {
+  Bytes rest() {
     MessageWriter message;
-    for (const Counts& counts : counts_) {
-      counts.texts.write(message);
-      counts.numbers.write(message);
-      counts.notations.write(message);
-      counts.quantiles.write(message);
-    }
+    for (Counts& counts : counts_) message(counts.texts, counts.numbers, counts.notations, counts.quantiles);
     for (const std::string& reject : rejects_) message.put_text(reject);
     return message.bytes();
   }
@@ -152,10 +147,12 @@ void merge_chunks(Scan& scan, std::span<const std::byte> message) {
 void merge_rest(Scan& scan, std::span<const std::byte> message) {
   MessageReader reader(message);
   for (ColumnSummary& column : scan.columns) {
-    column.text_counts.merge(ValueCounts::read(reader));
-    column.number_counts.merge(ValueCounts::read(reader));
-    column.notations.merge(NotationCounts::read(reader));
-    column.quantiles.merge(ValueSample::read(reader));
+    ColumnSummary theirs;
+    reader(theirs.text_counts, theirs.number_counts, theirs.notations, theirs.quantiles);
+    column.text_counts.merge(theirs.text_counts);
+    column.number_counts.merge(theirs.number_counts);
+    column.notations.merge(theirs.notations);
+    column.quantiles.merge(theirs.quantiles);
   }
   while (!reader.done()) {
     std::string reject = reader.take_text();

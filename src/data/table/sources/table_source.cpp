@@ -10,7 +10,7 @@
 #include "data/table/schema/learn_schema.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
-#include "lockstep/data/table/values/label_scale.h"
+#include "lockstep/data/table/values/schema.h"
 
 namespace lockstep {
 namespace {
