@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "data/table/schema/learn_schema.h"
+#include "data/table/schema/encoder.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/data/table/inspect/inspect.h"
 #include "read_table.h"

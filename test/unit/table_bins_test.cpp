@@ -9,7 +9,6 @@
 #include <functional>
 
 #include "data/table/schema/encoder.h"
-#include "data/table/schema/learn_schema.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/data/table/sources/feature_columns.h"
 #include "lockstep/train/rank_peer_group.h"

@@ -6,9 +6,8 @@
 #include <fstream>
 
 #include "data/table/schema/encoder.h"
-#include "data/table/schema/learn_schema.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/data/table/schema/infer.h"
+#include "lockstep/data/table/schema/scan.h"
 #include "lockstep/data/table/values/schema.h"
 #include "support/error_text.h"
 #include "support/temporary_directory.h"
