@@ -4,7 +4,7 @@
 set(cold_rooms "app|comm|config|report|train/plan|train/storage")
 # Hash and random numbers are needed in each step and for each checkpoint.
 set(cold_files "base/(aligned|atomic|build|catalog|csv|embedded|env|file|json|log|memory|named|nearest|output|page|print|quoted|signal|stop|synonyms|terminal|terms|text|trace|types)"
-               "data/table/(inspect/(findings|inspect)|text/first_lines|values/schema|schema/(declare_columns|infer|kept_columns|learn_schema|match_columns|toml_text))")
+               "data/table/(inspect/(findings|inspect)|text/first_lines|values/schema_json|schema/(declare_columns|infer|kept_columns|learn_schema))")
 list(JOIN cold_files "|" cold_files)
 set(cold_sources "/src/((${cold_rooms})/|${cold_files})")
 

@@ -161,6 +161,21 @@ std::string csv_cell(std::string_view text) {
   return plain ? std::string(text) : csv_quoted(text);
 }
 
+std::string toml_string(std::string_view text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    const auto code = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      quoted += {'\\', c};
+    } else if (code < 0x20 || code == 0x7f) {
+      quoted += fmt::format("\\u{:04X}", code);
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + '"';
+}
+
 std::string excerpt(std::string_view text, std::size_t max_bytes) {
   const std::string_view start = start_of(text, max_bytes);
   return printable(start) + (start.size() < text.size() ? "..." + length_of(text) : "");

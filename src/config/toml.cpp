@@ -273,21 +273,6 @@ std::vector<Setting> read_toml(const std::string& text, const std::string& file,
   throw ConfigError(fmt::format("{}", fmt::join(lines, "\n")));
 }
 
-std::string toml_string(std::string_view text) {
-  std::string quoted = "\"";
-  for (const char c : text) {
-    const auto code = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      quoted += {'\\', c};
-    } else if (code < 0x20 || code == 0x7f) {
-      quoted += fmt::format("\\u{:04X}", code);
-    } else {
-      quoted += c;
-    }
-  }
-  return quoted + '"';
-}
-
 std::string toml_value(const Option& option, const std::string& text) {
   const bool word = option.kind == ValueKind::kCountOrAuto && !ValueType<Index>::parse(text);
   if (option.kind == ValueKind::kText || word) return toml_string(text);

@@ -12,7 +12,7 @@
 #include "lockstep/data/options.h"
 #include "lockstep/data/peer_group.h"
 #include "lockstep/data/record_source.h"
-#include "lockstep/data/table/values/date.h"
+#include "lockstep/data/table/values/notation.h"
 
 namespace lockstep {
 

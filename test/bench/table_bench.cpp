@@ -11,8 +11,7 @@
 #include <vector>
 
 #include "data/table/schema/encoder.h"
-#include "data/table/schema/learn_schema.h"
-#include "lockstep/data/table/schema/infer.h"
+#include "lockstep/data/table/schema/scan.h"
 
 namespace lockstep {
 namespace {

@@ -12,7 +12,6 @@
 #include "catalog/exported_onnx.h"
 #include "catalog/onnx_evaluator.h"
 #include "data/table/schema/encoder.h"
-#include "data/table/schema/learn_schema.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/hash.h"
 #include "lockstep/base/json.h"

@@ -12,7 +12,7 @@
 #include "lockstep/base/file.h"
 #include "lockstep/base/hash.h"
 #include "lockstep/base/json.h"
-#include "lockstep/data/table/values/date.h"
+#include "lockstep/data/table/values/notation.h"
 #include "support/error_text.h"
 #include "support/temporary_directory.h"
 #include "support/trainer_process.h"

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "data/table/schema/learn_schema.h"
+#include "data/table/schema/encoder.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/data/table/inspect/inspect.h"
 #include "read_table.h"
@@ -20,7 +20,7 @@ void require(bool holds) {
   if (!holds) std::abort();
 }
 
-std::vector<std::string> split(std::string_view text, const LineRules& rules) {
+std::vector<std::string> split(std::string_view text, const Dialect& rules) {
   RecordLines lines(text, rules, 1);
   std::vector<std::string> records;
   for (std::string_view record; lines.next(record);) {
@@ -37,7 +37,7 @@ void check_chunks(const std::string& path, std::string_view text, const ChunkCut
   std::vector<std::string> found;
   for (const TextChunk& chunk : files.chunks) {
     const std::string_view part = reader.read(chunk);
-    RecordLines lines(part, cut.rules, reader.first_line());
+    RecordLines lines(part, cut.dialect, reader.first_line());
     for (std::string_view record; lines.next(record);) {
       found.push_back(std::to_string(lines.line()) + ":" + std::string(record));
     }
@@ -45,7 +45,7 @@ void check_chunks(const std::string& path, std::string_view text, const ChunkCut
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
   std::string plain(text);
   if (files.files.front().old_line_ends) std::ranges::replace(plain, '\r', '\n');
-  require(found == split(plain, cut.rules));
+  require(found == split(plain, cut.dialect));
 }
 
 // `weighted`: the first column has the weights of the records.
@@ -77,7 +77,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     const bool packed = text.starts_with("\x1f\x8b");
     if (!packed)
-      fuzz::check_chunks(path, text, {.bytes = 4 + data[1] % 64, .rules = {.quotes = options.quotes}});
+      fuzz::check_chunks(path, text, {.bytes = 4 + data[1] % 64, .dialect = {.quotes = options.quotes}});
     fuzz::check_table(path, options, (data[1] & 64) != 0);
   } catch (const Error&) {
     // What a user is told is a fine end.

@@ -48,9 +48,10 @@ TEST(ValueCounts, ForgetThemselvesBeyondTheLimitWhoeverCounts) {
   EXPECT_EQ(entries[0].count, 3);
   EXPECT_EQ(entries[1].text, "b");
   MessageWriter message;
-  counts.write(message);
+  message(counts);
   MessageReader reader(message.bytes());
-  ValueCounts other = ValueCounts::read(reader);
+  ValueCounts other;
+  reader(other);
   EXPECT_TRUE(reader.done());
   other.merge(counts);
   EXPECT_EQ(other.by_count()[2].count, 2);

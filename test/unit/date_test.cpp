@@ -1,5 +1,5 @@
 // Dates as people and programs write them.
-#include "lockstep/data/table/values/date.h"
+#include "lockstep/data/table/values/notation.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "lockstep/base/errors.h"
-#include "lockstep/data/table/values/date.h"
+#include "lockstep/data/table/values/notation.h"
 #include "support/error_text.h"
 
 namespace lockstep::test {

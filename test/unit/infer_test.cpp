@@ -1,5 +1,5 @@
 // The kind of a column whose values are nearly all numbers, or only look like numbers.
-#include "lockstep/data/table/schema/infer.h"
+#include "lockstep/data/table/schema/scan.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,7 +9,6 @@
 #include <functional>
 
 #include "data/table/schema/encoder.h"
-#include "data/table/schema/learn_schema.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/data/table/inspect/inspect.h"
 #include "support/error_text.h"

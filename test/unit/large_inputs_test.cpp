@@ -8,7 +8,7 @@
 #include <fstream>
 #include <string>
 
-#include "data/table/schema/learn_schema.h"
+#include "data/table/schema/encoder.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/report/tables/plan_table.h"
 #include "support/planned_run.h"

@@ -129,9 +129,10 @@ TEST(Notation, CountsMergeAsIfSeenAtOnce) {
   parts[1].add_number("007", 7);
   parts[1].merge(parts[0]);
   MessageWriter message;
-  parts[1].write(message);
+  message(parts[1]);
   MessageReader reader(message.bytes());
-  const NotationCounts read = NotationCounts::read(reader);
+  NotationCounts read;
+  reader(read);
   EXPECT_EQ(read.best(',')->notation, whole.best(',')->notation);
   EXPECT_EQ(read.best(',')->texts, whole.best(',')->texts);
   EXPECT_EQ(read.best(',')->example, whole.best(',')->example);

@@ -9,10 +9,8 @@
 #include <functional>
 
 #include "data/table/schema/encoder.h"
-#include "data/table/schema/learn_schema.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/data/table/sources/feature_columns.h"
-#include "lockstep/data/table/values/label_scale.h"
 #include "lockstep/train/rank_peer_group.h"
 #include "support/error_text.h"
 #include "support/temporary_directory.h"

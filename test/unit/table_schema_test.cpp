@@ -6,10 +6,9 @@
 #include <fstream>
 
 #include "data/table/schema/encoder.h"
-#include "data/table/schema/learn_schema.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/data/table/schema/infer.h"
-#include "lockstep/data/table/values/label_scale.h"
+#include "lockstep/data/table/schema/scan.h"
+#include "lockstep/data/table/values/schema.h"
 #include "support/error_text.h"
 #include "support/temporary_directory.h"
 
@@ -66,7 +65,7 @@ TEST_F(TableTest, HeaderSeparatorAndNamesAreFound) {
   EXPECT_EQ(open("a,b\n1,2\n").names, (std::vector<std::string>{"a", "b"}));
   EXPECT_TRUE(table_.warnings.empty());
   const TableText tabs = open("a\tb;c\n1\t2\n");
-  EXPECT_EQ(tabs.dialect.separator, '\t');
+  EXPECT_EQ(tabs.text.dialect.separator, '\t');
   EXPECT_EQ(tabs.names[1], "b;c");
   const TableText bare = open("1;x\n2;y\n");
   EXPECT_FALSE(bare.header);

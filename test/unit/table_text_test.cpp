@@ -127,7 +127,7 @@ TEST(Numbers, AreTheNearestDoubles) {
 }
 
 // The records of a text with the lines that they begin in: "1:a,b".
-Texts records_of(std::string_view text, const LineRules& rules = {}) {
+Texts records_of(std::string_view text, const Dialect& rules = {}) {
   RecordLines lines(text, rules, 1);
   Texts records;
   for (std::string_view record; lines.next(record);) {
@@ -146,7 +146,7 @@ TEST(RecordLines, EndOutsideQuotes) {
   EXPECT_EQ(records_of("\"a\nb\",c\n", {.quotes = false}), (Texts{"1:\"a", "2:b\",c"}));
   EXPECT_EQ(records_of("a;\"b\nc\"\n", {.separator = ';'}), (Texts{"1:a;\"b\nc\""}));
   EXPECT_EQ(records_of("a;\"b\nc\"\n", {.separator = ','}), (Texts{"1:a;\"b", "2:c\""}));
-  EXPECT_EQ(records_of("a;\"b\nc\"\n", {.separator = LineRules::kAnySeparator}), (Texts{"1:a;\"b\nc\""}));
+  EXPECT_EQ(records_of("a;\"b\nc\"\n", {.separator = Dialect::kAnySeparator}), (Texts{"1:a;\"b\nc\""}));
 }
 
 // As Python's csv and pandas read them.
@@ -184,7 +184,7 @@ class TextFilesTest : public testing::Test {
     if (backwards) std::ranges::reverse(chunks);
     for (const TextChunk& chunk : chunks) {
       const std::string_view text = reader.read(chunk);
-      RecordLines lines(text, files.rules, reader.first_line());
+      RecordLines lines(text, files.dialect, reader.first_line());
       Texts records;
       for (std::string_view record; lines.next(record);) {
         records.push_back(fmt::format("{}:{}", lines.line(), record));
@@ -219,7 +219,7 @@ TEST_F(TextFilesTest, ChunksOfAnySizeHoldEachRecordOnce) {
       EXPECT_EQ(read_all(files), expected) << bytes << " " << in_quotes(text);
       EXPECT_EQ(read_all(files, true), expected) << bytes;
       EXPECT_EQ(read_all(index_text(packed, {.bytes = bytes}, alone())), expected) << bytes;
-      EXPECT_EQ(read_all(index_text(paths, {.bytes = bytes, .rules = {.quotes = false}}, alone())), unquoted);
+      EXPECT_EQ(read_all(index_text(paths, {.bytes = bytes, .dialect = {.quotes = false}}, alone())), unquoted);
     }
   }
 }

@@ -7,7 +7,6 @@
 #include <array>
 #include <numeric>
 
-#include "data/table/values/label_edges.h"
 #include "support/torch_references.h"
 
 namespace lockstep {
@@ -35,11 +34,13 @@ TEST(ValueSample, KeepsTheSameRecordsHoweverTheyAreSharedOut) {
     std::vector<ValueSample> parts(static_cast<std::size_t>(ranks), ValueSample(kKept));
     for (Index i = 0; i < kRecords; ++i) at(parts, i % ranks).add(record_key(0, i), value(i));
     ValueSample merged(kKept);
-    for (const ValueSample& part : parts) {
+    for (ValueSample& part : parts) {
       MessageWriter message;
-      part.write(message);
+      message(part);
       MessageReader reader(message.bytes());
-      merged.merge(ValueSample::read(reader));
+      ValueSample read;
+      reader(read);
+      merged.merge(read);
     }
     EXPECT_EQ(merged.sorted(), whole.sorted()) << ranks;
   }

@@ -60,6 +60,9 @@ std::string csv_quoted(std::string_view text);
 /// As it is, or in quotes where a comma, a quote or a line end makes that necessary.
 std::string csv_cell(std::string_view text);
 
+/// The text as a string of TOML, in double quotes, with quotes, backslashes and control characters escaped.
+std::string toml_string(std::string_view text);
+
 // Texts of users and of files in messages: data fields, names, keys, values. However long such a text is, the
 // message stays short, and whatever is in it, a terminal shows it as text.
 

@@ -28,7 +28,4 @@ std::uint64_t config_hash(const Config& config, std::span<const Option> options)
 /// A value of the option, as `assign` takes it, as TOML: "text" in quotes, [0.1, 0.2] in brackets.
 std::string toml_value(const Option& option, const std::string& text);
 
-/// `text` as a TOML string, in quotes, control characters escaped.
-std::string toml_string(std::string_view text);
-
 }  // namespace lockstep

@@ -16,7 +16,7 @@
 #include "lockstep/data/format.h"
 #include "lockstep/data/table/schema/kept_columns.h"
 #include "lockstep/data/table/sources/feature_columns.h"
-#include "lockstep/data/table/values/label_scale.h"
+#include "lockstep/data/table/values/schema.h"
 #include "lockstep/distributed/pipeline.h"
 #include "lockstep/train/evaluation/prediction.h"
 #include "lockstep/train/evaluation/threshold.h"

@@ -112,9 +112,8 @@ Index choose_bins(const TableInspection& table) {
   constexpr Index kBinsOfAll = 256;
   constexpr Index kFewest = 8;
   constexpr Index kMost = 48;
-  const Index numbers = std::ranges::count_if(table.columns, [](const TableColumn& column) {
-    return column.is_feature() && column.kind == ColumnKind::kNumeric && !column.date;
-  });
+  const Index numbers = std::ranges::count_if(
+      table.columns, [](const TableColumn& column) { return column.is_feature() && column.is_number(); });
   return std::clamp(kBinsOfAll / std::max<Index>(numbers, 1), kFewest, kMost);
 }
 

@@ -68,10 +68,8 @@ LabelFacts label_of_table(const TableInspection& table) {
 
 Index width_of(const TableColumn& column, const ColumnSummary& summary) {
   if (!column.is_feature()) return 0;
-  if (column.kind == ColumnKind::kNumeric || column.encoding == Encoding::kIndex) return column.width();
-  if (column.encoding == Encoding::kHash) return column.buckets;
-  return 1 + summary.text_counts.distinct() + summary.number_counts.distinct() +
-         (summary.missing > 0 ? 1 : 0);
+  if (column.kind == ColumnKind::kNumeric || column.encoding != Encoding::kOneHot) return column.width();
+  return 1 + summary.distinct() + (summary.missing > 0 ? 1 : 0);
 }
 
 void refuse_missing_label(const InitData& data) {

@@ -17,7 +17,7 @@
 #include "lockstep/base/thread_team.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/data/table/sources/feature_columns.h"
-#include "lockstep/data/table/values/label_scale.h"
+#include "lockstep/data/table/values/schema.h"
 #include "lockstep/optim/schedule.h"
 #include "lockstep/train/evaluation/prediction.h"
 #include "lockstep/train/evaluation/prediction_table.h"

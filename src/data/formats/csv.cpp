@@ -24,9 +24,7 @@ FormatEntry csv_format() {
                   "data.skip_lines"},
       .open = [](const OpenRequest& request) { return open_tables<TableSource>(request, kCsvExtensions); },
       .open_input =
-          [](const InputRequest& request) {
-            return open_input_tables<TableSource>(request, kCsvExtensions);
-          }};
+          [](const InputRequest& request) { return open_tables<TableSource>(request, kCsvExtensions); }};
 }
 
 }  // namespace lockstep

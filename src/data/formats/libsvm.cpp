@@ -1,6 +1,5 @@
 // Sparse records as text, as LIBSVM, SVMlight and XGBoost take them.
 #include "data/table/sources/sparse_source.h"
-#include "data/table/sources/table_source.h"
 
 namespace lockstep {
 namespace {
@@ -22,9 +21,7 @@ FormatEntry libsvm_format() {
       .open =
           [](const OpenRequest& request) { return open_tables<SparseSource>(request, kLibsvmExtensions); },
       .open_input =
-          [](const InputRequest& request) {
-            return open_input_tables<SparseSource>(request, kLibsvmExtensions);
-          }};
+          [](const InputRequest& request) { return open_tables<SparseSource>(request, kLibsvmExtensions); }};
 }
 
 }  // namespace lockstep

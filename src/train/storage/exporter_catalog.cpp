@@ -4,15 +4,45 @@
 
 namespace lockstep {
 
-// One line for each file in exporters/.
-ExporterEntry safetensors_exporter();
-ExporterEntry npz_exporter();
-ExporterEntry onnx_exporter();
-ExporterEntry onnx_features_exporter();
+// Each is in a file of exporters/. Where the build lacks the library that it needs, a file called "missing"
+// says how to get it.
+void write_safetensors(const ModelToExport& exported, OutputFile& output);
+void write_npz(const ModelToExport& exported, OutputFile& output);
+void write_onnx(const ModelToExport& exported, OutputFile& output);
+
+namespace {
+
+void write_onnx_of_features(const ModelToExport& exported, OutputFile& output) {
+  ModelToExport features = exported;
+  features.schema = nullptr;
+  write_onnx(features, output);
+}
+
+}  // namespace
 
 std::span<const ExporterEntry> exporter_catalog() {
-  static const std::array kEntries{safetensors_exporter(), npz_exporter(), onnx_exporter(),
-                                   onnx_features_exporter()};
+  static const std::array<ExporterEntry, 4> kEntries{{
+      {.name = "safetensors",
+       .help = "one tensor for each of torch.nn.Sequential's, for load_state_dict and train.init",
+       .write = write_safetensors},
+      {.name = "npz",
+       .help = "one array for each tensor, for numpy.load",
+       .feature = "ZIP",
+       .write = write_npz},
+      {.name = "onnx",
+       .help = "an ONNX model (opset 13) from records to predictions, for inference runtimes; of a table "
+               "from its "
+               "columns to the names of classes, or to numbers in its units",
+       .feature = "ONNX",
+       .encodes = true,
+       .write = write_onnx},
+      {.name = "onnx_features",
+       .help =
+           "as onnx, but of a table from the features that are made of its columns (schema.json says how), "
+           "in one matrix, to probabilities or numbers",
+       .feature = "ONNX",
+       .write = write_onnx_of_features},
+  }};
   return kEntries;
 }
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "lockstep/comm/communicator.h"
-#include "lockstep/data/table/values/label_scale.h"
+#include "lockstep/data/table/values/schema.h"
 #include "lockstep/math/shape.h"
 #include "lockstep/nn/loss.h"
 #include "lockstep/train/evaluation/evaluation.h"

@@ -17,7 +17,7 @@
 #include "lockstep/data/augmenter.h"
 #include "lockstep/data/load_records.h"
 #include "lockstep/data/record_source.h"
-#include "lockstep/data/table/values/label_scale.h"
+#include "lockstep/data/table/values/schema.h"
 #include "lockstep/distributed/pipeline.h"
 #include "lockstep/nn/loss.h"
 #include "lockstep/nn/model.h"

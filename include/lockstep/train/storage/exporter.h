@@ -10,7 +10,6 @@
 
 #include "lockstep/base/output_file.h"
 #include "lockstep/data/augmenter.h"
-#include "lockstep/data/table/values/label_scale.h"
 #include "lockstep/data/table/values/schema.h"
 #include "lockstep/nn/loss.h"
 #include "lockstep/nn/model.h"

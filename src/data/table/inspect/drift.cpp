@@ -1,8 +1,6 @@
 // Two samples of numbers are compared by the largest difference of the shares below a number (Kolmogorov and
 // Smirnov), two of texts by half the sum of the differences of the shares of each text. Both are 0 for equal
 // samples and 1 for samples without a common value.
-#include "findings.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,8 +8,10 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "data/table/schema/declare_columns.h"
+#include "findings.h"
+#include "lockstep/base/hash.h"
 #include "lockstep/base/text.h"
+#include "lockstep/data/table/schema/scan.h"
 
 namespace lockstep {
 namespace {
@@ -35,9 +35,8 @@ double chance_of(std::size_t first, std::size_t second) {
 
 std::vector<double> numbers_of(const RecordSketch& sketch, std::size_t column) {
   std::vector<double> numbers;
-  for (std::size_t i = 0; i < sketch.sampled(); ++i) {
-    const SketchValue& value = sketch.value(i, column);
-    if (!value.missing) numbers.push_back(value.number);
+  for (const SketchedRecord& record : sketch.sample()) {
+    if (!record.values[column].missing) numbers.push_back(record.values[column].number);
   }
   std::ranges::sort(numbers);
   return numbers;
@@ -62,18 +61,17 @@ Distance compare_numbers(const std::vector<double>& first, const std::vector<dou
 Distance compare_texts(const RecordSketch& first, const RecordSketch& second, std::size_t column) {
   std::unordered_map<std::uint64_t, double> differences;
   const auto add = [&](const RecordSketch& sketch, double sign) {
-    for (std::size_t i = 0; i < sketch.sampled(); ++i) {
-      differences[sketch.value(i, column).text] += sign / static_cast<double>(sketch.sampled());
-    }
+    for (const SketchedRecord& record : sketch.sample())
+      differences[record.values[column].text] += sign / static_cast<double>(sketch.sample().size());
   };
-  if (first.sampled() == 0 || second.sampled() == 0) return {};
+  if (first.sample().empty() || second.sample().empty()) return {};
   add(first, 1);
   add(second, -1);
   double sum = 0;
   for (const auto& [text, difference] : differences) sum += std::abs(difference);
   // Each text adds its own chance, about as its root.
-  const double chance =
-      chance_of(first.sampled(), second.sampled()) * std::sqrt(static_cast<double>(differences.size())) / 2;
+  const double chance = chance_of(first.sample().size(), second.sample().size()) *
+                        std::sqrt(static_cast<double>(differences.size())) / 2;
   return {.distance = sum / 2, .chance = chance};
 }
 
@@ -100,8 +98,7 @@ class Comparison {
       if (!column.is_feature() || positions_[i] < 0) continue;
       const ColumnSummary& theirs = at(scan_.columns, positions_[i]);
       const ColumnSummary& ours = inspection_.scan.columns[i];
-      if (column.kind == ColumnKind::kNumeric && !column.date)
-        look_at_numbers(i, theirs.numbers, ours.numbers);
+      if (column.is_number()) look_at_numbers(i, theirs.numbers, ours.numbers);
       if (column.kind != ColumnKind::kNumeric && !ours.countless()) look_at_texts(column, theirs, ours);
       look_at_distance(i);
     }
@@ -114,8 +111,8 @@ class Comparison {
   void look_at_numbers(std::size_t column, const NumberStats& theirs, const NumberStats& range) {
     if (range.count == 0 || theirs.count == 0 || (theirs.min >= range.min && theirs.max <= range.max)) return;
     Index beyond = 0;  // of the sample
-    for (std::size_t i = 0; i < theirs_->sampled(); ++i) {
-      const SketchValue& value = theirs_->value(i, column);
+    for (const SketchedRecord& record : theirs_->sample()) {
+      const SketchValue& value = record.values[column];
       beyond += !value.missing && (value.number < range.min || value.number > range.max) ? 1 : 0;
     }
     beyond = std::max<Index>(1, beyond);
@@ -124,7 +121,7 @@ class Comparison {
          fmt::format("its values in {} reach from {:.6g} to {:.6g}, those of the training data from {:.6g} "
                      "to {:.6g} ({} of {} records are beyond)",
                      other_.name, theirs.min, theirs.max, range.min, range.max, with_commas(beyond),
-                     with_commas(static_cast<Index>(theirs_->sampled())))});
+                     with_commas(std::ssize(theirs_->sample())))});
   }
 
   // Texts that the training data does not have.
@@ -141,7 +138,7 @@ class Comparison {
       }
     }
     if (unseen == 0) return;
-    const Index all = theirs.texts + theirs.numbers.count;
+    const Index all = theirs.present();
     findings_.push_back(
         {"unseen", column.name, unseen,
          fmt::format("{} of {} values of {} ({:.3g} %) are not in the training data, such as {}",
@@ -155,7 +152,7 @@ class Comparison {
     const Distance found = numeric ? compare_numbers(numbers_of(sketch_, i), numbers_of(*theirs_, i))
                                    : compare_texts(sketch_, *theirs_, i);
     if (found.distance < kMinDistance || found.distance < found.chance) return;
-    const auto sampled = static_cast<Index>(theirs_->sampled());
+    const Index sampled = std::ssize(theirs_->sample());
     const std::string what =
         numeric
             ? fmt::format("the shares of values up to {:.6g} differ by {:.3g}", found.where, found.distance)
@@ -202,11 +199,106 @@ class Comparison {
   std::vector<Finding> findings_;
 };
 
+constexpr std::size_t kMaxDifferent = 1'000'000;
+constexpr std::size_t kMaxSampled = 50'000;
+constexpr std::size_t kMinSampled = 1'000;
+constexpr std::size_t kMaxValues = 2'000'000;  // values of all columns in the sample
+constexpr double kMaxWhole = 0x1p53;
+
+std::uint64_t mixed(std::uint64_t hash, std::uint64_t with) {
+  return id_hash(hash, static_cast<Index>(with));
+}
+
 }  // namespace
 
 std::vector<Finding> compare_with(const TableInspection& inspection, const RecordSketch& sketch,
                                   const OtherSet& other) {
   return Comparison(inspection, sketch, other).take();
+}
+
+void HashCounts::add(std::uint64_t hash, Index record) {
+  if (!keeps(hash)) return;
+  Entry& entry = entries_[hash];
+  ++entry.count;
+  if (entry.count == 1) entry.first = record;
+  if (entry.count == 2) entry.second = record;
+  while (entries_.size() > limit_) {
+    bound_ /= 2;
+    std::erase_if(entries_, [this](const auto& each) { return !keeps(each.first); });
+  }
+}
+
+RecordSketch::RecordSketch(const std::vector<TableColumn>& columns, const std::vector<Index>& positions)
+    : columns_(columns),
+      positions_(positions),
+      whole_(kMaxDifferent),
+      features_(kMaxDifferent),
+      max_sampled_(
+          std::clamp(kMaxValues / std::max<std::size_t>(1, columns.size()), kMinSampled, kMaxSampled)),
+      values_(columns.size()),
+      wholes_(columns.size()) {}
+
+void RecordSketch::Wholes::add(const SketchValue& value) {
+  if (!all_different || value.missing) return;
+  const bool whole = value.number == std::floor(value.number) && std::abs(value.number) < kMaxWhole;
+  if (count++ == 0) first = value.number;
+  all_different =
+      whole && (seen.size() >= kMaxDifferent || seen.insert(static_cast<std::int64_t>(value.number)).second);
+  if (!all_different) seen = {};
+}
+
+// Drops a half of the sample whenever it is twice as large as it may be.
+void RecordSketch::keep_sample() {
+  if (sample_.size() < 2 * max_sampled_) return;
+  std::vector<std::uint64_t> hashes;
+  for (const SketchedRecord& each : sample_) hashes.push_back(each.hash);
+  const auto middle = hashes.begin() + static_cast<std::ptrdiff_t>(max_sampled_);
+  std::ranges::nth_element(hashes, middle);
+  bound_ = *middle;
+  std::erase_if(sample_, [this](const SketchedRecord& each) { return each.hash >= bound_; });
+}
+
+void RecordSketch::add(std::span<const Cell> cells) {
+  std::uint64_t whole = 0;
+  std::uint64_t features = 0;
+  const std::uint64_t record_hash = id_hash(1, records_);
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const TableColumn& column = columns_[i];
+    if (column.kind == ColumnKind::kIgnored) continue;
+    const Cell& cell = cells[i];
+    const bool missing = cell.missing || positions_[i] < 0;
+    SketchValue& value = values_[i];
+    value = {.missing = missing || (column.kind == ColumnKind::kNumeric && !cell.is_number),
+             .number = cell.number,
+             .text = hash_text(missing ? std::string_view() : cell.text)};
+    if (column.kind == ColumnKind::kNumeric) wholes_[i].add(value);
+    const std::uint64_t content = mixed(i, mixed(missing ? 1 : 0, value.text));
+    whole = mixed(whole, content);
+    if (column.is_feature()) features = mixed(features, content);
+  }
+  whole_.add(whole, records_);
+  features_.add(features, records_);
+  if (record_hash < bound_) sample_.push_back({record_hash, values_});
+  ++records_;
+  keep_sample();
+}
+
+RecordSketch sketch_records(const TableText& table, const std::vector<TableColumn>& columns,
+                            const std::vector<Index>& positions, const std::vector<std::string>& missing) {
+  RecordSketch sketch(columns, positions);
+  std::vector<RowColumn> rows(table.names.size());
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    if (positions[i] >= 0) at(rows, positions[i]) = row_column(columns[i], Reading::kEither, i);
+  }
+  const std::vector<ColumnWants> wants(columns.size());
+  scan_table({.table = table,
+              .columns = rows,
+              .wants = wants,
+              .missing = missing,
+              .bad = {.action = OnBadRecord::kSkip},
+              .check = [&sketch](std::span<const Cell> cells) { sketch.add(cells); }},
+             alone());
+  return sketch;
 }
 
 }  // namespace lockstep

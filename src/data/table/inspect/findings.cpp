@@ -8,7 +8,6 @@
 #include <numeric>
 #include <unordered_map>
 
-#include "data/table/schema/declare_columns.h"
 #include "lockstep/base/hash.h"
 #include "lockstep/base/text.h"
 
@@ -97,19 +96,19 @@ AlonePrediction predict_alone(const RecordSketch& sketch, bool numeric, std::siz
                               std::size_t label) {
   constexpr std::size_t kMinSampled = 100;
   Predictor predictor{numeric};
-  for (std::size_t i = 0; i < sketch.sampled(); ++i) {
-    if (sketch.in_first_half(i) && !sketch.value(i, label).missing)
-      predictor.learn(sketch.value(i, feature), sketch.value(i, label));
+  for (const SketchedRecord& record : sketch.sample()) {
+    if (record.in_first_half() && !record.values[label].missing)
+      predictor.learn(record.values[feature], record.values[label]);
   }
   AlonePrediction found;
-  if (sketch.sampled() < kMinSampled || predictor.all.count == 0) return found;
+  if (sketch.sample().size() < kMinSampled || predictor.all.count == 0) return found;
   const std::uint64_t guess = predictor.all.most_frequent();
   double errors = 0;
   double spread = 0;
-  for (std::size_t i = 0; i < sketch.sampled(); ++i) {
-    const SketchValue& truth = sketch.value(i, label);
-    if (sketch.in_first_half(i) || truth.missing) continue;
-    const Seen& seen = predictor.look_up(sketch.value(i, feature));
+  for (const SketchedRecord& record : sketch.sample()) {
+    const SketchValue& truth = record.values[label];
+    if (record.in_first_half() || truth.missing) continue;
+    const Seen& seen = predictor.look_up(record.values[feature]);
     ++found.tried;
     found.right += seen.most_frequent() == truth.text ? 1 : 0;
     found.most_often += guess == truth.text ? 1 : 0;
@@ -152,7 +151,7 @@ class FindingList {
   // Numbers as they are read become single precision without being scaled before.
   void look_at_rounding(std::size_t i) {
     const NumberStats& numbers = summary(i).numbers;
-    if (column(i).kind != ColumnKind::kNumeric || column(i).date || numbers.min == numbers.max) return;
+    if (!column(i).is_number() || numbers.min == numbers.max) return;
     if (static_cast<Scalar>(numbers.min) != static_cast<Scalar>(numbers.max)) return;
     const bool scaled = column(i).scale != Scale::kNone;
     findings_.push_back(
@@ -160,13 +159,13 @@ class FindingList {
          fmt::format("its {} numbers, from {:.17g} to {:.17g}, are all the same in single precision{}",
                      with_commas(numbers.count), numbers.min, numbers.max,
                      scaled ? ", in which an exported model takes them: subtract a number before" : ""),
-         scaled ? "" : fmt::format("columns = [{}]", toml_text(column(i).name + ": standard"))});
+         scaled ? "" : fmt::format("columns = [{}]", toml_string(column(i).name + ": standard"))});
   }
 
   void look_at_balance(std::size_t i, const Counted& classes) {
     constexpr double kRarePercent = 10;  // of the share that each class would have
     if (!holds_classes(column(i), classes)) return;
-    const Index all = summary(i).texts + summary(i).numbers.count;
+    const Index all = summary(i).present();
     const ValueCounts::Entry& first = classes.front();
     const ValueCounts::Entry& rarest = classes.back();
     if (percent(rarest.count, all) * static_cast<double>(classes.size()) >= kRarePercent) return;
@@ -194,7 +193,7 @@ class FindingList {
   void look_at_identity(std::size_t i) {
     constexpr Index kMinRecords = 100;
     const Index different = sketch_.different(i);
-    if (column(i).kind != ColumnKind::kNumeric || column(i).date || different < kMinRecords) return;
+    if (!column(i).is_number() || different < kMinRecords) return;
     findings_.push_back(
         {"identifier", column(i).name, different,
          fmt::format("its {} values, such as {:.17g}, are whole numbers and all different (does it name "
@@ -229,8 +228,8 @@ class FindingList {
         {"leak", column(i).name, has_classes_ ? found.right : found.tried,
          fmt::format("it alone gives the label {} away: {}, such as {} with {} (will it be known when you "
                      "predict?)",
-                     in_quotes(column(label).name), how, text_of(i, sketch_.value(0, i)),
-                     text_of(label, sketch_.value(0, label))),
+                     in_quotes(column(label).name), how, text_of(i, sketch_.sample().front().values[i]),
+                     text_of(label, sketch_.sample().front().values[label])),
          ignore_line(column(i).name)});
   }
 
@@ -262,6 +261,11 @@ class FindingList {
 };
 
 }  // namespace
+
+std::string ignore_line(const std::string& column) {
+  constexpr std::size_t kMaxName = 100;
+  return column.size() > kMaxName ? "" : fmt::format("ignore = [{}]", toml_string(column));
+}
 
 std::vector<Finding> find_suspicious(const TableInspection& inspection, const std::vector<OtherSet>& others) {
   std::vector<Index> positions(inspection.columns.size());

@@ -45,6 +45,15 @@ struct SketchValue {
   std::uint64_t text = 0;
 };
 
+/// A record of the sample, with a value for each column.
+struct SketchedRecord {
+  std::uint64_t hash = 0;
+  std::vector<SketchValue> values;
+
+  /// Whether it is in the first of two halves, which have nothing to do with the order of the records.
+  bool in_first_half() const { return hash % 2 == 0; }
+};
+
 class RecordSketch {
  public:
   /// `columns`: of the training data, which say what is a number. `positions`: of these in the file; -1: it
@@ -59,11 +68,8 @@ class RecordSketch {
   const HashCounts& whole() const { return whole_; }
   const HashCounts& features() const { return features_; }
 
-  std::size_t sampled() const { return sample_.size(); }
-  /// The value of record `i` of the sample, which is in the order of the file.
-  const SketchValue& value(std::size_t i, std::size_t column) const { return sample_[i].values[column]; }
-  /// Whether it is in the first of two halves of the sample, which have nothing to do with its order.
-  bool in_first_half(std::size_t i) const { return sample_[i].hash % 2 == 0; }
+  /// In the order of the file.
+  const std::vector<SketchedRecord>& sample() const { return sample_; }
   /// So many numbers of a column are whole and all different; 0: two are the same, or one is not whole.
   Index different(std::size_t column) const {
     return wholes_[column].all_different ? wholes_[column].count : 0;
@@ -71,10 +77,6 @@ class RecordSketch {
   double example(std::size_t column) const { return wholes_[column].first; }
 
  private:
-  struct Sampled {
-    std::uint64_t hash = 0;
-    std::vector<SketchValue> values;
-  };
   struct Wholes {
     bool all_different = true;
     Index count = 0;
@@ -93,7 +95,7 @@ class RecordSketch {
   HashCounts features_;
   std::size_t max_sampled_;
   std::uint64_t bound_ = ~std::uint64_t{0};
-  std::vector<Sampled> sample_;
+  std::vector<SketchedRecord> sample_;
   std::vector<SketchValue> values_;  // values of the record at hand
   std::vector<Wholes> wholes_;
 };
@@ -101,6 +103,9 @@ class RecordSketch {
 /// Reads all records of a table whose column `positions[i]` is column i of `columns`; -1: it has none.
 RecordSketch sketch_records(const TableText& table, const std::vector<TableColumn>& columns,
                             const std::vector<Index>& positions, const std::vector<std::string>& missing);
+
+/// The line that leaves a column out; "" for a name so long that the line would not be read.
+std::string ignore_line(const std::string& column);
 
 inline double percent(Index part, Index whole) {
   return whole == 0 ? 0 : 100 * static_cast<double>(part) / static_cast<double>(whole);

@@ -1,5 +1,5 @@
 // The columns of a table as [data] declares them.
-#include "declare_columns.h"
+#include "lockstep/data/table/values/schema.h"
 
 #include <fmt/format.h>
 
@@ -13,14 +13,17 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/terms.h"
 #include "lockstep/base/text.h"
-#include "lockstep/data/table/values/schema.h"
 
 namespace lockstep {
 namespace {
 
 constexpr Index kMaxBuckets = Index{1} << 24;
 
+// The setting of all columns that takes a word, beside data.columns.
+enum class Topic { kKind, kScale, kMissing, kEncode };
+
 struct Word {
+  Topic topic;
   std::string name;
   std::function<void(TermArguments&, TableColumn&)> apply;
 };
@@ -40,38 +43,11 @@ void take_bins(TermArguments& arguments, TableColumn& column) {
       column.bin_edges == BinEdges::kLabel ? arguments.take_index("leaf", 1, kLeafRecords) : kLeafRecords;
 }
 
-const std::vector<Word>& scale_words() {
-  const auto scale = [](Scale value) {
-    return [value](TermArguments&, TableColumn& column) { column.scale = value; };
-  };
-  static const std::vector<Word> kWords{
-      {"standard", scale(Scale::kStandard)}, {"minmax", scale(Scale::kMinMax)}, {"log", scale(Scale::kLog)},
-      {"robust", scale(Scale::kRobust)},     {"none", scale(Scale::kNone)},     {kBins, take_bins}};
-  return kWords;
-}
-
-const std::vector<Word>& missing_words() {
-  static const std::vector<Word> kWords{
-      {"mean", [](TermArguments&, TableColumn& column) { column.fill.reset(); }},
-      {"constant", [](TermArguments& arguments, TableColumn& column) {
-         column.fill = arguments.take_number("value", 0);
-       }}};
-  return kWords;
-}
-
-const std::vector<Word>& encode_words() {
-  static const std::vector<Word> kWords{
-      {"onehot", [](TermArguments&, TableColumn& column) { column.encoding = Encoding::kOneHot; }},
-      {"index", [](TermArguments&, TableColumn& column) { column.encoding = Encoding::kIndex; }},
-      {"hash", [](TermArguments& arguments, TableColumn& column) {
-         column.encoding = Encoding::kHash;
-         column.buckets = arguments.take_index("buckets", 1);
-         if (column.buckets > kMaxBuckets) {
-           throw ConfigError(
-               fmt::format("expected at most {} buckets, found {}", kMaxBuckets, column.buckets));
-         }
-       }}};
-  return kWords;
+void take_buckets(TermArguments& arguments, TableColumn& column) {
+  column.encoding = Encoding::kHash;
+  column.buckets = arguments.take_index("buckets", 1);
+  if (column.buckets > kMaxBuckets)
+    throw ConfigError(fmt::format("expected at most {} buckets, found {}", kMaxBuckets, column.buckets));
 }
 
 // A sign by itself or by its name, which needs no quotes; 0 for none.
@@ -102,28 +78,25 @@ NumberNotation take_notation(TermArguments& arguments) {
   return notation;
 }
 
+template <class E>
+E named(std::string_view noun, std::string_view name, std::span<const Named<E>> known,
+        std::string_view expected) {
+  const auto found = std::ranges::find(known, name, &Named<E>::name);
+  if (found != known.end()) return found->value;
+  throw ConfigError(fmt::format("the {} {} is not known, expected {}", noun, in_quotes(name), expected));
+}
+
 // "date(dmy, day, weekday)": a form, then parts; without parts the usual ones.
 DateReading take_date(TermArguments& arguments) {
   DateReading date;
-  const std::string form = arguments.take_next("a form of dates");
-  const auto known = std::ranges::find(date_forms(), form, &NamedDateForm::name);
-  if (known == date_forms().end()) {
-    throw ConfigError(
-        fmt::format("the form {} is not known, expected ymd, dmy, mdy, time or epoch", in_quotes(form)));
-  }
-  date.form = known->value;
+  date.form =
+      named("form", arguments.take_next("a form of dates"), date_forms(), "ymd, dmy, mdy, time or epoch");
   while (arguments.has_next()) {
     const std::string name = arguments.take_next("a part");
-    const auto part = std::ranges::find(date_parts(), name, &NamedDatePart::name);
-    if (part == date_parts().end()) {
-      throw ConfigError(
-          fmt::format("the part {} is not known, expected day, day_of_year, year, month, weekday or hour",
-                      in_quotes(name)));
-    }
-    if (date.form == DateForm::kTime && part->value != DatePart::kHour) {
+    const DatePart part = named("part", name, date_parts(), "day, day_of_year, year, month, weekday or hour");
+    if (date.form == DateForm::kTime && part != DatePart::kHour)
       throw ConfigError(fmt::format("a time of day has no {}, only the part hour", in_quotes(name)));
-    }
-    date.parts.push_back(part->value);
+    date.parts.push_back(part);
   }
   if (date.parts.empty()) {
     date.parts = usual_parts(date.form, date.form == DateForm::kTime || date.form == DateForm::kEpoch);
@@ -131,50 +104,68 @@ DateReading take_date(TermArguments& arguments) {
   return date;
 }
 
-const std::vector<Word>& kind_words() {
-  const auto kind = [](ColumnKind value) {
-    return [value](TermArguments&, TableColumn& column) { column.kind = value; };
-  };
-  static const std::vector<Word> kWords{{"numeric", kind(ColumnKind::kNumeric)},
-                                        {"categorical", kind(ColumnKind::kCategorical)},
-                                        {"ignore", kind(ColumnKind::kIgnored)},
-                                        {"date",
-                                         [](TermArguments& arguments, TableColumn& column) {
-                                           column.kind = ColumnKind::kNumeric;
-                                           column.date = take_date(arguments);
-                                         }},
-                                        {"number", [](TermArguments& arguments, TableColumn& column) {
-                                           column.kind = ColumnKind::kNumeric;
-                                           column.notation = take_notation(arguments);
-                                         }}};
+// Gives a member of the column that value.
+template <class T>
+auto sets(T TableColumn::*member, T value) {
+  return [member, value](TermArguments&, TableColumn& column) { column.*member = value; };
+}
+
+const std::vector<Word>& all_words() {
+  static const std::vector<Word> kWords{
+      {Topic::kKind, "numeric", sets(&TableColumn::kind, ColumnKind::kNumeric)},
+      {Topic::kKind, "categorical", sets(&TableColumn::kind, ColumnKind::kCategorical)},
+      {Topic::kKind, "ignore", sets(&TableColumn::kind, ColumnKind::kIgnored)},
+      {Topic::kKind, "date",
+       [](TermArguments& arguments, TableColumn& column) {
+         column.kind = ColumnKind::kNumeric;
+         column.date = take_date(arguments);
+       }},
+      {Topic::kKind, "number",
+       [](TermArguments& arguments, TableColumn& column) {
+         column.kind = ColumnKind::kNumeric;
+         column.notation = take_notation(arguments);
+       }},
+      {Topic::kScale, "standard", sets(&TableColumn::scale, Scale::kStandard)},
+      {Topic::kScale, "minmax", sets(&TableColumn::scale, Scale::kMinMax)},
+      {Topic::kScale, "log", sets(&TableColumn::scale, Scale::kLog)},
+      {Topic::kScale, "robust", sets(&TableColumn::scale, Scale::kRobust)},
+      {Topic::kScale, "none", sets(&TableColumn::scale, Scale::kNone)},
+      {Topic::kScale, kBins, take_bins},
+      {Topic::kMissing, "mean", sets(&TableColumn::fill, std::optional<double>())},
+      {Topic::kMissing, "constant",
+       [](TermArguments& arguments, TableColumn& column) {
+         column.fill = arguments.take_number("value", 0);
+       }},
+      {Topic::kEncode, "onehot", sets(&TableColumn::encoding, Encoding::kOneHot)},
+      {Topic::kEncode, "index", sets(&TableColumn::encoding, Encoding::kIndex)},
+      {Topic::kEncode, "hash", take_buckets}};
   return kWords;
 }
 
-std::vector<Word> all_words() {
-  std::vector<Word> all;
-  for (const auto* words : {&kind_words(), &scale_words(), &missing_words(), &encode_words()}) {
-    all.insert(all.end(), words->begin(), words->end());
-  }
-  return all;
+std::vector<Word> words_of(Topic topic) {
+  std::vector<Word> words;
+  std::ranges::copy_if(all_words(), std::back_inserter(words),
+                       [topic](const Word& word) { return word.topic == topic; });
+  return words;
 }
 
 // Words on numbers replace all of an earlier text: bins(8) alone are bins without the number.
 void forget_scale(std::string_view key, const std::vector<Term>& terms, TableColumn& column) {
-  Index scales = 0;
-  Index bins = 0;
-  for (const Term& term : terms) {
-    const bool is_bins = term.name == kBins;
-    bins += is_bins ? 1 : 0;
-    scales += !is_bins && std::ranges::count(scale_words(), term.name, &Word::name) > 0 ? 1 : 0;
-  }
-  if (scales + bins == 0) return;
-  if (bins > 0 && std::ranges::count(terms, "date", &Term::name) > 0) {
+  const auto stands_there = [&terms](std::string_view name) {
+    return std::ranges::count(terms, name, &Term::name) > 0;
+  };
+  const bool bins = stands_there(kBins);
+  const bool scales = std::ranges::any_of(words_of(Topic::kScale), [&](const Word& word) {
+    return word.name != kBins && stands_there(word.name);
+  });
+  if (!scales && !bins) return;
+  if (bins && stands_there("date")) {
     throw ConfigError(
         fmt::format("{}: bins are of numbers, and a date has parts: leave out bins or date", key));
   }
   column.scale = Scale::kStandard;
   column.bins = 0;
-  column.keeps_number = scales > 0;
+  column.keeps_number = scales;
 }
 
 void apply(std::string_view key, std::string_view text, const std::vector<Word>& words, TableColumn& column) {
@@ -210,9 +201,9 @@ class Declaration {
  public:
   Declaration(const TableOptions& options, const std::vector<std::string>& names) : names_(names) {
     TableColumn usual;
-    apply("data.scale", options.scale, scale_words(), usual);
-    apply("data.missing", options.missing, missing_words(), usual);
-    apply("data.encode", options.encode, encode_words(), usual);
+    apply("data.scale", options.scale, words_of(Topic::kScale), usual);
+    apply("data.missing", options.missing, words_of(Topic::kMissing), usual);
+    apply("data.encode", options.encode, words_of(Topic::kEncode), usual);
     usual.notation = usual_notation(options);
     columns_.assign(names.size(), usual);
     for (std::size_t i = 0; i < names.size(); ++i) {
@@ -323,28 +314,6 @@ class Declaration {
 
 std::vector<TableColumn> declare_columns(const TableOptions& options, const std::vector<std::string>& names) {
   return Declaration(options, names).take();
-}
-
-std::string toml_text(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    const auto code = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (code < 0x20 || code == 0x7f) {
-      out += fmt::format("\\u{:04X}", code);
-    } else {
-      out += c;
-    }
-  }
-  out += '"';
-  return out;
-}
-
-std::string ignore_line(const std::string& column) {
-  constexpr std::size_t kMaxName = 100;
-  return column.size() > kMaxName ? "" : fmt::format("ignore = [{}]", toml_text(column));
 }
 
 }  // namespace lockstep

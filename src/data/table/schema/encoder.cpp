@@ -10,13 +10,12 @@
 #include <unordered_map>
 #include <utility>
 
-#include "learn_schema.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/hash.h"
 #include "lockstep/base/text.h"
-#include "lockstep/data/table/schema/infer.h"
-#include "lockstep/data/table/values/label_scale.h"
+#include "lockstep/data/table/schema/scan.h"
+#include "lockstep/data/table/values/schema.h"
 
 namespace lockstep {
 namespace {
@@ -79,25 +78,24 @@ Encoder::Encoder(const TableSchema& schema, bool labels) : features_(schema.feat
   for (std::size_t i = 0; i < schema.columns.size(); ++i) {
     const TableColumn& column = schema.columns[i];
     const bool wanted = labels || !column.is_label_or_weight();
-    if (column.kind != ColumnKind::kIgnored && wanted) add(column, i, schema.labels() == 1);
+    if (column.kind != ColumnKind::kIgnored && wanted) add(column, i);
   }
   for (const Numeric& number : numbers_) number_features_ += number.features();
   targets_ = static_cast<Index>(number_labels_.size() + category_labels_.size());
   record_bytes_ = static_cast<Index>(numbers_.size() + categories_.size()) * 4 + label_columns() * 4;
 }
 
-void Encoder::add(const TableColumn& column, std::size_t cell, bool one_label) {
+void Encoder::add(const TableColumn& column, std::size_t cell) {
   if (column.weight) {
-    weight_ = Numeric{.cell = cell, .required = true};
+    weight_ = Numeric{.cell = cell};
     return;
   }
   if (column.kind == ColumnKind::kCategorical) {
     Categorical added{.cell = cell, .label = column.label, .width = column.width()};
-    const bool hashes = !column.label && column.encoding == Encoding::kHash;
-    if (hashes) added.buckets = static_cast<std::uint32_t>(column.buckets);
+    if (column.is_hashed()) added.buckets = static_cast<std::uint32_t>(column.buckets);
     if (column.encoding == Encoding::kIndex) added.width = 0;
     std::uint32_t next = column.label ? 0 : 1;
-    if (!hashes) {
+    if (!column.is_hashed()) {
       for (const std::string& value : column.values) added.positions.emplace(value, next++);
     }
     if (column.label) {
@@ -110,16 +108,12 @@ void Encoder::add(const TableColumn& column, std::size_t cell, bool one_label) {
   const LabelScale scale = scale_of(column);
   Numeric added{.cell = cell,
                 .logarithm = scale.logarithm,
-                .required = column.label && one_label,
                 .shift = scale.shift,
                 .factor = scale.factor(),
                 .clips = scale.clips};
+  added.missing = static_cast<Scalar>(scale.scaled(missing_number(column)));
   if (column.label) {
     added.missing = std::numeric_limits<Scalar>::quiet_NaN();  // a record may lack some of several labels
-  } else {
-    added.missing = static_cast<Scalar>(missing_feature(column));
-  }
-  if (column.label) {
     number_labels_.push_back(added);
   } else if (column.date) {
     add_date(column, added);
@@ -133,7 +127,7 @@ void Encoder::add_feature(const TableColumn& column, const Numeric& number) {
   if (column.bins == 0) return;
   numbers_.push_back({.cell = number.cell,
                       .logarithm = number.logarithm,
-                      .missing = static_cast<Scalar>(missing_position(column)),
+                      .missing = static_cast<Scalar>(bin_position(column.edges, missing_number(column))),
                       .bins = column.bin_features(),
                       .edges = &column.edges});
 }
@@ -156,10 +150,7 @@ void Encoder::add_date(const TableColumn& column, const Numeric& days) {
 }
 
 Scalar Encoder::number_of(const Numeric& column, const Cell& cell) const {
-  if (cell.missing) {
-    if (column.required) throw BadRecord{static_cast<Index>(column.cell), "no value", "a label"};
-    return column.missing;
-  }
+  if (cell.missing) return column.missing;
   if (column.part == DatePart::kDayOfYear) return static_cast<Scalar>(day_of_year(cell.number));
   if (column.part != DatePart::kDay) {
     return static_cast<Scalar>(cycle_of(cell.number, column.part)[column.cosine ? 1 : 0]);

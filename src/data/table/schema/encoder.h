@@ -1,6 +1,7 @@
-// Records of a table as numbers, by a schema. A packed record holds a float for each numeric feature column
-// (for one with bins its position among their edges, for the day of the year its number), a 32-bit number for
-// each categorical one, then a float for each label, then one for the weight.
+// The schema of the training data, and records of any table as numbers by it. A packed record holds a float
+// for each numeric feature column (for one with bins its position among their edges, for the day of the year
+// its number), a 32-bit number for each categorical one, then a float for each label, then one for the
+// weight.
 #pragma once
 
 #include <cstddef>
@@ -12,10 +13,31 @@
 #include <unordered_map>
 #include <vector>
 
+#include "lockstep/data/validation_split.h"
+#include "lockstep/data/table/schema/scan.h"
 #include "lockstep/data/table/text/row.h"
 #include "lockstep/data/table/values/schema.h"
 
 namespace lockstep {
+
+/// Kinds are those of the options, or inferred; statistics and vocabularies are from all records, by all
+/// ranks together.
+struct LearntSchema {
+  TableSchema schema;
+  Scan scan;                         ///< summaries of all records
+  std::vector<std::string> remarks;  ///< remarks for the user on the choices made
+  std::vector<std::string> doubts;   ///< values that may be misread
+};
+
+/// *Collective.* From the records that are not held back for validation. Errors, the same on all ranks:
+/// ConfigError if the options do not fit the columns; DataError as of scan_table.
+LearntSchema learn_schema(const TableText& table, const TableOptions& options, const HoldOut& held,
+                          PeerGroup& peers);
+
+/// How the columns of a table are read for a schema that was learnt from another; cells are the columns of
+/// the schema. They find each other by name, or by position where the table has no header.
+/// Errors: DataError if a column of the schema is not there (labels only if wanted).
+std::vector<RowColumn> match_columns(const TableText& table, const TableSchema& schema, bool labels);
 
 class Encoder {
  public:
@@ -39,8 +61,7 @@ class Encoder {
   struct Numeric {
     std::size_t cell = 0;
     bool logarithm = false;
-    bool required = false;  // the one label
-    double shift = 0;       // (l(x) - shift) * factor
+    double shift = 0;  // (l(x) - shift) * factor
     double factor = 1;
     Scalar missing = 0;
     DatePart part = DatePart::kDay;  // part of a date; kDay: the number as it is
@@ -65,7 +86,7 @@ class Encoder {
     std::string classes = {};   // the first of a label's, for messages
   };
 
-  void add(const TableColumn& column, std::size_t cell, bool one_label);
+  void add(const TableColumn& column, std::size_t cell);
   void add_date(const TableColumn& column, const Numeric& days);
   void add_feature(const TableColumn& column, const Numeric& number);
   void unpack_numbers(const std::byte* packed, Scalar* features) const;

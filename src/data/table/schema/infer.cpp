@@ -1,4 +1,4 @@
-#include "lockstep/data/table/schema/infer.h"
+#include "lockstep/data/table/schema/scan.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -37,9 +37,8 @@ struct Values {
 };
 
 Values count_values(const ColumnSummary& summary, char separator) {
-  Values values{.all = summary.texts + summary.numbers.count,
-                .numbers = summary.numbers.count,
-                .fit = summary.notations.best(separator)};
+  Values values{
+      .all = summary.present(), .numbers = summary.numbers.count, .fit = summary.notations.best(separator)};
   if (values.fit) values.numbers += values.fit->texts;
   values.many_others = summary.notations.others().overflowed();
   values.others = summary.notations.others().by_count();
@@ -96,7 +95,7 @@ ColumnGuess guess_number(const Values& values, bool markers) {
 
 ColumnGuess guess_category(const ColumnSummary& summary, Index values) {
   const bool countless = summary.countless();
-  const Index distinct = summary.text_counts.distinct() + summary.number_counts.distinct();
+  const Index distinct = summary.distinct();
   if (countless || (distinct > kFewValues && distinct > values / 2)) {
     return {.kind = ColumnKind::kIgnored,
             .remark = fmt::format("{} different texts, hardly one of them twice: an id or free text?",
@@ -112,7 +111,7 @@ ColumnGuess guess_category(const ColumnSummary& summary, Index values) {
 
 // Digits that name something: they lose what tells them apart when they become numbers.
 ColumnGuess guess_code(const ColumnSummary& summary, const std::string& reason) {
-  const Index values = summary.texts + summary.numbers.count;
+  const Index values = summary.present();
   ColumnGuess guess = guess_category(summary, values);
   if (guess.kind == ColumnKind::kIgnored && summary.number_counts.overflowed()) {
     guess = {.kind = ColumnKind::kCategorical, .hash = kHashBuckets};
@@ -200,10 +199,9 @@ Scan look_at_columns(const TableText& table, const std::vector<TableColumn>& col
 }
 
 ColumnGuess guess_column(const ColumnSummary& summary, bool label, char separator) {
-  const Index values = summary.texts + summary.numbers.count;
+  const Index values = summary.present();
   if (values == 0) return {.kind = ColumnKind::kIgnored, .remark = "it has no values at all"};
-  const bool constant =
-      !summary.countless() && summary.text_counts.distinct() + summary.number_counts.distinct() == 1;
+  const bool constant = !summary.countless() && summary.distinct() == 1;
   ColumnGuess guess = guess_kind(summary, label, separator);
   if (constant && (label || summary.missing == 0)) {
     guess.doubtful = false;
@@ -242,7 +240,7 @@ Remarks infer_kinds(const TableText& table, std::vector<TableColumn>& columns,
   for (std::size_t i = 0; i < columns.size(); ++i) {
     TableColumn& column = columns[i];
     if (!unknown(column)) continue;
-    const ColumnGuess guess = guess_column(scan.columns[i], column.label, table.dialect.separator);
+    const ColumnGuess guess = guess_column(scan.columns[i], column.label, table.text.dialect.separator);
     take_guess(column, guess);
     if (guess.remark.empty()) continue;
     (guess.doubtful ? remarks.doubts : remarks.notes)

@@ -8,7 +8,7 @@
 // Categories are kept in order of their counts, data.vocabulary of them at most; rarer ones become the
 // category of unknown values. A missing value is a category of its own. Classes of a label are all kept, also
 // those that only held-out records have, and are sorted, so that class numbers do not depend on counts.
-#include "learn_schema.h"
+#include "encoder.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -17,10 +17,9 @@
 #include <iterator>
 #include <optional>
 
-#include "data/table/values/label_edges.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
-#include "lockstep/data/table/schema/infer.h"
+#include "lockstep/data/table/schema/scan.h"
 #include "lockstep/data/table/values/number.h"
 
 namespace lockstep {
@@ -62,9 +61,8 @@ ColumnWants wants_of(const TableColumn& column, Index sample) {
     return {.logarithm = column.scale == Scale::kLog, .quantiles = sample};
   }
   // A hashed column needs no counts: it only has to be text.
-  const bool counts = column.label || column.encoding != Encoding::kHash;
   // A class is one wherever it occurs.
-  return {.max_texts = counts ? kMaxCategories : 1, .of_all = column.label, .quantiles = sample};
+  return {.max_texts = column.is_hashed() ? 1 : kMaxCategories, .of_all = column.label, .quantiles = sample};
 }
 
 // Classes in an order that people expect: by size if they are numbers, else by their letters.
@@ -80,7 +78,7 @@ void sort_classes(std::vector<std::string>& values) {
 
 void learn_categories(TableColumn& column, const ColumnSummary& summary, Index vocabulary,
                       std::vector<std::string>& remarks) {
-  if (!column.label && column.encoding == Encoding::kHash) return;
+  if (column.is_hashed()) return;
   ValueCounts counts = summary.text_counts;
   // A category of their own; of several labels, one that is missing is no class.
   if (summary.missing > 0 && !column.label) counts.add("", summary.missing);
@@ -159,6 +157,29 @@ void learn_columns(LearntSchema& learnt, const TableOptions& options) {
   }
 }
 
+// The statistics that the columns need, of the records that are not held back.
+Scan scan_columns(const TableText& table, const TableSchema& schema, const TableOptions& options,
+                  const HoldOut& held, PeerGroup& peers) {
+  std::vector<ColumnWants> wants;
+  const std::vector<bool> sampled = sampled_columns(schema.columns);
+  const Index kept = kept_for_quantiles(std::ranges::count(sampled, true));
+  for (std::size_t i = 0; i < sampled.size(); ++i)
+    wants.push_back(wants_of(schema.columns[i], sampled[i] ? kept : 0));
+  const std::vector<RowColumn> columns = match_columns(table, schema, true);
+  ScanRequest request{.table = table,
+                      .columns = columns,
+                      .wants = wants,
+                      .missing = schema.missing_values,
+                      .bad = {.action = options.on_bad_record, .most = options.max_bad_share}};
+  Scan scan = scan_table(request, peers);
+  if (!held.any()) return scan;
+  // Once more, now that the number of each record is known.
+  std::vector<Index> first{0};
+  for (const Index rows : scan.chunk_rows) first.push_back(first.back() + rows);
+  request.counts = [&](std::size_t chunk, Index position) { return held.leaves(first[chunk] + position); };
+  return scan_table(request, peers);
+}
+
 void check_learnt(const TableText& table, const TableSchema& schema, const Scan& scan) {
   if (scan.good == 0) {
     throw DataError(fmt::format("'{}' holds no records{}", table.text.files.front().path,
@@ -205,25 +226,7 @@ LearntSchema learn_schema(const TableText& table, const TableOptions& options, c
   }
 
   peers.agree([&] { check_label(options, schema.columns); });
-  std::vector<ColumnWants> wants;
-  const std::vector<bool> sampled = sampled_columns(schema.columns);
-  const Index kept = kept_for_quantiles(std::ranges::count(sampled, true));
-  for (std::size_t i = 0; i < sampled.size(); ++i)
-    wants.push_back(wants_of(schema.columns[i], sampled[i] ? kept : 0));
-  const std::vector<RowColumn> columns = match_columns(table, schema, true);
-  ScanRequest request{.table = table,
-                      .columns = columns,
-                      .wants = wants,
-                      .missing = schema.missing_values,
-                      .bad = {.action = options.on_bad_record, .most = options.max_bad_share}};
-  learnt.scan = scan_table(request, peers);
-  if (held.any()) {
-    // The table is scanned once more, now that the number of each record is known.
-    std::vector<Index> first{0};
-    for (const Index rows : learnt.scan.chunk_rows) first.push_back(first.back() + rows);
-    request.counts = [&](std::size_t chunk, Index position) { return held.leaves(first[chunk] + position); };
-    learnt.scan = scan_table(request, peers);
-  }
+  learnt.scan = scan_columns(table, schema, options, held, peers);
   peers.agree([&] {
     learn_columns(learnt, options);
     check_learnt(table, schema, learnt.scan);

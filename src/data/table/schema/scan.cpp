@@ -18,79 +18,80 @@
 namespace lockstep {
 namespace {
 
+constexpr std::size_t kMaxRejects = 100;  // descriptions of bad records that are kept
+
 // A whole number that stands for the text: as many bits of its hash as a double holds.
 double number_of_text(std::string_view text) {
   constexpr int kOtherBits = 64 - std::numeric_limits<double>::digits;
   return static_cast<double>(hash_text(text) >> kOtherBits);
 }
 
-// The statistics of the chunks that a rank reads. Sums are per chunk, so that they can be merged in the same
-// order whoever read the chunks; counts of values can be added in any.
+std::vector<ColumnSummary> empty_summaries(const std::vector<ColumnWants>& wants) {
+  std::vector<ColumnSummary> columns;
+  for (const ColumnWants& wanted : wants) {
+    columns.push_back({.text_counts = ValueCounts(wanted.max_texts),
+                       .number_counts = ValueCounts(wanted.max_numbers),
+                       .quantiles = ValueSample(wanted.quantiles)});
+  }
+  return columns;
+}
+
+// The findings of a rank in the chunks that it reads. Statistics of numbers are per chunk, so that they can
+// be merged in the same order whoever read the chunks; counts of values can be added in any.
 class TableShare {
  public:
-  explicit TableShare(const ScanRequest& request) : request_(request) {
-    for (const ColumnWants& wants : request.wants) {
-      counts_.push_back(
-          {ValueCounts(wants.max_texts), ValueCounts(wants.max_numbers), {}, ValueSample(wants.quantiles)});
-    }
-  }
+  explicit TableShare(const ScanRequest& request)
+      : request_(request), columns_(empty_summaries(request.wants)) {}
 
   void read(std::size_t number, TableReader& reader) {
-    const TextChunk& chunk = request_.table.text.chunks[number];
-    sums_.assign(request_.wants.size(), {});
-    Index good = 0;
-    std::vector<Index> bad_positions;  // numbers of the bad records in the chunk
+    sums_.assign(columns_.size(), {});
+    const Index before = counts_.good;
     reader.for_each_record(
-        chunk,
+        request_.table.text.chunks[number],
         [&](std::span<const Cell> cells) {
           check(cells);
-          add(cells, !request_.counts || request_.counts(number, good), record_key(number, good));
-          ++good;
+          const Index position = counts_.good++ - before;
+          add(cells, !request_.counts || request_.counts(number, position), record_key(number, position));
         },
-        [&](const std::string& description) {
-          if (request_.bad.action == OnBadRecord::kFail) {
-            throw DataError(
-                fmt::format("{}; correct the file, or skip such records with data.on_bad_record = \"skip\"",
-                            description));
-          }
-          bad_positions.push_back(good + std::ssize(bad_positions));
-          if (rejects_.size() < kMaxRejects) rejects_.push_back(description);
-        });
-    chunks_.put(good);
-    chunks_.put(std::ssize(bad_positions));
-    for (const Index position : bad_positions) chunks_.put(position);
-    for (const Sums& sums : sums_) {
-      chunks_.put(sums.missing);
-      chunks_.put(sums.texts);
-      chunks_.put(sums.numbers.stats());
-    }
+        [&](const std::string& description) { counts_.add_bad(description, request_.bad); });
+    counts_.chunk_rows.push_back(counts_.good - before);
+    for (const NumberSums& sums : sums_) numbers_.push_back(sums.stats());
   }
 
-  const Bytes& chunks() const { return chunks_.bytes(); }
-  Bytes rest() const {
+  Bytes message() {
     MessageWriter message;
-    for (const Counts& counts : counts_) {
-      counts.texts.write(message);
-      counts.numbers.write(message);
-      counts.notations.write(message);
-      counts.quantiles.write(message);
-    }
-    for (const std::string& reject : rejects_) message.put_text(reject);
+    message(counts_, numbers_);
+    for (ColumnSummary& column : columns_) pass(message, column);
     return message.bytes();
   }
 
+  static void merge(Scan& scan, std::span<const std::byte> bytes) {
+    MessageReader message(bytes);
+    RecordCounts counts;
+    std::vector<NumberStats> numbers;
+    message(counts, numbers);
+    scan.append(counts);
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+      scan.columns[i % scan.columns.size()].numbers.merge(numbers[i]);
+    for (ColumnSummary& column : scan.columns) {
+      ColumnSummary theirs;
+      pass(message, theirs);
+      column.missing += theirs.missing;
+      column.texts += theirs.texts;
+      column.text_counts.merge(theirs.text_counts);
+      column.number_counts.merge(theirs.number_counts);
+      column.notations.merge(theirs.notations);
+      column.quantiles.merge(theirs.quantiles);
+    }
+  }
+
  private:
-  struct Sums {
-    Index missing = 0;
-    Index texts = 0;
-    NumberSums numbers;
-  };
-  struct Counts {
-    ValueCounts texts;
-    ValueCounts numbers;
-    NotationCounts notations;
-    ValueSample quantiles;
-  };
+  // All but the statistics of its numbers.
+  template <class Message>
+  static void pass(Message& message, ColumnSummary& column) {
+    message(column.missing, column.texts, column.text_counts, column.number_counts, column.notations,
+            column.quantiles);
+  }
 
   // Before anything is counted, so that a bad record leaves no trace.
   void check(std::span<const Cell> cells) const {
@@ -108,66 +109,59 @@ class TableShare {
       const Cell& cell = cells[i];
       const ColumnWants& wants = request_.wants[i];
       if (!counts && !wants.of_all) continue;
-      Sums& sums = sums_[i];
+      ColumnSummary& column = columns_[i];
       if (cell.missing) {
-        ++sums.missing;
+        ++column.missing;
       } else if (cell.is_number) {
         const double number = wants.logarithm ? signed_log(cell.number) : cell.number;
-        sums.numbers.add(number);
-        if (wants.quantiles > 0) counts_[i].quantiles.add(key, number);
-        if (wants.max_numbers > 0) counts_[i].numbers.add(cell.text);
-        if (wants.notations) counts_[i].notations.add_number(cell.text, cell.number);
+        sums_[i].add(number);
+        if (wants.quantiles > 0) column.quantiles.add(key, number);
+        if (wants.max_numbers > 0) column.number_counts.add(cell.text);
+        if (wants.notations) column.notations.add_number(cell.text, cell.number);
       } else if (wants.max_texts > 0) {
-        ++sums.texts;
-        counts_[i].texts.add(cell.text);
-        if (wants.quantiles > 0 && counts) counts_[i].quantiles.add(key, number_of_text(cell.text));
-        if (wants.notations) counts_[i].notations.add_text(cell.text);
+        ++column.texts;
+        column.text_counts.add(cell.text);
+        if (wants.quantiles > 0 && counts) column.quantiles.add(key, number_of_text(cell.text));
+        if (wants.notations) column.notations.add_text(cell.text);
       }
     }
   }
 
   const ScanRequest& request_;
-  std::vector<Sums> sums_;
-  std::vector<Counts> counts_;
-  std::vector<std::string> rejects_;
-  MessageWriter chunks_;
+  RecordCounts counts_;
+  std::vector<ColumnSummary> columns_;
+  std::vector<NumberSums> sums_;      // of the chunk at hand
+  std::vector<NumberStats> numbers_;  // chunk by chunk, of each column
 };
-
-void merge_chunks(Scan& scan, std::span<const std::byte> message) {
-  for (MessageReader reader(message); !reader.done();) {
-    const Index before = scan.good + scan.bad;
-    scan.chunk_rows.push_back(reader.take<Index>());
-    scan.good += scan.chunk_rows.back();
-    const auto bad = reader.take<Index>();
-    for (Index i = 0; i < bad; ++i) scan.bad_positions.push_back(before + reader.take<Index>());
-    scan.bad += bad;
-    for (ColumnSummary& column : scan.columns) {
-      column.missing += reader.take<Index>();
-      column.texts += reader.take<Index>();
-      column.numbers.merge(reader.take<NumberStats>());
-    }
-  }
-}
-
-void merge_rest(Scan& scan, std::span<const std::byte> message) {
-  MessageReader reader(message);
-  for (ColumnSummary& column : scan.columns) {
-    column.text_counts.merge(ValueCounts::read(reader));
-    column.number_counts.merge(ValueCounts::read(reader));
-    column.notations.merge(NotationCounts::read(reader));
-    column.quantiles.merge(ValueSample::read(reader));
-  }
-  while (!reader.done()) {
-    std::string reject = reader.take_text();
-    if (scan.rejects.size() < kMaxRejects) scan.rejects.push_back(std::move(reject));
-  }
-}
 
 }  // namespace
 
-void check_bad_share(Index good, Index bad, const std::vector<std::string>& rejects,
-                     const BadRecords& limit) {
-  const double share = bad == 0 ? 0 : static_cast<double>(bad) / static_cast<double>(good + bad);
+double RecordCounts::bad_share() const {
+  return bad == 0 ? 0 : static_cast<double>(bad) / static_cast<double>(good + bad);
+}
+
+void RecordCounts::add_bad(const std::string& description, const BadRecords& treatment) {
+  if (treatment.action == OnBadRecord::kFail) {
+    throw DataError(fmt::format(
+        "{}; correct the file, or skip such records with data.on_bad_record = \"skip\"", description));
+  }
+  bad_positions.push_back(good + bad++);
+  if (rejects.size() < kMaxRejects) rejects.push_back(description);
+}
+
+void RecordCounts::append(const RecordCounts& behind) {
+  const Index before = good + bad;
+  for (const Index position : behind.bad_positions) bad_positions.push_back(before + position);
+  chunk_rows.insert(chunk_rows.end(), behind.chunk_rows.begin(), behind.chunk_rows.end());
+  good += behind.good;
+  bad += behind.bad;
+  const std::size_t most = std::min(behind.rejects.size(), kMaxRejects - rejects.size());
+  rejects.insert(rejects.end(), behind.rejects.begin(),
+                 behind.rejects.begin() + static_cast<std::ptrdiff_t>(most));
+}
+
+void RecordCounts::check_bad_share(const BadRecords& limit) const {
+  const double share = bad_share();
   if (share <= limit.most) return;
   constexpr std::size_t kShown = 3;
   const auto shown = std::span(rejects).first(std::min(kShown, rejects.size()));
@@ -175,6 +169,15 @@ void check_bad_share(Index good, Index bad, const std::vector<std::string>& reje
       fmt::format("{} of {} records are bad, {:.3g} % and more than data.max_bad_share = {:.3g} %:\n  {}{}",
                   with_commas(bad), with_commas(good + bad), 100 * share, 100 * limit.most,
                   fmt::join(shown, "\n  "), rejects.size() > kShown ? "\n  ..." : ""));
+}
+
+void for_each_own_chunk(const TextFiles& text, PeerGroup& peers,
+                        const std::function<void(std::size_t)>& read) {
+  const Range mine = at(share_text_chunks(text, peers.size()), peers.rank());
+  for (Index i = mine.begin; i < mine.end; ++i) {
+    throw_if_stopped();
+    read(static_cast<std::size_t>(i));
+  }
 }
 
 std::vector<ValueCounts::Entry> ColumnSummary::values() const {
@@ -193,30 +196,16 @@ bool all_whole(const std::vector<ValueCounts::Entry>& values) {
   });
 }
 
-double Scan::bad_share() const {
-  return bad == 0 ? 0 : static_cast<double>(bad) / static_cast<double>(good + bad);
-}
-
 Scan scan_table(const ScanRequest& request, PeerGroup& peers) {
   TableShare share(request);
   peers.agree([&] {
-    const TextFiles& text = request.table.text;
-    const Range mine = at(share_text_chunks(text, peers.size()), peers.rank());
     TableReader reader(request.table, request.columns, std::ssize(request.wants), request.missing);
-    for (Index i = mine.begin; i < mine.end; ++i) {
-      throw_if_stopped();
-      share.read(static_cast<std::size_t>(i), reader);
-    }
+    for_each_own_chunk(request.table.text, peers, [&](std::size_t chunk) { share.read(chunk, reader); });
   });
   Scan scan;
-  for (const ColumnWants& wants : request.wants) {
-    scan.columns.push_back({.text_counts = ValueCounts(wants.max_texts),
-                            .number_counts = ValueCounts(wants.max_numbers),
-                            .quantiles = ValueSample(wants.quantiles)});
-  }
-  for (const Bytes& message : peers.all_gather(share.chunks())) merge_chunks(scan, message);
-  for (const Bytes& message : peers.all_gather(share.rest())) merge_rest(scan, message);
-  peers.agree([&] { check_bad_share(scan.good, scan.bad, scan.rejects, request.bad); });
+  scan.columns = empty_summaries(request.wants);
+  for (const Bytes& message : peers.all_gather(share.message())) TableShare::merge(scan, message);
+  peers.agree([&] { scan.check_bad_share(request.bad); });
   return scan;
 }
 

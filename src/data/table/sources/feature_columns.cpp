@@ -7,9 +7,7 @@
 #include <cmath>
 
 #include "lockstep/base/errors.h"
-#include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
-#include "lockstep/data/table/values/label_scale.h"
 #include "lockstep/data/table/values/schema.h"
 #include "sparse_source.h"
 
@@ -60,11 +58,32 @@ std::string write_date(double feature) {
                      minutes == 0 ? "" : fmt::format(" {:02}:{:02}", minutes / 60, minutes % 60));
 }
 
-void append_bins(const TableColumn& column, double number, std::vector<Scalar>& features) {
-  const std::size_t before = features.size();
-  features.resize(before + static_cast<std::size_t>(column.bin_features()));
-  put_bins(static_cast<Scalar>(bin_position_of(column, number)), column.bin_features(),
-           features.data() + before);
+// The features of a value of one column, as records have them.
+class OneColumn {
+ public:
+  explicit OneColumn(const TableColumn& column)
+      : schema_{.missing_values = {}, .columns = {column}}, encoder_(schema_, false) {}
+
+  std::vector<Scalar> features_of(const Cell& cell) const {
+    std::vector<std::byte> packed(static_cast<std::size_t>(encoder_.record_bytes()));
+    std::vector<Scalar> features(static_cast<std::size_t>(encoder_.features()));
+    Index unseen = 0;
+    encoder_.pack({&cell, 1}, packed.data(), {&unseen, 1});
+    encoder_.unpack(packed.data(), features.data(), nullptr);
+    return features;
+  }
+  std::vector<Scalar> features_of(double number) const {
+    return features_of(Cell{.is_number = true, .number = number});
+  }
+
+ private:
+  TableSchema schema_;
+  Encoder encoder_;
+};
+
+std::vector<Scalar> bins_of(TableColumn column, double number) {
+  column.keeps_number = false;
+  return OneColumn(column).features_of(number);
 }
 
 // The number that became the feature. What is left of a 0 after it was scaled and back is 0 again.
@@ -89,8 +108,9 @@ double number_of_features(const FeatureColumn& column, std::span<const Scalar> f
 // The features of a number whose first one is known.
 ColumnValue value_of_number(const FeatureColumn& column, Scalar feature) {
   const double number = number_of(column, feature);
-  ColumnValue value{.text = fmt::format("{:.6g}", number), .features = {feature}};
-  if (column.table && column.table->bins > 0) append_bins(*column.table, number, value.features);
+  ColumnValue value{.text = fmt::format("{:.6g}", number), .features = {}};
+  if (column.table && column.table->bins > 0) value.features = bins_of(*column.table, number);
+  value.features.insert(value.features.begin(), feature);
   return value;
 }
 
@@ -101,50 +121,27 @@ std::vector<ColumnValue> values_at_edges(const TableColumn& column, Index points
   std::vector<ColumnValue> values;
   for (const Scalar edge : quantiles(std::move(edges), points)) {
     const double number = column.scale == Scale::kLog ? LabelScale{.logarithm = true}.undo(edge) : edge;
-    ColumnValue value{.text = fmt::format("{:.6g}", number), .features = {}};
-    append_bins(column, number, value.features);
-    values.push_back(std::move(value));
+    values.push_back({.text = fmt::format("{:.6g}", number), .features = bins_of(column, number)});
   }
   return values;
-}
-
-bool has_part(const DateReading& date, DatePart part) {
-  return std::ranges::count(date.parts, part) > 0;
 }
 
 // The features of a date whose first one, that of its day, is known.
 ColumnValue value_of_date(const TableColumn& column, Scalar feature) {
   double days = scale_of(column).undo(feature);
-  if (!has_part(*column.date, DatePart::kHour)) days = std::floor(days + 0.5);
-  ColumnValue value{.text = write_date(days), .features = {}};
-  for (const DatePart part : column.date->parts) {
-    if (part == DatePart::kDay) {
-      value.features.push_back(feature);
-      continue;
-    }
-    if (part == DatePart::kDayOfYear) {
-      const std::size_t before = value.features.size();
-      value.features.resize(before + static_cast<std::size_t>(kDaysOfYear));
-      value.features[before + static_cast<std::size_t>(day_of_year(days))] = 1;
-      continue;
-    }
-    for (const double cycle : cycle_of(days, part)) value.features.push_back(static_cast<Scalar>(cycle));
-  }
+  if (std::ranges::count(column.date->parts, DatePart::kHour) == 0) days = std::floor(days + 0.5);
+  ColumnValue value{.text = write_date(days), .features = OneColumn(column).features_of(days)};
+  value.features.front() = feature;
   return value;
 }
 
-std::vector<ColumnValue> categories_of(const TableColumn& column, Index width, Index points) {
+std::vector<ColumnValue> categories_of(const TableColumn& column, Index points) {
+  const OneColumn encoded(column);
   std::vector<ColumnValue> values;
-  for (std::size_t i = 0; i < column.values.size() && std::ssize(values) < points; ++i) {
-    const std::string& text = column.values[i];
-    ColumnValue value{.text = text.empty() ? "(missing)" : text,
-                      .features = std::vector<Scalar>(static_cast<std::size_t>(width))};
-    if (column.encoding == Encoding::kIndex) {
-      value.features.front() = static_cast<Scalar>(i + 1);
-    } else {
-      value.features[i + 1] = 1;
-    }
-    values.push_back(std::move(value));
+  for (const std::string& text : column.values) {
+    if (std::ssize(values) == points) break;
+    values.push_back(
+        {.text = text.empty() ? "(missing)" : text, .features = encoded.features_of(Cell{.text = text})});
   }
   return values;
 }
@@ -152,13 +149,13 @@ std::vector<ColumnValue> categories_of(const TableColumn& column, Index width, I
 void refuse_unordered(const FeatureColumn& column) {
   if (!column.table) return;
   const TableColumn& table = *column.table;
-  if (table.kind == ColumnKind::kCategorical && table.encoding == Encoding::kHash) {
+  if (table.is_hashed()) {
     throw ConfigError(fmt::format(
         "column {} is hashed, so the model does not know its values: encode it by onehot or index to see how "
         "the prediction depends on them",
         in_quotes(column.name)));
   }
-  if (table.date && !(table.date->parts.front() == DatePart::kDay)) {
+  if (table.date && table.date->parts.front() != DatePart::kDay) {
     throw ConfigError(
         fmt::format("column {} is read as {}: only dates whose first part is the day can be put in order",
                     in_quotes(column.name), table.date->term()));
@@ -169,12 +166,10 @@ void refuse_unordered(const FeatureColumn& column) {
 
 std::vector<FeatureColumn> feature_columns(const std::string& schema, Index features) {
   std::vector<FeatureColumn> columns;
-  if (schema.empty()) {
-    columns = numbered(features, 0);
-  } else if (parse_json<nlohmann::ordered_json>(schema).contains("format")) {
-    columns = numbered(features, parse_sparse_schema(schema).first_index);
+  if (const std::optional<TableSchema> table = read_table_schema(schema)) {
+    columns = columns_of_table(*table);
   } else {
-    columns = columns_of_table(parse_schema(schema, "the schema of the model"));
+    columns = numbered(features, schema.empty() ? 0 : parse_sparse_schema(schema).first_index);
   }
   const Index found = columns.empty() ? 0 : columns.back().features.end;
   if (found == features) return columns;
@@ -185,7 +180,7 @@ std::vector<FeatureColumn> feature_columns(const std::string& schema, Index feat
 std::vector<ColumnValue> column_values(const FeatureColumn& column, std::vector<Scalar> found, Index points) {
   refuse_unordered(column);
   if (column.table && column.table->kind == ColumnKind::kCategorical)
-    return categories_of(*column.table, column.features.size(), points);
+    return categories_of(*column.table, points);
   if (column.table && column.table->bins > 0 && !column.table->keeps_number)
     return values_at_edges(*column.table, points);
   std::vector<ColumnValue> values;
@@ -207,7 +202,7 @@ std::string value_text(const FeatureColumn& column, std::span<const Scalar> feat
     return value_of_date(*column.table, features.front()).text;
   }
   const TableColumn& table = *column.table;
-  if (table.encoding == Encoding::kHash) return "";
+  if (table.is_hashed()) return "";
   // 0 stands for a value that training has not seen.
   const Index number = table.encoding == Encoding::kIndex
                            ? static_cast<Index>(features.front())
@@ -219,24 +214,18 @@ std::string value_text(const FeatureColumn& column, std::span<const Scalar> feat
 
 std::vector<TargetLabel> target_labels(const TableSchema& schema) {
   std::vector<TargetLabel> labels;
-  for (const ColumnKind kind : {ColumnKind::kNumeric, ColumnKind::kCategorical}) {
-    for (const TableColumn& column : schema.columns) {
-      if (!column.label || column.kind != kind) continue;
-      labels.push_back({.name = column.name, .classes = column.values});
-    }
-  }
+  for (const std::size_t i : schema.targets())
+    labels.push_back({.name = schema.columns[i].name, .classes = schema.columns[i].values});
   return labels;
 }
 
 std::vector<TargetLabel> read_target_labels(const std::string& json) {
   if (json.empty()) return {};
-  if (parse_json<nlohmann::ordered_json>(json).contains("format")) {
-    TargetLabel label{.name = "label"};
-    for (const double value : parse_sparse_schema(json).classes)
-      label.classes.push_back(fmt::format("{}", value));
-    return {label};
-  }
-  return target_labels(parse_schema(json, "the schema of the model"));
+  if (const std::optional<TableSchema> table = read_table_schema(json)) return target_labels(*table);
+  TargetLabel label{.name = "label"};
+  for (const double value : parse_sparse_schema(json).classes)
+    label.classes.push_back(fmt::format("{}", value));
+  return {label};
 }
 
 }  // namespace lockstep

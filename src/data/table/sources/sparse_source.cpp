@@ -3,12 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <cstring>
+#include <limits>
+#include <optional>
+#include <set>
+#include <string_view>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
-#include "sparse_scan.h"
+#include "lockstep/data/table/values/message.h"
+#include "lockstep/data/table/values/number.h"
 
 namespace lockstep {
 namespace {
@@ -16,6 +23,148 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMaxSparseClasses = 10'000;
+constexpr std::size_t kMaxLabels = 100'000;
+constexpr Index kMaxFeatures = Index{1} << 31;
+
+// The next word of a text, taken off it; "" behind the last.
+std::string_view take_word(std::string_view& text) {
+  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+  std::size_t length = 0;
+  while (length < text.size() && !is_blank(text[length])) ++length;
+  const std::string_view word = text.substr(0, length);
+  text.remove_prefix(length);
+  return word;
+}
+
+std::optional<double> parse_scalar(std::string_view text) {
+  const std::optional<double> value = parse_number(text);
+  if (value && std::abs(*value) > double{std::numeric_limits<Scalar>::max()}) {
+    throw BadRecord{-1, in_quotes(text), "a number that single precision can hold"};
+  }
+  return value;
+}
+
+SparseValue parse_value(std::string_view word) {
+  SparseValue parsed;
+  const char* const end = word.data() + word.size();
+  const auto [stop, error] = std::from_chars(word.data(), end, parsed.index);
+  std::optional<double> value;
+  if (error == std::errc() && stop != end && *stop == ':') {
+    value = parse_scalar(word.substr(static_cast<std::size_t>(stop - word.data()) + 1));
+  }
+  if (!value) throw BadRecord{-1, in_quotes(word), "INDEX:NUMBER"};
+  if (parsed.index < 0 || parsed.index > kMaxFeatures) {
+    throw BadRecord{-1, fmt::format("the index {}", parsed.index),
+                    fmt::format("one from 0 to {}", kMaxFeatures)};
+  }
+  parsed.value = static_cast<Scalar>(*value);
+  return parsed;
+}
+
+// Errors: BadRecord, column -1.
+void parse_sparse_row(std::string_view record, SparseRow& row) {
+  record = record.substr(0, record.find('#'));
+  const std::string_view label = take_word(record);
+  const std::optional<double> number = parse_scalar(label);
+  if (!number) throw BadRecord{-1, in_quotes(label), "a number as label"};
+  row.label = *number;
+  row.values.clear();
+  row.query = false;
+  for (std::string_view word = take_word(record); !word.empty(); word = take_word(record)) {
+    if (row.values.empty() && word.starts_with("qid:")) {
+      row.query = true;
+      continue;
+    }
+    const SparseValue next = parse_value(word);
+    if (!row.values.empty() && next.index <= row.values.back().index) {
+      throw BadRecord{-1, fmt::format("the index {} behind {}", next.index, row.values.back().index),
+                      "ascending indices, each once"};
+    }
+    row.values.push_back(next);
+  }
+}
+
+struct SparseScan : RecordCounts {
+  Index smallest = std::numeric_limits<Index>::max();  // index; above `largest` if there is none
+  Index largest = -1;                                  // index
+  Index max_values = 0;                                // values in a record
+  std::set<double> labels;                             // all that there are, or `too_many_labels`
+  bool too_many_labels = false;
+  bool queries = false;  // some records name the query of a ranking (qid)
+
+  void add(const SparseRow& row) {
+    ++good;
+    queries |= row.query;
+    max_values = std::max(max_values, std::ssize(row.values));
+    if (!row.values.empty()) {
+      smallest = std::min(smallest, row.values.front().index);
+      largest = std::max(largest, row.values.back().index);
+    }
+    if (labels.size() <= kMaxLabels) labels.insert(row.label);
+    too_many_labels = labels.size() > kMaxLabels;
+  }
+
+  // Adds the findings of another rank in the chunks behind.
+  void merge(const SparseScan& other) {
+    append(other);
+    queries |= other.queries;
+    max_values = std::max(max_values, other.max_values);
+    smallest = std::min(smallest, other.smallest);
+    largest = std::max(largest, other.largest);
+    labels.insert(other.labels.begin(), other.labels.end());
+    too_many_labels |= other.too_many_labels || labels.size() > kMaxLabels;
+  }
+
+  template <class Message>
+  void pass(Message& message) {
+    RecordCounts::pass(message);
+    message(smallest, largest, max_values, labels, too_many_labels, queries);
+  }
+};
+
+// Calls use(row) for each record of a chunk, in order, and on_error(description) for the bad ones.
+template <class Use, class OnError>
+void for_each_sparse_row(const TextFiles& text, TextReader& reader, const TextChunk& chunk, const Use& use,
+                         const OnError& on_error) {
+  SparseRow row;
+  const std::string_view records = reader.read(chunk);
+  RecordLines lines(records, text.dialect, reader.first_line());
+  for (std::string_view record; lines.next(record);) {
+    if (record.front() == '#') continue;  // a line of comment
+    try {
+      parse_sparse_row(record, row);
+      use(row);
+    } catch (const BadRecord& bad) {
+      on_error(fmt::format("'{}', line {}: found {}, expected {}", text.files[chunk.file].path,
+                           with_commas(lines.line()), bad.found, bad.expected));
+    }
+  }
+}
+
+// *Collective.* Errors as of scan_table.
+SparseScan scan_sparse(const TextFiles& text, const BadRecords& bad, PeerGroup& peers) {
+  SparseScan mine;
+  peers.agree([&] {
+    TextReader reader(text);
+    for_each_own_chunk(text, peers, [&](std::size_t chunk) {
+      const Index before = mine.good;
+      for_each_sparse_row(
+          text, reader, text.chunks[chunk], [&](const SparseRow& row) { mine.add(row); },
+          [&](const std::string& description) { mine.add_bad(description, bad); });
+      mine.chunk_rows.push_back(mine.good - before);
+    });
+  });
+  MessageWriter message;
+  message(mine);
+  SparseScan scan;
+  for (const Bytes& bytes : peers.all_gather(message.bytes())) {
+    SparseScan theirs;
+    MessageReader{bytes}(theirs);
+    scan.merge(theirs);
+  }
+  peers.agree([&] { scan.check_bad_share(bad); });
+  return scan;
+}
 
 SparseSchema learn(const SparseScan& scan, const TableRequest& request) {
   SparseSchema schema;
@@ -41,57 +190,6 @@ Scalar label_of(const SparseSchema& schema, double label) {
   }
   return static_cast<Scalar>(found - schema.classes.begin());
 }
-
-struct SparseParts {
-  const TextFiles& text;
-  const SparseSchema& schema;
-  const SparsePacking& packing;
-  const std::vector<Chunk>& chunks;
-};
-
-class SparseReader final : public ChunkReader {
- public:
-  SparseReader(const SparseParts& parts, const TargetRule& rule)
-      : parts_(parts), rule_(rule), reader_(parts.text) {}
-
-  void read(Index number, std::span<std::byte> packed) override {
-    const Range records = at(parts_.chunks, number).records;
-    const TextChunk& chunk = at(parts_.text.chunks, number);
-    Index next = 0;
-    bool refused = false;
-    for_each_sparse_row(
-        parts_.text, reader_, chunk,
-        [&](const SparseRow& row) {
-          if (next == records.size()) fail_changed(parts_.text, chunk);
-          Scalar label = 0;
-          refused = true;
-          if (parts_.packing.labels) label = checked_label(row.label);
-          refused = false;
-          parts_.packing.pack(row, parts_.schema.first_index, label,
-                              packed.data() + next++ * parts_.packing.record_bytes());
-        },
-        [&](const std::string& description) {
-          if (refused) throw DataError(description);
-        });
-    if (next != records.size()) fail_changed(parts_.text, chunk);
-  }
-
- private:
-  Scalar checked_label(double number) const {
-    const Scalar label = label_of(parts_.schema, number);
-    if (rule_.allows(label)) return label;
-    throw BadRecord{
-        -1, fmt::format("label {}", number),
-        fmt::format("{}{}", rule_.expected(),
-                    parts_.schema.classes.empty()
-                        ? " (data.columns = [\"label: categorical\"] makes classes 0, 1, ... of any)"
-                        : "")};
-  }
-
-  SparseParts parts_;
-  TargetRule rule_;
-  TextReader reader_;
-};
 
 // All features would be shifted by one.
 [[noreturn]] void throw_other_base(const std::string& name) {
@@ -172,11 +270,55 @@ void SparsePacking::unpack(const std::byte* packed, Scalar* to, Scalar* label) c
   }
 }
 
+class SparseSource::Reader final : public ChunkReader {
+ public:
+  Reader(const SparseSource& source, const TargetRule& rule)
+      : source_(source), rule_(rule), reader_(source.text_) {}
+
+  void read(Index number, std::span<std::byte> packed) override {
+    const Range records = at(source_.chunks_, number).records;
+    const TextChunk& chunk = at(source_.text_.chunks, number);
+    Index next = 0;
+    bool refused = false;
+    for_each_sparse_row(
+        source_.text_, reader_, chunk,
+        [&](const SparseRow& row) {
+          if (next == records.size()) fail_changed(source_.text_, chunk);
+          Scalar label = 0;
+          refused = true;
+          if (source_.packing_.labels) label = checked_label(row.label);
+          refused = false;
+          source_.packing_.pack(row, source_.schema_.first_index, label,
+                                packed.data() + next++ * source_.packing_.record_bytes());
+        },
+        [&](const std::string& description) {
+          if (refused) throw DataError(description);
+        });
+    if (next != records.size()) fail_changed(source_.text_, chunk);
+  }
+
+ private:
+  Scalar checked_label(double number) const {
+    const Scalar label = label_of(source_.schema_, number);
+    if (rule_.allows(label)) return label;
+    throw BadRecord{
+        -1, fmt::format("label {}", number),
+        fmt::format("{}{}", rule_.expected(),
+                    source_.schema_.classes.empty()
+                        ? " (data.columns = [\"label: categorical\"] makes classes 0, 1, ... of any)"
+                        : "")};
+  }
+
+  const SparseSource& source_;
+  TargetRule rule_;
+  TextReader reader_;
+};
+
 SparseSource::SparseSource(const TableRequest& request) {
   PeerGroup& peers = request.peers;
   const TableOptions& options = request.options;
   peers.agree([&] { check_request(request); });
-  text_ = index_text(request.paths, {.bytes = options.chunk_kib * 1024, .rules = {.quotes = false}}, peers);
+  text_ = index_text(request.paths, {.bytes = options.chunk_kib * 1024, .dialect = {.quotes = false}}, peers);
   const SparseScan scan =
       scan_sparse(text_, {.action = options.on_bad_record, .most = options.max_bad_share}, peers);
   peers.agree([&] {
@@ -185,7 +327,6 @@ SparseSource::SparseSource(const TableRequest& request) {
     if (scan.smallest < schema_.first_index) throw_other_base(request.name);
   });
   packing_ = {.features = schema_.features, .max_values = scan.max_values, .labels = request.labels};
-  chunks_ = chunks_of(text_, scan.chunk_rows);
   info_ = {.rows = scan.good,
            .features = {{schema_.features}},
            .target_columns = request.labels ? 1 : 0,
@@ -202,21 +343,11 @@ SparseSource::SparseSource(const TableRequest& request) {
     notes_.push_back(
         fmt::format("{}: features that the training data does not have are left out", request.name));
   }
-  rejects_ = scan.rejects;
-  skipped_ = scan.bad_positions;
-  note_bad_records(request.name, scan.good, scan.bad, notes_);
+  take_records(scan, text_, request.name);
 }
 
 std::unique_ptr<ChunkReader> SparseSource::reader(const TargetRule& rule) const {
-  return std::make_unique<SparseReader>(
-      SparseParts{.text = text_, .schema = schema_, .packing = packing_, .chunks = chunks_}, rule);
-}
-
-void SparseSource::unpack(std::span<const Index>, std::span<const std::byte* const> records, Matrix& x,
-                          Matrix& targets) const {
-  for (Index row = 0; row < std::ssize(records); ++row) {
-    packing_.unpack(at(records, row), x.data() + row * x.cols(), targets.data() + row * targets.cols());
-  }
+  return std::make_unique<Reader>(*this, rule);
 }
 
 }  // namespace lockstep

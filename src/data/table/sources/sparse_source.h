@@ -7,13 +7,25 @@
 #include <string>
 #include <vector>
 
-#include "lockstep/data/record_source.h"
-#include "lockstep/data/table/schema/scan.h"
 #include "lockstep/data/table/text/text_files.h"
-#include "sparse_scan.h"
 #include "table_source.h"
 
 namespace lockstep {
+
+// One record of a libsvm file:
+//
+//   record = label { blank index ":" value } [ "#" any ]       indices ascending, each once
+
+struct SparseValue {
+  Index index = 0;  ///< number of the feature as the file has it
+  Scalar value = 0;
+};
+
+struct SparseRow {
+  double label = 0;
+  bool query = false;  ///< it names the query of a ranking, "qid:3", which is left out
+  std::vector<SparseValue> values;
+};
 
 /// The schema that is learnt from the training data.
 struct SparseSchema {
@@ -40,31 +52,25 @@ struct SparsePacking {
   void unpack(const std::byte* packed, Scalar* features, Scalar* label) const;
 };
 
-class SparseSource final : public RecordSource {
+class SparseSource final : public TextSource {
  public:
   /// *Collective.* Walks over all records once. Errors, the same on all ranks: ConfigError, DataError.
   explicit SparseSource(const TableRequest& request);
 
-  const DatasetInfo& info() const override { return info_; }
-  std::span<const Chunk> chunks() const override { return chunks_; }
   std::unique_ptr<ChunkReader> reader(const TargetRule& rule) const override;
-  void unpack(std::span<const Index> ids, std::span<const std::byte* const> records, Matrix& x,
-              Matrix& targets) const override;
   std::string schema() const override { return to_json(schema_); }
-  std::vector<std::string> notes() const override { return notes_; }
-  std::vector<std::string> rejects() const override { return rejects_; }
-  std::span<const Index> skipped() const override { return skipped_; }
   std::vector<std::string> files() const override { return text_.paths(); }
 
  private:
+  class Reader;
+
+  void unpack_record(const std::byte* packed, Scalar* features, Scalar* labels) const override {
+    packing_.unpack(packed, features, labels);
+  }
+
   TextFiles text_;
   SparseSchema schema_;
   SparsePacking packing_;
-  std::vector<Chunk> chunks_;
-  DatasetInfo info_;
-  std::vector<std::string> notes_;
-  std::vector<std::string> rejects_;
-  std::vector<Index> skipped_;
 };
 
 }  // namespace lockstep

@@ -7,95 +7,14 @@
 #include <cstring>
 #include <utility>
 
-#include "data/table/schema/learn_schema.h"
+#include "data/table/schema/encoder.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
-#include "lockstep/data/table/values/label_scale.h"
+#include "lockstep/data/byte_stream.h"
+#include "lockstep/data/table/values/schema.h"
 
 namespace lockstep {
 namespace {
-
-// The parts of its source that a chunk reader uses.
-struct TableParts {
-  const TableText& table;
-  const TableSchema& schema;
-  const std::vector<RowColumn>& columns;
-  const Encoder& encoder;
-  const std::vector<Chunk>& chunks;
-};
-
-class TableChunkReader final : public ChunkReader {
- public:
-  TableChunkReader(const TableParts& parts, const TargetRule& rule)
-      : parts_(parts),
-        rule_(rule),
-        reader_(parts.table, parts.columns, std::ssize(parts.schema.columns), parts.schema.missing_values),
-        unseen_(parts.schema.columns.size()),
-        targets_(static_cast<std::size_t>(parts.encoder.targets())) {}
-
-  void read(Index number, std::span<std::byte> packed) override {
-    const Range records = at(parts_.chunks, number).records;
-    const TextChunk& chunk = at(parts_.table.text.chunks, number);
-    std::byte* const end = packed.data() + records.size() * parts_.encoder.record_bytes();
-    std::byte* next = packed.data();
-    bool refused = false;
-    reader_.for_each_record(
-        chunk,
-        [&](std::span<const Cell> cells) {
-          if (next == end) fail_changed(parts_.table.text, chunk);
-          parts_.encoder.pack(cells, next, unseen_);
-          refused = true;
-          check_targets(next);
-          refused = false;
-          next += parts_.encoder.record_bytes();
-        },
-        // The bad ones were dealt with when the table was opened; a label that the model cannot use is
-        // new.
-        [&](const std::string& description) {
-          if (refused) throw DataError(description);
-        });
-    if (next != end) fail_changed(parts_.table.text, chunk);
-  }
-
- private:
-  void check_targets(const std::byte* packed) {
-    if (targets_.empty()) return;
-    const std::byte* from =
-        packed + parts_.encoder.record_bytes() - parts_.encoder.label_columns() * Index{sizeof(Scalar)};
-    std::memcpy(targets_.data(), from, targets_.size() * sizeof(Scalar));
-    const std::optional<BadTarget> bad = rule_.find_bad(targets_);
-    if (bad) refuse(*bad);
-  }
-
-  // Reports a bad target by its column: numbers come first, then classes.
-  [[noreturn]] void refuse(const BadTarget& bad) const {
-    const std::vector<TableColumn>& columns = parts_.schema.columns;
-    Index i = bad.position;
-    for (const ColumnKind kind : {ColumnKind::kNumeric, ColumnKind::kCategorical}) {
-      for (std::size_t cell = 0; i >= 0 && cell < columns.size(); ++cell) {
-        if (!columns[cell].label || columns[cell].kind != kind || i-- > 0) continue;
-        const bool advises = kind == ColumnKind::kNumeric && targets_.size() == 1;
-        const std::string advice = advises ? advise(columns[cell].name, targets_.front()) : "";
-        throw BadRecord{static_cast<Index>(cell), bad.found, bad.expected + advice};
-      }
-    }
-    throw BadRecord{-1, bad.found, bad.expected};
-  }
-
-  // Advice for a number that a loss on classes, or on yes or no, cannot take.
-  std::string advise(const std::string& column, Scalar target) const {
-    if (rule_.classes == 0 && !rule_.unit_interval) return "";
-    if (target != std::floor(target)) return " (train.loss 'mean_squared_error' learns any numbers)";
-    return fmt::format(" (data.columns = [\"{}: categorical\"] makes classes 0, 1, ... of any values)",
-                       excerpt(column));
-  }
-
-  TableParts parts_;
-  TargetRule rule_;
-  TableReader reader_;
-  std::vector<Index> unseen_;
-  std::vector<Scalar> targets_;  // targets of the record at hand
-};
 
 // "label 'species' (setosa, virginica, ...)"
 std::string describe_label(const TableColumn& column) {
@@ -110,16 +29,130 @@ std::string describe_label(const TableColumn& column) {
 
 void describe_labels(const TableSchema& schema, DatasetInfo& info) {
   info.scaled_label = describe_scaled_label(schema);
-  for (const TableColumn& column : schema.columns) {
-    if (!column.label || column.kind != ColumnKind::kCategorical) continue;
-    info.target_classes = std::ssize(column.values);
-    info.target_text = describe_label(column);
-    info.class_names = column.values;
-    return;
+  const auto classes = std::ranges::find_if(schema.columns, [](const TableColumn& column) {
+    return column.label && column.kind == ColumnKind::kCategorical;
+  });
+  if (classes == schema.columns.end()) return;
+  info.target_classes = std::ssize(classes->values);
+  info.target_text = describe_label(*classes);
+  info.class_names = classes->values;
+}
+
+}  // namespace
+
+void TextSource::check_request(const TableRequest& request) {
+  if (request.schema.empty() && !request.labels) {
+    throw DataError(
+        fmt::format("the run has no schema.json, so the columns of '{}' cannot be made into "
+                    "features: was the model trained on a table?",
+                    request.name));
   }
 }
 
-TableText open_text(const TableRequest& request) {
+void TextSource::take_records(const RecordCounts& records, TextFiles& text, const std::string& name) {
+  records_ = records;
+  std::vector<TextChunk> kept;
+  Index next = 0;
+  for (std::size_t i = 0; i < text.chunks.size(); ++i) {
+    const Index rows = records.chunk_rows[i];
+    if (rows == 0) continue;
+    const TextChunk& chunk = text.chunks[i];
+    const bool same_file = !kept.empty() && kept.back().file == chunk.file;
+    chunks_.push_back({.records = {next, next + rows},
+                       .follows_on = text.files[chunk.file].compressed && same_file,
+                       .file = static_cast<Index>(chunk.file)});
+    kept.push_back(chunk);
+    next += rows;
+  }
+  text.chunks = std::move(kept);
+  if (records.bad == 0) return;
+  notes_.push_back(fmt::format("{}: {} of {} records are bad ({:.3g} %) and skipped", name,
+                               with_commas(records.bad), with_commas(records.good + records.bad),
+                               100 * records.bad_share()));
+}
+
+void TextSource::unpack(std::span<const Index>, std::span<const std::byte* const> records, Matrix& x,
+                        Matrix& targets) const {
+  for (Index row = 0; row < std::ssize(records); ++row)
+    unpack_record(at(records, row), x.data() + row * x.cols(), targets.data() + row * targets.cols());
+}
+
+void TextSource::fail_changed(const TextFiles& text, const TextChunk& chunk) {
+  throw DataError(fmt::format(
+      "'{}' changed since it was opened: its records are not those that were counted; files must stay as "
+      "they are until the run is over",
+      text.files[chunk.file].path));
+}
+
+class TableSource::Reader final : public ChunkReader {
+ public:
+  Reader(const TableSource& source, const TargetRule& rule)
+      : source_(source),
+        rule_(rule),
+        reader_(source.table_, source.columns_, std::ssize(source.schema_.columns),
+                source.schema_.missing_values),
+        unseen_(source.schema_.columns.size()),
+        targets_(static_cast<std::size_t>(source.encoder_->targets())) {}
+
+  void read(Index number, std::span<std::byte> packed) override {
+    const Range records = at(source_.chunks_, number).records;
+    const TextChunk& chunk = at(source_.table_.text.chunks, number);
+    std::byte* const end = packed.data() + records.size() * source_.encoder_->record_bytes();
+    std::byte* next = packed.data();
+    bool refused = false;
+    reader_.for_each_record(
+        chunk,
+        [&](std::span<const Cell> cells) {
+          if (next == end) fail_changed(source_.table_.text, chunk);
+          source_.encoder_->pack(cells, next, unseen_);
+          refused = true;
+          check_targets(next);
+          refused = false;
+          next += source_.encoder_->record_bytes();
+        },
+        // The bad ones were dealt with when the table was opened; a label that the model cannot use is
+        // new.
+        [&](const std::string& description) {
+          if (refused) throw DataError(description);
+        });
+    if (next != end) fail_changed(source_.table_.text, chunk);
+  }
+
+ private:
+  void check_targets(const std::byte* packed) {
+    if (targets_.empty()) return;
+    const std::byte* from =
+        packed + source_.encoder_->record_bytes() - source_.encoder_->label_columns() * Index{sizeof(Scalar)};
+    std::memcpy(targets_.data(), from, targets_.size() * sizeof(Scalar));
+    const std::optional<BadTarget> bad = rule_.find_bad(targets_);
+    if (bad) refuse(*bad);
+  }
+
+  [[noreturn]] void refuse(const BadTarget& bad) const {
+    if (bad.position < 0) throw BadRecord{-1, bad.found, bad.expected};
+    const std::size_t cell = at(source_.schema_.targets(), bad.position);
+    const TableColumn& column = source_.schema_.columns[cell];
+    const bool advises = column.kind == ColumnKind::kNumeric && targets_.size() == 1;
+    throw BadRecord{static_cast<Index>(cell), bad.found,
+                    bad.expected + (advises ? advise(column.name, targets_.front()) : "")};
+  }
+
+  // Advice for a number that a loss on classes, or on yes or no, cannot take.
+  std::string advise(const std::string& column, Scalar target) const {
+    if (rule_.classes == 0 && !rule_.unit_interval) return "";
+    if (target != std::floor(target)) return " (train.loss 'mean_squared_error' learns any numbers)";
+    return fmt::format(" (data.columns = [\"{}: categorical\"] makes classes 0, 1, ... of any values)",
+                       excerpt(column));
+  }
+
+  const TableSource& source_;
+  TargetRule rule_;
+  TableReader reader_;
+  std::vector<Index> unseen_;
+  std::vector<Scalar> targets_;  // targets of the record at hand
+};
+
+TableText TableSource::open(const TableRequest& request) {
   TableSchema known;
   request.peers.agree([&] {
     check_request(request);
@@ -129,53 +162,9 @@ TableText open_text(const TableRequest& request) {
                          request.schema.empty() ? nullptr : &known);
 }
 
-}  // namespace
-
-void check_request(const TableRequest& request) {
-  if (request.schema.empty() && !request.labels) {
-    throw DataError(
-        fmt::format("the run has no schema.json, so the columns of '{}' cannot be made into "
-                    "features: was the model trained on a table?",
-                    request.name));
-  }
-}
-
-std::vector<Chunk> chunks_of(TextFiles& text, const std::vector<Index>& rows) {
-  std::vector<TextChunk> kept;
-  std::vector<Chunk> chunks;
-  Index next = 0;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (rows[i] == 0) continue;
-    const TextChunk& chunk = text.chunks[i];
-    const bool same_file = !kept.empty() && kept.back().file == chunk.file;
-    chunks.push_back({.records = {next, next + rows[i]},
-                      .follows_on = text.files[chunk.file].compressed && same_file,
-                      .file = static_cast<Index>(chunk.file)});
-    kept.push_back(chunk);
-    next += rows[i];
-  }
-  text.chunks = std::move(kept);
-  return chunks;
-}
-
-void fail_changed(const TextFiles& text, const TextChunk& chunk) {
-  throw DataError(fmt::format(
-      "'{}' changed since it was opened: its records are not those that were counted; files must stay as "
-      "they are until the run is over",
-      text.files[chunk.file].path));
-}
-
-void note_bad_records(const std::string& name, Index good, Index bad, std::vector<std::string>& notes) {
-  if (bad == 0) return;
-  notes.push_back(fmt::format("{}: {} of {} records are bad ({:.3g} %) and skipped", name, with_commas(bad),
-                              with_commas(good + bad),
-                              100 * static_cast<double>(bad) / static_cast<double>(good + bad)));
-}
-
-TableSource::TableSource(const TableRequest& request) : table_(open_text(request)) {
+TableSource::TableSource(const TableRequest& request) : table_(open(request)) {
   const Scan scan = request.schema.empty() ? learn(request) : check(request);
   request.peers.agree([&] { check_weights(scan); });
-  chunks_ = chunks_of(table_.text, scan.chunk_rows);
   info_ = {.rows = scan.good,
            .features = {{encoder_->features()}},
            .target_columns = encoder_->targets(),
@@ -184,9 +173,7 @@ TableSource::TableSource(const TableRequest& request) : table_(open_text(request
            .record_bytes = encoder_->record_bytes(),
            .source_bytes = table_.text.source_bytes()};
   if (request.labels) describe_labels(schema_, info_);
-  rejects_ = scan.rejects;
-  skipped_ = scan.bad_positions;
-  note_bad_records(request.name, scan.good, scan.bad, notes_);
+  take_records(scan, table_.text, request.name);
 }
 
 Scan TableSource::learn(const TableRequest& request) {
@@ -262,17 +249,42 @@ void TableSource::check_weights(const Scan& scan) const {
 }
 
 std::unique_ptr<ChunkReader> TableSource::reader(const TargetRule& rule) const {
-  return std::make_unique<TableChunkReader>(
-      TableParts{
-          .table = table_, .schema = schema_, .columns = columns_, .encoder = *encoder_, .chunks = chunks_},
-      rule);
+  return std::make_unique<Reader>(*this, rule);
 }
 
-void TableSource::unpack(std::span<const Index> ids, std::span<const std::byte* const> records, Matrix& x,
-                         Matrix& targets) const {
-  for (Index row = 0; row < std::ssize(ids); ++row) {
-    encoder_->unpack(at(records, row), x.data() + row * x.cols(), targets.data() + row * targets.cols());
-  }
+std::optional<TableRequest> table_request(const OpenRequest& request,
+                                          std::span<const std::string> extensions) {
+  const DataOptions& data = request.options;
+  const std::string& name = request.split == Split::kTrain        ? data.train
+                            : request.split == Split::kValidation ? data.validation
+                                                                  : data.test;
+  if (name.empty() && request.split != Split::kTrain) return std::nullopt;
+  std::vector<std::string> paths;
+  request.peers.agree([&] {
+    if (name.empty()) {
+      throw ConfigError(
+          "data.train is not set: name the file to train on, or set data.format = \"synthetic\"");
+    }
+    paths = list_files(name, extensions, "data." + to_string(request.split));
+  });
+  return TableRequest{.paths = std::move(paths),
+                      .name = name,
+                      .options = data.table,
+                      .schema = request.schema,
+                      .held = request.held,
+                      .peers = request.peers};
+}
+
+std::optional<TableRequest> table_request(const InputRequest& request,
+                                          std::span<const std::string> extensions) {
+  std::vector<std::string> paths;
+  request.peers.agree([&] { paths = list_input_files(request.path, extensions); });
+  return TableRequest{.paths = std::move(paths),
+                      .name = request.path,
+                      .options = request.options.table,
+                      .schema = request.schema,
+                      .labels = false,
+                      .peers = request.peers};
 }
 
 }  // namespace lockstep

@@ -3,14 +3,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "data/table/schema/encoder.h"
-#include "lockstep/base/errors.h"
-#include "lockstep/data/byte_stream.h"
 #include "lockstep/data/format.h"
 #include "lockstep/data/record_source.h"
 #include "lockstep/data/table/schema/scan.h"
@@ -30,38 +28,52 @@ struct TableRequest {
   PeerGroup& peers;
 };
 
-/// Errors: DataError if the schema that other data needs is not there.
-void check_request(const TableRequest& request);
+/// The common part of the data sets of text files.
+class TextSource : public RecordSource {
+ public:
+  const DatasetInfo& info() const override { return info_; }
+  std::span<const Chunk> chunks() const override { return chunks_; }
+  std::vector<std::string> notes() const override { return notes_; }
+  std::vector<std::string> rejects() const override { return records_.rejects; }
+  std::span<const Index> skipped() const override { return records_.bad_positions; }
+  void unpack(std::span<const Index> ids, std::span<const std::byte* const> records, Matrix& x,
+              Matrix& targets) const override;
 
-/// The chunks of a data set of text files, with so many records each. Those without any, in the middle of a
-/// long record or of bad ones, are taken out of the text.
-std::vector<Chunk> chunks_of(TextFiles& text, const std::vector<Index>& rows);
+ protected:
+  /// Errors: DataError if the schema that other data needs is not there.
+  static void check_request(const TableRequest& request);
+  /// The records that were found in the text become chunks. Chunks of the text without any, in the middle of
+  /// a long record or of bad ones, are taken out of it.
+  void take_records(const RecordCounts& records, TextFiles& text, const std::string& name);
+  /// The features and labels of a packed record.
+  virtual void unpack_record(const std::byte* packed, Scalar* features, Scalar* labels) const = 0;
+  /// The records of a chunk are not those that were counted.
+  [[noreturn]] static void fail_changed(const TextFiles& text, const TextChunk& chunk);
 
-/// The records of a chunk are not those that were counted.
-[[noreturn]] void fail_changed(const TextFiles& text, const TextChunk& chunk);
+  RecordCounts records_;
+  std::vector<Chunk> chunks_;
+  DatasetInfo info_;
+  std::vector<std::string> notes_;
+};
 
-/// Tells of the bad records of a data set, if it has any.
-void note_bad_records(const std::string& name, Index good, Index bad, std::vector<std::string>& notes);
-
-class TableSource final : public RecordSource {
+class TableSource final : public TextSource {
  public:
   /// *Collective.* Walks over all records once or, to learn a schema without declared kinds, twice.
   /// Errors, the same on all ranks: ConfigError, DataError.
   explicit TableSource(const TableRequest& request);
 
-  const DatasetInfo& info() const override { return info_; }
-  std::span<const Chunk> chunks() const override { return chunks_; }
   std::unique_ptr<ChunkReader> reader(const TargetRule& rule) const override;
-  void unpack(std::span<const Index> ids, std::span<const std::byte* const> records, Matrix& x,
-              Matrix& targets) const override;
   std::string schema() const override { return to_json(schema_); }
-  std::vector<std::string> notes() const override { return notes_; }
   std::vector<std::string> doubts() const override { return doubts_; }
-  std::vector<std::string> rejects() const override { return rejects_; }
-  std::span<const Index> skipped() const override { return skipped_; }
   std::vector<std::string> files() const override { return table_.text.paths(); }
 
  private:
+  class Reader;
+
+  void unpack_record(const std::byte* packed, Scalar* features, Scalar* labels) const override {
+    encoder_->unpack(packed, features, labels);
+  }
+  static TableText open(const TableRequest& request);
   Scan learn(const TableRequest& request);
   Scan check(const TableRequest& request);
   const NumberStats& weights_in(const Scan& scan) const;  // requires weights
@@ -71,54 +83,23 @@ class TableSource final : public RecordSource {
   TableSchema schema_;
   std::vector<RowColumn> columns_;
   std::unique_ptr<Encoder> encoder_;
-  std::vector<Chunk> chunks_;
-  DatasetInfo info_;
-  std::vector<std::string> notes_;
   std::vector<std::string> doubts_;
-  std::vector<std::string> rejects_;
-  std::vector<Index> skipped_;
 };
 
 // How the text formats open what the config names: all files that it means are one table.
 
-/// *Collective.* FormatEntry::open for a Source that is made from a TableRequest. Errors as there.
-template <class Source>
-std::unique_ptr<RecordSource> open_tables(const OpenRequest& request,
-                                          std::span<const std::string> extensions) {
-  const DataOptions& data = request.options;
-  const std::string& name = request.split == Split::kTrain        ? data.train
-                            : request.split == Split::kValidation ? data.validation
-                                                                  : data.test;
-  if (name.empty() && request.split != Split::kTrain) return nullptr;
-  const std::string key = "data." + to_string(request.split);
-  std::vector<std::string> paths;
-  request.peers.agree([&] {
-    if (name.empty()) {
-      throw ConfigError(
-          "data.train is not set: name the file to train on, or set data.format = \"synthetic\"");
-    }
-    paths = list_files(name, extensions, key);
-  });
-  return std::make_unique<Source>(TableRequest{.paths = std::move(paths),
-                                               .name = name,
-                                               .options = data.table,
-                                               .schema = request.schema,
-                                               .held = request.held,
-                                               .peers = request.peers});
-}
+/// *Collective.* Nothing if the config names no such set. Errors as of FormatEntry::open and open_input.
+std::optional<TableRequest> table_request(const OpenRequest& request,
+                                          std::span<const std::string> extensions);
+std::optional<TableRequest> table_request(const InputRequest& request,
+                                          std::span<const std::string> extensions);
 
-/// *Collective.* FormatEntry::open_input likewise.
-template <class Source>
-std::unique_ptr<RecordSource> open_input_tables(const InputRequest& request,
-                                                std::span<const std::string> extensions) {
-  std::vector<std::string> paths;
-  request.peers.agree([&] { paths = list_input_files(request.path, extensions); });
-  return std::make_unique<Source>(TableRequest{.paths = std::move(paths),
-                                               .name = request.path,
-                                               .options = request.options.table,
-                                               .schema = request.schema,
-                                               .labels = false,
-                                               .peers = request.peers});
+/// *Collective.* FormatEntry::open, or open_input, for a Source that is made from a TableRequest. Errors as
+/// there.
+template <class Source, class Request>
+std::unique_ptr<RecordSource> open_tables(const Request& request, std::span<const std::string> extensions) {
+  const std::optional<TableRequest> tables = table_request(request, extensions);
+  return tables ? std::make_unique<Source>(*tables) : nullptr;
 }
 
 }  // namespace lockstep

@@ -1,13 +1,13 @@
-#include "first_lines.h"
+#include "lockstep/data/table/text/table_text.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include "lockstep/base/text.h"
 #include "lockstep/data/table/text/row.h"
-#include "lockstep/data/table/text/table_text.h"
 #include "lockstep/data/table/text/text_files.h"
 
 namespace lockstep {
@@ -17,12 +17,9 @@ constexpr std::string_view kSeparators = ",\t;|";
 constexpr Index kMaxBytes = Index{64} << 20;
 constexpr std::size_t kMaxLooked = 100;  // lines that show how many fields the table has
 
-bool ends_with_any(const std::string& path, std::initializer_list<std::string_view> ends) {
-  return std::ranges::any_of(ends, [&](std::string_view end) { return path.ends_with(end); });
-}
-
 bool is_tab_file(const std::string& path) {
-  return ends_with_any(path, {".tsv", ".tab", ".tsv.gz", ".tab.gz"});
+  constexpr std::array kEnds{".tsv", ".tab", ".tsv.gz", ".tab.gz"};
+  return std::ranges::any_of(kEnds, [&path](const char* end) { return path.ends_with(end); });
 }
 
 std::string shown_separator(char separator) {
@@ -127,7 +124,7 @@ std::vector<std::string> name_columns(const std::vector<std::string>& fields, bo
 FirstLines::FirstLines(const std::string& path, const TableOptions& options)
     : path_(path), options_(options) {
   const TextFile file =
-      look_at_text_file(path, {.rules = {.quotes = options.quotes}, .encoding = options.encoding});
+      look_at_text_file(path, {.dialect = {.quotes = options.quotes}, .encoding = options.encoding});
   text_ = first_text(file, options.skip_lines + 2, kMaxBytes);
   lines_ = split_lines(text_);
 }
@@ -139,7 +136,7 @@ std::string_view FirstLines::record(Index skipped) const {
   if (line >= lines_.size()) return {};
   const std::string_view rest =
       std::string_view(text_).substr(static_cast<std::size_t>(lines_[line].data() - text_.data()));
-  const LineRules rules{.separator = LineRules::kAnySeparator, .quotes = options_.quotes};
+  const Dialect rules{.separator = Dialect::kAnySeparator, .quotes = options_.quotes};
   RecordLines records(rest, rules, 1);
   std::string_view record;
   records.next(record);

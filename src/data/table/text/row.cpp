@@ -28,22 +28,22 @@ const char* find(const char* begin, const char* end, char c) {
   return static_cast<const char*>(std::memchr(begin, c, static_cast<std::size_t>(end - begin)));
 }
 
-bool separates(char c, const LineRules& rules) {
-  if (rules.separator != LineRules::kAnySeparator) return c == rules.separator;
+bool separates(char c, const Dialect& rules) {
+  if (rules.separator != Dialect::kAnySeparator) return c == rules.separator;
   return c == ',' || c == '\t' || c == ';' || c == '|';
 }
 
-bool is_filler(char c, const LineRules& rules) {
+bool is_filler(char c, const Dialect& rules) {
   return is_blank(c) && !separates(c, rules);
 }
 
-bool starts_field(const char* begin, const char* quote, const LineRules& rules) {
+bool starts_field(const char* begin, const char* quote, const Dialect& rules) {
   while (quote != begin && is_filler(quote[-1], rules)) --quote;
   return quote == begin || separates(quote[-1], rules);
 }
 
 // `at`: behind a quote of a quoted field. `end`: of the line, without its line end.
-bool ends_field(const char* at, const char* end, const LineRules& rules) {
+bool ends_field(const char* at, const char* end, const Dialect& rules) {
   while (at != end && is_filler(*at, rules)) ++at;
   return at == end || separates(*at, rules);
 }
@@ -64,7 +64,7 @@ std::string_view without_line_end(std::string_view line) {
 }
 
 // Whether a quoted field is open at the end of a line, of which all from `at` on is outside of quotes.
-bool opens_quote(std::string_view line, const LineRules& rules, std::size_t at = 0) {
+bool opens_quote(std::string_view line, const Dialect& rules, std::size_t at = 0) {
   const char* const begin = line.data();
   const char* const end = begin + line.size();
   const char* from = begin + at;
@@ -85,7 +85,7 @@ struct Close {
   LinePart::Closing closing = LinePart::Closing::kNone;
   bool reopens = false;
 };
-Close close_quote(std::string_view line, const LineRules& rules) {
+Close close_quote(std::string_view line, const Dialect& rules) {
   const char* const end = line.data() + line.size();
   const char* closing = find_closing(line.data(), end);
   if (closing == nullptr) return {};
@@ -227,8 +227,7 @@ std::string_view FieldCursor::take_text() {
   while (next_ != end_ && trims(*next_)) ++next_;
   if (dialect_.quotes && next_ != end_ && *next_ == '"') return take_quoted();
   const char* begin = next_;
-  const auto* found = static_cast<const char*>(
-      std::memchr(begin, dialect_.separator, static_cast<std::size_t>(end_ - begin)));
+  const char* found = find(begin, end_, dialect_.separator);
   const char* stop = found == nullptr ? end_ : found;
   std::string_view text(begin, static_cast<std::size_t>(stop - begin));
   while (!text.empty() && trims(text.back())) text.remove_suffix(1);
@@ -241,8 +240,7 @@ std::string_view FieldCursor::take_quoted() {
   std::string* unquoted = nullptr;  // only fields with quotes in them need memory of their own
   std::string_view text;
   for (;;) {
-    const auto* quote =
-        static_cast<const char*>(std::memchr(begin, '"', static_cast<std::size_t>(end_ - begin)));
+    const char* quote = find(begin, end_, '"');
     if (quote == nullptr) {
       fail("a quote that opens a field",
            "another one that closes it (data.quotes = false takes quotes as characters)");
@@ -270,7 +268,7 @@ void FieldCursor::fail(std::string found, std::string expected) const {
   throw BadRecord{.column = column_, .found = std::move(found), .expected = std::move(expected)};
 }
 
-std::optional<Index> find_record_end(std::string_view text, const LineRules& rules, bool inside, bool whole) {
+std::optional<Index> find_record_end(std::string_view text, const Dialect& rules, bool inside, bool whole) {
   std::optional<Index> end_if_never_closed;
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t found = text.find('\n', begin);
@@ -293,7 +291,7 @@ std::optional<Index> find_record_end(std::string_view text, const LineRules& rul
   return end_if_never_closed.value_or(std::ssize(text));
 }
 
-LinePart look_at_lines(std::string_view lines, const LineRules& rules) {
+LinePart look_at_lines(std::string_view lines, const Dialect& rules) {
   LinePart part;
   if (!rules.quotes) return part;
   std::size_t begin = 0;

@@ -6,7 +6,6 @@
 #include <unordered_map>
 #include <utility>
 
-#include "first_lines.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/table/values/number.h"
@@ -28,12 +27,12 @@ bool is_header(Header header, const std::vector<std::string>& fields) {
 // have.
 void look_at_end(TableText& table, std::string_view record) {
   try {
-    const std::vector<std::string> fields = split_record(table.dialect, record);
-    table.dialect.ends_with_separator = fields.size() == table.names.size() + 1 && fields.back().empty();
+    const std::vector<std::string> fields = split_record(table.text.dialect, record);
+    table.text.dialect.ends_with_separator = fields.size() == table.names.size() + 1 && fields.back().empty();
   } catch (const BadRecord&) {
     return;  // whoever reads the record reports it
   }
-  if (!table.dialect.ends_with_separator) return;
+  if (!table.text.dialect.ends_with_separator) return;
   table.warnings.push_back(fmt::format(
       "the records of '{}' end with a separator, its header does not: what would stand behind it is "
       "left out",
@@ -45,11 +44,11 @@ void read_first(TableText& table, const TableOptions& options) {
   TextReader reader(table.text);
   for (const TextChunk& chunk : table.text.chunks) {
     const std::string_view text = reader.read(chunk);
-    RecordLines lines(text, table.text.rules, reader.first_line());
+    RecordLines lines(text, table.text.dialect, reader.first_line());
     std::string_view record;
     if (!lines.next(record)) continue;
     try {
-      const std::vector<std::string> fields = split_record(table.dialect, record);
+      const std::vector<std::string> fields = split_record(table.text.dialect, record);
       table.header = is_header(options.header, fields);
       table.names = name_columns(fields, table.header, table.warnings);
       if (table.header) table.header_text = record;
@@ -107,14 +106,13 @@ TableText open_table_text(std::span<const std::string> paths, const TableOptions
                           const TableSchema* known) {
   TableText table;
   ChunkCut cut{.bytes = options.chunk_kib * 1024,
-               .rules = {.quotes = options.quotes},
+               .dialect = {.quotes = options.quotes},
                .encoding = options.encoding,
                .skip_lines = options.skip_lines};
   peers.agree([&] {
     const FirstLines first(paths.front(), options);
     cut.skip_lines = lines_to_skip(first, paths.front(), options, known, table.warnings);
-    table.dialect = first.dialect(cut.skip_lines, table.warnings);
-    cut.rules.separator = table.dialect.separator;
+    cut.dialect = first.dialect(cut.skip_lines, table.warnings);
   });
   table.text = index_text(paths, cut, peers);
   const auto old = std::ranges::find_if(table.text.files, &TextFile::old_line_ends);
@@ -132,12 +130,12 @@ TableReader::TableReader(const TableText& table, const std::vector<RowColumn>& c
     : table_(table),
       columns_(columns),
       reader_(table.text),
-      parser_(table.dialect, columns, cells, missing) {}
+      parser_(table.text.dialect, columns, cells, missing) {}
 
 RecordLines TableReader::start(const TextChunk& chunk) {
   const std::string_view text = reader_.read(chunk);
   // Without quotes in it, the text is cut faster.
-  LineRules rules = table_.text.rules;
+  Dialect rules = table_.text.dialect;
   rules.quotes = rules.quotes && text.find('"') != std::string_view::npos;
   RecordLines lines(text, rules, reader_.first_line());
   std::string_view record;
@@ -150,7 +148,7 @@ void TableReader::check_header(std::string_view record, const TextChunk& chunk) 
   if (chunk.file == 0) return;
   try {
     std::vector<std::string> renamed;
-    if (name_columns(split_record(table_.dialect, record), true, renamed) == table_.names) return;
+    if (name_columns(split_record(table_.text.dialect, record), true, renamed) == table_.names) return;
   } catch (const BadRecord&) {
     // Not the header of the first file, which could be split.
   }

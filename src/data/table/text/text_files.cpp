@@ -19,7 +19,6 @@
 #include "lockstep/base/text.h"
 #include "lockstep/data/format.h"
 #include "lockstep/data/table/values/message.h"
-#include "text_window.h"
 
 namespace lockstep {
 namespace {
@@ -156,7 +155,7 @@ class TextIndexer {
       message.put(Part{.file = number,
                        .bytes = bytes,
                        .line_ends = std::ranges::count(window_->text(bytes), '\n'),
-                       .lines = look_at_lines(window_->text(lines), cut_.rules)});
+                       .lines = look_at_lines(window_->text(lines), cut_.dialect)});
     }
     return bytes.end == wanted_end;
   }
@@ -234,7 +233,7 @@ TextFile look_at_text_file(const std::string& path, const ChunkCut& cut) {
   window.hold({0, TextWindow::kLookAhead});
   file.begin = mark_bytes(path, window.text(window.range()));
   window.hold({file.begin, file.begin});
-  const bool old = has_old_line_ends(window, cut.rules.quotes);
+  const bool old = has_old_line_ends(window, cut.dialect.quotes);
   file.old_line_ends = old;
   skip_lines(file, cut.skip_lines);
   return file;
@@ -251,7 +250,7 @@ std::string first_text(const TextFile& file, Index lines, Index max_bytes) {
 
 TextFiles index_text(std::span<const std::string> paths, const ChunkCut& cut, PeerGroup& peers) {
   TextFiles text;
-  text.rules = cut.rules;
+  text.dialect = cut.dialect;
   MessageWriter mine;
   peers.agree([&] {
     for (const std::string& path : paths) text.files.push_back(look_at_text_file(path, cut));
@@ -291,6 +290,107 @@ std::vector<Range> share_text_chunks(const TextFiles& text, Index ranks) {
     shares.push_back({border(share.begin), border(share.end)});
   }
   return shares;
+}
+
+void TextWindow::hold(Range bytes) {
+  if (bytes.begin < held_.begin || bytes.begin > held_.end) {
+    stream_.go_to(bytes.begin);
+    held_ = {bytes.begin, bytes.begin};
+    buffer_.clear();
+  }
+  buffer_.erase(0, static_cast<std::size_t>(bytes.begin - held_.begin));
+  held_.begin = bytes.begin;
+  if (held_.end < bytes.end) extend(bytes.end - held_.end);
+}
+
+bool TextWindow::extend(Index bytes) {
+  const std::size_t before = buffer_.size();
+  buffer_.resize(before + static_cast<std::size_t>(bytes));
+  const Index found = stream_.read(std::as_writable_bytes(std::span(buffer_).subspan(before)));
+  buffer_.resize(before + static_cast<std::size_t>(found));
+  held_.end += found;
+  if (file_.old_line_ends) std::ranges::replace(std::span(buffer_).subspan(before), '\r', '\n');
+  return found > 0;
+}
+
+std::string_view TextWindow::text(Range bytes) const {
+  return std::string_view(buffer_).substr(static_cast<std::size_t>(bytes.begin - held_.begin),
+                                          static_cast<std::size_t>(bytes.size()));
+}
+
+std::optional<Index> TextWindow::find_line_end(Index from) {
+  for (Index step = kLookAhead;; step *= 2) {
+    const Index end = held_.end;
+    const std::size_t found = text({from, end}).find('\n');
+    if (found != std::string_view::npos) return from + static_cast<Index>(found) + 1;
+    if (end - from > kMaxRecordBytes || !extend(step)) return std::nullopt;
+  }
+}
+
+Range TextWindow::lines_of(Range bytes) {
+  const bool first = bytes.begin == file_.begin;
+  const Range before{first ? bytes.begin : bytes.begin - 1, bytes.end};
+  hold(before);
+  bytes.end = std::min(bytes.end, held_.end);
+  Index begin = bytes.begin;
+  if (!first && bytes.begin < bytes.end) {
+    const std::size_t found = text({before.begin, bytes.end}).find('\n');
+    begin = found == std::string_view::npos ? bytes.end : before.begin + static_cast<Index>(found) + 1;
+  }
+  if (begin >= bytes.end) return {bytes.end, bytes.end};
+  return {begin, find_line_end(bytes.end - 1).value_or(held_.end)};
+}
+
+void TextReader::fail_changed(const TextFile& file, Index found) const {
+  throw DataError(fmt::format(
+      "'{}' changed since it was opened: expected {} bytes, found {}; files must stay as they are until the "
+      "run is over",
+      file.path, with_commas(file.file_bytes), with_commas(found)));
+}
+
+void TextReader::fail_unending(const TextChunk& chunk) const {
+  throw DataError(fmt::format(
+      "'{}': a record that begins at or after line {} is longer than {}; is a quote not closed? "
+      "(data.quotes = false takes quotes as characters)",
+      files_.files[chunk.file].path, with_commas(first_line_), human_bytes(TextWindow::kMaxRecordBytes)));
+}
+
+// Opens the file of the chunk.
+void TextReader::open(const TextChunk& chunk) {
+  if (open_file_ == chunk.file) return;
+  const TextFile& file = files_.files[chunk.file];
+  window_.emplace(file);
+  if (window_->file_bytes() != file.file_bytes) fail_changed(file, window_->file_bytes());
+  open_file_ = chunk.file;
+}
+
+// The end of the record that is open at `from`, behind the lines of the chunk.
+Index TextReader::find_end(const TextChunk& chunk, Index from) {
+  bool whole = false;
+  for (Index step = TextWindow::kLookAhead;; step *= 2) {
+    const Range ahead{from, window_->range().end};
+    if (const auto end = find_record_end(window_->text(ahead), files_.dialect, true, whole))
+      return from + *end;
+    if (ahead.size() > TextWindow::kMaxRecordBytes) fail_unending(chunk);
+    whole = !window_->extend(step);
+  }
+}
+
+std::string_view TextReader::read(const TextChunk& chunk) {
+  open(chunk);
+  const TextFile& file = files_.files[chunk.file];
+  const Range lines = window_->lines_of(chunk.bytes);
+  if (window_->range().end < chunk.bytes.end) fail_changed(file, window_->range().end);
+  first_line_ = chunk.first_line;
+  if (lines.size() > TextWindow::kMaxRecordBytes + chunk.bytes.size()) fail_unending(chunk);
+  Index first = lines.begin;
+  if (chunk.inside && lines.size() > 0) {
+    const auto end = find_record_end(window_->text(lines), files_.dialect, true, !chunk.ends_inside);
+    first = lines.begin + end.value_or(lines.size());
+  }
+  if (first >= lines.end) return {};
+  first_line_ += std::ranges::count(window_->text({chunk.bytes.begin, first}), '\n');
+  return window_->text({first, chunk.ends_inside ? find_end(chunk, lines.end) : lines.end});
 }
 
 }  // namespace lockstep

@@ -8,6 +8,140 @@
 #include "lockstep/base/hash.h"
 
 namespace lockstep {
+namespace {
+
+// The tree grows best first, as scikit-learn's does with max_leaf_nodes. The records are sorted by their
+// number, so a leaf is a range of them, and a split of it a position inside the range. What a split gains is
+//
+//   score(left) + score(right) - score(leaf),  score = sum over classes of (weight of the class)^2 / weight
+//
+// which is the decrease of the Gini impurity times the weight of the records. For numbers as labels the score
+// is (sum of weight x label)^2 / weight, and the gain that of their squared error; labels are taken around
+// their mean, so that few digits are lost. All sums follow the order of the sorted records.
+
+// A smaller share of the impurity of all records is rounding, not gain.
+constexpr double kMinGain = 1e-9;
+
+// Sums over the labels of some records.
+class LabelSums {
+ public:
+  explicit LabelSums(Index classes) : sums_(static_cast<std::size_t>(std::max<Index>(classes, 1))) {
+    is_number_ = classes == 0;
+  }
+
+  void add(const LabelledNumber& record) { change(record, record.weight); }
+  void remove(const LabelledNumber& record) { change(record, -record.weight); }
+  double score() const { return weight_ > 0 ? squares_ / weight_ : 0; }
+
+ private:
+  void change(const LabelledNumber& record, double weight) {
+    weight_ += weight;
+    if (is_number_) {
+      sums_.front() += weight * record.label;
+      squares_ = sums_.front() * sums_.front();
+      return;
+    }
+    double& sum = sums_[static_cast<std::size_t>(record.label)];
+    squares_ += weight * (2 * sum + weight);
+    sum += weight;
+  }
+
+  std::vector<double> sums_;  // of each class its weight; else of weight x label
+  double weight_ = 0;
+  double squares_ = 0;  // of the sums, added
+  bool is_number_ = false;
+};
+
+struct Leaf {
+  Range records;
+  Index split = 0;  // where the right part begins
+  double gain = 0;  // 0: it stays one
+};
+
+class Tree {
+ public:
+  Tree(std::vector<LabelledNumber> records, const TreeRule& rule)
+      : records_(std::move(records)), rule_(rule) {
+    std::erase_if(records_, [](const LabelledNumber& record) { return record.weight <= 0; });
+    std::ranges::stable_sort(records_, {}, &LabelledNumber::number);
+    if (rule_.classes) {
+      for (const LabelledNumber& record : records_)
+        classes_ = std::max(classes_, static_cast<Index>(record.label) + 1);
+    } else {
+      centre();
+    }
+    min_gain_ = kMinGain * impurity();
+  }
+
+  std::vector<double> thresholds() const {
+    std::vector<Leaf> leaves{leaf_of({0, std::ssize(records_)})};
+    while (std::ssize(leaves) < rule_.max_leaves) {
+      const auto best = std::ranges::max_element(leaves, {}, &Leaf::gain);
+      if (best->gain <= 0) break;
+      const Leaf split = *best;
+      *best = leaf_of({split.records.begin, split.split});
+      leaves.insert(best + 1, leaf_of({split.split, split.records.end}));
+    }
+    std::vector<double> found;
+    for (std::size_t i = 1; i < leaves.size(); ++i) found.push_back(threshold_at(leaves[i].records.begin));
+    return found;
+  }
+
+ private:
+  void centre() {
+    double weight = 0;
+    double sum = 0;
+    for (const LabelledNumber& record : records_) {
+      weight += record.weight;
+      sum += record.weight * record.label;
+    }
+    if (records_.empty()) return;
+    for (LabelledNumber& record : records_) record.label -= sum / weight;
+  }
+
+  // The impurity of all records: their weight less their score, or the sum of squared labels.
+  double impurity() const {
+    LabelSums all(classes_);
+    double squares = 0;
+    for (const LabelledNumber& record : records_) {
+      all.add(record);
+      squares += record.weight * (rule_.classes ? 1 : record.label * record.label);
+    }
+    return squares - all.score();
+  }
+
+  Leaf leaf_of(Range range) const {
+    Leaf leaf{.records = range};
+    LabelSums left(classes_);
+    LabelSums right(classes_);
+    for (Index i = range.begin; i < range.end; ++i) right.add(at(records_, i));
+    const double whole = right.score();
+    double best = min_gain_;
+    for (Index i = range.begin + 1; i < range.end; ++i) {
+      left.add(at(records_, i - 1));
+      right.remove(at(records_, i - 1));
+      const bool fits = i - range.begin >= rule_.leaf_records && range.end - i >= rule_.leaf_records;
+      if (!fits || at(records_, i - 1).number == at(records_, i).number) continue;
+      const double gain = left.score() + right.score() - whole;
+      if (gain <= best) continue;
+      best = leaf.gain = gain;
+      leaf.split = i;
+    }
+    return leaf;
+  }
+
+  double threshold_at(Index split) const {
+    const double below = at(records_, split - 1).number;
+    return below + (at(records_, split).number - below) / 2;
+  }
+
+  std::vector<LabelledNumber> records_;
+  TreeRule rule_;
+  Index classes_ = 0;
+  double min_gain_ = 0;
+};
+
+}  // namespace
 
 void NumberStats::merge(const NumberStats& later) {
   if (later.count == 0) return;
@@ -74,26 +208,6 @@ std::vector<ValueCounts::Entry> ValueCounts::by_count() const {
   return entries;
 }
 
-void ValueCounts::write(MessageWriter& message) const {
-  message.put(limit_);
-  message.put(overflowed_);
-  message.put(counts_.size());
-  for (const auto& [text, count] : counts_) {
-    message.put_text(text);
-    message.put(count);
-  }
-}
-
-ValueCounts ValueCounts::read(MessageReader& message) {
-  ValueCounts counts(message.take<Index>());
-  counts.overflowed_ = message.take<bool>();
-  for (auto left = message.take<std::size_t>(); left > 0; --left) {
-    std::string text = message.take_text();
-    counts.counts_.emplace(std::move(text), message.take<Index>());
-  }
-  return counts;
-}
-
 void ValueSample::prune() {
   if (std::ssize(kept_) <= max_kept_) return;
   const auto end = kept_.begin() + max_kept_;
@@ -123,21 +237,6 @@ std::vector<double> ValueSample::sorted() const {
   for (const Kept& kept : pruned.kept_) values.push_back(kept.value);
   std::ranges::sort(values);
   return values;
-}
-
-void ValueSample::write(MessageWriter& message) const {
-  ValueSample pruned = *this;
-  pruned.prune();
-  message.put(max_kept_);
-  message.put(std::ssize(pruned.kept_));
-  for (const Kept& kept : pruned.kept_) message.put(kept);
-}
-
-ValueSample ValueSample::read(MessageReader& message) {
-  ValueSample sample(message.take<Index>());
-  const auto count = message.take<Index>();
-  for (Index i = 0; i < count; ++i) sample.kept_.push_back(message.take<Kept>());
-  return sample;
 }
 
 std::uint64_t record_key(std::size_t chunk, Index position) {
@@ -172,6 +271,39 @@ std::vector<double> edges_of(const std::vector<double>& sorted, Index bins) {
     if (edges.empty() || value > edges.back()) edges.push_back(value);
   }
   return edges;
+}
+
+std::vector<double> tree_thresholds(std::vector<LabelledNumber> records, const TreeRule& rule) {
+  return Tree(std::move(records), rule).thresholds();
+}
+
+LabelSample::LabelSample(const ValueSample& labels, const ValueSample* weights, bool classes)
+    : labels_(labels.by_key()), classes_(classes) {
+  if (weights != nullptr) weights_ = weights->by_key();
+  if (!classes) return;
+  std::vector<double> known;
+  for (const ValueSample::Kept& label : labels_) known.push_back(label.value);
+  std::ranges::sort(known);
+  known.erase(std::unique(known.begin(), known.end()), known.end());
+  for (ValueSample::Kept& label : labels_)
+    label.value = static_cast<double>(std::ranges::lower_bound(known, label.value) - known.begin());
+}
+
+std::vector<LabelledNumber> LabelSample::join(const ValueSample& numbers) const {
+  std::vector<LabelledNumber> records;
+  auto label = labels_.begin();
+  auto weight = weights_.begin();
+  const auto advance = [](auto& from, auto end, std::uint64_t key) {
+    while (from != end && from->key < key) ++from;
+    return from != end && from->key == key;
+  };
+  for (const ValueSample::Kept& number : numbers.by_key()) {
+    if (!advance(label, labels_.end(), number.key)) continue;
+    const bool weighs = advance(weight, weights_.end(), number.key);
+    if (!weights_.empty() && !weighs) continue;
+    records.push_back({number.value, label->value, weights_.empty() ? 1 : weight->value});
+  }
+  return records;
 }
 
 }  // namespace lockstep

@@ -1,6 +1,6 @@
 // A date is three fields, of which the month may be a name, with one of - / . or a blank between them; a time
 // of day may follow. What remains of the text makes it no date.
-#include "lockstep/data/table/values/date.h"
+#include "lockstep/data/table/values/notation.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -10,6 +10,8 @@
 #include <chrono>
 #include <cmath>
 #include <numbers>
+#include <string_view>
+#include <utility>
 
 #include "lockstep/data/table/values/number.h"
 
@@ -22,15 +24,21 @@ using std::chrono::sys_days;
 using std::chrono::year;
 using std::chrono::year_month_day;
 
-constexpr std::array kDateForms{NamedDateForm{DateForm::kYmd, "ymd"}, NamedDateForm{DateForm::kDmy, "dmy"},
-                                NamedDateForm{DateForm::kMdy, "mdy"}, NamedDateForm{DateForm::kTime, "time"},
-                                NamedDateForm{DateForm::kEpoch, "epoch"}};
-constexpr std::array kParts{
-    NamedDatePart{DatePart::kDay, "day"},         NamedDatePart{DatePart::kDayOfYear, "day_of_year"},
-    NamedDatePart{DatePart::kYear, "year"},       NamedDatePart{DatePart::kMonth, "month"},
-    NamedDatePart{DatePart::kWeekday, "weekday"}, NamedDatePart{DatePart::kHour, "hour"}};
+constexpr Named<DateForm> kDateForms[]{{DateForm::kYmd, "ymd"},
+                                       {DateForm::kDmy, "dmy"},
+                                       {DateForm::kMdy, "mdy"},
+                                       {DateForm::kTime, "time"},
+                                       {DateForm::kEpoch, "epoch"}};
+constexpr Named<DatePart> kParts[]{{DatePart::kDay, "day"},         {DatePart::kDayOfYear, "day_of_year"},
+                                   {DatePart::kYear, "year"},       {DatePart::kMonth, "month"},
+                                   {DatePart::kWeekday, "weekday"}, {DatePart::kHour, "hour"}};
 constexpr std::string_view kMonths = "janfebmaraprmayjunjulaugsepoctnovdec";
 constexpr double kSecondsPerDay = 86400;
+
+// Its letters are the order of the fields of a date.
+const char* form_name(DateForm form) {
+  return std::ranges::find(kDateForms, form, &Named<DateForm>::value)->name;
+}
 
 // Goes through a text; the first thing that is missing makes all of it fail.
 class DateParser {
@@ -41,31 +49,17 @@ class DateParser {
     unsigned months = 0;
     int years = 0;
     unsigned days = 0;
-    const auto take_day = [&] { days = static_cast<unsigned>(number(1, 2)); };
-    const auto take_year = [&] { years = full_year(); };
-    switch (form) {
-      case DateForm::kYmd:
-        years = number(4, 4);
-        between();
+    bool first = true;
+    for (const char field : std::string_view(form_name(form))) {
+      if (!std::exchange(first, false)) between();
+      if (field == 'y') {
+        years = form == DateForm::kYmd ? number(4, 4) : full_year();
+      } else if (field == 'm') {
         months = month_number();
-        between();
-        take_day();
-        break;
-      case DateForm::kDmy:
-        take_day();
-        between();
-        months = month_number();
-        between();
-        take_year();
-        break;
-      default:
-        months = month_number();
-        between();
-        take_day();
-        accept(',');
-        between();
-        take_year();
-        break;
+      } else {
+        days = static_cast<unsigned>(number(1, 2));
+        if (form == DateForm::kMdy) accept(',');
+      }
     }
     const year_month_day date{year{years}, month{months}, day{days}};
     if (failed_ || !date.ok()) return std::nullopt;
@@ -195,11 +189,11 @@ double cycle_share(double days, DatePart part) {
 
 }  // namespace
 
-std::span<const NamedDateForm> date_forms() {
+std::span<const Named<DateForm>> date_forms() {
   return kDateForms;
 }
 
-std::span<const NamedDatePart> date_parts() {
+std::span<const Named<DatePart>> date_parts() {
   return kParts;
 }
 
@@ -218,9 +212,9 @@ Index DateReading::width() const {
 }
 
 std::string DateReading::term() const {
-  std::vector<const char*> words{std::ranges::find(kDateForms, form, &NamedDateForm::value)->name};
+  std::vector<const char*> words{form_name(form)};
   for (const DatePart part : parts)
-    words.push_back(std::ranges::find(kParts, part, &NamedDatePart::value)->name);
+    words.push_back(std::ranges::find(kParts, part, &Named<DatePart>::value)->name);
   return fmt::format("date({})", fmt::join(words, ", "));
 }
 

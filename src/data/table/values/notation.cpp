@@ -304,36 +304,4 @@ std::optional<NotationCounts::Fit> NotationCounts::best(char separator) const {
   return fit;
 }
 
-void NotationCounts::write(MessageWriter& message) const {
-  message.put(fits_);
-  message.put(with_point_);
-  message.put(leading_zeros_);
-  message.put(beyond_double_);
-  message.put(date_fits_);
-  message.put(times_);
-  message.put_text(date_example_);
-  message.put_text(zero_example_);
-  message.put_text(example_);
-  message.put_text(other_example_);
-  affixes_.write(message);
-  others_.write(message);
-}
-
-NotationCounts NotationCounts::read(MessageReader& message) {
-  NotationCounts counts;
-  counts.fits_ = message.take<std::array<Index, kFormCount>>();
-  counts.with_point_ = message.take<Index>();
-  counts.leading_zeros_ = message.take<Index>();
-  counts.beyond_double_ = message.take<Index>();
-  counts.date_fits_ = message.take<std::array<Index, kDateForms>>();
-  counts.times_ = message.take<Index>();
-  counts.date_example_ = message.take_text();
-  counts.zero_example_ = message.take_text();
-  counts.example_ = message.take_text();
-  counts.other_example_ = message.take_text();
-  counts.affixes_ = ValueCounts::read(message);
-  counts.others_ = ValueCounts::read(message);
-  return counts;
-}
-
 }  // namespace lockstep

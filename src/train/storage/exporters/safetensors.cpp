@@ -6,17 +6,13 @@
 
 namespace lockstep {
 
-ExporterEntry safetensors_exporter() {
-  return {.name = "safetensors",
-          .help = "one tensor for each of torch.nn.Sequential's, for load_state_dict and train.init",
-          .write = [](const ModelToExport& exported, OutputFile& file) {
-            ModelFacts facts;
-            if (exported.temperature != 1) facts[kTemperatureFact] = fmt::format("{}", exported.temperature);
-            if (exported.threshold) facts[kThresholdFact] = fmt::format("{}", *exported.threshold);
-            const ModelBytes bytes(*exported.store.layout, {.weights = exported.store.values, .state = {}},
-                                   exported.model.input(), facts);
-            for (const std::string_view part : bytes.parts()) file.write(part);
-          }};
+void write_safetensors(const ModelToExport& exported, OutputFile& output) {
+  ModelFacts facts;
+  if (exported.temperature != 1) facts[kTemperatureFact] = fmt::format("{}", exported.temperature);
+  if (exported.threshold) facts[kThresholdFact] = fmt::format("{}", *exported.threshold);
+  const ModelBytes bytes(*exported.store.layout, {.weights = exported.store.values, .state = {}},
+                         exported.model.input(), facts);
+  for (const std::string_view part : bytes.parts()) output.write(part);
 }
 
 }  // namespace lockstep

@@ -14,7 +14,7 @@
 
 #include "lockstep/data/options.h"
 #include "lockstep/data/peer_group.h"
-#include "lockstep/data/table/schema/infer.h"
+#include "lockstep/data/table/schema/scan.h"
 
 namespace lockstep {
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "lockstep/data/table/text/table_text.h"
 #include "lockstep/data/table/values/column_stats.h"
 #include "lockstep/data/table/values/notation.h"
+#include "lockstep/data/table/values/schema.h"
 
 namespace lockstep {
 
@@ -35,8 +37,10 @@ struct ColumnSummary {
   NotationCounts notations{};
   ValueSample quantiles{};
 
+  Index present() const { return texts + numbers.count; }
   /// There are too many different values: their counts are forgotten.
   bool countless() const { return text_counts.overflowed() || number_counts.overflowed(); }
+  Index distinct() const { return text_counts.distinct() + number_counts.distinct(); }
   /// The different values, the most frequent first; none if they are countless.
   std::vector<ValueCounts::Entry> values() const;
 };
@@ -50,10 +54,32 @@ struct BadRecords {
   double most = 1;  ///< share of all records that may be skipped
 };
 
-inline constexpr std::size_t kMaxRejects = 100;  // descriptions of bad records that are kept
+/// The records that a pass goes over, counted.
+struct RecordCounts {
+  std::vector<Index> chunk_rows;  ///< good records of each chunk
+  Index good = 0;
+  Index bad = 0;
+  std::vector<Index> bad_positions;  ///< their numbers among all records, from 0 on
+  std::vector<std::string> rejects;  ///< the first hundred bad ones: file, line, column, found, expected
 
-/// Errors: DataError with some of the `rejects` if more of the records are bad than may be skipped.
-void check_bad_share(Index good, Index bad, const std::vector<std::string>& rejects, const BadRecords& limit);
+  /// The share of bad records, from 0 to 1.
+  double bad_share() const;
+  /// The next record is bad, as `description` says. Errors: DataError if such are not skipped.
+  void add_bad(const std::string& description, const BadRecords& treatment);
+  /// Adds the counts of the records behind these.
+  void append(const RecordCounts& behind);
+  /// Errors: DataError with some of the rejects if more of the records are bad than may be skipped.
+  void check_bad_share(const BadRecords& limit) const;
+
+  template <class Message>
+  void pass(Message& message) {
+    message(chunk_rows, good, bad, bad_positions, rejects);
+  }
+};
+
+/// Goes over the chunks of this rank, in order.
+void for_each_own_chunk(const TextFiles& text, PeerGroup& peers,
+                        const std::function<void(std::size_t)>& read);
 
 struct ScanRequest {
   const TableText& table;
@@ -67,19 +93,45 @@ struct ScanRequest {
   std::function<bool(std::size_t chunk, Index position)> counts = {};
 };
 
-struct Scan {
-  std::vector<Index> chunk_rows;  ///< good records of each chunk
-  Index good = 0;
-  Index bad = 0;
-  std::vector<Index> bad_positions;  ///< their numbers among all records, from 0 on
-  std::vector<std::string> rejects;  ///< the first hundred bad ones: file, line, column, found, expected
+struct Scan : RecordCounts {
   std::vector<ColumnSummary> columns;
-
-  double bad_share() const;
 };
 
 /// *Collective.* Errors, the same on all ranks: DataError for what makes it impossible to go on; for the
 /// first bad record, if such are not skipped; or if too many are.
 Scan scan_table(const ScanRequest& request, PeerGroup& peers);
+
+// The kinds of the columns of a table, guessed from all their values.
+
+/// *Collective.* Looks at the columns of unknown kind (`columns`: one for each column of the table), or at
+/// all of them. Bad records are left out and counted. Errors as of scan_table.
+Scan look_at_columns(const TableText& table, const std::vector<TableColumn>& columns, bool all,
+                     const std::vector<std::string>& missing, PeerGroup& peers);
+
+/// The guess how a column is best used.
+struct ColumnGuess {
+  ColumnKind kind = ColumnKind::kIgnored;
+  Index hash = 0;           ///< buckets, if it has too many categories for one feature each
+  std::string remark = {};  ///< suspicious facts about it, or ""
+  bool doubtful = false;    ///< the remark is of a value that may be misread
+  std::optional<NumberNotation> notation = {};   ///< how numbers are written, if they are not plain
+  std::optional<DateReading> date = {};          ///< numbers are the days of dates
+  std::vector<std::string> missing_values = {};  ///< texts among numbers that stand for a missing one
+};
+/// `separator`: of the fields; where it is a comma, a comma in a number more likely stands between thousands.
+ColumnGuess guess_column(const ColumnSummary& summary, bool label, char separator);
+
+/// Gives the column the kind that is guessed, and what belongs to it.
+void take_guess(TableColumn& column, const ColumnGuess& guess);
+
+/// Remarks on the kinds that were inferred.
+struct Remarks {
+  std::vector<std::string> notes;
+  std::vector<std::string> doubts;  ///< values that may be misread
+};
+
+/// *Collective.* Gives each column of unknown kind the one that is guessed. Errors as of scan_table.
+Remarks infer_kinds(const TableText& table, std::vector<TableColumn>& columns,
+                    const std::vector<std::string>& missing, PeerGroup& peers);
 
 }  // namespace lockstep

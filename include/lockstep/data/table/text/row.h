@@ -25,6 +25,9 @@ namespace lockstep {
 
 /// How a table separates and quotes.
 struct Dialect {
+  /// Each of , tab ; | separates, for a text whose separator is not known yet.
+  static constexpr char kAnySeparator = '\0';
+
   char separator = ',';
   bool quotes = true;                ///< false: a quote is a character like any other
   bool ends_with_separator = false;  ///< each record may end with a separator, behind which nothing stands
@@ -151,18 +154,9 @@ class RowParser {
 // a part of a file needs two answers only, for a beginning outside and inside of quotes (LinePart), and any
 // part can be looked at by itself.
 
-/// How fields are told apart, as far as the ends of records depend on it.
-struct LineRules {
-  /// Each of , tab ; | separates, for a text whose separator is not known yet.
-  static constexpr char kAnySeparator = '\0';
-
-  char separator = ',';
-  bool quotes = true;  ///< there may be any
-};
-
 /// The end of the first record of a text (with its line end); nothing if that needs more text than this.
 /// `inside`: the text begins in a quoted field that is closed later. `whole`: no more text follows.
-std::optional<Index> find_record_end(std::string_view text, const LineRules& rules, bool inside, bool whole);
+std::optional<Index> find_record_end(std::string_view text, const Dialect& rules, bool inside, bool whole);
 
 /// The effect of the lines of a part of a text on quoted fields.
 struct LinePart {
@@ -177,13 +171,13 @@ struct LinePart {
   bool reopens = false;  ///< another field is open at the end, with kClosed
 };
 /// `lines`: whole lines, but that the last one may end with the text.
-LinePart look_at_lines(std::string_view lines, const LineRules& rules);
+LinePart look_at_lines(std::string_view lines, const Dialect& rules);
 
 /// The records of a text that begins with one and ends with one.
 class RecordLines {
  public:
   /// `first_line`: number of the first line.
-  RecordLines(std::string_view text, const LineRules& rules, Index first_line)
+  RecordLines(std::string_view text, const Dialect& rules, Index first_line)
       : rest_(text), rules_(rules), next_line_(first_line) {}
 
   /// The next record, without its line end; false behind the last. Blank lines are no records.
@@ -194,7 +188,7 @@ class RecordLines {
 
  private:
   std::string_view rest_;
-  LineRules rules_;
+  Dialect rules_;
   Index line_ = 0;
   Index next_line_;
 };

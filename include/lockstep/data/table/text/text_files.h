@@ -4,7 +4,6 @@
 // chunk can be read by itself.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "lockstep/base/types.h"
+#include "lockstep/data/byte_stream.h"
 #include "lockstep/data/peer_group.h"
 #include "lockstep/data/table/text/row.h"
 
@@ -44,7 +44,7 @@ struct TextChunk {
 struct TextFiles {
   std::vector<TextFile> files;
   std::vector<TextChunk> chunks;
-  LineRules rules = {};
+  Dialect dialect = {};
 
   Index source_bytes() const;
   std::vector<std::string> paths() const;
@@ -52,7 +52,7 @@ struct TextFiles {
 
 struct ChunkCut {
   Index bytes = Index{1} << 20;  ///< size of a chunk; at least that of a byte order mark
-  LineRules rules = {};
+  Dialect dialect = {};
   std::string encoding =
       "auto";            ///< encoding of the files; auto: UTF-16 where a byte order mark says so, else UTF-8
   Index skip_lines = 0;  ///< lines above the table of each file
@@ -74,13 +74,47 @@ TextFiles index_text(std::span<const std::string> paths, const ChunkCut& cut, Pe
 /// stay together, since it can only be read from front to back.
 std::vector<Range> share_text_chunks(const TextFiles& files, Index ranks);
 
-class TextWindow;
+/// A piece of the (unpacked, decoded) text of a file, which moves forwards without reading a byte twice.
+class TextWindow {
+ public:
+  static constexpr Index kLookAhead = Index{64} << 10;
+  /// A longer record is one whose quote was never closed.
+  static constexpr Index kMaxRecordBytes = Index{64} << 20;
+
+  /// Errors: DataError, ConfigError as of ByteStream.
+  explicit TextWindow(const TextFile& file)
+      : file_(file), stream_(file.path, Packing::kDetect, file.encoding) {}
+
+  /// Makes it hold [begin, end), or less at the end of the file; a piece that begins in or right behind the
+  /// one at hand is read on. Errors: DataError.
+  void hold(Range bytes);
+  /// Reads on. False at the end of the file.
+  bool extend(Index bytes);
+  Range range() const { return held_; }
+  /// Part of what is held.
+  std::string_view text(Range bytes) const;
+
+  /// The position behind the next line end; nothing if there is none before the end of the file, or in as
+  /// many bytes as a record may have. Reads on.
+  std::optional<Index> find_line_end(Index from);
+  /// The lines that begin in `bytes`, whole; from and to their end if none begins there. It holds them then,
+  /// and all of `bytes`. The byte before `bytes` is looked at: behind a line end, a line begins with them.
+  Range lines_of(Range bytes);
+
+  Index file_bytes() const { return stream_.file_bytes(); }
+  std::string cut_off() const { return stream_.cut_off(); }
+
+ private:
+  const TextFile& file_;
+  ByteStream stream_;
+  Range held_;
+  std::string buffer_;
+};
 
 /// Reads chunks; fastest in order. One thread uses it. `files` must outlive it.
 class TextReader {
  public:
-  explicit TextReader(const TextFiles& files);
-  ~TextReader();
+  explicit TextReader(const TextFiles& files) : files_(files) {}
 
   /// The records that begin in the chunk, whole; valid until the next call.
   /// Errors: DataError if the file is no longer what it was when it was indexed, or a record has no end.
@@ -96,7 +130,7 @@ class TextReader {
 
   const TextFiles& files_;
   std::optional<std::size_t> open_file_;
-  std::unique_ptr<TextWindow> window_;
+  std::optional<TextWindow> window_;
   Index first_line_ = 1;
 };
 

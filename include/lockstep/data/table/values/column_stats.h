@@ -73,12 +73,21 @@ class ValueCounts {
   struct Entry {
     std::string text;
     Index count = 0;
+
+    template <class Message>
+    void pass(Message& message) {
+      message(text, count);
+    }
   };
   /// The most frequent first; those of one count in the order of their bytes.
   std::vector<Entry> by_count() const;
 
-  void write(MessageWriter& message) const;
-  static ValueCounts read(MessageReader& message);
+  template <class Message>
+  void pass(Message& message) {
+    std::vector<Entry> entries = by_count();
+    message(limit_, overflowed_, entries);
+    for (const Entry& entry : entries) counts_[entry.text] = entry.count;
+  }
 
  private:
   struct Hash {
@@ -119,8 +128,11 @@ class ValueSample {
   /// These numbers in ascending order of their keys.
   std::vector<Kept> by_key() const;
 
-  void write(MessageWriter& message) const;
-  static ValueSample read(MessageReader& message);
+  template <class Message>
+  void pass(Message& message) {
+    prune();
+    message(max_kept_, kept_);
+  }
 
  private:
   void prune();
@@ -144,5 +156,42 @@ Quartiles quartiles_of(const std::vector<double>& sorted);
 /// from the least to the greatest; all different ones if there are no more than bins + 1. A single edge if
 /// there is one number.
 std::vector<double> edges_of(const std::vector<double>& sorted, Index bins);
+
+// Edges of bins from the label: the thresholds of a decision tree that is fitted on one column alone
+// (Gorishniy, Rubachev & Babenko 2022, "On Embeddings for Numerical Features", section 3.2.2).
+
+/// A number of a column with the label of its record: a class 0, 1, ... or a number.
+struct LabelledNumber {
+  double number = 0;
+  double label = 0;
+  double weight = 1;  ///< how often the record counts
+};
+
+struct TreeRule {
+  Index max_leaves = 2;
+  Index leaf_records = 1;  ///< fewest records of a leaf, whatever they weigh; those of weight 0 are left out
+  bool classes = false;    ///< splits lower the Gini impurity of classes; else the variance of numbers
+};
+
+/// The thresholds of the tree, increasing: fewer than max_leaves. Leaves are split in the order of what that
+/// gains, the lower one first of two alike, each between two numbers, in the middle. Labels of classes are
+/// whole numbers from 0 on.
+std::vector<double> tree_thresholds(std::vector<LabelledNumber> records, const TreeRule& rule);
+
+/// The labels and weights of a sample of records.
+class LabelSample {
+ public:
+  /// `weights`: null if all records weigh 1. Labels of classes are any numbers, alike for those of a class.
+  LabelSample(const ValueSample& labels, const ValueSample* weights, bool classes);
+
+  /// The numbers of a column of the records that are in both samples, by the keys of the records.
+  std::vector<LabelledNumber> join(const ValueSample& numbers) const;
+  bool classes() const { return classes_; }
+
+ private:
+  std::vector<ValueSample::Kept> labels_;   // by key
+  std::vector<ValueSample::Kept> weights_;  // by key; empty: all 1
+  bool classes_;
+};
 
 }  // namespace lockstep

@@ -1,4 +1,10 @@
 // Values as bytes, for messages between ranks about a table. Never stored, so all sides have one build.
+//
+// A message takes numbers, texts, and lists and sets of what it takes. A type of several fields lists them
+// once, for both directions:
+//
+//   template <class Message>
+//   void pass(Message& message) { message(first_, second_); }
 #pragma once
 
 #include <cassert>
@@ -7,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 #include "lockstep/data/peer_group.h"
 
@@ -14,6 +21,10 @@ namespace lockstep {
 
 class MessageWriter {
  public:
+  template <class... T>
+  void operator()(T&... values) {
+    (write(values), ...);
+  }
   template <class T>
   requires std::is_trivially_copyable_v<T>
   void put(const T& value) { append(&value, sizeof value); }
@@ -24,6 +35,19 @@ class MessageWriter {
   const Bytes& bytes() const { return bytes_; }
 
  private:
+  template <class T>
+  void write(T& value) {
+    if constexpr (std::is_trivially_copyable_v<T>) {
+      put(value);
+    } else if constexpr (std::is_convertible_v<T, std::string_view>) {
+      put_text(value);
+    } else if constexpr (requires { value.pass(*this); }) {
+      value.pass(*this);
+    } else {
+      put(value.size());
+      for (auto& element : value) write(element);
+    }
+  }
   void append(const void* from, std::size_t count) {
     const std::size_t before = bytes_.size();
     bytes_.resize(before + count);
@@ -38,6 +62,11 @@ class MessageReader {
   explicit MessageReader(std::span<const std::byte> bytes) : rest_(bytes) {}
 
   bool done() const { return rest_.empty(); }
+  /// Containers are empty before.
+  template <class... T>
+  void operator()(T&... values) {
+    (read(values), ...);
+  }
   template <class T>
   requires std::is_trivially_copyable_v<T> T take() {
     T value;
@@ -50,6 +79,22 @@ class MessageReader {
   }
 
  private:
+  template <class T>
+  void read(T& value) {
+    if constexpr (std::is_trivially_copyable_v<T>) {
+      value = take<T>();
+    } else if constexpr (std::is_same_v<T, std::string>) {
+      value = take_text();
+    } else if constexpr (requires { value.pass(*this); }) {
+      value.pass(*this);
+    } else {
+      for (auto left = take<std::size_t>(); left > 0; --left) {
+        typename T::value_type element{};
+        read(element);
+        value.insert(value.end(), std::move(element));
+      }
+    }
+  }
   const std::byte* next(std::size_t count) {
     assert(count <= rest_.size());
     const std::byte* first = rest_.data();

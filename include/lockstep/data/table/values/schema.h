@@ -79,6 +79,10 @@ struct TableColumn {
 
   bool is_label_or_weight() const { return label || weight; }
   bool is_feature() const { return !label && !weight && kind != ColumnKind::kIgnored; }
+  /// A number that is no date.
+  bool is_number() const { return kind == ColumnKind::kNumeric && !date; }
+  /// A category that becomes one of so many buckets.
+  bool is_hashed() const { return kind == ColumnKind::kCategorical && !label && encoding == Encoding::kHash; }
   /// Features that it becomes; before bins are learnt, as if there were as many as were asked for.
   Index width() const;
   /// Features of its bins: one less than edges; 1 for a column that never changes.
@@ -96,6 +100,8 @@ struct TableSchema {
   std::vector<TableColumn> columns = {};  ///< the columns in the order of the file
 
   std::vector<FeatureRange> layout() const;
+  /// The labels, in the order in which a record has them: numbers come first, then categories.
+  std::vector<std::size_t> targets() const;
   Index features() const;
   Index labels() const;
   bool weighted() const;
@@ -145,9 +151,40 @@ inline void put_bins(Scalar position, Index bins, Scalar* features) {
     features[i] = std::clamp(position - static_cast<Scalar>(i), Scalar{0}, Scalar{1});
 }
 
-/// The position of a number of a column that has bins.
-double bin_position_of(const TableColumn& column, double number);
-/// The position of a missing number: of column.fill or, without it, of the mean.
-double missing_position(const TableColumn& column);
+// How a label of a table became the target that a model learns, and the way back: predictions are given in
+// the units of the label.
+
+/// target = (l(label) - shift) / range, where l is the signed logarithm or, without it, the label itself.
+struct LabelScale {
+  double shift = 0;
+  double range = 1;
+  bool logarithm = false;
+  bool clips = false;  ///< what comes of that is clipped smoothly; for features only
+
+  /// 1 / range; 0 for a column that never changes, whose numbers all become 0.
+  double factor() const { return range > 0 ? 1 / range : 0; }
+  /// The target, or the feature, that l(number), or the number, becomes.
+  double scaled(double x) const;
+  /// The label of which this is the target.
+  Scalar undo(Scalar target) const;
+};
+
+/// x / sqrt(1 + (x / 3)^2), which stays between -3 and 3 (Holzmueller et al. 2024).
+double smooth_clip(double x);
+
+/// The scale of a numeric column, label or feature.
+LabelScale scale_of(const TableColumn& column);
+
+/// The number in place of a missing one, as scaled() takes it: column.fill or, without it, the mean.
+double missing_number(const TableColumn& column);
+
+/// One for each target, in their order; empty if no label is scaled.
+std::vector<LabelScale> label_scales(const TableSchema& schema);
+
+/// Reads them from a saved schema: none from "" and from that of another format. Errors: DataError.
+std::vector<LabelScale> read_label_scales(const std::string& json);
+
+/// The first label that is scaled, as data.columns says it: "price: log". "": none is.
+std::string describe_scaled_label(const TableSchema& schema);
 
 }  // namespace lockstep

@@ -46,10 +46,6 @@ struct AttributeWriter {
   }
 };
 
-void set_bytes(onnx::TensorProto& tensor, std::span<const std::byte> bytes) {
-  tensor.set_raw_data(bytes.data(), bytes.size());
-}
-
 }  // namespace
 
 void OnnxGraph::add_input(const OnnxValue& value) {
@@ -88,29 +84,19 @@ std::string OnnxGraph::add_output(const OnnxValue& value, const std::string& op_
 
 std::string OnnxGraph::add_number(double value) {
   const auto scalar = static_cast<Scalar>(value);
-  onnx::TensorProto& tensor = add_constant(onnx::TensorProto::FLOAT);
-  set_bytes(tensor, std::as_bytes(std::span(&scalar, 1)));
-  return tensor.name();
+  return add_constant(onnx::TensorProto::FLOAT, {}, std::as_bytes(std::span(&scalar, 1)));
 }
 
 std::string OnnxGraph::add_double(double value) {
-  onnx::TensorProto& tensor = add_constant(onnx::TensorProto::DOUBLE);
-  set_bytes(tensor, std::as_bytes(std::span(&value, 1)));
-  return tensor.name();
+  return add_constant(onnx::TensorProto::DOUBLE, {}, std::as_bytes(std::span(&value, 1)));
 }
 
 std::string OnnxGraph::add_list(const std::vector<Index>& values) {
-  onnx::TensorProto& tensor = add_constant(onnx::TensorProto::INT64);
-  tensor.add_dims(std::ssize(values));
-  set_bytes(tensor, std::as_bytes(std::span(values)));
-  return tensor.name();
+  return add_constant(onnx::TensorProto::INT64, {{std::ssize(values)}}, std::as_bytes(std::span(values)));
 }
 
 std::string OnnxGraph::add_doubles(const std::vector<double>& values) {
-  onnx::TensorProto& tensor = add_constant(onnx::TensorProto::DOUBLE);
-  tensor.add_dims(std::ssize(values));
-  set_bytes(tensor, std::as_bytes(std::span(values)));
-  return tensor.name();
+  return add_constant(onnx::TensorProto::DOUBLE, {{std::ssize(values)}}, std::as_bytes(std::span(values)));
 }
 
 std::string OnnxGraph::add_one_hot(const std::string& position, onnx::TensorProto_DataType type,
@@ -123,19 +109,16 @@ std::string OnnxGraph::add_one_hot(const std::string& position, onnx::TensorProt
 }
 
 std::string OnnxGraph::add_texts(const std::vector<std::string>& values) {
-  onnx::TensorProto& tensor = add_constant(onnx::TensorProto::STRING);
-  tensor.add_dims(std::ssize(values));
+  onnx::TensorProto& tensor =
+      add_initializer(unused_name("constant"), onnx::TensorProto::STRING, {{std::ssize(values)}});
   for (const std::string& value : values) tensor.add_string_data(value);
   return tensor.name();
 }
 
 std::string OnnxGraph::add_tensor(const std::string& name, const Shape& shape,
                                   std::span<const Scalar> values) {
-  onnx::TensorProto& tensor = *proto_.add_initializer();
-  tensor.set_name(free_name(name));
-  tensor.set_data_type(onnx::TensorProto::FLOAT);
-  for (const Index dim : shape.dims) tensor.add_dims(dim);
-  set_bytes(tensor, std::as_bytes(values));
+  onnx::TensorProto& tensor = add_initializer(free_name(name), onnx::TensorProto::FLOAT, shape);
+  tensor.set_raw_data(values.data(), values.size_bytes());
   return tensor.name();
 }
 
@@ -149,10 +132,19 @@ std::string OnnxGraph::unused_name(const std::string& word) {
   return free_name(uses == 1 ? name : fmt::format("{}.{}", name, uses));
 }
 
-onnx::TensorProto& OnnxGraph::add_constant(onnx::TensorProto_DataType type) {
+std::string OnnxGraph::add_constant(onnx::TensorProto_DataType type, const Shape& shape,
+                                    std::span<const std::byte> bytes) {
+  onnx::TensorProto& tensor = add_initializer(unused_name("constant"), type, shape);
+  tensor.set_raw_data(bytes.data(), bytes.size());
+  return tensor.name();
+}
+
+onnx::TensorProto& OnnxGraph::add_initializer(const std::string& name, onnx::TensorProto_DataType type,
+                                              const Shape& shape) {
   onnx::TensorProto& tensor = *proto_.add_initializer();
-  tensor.set_name(unused_name("constant"));
+  tensor.set_name(name);
   tensor.set_data_type(type);
+  for (const Index dim : shape.dims) tensor.add_dims(dim);
   return tensor;
 }
 

@@ -61,7 +61,10 @@ class OnnxGraph final : public OnnxNodes {
 
  private:
   std::string unused_name(const std::string& word);
-  onnx::TensorProto& add_constant(onnx::TensorProto_DataType type);
+  std::string add_constant(onnx::TensorProto_DataType type, const Shape& shape,
+                           std::span<const std::byte> bytes);
+  onnx::TensorProto& add_initializer(const std::string& name, onnx::TensorProto_DataType type,
+                                     const Shape& shape);
   onnx::NodeProto& add_node(const std::string& op_type, const std::vector<std::string>& inputs,
                             const std::vector<OnnxAttribute>& attributes);
 

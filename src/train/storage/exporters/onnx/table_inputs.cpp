@@ -11,7 +11,6 @@
 #include <numbers>
 #include <set>
 
-#include "lockstep/data/table/values/label_scale.h"
 #include "lockstep/data/table/values/schema.h"
 
 namespace lockstep {
@@ -19,18 +18,10 @@ namespace {
 
 constexpr Index kEachRecord = 1;  // axis of the features
 
-bool is_plain_number(const TableColumn& column) {
-  return column.kind == ColumnKind::kNumeric && !column.date;
-}
-
-bool is_hashed(const TableColumn& column) {
-  return column.kind == ColumnKind::kCategorical && column.encoding == Encoding::kHash;
-}
-
 onnx::TensorProto_DataType onnx_type(const TableColumn& column) {
   if (column.date) return onnx::TensorProto::DOUBLE;
   if (column.kind == ColumnKind::kNumeric) return onnx::TensorProto::FLOAT;
-  return is_hashed(column) ? onnx::TensorProto::INT64 : onnx::TensorProto::STRING;
+  return column.is_hashed() ? onnx::TensorProto::INT64 : onnx::TensorProto::STRING;
 }
 
 std::string help_of(const TableColumn& column) {
@@ -44,7 +35,7 @@ std::string help_of(const TableColumn& column) {
                        column.notation->describe());
   }
   if (column.kind == ColumnKind::kNumeric) return "a number; NaN if it is missing";
-  if (is_hashed(column)) {
+  if (column.is_hashed()) {
     return fmt::format("the 64 bits of XXH3 of the text in UTF-8, modulo {}; of no text if it is missing",
                        column.buckets);
   }
@@ -54,7 +45,7 @@ std::string help_of(const TableColumn& column) {
 
 // A float has 24 bits, of which few are left where numbers lie close together and far from 0.
 std::string doubt_of(const TableColumn& column) {
-  if (!is_plain_number(column) || column.scale == Scale::kLog) return "";
+  if (!column.is_number() || column.scale == Scale::kLog) return "";
   constexpr double kRounding = std::numeric_limits<float>::epsilon() / 2;
   constexpr double kShare = 1e-3;
   const double error = kRounding * std::max(std::abs(column.numbers.min), std::abs(column.numbers.max));
@@ -101,7 +92,7 @@ std::string add_scaled(OnnxGraph& graph, const std::string& numbers,
     const LabelScale scale = scale_of(*column);
     shifts.push_back(scale.shift);
     factors.push_back(scale.factor());
-    missing.push_back(missing_feature(*column));
+    missing.push_back(scale.scaled(missing_number(*column)));
     logarithm = scale.logarithm;
     clips = scale.clips;
   }
@@ -127,9 +118,8 @@ std::string add_bins(OnnxGraph& graph, const TableColumn& column) {
   }
   const std::string number = graph.cast(column.name, onnx::TensorProto::DOUBLE);
   const std::string x = column.scale == Scale::kLog ? add_signed_log(graph, number) : number;
-  const double fill = column.fill ? (column.scale == Scale::kLog ? signed_log(*column.fill) : *column.fill)
-                                  : column.numbers.mean;
-  const std::string present = graph.add("Where", {graph.add("IsNaN", {number}), graph.add_double(fill), x});
+  const std::string present =
+      graph.add("Where", {graph.add("IsNaN", {number}), graph.add_double(missing_number(column)), x});
   const std::string steps =
       graph.add("Mul", {graph.add("Sub", {present, graph.add_doubles(lows)}), graph.add_doubles(factors)});
   const std::string features = graph.cast(steps, onnx::TensorProto::FLOAT);
@@ -196,7 +186,7 @@ std::string add_position(OnnxGraph& graph, const TableColumn& column,
 
 std::string add_category(OnnxGraph& graph, const TableColumn& column,
                          const std::vector<std::string>& missing_texts) {
-  const bool hashed = is_hashed(column);
+  const bool hashed = column.is_hashed();
   const std::string position = hashed ? column.name : add_position(graph, column, missing_texts);
   if (column.encoding == Encoding::kIndex) return position;
   return graph.add_one_hot(position, hashed ? onnx::TensorProto::INT64 : onnx::TensorProto::FLOAT,
@@ -304,7 +294,7 @@ std::vector<ColumnInput> column_inputs(const TableSchema& schema) {
     inputs.push_back({.name = column.name,
                       .type = onnx_type(column),
                       .help = help_of(column),
-                      .as_is = !column.date && !column.notation && !is_hashed(column),
+                      .as_is = !column.date && !column.notation && !column.is_hashed(),
                       .doubt = doubt_of(column)});
   }
   return inputs;
@@ -322,7 +312,7 @@ std::string add_table_inputs(OnnxGraph& graph, const TableSchema& schema) {
     numbers.clear();
   };
   for (const TableColumn* column : feature_columns(schema)) {
-    const bool plain = is_plain_number(*column);
+    const bool plain = column->is_number();
     const bool alike = numbers.empty() || alike_scales(*numbers.back(), *column);
     if (!plain || !alike) add_together();
     if (plain) {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "graph.h"
-#include "lockstep/data/table/values/date.h"
+#include "lockstep/data/table/values/notation.h"
 #include "lockstep/data/table/values/schema.h"
 
 namespace lockstep {

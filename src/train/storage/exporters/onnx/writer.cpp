@@ -1,8 +1,6 @@
 // The whole way from a record to a prediction as an ONNX graph: columns of a table, normalisation, model,
 // predictions.
 // Format: https://github.com/onnx/onnx/blob/main/docs/IR.md
-#include "writer.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,10 +15,13 @@
 #include "lockstep/data/table/sources/feature_columns.h"
 #include "lockstep/nn/onnx_words.h"
 #include "lockstep/train/evaluation/prediction_table.h"
+#include "lockstep/train/storage/exporter.h"
 #include "table_inputs.h"
 
 namespace lockstep {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 constexpr Index kIrVersion = 8;
 constexpr Index kOpset = 13;
@@ -97,67 +98,34 @@ std::string divide(OnnxGraph& graph, const ModelToExport& exported, const std::s
   return graph.add("Div", {outputs, graph.add_number(exported.temperature)});
 }
 
-void add_graph(OnnxGraph& graph, const ModelToExport& exported) {
-  const Model& model = exported.model;
-  const std::string records = add_records(graph, exported);
-  graph.begin_layer(kInputName);
-  const std::string input = onnx_ordered(graph, add_normalisation(graph, exported, records), model.input());
-  const std::string output = add_layers(graph, model, input);
-  graph.begin_layer(kOutputs);
-  const std::string rows = divide(graph, exported, onnx_rows(graph, output, model.output()));
-  const OnnxValue outputs{.name = kOutputs, .sample = {{model.output().size()}}};
-  if (exported.schema != nullptr) {
-    add_answer(graph, exported, rows);
-    graph.add_output(outputs, "Identity", {rows});
-  } else {
-    add_predictions(graph, exported, graph.add_output(outputs, "Identity", {rows}));
+// The words of the answer of a model of a table.
+struct AnswerNames {
+  std::vector<std::string> targets;  // columns that are predicted
+  // Classes by number: one list if the outputs are those of one target, else for each target no and yes;
+  // empty if the answer is numbers.
+  std::vector<std::vector<std::string>> classes;
+  std::vector<std::string> outputs;  // one for each output: its class, its target, or "TARGET_q0.1"
+};
+
+AnswerNames answer_names(const ModelToExport& exported) {
+  const Index count = exported.model.output().size();
+  const OutputForm& form = exported.form;
+  const std::vector<TargetLabel> labels = target_labels(*exported.schema);
+  AnswerNames names;
+  for (const TargetLabel& label : labels) names.targets.push_back(label.name);
+  if (form.targets == TargetKind::kClass) {
+    names.outputs = class_names(form, count, labels);
+    names.classes = {names.outputs};
+    return names;
   }
-}
-
-void refuse_large(const onnx::ModelProto& file, const Layout& layout) {
-  const Index bytes = static_cast<Index>(file.ByteSizeLong()) + layout.count() * Index{sizeof(Scalar)} +
-                      std::ssize(layout.params) * kTensorBytes;
-  if (bytes <= kMaxBytes) return;
-  throw ConfigError(
-      fmt::format("this model takes {} as an ONNX file, which holds less than {}; export as "
-                  "safetensors or npz",
-                  human_bytes(bytes), human_bytes(kMaxBytes)));
-}
-
-// Inputs that are not simply what stands in the table.
-void log_inputs(const TableSchema& schema) {
-  for (const ColumnInput& input : column_inputs(schema)) {
-    if (!input.as_is) log_info("input {}: {}", in_quotes(input.name), input.help);
-    if (!input.doubt.empty()) log_warning("input {}: {}", in_quotes(input.name), input.doubt);
+  for (const TargetLabel& label : labels) {
+    if (form.targets == TargetKind::kBinary) names.classes.push_back(class_names(form, count, {&label, 1}));
+    if (form.quantiles.empty()) names.outputs.push_back(label.name);
+    for (const double level : form.quantiles) {
+      names.outputs.push_back(fmt::format("{}_q{}", label.name, level));
+    }
   }
-}
-
-using Json = nlohmann::ordered_json;
-
-void add_text(onnx::ModelProto& file, const std::string& name, const std::string& value) {
-  onnx::StringStringEntryProto& entry = *file.add_metadata_props();
-  entry.set_key(name);
-  entry.set_value(value);
-}
-
-Json versions_of(const onnx::ModelProto& file) {
-  Json versions{{"lockstep", file.producer_version()}};
-  for (const onnx::OperatorSetIdProto& set : file.opset_import()) {
-    versions[set.domain().empty() ? "ai.onnx" : set.domain()] = set.version();
-  }
-  return versions;
-}
-
-void add_table(onnx::ModelProto& file, const ModelToExport& exported) {
-  Json columns = Json::array();
-  for (const ColumnInput& input : column_inputs(*exported.schema)) {
-    columns.push_back({{"name", input.name}, {"type", to_string(input.type)}, {"value", input.help}});
-  }
-  add_text(file, "columns", columns.dump());
-  const AnswerNames names = answer_names(exported);
-  add_text(file, "targets", Json(names.targets).dump());
-  if (!names.classes.empty()) add_text(file, "classes", Json(names.classes).dump());
-  add_text(file, "outputs", Json(names.outputs).dump());
+  return names;
 }
 
 constexpr const char* kLabel = "label";
@@ -199,11 +167,6 @@ OnnxValue outputs_called(const ModelToExport& exported, const char* name) {
 
 // ---- names of classes ------------------------------------------------------------------------------------
 
-// The number of the class, [N]: the most probable one.
-std::string add_class(OnnxGraph& graph, const std::string& outputs) {
-  return graph.add("ArgMax", {outputs}, {{"axis", Index{1}}, {"keepdims", Index{0}}});
-}
-
 // The number of the class, [N], of no and yes: yes if its probability reaches the threshold. Of two outputs
 // it is the sigmoid of their difference.
 std::string add_class_by_threshold(OnnxGraph& graph, const ModelToExport& exported,
@@ -231,7 +194,8 @@ std::string add_sides(OnnxGraph& graph, const std::string& outputs, Index count)
 
 std::string add_class_numbers(OnnxGraph& graph, const ModelToExport& exported, const std::string& outputs) {
   if (exported.threshold) return add_class_by_threshold(graph, exported, outputs);
-  if (exported.form.targets == TargetKind::kClass) return add_class(graph, outputs);
+  if (exported.form.targets == TargetKind::kClass)  // the most probable one
+    return graph.add("ArgMax", {outputs}, {{"axis", Index{1}}, {"keepdims", Index{0}}});
   return add_sides(graph, outputs, exported.model.output().size());
 }
 
@@ -248,6 +212,114 @@ void add_label(OnnxGraph& graph, const ModelToExport& exported, const std::strin
                     .help = "the name of the class"},
                    "Gather", {graph.add_texts(all), add_class_numbers(graph, exported, outputs)},
                    {{"axis", Index{0}}});
+}
+
+// Adds "probabilities" or "predictions" of `outputs`, float [N, outputs], if a prediction gives other numbers
+// than these.
+void add_predictions(OnnxGraph& graph, const ModelToExport& exported, const std::string& outputs) {
+  switch (exported.form.link) {
+    case Link::kSoftmax:
+      graph.add_output(outputs_called(exported, kProbabilities), "Softmax", {outputs}, {{"axis", Index{1}}});
+      return;
+    case Link::kLogit:
+      graph.add_output(outputs_called(exported, kProbabilities), "Sigmoid", {outputs});
+      return;
+    case Link::kLog:
+      graph.add_output(outputs_called(exported, kPredictions), "Exp", {outputs});
+      return;
+    case Link::kIdentity:
+      if (!has_scales(exported)) return;
+      graph.add_output(outputs_called(exported, kPredictions), "Identity",
+                       {add_undone_scales(graph, exported, outputs)});
+      return;
+  }
+}
+
+// Adds the answer of a model of a table: "label", the names of classes, with "probabilities" if there are
+// any, of one yes or no those of both; or "predictions", numbers in the units of the table.
+void add_answer(OnnxGraph& graph, const ModelToExport& exported, const std::string& outputs) {
+  const OutputForm& form = exported.form;
+  if (form.targets != TargetKind::kValue) add_label(graph, exported, outputs);
+  if (form.link == Link::kLogit && exported.model.output().size() == 1) {
+    const std::string yes = graph.add("Sigmoid", {outputs});
+    const std::string no = graph.add("Sub", {graph.add_number(1), yes});
+    graph.add_output({.name = kProbabilities, .sample = {{2}}}, "Concat", {no, yes}, {{"axis", Index{1}}});
+  } else if (form.targets == TargetKind::kValue && form.link == Link::kIdentity && !has_scales(exported)) {
+    graph.add_output(outputs_called(exported, kPredictions), "Identity", {outputs});
+  } else {
+    add_predictions(graph, exported, outputs);
+  }
+}
+
+void add_graph(OnnxGraph& graph, const ModelToExport& exported) {
+  const Model& model = exported.model;
+  const std::string records = add_records(graph, exported);
+  graph.begin_layer(kInputName);
+  const std::string input = onnx_ordered(graph, add_normalisation(graph, exported, records), model.input());
+  const std::string output = add_layers(graph, model, input);
+  graph.begin_layer(kOutputs);
+  const std::string rows = divide(graph, exported, onnx_rows(graph, output, model.output()));
+  const OnnxValue outputs{.name = kOutputs, .sample = {{model.output().size()}}};
+  if (exported.schema != nullptr) {
+    add_answer(graph, exported, rows);
+    graph.add_output(outputs, "Identity", {rows});
+  } else {
+    add_predictions(graph, exported, graph.add_output(outputs, "Identity", {rows}));
+  }
+}
+
+void refuse_large(const onnx::ModelProto& file, const Layout& layout) {
+  const Index bytes = static_cast<Index>(file.ByteSizeLong()) + layout.count() * Index{sizeof(Scalar)} +
+                      std::ssize(layout.params) * kTensorBytes;
+  if (bytes <= kMaxBytes) return;
+  throw ConfigError(
+      fmt::format("this model takes {} as an ONNX file, which holds less than {}; export as "
+                  "safetensors or npz",
+                  human_bytes(bytes), human_bytes(kMaxBytes)));
+}
+
+// A file's account of itself beside its graph, as texts by name.
+
+void add_text(onnx::ModelProto& file, const std::string& name, const std::string& value) {
+  onnx::StringStringEntryProto& entry = *file.add_metadata_props();
+  entry.set_key(name);
+  entry.set_value(value);
+}
+
+Json versions_of(const onnx::ModelProto& file) {
+  Json versions{{"lockstep", file.producer_version()}};
+  for (const onnx::OperatorSetIdProto& set : file.opset_import()) {
+    versions[set.domain().empty() ? "ai.onnx" : set.domain()] = set.version();
+  }
+  return versions;
+}
+
+void add_table(onnx::ModelProto& file, const ModelToExport& exported) {
+  Json columns = Json::array();
+  for (const ColumnInput& input : column_inputs(*exported.schema)) {
+    columns.push_back({{"name", input.name}, {"type", to_string(input.type)}, {"value", input.help}});
+  }
+  add_text(file, "columns", columns.dump());
+  const AnswerNames names = answer_names(exported);
+  add_text(file, "targets", Json(names.targets).dump());
+  if (!names.classes.empty()) add_text(file, "classes", Json(names.classes).dump());
+  add_text(file, "outputs", Json(names.outputs).dump());
+}
+
+// Adds, as JSON, "versions"; the facts of the run; and for a table whose columns are the inputs "columns",
+// "targets", "classes" and "outputs".
+void add_metadata(onnx::ModelProto& file, const ModelToExport& exported) {
+  add_text(file, "versions", versions_of(file).dump());
+  for (const auto& [name, value] : exported.facts) add_text(file, name, value);
+  if (exported.schema != nullptr) add_table(file, exported);
+}
+
+// Inputs that are not simply what stands in the table.
+void log_inputs(const TableSchema& schema) {
+  for (const ColumnInput& input : column_inputs(schema)) {
+    if (!input.as_is) log_info("input {}: {}", in_quotes(input.name), input.help);
+    if (!input.doubt.empty()) log_warning("input {}: {}", in_quotes(input.name), input.doubt);
+  }
 }
 
 }  // namespace
@@ -273,66 +345,6 @@ void write_onnx(const ModelToExport& exported, OutputFile& output) {
     graph.add_tensor(param.name, param.shape, part(exported.store.values, param.range));
   }
   output.write(file.SerializeAsString());
-}
-
-void add_metadata(onnx::ModelProto& file, const ModelToExport& exported) {
-  add_text(file, "versions", versions_of(file).dump());
-  for (const auto& [name, value] : exported.facts) add_text(file, name, value);
-  if (exported.schema != nullptr) add_table(file, exported);
-}
-
-AnswerNames answer_names(const ModelToExport& exported) {
-  const Index count = exported.model.output().size();
-  const OutputForm& form = exported.form;
-  const std::vector<TargetLabel> labels = target_labels(*exported.schema);
-  AnswerNames names;
-  for (const TargetLabel& label : labels) names.targets.push_back(label.name);
-  if (form.targets == TargetKind::kClass) {
-    names.outputs = class_names(form, count, labels);
-    names.classes = {names.outputs};
-    return names;
-  }
-  for (const TargetLabel& label : labels) {
-    if (form.targets == TargetKind::kBinary) names.classes.push_back(class_names(form, count, {&label, 1}));
-    if (form.quantiles.empty()) names.outputs.push_back(label.name);
-    for (const double level : form.quantiles) {
-      names.outputs.push_back(fmt::format("{}_q{}", label.name, level));
-    }
-  }
-  return names;
-}
-
-void add_predictions(OnnxGraph& graph, const ModelToExport& exported, const std::string& outputs) {
-  switch (exported.form.link) {
-    case Link::kSoftmax:
-      graph.add_output(outputs_called(exported, kProbabilities), "Softmax", {outputs}, {{"axis", Index{1}}});
-      return;
-    case Link::kLogit:
-      graph.add_output(outputs_called(exported, kProbabilities), "Sigmoid", {outputs});
-      return;
-    case Link::kLog:
-      graph.add_output(outputs_called(exported, kPredictions), "Exp", {outputs});
-      return;
-    case Link::kIdentity:
-      if (!has_scales(exported)) return;
-      graph.add_output(outputs_called(exported, kPredictions), "Identity",
-                       {add_undone_scales(graph, exported, outputs)});
-      return;
-  }
-}
-
-void add_answer(OnnxGraph& graph, const ModelToExport& exported, const std::string& outputs) {
-  const OutputForm& form = exported.form;
-  if (form.targets != TargetKind::kValue) add_label(graph, exported, outputs);
-  if (form.link == Link::kLogit && exported.model.output().size() == 1) {
-    const std::string yes = graph.add("Sigmoid", {outputs});
-    const std::string no = graph.add("Sub", {graph.add_number(1), yes});
-    graph.add_output({.name = kProbabilities, .sample = {{2}}}, "Concat", {no, yes}, {{"axis", Index{1}}});
-  } else if (form.targets == TargetKind::kValue && form.link == Link::kIdentity && !has_scales(exported)) {
-    graph.add_output(outputs_called(exported, kPredictions), "Identity", {outputs});
-  } else {
-    add_predictions(graph, exported, outputs);
-  }
 }
 
 }  // namespace lockstep

@@ -1,6 +1,6 @@
 // A build that writes no npz archives.
 #include "lockstep/base/build_info.h"
-#include "writer.h"
+#include "lockstep/train/storage/exporter.h"
 
 namespace lockstep {
 
