@@ -10,9 +10,9 @@
 #include <type_traits>
 #include <utility>
 
-#include "lockstep/base/environment.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
+#include "lockstep/base/process.h"
 
 namespace lockstep {
 namespace {

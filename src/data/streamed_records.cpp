@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "lockstep/base/memory_limit.h"
+#include "lockstep/base/process.h"
 
 namespace lockstep {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "id_set.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/base/stop_signal.h"
+#include "lockstep/base/process.h"
 #include "lockstep/data/load_records.h"
 #include "lockstep/math/matrix.h"
 

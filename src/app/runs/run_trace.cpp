@@ -1,8 +1,8 @@
 #include "run_trace.h"
 
-#include "lockstep/base/environment.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/output_file.h"
+#include "lockstep/base/process.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
 

@@ -14,9 +14,9 @@
 #include <set>
 #include <type_traits>
 
-#include "lockstep/base/environment.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
+#include "lockstep/base/process.h"
 #include "lockstep/base/text.h"
 #include "lockstep/train/evaluation/early_stopping.h"
 

@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "lockstep/base/errors.h"
-#include "lockstep/base/stop_signal.h"
+#include "lockstep/base/process.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/table/values/message.h"
 #include "lockstep/data/table/values/number.h"
