@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "lockstep/base/terms.h"
-#include "lockstep/math/bf16.h"
 #include "lockstep/math/kernels.h"
 #include "lockstep/math/matrix.h"
 #include "lockstep/nn/batch_norm_mode.h"

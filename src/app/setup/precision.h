@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "lockstep/config/config.h"
-#include "lockstep/math/bf16_kernels.h"
+#include "lockstep/math/kernels.h"
 
 namespace lockstep {
 

@@ -2,7 +2,7 @@
 // so a step after the first allocates nothing.
 #pragma once
 
-#include "lockstep/math/bf16.h"
+#include "lockstep/math/kernels.h"
 
 namespace lockstep {
 

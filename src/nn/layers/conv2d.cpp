@@ -7,7 +7,6 @@
 #include "init_argument.h"
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/math/bf16_kernels.h"
 #include "lockstep/math/convolution.h"
 #include "lockstep/nn/layer.h"
 #include "lockstep/nn/onnx_words.h"

@@ -6,7 +6,7 @@
 #include "bf16_operands.h"
 #include "dense_layer.h"
 #include "lockstep/base/aligned_buffer.h"
-#include "lockstep/math/bf16_kernels.h"
+#include "lockstep/math/kernels.h"
 #include "split_argument.h"
 
 namespace lockstep {

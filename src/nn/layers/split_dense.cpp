@@ -6,8 +6,8 @@
 #include "bf16_operands.h"
 #include "dense_layer.h"
 #include "lockstep/base/aligned_buffer.h"
-#include "lockstep/math/bf16_kernels.h"
 #include "lockstep/math/fixed_tree.h"
+#include "lockstep/math/kernels.h"
 #include "lockstep/nn/split_layer.h"
 #include "scratch.h"
 

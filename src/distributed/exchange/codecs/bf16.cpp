@@ -1,6 +1,6 @@
 // The upper half of a float, rounded to nearest, ties to even: its whole range, with 8 bits of precision.
-#include "lockstep/math/bf16.h"
 #include "lockstep/distributed/exchange/codec.h"
+#include "lockstep/math/kernels.h"
 
 namespace lockstep {
 namespace {
