@@ -16,7 +16,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/data/table/sources/feature_columns.h"
 #include "lockstep/nn/onnx_words.h"
-#include "lockstep/train/evaluation/prediction_table.h"
+#include "lockstep/train/evaluation/prediction.h"
 #include "table_inputs.h"
 
 namespace lockstep {
