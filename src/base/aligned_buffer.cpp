@@ -6,7 +6,7 @@
 #include <cstring>
 #include <utility>
 
-#include "lockstep/base/memory_limit.h"
+#include "lockstep/base/process.h"
 
 namespace lockstep {
 namespace {

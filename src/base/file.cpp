@@ -15,7 +15,7 @@
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/base/memory_limit.h"
+#include "lockstep/base/process.h"
 #include "lockstep/base/text.h"
 
 namespace lockstep {

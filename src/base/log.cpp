@@ -7,6 +7,7 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -149,24 +150,12 @@ std::shared_ptr<spdlog::logger> make_logger(LogTarget target, const std::string&
   return logger;
 }
 
-spdlog::level::level_enum spdlog_level(LogLevel level) {
-  switch (level) {
-    case LogLevel::kDebug:
-      return spdlog::level::debug;
-    case LogLevel::kInfo:
-      return spdlog::level::info;
-    case LogLevel::kWarning:
-      return spdlog::level::warn;
-    case LogLevel::kError:
-      return spdlog::level::err;
-  }
-  return spdlog::level::err;
-}
-
 }  // namespace
 
 void write_log(LogLevel level, std::string_view text) {
-  spdlog::default_logger_raw()->log(spdlog_level(level), text);
+  static constexpr std::array kLevels{spdlog::level::debug, spdlog::level::info, spdlog::level::warn,
+                                      spdlog::level::err};
+  spdlog::default_logger_raw()->log(kLevels[static_cast<std::size_t>(level)], text);
 }
 
 void start_log(int rank, LogTarget target) {

@@ -13,8 +13,8 @@
 #include <filesystem>
 #include <mutex>
 
-#include "lockstep/base/environment.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/base/process.h"
 
 namespace lockstep {
 namespace {

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "lockstep/base/errors.h"
-#include "lockstep/base/memory_limit.h"
+#include "lockstep/base/process.h"
 
 namespace lockstep {
 namespace {

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "lockstep/base/errors.h"
-#include "lockstep/base/memory_limit.h"
+#include "lockstep/base/process.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
 #include "mpi_communicator.h"

@@ -14,8 +14,8 @@
 #include <limits>
 #include <string>
 
-#include "lockstep/base/environment.h"
 #include "lockstep/base/hash.h"
+#include "lockstep/base/process.h"
 #include "lockstep/base/trace.h"
 #include "lockstep/comm/agree.h"
 

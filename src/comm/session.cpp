@@ -10,10 +10,9 @@
 #include <exception>
 #include <string>
 
-#include "lockstep/base/environment.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/log.h"
-#include "lockstep/base/memory_limit.h"
+#include "lockstep/base/process.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/comm/checked_communicator.h"
 #include "mpi_communicator.h"

@@ -26,7 +26,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "lockstep/base/environment.h"
+#include "lockstep/base/process.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/log.h"

@@ -8,7 +8,7 @@
 
 #include "loaded_records.h"
 #include "lockstep/base/aligned_buffer.h"
-#include "lockstep/base/stop_signal.h"
+#include "lockstep/base/process.h"
 
 namespace lockstep {
 namespace {

@@ -18,7 +18,7 @@
 #include <cassert>
 #include <utility>
 
-#include "lockstep/base/memory_limit.h"
+#include "lockstep/base/process.h"
 
 namespace lockstep {
 namespace {

@@ -10,6 +10,8 @@
 
 #include "fold_values.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/base/process.h"
+#include "lockstep/data/load_records.h"
 #include "lockstep/math/matrix.h"
 
 namespace lockstep {

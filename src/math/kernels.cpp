@@ -1,10 +1,16 @@
 #include "lockstep/math/kernels.h"
 
 #include <Eigen/Core>
+
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <utility>
+
+#include "lockstep/base/aligned_buffer.h"
+#include "lockstep/math/eigen_matrix.h"
 
 namespace lockstep {
 namespace {
@@ -32,6 +38,20 @@ double block_squares(std::span<const Scalar> block) {
   double sum = 0;
   for (const double lane : lanes) sum += lane;
   return sum;
+}
+
+// Orthogonalisation, as muon wants it. One step is x := a x + (b x x^T + c (x x^T)^2) x: a polynomial of odd
+// powers, which acts on each singular value alone. With these coefficients it drives all of them, also the
+// small ones, to about 1 in few steps; they do not converge to it. All products are the kernels' of the
+// layers, of which each sums in its own fixed order.
+
+constexpr int kSteps = 5;  // odd, so that the last one writes to `result`
+constexpr Scalar kA = 3.4445F;
+constexpr Scalar kB = -4.7750F;
+constexpr Scalar kC = 2.0315F;
+
+Index square_size(Index rows) {
+  return round_up(rows * rows, kAlignment);
 }
 
 }  // namespace
@@ -93,6 +113,40 @@ void sum_squares_of_blocks(std::span<const Scalar> values, std::span<double> sum
     const std::size_t start = i * kSquareBlock;
     sums[i] =
         block_squares(values.subspan(start, std::min<std::size_t>(kSquareBlock, values.size() - start)));
+  }
+}
+
+Index orthogonalise_scratch(Index rows) {
+  return 2 * square_size(rows);
+}
+
+void orthogonalise(std::span<Scalar> x, std::span<Scalar> result, Index rows, Index columns,
+                   std::span<Scalar> scratch) {
+  const Index square = square_size(rows);
+  Matrix gram = as_matrix(part(scratch, {0, rows * rows}), rows, rows);
+  Matrix polynomial = as_matrix(part(scratch, {square, square + rows * rows}), rows, rows);
+  for (int step = 0; step < kSteps; ++step) {
+    const ConstMatrix from = as_matrix(std::span<const Scalar>(x), rows, columns);
+    Matrix to = as_matrix(result, rows, columns);
+    multiply_forward(from, from, {}, gram);
+    multiply_forward(gram, gram, {}, polynomial);
+    as_array(polynomial) = kB * as_array(gram) + kC * as_array(polynomial);
+    multiply_backward_data(polynomial, from, to);
+    as_array(to) += kA * as_array(from);
+    std::swap(x, result);
+  }
+}
+
+// The rounding is written out: compilers vectorise it, and Eigen's cast is several times slower.
+void round_to_bf16(std::span<const Scalar> values, std::span<Bf16> rounded) {
+  assert(values.size() == rounded.size());
+  constexpr std::uint32_t kQuiet = 0x40;  // keeps a NaN from becoming infinite when its lower half is cut off
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto bits = std::bit_cast<std::uint32_t>(values[i]);
+    const std::uint32_t upper = bits >> 16;
+    const std::uint32_t nearest = (bits + 0x7fff + (upper & 1)) >> 16;
+    const bool nan = (bits & 0x7fffffff) > 0x7f800000;
+    rounded[i].bits = static_cast<std::uint16_t>(nan ? upper | kQuiet : nearest);
   }
 }
 

@@ -1,6 +1,6 @@
 // The words of other programs: each leads to a name of ours that exists, none is a name of ours itself, and
 // none leads to two.
-#include "lockstep/base/synonyms.h"
+#include "lockstep/base/catalog.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,6 @@
 #include <regex>
 #include <sstream>
 
-#include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/config/option.h"
 #include "lockstep/data/format.h"

@@ -9,7 +9,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
-#include "lockstep/math/bf16_kernels.h"
+#include "lockstep/math/kernels.h"
 #include "support/small_experiment.h"
 #include "support/trainer_process.h"
 

@@ -8,7 +8,7 @@
 #include <new>
 
 #include "lockstep/distributed/strategies/strategy.h"
-#include "lockstep/math/bf16_kernels.h"
+#include "lockstep/math/convolution.h"
 #include "support/idx_files.h"
 #include "support/ranks.h"
 #include "support/temporary_directory.h"

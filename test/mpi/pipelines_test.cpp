@@ -11,7 +11,7 @@
 
 #include "lockstep/comm/agree.h"
 #include "lockstep/distributed/pipeline.h"
-#include "lockstep/math/bf16_kernels.h"
+#include "lockstep/math/kernels.h"
 #include "support/ranks.h"
 #include "support/same_run.h"
 #include "support/saving_cases.h"

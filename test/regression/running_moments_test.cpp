@@ -10,7 +10,7 @@
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/random.h"
-#include "lockstep/math/moments.h"
+#include "lockstep/math/statistics.h"
 #include "lockstep/nn/model.h"
 
 namespace lockstep {

@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-#include "lockstep/math/bf16_kernels.h"
+#include "lockstep/math/kernels.h"
 #include "support/kernel_operands.h"
 
 namespace lockstep::test {

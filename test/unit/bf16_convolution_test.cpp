@@ -5,6 +5,7 @@
 #include <random>
 #include <vector>
 
+#include "lockstep/math/convolution.h"
 #include "lockstep/math/eigen_matrix.h"
 #include "support/bf16_operands.h"
 #include "support/seed.h"

@@ -5,7 +5,8 @@
 #include <cmath>
 
 #include "lockstep/base/random.h"
-#include "lockstep/math/bf16_kernels.h"
+#include "lockstep/math/kernels.h"
+#include "app/training/resume_state.h"
 #include "lockstep/nn/model.h"
 #include "lockstep/nn/workspace.h"
 #include "support/seed.h"

@@ -1,5 +1,5 @@
 // Environment variables with anything in them.
-#include "lockstep/base/environment.h"
+#include "lockstep/base/process.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "lockstep/math/histogram_bins.h"
+#include "lockstep/math/statistics.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "lockstep/base/random.h"
-#include "lockstep/math/bf16_kernels.h"
+#include "lockstep/math/kernels.h"
 #include "lockstep/nn/workspace.h"
 #include "support/seed.h"
 

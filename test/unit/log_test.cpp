@@ -19,7 +19,7 @@ TEST(Log, RankZeroTellsTheStoryAndTheOthersOnlyWarn) {
     testing::internal::CaptureStdout();
     testing::internal::CaptureStderr();
     start_log(rank);
-    log_debug("detail");
+    write_log(LogLevel::kDebug, "detail");
     log_info("event");
     log_warning("warning");
     log_error("failure");

@@ -1,5 +1,5 @@
 // How much memory a process can have, and what is said when it does not get it.
-#include "lockstep/base/memory_limit.h"
+#include "lockstep/base/process.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>

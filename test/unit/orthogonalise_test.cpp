@@ -1,4 +1,4 @@
-#include "lockstep/math/orthogonalise.h"
+#include "lockstep/math/kernels.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // What of a prediction is written, and under which names.
-#include "lockstep/train/evaluation/prediction_table.h"
+#include "lockstep/train/evaluation/prediction.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,6 @@
 #include <limits>
 
 #include "lockstep/base/errors.h"
-#include "lockstep/train/evaluation/prediction.h"
 #include "support/error_text.h"
 
 namespace lockstep {

@@ -11,9 +11,9 @@
 #include <cmath>
 #include <thread>
 
-#include "lockstep/base/environment.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
+#include "lockstep/base/process.h"
 #include "lockstep/base/timer.h"
 #include "support/error_text.h"
 #include "support/temporary_directory.h"

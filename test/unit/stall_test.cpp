@@ -11,7 +11,7 @@
 #include <initializer_list>
 #include <thread>
 
-#include "lockstep/base/environment.h"
+#include "lockstep/base/process.h"
 #include "support/error_text.h"
 
 namespace lockstep {

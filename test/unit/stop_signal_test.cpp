@@ -1,6 +1,6 @@
 // Stop signals are kept until somebody asks, and interrupt no thread. One test: a process blocks them for
 // good.
-#include "lockstep/base/stop_signal.h"
+#include "lockstep/base/process.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

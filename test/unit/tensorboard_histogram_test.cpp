@@ -9,7 +9,7 @@
 #include <map>
 #include <vector>
 
-#include "lockstep/math/histogram_bins.h"
+#include "lockstep/math/statistics.h"
 
 namespace lockstep {
 namespace {

@@ -15,25 +15,25 @@ namespace {
 using test::error_text;
 using test::expect_parts;
 
-std::vector<YesSample> samples_of(const std::vector<std::pair<double, bool>>& all) {
-  std::vector<YesSample> samples;
+ScoredSamples samples_of(const std::vector<std::pair<double, bool>>& all) {
+  ScoredSamples samples;
   for (const auto& [probability, yes] : all) {
-    samples.push_back({.probability = static_cast<Scalar>(probability), .yes = yes});
+    samples.push_back({.score = static_cast<Scalar>(probability), .target = yes ? Scalar{1} : Scalar{0}});
   }
   std::ranges::sort(samples);
   return samples;
 }
 
-double value_at(const std::string& measure, double threshold, std::span<const YesSample> samples) {
+double value_at(const std::string& measure, double threshold, std::span<const ScoredSample> samples) {
   double yes = 0;
   double no = 0;
   double found = 0;
   double wrong = 0;
-  for (const YesSample& sample : samples) {
+  for (const ScoredSample& sample : samples) {
     const double weight = double{sample.weight};
-    const bool said = double{sample.probability} >= threshold;
-    (sample.yes ? yes : no) += weight;
-    if (said) (sample.yes ? found : wrong) += weight;
+    const bool said = double{sample.score} >= threshold;
+    (sample.target > 0 ? yes : no) += weight;
+    if (said) (sample.target > 0 ? found : wrong) += weight;
   }
   if (measure == "f1") return 2 * found / (found + wrong + yes);
   return (found / yes + (no - wrong) / no) / 2;
@@ -65,10 +65,10 @@ TEST(Threshold, IsTheNearestToOneHalfOfThoseThatAreEquallyGood) {
 TEST(Threshold, NoOtherIsBetterWhateverTheWeights) {
   RandomStream random({.seed = 7, .purpose = Purpose::kSynthetic});
   for (int round = 0; round < 50; ++round) {
-    std::vector<YesSample> samples;
+    ScoredSamples samples;
     for (int i = 0; i < 40; ++i) {
-      samples.push_back({.probability = static_cast<Scalar>(random.below(20)) / 19,
-                         .yes = i < 2 ? i == 0 : random.below(3) == 0,
+      samples.push_back({.score = static_cast<Scalar>(random.below(20)) / 19,
+                         .target = (i < 2 ? i == 0 : random.below(3) == 0) ? Scalar{1} : Scalar{0},
                          .weight = static_cast<Scalar>(1 + random.below(4))});
     }
     std::ranges::sort(samples);

@@ -23,10 +23,6 @@ enum class LogLevel { kDebug, kInfo, kWarning, kError };
 void write_log(LogLevel level, std::string_view text);
 
 template <class... Values>
-void log_debug(fmt::format_string<Values...> text, Values&&... values) {
-  write_log(LogLevel::kDebug, fmt::vformat(text, fmt::make_format_args(values...)));
-}
-template <class... Values>
 void log_info(fmt::format_string<Values...> text, Values&&... values) {
   write_log(LogLevel::kInfo, fmt::vformat(text, fmt::make_format_args(values...)));
 }

@@ -1,6 +1,7 @@
 // The scalar and index types of the whole program, and the half-open range that is its common currency.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -36,17 +37,34 @@ struct Range {
 };
 
 /// The common part of two ranges; empty (and starting at the later begin) where they do not meet.
-Range intersect(Range a, Range b);
+inline Range intersect(Range a, Range b) {
+  const Index begin = std::max(a.begin, b.begin);
+  return {begin, std::max(begin, std::min(a.end, b.end))};
+}
 
 /// Part `part` of `parts` contiguous pieces of [0, total). Piece borders fall on multiples of `alignment`;
 /// the sizes of two pieces differ by at most `alignment`, and the longer pieces come first.
-Range split_evenly(Index total, Index parts, Index part, Index alignment = 1);
+inline Range split_evenly(Index total, Index parts, Index part, Index alignment = 1) {
+  const Index units = (total + alignment - 1) / alignment;
+  const Index size = units / parts;
+  const Index longer = units % parts;
+  const Index begin = part * size + std::min(part, longer);
+  const Index end = begin + size + (part < longer ? 1 : 0);
+  return {std::min(begin * alignment, total), std::min(end * alignment, total)};
+}
 
 /// The part of split_evenly(total, parts, ...) that holds `i`. Requires 0 <= i < total.
-Index part_of(Index total, Index parts, Index i);
+inline Index part_of(Index total, Index parts, Index i) {
+  const Index shorter = total / parts;
+  const Index longer_parts = total % parts;
+  const Index in_longer = longer_parts * (shorter + 1);
+  return i < in_longer ? i / (shorter + 1) : longer_parts + (i - in_longer) / shorter;
+}
 
 /// `value` rounded up to the next multiple of `unit`.
-Index round_up(Index value, Index unit);
+constexpr Index round_up(Index value, Index unit) {
+  return (value + unit - 1) / unit * unit;
+}
 
 /// ceil(whole / parts)
 constexpr Index divide_up(Index whole, Index parts) {

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lockstep/base/synonyms.h"
+#include "lockstep/base/catalog.h"
 #include "lockstep/config/config.h"
 #include "lockstep/config/value.h"
 

@@ -15,7 +15,7 @@
 #include "lockstep/distributed/plan.h"
 #include "lockstep/distributed/saved_state.h"
 #include "lockstep/distributed/whole_tensors.h"
-#include "lockstep/math/histogram_bins.h"
+#include "lockstep/math/statistics.h"
 #include "lockstep/nn/params.h"
 #include "lockstep/optim/optimizer.h"
 

@@ -62,11 +62,18 @@ struct ConvolutionGradient {
 /// is none)
 void convolution_forward(const ConvolutionShape& shape, const ConstMatrix& x,
                          const ConvolutionWeights<Scalar>& w, std::span<const Scalar> bias, Matrix& y);
+void convolution_forward(const ConvolutionShape& shape, const Bf16Matrix& x,
+                         const ConvolutionWeights<Bf16>& w, std::span<const Scalar> bias, Matrix& y);
 /// dx(n x in) from dy(n x out)
 void convolution_backward_data(const ConvolutionShape& shape, const ConstMatrix& dy,
                                const ConvolutionWeights<Scalar>& w, Matrix& dx);
+void convolution_backward_data(const ConvolutionShape& shape, const Bf16Matrix& dy,
+                               const ConvolutionWeights<Bf16>& w, Matrix& dx);
 /// gradient (+)= the sum over the n samples
 void convolution_backward_weights(const ConvolutionShape& shape, const ConstMatrix& x, const ConstMatrix& dy,
                                   const ConvolutionGradient& gradient);
+/// dweights (+)= the sum over the n samples. The gradient of the bias is a sum of dy alone: see sum_rows().
+void convolution_backward_weights(const ConvolutionShape& shape, const Bf16Matrix& x, const Bf16Matrix& dy,
+                                  std::span<Scalar> dweights, Write write);
 
 }  // namespace lockstep

@@ -2,6 +2,7 @@
 // weight. Where targets are missing (NaN), a sample counts with the share of its targets that is there.
 #pragma once
 
+#include <algorithm>
 #include <span>
 
 #include "lockstep/base/types.h"
@@ -19,7 +20,14 @@ struct SampleWeights {
   double operator[](Index row) const { return given() ? static_cast<double>(at(values, row)) : 1.0; }
   /// The sum of the weights of the first `rows` rows, each times the share of its targets that is there,
   /// added in order: what a sum of losses is divided by.
-  double sum(Index rows) const;
+  double sum(Index rows) const {
+    if (present.empty() && !given()) return static_cast<double>(rows);
+    double total = 0;
+    for (Index row = 0; row < rows; ++row) {
+      total += present.empty() ? (*this)[row] : (*this)[row] * static_cast<double>(at(present, row));
+    }
+    return present.empty() ? total : total / static_cast<double>(targets);
+  }
 };
 
 /// sum / weight, but 0 if the weight is 0: such samples teach nothing.
@@ -29,6 +37,14 @@ inline double mean_of(double sum, double weight) {
 
 /// Takes the last column of `labels` out into `weights`; the columns before it, the targets, are packed at
 /// its start, one column narrower.
-void take_weights(Matrix& labels, std::span<Scalar> weights);
+inline void take_weights(Matrix& labels, std::span<Scalar> weights) {
+  const Index targets = labels.cols() - 1;
+  Scalar* to = labels.data();
+  for (Index row = 0; row < labels.rows(); ++row) {
+    const Scalar* from = labels.data() + row * labels.cols();
+    at(weights, row) = from[targets];
+    to = std::copy_n(from, targets, to);  // never behind `from`
+  }
+}
 
 }  // namespace lockstep

@@ -16,7 +16,6 @@
 
 #include "lockstep/base/terms.h"
 #include "lockstep/base/types.h"
-#include "lockstep/math/bf16.h"
 #include "lockstep/math/kernels.h"
 #include "lockstep/math/matrix.h"
 #include "lockstep/nn/params.h"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "lockstep/base/types.h"
-#include "lockstep/math/bf16.h"
+#include "lockstep/math/kernels.h"
 
 namespace lockstep {
 

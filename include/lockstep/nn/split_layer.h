@@ -14,7 +14,6 @@
 #include <span>
 
 #include "lockstep/base/types.h"
-#include "lockstep/math/bf16.h"
 #include "lockstep/math/kernels.h"
 #include "lockstep/math/matrix.h"
 

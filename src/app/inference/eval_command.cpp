@@ -49,7 +49,7 @@ void print_metrics(const EvalMetrics& metrics) {
 // *Collective.* With yes from another probability on than a half.
 void print_accuracy_at(double threshold, const EvaluationContext& context, Evaluation& evaluation,
                        const ModelValues& values, Split split) {
-  const std::vector<YesSample> samples = gather_yes(context.comm, evaluation, values, context.loss.form());
+  const ScoredSamples samples = gather_yes(context.comm, evaluation, values, context.loss.form());
   if (context.comm.rank() > 0) return;
   print_out("{}: with yes from a probability of {:.5g} on, accuracy {:.5g}\n", to_string(split), threshold,
             accuracy_at(threshold, samples));

@@ -1,11 +1,11 @@
 #include "run_views.h"
 
 #include "lockstep/base/build_info.h"
-#include "lockstep/base/environment.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/output_file.h"
+#include "lockstep/base/process.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/report/page/report_page.h"

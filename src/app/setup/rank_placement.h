@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "lockstep/base/memory_limit.h"
+#include "lockstep/base/process.h"
 #include "lockstep/comm/communicator.h"
 #include "lockstep/train/plan/run_plan.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "experiment.h"
-#include "lockstep/base/memory_limit.h"
+#include "lockstep/base/process.h"
 
 namespace lockstep {
 

@@ -14,7 +14,7 @@
 #include "lockstep/config/command_line.h"
 #include "lockstep/config/config.h"
 #include "lockstep/data/record_source.h"
-#include "lockstep/math/bf16_kernels.h"
+#include "lockstep/math/kernels.h"
 #include "lockstep/train/storage/run_directory.h"
 
 namespace lockstep {

@@ -20,7 +20,6 @@
 #include "lockstep/data/table/values/schema.h"
 #include "lockstep/optim/schedule.h"
 #include "lockstep/train/evaluation/prediction.h"
-#include "lockstep/train/evaluation/prediction_table.h"
 #include "lockstep/train/evaluation/threshold.h"
 #include "lockstep/train/rank_peer_group.h"
 #include "lockstep/train/storage/model_file.h"

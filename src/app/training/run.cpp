@@ -14,8 +14,8 @@
 
 #include "app/setup/startup.h"
 #include "lockstep/base/catalog.h"
-#include "lockstep/base/environment.h"
 #include "lockstep/base/log.h"
+#include "lockstep/base/process.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/comm/watchdog.h"
@@ -273,7 +273,7 @@ std::optional<ChosenThreshold> Run::choose_threshold(std::span<const Scalar> sto
   const ThresholdRule rule = parse_threshold("eval.threshold", experiment_.config.eval.threshold);
   if (rule.number) return ChosenThreshold{.threshold = *rule.number};
   if (rule.measure.empty() || !validation_) return std::nullopt;
-  const std::vector<YesSample> samples =
+  const ScoredSamples samples =
       gather_yes(comm_, *validation_, stored_values(model_, stored), experiment_.loss->form());
   if (comm_.rank() != 0) return std::nullopt;
   const std::optional<ChosenThreshold> chosen = lockstep::choose_threshold(rule.measure, samples);

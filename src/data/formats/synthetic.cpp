@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "lockstep/base/errors.h"
-#include "lockstep/base/memory_limit.h"
+#include "lockstep/base/process.h"
 #include "lockstep/base/random.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/format.h"

@@ -1,8 +1,7 @@
 // Eigen's own products of bf16 add in bf16: here operands are widened, which is exact, and go through the
 // kernels of fp32.
-#include "lockstep/math/bf16_kernels.h"
-
-#include "patches.h"
+#include "lockstep/math/convolution.h"
+#include "scratch.h"
 
 namespace lockstep {
 namespace {

@@ -11,7 +11,6 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "lockstep/math/bf16_kernels.h"
 #include "thread_engine.h"
 
 namespace lockstep {
@@ -20,6 +19,7 @@ namespace {
 using Description = ConvolutionDescription;
 using Key = ConvolutionKey;
 using Type = dnnl::memory::data_type;
+using Arguments = std::unordered_map<int, dnnl::memory>;
 
 template <class Number>
 constexpr Type kType = Type::f32;
@@ -31,7 +31,10 @@ template <class Number>
 class Forward {
  public:
   explicit Forward(const Key& key)
-      : Forward(Description(key, {.x = kType<Number>, .weights = kType<Number>, .y = Type::f32})) {}
+      : tensors_(key, {.x = kType<Number>, .weights = kType<Number>, .y = Type::f32}),
+        description_(forward_primitive(tensors_)) {
+    if (key.has_bias) arguments_.emplace(DNNL_ARG_BIAS, borrowed_memory(tensors_.bias));
+  }
 
   template <class Operand>
   void run(const Operand& x, const ConvolutionWeights<Number>& w, std::span<const Scalar> bias, Matrix& y) {
@@ -43,19 +46,13 @@ class Forward {
   }
 
  private:
-  explicit Forward(const Description& d) : Forward(d, forward_primitive(d)) {}
-  Forward(const Description& d, const dnnl::convolution_forward::primitive_desc& primitive)
-      : primitive_(primitive),
-        weights_(d.weights, primitive.weights_desc()),
-        arguments_{{DNNL_ARG_SRC, borrowed_memory(d.x)},
-                   {DNNL_ARG_WEIGHTS, {}},
-                   {DNNL_ARG_DST, borrowed_memory(d.y)}} {
-    if (!d.bias.is_zero()) arguments_.emplace(DNNL_ARG_BIAS, borrowed_memory(d.bias));
-  }
-
-  dnnl::convolution_forward primitive_;
-  ArrangedWeights weights_;
-  std::unordered_map<int, dnnl::memory> arguments_;
+  Description tensors_;
+  dnnl::convolution_forward::primitive_desc description_;
+  dnnl::convolution_forward primitive_{description_};
+  ArrangedWeights weights_{tensors_.weights, description_.weights_desc()};
+  Arguments arguments_{{DNNL_ARG_SRC, borrowed_memory(tensors_.x)},
+                       {DNNL_ARG_WEIGHTS, {}},
+                       {DNNL_ARG_DST, borrowed_memory(tensors_.y)}};
 };
 
 // The forward description that oneDNN wants as a hint for each backward primitive. Its types may be ones that
@@ -66,11 +63,22 @@ dnnl::convolution_forward::primitive_desc forward_hint(const Key& key) {
       Description(key, {.x = kType<Number>, .weights = kType<Number>, .y = kType<Number>}));
 }
 
+// The description of a backward primitive with these operands. The hint has to live on while other
+// implementations of it are asked for.
+template <class Primitive, class... Operands>
+typename Primitive::primitive_desc backward_primitive(const dnnl::convolution_forward::primitive_desc& hint,
+                                                      const Description& d, const Operands&... operands) {
+  return describe_backward<Primitive>(hint, kDirect, operands..., d.strides, d.dilations, d.pads_before,
+                                      d.pads_after);
+}
+
 template <class Number>
 class BackwardData {
  public:
   explicit BackwardData(const Key& key)
-      : BackwardData(key, Description(key, {.x = Type::f32, .weights = kType<Number>, .y = kType<Number>})) {}
+      : tensors_(key, {.x = Type::f32, .weights = kType<Number>, .y = kType<Number>}),
+        description_(backward_primitive<dnnl::convolution_backward_data>(
+            forward_hint<Number>(key), tensors_, tensors_.x, tensors_.any_weights, tensors_.y)) {}
 
   template <class Operand>
   void run(const Operand& dy, const ConvolutionWeights<Number>& w, Matrix& dx) {
@@ -81,22 +89,13 @@ class BackwardData {
   }
 
  private:
-  using Primitive = dnnl::convolution_backward_data;
-
-  BackwardData(const Key& key, const Description& d)
-      : BackwardData(d,
-                     describe_backward<Primitive>(forward_hint<Number>(key), kDirect, d.x, d.any_weights, d.y,
-                                                  d.strides, d.dilations, d.pads_before, d.pads_after)) {}
-  BackwardData(const Description& d, const Primitive::primitive_desc& primitive)
-      : primitive_(primitive),
-        weights_(d.weights, primitive.weights_desc()),
-        arguments_{{DNNL_ARG_DIFF_DST, borrowed_memory(d.y)},
-                   {DNNL_ARG_WEIGHTS, {}},
-                   {DNNL_ARG_DIFF_SRC, borrowed_memory(d.x)}} {}
-
-  dnnl::convolution_backward_data primitive_;
-  ArrangedWeights weights_;
-  std::unordered_map<int, dnnl::memory> arguments_;
+  Description tensors_;
+  dnnl::convolution_backward_data::primitive_desc description_;
+  dnnl::convolution_backward_data primitive_{description_};
+  ArrangedWeights weights_{tensors_.weights, description_.weights_desc()};
+  Arguments arguments_{{DNNL_ARG_DIFF_DST, borrowed_memory(tensors_.y)},
+                       {DNNL_ARG_WEIGHTS, {}},
+                       {DNNL_ARG_DIFF_SRC, borrowed_memory(tensors_.x)}};
 };
 
 // oneDNN 2.6 packs the pixels that a 1x1 window with a stride uses into memory that it takes too small,
@@ -120,8 +119,14 @@ template <class Number>
 class BackwardWeights {
  public:
   explicit BackwardWeights(const Key& key)
-      : BackwardWeights(key,
-                        Description(key, {.x = kType<Number>, .weights = Type::f32, .y = kType<Number>})) {}
+      : tensors_(key, {.x = kType<Number>, .weights = Type::f32, .y = kType<Number>}),
+        description_(sound_implementation(key.shape, backward_primitive<dnnl::convolution_backward_weights>(
+                                                         forward_hint<Number>(key), tensors_, tensors_.x,
+                                                         tensors_.any_weights, tensors_.bias, tensors_.y))) {
+    if (!key.has_bias) return;
+    bias_.emplace(tensors_.bias, tensors_.bias);
+    arguments_.emplace(DNNL_ARG_DIFF_BIAS, bias_->memory());
+  }
 
   template <class Operand>
   void run(const Operand& x, const Operand& dy, const ConvolutionGradient& gradient) {
@@ -133,28 +138,14 @@ class BackwardWeights {
   }
 
  private:
-  using Primitive = dnnl::convolution_backward_weights;
-
-  BackwardWeights(const Key& key, const Description& d)
-      : BackwardWeights(d, sound_implementation(
-                               key.shape, describe_backward<Primitive>(
-                                              forward_hint<Number>(key), kDirect, d.x, d.any_weights, d.bias,
-                                              d.y, d.strides, d.dilations, d.pads_before, d.pads_after))) {}
-  BackwardWeights(const Description& d, const Primitive::primitive_desc& primitive)
-      : primitive_(primitive),
-        weights_(d.weights, primitive.diff_weights_desc()),
-        arguments_{{DNNL_ARG_SRC, borrowed_memory(d.x)},
-                   {DNNL_ARG_DIFF_DST, borrowed_memory(d.y)},
-                   {DNNL_ARG_DIFF_WEIGHTS, weights_.memory()}} {
-    if (d.bias.is_zero()) return;
-    bias_.emplace(d.bias, d.bias);
-    arguments_.emplace(DNNL_ARG_DIFF_BIAS, bias_->memory());
-  }
-
-  dnnl::convolution_backward_weights primitive_;
-  ArrangedTensor weights_;
+  Description tensors_;
+  dnnl::convolution_backward_weights::primitive_desc description_;
+  dnnl::convolution_backward_weights primitive_{description_};
+  ArrangedTensor weights_{tensors_.weights, description_.diff_weights_desc()};
   std::optional<ArrangedTensor> bias_;
-  std::unordered_map<int, dnnl::memory> arguments_;
+  Arguments arguments_{{DNNL_ARG_SRC, borrowed_memory(tensors_.x)},
+                       {DNNL_ARG_DIFF_DST, borrowed_memory(tensors_.y)},
+                       {DNNL_ARG_DIFF_WEIGHTS, weights_.memory()}};
 };
 
 template <class Direction>

@@ -21,26 +21,41 @@ namespace {
 
 using Dims = dnnl::memory::dims;
 using Desc = dnnl::memory::desc;
+using Type = dnnl::memory::data_type;
 
-Desc plain(Index rows, Index columns) {
-  return {{rows, columns}, dnnl::memory::data_type::f32, Dims{columns, 1}};
+// How an operand is stored: so many numbers from one row to the next, perhaps transposed.
+struct Storage {
+  Index row;
+  bool transposed = false;
+
+  auto operator<=>(const Storage&) const = default;
+};
+
+Desc operand(Type type, Index rows, Index columns, const Storage& stored) {
+  return {{rows, columns}, type, stored.transposed ? Dims{1, stored.row} : Dims{stored.row, 1}};
 }
 
-Desc transposed(Index rows, Index columns) {
-  return {{rows, columns}, dnnl::memory::data_type::f32, Dims{1, rows}};
+Desc plain(Index rows, Index columns) {
+  return operand(Type::f32, rows, columns, {columns});
 }
 
 // Describes an operand whose layout oneDNN chooses for the primitive.
 Desc any(Index rows, Index columns) {
-  return {{rows, columns}, dnnl::memory::data_type::f32, dnnl::memory::format_tag::any};
+  return {{rows, columns}, Type::f32, dnnl::memory::format_tag::any};
 }
 
-// The description of a product; that of the bias is empty if there is none.
-dnnl::matmul::primitive_desc product_of(const Desc& a, const Desc& b, const Desc& c, const Desc& bias = {}) {
-  return describe<dnnl::matmul>(exact_attributes(), a, b, bias, c);
-}
+// c(rows x columns) (+)= a(rows x inner) · b(inner x columns) + bias in each row; `type` is that of a and b.
+struct ProductKey {
+  Type type;
+  Index rows, inner, columns;
+  Storage a, b;
+  Write write = Write::kReplace;
+  bool has_bias = false;
 
-// c = a * b + bias
+  auto operator<=>(const ProductKey&) const = default;
+};
+
+// c (+)= a * b + bias
 class Product {
  public:
   explicit Product(const dnnl::matmul::primitive_desc& desc)
@@ -50,8 +65,13 @@ class Product {
                    {DNNL_ARG_DST, borrowed_memory(desc.dst_desc())}} {
     if (!desc.bias_desc().is_zero()) arguments_.emplace(DNNL_ARG_BIAS, borrowed_memory(desc.bias_desc()));
   }
+  explicit Product(const ProductKey& key)
+      : Product(describe<dnnl::matmul>(
+            exact_attributes(key.write), operand(key.type, key.rows, key.inner, key.a),
+            operand(key.type, key.inner, key.columns, key.b), key.has_bias ? plain(1, key.columns) : Desc(),
+            plain(key.rows, key.columns))) {}
 
-  void run(const Scalar* a, const void* b, Scalar* c, std::span<const Scalar> bias = {}) {
+  void run(const void* a, const void* b, Scalar* c, std::span<const Scalar> bias = {}) {
     point_to(arguments_.at(DNNL_ARG_SRC), a);
     point_to(arguments_.at(DNNL_ARG_WEIGHTS), b);
     if (!bias.empty()) point_to(arguments_.at(DNNL_ARG_BIAS), bias.data());
@@ -64,38 +84,22 @@ class Product {
   std::unordered_map<int, dnnl::memory> arguments_;
 };
 
-struct ForwardKey {
-  Index rows, out, in;
-  bool has_bias;
+dnnl::matmul::primitive_desc product_of(const Desc& a, const Desc& b, const Desc& c) {
+  return describe<dnnl::matmul>(exact_attributes(), a, b, Desc(), c);
+}
 
-  auto operator<=>(const ForwardKey&) const = default;
-};
+Product& cached_product(const ProductKey& key) {
+  thread_engine();  // before the cache, which must go first when the thread ends
+  thread_local std::map<ProductKey, Product> cache;
+  return cache.try_emplace(key, key).first->second;
+}
 
-// y = x w^T as it stands makes the primitive turn all of w around.
-class PlainForward {
- public:
-  static constexpr bool kWithBias = true;
-
-  explicit PlainForward(const ForwardKey& key)
-      : product_(product_of(plain(key.rows, key.in), transposed(key.in, key.out), plain(key.rows, key.out),
-                            key.has_bias ? plain(1, key.out) : Desc())) {}
-
-  void run(const ConstMatrix& x, const ConstMatrix& w, std::span<const Scalar> bias, Matrix& y) {
-    product_.run(x.data(), w.data(), y.data(), bias);
-  }
-
- private:
-  Product product_;
-};
-
-// y^T = w x^T, where x and y are turned around, which are small; the bias comes after it.
+// y^T = w x^T, where x and y are turned around, which are small; the bias comes after it. (As it stands,
+// y = x w^T makes the primitive turn all of w around.)
 class TurnedForward {
  public:
-  static constexpr bool kWithBias = false;
-
-  explicit TurnedForward(const ForwardKey& key)
-      : TurnedForward(key,
-                      product_of(plain(key.out, key.in), any(key.in, key.rows), plain(key.out, key.rows))) {}
+  TurnedForward(Index rows, Index out, Index in)
+      : TurnedForward(rows, out, in, product_of(plain(out, in), any(in, rows), plain(out, rows))) {}
 
   void run(const ConstMatrix& x, const ConstMatrix& w, std::span<const Scalar> bias, Matrix& y) {
     x_.load(x.values());
@@ -105,36 +109,26 @@ class TurnedForward {
   }
 
  private:
-  TurnedForward(const ForwardKey& key, const dnnl::matmul::primitive_desc& desc)
+  TurnedForward(Index rows, Index out, Index in, const dnnl::matmul::primitive_desc& desc)
       : product_(desc),
-        x_(transposed(key.in, key.rows), desc.weights_desc()),
-        y_transposed_(key.rows * key.out) {}
+        x_(operand(Type::f32, in, rows, {in, true}), desc.weights_desc()),
+        y_transposed_(rows * out) {}
 
   Product product_;
   ArrangedTensor x_;
   AlignedBuffer<Scalar> y_transposed_;
 };
 
-template <class Forward>
-void run_forward(const ConstMatrix& x, const ConstMatrix& w, std::span<const Scalar> bias, Matrix& y) {
-  thread_engine();  // before the cache, which must go first when the thread ends
-  thread_local std::map<ForwardKey, Forward> cache;
-  const ForwardKey key{x.rows(), w.rows(), x.cols(), Forward::kWithBias && !bias.empty()};
-  cache.try_emplace(key, key).first->second.run(x, w, bias, y);
+TurnedForward& cached_turned_forward(Index rows, Index out, Index in) {
+  thread_engine();  // made before the cache, as above
+  thread_local std::map<std::array<Index, 3>, TurnedForward> cache;
+  return cache.try_emplace({rows, out, in}, rows, out, in).first->second;
 }
 
-// dx = dy w
-void multiply_with_few(const ConstMatrix& dy, const ConstMatrix& w, Matrix& dx) {
-  thread_engine();  // made before the cache, as above
-  thread_local std::map<std::array<Index, 3>, Product> cache;
-  const std::array key{dy.rows(), dy.cols(), w.cols()};
-  auto found = cache.find(key);
-  if (found == cache.end()) {
-    const auto desc =
-        product_of(plain(dy.rows(), dy.cols()), plain(w.rows(), w.cols()), plain(dy.rows(), w.cols()));
-    found = cache.emplace(key, Product(desc)).first;
-  }
-  found->second.run(dy.data(), w.data(), dx.data());
+// The gradient of no samples.
+void add_nothing(Range rows, Matrix& dw, Write write) {
+  if (write == Write::kAdd) return;
+  std::fill_n(dw.data() + rows.begin * dw.cols(), rows.size() * dw.cols(), Scalar{0});
 }
 
 }  // namespace
@@ -154,9 +148,17 @@ void multiply_forward(const ConstMatrix& x, const ConstMatrix& w, std::span<cons
   constexpr Range kTurned{16, 129};
   constexpr Index kTimesTheRows = 4;
   if (kTurned.contains(x.rows()) && w.rows() > kTimesTheRows * x.rows()) {
-    run_forward<TurnedForward>(x, w, bias, y);
+    cached_turned_forward(x.rows(), w.rows(), x.cols()).run(x, w, bias, y);
   } else {
-    run_forward<PlainForward>(x, w, bias, y);
+    cached_product({Type::f32,
+                    x.rows(),
+                    x.cols(),
+                    w.rows(),
+                    {x.cols()},
+                    {w.cols(), true},
+                    Write::kReplace,
+                    !bias.empty()})
+        .run(x.data(), w.data(), y.data(), bias);
   }
 }
 
@@ -165,7 +167,10 @@ void multiply_backward_data(const ConstMatrix& dy, const ConstMatrix& w, Matrix&
   // There sgemm takes up to 1.7 times as long where rows are a power of two, and as long where they are not.
   constexpr Index kFewUnits = 128;
   constexpr Index kLongRow = 1024;
-  if (w.rows() <= kFewUnits && w.cols() >= kLongRow) return multiply_with_few(dy, w, dx);
+  if (w.rows() <= kFewUnits && w.cols() >= kLongRow) {
+    return cached_product({Type::f32, dy.rows(), dy.cols(), w.cols(), {dy.cols()}, {w.cols()}})
+        .run(dy.data(), w.data(), dx.data());
+  }
   thread_engine();
   dnnl::error::wrap_c_api(dnnl_sgemm('N', 'N', dy.rows(), w.cols(), w.rows(), 1, dy.data(), dy.cols(),
                                      w.data(), w.cols(), 0, dx.data(), dx.cols()),
@@ -174,11 +179,7 @@ void multiply_backward_data(const ConstMatrix& dy, const ConstMatrix& w, Matrix&
 
 void multiply_backward_weights(const ConstMatrix& dy, const ConstMatrix& x, Range rows, Matrix& dw,
                                Write write) {
-  if (x.rows() == 0) {
-    if (write == Write::kReplace)
-      std::fill_n(dw.data() + rows.begin * dw.cols(), rows.size() * dw.cols(), Scalar{0});
-    return;
-  }
+  if (x.rows() == 0) return add_nothing(rows, dw, write);
   thread_engine();
   const Scalar keep = write == Write::kReplace ? 0 : 1;
   dnnl::error::wrap_c_api(
@@ -227,6 +228,40 @@ void PackedMatrix::multiply(const ConstMatrix& a, Matrix& c) {
     found = layout.products.emplace(a.rows(), Product(desc)).first;
   }
   found->second.run(a.data(), layout.b.memory().get_data_handle(), c.data());
+}
+
+// Before avx512_core oneDNN has nothing for bf16, and without avx512_core_bf16 it widens each operand.
+Bf16Support bf16_support() {
+  // The bits of a set of instructions include those of the sets within it.
+  const auto has = [here = dnnl_get_effective_cpu_isa()](unsigned set) { return (here & set) == set; };
+  if (has(dnnl_cpu_isa_avx512_core_bf16)) return Bf16Support::kNative;
+  return has(dnnl_cpu_isa_avx512_core) ? Bf16Support::kEmulated : Bf16Support::kNone;
+}
+
+void multiply_forward(const Bf16Matrix& x, const Bf16Matrix& w, std::span<const Scalar> bias, Matrix& y) {
+  if (x.rows() == 0) return;
+  cached_product({Type::bf16,
+                  x.rows(),
+                  x.cols(),
+                  w.rows(),
+                  {x.cols()},
+                  {w.cols(), true},
+                  Write::kReplace,
+                  !bias.empty()})
+      .run(x.data(), w.data(), y.data(), bias);
+}
+
+void multiply_backward_data(const Bf16Matrix& dy, const Bf16Matrix& w, Matrix& dx) {
+  if (dy.rows() == 0) return;
+  cached_product({Type::bf16, dy.rows(), dy.cols(), w.cols(), {dy.cols()}, {w.cols()}})
+      .run(dy.data(), w.data(), dx.data());
+}
+
+void multiply_backward_weights(const Bf16Matrix& dy, const Bf16Matrix& x, Range rows, Matrix& dw,
+                               Write write) {
+  if (x.rows() == 0) return add_nothing(rows, dw, write);
+  cached_product({Type::bf16, rows.size(), dy.rows(), x.cols(), {dy.cols(), true}, {x.cols()}, write})
+      .run(dy.data() + rows.begin, x.data(), dw.data() + rows.begin * dw.cols());
 }
 
 }  // namespace lockstep

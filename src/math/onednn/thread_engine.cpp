@@ -6,13 +6,7 @@ namespace lockstep {
 namespace {
 
 dnnl::reorder make_reorder(const dnnl::memory& from, const dnnl::memory& to, Write write) {
-  dnnl::primitive_attr attributes = exact_attributes();
-  if (write == Write::kAdd) {
-    dnnl::post_ops sum;
-    sum.append_sum(1);
-    attributes.set_post_ops(sum);
-  }
-  return dnnl::reorder(dnnl::reorder::primitive_desc(from, to, attributes));
+  return dnnl::reorder(dnnl::reorder::primitive_desc(from, to, exact_attributes(write)));
 }
 
 ThreadEngine make_thread_engine() {
@@ -28,9 +22,14 @@ ThreadEngine& thread_engine() {
   return here;
 }
 
-dnnl::primitive_attr exact_attributes() {
+dnnl::primitive_attr exact_attributes(Write write) {
   dnnl::primitive_attr attributes;
   attributes.set_fpmath_mode(dnnl::fpmath_mode::strict);
+  if (write == Write::kAdd) {
+    dnnl::post_ops sum;
+    sum.append_sum(1);
+    attributes.set_post_ops(sum);
+  }
   return attributes;
 }
 

@@ -22,8 +22,8 @@ struct ThreadEngine {
 /// in its thread.
 ThreadEngine& thread_engine();
 
-/// Full precision, whatever the environment variables of oneDNN say.
-dnnl::primitive_attr exact_attributes();
+/// Full precision, whatever the environment variables of oneDNN say; and whether the result is added.
+dnnl::primitive_attr exact_attributes(Write write = Write::kReplace);
 
 /// The description of a primitive for this thread. oneDNN 2 takes its operands as a descriptor, oneDNN 3 one
 /// by one; a backward primitive wants the description of the forward one as a hint.

@@ -9,7 +9,7 @@
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/math/moments.h"
+#include "lockstep/math/statistics.h"
 #include "lockstep/nn/layer.h"
 #include "lockstep/nn/onnx_words.h"
 

@@ -6,7 +6,6 @@
 #include "image_window.h"
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/math/bf16_kernels.h"
 #include "lockstep/math/convolution.h"
 #include "lockstep/nn/layer.h"
 #include "lockstep/nn/onnx_words.h"

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "lockstep/base/aligned_buffer.h"
-#include "lockstep/math/bf16.h"
+#include "lockstep/math/kernels.h"
 
 namespace lockstep {
 

@@ -7,7 +7,7 @@
 
 #include "adam_moments.h"
 #include "lockstep/math/eigen_matrix.h"
-#include "lockstep/math/orthogonalise.h"
+#include "lockstep/math/kernels.h"
 #include "lockstep/optim/optimizer.h"
 #include "optim/tensor_sums.h"
 

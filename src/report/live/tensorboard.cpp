@@ -15,11 +15,11 @@
 #include <vector>
 
 #include "lockstep/base/aligned_buffer.h"
-#include "lockstep/base/environment.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/log.h"
-#include "lockstep/math/histogram_bins.h"
+#include "lockstep/base/process.h"
+#include "lockstep/math/statistics.h"
 
 namespace lockstep {
 namespace {

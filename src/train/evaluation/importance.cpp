@@ -123,34 +123,22 @@ Importance permutation_importance(const EvaluationContext& context, const Record
 std::vector<Scalar> read_feature(const RecordSource& source, Index feature, Communicator& comm) {
   constexpr Index kRows = 1024;
   const DatasetInfo& info = source.info();
-  const Index width = info.features.size();
+  const Range share = split_evenly(info.rows, comm.size(), comm.rank());
+  const auto owner = [&](Index id) { return part_of(info.rows, comm.size(), id); };
   RankPeerGroup peers(comm);
+  const std::unique_ptr<Records> records =
+      load_records(source, {.may_miss = true}, needed_by_owner(owner, share.size()), peers);
+  AlignedBuffer<Scalar> features(kRows * info.features.size());
+  AlignedBuffer<Scalar> labels(kRows * info.label_columns());
   std::vector<Scalar> mine;
-  peers.agree([&] {
-    const std::unique_ptr<ChunkReader> reader = source.reader({.may_miss = true});
-    std::vector<std::byte> packed;
-    AlignedBuffer<Scalar> features(kRows * width);
-    AlignedBuffer<Scalar> labels(kRows * info.label_columns());
-    const Range share = split_evenly(std::ssize(source.chunks()), comm.size(), comm.rank());
-    for (Index chunk = share.begin; chunk < share.end; ++chunk) {
-      const Range records = at(source.chunks(), chunk).records;
-      packed.resize(static_cast<std::size_t>(records.size() * info.record_bytes));
-      if (info.record_bytes > 0) reader->read(chunk, packed);
-      for (Index begin = records.begin; begin < records.end; begin += kRows) {
-        std::vector<Index> ids(static_cast<std::size_t>(std::min(kRows, records.end - begin)));
-        std::iota(ids.begin(), ids.end(), begin);
-        std::vector<const std::byte*> pointers;
-        for (const Index id : ids) {
-          if (info.record_bytes > 0)
-            pointers.push_back(packed.data() + (id - records.begin) * info.record_bytes);
-        }
-        Matrix x(features.data(), std::ssize(ids), width);
-        Matrix targets(labels.data(), std::ssize(ids), info.label_columns());
-        source.unpack(ids, pointers, x, targets);
-        for (Index row = 0; row < x.rows(); ++row) mine.push_back(x(row, feature));
-      }
-    }
-  });
+  for (Index begin = share.begin; begin < share.end; begin += kRows) {
+    std::vector<Index> ids(static_cast<std::size_t>(std::min(kRows, share.end - begin)));
+    std::iota(ids.begin(), ids.end(), begin);
+    Matrix x(features.data(), std::ssize(ids), info.features.size());
+    Matrix targets(labels.data(), std::ssize(ids), info.label_columns());
+    records->gather(ids, x, targets);
+    for (Index row = 0; row < x.rows(); ++row) mine.push_back(x(row, feature));
+  }
   std::vector<Scalar> all;
   for (const Bytes& message : peers.all_gather(std::as_bytes(std::span(mine)))) {
     const std::size_t before = all.size();

@@ -61,7 +61,7 @@ Index predicted_class(const ConstMatrix& outputs, Index row) {
   return std::max_element(first, first + outputs.cols()) - first;
 }
 
-// Of several outputs of yes or no the mean, so that a row counts as one sample.
+// Several outputs of yes or no count with their mean, so that a row is one sample.
 double count_correct(TargetKind kind, const ConstMatrix& outputs, const ConstMatrix& targets,
                      const SampleWeights& weights) {
   double right = 0;

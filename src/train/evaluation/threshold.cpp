@@ -35,17 +35,17 @@ struct Counts {
   double missed = 0;    // that are yes and called no
   double rejected = 0;  // that are no and called no
 
-  void pass(const YesSample& sample) {
-    (sample.yes ? missed : rejected) += static_cast<double>(sample.weight);
+  void pass(const ScoredSample& sample) {
+    (sample.target > 0 ? missed : rejected) += static_cast<double>(sample.weight);
   }
   double f1() const { return 2 * (yes - missed) / (2 * (yes - missed) + (no - rejected) + missed); }
   double balanced_accuracy() const { return ((yes - missed) / yes + rejected / no) / 2; }
 };
 
-Counts count(std::span<const YesSample> samples) {
+Counts count(std::span<const ScoredSample> samples) {
   Counts counts;
-  for (const YesSample& sample : samples) {
-    (sample.yes ? counts.yes : counts.no) += static_cast<double>(sample.weight);
+  for (const ScoredSample& sample : samples) {
+    (sample.target > 0 ? counts.yes : counts.no) += static_cast<double>(sample.weight);
   }
   return counts;
 }
@@ -56,7 +56,7 @@ bool is_nearer_to_half(double threshold, double other) {
   return distance < others || (distance == others && threshold < other);
 }
 
-void append_samples(std::vector<YesSample>& samples, const MetricRows& rows, const OutputForm& form) {
+void append_samples(ScoredSamples& samples, const MetricRows& rows, const OutputForm& form) {
   const Index columns = prediction_columns(form, rows.outputs.cols()).size();
   std::vector<Scalar> values(static_cast<std::size_t>(rows.outputs.rows() * columns));
   Matrix predictions(values.data(), rows.outputs.rows(), columns);
@@ -66,8 +66,8 @@ void append_samples(std::vector<YesSample>& samples, const MetricRows& rows, con
     const Scalar probability = predictions(row, columns - 1);
     const bool yes = form.targets == TargetKind::kClass ? true_class(rows.targets, row) == 1
                                                         : rows.targets(row, 0) > Scalar{0.5};
-    samples.push_back({.probability = std::isnan(probability) ? Scalar{-1} : probability,
-                       .yes = yes,
+    samples.push_back({.score = std::isnan(probability) ? Scalar{-1} : probability,
+                       .target = yes ? Scalar{1} : Scalar{0},
                        .weight = static_cast<Scalar>(rows.weights[row])});
   }
 }
@@ -125,29 +125,26 @@ bool has_one_yes(const OutputForm& form, Index outputs) {
   return has_yes(form, outputs) && outputs == (form.link == Link::kLogit ? 1 : 2);
 }
 
-std::vector<YesSample> gather_yes(Communicator& comm, Evaluation& evaluation, const ModelValues& values,
-                                  const OutputForm& form) {
-  std::vector<std::vector<YesSample>> of_threads(static_cast<std::size_t>(evaluation.threads()));
+ScoredSamples gather_yes(Communicator& comm, Evaluation& evaluation, const ModelValues& values,
+                         const OutputForm& form) {
+  std::vector<ScoredSamples> of_threads(static_cast<std::size_t>(evaluation.threads()));
   evaluation.visit(values, [&](int thread, const MetricRows& rows, std::span<const Index>) {
     append_samples(at(of_threads, thread), rows, form);
   });
-  std::vector<YesSample> samples;
-  for (const std::vector<YesSample>& some : of_threads)
-    samples.insert(samples.end(), some.begin(), some.end());
-  samples = gather_records<YesSample>(comm, samples);
-  std::ranges::sort(samples);
-  return samples;
+  ScoredSamples samples;
+  for (const ScoredSamples& some : of_threads) samples.insert(samples.end(), some.begin(), some.end());
+  return gather_samples(comm, samples);
 }
 
 std::optional<ChosenThreshold> choose_threshold(const std::string& measure,
-                                                std::span<const YesSample> samples) {
+                                                std::span<const ScoredSample> samples) {
   Counts counts = count(samples);
   const bool is_f1 = measure == "f1";
   if (!(counts.yes > 0) || (!is_f1 && !(counts.no > 0))) return std::nullopt;
   std::optional<ChosenThreshold> best;
   double below = 0;  // the probability of the sample before
-  for (const YesSample& sample : samples) {
-    const auto probability = static_cast<double>(sample.probability);
+  for (const ScoredSample& sample : samples) {
+    const auto probability = static_cast<double>(sample.score);
     const bool candidate = !best || probability > below;
     if (probability >= 0 && candidate) {
       const double threshold = (below + probability) / 2;
@@ -164,12 +161,13 @@ std::optional<ChosenThreshold> choose_threshold(const std::string& measure,
   return best;
 }
 
-double accuracy_at(double threshold, std::span<const YesSample> samples) {
+double accuracy_at(double threshold, std::span<const ScoredSample> samples) {
   double right = 0;
   double all = 0;
-  for (const YesSample& sample : samples) {
+  for (const ScoredSample& sample : samples) {
     const auto weight = static_cast<double>(sample.weight);
-    right += (static_cast<double>(sample.probability) >= threshold) == sample.yes ? weight : 0;
+    const bool said = static_cast<double>(sample.score) >= threshold;
+    right += said == (sample.target > 0) ? weight : 0;
     all += weight;
   }
   return right / all;

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "lockstep/base/errors.h"
-#include "lockstep/base/stop_signal.h"
+#include "lockstep/base/process.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/train/storage/checkpoint/directory.h"

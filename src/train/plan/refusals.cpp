@@ -108,7 +108,7 @@ void refuse_stages(const AskedRun& run) {
   const Index world = run.request.world;
   if (stages <= 1) return;
   refuse_if(world % stages != 0, "distribute.stages with a number of ranks that it does not divide",
-            fmt::format("{} rank{} and {} stages", world, world == 1 ? "" : "s", stages));
+            fmt::format("{} and {} stages", plural(world, "rank"), stages));
   refuse_if(run.servers > 0, "distribute.stages with parameter servers");
   refuse_if(run.local_sgd, "distribute.stages with local_sgd");
   refuse_if(run.loses_bits, "distribute.stages with lossy compression");
@@ -172,10 +172,10 @@ void check_levels(const FitQuestion& question, Index levels) {
   const DatasetInfo& data = question.data;
   if (data.target_columns * levels == question.model.output().size()) return;
   throw ConfigError(fmt::format(
-      "{} puts out {}, but '{}' has {} target{} and train.quantiles {} levels: train.loss '{}' needs {} "
+      "{} puts out {}, but '{}' has {} and train.quantiles {} levels: train.loss '{}' needs {} "
       "outputs, one for each level of each target",
-      last_layer(question), to_string(question.model.output()), label_source(data), data.target_columns,
-      data.target_columns == 1 ? "" : "s", levels, question.loss, data.target_columns * levels));
+      last_layer(question), to_string(question.model.output()), label_source(data),
+      plural(data.target_columns, "target"), levels, question.loss, data.target_columns * levels));
 }
 
 void check_columns(const FitQuestion& question) {
@@ -188,10 +188,10 @@ void check_columns(const FitQuestion& question) {
   const std::string& name = label_source(data);
   if (question.form.targets != TargetKind::kClass) {
     throw ConfigError(fmt::format(
-        "{} puts out {}, so train.loss '{}' needs {} target{} per record, but '{}' has {}; change the last "
+        "{} puts out {}, so train.loss '{}' needs {} per record, but '{}' has {}; change the last "
         "layer or the loss",
-        last_layer(question), to_string(question.model.output()), question.loss, wanted,
-        wanted == 1 ? "" : "s", name, data.target_columns));
+        last_layer(question), to_string(question.model.output()), question.loss, plural(wanted, "target"),
+        name, data.target_columns));
   }
   if (question.probabilities && data.target_columns == outputs) return;
   throw ConfigError(fmt::format(

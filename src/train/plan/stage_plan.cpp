@@ -197,10 +197,10 @@ Plan plan_ranks(const RunPlanRequest& request, const Model& model, Index replica
   const Index stages = std::max<Index>(1, std::ssize(request.stages));
   const Index groups = request.world / stages;
   if (stages > 1 && groups > replicas) {
-    throw ConfigError(fmt::format(
-        "{} groups of {} ranks, one for each stage, but {} replica{}: {} of them would have no "
-        "work; start at most {} ranks, or raise train.replicas",
-        groups, stages, replicas, replicas == 1 ? "" : "s", groups - replicas, replicas * stages));
+    throw ConfigError(
+        fmt::format("{} groups of {} ranks, one for each stage, but {}: {} of them would have no "
+                    "work; start at most {} ranks, or raise train.replicas",
+                    groups, stages, plural(replicas, "replica"), groups - replicas, replicas * stages));
   }
   const bool divides = stages == 1 && divides_layers(request.distribute, request.world);
   return make_plan(

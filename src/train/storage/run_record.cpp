@@ -15,10 +15,10 @@
 #include <type_traits>
 #include <utility>
 
-#include "lockstep/base/environment.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/log.h"
+#include "lockstep/base/process.h"
 #include "lockstep/base/text.h"
 #include "lockstep/train/evaluation/early_stopping.h"
 

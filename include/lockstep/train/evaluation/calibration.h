@@ -50,8 +50,8 @@ class KeptBlock {
   double weight_ = 0;
 };
 
-/// Those of this rank, of a set that is cut into `all` blocks; the last block of the set may be shorter than
-/// the others.
+/// The blocks of this rank, of a set that is cut into `all` blocks; the last block of the set may be shorter
+/// than the others.
 struct KeptBlocks {
   Range local;
   Index all = 0;

@@ -2,7 +2,6 @@
 // a measure on a set of samples.
 #pragma once
 
-#include <compare>
 #include <optional>
 #include <span>
 #include <string>
@@ -32,20 +31,12 @@ bool has_one_yes(const OutputForm& form, Index outputs);
 /// Whether they are probabilities of yes for each of one or several targets.
 bool has_yes(const OutputForm& form, Index outputs);
 
-/// A sample that is of class yes or not.
-struct YesSample {
-  Scalar probability = 0;  ///< that the model gives to yes; -1 where it is not a number
-  bool yes = false;
-  Scalar weight = 1;
-
-  auto operator<=>(const YesSample&) const = default;
-};
-
 /// *Collective, blocking.* All samples of the set of `evaluation`, whose outputs satisfy has_one_yes, sorted,
-/// on rank 0; nothing elsewhere. They are the same for any number of ranks and threads. Rank 0 has to have
-/// the memory for them: 12 bytes a sample.
-std::vector<YesSample> gather_yes(Communicator& comm, Evaluation& evaluation, const ModelValues& values,
-                                  const OutputForm& form);
+/// on rank 0; nothing elsewhere. A score is the probability that the model gives to yes, -1 where it is not a
+/// number; the target is 1 for yes and 0 for no. They are the same for any number of ranks and threads; see
+/// gather_samples().
+ScoredSamples gather_yes(Communicator& comm, Evaluation& evaluation, const ModelValues& values,
+                         const OutputForm& form);
 
 struct ChosenThreshold {
   double threshold = 0;
@@ -61,10 +52,10 @@ struct ChosenThreshold {
 /// Of several that are equally good, it is the one nearest to 0.5, and of two of these the lower. Nothing if
 /// no sample is yes, or, but for f1, if all are.
 std::optional<ChosenThreshold> choose_threshold(const std::string& measure,
-                                                std::span<const YesSample> samples);
+                                                std::span<const ScoredSample> samples);
 
 /// The share of the samples, by weight, for which probability >= threshold where they are yes and only there.
-double accuracy_at(double threshold, std::span<const YesSample> samples);
+double accuracy_at(double threshold, std::span<const ScoredSample> samples);
 
 // How well a model tells one class from all others at every threshold: what ROC and precision-recall curves
 // are drawn from. Samples are counted in narrow bins of their scores, so counts of threads and ranks add up,

@@ -1,4 +1,4 @@
-// What cannot be run, each with its reason, before any record is read: settings that cannot be combined, and
+// Runs that cannot be, each with its reason, before any record is read: settings that cannot be combined, and
 // outputs, losses and targets that do not suit each other. Nothing is switched off silently: what
 // configs/texts/refusals.txt names is refused, and what is possible, but hardly meant, is said once.
 #pragma once

@@ -1,5 +1,5 @@
-// What the ranks of a plan hold and send: of a model as a whole, of its stages, and of any ops of a model
-// before it is decided where it is cut.
+// Bytes that the ranks of a plan hold and send: of a model as a whole, of its stages, and of any ops of a
+// model before it is decided where it is cut.
 #pragma once
 
 #include <functional>

@@ -9,7 +9,7 @@
 
 #include "lockstep/data/table/schema/kept_columns.h"
 #include "lockstep/math/matrix.h"
-#include "lockstep/train/evaluation/prediction_table.h"
+#include "lockstep/train/evaluation/prediction.h"
 
 namespace lockstep {
 

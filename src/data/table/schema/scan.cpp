@@ -10,7 +10,7 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/hash.h"
-#include "lockstep/base/stop_signal.h"
+#include "lockstep/base/process.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/table/values/number.h"
 #include "lockstep/data/table/values/schema.h"

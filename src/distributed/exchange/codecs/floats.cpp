@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "lockstep/distributed/exchange/codec.h"
-#include "lockstep/math/bf16.h"
+#include "lockstep/math/kernels.h"
 
 namespace lockstep {
 namespace {

@@ -107,7 +107,7 @@ std::optional<double> correlation_of_one(const double* sums) {
                      sums[kTrue] * (sums[kAll] - sums[kTrue]), sums[kSaid] * (sums[kAll] - sums[kSaid]));
 }
 
-// Of several classes one is right, and the questions are one answer.
+// One of several classes is right: then the questions are one answer.
 std::optional<double> mcc_of(const Questions& questions, std::span<const double> totals) {
   if (questions.counts_no()) return mean_answer<correlation_of_one>(questions, totals);
   const double all = totals[kAll];

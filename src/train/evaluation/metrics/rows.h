@@ -1,6 +1,7 @@
-// What metrics share: how they go through the rows of a block, and the means that they take. Classification
-// is a matter of yes-or-no questions, which AUC, precision and recall are defined for: with binary targets
-// one for each output, with two classes one (is it class 1?), with more classes one for each of them.
+// The parts that metrics share: how they go through the rows of a block, and the means that they take.
+// Classification is a matter of yes-or-no questions, which AUC, precision and recall are defined for: with
+// binary targets one for each output, with two classes one (is it class 1?), with more classes one for each
+// of them.
 #pragma once
 
 #include <cmath>

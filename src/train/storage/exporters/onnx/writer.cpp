@@ -14,7 +14,9 @@
 #include "lockstep/base/text.h"
 #include "lockstep/data/table/sources/feature_columns.h"
 #include "lockstep/nn/onnx_words.h"
-#include "lockstep/train/evaluation/prediction_table.h"
+#include "lockstep/train/evaluation/prediction.h"
+#include "lockstep/base/trace.h"
+#include "lockstep/math/kernels.h"
 #include "lockstep/train/storage/exporter.h"
 #include "table_inputs.h"
 

@@ -1,4 +1,4 @@
-#include "lockstep/base/memory_limit.h"
+#include "lockstep/base/process.h"
 
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -6,15 +6,48 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
+#include <charconv>
+#include <climits>
+#include <csignal>
+#include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <limits>
 #include <stdexcept>
+#include <string_view>
 
+#include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
 
 namespace lockstep {
 namespace {
+
+constexpr std::size_t kMaxShownBytes = 500;
+constexpr Index kMaxNumber = 1'000'000'000;
+
+std::atomic<bool> blocked = false;
+std::atomic<int> noted = 0;
+
+sigset_t stop_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) sigaddset(&signals, signal);
+  return signals;
+}
+
+const char* name_of(int signal) {
+  switch (signal) {
+    case SIGTERM:
+      return "SIGTERM";
+    case SIGINT:
+      return "SIGINT";
+    default:
+      return "SIGUSR1";
+  }
+}
 
 constexpr Index kNoLimit = std::numeric_limits<Index>::max();
 
@@ -69,6 +102,62 @@ Index address_space_bytes() {
 }
 
 }  // namespace
+
+std::optional<std::string> environment_text(const char* name) {
+  const char* const value = std::getenv(name);
+  if (value == nullptr) return std::nullopt;
+  const std::string_view whole = value;
+  std::string text(whole.substr(0, kMaxShownBytes));
+  std::ranges::replace_if(
+      text, [](char c) { return c < ' ' || c > '~'; }, '?');
+  if (whole.size() > kMaxShownBytes) text += "...";
+  return text;
+}
+
+std::optional<Index> environment_number(const char* name) {
+  const std::optional<std::string> text = environment_text(name);
+  if (!text) return std::nullopt;
+  Index number = 0;
+  const char* const end = text->data() + text->size();
+  const auto [stop, error] = std::from_chars(text->data(), end, number);
+  if (error != std::errc() || stop != end || number < 0 || number > kMaxNumber) return std::nullopt;
+  return number;
+}
+
+std::string host_name() {
+  std::array<char, HOST_NAME_MAX + 1> name{};
+  ::gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
+
+// Shells start what they put in the background with SIGINT ignored, and an ignored signal may be lost even if
+// it is blocked.
+void note_stop_signals() {
+  const sigset_t signals = stop_signals();
+  ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) std::signal(signal, SIG_DFL);
+  blocked = true;
+}
+
+std::string stop_signal() {
+  if (blocked && noted == 0) {
+    const sigset_t signals = stop_signals();
+    const timespec at_once{};
+    int none = 0;
+    if (const int signal = ::sigtimedwait(&signals, nullptr, &at_once); signal > 0) {
+      noted.compare_exchange_strong(none, signal);
+    }
+  }
+  const int signal = noted;
+  return signal == 0 ? "" : name_of(signal);
+}
+
+void throw_if_stopped() {
+  const std::string signal = stop_signal();
+  if (signal.empty()) return;
+  throw Error(fmt::format("stopped by {} before the first step: nothing was learned yet", signal),
+              kExitStopped);
+}
 
 MemoryLimit memory_limit() {
   MemoryLimit least{machine_bytes(), "the memory and swap space of this machine"};

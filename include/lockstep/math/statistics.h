@@ -1,6 +1,4 @@
-// Means and variances of channels from sums that can be added over batches, replicas and ranks in any
-// grouping. Sums are taken around a shift near the mean and in double, so that nothing cancels (Chan, Golub &
-// LeVeque 1983).
+// Statistics of many numbers: moments by channel, and counts in bins.
 #pragma once
 
 #include <span>
@@ -10,6 +8,10 @@
 #include "lockstep/math/matrix.h"
 
 namespace lockstep {
+
+// Means and variances of channels from sums that can be added over batches, replicas and ranks in any
+// grouping. Sums are taken around a shift near the mean and in double, so that nothing cancels (Chan, Golub &
+// LeVeque 1983).
 
 /// Moments by channel. The variance is that of the values themselves (divided by their count).
 struct Moments {
@@ -28,5 +30,16 @@ Moments moments_of(std::span<const double> sums, std::span<const Scalar> shift);
 /// For each channel the sum of dy, then for each channel the sum of dy (x - shift).
 void sum_products(const ConstMatrix& x, std::span<const Scalar> shift, const ConstMatrix& dy,
                   std::span<double> sums);
+
+// The bins in which the numbers of a tensor are counted.
+
+/// Bins of a histogram: two for each power of two between 2^-40 and 2^20, of either sign, and one for what is
+/// nearer to zero. Larger numbers are in the outer bins.
+inline constexpr Index kHistogramBins = 241;
+
+/// The bin of a number, 0 for the most negative.
+Index histogram_bin(Scalar value);
+/// The upper end of a bin.
+double histogram_limit(Index bin);
 
 }  // namespace lockstep
