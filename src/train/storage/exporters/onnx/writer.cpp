@@ -15,8 +15,6 @@
 #include "lockstep/data/table/sources/feature_columns.h"
 #include "lockstep/nn/onnx_words.h"
 #include "lockstep/train/evaluation/prediction.h"
-#include "lockstep/base/trace.h"
-#include "lockstep/math/kernels.h"
 #include "lockstep/train/storage/exporter.h"
 #include "table_inputs.h"
 
