@@ -9,6 +9,7 @@
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/comm/agree.h"
+#include "lockstep/comm/checked_communicator.h"
 #include "lockstep/distributed/exchange/reducer.h"
 #include "support/error_text.h"
 #include "support/exchanging.h"
@@ -188,6 +189,33 @@ TEST(Algorithms, ByRuleNeighboursShareMemory) {
   EXPECT_EQ(algorithm_by_rule({.count = 2, .largest = 4}).name, "hierarchical");
   EXPECT_EQ(algorithm_by_rule({.count = 4, .largest = 1}).name, "mpi");
   EXPECT_EQ(algorithm_by_rule({.count = 2, .largest = 4, .neighbours = false}).name, "mpi");
+}
+
+// Ranks on a node that has no memory to share.
+class NoSharedMemory final : public ForwardingCommunicator {
+ public:
+  explicit NoSharedMemory(Communicator& inner) : ForwardingCommunicator(inner) {}
+  explicit NoSharedMemory(std::unique_ptr<Communicator> inner) : ForwardingCommunicator(std::move(inner)) {}
+
+  std::unique_ptr<Communicator> split(Index color, Index order) override {
+    return std::make_unique<NoSharedMemory>(inner().split(color, order));
+  }
+  std::unique_ptr<Communicator> split_by_node(Index ranks_per_node) override {
+    return std::make_unique<NoSharedMemory>(inner().split_by_node(ranks_per_node));
+  }
+  std::unique_ptr<SharedWindow> shared_window(Index) override { throw AgreedError("all gone", kExitComm); }
+};
+
+TEST(Algorithms, AutoDoesWithoutSharedMemoryAndSaysSo) {
+  test::on_ranks([](Communicator& comm) {
+    if (comm.size() < 2) return;
+    NoSharedMemory node(comm);
+    for (const bool calibrate : {false, true}) {
+      Exchanging exchanging(node, {"", {.calibrate = calibrate}, {0, 16, 4000}});
+      EXPECT_EQ(exchanging.reducer().algorithm(), "mpi (not through shared memory: all gone)");
+      EXPECT_NEAR(exchanging.step(0)[20], exchanging.expected(0)[20], 2e-5);
+    }
+  });
 }
 
 TEST(Algorithms, WithoutCalibrationNodesDecide) {

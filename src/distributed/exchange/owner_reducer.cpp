@@ -2,10 +2,10 @@
 // of that slice, and the owner adds them: ordered, along the fixed tree; native, rank by rank. Then, if the
 // sum is wanted everywhere, every owner sends its result to all. Which subtrees a rank sends follows from the
 // plan and the samples of the step, so nothing about them is ever sent. A divided bucket has no phase: owners
-// have put the sums where the results go. Ranks come to the second phase of a
-// bucket at different moments, before or after other buckets leave: so both are messages between pairs, each
-// on a channel of its own, and none is a collective. Buckets come to each phase in order, but while one is
-// still in the second, those behind it go on.
+// have put the sums where the results go. Ranks come to the second phase of a bucket at different moments,
+// before or after other buckets leave: so both are messages between pairs, each on a channel of its own, and
+// none is a collective. Buckets come to each phase in order, but while one is still in the second, those
+// behind it go on.
 //
 // Through a codec the two phases have messages that lose something. Every rank has one partial sum. First it
 // encodes each slice of it for the slice's owner, itself too, so that the sum does not depend on who owns

@@ -6,6 +6,8 @@
 // An average is sent like a gradient, in arenas of gradients that the step has used up. At the offset of the
 // loss the number of replicas is sent that found a bad number and stopped training: so all ranks learn of it
 // together, and a local step needs no message.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -13,10 +15,10 @@
 #include <limits>
 #include <numeric>
 #include <optional>
+#include <string>
+#include <vector>
 
-#include <fmt/format.h>
-
-#include "local_replica.h"
+#include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/timer.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/distributed/exchange/algorithm.h"
@@ -27,6 +29,92 @@
 
 namespace lockstep {
 namespace {
+
+// A replica that takes local steps, until one finds a bad number.
+struct LocalReplica {
+  LocalReplica(Index replica, const StrategyContext& context)
+      : number(replica),
+        weights(context.layout.size),
+        update(context.layout, context.optimizer, context.rules, &context.team) {}
+
+  bool stopped() const { return bad_step > 0; }
+
+  // A step with the sum of its gradients and, behind them, of its losses; or it stops.
+  void step(const Layout& layout, std::span<Scalar> sum, const UpdateRequest& request) {
+    if (take_full_update(update, weights.span(), sum, request).applied) return;
+    bad_step = request.step;
+    bad_number = fmt::format("step {}: replica {}: {}", request.step, number,
+                             describe_bad_sum(layout, sum, request.weight));
+  }
+
+  // Its optimizer state and, unless all replicas have the same, its weights.
+  void add_saved(SavedState& state, bool without_weights) {
+    const std::string prefix = fmt::format("replica.{}.", number);
+    const Range all{0, weights.size()};
+    update.add_saved(state, all, prefix);
+    if (without_weights) return;
+    state.push_back({.array = prefix + "weights",
+                     .size = all.end,
+                     .range = all,
+                     .memory = as_buffer(weights.span()),
+                     .written = all});
+  }
+
+  Index number;
+  AlignedBuffer<Scalar> weights;
+  ParameterUpdate update;
+  Index bad_step = 0;      // step whose loss or gradient was not finite; 0: none
+  std::string bad_number;  // "step 7: replica 3: ..."
+};
+
+// Block momentum on the average of the replicas: the change of the weights over a block of local steps is
+// taken like a gradient, with a learning rate and momentum of its own (Chen & Huo 2016, "Scalable training of
+// deep learning machines by incremental block training with intra-block parallel optimization and blockwise
+// model-update filtering").
+class BlockMomentum {
+ public:
+  // Whether the options ask for more than the plain average.
+  static bool wanted(const DistOptions& options) {
+    return options.block_momentum > 0 || options.block_lr != 1;
+  }
+
+  BlockMomentum(const DistOptions& options, Index size) : options_(options), last_(size), velocity_(size) {}
+
+  // The weights that the first block starts from.
+  void start(std::span<const Scalar> weights) { std::ranges::copy(weights, last_.data()); }
+
+  // Saves the state that is kept from block to block; rank 0 writes it.
+  void add_saved(SavedState& state, int rank) {
+    state.push_back(saved_by_first(rank, "block.last", last_.span()));
+    state.push_back(saved_by_first(rank, "block.velocity", velocity_.span()));
+  }
+
+  // That state by name, for comparisons of ranks.
+  std::vector<NamedSpan> named_parts() {
+    return {{"what the block started from", last_.span()}, {"block momentum", velocity_.span()}};
+  }
+
+  // Makes of the average at the end of a block the weights that the next one starts from. With Nesterov's
+  // momentum a block starts where the velocity would lead if nothing were learned in it: both forms of the
+  // paper as changes of what blocks start from.
+  void apply(std::span<Scalar> average) {
+    const auto momentum = static_cast<Scalar>(options_.block_momentum);
+    const auto lr = static_cast<Scalar>(options_.block_lr);
+    Scalar* const last = last_.data();
+    Scalar* const velocity = velocity_.data();
+    for (std::size_t i = 0; i < average.size(); ++i) {
+      const Scalar change = lr * (average[i] - last[i]);
+      velocity[i] = momentum * velocity[i] + change;
+      last[i] += options_.block_nesterov ? momentum * velocity[i] + change : velocity[i];
+      average[i] = last[i];
+    }
+  }
+
+ private:
+  const DistOptions& options_;
+  AlignedBuffer<Scalar> last_;  // weights that the block started from
+  AlignedBuffer<Scalar> velocity_;
+};
 
 class LocalSgd final : public SynchronousStrategy, private LocalSteps {
  public:
@@ -39,7 +127,7 @@ class LocalSgd final : public SynchronousStrategy, private LocalSteps {
         reducer_(make_reducer(exchange_of(context, hosted_.size()))),
         local_samples_(static_cast<std::size_t>(plan_.replicas), 0) {
     for (Index number = hosted_.begin; number < hosted_.end; ++number) {
-      replicas_.emplace_back(number, layout_, context.optimizer, context.rules, context.team);
+      replicas_.emplace_back(number, context);
       const std::span<Scalar> shared = reducer_->shared_arena();
       arenas_.push_back(shared.empty() ? own_arenas_.emplace_back(plan_.gradient_size).span() : shared);
     }
@@ -174,7 +262,7 @@ class LocalSgd final : public SynchronousStrategy, private LocalSteps {
       if (replica.number > 0) own.statistics = nullptr;  // those of the first replica stand for all
       loss += static_cast<double>(at(partial_->sums[i], plan_.loss_offset));
       weight += own.weight;
-      if (!replica.stopped()) replica.step(partial_->sums[i], own);
+      if (!replica.stopped()) replica.step(layout_, partial_->sums[i], own);
     }
     if (weight > 0) mean_loss_ = loss / weight;
     outcome.mean_loss = mean_loss_;
