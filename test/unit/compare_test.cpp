@@ -5,7 +5,6 @@
 #include <filesystem>
 
 #include "app/runs/read_run.h"
-#include "app/runs/run_table.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"

@@ -7,7 +7,6 @@
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
 #include "lockstep/report/page/report_page.h"
-#include "lockstep/report/page/shown_predictions.h"
 #include "support/temporary_directory.h"
 
 namespace lockstep {
@@ -152,7 +151,7 @@ TEST(ReportJson, ImportanceHasTheFirstTwentyColumns) {
   for (int i = 0; i < 25; ++i)
     file["columns"].push_back({{"column", fmt::format("c{}", i)}, {"importance", 1.0 / (1 << (i % 8))}});
   write_file_atomically(RunDirectory{directory.path()}.importance(), file.dump());
-  const PageRun run = read_page_run(run_named(directory.path().string()));
+  const PageRun run = read_page_run(run_named("runs/a"), {directory.path()});
   const Json importance = run_of(run)["importance"];
   EXPECT_EQ(importance["measure"], "auc");
   EXPECT_EQ(importance["set"], "test");

@@ -1,5 +1,5 @@
 // The sentences of a page: what came of a run, and what is worth a look, with their numbers.
-#include "report/page/run_story.h"
+#include "report/page/page_parts.h"
 
 #include <gtest/gtest.h>
 

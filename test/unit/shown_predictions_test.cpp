@@ -1,5 +1,5 @@
 // evaluation.json: curves as shares, fits, and the worst records, as the page reads them back.
-#include "lockstep/report/page/shown_predictions.h"
+#include "lockstep/report/page/report_page.h"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,6 @@
 #include "app/setup/catalogs.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
-#include "lockstep/base/text.h"
 #include "lockstep/config/command_line.h"
 #include "lockstep/train/storage/run_directory.h"
 

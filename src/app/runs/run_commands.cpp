@@ -23,7 +23,6 @@
 #include "lockstep/report/trace/trace.h"
 #include "lockstep/train/storage/run_directory.h"
 #include "read_run.h"
-#include "run_table.h"
 #include "run_views.h"
 
 namespace lockstep {
@@ -147,7 +146,9 @@ int report_command(const CommandLine& line) {
   if (line.has("output")) require_feature("CHARTJS", "a page of trainer report");
   check_outputs(line, {});
   std::vector<PageRun> runs;
-  for (ViewedRun& run : read_runs(line.operands)) runs.push_back(read_page_run(std::move(run)));
+  for (const std::filesystem::path& directory : find_runs(line.operands)) {
+    runs.push_back(read_page_run(read_run(directory), {directory}));
+  }
   const auto write = [&](const std::string& name, const std::string& text) {
     write_output(name, text);
     log_info("report of {}: {} ({})", plural(std::ssize(runs), "run"), describe_output(name),

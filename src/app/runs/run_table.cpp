@@ -1,4 +1,4 @@
-#include "run_table.h"
+#include "read_run.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

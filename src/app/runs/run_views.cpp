@@ -9,7 +9,6 @@
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/report/page/report_page.h"
-#include "lockstep/report/page/shown_predictions.h"
 #include "read_run.h"
 
 namespace lockstep {
@@ -30,7 +29,7 @@ void write_run_page(const RunDirectory& run) {
                run.root.string());
       return;
     }
-    write_file_atomically(run.report(), report_page({read_page_run(read_run(run.root))}));
+    write_file_atomically(run.report(), report_page({read_page_run(read_run(run.root), run)}));
   } catch (const std::exception& error) {
     log_warning("report.html is not written: {}", error.what());
   }

@@ -195,10 +195,8 @@ class CrossValidation {
   // *Collective.* The exit code.
   int run() {
     stop_live_output();
-    if (first()) {
-      state_.announce(fmt::format("{} folds", folds()));
-    }
-    const bool stopped = train(pending_folds());
+    if (first()) state_.announce(fmt::format("{} folds", folds()));
+    const bool stopped = train();
     const Index done = count(TrialState::kDone);
     if (!stopped && done == folds()) {
       join_fold_predictions(world_, state_);
@@ -214,13 +212,7 @@ class CrossValidation {
     return std::ranges::count(std::span(state_.rows()).first(static_cast<std::size_t>(folds())), state,
                               &TrialRow::state);
   }
-  bool train(const std::vector<Index>& pending) {
-    return state_.train(pending, {}, [this](Communicator& comm, const CommandLine& of_trial) {
-      write_fold_predictions(comm, of_trial, state_.text());
-    });
-  }
-
-  std::vector<Index> pending_folds() const;
+  bool train();
   bool refit();
   int report(bool stopped) const;
 
@@ -229,12 +221,15 @@ class CrossValidation {
   SweepState state_;
 };
 
-std::vector<Index> CrossValidation::pending_folds() const {
+// *Collective.* All that is not over. Whether it was asked to stop.
+bool CrossValidation::train() {
   std::vector<Index> pending;
   for (const TrialRow& row : state_.rows()) {
     if (!row.is_over()) pending.push_back(row.number);
   }
-  return pending;
+  return state_.train(pending, {}, [this](Communicator& comm, const CommandLine& of_trial) {
+    write_fold_predictions(comm, of_trial, state_.text());
+  });
 }
 
 // *Collective.* Whether it was asked to stop. The length is that at which the folds were best, on average, in
@@ -253,8 +248,7 @@ bool CrossValidation::refit() {
   state_.read_rows();
   if (first())
     log_info("refit: on all records, for {:.6g} epochs, the mean of the epochs that the folds kept", epochs);
-  if (state_.rows().back().is_over()) return false;
-  return train({state_.directory().refit});
+  return train();
 }
 
 // *Collective.* The exit code.

@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <utility>
 
 #include "lockstep/base/errors.h"
@@ -33,10 +32,6 @@ TrialState state_named(const std::string& name) {
     if (name == text) return state;
   }
   throw DataError(fmt::format("'{}' is no state of a trial", name));
-}
-
-double number_or_nan(const Json& json) {
-  return json.is_number() ? json.get<double>() : std::numeric_limits<double>::quiet_NaN();
 }
 
 // Its numbers by name, those of the samples too.
@@ -247,7 +242,9 @@ TrialRow parse_row(const Json& json) {
   row.steps = whole_number(json.at("steps"));
   row.seconds = json.at("seconds").get<double>();
   if (json.contains("rungs")) {
-    for (const Json& value : json.at("rungs")) row.at_rungs.push_back(number_or_nan(value));
+    for (const Json& value : json.at("rungs")) {
+      row.at_rungs.push_back(value.is_number() ? value.get<double>() : NAN);
+    }
   }
   if (json.contains("validation")) {
     const Json& found = json.at("validation");
@@ -347,11 +344,11 @@ std::string sweep_table(std::span<const TrialRow> rows, const Measure& measure,
   for (const std::string& name : test_measures(rows, measure)) {
     columns.push_back({"test " + name, [name](const TrialRow& row) { return measure_cell(row.test, name); }});
   }
-  const auto of_done = [](const auto& text) {
-    return [text](const TrialRow& row) { return row.state == TrialState::kDone ? text(row) : std::string(); };
-  };
-  columns.push_back({"steps", of_done([](const TrialRow& row) { return with_commas(row.steps); })});
-  columns.push_back({"time", of_done([](const TrialRow& row) { return human_seconds(row.seconds); })});
+  const auto is_done = [](const TrialRow& row) { return row.state == TrialState::kDone; };
+  columns.push_back(
+      {"steps", [=](const TrialRow& row) { return is_done(row) ? with_commas(row.steps) : ""; }});
+  columns.push_back(
+      {"time", [=](const TrialRow& row) { return is_done(row) ? human_seconds(row.seconds) : ""; }});
   columns.push_back({"state", state_cell});
   const std::vector<TrialRow> sorted = ranked(rows, measure);
   std::string text = text_table(table_of(columns, sorted), 1) + describe_failures(rows, directory) +

@@ -24,7 +24,6 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr std::size_t kMaxColumns = 60;
 constexpr std::size_t kMaxFaults = 5;
 constexpr std::size_t kMaxClasses = 100;
-constexpr std::size_t kMaxSplits = 8;
 
 // The numbers of a worker and of a rank, by their names in a line.
 constexpr std::array kWorkerNumbers{std::pair{"computed", &WorkerRecord::computed},
@@ -311,12 +310,6 @@ void MetricsTable::add(const MetricsLine& line) {
   for (Column& column : columns) column.values.resize(rows(), kNaN);
 }
 
-double MetricsHistory::last_step() const {
-  double last = train.rows() > 0 ? train.steps.back() : 0;
-  for (const EvaluationHistory& each : evaluations) last = std::max(last, each.table.steps.back());
-  return last;
-}
-
 double MetricsHistory::seconds_at(double samples) const {
   const auto after = std::ranges::lower_bound(train.samples, samples);
   if (train.samples.empty()) return 0;
@@ -337,7 +330,6 @@ void add_line(MetricsHistory& history, const MetricsLine& line, double kept_step
   if (line.kind != "evaluation") return;
   auto found = std::ranges::find(history.evaluations, line.split, &EvaluationHistory::split);
   if (found == history.evaluations.end()) {
-    if (history.evaluations.size() == kMaxSplits) return;
     found = history.evaluations.insert(found, EvaluationHistory{.split = line.split});
   }
   EvaluationHistory& split = *found;

@@ -1,7 +1,6 @@
 #include "lockstep/report/live/run_output.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>

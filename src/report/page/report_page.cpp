@@ -15,10 +15,8 @@
 #include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
 #include "lockstep/report/page/report_page.h"
-#include "lockstep/report/page/shown_predictions.h"
 #include "lockstep/report/tables/evaluation_tables.h"
 #include "page_parts.h"
-#include "run_story.h"
 
 namespace lockstep {
 namespace {
@@ -54,36 +52,30 @@ bool is_rarely_measured(const std::string& name) {
   return name == "gradient_norm" || name == "weight_norm";
 }
 
-MetricsTable measured_lines(const MetricsTable& table, const MetricsTable::Column& column) {
-  MetricsTable lines{.columns = {{column.name, {}}}};
-  for (std::size_t row = 0; row < table.rows(); ++row) {
-    if (is_rarely_measured(column.name) && std::isnan(column.values[row])) continue;
-    lines.steps.push_back(table.steps[row]);
-    lines.samples.push_back(table.samples[row]);
-    lines.seconds.push_back(table.seconds[row]);
-    lines.columns.front().values.push_back(column.values[row]);
-  }
-  return lines;
-}
-
 // Each measure of one set over the steps, the samples and the time of training.
 void add_curves(const std::string& split, const MetricsTable& table, const PageLimits& limits, Json& curves) {
   constexpr int kCountDigits = 15;
   constexpr int kTimeDigits = 5;
   for (const MetricsTable::Column& column : table.columns) {
     if (!is_measure(column.name) || column.name.starts_with("time.")) continue;
-    const MetricsTable lines = measured_lines(table, column);
-    const std::vector<double>& values = lines.columns.front().values;
-    if (values.empty()) continue;
-    const std::vector<std::size_t> points = kept_points(values, limits.points);
+    std::vector<std::size_t> rows;
+    std::vector<double> values;
+    for (std::size_t row = 0; row < table.rows(); ++row) {
+      if (is_rarely_measured(column.name) && std::isnan(column.values[row])) continue;
+      rows.push_back(row);
+      values.push_back(column.values[row]);
+    }
+    if (rows.empty()) continue;
+    std::vector<std::size_t> points;
+    for (const std::size_t point : kept_points(values, limits.points)) points.push_back(rows[point]);
     curves.push_back({{"measure", shown_json(column.name)},
                       {"title", shown_json(measure_title(column.name))},
                       {"split", shown_json(split)},
-                      {"points", lines.rows()},
-                      {"step", numbers_json(lines.steps, points, kCountDigits)},
-                      {"samples", numbers_json(lines.samples, points, kCountDigits)},
-                      {"seconds", numbers_json(lines.seconds, points, kTimeDigits)},
-                      {"y", numbers_json(values, points)}});
+                      {"points", rows.size()},
+                      {"step", numbers_json(table.steps, points, kCountDigits)},
+                      {"samples", numbers_json(table.samples, points, kCountDigits)},
+                      {"seconds", numbers_json(table.seconds, points, kTimeDigits)},
+                      {"y", numbers_json(column.values, points)}});
   }
 }
 
@@ -320,10 +312,9 @@ void add_schema(PageRun& run, const std::string& text) {
   const auto json = parse_json<Json>(text);
   for (const Json& column : part_of(json, "columns")) {
     if (!column.is_object()) throw DataError("a column is no object");
-    run.columns.push_back(
-        {text_at(column, "name"), text_at(column, "use"), text_at(column, "kind"),
-         with_commas(static_cast<Index>(std::clamp(number_or_zero(column, "missing_count"), 0.0, 1e15))),
-         text_at(column, "use") == "ignore" ? "" : describe_values(column)});
+    run.columns.push_back({text_at(column, "name"), text_at(column, "use"), text_at(column, "kind"),
+                           count_text(number_or_zero(column, "missing_count")),
+                           text_at(column, "use") == "ignore" ? "" : describe_values(column)});
     const auto values = column.find("values");
     if (text_at(column, "use") != "label" || values == column.end() || !values->is_array()) continue;
     for (const Json& value : *values)
@@ -342,9 +333,8 @@ Json shown_json(const Json& json, std::size_t max_bytes) {
   return copy;
 }
 
-PageRun read_page_run(ViewedRun viewed) {
+PageRun read_page_run(ViewedRun viewed, const RunDirectory& directory) {
   PageRun run{std::move(viewed)};
-  const RunDirectory directory{run.name};
   const auto add = [&](const std::filesystem::path& file, void (*part)(PageRun&, const std::string&)) {
     if (!is_there(file)) return;
     try {

@@ -1,4 +1,4 @@
-#include "run_story.h"
+#include "page_parts.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "lockstep/report/page/shown_predictions.h"
+#include "lockstep/report/page/report_page.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,6 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/json.h"
-#include "lockstep/base/text.h"
 #include "lockstep/report/history/viewed_run.h"
 #include "lockstep/report/tables/evaluation_tables.h"
 #include "page_parts.h"

@@ -252,6 +252,13 @@ std::string growth_text(const ScaleSection& section, const std::string& exchange
   return text;
 }
 
+template <class Value, class Make>
+Json list_json(const std::vector<Value>& values, const Make& make) {
+  Json list = Json::array();
+  for (const Value& value : values) list.push_back(make(value));
+  return list;
+}
+
 Json forecast_json(const Forecast& forecast) {
   return {{"ranks", forecast.ranks},
           {"global_batch", forecast.global_batch},
@@ -265,20 +272,18 @@ Json forecast_json(const Forecast& forecast) {
 }
 
 Json forecast_json(const ScaleSection& section) {
-  Json json{{"ways", Json::array()}, {"growth", Json::array()}};
-  for (const ForecastRow& row : section.ways) {
-    Json way = forecast_json(row.forecast);
-    way["strategy"] = row.strategy;
-    way["algorithm"] = row.algorithm;
-    way["divides_layers"] = row.divides_layers;
-    json["ways"].push_back(way);
-  }
-  for (const GrowthRow& row : section.growth) {
-    Json step = forecast_json(row.forecast);
-    step["nodes"] = row.nodes;
-    json["growth"].push_back(step);
-  }
-  return json;
+  const auto way = [](const ForecastRow& row) {
+    Json json = forecast_json(row.forecast);
+    json.update(
+        {{"strategy", row.strategy}, {"algorithm", row.algorithm}, {"divides_layers", row.divides_layers}});
+    return json;
+  };
+  const auto step = [](const GrowthRow& row) {
+    Json json = forecast_json(row.forecast);
+    json["nodes"] = row.nodes;
+    return json;
+  };
+  return {{"ways", list_json(section.ways, way)}, {"growth", list_json(section.growth, step)}};
 }
 
 }  // namespace
@@ -310,34 +315,33 @@ std::string to_json(const BenchReport& report) {
               {"cache_bandwidth", report.machine.cache_bandwidth},
               {"memory_bandwidth", report.machine.memory_bandwidth}}},
             {"cache_line_seconds", report.cache_line_seconds},
-            {"ops", Json::array()},
-            {"passes", Json::array()},
-            {"exchanges", Json::array()},
-            {"algorithms", Json::array()},
-            {"updates", Json::array()}};
-  for (const OpRate& op : report.ops) {
-    json["ops"].push_back({{"title", op.title},
-                           {"forward_flops", op.forward_flops},
-                           {"backward_flops", op.backward_flops},
-                           {"forward_seconds", op.forward_seconds},
-                           {"backward_seconds", op.backward_seconds}});
-  }
-  for (const PassRate& pass : report.passes) {
-    json["passes"].push_back({{"rows", pass.rows}, {"seconds", pass.seconds}});
-  }
-  for (const ExchangeRate& exchange : report.exchanges) {
-    json["exchanges"].push_back({{"bytes", exchange.bytes},
-                                 {"seconds", exchange.seconds},
-                                 {"message_seconds", exchange.message_seconds},
-                                 {"shared_seconds", exchange.shared_seconds}});
-  }
-  for (const AlgorithmRate& rate : report.algorithms) {
-    json["algorithms"].push_back({{"name", rate.name}, {"bytes", rate.bytes}, {"seconds", rate.seconds}});
-  }
-  for (const UpdateRate& update : report.updates) {
-    json["updates"].push_back(
-        {{"name", update.name}, {"weights", update.weights}, {"seconds", update.seconds}});
-  }
+            {"ops", list_json(report.ops,
+                              [](const OpRate& op) -> Json {
+                                return {{"title", op.title},
+                                        {"forward_flops", op.forward_flops},
+                                        {"backward_flops", op.backward_flops},
+                                        {"forward_seconds", op.forward_seconds},
+                                        {"backward_seconds", op.backward_seconds}};
+                              })},
+            {"passes", list_json(report.passes,
+                                 [](const PassRate& pass) -> Json {
+                                   return {{"rows", pass.rows}, {"seconds", pass.seconds}};
+                                 })},
+            {"exchanges", list_json(report.exchanges,
+                                    [](const ExchangeRate& exchange) -> Json {
+                                      return {{"bytes", exchange.bytes},
+                                              {"seconds", exchange.seconds},
+                                              {"message_seconds", exchange.message_seconds},
+                                              {"shared_seconds", exchange.shared_seconds}};
+                                    })},
+            {"algorithms",
+             list_json(report.algorithms,
+                       [](const AlgorithmRate& rate) -> Json {
+                         return {{"name", rate.name}, {"bytes", rate.bytes}, {"seconds", rate.seconds}};
+                       })},
+            {"updates", list_json(report.updates, [](const UpdateRate& update) -> Json {
+               return {{"name", update.name}, {"weights", update.weights}, {"seconds", update.seconds}};
+             })}};
   const StepRate& step = report.step;
   json["step"] = {{"seconds", step.seconds},
                   {"samples", step.samples},

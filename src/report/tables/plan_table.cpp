@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <sstream>
 #include <vector>
@@ -290,36 +291,6 @@ std::string stage_sentences(const RunPlan& plan) {
   return describe_idle(plan) + describe_groups(plan) + describe_balance(plan) + describe_tied(plan);
 }
 
-using ModelRow = std::vector<std::string>;
-
-struct Counts {
-  Index parameters = 0;
-  Index flops = 0;
-  Index bytes = 0;
-};
-
-std::vector<Index> parameters_by_op(const Model& model) {
-  std::vector<Index> parameters(model.ops().size());
-  for (const ParamInfo& param : model.layout().params) {
-    at(parameters, param.layer) += param.shape.size();
-  }
-  return parameters;
-}
-
-Counts count(const Model& model, Index number, Index parameters) {
-  const ModelOp& op = model.op(number);
-  Counts counts{.parameters = parameters, .flops = op.layer->flops()};
-  const Index cached = op.layer->only_reshapes() ? 0 : op.layer->cache_size();
-  const Index kept = model.owns_output(number) ? op.out.size() : 0;
-  counts.bytes = (kept + cached) * Index{sizeof(Scalar)};
-  return counts;
-}
-
-ModelRow row(std::string layer, std::string shape, const Counts& counts) {
-  return {std::move(layer), std::move(shape), with_commas(counts.parameters), with_commas(counts.flops),
-          human_bytes(counts.bytes)};
-}
-
 }  // namespace
 
 PlanRecord plan_record(const RunPlan& plan, const Model& model) {
@@ -377,19 +348,25 @@ std::string plan_summary(const RunPlan& plan) {
 }
 
 std::vector<std::vector<std::string>> model_rows(const Model& model) {
-  std::vector<ModelRow> rows{{"layer", "output", "parameters", "FLOPs per sample", "activations"},
-                             {"input", to_string(model.input()), "", "", ""}};
-  Counts total;
-  const std::vector<Index> parameters = parameters_by_op(model);
+  std::vector<std::vector<std::string>> rows{
+      {"layer", "output", "parameters", "FLOPs per sample", "activations"},
+      {"input", to_string(model.input()), "", "", ""}};
+  using Counts = std::array<Index, 3>;  // as the last three columns
+  const auto add = [&](const std::string& layer, const std::string& output, const Counts& counts) {
+    rows.push_back({layer, output, with_commas(counts[0]), with_commas(counts[1]), human_bytes(counts[2])});
+  };
+  std::vector<Index> parameters(model.ops().size());
+  for (const ParamInfo& param : model.layout().params) at(parameters, param.layer) += param.shape.size();
+  Counts total{};
   for (Index i = 0; i < std::ssize(model.ops()); ++i) {
     const ModelOp& op = model.op(i);
-    const Counts counts = count(model, i, at(parameters, i));
-    total.parameters += counts.parameters;
-    total.flops += counts.flops;
-    total.bytes += counts.bytes;
-    rows.push_back(row(fmt::format("{} {}", op.path, excerpt(op.text)), to_string(op.out), counts));
+    const Index cached = op.layer->only_reshapes() ? 0 : op.layer->cache_size();
+    const Index kept = model.owns_output(i) ? op.out.size() : 0;
+    const Counts counts{at(parameters, i), op.layer->flops(), (kept + cached) * Index{sizeof(Scalar)}};
+    std::ranges::transform(total, counts, total.begin(), std::plus<>());
+    add(fmt::format("{} {}", op.path, excerpt(op.text)), to_string(op.out), counts);
   }
-  rows.push_back(row("total", "", total));
+  add("total", "", total);
   return rows;
 }
 

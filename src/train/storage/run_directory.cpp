@@ -14,7 +14,6 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
-#include "lockstep/base/json.h"
 
 namespace lockstep {
 namespace {

@@ -94,7 +94,6 @@ struct MetricsHistory {
   RankTimes ranks = {};                             ///< from the last line of kind "ranks"; without hosts
   std::vector<std::string> faults = {};             ///< see read_metrics_lines
 
-  double last_step() const;
   /// Seconds of training at some number of samples.
   double seconds_at(double samples) const;
 };

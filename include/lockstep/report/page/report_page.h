@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "lockstep/report/history/viewed_run.h"
+#include "lockstep/train/evaluation/evaluation_details.h"
 
 namespace lockstep {
 
@@ -23,9 +24,8 @@ struct PageRun : ViewedRun {
   std::vector<std::string> classes = {};  ///< names, where the schema has them
 };
 
-/// Reads these files, from the directory that the run is named by. One that cannot be read is a warning of
-/// the run.
-PageRun read_page_run(ViewedRun run);
+/// Reads these files. One that cannot be read is a warning of the run.
+PageRun read_page_run(ViewedRun run, const RunDirectory& directory);
 
 /// All that the page shows, as JSON in one line without "<"; the guide on output has its fields. The runs in
 /// the order given. Fewer points are in it where runs are long or many, so that the page has at most
@@ -34,5 +34,16 @@ std::string report_json(const std::vector<PageRun>& runs);
 
 /// Errors: as report_json() has them.
 std::string report_page(const std::vector<PageRun>& runs);
+
+// The single predictions that a page shows: evaluation.json of a run directory. Written once, at the end of a
+// run.
+
+/// evaluation.json. A curve has at most 2,000 points, those of several classes less.
+std::string to_json(const EvaluationDetails& details);
+
+/// Reads such a file as the page has it: split, samples, curves, fits, columns and worst, with all points and
+/// records. Lists that belong together are equally long, and each picture has the bytes of its size. Errors:
+/// DataError for a text that is no such file.
+nlohmann::ordered_json read_shown_predictions(const std::string& json);
 
 }  // namespace lockstep

@@ -136,7 +136,6 @@ struct RunRecord {
   nlohmann::ordered_json result = nullptr;  ///< what summary.json has; null before the end
 
   bool is_complete() const { return state == RunState::kDone || state == RunState::kStoppedEarly; }
-  bool has_evaluation() const { return last.contains("test") || last.contains("validation"); }
   /// The figure of the validation set, else of the test set, else of the training loss; null before there is
   /// any.
   const DecidingFigure* decides() const;
