@@ -163,7 +163,8 @@ TEST_F(ImportanceRuns, APartIsNoFileAndStaysOnResume) {
   refused("--data.validation 'stratified(2)'", {"stratified(2)", "above 0 and below 1"});
   refused("--data.validation 'group(shops, 0.2)'", {"no column 'shops'", "did you mean 'shop'"});
   refused("--data.validation 'stratified(0.2)' --data.validation_share 0.2", {"there is one validation set"});
-  refused("--data.validation 'stratified(0.001)'", {"data.validation leaves 300 of the 300 records"});
+  refused("--data.validation 'stratified(0.001)'",
+          {"data.validation = 'stratified(0.001)' leaves 300 of the 300 records"});
   ASSERT_EQ(train("run", "--data.validation 'stratified(0.2)' --train.epochs 1").exit_code, 0);
   const ProcessResult resumed = train("run", "--data.validation 'time(day, 0.2)' --train.epochs 2");
   EXPECT_EQ(resumed.exit_code, kExitConfig) << resumed.output;
