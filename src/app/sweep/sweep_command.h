@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "app/training/train_run.h"
+#include "app/commands.h"
 #include "lockstep/base/timer.h"
 #include "lockstep/comm/communicator.h"
 #include "lockstep/config/command_line.h"
