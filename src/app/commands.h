@@ -2,10 +2,12 @@
 // and the flags of each stand in configs/texts/commands.txt.
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "lockstep/comm/communicator.h"
 #include "lockstep/config/command_line.h"
@@ -23,6 +25,25 @@ struct CommandFunction {
 std::span<const CommandFunction> command_functions();
 /// Requires that parse_command_line made `line`.
 const CommandFunction& function_of(const CommandLine& line);
+
+// A training run as a function: what `trainer --config` does, on any communicator.
+
+/// The wishes of a sweep for one of its runs; they change nothing that the run learns.
+struct RunRequest {
+  std::vector<std::filesystem::path> stop_files = {};  ///< beside the run's own
+  double seconds_gone = 0;  ///< seconds of run.time_limit that are over when the run begins
+  /// The run pauses after the first evaluation at or after this share of its steps; 1: it goes to its end.
+  double pause_share = 1;
+};
+
+struct RunOutcome {
+  int exit_code = 0;    ///< 0, or kExitStopped
+  bool paused = false;  ///< it stopped at pause_share
+};
+
+/// *Collective over `comm`.* Trains in run.dir, or goes on there. Errors: AgreedError.
+RunOutcome train_run(Communicator& comm, const CommandLine& line, const ConfigText& text,
+                     const RunRequest& request = {});
 
 // Requests that own flags make, read by their commands. Errors: ConfigError that names the flag, and what was
 // expected.

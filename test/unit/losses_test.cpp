@@ -9,22 +9,12 @@
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/nn/loss.h"
+#include "support/config_text.h"
 #include "support/error_text.h"
 #include "support/torch_references.h"
 
 namespace lockstep {
 namespace {
-
-LossOptions read_options(const nlohmann::json& given) {
-  LossOptions options;
-  options.label_smoothing = given.value("label_smoothing", options.label_smoothing);
-  options.huber_delta = given.value("huber_delta", options.huber_delta);
-  options.quantiles = given.value("quantiles", options.quantiles);
-  options.tweedie_power = given.value("tweedie_power", options.tweedie_power);
-  options.focal_gamma = given.value("focal_gamma", options.focal_gamma);
-  options.focal_alpha = given.value("focal_alpha", options.focal_alpha);
-  return options;
-}
 
 ConstMatrix view(const std::vector<Scalar>& values, Index rows) {
   return as_matrix(std::span(values), rows, std::ssize(values) / rows);
@@ -34,7 +24,7 @@ ConstMatrix view(const std::vector<Scalar>& values, Index rows) {
 struct Given {
   explicit Given(const nlohmann::json& reference)
       : loss(find_entry(loss_catalog(), "loss", reference.at("loss").get<std::string>())
-                 .make(read_options(reference.at("options")))),
+                 .make(test::train_config(reference.at("options")).loss)),
         rows(reference.at("rows")),
         outputs(reference.at("outputs").get<std::vector<Scalar>>()),
         targets(reference.at("targets").get<std::vector<Scalar>>()),

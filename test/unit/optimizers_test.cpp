@@ -6,6 +6,7 @@
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/optim/optimizer.h"
+#include "support/config_text.h"
 #include "support/error_text.h"
 #include "support/optimizer_run.h"
 #include "support/reference_gradient.h"
@@ -13,21 +14,6 @@
 
 namespace lockstep {
 namespace {
-
-OptimizerOptions read_options(const nlohmann::json& given) {
-  OptimizerOptions options;
-  options.momentum = given.value("momentum", options.momentum);
-  options.nesterov = given.value("nesterov", options.nesterov);
-  options.beta1 = given.value("beta1", options.beta1);
-  options.beta2 = given.value("beta2", options.beta2);
-  options.epsilon = given.value("epsilon", options.epsilon);
-  options.rho = given.value("rho", options.rho);
-  options.momentum_decay = given.value("momentum_decay", options.momentum_decay);
-  options.beta2_decay = given.value("beta2_decay", options.beta2_decay);
-  options.scale_parameter = given.value("scale_parameter", options.scale_parameter);
-  options.adamw_lr_multiplier = given.value("adamw_lr_multiplier", options.adamw_lr_multiplier);
-  return options;
-}
 
 TensorInfo read_shape(const nlohmann::json& reference) {
   const auto found = reference.find("shape");
@@ -39,8 +25,8 @@ TEST(Optimizers, EqualPyTorchOver50Steps) {
   for (const nlohmann::json& reference : test::torch_references("optimizers")) {
     const std::string name = reference.at("optimizer");
     SCOPED_TRACE(name + " " + reference.at("options").dump());
-    const auto optimizer =
-        find_entry(optimizer_catalog(), "optimizer", name).make(read_options(reference.at("options")));
+    const auto optimizer = find_entry(optimizer_catalog(), "optimizer", name)
+                               .make(test::train_config(reference.at("options")).optimizer);
     test::OptimizerRun run(*optimizer, test::reference_start(), read_shape(reference));
     for (Index step = 1; step <= 50; ++step) {
       test::fill_reference_gradient(run.weights, step, run.gradient);

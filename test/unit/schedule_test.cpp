@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "lockstep/base/errors.h"
+#include "support/config_text.h"
 #include "support/error_text.h"
 #include "support/torch_references.h"
 
@@ -23,19 +24,8 @@ Progress at_step(Index step) {
 }
 
 ScheduleOptions read_options(const nlohmann::json& reference) {
-  const nlohmann::json& given = reference.at("options");
-  ScheduleOptions options;
+  ScheduleOptions options = test::train_config(reference.at("options")).schedule;
   options.schedule = reference.at("schedule");
-  options.lr = given.at("lr");
-  options.warmup = given.value("warmup", options.warmup);
-  options.warmup_from = given.value("warmup_from", options.warmup_from);
-  options.decay_every = given.value("decay_every", options.decay_every);
-  options.decay_factor = given.value("decay_factor", options.decay_factor);
-  options.decay_power = given.value("decay_power", options.decay_power);
-  options.end_lr = given.value("end_lr", options.end_lr);
-  options.milestones = given.value("milestones", options.milestones);
-  options.warmup_share = given.value("warmup_share", options.warmup_share);
-  options.decay_share = given.value("decay_share", options.decay_share);
   return options;
 }
 

@@ -8,6 +8,7 @@
 #include "lockstep/base/catalog.h"
 #include "lockstep/data/loader.h"
 #include "lockstep/nn/loss.h"
+#include "support/config_text.h"
 #include "support/torch_references.h"
 
 namespace lockstep {
@@ -30,10 +31,7 @@ struct Batch {
         outputs(read_numbers(reference.at("outputs"))),
         labels(read_numbers(reference.at("targets"))),
         gradient(outputs.size(), 99) {
-    const nlohmann::json& given = reference.at("options");
-    LossOptions options;
-    options.label_smoothing = given.value("label_smoothing", options.label_smoothing);
-    options.huber_delta = given.value("huber_delta", options.huber_delta);
+    const LossOptions options = test::train_config(reference.at("options")).loss;
     loss = find_entry(loss_catalog(), "loss", reference.at("loss").get<std::string>()).make(options);
     class_weights = reference.value("class_weights", class_weights);
     weights = reference.value(

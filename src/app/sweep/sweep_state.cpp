@@ -18,7 +18,7 @@
 
 #include "app/setup/catalogs.h"
 #include "app/setup/startup.h"
-#include "app/training/train_run.h"
+#include "app/commands.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "app/commands.h"
 #include "app/setup/experiment.h"
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/thread_team.h"
@@ -27,7 +28,6 @@
 #include "lockstep/train/storage/checkpoint/writer.h"
 #include "lockstep/train/storage/model_file.h"
 #include "resume_state.h"
-#include "train_run.h"
 
 namespace lockstep {
 

@@ -27,7 +27,6 @@
 #include "resume_state.h"
 #include "run.h"
 #include "run_files.h"
-#include "train_run.h"
 
 namespace lockstep {
 namespace {
