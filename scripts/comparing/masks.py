@@ -17,7 +17,7 @@ PRINTED = r"output/\d+\.\w+|.*log\.txt"
 SHOWN = r"output/\d+\.stdout"
 ERRORS = r"output/\d+\.stderr"
 PAGE = r".*\.html"
-RESULTS = r".*(metrics\.jsonl|summary\.json|sweep\.json|rows/.*\.json|(eval|compare|importance)\.json)"
+RESULTS = r".*(metrics\.jsonl|(summary|run)\.json|sweep\.json|rows/.*\.json|(eval|compare|importance)\.json)"
 
 # (files, text that is replaced in each line, its replacement or None where the line is left out, reason)
 TEXTS = [
@@ -68,6 +68,7 @@ VALUES = [
     (PAGE, r"\.runs\[\]\.(time|ranks\.shown\[\])\.(compute|communication|exchange|waiting|data|idle)", "times, and shares of the time"),
     (r".*\.onnx(_features)?", r"(.*\.)?seconds", "time of the evaluation that a model was kept for"),
     (r".*trace/rank-\d+\.jsonl", r"\.(start|seconds|clock\[\d\]|outside\[[23]\])", "times of a timeline"),
+    (r".*run\.json", r"\.(commit|heartbeat\.(time|pid)|launch\.(time|resumed_at\[\]))", "the program, when it ran, and its process"),
     (r".*version\.json", r"\.commit", "builds of two commits are compared"),
 ]
 
