@@ -219,7 +219,8 @@ TEST_F(TextFilesTest, ChunksOfAnySizeHoldEachRecordOnce) {
       EXPECT_EQ(read_all(files), expected) << bytes << " " << in_quotes(text);
       EXPECT_EQ(read_all(files, true), expected) << bytes;
       EXPECT_EQ(read_all(index_text(packed, {.bytes = bytes}, alone())), expected) << bytes;
-      EXPECT_EQ(read_all(index_text(paths, {.bytes = bytes, .dialect = {.quotes = false}}, alone())), unquoted);
+      EXPECT_EQ(read_all(index_text(paths, {.bytes = bytes, .dialect = {.quotes = false}}, alone())),
+                unquoted);
     }
   }
 }
