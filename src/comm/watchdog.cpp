@@ -26,10 +26,10 @@
 #include <type_traits>
 #include <utility>
 
-#include "lockstep/base/process.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/log.h"
+#include "lockstep/base/process.h"
 #include "lockstep/base/timer.h"
 #include "lockstep/comm/agree.h"
 #include "stall.h"

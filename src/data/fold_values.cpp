@@ -7,8 +7,8 @@
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/base/random.h"
 #include "lockstep/base/process.h"
+#include "lockstep/base/random.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/load_records.h"
 #include "lockstep/data/table/text/table_text.h"

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/training/resume_state.h"
 #include "lockstep/base/random.h"
 #include "lockstep/math/kernels.h"
-#include "app/training/resume_state.h"
 #include "lockstep/nn/model.h"
 #include "lockstep/nn/workspace.h"
 #include "support/seed.h"

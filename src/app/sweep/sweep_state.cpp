@@ -16,9 +16,9 @@
 #include <limits>
 #include <thread>
 
+#include "app/commands.h"
 #include "app/setup/catalogs.h"
 #include "app/setup/startup.h"
-#include "app/commands.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"

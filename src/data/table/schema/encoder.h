@@ -13,10 +13,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "lockstep/data/validation_split.h"
 #include "lockstep/data/table/schema/scan.h"
 #include "lockstep/data/table/text/row.h"
 #include "lockstep/data/table/values/schema.h"
+#include "lockstep/data/validation_split.h"
 
 namespace lockstep {
 
