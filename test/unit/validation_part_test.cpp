@@ -79,14 +79,9 @@ TEST(ValidationPart, IsWrittenSoThatItIsReadAgain) {
 }
 
 // The config of a file and flags.
-LoadedConfig loaded_config(const std::string& file, const std::vector<std::string>& flags) {
-  CommandLine line;
-  line.arguments = flags;
-  return load_config(line, {"old.toml", "[data]\n" + file}, known_names());
-}
-
-Config config_of(const std::string& file, const std::vector<std::string>& flags = {}) {
-  return loaded_config(file, flags).config;
+Config config_of(const std::string& file, std::vector<std::string> flags = {}) {
+  flags.insert(flags.end(), {"--config", "old.toml"});
+  return load_config(parse_command_line(flags, options()), {"old.toml", "[data]\n" + file}, options());
 }
 
 TEST(EarlierKeys, MeanWhatTheyMeant) {
@@ -103,10 +98,10 @@ TEST(EarlierKeys, MeanWhatTheyMeant) {
 }
 
 TEST(EarlierKeys, AreGivenAsTheKeyOfToday) {
-  const LoadedConfig loaded = loaded_config("folds = 5\n", {"--data.fold", "3"});
+  const Config loaded = config_of("folds = 5\n", {"--data.fold", "3"});
   EXPECT_EQ(loaded.given, std::set<std::string>{"data.validation"});
   EXPECT_EQ(loaded.flagged, std::set<std::string>{"data.validation"});
-  const std::string toml = to_toml(loaded.config);
+  const std::string toml = to_toml(loaded, options());
   EXPECT_NE(toml.find("validation = \"fold(3/5)\""), std::string::npos);
   EXPECT_EQ(
       config_of("folds = 5\nfold = 1\n[run]\nresume_allow = ['data.fold', 'train.lr']").run.resume_allow,
@@ -145,10 +140,8 @@ TEST(EarlierKeys, ThatContradictAreRefused) {
   for (const auto& [key, value] : {std::pair{"folds", "3"}, {"fold_by", "'class'"}, {"fold_column", "'x'"}}) {
     const std::string alone =
         fmt::format("{} = {}\n[train]\nepochs = 1\nglobal_batch = 1\n[model]\nlayers = 'relu'", key, value);
-    const LoadedConfig loaded = loaded_config(alone, {});
-    Config shown = loaded.config;
-    const std::vector<Option> options = declare_options(shown, known_names());
-    expect_parts(error_text<ConfigError>([&] { check_config(loaded.config, loaded.given, options, {}); }),
+    const Config loaded = config_of(alone);
+    expect_parts(error_text<ConfigError>([&] { check_config(loaded, options(), {}); }),
                  {fmt::format("data.{} has no effect without data.fold; remove it", key)});
     EXPECT_EQ(config_of(alone, {"--data.fold", "1", "--data.folds", "3", "--data.fold_by", "group",
                                 "--data.fold_column", "y"})
