@@ -359,7 +359,9 @@ Config load_config(const CommandLine& line, const ConfigText& file, std::span<co
   settings.insert(settings.end(), line.settings.begin(), line.settings.end());
   for (const auto& [key, value] : settings) {
     if (line.without.contains(key)) continue;
-    find_option(options, key)->assign(config, value);
+    const Option& option = *find_option(options, key);
+    if (!option.accepts(value)) continue;  // a later value of the flag counts: see check_settings()
+    option.assign(config, value);
     config.given.insert(key);
   }
   adopt_earlier(config, options);

@@ -109,7 +109,10 @@ int eval_command(Communicator& comm, const CommandLine& line) {
   const RunDirectory& directory = run.directory;
   RankPeerGroup peers(comm);
   Shape input;
-  agree(comm, [&] { input = ModelFile(directory.model()).input(); });
+  agree(comm, [&] {
+    if (comm.rank() == 0) check_outputs(line, files_read(line));
+    input = ModelFile(directory.model()).input();
+  });
   const std::set<Split> splits = wanted_splits(run.config.flagged);
   const Experiment experiment =
       make_evaluation(std::move(run.config), splits, input, load_schema_together(comm, directory), peers);

@@ -230,6 +230,7 @@ int importance_command(Communicator& comm, const CommandLine& line) {
   Split split = Split::kValidation;
   Shape input;
   agree(comm, [&] {
+    if (comm.rank() == 0) check_outputs(line, files_read(line));
     split = choose_split(run.config);
     input = ModelFile(directory.model()).input();
   });

@@ -63,6 +63,7 @@ void check_input(const CommandLine& line, const Shape& found, const Shape& wante
 void check_files(const CommandLine& line, const PredictRequest& request, const DataOptions& data) {
   const PredictionFileEntry& output = prediction_file_of(line);
   const FormatEntry& input = format_of_input(line.text("input"), data);
+  check_outputs(line, files_read(line));
   if (request.keep) parse_column_names("--keep", *request.keep);
   if (request.keep && !output.has_texts) {
     throw ConfigError(

@@ -22,8 +22,7 @@ struct FinishedRun {
   Config config;
 };
 
-/// *Collective.* Checks the outputs that the command line names, and whether this machine and all ranks suit.
-/// Errors: AgreedError.
+/// *Collective.* Checks whether this machine and all ranks suit. Errors: AgreedError.
 FinishedRun open_finished_run(Communicator& comm, const CommandLine& line);
 
 struct TrainedModel {
