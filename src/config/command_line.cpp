@@ -219,6 +219,11 @@ std::string describe_unknown_flag(std::string_view flag, std::span<const Option>
                      hint.empty() ? "'trainer --help-all' lists them" : hint);
 }
 
+// Of several values of a flag the last one does; the others may be no values at all.
+bool counts(const std::vector<Setting>& settings, std::size_t i) {
+  return i + 1 == settings.size() || settings[i + 1].key != settings[i].key;
+}
+
 // Refuses a value that is none, and a list that is given twice: both lists may be meant, or the last one.
 void check_settings(const std::vector<Setting>& settings, std::span<const Option> options) {
   const Setting* first = nullptr;  // of the same key
@@ -230,8 +235,7 @@ void check_settings(const std::vector<Setting>& settings, std::span<const Option
       throw ConfigError(fmt::format("--{0} is given twice, as '{1}' and '{2}'; give one list: --{0} {1},{2}",
                                     key, first->value, value));
     }
-    const bool counts = i + 1 == settings.size() || settings[i + 1].key != key;
-    if (!counts || option.accepts(value)) continue;
+    if (!counts(settings, i) || option.accepts(value)) continue;
     throw ConfigError(fmt::format("--{}: {}", key, describe_refusal(option, value, in_quotes(value))));
   }
 }
@@ -357,11 +361,10 @@ Config load_config(const CommandLine& line, const ConfigText& file, std::span<co
     return loses_to_a_flag(*find_option(options, each.key), config.flagged);
   });
   settings.insert(settings.end(), line.settings.begin(), line.settings.end());
-  for (const auto& [key, value] : settings) {
-    if (line.without.contains(key)) continue;
-    const Option& option = *find_option(options, key);
-    if (!option.accepts(value)) continue;  // a later value of the flag counts: see check_settings()
-    option.assign(config, value);
+  for (std::size_t i = 0; i < settings.size(); ++i) {
+    const auto& [key, value] = settings[i];
+    if (line.without.contains(key) || !counts(settings, i)) continue;
+    find_option(options, key)->assign(config, value);
     config.given.insert(key);
   }
   adopt_earlier(config, options);

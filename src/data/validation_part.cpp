@@ -105,7 +105,7 @@ std::optional<ValidationPart> parse_validation_part(std::string_view key, std::s
   text = trimmed(text);
   const std::size_t open = text.find('(');
   if (open == std::string_view::npos || !text.ends_with(')')) return std::nullopt;
-  const std::string_view name = text.substr(0, open);
+  const std::string_view name = trimmed(text.substr(0, open));
   const std::string_view inside = text.substr(open + 1, text.size() - open - 2);
   ValidationPart part{.setting = fmt::format("{} = {}", key, in_quotes(text))};
   const auto word = std::ranges::find(kShareWords, name, &ShareWord::name);

@@ -240,6 +240,17 @@ TEST_F(CrossValidation, RefitByAScheduleThatFollowsTheValidationSetIsRefusedAtOn
   EXPECT_FALSE(std::filesystem::exists(directory_ / "cv/fold-0001"));
 }
 
+TEST_F(CrossValidation, IsNotByChanceWhereTheConfigHasFoldsOfAnotherKind) {
+  const std::string earlier = "--data.folds 3 --data.fold 1 --data.fold_by class";
+  for (const std::string& folds : {std::string("--data.validation 'fold(1/3, by = class)'"), earlier}) {
+    const ProcessResult result =
+        run_trainer("cv " + config() + arguments("all.csv", "cv", "--folds 3 " + folds));
+    EXPECT_EQ(result.exit_code, kExitConfig);
+    expect_parts(result.errors, {"fold(1/3, by = class)", "--stratified"});
+  }
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "cv"));
+}
+
 TEST_F(CrossValidation, PredictsRecordsThatLackATarget) {
   std::string all = "a,u,v\n";
   for (Index i = 0; i < 60; ++i) all += fmt::format("{},{},{}\n", i, i % 3 == 0 ? "" : "1", i % 5);

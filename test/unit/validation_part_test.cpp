@@ -30,6 +30,7 @@ TEST(ValidationPart, AnyOtherTextIsAFile) {
 
 TEST(ValidationPart, HasAShareAndPerhapsAColumn) {
   EXPECT_EQ(parse("share(0.25)")->by, By::kRecord);
+  EXPECT_EQ(parse("share (0.25)")->share, 0.25);
   EXPECT_EQ(parse("stratified(0.25)")->share, 0.25);
   const ValidationPart time = parse(" time( signup date , 1e-1 ) ").value();
   EXPECT_EQ(time.by, By::kTime);

@@ -36,6 +36,17 @@ std::vector<std::vector<Setting>> list_folds(ValidationPart part) {
   return trials;
 }
 
+// A config whose fold has groups, say, is not divided by chance because a flag was forgotten.
+void refuse_other_folds(const DataOptions& data, const ValidationPart& folds) {
+  using By = ValidationPart::By;
+  const std::optional<ValidationPart> own = validation_part(data);
+  if (!own || own->folds == 0 || own->by == By::kRecord || folds.by != By::kRecord) return;
+  throw ConfigError(
+      fmt::format("{} does not say to cv how records become folds: give the flag for it, such as "
+                  "--stratified or --group COLUMN, or remove {}",
+                  own->setting, own->by == By::kClass ? "\"by = class\"" : "what stands behind \"by =\""));
+}
+
 constexpr const char* kFoldFile = "fold_predictions.csv";
 
 // *Collective.* The data and the model of a finished run.
@@ -174,6 +185,7 @@ class CrossValidation {
                 "folds, "
                 "such as --stratified: remove them");
           }
+          refuse_other_folds(config.data, request.folds);
           if (request.refit && follows_evaluations(config.schedule)) {
             throw ConfigError(
                 "--refit trains without a validation set, which train.schedule = \"plateau\" follows: "
