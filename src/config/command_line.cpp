@@ -219,7 +219,7 @@ std::string describe_unknown_flag(std::string_view flag, std::span<const Option>
                      hint.empty() ? "'trainer --help-all' lists them" : hint);
 }
 
-// Of several values of a flag the last one does; the others may be no values at all.
+// Whether it is the last value of its flag, which is the one that counts; the others may be no values at all.
 bool counts(const std::vector<Setting>& settings, std::size_t i) {
   return i + 1 == settings.size() || settings[i + 1].key != settings[i].key;
 }

@@ -41,10 +41,14 @@ void refuse_other_folds(const DataOptions& data, const ValidationPart& folds) {
   using By = ValidationPart::By;
   const std::optional<ValidationPart> own = validation_part(data);
   if (!own || own->folds == 0 || own->by == By::kRecord || folds.by != By::kRecord) return;
+  const std::string flag = own->by == By::kClass   ? "--stratified"
+                           : own->by == By::kGroup ? "--group " + in_quotes(own->column)
+                           : own->by == By::kTime  ? "--time " + in_quotes(own->column)
+                                                   : "--fold-column " + in_quotes(own->column);
   throw ConfigError(
-      fmt::format("{} does not say to cv how records become folds: give the flag for it, such as "
-                  "--stratified or --group COLUMN, or remove {}",
-                  own->setting, own->by == By::kClass ? "\"by = class\"" : "what stands behind \"by =\""));
+      fmt::format("{} does not say to cv how records become folds, its flags do: give {}, or remove "
+                  "data.validation for folds by chance",
+                  own->setting, flag));
 }
 
 constexpr const char* kFoldFile = "fold_predictions.csv";
@@ -182,8 +186,7 @@ class CrossValidation {
           if (!config.data.earlier.by.empty() || !config.data.earlier.column.empty()) {
             throw ConfigError(
                 "data.fold_by and data.fold_column have no effect on cv, whose flags say how records become "
-                "folds, "
-                "such as --stratified: remove them");
+                "folds, such as --stratified: remove them");
           }
           refuse_other_folds(config.data, request.folds);
           if (request.refit && follows_evaluations(config.schedule)) {
