@@ -72,7 +72,7 @@ std::span<const MetricEntry> metric_catalog() {
                              agreement_metrics(), likelihood_metrics()}) {
       all.insert(all.end(), list.begin(), list.end());
     }
-    std::ranges::stable_partition(all, [](const MetricEntry& entry) { return !entry.by_name; });
+    std::stable_partition(all.begin(), all.end(), [](const MetricEntry& entry) { return !entry.by_name; });
     return all;
   }();
   return kEntries;
