@@ -9,6 +9,7 @@
 
 #include "app/commands.h"
 #include "app/setup/experiment.h"
+#include "app/setup/startup.h"
 #include "app/setup/trained_model.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
@@ -180,9 +181,7 @@ void join_fold_predictions(Communicator& comm, const SweepState& state) {
 class CrossValidation {
  public:
   CrossValidation(Communicator& world, const CommandLine& line)
-      : world_(world),
-        line_(line),
-        state_(world, line, "fold", [](const Config& config, const SweepRequest& request) {
+      : world_(world), state_(world, line, "fold", [](const Config& config, const SweepRequest& request) {
           if (!config.data.earlier.by.empty() || !config.data.earlier.column.empty()) {
             throw ConfigError(
                 "data.fold_by and data.fold_column have no effect on cv, whose flags say how records become "
@@ -232,7 +231,6 @@ class CrossValidation {
   int report(bool stopped) const;
 
   Communicator& world_;
-  const CommandLine& line_;
   SweepState state_;
 };
 
