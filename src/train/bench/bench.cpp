@@ -20,6 +20,7 @@
 #include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/nn/model.h"
 #include "lockstep/nn/workspace.h"
+#include "multiply_adds.h"
 
 namespace lockstep {
 
@@ -61,37 +62,6 @@ Plan one_replica_a_rank(Communicator& comm) {
   plan.world = plan.replicas = comm.size();
   for (Index rank = 0; rank < comm.size(); ++rank) plan.hosted.push_back({rank, rank + 1});
   return plan;
-}
-
-// A vector type of gcc and clang: one register of the widest kind there is, or two of a narrower one.
-typedef float Lanes __attribute__((vector_size(64)));
-
-// As many sums side by side as hide the latency of a multiply-add (4 cycles, 2 a cycle) with registers to
-// spare.
-constexpr int kSums = 12;
-
-// An optimisation barrier, as Google Benchmark's DoNotOptimize: the compiler has to compute the value.
-template <class T>
-void blur(T& value) {
-  asm volatile("" : "+m"(value));
-}
-
-using Sums = std::array<Lanes, kSums>;
-
-double seconds_of_multiply_adds(Communicator& comm, Index rounds) {
-  Sums sums{};
-  Lanes factor = Lanes{} + 0.5F;
-  Lanes term = Lanes{} + 1.0F;
-  blur(factor);
-  blur(term);
-  return median_seconds(comm, kBudget, [&] {
-    Sums local = sums;  // copies that stay in registers
-    for (Index round = 0; round < rounds; ++round) {
-      for (Lanes& sum : local) sum = sum * factor + term;
-    }
-    sums = local;
-    blur(sums);
-  });
 }
 
 double copy_bandwidth(Communicator& comm, Index bytes) {
@@ -248,8 +218,8 @@ std::vector<AlgorithmRate> measure_algorithms(Communicator& comm, const DistOpti
 
 MachineLimits measure_machine(Communicator& comm) {
   constexpr Index kRounds = 100'000;
-  constexpr double kFlops = 2.0 * kRounds * kSums * sizeof(Lanes) / sizeof(float);
-  return {.flops = kFlops / seconds_of_multiply_adds(comm, kRounds),
+  const double seconds = median_seconds(comm, kBudget, [] { multiply_and_add(kRounds, 0.0F, 0.5F, 1.0F); });
+  return {.flops = static_cast<double>(kRounds * kOperationsOfARound) / seconds,
           .cache_bandwidth = copy_bandwidth(comm, Index{256} << 10),
           .memory_bandwidth = copy_bandwidth(comm, Index{256} << 20)};
 }
