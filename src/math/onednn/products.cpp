@@ -125,6 +125,20 @@ TurnedForward& cached_turned_forward(Index rows, Index out, Index in) {
   return cache.try_emplace({rows, out, in}, rows, out, in).first->second;
 }
 
+// y = x w^T + bias, and dx = dy w, of operands of this type.
+template <class Operand>
+void run_forward(Type type, const Operand& x, const Operand& w, std::span<const Scalar> bias, Matrix& y) {
+  cached_product(
+      {type, x.rows(), x.cols(), w.rows(), {x.cols()}, {w.cols(), true}, Write::kReplace, !bias.empty()})
+      .run(x.data(), w.data(), y.data(), bias);
+}
+
+template <class Operand>
+void run_backward_data(Type type, const Operand& dy, const Operand& w, Matrix& dx) {
+  cached_product({type, dy.rows(), dy.cols(), w.cols(), {dy.cols()}, {w.cols()}})
+      .run(dy.data(), w.data(), dx.data());
+}
+
 // The gradient of no samples.
 void add_nothing(Range rows, Matrix& dw, Write write) {
   if (write == Write::kAdd) return;
@@ -150,15 +164,7 @@ void multiply_forward(const ConstMatrix& x, const ConstMatrix& w, std::span<cons
   if (kTurned.contains(x.rows()) && w.rows() > kTimesTheRows * x.rows()) {
     cached_turned_forward(x.rows(), w.rows(), x.cols()).run(x, w, bias, y);
   } else {
-    cached_product({Type::f32,
-                    x.rows(),
-                    x.cols(),
-                    w.rows(),
-                    {x.cols()},
-                    {w.cols(), true},
-                    Write::kReplace,
-                    !bias.empty()})
-        .run(x.data(), w.data(), y.data(), bias);
+    run_forward(Type::f32, x, w, bias, y);
   }
 }
 
@@ -168,8 +174,7 @@ void multiply_backward_data(const ConstMatrix& dy, const ConstMatrix& w, Matrix&
   constexpr Index kFewUnits = 128;
   constexpr Index kLongRow = 1024;
   if (w.rows() <= kFewUnits && w.cols() >= kLongRow) {
-    return cached_product({Type::f32, dy.rows(), dy.cols(), w.cols(), {dy.cols()}, {w.cols()}})
-        .run(dy.data(), w.data(), dx.data());
+    return run_backward_data(Type::f32, dy, w, dx);
   }
   thread_engine();
   dnnl::error::wrap_c_api(dnnl_sgemm('N', 'N', dy.rows(), w.cols(), w.rows(), 1, dy.data(), dy.cols(),
@@ -239,22 +244,11 @@ Bf16Support bf16_support() {
 }
 
 void multiply_forward(const Bf16Matrix& x, const Bf16Matrix& w, std::span<const Scalar> bias, Matrix& y) {
-  if (x.rows() == 0) return;
-  cached_product({Type::bf16,
-                  x.rows(),
-                  x.cols(),
-                  w.rows(),
-                  {x.cols()},
-                  {w.cols(), true},
-                  Write::kReplace,
-                  !bias.empty()})
-      .run(x.data(), w.data(), y.data(), bias);
+  if (x.rows() > 0) run_forward(Type::bf16, x, w, bias, y);
 }
 
 void multiply_backward_data(const Bf16Matrix& dy, const Bf16Matrix& w, Matrix& dx) {
-  if (dy.rows() == 0) return;
-  cached_product({Type::bf16, dy.rows(), dy.cols(), w.cols(), {dy.cols()}, {w.cols()}})
-      .run(dy.data(), w.data(), dx.data());
+  if (dy.rows() > 0) run_backward_data(Type::bf16, dy, w, dx);
 }
 
 void multiply_backward_weights(const Bf16Matrix& dy, const Bf16Matrix& x, Range rows, Matrix& dw,
