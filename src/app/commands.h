@@ -68,7 +68,7 @@ struct PredictRequest {
 };
 PredictRequest read_predict_request(const CommandLine& line);
 
-/// The question about the columns of a model.
+/// The flags of `trainer importance`.
 struct ImportanceFlags {
   std::string metric;   ///< --metric; empty: that of the run
   Index repeats = 5;    ///< --repeats

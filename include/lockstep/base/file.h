@@ -31,7 +31,7 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view t
 /// Size in bytes. Errors: CannotOpenError if there is no such file.
 std::int64_t file_bytes(const std::filesystem::path& path);
 
-// Looking and clearing up, where it does not matter why that fails.
+// Checks and removals for callers to whom it does not matter why these fail.
 
 /// Whether something has that name. False if that cannot be looked at.
 bool is_there(const std::filesystem::path& path);

@@ -147,8 +147,6 @@ class StageGrid {
   Index rank_of(Index group, Index stage) const {
     return neighbours() ? group * stages_ + stage : stage * groups_ + group;
   }
-  /// The ranks that follow one another in a group, or in a stage.
-  Index neighbouring_ranks() const { return neighbours() ? stages_ : groups_; }
 
   /// The workers of `stage` on each node that has any, in order. `nodes`: ranks of each node, in order.
   std::vector<Index> workers_on_nodes(std::span<const Index> nodes, Index stage) const;

@@ -2,7 +2,7 @@
 // weights and of its state. Immutable; shared by all threads.
 //
 // A model consists of *parts* of one whole, ranges of its ops in order: the whole is all of itself in one
-// part, a stage is another range, and a rank with several chunks (stage_tasks.h) has as many parts. Of every
+// part, a stage is another range, and a rank with several chunks (pipeline.h) has as many parts. Of every
 // model this holds:
 //
 //   ops()       are those of its parts, one part behind the other, and before each part an op for each tensor

@@ -207,7 +207,8 @@ void show_dependence(const ImportanceInputs& inputs) {
 
 }  // namespace
 
-// The one question about columns has flags that the other has not.
+// --partial computes partial dependence, and not permutation importance: each has flags that the other
+// refuses.
 ImportanceFlags read_importance_flags(const CommandLine& line) {
   const ImportanceFlags request{.metric = line.text("metric"),
                                 .repeats = line.count("repeats", {1, 1001}, 5),

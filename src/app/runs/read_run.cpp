@@ -48,7 +48,7 @@ void read_config(ViewedRun& run, const RunDirectory& directory) {
   }
 }
 
-// Takes out of a record what the lines of metrics.jsonl are to say again.
+// Clears the fields of a record that the lines of metrics.jsonl fill in again.
 void forget_metrics(ViewedRun& run) {
   RunRecord& record = run.record;
   record.progress = {};

@@ -94,9 +94,9 @@ class BlockMomentum {
     return {{"what the block started from", last_.span()}, {"block momentum", velocity_.span()}};
   }
 
-  // Makes of the average at the end of a block the weights that the next one starts from. With Nesterov's
+  // Turns the average at the end of a block into the weights that the next block starts from. With Nesterov's
   // momentum a block starts where the velocity would lead if nothing were learned in it: both forms of the
-  // paper as changes of what blocks start from.
+  // paper, written as changes of the weights that blocks start from.
   void apply(std::span<Scalar> average) {
     const auto momentum = static_cast<Scalar>(options_.block_momentum);
     const auto lr = static_cast<Scalar>(options_.block_lr);
@@ -227,7 +227,7 @@ class LocalSgd final : public SynchronousStrategy, private LocalSteps {
   }
 
  private:
-  // With an arena for each replica.
+  // The request of the context, with an arena for each replica.
   static ExchangeRequest exchange_of(const StrategyContext& context, Index replicas) {
     ExchangeRequest request = context.exchange();
     request.gradient_arenas = replicas;

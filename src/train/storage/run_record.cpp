@@ -416,7 +416,7 @@ std::string RunRecordFile::text_now() {
   return to_json(record_);
 }
 
-// Nothing is written after the end but by end().
+// After the end, only end() writes.
 void RunRecordFile::write_if_possible() {
   try {
     const std::optional<std::filesystem::path> directory = directory_();

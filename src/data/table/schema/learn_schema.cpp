@@ -173,7 +173,7 @@ Scan scan_columns(const TableText& table, const TableSchema& schema, const Table
                       .bad = {.action = options.on_bad_record, .most = options.max_bad_share}};
   Scan scan = scan_table(request, peers);
   if (!held.any()) return scan;
-  // Once more, now that the number of each record is known.
+  // A second scan, now that the number of each record is known.
   std::vector<Index> first{0};
   for (const Index rows : scan.chunk_rows) first.push_back(first.back() + rows);
   request.counts = [&](std::size_t chunk, Index position) { return held.leaves(first[chunk] + position); };

@@ -155,7 +155,7 @@ void pass_number(const Fields& fields, TableColumn& column) {
   if (fields.has("bins", column.bins > 0)) pass_bins(fields.object("bins"), column);
   fields("count", column.numbers.count);
   fields("mean", column.numbers.mean);
-  double deviation = column.numbers.deviation();  // for who looks at the file
+  double deviation = column.numbers.deviation();  // for people who read the file
   if (fields.has("deviation", true)) fields("deviation", deviation);
   fields("squares", column.numbers.squares);
   fields("min", column.numbers.min);
