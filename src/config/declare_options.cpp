@@ -30,6 +30,7 @@ void declare_synthetic(const auto& synthetic) {
 
 void declare_table(const auto& table) {
   table.option("data.label", &TableOptions::label);
+  table.option("data.positive", &TableOptions::positive);
   table.option("data.weight", &TableOptions::weight);
   table.option("data.numeric", &TableOptions::numeric);
   table.option("data.categorical", &TableOptions::categorical);

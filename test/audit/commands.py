@@ -12,6 +12,7 @@ import numpy as np
 from .chosen import yes_samples
 from .evaluations import check_evaluation, check_tables
 from .log_data import check_setup_line, ignore_names
+from .positive import positive_of, quoted
 from .report import number_of, same_digits
 from .said import check_rate_text, check_said
 from .summary import SMALLER, best_line, figures_of, length_of
@@ -67,7 +68,9 @@ def check_eval_text(sheet, run, split, text, shown):
         check_row(sheet, place, tables, row.get("class", row.get("output")), [row[k] for k in ("precision", "recall", "f1", "samples")])
     for row in shown.get("reliability", []):
         check_row(sheet, place, tables, f"{row['from']:.3f} to {row['to']:.3f}", [row[k] for k in ("predicted", "observed", "samples")])
-    if found := taken(re.search(r"with yes from a probability of (\S+) on, accuracy (\S+)", block)):
+    block.ignore(r"^probability of '.*samples$")
+    positive = re.escape(quoted(positive_of(run) or ""))
+    if found := taken(re.search(rf"with yes \({positive}\) from a probability of (\S+) on, accuracy (\S+)", block)):
         threshold = float(run.metadata.get("threshold", run.config.get("eval.threshold", 0.5)))
         p, yes, weights = yes_samples(figures_of(run, split))
         sheet.digits(place + ": threshold", found[1], threshold)

@@ -34,6 +34,8 @@ def check_evaluation(sheet, place, json, figures, config, faults=None):
     wanted += metric_names(config, figures)
     for name in wanted:
         sheet.number(f"{place}.{name}", json.get(name, "(missing)") if name in json else "(missing)", figures.named(name, k), more(name)) if name in json else sheet.differ(f"{place}.{name}", "(missing)", figures.named(name, k))
+    two = figures.form.targets == "class" and figures.classes == 2 or figures.form.targets == "binary" and figures.classes == 1
+    sheet.equal(f"{place}.positive", json.get("positive"), (figures.names[1] if len(figures.names) == 2 else "1") if two else None)
     if "confusion" in json:
         check_confusion(sheet, f"{place}.confusion", json["confusion"], figures)
     elif (figures.form.targets == "class" and figures.classes <= 100) or (figures.form.targets == "binary" and figures.classes == 1):

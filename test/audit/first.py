@@ -6,6 +6,7 @@ import subprocess
 import tempfile
 
 from .forward import layers_of
+from .positive import positive_class, quoted
 from .report import Sheet, number_of
 from .rng import hash_of_records
 from .seen import statistics
@@ -53,7 +54,10 @@ def check_task(sheet, text, cells):
     shares = re.findall(r"'([^']*)' ([\d.]+) %", classes[2])
     for value, share in shares:
         sheet.printed(f"init: share of {value}", share, 100 * cells.count(value) / len(cells))
-    left = re.sub(r"'[^']*' [\d.]+ %", "", classes[2])
+    counts = {cell: cells.count(cell) for cell in cells if cell}
+    said, _, yes = classes[2].partition("; yes is ")
+    sheet.equal("init: yes", yes, quoted(positive_class(counts)) if len(counts) == 2 else "")
+    left = re.sub(r"'[^']*' [\d.]+ %", "", said)
     sheet.equal("init: words beside the shares", re.sub(r"[ ,.]", "", left), "")
 
 

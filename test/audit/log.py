@@ -3,9 +3,10 @@
 import re
 
 from .log_data import check_setup_line, first_averaged, ignore_names
+from .positive import positive_of, quoted, without_class
 from .said import check_rate_text, check_said, check_time_text, human_bytes
 from .summary import best_line, fallen, length_of
-from .texts import Text, taken
+from .texts import Line, Text, taken
 
 GOES_ON = "goes on from "
 
@@ -141,12 +142,22 @@ def check_done(sheet, run, text):
             sheet.printed(f"{place}: {name}", shown, 100 * s["time"][name])
 
 
+def same_line(line, text):
+    """What is left of a line once a part is checked: its figures are taken of what it was."""
+    if text == line or isinstance(text, Line) or not isinstance(line, Line):
+        return text
+    for found in re.finditer(r"\d(?:[\d.,]*\d)?", line):
+        line.text.free[line.begin + found.start() : line.begin + found.end()] = bytes(found.end() - found.start())
+    return text
+
+
 def check_kept_line(sheet, run, text):
     kept, place = run.summary["kept"], "log.txt: kept"
     if average := taken(re.search(r"\(train\.ema (\S+)\)", text)):
         sheet.digits(place + ": train.ema", average[1], run.config["train.ema"])
     if average := taken(re.search(r"from step ([\d,]+) on \(train\.swa_from\)", text)):
         sheet.printed(place + ": first step of the average", average[1], first_averaged(run))
+    text = same_line(text, without_class(sheet, place, text, [kept.get("measure")], positive_of(run)))
     if found := taken(re.match(r"kept: .* of step ([\d,]+) \(epoch ([\d.]+)\), with the best (\S+) of the validation set, (\S+?)(?:;|$)", text)):
         sheet.printed(place + ": step", found[1], kept["step"])
         sheet.printed(place + ": epoch", found[2], kept.get("epoch"))
@@ -166,6 +177,10 @@ def check_calibrated(sheet, run, text):
 
 def check_threshold_line(sheet, run, text):
     t, place = run.summary.get("threshold", {}), "log.txt: threshold"
+    text = same_line(text, without_class(sheet, place, text, [t.get("measure")], positive_of(run)))
+    if positive := positive_of(run):
+        sheet.equal(place + ": class", f" says yes ({quoted(positive)}) from " in text, True)
+        text = same_line(text, text.replace(f" ({quoted(positive)})", "", 1))
     if found := taken(re.match(r"threshold: the model says yes from a probability of (\S+) on(?:, where the (\S+) of the validation set is largest, (\S+))?", text)):
         sheet.digits(place + ": probability", found[1], t.get("probability"))
         if found[2]:

@@ -280,4 +280,8 @@ def check_words(sheet, place, words, column):
         right = column["buckets"] if found[2] == "buckets" else len(column["values"])
         sheet.printed(f"{place}: {found[2]}", found[1], right)
         words = words.replace(found[0], "")
+    if column["use"] == "label" and len(column.get("values", [])) == 2:
+        yes = f", yes is '{column['values'][1]}'"
+        sheet.equal(f"{place}: yes", yes in words, True)
+        words = words.replace(yes, "")
     return words

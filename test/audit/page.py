@@ -10,6 +10,7 @@ import sys
 
 from .page_tables import check_tables
 from .page_words import check_words
+from .positive import OF_POSITIVE, positive_of, quoted
 from .report import number_of, same_digits, same_number
 from .summary import length_of
 
@@ -22,6 +23,15 @@ TITLES = {
     "Brier score": "brier", "Expected calibration error": "ece", "F1": "f1", "Matthews correlation": "mcc",
     "Balanced accuracy": "balanced_accuracy", "Rank correlation": "spearman", "Top-K accuracy": "top_k_accuracy",
 }  # fmt: skip
+
+
+def titles_of(run):
+    """Measures by their titles, which name the class of those that are about one."""
+    if (positive := positive_of(run)) is None:
+        return TITLES
+    return {f"{title} of {quoted(positive)}" if measure in OF_POSITIVE else title: measure for title, measure in TITLES.items()}
+
+
 MOST_POINTS = 2000
 DRAW = pathlib.Path(__file__).resolve().parent.parent / "support/draw_page.js"
 
@@ -56,8 +66,9 @@ def check_page(sheet, run):
             check_bars(sheet, run, place, chart)
         else:
             sheet.differ(place, "a chart", "(no check)")
-    check_words(sheet, run, text, charts, TITLES)
-    check_tables(sheet, run, tables_of(text), charts, TITLES)
+    names = titles_of(run)
+    check_words(sheet, run, text, charts, names)
+    check_tables(sheet, run, tables_of(text), charts, names)
     areas = {f"{curve['area']:.4f}" for curve in (run.evaluation or {}).get("curves", []) if curve["area"] is not None}
     sheet.equal("report.html: areas that no curve has", sorted(set(re.findall(r", area (\d\.\d{4})", text)) - areas), [])
 
@@ -84,7 +95,7 @@ def seconds_of(run, samples):
 
 
 def check_curve_chart(sheet, run, place, chart):
-    measure = TITLES.get(chart["title"], chart["title"])
+    measure = titles_of(run).get(chart["title"], chart["title"])
     for series in chart["series"]:
         lines = [m for m in lines_of(run, series["split"]) if measure in m]
         if len(lines) > MOST_POINTS:

@@ -3,6 +3,7 @@
 import html
 import re
 
+from .positive import OF_POSITIVE, positive_of, without_class
 from .report import number_of, same_digits
 from .said import human_seconds
 from .summary import length_of
@@ -104,6 +105,8 @@ def check_last(sheet, run, place, found, names):
     right = e if e.get("split") == split else lines[-1]
     fault = lines[-1] if "calibration" in run.summary else {}
     sheet.check(f"{place}: {split}: step", int(number_of(step)), right["step"], lambda a, b: a == b, {"calibrated-last": fault.get("step")})
+    words = without_class(sheet, f"{place}: {split}", words, right, positive_of(run), OF_POSITIVE.get)
+    names = names | {title: measure for measure, title in OF_POSITIVE.items()}
     for each in words.split(", "):
         measure, shown, factor = measure_words(each, names)
         sheet.check(f"{place}: {split}: {measure}", shown, right.get(measure), lambda a, b: accepted(a, b, factor), {"calibrated-last": fault[measure]} if fault.get(measure) is not None else None)

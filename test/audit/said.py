@@ -2,6 +2,7 @@
 
 import re
 
+from .positive import without_class
 from .report import number_of, same_digits
 
 
@@ -16,6 +17,7 @@ PAIR = re.compile(r"([a-z][a-z0-9_-]*(?: accuracy)?) (-?\d[\d.,]*(?:e[+-]?\d+)?|
 def check_said(sheet, place, text, json):
     """Figures of an evaluation in a line: each as it stands in the JSON, which is checked elsewhere."""
     names = []
+    text = without_class(sheet, place, text, json, json.get("positive"))
     for name, shown in pairs_of(text):
         shown = shown.rstrip(",")
         top = re.fullmatch(r"top-(\d+)( accuracy)?", name)

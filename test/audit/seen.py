@@ -6,6 +6,7 @@ import re
 import numpy as np
 
 from .notations import date_number
+from .positive import positive_class, quoted
 from .report import same_digits
 from .table_data import signed_log
 from .table_text import read_table
@@ -43,12 +44,26 @@ def check_schema(sheet, run):
                 for i, share in enumerate((0.25, 0.5, 0.75)):
                     low, high = (float(np.quantile(values, share, method=m)) for m in ("lower", "higher"))
                     sheet.check(f"{place}.quartiles[{i}]", column["quartiles"][i], (low, high), lambda a, b: b[0] - 1e-9 * size <= a <= b[1] + 1e-9 * size)
+        elif column["use"] == "label":
+            check_class_order(sheet, run, place, column)
         elif column["use"] == "feature" and column["encode"] != "hash":
             counts = {}
             for value in found:
                 counts["" if value is None else value] = counts.get("" if value is None else value, 0) + 1
             order = sorted(counts, key=lambda v: (-counts[v], v.encode("utf-8", "surrogateescape")))
             sheet.equal(place + ".values", column["values"], order[: run.config.get("data.vocabulary", 1000)])
+
+
+def check_class_order(sheet, run, place, column):
+    """Of all records of the training files, whether they are held back or not. Runs made before have them by their names."""
+    whole, labels = run.sets.files("train"), run.config["data.label"]
+    cells = [whole.table.cells[i].get(column["name"]) for i in whole.numbers]
+    counts = {text: cells.count(text) for text in set(cells) - {None}}
+    named = run.config.get("data.positive") or [None]
+    if len(counts) == 2:
+        right = positive_class(counts, named[labels.index(column["name"])] if len(named) > 1 else named[0])
+        sheet.equal(place + ": positive class", column["values"][1:], [right])
+        sheet.equal("model.safetensors: positive", run.metadata.get("positive"), right if len(labels) == 1 else run.metadata.get("positive"))
 
 
 def check_inspect(sheet, run):
@@ -75,6 +90,11 @@ def check_inspect(sheet, run):
     if found["bad_records"]:
         return  # which of them are bad depends on the kinds that it guesses
     missing = set(run.config.get("data.missing_values", []))
+    if found.get("positive"):
+        cells = [r[table.names.index(labels[0])] for r in good]
+        counts = {text: cells.count(text) for text in set(cells) - missing}
+        sheet.equal("inspect: positive", found["positive"], positive_class(counts, (run.config.get("data.positive") or [None])[0]))
+        sheet.equal("inspect's text: positive", f"; yes is {quoted(found['positive'])}" in shown, True)
     for place, column in ((f"inspect: {c['name']}", c) for c in found["columns"]):
         cells = [r[table.names.index(column["name"])] for r in good]
         there = [c for c in cells if c not in missing]

@@ -161,11 +161,11 @@ TEST_F(MetricsFileTest, EachNumberStandsUnderItsName) {
             parse_json<nlohmann::json>(
                 R"({"kind":"evaluation","split":"validation","step":9,"epoch":1.5,"samples_seen":90,)"
                 R"("samples":11,"loss":0.375,"accuracy":0.625,"top_k":2,"top_k_accuracy":0.875,"auc":0.75,)"
-                R"("r2":null,"confusion":[[1,2],[3,4]],"seconds":1.25})"));
+                R"("r2":null,"positive":"1","confusion":[[1,2],[3,4]],"seconds":1.25})"));
   EXPECT_EQ(lines[2],
             parse_json<nlohmann::json>(
                 R"({"kind":"evaluation","split":"validation","step":9,"epoch":1.5,"samples_seen":90,)"
-                R"("samples":11,"loss":0.375,"seconds":1.25})"));
+                R"("samples":11,"loss":0.375,"positive":"1","seconds":1.25})"));
   const nlohmann::json& ranks = lines[3];
   const std::vector<std::pair<const char*, std::vector<double>>> numbers{
       {"data", {1, 0}},  {"compute", {2, 0}},   {"exchange", {3, 0}},  {"waiting", {4, 0}},
@@ -226,8 +226,8 @@ RankTimes times_of_two_ranks() {
 EvalMetrics full_evaluation() {
   EvalMetrics metrics;
   metrics.accuracy = metrics.top_k_accuracy = 0.5;
-  metrics.classes = 1;
-  metrics.confusion = {1};
+  metrics.classes = 2;
+  metrics.confusion = {1, 0, 0, 1};
   return metrics;
 }
 

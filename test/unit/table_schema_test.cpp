@@ -314,8 +314,8 @@ TEST_F(TableTest, CategoriesAreEncoded) {
 
 TEST_F(TableTest, LabelsThatAreTextBecomeClassesInOrder) {
   options_.columns = {"y: categorical"};
-  EXPECT_EQ(learn("x,y\n1,10\n2,9\n3,10\n").schema.columns[1].values, (std::vector<std::string>{"9", "10"}));
-  const TableSchema schema = learn("x,y\n1,>50K\n2,<=50K\n3,>50K\n").schema;
+  EXPECT_EQ(learn("x,y\n1,10\n2,9\n").schema.columns[1].values, (std::vector<std::string>{"9", "10"}));
+  const TableSchema schema = learn("x,y\n1,>50K\n2,<=50K\n").schema;
   EXPECT_EQ(schema.columns[1].values, (std::vector<std::string>{"<=50K", ">50K"}));
   EXPECT_EQ(encode(schema)[0][1], 1);
   table_ = open("x,y\n1,50K\n");
@@ -329,6 +329,31 @@ TEST_F(TableTest, LabelsThatAreTextBecomeClassesInOrder) {
     EXPECT_EQ(bad.column, 1);
     expect_parts(bad.expected, {"a class of the training data: <=50K, >50K"});
   }
+}
+
+// The positive one is the second: the rare one, or that which is named, of each label.
+TEST_F(TableTest, LabelsOfTwoClassesHaveThePositiveOneLast) {
+  using Names = std::vector<std::string>;
+  options_.label = {"y"};
+  EXPECT_EQ(learn("x,y\n1,ok\n2,fraud\n3,ok\n").schema.columns[1].values, (Names{"ok", "fraud"}));
+  EXPECT_EQ(learn("x,y\n1,ok\n2,fraud\n3,ok\n").schema.describe().back(),
+            "      label  y: 2 classes, yes is 'fraud'");
+  options_.positive = {"ok"};
+  EXPECT_EQ(learn("x,y\n1,ok\n2,fraud\n3,ok\n").schema.columns[1].values, (Names{"fraud", "ok"}));
+  options_.positive = {"0"};
+  const TableSchema numbers = learn("x,y\n1,1\n2,0\n3,1\n").schema;
+  EXPECT_EQ(numbers.columns[1].values, (Names{"1", "0"})) << "numbers become classes";
+  EXPECT_EQ(encode(numbers)[1][1], 1);
+  expect_parts(error_text<ConfigError>([&] { learn("x,y\n1,ok\n2,fraud\n"); }),
+               {"data.positive = '0': column 'y' has the 2 classes fraud, ok"});
+  options_.label = {"y", "z"};
+  options_.positive = {"no", "bad"};
+  const TableSchema several = learn("x,y,z\n1,no,bad\n2,yes,good\n").schema;
+  EXPECT_EQ(several.columns[1].values, (Names{"yes", "no"}));
+  EXPECT_EQ(several.columns[2].values, (Names{"good", "bad"}));
+  options_.positive = {"a", "b", "c"};
+  expect_parts(error_text<ConfigError>([&] { learn("x,y,z\n1,no,bad\n2,yes,good\n"); }),
+               {"data.positive names 3 classes, and data.label 2 columns"});
 }
 
 TEST_F(TableTest, WhatIsDeclaredMustBeThere) {

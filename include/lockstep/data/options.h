@@ -48,6 +48,7 @@ enum class OnBadRecord { kFail, kSkip };
 /// without a header are c1, c2, ...
 struct TableOptions {
   std::vector<std::string> label = {};
+  std::vector<std::string> positive = {};  ///< the class that is yes, of each label or of all
   std::string weight = "";
   std::vector<std::string> numeric = {};
   std::vector<std::string> categorical = {};

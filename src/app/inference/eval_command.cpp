@@ -40,7 +40,7 @@ void print_metrics(const EvalMetrics& metrics) {
             metrics.loss);
   if (metrics.accuracy) print_out(", accuracy {:.5g}", *metrics.accuracy);
   if (metrics.top_k_accuracy) print_out(", top-{} accuracy {:.5g}", metrics.top_k, *metrics.top_k_accuracy);
-  for (const MetricValue& other : metrics.others) print_out(", {}", to_string(other));
+  for (const MetricValue& other : metrics.others) print_out(", {}", to_string(other, metrics.positive()));
   print_out("\n");
   if (!metrics.confusion.empty() && metrics.classes <= kMaxClassesShown) print_confusion(metrics);
   print_out("{}", evaluation_tables(metrics));
@@ -48,11 +48,11 @@ void print_metrics(const EvalMetrics& metrics) {
 
 // *Collective.* With yes from another probability on than a half.
 void print_accuracy_at(double threshold, const EvaluationContext& context, Evaluation& evaluation,
-                       const ModelValues& values, Split split) {
+                       const ModelValues& values, const EvalMetrics& metrics) {
   const ScoredSamples samples = gather_yes(context.comm, evaluation, values, context.loss.form());
   if (context.comm.rank() > 0) return;
-  print_out("{}: with yes from a probability of {:.5g} on, accuracy {:.5g}\n", to_string(split), threshold,
-            accuracy_at(threshold, samples));
+  print_out("{}: with yes ({}) from a probability of {:.5g} on, accuracy {:.5g}\n", to_string(metrics.split),
+            in_quotes(metrics.positive()), threshold, accuracy_at(threshold, samples));
 }
 
 // The sets that flags name; where none does, those of the run.
@@ -87,7 +87,7 @@ void evaluate_sets(const EvaluationContext& context, const Experiment& experimen
     const EvalMetrics metrics = evaluation.run(values);
     if (comm.rank() == 0 && !writes_to_standard_output(line)) print_metrics(metrics);
     if (threshold && !writes_to_standard_output(line))
-      print_accuracy_at(*threshold, context, evaluation, values, split);
+      print_accuracy_at(*threshold, context, evaluation, values, metrics);
     json[to_string(split)] = metrics_json(metrics);
     if (!std::isfinite(metrics.loss)) {
       throw AgreedError("the model gives a loss that is not finite: it comes from a run that went wrong",

@@ -63,6 +63,7 @@ struct Task {
   bool images = false;  ///< the records are images: the model has convolutions
   Index outputs = 1;
   bool named = false;     ///< labels become classes by data.columns
+  std::string yes = {};   ///< of two classes the positive one
   std::string text = {};  ///< "two classes, No (73.5 %) and Yes (26.5 %)"
 };
 

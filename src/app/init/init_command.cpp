@@ -118,9 +118,9 @@ std::vector<OtherSet> other_sets(const DataOptions& options) {
 std::vector<CommentedSetting> with_flags(std::vector<CommentedSetting> settings, const Config& given) {
   // These stand in the lines that were made of the data.
   static const std::set<std::string> kSeen{
-      "data.train",     "data.train_labels", "data.format", "data.label",   "data.weight",
-      "data.numeric",   "data.categorical",  "data.ignore", "data.columns", "data.header",
-      "data.separator", "data.encoding",     "data.quotes"};
+      "data.train",  "data.train_labels", "data.format",      "data.label",  "data.positive",
+      "data.weight", "data.numeric",      "data.categorical", "data.ignore", "data.columns",
+      "data.header", "data.separator",    "data.encoding",    "data.quotes"};
   for (const std::string& key : given.flagged) {
     if (kSeen.contains(key)) continue;
     std::set<std::string> replaced{key};

@@ -215,8 +215,10 @@ class Chooser {
     if (!options.train_labels.empty())
       add("data.train_labels", toml_string(options.train_labels), "to be learned: " + task_.text);
     if (!options.raw_layout.empty()) add("data.raw_layout", toml_string(options.raw_layout));
-    if (task_.named)
+    if (task_.named) {
       add("data.columns", "[\"label: categorical\"]", "labels become classes 0, 1, ... in their order");
+      if (!task_.yes.empty()) add("data.positive", fmt::format("[{}]", toml_string(task_.yes)));
+    }
     add_scaling();
   }
 
@@ -265,7 +267,7 @@ class Chooser {
     say("outputs", task_.outputs);
     const bool classes = task_.kind == TaskKind::kClasses;
     say("meaning", classes                           ? "the last layer has an output for each class"
-                   : task_.kind == TaskKind::kBinary ? "its output becomes the probability of class 1"
+                   : task_.kind == TaskKind::kBinary ? "its output becomes the probability of yes"
                                                      : "the last layer puts out the number");
     add_block(preset_.empty() ? "layers" : classes ? "preset of classes" : "preset");
   }

@@ -9,6 +9,7 @@
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
+#include "lockstep/data/table/values/class_order.h"
 
 namespace lockstep {
 namespace {
@@ -67,8 +68,9 @@ std::string describe_classes(const InitData& data) {
 Task classes(const InitData& data, bool keeps_two) {
   const LabelFacts& label = data.label;
   Task task{.outputs = different(label), .text = describe_classes(data)};
+  const std::vector<std::string>& positive = data.options.table.positive;
   if (label.can_be_named) {
-    task.named = !count_from_zero(label);
+    task.named = !count_from_zero(label) || !positive.empty();
   } else if (!label.whole || label.numbers.min < 0 || label.numbers.max >= kMaxClasses) {
     throw DataError(
         fmt::format("{}: found numbers from {:g} to {:g}, expected the classes 0, 1, ...: number them "
@@ -76,6 +78,10 @@ Task classes(const InitData& data, bool keeps_two) {
                     label.name, label.numbers.min, label.numbers.max));
   } else {
     task.outputs = static_cast<Index>(label.numbers.max) + 1;
+  }
+  if (task.outputs == 2) {
+    task.yes = ordered_classes(label.values, positive.empty() ? "" : positive.front(), label.name).back();
+    task.text += fmt::format("; yes is {}", in_quotes(task.yes));
   }
   if (task.outputs == 2 && !keeps_two) {
     task.kind = TaskKind::kBinary;

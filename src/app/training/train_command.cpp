@@ -375,6 +375,8 @@ int TrainCommand::finish(TrainingResult& result) {
   std::optional<EvaluationDetails> details;
   if (config().report.html) details = run_->describe_evaluation(stored.span());
   ModelFacts facts = threshold_facts(threshold);
+  const std::vector<std::string>& classes = experiment_.train->info().class_names;
+  if (classes.size() == 2) facts[kPositiveFact] = classes.back();
   if (result.calibration) facts[kTemperatureFact] = fmt::format("{}", result.calibration->temperature);
   agree(comm_, [&] {
     const bool saved = lost.attempt("model.safetensors", [&] { save_model_of(stored.span(), facts); });
@@ -394,7 +396,7 @@ int TrainCommand::finish(TrainingResult& result) {
     report_result(result);
     report_kept(result);
     report_calibration(result);
-    report_threshold(threshold);
+    report_threshold(threshold, result);
     if (saved && summed && recorded) refuse_lost_files(resume_, results_);
     if (recorded && details) write_evaluation_file(results_, *details);
     if (recorded && config().report.html) write_run_page(results_);

@@ -15,13 +15,13 @@ FormatEntry csv_format() {
           "tables as text (RFC 4180), raw or gzip, with the columns to learn in them; 'trainer inspect "
           "FILE' shows what is in one and writes its [data] section",
       .extensions = kCsvExtensions,
-      .options = {"data.train",          "data.validation",    "data.test",          "data.label",
-                  "data.weight",         "data.numeric",       "data.categorical",   "data.ignore",
-                  "data.columns",        "data.scale",         "data.missing",       "data.encode",
-                  "data.missing_values", "data.vocabulary",    "data.header",        "data.separator",
-                  "data.quotes",         "data.on_bad_record", "data.max_bad_share", "data.chunk_kib",
-                  "data.decimal",        "data.thousands",     "data.strict",        "data.encoding",
-                  "data.skip_lines"},
+      .options = {"data.train",     "data.validation",     "data.test",          "data.label",
+                  "data.positive",  "data.weight",         "data.numeric",       "data.categorical",
+                  "data.ignore",    "data.columns",        "data.scale",         "data.missing",
+                  "data.encode",    "data.missing_values", "data.vocabulary",    "data.header",
+                  "data.separator", "data.quotes",         "data.on_bad_record", "data.max_bad_share",
+                  "data.chunk_kib", "data.decimal",        "data.thousands",     "data.strict",
+                  "data.encoding",  "data.skip_lines"},
       .open = [](const OpenRequest& request) { return open_tables<TableSource>(request, kCsvExtensions); },
       .open_input =
           [](const InputRequest& request) { return open_tables<TableSource>(request, kCsvExtensions); }};

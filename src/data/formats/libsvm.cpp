@@ -16,8 +16,8 @@ FormatEntry libsvm_format() {
           "sparse records as text, raw or gzip: \"LABEL INDEX:VALUE ...\", counted from 0 if the training "
           "data has an index 0, else from 1; data.columns = [\"label: categorical\"] makes classes of labels",
       .extensions = kLibsvmExtensions,
-      .options = {"data.train", "data.validation", "data.test", "data.columns", "data.on_bad_record",
-                  "data.max_bad_share", "data.chunk_kib"},
+      .options = {"data.train", "data.validation", "data.test", "data.columns", "data.positive",
+                  "data.on_bad_record", "data.max_bad_share", "data.chunk_kib"},
       .open =
           [](const OpenRequest& request) { return open_tables<SparseSource>(request, kLibsvmExtensions); },
       .open_input =

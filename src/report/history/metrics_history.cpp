@@ -226,6 +226,7 @@ Json evaluation_json(const EvalMetrics& metrics) {
   for (const MetricValue& other : metrics.others) {
     json[other.name] = other.value ? Json(*other.value) : Json(nullptr);
   }
+  if (!metrics.positive().empty()) json["positive"] = metrics.positive();
   if (!metrics.confusion.empty()) json["confusion"] = confusion_json(metrics);
   json["seconds"] = metrics.seconds;
   return json;

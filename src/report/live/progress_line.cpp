@@ -121,7 +121,7 @@ void ProgressLine::on_evaluation(const EvalMetrics& metrics) {
   const std::string top_k =
       metrics.top_k_accuracy ? fmt::format("  top-{} {:.5g}", metrics.top_k, *metrics.top_k_accuracy) : "";
   std::string others;
-  for (const MetricValue& other : metrics.others) others += "  " + to_string(other);
+  for (const MetricValue& other : metrics.others) others += "  " + to_string(other, metrics.positive());
   log_info("epoch {:.2f}  {} loss {:.5g}{}{}{}  ({} samples, {})", metrics.progress.epochs,
            to_string(metrics.split), metrics.loss, accuracy, top_k, others, with_commas(metrics.samples),
            human_seconds(metrics.seconds));

@@ -53,6 +53,10 @@ nlohmann::ordered_json describe_calibration(const Calibration& calibration) {
           {"ece_before", calibration.ece_before},       {"ece", calibration.ece_after}};
 }
 
+std::string positive_class(const TrainingResult& result) {
+  return result.last_evaluation ? result.last_evaluation->positive() : "";
+}
+
 // A class whose share differs by more than this, and by more than chance explains, is worth a word.
 constexpr double kMuch = 0.1;
 constexpr double kDeviations = 5;
@@ -147,7 +151,8 @@ void report_kept(const TrainingResult& result) {
     const bool is_last = result.best->progress.steps == result.progress.steps;
     log_info("kept: the {} of step {} (epoch {:.2f}), with the best {} of the validation set, {:.5g}{}",
              weights, with_commas(result.best->progress.steps), result.best->progress.epochs,
-             result.best->measure, result.best->value, is_last ? "; they are the last ones" : "");
+             name_with_class(result.best->measure, positive_class(result)), result.best->value,
+             is_last ? "; they are the last ones" : "");
   } else if (!result.average.empty()) {
     log_info("kept: the {} of the last step", weights);
   }
@@ -158,13 +163,15 @@ void report_kept(const TrainingResult& result) {
   }
 }
 
-void report_threshold(const std::optional<ChosenThreshold>& threshold) {
+void report_threshold(const std::optional<ChosenThreshold>& threshold, const TrainingResult& result) {
   if (!threshold) return;
+  const std::string positive = positive_class(result);
   const std::string best = threshold->measure.empty()
                                ? ""
                                : fmt::format(", where the {} of the validation set is largest, {:.5g}",
-                                             threshold->measure, threshold->value);
-  log_info("threshold: the model says yes from a probability of {:.5g} on{}", threshold->threshold, best);
+                                             name_with_class(threshold->measure, positive), threshold->value);
+  log_info("threshold: the model says yes{} from a probability of {:.5g} on{}",
+           positive.empty() ? "" : fmt::format(" ({})", in_quotes(positive)), threshold->threshold, best);
 }
 
 nlohmann::ordered_json summary_json(const RunEnd& end) {
@@ -199,7 +206,7 @@ void report_result(const TrainingResult& result) {
     const EvalMetrics& last = *result.last_evaluation;
     quality = fmt::format("{} loss {:.5g}", to_string(last.split), last.loss);
     if (last.accuracy) quality += fmt::format(", accuracy {:.5g}", *last.accuracy);
-    for (const MetricValue& other : last.others) quality += ", " + to_string(other);
+    for (const MetricValue& other : last.others) quality += ", " + to_string(other, last.positive());
     quality += "; ";
   }
   const TimeShares& time = result.time;

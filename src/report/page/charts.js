@@ -70,11 +70,11 @@ const curve_summary = (title, series) => {
 const curve_charts = (data) => {
   const charts = new Map();
   data.runs.forEach((run, index) => run.curves.forEach((curve) => {
-    if (!charts.has(curve.measure)) charts.set(curve.measure, {title: curve.title, series: []});
-    charts.get(curve.measure).series.push({...curve, label: label_of(data, run, curve.split), run: index});
+    if (!charts.has(curve.title)) charts.set(curve.title, {measure: curve.measure, series: []});
+    charts.get(curve.title).series.push({...curve, label: label_of(data, run, curve.split), run: index});
   }));
   const kept = data.runs.flatMap((run, index) => run.kept ? [{run: index, ...run.kept}] : []);
-  return [...charts].map(([measure, {title, series}]) => {
+  return [...charts].map(([title, {measure, series}]) => {
     const speed = kSpeedMeasures.includes(measure);
     return {
       kind: "curve", section: speed ? "speed" : "curves", measure, title, series, kept: speed ? [] : kept,

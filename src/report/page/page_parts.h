@@ -37,7 +37,10 @@ std::vector<std::string> things_to_look_at(const PageRun& run);
 /// one.
 const EvaluationHistory* shown_confusion(const PageRun& run);
 
-/// The name of a measure in a title: "Learning rate" for "lr".
-std::string measure_title(const std::string& measure);
+/// The positive one of two classes, or "".
+std::string positive_class(const PageRun& run);
+
+/// The name of a measure in a title: "Learning rate" for "lr", "F1 of 'fraud'" where `positive` is "fraud".
+std::string measure_title(const std::string& measure, const std::string& positive);
 
 }  // namespace lockstep

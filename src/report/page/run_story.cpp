@@ -9,12 +9,13 @@
 
 #include "lockstep/base/text.h"
 #include "lockstep/report/tables/evaluation_tables.h"
+#include "lockstep/train/evaluation/metric.h"
 
 namespace lockstep {
 namespace {
 
-std::string show_measure(const std::string& name, double value) {
-  std::string title = measure_title(name);
+std::string show_measure(const PageRun& run, const std::string& name, double value) {
+  std::string title = measure_title(name, positive_class(run));
   const bool has_own_capital =
       name == "auc" || name == "r2" || name == "brier" || name == "f1" || name == "mcc";
   if (title != name && !has_own_capital) title[0] = static_cast<char>(std::tolower(title[0]));
@@ -59,16 +60,16 @@ std::string describe_kept(const PageRun& run) {
     return fmt::format("Kept are the last weights, those of step {}.", with_commas(kept.step));
   }
   return fmt::format("Kept are the weights of step {}, with the best {} of the validation set.",
-                     with_commas(kept.step), show_measure(best->measure, best->value));
+                     with_commas(kept.step), show_measure(run, best->measure, best->value));
 }
 
-std::string describe_last(const EvaluationHistory& evaluation) {
+std::string describe_last(const PageRun& run, const EvaluationHistory& evaluation) {
   const MetricsTable& table = evaluation.table;
   std::string text =
       fmt::format("On the {} set after step {}:", evaluation.split, count_text(table.steps.back()));
   for (const MetricsTable::Column& column : table.columns) {
     if (!is_measure(column.name)) continue;
-    text += fmt::format(" {},", show_measure(column.name, column.values.back()));
+    text += fmt::format(" {},", show_measure(run, column.name, column.values.back()));
   }
   text.back() = '.';
   return text;
@@ -162,7 +163,13 @@ void look_at_classes(const PageRun& run, std::vector<std::string>& things) {
 
 }  // namespace
 
-std::string measure_title(const std::string& measure) {
+std::string positive_class(const PageRun& run) {
+  const EvaluationHistory* shown = shown_confusion(run);
+  if (shown == nullptr || shown->confusion.size() != 2) return "";
+  return run.classes.size() == 2 ? run.classes.back() : "1";
+}
+
+std::string measure_title(const std::string& measure, const std::string& positive) {
   static const std::map<std::string, std::string> kTitles{
       {"loss", "Loss"},
       {"accuracy", "Accuracy"},
@@ -188,7 +195,8 @@ std::string measure_title(const std::string& measure) {
       {"spearman", "Rank correlation"},
       {"top_k_accuracy", "Top-K accuracy"}};
   const auto found = kTitles.find(measure);
-  return found == kTitles.end() ? measure : found->second;
+  const std::string of_class = name_with_class(measure, positive).substr(measure.size());
+  return (found == kTitles.end() ? measure : found->second) + of_class;
 }
 
 std::vector<std::string> tell_story(const PageRun& run) {
@@ -196,12 +204,12 @@ std::vector<std::string> tell_story(const PageRun& run) {
   if (run.record.state == RunState::kStoppedEarly) {
     story.push_back(fmt::format("It ended early: {}.", run.record.reason));
   }
-  for (const EvaluationHistory& each : run.metrics.evaluations) story.push_back(describe_last(each));
+  for (const EvaluationHistory& each : run.metrics.evaluations) story.push_back(describe_last(run, each));
   if (run.metrics.evaluations.empty() && run.metrics.train.rows() > 0) {
     const MetricsTable::Column* loss = run.metrics.train.find("loss");
     if (loss != nullptr) {
       story.push_back(fmt::format("The training {} is all that was measured.",
-                                  show_measure("loss", loss->values.back())));
+                                  show_measure(run, "loss", loss->values.back())));
     }
   }
   if (run.record.is_complete()) story.push_back(describe_kept(run));

@@ -64,9 +64,11 @@ std::string class_table(const EvalMetrics& metrics) {
 
 std::string reliability_table(const EvalMetrics& metrics) {
   if (metrics.reliability.empty()) return "";
-  std::vector<Cells> rows{{metrics.classes > 2 ? "probability of the predicted class" : "probability of yes",
-                           "mean", metrics.classes > 2 ? "share that is right" : "share of yes",
-                           metrics.answers.empty() && metrics.classes > 0 ? "samples" : "targets"}};
+  const std::string yes = metrics.positive().empty() ? "yes" : in_quotes(metrics.positive());
+  std::vector<Cells> rows{
+      {metrics.classes > 2 ? "probability of the predicted class" : "probability of " + yes, "mean",
+       metrics.classes > 2 ? "share that is right" : "share of " + yes,
+       metrics.answers.empty() && metrics.classes > 0 ? "samples" : "targets"}};
   for (const ReliabilityBin& bin : metrics.reliability) {
     rows.push_back({fmt::format("{:.3f} to {:.3f}", bin.from, bin.to), fmt::format("{:.4f}", bin.predicted),
                     fmt::format("{:.4f}", bin.observed), with_commas(bin.count)});

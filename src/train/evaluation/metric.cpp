@@ -7,6 +7,7 @@
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
 
 namespace lockstep {
@@ -78,9 +79,16 @@ std::span<const MetricEntry> metric_catalog() {
   return kEntries;
 }
 
-std::string to_string(const MetricValue& metric) {
-  if (!metric.value) return metric.name + " undefined";
-  return fmt::format("{} {:.5g}", metric.name, *metric.value);
+std::string name_with_class(const std::string& measure, const std::string& positive) {
+  const auto entry = std::ranges::find(metric_catalog(), measure, &MetricEntry::name);
+  if (positive.empty() || entry == metric_catalog().end() || !entry->of_positive) return measure;
+  return fmt::format("{} of {}", measure, in_quotes(positive));
+}
+
+std::string to_string(const MetricValue& metric, const std::string& positive) {
+  const std::string name = name_with_class(metric.name, positive);
+  if (!metric.value) return name + " undefined";
+  return fmt::format("{} {:.5g}", name, *metric.value);
 }
 
 MetricSet::MetricSet(std::span<const std::string> names, const OutputForm& form, Index outputs) {

@@ -38,6 +38,11 @@ void LossSums::add(const LossSums& other) {
   correct += other.correct;
 }
 
+std::string EvalMetrics::positive() const {
+  if (classes != 2) return "";
+  return names.size() == 2 ? names.back() : "1";
+}
+
 TargetRule target_rule(const Loss& loss, Index outputs) {
   const OutputForm form = loss.form();
   return {.classes = form.targets == TargetKind::kClass ? outputs : 0,

@@ -118,6 +118,8 @@ struct MetricEntry {
   bool (*suits)(const OutputForm& form) = nullptr;
   /// Whether it is measured only where eval.metrics names it.
   bool by_name = false;
+  /// Whether of two classes it is about the positive one alone.
+  bool of_positive = false;
 };
 
 /// Whether predictions are the probabilities of classes, or of yes.
@@ -135,8 +137,12 @@ struct MetricValue {
   std::optional<double> value;
 };
 
-/// "auc 0.76432"; "auc undefined".
-std::string to_string(const MetricValue& metric);
+/// "f1 of 'fraud'": a measure with the class that it is about, of two of which `positive` is the positive
+/// one; its name alone where it is about both, or there are not two ("").
+std::string name_with_class(const std::string& measure, const std::string& positive);
+
+/// "auc 0.76432"; "auc undefined"; its name as name_with_class() has it.
+std::string to_string(const MetricValue& metric, const std::string& positive);
 
 class MetricSet {
  public:

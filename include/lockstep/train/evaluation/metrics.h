@@ -98,6 +98,9 @@ struct EvalMetrics {
   std::vector<ReliabilityBin> reliability;  ///< empty where predictions are no probabilities
   std::vector<MetricValue> others;          ///< values of eval.metrics
   double seconds = 0;
+
+  /// The name of the second of two classes, which is the positive one; "" where there are not two.
+  std::string positive() const;
 };
 
 }  // namespace lockstep

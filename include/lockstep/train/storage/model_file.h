@@ -25,6 +25,8 @@ using ModelFacts = std::map<std::string, std::string>;
 /// The probability from which on the model says yes, and the measure that it was chosen by.
 inline constexpr const char* kThresholdFact = "threshold";
 inline constexpr const char* kThresholdMeasureFact = "threshold_measure";
+/// The class that is yes, of two that have names.
+inline constexpr const char* kPositiveFact = "positive";
 /// The number that the outputs of a calibrated model are divided by.
 inline constexpr const char* kTemperatureFact = "temperature";
 

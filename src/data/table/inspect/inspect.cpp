@@ -13,6 +13,7 @@
 #include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/byte_stream.h"
+#include "lockstep/data/table/values/class_order.h"
 
 namespace lockstep {
 namespace {
@@ -156,6 +157,23 @@ std::string list_values(const ColumnSummary& summary, std::size_t most) {
   return list_shares(summary.values(), "different", summary.present(), most);
 }
 
+// The positive class of the only label, if that has two classes; else "".
+std::string positive_class(const TableInspection& inspection) {
+  const auto is_label = [](const TableColumn& column) { return column.label; };
+  const std::vector<TableColumn>& columns = inspection.columns;
+  const auto label = std::ranges::find_if(columns, is_label);
+  if (std::ranges::count_if(columns, is_label) != 1) return "";
+  const ColumnSummary& summary = at(inspection.scan.columns, label - columns.begin());
+  const std::vector<std::string>& named = inspection.options.positive;
+  const bool two = !summary.countless() && summary.distinct() == 2;
+  const bool numbers = label->kind == ColumnKind::kNumeric;
+  if (numbers ? !two || summary.numbers.min != 0 || summary.numbers.max != 1 : !two && named.empty())
+    return "";
+  return ordered_classes(summary.values(), named.empty() ? "" : named.front(),
+                         fmt::format("column {}", in_quotes(label->name)))
+      .back();
+}
+
 // A label of few numbers is shown as classes, whose balance matters.
 std::string describe_values(const TableColumn& column, const ColumnSummary& summary) {
   constexpr std::size_t kMaxShown = 4;
@@ -202,14 +220,17 @@ std::string column_table(const TableInspection& inspection) {
   std::size_t width = 6;
   for (const TableColumn& column : inspection.columns) width = std::max(width, excerpt(column.name).size());
   width = std::min<std::size_t>(width, 30);
+  const std::string positive = positive_class(inspection);
   std::string text = fmt::format("  {:<{}}  {:<14}  {:>9}  values\n", "column", width, "kind", "missing");
   for (std::size_t i = 0; i < inspection.columns.size(); ++i) {
     const TableColumn& column = inspection.columns[i];
     const ColumnSummary& summary = inspection.scan.columns[i];
     const std::string missing =
         summary.missing == 0 ? "-" : fmt::format("{:.2f} %", percent(summary.missing, inspection.scan.good));
-    text += fmt::format("  {:<{}}  {:<14}  {:>9}  {}\n", excerpt(column.name), width, kind_of(column),
-                        missing, describe_values(column, summary));
+    const std::string yes =
+        column.label && !positive.empty() ? fmt::format("; yes is {}", in_quotes(positive)) : "";
+    text += fmt::format("  {:<{}}  {:<14}  {:>9}  {}{}\n", excerpt(column.name), width, kind_of(column),
+                        missing, describe_values(column, summary), yes);
   }
   return text;
 }
@@ -296,6 +317,12 @@ std::vector<DataSetting> data_settings(const TableInspection& inspection) {
     };
   };
   add_names("label", [](const TableColumn& column) { return column.label; });
+  const auto is_of_classes = [](const TableColumn& column) {
+    return column.label && column.kind == ColumnKind::kCategorical;
+  };
+  const std::string positive = positive_class(inspection);
+  if (!positive.empty() && std::ranges::any_of(inspection.columns, is_of_classes))
+    settings.push_back({"positive", list_of({positive})});
   for (const TableColumn& column : inspection.columns) {
     if (column.weight) settings.push_back({"weight", toml_string(column.name)});
   }
@@ -364,6 +391,8 @@ std::string to_json(const TableInspection& inspection) {
     json["columns"].push_back(inspected_column_json(inspection.columns[i], inspection.scan.columns[i],
                                                     inspection.guesses[i].remark, inspection.scan.good));
   }
+  const std::string positive = positive_class(inspection);
+  if (!positive.empty()) json["positive"] = positive;
   for (const Finding& finding : inspection.findings) {
     json["findings"].push_back({{"kind", finding.kind},
                                 {"column", finding.column.empty() ? Json() : Json(finding.column)},

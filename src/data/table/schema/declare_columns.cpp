@@ -216,6 +216,7 @@ class Declaration {
     declare_kind("data.categorical", options.categorical, ColumnKind::kCategorical);
     declare_kind("data.ignore", options.ignore, ColumnKind::kIgnored);
     for (const std::string& text : options.columns) declare_special(text);
+    if (!options.positive.empty()) declare_positive(options);
   }
 
   std::vector<TableColumn> take() { return std::move(columns_); }
@@ -302,6 +303,25 @@ class Declaration {
     if (column.label && (column.kind == ColumnKind::kIgnored || column.date)) {
       throw ConfigError(fmt::format("data.columns: column {} is the label, which cannot be {}",
                                     in_quotes(column.name), column.date ? "a date" : "ignored"));
+    }
+  }
+
+  // The values of a label that has a positive class are classes.
+  void declare_positive(const TableOptions& options) {
+    const std::size_t labels = options.label.size();
+    if (options.positive.size() != 1 && options.positive.size() != labels) {
+      throw ConfigError(
+          fmt::format("data.positive names {} classes, and data.label {} columns: name one class for all, or "
+                      "one for each",
+                      options.positive.size(), labels));
+    }
+    for (TableColumn& column : columns_) {
+      if (!column.label) continue;
+      if (column.kind == ColumnKind::kNumeric) {
+        throw ConfigError(fmt::format("data.positive names a class, but column {} is declared as a number",
+                                      in_quotes(column.name)));
+      }
+      column.kind = ColumnKind::kCategorical;
     }
   }
 

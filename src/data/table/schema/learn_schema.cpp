@@ -7,7 +7,8 @@
 //
 // Categories are kept in order of their counts, data.vocabulary of them at most; rarer ones become the
 // category of unknown values. A missing value is a category of its own. Classes of a label are all kept, also
-// those that only held-out records have, and are sorted, so that class numbers do not depend on counts.
+// those that only held-out records have, and are in the order of ordered_classes(), for which held-out
+// records count, too.
 #include "encoder.h"
 
 #include <fmt/format.h>
@@ -20,7 +21,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/table/schema/scan.h"
-#include "lockstep/data/table/values/number.h"
+#include "lockstep/data/table/values/class_order.h"
 
 namespace lockstep {
 namespace {
@@ -65,18 +66,13 @@ ColumnWants wants_of(const TableColumn& column, Index sample) {
   return {.max_texts = column.is_hashed() ? 1 : kMaxCategories, .of_all = column.label, .quantiles = sample};
 }
 
-// Classes in an order that people expect: by size if they are numbers, else by their letters.
-void sort_classes(std::vector<std::string>& values) {
-  const bool numbers =
-      std::ranges::all_of(values, [](const std::string& value) { return parse_number(value).has_value(); });
-  std::ranges::sort(values, [numbers](const std::string& a, const std::string& b) {
-    const double x = numbers ? *parse_number(a) : 0;
-    const double y = numbers ? *parse_number(b) : 0;
-    return x != y ? x < y : a < b;
-  });
+// The positive class of a label as the options name it, or "".
+std::string positive_of(const TableColumn& label, const TableOptions& options) {
+  if (options.positive.size() < 2) return options.positive.empty() ? "" : options.positive.front();
+  return at(options.positive, std::ranges::find(options.label, label.name) - options.label.begin());
 }
 
-void learn_categories(TableColumn& column, const ColumnSummary& summary, Index vocabulary,
+void learn_categories(TableColumn& column, const ColumnSummary& summary, const TableOptions& options,
                       std::vector<std::string>& remarks) {
   if (column.is_hashed()) return;
   ValueCounts counts = summary.text_counts;
@@ -88,20 +84,24 @@ void learn_categories(TableColumn& column, const ColumnSummary& summary, Index v
         "ignore it (data.ignore)",
         in_quotes(column.name), with_commas(kMaxCategories), excerpt(column.name)));
   }
+  if (column.label) {
+    column.values = ordered_classes(counts.by_count(), positive_of(column, options),
+                                    fmt::format("column {}", in_quotes(column.name)));
+    return;
+  }
   Index known = 0;
   Index all = 0;
   for (const ValueCounts::Entry& entry : counts.by_count()) {
     all += entry.count;
-    if (!column.label && std::ssize(column.values) >= vocabulary) continue;
+    if (std::ssize(column.values) >= options.vocabulary) continue;
     known += entry.count;
     column.values.push_back(entry.text);
   }
-  if (column.label) sort_classes(column.values);
   if (known == all) return;
   remarks.push_back(fmt::format(
       "column {} has {} categories, more than data.vocabulary = {}: {} of {} records have one of the "
       "others",
-      in_quotes(column.name), with_commas(counts.distinct()), vocabulary, with_commas(all - known),
+      in_quotes(column.name), with_commas(counts.distinct()), options.vocabulary, with_commas(all - known),
       with_commas(all)));
 }
 
@@ -152,7 +152,7 @@ void learn_columns(LearntSchema& learnt, const TableOptions& options) {
     if (needs_quantiles(column)) learn_quantiles(column, summary.quantiles.sorted());
     if (needs_label(column)) learn_edges_by_label(column, *labels, summary.quantiles);
     if (column.kind == ColumnKind::kCategorical) {
-      learn_categories(column, summary, options.vocabulary, learnt.remarks);
+      learn_categories(column, summary, options, learnt.remarks);
     }
   }
 }

@@ -7,13 +7,15 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <optional>
-#include <set>
 #include <string_view>
+#include <utility>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
+#include "lockstep/data/table/values/class_order.h"
 #include "lockstep/data/table/values/message.h"
 #include "lockstep/data/table/values/number.h"
 
@@ -88,7 +90,7 @@ struct SparseScan : RecordCounts {
   Index smallest = std::numeric_limits<Index>::max();  // index; above `largest` if there is none
   Index largest = -1;                                  // index
   Index max_values = 0;                                // values in a record
-  std::set<double> labels;                             // all that there are, or `too_many_labels`
+  std::map<double, Index> labels;                      // counts of all that there are, or `too_many_labels`
   bool too_many_labels = false;
   bool queries = false;  // some records name the query of a ranking (qid)
 
@@ -100,7 +102,7 @@ struct SparseScan : RecordCounts {
       smallest = std::min(smallest, row.values.front().index);
       largest = std::max(largest, row.values.back().index);
     }
-    if (labels.size() <= kMaxLabels) labels.insert(row.label);
+    if (labels.size() <= kMaxLabels) ++labels[row.label];
     too_many_labels = labels.size() > kMaxLabels;
   }
 
@@ -111,14 +113,21 @@ struct SparseScan : RecordCounts {
     max_values = std::max(max_values, other.max_values);
     smallest = std::min(smallest, other.smallest);
     largest = std::max(largest, other.largest);
-    labels.insert(other.labels.begin(), other.labels.end());
+    for (const auto& [label, count] : other.labels) labels[label] += count;
     too_many_labels |= other.too_many_labels || labels.size() > kMaxLabels;
   }
 
   template <class Message>
   void pass(Message& message) {
     RecordCounts::pass(message);
-    message(smallest, largest, max_values, labels, too_many_labels, queries);
+    std::vector<double> found;
+    std::vector<Index> counts;
+    for (const auto& [label, count] : labels) {
+      found.push_back(label);
+      counts.push_back(count);
+    }
+    message(smallest, largest, max_values, found, counts, too_many_labels, queries);
+    for (std::size_t i = 0; i < found.size(); ++i) labels[found[i]] = counts[i];
   }
 };
 
@@ -172,19 +181,30 @@ SparseSchema learn(const SparseScan& scan, const TableRequest& request) {
   schema.first_index = scan.smallest == 0 ? 0 : 1;
   schema.features = scan.largest - schema.first_index + 1;
   // The one column of a libsvm file that has a name.
-  const std::vector<TableColumn> columns = declare_columns({.columns = request.options.columns}, {"label"});
+  const std::vector<std::string>& positive = request.options.positive;
+  const std::vector<TableColumn> columns = declare_columns(
+      {.label = {"label"}, .positive = positive, .columns = request.options.columns}, {"label"});
   if (columns.front().kind != ColumnKind::kCategorical) return schema;
   if (scan.too_many_labels || scan.labels.size() > kMaxSparseClasses) {
     throw DataError(fmt::format("'{}' has more than {} different labels, too many for classes", request.name,
                                 kMaxSparseClasses));
   }
-  schema.classes.assign(scan.labels.begin(), scan.labels.end());
+  std::vector<ValueCounts::Entry> classes;
+  for (const auto& [label, count] : scan.labels) {
+    schema.classes.push_back(label);
+    classes.push_back({fmt::format("{}", label), count});
+  }
+  if (positive.empty() && classes.size() != 2) return schema;
+  const std::vector<std::string> names =
+      ordered_classes(classes, positive.empty() ? "" : positive.front(), fmt::format("'{}'", request.name));
+  if (names.front() != classes.front().text) std::swap(schema.classes.front(), schema.classes.back());
   return schema;
 }
 
 Scalar label_of(const SparseSchema& schema, double label) {
   if (schema.classes.empty()) return static_cast<Scalar>(label);
-  const auto found = std::ranges::lower_bound(schema.classes, label);
+  const auto found = schema.classes.size() == 2 ? std::ranges::find(schema.classes, label)
+                                                : std::ranges::lower_bound(schema.classes, label);
   if (found == schema.classes.end() || *found != label) {
     throw BadRecord{-1, fmt::format("label {}", label), "a class of the training data"};
   }

@@ -31,7 +31,7 @@ struct SparseRow {
 struct SparseSchema {
   Index features = 0;
   Index first_index = 1;
-  /// Labels that become classes 0, 1, ...; empty: labels are numbers.
+  /// Labels that become classes 0, 1, ..., in the order of ordered_classes(); empty: labels are numbers.
   std::vector<double> classes;
 };
 

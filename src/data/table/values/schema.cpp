@@ -50,7 +50,11 @@ std::string describe_scale(const TableColumn& column) {
 std::string describe_column(const TableColumn& column) {
   const std::string missing = describe_missing(column);
   if (column.kind != ColumnKind::kNumeric) {
-    if (column.label) return fmt::format("{} classes{}", column.values.size(), missing);
+    if (column.label) {
+      const std::string yes =
+          column.values.size() == 2 ? fmt::format(", yes is {}", in_quotes(column.values.back())) : "";
+      return fmt::format("{} classes{}{}", column.values.size(), yes, missing);
+    }
     if (column.encoding == Encoding::kHash) return fmt::format("hash into {} buckets", column.buckets);
     return fmt::format("{} of {} values and one for others",
                        column.encoding == Encoding::kOneHot ? "one-hot" : "index", column.values.size());

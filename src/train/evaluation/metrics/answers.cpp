@@ -132,24 +132,27 @@ std::vector<MetricEntry> answer_metrics() {
   return {
       {.name = "precision",
        .help =
-           "Of the samples that the model calls positive, the share that are. With two classes class 1 is "
-           "positive; several classes or outputs: the mean over them (macro)",
+           "Of the samples that the model calls positive, the share that are. With two classes the second "
+           "(data.positive) is positive; several classes or outputs: the mean over them (macro)",
        .targets = classes,
        .smaller_is_better = false,
-       .make = make_of_answers<mean_answer<precision>>},
+       .make = make_of_answers<mean_answer<precision>>,
+       .of_positive = true},
       {.name = "recall",
-       .help = "Of the positive samples, the share that the model calls so. With two classes class 1 is "
-               "positive; several classes or outputs: the mean over them (macro)",
+       .help = "Of the positive samples, the share that the model calls so. With two classes the second "
+               "(data.positive) is positive; several classes or outputs: the mean over them (macro)",
        .targets = classes,
        .smaller_is_better = false,
-       .make = make_of_answers<mean_answer<recall>>},
+       .make = make_of_answers<mean_answer<recall>>,
+       .of_positive = true},
       {.name = "f1",
-       .help = "2 precision * recall / (precision + recall) of a class (F1). With two classes class 1 is "
-               "positive; several classes or outputs: the mean over them (macro)",
+       .help = "2 precision * recall / (precision + recall) of a class (F1). With two classes the second "
+               "(data.positive) is positive; several classes or outputs: the mean over them (macro)",
        .targets = classes,
        .smaller_is_better = false,
        .make = make_of_answers<mean_answer<f1>>,
-       .by_name = true},
+       .by_name = true,
+       .of_positive = true},
       {.name = "mcc",
        .help = "Correlation of the true and the predicted classes (Matthews 1975; several classes: Gorodkin "
                "2004): 1 is perfect, 0 no better than chance or always one class, -1 all wrong. Several "

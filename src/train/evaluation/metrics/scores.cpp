@@ -108,7 +108,8 @@ std::vector<MetricEntry> score_metrics() {
        .targets = {TargetKind::kClass, TargetKind::kBinary},
        .smaller_is_better = false,
        .make = make_of_questions<AveragePrecision>,
-       .by_name = true}};
+       .by_name = true,
+       .of_positive = true}};
 }
 
 }  // namespace lockstep

@@ -303,11 +303,13 @@ void add_table(onnx::ModelProto& file, const ModelToExport& exported) {
   const AnswerNames names = answer_names(exported);
   add_text(file, "targets", Json(names.targets).dump());
   if (!names.classes.empty()) add_text(file, "classes", Json(names.classes).dump());
+  if (names.classes.size() == 1 && names.classes.front().size() == 2)
+    add_text(file, "positive", Json(names.classes.front().back()).dump());
   add_text(file, "outputs", Json(names.outputs).dump());
 }
 
 // Adds, as JSON, "versions"; the facts of the run; and for a table whose columns are the inputs "columns",
-// "targets", "classes" and "outputs".
+// "targets", "classes", of two of them "positive", and "outputs".
 void add_metadata(onnx::ModelProto& file, const ModelToExport& exported) {
   add_text(file, "versions", versions_of(file).dump());
   for (const auto& [name, value] : exported.facts) add_text(file, name, value);
