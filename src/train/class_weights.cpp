@@ -100,20 +100,22 @@ std::vector<Scalar> match_class_weights(std::span<const NamedClassWeight> named,
   return weights;
 }
 
-std::vector<Scalar> balance_classes(std::span<const Index> counts, const DatasetInfo& data) {
+std::vector<Scalar> balance_classes(std::span<const Index> counts) {
   const Index records = std::accumulate(counts.begin(), counts.end(), Index{0});
+  const auto classes = static_cast<double>(std::ssize(counts) - std::ranges::count(counts, Index{0}));
   std::vector<Scalar> weights;
-  for (Index number = 0; number < std::ssize(counts); ++number) {
-    if (at(counts, number) == 0) {
-      throw DataError(fmt::format(
-          "train.class_weights = \"balanced\": no training record of '{}' is of class {}, so it has no "
-          "weight: leave its output out of the model, or give a number for each class instead",
-          data.name, name_of(number, data)));
-    }
-    const double shares = static_cast<double>(std::ssize(counts)) * static_cast<double>(at(counts, number));
-    weights.push_back(static_cast<Scalar>(static_cast<double>(records) / shares));
+  for (const Index count : counts) {
+    const double shares = classes * static_cast<double>(count);
+    weights.push_back(count > 0 ? static_cast<Scalar>(static_cast<double>(records) / shares) : Scalar{1});
   }
   return weights;
+}
+
+std::string describe_unbalanced(std::span<const Index> counts, const DatasetInfo& data) {
+  const auto none = std::ranges::find(counts, Index{0});
+  if (none == counts.end()) return "";
+  return fmt::format("train.class_weights = \"balanced\": no training record of '{}' is of class {}, so it ",
+                     data.name, name_of(none - counts.begin(), data));
 }
 
 std::string describe_class_weights(std::span<const Scalar> weights, std::span<const Index> counts,

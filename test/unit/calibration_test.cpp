@@ -135,6 +135,11 @@ TEST(Calibration, LeavesTheOutputsAsTheyAreWhereNoTemperatureIsBest) {
     expect_none({.kind = TargetKind::kClass, .rows = 2, .outputs = {0, 0, 0, 0}, .targets = {0, 1}});
   }
   {
+    SCOPED_TRACE("one class, of which the likely ones are the more the surer");
+    expect_none({.kind = TargetKind::kBinary, .rows = 3, .outputs = {1, -2, -3}, .targets = {0, 0, 0}});
+    expect_none({.kind = TargetKind::kClass, .rows = 2, .outputs = {2, 1, 0, 0, 1, 5}, .targets = {1, 1}});
+  }
+  {
     SCOPED_TRACE("not a number");
     expect_none({.kind = TargetKind::kClass, .rows = 2, .outputs = {kNaN, 1, 0, 1}, .targets = {0, 0}});
   }

@@ -41,14 +41,16 @@ std::string refusal(const Texts& option, const DatasetInfo& data = mails(), Inde
 TEST(ClassWeights, BalancedAreThoseOfScikitLearn) {
   for (const nlohmann::json& reference : test::torch_references("balanced", "target_references.json")) {
     const auto counts = reference.at("counts").get<std::vector<Index>>();
-    test::expect_close(balance_classes(counts, mails()), reference.at("weights"), 0);
+    test::expect_close(balance_classes(counts), reference.at("weights"), 0);
   }
 }
 
-TEST(ClassWeights, BalancedWantRecordsOfEachClass) {
-  const std::vector<Index> counts{5, 0, 2};
-  test::expect_parts(test::error_text<DataError>([&] { balance_classes(counts, mails()); }),
-                     {"\"balanced\": no training record of 'mails.csv' is of class 'spam'", "give a number"});
+TEST(ClassWeights, OfAClassWithoutRecordsTheOthersCountAlike) {
+  const std::vector<Index> counts{5, 0, 15};
+  EXPECT_EQ(balance_classes(counts), (std::vector<Scalar>{2, 1, 20.0F / 30}));
+  test::expect_parts(describe_unbalanced(counts, mails()),
+                     {"\"balanced\": no training record of 'mails.csv' is of class 'spam'"});
+  EXPECT_EQ(describe_unbalanced(std::vector<Index>{1, 2, 3}, mails()), "");
 }
 
 TEST(ClassWeights, AreMatchedByNameOrNumberInAnyOrder) {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 
@@ -99,12 +100,13 @@ TEST(FoldsTable, HasTheMeanAndTheDeviationOfASample) {
             "mean                                  3.0000          0.6250\n"
             "standard deviation                    2.6458          0.2165");
 
-  // A measure that one fold lacks has no mean; a fold that failed is left out.
+  // A measure that one fold lacks has the mean of the others; a fold that failed is left out.
   rows.push_back(fold(4, 3, std::nullopt, 33));
   rows.push_back(trial(5, TrialState::kFailed));
   json = folds_json(rows, kLoss, directory);
   EXPECT_DOUBLE_EQ(json["mean"]["loss"], 3);
-  EXPECT_FALSE(json["mean"].contains("auc"));
+  EXPECT_DOUBLE_EQ(json["mean"]["auc"], 0.625);
+  EXPECT_EQ(json["folds"], (Json{{"loss", 4}, {"auc", 3}}));
   EXPECT_DOUBLE_EQ(json["standard_deviation"]["loss"], std::sqrt(14.0 / 3));
 
   // Nor does the training on all records count.
@@ -113,7 +115,41 @@ TEST(FoldsTable, HasTheMeanAndTheDeviationOfASample) {
                    3);
 
   const std::vector<TrialRow> one{fold(1, 2, 0.5, 10)};
-  EXPECT_EQ(folds_json(one, kLoss, directory)["standard_deviation"]["loss"], 0);
+  EXPECT_TRUE(folds_json(one, kLoss, directory)["standard_deviation"]["loss"].is_null())
+      << "a sample of one has none";
+}
+
+// Two of three folds have no positive record: undefined is the AUC alone, whether it chooses the weights or
+// not.
+TEST(FoldsTable, ShowsWhatIsUndefinedInItsOwnCells) {
+  const SweepDirectory directory{.root = "runs/cv", .word = "fold"};
+  const Measure auc("auc", {"auc"}, true);
+  std::vector<TrialRow> rows{fold(1, 1, NAN, 100), fold(2, 2, NAN, 100), fold(3, 6, 0.375, 100)};
+  for (TrialRow& row : rows) {
+    row.score->evaluation["auc"] = row.number == 3 ? Json(0.375) : Json();
+    row.score->value = row.number == 3 ? 0.375 : NAN;
+    row = parse_row(to_json(row, "auc"));
+    EXPECT_EQ(row.is_measured(), row.number == 3);
+  }
+  EXPECT_EQ(folds_table(rows, auc, directory),
+            "run                 records         validation auc  validation loss  epoch  state\n"
+            "fold-0001               100              undefined           1.0000   1.50   done\n"
+            "fold-0002               100              undefined           2.0000   1.50   done\n"
+            "fold-0003               100                 0.3750           6.0000   1.50   done\n"
+            "mean                         0.3750 (1 of 3 folds)           3.0000\n"
+            "standard deviation                               -           2.6458");
+  const Json json = folds_json(rows, auc, directory);
+  EXPECT_EQ(json["mean"]["auc"], 0.375);
+  EXPECT_TRUE(json["standard_deviation"]["auc"].is_null());
+  EXPECT_EQ(json["folds"], (Json{{"auc", 1}, {"loss", 3}}));
+  rows.pop_back();
+  expect_parts(folds_table(rows, auc, directory),
+               {"mean                              undefined", "deviation                        -"});
+  EXPECT_TRUE(folds_json(rows, auc, directory)["mean"]["auc"].is_null());
+  std::ranges::reverse(rows);
+  EXPECT_EQ(order(sweep_json(rows, auc, directory)), (std::vector<Index>{1, 2}));
+  EXPECT_FALSE(sweep_json(rows, auc, directory).contains("best"));
+  expect_parts(sweep_table(rows, auc, directory), {"undefined", "validation auc is undefined in all"});
 }
 
 TEST(TrialRow, IsReadAsItWasWritten) {

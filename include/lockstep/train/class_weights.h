@@ -26,9 +26,11 @@ std::vector<NamedClassWeight> parse_class_weights(std::span<const std::string> o
 std::vector<Scalar> match_class_weights(std::span<const NamedClassWeight> named, const DatasetInfo& data,
                                         Index classes);
 
-/// samples / (classes * samples of the class), scikit-learn's "balanced". Errors: DataError for a class
-/// without samples.
-std::vector<Scalar> balance_classes(std::span<const Index> counts, const DatasetInfo& data);
+/// samples / (classes * samples of the class), scikit-learn's "balanced", over the classes that have samples;
+/// 1 for the others.
+std::vector<Scalar> balance_classes(std::span<const Index> counts);
+/// The first class without samples, as the beginning of a sentence; "" if each has some.
+std::string describe_unbalanced(std::span<const Index> counts, const DatasetInfo& data);
 
 /// One line for people: "ham 0.58 (4,825 records), spam 3.7 (747)"; without counts if there are none.
 std::string describe_class_weights(std::span<const Scalar> weights, std::span<const Index> counts,

@@ -71,6 +71,8 @@ void refuse_training(const Config& config) {
             "train.per_replica_batch without train.replicas");
   refuse_if(follows_evaluations(config.schedule) && !validates,
             "train.schedule plateau without a validation set");
+  if (const std::optional<ValidationPart> part = validation_part(config.data))
+    refuse_classes_of_numbers(config, *part);
   const bool calibrates = train.calibrate != kNoCalibration;
   refuse_if(calibrates && !validates, "train.calibrate without a validation set");
   refuse_if(calibrates && !has_probabilities(make_loss(config)->form()),
@@ -100,6 +102,12 @@ Config load_run_config(const CommandLine& line, const ConfigText& text) {
   Config config = load_config(line, text, readable_options());
   complete_and_check(config);
   return config;
+}
+
+void refuse_classes_of_numbers(const Config& config, const ValidationPart& part) {
+  const bool of_numbers = make_loss(config)->targets() == TargetKind::kValue;
+  refuse_if(part.by == ValidationPart::By::kClass && of_numbers,
+            "stratified parts or folds of data with a loss of numbers");
 }
 
 namespace {
@@ -283,8 +291,22 @@ std::vector<Scalar> Experiment::class_weights(PeerGroup& peers) const {
   if (!balances_classes()) return stated_class_weights;
   const std::vector<Index> counts = count_classes(*train, target_rule(), classes(), peers);
   std::vector<Scalar> weights;
-  peers.agree([&] { weights = balance_classes(counts, train->info()); });
+  const std::string lacks = describe_unbalanced(counts, train->info());
+  peers.agree([&] {
+    if (!lacks.empty() && !validation_part(config.data)) {
+      throw DataError(
+          lacks +
+          "has no weight: leave its output out of the model, or give a number for each class instead");
+    }
+    weights = balance_classes(counts);
+  });
   if (peers.rank() == 0) {
+    if (!lacks.empty()) {
+      log_warning(
+          "{}is not learned, and counts once: the others count alike; stratified parts have some of each "
+          "class",
+          lacks);
+    }
     log_info("balanced class weights: {}", describe_class_weights(weights, counts, train->info()));
   }
   return weights;

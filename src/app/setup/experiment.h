@@ -94,6 +94,9 @@ std::unique_ptr<Loss> make_loss(const Config& config);
 /// ConfigError.
 void refuse_stages(const Config& config, const std::string& command);
 
+/// Refuses as many records of each class in a part where the loss takes numbers. Errors: ConfigError.
+void refuse_classes_of_numbers(const Config& config, const ValidationPart& part);
+
 /// Refuses eval.threshold for outputs that are not the probability of one yes. Errors: ConfigError.
 void refuse_threshold(const Config& config, const OutputForm& form, Index outputs);
 

@@ -188,6 +188,7 @@ class CrossValidation {
                 "folds, such as --stratified: remove them");
           }
           refuse_other_folds(config.data, request.folds);
+          refuse_classes_of_numbers(config, request.folds);
           if (request.refit && follows_evaluations(config.schedule)) {
             throw ConfigError(
                 "--refit trains without a validation set, which train.schedule = \"plateau\" follows: "
@@ -251,7 +252,7 @@ bool CrossValidation::refit() {
   double epochs = 0;
   for (const TrialRow& row : state_.rows()) epochs += row.score ? row.score->epoch : 0;
   epochs /= static_cast<double>(folds());
-  if (!(epochs > 0)) {
+  if (std::ranges::none_of(state_.rows(), &TrialRow::is_measured)) {
     if (first())
       log_warning("no fold has a finite validation measure: there is no length to train on all records");
     return false;

@@ -29,7 +29,7 @@ std::optional<double> value_at(const TrialRow& row, Index rung) {
     const double value = at(row.at_rungs, rung);
     return std::isnan(value) ? std::nullopt : std::optional(value);
   }
-  if (row.state == TrialState::kDone && row.score) return row.score->value;
+  if (row.state == TrialState::kDone && row.is_measured()) return row.score->value;
   return std::nullopt;
 }
 

@@ -123,8 +123,8 @@ std::string describe_end(const TrialRow& row, const Measure& measure) {
   std::string text = row.state == TrialState::kPaused ? "waits" : to_string(row.state);
   if (row.state == TrialState::kFailed) return fmt::format("{} ({}): {}", text, row.exit_code, row.reason);
   if (row.score) {
-    text += fmt::format(": validation {} {:.4f} after epoch {:.2f}", measure.name(), row.score->value,
-                        row.score->epoch);
+    const std::string value = row.is_measured() ? fmt::format("{:.4f}", row.score->value) : "undefined";
+    text += fmt::format(": validation {} {} after epoch {:.2f}", measure.name(), value, row.score->epoch);
   }
   return text;
 }

@@ -39,7 +39,7 @@ Json measures_in(const MetricsLine& evaluation) {
   Json measures = Json::object();
   for (const auto& [name, value] : evaluation.values) {
     if (name == "samples") measures[name] = static_cast<Index>(value);
-    if (std::isfinite(value) && is_measure(name)) measures[name] = value;
+    if (is_measure(name)) measures[name] = json_number(value);
   }
   return measures;
 }
@@ -91,10 +91,18 @@ std::vector<TrialRow> ranked(std::span<const TrialRow> rows, const Measure& meas
   return sorted;
 }
 
-// "0.2500"; "" for what is no number.
+std::string measure_text(double value) {
+  return std::isfinite(value) ? fmt::format("{:.4f}", value) : "undefined";
+}
+
+double measured(const Json& measures, const std::string& name) {
+  const auto found = measures.find(name);
+  return found != measures.end() && found->is_number() ? found->get<double>() : NAN;
+}
+
+// "0.2500", "undefined"; "" where it was not measured.
 std::string measure_cell(const Json& measures, const std::string& name) {
-  const Json value = measures.is_object() ? measures.value(name, Json()) : Json();
-  return value.is_number() ? fmt::format("{:.4f}", value.get<double>()) : "";
+  return measures.is_object() && measures.contains(name) ? measure_text(measured(measures, name)) : "";
 }
 
 std::string epoch_cell(const TrialRow& row) {
@@ -133,6 +141,9 @@ std::string describe_best(const std::vector<TrialRow>& sorted, const Measure& me
                           const SweepDirectory& directory) {
   const auto best = std::ranges::find(sorted, TrialState::kDone, &TrialRow::state);
   if (best == sorted.end()) return "";
+  if (best->score && !best->is_measured()) {
+    return fmt::format("no trial is the best: validation {} is undefined in all of them\n", measure.name());
+  }
   if (!best->score) {
     return "there is no validation set, so that no trial is the best: hold some records back with "
            "data.validation = \"share(0.1)\"\n";
@@ -153,7 +164,7 @@ Json rows_json(std::span<const TrialRow> rows, const Measure& measure, const Swe
   return json;
 }
 
-// The measures that every finished fold has, the one that chooses the weights first.
+// The measures of the folds, the one that chooses the weights first.
 std::vector<std::string> fold_measures(std::span<const TrialRow> folds, const Measure& measure) {
   if (std::ranges::none_of(folds, [](const TrialRow& row) { return row.score.has_value(); })) return {};
   std::vector<std::string> names{measure.name()};
@@ -163,29 +174,31 @@ std::vector<std::string> fold_measures(std::span<const TrialRow> folds, const Me
       if (name != "samples" && std::ranges::count(names, name) == 0) names.push_back(name);
     }
   }
-  std::erase_if(names, [&](const std::string& name) {
-    return std::ranges::any_of(
-        folds, [&](const TrialRow& row) { return row.score && !row.score->evaluation.contains(name); });
-  });
   return names;
 }
 
+// Over the folds in which the measure is defined; NaN where there are too few for it.
 struct MeanAndDeviation {
-  double mean = 0;
-  double deviation = 0;
+  Index folds = 0;
+  double mean = NAN;
+  double deviation = NAN;
 };
 
 MeanAndDeviation over_folds(std::span<const TrialRow> folds, const std::string& name) {
   std::vector<double> values;
   for (const TrialRow& row : folds) {
-    if (row.score) values.push_back(row.score->evaluation.at(name));
+    const double value = row.score ? measured(row.score->evaluation, name) : NAN;
+    if (std::isfinite(value)) values.push_back(value);
   }
-  MeanAndDeviation found;
+  if (values.empty()) return {};
   const auto count = static_cast<double>(values.size());
-  for (const double value : values) found.mean += value / count;
-  for (const double value : values) found.deviation += (value - found.mean) * (value - found.mean);
-  found.deviation = values.size() > 1 ? std::sqrt(found.deviation / (count - 1)) : 0;
-  return found;
+  double mean = 0;
+  for (const double value : values) mean += value / count;
+  double squares = 0;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  return {.folds = std::ssize(values),
+          .mean = mean,
+          .deviation = values.size() > 1 ? std::sqrt(squares / (count - 1)) : NAN};
 }
 
 }  // namespace
@@ -248,7 +261,7 @@ TrialRow parse_row(const Json& json) {
   }
   if (json.contains("validation")) {
     const Json& found = json.at("validation");
-    row.score = TrialScore{.value = found.at("value").get<double>(),
+    row.score = TrialScore{.value = measured(found, "value"),
                            .step = whole_number(found.at("step")),
                            .epoch = found.at("epoch").get<double>(),
                            .evaluation = found.at("evaluation")};
@@ -272,7 +285,7 @@ Json to_json(const TrialRow& row, const std::string& measure) {
   if (row.exit_code != 0) json["exit_code"] = row.exit_code;
   if (row.score) {
     json["validation"] = {{"measure", measure},
-                          {"value", row.score->value},
+                          {"value", json_number(row.score->value)},
                           {"step", row.score->step},
                           {"epoch", row.score->epoch},
                           {"evaluation", row.score->evaluation}};
@@ -302,9 +315,11 @@ TrialRow read_row(const std::filesystem::path& file) {
 std::optional<TrialScore> read_score(const RunDirectory& run, const Measure& measure, bool keeps_best) {
   std::optional<TrialScore> score;
   read_metrics_lines(run.metrics(), [&](const MetricsLine& line) {
-    const double found = line.split == "validation" ? line.number(measure.name()) : NAN;
-    if (!std::isfinite(found)) return;
-    if (score && keeps_best && !measure.is_better(found, score->value)) return;
+    if (line.split != "validation") return;
+    const double found = line.number(measure.name());
+    const bool is_better = !score || std::isnan(score->value) ||
+                           (std::isfinite(found) && measure.is_better(found, score->value));
+    if (keeps_best && !is_better) return;
     score = TrialScore{.value = found,
                        .step = static_cast<Index>(line.step),
                        .epoch = line.epoch,
@@ -324,8 +339,9 @@ void add_result(TrialRow& row, const RunDirectory& run) {
 }
 
 bool is_before(const TrialRow& a, const TrialRow& b, const Measure& measure) {
-  if (a.score.has_value() != b.score.has_value()) return a.score.has_value();
-  if (a.score && a.score->value != b.score->value) return measure.is_better(a.score->value, b.score->value);
+  if (a.is_measured() != b.is_measured()) return a.is_measured();
+  if (a.is_measured() && a.score->value != b.score->value)
+    return measure.is_better(a.score->value, b.score->value);
   return a.number < b.number;
 }
 
@@ -337,9 +353,8 @@ std::string sweep_table(std::span<const TrialRow> rows, const Measure& measure,
     columns.push_back(
         {rows.front().settings[i].key, [i](const TrialRow& row) { return row.settings[i].value; }});
   }
-  columns.push_back({"validation " + measure.name(), [](const TrialRow& row) {
-                       return row.score ? fmt::format("{:.4f}", row.score->value) : "";
-                     }});
+  columns.push_back({"validation " + measure.name(),
+                     [](const TrialRow& row) { return row.score ? measure_text(row.score->value) : ""; }});
   columns.push_back({"epoch", epoch_cell});
   for (const std::string& name : test_measures(rows, measure)) {
     columns.push_back({"test " + name, [name](const TrialRow& row) { return measure_cell(row.test, name); }});
@@ -361,7 +376,7 @@ Json sweep_json(std::span<const TrialRow> rows, const Measure& measure, const Sw
   const std::vector<TrialRow> sorted = ranked(rows, measure);
   Json json = rows_json(sorted, measure, directory);
   const auto best = std::ranges::find(sorted, TrialState::kDone, &TrialRow::state);
-  if (best != sorted.end() && best->score) json["best"] = directory.name(best->number);
+  if (best != sorted.end() && best->is_measured()) json["best"] = directory.name(best->number);
   return json;
 }
 
@@ -379,11 +394,13 @@ std::string folds_table(std::span<const TrialRow> folds, const Measure& measure,
   Cells deviation{"standard deviation", ""};
   for (const std::string& name : names) {
     columns.push_back({"validation " + name, of_score([name](const TrialScore& score) {
-                         return measure_cell(score.evaluation, name);
+                         return measure_text(measured(score.evaluation, name));
                        })});
     const MeanAndDeviation found = over_folds(folds, name);
-    mean.push_back(fmt::format("{:.4f}", found.mean));
-    deviation.push_back(fmt::format("{:.4f}", found.deviation));
+    const bool of_some = found.folds > 0 && found.folds < std::ssize(folds);
+    mean.push_back(measure_text(found.mean) +
+                   (of_some ? fmt::format(" ({} of {} folds)", found.folds, folds.size()) : ""));
+    deviation.push_back(std::isfinite(found.deviation) ? fmt::format("{:.4f}", found.deviation) : "-");
   }
   columns.insert(columns.end(), {{"epoch", epoch_cell}, {"state", state_cell}});
   std::vector<Cells> table = table_of(columns, folds);
@@ -399,8 +416,9 @@ Json folds_json(std::span<const TrialRow> rows, const Measure& measure, const Sw
   const std::span<const TrialRow> folds = rows.first(rows.size() - (directory.refit > 0 ? 1 : 0));
   for (const std::string& name : fold_measures(folds, measure)) {
     const MeanAndDeviation found = over_folds(folds, name);
-    json["mean"][name] = found.mean;
-    json["standard_deviation"][name] = found.deviation;
+    json["mean"][name] = json_number(found.mean);
+    json["standard_deviation"][name] = json_number(found.deviation);
+    json["folds"][name] = found.folds;
   }
   return json;
 }

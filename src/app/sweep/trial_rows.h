@@ -63,8 +63,8 @@ std::string to_string(TrialState state);
 
 /// The validation measure of a run so far.
 struct TrialScore {
-  double value = 0;
-  Index step = 0;  ///< after which it was found
+  double value = 0;  ///< NaN: it is undefined, as the AUC of a set without positives
+  Index step = 0;    ///< after which it was found
   double epoch = 0;
   nlohmann::ordered_json evaluation = nullptr;  ///< all measures of that evaluation
 };
@@ -83,6 +83,7 @@ struct TrialRow {
 
   /// The last rung that it has reached; -1 for none.
   Index rung() const { return std::ssize(at_rungs) - 1; }
+  bool is_measured() const { return score && std::isfinite(score->value); }
   /// Whether nothing more is to be done for it.
   bool is_over() const { return state == TrialState::kDone || state == TrialState::kFailed; }
 };
@@ -93,7 +94,8 @@ TrialRow parse_row(const nlohmann::ordered_json& json);
 /// Errors: DataError if the file cannot be read, or is no row.
 TrialRow read_row(const std::filesystem::path& file);
 
-/// From metrics.jsonl: the best validation measure so far or, if `keeps_best` is false, the last one.
+/// From metrics.jsonl: the best validation measure so far or, if `keeps_best` is false or it was never
+/// defined, the last one.
 std::optional<TrialScore> read_score(const RunDirectory& run, const Measure& measure, bool keeps_best);
 /// Adds what a finished run says: steps and seconds of run.json, and the last evaluation of the test set.
 /// Errors: DataError.
@@ -110,7 +112,8 @@ nlohmann::ordered_json sweep_json(std::span<const TrialRow> rows, const Measure&
                                   const SweepDirectory& directory);
 
 /// The folds of a cross-validation, their mean, and their standard deviation (that of a sample: divided by K
-/// - 1).
+/// - 1; of one there is none). A measure that is undefined in some folds has the mean of the others, with
+/// their number.
 std::string folds_table(std::span<const TrialRow> folds, const Measure& measure,
                         const SweepDirectory& directory);
 /// sweep.json of a cross-validation.

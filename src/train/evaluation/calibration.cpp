@@ -84,6 +84,31 @@ class Fit {
     for (int thread = 0; thread < team.size(); ++thread) scaled_.emplace_back(largest);
   }
 
+  // *Collective.* Whether there are records of more than one class or, of outputs of yes or no, of both for
+  // one. Of records of one class the probabilities can only become surer.
+  bool has_classes() {
+    const bool of_class = targets_ == TargetKind::kClass;
+    const Index columns = kept_.outputs * (of_class ? 1 : 2);
+    const std::vector<double> sums =
+        sum_blocks(columns, [&](int, const KeptBlock& block, std::span<double> to) {
+          const MetricRows rows = block.rows();
+          for (Index row = 0; row < rows.outputs.rows(); ++row) {
+            for (Index i = 0; i < kept_.outputs; ++i) {
+              const double share =
+                  of_class ? share_of_class(rows.targets, row, i) : static_cast<double>(rows.targets(row, i));
+              if (std::isnan(share)) continue;
+              at(to, of_class ? i : 2 * i) += rows.weights[row] * share;
+              if (!of_class) at(to, 2 * i + 1) += rows.weights[row] * (1 - share);
+            }
+          }
+        });
+    if (of_class) return std::ranges::count_if(sums, [](double sum) { return sum > 0; }) > 1;
+    for (std::size_t i = 0; i < sums.size(); i += 2) {
+      if (sums[i] > 0 && sums[i + 1] > 0) return true;
+    }
+    return false;
+  }
+
   // *Collective.* The b with the least loss; nothing if it is not between the bounds.
   std::optional<double> minimum() {
     double low = kLeast;
@@ -226,7 +251,7 @@ Calibration fit_temperature(Communicator& comm, ThreadTeam& team, TargetKind tar
                             const KeptBlocks& kept) {
   Fit fit(comm, team, targets, kept);
   Calibration calibration;
-  const std::optional<double> b = fit.minimum();
+  const std::optional<double> b = fit.has_classes() ? fit.minimum() : std::nullopt;
   calibration.found = b.has_value();
   if (b) calibration.temperature = static_cast<Scalar>(1 / *b);
   const std::vector<MetricValue> before = fit.measure(1);
