@@ -42,6 +42,22 @@ void refuse_to_replace_special(const std::filesystem::path& path) {
   throw DataError(fmt::format("cannot replace '{}': it is {}, expected a regular file", path.string(), kind));
 }
 
+std::filesystem::path directory_of(const std::filesystem::path& path) {
+  return path.has_parent_path() ? path.parent_path() : ".";
+}
+
+std::string link_of(int descriptor) {
+  return fmt::format("/proc/self/fd/{}", descriptor);
+}
+
+// -1 if the file system has no files without a name, or such a file could not be given one.
+int open_unnamed(const std::filesystem::path& directory) {
+  const int descriptor = ::open(directory.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+  if (descriptor < 0 || ::access(link_of(descriptor).c_str(), F_OK) == 0) return descriptor;
+  ::close(descriptor);
+  return -1;
+}
+
 // A name that nobody can foresee, so that no link to another file can stand there.
 std::filesystem::path temporary_name(const std::filesystem::path& path) {
   std::uint64_t number = 0;
@@ -232,9 +248,25 @@ void write_part(const std::filesystem::path& path, std::int64_t offset, std::str
   if (::close(descriptor) != 0 || error != 0) fail_on_path("write", path, error != 0 ? error : errno);
 }
 
+int open_to_append(const std::filesystem::path& path, int flags) {
+  std::error_code ignored;
+  const fs::file_type type = fs::symlink_status(path, ignored).type();
+  const std::string kind = type == fs::file_type::symlink ? "a symbolic link" : describe_special(type);
+  if (!kind.empty()) {
+    throw DataError(
+        fmt::format("cannot write '{}': it is {}, expected a regular file; remove it", path.string(), kind));
+  }
+  const int descriptor =
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC | flags, 0666);
+  if (descriptor < 0) fail_on_path("create", path);
+  return descriptor;
+}
+
 // O_EXCL: a file or a link that stands under the name is never written to.
 AtomicFile::AtomicFile(const std::filesystem::path& path) : path_(path) {
   refuse_to_replace_special(path_);
+  descriptor_ = open_unnamed(directory_of(path_));
+  if (descriptor_ >= 0) return;
   do {
     temporary_ = temporary_name(path_);
     descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -244,18 +276,33 @@ AtomicFile::AtomicFile(const std::filesystem::path& path) : path_(path) {
 
 AtomicFile::~AtomicFile() {
   if (descriptor_ >= 0) ::close(descriptor_);
-  if (!committed_) ::unlink(temporary_.c_str());
+  if (!committed_ && !temporary_.empty()) ::unlink(temporary_.c_str());
 }
 
 void AtomicFile::write(std::string_view bytes) {
   if (!write_all(descriptor_, bytes)) fail_on_path("write", path_);
 }
 
+// A link cannot replace a file, and a rename can.
+void AtomicFile::give_name() {
+  if (!temporary_.empty()) return;
+  std::filesystem::path name;
+  do {
+    name = temporary_name(path_);
+    if (::linkat(AT_FDCWD, link_of(descriptor_).c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0) {
+      temporary_ = name;
+      return;
+    }
+  } while (errno == EEXIST);
+  fail_on_path("name a finished file beside", path_);
+}
+
 void AtomicFile::commit() {
   if (::fsync(descriptor_) != 0) fail_on_path("sync", path_);
+  give_name();
   if (::close(std::exchange(descriptor_, -1)) != 0) fail_on_path("close", path_);
   // Opened before: once others see the file they may rename its directory.
-  const OpenDirectory directory(path_.has_parent_path() ? path_.parent_path() : ".");
+  const OpenDirectory directory(directory_of(path_));
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail_on_path("rename a finished file to", path_);
   committed_ = true;
   directory.sync();

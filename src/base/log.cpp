@@ -104,13 +104,7 @@ void note_warning(std::string text) {
 class LogFileSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
   explicit LogFileSink(std::filesystem::path path)
-      : path_(std::move(path)),
-        descriptor_(::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666)) {
-    if (descriptor_ < 0) {
-      throw DataError(fmt::format("cannot create '{}': {}", path_.string(), std::strerror(errno)));
-    }
-    bytes_ = file_bytes(path_);
-  }
+      : path_(std::move(path)), descriptor_(open_to_append(path_)), bytes_(file_bytes(path_)) {}
   ~LogFileSink() override { ::close(descriptor_); }
   LogFileSink(const LogFileSink&) = delete;
   LogFileSink& operator=(const LogFileSink&) = delete;
@@ -134,7 +128,7 @@ class LogFileSink final : public spdlog::sinks::base_sink<std::mutex> {
 
   std::filesystem::path path_;
   int descriptor_;
-  std::int64_t bytes_ = 0;
+  std::int64_t bytes_;
 };
 
 // `pattern`: of what goes to standard error; `least`: the level from which on lines go to the sink.
@@ -146,7 +140,7 @@ std::shared_ptr<spdlog::logger> make_logger(LogTarget target, const std::string&
   auto logger = std::make_shared<spdlog::logger>("lockstep", sink);
   logger->set_level(spdlog::level::debug);
   logger->flush_on(spdlog::level::info);
-  logger->set_error_handler([](const std::string& problem) { spdlog::warn("{}", problem); });
+  logger->set_error_handler([](const std::string& problem) { log_warning("{}", problem); });
   return logger;
 }
 
@@ -155,7 +149,7 @@ std::shared_ptr<spdlog::logger> make_logger(LogTarget target, const std::string&
 void write_log(LogLevel level, std::string_view text) {
   static constexpr std::array kLevels{spdlog::level::debug, spdlog::level::info, spdlog::level::warn,
                                       spdlog::level::err};
-  spdlog::default_logger_raw()->log(kLevels[static_cast<std::size_t>(level)], text);
+  spdlog::default_logger_raw()->log(kLevels[static_cast<std::size_t>(level)], printable_lines(text));
 }
 
 void start_log(int rank, LogTarget target) {
@@ -164,7 +158,6 @@ void start_log(int rank, LogTarget target) {
 }
 
 void add_log_file(const std::filesystem::path& path) {
-  check_regular_file(path);
   auto sink = std::make_shared<LogFileSink>(path);
   sink->set_pattern("%Y-%m-%d %H:%M:%S.%e %l %v");
   {
@@ -174,7 +167,9 @@ void add_log_file(const std::filesystem::path& path) {
   spdlog::default_logger()->sinks().push_back(std::move(sink));
 }
 
-RunLog::RunLog(const std::string& run, int rank) : before_(spdlog::default_logger()) {
+RunLog::RunLog(const std::string& name, int rank) : before_(spdlog::default_logger()) {
+  std::string run = printable_lines(name);
+  for (std::size_t at = 0; (at = run.find('%', at)) != std::string::npos; at += 2) run.insert(at, 1, '%');
   const std::string pattern = rank == 0 ? run + ": %l: %v" : fmt::format("{}: rank {}: %l: %v", run, rank);
   file_lost_lines = false;
   spdlog::set_default_logger(

@@ -115,7 +115,9 @@ OutputFile::OutputFile(const std::string& name) : name_(name) {
     file_.emplace(behind_links(name));
     return;
   }
-  std::signal(SIGPIPE, SIG_IGN);  // a reader that has gone away is an error of write()
+  // A FIFO's reader that has gone away is an error of write(). That of standard output (`| head`) ends the
+  // process without a word, as it ends other tools.
+  if (!is_standard_output(name)) std::signal(SIGPIPE, SIG_IGN);
   stream_ = is_standard_output(name) ? ::dup(STDOUT_FILENO) : ::open(name.c_str(), O_WRONLY | O_CLOEXEC);
   if (stream_ < 0) fail_on_output("open", name_, errno);
 }

@@ -15,6 +15,7 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/process.h"
+#include "lockstep/base/text.h"
 
 namespace lockstep {
 namespace {
@@ -48,7 +49,7 @@ int columns_of_parent() {
 
 void erase() {
   if (live_row_width == 0) return;
-  print_out("\r{:{}}\r", "", live_row_width);
+  print_raw(fmt::format("\r{:{}}\r", "", live_row_width));
   std::fflush(stdout);
   live_row_width = 0;
 }
@@ -125,7 +126,7 @@ int terminal_columns() {
 void draw_live_row(std::string_view text) {
   if (live_output_stopped) return;
   const std::lock_guard lock(live_row_mutex);
-  print_out("\r{:<{}}", text, live_row_width);
+  print_raw(fmt::format("\r{:<{}}", text, live_row_width));
   std::fflush(stdout);
   live_row_width = std::max(text.size(), live_row_width);
 }
@@ -152,7 +153,22 @@ std::string wrap_lines(std::string_view text, int columns, int used) {
   }
 }
 
+std::string printable_lines(std::string_view text) {
+  std::string shown;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find_first_of("\n\t"), text.size());
+    shown += excerpt(text.substr(0, end), std::string_view::npos);
+    if (end < text.size()) shown += text[end];
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return shown;
+}
+
 void print_text(std::string_view text) {
+  print_raw(printable_lines(text));
+}
+
+void print_raw(std::string_view text) {
   const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
   if (!written && first_error == 0) first_error = errno;
 }

@@ -11,6 +11,7 @@
 #include "fold_values.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/process.h"
+#include "lockstep/base/text.h"
 #include "lockstep/data/load_records.h"
 #include "lockstep/math/matrix.h"
 
@@ -121,8 +122,15 @@ class PartSource final : public RecordSource {
 
 ValidationSplit split_validation(std::unique_ptr<RecordSource> whole, const HoldOut& held) {
   const std::shared_ptr<const RecordSource> shared = std::move(whole);
-  ValidationSplit parts{std::make_unique<PartSource>(shared, PartChoice{held, false}),
-                        std::make_unique<PartSource>(shared, PartChoice{held, true})};
+  auto train = std::make_unique<PartSource>(shared, PartChoice{held, false});
+  PartChoice rest{held, true};
+  if (!held.fold_of) {
+    rest.held.note =
+        fmt::format("validation set, {}: {} of the {} records of '{}', by a hash of their numbers",
+                    held.setting, with_commas(shared->info().rows - train->info().rows),
+                    with_commas(shared->info().rows), shared->info().name);
+  }
+  ValidationSplit parts{std::move(train), std::make_unique<PartSource>(shared, rest)};
   if (parts.train->info().rows > 0 && parts.validation->info().rows > 0) return parts;
   throw ConfigError(fmt::format(
       "{} leaves {} of the {} records of '{}' to train on and {} for validation: expected some of each",

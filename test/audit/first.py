@@ -21,18 +21,20 @@ def check_file(trainer, path, label, cwd=".", preset=""):
         run = lambda *words: subprocess.run([str(trainer), *words], cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True).stdout
         said = run("init", str(path), "--label", label, "--output", str(config), *(["--preset", preset] if preset else []))
         plan = run("plan", "--config", str(config))
+        written = config.read_text()
     text = Text(sheet, "init", said[: said.find("\nwritten: ")])
     text.ignore(r"such as .*|'[^'\n]*'(?! [\d.]+ %)")
     table = read_table(str(path), cwd, {})
     found = taken(re.search(r": ([\d,]+) records, ([\d,]+) features? each", text))
     sheet.printed("init: records", found[1], len(table.records))
     planned = re.search(r"^input +([\d,]+)", plan, re.M)
-    sheet.equal("init: features", int(number_of(found[2])), int(number_of(planned[1])), {"init-features": int(number_of(found[2]))} if preset else None)
+    sheet.equal("init: features", int(number_of(found[2])), int(number_of(planned[1])))
     cells = [record[table.names.index(label)] for record in table.records if isinstance(record, list)]
     check_task(sheet, text, cells)
-    if held := taken(re.search(r"validation ([\d.]+) % of the records, held back", text)):
-        share = hash_of_records(1, len(cells)) < number_of(held[1]) / 100
-        sheet.printed("init: share of the validation set", held[1], 100 * share.mean(), {"share-by-chance": number_of(held[1])})
+    if held := taken(re.search(r"validation ([\d,]+) of the ([\d,]+) records \(([\d.]+) %\), held back", text)):
+        share = hash_of_records(1, len(cells)) < number_of(said_share(written))
+        for name, shown, right in zip(("records", "all records", "share"), held.groups(), (share.sum(), len(cells), 100 * share.mean())):
+            sheet.printed(f"init: {name} of the validation set", shown, right)
     if model := taken(re.search(r"^  model +(.*) \(([\d,]+) parameters?\)$", text, re.M)):
         total = re.search(r"^parameters +([\d,]+)", plan, re.M)
         sheet.equal("init: parameters", model[2], total[1])
@@ -40,6 +42,10 @@ def check_file(trainer, path, label, cwd=".", preset=""):
     for different in re.finditer(r"^  look at column '(.*)': ([\d,]+) different texts", text, re.M):
         sheet.printed(f"init: different texts of {different[1]}", taken(different)[2], len({record[table.names.index(different[1])] for record in table.records if isinstance(record, list)}))
     return sheet.finish()
+
+
+def said_share(config):
+    return re.search(r'^validation = "share\(([\d.]+)\)"', config, re.M)[1]
 
 
 def check_task(sheet, text, cells):

@@ -140,4 +140,4 @@ def check_values(sheet, place, column, there, records, said):
     for value, share in re.findall(r"'([^']*)' ([\d.]+) %", said):
         if value in counts:
             # Where no word says otherwise, a share is one of the records.
-            sheet.printed(f"{place}: share of {value}", share, 100 * counts[value] / records, {"share-of-present": 100 * counts[value] / len(there)} if len(there) < records else None)
+            sheet.printed(f"{place}: share of {value}", share, 100 * counts[value] / records)

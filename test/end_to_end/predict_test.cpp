@@ -147,9 +147,69 @@ TEST_F(Predict, WritesWhatIsAskedForAndRefusesWhatThereIsNot) {
   expect_refused("--top 2 --proba", {"--proba", "--top", "one of them"});
   expect_refused("--threshold 0.3 --proba", {"--threshold", "--proba", "one of them"});
   expect_refused("--format xls", {"unknown format of predictions 'xls'", "jsonl"});
-  const ProcessResult nothing = run_trainer(predict_words("--input -"));
-  EXPECT_EQ(nothing.exit_code, kExitData);
-  expect_parts(nothing.errors, {"'-' is empty"});
+}
+
+TEST_F(Predict, AnEmptyInputHasAnEmptyResult) {
+  train(1, "run1", "");
+  const auto result = [&](int ranks, const std::string& input, const std::string& flags = "") {
+    SCOPED_TRACE(input);
+    const ProcessResult found = run_trainer(ranks, predict_words("--input " + input + " " + flags));
+    EXPECT_EQ(found.exit_code, 0) << found.errors;
+    expect_parts(found.errors, {"predicted 0 rows"});
+    return found.output;
+  };
+  const std::string header = "row,prediction,\"p_\"\"no\"\"\",\"p_yes, please\"\n";
+  EXPECT_EQ(result(1, "-"), header);
+  EXPECT_EQ(result(1, write("empty.csv", "")), header);
+  EXPECT_EQ(result(2, write("blank.csv", "\n\n")), header);
+  EXPECT_EQ(result(2, write("head.csv", "id,x\n")), header);
+  EXPECT_EQ(result(1, directory_ / "head.csv", "--keep id"), "row,id," + header.substr(4));
+  EXPECT_EQ(result(1, directory_ / "empty.csv", "--keep id"), "row,id," + header.substr(4));
+  EXPECT_EQ(result(1, directory_ / "empty.csv", "--format jsonl"), "");
+  EXPECT_EQ(result(1, directory_ / "empty.csv", "--format npy").size(), 128U);
+  // Files without records among others.
+  write("part-0.csv", "");
+  write("part-1.csv", "id,x\n1,0.5\n");
+  write("part-2.csv", "id,x\n");
+  const ProcessResult parts =
+      run_trainer(predict_words(fmt::format("--keep id --input '{}'", directory_ / "part-*.csv")));
+  EXPECT_EQ(count_of(parts.output, "\n"), 2) << parts.output << parts.errors;
+  expect_parts(parts.output, {"\n0,1,"});
+  // There is nothing that could be measured.
+  const ProcessResult eval = run_trainer(
+      fmt::format("eval --model {} --data.test {}", directory_ / "run1", directory_ / "empty.csv"));
+  EXPECT_EQ(eval.exit_code, kExitData);
+  expect_parts(eval.errors, {"empty.csv' holds no records"});
+}
+
+TEST_F(Predict, ColumnsWithoutNamesAreTakenInOrderWhichIsSaid) {
+  train(1, "run1", "");
+  const std::string named = run_trainer(predict_words("--input " + write("b.csv", "x,id\n1.5,7\n"))).output;
+  const auto said = [&](const std::string& text) {
+    const ProcessResult result = run_trainer(predict_words("--input " + write("none.csv", text)));
+    EXPECT_EQ(result.output, named);
+    return result.errors;
+  };
+  expect_parts(said("7,1.5\n"), {"none.csv' has no header: its 2 columns are taken as id, x\n"});
+  expect_parts(said("7,1.5,\"yes, please\"\n"), {"its 3 columns are taken as id, x, answer\n"});
+  const ProcessResult one = run_trainer(predict_words("--input " + write("none.csv", "1.5\n")));
+  EXPECT_EQ(one.exit_code, kExitData);
+  expect_parts(one.errors, {"has 1 columns and no header, expected 3 (or 2 without labels)"});
+}
+
+TEST_F(Predict, NumbersFarOutsideOfTrainingsAreNamed) {
+  train(1, "run1", "");
+  write("far-0.csv", "id,x\n1,0.5\n2,1\n");
+  write("far-1.csv", "id,x\n3,150\n4,0\n5,-2e3\n");
+  for (const int ranks : {1, 2}) {
+    const ProcessResult result =
+        run_trainer(ranks, predict_words(fmt::format("--input '{}'", directory_ / "far-*.csv")));
+    EXPECT_EQ(result.exit_code, 0);
+    EXPECT_EQ(count_of(result.errors, "warning: "), 1) << result.errors;
+    expect_parts(result.errors, {"far-1.csv': numbers lie far outside of those that the model learnt from",
+                                 "'x' has -2000 to 150 in 2 records, in training -"});
+  }
+  EXPECT_EQ(run_trainer(predict_words("--input " + data_)).errors.find("warning"), std::string::npos);
 }
 
 TEST_F(Predict, AThresholdThatCannotBeChosenIsRefused) {

@@ -9,6 +9,7 @@
 #include "lockstep/base/file.h"
 #include "support/error_text.h"
 #include "support/saved_runs.h"
+#include "support/temporary_directory.h"
 #include "support/trainer_process.h"
 
 namespace lockstep::test {
@@ -29,6 +30,58 @@ TEST(StandardOutput, AResultThatDoesNotArriveIsAnError) {
     EXPECT_EQ(result.exit_code, kExitData);
     expect_parts(result.errors, {"cannot write all to standard output: No space left on device"});
   }
+}
+
+TEST(StandardOutput, AResultEndsQuietlyWithItsReader) {
+  const TemporaryDirectory directory;
+  const std::string table = directory / "table.csv";
+  std::string text = "x,y\n";
+  for (Index row = 0; row < 60'000; ++row) text += fmt::format("{},{}\n", row % 7, row % 2);
+  write_file_atomically(table, text);
+  const std::string config = directory / "empty.toml";
+  write_file_atomically(config, "");
+  const std::string run = directory / "run";
+  ASSERT_EQ(
+      run_trainer(
+          fmt::format("--config {} --data.train {} --data.label y --model.layers 'dense(1)' "
+                      "--train.loss mean_squared_error --train.steps 1 --train.global_batch 4 --run.dir {}",
+                      config, table, run))
+          .exit_code,
+      0);
+  const ProcessResult result = run_command(fmt::format(
+      "bash -c '{} predict --model {} --input {} --output - | head -n 2; echo ${{PIPESTATUS[0]}}'",
+      trainer_path(), run, table));
+  constexpr const char* kEndedBySigpipe = "\n141\n";
+  EXPECT_TRUE(result.output.ends_with(kEndedBySigpipe)) << result.output;
+  EXPECT_EQ(count_of(result.output, "\n"), 3);
+  EXPECT_EQ(result.errors.find("error"), std::string::npos) << result.errors;
+}
+
+TEST(StandardOutput, PathsAreShownAsText) {
+  const SmallExperiment experiment;
+  const std::string name = "run\x1b[31m\x1b]0;evil\x07 50%n";
+  const std::string run = experiment.directory() / name;
+  const auto words = [](const std::string& path) { return "'" + path + "'"; };
+  std::string all;
+  const auto ask = [&](const std::string& arguments) {
+    const ProcessResult result = run_trainer(arguments);
+    all += result.output + result.errors;
+  };
+  const std::string config = "--config " + experiment.config();
+  ask(fmt::format("{} --run.dir {}", config, words(run)));
+  ask("compare " + words(run));
+  ask("status " + words(run));
+  ask("watch --once " + words(run));
+  ask("eval --model " + words(run + "no"));
+  ask("report " + words(run));
+  ask(fmt::format("sweep {} --run.dir {} --grid train.lr=0.1", config, words(run + "s")));
+  ask("inspect " + words(run + ".csv"));
+  ask("init " + words(run + ".csv"));
+  ask("predict --model " + words(run) + " --output - --input " + words(run + ".csv"));
+  all += read_file(run + "/log.txt");
+  EXPECT_EQ(all.find('\x1b'), std::string::npos);
+  EXPECT_EQ(all.find('\x07'), std::string::npos);
+  expect_parts(all, {"\\x1b[31m\\x1b]0;evil\\x07 50%n"});
 }
 
 TEST(StandardOutput, ARunGoesOnWhenTheReaderOfItsLogHasGone) {

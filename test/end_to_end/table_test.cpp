@@ -286,6 +286,65 @@ TEST_F(Table, RecordsMayBeLongerThanWhatIsReadAtOnce) {
   }
 }
 
+TEST_F(Table, RecordsOfAClassThatTrainingLacksCanBeSkipped) {
+  std::string known;
+  std::string test;
+  for (Index row = 0; row < 300; ++row)
+    known += fmt::format("{},{}\n", row % 17, row % 2 == 0 ? "red" : "green");
+  for (Index row = 0; row < 60; ++row)
+    test += fmt::format("{},{}\n", row % 17,
+                        std::array{"red", "green", "blue"}[static_cast<std::size_t>(row % 3)]);
+  write("test.csv", "income,k\n" + test);
+  config(fmt::format("[data]\ntrain = \"{}\"\nlabel = \"k\"\nchunk_kib = 1\n",
+                     write("train.csv", "income,k\n" + known)));
+  const std::string skip = " --data.on_bad_record skip --data.max_bad_share 0.5";
+  for (const int ranks : {1, 2, 3}) {
+    for (const char* const set : {"test", "validation"}) {
+      SCOPED_TRACE(fmt::format("{}, {} ranks", set, ranks));
+      const std::string run = fmt::format("{}{}", set, ranks);
+      const std::string flags = fmt::format("--data.{} {}", set, directory_ / "test.csv");
+      const ProcessResult refused = train(ranks, run + "-refused", flags);
+      EXPECT_EQ(refused.exit_code, kExitData);
+      expect_parts(refused.errors, {"line 4, column 2 ('k'): found 'blue'", "data.on_bad_record = \"skip\""});
+      const ProcessResult trained = train(ranks, run, flags + skip);
+      ASSERT_EQ(trained.exit_code, 0) << trained.errors;
+      expect_parts(trained.output, {"20 of 60 records are bad (33.3 %) and skipped", "(40 samples"});
+      EXPECT_EQ(count_of(read_file(directory_ / (run + "/rejects.txt")), "found 'blue'"), 20);
+    }
+  }
+  const ProcessResult eval = run_trainer(
+      fmt::format("eval --model {} --data.test {}{}", directory_ / "test1", directory_ / "test.csv", skip));
+  EXPECT_EQ(eval.exit_code, 0) << eval.errors;
+  expect_parts(eval.output, {"test: 40 samples"});
+}
+
+TEST_F(Table, NamesOfColumnsMayHaveLineBreaks) {
+  for (const std::string end : {"\n", "\r\n"}) {
+    std::string text = "rooms,\"size" + end + "(m2)\",\"is" + end + "dear\"" + end;
+    for (Index row = 0; row < 60; ++row)
+      text += fmt::format("{},{},{}{}", row % 5, 50 + row, row % 3 == 0 ? "yes" : "no", end);
+    write("house-1.csv", text);
+    const std::string house = write("house-2.csv", text);
+    const ProcessResult inspected = run_trainer("inspect " + house + " --label 'is\ndear'");
+    expect_parts(inspected.output,
+                 {"60 records of 3 columns", "size\\x0a(m2)  numeric", "50 to 109, mean 79.5"});
+    const std::string first = directory_ / fmt::format("init{}.toml", end.size());
+    const ProcessResult init =
+        run_trainer(fmt::format("init {} --label 'is\ndear' --output {}", house, first));
+    EXPECT_EQ(init.exit_code, 0) << init.errors;
+    const std::string run = directory_ / fmt::format("house{}", end.size());
+    const ProcessResult trained =
+        run_trainer(fmt::format("--config {} --run.dir {} --train.epochs 1 --data.train '{}'", first, run,
+                                directory_ / "house-*.csv"));
+    ASSERT_EQ(trained.exit_code, 0) << trained.errors;
+    const std::string other = write("other.csv", "\"size\n(m2)\",rooms\r\n70,3\r\n");
+    const ProcessResult predicted = run_trainer(
+        fmt::format("predict --model {} --input {} --output - --keep '\"size\n(m2)\"'", run, other));
+    EXPECT_EQ(predicted.exit_code, 0) << predicted.errors;
+    expect_parts(predicted.output, {"row,\"size\n(m2)\",prediction", "\n0,70,"});
+  }
+}
+
 TEST_F(Table, WhatCannotBeATableIsRefusedOnce) {
   const auto error = [&](const std::string& text) {
     write("train.csv", text);

@@ -130,7 +130,17 @@ bool fails(std::string_view kind, const std::string& path) {
   return fails(effect_on(kind, path));
 }
 
+// Faults of one file need its name while it is written: the program has to go without files that have none.
+bool refuses_unnamed(int flags) {
+  struct stat place {};
+  if ((flags & O_TMPFILE) != O_TMPFILE || faults().in.empty()) return false;
+  if (::stat(faults().in.c_str(), &place) == 0 && S_ISDIR(place.st_mode)) return false;
+  errno = EOPNOTSUPP;
+  return true;
+}
+
 std::string_view kind_of_open(int flags) {
+  if ((flags & O_TMPFILE) == O_TMPFILE) return "create";
   return (flags & (O_CREAT | O_ACCMODE)) == O_RDONLY ? "open" : "create";
 }
 
@@ -170,7 +180,8 @@ int open(const char* path, int flags, ...) {
   va_start(more, flags);
   const mode_t mode = mode_of(flags, more);
   va_end(more);
-  return fails(kind_of_open(flags), path) ? -1 : REAL(open)(path, flags, mode);
+  if (refuses_unnamed(flags) || fails(kind_of_open(flags), path)) return -1;
+  return REAL(open)(path, flags, mode);
 }
 
 int openat(int directory, const char* path, int flags, ...) {
@@ -234,6 +245,11 @@ int close(int file) {
 
 int rename(const char* from, const char* to) noexcept {
   return fails("rename", from) ? -1 : REAL(rename)(from, to);
+}
+
+int linkat(int from_directory, const char* from, int to_directory, const char* to, int flags) noexcept {
+  if (fails("link", path_at(to_directory, to))) return -1;
+  return REAL(linkat)(from_directory, from, to_directory, to, flags);
 }
 
 int mkdir(const char* path, mode_t mode) noexcept {

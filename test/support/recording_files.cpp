@@ -7,8 +7,13 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <set>
+#include <string>
 #include <string_view>
 
 #include "support/file_layer.h"
@@ -65,9 +70,36 @@ class Entry {
   int log_;
 };
 
+// Files without a name (O_TMPFILE) that were synced since their last write. Nothing of them survives before
+// they get a name: then they are made, written and synced at once.
+std::mutex unnamed_mutex;
+std::set<int> synced_unnamed;
+
+void note_unnamed(int file, bool synced) {
+  const std::lock_guard lock(unnamed_mutex);
+  if (synced) {
+    synced_unnamed.insert(file);
+  } else {
+    synced_unnamed.erase(file);
+  }
+}
+
+std::string bytes_of(const char* link) {
+  const int file = static_cast<int>(::syscall(SYS_openat, AT_FDCWD, link, O_RDONLY | O_CLOEXEC));
+  std::string bytes(static_cast<std::size_t>(std::max<off_t>(0, ::lseek(file, 0, SEEK_END))), '\0');
+  if (::pread(file, bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) ::abort();
+  ::syscall(SYS_close, file);
+  return bytes;
+}
+
 // `open` opens it.
 template <class Open>
 int open_recorded(const std::string& path, int flags, const Open& open) {
+  if ((flags & O_TMPFILE) == O_TMPFILE) {
+    const int file = open();
+    note_unnamed(file, false);
+    return file;
+  }
   if ((flags & (O_CREAT | O_TRUNC)) == 0 || !is_recorded(path)) return open();
   const Entry entry;
   struct stat ignored {};
@@ -83,6 +115,7 @@ int open_recorded(const std::string& path, int flags, const Open& open) {
 template <class Write>
 ssize_t write_recorded(int file, std::string_view bytes, const Write& write) {
   const std::string path = path_of(file);
+  note_unnamed(file, false);
   if (!is_recorded(path)) return write();
   const Entry entry;
   const ssize_t written = write();
@@ -147,10 +180,12 @@ ssize_t writev(int file, const struct iovec* parts, int count) {
 }
 
 int fsync(int file) {
+  note_unnamed(file, true);
   return change_recorded("sync", path_of(file), [&] { return REAL(fsync)(file); });
 }
 
 int fdatasync(int file) {
+  note_unnamed(file, true);
   return change_recorded("sync", path_of(file), [&] { return REAL(fdatasync)(file); });
 }
 
@@ -165,6 +200,22 @@ int renameat2(int from_directory, const char* from, int to_directory, const char
       "rename", path_at(from_directory, from),
       [&] { return REAL(renameat2)(from_directory, from, to_directory, to, flags); },
       path_at(to_directory, to));
+}
+
+int linkat(int from_directory, const char* from, int to_directory, const char* to, int flags) noexcept {
+  const std::string path = path_at(to_directory, to);
+  const auto link = [&] { return REAL(linkat)(from_directory, from, to_directory, to, flags); };
+  if (!is_recorded(path)) return link();
+  const Entry entry;
+  const std::string bytes = bytes_of(from);
+  const int result = link();
+  if (result != 0) return result;
+  entry.add("create", path);
+  entry.add("write", path, "", 0, bytes);
+  const std::lock_guard lock(unnamed_mutex);
+  if (synced_unnamed.contains(std::atoi(from + std::string_view("/proc/self/fd/").size())))
+    entry.add("sync", path);
+  return result;
 }
 
 int mkdir(const char* path, mode_t mode) noexcept {

@@ -120,13 +120,41 @@ TEST_F(File, ALinkUnderATemporaryNameIsNotFollowed) {
   EXPECT_EQ(read_file(path("other")), "of somebody else");
 }
 
-TEST_F(File, TemporaryNamesAreNotRepeatedAndAreKnownByTheirMiddle) {
-  const AtomicFile one(path("a"));
-  const AtomicFile two(path("a"));
-  EXPECT_EQ(files(), 2);
+// They are gone with the process, whatever ends it. A file system without such files has other names, which
+// are not repeated and are known by their middle.
+TEST_F(File, WhatIsNotFinishedHasNoNameOrOneOfItsOwn) {
+  AtomicFile one(path("a"));
+  AtomicFile two(path("a"));
+  const int unnamed = ::open(directory.path().c_str(), O_WRONLY | O_TMPFILE, 0600);
+  EXPECT_EQ(files(), unnamed >= 0 ? 0 : 2);
+  ::close(unnamed);
   for (const auto& entry : std::filesystem::directory_iterator(directory.path())) {
     EXPECT_TRUE(entry.path().filename().string().starts_with("a.partial-")) << entry.path();
   }
+  one.write("one");
+  two.write("two");
+  two.commit();
+  EXPECT_EQ(read_file(path("a")), "two");
+  one.commit();
+  EXPECT_EQ(read_file(path("a")), "one");
+  EXPECT_EQ(files(), 1);
+}
+
+// Such a link may lead to a file of somebody else.
+TEST_F(File, ALinkAFifoOrADeviceIsNotAppendedTo) {
+  write_file_atomically(path("other"), "of somebody else");
+  std::filesystem::create_symlink("other", path("link"));
+  std::filesystem::create_symlink("nowhere", path("dangling"));
+  test::make_fifo(path("fifo"));
+  EXPECT_EQ(error_of([&] { open_to_append(path("link")); }),
+            "cannot write '" + path("link").string() +
+                "': it is a symbolic link, expected a regular file; remove it");
+  EXPECT_NE(error_of([&] { open_to_append(path("dangling")); }).find("a symbolic link"), std::string::npos);
+  EXPECT_NE(error_of([&] { open_to_append(path("fifo")); }).find("a FIFO"), std::string::npos);
+  const int file = open_to_append(path("other"));
+  EXPECT_TRUE(write_all(file, ", and me"));
+  ::close(file);
+  EXPECT_EQ(read_file(path("other")), "of somebody else, and me");
 }
 
 TEST_F(File, HasTheRightsThatTheUserGivesToNewFiles) {

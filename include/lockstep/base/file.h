@@ -91,12 +91,18 @@ Appended append_whole(int descriptor, std::int64_t size, std::string_view bytes)
 /// the path and the system's reason.
 void write_part(const std::filesystem::path& path, std::int64_t offset, std::string_view bytes);
 
+/// Opens a file to write behind its end, and makes it if there is none. `flags`: more of open(). A symbolic
+/// link of that name is refused, as it may lead to a file of somebody else, and so is what is no regular
+/// file. Errors: DataError with the path and the reason.
+int open_to_append(const std::filesystem::path& path, int flags = 0);
+
 class AtomicFile {
  public:
-  /// Makes a file beside `path`, under its name with ".partial-" and random digits behind it. Errors, of
-  /// every call: DataError with the path and the system's reason; an older file of that name is then still
-  /// whole. Also if `path` is a device, a FIFO or a socket: they are never replaced. A symbolic link is: see
-  /// OutputFile for one that is to be followed.
+  /// Makes a file in the directory of `path`, without a name, so that it is gone with this process whatever
+  /// ends it; where the file system has no such files, under the name of `path` with ".partial-" and random
+  /// digits behind it. Errors, of every call: DataError with the path and the system's reason; an older file
+  /// of that name is then still whole. Also if `path` is a device, a FIFO or a socket: they are never
+  /// replaced. A symbolic link is: see OutputFile for one that is to be followed.
   explicit AtomicFile(const std::filesystem::path& path);
   /// Removes what was not committed.
   ~AtomicFile();
@@ -108,8 +114,10 @@ class AtomicFile {
   void commit();
 
  private:
+  void give_name();
+
   std::filesystem::path path_;
-  std::filesystem::path temporary_;
+  std::filesystem::path temporary_;  // empty while the file has no name
   int descriptor_ = -1;
   bool committed_ = false;
 };

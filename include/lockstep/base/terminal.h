@@ -42,10 +42,17 @@ void print_above_live_row(const std::function<void()>& write);
 /// wider is left whole. `used`: columns that are taken before the first line.
 std::string wrap_lines(std::string_view text, int columns, int used = 0);
 
+/// The text as a terminal may show it: control characters but line ends and tabs, marks of the direction of
+/// writing and bytes that are no UTF-8 as excerpt() writes them. Paths can have any of them.
+std::string printable_lines(std::string_view text);
+
 // Results on standard output. What cannot be written is remembered, so that a result that did not arrive is
 // an error at the end and not a part of a text that looks whole.
 
+/// As printable_lines() has it.
 void print_text(std::string_view text);
+/// With its control sequences.
+void print_raw(std::string_view text);
 
 template <class... Arguments>
 void print_out(fmt::format_string<Arguments...> format, Arguments&&... arguments) {

@@ -235,9 +235,9 @@ int predict_command(Communicator& comm, const CommandLine& line) {
   RankPeerGroup peers(comm);
   const std::string schema = load_schema_together(comm, run.directory);
   agree(comm, [&] {
-    inference.label_scales = read_label_scales(schema);
-    inference.labels = read_target_labels(schema);
     inference.table = read_table_schema(schema);
+    if (inference.table) inference.label_scales = label_scales(*inference.table);
+    inference.labels = read_target_labels(schema);
   });
   if (is_standard_input(line.text("input"))) spool_standard_input(comm);
   const std::unique_ptr<RecordSource> source = open_input(line, config.data, schema, peers);

@@ -55,10 +55,13 @@ std::string train_command(const Config& config, const std::string& file) {
                      shell_word(file));
 }
 
-std::string describe_sets(const InitData& data, const Config& config) {
-  const std::optional<ValidationPart> part = validation_part(config.data);
+std::string describe_sets(const InitData& data, const Experiment& experiment) {
+  const Config& config = experiment.config;
+  const Index held = validation_part(config.data) ? experiment.validation->info().rows : 0;
   const std::string validation =
-      part && part->share > 0 ? fmt::format("validation {:g} % of the records, held back", 100 * part->share)
+      held > 0 ? fmt::format("validation {} of the {} records ({:.1f} %), held back", with_commas(held),
+                             with_commas(data.records),
+                             100 * static_cast<double>(held) / static_cast<double>(data.records))
       : !config.data.validation.empty()
           ? fmt::format("validation {}", config.data.validation)
           : fmt::format("no validation: {} records are too few to hold any back", with_commas(data.records));
@@ -68,14 +71,15 @@ std::string describe_sets(const InitData& data, const Config& config) {
 
 std::string report_of(const InitData& data, const Task& task, const Experiment& experiment) {
   const Config& config = experiment.config;
+  const Shape& features = experiment.train->info().features;
   std::string text = fmt::format("{}: {} records, {} feature{} each, format {}\n", data.options.train,
-                                 with_commas(data.records), to_string(data.features),
-                                 data.features.size() == 1 ? "" : "s", data.format);
+                                 with_commas(data.records), to_string(features),
+                                 features.size() == 1 ? "" : "s", data.format);
   const auto line = [&text](const char* word, const std::string& value) {
     text += fmt::format("  {:<8}{}\n", word, value);
   };
   line("task", task.text);
-  line("sets", describe_sets(data, config));
+  line("sets", describe_sets(data, experiment));
   line("model", fmt::format("{} ({} parameters)",
                             config.model.layers.empty() ? config.model.preset : config.model.layers,
                             with_commas(experiment.model->layout().count())));

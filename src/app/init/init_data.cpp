@@ -111,12 +111,16 @@ void read_table(InitData& data) {
   data.label = label_of_table(table);
   data.features.dims = {0};
   std::vector<std::string> leaks;
+  std::multimap<std::string_view, const Finding*> findings;  // by column
+  for (const Finding& finding : table.findings) findings.emplace(finding.column, &finding);
   for (std::size_t i = 0; i < table.columns.size(); ++i) {
     TableColumn& column = table.columns[i];
     std::string& remark = table.guesses[i].remark;
     const std::string name = fmt::format("column {}: ", in_quotes(column.name));
-    for (const Finding& finding : table.findings) {
-      if (finding.column != column.name || column.kind == ColumnKind::kIgnored) continue;
+    const auto [first, last] = findings.equal_range(column.name);
+    for (auto each = first; each != last; ++each) {
+      const Finding& finding = *each->second;
+      if (column.kind == ColumnKind::kIgnored) continue;
       if (finding.kind == "leak") leaks.push_back(name + finding.text);
       if (!numbers_the_rows(data, finding, table.scan.columns[i].numbers)) continue;
       column.kind = ColumnKind::kIgnored;

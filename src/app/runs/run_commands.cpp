@@ -61,10 +61,10 @@ class Screen {
       keys.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
       ::tcsetattr(STDIN_FILENO, TCSANOW, &keys);
     }
-    print_out("\x1b[?1049h\x1b[?25l");  // the other screen, without a cursor
+    print_raw("\x1b[?1049h\x1b[?25l");  // the other screen, without a cursor
   }
   ~Screen() {
-    print_out("\x1b[?25h\x1b[?1049l");
+    print_raw("\x1b[?25h\x1b[?1049l");
     std::fflush(stdout);
     if (has_keys_) ::tcsetattr(STDIN_FILENO, TCSANOW, &before_);
   }
@@ -74,7 +74,7 @@ class Screen {
   void draw(const std::vector<std::string>& lines) const {
     std::string text = "\x1b[H";  // to the first row
     for (std::size_t i = 0; i < lines.size(); ++i) text += (i > 0 ? "\r\n" : "") + lines[i] + "\x1b[K";
-    print_out("{}\x1b[J", text);  // and nothing below
+    print_raw(text + "\x1b[J");  // and nothing below
     std::fflush(stdout);
   }
 

@@ -163,7 +163,7 @@ std::string schema_beside(const std::string& output) {
 
 void print_report(const CommandLine& line, const std::string& text) {
   if (writes_to_standard_output(line)) {
-    std::fputs(text.c_str(), stderr);
+    std::fputs(printable_lines(text).c_str(), stderr);
   } else {
     print_text(text);
   }

@@ -261,6 +261,7 @@ std::vector<std::string> read_metrics_lines(const std::filesystem::path& file,
                                             const std::function<void(const MetricsLine&)>& on_line) {
   std::vector<std::string> faults;
   if (!is_there(file)) return faults;
+  check_regular_file(file);
   std::ifstream in(file, std::ios::binary);
   if (!in) throw DataError(fmt::format("cannot read '{}': {}", file.string(), std::strerror(errno)));
   Index number = 0;

@@ -66,10 +66,7 @@ MetricsFile::MetricsFile(const std::filesystem::path& path, Index keep,
     : path_(path),
       on_line_(std::move(on_line)),
       bytes_(whole_lines(path, keep)),
-      descriptor_(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666)) {
-  if (descriptor_ < 0) {
-    throw DataError(fmt::format("cannot create '{}': {}", path.string(), std::strerror(errno)));
-  }
+      descriptor_(open_to_append(path)) {
   if (::ftruncate(descriptor_, bytes_) == 0) return;
   const std::string reason = std::strerror(errno);
   ::close(descriptor_);

@@ -130,10 +130,7 @@ TensorBoardEvents::TensorBoardEvents(const std::filesystem::path& directory, Ind
                                   static_cast<std::int64_t>(seconds_since_1970()), host_name(), ::getpid());
   std::error_code error;
   std::filesystem::create_directories(directory, error);
-  descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  if (descriptor_ < 0) {
-    throw DataError(fmt::format("cannot create '{}': {}", path_.string(), std::strerror(errno)));
-  }
+  descriptor_ = open_to_append(path_);
   constexpr std::uint64_t kStart = 1;
   write(event_of(0, text_field(3, "brain.Event:2")));
   // The start of a session at a step: events of later steps, from before a restart, are dropped.

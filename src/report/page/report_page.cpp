@@ -314,9 +314,10 @@ void add_schema(PageRun& run, const std::string& text) {
   const auto json = parse_json<Json>(text);
   for (const Json& column : part_of(json, "columns")) {
     if (!column.is_object()) throw DataError("a column is no object");
+    const bool seen = text_at(column, "use") != "ignore";  // else the schema has its name alone
     run.columns.push_back({text_at(column, "name"), text_at(column, "use"), text_at(column, "kind"),
-                           count_text(number_or_zero(column, "missing_count")),
-                           text_at(column, "use") == "ignore" ? "" : describe_values(column)});
+                           seen ? count_text(number_or_zero(column, "missing_count")) : "",
+                           seen ? describe_values(column) : ""});
     const auto values = column.find("values");
     if (text_at(column, "use") != "label" || values == column.end() || !values->is_array()) continue;
     for (const Json& value : *values)

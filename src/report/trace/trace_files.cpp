@@ -96,6 +96,7 @@ void take_line(RankFile& file, const std::string& text) {
 
 RankFile read_file_of_rank(const std::filesystem::path& path, std::vector<std::string>& faults) {
   RankFile file;
+  check_regular_file(path);
   std::ifstream in(path, std::ios::binary);
   Index number = 0;
   for (std::string text; std::getline(in, text);) {

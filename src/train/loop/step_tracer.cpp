@@ -31,13 +31,9 @@ constexpr Index kMaxSteps = 1000;
 StepTracer::StepTracer(const std::filesystem::path& file, TraceHead head)
     : head_(std::move(head)),
       path_(file),
-      descriptor_(::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666)),
+      descriptor_(open_to_append(file, O_TRUNC)),
       start_(trace_clock()),
       lost_before_(lost_trace_events()) {
-  if (descriptor_ < 0) {
-    throw DataError(
-        fmt::format("cannot create '{}' for report.trace: {}", path_.string(), std::strerror(errno)));
-  }
   const TraceRequest& request = head_.request;
   append(nlohmann::ordered_json{{"rank", head_.rank},
                                 {"ranks", head_.ranks},

@@ -60,7 +60,7 @@ bool RunDirectory::exists() const {
 }
 
 bool RunDirectory::is_held() const {
-  const int probe = ::open(lock().c_str(), O_RDONLY | O_CLOEXEC);
+  const int probe = ::open(lock().c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (probe < 0) return false;
   const bool held = ::flock(probe, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
   ::close(probe);

@@ -83,9 +83,11 @@ class Comparison {
     const TableText table = open_table_text(other.paths, inspection.options, alone(), &known);
     const std::vector<std::string>& missing = inspection.options.missing_values;
     std::vector<TableColumn> columns(table.names.size());
+    std::unordered_map<std::string_view, Index> number_of;
+    for (Index i = 0; i < std::ssize(table.names); ++i) number_of.emplace(at(table.names, i), i);
     for (const TableColumn& column : inspection.columns) {
-      const auto found = std::ranges::find(table.names, column.name);
-      positions_.push_back(found == table.names.end() ? -1 : found - table.names.begin());
+      const auto found = number_of.find(column.name);
+      positions_.push_back(found == number_of.end() ? -1 : found->second);
       if (positions_.back() >= 0) at(columns, positions_.back()) = column;
     }
     scan_ = look_at_columns(table, columns, true, missing, alone());
@@ -296,7 +298,7 @@ RecordSketch sketch_records(const TableText& table, const std::vector<TableColum
               .wants = wants,
               .missing = missing,
               .bad = {.action = OnBadRecord::kSkip},
-              .check = [&sketch](std::span<const Cell> cells) { sketch.add(cells); }},
+              .check = [&sketch](std::span<const Cell> cells, std::size_t) { sketch.add(cells); }},
              alone());
   return sketch;
 }

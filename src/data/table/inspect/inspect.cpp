@@ -152,9 +152,10 @@ std::string kind_of(const TableColumn& column) {
   return column.kind == ColumnKind::kCategorical ? "categorical" : "ignore";
 }
 
+// Shares are those of all records.
 std::string list_values(const ColumnSummary& summary, std::size_t most) {
   if (summary.countless()) return "very many different values";
-  return list_shares(summary.values(), "different", summary.present(), most);
+  return list_shares(summary.values(), "different", summary.present() + summary.missing, most);
 }
 
 // The positive class of the only label, if that has two classes; else "".

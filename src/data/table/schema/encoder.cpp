@@ -246,6 +246,8 @@ void Encoder::unpack(const std::byte* packed, Scalar* features, Scalar* labels) 
 
 std::vector<RowColumn> match_columns(const TableText& table, const TableSchema& schema, bool labels) {
   std::vector<RowColumn> matched(table.names.size());
+  if (matched.empty()) return matched;  // there is no record
+  const bool one_label = schema.labels() == 1;
   const std::vector<std::size_t> positions = find_columns(table, schema, labels);
   for (std::size_t i = 0; i < positions.size(); ++i) {
     const TableColumn& column = schema.columns[i];
@@ -261,13 +263,23 @@ std::vector<RowColumn> match_columns(const TableText& table, const TableSchema& 
                       nearest.empty() ? "" : fmt::format(" (did {} mean that?)", in_quotes(nearest)),
                       listed(table.names)));
     }
-    const bool one_label = schema.labels() == 1;
     RowColumn& row = matched[positions[i]];
     row = row_column(column, reading_of(column), i);
     row.required = column.label && one_label;
     row.one_of = column.label && !one_label;
   }
   return matched;
+}
+
+std::string describe_positions(const TableText& table, const TableSchema& schema) {
+  if (table.header || table.names.empty() || schema.is_nameless()) return "";
+  std::vector<std::string> taken;
+  for (const TableColumn& column : schema.columns) {
+    if (table.names.size() == schema.columns.size() || !column.is_label_or_weight())
+      taken.push_back(column.name);
+  }
+  return fmt::format("'{}' has no header: its {} {} taken as {}", table.text.files.front().path,
+                     plural(std::ssize(taken), "column"), taken.size() == 1 ? "is" : "are", listed(taken));
 }
 
 }  // namespace lockstep

@@ -39,6 +39,9 @@ LearntSchema learn_schema(const TableText& table, const TableOptions& options, c
 /// Errors: DataError if a column of the schema is not there (labels only if wanted).
 std::vector<RowColumn> match_columns(const TableText& table, const TableSchema& schema, bool labels);
 
+/// Says which columns of the schema those of a table without a header are taken for; "" if names tell it.
+std::string describe_positions(const TableText& table, const TableSchema& schema);
+
 class Encoder {
  public:
   /// `labels`: with targets, and the weight if the schema has one. The schema must outlive it.

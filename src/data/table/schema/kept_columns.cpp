@@ -39,6 +39,7 @@ KeptColumns::KeptColumns(std::span<const std::string> paths, const TableOptions&
       table_(open_table_text(paths, options, alone(), known)),
       columns_(table_.names.size()) {
   for (std::size_t i = 0; i < names_.size(); ++i) {
+    if (table_.names.empty()) break;  // there is no record
     const auto found = std::ranges::find(table_.names, names_[i]);
     if (found == table_.names.end()) {
       throw ConfigError(fmt::format("--keep names the column {}, which '{}' does not have{}; it has: {}",

@@ -49,7 +49,7 @@ class TableShare {
     reader.for_each_record(
         request_.table.text.chunks[number],
         [&](std::span<const Cell> cells) {
-          check(cells);
+          check(cells, number);
           const Index position = counts_.good++ - before;
           add(cells, !request_.counts || request_.counts(number, position), record_key(number, position));
         },
@@ -94,13 +94,13 @@ class TableShare {
   }
 
   // Before anything is counted, so that a bad record leaves no trace.
-  void check(std::span<const Cell> cells) const {
+  void check(std::span<const Cell> cells, std::size_t chunk) const {
     for (std::size_t i = 0; i < cells.size(); ++i) {
       const Cell& cell = cells[i];
       if (request_.wants[i].max_texts == 0 || cell.missing || cell.is_number || is_text(cell.text)) continue;
       throw BadRecord{static_cast<Index>(i), in_quotes(cell.text), kExpectedText};
     }
-    if (request_.check) request_.check(cells);
+    if (request_.check) request_.check(cells, chunk);
   }
 
   // `key`: see record_key().

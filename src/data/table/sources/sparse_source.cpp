@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <map>
 #include <optional>
@@ -150,15 +151,20 @@ void for_each_sparse_row(const TextFiles& text, TextReader& reader, const TextCh
   }
 }
 
-// *Collective.* Errors as of scan_table.
-SparseScan scan_sparse(const TextFiles& text, const BadRecords& bad, PeerGroup& peers) {
+// *Collective.* `check`: called with each record; BadRecord makes it a bad one. Errors as of scan_table.
+SparseScan scan_sparse(const TextFiles& text, const BadRecords& bad,
+                       const std::function<void(const SparseRow&)>& check, PeerGroup& peers) {
   SparseScan mine;
   peers.agree([&] {
     TextReader reader(text);
     for_each_own_chunk(text, peers, [&](std::size_t chunk) {
       const Index before = mine.good;
       for_each_sparse_row(
-          text, reader, text.chunks[chunk], [&](const SparseRow& row) { mine.add(row); },
+          text, reader, text.chunks[chunk],
+          [&](const SparseRow& row) {
+            check(row);
+            mine.add(row);
+          },
           [&](const std::string& description) { mine.add_bad(description, bad); });
       mine.chunk_rows.push_back(mine.good - before);
     });
@@ -303,10 +309,11 @@ class SparseSource::Reader final : public ChunkReader {
     for_each_sparse_row(
         source_.text_, reader_, chunk,
         [&](const SparseRow& row) {
+          // The label says whether it is a bad record, which may come behind the last good one.
+          const Scalar label = source_.packing_.labels ? label_of(source_.schema_, row.label) : 0;
           if (next == records.size()) fail_changed(source_.text_, chunk);
-          Scalar label = 0;
           refused = true;
-          if (source_.packing_.labels) label = checked_label(row.label);
+          if (source_.packing_.labels) check_label(label, row.label);
           refused = false;
           source_.packing_.pack(row, source_.schema_.first_index, label,
                                 packed.data() + next++ * source_.packing_.record_bytes());
@@ -318,9 +325,8 @@ class SparseSource::Reader final : public ChunkReader {
   }
 
  private:
-  Scalar checked_label(double number) const {
-    const Scalar label = label_of(source_.schema_, number);
-    if (rule_.allows(label)) return label;
+  void check_label(Scalar label, double number) const {
+    if (rule_.allows(label)) return;
     throw BadRecord{
         -1, fmt::format("label {}", number),
         fmt::format("{}{}", rule_.expected(),
@@ -338,12 +344,24 @@ SparseSource::SparseSource(const TableRequest& request) {
   PeerGroup& peers = request.peers;
   const TableOptions& options = request.options;
   peers.agree([&] { check_request(request); });
-  text_ = index_text(request.paths, {.bytes = options.chunk_kib * 1024, .dialect = {.quotes = false}}, peers);
-  const SparseScan scan =
-      scan_sparse(text_, {.action = options.on_bad_record, .most = options.max_bad_share}, peers);
+  const bool learns = request.schema.empty();
+  const bool may_be_empty = !request.labels;
+  text_ = index_text(
+      request.paths,
+      {.bytes = options.chunk_kib * 1024, .dialect = {.quotes = false}, .may_be_empty = may_be_empty}, peers);
   peers.agree([&] {
-    if (scan.good == 0) throw DataError(fmt::format("'{}' holds no records", request.name));
-    schema_ = request.schema.empty() ? learn(scan, request) : parse_sparse_schema(request.schema);
+    if (!learns) schema_ = parse_sparse_schema(request.schema);
+  });
+  const SparseScan scan = scan_sparse(
+      text_, {.action = options.on_bad_record, .most = options.max_bad_share},
+      [&](const SparseRow& row) {
+        if (!learns && request.labels) label_of(schema_, row.label);
+      },
+      peers);
+  peers.agree([&] {
+    if (scan.good == 0 && !may_be_empty) throw DataError(fmt::format("'{}' holds no records", request.name));
+    if (scan.good == 0) notes_.push_back(fmt::format("'{}' holds no records", request.name));
+    if (learns) schema_ = learn(scan, request);
     if (scan.smallest < schema_.first_index) throw_other_base(request.name);
   });
   packing_ = {.features = schema_.features, .max_values = scan.max_values, .labels = request.labels};

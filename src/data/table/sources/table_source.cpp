@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "data/table/schema/encoder.h"
+#include "data/table/schema/far_numbers.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/byte_stream.h"
@@ -92,6 +93,7 @@ class TableSource::Reader final : public ChunkReader {
         reader_(source.table_, source.columns_, std::ssize(source.schema_.columns),
                 source.schema_.missing_values),
         unseen_(source.schema_.columns.size()),
+        behind_(static_cast<std::size_t>(source.encoder_->record_bytes())),
         targets_(static_cast<std::size_t>(source.encoder_->targets())) {}
 
   void read(Index number, std::span<std::byte> packed) override {
@@ -103,8 +105,9 @@ class TableSource::Reader final : public ChunkReader {
     reader_.for_each_record(
         chunk,
         [&](std::span<const Cell> cells) {
+          // Packing says whether it is a bad record, which may come behind the last good one.
+          source_.encoder_->pack(cells, next == end ? behind_.data() : next, unseen_);
           if (next == end) fail_changed(source_.table_.text, chunk);
-          source_.encoder_->pack(cells, next, unseen_);
           refused = true;
           check_targets(next);
           refused = false;
@@ -149,21 +152,22 @@ class TableSource::Reader final : public ChunkReader {
   TargetRule rule_;
   TableReader reader_;
   std::vector<Index> unseen_;
-  std::vector<Scalar> targets_;  // targets of the record at hand
+  std::vector<std::byte> behind_;  // a record behind those that were counted
+  std::vector<Scalar> targets_;    // targets of the record at hand
 };
 
 TableText TableSource::open(const TableRequest& request) {
-  TableSchema known;
   request.peers.agree([&] {
     check_request(request);
-    if (!request.schema.empty()) known = parse_schema(request.schema, "the schema of the model");
+    if (!request.schema.empty()) schema_ = parse_schema(request.schema, "the schema of the model");
   });
   return open_table_text(request.paths, request.options, request.peers,
-                         request.schema.empty() ? nullptr : &known);
+                         request.schema.empty() ? nullptr : &schema_);
 }
 
 TableSource::TableSource(const TableRequest& request) : table_(open(request)) {
   const Scan scan = request.schema.empty() ? learn(request) : check(request);
+  if (request.peers.rank() != 0) doubts_.clear();  // one rank warns
   request.peers.agree([&] { check_weights(scan); });
   info_ = {.rows = scan.good,
            .features = {{encoder_->features()}},
@@ -193,23 +197,27 @@ Scan TableSource::learn(const TableRequest& request) {
 // Checks the records against a given schema: packing them shows which ones it fits.
 Scan TableSource::check(const TableRequest& request) {
   PeerGroup& peers = request.peers;
-  peers.agree([&] {
-    schema_ = parse_schema(request.schema, "the schema of the model");
-    columns_ = match_columns(table_, schema_, request.labels);
-  });
+  peers.agree([&] { columns_ = match_columns(table_, schema_, request.labels); });
   encoder_ = std::make_unique<Encoder>(schema_, request.labels);
   notes_ = table_.warnings;
+  if (const std::string positions = describe_positions(table_, schema_); !positions.empty())
+    notes_.push_back(positions);
+  FarNumbers far(schema_);
   std::vector<Index> unseen(schema_.columns.size());
   std::vector<std::byte> packed(static_cast<std::size_t>(encoder_->record_bytes()));
   const TableOptions& options = request.options;
-  Scan scan = scan_table(
-      {.table = table_,
-       .columns = columns_,
-       .wants = std::vector<ColumnWants>(schema_.columns.size()),
-       .missing = schema_.missing_values,
-       .bad = {.action = options.on_bad_record, .most = options.max_bad_share},
-       .check = [&](std::span<const Cell> cells) { encoder_->pack(cells, packed.data(), unseen); }},
-      peers);
+  Scan scan = scan_table({.table = table_,
+                          .columns = columns_,
+                          .wants = std::vector<ColumnWants>(schema_.columns.size()),
+                          .missing = schema_.missing_values,
+                          .bad = {.action = options.on_bad_record, .most = options.max_bad_share},
+                          .check =
+                              [&](std::span<const Cell> cells, std::size_t chunk) {
+                                encoder_->pack(cells, packed.data(), unseen);
+                                far.add(cells, table_.text.chunks[chunk].file);
+                              }},
+                         peers);
+  doubts_ = far.describe(table_.text, peers);
   std::vector<Index> sums(unseen.size());
   for (const Bytes& message : peers.all_gather(std::as_bytes(std::span(unseen)))) {
     MessageReader reader(message);
@@ -228,6 +236,8 @@ Scan TableSource::check(const TableRequest& request) {
   }
   peers.agree([&] {
     if (scan.good > 0) return;
+    notes_.push_back(fmt::format("'{}' holds no records", request.name));
+    if (!request.labels && scan.bad == 0) return;
     throw DataError(
         fmt::format("'{}' holds no records{}", request.name, table_.header ? ", only a header" : ""));
   });

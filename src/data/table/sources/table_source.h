@@ -73,14 +73,14 @@ class TableSource final : public TextSource {
   void unpack_record(const std::byte* packed, Scalar* features, Scalar* labels) const override {
     encoder_->unpack(packed, features, labels);
   }
-  static TableText open(const TableRequest& request);
+  TableText open(const TableRequest& request);
   Scan learn(const TableRequest& request);
   Scan check(const TableRequest& request);
   const NumberStats& weights_in(const Scan& scan) const;  // requires weights
   void check_weights(const Scan& scan) const;
 
-  TableText table_;
   TableSchema schema_;
+  TableText table_;
   std::vector<RowColumn> columns_;
   std::unique_ptr<Encoder> encoder_;
   std::vector<std::string> doubts_;

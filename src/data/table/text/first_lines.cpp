@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <unordered_set>
 
 #include "lockstep/base/text.h"
 #include "lockstep/data/table/text/row.h"
@@ -15,7 +16,7 @@ namespace {
 
 constexpr std::string_view kSeparators = ",\t;|";
 constexpr Index kMaxBytes = Index{64} << 20;
-constexpr std::size_t kMaxLooked = 100;  // lines that show how many fields the table has
+constexpr Index kMaxLooked = 100;  // lines that show how many fields the table has
 
 bool is_tab_file(const std::string& path) {
   constexpr std::array kEnds{".tsv", ".tab", ".tsv.gz", ".tab.gz"};
@@ -62,14 +63,6 @@ std::pair<Index, Index> most_common(const std::vector<Index>& counts) {
   return best;
 }
 
-// A schema of a table without a header.
-bool is_nameless(const TableSchema& schema) {
-  Index number = 0;
-  return std::ranges::all_of(schema.columns, [&number](const TableColumn& column) {
-    return column.name == fmt::format("c{}", ++number);
-  });
-}
-
 // Whether this may be a record of a table without a header, labels and weights or not: numbers stand where
 // the schema has them. Errors: BadRecord.
 bool is_record(const TableSchema& schema, const Dialect& dialect, std::string_view record) {
@@ -87,12 +80,13 @@ bool is_record(const TableSchema& schema, const Dialect& dialect, std::string_vi
 }
 
 bool has_columns(const TableSchema& schema, const Dialect& dialect, std::string_view record) {
-  if (is_nameless(schema)) return is_record(schema, dialect, record);
+  if (schema.is_nameless()) return is_record(schema, dialect, record);
   const std::vector<std::string> fields = split_record(dialect, record);
   std::vector<std::string> renamed;
   const std::vector<std::string> names = name_columns(fields, true, renamed);
-  return std::ranges::all_of(schema.columns, [&names](const TableColumn& column) {
-    return !column.is_feature() || std::ranges::find(names, column.name) != names.end();
+  const std::unordered_set<std::string_view> known(names.begin(), names.end());
+  return std::ranges::all_of(schema.columns, [&known](const TableColumn& column) {
+    return !column.is_feature() || known.contains(column.name);
   });
 }
 
@@ -110,7 +104,10 @@ std::vector<std::string> name_columns(const std::vector<std::string>& fields, bo
                                       std::vector<std::string>& renamed) {
   std::vector<std::string> wanted;
   for (const std::string& field : fields) {
-    wanted.push_back(header && !field.empty() ? field : fmt::format("c{}", wanted.size() + 1));
+    std::string& name = wanted.emplace_back(field);
+    if (!header || field.empty()) name = fmt::format("c{}", wanted.size());
+    // A line break is one character, however the file ends its lines.
+    for (std::size_t at = 0; (at = name.find("\r\n", at)) != std::string::npos;) name.erase(at, 1);
   }
   std::vector<std::string> names = distinct_names(wanted);
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -121,10 +118,11 @@ std::vector<std::string> name_columns(const std::vector<std::string>& fields, bo
   return names;
 }
 
-FirstLines::FirstLines(const std::string& path, const TableOptions& options)
+FirstLines::FirstLines(const std::string& path, const TableOptions& options, bool may_be_empty)
     : path_(path), options_(options) {
-  const TextFile file =
-      look_at_text_file(path, {.dialect = {.quotes = options.quotes}, .encoding = options.encoding});
+  const TextFile file = look_at_text_file(
+      path,
+      {.dialect = {.quotes = options.quotes}, .encoding = options.encoding, .may_be_empty = may_be_empty});
   text_ = first_text(file, options.skip_lines + 2, kMaxBytes);
   lines_ = split_lines(text_);
 }
@@ -186,13 +184,17 @@ std::optional<Index> FirstLines::lines_above(const TableSchema& schema, Index mo
   return std::nullopt;
 }
 
+// The fields of the record that each line begins; 0 for a line that begins none: a blank one, or one of a
+// quoted field.
 std::vector<Index> FirstLines::count_fields(char separator) const {
   std::vector<Index> counts;
-  if (lines_.empty()) return counts;
   const Dialect dialect{.separator = separator, .quotes = options_.quotes};
-  // The last one may be cut off.
-  const std::size_t looked = std::min(lines_.size() - (text_.ends_with('\n') ? 0 : 1), kMaxLooked);
-  for (std::size_t i = 0; i < looked; ++i) counts.push_back(fields_in(dialect, lines_[i]));
+  // The last line may be cut off.
+  RecordLines records(std::string_view(text_).substr(0, text_.rfind('\n') + 1), dialect, 1);
+  for (std::string_view record; records.next(record) && records.line() <= kMaxLooked;) {
+    counts.resize(static_cast<std::size_t>(records.line()));
+    counts.back() = fields_in(dialect, record);
+  }
   return counts;
 }
 

@@ -40,7 +40,7 @@ void look_at_end(TableText& table, std::string_view record) {
 }
 
 // Reads the first record, which all else follows from.
-void read_first(TableText& table, const TableOptions& options) {
+void read_first(TableText& table, const TableOptions& options, bool may_be_empty) {
   TextReader reader(table.text);
   for (const TextChunk& chunk : table.text.chunks) {
     const std::string_view text = reader.read(chunk);
@@ -64,6 +64,7 @@ void read_first(TableText& table, const TableOptions& options) {
     if (table.header && lines.next(second)) look_at_end(table, second);
     return;
   }
+  if (may_be_empty) return;
   throw DataError(
       fmt::format("'{}' holds no records: all its lines are blank", table.text.files.front().path));
 }
@@ -108,10 +109,15 @@ TableText open_table_text(std::span<const std::string> paths, const TableOptions
   ChunkCut cut{.bytes = options.chunk_kib * 1024,
                .dialect = {.quotes = options.quotes},
                .encoding = options.encoding,
-               .skip_lines = options.skip_lines};
+               .skip_lines = options.skip_lines,
+               .may_be_empty = known != nullptr};
   peers.agree([&] {
-    const FirstLines first(paths.front(), options);
-    cut.skip_lines = lines_to_skip(first, paths.front(), options, known, table.warnings);
+    std::size_t filled = 0;  // the first file that is not empty, if there is one
+    while (cut.may_be_empty && filled + 1 < paths.size() &&
+           look_at_text_file(paths[filled], cut).file_bytes == 0)
+      ++filled;
+    const FirstLines first(paths[filled], options, cut.may_be_empty);
+    cut.skip_lines = lines_to_skip(first, paths[filled], options, known, table.warnings);
     cut.dialect = first.dialect(cut.skip_lines, table.warnings);
   });
   table.text = index_text(paths, cut, peers);
@@ -121,7 +127,7 @@ TableText open_table_text(std::span<const std::string> paths, const TableOptions
         "the lines of '{}' end with a carriage return alone, as old Macs wrote them: read like others",
         old->path));
   }
-  peers.agree([&] { read_first(table, options); });
+  peers.agree([&] { read_first(table, options, cut.may_be_empty); });
   return table;
 }
 

@@ -221,7 +221,10 @@ TextFile look_at_text_file(const std::string& path, const ChunkCut& cut) {
   const bool detects = cut.encoding == "auto";
   const bool plain = detects || cut.encoding == "utf-8";
   ByteStream stream(path, Packing::kDetect, plain ? "" : cut.encoding);
-  if (stream.file_bytes() == 0) throw DataError(fmt::format("'{}' is empty", path));
+  if (stream.file_bytes() == 0) {
+    if (cut.may_be_empty) return {.path = path};
+    throw DataError(fmt::format("'{}' is empty", path));
+  }
   const bool wide = detects && has_wide_mark(stream);
   TextFile file{.path = path,
                 .file_bytes = stream.file_bytes(),

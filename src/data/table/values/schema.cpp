@@ -147,6 +147,12 @@ bool TableSchema::weighted() const {
   return std::ranges::any_of(columns, &TableColumn::weight);
 }
 
+bool TableSchema::is_nameless() const {
+  Index number = 0;
+  return std::ranges::all_of(
+      columns, [&number](const TableColumn& column) { return column.name == fmt::format("c{}", ++number); });
+}
+
 std::vector<std::string> TableSchema::describe() const {
   std::vector<std::string> lines;
   for (const FeatureRange& range : layout()) {

@@ -87,8 +87,8 @@ struct ScanRequest {
   const std::vector<ColumnWants>& wants;    ///< statistics that are wanted of each cell
   const std::vector<std::string>& missing;  ///< texts that stand for a missing value
   BadRecords bad = {};
-  /// Called with the cells of each record on the rank that reads it; BadRecord makes it a bad one.
-  std::function<void(std::span<const Cell>)> check = {};
+  /// Called with the cells of each record of a chunk on the rank that reads it; BadRecord makes it a bad one.
+  std::function<void(std::span<const Cell>, std::size_t chunk)> check = {};
   /// Whether a good record, number `position` of those of the chunk, counts in the summaries; empty: all do.
   std::function<bool(std::size_t chunk, Index position)> counts = {};
 };

@@ -26,8 +26,8 @@ struct TableText {
 std::vector<std::string> distinct_names(std::span<const std::string> names);
 
 /// *Collective.* `known`: the schema that the table will be read by, whose columns show whether there are the
-/// lines above it that data.skip_lines leaves out. Errors, the same on all ranks: DataError if a file cannot
-/// be read or holds no records.
+/// lines above it that data.skip_lines leaves out; such a table may be empty, and has no names then. Errors,
+/// the same on all ranks: DataError if a file cannot be read or holds no records.
 TableText open_table_text(std::span<const std::string> paths, const TableOptions& options, PeerGroup& peers,
                           const TableSchema* known = nullptr);
 
@@ -84,7 +84,7 @@ std::vector<std::string> name_columns(const std::vector<std::string>& fields, bo
 class FirstLines {
  public:
   /// Reads the first lines of a file. data.skip_lines is not looked at. Errors: as of look_at_text_file.
-  FirstLines(const std::string& path, const TableOptions& options);
+  FirstLines(const std::string& path, const TableOptions& options, bool may_be_empty = false);
 
   /// How the record behind so many lines is separated. A record in which the separator of the config does not
   /// occur, but another one does, is separated by that, with a warning: a model that learnt from one file can

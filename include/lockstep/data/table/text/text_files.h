@@ -56,6 +56,7 @@ struct ChunkCut {
   std::string encoding =
       "auto";            ///< encoding of the files; auto: UTF-16 where a byte order mark says so, else UTF-8
   Index skip_lines = 0;  ///< lines above the table of each file
+  bool may_be_empty = false;  ///< a file without any text has no records; else it is an error
 };
 
 /// Errors: DataError if the file cannot be read, is empty, is no text, or has fewer lines than are skipped;

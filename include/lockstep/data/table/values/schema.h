@@ -105,6 +105,8 @@ struct TableSchema {
   Index features() const;
   Index labels() const;
   bool weighted() const;
+  /// The names of its columns are those of a table without a header: c1, c2, ...
+  bool is_nameless() const;
   /// One line for each feature column, label and weight, for people.
   std::vector<std::string> describe() const;
 };
