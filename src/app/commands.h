@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -28,12 +29,22 @@ const CommandFunction& function_of(const CommandLine& line);
 
 // A training run as a function: what `trainer --config` does, on any communicator.
 
+/// The data set of one kind that a run reads: "training", "validation", "test".
+struct RunData {
+  std::string kind;
+  std::string name;
+  std::vector<std::string> files;  ///< empty: it is computed
+  bool whole = true;               ///< it is loaded, and not streamed
+};
+
 /// The wishes of a sweep for one of its runs; they change nothing that the run learns.
 struct RunRequest {
   std::vector<std::filesystem::path> stop_files = {};  ///< beside the run's own
   double seconds_gone = 0;  ///< seconds of run.time_limit that are over when the run begins
   /// The run pauses after the first evaluation at or after this share of its steps; 1: it goes to its end.
   double pause_share = 1;
+  /// *Collective.* Looks at the data once they are open. Errors: AgreedError.
+  std::function<void(const std::vector<RunData>&)> look_at = {};
 };
 
 struct RunOutcome {

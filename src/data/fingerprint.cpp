@@ -33,8 +33,7 @@ std::vector<Index> spread(Index size, Index count) {
   return chosen;
 }
 
-std::vector<std::string> sampled_files(const RecordSource& source) {
-  const std::vector<std::string> all = source.files();
+std::vector<std::string> sampled_files(const std::vector<std::string>& all) {
   std::vector<std::string> chosen;
   for (const Index file : spread(std::ssize(all), kMaxFiles)) {
     chosen.push_back(at(all, file));
@@ -51,6 +50,30 @@ Fingerprint sum_over_ranks(const Fingerprint& mine, PeerGroup& peers) {
     for (std::size_t i = 0; i < theirs.size(); ++i) sum.parts[i] += theirs[i];
   }
   return sum;
+}
+
+// *Collective.* Takes at least two blocks of each file: `blocks` of all together, or, if that is 0, all that
+// there are.
+Fingerprint sum_of_blocks(const std::vector<std::string>& files, Index blocks, PeerGroup& peers) {
+  Fingerprint mine{.kind = Fingerprint::kFileBlocks, .parts = std::vector<std::uint64_t>(files.size())};
+  peers.agree([&] {
+    std::vector<std::byte> block(static_cast<std::size_t>(kBlockBytes));
+    Index number = 0;
+    for (std::size_t file = 0; file < files.size(); ++file) {
+      ByteStream stream(files[file], Packing::kNone);
+      const Index bytes = stream.file_bytes();
+      const Index count = blocks > 0 ? blocks / std::ssize(files) : bytes / kBlockBytes + 1;
+      for (const Index offset :
+           spread(std::max<Index>(1, bytes - kBlockBytes + 1), std::max<Index>(2, count))) {
+        if (number++ % peers.size() != peers.rank()) continue;
+        stream.go_to(offset);
+        const Index found = stream.read(block);
+        mine.parts[file] += keyed(
+            hash_bytes(std::span<const std::byte>(block).first(static_cast<std::size_t>(found))), offset);
+      }
+    }
+  });
+  return sum_over_ranks(mine, peers);
 }
 
 }  // namespace
@@ -72,32 +95,23 @@ Fingerprint RecordHashes::sum(PeerGroup& peers) const {
 }
 
 Fingerprint sample_files(const RecordSource& source, PeerGroup& peers) {
-  const std::vector<std::string> files = sampled_files(source);
-  if (files.empty()) return {};
-  Fingerprint mine{.kind = Fingerprint::kFileBlocks, .parts = std::vector<std::uint64_t>(files.size())};
-  const Index blocks = std::max<Index>(2, kBlocks / std::ssize(files));
-  peers.agree([&] {
-    std::vector<std::byte> block(static_cast<std::size_t>(kBlockBytes));
-    Index number = 0;
-    for (std::size_t file = 0; file < files.size(); ++file) {
-      ByteStream stream(files[file], Packing::kNone);
-      for (const Index offset : spread(std::max<Index>(1, stream.file_bytes() - kBlockBytes + 1), blocks)) {
-        if (number++ % peers.size() != peers.rank()) continue;
-        stream.go_to(offset);
-        const Index found = stream.read(block);
-        mine.parts[file] += keyed(
-            hash_bytes(std::span<const std::byte>(block).first(static_cast<std::size_t>(found))), offset);
-      }
-    }
-  });
-  return sum_over_ranks(mine, peers);
+  const std::vector<std::string> files = sampled_files(source.files());
+  return files.empty() ? Fingerprint{} : sum_of_blocks(files, kBlocks, peers);
+}
+
+std::string hash_files(const std::vector<std::string>& files, bool whole, PeerGroup& peers) {
+  const Fingerprint found =
+      whole ? sum_of_blocks(files, 0, peers) : sum_of_blocks(sampled_files(files), kBlocks, peers);
+  return fmt::format("{} {:016x}", whole ? "all bytes" : found.kind,
+                     hash_bytes(std::as_bytes(std::span(found.parts))));
 }
 
 std::vector<std::string> describe_changes(const Fingerprint& before, const Fingerprint& now,
                                           const RecordSource& source) {
   if (now.kind.empty() || before.kind != now.kind) return {};
   const bool of_records = now.kind == Fingerprint::kRecords;
-  const std::vector<std::string> files = of_records ? std::vector<std::string>{} : sampled_files(source);
+  const std::vector<std::string> files =
+      of_records ? std::vector<std::string>{} : sampled_files(source.files());
   if (before.parts.size() != now.parts.size()) {
     return {fmt::format("'{}' is not in as many files as that of the run", source.info().name)};
   }

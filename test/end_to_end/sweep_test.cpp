@@ -59,6 +59,17 @@ class Sweep : public testing::Test {
   SmallExperiment experiment_;
 };
 
+// The steps of the evaluations in metrics.jsonl, in order.
+std::vector<Index> evaluated_steps(const std::string& run) {
+  std::vector<Index> steps;
+  std::istringstream lines(read_file(run + "/metrics.jsonl"));
+  for (std::string line; std::getline(lines, line);) {
+    const Json json = Json::parse(line);
+    if (json["kind"] == "evaluation") steps.push_back(json["step"]);
+  }
+  return steps;
+}
+
 std::string name_of(Index trial) {
   return fmt::format("/trial-{:04}", trial);
 }
@@ -137,6 +148,7 @@ TEST_F(Sweep, HalvingDropsTheWorstAndChangesNoBitOfTheBest) {
   const std::string alone = experiment_.fresh_run();
   EXPECT_EQ(run_trainer(arguments(alone, "--train.lr 0.05" + length)).exit_code, 0);
   EXPECT_TRUE(model_of(run + name_of(1)) == model_of(alone));
+  EXPECT_EQ(evaluated_steps(run + name_of(1)), evaluated_steps(alone)) << "each rung is evaluated once";
 }
 
 TEST_F(Sweep, PartsOfItMeetInOneTable) {
@@ -167,6 +179,36 @@ TEST_F(Sweep, IsRefusedBeforeAnythingRuns) {
                        "train.milestones='[1 epoch]|[2 epochs]'"),
                {"--train.milestones is given", "leave the flag out"});
   EXPECT_FALSE(std::filesystem::exists(run));
+}
+
+TEST_F(Sweep, GrowsByFurtherValues) {
+  const std::string run = experiment_.fresh_run();
+  EXPECT_EQ(run_trainer("sweep " + arguments(run, "--grid run.seed=2,1")).exit_code, 0);
+  const std::string before = read_file(run + "/rows/trial-0001.json");
+  const ProcessResult more = run_trainer("sweep " + arguments(run, "--grid run.seed=1,2,3"));
+  EXPECT_EQ(more.exit_code, 0) << more.errors;
+  EXPECT_EQ(more.output.find("trial-0001 begins"), std::string::npos);
+  expect_parts(more.output, {"3 trials", "trial-0003 begins on rank 0: run.seed 3"});
+  EXPECT_EQ(read_file(run + "/rows/trial-0001.json"), before);
+  EXPECT_EQ(trial(run, 1)["settings"]["run.seed"], "2");
+  const ProcessResult fewer = run_trainer("sweep " + arguments(run, "--grid run.seed=1,2"));
+  EXPECT_EQ(fewer.exit_code, kExitConfig);
+  expect_parts(fewer.errors, {"--grid run.seed=1,2,3"});
+}
+
+TEST_F(Sweep, TriesAgainWhatFailedByAFile) {
+  const std::string run = experiment_.fresh_run();
+  const std::string file = run + ".init.safetensors";
+  const std::string good = experiment_.fresh_run();
+  ASSERT_EQ(run_trainer(arguments(good, "")).exit_code, 0);
+  const std::string failing =
+      "sweep " + arguments(run, fmt::format("--grid train.init={}/model.safetensors,{}", good, file));
+  EXPECT_EQ(run_trainer(failing).exit_code, 0);
+  EXPECT_EQ(trial(run, 2)["exit_code"], kExitData) << trial(run, 2);
+  std::filesystem::copy_file(good + "/model.safetensors", file);
+  const ProcessResult again = run_trainer(failing);
+  expect_parts(again.output, {"trial-0002 failed with exit code 3, and is tried again"});
+  EXPECT_EQ(trial(run, 2)["state"], "done") << trial(run, 2);
 }
 
 TEST_F(Sweep, AnotherOneInItsDirectoryIsRefused) {
@@ -222,6 +264,47 @@ TEST_F(CrossValidation, EachFoldIsTheRunWithThatValidationSet) {
   ASSERT_EQ(by_files.exit_code, 0) << by_files.errors;
   EXPECT_TRUE(model_of(directory_ / "cv/fold-0002") == model_of(directory_ / "single"));
   EXPECT_TRUE(std::filesystem::exists(directory_ / "cv/refit/model.safetensors"));
+}
+
+// Also where all is done, and where a trial that was killed is the only one.
+TEST_F(CrossValidation, OfDataThatHaveChangedIsRefused) {
+  const std::string command = "cv " + config() + arguments("all.csv", "cv", "--folds 3");
+  ASSERT_EQ(run_trainer(command).exit_code, 0);
+  const std::string before = read_file(directory_ / "all.csv");
+  std::string after = before;
+  after[after.size() / 2] = after[after.size() / 2] == '1' ? '2' : '1';
+  write_file_atomically(directory_ / "all.csv", after);
+  const auto refused = [&](int ranks) {
+    const ProcessResult result = run_trainer(ranks, command);
+    EXPECT_EQ(result.exit_code, kExitConfig) << result.output;
+    expect_parts(result.errors, {"the training data have changed since fold-0001", "all.csv"});
+    EXPECT_EQ(result.output.find("begins"), std::string::npos) << result.output;
+  };
+  refused(1);
+  std::filesystem::remove_all(directory_ / "cv/rows");
+  refused(2);
+  write_file_atomically(directory_ / "all.csv", before);
+  EXPECT_EQ(run_trainer(command).exit_code, 0);
+}
+
+// As one that came while a sweep goes on: the trial that meets it is no failed one.
+TEST_F(CrossValidation, EndsAtAFoldThatFindsOtherData) {
+  const std::string command = "cv " + config() + arguments("all.csv", "cv", "--folds 2");
+  ASSERT_EQ(run_trainer(command).exit_code, 0);
+  const std::string data = directory_ / "cv/data.json";
+  Json noted = Json::parse(read_file(data));
+  const std::string hash = noted[0]["hash"];
+  noted[0]["hash"] = "all bytes 0123456789abcdef";
+  noted[0].erase("files");
+  write_file_atomically(data, noted.dump());
+  std::filesystem::remove(directory_ / "cv/rows/fold-0002.json");
+  const ProcessResult result = run_trainer(2, command);
+  EXPECT_EQ(result.exit_code, kExitConfig) << result.output;
+  expect_parts(result.errors, {"the training data have changed since fold-0001", "0123456789abcdef"});
+  EXPECT_NE(result.output.find("fold-0002"), std::string::npos);
+  noted[0]["hash"] = hash;
+  write_file_atomically(data, noted.dump());
+  EXPECT_EQ(run_trainer(command).exit_code, 0);
 }
 
 TEST_F(CrossValidation, WhoseFoldsAllFailHasNoMean) {

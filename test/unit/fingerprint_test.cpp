@@ -132,6 +132,29 @@ TEST(Fingerprint, SampledFilesAreKnownWhereverTheyLie) {
   expect_parts(error_text<DataError>([&] { sample("none", "small"); }), {directory / "none"});
 }
 
+// Each byte counts, in whichever file, and however many ranks read them.
+TEST(Fingerprint, WholeFilesAreKnownByAllTheirBytes) {
+  const TemporaryDirectory directory;
+  const std::string large = some_text(9'000'001, 999);
+  write_file_atomically(directory / "large", large);
+  write_file_atomically(directory / "small", some_text(10, 1));
+  const std::vector<std::string> files{directory / "large", directory / "small"};
+  const std::string before = hash_files(files, true, alone());
+  EXPECT_TRUE(before.starts_with("all bytes ")) << before;
+  EXPECT_TRUE(hash_files(files, false, alone()).starts_with("blocks of files "));
+  EXPECT_NE(hash_files({files[1], files[0]}, true, alone()), before);
+  for (const std::size_t byte : {0U, 65'535U, 65'536U, 4'444'444U, 8'999'999U, 9'000'000U}) {
+    std::string changed = large;
+    changed[byte] ^= 1;
+    write_file_atomically(directory / "large", changed);
+    EXPECT_NE(hash_files(files, true, alone()), before) << byte;
+  }
+  write_file_atomically(directory / "large", large + "x");
+  EXPECT_NE(hash_files(files, true, alone()), before);
+  write_file_atomically(directory / "large", large);
+  EXPECT_EQ(hash_files(files, true, alone()), before);
+}
+
 // So many files that not all are opened.
 TEST(Fingerprint, ManyFilesAreSampledByTheirFirstAndLast) {
   const TemporaryDirectory directory;

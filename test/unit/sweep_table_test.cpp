@@ -9,6 +9,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/train/storage/run_record.h"
 #include "support/error_text.h"
@@ -62,7 +63,7 @@ TEST(SweepTable, HasTheBestFirst) {
        "trial-0007       0.7           0.7500   1.50                                              paused\n"
        "trial-0004       0.4                                                                      failed\n"
        "trial-0006       0.6           0.0625   1.50                                             dropped\n",
-       "trial-0004 failed with exit code 4: the loss is not finite\n", "rm runs/s/rows/trial-NUMBER.json",
+       "trial-0004 failed with exit code 4: the loss is not finite\n", "the same command tries 1 trial again",
        "best: trial-0003, validation loss 0.25 after epoch 1.50; use it: trainer predict --model "
        "runs/s/trial-0003 "});
 }
@@ -152,6 +153,21 @@ TEST(FoldsTable, ShowsWhatIsUndefinedInItsOwnCells) {
   expect_parts(sweep_table(rows, auc, directory), {"undefined", "validation auc is undefined in all"});
 }
 
+TEST(TrialRow, MayPassIfItsFailureIsOfTheMachine) {
+  for (const auto& [exit_code, passes] : {std::pair{kExitConfig, false}, std::pair{kExitData, true},
+                                          std::pair{kExitComm, true}, std::pair{kExitTraining, false}}) {
+    TrialRow row = trial(1, TrialState::kFailed);
+    row.exit_code = exit_code;
+    EXPECT_EQ(row.may_pass(), passes) << exit_code;
+    const std::string text = sweep_table(std::vector{row}, kLoss, {.root = "runs/s"});
+    expect_parts(text, {passes ? "the same command tries 1 trial again"
+                               : "a failed trial is tried again when its row is removed: rm "
+                                 "runs/s/rows/trial-NUMBER.json"});
+    row.was_held = true;
+    EXPECT_TRUE(parse_row(to_json(row, "loss")).may_pass()) << "another process had its directory";
+  }
+}
+
 TEST(TrialRow, IsReadAsItWasWritten) {
   TrialRow row = fold(3, 0.25, 0.5, 40);
   row.at_rungs = {0.5, NAN, 0.25};
@@ -165,6 +181,7 @@ TEST(TrialRow, IsReadAsItWasWritten) {
   EXPECT_EQ(read.score->step, 30);
   EXPECT_EQ(read.settings[0].value, "0.3");
   EXPECT_TRUE(read.is_over());
+  EXPECT_FALSE(read.may_pass()) << "it has not failed";
   EXPECT_FALSE(trial(1, TrialState::kDropped).is_over());
 }
 

@@ -50,6 +50,10 @@ class RecordHashes {
 /// files. Errors, the same on all ranks: DataError.
 Fingerprint sample_files(const RecordSource& source, PeerGroup& peers);
 
+/// *Collective.* A text that tells the content of files from other content: of all their bytes, or, as above,
+/// of some of their blocks, as the text says. Errors, the same on all ranks: DataError.
+std::string hash_files(const std::vector<std::string>& files, bool whole, PeerGroup& peers);
+
 /// The differences, line by line: "the labels of 'x.csv' are not those of the run (fingerprint ..., was
 /// ...)". Empty if nothing does, or if the two cannot be compared.
 std::vector<std::string> describe_changes(const Fingerprint& before, const Fingerprint& now,

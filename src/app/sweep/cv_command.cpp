@@ -273,17 +273,14 @@ int CrossValidation::report(bool stopped) const {
     const auto of_folds = all.first(static_cast<std::size_t>(folds()));
     state_.report(folds_json(all, state_.measure(), state_.directory()),
                   folds_table(of_folds, state_.measure(), state_.directory()));
-    if (stopped) {
-      log_info("stopped: {} of {} folds are done; the same command goes on from there",
-               count(TrialState::kDone), folds());
-    } else if (count(TrialState::kDone) == folds()) {
+    if (!stopped && count(TrialState::kDone) == folds()) {
       log_info(
           "written: {} with predictions.csv (each record by the model that was not trained on it), "
           "sweep.json{}",
           state_.directory().root.string(), state_.directory().refit > 0 ? ", refit" : "");
     }
   });
-  if (stopped) return kExitStopped;
+  if (stopped) return state_.report_stop(count(TrialState::kDone), folds(), "folds");
   const auto failed = std::ranges::find(state_.rows(), TrialState::kFailed, &TrialRow::state);
   return failed == state_.rows().end() ? 0 : failed->exit_code;
 }

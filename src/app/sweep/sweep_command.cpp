@@ -167,13 +167,7 @@ int Sweep::report(bool stopped) const {
   std::ranges::copy_if(state_.rows(), std::back_inserter(part),
                        [this](const TrialRow& row) { return is_part(row); });
   const Index done = std::ranges::count(part, TrialState::kDone, &TrialRow::state);
-  if (stopped) {
-    if (first()) {
-      log_info("stopped: {} of {} trials are done; the same command goes on from there", with_commas(done),
-               with_commas(std::ssize(state_.rows())));
-    }
-    return kExitStopped;
-  }
+  if (stopped) return state_.report_stop(done, std::ssize(state_.rows()), "trials");
   const auto failed = std::ranges::find(part, TrialState::kFailed, &TrialRow::state);
   if (done > 0 || failed == part.end()) return 0;
   if (first()) log_error("all trials have failed");

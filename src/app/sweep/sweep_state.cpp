@@ -9,7 +9,6 @@
 #include "sweep_state.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -26,7 +25,8 @@
 #include "lockstep/base/process.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
-#include "lockstep/config/toml.h"
+#include "lockstep/train/storage/checkpoint/directory.h"
+#include "lockstep/train/storage/run_record.h"
 
 namespace lockstep {
 namespace {
@@ -77,46 +77,14 @@ std::set<std::string> keys_that_folds_replace(bool refit) {
   return keys;
 }
 
-// Without what decides only how the runs are carried out, and may change from start to start.
-std::string config_in_common(Config config) {
-  const Index seed = config.run.seed;
-  config.run = {};
-  config.run.seed = seed;
-  config.checkpoint = {};
-  config.comm = {};
-  config.debug = {};
-  return to_toml(config, known_options());
-}
-
 // A list that the command line gives is not replaced by that of a trial, as another value would be.
-void refuse_given_lists(const std::vector<TrialRow>& rows, const Config& config) {
-  if (rows.empty()) return;
-  for (const Setting& setting : rows.front().settings) {  // all trials vary the same keys
+void refuse_given_lists(const std::vector<std::vector<Setting>>& trials, const Config& config) {
+  if (trials.empty()) return;
+  for (const Setting& setting : trials.front()) {  // all trials vary the same keys
     const Option* option = find_option(readable_options(), setting.key);
     if (!takes_a_list(*option) || !config.flagged.contains(setting.key)) continue;
     throw ConfigError(fmt::format("--{0} is given, and {0} is to vary: leave the flag out", setting.key));
   }
-}
-
-// The text of sweep.toml: what must stay the same for a sweep to go on.
-std::string describe_sweep(const SweepRequest& request, const std::string& config) {
-  std::string text = "# A sweep: what its trials have in common, and the flags that tell them apart.\n";
-  for (const std::string& grid : request.grids) text += fmt::format("# --grid {}\n", grid);
-  for (const std::string& random : request.randoms) text += fmt::format("# --random {}\n", random);
-  if (request.draws > 0) text += fmt::format("# --trials {}\n", request.draws);
-  if (request.halving > 0) text += fmt::format("# --halving {}\n", request.halving);
-  if (request.folds.folds > 0) {
-    text += fmt::format("# --folds {}: {}\n", request.folds.folds, to_string(request.folds));
-  }
-  text += fmt::format("# --ranks-per-trial {}\n", request.ranks_per_trial);
-  return text + "\n" + config;
-}
-
-// "train.lr 0.01, train.momentum 0.9"
-std::string describe_settings(std::span<const Setting> settings) {
-  std::vector<std::string> words;
-  for (const Setting& setting : settings) words.push_back(fmt::format("{} {}", setting.key, setting.value));
-  return fmt::format("{}", fmt::join(words, ", "));
 }
 
 std::string describe_end(const TrialRow& row, const Measure& measure) {
@@ -129,6 +97,18 @@ std::string describe_end(const TrialRow& row, const Measure& measure) {
   return text;
 }
 
+// *Collective over the ranks of a trial.* Whether its run went to its end on a full disk, and cannot write
+// what it lost: it is made again then, beside what is there.
+bool lost_its_end(Communicator& comm, const RunDirectory& run) {
+  Index lost = 0;
+  agree(comm, [&] {
+    if (comm.rank() > 0 || lost_files(run).empty()) return;
+    lost = CheckpointDirectory(run.checkpoints()).steps().empty() ? 1 : 0;
+  });
+  comm.broadcast(as_buffer(std::span(&lost, 1)), 0);
+  return lost > 0;
+}
+
 }  // namespace
 
 SweepState::SweepState(Communicator& world, const CommandLine& line, const std::string& word,
@@ -137,21 +117,55 @@ SweepState::SweepState(Communicator& world, const CommandLine& line, const std::
       line_(line),
       request_(parse_sweep_together(world, line)),
       text_(read_config_together(world, line.text("config"))) {
+  Config base;
+  std::string description;  // rank 0
   agree(world_, [&] {
-    const Config base = load_config(line_, text_, readable_options());
+    base = load_config(line_, text_, readable_options());
     refuse_ranks(world_.size(), request_.ranks_per_trial);
     refuse_settings(base);
     const std::string& name = base.train.early_stopping_metric;
     measure_.emplace(name, std::vector{name}, true);
-    for (auto& settings : list(base, request_)) {
-      rows_.push_back({.number = std::ssize(rows_) + 1, .settings = std::move(settings)});
-    }
-    refuse_given_lists(rows_, base);
+    refuse_given_lists(list(base, request_), base);
     directory_ = {.root = base.run.dir, .word = word, .part = request_.part, .parts = request_.parts};
-    if (world_.rank() == 0) lock_ = directory_.open(describe_sweep(request_, config_in_common(base)));
+    if (world_.rank() > 0) return;
+    lock_ = directory_.open([&](const std::string& before) {
+      try {
+        return description = describe_sweep(before, request_, base, list);
+      } catch (const ConfigError& error) {
+        throw ConfigError(
+            fmt::format("the sweep in '{}' is another one: {}", directory_.root.string(), error.what()));
+      }
+    });
   });
+  description = broadcast_text(world_, description);
+  for (auto& settings : described_trials(description, request_, base, list)) {
+    rows_.push_back({.number = std::ssize(rows_) + 1, .settings = std::move(settings)});
+  }
   check_view();
+  const std::string change = SweepData(directory_.data()).find_change(world_);
+  if (!change.empty()) throw AgreedError(change, kExitConfig);
   read_rows();
+  take_up_again();
+}
+
+// A failure that may be over by now is tried again, and so is a trial that had met other data.
+void SweepState::take_up_again() {
+  agree(world_, [&] {
+    for (TrialRow& row : rows_) {
+      const bool is_mine = (row.number - 1) % request_.parts == request_.part - 1;
+      const bool was_refused = row.state == TrialState::kStopped && row.exit_code == kExitConfig;
+      if (!is_mine || (!row.may_pass() && !was_refused)) continue;
+      if (world_.rank() == 0 && row.state == TrialState::kFailed) {
+        log_info("{} failed with exit code {}, and is tried again", directory_.name(row.number),
+                 row.exit_code);
+      }
+      row.state = TrialState::kStopped;
+      row.reason.clear();
+      row.exit_code = 0;
+      row.was_held = false;
+      if (world_.rank() == 0) write_row(row);
+    }
+  });
 }
 
 void SweepState::add_refit() {
@@ -175,11 +189,15 @@ TrialRow SweepState::known_row(TrialRow row) const {
   const std::filesystem::path file = directory_.row(row.number);
   if (!is_there(file)) return row;
   TrialRow known = read_row(file);
-  if (known.settings != row.settings && !row.settings.empty()) {
+  // One that is older than a further key has the value that all trials had then.
+  const bool same = std::ranges::all_of(
+      known.settings, [&](const Setting& setting) { return std::ranges::count(row.settings, setting) > 0; });
+  if (!same && !row.settings.empty()) {
     throw ConfigError(fmt::format("'{}' is of a trial with {}, expected {}: name another run.dir",
                                   file.string(), describe_settings(known.settings),
                                   describe_settings(row.settings)));
   }
+  if (!row.settings.empty()) known.settings = row.settings;
   const bool lost = known.state == TrialState::kDone && !is_there(directory_.trial(row.number).record());
   return lost ? row : known;
 }
@@ -227,6 +245,21 @@ void SweepState::report(const Json& results, const std::string& table) const {
   std::filesystem::remove_all(directory_.claims(), ignored);
   // Other parts have to see a wish to stop, too; the next start removes it.
   if (directory_.parts == 1) std::filesystem::remove(directory_.stop(), ignored);
+}
+
+int SweepState::report_stop(Index done, Index count, const std::string& what) const {
+  const auto refused = std::ranges::find_if(rows_, [](const TrialRow& row) {
+    return row.state == TrialState::kStopped && row.exit_code == kExitConfig;
+  });
+  if (refused != rows_.end()) {
+    if (world_.rank() == 0) log_error("{}", refused->reason);
+    return kExitConfig;
+  }
+  if (world_.rank() == 0) {
+    log_info("stopped: {} of {} {} are done; the same command goes on from there", with_commas(done),
+             with_commas(count), what);
+  }
+  return kExitStopped;
 }
 
 bool SweepState::train(std::span<const Index> pending, const Rung& rung, const AfterTrial& after) {
@@ -288,8 +321,15 @@ void SweepState::train(TrialRow& row, const Rung& rung, const AfterTrial& after)
   // Messages that a failed trial has left behind reach nobody there.
   const std::unique_ptr<Communicator> comm = group_->split(0, group_->rank());
   const RunLog log(directory_.name(row.number), comm->rank());
+  bool has_other_data = false;
+  const auto look_at = [&](const std::vector<RunData>& data) {
+    const std::string change = SweepData(directory_.data()).note(*comm, data, directory_.name(row.number));
+    has_other_data = !change.empty();
+    if (has_other_data) throw AgreedError(change, kExitConfig);
+  };
   const auto fail = [&](const std::string& reason, int exit_code) {
-    row.state = exit_code == kExitStopped ? TrialState::kStopped : TrialState::kFailed;
+    const bool stops = exit_code == kExitStopped || has_other_data;
+    row.state = stops ? TrialState::kStopped : TrialState::kFailed;
     row.reason = reason;
     row.exit_code = exit_code;
     if (row.state == TrialState::kFailed && comm->rank() == 0) log_error("{}", reason);
@@ -298,11 +338,13 @@ void SweepState::train(TrialRow& row, const Rung& rung, const AfterTrial& after)
   row.reason.clear();
   row.exit_code = 0;
   try {
-    const CommandLine line = line_of(row);
+    CommandLine line = line_of(row);
+    if (lost_its_end(*comm, directory_.trial(row.number))) line.settings.push_back({"run.resume", "restart"});
     const RunOutcome outcome = train_run(*comm, line, text_,
                                          {.stop_files = {directory_.stop(), directory_.passed_on_stop()},
                                           .seconds_gone = since_start_.seconds(),
-                                          .pause_share = rung.share});
+                                          .pause_share = rung.share,
+                                          .look_at = look_at});
     row.exit_code = outcome.paused ? 0 : outcome.exit_code;
     row.state = outcome.paused           ? TrialState::kPaused
                 : outcome.exit_code == 0 ? TrialState::kDone
@@ -324,8 +366,9 @@ void SweepState::train(TrialRow& row, const Rung& rung, const AfterTrial& after)
 
 // The leader adds what the run has left in its directory.
 void SweepState::complete(TrialRow& row, const Rung& rung) const {
-  if (row.state == TrialState::kFailed) return;
   const RunDirectory run = directory_.trial(row.number);
+  row.was_held = row.state == TrialState::kFailed && run.is_held();
+  if (row.state == TrialState::kFailed) return;
   row.score = read_score(run, *measure_, config_of(row).train.keep != "last");
   if (row.state == TrialState::kDone) add_result(row, run);
   if (row.state == TrialState::kStopped) return;

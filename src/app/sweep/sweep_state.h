@@ -12,6 +12,8 @@
 #include "lockstep/base/timer.h"
 #include "lockstep/comm/communicator.h"
 #include "lockstep/config/command_line.h"
+#include "sweep_data.h"
+#include "sweep_description.h"
 #include "trial_rows.h"
 
 namespace lockstep {
@@ -24,8 +26,6 @@ struct Rung {
 
 class SweepState {
  public:
-  /// The settings of each trial, from the config that all share.
-  using ListTrials = std::function<std::vector<std::vector<Setting>>(const Config&, const SweepRequest&)>;
   /// Called by all ranks of a group after a trial went to its end, with the communicator of the group and the
   /// command line of the trial. An AgreedError makes the trial a failed one.
   using AfterTrial = std::function<void(Communicator& comm, const CommandLine& line)>;
@@ -51,6 +51,10 @@ class SweepState {
   /// Rank 0, at the end. Writes sweep.json, shows the table, and forgets what this start has claimed.
   void report(const nlohmann::ordered_json& results, const std::string& table) const;
 
+  /// Rank 0. The exit code of a start that was stopped, which it tells of: `done` of the `count` trials or
+  /// folds are done.
+  int report_stop(Index done, Index count, const std::string& what) const;
+
   const SweepRequest& request() const { return request_; }
   const ConfigText& text() const { return text_; }
   const SweepDirectory& directory() const { return directory_; }
@@ -64,6 +68,7 @@ class SweepState {
 
  private:
   TrialRow known_row(TrialRow row) const;
+  void take_up_again();
   void check_view() const;
   bool leads() const { return group_->rank() == 0; }
   bool stop_wanted() const;

@@ -14,6 +14,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/table.h"
+#include "lockstep/base/text.h"
 #include "lockstep/report/history/metrics_history.h"
 #include "lockstep/train/storage/run_record.h"
 
@@ -44,29 +45,14 @@ Json measures_in(const MetricsLine& evaluation) {
   return measures;
 }
 
-// The first line in which two texts differ, of each of them.
-std::string describe_difference(std::string_view before, std::string_view now) {
-  const auto line_of = [](std::string_view& text) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    return line;
-  };
-  while (!before.empty() || !now.empty()) {
-    const std::string_view old_line = line_of(before);
-    const std::string_view new_line = line_of(now);
-    if (old_line != new_line) return fmt::format("it had '{}', and now there is '{}'", old_line, new_line);
-  }
-  return "";
-}
-
-// Another part of the sweep may be about to write sweep.toml, under a name that begins like it.
+// Another part of the sweep may have its lock, and be about to write sweep.toml under a name that begins so.
 void refuse_foreign(const SweepDirectory& directory) {
   std::error_code ignored;
   if (is_there(directory.description())) return;
   const std::string own = directory.description().filename().string();
   for (const auto& entry : std::filesystem::directory_iterator(directory.root, ignored)) {
-    if (entry.path().filename().string().starts_with(own)) continue;
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(own) || name.starts_with("lock")) continue;
     const bool is_run = is_there(RunDirectory{directory.root}.config());
     throw ConfigError(
         fmt::format("run.dir '{}' {}: name another directory for the sweep", directory.root.string(),
@@ -126,15 +112,23 @@ std::vector<std::string> test_measures(std::span<const TrialRow> rows, const Mea
 
 std::string describe_failures(std::span<const TrialRow> rows, const SweepDirectory& directory) {
   std::string text;
+  Index passing = 0;
+  Index lasting = 0;
   for (const TrialRow& row : rows) {
     if (row.state != TrialState::kFailed) continue;
     text += fmt::format("{} failed with exit code {}: {}\n", directory.name(row.number), row.exit_code,
                         row.reason);
+    (row.may_pass() ? passing : lasting) += 1;
   }
-  if (text.empty()) return "";
-  return text +
-         fmt::format("a failed trial is tried again when its row is removed: rm {}/trial-NUMBER.json\n",
-                     directory.rows().string());
+  if (passing > 0) {
+    text += fmt::format("the same command tries {} again\n", plural(passing, directory.word));
+  }
+  if (lasting > 0) {
+    text += fmt::format("{} is tried again when its row is removed: rm {}/{}-NUMBER.json\n",
+                        passing > 0 ? "another" : fmt::format("a failed {}", directory.word),
+                        directory.rows().string(), directory.word);
+  }
+  return text;
 }
 
 std::string describe_best(const std::vector<TrialRow>& sorted, const Measure& measure,
@@ -215,19 +209,14 @@ std::filesystem::path SweepDirectory::claims() const {
   return rows() / (parts == 1 ? "claims" : fmt::format("claims-{}", part));
 }
 
-RunLock SweepDirectory::open(const std::string& text) const {
+RunLock SweepDirectory::open(const std::function<std::string(const std::string& before)>& describe) const {
   refuse_foreign(*this);
   make_directory(root);
-  std::error_code ignored;
-  const bool begun = is_there(description());
-  const std::string before = begun ? read_file(description()) : text;
-  if (before != text) {
-    throw ConfigError(
-        fmt::format("the sweep in '{}' is another one: {}; name another run.dir, or give what it had",
-                    root.string(), describe_difference(before, text)));
-  }
-  if (!begun) write_file_atomically(description(), text);
   RunLock held(lock(), fmt::format("run.dir '{}'", root.string()));
+  const std::string before = is_there(description()) ? read_file(description()) : "";
+  const std::string text = describe(before);
+  if (text != before) write_file_atomically(description(), text);
+  std::error_code ignored;
   std::filesystem::remove_all(claims(), ignored);
   std::filesystem::remove(stop(), ignored);
   make_directory(claims());
@@ -245,6 +234,10 @@ bool SweepDirectory::claim(Index trial, Index rung) const {
   throw DataError(fmt::format("cannot create '{}': {}", file.string(), std::strerror(errno)));
 }
 
+bool TrialRow::may_pass() const {
+  return state == TrialState::kFailed && (exit_code == kExitData || exit_code == kExitComm || was_held);
+}
+
 TrialRow parse_row(const Json& json) {
   TrialRow row{.number = whole_number(json.at("trial")), .state = state_named(json.at("state"))};
   for (const auto& [key, value] : json.at("settings").items()) {
@@ -252,6 +245,7 @@ TrialRow parse_row(const Json& json) {
   }
   row.reason = json.value("reason", "");
   row.exit_code = json.value("exit_code", 0);
+  row.was_held = json.value("was_held", false);
   row.steps = whole_number(json.at("steps"));
   row.seconds = json.at("seconds").get<double>();
   if (json.contains("rungs")) {
@@ -283,6 +277,7 @@ Json to_json(const TrialRow& row, const std::string& measure) {
   Json json{{"trial", row.number}, {"settings", settings}, {"state", to_string(row.state)}};
   if (!row.reason.empty()) json["reason"] = row.reason;
   if (row.exit_code != 0) json["exit_code"] = row.exit_code;
+  if (row.was_held) json["was_held"] = true;
   if (row.score) {
     json["validation"] = {{"measure", measure},
                           {"value", json_number(row.score->value)},

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -20,6 +21,7 @@ namespace lockstep {
 //   trial-0007/       the run directory of trial 7
 //   rows/trial-0007.json    its row: how it ended and what came out
 //   sweep.json        all rows, best first
+//   data.json         the hashes of the data that trials have been trained with
 //   stop              made by a user: all trials save themselves and stop
 //   lock, rows/claims/      which process works here, and which trials its groups have taken
 
@@ -36,15 +38,17 @@ struct SweepDirectory {
   std::filesystem::path row(Index trial) const { return rows() / (name(trial) + ".json"); }
   std::filesystem::path description() const { return root / "sweep.toml"; }
   std::filesystem::path results() const { return root / "sweep.json"; }
+  std::filesystem::path data() const { return root / "data.json"; }
   std::filesystem::path stop() const { return root / "stop"; }
   std::filesystem::path lock() const;
   std::filesystem::path claims() const;
   /// A wish to stop that reached one of the groups.
   std::filesystem::path passed_on_stop() const { return claims() / "stop"; }
 
-  /// Makes the directory, or takes the one that a sweep of the same description has begun; nothing is claimed
-  /// in it then. Errors: ConfigError if something else is in it, or another sweep; DataError.
-  RunLock open(const std::string& text) const;
+  /// Makes the directory, or takes the one that the sweep has begun; nothing is claimed in it then.
+  /// `describe` gives its description from the one that is there, or from "". Errors: ConfigError if
+  /// something else is in it, or another process works there; DataError; those of `describe`.
+  RunLock open(const std::function<std::string(const std::string& before)>& describe) const;
   /// Takes a trial for this group; false if another group of this process has it. Errors: DataError.
   bool claim(Index trial, Index rung) const;
 };
@@ -75,6 +79,7 @@ struct TrialRow {
   TrialState state = TrialState::kWaiting;
   std::string reason = {};  ///< reason of a failure
   int exit_code = 0;
+  bool was_held = false;              ///< another process had its directory when it failed
   std::vector<double> at_rungs = {};  ///< its value at each of them; NaN: none
   std::optional<TrialScore> score = {};
   Index steps = 0;
@@ -84,6 +89,8 @@ struct TrialRow {
   /// The last rung that it has reached; -1 for none.
   Index rung() const { return std::ssize(at_rungs) - 1; }
   bool is_measured() const { return score && std::isfinite(score->value); }
+  /// Whether the failure may be over at the next start: a file, a full disk, a rank, a lock.
+  bool may_pass() const;
   /// Whether nothing more is to be done for it.
   bool is_over() const { return state == TrialState::kDone || state == TrialState::kFailed; }
 };

@@ -56,6 +56,21 @@ int report_stop(Communicator& comm, const Config& config, const ResumeState& res
   return kExitStopped;
 }
 
+// A part of the training data has no files of its own.
+std::vector<RunData> data_of(const Experiment& experiment) {
+  std::vector<RunData> data;
+  for (const auto& [kind, source] :
+       {std::pair{"training", experiment.train.get()}, std::pair{"validation", experiment.validation.get()},
+        std::pair{"test", experiment.test.get()}}) {
+    if (source == nullptr || (!data.empty() && source->files() == data.front().files)) continue;
+    data.push_back({.kind = kind,
+                    .name = source->info().name,
+                    .files = source->files(),
+                    .whole = experiment.config.data.memory == MemoryMode::kLoad});
+  }
+  return data;
+}
+
 // One run, phase by phase: open, plan, announce, load, train, finish.
 class TrainCommand {
  public:
@@ -160,6 +175,7 @@ bool TrainCommand::make_plan() {
     watch_ = std::make_unique<RunWatch>(comm_, experiment_, resume_, request_);
   });
   refuse_different_data(comm_, experiment_.sources());
+  if (request_.look_at) request_.look_at(data_of(experiment_));
   if (complete) {
     log_info(
         "the run in '{}' is complete: nothing to do; to train anew, name another run.dir, or give "

@@ -85,12 +85,19 @@ void Trainer::take_steps() {
   Evaluation* during = context_.validation != nullptr ? context_.validation : context_.test;
   const Index steps = context_.plan.steps;
   Index done = loop_->progress().steps;
-  // The last checkpoint may have been made before an evaluation that was due.
-  bool evaluates = done < steps && (done > 0 ? evaluation_due(done - 1, done) : evaluates_at_start());
+  // The last checkpoint may have been made before an evaluation that was due. The last one of the run is a
+  // part of its result.
+  const bool was_made =
+      context_.checkpoint != nullptr && context_.checkpoint->header().evaluated && !ends_early();
+  bool evaluates =
+      done < steps && !was_made && (done > 0 ? evaluation_due(done - 1, done) : evaluates_at_start());
   if ((evaluates || done == steps) && !stops()) recompute_moments();
   while (!stops()) {
     if (evaluates) evaluate(during);
-    if (evaluates) pause_if_due();
+    if (evaluates && pauses_after(done) && !stops() && !ends_early()) {
+      paused_ = true;
+      context_.control.stop("the sweep, to compare its trials");
+    }
     if (stops() || is_over()) return;
     loop_->advance(next_stop(done));
     const Index before = done;
@@ -100,7 +107,8 @@ void Trainer::take_steps() {
     // A checkpoint holds the moments that are evaluated with.
     if ((evaluates || done == steps) && !stops()) recompute_moments();
     // Asynchronous workers may come back before any of them has stepped.
-    if (stops() || checkpoint_due(before, done)) save(IfBusy::kLeaveOut);
+    const bool saves_later = evaluates && pauses_after(done);
+    if (stops() || (checkpoint_due(before, done) && !saves_later)) save(IfBusy::kLeaveOut);
   }
 }
 
@@ -132,12 +140,9 @@ TrainingResult Trainer::result() {
           .calibration = calibration_};
 }
 
-void Trainer::pause_if_due() {
-  const Index done = loop_->progress().steps;
-  if (context_.settings.pause_after == 0 || done < context_.settings.pause_after || stops() || ends_early())
-    return;
-  paused_ = true;
-  context_.control.stop("the sweep, to compare its trials");
+// The checkpoint of a pause holds the evaluation by which trials are compared.
+bool Trainer::pauses_after(Index done) const {
+  return context_.settings.pause_after > 0 && done >= context_.settings.pause_after;
 }
 
 // The evaluations after the last step: that of the validation set decides which weights the model has, and
@@ -279,6 +284,7 @@ void Trainer::save(IfBusy rule) {
   CheckpointHeader header = saving.header;
   header.progress = loop_->progress();
   header.metrics_bytes = context_.observer.written_bytes();
+  header.evaluated = evaluated_ == step;
   header.seconds = loop_->seconds();
   header.incomplete_files = context_.observer.incomplete_files();
   SavedState state = saved_state();
@@ -311,18 +317,18 @@ void Trainer::evaluate(Evaluation* evaluation) {
   std::string fall;
   last_evaluation_ = metrics;
   last_evaluation_->progress = with_best ? best_->progress : loop_->progress();
-  if (evaluation == context_.validation) {
-    if (context_.early_stopping != nullptr) context_.early_stopping->look(*last_evaluation_);
-    fall = adapt_lr(*last_evaluation_);
-    if (keeps_best() && context_.saving->best->improves(*last_evaluation_)) {
-      best_weights_.keep(values, loop_->progress().steps);
-      save(IfBusy::kWait);
-      context_.saving->writer.mark_best(loop_->progress().steps);
-    }
+  const bool chooses = evaluation == context_.validation;
+  if (chooses && context_.early_stopping != nullptr) context_.early_stopping->look(*last_evaluation_);
+  if (chooses) fall = adapt_lr(*last_evaluation_);
+  if (context_.comm.rank() == 0) {
+    context_.observer.on_evaluation(*last_evaluation_);
+    if (!fall.empty()) log_info("{}", fall);
   }
-  if (context_.comm.rank() != 0) return;
-  context_.observer.on_evaluation(*last_evaluation_);
-  if (!fall.empty()) log_info("{}", fall);
+  evaluated_ = loop_->progress().steps;
+  if (!chooses || !keeps_best() || !context_.saving->best->improves(*last_evaluation_)) return;
+  best_weights_.keep(values, loop_->progress().steps);
+  save(IfBusy::kWait);
+  context_.saving->writer.mark_best(loop_->progress().steps);
 }
 
 // Schedule plateau: lowers the learning rate of the next steps if that is due. Returns the line for the log,

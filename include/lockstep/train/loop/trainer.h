@@ -190,7 +190,7 @@ class Trainer {
   void choose_weights();
   void calibrate();
   bool has_other_weights() const;
-  void pause_if_due();
+  bool pauses_after(Index done) const;
   bool saves_last() const;
 
   TrainingContext context_;
@@ -198,6 +198,7 @@ class Trainer {
   std::optional<EvalMetrics> last_evaluation_;
   BestWeights best_weights_;
   bool paused_ = false;
+  Index evaluated_ = -1;            // after so many steps the last evaluation was made and told of
   std::optional<BestResult> best_;  // once the weights of the model are chosen
   std::optional<Calibration> calibration_;
 };

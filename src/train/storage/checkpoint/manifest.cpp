@@ -164,17 +164,12 @@ Fingerprint parse_fingerprint(const Json& json) {
 }
 
 Json header_json(const CheckpointHeader& header) {
-  Json json{{"step", header.progress.steps},
-            {"samples_seen", header.progress.samples},
-            {"epoch", header.progress.epochs},
-            {"metrics_bytes", header.metrics_bytes},
-            {"seconds", header.seconds},
-            {"ranks", header.ranks},
-            {"strategy", header.strategy},
-            {"algorithm", header.algorithm},
-            {"data", header.data},
-            {"versions", header.versions},
-            {"incomplete_files", header.incomplete_files}};
+  Json json{{"step", header.progress.steps},   {"samples_seen", header.progress.samples},
+            {"epoch", header.progress.epochs}, {"metrics_bytes", header.metrics_bytes},
+            {"evaluated", header.evaluated},   {"seconds", header.seconds},
+            {"ranks", header.ranks},           {"strategy", header.strategy},
+            {"algorithm", header.algorithm},   {"data", header.data},
+            {"versions", header.versions},     {"incomplete_files", header.incomplete_files}};
   if (!header.fingerprint.kind.empty()) json["fingerprint"] = fingerprint_json(header.fingerprint);
   return json;
 }
@@ -184,6 +179,7 @@ CheckpointHeader parse_progress_header(const Json& json) {
                                        .samples = whole_number(json.at("samples_seen")),
                                        .epochs = json.at("epoch").get<double>()},
                           .metrics_bytes = whole_number(json.at("metrics_bytes")),
+                          .evaluated = json.value("evaluated", false),
                           .seconds = json.at("seconds").get<double>(),
                           .ranks = whole_number(json.at("ranks")),
                           .strategy = json.at("strategy").get<std::string>(),

@@ -52,6 +52,7 @@ struct CheckpointParts {
 struct CheckpointHeader {
   Progress progress;
   Index metrics_bytes = 0;  ///< length of the run's metrics.jsonl
+  bool evaluated = false;   ///< the evaluation that is due after its last step was made before it
   double seconds = 0;       ///< time that steps have taken so far
   Index ranks = 1;
   std::string strategy;

@@ -1,0 +1,218 @@
+#include "sweep_description.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+#include <sstream>
+
+#include "app/setup/catalogs.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/config/toml.h"
+
+namespace lockstep {
+namespace {
+
+using Trials = std::vector<std::vector<Setting>>;
+using Flags = std::vector<std::string>;
+
+constexpr std::string_view kMark = "# ";
+constexpr std::string_view kGrown = "grown to";
+
+struct Description {
+  std::vector<Flags> trials{{}};  // the flags that tell trials apart, each time that there were more
+  Flags others;                   // these stay
+  std::string config;
+};
+
+Flags flags_of_trials(const SweepRequest& request) {
+  Flags flags;
+  for (const std::string& grid : request.grids) flags.push_back("--grid " + grid);
+  for (const std::string& random : request.randoms) flags.push_back("--random " + random);
+  if (request.draws > 0) flags.push_back(fmt::format("--trials {}", request.draws));
+  return flags;
+}
+
+Flags other_flags(const SweepRequest& request) {
+  Flags flags;
+  if (request.halving > 0) flags.push_back(fmt::format("--halving {}", request.halving));
+  if (request.folds.folds > 0) {
+    flags.push_back(fmt::format("--folds {}: {}", request.folds.folds, to_string(request.folds)));
+  }
+  flags.push_back(fmt::format("--ranks-per-trial {}", request.ranks_per_trial));
+  return flags;
+}
+
+// The request that had these flags.
+SweepRequest with_flags(SweepRequest request, const Flags& flags) {
+  request.grids.clear();
+  request.randoms.clear();
+  for (const std::string& flag : flags) {
+    const std::string value = flag.substr(flag.find(' ') + 1);
+    if (flag.starts_with("--grid ")) request.grids.push_back(value);
+    if (flag.starts_with("--random ")) request.randoms.push_back(value);
+    if (flag.starts_with("--trials ")) request.draws = ValueType<Index>::parse(value).value_or(0);
+  }
+  return request;
+}
+
+bool tells_trials_apart(const std::string& flag) {
+  return flag.starts_with("--grid ") || flag.starts_with("--random ") || flag.starts_with("--trials ");
+}
+
+Description parse(const std::string& text) {
+  Description found;
+  std::istringstream in(text);
+  std::string line;
+  while (std::getline(in, line) && line.starts_with(kMark)) {
+    line.erase(0, kMark.size());
+    if (line == kGrown) found.trials.emplace_back();
+    if (line.starts_with("--"))
+      (tells_trials_apart(line) ? found.trials.back() : found.others).push_back(line);
+  }
+  found.config.assign(std::istreambuf_iterator<char>(in), {});
+  return found;
+}
+
+std::string to_text(const Description& description) {
+  std::string text = "# A sweep: what its trials have in common, and the flags that tell them apart.\n";
+  const auto add = [&](const Flags& flags) {
+    for (const std::string& flag : flags) text += fmt::format("{}{}\n", kMark, flag);
+  };
+  add(description.trials.front());
+  add(description.others);
+  for (std::size_t i = 1; i < description.trials.size(); ++i) {
+    text += fmt::format("{}{}\n", kMark, kGrown);
+    add(description.trials[i]);
+  }
+  return text + "\n" + description.config;
+}
+
+// Without what decides only how the runs are carried out, and may change from start to start.
+Config config_in_common(Config config) {
+  const Index seed = config.run.seed;
+  config.run = {};
+  config.run.seed = seed;
+  config.checkpoint = {};
+  config.comm = {};
+  config.debug = {};
+  return config;
+}
+
+[[noreturn]] void refuse(const std::string& before, const std::string& now) {
+  throw ConfigError(fmt::format(
+      "it had '{}', and now there is '{}'; name another run.dir, or give what it had", before, now));
+}
+
+void refuse_other_flags(const Flags& before, const Flags& now) {
+  for (std::size_t i = 0; i < std::max(before.size(), now.size()); ++i) {
+    const std::string old_flag = i < before.size() ? before[i] : "";
+    const std::string new_flag = i < now.size() ? now[i] : "";
+    if (old_flag != new_flag) refuse(old_flag, new_flag);
+  }
+}
+
+// The value that trials have which do not set the key, as one of those that further trials give to it.
+std::string value_so_far(const std::string& key, const Trials& further, const Config& base) {
+  const Option& option = *find_option(readable_options(), key);
+  for (const auto& trial : further) {
+    const std::string& value = std::ranges::find(trial, key, &Setting::key)->value;
+    Config config = base;
+    option.assign(config, value);
+    if (option.text(config) == option.text(base)) return value;
+  }
+  const bool is_given = option.has_value(base);
+  throw ConfigError(fmt::format(
+      "its trials have {} = {}, which is none of the values that it is to have now: {}name another run.dir",
+      key, is_given ? option.text(base) : option.if_not_given, is_given ? "add it, or " : ""));
+}
+
+// The trials with the keys of further ones, in their order; nothing if they have a key that those lack.
+std::optional<Trials> with_keys_of(const Trials& trials, const Trials& further, const Config& base) {
+  Trials all(trials.size());
+  for (const Setting& setting : further.front()) {
+    const bool is_new = std::ranges::count(trials.front(), setting.key, &Setting::key) == 0;
+    const std::string so_far = is_new ? value_so_far(setting.key, further, base) : "";
+    for (std::size_t i = 0; i < trials.size(); ++i) {
+      all[i].push_back(is_new ? Setting{setting.key, so_far}
+                              : *std::ranges::find(trials[i], setting.key, &Setting::key));
+    }
+  }
+  const bool has_all = std::ranges::all_of(trials.front(), [&](const Setting& setting) {
+    return std::ranges::count(further.front(), setting.key, &Setting::key) > 0;
+  });
+  return has_all ? std::optional(std::move(all)) : std::nullopt;
+}
+
+// Puts those of `further` that are new behind the others; nothing if some of these are not among them.
+std::optional<Trials> grown(const Trials& trials, const Trials& further, const Config& base) {
+  std::optional<Trials> all = with_keys_of(trials, further, base);
+  if (!all) return std::nullopt;
+  std::multiset<std::string> known;
+  for (const auto& trial : *all) known.insert(describe_settings(trial));
+  for (const auto& trial : further) {
+    const auto found = known.find(describe_settings(trial));
+    if (found == known.end()) {
+      all->push_back(trial);
+    } else {
+      known.erase(found);
+    }
+  }
+  return known.empty() ? all : std::nullopt;
+}
+
+Trials trials_of(const Description& description, const SweepRequest& request, const Config& base,
+                 const ListTrials& list) {
+  Trials trials = list(base, with_flags(request, description.trials.front()));
+  for (std::size_t i = 1; i < description.trials.size(); ++i) {
+    const Trials further = list(base, with_flags(request, description.trials[i]));
+    trials = grown(trials, further, base).value_or(trials);
+  }
+  return trials;
+}
+
+}  // namespace
+
+std::string describe_settings(std::span<const Setting> settings) {
+  std::vector<std::string> words;
+  for (const Setting& setting : settings) words.push_back(fmt::format("{} {}", setting.key, setting.value));
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+std::string describe_sweep(const std::string& before, const SweepRequest& request, const Config& base,
+                           const ListTrials& list) {
+  const Flags flags = flags_of_trials(request);
+  const Config common = config_in_common(base);
+  if (before.empty()) {
+    return to_text(
+        {.trials = {flags}, .others = other_flags(request), .config = to_toml(common, known_options())});
+  }
+  Description known = parse(before);
+  refuse_other_flags(known.others, other_flags(request));
+  // An earlier version knew fewer keys.
+  const Config had = load_config({}, {.file = "sweep.toml", .text = known.config}, readable_options());
+  for (const auto& [option, old_text, new_text] : find_differences(had, common, known_options())) {
+    refuse(fmt::format("{} = {}", option.key, old_text), fmt::format("{} = {}", option.key, new_text));
+  }
+  if (known.trials.back() == flags) return before;
+  const Trials trials = trials_of(known, request, base, list);
+  const std::optional<Trials> all = grown(trials, list(base, request), base);
+  if (!all) refuse_other_flags(known.trials.back(), flags);
+  if (all->size() == trials.size()) return before;
+  if (request.halving > 0) {
+    throw ConfigError(
+        "it has --halving, whose rungs follow from the number of trials, so that it cannot grow; name "
+        "another "
+        "run.dir");
+  }
+  known.trials.push_back(flags);
+  return to_text(known);
+}
+
+std::vector<std::vector<Setting>> described_trials(const std::string& text, const SweepRequest& request,
+                                                   const Config& base, const ListTrials& list) {
+  return trials_of(parse(text), request, base, list);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,122 @@
+// sweep.toml: which sweep goes on, and which numbers its trials have once it has grown.
+#include "app/sweep/sweep_description.h"
+
+#include <gtest/gtest.h>
+
+#include "app/setup/catalogs.h"
+#include "lockstep/base/errors.h"
+#include "support/error_text.h"
+
+namespace lockstep {
+namespace {
+
+using test::error_text;
+using test::expect_parts;
+
+const ListTrials kList = [](const Config&, const SweepRequest& request) {
+  return list_trials(request, readable_options(), 1);
+};
+
+SweepRequest grid(std::vector<std::string> grids) {
+  return {.grids = std::move(grids)};
+}
+
+std::string described(const std::string& before, const SweepRequest& request, const Config& base = {}) {
+  return describe_sweep(before, request, base, kList);
+}
+
+std::vector<std::string> trials_of(const std::string& text, const SweepRequest& request) {
+  std::vector<std::string> trials;
+  for (const auto& settings : described_trials(text, request, {}, kList)) {
+    trials.push_back(describe_settings(settings));
+  }
+  return trials;
+}
+
+TEST(SweepDescription, KeepsTheNumbersOfTrialsThatItHas) {
+  const SweepRequest first = grid({"train.lr=0.5,0.1"});
+  const SweepRequest second = grid({"train.lr=0.1,0.2,0.5"});
+  const SweepRequest third = grid({"train.lr=0.05,0.1,0.2,0.5"});
+  const std::string one = described("", first);
+  const std::string two = described(one, second);
+  const std::string three = described(two, third);
+  EXPECT_EQ(trials_of(one, first), (std::vector<std::string>{"train.lr 0.5", "train.lr 0.1"}));
+  EXPECT_EQ(trials_of(three, third),
+            (std::vector<std::string>{"train.lr 0.5", "train.lr 0.1", "train.lr 0.2", "train.lr 0.05"}));
+  EXPECT_EQ(described(three, third), three) << "the same command changes nothing";
+  EXPECT_EQ(described(one, grid({"train.lr=0.1,0.5"})), one) << "nor does another order";
+  expect_parts(error_text<ConfigError>([&] { described(three, second); }),
+               {"it had '--grid train.lr=0.05,0.1,0.2,0.5'", "now there is '--grid train.lr=0.1,0.2,0.5'"});
+}
+
+TEST(SweepDescription, GrowsByAKeyWhoseValueSoFarIsAmongThem) {
+  const SweepRequest first = grid({"train.lr=0.5,0.1"});
+  const std::string one = described("", first);
+  const SweepRequest more = grid({"train.momentum=0.5,0.90", "train.lr=0.5,0.1"});
+  Config base;
+  base.optimizer.momentum = 0.9;
+  const std::string before = described("", first, base);
+  const std::string grown = described(before, more, base);
+  std::vector<std::string> trials;
+  for (const auto& settings : described_trials(grown, more, base, kList)) {
+    trials.push_back(describe_settings(settings));
+  }
+  EXPECT_EQ(trials, (std::vector<std::string>{
+                        "train.momentum 0.90, train.lr 0.5", "train.momentum 0.90, train.lr 0.1",
+                        "train.momentum 0.5, train.lr 0.5", "train.momentum 0.5, train.lr 0.1"}));
+  const SweepRequest others = grid({"train.momentum=0.25", "train.lr=0.5,0.1"});
+  expect_parts(error_text<ConfigError>([&] { described(before, others, base); }),
+               {"its trials have train.momentum = 0.9", "add it"});
+  expect_parts(error_text<ConfigError>([&] { described(one, others); }),
+               {"its trials have train.momentum = 0;"});
+  expect_parts(error_text<ConfigError>([&] { described(one, grid({"train.momentum=0.25"})); }),
+               {"train.momentum"});
+}
+
+TEST(SweepDescription, GrowsByFurtherDraws) {
+  SweepRequest request{.randoms = {"train.lr=log(1e-4,1)"}, .draws = 3};
+  const std::string one = described("", request);
+  const std::vector<std::string> before = trials_of(one, request);
+  request.draws = 5;
+  const std::vector<std::string> after = trials_of(described(one, request), request);
+  ASSERT_EQ(after.size(), 5U);
+  EXPECT_TRUE(std::equal(before.begin(), before.end(), after.begin()));
+  // Draws of a choice are the same now and then, and each is a trial.
+  SweepRequest choice{.randoms = {"train.lr=choice(0.5|0.25)"}, .draws = 4};
+  const std::string four = described("", choice);
+  choice.draws = 9;
+  EXPECT_EQ(trials_of(described(four, choice), choice).size(), 9U);
+}
+
+TEST(SweepDescription, OfAnEarlierVersionGoesOn) {
+  const SweepRequest request = grid({"train.lr=0.5,0.1"});
+  std::string text = described("", request);
+  const std::size_t begin = text.find("momentum");
+  text.erase(begin, text.find('\n', begin) + 1 - begin);
+  EXPECT_EQ(described(text, request), text);
+  Config other;
+  other.optimizer.momentum = 0.25;
+  expect_parts(error_text<ConfigError>([&] { described(text, request, other); }),
+               {"it had 'train.momentum = ", "now there is 'train.momentum = 0.25'"});
+  other = {};
+  other.run.dir = "elsewhere";
+  EXPECT_EQ(described(text, request, other), text) << "what decides only how runs are carried out may change";
+}
+
+TEST(SweepDescription, KeepsItsOtherFlags) {
+  SweepRequest request = grid({"train.lr=0.5,0.1"});
+  request.halving = 2;
+  const std::string text = described("", request);
+  SweepRequest more = request;
+  more.grids = {"train.lr=0.5,0.1,0.2"};
+  expect_parts(error_text<ConfigError>([&] { described(text, more); }), {"--halving", "cannot grow"});
+  more = request;
+  more.halving = 3;
+  expect_parts(error_text<ConfigError>([&] { described(text, more); }), {"'--halving 2'", "'--halving 3'"});
+  more = request;
+  more.ranks_per_trial = 2;
+  expect_parts(error_text<ConfigError>([&] { described(text, more); }), {"'--ranks-per-trial 2'"});
+}
+
+}  // namespace
+}  // namespace lockstep
