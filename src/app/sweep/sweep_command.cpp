@@ -29,7 +29,8 @@ std::optional<double> value_at(const TrialRow& row, Index rung) {
     const double value = at(row.at_rungs, rung);
     return std::isnan(value) ? std::nullopt : std::optional(value);
   }
-  if (row.state == TrialState::kDone && row.score) return row.score->value;
+  if (row.state == TrialState::kDone && row.score)
+    return row.at_rungs.empty() ? row.score->value : row.at_rungs.back();
   return std::nullopt;
 }
 
