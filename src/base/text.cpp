@@ -71,7 +71,7 @@ std::string with_commas(Index value) {
 
 std::string count_text(double value) {
   constexpr double kMaxCount = 1e15;
-  return std::abs(value) <= kMaxCount ? with_commas(static_cast<Index>(value)) : "-";
+  return std::abs(value) <= kMaxCount ? with_commas(std::llround(value)) : "-";
 }
 
 std::string short_number(double value) {

@@ -15,7 +15,7 @@ from .log_data import check_setup_line, ignore_names
 from .positive import positive_of, quoted
 from .report import number_of, same_digits
 from .said import check_rate_text, check_said
-from .summary import SMALLER, best_line, figures_of, length_of
+from .summary import best_line, figures_of, kept_measures, last_line, length_of
 from .texts import Text, taken
 
 
@@ -89,13 +89,6 @@ def check_row(sheet, place, lines, name, values):
         sheet.printed(f"{place}: {name}", shown, right)
 
 
-def last_shown(run):
-    """The last evaluation: that of the summary; and what a known fault shows, the last line of metrics.jsonl."""
-    right = run.summary.get("evaluation")
-    lines = [m for m in run.metrics if m["kind"] == "evaluation" and right and m["split"] == right["split"]]
-    return right, lines[-1] if lines else None
-
-
 def best_shown(run):
     """Split, measure and line of the best evaluation; where none is chosen as the best, of the last one of the validation
     set, the test set being for no choice; without one of the test set; without evaluations the last training loss."""
@@ -115,8 +108,7 @@ def check_compare(sheet, run):
         sheet.differ("compare", error.strip()[-200:], "a table")
         return
     row = next(csv.DictReader(io.StringIO(text)))
-    right, line = last_shown(run)
-    s = run.summary
+    s, right = run.summary, run.summary.get("evaluation")
     sheet.equal("compare: state", row["state"], "stopped early" if "early_stopping" in s else "done")
     sheet.printed("compare: steps", row["steps"], s["steps"])
     sheet.number("compare: seconds", float(row["seconds"]), s["seconds"])
@@ -127,18 +119,16 @@ def check_compare(sheet, run):
     sheet.number("compare: best_step", float(row["best_step"]), best["step"], relative=1e-9)
     known = {"run", "state", "reason", "steps", "seconds", "best_split", "best_measure", "best_value", "best_step"}
     for name, shown in row.items():
-        found = re.fullmatch(r"(validation|test)_(\w+)", name)
+        found = re.fullmatch(r"(last_|)(validation|test)_(\w+)", name)
         if not found:
             sheet.equal(f"compare: column {name} is known", name in known, True)
             continue
-        split, measure = found.groups()
-        lines = [m for m in run.metrics if m["kind"] == "evaluation" and m["split"] == split]
-        own = right is not None and right["split"] == split
-        fault = {"calibrated-last": line.get(measure)} if own and "calibration" in s and line else None
-        sheet.number(f"compare: {name}", None if shown == "" else float(shown), (right if own else lines[-1]).get(measure), fault, relative=1e-9)
-    if right is not None:
-        lost = [k for k, v in right.items() if isinstance(v, float) and k not in ("epoch", "seconds") and f"{right['split']}_{k}" not in row]
-        sheet.equal("compare: measures that are left out", lost, [])
+        last, split, measure = found.groups()
+        of = last_line(run, split) if last else kept_measures(run, split)
+        sheet.number(f"compare: {name}", None if shown == "" else float(shown), of.get(measure))
+    wanted = [f"{split}_{name}" for split in ("validation", "test") for name in kept_measures(run, split) or {}]
+    wanted += [f"last_{name}" for name in wanted if name.startswith("validation_") and "last_evaluation" in s]
+    sheet.equal("compare: measures that are left out", [name for name in wanted if name not in row], [])
     check_compare_text(sheet, run, row, right)
 
 
@@ -154,7 +144,8 @@ def check_compare_text(sheet, run, row, right):
     sheet.equal("compare's text: rows", [len(table), len(table[0])], [2, len(table[1]) if len(table) > 1 else 0])
     split = right["split"] if right else ""
     values = {f"best {row['best_split']} {row['best_measure']}": row["best_value"], "at step": row["best_step"], "steps": row["steps"]}
-    values.update({f"last {name.removeprefix(split + '_')}": value for name, value in row.items() if split and name.startswith(split + "_")})
+    values.update({f"{split} {name.removeprefix(split + '_')}": value for name, value in row.items() if split and name.startswith(split + "_")})
+    values.update({f"last {row['best_split']} {row['best_measure']}": value for name, value in row.items() if name == f"last_{row['best_split']}_{row['best_measure']}"})
     for name, shown in zip(table[0], table[-1]):
         if name in values:
             accept = (lambda a, b: number_of(a) == float(b)) if name.endswith(("step", "steps")) else (lambda a, b: same_digits(a, float(b or "nan"), 5))
@@ -173,17 +164,13 @@ def check_status(sheet, run):
         return
     shown, s, length = json.loads(text)[0], run.summary, length_of(run)
     sheet.document("status", shown)
-    lines = [m for m in run.metrics if m["kind"] == "evaluation"]
-    split = "validation" if any(m["split"] == "validation" for m in lines) else "test" if lines else "train"
-    of_split = [m for m in run.metrics if m.get("split", m["kind"]) == split]
-    measure = run.config.get("train.early_stopping_metric", "loss")
-    measure = measure if any(measure in m for m in of_split) else "loss"
-    values = [(m[measure], m["step"]) for m in of_split if m.get(measure) is not None]
-    best = min(values, key=lambda v: (v[0] if measure in SMALLER else -v[0], v[1])) if values else (None, None)
+    split, measure, best = best_shown(run)
+    kept, last = (kept_measures(run, split), last_line(run, split)) if split != "train" else (best, best)
     state = "stopped early" if "early_stopping" in s else "done"
-    right = {"state": state, "exit_code": 0, "steps": s["steps"], "planned_steps": length.steps, "samples_seen": s["samples_seen"], "epochs": s["epochs"], "seconds": s["seconds"], "seconds_left": None, "split": split, "measure": measure, "last": values[-1][0] if values else None, "best": best[0], "best_step": best[1]}  # fmt: skip
+    right = {"state": state, "exit_code": 0, "steps": s["steps"], "planned_steps": length.steps, "samples_seen": s["samples_seen"], "epochs": s["epochs"], "seconds": s["seconds"], "seconds_left": None, "split": split, "measure": measure, "last": last.get(measure), "best": best[measure], "best_step": best["step"]}  # fmt: skip
     for name, value in right.items():
         sheet.equal(f"status: {name}", shown[name], value)
+    sheet.number("status: value", shown["value"], kept.get(measure))
     sheet.equal("status: kept.step", shown["kept"]["step"], s["kept"]["step"])
     head = re.search(rf"  {state}  step ([\d,]+)/([\d,]+) \((\d+) %\)(?:  ([\d,]+) samples/s  )?", view[0])  # 80 columns
     if not head:
@@ -194,11 +181,15 @@ def check_status(sheet, run):
     sheet.printed("status's text: share", head[3], 100 * s["steps"] / length.steps)
     if head[4]:
         check_rate_text(sheet, "status's text:", head[4], s["samples_seen"] / s["seconds"])
-    found = re.fullmatch(r"(\w+) (\w+) (\S+), best (\S+) at step ([\d,]+)", view[2])
+    found = re.fullmatch(r"(\w+) (\w+) (\S+) at step ([\d,]+)( \(best(?:: (\S+))?\))?(?:; last: (\S+))?", view[2])
     if not found:
         sheet.differ("status's text", view[2], "the measure that decides")
         return
     sheet.equal("status's text: measure", (found[1], found[2]), (split, measure))
-    sheet.digits("status's text: last", found[3], right["last"])
-    sheet.digits("status's text: best", found[4], right["best"])
-    sheet.equal("status's text: step of the best", found[5], f"{best[1]:,}")
+    sheet.digits("status's text: value", found[3], kept.get(measure))
+    sheet.equal("status's text: step of the value", found[4], f"{best['step']:,}")
+    sheet.equal("status's text: the best", found[5] is not None, s["kept"]["weights"] == "best")
+    if found[6] or found[5] and shown["value"] != shown["best"]:
+        sheet.digits("status's text: value of the best", found[6] or "nan", right["best"])
+    if found[7] or "last_evaluation" in s:
+        sheet.digits("status's text: last", found[7] or "nan", right["last"])

@@ -31,9 +31,8 @@ def check_key(sheet, run, key, shown):
     """A key that the runs have with different values."""
     right = run.config.get(key)
     text = "" if right is None else ",".join(right) if isinstance(right, list) else str(right).lower() if isinstance(right, bool) else f"{right:g}" if isinstance(right, float) else str(right)
-    if key == "model.outputs" and run.config.get("model.layers"):
-        last = max((name for name in run.tensors if name.endswith(".bias")), key=lambda name: int(name.split(".")[0]))
-        sheet.equal(PLACE + key, shown, str(run.tensors[last].size), {"compare-outputs": text})
+    if key in run.config.idle:
+        sheet.equal(PLACE + key, shown, "")  # it has no effect on this run
         return
     sheet.check(PLACE + key, shown, text, lambda a, b: a == b or b and a and is_number(a) and is_number(b) and float(a) == float(b))
 

@@ -8,7 +8,7 @@ import tomllib
 class Config:
     def __init__(self, path):
         self.text = pathlib.Path(path).read_text(errors="replace")
-        self.keys = {}
+        self.keys, self.idle = {}, set()
         for section, keys in tomllib.loads(self.text).items():
             for key, value in keys.items():
                 self.keys[f"{section}.{key}"] = value
@@ -18,6 +18,7 @@ class Config:
             if found := re.fullmatch(r"\[(\w+)\]", line):
                 section = found[1]
             elif found := re.fullmatch(r"# (\w+) = (.*): without effect here", line):
+                self.idle.add(f"{section}.{found[1]}")
                 self.keys.setdefault(f"{section}.{found[1]}", tomllib.loads(f"x = {found[2]}")["x"])
         self.keys |= held_back(self.keys.get("data.validation", ""))
 

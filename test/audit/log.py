@@ -163,6 +163,8 @@ def check_kept_line(sheet, run, text):
         sheet.printed(place + ": epoch", found[2], kept.get("epoch"))
         sheet.equal(place + ": measure", found[3], kept.get("measure"))
         sheet.digits(place + ": value", found[4], kept.get("value"))
+    if last := taken(re.search(r"; last: (.*)$", text)):
+        check_said(sheet, place + ": last", last[1], {k: v for k, v in run.summary.get("last_evaluation", {}).items() if k not in ("top_k", "top_k_accuracy")})
 
 
 def check_calibrated(sheet, run, text):
@@ -193,8 +195,7 @@ def check_checkpoint(sheet, run, text):
     path = run.directory / "checkpoints" / f"step-{int(found[1].replace(',', '')):09d}" if found else None
     if found and path.exists():
         size = sum(f.stat().st_size for f in path.iterdir())
-        without = size - (path / "manifest.json").stat().st_size
-        sheet.equal(f"log.txt: checkpoint of step {found[1]}", found[2], human_bytes(size), {"checkpoint-without-manifest": human_bytes(without)})
+        sheet.equal(f"log.txt: checkpoint of step {found[1]}", found[2], human_bytes(size))
 
 
 def check_stopped(sheet, run, text):

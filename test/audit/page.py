@@ -158,7 +158,7 @@ def check_bars(sheet, run, place, chart):
     elif chart["title"].startswith("Where the time of each rank"):
         ranks = [m for m in run.metrics if m["kind"] == "ranks"][-1]
         if "ranks" not in run.summary:
-            sheet.differ(place, f"{len(ranks['host'])} ranks", "no chart", "ranks-of-earlier-start")
+            sheet.differ(place, f"{len(ranks['host'])} ranks", "no chart")
         names = {"compute": "compute", "exchange": "exchange", "waiting for other ranks": "waiting", "data": "data"}
         for label, shown in values.items():
             if len(shown) == len(ranks["host"]):

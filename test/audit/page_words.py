@@ -4,9 +4,9 @@ import html
 import re
 
 from .positive import OF_POSITIVE, positive_of, without_class
-from .report import number_of, same_digits
+from .report import number_of, same_digits, span
 from .said import human_seconds
-from .summary import length_of
+from .summary import kept_measures, length_of
 from .texts import Text, taken
 
 SHARES = ("accuracy", "top_k_accuracy", "precision", "recall")
@@ -33,12 +33,13 @@ def check_words(sheet, run, page, charts, names):
     forms = (
         (r"^.*of ([\d,]+) parameters was trained on .*?(?: \(([\d,]+) records\))?, with the loss .*", check_model),
         (r"^It made ([\d,]+) of ([\d,]+) steps, (\S+) epochs with ([\d,]+) samples, on (\d+) ranks?, in (.*?) of training \(([\d,.e+]+) samples a second\)\.", check_length),
-        (r"^On the (\w+) set after step ([\d,]+): (.*)\.$", lambda *of: check_last(*of, names)),
+        (r"^On the (\w+) set after step ([\d,]+): (.*)\.$", lambda *of: check_result(*of, names)),
+        (r"^The last evaluation, after step ([\d,]+): (.*)\.$", lambda *of: check_last(*of, names)),
         (r"^Kept are the weights of step ([\d,]+), with the best (.*?) of the validation set\.", lambda *of: check_kept(*of, names)),
         (r"^Kept are the last weights, those of step ([\d,]+)\.", check_last_kept),
         (r"^The training loss (\S+) is all that was measured", check_training_loss),
         (r"^The validation set was best at step ([\d,]+) of ([\d,]+), ", check_best_step),
-        (r"^(\d+) % of the time (?:was spent in |went into )(waiting for the slowest|the exchange|waiting for samples)", check_time),
+        (r"^(\d+) % of the time (?:was spent in |went into |)(waiting for the slowest|the exchange|waiting for samples|stages waited)", check_time),
         (r"^Rank (\d+) on host \S+ is slow \((\w+)\): its data and compute take (\S+) times those of the fastest rank and (\S+) times its own best, and waiting for it costs (\S+) % of the time", check_slow),
         (r"^Class (.*) is recognised least: (\S+) % of its samples in the (\w+) set\. It is most often taken for class (.*) \(([\d,]+) of ([\d,]+)\)", check_class),
         (r"^Predictions against targets of (\d+) samples", lambda sheet, run, place, found: sheet.equal(place, int(found[1]) in [len(fit["target"]) for fit in run.evaluation["fits"]], True)),
@@ -82,7 +83,7 @@ def check_length(sheet, run, place, found):
     sheet.printed(place + ": ranks", found[5], length.ranks)
     sheet.equal(place + ": seconds", found[6], human_seconds(s["seconds"]))
     rate = s["samples_seen"] / s["seconds"]
-    sheet.check(place + ": samples/s", found[7], rate, lambda a, b: same_digits(a, b, 5) if "e" in a else int(number_of(a)) == round(b), {"samples-cut": int(rate)})
+    sheet.check(place + ": samples/s", found[7], rate, lambda a, b: same_digits(a, b, 5) if "e" in a else int(number_of(a)) == round(b))
 
 
 def measure_words(words, names):
@@ -95,21 +96,27 @@ def measure_words(words, names):
 def accepted(shown, right, factor):
     if right is None:
         return shown in ("-", "undefined")
-    return abs(float(shown) - factor * right) <= 0.00501 if factor == 100 else same_digits(shown, right, 5)
+    right = span(right)
+    return abs(float(shown) - factor * right.value) <= 0.00501 if factor == 100 else same_digits(shown, right, 5)
+
+
+def check_result(sheet, run, place, found, names):
+    split, step, words = found.groups()
+    check_measures(sheet, run, f"{place}: {split}", run.summary["kept"]["step"], step, words, kept_measures(run, split), names)
 
 
 def check_last(sheet, run, place, found, names):
-    split, step, words = found.groups()
-    lines = [m for m in run.metrics if m["kind"] == "evaluation" and m["split"] == split]
-    e = run.summary.get("evaluation") or {}
-    right = e if e.get("split") == split else lines[-1]
-    fault = lines[-1] if "calibration" in run.summary else {}
-    sheet.check(f"{place}: {split}: step", int(number_of(step)), right["step"], lambda a, b: a == b, {"calibrated-last": fault.get("step")})
-    words = without_class(sheet, f"{place}: {split}", words, right, positive_of(run), OF_POSITIVE.get)
+    last = run.summary.get("last_evaluation", {"step": None})
+    check_measures(sheet, run, place + ": last", last["step"], *found.groups(), last, names)
+
+
+def check_measures(sheet, run, place, right_step, step, words, right, names):
+    sheet.equal(f"{place}: step", int(number_of(step)), right_step)
+    words = without_class(sheet, place, words, right, positive_of(run), OF_POSITIVE.get)
     names = names | {title: measure for measure, title in OF_POSITIVE.items()}
     for each in words.split(", "):
         measure, shown, factor = measure_words(each, names)
-        sheet.check(f"{place}: {split}: {measure}", shown, right.get(measure), lambda a, b: accepted(a, b, factor), {"calibrated-last": fault[measure]} if fault.get(measure) is not None else None)
+        sheet.check(f"{place}: {measure}", shown, right.get(measure), lambda a, b: accepted(a, b, factor))
 
 
 def check_kept(sheet, run, place, found, names):
@@ -134,14 +141,14 @@ def check_best_step(sheet, run, place, found):
 
 
 def check_time(sheet, run, place, found):
-    name = {"waiting for the slowest": "waiting", "the exchange": "communication", "waiting for samples": "data"}[found[2]]
+    name = {"waiting for the slowest": "waiting", "the exchange": "communication", "waiting for samples": "data", "stages waited": "idle"}[found[2]]
     sheet.printed(f"{place}: time: {name}", found[1], 100 * run.summary["time"][name])
 
 
 def check_slow(sheet, run, place, found):
     ranks, i = [m for m in run.metrics if m["kind"] == "ranks"][-1], int(found[1])
     if "ranks" not in run.summary:
-        sheet.differ(f"{place}: rank {i}", "slow", "one rank", "ranks-of-earlier-start")
+        sheet.differ(f"{place}: rank {i}", "slow", "one rank")
     sheet.equal(f"{place}: rank {i}", found[2], ranks["slow"][i])
     sheet.printed(f"{place}: rank {i}: to the fastest", found[3], ranks["to_best"][i])
     sheet.printed(f"{place}: rank {i}: to its best", found[4], ranks["to_own"][i])

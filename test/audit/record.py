@@ -4,8 +4,8 @@ import math
 import re
 
 from .length import length_of
-from .report import leaves
-from .summary import best_line
+from .report import leaves, same_number
+from .summary import NO_MEASURES, best_line, kept_measures
 
 
 def check_record(sheet, run):
@@ -74,9 +74,10 @@ def check_figures(sheet, run, place, record):
         sheet.equal(at + "epoch", figures["epoch"], line["epoch"])
         best = kept["weights"] == "best" and line["step"] == kept["step"]
         sheet.equal(at + "weights", figures["weights"].split(",")[0], "best" if best else "last")
-        measures = {k: v for k, v in line.items() if isinstance(v, (int, float)) and math.isfinite(v) and k not in ("step", "epoch", "samples_seen", "samples", "top_k", "seconds")}
+        measures = {k: v for k, v in line.items() if isinstance(v, (int, float)) and math.isfinite(v) and k not in NO_MEASURES}
         for name in sorted(set(measures) | set(figures["values"])):
             sheet.equal(f"{at}values.{name}", figures["values"].get(name), measures.get(name))
+    check_kept_figures(sheet, run, place, record, last)
     measure, best = best_line(run)
     right = {split: (measure, line[measure], line["step"]) for line in evaluations for split in [line["split"]] if line.get(measure) is not None}
     trained = [m for m in run.metrics if m["kind"] == "train" and m["loss"] is not None]
@@ -91,3 +92,16 @@ def check_figures(sheet, run, place, record):
         sheet.equal(at + "measure", figure["measure"], name)
         sheet.equal(at + "value", figure["value"], value)
         sheet.equal(at + "step", figure["step"], step)
+
+
+def check_kept_figures(sheet, run, place, record, last):
+    """The result of each set: of the weights that are kept."""
+    kept = run.summary["kept"]
+    sheet.equal(place + "figures", sorted(record["figures"]), sorted(last))
+    for split, figures in record["figures"].items():
+        at, right = f"{place}figures.{split}.", kept_measures(run, split)
+        sheet.equal(at + "step", figures["step"], kept["step"])
+        sheet.check(at + "epoch", figures["epoch"], kept.get("epoch", run.summary["epochs"]), same_number)
+        sheet.equal(at + "weights", figures["weights"].split(",")[0], kept["weights"])
+        for name in sorted(set(right) | set(figures["values"])):
+            sheet.number(f"{at}values.{name}", figures["values"].get(name), right.get(name), relative=1e-6)

@@ -57,8 +57,7 @@ def human_seconds(seconds):
 
 def check_rate_text(sheet, place, text, right):
     """Samples a second: a whole number."""
-    cut = int(right)
-    sheet.check(place + " samples/s", int(number_of(text)), round(right), lambda a, b: a == b, {"samples-cut": cut})
+    sheet.equal(place + " samples/s", int(number_of(text)), round(right))
 
 
 def check_time_text(sheet, place, text, right):

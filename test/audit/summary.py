@@ -1,5 +1,6 @@
 """summary.json and metrics.jsonl."""
 
+import math
 import re
 
 import numpy as np
@@ -8,8 +9,10 @@ from .evaluations import check_evaluation, check_tables
 from .figures import Figures
 from .length import length_of
 from .outputs import Outputs
+from .report import leaves
 from .timing import check_ranks, check_shares, check_workers, gradients_of
 
+NO_MEASURES = ("step", "epoch", "samples_seen", "samples", "top_k", "seconds")
 SMALLER = {"loss", "log_loss", "brier", "ece", "mean_absolute_error", "mean_squared_error", "root_mean_squared_error", "mean_absolute_percentage_error", "pinball", "poisson_deviance", "tweedie_deviance", "gamma_deviance"}
 
 
@@ -58,13 +61,13 @@ def check_summary(sheet, run):
         check_workers(sheet, run, place + "asynchrony", summary["asynchrony"], summary["samples_seen"])
     check_kept(sheet, run, place)
     if e := summary.get("evaluation"):
-        check_last_evaluation(sheet, run, e)
+        check_kept_evaluation(sheet, run, e)
+    check_last_weights(sheet, run)
 
 
-def check_last_evaluation(sheet, run, e):
+def check_kept_evaluation(sheet, run, e):
     place, length = "summary.json: evaluation", length_of(run)
-    kept, ended = run.summary["kept"]["step"], run.summary["steps"]
-    sheet.check(place + ".step", e["step"], (kept, ended), lambda a, b: a in b)
+    sheet.equal(place + ".step", e["step"], run.summary["kept"]["step"])
     check_progress(sheet, place + ".", e, e["step"], length)
     sheet.check(place + ".seconds", e["seconds"], 0, lambda a, b: a >= 0)
     has_test = run.config.get("data.test") or run.config.get("data.synthetic_test_rows", 0)
@@ -72,16 +75,36 @@ def check_last_evaluation(sheet, run, e):
     if run.sets[e["split"]] is None:
         sheet.rename(place + ".", "made-up data: summary.json: evaluation.")
         return
-    line = {"split": e["split"], "step": e["step"]}
-    divided = e["split"] == "test" or "calibration" in run.summary
-    found = ("", False) if divided else kept_figures(run, line)
-    if found is None:
-        check_in_between(sheet, run, place, e)
-        sheet.rename(place + ".", "summary.json: evaluation in between.")
-        return
-    figures = figures_of(run, e["split"], found[0], divided)
+    figures = figures_of(run, e["split"])
     check_evaluation(sheet, place, e, figures, run.config)
     check_tables(sheet, place, e, figures)
+
+
+def check_last_weights(sheet, run):
+    """The last evaluation of the validation set stands beside that of the kept weights where these are others."""
+    kept, last = run.summary["kept"], last_line(run, "validation")
+    right = dict(leaves(last)) if last and kept["weights"] == "best" and kept["step"] != run.summary["steps"] else {}
+    shown = dict(leaves(run.summary.get("last_evaluation", {})))
+    for path in sorted(set(right) | set(shown)):
+        sheet.equal("summary.json: last_evaluation." + path, shown.get(path, "missing"), right.get(path, "missing"))
+
+
+def last_line(run, split):
+    return next((m for m in reversed(run.metrics) if m["kind"] == "evaluation" and m["split"] == split), None)
+
+
+def kept_measures(run, split):
+    """The measures of the kept weights, with their temperature, as numbers or as ranges; None where the set was not evaluated."""
+    last, e = last_line(run, split), run.summary.get("evaluation") or {}
+    if last is None:
+        return None
+    lines = [m for m in run.metrics if m["kind"] == "evaluation" and m["split"] == split and m["step"] == run.summary["kept"]["step"]]
+    line = e if e.get("split") == split else (lines or [last])[-1]
+    names = [name for name, value in line.items() if isinstance(value, (int, float)) and math.isfinite(value) and name not in NO_MEASURES]
+    if line is not e and "calibration" in run.summary and run.sets[split] is not None:
+        figures = figures_of(run, split)
+        return {name: figures.named(name, line.get("top_k", 5)) for name in names}
+    return {name: line[name] for name in names}
 
 
 def check_progress(sheet, place, json, step, length, epochs="epoch"):
@@ -118,8 +141,7 @@ def fallen(run, step, before=None):
 
 def check_rate(sheet, run, place, shown, step):
     """Of the last of `step` steps."""
-    late = {"rate-after-fall": fallen(run, step - 1, step + 1)} if length_of(run).asynchronous or "early_stopping" in run.summary else None
-    sheet.number(place, shown, fallen(run, step - 1, step), late, relative=1e-6)
+    sheet.number(place, shown, fallen(run, step - 1, step), relative=1e-6)
 
 
 def best_line(run, kept=True):
@@ -219,9 +241,8 @@ def check_lines(sheet, run, length, steps):
     if not length.asynchronous and not run.config.get("train.on_nan") == "skip":
         every = run.config.get("run.log_every", 100)
         want = sorted({s for s in range(every, ended + 1, every)} | {ended})
-        early = {"early-without-line": [s for s in want if s % every == 0]} if "early_stopping" in run.summary else None
         # A line is left out if its samples weigh nothing.
         light = run.sets["train"] is not None and (run.sets["train"].weights == 0).any()
-        sheet.check("metrics.jsonl: steps of training lines", train, want, lambda a, b: a == b or light and set(a) < set(b), early)
+        sheet.check("metrics.jsonl: steps of training lines", train, want, lambda a, b: a == b or light and set(a) < set(b))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from .outputs import from_predictions
 from .run import Run
-from .summary import SMALLER, best_line
+from .summary import SMALLER, best_line, kept_measures
 
 
 def check_sweep(sheet, directory, trainer, cwd):
@@ -47,11 +47,12 @@ def check_trial(sheet, place, trial, run):
         return
     v = trial["validation"]
     sheet.equal(place + ".measure", v["measure"], measure)
-    sheet.number(place + ".value", v["value"], best[measure], relative=1e-12)
+    kept = kept_measures(run, "validation")
+    sheet.number(place + ".value", v["value"], kept[measure])
     sheet.equal(place + ".step", v["step"], best["step"])
     sheet.number(place + ".epoch", v["epoch"], best["epoch"])
     for name, shown in v["evaluation"].items():
-        sheet.number(f"{place}.evaluation.{name}", shown, best.get(name, "(missing)") if name in best else None, relative=1e-12)
+        sheet.number(f"{place}.evaluation.{name}", shown, best["samples"] if name == "samples" else kept.get(name))
 
 
 def check_fold_predictions(sheet, directory, runs):

@@ -129,7 +129,7 @@ TEST(Asynchronous, OneWorkerAloneTakesTheStepsOfOneReplica) {
         plain.distribute.strategy = "allreduce";
         const TinyResult expected = train_tiny_alone(plain);
         EXPECT_EQ(result.weights, expected.weights);
-        EXPECT_EQ(result.training.last_evaluation->loss, expected.training.last_evaluation->loss);
+        EXPECT_EQ(result.training.evaluation()->loss, expected.training.evaluation()->loss);
       }
     }
   });
@@ -205,7 +205,7 @@ TEST(Asynchronous, TrainingLearns) {
     config.schedule.lr = 0.02;
     config.optimizer.momentum = 0.5;
     const TinyResult result = train_tiny(comm, config);
-    EXPECT_GT(*result.training.last_evaluation->accuracy, 0.55);
+    EXPECT_GT(*result.training.evaluation()->accuracy, 0.55);
   });
 }
 

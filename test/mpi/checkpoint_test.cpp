@@ -36,7 +36,7 @@ void expect_the_same_end(const TinyResult& whole, const TinyResult& rest) {
   EXPECT_TRUE(rest.state == whole.state);
   EXPECT_TRUE(rest.average == whole.average);
   EXPECT_EQ(rest.training.progress.samples, whole.training.progress.samples);
-  EXPECT_EQ(rest.training.last_evaluation->loss, whole.training.last_evaluation->loss);
+  EXPECT_EQ(rest.training.evaluation()->loss, whole.training.evaluation()->loss);
   const std::vector<double> last(whole.losses.end() - std::ssize(rest.losses), whole.losses.end());
   EXPECT_EQ(rest.losses, last);
 }

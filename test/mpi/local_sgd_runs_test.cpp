@@ -87,7 +87,7 @@ TEST(LocalSgdRuns, PreciseBatchNormMeasuresTheSettledWeights) {
     const TinyResult open = train_tiny(comm, longer);
     EXPECT_EQ(open.weights, met.weights);
     EXPECT_EQ(open.state, met.state);
-    EXPECT_EQ(open.training.last_evaluation->loss, met.training.last_evaluation->loss);
+    EXPECT_EQ(open.training.evaluation()->loss, met.training.evaluation()->loss);
   });
 }
 

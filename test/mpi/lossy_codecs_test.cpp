@@ -100,7 +100,7 @@ TEST(LossyCodecs, TheyLearn) {
     test::on_ranks([&](Communicator& comm) {
       if (comm.size() <= count_servers(longer.distribute) || comm.size() > 4) return;
       const TinyResult result = train_tiny(comm, longer);
-      EXPECT_GT(*result.training.last_evaluation->accuracy, 0.6);
+      EXPECT_GT(*result.training.evaluation()->accuracy, 0.6);
       if (comm.rank() == 0) {
         EXPECT_LT(result.losses.back(), 0.6 * result.losses.front());
       }

@@ -136,13 +136,13 @@ TEST(Metrics, HaveTheSameBitsOnAnyNumberOfRanks) {
     config.data.synthetic.classes = each.classes;
     config.data.table.weight = each.weights;
     config.eval.metrics = each.metrics;
-    const EvalMetrics alone = *test::train_tiny_alone(config).training.last_evaluation;
+    const EvalMetrics alone = *test::train_tiny_alone(config).training.evaluation();
     EXPECT_FALSE(alone.others.empty());
     for (const MetricValue& other : alone.others) EXPECT_TRUE(other.value) << other.name;
     for (const Index threads : {1, 2}) {
       config.train.threads = threads;
       test::on_ranks([&](Communicator& comm) {
-        const EvalMetrics metrics = *test::train_tiny(comm, config).training.last_evaluation;
+        const EvalMetrics metrics = *test::train_tiny(comm, config).training.evaluation();
         ASSERT_EQ(metrics.others.size(), alone.others.size());
         EXPECT_EQ(metrics.confusion, alone.confusion);
         ASSERT_EQ(metrics.reliability.size(), alone.reliability.size());

@@ -119,7 +119,7 @@ std::string refusal_of(const Cell& cell) {
   try {
     run_thread_ranks(cell.ranks, [&](Communicator& comm) {
       const test::TinyResult result = test::train_tiny(comm, cell.config);
-      EXPECT_TRUE(std::isfinite(result.training.last_evaluation->loss));
+      EXPECT_TRUE(std::isfinite(result.training.evaluation()->loss));
     });
   } catch (const ConfigError& error) {
     return error.what();

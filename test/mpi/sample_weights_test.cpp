@@ -42,8 +42,8 @@ std::vector<Config> variants(const std::string& weights) {
 void expect_same(const TinyResult& result, const TinyResult& expected, const Communicator& comm) {
   EXPECT_EQ(result.weights, expected.weights);
   EXPECT_EQ(result.state, expected.state);
-  EXPECT_EQ(result.training.last_evaluation->loss, expected.training.last_evaluation->loss);
-  EXPECT_EQ(result.training.last_evaluation->accuracy, expected.training.last_evaluation->accuracy);
+  EXPECT_EQ(result.training.evaluation()->loss, expected.training.evaluation()->loss);
+  EXPECT_EQ(result.training.evaluation()->accuracy, expected.training.evaluation()->accuracy);
   if (comm.rank() == 0 && !expected.losses.empty()) {
     EXPECT_EQ(result.losses, expected.losses);
   }
@@ -124,7 +124,7 @@ TEST(SampleWeights, CountForTheTopKAsForTheAccuracy) {
   for (const std::string weights : {"", "some", "few"}) {
     Config config = weighted_config(weights);
     config.eval.top_k = 2;
-    const EvalMetrics found = *train_tiny_alone(config).training.last_evaluation;
+    const EvalMetrics found = *train_tiny_alone(config).training.evaluation();
     ASSERT_GT(*found.accuracy, 0) << weights;
     EXPECT_GE(*found.top_k_accuracy, *found.accuracy) << weights;
     EXPECT_LE(*found.top_k_accuracy, 1) << weights;

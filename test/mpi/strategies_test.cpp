@@ -143,7 +143,7 @@ TEST(Strategies, SameBitsOnAnyNumberOfRanksAndThreads) {
              [](const TinyResult& result, const TinyResult& alone, Communicator& comm) {
                EXPECT_EQ(result.weights, alone.weights);
                EXPECT_EQ(result.state, alone.state);
-               EXPECT_EQ(result.training.last_evaluation->loss, alone.training.last_evaluation->loss);
+               EXPECT_EQ(result.training.evaluation()->loss, alone.training.evaluation()->loss);
                if (comm.rank() == 0) {
                  EXPECT_EQ(result.losses, alone.losses);
                }
@@ -155,7 +155,7 @@ TEST(Strategies, SameBitsAloneOnAnyNumberOfRanksAndThreads) {
              [](const TinyResult& result, const TinyResult& alone, Communicator&) {
                EXPECT_EQ(result.weights, alone.weights);
                EXPECT_EQ(result.state, alone.state);
-               EXPECT_EQ(result.training.last_evaluation->loss, alone.training.last_evaluation->loss);
+               EXPECT_EQ(result.training.evaluation()->loss, alone.training.evaluation()->loss);
              });
 }
 
@@ -246,7 +246,7 @@ TEST(Strategies, EachTestSampleIsEvaluatedOnce) {
     Config config = tiny_config();
     config.train.epochs = 0;
     config.train.steps = 1;
-    const EvalMetrics metrics = *train_tiny(comm, config).training.last_evaluation;
+    const EvalMetrics metrics = *train_tiny(comm, config).training.evaluation();
     EXPECT_EQ(metrics.samples, 53);
     Index counted = 0;
     Index right = 0;
@@ -281,7 +281,7 @@ TEST(Strategies, TrainingLearns) {
   config.train.epochs = 30;
   const TinyResult result = train_tiny_alone(config);
   EXPECT_LT(result.losses.back(), 0.5 * result.losses.front());
-  EXPECT_GT(*result.training.last_evaluation->accuracy, 0.6);
+  EXPECT_GT(*result.training.evaluation()->accuracy, 0.6);
 }
 
 // Features of the whole training set, with their moments.

@@ -71,16 +71,25 @@ TEST_F(Compare, ShowsTheKeysThatDifferAndTheBestAndLastValues) {
   EXPECT_EQ(runs[0].record.decides()->value, 0.9);
   EXPECT_EQ(runs[0].record.decides()->step, 20);
   EXPECT_EQ(find_metric(runs[0].record.last.at("validation").values, "accuracy"), 0.7);
-  expect_parts(to_text(runs),
-               {"train.lr", "best validation accuracy", "last accuracy", "0.9 ", "0.7 ", "done"});
+  expect_parts(to_text(runs), {"train.lr", "best validation accuracy", " validation accuracy",
+                               "last validation accuracy", "0.9 ", "0.7 ", "done"});
   const auto json = parse_json<nlohmann::json>(compared_json(runs));
   EXPECT_EQ(json[1]["config"]["train.lr"], 0.2);
   EXPECT_EQ(json[1]["best"]["value"], 0.8);
+  EXPECT_EQ(json[0]["figures"]["validation"]["accuracy"], 0.9) << "of the kept weights";
+  EXPECT_EQ(json[0]["last"]["validation"]["accuracy"], 0.7);
   EXPECT_EQ(json[1]["last"]["validation"]["accuracy"], 0.8);
   EXPECT_EQ(
       to_csv(runs).substr(0, to_csv(runs).find('\n')),
       "run,state,reason,train.lr,steps,seconds,best_split,best_measure,best_value,best_step,validation_loss,"
-      "validation_accuracy");
+      "validation_accuracy,last_validation_loss,last_validation_accuracy");
+}
+
+TEST_F(Compare, TheLastWeightsHaveNoColumnsWhereTheyAreKept) {
+  make("a", "", {0.5, 0.75});
+  make("b", "keep = \"last\"", {0.9, 0.7});
+  EXPECT_EQ(to_text(all()).find("last v"), std::string::npos) << to_text(all());
+  EXPECT_EQ(to_csv(all()).find("last_"), std::string::npos);
 }
 
 // The test set chose nothing, so its values are shown, and runs are sorted by them; the best is that of the
@@ -125,9 +134,9 @@ TEST_F(Compare, SortsByTheKeptMeasureOrByWhatIsNamed) {
   sort_runs(runs, "best");
   EXPECT_EQ(names(runs), (Names{"c", "a", "b", "d"})) << "d has no evaluation";
   sort_runs(runs, "accuracy");
-  EXPECT_EQ(names(runs), (Names{"c", "b", "a", "d"}));
+  EXPECT_EQ(names(runs), (Names{"c", "a", "b", "d"})) << "of the kept weights";
   sort_runs(runs, "loss");
-  EXPECT_EQ(names(runs), (Names{"c", "b", "a", "d"}));
+  EXPECT_EQ(names(runs), (Names{"c", "a", "b", "d"}));
   sort_runs(runs, "train.lr");
   EXPECT_EQ(names(runs), (Names{"b", "a", "d", "c"}));
   expect_parts(error_text<ConfigError>([&] { sort_runs(runs, "lr"); }), {"--sort", "'lr'", "train.lr"});

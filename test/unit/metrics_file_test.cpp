@@ -268,7 +268,8 @@ TEST_F(MetricsFileTest, TheGuideHasEachFieldOfTheSummaryAndNoOther) {
   result.early = "no better";
   result.calibration = Calibration{};
   result.skipped_steps = result.single_value_steps = result.repairs = 1;
-  result.last_evaluation = full_evaluation();
+  result.evaluations = {full_evaluation()};
+  result.last = full_evaluation();
   result.workers = WorkersReport{};
   const nlohmann::json summary = summary_json({.result = result,
                                                .algorithm = "ring",

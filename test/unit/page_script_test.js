@@ -22,6 +22,7 @@ const run_named = (name) => ({
       seconds: [2.5, 5, 7.5, 10], y: [2, 1, 0.5, 0.75]},
     {measure: "loss", title: "Loss", split: "validation", points: 2, step: [20, 40], samples: [160, 320], seconds: [5, 10], y: [1.5, 1.25]},
   ],
+  results: [{name: "validation", step: 20, values: [["Loss", 1.125]]}, {name: "last validation", step: 40, values: [["Loss", 1.25]]}],
   workers: [], predictions: {split: "", samples: 0, curves: [], fits: [], columns: [], worst: []},
   plan: [], sentences: [], model: [], stages: [], config: [], launch: "", algorithm: "", placement: [],
 });
@@ -128,10 +129,10 @@ const tests = {
       workers: [{computed: 7, samples: 7, dropped: 0, staleness: [4, 2, 1]}, {computed: 1, samples: 1, dropped: 0, staleness: [1]}],
       sentences: ["Each step is one."], config: [{key: "train.lr", value: "0.1", default: ""}, {key: "data.test", value: "", default: ""}]};
     const b = {...run_named("b"), state: "failed", steps: 5000, samples: 20000, seconds: 90, config: [],
-      curves: [{...a.curves[1], split: "test", y: [1, 0.25]}]};
+      curves: [{...a.curves[1], split: "test", y: [1, 0.25]}], results: [{name: "test", step: 5000, values: [["Loss", 0.25]]}]};
     const page = draw_data({runs: [a, b], differing: ["train.lr", "data.test"]});
-    assert.deepStrictEqual(table_named(page, "The last numbers of each run"), {
-      "": ["a", "b"], state: ["done", "failed"], "validation: Loss": ["1.25", "-"], "train: Loss": ["0.75", "-"],
+    assert.deepStrictEqual(table_named(page, "The numbers of each run"), {
+      "": ["a", "b"], state: ["done", "failed"], "validation: Loss": ["1.125", "-"], "last validation: Loss": ["1.25", "-"], "train: Loss": ["0.75", "-"],
       steps: ["40", "5,000"], samples: ["320", "20,000"], "samples of a step": ["8", "4"], "global batch": ["8", "-"],
       "each example seen (planned)": ["2 times", "-"], "mean staleness": ["0.5", "-"], "kept step": ["1,234", "-"],
       "time of training": ["16 s", "90 s"], "samples a second": ["20", "222"], "test: Loss": ["-", "0.25"],

@@ -41,6 +41,28 @@ TEST(ProgressLine, ShowsTheLastAndTheBestEvaluationOfTheValidationSet) {
   EXPECT_NE(shown.find("validation accuracy 0.5 (best 0.75)"), std::string::npos) << shown;
 }
 
+TEST(ProgressLine, KnowsTheBestOfEarlierStartsAndNoneWhereItIsNotKept) {
+  RunRecord earlier{.measure = "accuracy"};
+  earlier.add_evaluation("validation", {.steps = 1}, {{"accuracy", 0.875}});
+  for (const bool keeps : {true, false}) {
+    testing::internal::CaptureStdout();
+    {
+      ProgressLine line(ProgressStyle::kLive, {.steps = 10, .samples = 100, .epochs = 1},
+                        {.validation = true, .keeps_best = keeps}, {"accuracy", {}, true});
+      line.go_on(earlier);
+      EvalMetrics evaluation;
+      evaluation.split = Split::kValidation;
+      evaluation.accuracy = 0.5;
+      line.on_evaluation(evaluation);
+      std::this_thread::sleep_for(std::chrono::milliseconds(300));
+      line.on_step({.steps = 1, .samples = 10, .epochs = 0.1}, 2.5);
+    }
+    const std::string shown = testing::internal::GetCapturedStdout();
+    EXPECT_EQ(shown.find("validation accuracy 0.5 (best 0.875)") != std::string::npos, keeps) << shown;
+    EXPECT_NE(shown.find("validation accuracy 0.5"), std::string::npos) << shown;
+  }
+}
+
 TEST(ProgressLine, TheBarIsFilledByTheShare) {
   EXPECT_EQ(bar(0, 4), "[>   ]");
   EXPECT_EQ(bar(0.5, 4), "[==> ]");

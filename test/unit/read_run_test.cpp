@@ -51,6 +51,45 @@ TEST_F(ReadRun, ACompleteRunIsWhatItsRecordSays) {
   EXPECT_EQ(run.metrics.evaluations.at(0).confusion.at(0).at(1), 2) << "of the step that is kept";
 }
 
+TEST_F(ReadRun, OfAnEarlierProgramTheResultIsThatOfTheKeptWeightsToo) {
+  write_file_atomically(run_.model(), "");
+  RunRecord record{.state = RunState::kDone, .progress = {.steps = 40}};
+  record.kept = {.best = true, .step = 15};
+  write(record);
+  EXPECT_EQ(find_metric(read_run(run_.root).record.figures.at("validation").values, "loss"), 1);
+  record.kept = {.best = false, .step = 40};
+  write(record);
+  EXPECT_EQ(find_metric(read_run(run_.root).record.figures.at("validation").values, "loss"), 3);
+  // Its summary has the temperature.
+  record.result["evaluation"] = {{"kind", "evaluation"}, {"split", "validation"}, {"step", 40},
+                                 {"epoch", 2},           {"samples_seen", 2000},  {"loss", 0.5}};
+  write(record);
+  EXPECT_EQ(find_metric(read_run(run_.root).record.figures.at("validation").values, "loss"), 0.5);
+}
+
+// Those of ranks that there were before the last start.
+TEST_F(ReadRun, TimesOfRanksAreThoseSinceTheLastStart) {
+  write_file_atomically(
+      run_.metrics(),
+      read_file(run_.metrics()) +
+          R"({"kind":"ranks","step":30,"epoch":1.5,"samples_seen":1500,"seconds":1,"compute":[1,1]})"
+          "\n");
+  RunRecord record{.state = RunState::kStopped};
+  write(record);
+  EXPECT_EQ(read_run(run_.root).metrics.ranks.ranks.size(), 2U);
+  record.launch.resumed_at = {30};
+  write(record);
+  EXPECT_TRUE(read_run(run_.root).metrics.ranks.ranks.empty());
+}
+
+TEST_F(ReadRun, AKeyWithoutEffectHasNoValue) {
+  write_file_atomically(
+      run_.config(),
+      read_file(run_.config()) + "\n[model]\nlayers = \"dense(2)\"\n# outputs = 10: without effect here\n");
+  EXPECT_EQ(read_run(run_.root).value("model.outputs"), "");
+  EXPECT_EQ(read_run(run_.root).value("model.layers"), "dense(2)");
+}
+
 // 500 samples at 250 a second, and 1,000 at 500: four seconds in all, of which the evaluation after 750 comes
 // after half a second of the second two.
 TEST_F(ReadRun, OneThatHasNotEndedIsAsFarAsItsMetrics) {

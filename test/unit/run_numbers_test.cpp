@@ -4,61 +4,64 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace lockstep {
 namespace {
 
-using Values = std::vector<std::pair<std::string, double>>;
-
-MetricsTable table(const std::vector<Values>& lines) {
-  MetricsTable table;
-  double step = 0;
-  for (const Values& values : lines) table.add({.step = step += 10, .values = values});
-  return table;
+// As a run adds the lines of its metrics.
+void evaluate(ViewedRun& run, const std::string& split, Index step, const MetricValues& values) {
+  run.record.add_evaluation(split, {.steps = step}, values);
+  auto found = std::ranges::find(run.metrics.evaluations, split, &EvaluationHistory::split);
+  if (found == run.metrics.evaluations.end()) found = run.metrics.evaluations.insert(found, {.split = split});
+  found->table.add({.step = static_cast<double>(step), .values = values});
 }
 
 TEST(ShownMeasure, IsOfTheValidationSetBeforeTheTestSetBeforeTheTraining) {
-  const EvaluationHistory validation{.split = "validation",
-                                     .table = table({{{"loss", 0.5}, {"accuracy", 0.75}}})};
-  const EvaluationHistory test{.split = "test", .table = table({{{"loss", 0.25}, {"accuracy", 0.875}}})};
   ViewedRun run;
   run.record.measure = "accuracy";
-  run.metrics.train = table({{{"loss", 2.0}}});
+  run.metrics.train.add({.step = 10, .values = {{"loss", 2.0}}});
+  run.record.add_training({.steps = 10}, 2, 1);
   EXPECT_EQ(shown_measure(run).name(), "train loss");
-  EXPECT_EQ(shown_measure(run).last(), 2);
-  run.metrics.evaluations = {test};
+  EXPECT_EQ(shown_measure(run).value, 2);
+  evaluate(run, "test", 10, {{"loss", 0.25}, {"accuracy", 0.875}});
   EXPECT_EQ(shown_measure(run).name(), "test accuracy");
-  EXPECT_EQ(shown_measure(run).last(), 0.875);
-  for (const auto& both : {std::vector{test, validation}, {validation, test}}) {
-    run.metrics.evaluations = both;
-    EXPECT_EQ(shown_measure(run).name(), "validation accuracy") << both[0].split << " first";
-    EXPECT_EQ(shown_measure(run).last(), 0.75);
-  }
+  EXPECT_EQ(shown_measure(run).value, 0.875);
+  evaluate(run, "validation", 10, {{"loss", 0.5}, {"accuracy", 0.75}});
+  EXPECT_EQ(shown_measure(run).name(), "validation accuracy");
+  EXPECT_EQ(shown_measure(run).value, 0.75);
 }
 
-TEST(ShownMeasure, HasTheBestOfItsKindTheFirstOfEquals) {
-  ViewedRun run;
-  run.metrics.train =
-      table({{{"loss", NAN}}, {{"loss", 0.5}}, {{"loss", 0.25}}, {{"loss", 0.25}}, {{"loss", 1}}});
-  const ShownMeasure least = shown_measure(run);
-  EXPECT_EQ(least.best, 0.25);
-  EXPECT_EQ(least.best_step, 30);
-  EXPECT_EQ(least.last(), 1);
-  run.record.measure = "accuracy";
-  run.metrics.evaluations = {
-      {.split = "test", .table = table({{{"accuracy", 0.5}}, {{"accuracy", 0.75}}, {{"accuracy", 0.25}}})}};
-  const ShownMeasure greatest = shown_measure(run);
-  EXPECT_EQ(greatest.best, 0.75);
-  EXPECT_EQ(greatest.best_step, 20);
-  EXPECT_EQ(greatest.last(), 0.25);
+TEST(ShownMeasure, IsThatOfTheKeptWeightsWithTheLastBeside) {
+  ViewedRun best;
+  ViewedRun last{.record = {.keeps_best = false}};
+  for (ViewedRun* run : {&best, &last}) {
+    run->record.measure = "accuracy";
+    for (const auto& [step, value] : {std::pair{10, 0.5}, {20, 0.75}, {30, 0.75}, {40, 0.25}})
+      evaluate(*run, "validation", step, {{"accuracy", value}});
+    EXPECT_EQ(shown_measure(*run).last, 0.25);
+    EXPECT_EQ(shown_measure(*run).values->values.size(), 4U);
+  }
+  EXPECT_EQ(shown_measure(best).value, 0.75);
+  EXPECT_EQ(shown_measure(best).best, 0.75);
+  EXPECT_EQ(shown_measure(best).best_step, 20) << "the first of equals";
+  EXPECT_TRUE(has_other_last(best, "validation"));
+  EXPECT_EQ(shown_measure(last).value, 0.25) << "its model has the last weights";
+  EXPECT_EQ(shown_measure(last).best_step, 40);
+  EXPECT_FALSE(has_other_last(last, "validation"));
+  best.record.figures["validation"].values = {{"accuracy", 0.8125}};
+  EXPECT_EQ(shown_measure(best).value, 0.8125) << "with the temperature";
+  EXPECT_EQ(shown_measure(best).best, 0.75) << "which chose the weights";
 }
 
 TEST(ShownMeasure, IsNoneOfARunWithoutLines) {
   const ViewedRun nothing;
   EXPECT_EQ(shown_measure(nothing).name(), "-");
-  EXPECT_TRUE(std::isnan(shown_measure(nothing).last()));
+  EXPECT_TRUE(std::isnan(shown_measure(nothing).last));
   EXPECT_TRUE(std::isnan(shown_measure(nothing).best));
+  EXPECT_EQ(shown_measure(nothing).values, nullptr);
 }
 
 TEST(Progress, IsOfThePlannedSteps) {

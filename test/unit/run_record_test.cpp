@@ -73,6 +73,7 @@ RunRecord full_record() {
                    .more_warnings = 3,
                    .files = {"config.toml"}};
   record.last["test"] = {.step = 20, .epoch = 2, .weights = "best", .values = {{"loss", 0.5}, {"r2", NAN}}};
+  record.figures["test"] = record.last["test"];
   record.deciding["validation"] = {.split = "validation", .measure = "auc", .value = 0.75, .step = 20};
   record.kept = {.best = true, .step = 20, .average = "uniform"};
   record.result = {{"steps", 30}};
@@ -108,6 +109,9 @@ TEST_F(RunRecordTest, WhatIsNoRecordIsRefused) {
   expect_parts(changed("\"seconds\": 1.25", "\"hours\": 1"), {"it has no 'seconds'"});
   expect_parts(changed("\"rows\": 100", "\"rows\": \"many\""), {"where a whole number belongs"});
   std::string many = whole;
+  std::string earlier = whole;
+  earlier.replace(earlier.find("\"figures\""), 9, "\"fingers\"");
+  EXPECT_TRUE(parse_run_record(earlier).figures.empty()) << "a record of an earlier version";
   many.replace(many.find("\"rows\": 100"), 11, "\"rows\": -100");
   EXPECT_EQ(parse_run_record(many).plan.rows, 0) << "no run has a negative number of rows";
 }
@@ -190,6 +194,10 @@ TEST_F(RunRecordTest, FiguresAreOfTheBestOrTheLastWeights) {
     EXPECT_EQ(record->last.at("validation").weights, "last");
     EXPECT_EQ(record->decides()->measure, "auc");
   }
+  EXPECT_EQ(best.figures.at("validation").step, 10);
+  EXPECT_EQ(best.figures.at("validation").weights, "best");
+  EXPECT_EQ(find_metric(best.figures.at("validation").values, "loss"), 3.0) << "of the same weights";
+  EXPECT_EQ(last.figures.at("validation").step, 20);
   EXPECT_EQ(best.decides()->value, 0.75) << "the greater one";
   EXPECT_EQ(best.decides()->step, 10);
   EXPECT_TRUE(best.kept.best);

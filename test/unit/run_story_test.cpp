@@ -21,6 +21,17 @@ MetricsTable table(double first_step, const std::vector<Values>& lines) {
   return table;
 }
 
+// A run that was best at step 1,000, with the losses of its last line and of its last evaluation.
+PageRun run_of_losses(double train, double validation) {
+  PageRun run;
+  run.record = {.state = RunState::kDone, .progress = {.steps = 1200}, .kept = {.best = true, .step = 1000}};
+  run.config = {{"train.early_stopping", "", ""}, {"train.weight_decay", "0", "0"}};
+  run.metrics.train = table(995, {{{"loss", 0.5}}, {{"loss", train}}});
+  run.metrics.evaluations = {
+      {.split = "validation", .table = table(1000, {{{"loss", 0.5}}, {{"loss", validation}}})}};
+  return run;
+}
+
 PageRun run_of_two_sets() {
   PageRun run;
   run.name = "runs/a";
@@ -30,6 +41,10 @@ PageRun run_of_two_sets() {
   record.seconds = 90;
   record.plan = {.ranks = 4, .rows = 3840, .parameters = 1234, .steps = 1500};
   record.kept = {.best = true, .step = 1000};
+  record.figures["validation"] = {.step = 1000, .values = {{"loss", 0.5}, {"accuracy", 0.8125}}};
+  record.last["validation"] = {.step = 1200, .values = {{"loss", 0.375}, {"accuracy", 0.75}}};
+  record.figures["test"] = {.step = 1000, .values = {{"loss", 0.4375}, {"auc", 0.96875}}};
+  record.last["test"] = record.figures["test"];
   record.deciding["validation"] = {
       .split = "validation", .measure = "accuracy", .value = 0.8125, .step = 1000};
   run.config = {{"model.layers", "dense(2)", ""},
@@ -53,9 +68,10 @@ TEST(RunStory, TellsTheLengthTheLastMeasuresAndWhatIsKept) {
       (Lines{"A model \"dense(2)\" of 1,234 parameters was trained on a.csv (3,840 records), with the loss "
              "softmax_cross_entropy and the optimizer adam.",
              "It made 1,200 of 1,500 steps, 2.5 epochs with 9,600 samples, on 4 ranks, in 1 m 30 s of "
-             "training (106 samples a second).",
-             "On the validation set after step 610: loss 0.375, accuracy 81.25 %.",
-             "On the test set after step 1,200: loss 0.4375, AUC 0.96875.",
+             "training (107 samples a second).",
+             "On the validation set after step 1,000: loss 0.5, accuracy 81.25 %.",
+             "The last evaluation, after step 1,200: loss 0.375, accuracy 75.00 %.",
+             "On the test set after step 1,000: loss 0.4375, AUC 0.96875.",
              "Kept are the weights of step 1,000, with the best accuracy 81.25 % of the validation set."}));
   run.record.kept = {.best = false, .step = 1200};
   run.record.state = RunState::kStoppedEarly;
@@ -64,6 +80,7 @@ TEST(RunStory, TellsTheLengthTheLastMeasuresAndWhatIsKept) {
   EXPECT_EQ(tell_story(run).back(), "Kept are the last weights, those of step 1,200.");
   run.record.state = RunState::kRunning;
   run.metrics.evaluations.clear();
+  run.record.figures.clear();
   EXPECT_EQ(tell_story(run).back(), "The training loss 0.25 is all that was measured.");
 }
 
@@ -93,10 +110,48 @@ TEST(ThingsToLookAt, SayWhereTheValidationSetWasBest) {
   EXPECT_NE(thing(run, "There was no validation set"), "") << "a test set is none";
 }
 
+TEST(ThingsToLookAt, SayThatTheModelFitsTooCloselyIfOnlyTheTrainingLossFalls) {
+  PageRun run = run_of_losses(0.25, 0.75);
+  EXPECT_NE(thing(run,
+                  "too closely after that. train.early_stopping would end such a run, or train.weight_decay "
+                  "may help."),
+            "");
+  run.config[0].value = "5 epochs";
+  EXPECT_NE(thing(run, "too closely after that. train.weight_decay may help."), "") << "stopping was tried";
+  run.config[1].value = "0.01";
+  EXPECT_TRUE(thing(run, "too closely").ends_with("too closely after that.")) << "both were tried";
+  EXPECT_EQ(thing(run_of_losses(0.625, 0.75), "too closely"), "") << "the training loss rises, too";
+  EXPECT_EQ(thing(run_of_losses(0.25, 0.51), "too closely"), "") << "hardly worse";
+  EXPECT_EQ(thing(run_of_losses(0.25, 0.375), "too closely"), "") << "better";
+}
+
+TEST(ThingsToLookAt, PromiseNothingBetterThanRight) {
+  PageRun run = run_of_two_sets();
+  run.record.kept.step = 1200;
+  EXPECT_NE(thing(run, "a longer run may be better"), "");
+  run.record.deciding["validation"].value = 1;
+  EXPECT_EQ(thing(run, "a longer run may be better"), "");
+}
+
+TEST(ThingsToLookAt, GiveNoAdviceThatWasFollowed) {
+  PageRun run = run_of_two_sets();
+  run.record.result["time"] = {{"data", 0.5}};
+  run.config.push_back({"data.prefetch", "4", ""});
+  run.config.push_back({"train.threads", "1", "1"});
+  EXPECT_NE(thing(run, "in waiting for samples: train.threads shares the work out."), "");
+  run.config.back().value = "4";
+  EXPECT_NE(thing(run, "in waiting for samples."), "");
+  run.metrics.train = table(10, {{{"loss", NAN}}});
+  run.config.push_back({"train.clip_norm", "1", "0"});
+  EXPECT_NE(thing(run, "A lower learning rate (train.lr), or a warm-up (train.warmup) may help."), "");
+}
+
 TEST(ThingsToLookAt, SayWhatTookMoreThanAQuarterOfTheTime) {
   PageRun run = run_of_two_sets();
   run.record.result["time"] = {{"data", 0.25}, {"communication", 0.25}, {"waiting", 0.25}, {"idle", 0.25}};
   EXPECT_EQ(things_to_look_at(run), Lines{});
+  run.record.result["time"] = {{"idle", 0.3}};
+  EXPECT_TRUE(thing(run, "stages waited").starts_with("30 % of the time stages waited for other stages"));
   run.record.result["time"] = {{"data", 0.3}, {"communication", 0.4}, {"waiting", 0.26}};
   EXPECT_TRUE(thing(run, "waiting for samples").starts_with("30 % of the time"));
   EXPECT_TRUE(thing(run, "exchange of gradients").starts_with("40 % of the time"));

@@ -215,16 +215,19 @@ TEST(TrialScore, IsThatOfTheWeightsThatAreKept) {
   EXPECT_EQ(read_score(run, kLoss, false)->step, 5);
   EXPECT_EQ(read_score(run, kAccuracy, true)->step, 1);
 
-  TrialRow row;
+  TrialRow row{.score = best};
   RunRecord record{.state = RunState::kDone, .progress = {.steps = 5}, .seconds = 2.5};
+  record.figures["validation"] = {.step = 2, .values = {{"loss", 0.125}, {"accuracy", 0.5}}};
   write_file_atomically(run.record(), to_json(record));
-  add_result(row, run);
+  add_result(row, run, kLoss);
+  EXPECT_EQ(row.score->value, 0.125) << "with the temperature";
+  EXPECT_EQ(row.score->evaluation, (Json{{"samples", 9}, {"loss", 0.125}, {"accuracy", 0.5}}));
   EXPECT_EQ(row.steps, 5);
   EXPECT_EQ(row.seconds, 2.5);
   EXPECT_EQ(row.test, (Json{{"loss", 0.01}}));
   write_file_atomically(run.metrics(), "");
   TrialRow other;
-  add_result(other, run);
+  add_result(other, run, kLoss);
   EXPECT_TRUE(other.test.is_null());
 }
 

@@ -38,6 +38,7 @@ ViewedRun run_named(const std::string& name) {
   for (int i = 1; i <= 50; ++i) {
     run.metrics.train.add(training(i, 1.0 / i));
     if (i % 10 != 0) continue;
+    run.record.add_evaluation("validation", {.steps = i}, {{"loss", 0.5}, {"accuracy", i == 30 ? 0.9 : 0.5}});
     validation.table.add({.kind = "evaluation",
                           .split = "validation",
                           .step = static_cast<double>(i),
@@ -63,7 +64,7 @@ TEST(WatchView, OfOneRunShowsProgressCurvesAndTimes) {
   EXPECT_NE(lines[0].find("250 samples/s"), std::string::npos) << lines[0];
   EXPECT_NE(lines[0].find("6.0 s left"), std::string::npos) << lines[0];
   EXPECT_EQ(std::ranges::count(lines[1], '\xe2'), 20) << "a quarter of the bar";
-  EXPECT_EQ(lines[2], "validation accuracy 0.5, best 0.9 at step 30");
+  EXPECT_EQ(lines[2], "validation accuracy 0.9 at step 30 (best); last: 0.5");
   const auto has = [&lines](const std::string& part) {
     return std::ranges::any_of(lines, [&](const std::string& line) { return line.starts_with(part); });
   };

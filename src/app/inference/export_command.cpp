@@ -89,6 +89,11 @@ int export_command(const CommandLine& line) {
   log_info("exported {} numbers in {} tensors to {} ({}, {})",
            with_commas(trained.model->stored_layout().count()), trained.model->stored_layout().params.size(),
            describe_output(output), exporter.name, human_bytes(file.bytes()));
+  if (exporter.name.starts_with("onnx") && config.model.precision == Precision::kBf16) {
+    log_info(
+        "the graph computes in fp32, while trainer predict and eval compute in bf16 as training did: outputs "
+        "differ in their third digit, and so do answers of records that are near the limit");
+  }
   if (trained.temperature != 1) {
     log_info(
         "calibrated with temperature {:.6g}: the ONNX graph divides the outputs by it; whoever computes "

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <sstream>
 
 #include "app/setup/catalogs.h"
 #include "lockstep/base/errors.h"
@@ -39,12 +40,29 @@ void read_record(ViewedRun& run, const RunDirectory& directory) {
       "an earlier program made it, which kept no run.json: its config and its metrics are all that is known";
 }
 
+// Keys of a run's config.toml that stand there as comments, since the other keys leave them without effect.
+std::set<std::string> keys_named_idle(const std::string& toml) {
+  std::set<std::string> keys;
+  std::string section;
+  std::istringstream lines(toml);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with('[')) section = line.substr(1, line.find(']') - 1);
+    if (!line.starts_with("# ") || !line.ends_with(": without effect here")) continue;
+    keys.insert(section + "." + line.substr(2, line.find(" =") - 2));
+  }
+  return keys;
+}
+
 void read_config(ViewedRun& run, const RunDirectory& directory) {
   if (!is_there(directory.config())) return damage(run.record, "it has no config.toml");
-  const Config config = load_config({}, {"config.toml", read_file(directory.config())}, readable_options());
+  const std::string text = read_file(directory.config());
+  const Config config = load_config({}, {"config.toml", text}, readable_options());
+  const std::set<std::string> idle = keys_named_idle(text);
   for (const Option& option : known_options()) {
-    run.config.push_back({option.key, option.has_value(config) ? option.text(config) : "",
-                          option.if_not_given.empty() ? option.default_text : ""});
+    const bool shown = option.has_value(config) && !idle.contains(option.key);
+    const bool has_default = option.if_not_given.empty() && !idle.contains(option.key);
+    run.config.push_back(
+        {option.key, shown ? option.text(config) : "", has_default ? option.default_text : ""});
   }
 }
 
@@ -53,12 +71,22 @@ void forget_metrics(ViewedRun& run) {
   RunRecord& record = run.record;
   record.progress = {};
   record.seconds = 0;
+  record.figures.clear();
   record.last.clear();
   record.deciding.clear();
   record.kept = {};
   if (record.state != RunState::kUnknown || run.config.empty()) return;
   record.measure = run.value("train.early_stopping_metric");
   record.keeps_best = run.value("train.keep") != "last";
+}
+
+// Adds an evaluation to the record of an earlier program, unless it is of other weights than the kept ones.
+void add_kept(RunRecord& record, const MetricsLine& line) {
+  if (line.kind != "evaluation") return;
+  const auto before = record.figures.find(line.split);
+  const bool of_kept = line.step == static_cast<double>(record.kept.step);
+  if (before != record.figures.end() && before->second.step == record.kept.step && !of_kept) return;
+  record.figures[line.split] = figures_of(line, record.kept);
 }
 
 // The record of a run that has not ended may be some seconds behind its metrics.
@@ -68,9 +96,19 @@ void read_metrics(ViewedRun& run, const RunDirectory& directory) {
   const std::string average = record.kept.average;
   const bool ended = record.is_complete() || !record.result.is_null();
   if (!ended) forget_metrics(run);
+  const bool lacks_figures = ended && record.figures.empty();
+  double ranks_step = 0;
   run.metrics = read_metrics_history(directory.metrics(), kept_step, [&](const MetricsLine& line) {
+    if (line.kind == "ranks") ranks_step = line.step;
     if (!ended) add_line(record, line, [&](Index) { return average; });
+    if (lacks_figures) add_kept(record, line);
   });
+  if (lacks_figures && record.result.contains("evaluation")) {
+    add_kept(record, metrics_line(record.result["evaluation"]));
+  }
+  // The times of the ranks are those since the last start.
+  const std::vector<Index>& starts = record.launch.resumed_at;
+  if (!starts.empty() && ranks_step <= static_cast<double>(starts.back())) run.metrics.ranks = {};
   if (!run.metrics.faults.empty()) {
     damage(record, fmt::format("metrics.jsonl, {}", run.metrics.faults.front()));
   }

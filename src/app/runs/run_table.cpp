@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "app/setup/catalogs.h"
@@ -21,21 +22,31 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Columns = std::vector<ShownColumn<ViewedRun>>;
 
-// The set of the last evaluation that tells most: the test set, which chose nothing.
+using Figures = std::map<std::string, EvaluationFigures>;
+
+// The set that tells most: the test set, which chose nothing.
 std::string main_split(const ViewedRun& run) {
-  return run.record.last.contains("test")         ? "test"
-         : run.record.last.contains("validation") ? "validation"
-                                                  : "";
+  return run.record.figures.contains("test")         ? "test"
+         : run.record.figures.contains("validation") ? "validation"
+                                                     : "";
 }
 
-std::optional<double> value_of_last(const ViewedRun& run, const std::string& split,
-                                    const std::string& measure) {
-  const auto last = run.record.last.find(split);
-  return last == run.record.last.end() ? std::nullopt : find_metric(last->second.values, measure);
+std::optional<double> value_in(const Figures& figures, const std::string& split, const std::string& measure) {
+  const auto found = figures.find(split);
+  return found == figures.end() ? std::nullopt : find_metric(found->second.values, measure);
 }
 
-std::optional<double> last_value(const ViewedRun& run, const std::string& measure) {
-  return value_of_last(run, main_split(run), measure);
+// A measure of the weights that are kept.
+std::optional<double> kept_value(const ViewedRun& run, const std::string& measure) {
+  return value_in(run.record.figures, main_split(run), measure);
+}
+
+// One text if it is the same of all runs that have one, else "".
+std::string common_text(const std::vector<ViewedRun>& runs, std::string (*text_of)(const ViewedRun&)) {
+  std::set<std::string> texts;
+  for (const ViewedRun& run : runs) texts.insert(text_of(run));
+  texts.erase("");
+  return texts.size() == 1 ? *texts.begin() : "";
 }
 
 std::optional<double> as_number(const std::string& text) {
@@ -60,8 +71,8 @@ struct SortValue {
 std::vector<std::string> measure_columns(const std::vector<ViewedRun>& runs) {
   std::vector<std::string> names;
   for (const ViewedRun& run : runs) {
-    for (const auto& [split, last] : run.record.last) {
-      for (const auto& [name, value] : last.values) {
+    for (const auto& [split, figures] : run.record.figures) {
+      for (const auto& [name, value] : figures.values) {
         if (std::ranges::count(names, name) == 0) names.push_back(name);
       }
     }
@@ -95,7 +106,7 @@ Value value_by(const std::string& by, const std::vector<ViewedRun>& runs) {
   if (by == "seconds") return [](const ViewedRun& run) -> SortValue { return {"", run.record.seconds, ""}; };
   const std::vector<std::string> measures = measure_columns(runs);
   if (std::ranges::count(measures, by) > 0) {
-    return [by](const ViewedRun& run) -> SortValue { return {"", turned(last_value(run, by), by), ""}; };
+    return [by](const ViewedRun& run) -> SortValue { return {"", turned(kept_value(run, by), by), ""}; };
   }
   std::vector<std::string> known{"best", "run", "steps", "seconds"};
   known.insert(known.end(), measures.begin(), measures.end());
@@ -122,16 +133,6 @@ std::string shown(double value) {
   return fmt::format("{:.5g}", value);
 }
 
-// One label if all that have a best value have it of the same measure, else "".
-std::string common_measure(const std::vector<ViewedRun>& runs) {
-  std::set<std::string> labels;
-  for (const ViewedRun& run : runs) {
-    const std::string label = label_of(run);
-    if (!label.empty()) labels.insert(label);
-  }
-  return labels.size() == 1 ? *labels.begin() : "";
-}
-
 std::string best_cell(const ViewedRun& run, bool common) {
   const DecidingFigure* best = run.record.decides();
   if (best == nullptr) return "-";
@@ -147,18 +148,45 @@ std::string exact(std::optional<double> value) {
   return value ? fmt::format("{}", *value) : "";
 }
 
-// "validation_auc", of all that any run has.
-std::vector<std::pair<std::string, std::string>> columns_of_last(const std::vector<ViewedRun>& runs) {
-  std::vector<std::pair<std::string, std::string>> columns;
-  for (const char* split : {"validation", "test"}) {
+bool any_has_other_last(const std::vector<ViewedRun>& runs, const std::string& split) {
+  return std::ranges::any_of(runs, [&](const ViewedRun& run) { return has_other_last(run, split); });
+}
+
+// "validation_auc" of the kept weights, and of the last ones where they are others: of all that any run has.
+void add_figures(Columns& columns, const std::vector<ViewedRun>& runs, const std::string& prefix,
+                 Figures RunRecord::*of) {
+  for (const std::string split : {"validation", "test"}) {
+    if (!prefix.empty() && !any_has_other_last(runs, split)) continue;
     for (const std::string& measure : measure_columns(runs)) {
-      const auto has_value = [&](const ViewedRun& run) {
-        return value_of_last(run, split, measure).has_value();
-      };
-      if (std::ranges::any_of(runs, has_value)) columns.emplace_back(split, measure);
+      const auto value = [=](const ViewedRun& run) { return value_in(run.record.*of, split, measure); };
+      const auto has_value = [&](const ViewedRun& run) { return value(run).has_value(); };
+      if (std::ranges::none_of(runs, has_value)) continue;
+      columns.push_back({fmt::format("{}{}_{}", prefix, split, measure),
+                         [value](const ViewedRun& run) { return exact(value(run)); }});
     }
   }
-  return columns;
+}
+
+// The measures of the kept weights, and the one that decides of the last weights where they are others.
+void add_result(Columns& columns, const std::vector<ViewedRun>& runs) {
+  const std::string split = common_text(runs, main_split);
+  for (const std::string& measure : measure_columns(runs)) {
+    const auto has_value = [&](const ViewedRun& run) { return kept_value(run, measure).has_value(); };
+    if (std::ranges::none_of(runs, has_value)) continue;
+    columns.push_back({split.empty() ? measure : fmt::format("{} {}", split, measure),
+                       [measure, common = !split.empty()](const ViewedRun& run) {
+                         const std::optional<double> value = kept_value(run, measure);
+                         return value ? (common ? "" : main_split(run) + " ") + shown(*value) : "-";
+                       }});
+  }
+  if (!any_has_other_last(runs, "validation")) return;
+  const std::string label = common_text(runs, label_of);
+  columns.push_back({label.empty() ? "last" : fmt::format("last {}", label), [label](const ViewedRun& run) {
+                       const DecidingFigure* best = run.record.decides();
+                       if (best == nullptr) return std::string("-");
+                       const auto last = value_in(run.record.last, best->split, best->measure);
+                       return last ? (label.empty() ? label_of(run) + " " : "") + shown(*last) : "-";
+                     }});
 }
 
 Json run_json(const ViewedRun& run, const std::vector<std::string>& keys) {
@@ -177,9 +205,13 @@ Json run_json(const ViewedRun& run, const std::vector<std::string>& keys) {
     json["best"] = {
         {"split", best->split}, {"measure", best->measure}, {"value", best->value}, {"step", best->step}};
   }
-  for (const auto& [split, last] : record.last) {
-    for (const auto& [name, value] : last.values) json["last"][split][name] = value;
-  }
+  const auto add = [&](const char* part, const Figures& all) {
+    for (const auto& [split, figures] : all) {
+      for (const auto& [name, value] : figures.values) json[part][split][name] = value;
+    }
+  };
+  add("figures", record.figures);
+  add("last", record.last);
   return json;
 }
 
@@ -194,7 +226,7 @@ std::string to_text(const std::vector<ViewedRun>& runs) {
   std::vector<std::string> keys = differing_keys(runs);
   const std::size_t all = keys.size();
   keys.resize(std::min(all, kMaxKeys));
-  const std::string common = common_measure(runs);
+  const std::string common = common_text(runs, label_of);
   Columns columns{{"run", [](const ViewedRun& run) { return run.name; }}};
   for (const std::string& key : keys) {
     columns.push_back({key, [key](const ViewedRun& run) { return value_cell(run.value(key)); }});
@@ -206,14 +238,7 @@ std::string to_text(const std::vector<ViewedRun>& runs) {
                        return best == nullptr ? "-" : with_commas(best->step);
                      }});
   columns.push_back({"steps", [](const ViewedRun& run) { return with_commas(run.record.progress.steps); }});
-  for (const std::string& measure : measure_columns(runs)) {
-    const auto cell = [measure](const ViewedRun& run) {
-      const std::optional<double> value = last_value(run, measure);
-      return value ? shown(*value) : "-";
-    };
-    const auto has_value = [&](const ViewedRun& run) { return last_value(run, measure).has_value(); };
-    if (std::ranges::any_of(runs, has_value)) columns.push_back({fmt::format("last {}", measure), cell});
-  }
+  add_result(columns, runs);
   columns.push_back({"state", [](const ViewedRun& run) {
                        const std::string& reason = run.record.reason;
                        return run.state() + (reason.empty() ? "" : ": " + excerpt(reason, 120));
@@ -247,12 +272,8 @@ std::string to_csv(const std::vector<ViewedRun>& runs) {
        {"best_measure", of_best([](const DecidingFigure& best) { return best.measure; })},
        {"best_value", of_best([](const DecidingFigure& best) { return exact(best.value); })},
        {"best_step", of_best([](const DecidingFigure& best) { return fmt::format("{}", best.step); })}});
-  for (const auto& [split, measure] : columns_of_last(runs)) {
-    columns.push_back(
-        {fmt::format("{}_{}", split, measure), [split = split, measure = measure](const ViewedRun& run) {
-           return exact(value_of_last(run, split, measure));
-         }});
-  }
+  add_figures(columns, runs, "", &RunRecord::figures);
+  add_figures(columns, runs, "last_", &RunRecord::last);
   return csv_table(table_of(columns, runs));
 }
 

@@ -48,15 +48,9 @@ std::vector<std::string> tensor_names(const Model& model) {
   return names;
 }
 
-// The measure that the user has chosen, else the one that most look at.
-Measure shown_measure(const Experiment& experiment) {
-  const char* const key = "train.early_stopping_metric";
+Measure deciding_measure(const Experiment& experiment) {
   const bool has_accuracy = experiment.loss->targets() != TargetKind::kValue;
-  const std::string name = experiment.config.given.contains(key)
-                               ? experiment.config.train.early_stopping_metric
-                           : has_accuracy ? "accuracy"
-                                          : "loss";
-  return {name, experiment.metrics->names(), has_accuracy};
+  return {experiment.config.train.early_stopping_metric, experiment.metrics->names(), has_accuracy};
 }
 
 constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
@@ -177,8 +171,9 @@ RunOutputSettings output_settings(const Experiment& experiment, const RunPlan& p
       .whole = plan.whole_run(),
       .evaluations = {.every = parse_training_interval("eval.every", config.eval.every).training,
                       .validation = experiment.validation != nullptr,
-                      .test = experiment.test != nullptr},
-      .measure = shown_measure(experiment),
+                      .test = experiment.test != nullptr,
+                      .keeps_best = keeps_best(config)},
+      .measure = deciding_measure(experiment),
       .hyperparameters = std::nullopt,
       .tensors = tensor_names(*experiment.model),
       .average = [&plan](Index step) { return plan.is_averaged(step) ? plan.describe_average() : ""; }};

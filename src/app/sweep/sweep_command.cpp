@@ -29,8 +29,8 @@ std::optional<double> value_at(const TrialRow& row, Index rung) {
     const double value = at(row.at_rungs, rung);
     return std::isnan(value) ? std::nullopt : std::optional(value);
   }
-  if (row.state == TrialState::kDone && row.is_measured()) return row.score->value;
-  return std::nullopt;
+  if (row.state != TrialState::kDone || !row.is_measured()) return std::nullopt;
+  return row.at_rungs.empty() ? row.score->value : row.at_rungs.back();
 }
 
 // The trials in `race` that go on after the rung: one in `halving`, at least one.

@@ -370,10 +370,10 @@ void SweepState::complete(TrialRow& row, const Rung& rung) const {
   row.was_held = row.state == TrialState::kFailed && run.is_held();
   if (row.state == TrialState::kFailed) return;
   row.score = read_score(run, *measure_, config_of(row).train.keep != "last");
-  if (row.state == TrialState::kDone) add_result(row, run);
   if (row.state == TrialState::kStopped) return;
   const double value = row.score ? row.score->value : std::numeric_limits<double>::quiet_NaN();
   row.at_rungs.resize(static_cast<std::size_t>(rung.number) + 1, value);
+  if (row.state == TrialState::kDone) add_result(row, run, *measure_);
 }
 
 void SweepState::report_begin(const TrialRow& row) const {

@@ -323,11 +323,15 @@ std::optional<TrialScore> read_score(const RunDirectory& run, const Measure& mea
   return score;
 }
 
-void add_result(TrialRow& row, const RunDirectory& run) {
+void add_result(TrialRow& row, const RunDirectory& run, const Measure& measure) {
   const std::optional<RunRecord> record = read_run_record(run);
   if (!record) throw DataError(fmt::format("'{}' is missing", run.record().string()));
   row.steps = record->progress.steps;
   row.seconds = record->seconds;
+  if (const auto kept = record->figures.find("validation"); row.score && kept != record->figures.end()) {
+    for (const auto& [name, value] : kept->second.values) row.score->evaluation[name] = value;
+    row.score->value = find_metric(kept->second.values, measure.name()).value_or(row.score->value);
+  }
   read_metrics_lines(run.metrics(), [&](const MetricsLine& line) {
     if (line.split == "test") row.test = measures_in(line);
   });

@@ -104,9 +104,9 @@ TrialRow read_row(const std::filesystem::path& file);
 /// From metrics.jsonl: the best validation measure so far or, if `keeps_best` is false or it was never
 /// defined, the last one.
 std::optional<TrialScore> read_score(const RunDirectory& run, const Measure& measure, bool keeps_best);
-/// Adds what a finished run says: steps and seconds of run.json, and the last evaluation of the test set.
-/// Errors: DataError.
-void add_result(TrialRow& row, const RunDirectory& run);
+/// Adds what a finished run says in run.json: steps, seconds, and the evaluations of the weights that it
+/// keeps. Errors: DataError.
+void add_result(TrialRow& row, const RunDirectory& run, const Measure& measure);
 
 /// Whether row `a` stands before row `b`: the better value first, those without one by their numbers.
 bool is_before(const TrialRow& a, const TrialRow& b, const Measure& measure);

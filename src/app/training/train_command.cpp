@@ -19,6 +19,7 @@
 #include "lockstep/comm/agree.h"
 #include "lockstep/comm/watchdog.h"
 #include "lockstep/distributed/exchange/algorithm.h"
+#include "lockstep/report/history/metrics_history.h"
 #include "lockstep/report/live/run_output.h"
 #include "lockstep/report/tables/plan_table.h"
 #include "lockstep/train/rank_peer_group.h"
@@ -259,8 +260,9 @@ void TrainCommand::announce_run() {
   warn_of_few_cores(comm_, plan_.dist.threads + (helped ? 1 : 0));
   if (first() && plan_.micro_batches == 1) {
     log_warning(
-        "a group has one replica, so one stage computes while the others wait: raise train.replicas, or "
-        "train.accumulate, to several for each group");
+        "a group has one replica, so one stage computes while the others wait: raise train.replicas{} to "
+        "several for each group",
+        plan_.lockstep ? "" : ", or train.accumulate,");
   }
   if (!first() || distribute.reduction != Reduction::kOrdered || config().given.contains("train.replicas")) {
     return;
@@ -367,6 +369,8 @@ void TrainCommand::record_end(const TrainingResult& result, nlohmann::ordered_js
     record.kept = {.best = result.best.has_value(),
                    .step = result.best ? result.best->progress.steps : result.progress.steps,
                    .average = result.average};
+    for (const EvalMetrics& each : result.evaluations)
+      record.figures[to_string(each.split)] = figures_of(metrics_line(evaluation_json(each)), record.kept);
     record.result = std::move(summary);
   });
 }

@@ -147,6 +147,12 @@ std::string csv_line(const MetricsLine& line, const std::string& run,
   return text + '\n';
 }
 
+// A file may state any number.
+Index whole_count(double number) {
+  static constexpr double kMost = 1e15;
+  return static_cast<Index>(std::clamp(number, 0.0, kMost));
+}
+
 // The numbers of an evaluation that measure the model.
 MetricValues measures_of(const MetricsLine& evaluation) {
   MetricValues values;
@@ -281,16 +287,22 @@ std::vector<std::string> read_metrics_lines(const std::filesystem::path& file,
 }
 
 void add_line(RunRecord& record, const MetricsLine& line, const std::function<std::string(Index)>& average) {
-  static constexpr double kMost = 1e15;  // a file may state any number
-  const auto whole = [](double number) { return static_cast<Index>(std::clamp(number, 0.0, kMost)); };
-  const Progress progress{.steps = whole(line.step), .samples = whole(line.samples), .epochs = line.epoch};
+  const Progress progress{
+      .steps = whole_count(line.step), .samples = whole_count(line.samples), .epochs = line.epoch};
+  const std::string averaged = average(progress.steps);
+  if (!record.kept.best) record.kept.average = averaged;
   if (line.kind == "train") {
-    record.kept.average = average(progress.steps);
     record.add_training(progress, line.number("loss"), line.number("samples_per_second"));
   } else if (line.kind == "evaluation") {
-    record.kept.average = average(progress.steps);
-    record.add_evaluation(line.split, progress, measures_of(line));
+    record.add_evaluation(line.split, progress, measures_of(line), averaged);
   }
+}
+
+EvaluationFigures figures_of(const MetricsLine& evaluation, const KeptWeights& kept) {
+  return {.step = whole_count(evaluation.step),
+          .epoch = evaluation.epoch,
+          .weights = kept.describe(),
+          .values = measures_of(evaluation)};
 }
 
 const MetricsTable::Column* MetricsTable::find(const std::string& name) const {

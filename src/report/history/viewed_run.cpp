@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <numeric>
 #include <set>
 
 #include "lockstep/base/text.h"
-#include "lockstep/train/evaluation/early_stopping.h"
 
 namespace lockstep {
 
@@ -44,31 +44,34 @@ std::vector<std::string> differing_keys(const std::vector<const ViewedRun*>& run
 }
 
 std::string ShownMeasure::name() const {
-  return values == nullptr ? "-" : fmt::format("{} {}", split, measure);
-}
-
-double ShownMeasure::last() const {
-  return values == nullptr ? NAN : values->values.back();
+  return std::isnan(best_step) ? "-" : fmt::format("{} {}", split, measure);
 }
 
 ShownMeasure shown_measure(const ViewedRun& run) {
-  ShownMeasure shown{.split = "train", .table = &run.metrics.train, .best = NAN, .best_step = NAN};
-  for (const EvaluationHistory& each : run.metrics.evaluations) {
-    if (shown.split == "validation") continue;
-    shown.table = &each.table;
-    shown.split = each.split;
-  }
-  shown.measure = shown.table->find(run.record.measure) != nullptr ? run.record.measure : "loss";
-  shown.values = shown.table->find(shown.measure);
-  if (shown.values == nullptr) return shown;
-  const bool smaller = smaller_is_better(shown.measure);
-  for (std::size_t i = 0; i < shown.values->values.size(); ++i) {
-    const double value = shown.values->values[i];
-    if (std::isfinite(shown.best) && !(smaller ? value < shown.best : value > shown.best)) continue;
-    shown.best = value;
-    shown.best_step = shown.table->steps[i];
-  }
+  ShownMeasure shown{.value = NAN, .best = NAN, .best_step = NAN, .last = NAN};
+  const DecidingFigure* decides = run.record.decides();
+  if (decides == nullptr) return shown;
+  shown.split = decides->split;
+  shown.measure = decides->measure;
+  shown.value = shown.best = shown.last = decides->value;
+  shown.best_step = static_cast<double>(decides->step);
+  const auto take = [&](const std::map<std::string, EvaluationFigures>& all, double& value) {
+    const auto found = all.find(shown.split);
+    if (found != all.end()) value = find_metric(found->second.values, shown.measure).value_or(NAN);
+  };
+  take(run.record.figures, shown.value);
+  take(run.record.last, shown.last);
+  const auto table = std::ranges::find(run.metrics.evaluations, shown.split, &EvaluationHistory::split);
+  const bool evaluated = table != run.metrics.evaluations.end();
+  shown.values = (evaluated ? table->table : run.metrics.train).find(shown.measure);
   return shown;
+}
+
+bool has_other_last(const ViewedRun& run, const std::string& split) {
+  const auto kept = run.record.figures.find(split);
+  const auto last = run.record.last.find(split);
+  return kept != run.record.figures.end() && last != run.record.last.end() &&
+         kept->second.step != last->second.step;
 }
 
 std::vector<std::size_t> ranks_waiting_least(const std::vector<RankTime>& ranks, std::size_t count) {

@@ -144,9 +144,14 @@ std::string head_of(const ViewedRun& run) {
 
 std::string measure_of(const ViewedRun& run) {
   const ShownMeasure shown = shown_measure(run);
-  if (shown.values == nullptr) return "no metrics yet";
-  return fmt::format("{} {}, best {} at step {}", shown.name(), short_number(shown.last()),
-                     short_number(shown.best), count_text(shown.best_step));
+  if (std::isnan(shown.best_step)) return "no metrics yet";
+  std::string text =
+      fmt::format("{} {} at step {}", shown.name(), short_number(shown.value), count_text(shown.best_step));
+  // The value that chose the weights is older than a temperature.
+  if (run.record.kept.best)
+    text += shown.value == shown.best ? " (best)" : fmt::format(" (best: {})", short_number(shown.best));
+  if (!has_other_last(run, shown.split)) return text;
+  return text + fmt::format("; last: {}", short_number(shown.last));
 }
 
 Lines one_run(const ViewedRun& run, ViewSize size) {
@@ -189,7 +194,7 @@ Lines several_runs(const std::vector<ViewedRun>& runs, ViewSize size) {
     const std::string name = excerpt(run.name, 200);
     const std::string text = fmt::format(
         "{:<28} {:<10} {:<22} {:<26}", name.size() > 28 ? "..." + name.substr(name.size() - 25) : name,
-        run.state(), progress_of(run), shown.name() + " " + short_number(shown.last()));
+        run.state(), progress_of(run), shown.name() + " " + short_number(shown.value));
     const MetricsTable::Column* loss = run.metrics.train.find("loss");
     const int room = std::min(size.columns - static_cast<int>(text.size()) - 1, kCurve);
     lines.push_back(loss == nullptr || room < 4 ? cut(text, size.columns)
@@ -233,7 +238,8 @@ std::string to_json(const std::vector<ViewedRun>& runs) {
               {"seconds_left", json_number(seconds_left(run))},
               {"split", shown.split},
               {"measure", shown.measure},
-              {"last", json_number(shown.last())},
+              {"value", json_number(shown.value)},
+              {"last", json_number(shown.last)},
               {"best", json_number(shown.best)},
               {"best_step", json_number(shown.best_step)},
               {"kept", {{"weights", record.kept.best ? "best" : "last"}, {"step", record.kept.step}}},

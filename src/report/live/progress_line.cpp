@@ -49,7 +49,15 @@ ProgressLine::ProgressLine(ProgressStyle style, const Progress& whole, const Eva
       whole_(whole),
       estimate_(whole, evaluations),
       split_(evaluations.validation ? Split::kValidation : Split::kTest),
+      keeps_best_(evaluations.keeps_best),
       best_(std::move(measure)) {}
+
+void ProgressLine::go_on(const RunRecord& earlier) {
+  const auto found = earlier.deciding.find(to_string(split_));
+  if (found == earlier.deciding.end() || found->second.measure != best_.measure().name()) return;
+  best_.state()[0] = found->second.value;
+  best_.state()[1] = static_cast<double>(found->second.step);
+}
 
 void ProgressLine::on_step(const Progress& progress, double loss) {
   smooth_loss_ = has_loss_ ? kLossMemory * smooth_loss_ + (1 - kLossMemory) * loss : loss;
@@ -66,7 +74,7 @@ void ProgressLine::redraw(const Progress& progress) {
   std::string numbers =
       fmt::format(" epoch {:.2f}/{:.2f}  loss {:.5g}", progress.epochs, whole_.epochs, smooth_loss_);
   if (const std::optional<double> rate = estimate_.rate()) {
-    numbers += fmt::format("  {} samples/s{}", with_commas(static_cast<Index>(*rate)), time_left());
+    numbers += fmt::format("  {} samples/s{}", count_text(*rate), time_left());
   }
   // One row only: a longer one would wrap, and the next redraw would leave its first part behind.
   const int columns = terminal_columns() - 1;
@@ -81,7 +89,8 @@ void ProgressLine::redraw(const Progress& progress) {
 std::string ProgressLine::evaluation() const {
   if (!latest_) return "";
   const std::string name = to_string(split_) + " " + best_.measure().name();
-  return fmt::format("  {} {:.5g} (best {:.5g})", name, *latest_, best_.value());
+  const std::string best = keeps_best_ ? fmt::format(" (best {:.5g})", best_.value()) : "";
+  return fmt::format("  {} {:.5g}{}", name, *latest_, best);
 }
 
 std::string ProgressLine::time_left() const {
@@ -103,12 +112,11 @@ void ProgressLine::on_train_metrics(const TrainMetrics& metrics) {
   since_line_.lap();
   const std::string accuracy = metrics.accuracy ? fmt::format("  accuracy {:.5g}", *metrics.accuracy) : "";
   // The log file has these lines in any case.
-  write_log(
-      plain_ ? LogLevel::kInfo : LogLevel::kDebug,
-      fmt::format("step {}/{}  epoch {:.2f}  loss {:.5g}{}  lr {:.5g}  {} samples/s{}",
-                  with_commas(metrics.progress.steps), with_commas(whole_.steps), metrics.progress.epochs,
-                  metrics.loss, accuracy, metrics.lr,
-                  with_commas(static_cast<Index>(metrics.samples_per_second)), last ? "" : time_left()));
+  write_log(plain_ ? LogLevel::kInfo : LogLevel::kDebug,
+            fmt::format("step {}/{}  epoch {:.2f}  loss {:.5g}{}  lr {:.5g}  {} samples/s{}",
+                        with_commas(metrics.progress.steps), with_commas(whole_.steps),
+                        metrics.progress.epochs, metrics.loss, accuracy, metrics.lr,
+                        count_text(metrics.samples_per_second), last ? "" : time_left()));
 }
 
 void ProgressLine::on_evaluation(const EvalMetrics& metrics) {

@@ -25,6 +25,14 @@ std::string describe_mishaps(const TrainingResult& result) {
   return text;
 }
 
+// "loss 0.29976, accuracy 0.9".
+std::string describe_measures(const EvalMetrics& metrics) {
+  std::string text = fmt::format("loss {:.5g}", metrics.loss);
+  if (metrics.accuracy) text += fmt::format(", accuracy {:.5g}", *metrics.accuracy);
+  for (const MetricValue& other : metrics.others) text += ", " + to_string(other, metrics.positive());
+  return text;
+}
+
 // The weights of the model file.
 nlohmann::ordered_json kept_json(const TrainingResult& result) {
   nlohmann::ordered_json kept{{"weights", "last"}, {"step", result.progress.steps}};
@@ -101,6 +109,7 @@ RunOutput::RunOutput(RunOutputSettings settings, OutputStart start)
   record_->change([&](RunRecord& record) {
     read_metrics_lines(settings.directory.metrics(),
                        [&](const MetricsLine& line) { add_line(record, line, average_); });
+    line_.go_on(record);
   });
 }
 
@@ -148,15 +157,16 @@ void report_kept(const TrainingResult& result) {
   }
   const std::string weights = result.average.empty() ? "weights" : "weights' " + result.average;
   if (result.best) {
-    const bool is_last = result.best->progress.steps == result.progress.steps;
+    const std::string last = result.best->progress.steps == result.progress.steps ? "; they are the last ones"
+                             : result.last ? "; last: " + describe_measures(*result.last)
+                                           : "";
     log_info("kept: the {} of step {} (epoch {:.2f}), with the best {} of the validation set, {:.5g}{}",
              weights, with_commas(result.best->progress.steps), result.best->progress.epochs,
-             name_with_class(result.best->measure, positive_class(result)), result.best->value,
-             is_last ? "; they are the last ones" : "");
+             name_with_class(result.best->measure, positive_class(result)), result.best->value, last);
   } else if (!result.average.empty()) {
     log_info("kept: the {} of the last step", weights);
   }
-  if (!result.best && !result.last_evaluation) {
+  if (result.evaluations.empty()) {
     log_warning(
         "nobody has seen how the model does on other data than those it was trained on: hold some back with "
         "data.validation = \"share(0.1)\", and the best weights are kept");
@@ -194,7 +204,8 @@ nlohmann::ordered_json summary_json(const RunEnd& end) {
   if (result.skipped_steps > 0) json["skipped_steps"] = result.skipped_steps;
   if (result.single_value_steps > 0) json["single_value_steps"] = result.single_value_steps;
   if (result.repairs > 0) json["desync_repairs"] = result.repairs;
-  if (result.last_evaluation) json["evaluation"] = json_with_tables(*result.last_evaluation);
+  if (result.evaluation() != nullptr) json["evaluation"] = json_with_tables(*result.evaluation());
+  if (result.last) json["last_evaluation"] = evaluation_json(*result.last);
   if (result.workers) json["asynchrony"] = workers_json(*result.workers);
   if (!end.lost.empty()) json["lost"] = end.lost;
   return json;
@@ -202,12 +213,8 @@ nlohmann::ordered_json summary_json(const RunEnd& end) {
 
 void report_result(const TrainingResult& result) {
   std::string quality;
-  if (result.last_evaluation) {
-    const EvalMetrics& last = *result.last_evaluation;
-    quality = fmt::format("{} loss {:.5g}", to_string(last.split), last.loss);
-    if (last.accuracy) quality += fmt::format(", accuracy {:.5g}", *last.accuracy);
-    for (const MetricValue& other : last.others) quality += ", " + to_string(other, last.positive());
-    quality += "; ";
+  if (const EvalMetrics* kept = result.evaluation()) {
+    quality = fmt::format("{} {}; ", to_string(kept->split), describe_measures(*kept));
   }
   const TimeShares& time = result.time;
   const std::string hidden = time.hidden ? fmt::format(" (hidden: {:.0f} % of it)", 100 * *time.hidden) : "";
@@ -218,8 +225,8 @@ void report_result(const TrainingResult& result) {
       "communication {:.1f} %{}, waiting {:.1f} %{}",
       quality, with_commas(result.progress.steps), describe_mishaps(result),
       with_commas(result.progress.samples), human_seconds(result.seconds),
-      with_commas(static_cast<Index>(result.samples_per_second)), 100 * time.data, 100 * time.compute,
-      100 * time.communication, hidden, 100 * time.waiting, idle);
+      count_text(result.samples_per_second), 100 * time.data, 100 * time.compute, 100 * time.communication,
+      hidden, 100 * time.waiting, idle);
   for (const std::string& line : describe_slow_ranks(result.ranks)) log_info("{}", line);
   if (!result.workers) return;
   for (const std::string& line : worker_lines(*result.workers, result.progress.samples)) log_info("{}", line);

@@ -5,7 +5,7 @@
 const kTableRows = 40;
 
 // "12,345", "0.38536"; "-" for what is no number.
-const count_text = (value) => Number.isFinite(value) ? Math.trunc(value).toLocaleString("en-US") : "-";
+const count_text = (value) => Number.isFinite(value) ? Math.round(value).toLocaleString("en-US") : "-";
 const number_text = (value) => {
   if (!Number.isFinite(value)) return "-";
   return Math.abs(value) >= 1e4 && Math.abs(value) < 1e15 ? Math.round(value).toLocaleString("en-US") : String(+value.toPrecision(5));

@@ -221,6 +221,21 @@ void add_words(const PageRun& run, Json& json) {
   json["placement"] = placement_json(record.launch);
 }
 
+// The evaluations of the kept weights, and of the last ones where they are others: "last validation".
+Json results_json(const PageRun& run) {
+  Json json = Json::array();
+  const auto add = [&](const std::string& name, const EvaluationFigures& figures) {
+    Json values = Json::array();
+    for (const auto& [measure, value] : figures.values) values.push_back({measure_title(measure), value});
+    json.push_back({{"name", name}, {"step", figures.step}, {"values", values}});
+  };
+  for (const auto& [split, figures] : run.record.figures) add(split, figures);
+  for (const auto& [split, figures] : run.record.last) {
+    if (has_other_last(run, split)) add("last " + split, figures);
+  }
+  return shown_json(json);
+}
+
 Json run_json(const PageRun& run, bool alone, const PageLimits& limits) {
   Json json{{"name", shown_json(run.name)},
             {"short_name", shown_json(run.short_name())},
@@ -231,6 +246,7 @@ Json run_json(const PageRun& run, bool alone, const PageLimits& limits) {
             {"samples", run.record.progress.samples},
             {"epochs", shown_json(run.record.progress.epochs)},
             {"seconds", shown_json(run.record.seconds)},
+            {"results", results_json(run)},
             {"curves", Json::array()}};
   add_curves(run, "train", run.metrics.train, limits, json["curves"]);
   for (const EvaluationHistory& each : run.metrics.evaluations)

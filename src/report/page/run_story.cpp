@@ -8,7 +8,9 @@
 #include <span>
 
 #include "lockstep/base/text.h"
+#include "lockstep/report/history/viewed_run.h"
 #include "lockstep/report/tables/evaluation_tables.h"
+#include "lockstep/train/evaluation/early_stopping.h"
 #include "lockstep/train/evaluation/metric.h"
 
 namespace lockstep {
@@ -63,16 +65,53 @@ std::string describe_kept(const PageRun& run) {
                      with_commas(kept.step), show_measure(run, best->measure, best->value));
 }
 
-std::string describe_last(const PageRun& run, const EvaluationHistory& evaluation) {
-  const MetricsTable& table = evaluation.table;
-  std::string text =
-      fmt::format("On the {} set after step {}:", evaluation.split, count_text(table.steps.back()));
-  for (const MetricsTable::Column& column : table.columns) {
-    if (!is_measure(column.name)) continue;
-    text += fmt::format(" {},", show_measure(run, column.name, column.values.back()));
+std::string describe_figures(const PageRun& run, const std::string& begin, const EvaluationFigures& figures) {
+  std::string text = fmt::format("{} after step {}:", begin, with_commas(figures.step));
+  for (const auto& [name, value] : figures.values) {
+    text += fmt::format(" {},", show_measure(run, name, value));
   }
   text.back() = '.';
   return text;
+}
+
+// The result, and beside it the last evaluation where it is of other weights.
+void describe_evaluations(const PageRun& run, std::vector<std::string>& story) {
+  for (const std::string split : {"validation", "test"}) {
+    const auto kept = run.record.figures.find(split);
+    if (kept == run.record.figures.end()) continue;
+    story.push_back(describe_figures(run, fmt::format("On the {} set", split), kept->second));
+    if (!has_other_last(run, split)) continue;
+    story.push_back(describe_figures(run, "The last evaluation,", run.record.last.at(split)));
+  }
+}
+
+// What a user may try, as "first, or second": of those whose keys, if any, the run leaves at their defaults.
+std::string listed_untried(const PageRun& run, const std::map<std::string, std::string>& by_key) {
+  std::string text;
+  for (const auto& [key, words] : by_key) {
+    const auto line = std::ranges::find(run.config, key, &ConfigLine::key);
+    if (words.empty() || (line != run.config.end() && line->value != line->by_default)) continue;
+    text += (text.empty() ? "" : ", or ") + words;
+  }
+  return text;
+}
+
+// By how much the loss grew from the kept weights to the last ones, as a share; NaN where that is unknown.
+double loss_growth(const PageRun& run, const MetricsTable& table) {
+  const MetricsTable::Column* loss = table.find("loss");
+  double kept = NAN;
+  for (std::size_t i = 0; loss != nullptr && i < table.rows(); ++i) {
+    if (table.steps[i] <= static_cast<double>(run.record.kept.step)) kept = loss->values[i];
+  }
+  return loss == nullptr ? NAN : (loss->values.back() - kept) / std::abs(kept);
+}
+
+bool fits_too_closely(const PageRun& run) {
+  constexpr double kMuchWorse = 0.05;
+  const bool worse = std::ranges::any_of(run.metrics.evaluations, [&](const EvaluationHistory& each) {
+    return each.split == "validation" && loss_growth(run, each.table) > kMuchWorse;
+  });
+  return worse && loss_growth(run, run.metrics.train) < 0;
 }
 
 void look_at_numbers(const PageRun& run, std::vector<std::string>& things) {
@@ -84,8 +123,11 @@ void look_at_numbers(const PageRun& run, std::vector<std::string>& things) {
     const auto row = static_cast<std::size_t>(bad - loss->values.begin());
     things.push_back(
         fmt::format("The {} loss is not a finite number (NaN or infinite), first in the line of step {}. "
-                    "A lower learning rate (train.lr), a warm-up or train.clip_norm may help.",
-                    split, count_text(table.steps[row])));
+                    "{} may help.",
+                    split, count_text(table.steps[row]),
+                    listed_untried(run, {{"", "A lower learning rate (train.lr)"},
+                                         {"train.warmup", "a warm-up (train.warmup)"},
+                                         {"train.clip_norm", "train.clip_norm"}})));
   };
   look("training", run.metrics.train);
   for (const EvaluationHistory& each : run.metrics.evaluations) look(each.split, each.table);
@@ -102,12 +144,22 @@ void look_at_kept(const PageRun& run, std::vector<std::string>& things) {
   }
   const KeptWeights& kept = run.record.kept;
   if (!run.record.is_complete() || !kept.best || run.steps() <= 0) return;
-  if (static_cast<double>(kept.step) < 0.7 * run.steps()) {
-    things.push_back(
-        fmt::format("The validation set was best at step {} of {}, and no better afterwards: the model fits "
-                    "its training data too closely after that. train.early_stopping would end such a run.",
-                    with_commas(kept.step), count_text(run.steps())));
-  } else if (static_cast<double>(kept.step) >= run.steps()) {
+  const bool overfits = fits_too_closely(run);
+  const DecidingFigure* best = run.record.decides();
+  const bool perfect = best != nullptr && best->value == (smaller_is_better(best->measure) ? 0 : 1);
+  if (overfits || static_cast<double>(kept.step) < 0.7 * run.steps()) {
+    const std::string advice =
+        listed_untried(run, {{"train.early_stopping", "train.early_stopping would end such a run"},
+                             {"train.weight_decay", overfits ? "train.weight_decay may help" : ""}});
+    if (advice.empty() && !overfits) return;
+    things.push_back(fmt::format(
+        "The validation set was best at step {} of {}, and {}.{}", with_commas(kept.step),
+        count_text(run.steps()),
+        overfits ? "got worse afterwards while the training loss fell: the model fits its training data too "
+                   "closely after that"
+                 : "no better afterwards",
+        advice.empty() ? "" : " " + advice + "."));
+  } else if (static_cast<double>(kept.step) >= run.steps() && !perfect) {
     things.emplace_back("The validation set was best at the last step: a longer run may be better still.");
   }
 }
@@ -122,8 +174,13 @@ void look_at_time(const PageRun& run, std::vector<std::string>& things) {
   add(time_share(run, "communication"),
       "went into the exchange of gradients: a larger train.global_batch or fewer ranks give the ranks more "
       "to compute between exchanges.");
+  const std::string shares = listed_untried(run, {{"data.prefetch", "data.prefetch prepares them ahead"},
+                                                  {"train.threads", "train.threads shares the work out"}});
   add(time_share(run, "data"),
-      "was spent in waiting for samples: data.prefetch and train.threads share that work out.");
+      "was spent in waiting for samples" + (shares.empty() ? "." : fmt::format(": {}.", shares)));
+  add(time_share(run, "idle"),
+      "stages waited for other stages: more replicas for each group, or train.accumulate, keep them busy, "
+      "and so do stages that are equally long (distribute.cut).");
 }
 
 void look_at_ranks(const PageRun& run, std::vector<std::string>& things) {
@@ -204,7 +261,7 @@ std::vector<std::string> tell_story(const PageRun& run) {
   if (run.record.state == RunState::kStoppedEarly) {
     story.push_back(fmt::format("It ended early: {}.", run.record.reason));
   }
-  for (const EvaluationHistory& each : run.metrics.evaluations) story.push_back(describe_last(run, each));
+  describe_evaluations(run, story);
   if (run.metrics.evaluations.empty() && run.metrics.train.rows() > 0) {
     const MetricsTable::Column* loss = run.metrics.train.find("loss");
     if (loss != nullptr) {

@@ -61,13 +61,13 @@ const mean_staleness = (run) => {
 };
 
 // What came of a run, as rows of a name and a text.
-const last_numbers = (run) => {
-  const curves = run.curves.filter((each) => each.split !== "train" || each.measure === "loss");
-  const order = [...curves.filter((each) => each.split !== "train"), ...curves.filter((each) => each.split === "train")];
+const numbers_of = (run) => {
+  const training = run.curves.filter((each) => each.split === "train" && each.measure === "loss");
   const known = (name, text) => text ? [[name, text]] : [];
   return [
     ["state", run.state],
-    ...order.map((each) => [`${each.split}: ${each.title}`, number_text(each.y.at(-1))]),
+    ...run.results.flatMap(({name, values}) => values.map(([title, value]) => [`${name}: ${title}`, number_text(value)])),
+    ...training.map((each) => [`train: ${each.title}`, number_text(each.y.at(-1))]),
     ["steps", count_text(run.steps)],
     ["samples", count_text(run.samples)],
     ...known("samples of a step", run.steps > 0 && number_text(run.samples / run.steps)),
@@ -90,7 +90,7 @@ const meanings = (data) => {
 
 const comparison_section = (data) => {
   if (data.runs.length < 2) return [];
-  const all = data.runs.map((run) => new Map(last_numbers(run)));
+  const all = data.runs.map((run) => new Map(numbers_of(run)));
   const names = [...new Set(all.flatMap((numbers) => [...numbers.keys()]))];
   const head = ["", ...data.runs.map((run) => run.short_name)];
   const value_of = (run, key) => {
@@ -99,7 +99,7 @@ const comparison_section = (data) => {
   };
   return [
     numbers_box({
-      caption: "The last numbers of each run", head,
+      caption: "The numbers of each run", head,
       rows: names.map((name) => [name, ...all.map((numbers) => numbers.get(name) || "-")]),
     }),
     ...meanings(data),

@@ -161,8 +161,7 @@ std::string step_text(const BenchReport& report) {
   std::string text = fmt::format(
       "\ntraining step: {:.0f} samples in {:.1f} us, {} samples/s; limits of all threads: multiply-adds{}, "
       "copies in memory\n(which what fits into caches can exceed); exchange: what backward does not hide\n",
-      step.samples, step.seconds * kMicro, with_commas(static_cast<Index>(step.samples_per_second)),
-      of_fp32(report));
+      step.samples, step.seconds * kMicro, count_text(step.samples_per_second), of_fp32(report));
   for (const PartRate& part : parts) text += part_text(part, step.seconds);
   return text + fmt::format("  achieved {:.1f} GFLOP/s, {} of the limit of all threads\n", step.flops / kGiga,
                             percent(step.flops, flops));
@@ -214,8 +213,7 @@ std::string scaling_text(const ScaleSection& section, const BenchFigures& measur
 std::string forecast_cells(const Forecast& forecast) {
   return fmt::format("{:>10} {:>10} {:>10} {:>10} {:>10} {:>13} {:>8.0f} %", duration(forecast.compute),
                      duration(forecast.waiting), duration(forecast.exchange), duration(forecast.exposed),
-                     duration(forecast.seconds()),
-                     with_commas(static_cast<Index>(forecast.samples_per_second())),
+                     duration(forecast.seconds()), count_text(forecast.samples_per_second()),
                      100 * forecast.efficiency());
 }
 

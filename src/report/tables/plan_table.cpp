@@ -95,7 +95,7 @@ const std::vector<PlanRow>& rows() {
        Shown::kServers},
       {"  optimizer state", [](const RunPlan& p) { return human_bytes(p.server_memory.optimizer); },
        Shown::kServers},
-      {"model file", [](const RunPlan& p) { return human_bytes(p.model_file_bytes); }},
+      {"model file", [](const RunPlan& p) { return human_bytes(p.model_file_bytes + p.model_head_bytes); }},
       {"checkpoint", [](const RunPlan& p) { return human_bytes(p.checkpoint_bytes); }},
   };
   return kRows;

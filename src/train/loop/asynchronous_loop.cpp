@@ -52,6 +52,7 @@ class AsynchronousLoop final : public UpdateLoop {
   void begin() override;
   void advance(Index until) override;
   void recompute_moments(Index steps, std::span<const Scalar> weights) override;
+  void log_end() override;
   Progress progress() const override;
   std::optional<WorkersReport> workers() const override { return report_; }
   Index single_value_steps() const override { return single_value_steps_; }
@@ -74,7 +75,7 @@ class AsynchronousLoop final : public UpdateLoop {
   void trace(double seconds);
   void count_single_values();
   const StepBatch& next_batch();
-  void log(const Assignment& assignment);
+  void log_if_due(const Totals& totals, double seconds);
   void log_metrics(const Totals& totals, double seconds);
   void finish_round();
 
@@ -151,7 +152,7 @@ void AsynchronousLoop::work() {
   Stopwatch asking;
   const auto leaves = [this] { return context_.control.has_wish(); };
   while (const std::optional<Assignment> assignment = strategy_.next(leaves())) {
-    log(*assignment);
+    log_if_due(assignment->totals, seconds_ + round_.seconds());
     if (!take_step(*assignment, asking.seconds())) break;
     asking.lap();
   }
@@ -217,11 +218,14 @@ const StepBatch& AsynchronousLoop::next_batch() {
   }
 }
 
-void AsynchronousLoop::log(const Assignment& assignment) {
-  if (context_.comm.rank() != 0) return;
-  const Totals& totals = assignment.totals;
-  if (totals.steps / context_.settings.log_every == logged_.steps / context_.settings.log_every) return;
-  log_metrics(totals, seconds_ + round_.seconds());
+void AsynchronousLoop::log_if_due(const Totals& totals, double seconds) {
+  const Index every = context_.settings.log_every;
+  if (context_.comm.rank() == 0 && totals.steps / every != logged_.steps / every)
+    log_metrics(totals, seconds);
+}
+
+void AsynchronousLoop::log_end() {
+  if (context_.comm.rank() == 0) log_metrics(report_->totals, seconds_);
 }
 
 void AsynchronousLoop::log_metrics(const Totals& totals, double seconds) {
@@ -265,9 +269,9 @@ void AsynchronousLoop::finish_round() {
   count_single_values();
   context_.control.agree();
   if (context_.comm.rank() != 0) return;
-  if (report_->totals.steps == context_.plan.steps) {
-    log_metrics(report_->totals, seconds_);
-  }
+  // Before an evaluation, with which the learning rate may fall.
+  log_if_due(report_->totals, seconds_);
+  if (report_->totals.steps == context_.plan.steps) log_end();
   context_.observer.on_workers(*report_, progress());
   context_.observer.on_ranks(ledger_.times(), progress());
 }

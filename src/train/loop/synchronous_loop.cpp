@@ -64,7 +64,7 @@ class SynchronousLoop final : public UpdateLoop {
       const bool logs = steps_done_ == context_.plan.steps || steps_done_ % context_.settings.log_every == 0;
       const bool settles = logs || ledger_.is_due();
       if (settles) settle();
-      if (logs) log_metrics(steps_done_);
+      if (logs) log_metrics(steps_done_, steps_done_ == context_.plan.steps);
       const std::optional<std::uint64_t> checksum = check_.checksum(steps_done_);
       const bool leaves = context_.control.look(checksum);
       // A wait that no step follows would be in no window of the ledger.
@@ -86,6 +86,7 @@ class SynchronousLoop final : public UpdateLoop {
     context_.states.update(BatchStatistics::Update::kReplace);
   }
 
+  void log_end() override { log_metrics(steps_done_, true); }
   Progress progress() const override { return context_.plan.before(steps_done_); }
   Index skipped_steps() const override { return skipped_; }
   Index single_value_steps() const override { return single_value_steps_; }
@@ -112,7 +113,8 @@ class SynchronousLoop final : public UpdateLoop {
   void settle();
   void note_single_values(Index step);
   void leave_out(const StepBatch& batch, Index step, double loss);
-  void log_metrics(Index steps_done);
+  void log_metrics(Index steps_done, bool last);
+  void log_training(const Progress& progress);
   void stop_on_late_bad_number();
 
   TrainingContext context_;
@@ -321,7 +323,17 @@ void SynchronousLoop::leave_out(const StepBatch& batch, Index step, double loss)
               context_.settings.skip_limit);
 }
 
-void SynchronousLoop::log_metrics(Index steps_done) {
+// The times of the ranks come with some of these lines, and with the last one even where that is left out.
+void SynchronousLoop::log_metrics(Index steps_done, bool last) {
+  const Progress progress = context_.plan.before(steps_done);
+  log_training(progress);
+  if (context_.comm.rank() != 0 || context_.comm.size() == 1 || ranks_logged_ == steps_done) return;
+  if (!ranks_due(ranks_logged_, steps_done, last ? steps_done : context_.plan.steps)) return;
+  ranks_logged_ = steps_done;
+  context_.observer.on_ranks(ledger_.times(), progress);
+}
+
+void SynchronousLoop::log_training(const Progress& progress) {
   std::vector<double> rows;
   for (const LossSums& tally : tallies_) rows.insert(rows.end(), {tally.weight, tally.loss, tally.correct});
   std::vector<double> sums =
@@ -331,22 +343,18 @@ void SynchronousLoop::log_metrics(Index steps_done) {
   if (sums[0] == 0) return;  // all steps since the last line were left out, or no sample weighs anything
 
   TrainMetrics metrics;
-  metrics.progress = context_.plan.before(steps_done);
+  metrics.progress = progress;
   metrics.loss = sums[1] / sums[0];
   if (!std::isfinite(metrics.loss)) stop_on_late_bad_number();
   if (context_.loss.targets() != TargetKind::kValue) metrics.accuracy = sums[2] / sums[0];
-  metrics.lr = context_.lr(steps_done - 1);
+  metrics.lr = context_.lr(progress.steps - 1);
   metrics.samples_per_second = (static_cast<double>(metrics.progress.samples) - logged_samples_) /
                                std::max(train_seconds_ - logged_seconds_, 1e-9);
   metrics.time = ledger_.take_shares();
   if (statistics_ && !std::isnan(statistics_->gradient_norm)) metrics.update = statistics_;
   logged_samples_ = static_cast<double>(metrics.progress.samples);
   logged_seconds_ = train_seconds_;
-  if (context_.comm.rank() != 0) return;
-  context_.observer.on_train_metrics(metrics);
-  if (!ranks_due(ranks_logged_, steps_done, context_.plan.steps) || context_.comm.size() == 1) return;
-  ranks_logged_ = steps_done;
-  context_.observer.on_ranks(ledger_.times(), metrics.progress);
+  if (context_.comm.rank() == 0) context_.observer.on_train_metrics(metrics);
 }
 
 void SynchronousLoop::stop_on_late_bad_number() {

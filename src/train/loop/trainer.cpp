@@ -70,7 +70,7 @@ TrainingResult Trainer::run() {
   const bool made_no_step = first == context_.plan.steps;
   if (stops() || (made_no_step && checkpoint_due(first - 1, first))) save(IfBusy::kLeaveOut);
   if (context_.saving != nullptr) context_.saving->writer.finish();
-  if (last_evaluation_ && !std::isfinite(last_evaluation_->loss)) {
+  if (!evaluations_.empty() && !std::isfinite(evaluations_.back().loss)) {
     throw AgreedError(
         "training is complete, but the model gives a loss that is not finite in evaluation: look at the "
         "evaluation data, and at the scale of what goes into batch norm",
@@ -124,7 +124,8 @@ TrainingResult Trainer::result() {
           .lr = progress.steps > 0 ? context_.lr(progress.steps - 1) : 0,
           .time = loop_->shares(),
           .ranks = loop_->rank_times(),
-          .last_evaluation = last_evaluation_,
+          .evaluations = evaluations_,
+          .last = last_,
           .workers = loop_->workers(),
           .skipped_steps = loop_->skipped_steps(),
           .single_value_steps = loop_->single_value_steps(),
@@ -150,31 +151,40 @@ bool Trainer::pauses_after(Index done) const {
 void Trainer::finish_run() {
   if (ends_early()) {
     if (saves_last()) save(IfBusy::kWait);
+    loop_->log_end();
   } else if (context_.validation != nullptr) {
     evaluate(context_.validation);
   }
   if (stops()) return;
   choose_weights();
   if (context_.settings.calibrates) calibrate();
+  if (context_.validation != nullptr && !stops()) measure_kept();
   if (context_.test != nullptr && !stops()) evaluate(context_.test);
+  if (context_.test != nullptr && !stops()) evaluations_.push_back(*last_evaluation_);
+}
+
+// *Collective.* Evaluates the validation set once more only if that was not done yet with these weights: for
+// the best ones of an earlier start, and with a temperature.
+void Trainer::measure_kept() {
+  if (has_other_weights()) last_ = last_evaluation_;
+  const Progress kept = best_ ? best_->progress : loop_->progress();
+  std::optional<EvalMetrics> found = has_other_weights() ? best_evaluation_ : last_evaluation_;
+  if (calibration_ || !found || found->progress.steps != kept.steps) {
+    note_phase(Phase::kEvaluation);
+    found = context_.validation->run(kept_values(), interrupted());
+    if (!found) return;
+    found->progress = kept;
+  }
+  evaluations_.push_back(*found);
 }
 
 // *Collective.* Fits the temperature of the weights that the model has.
 void Trainer::calibrate() {
   note_phase(Phase::kEvaluation);
-  const auto interrupted = [this] { return context_.control.look() && stops(); };
-  const ModelValues values = has_other_weights() ? best_weights_.values() : gather_model();
-  calibration_ = context_.validation->calibrate(values, interrupted);
+  calibration_ = context_.validation->calibrate(kept_values(), interrupted());
   if (!calibration_) return;
   context_.validation->set_temperature(calibration_->temperature);
-  if (context_.test != nullptr) {
-    context_.test->set_temperature(calibration_->temperature);
-    return;
-  }
-  const std::optional<EvalMetrics> calibrated = context_.validation->run(values, interrupted);
-  if (!calibrated) return;
-  last_evaluation_ = calibrated;
-  last_evaluation_->progress = best_ ? best_->progress : loop_->progress();
+  if (context_.test != nullptr) context_.test->set_temperature(calibration_->temperature);
 }
 
 // *Collective.* The model gets the weights of the best evaluation, if there is one.
@@ -200,6 +210,16 @@ void Trainer::choose_weights() {
 // Whether the weights of the model are others than those that training has ended with.
 bool Trainer::has_other_weights() const {
   return best_ && best_->progress.steps != loop_->progress().steps;
+}
+
+// *Collective.*
+ModelValues Trainer::kept_values() {
+  return has_other_weights() ? best_weights_.values() : gather_model();
+}
+
+// *Collective*, whenever it is asked: whether an evaluation is to end.
+std::function<bool()> Trainer::interrupted() {
+  return [this] { return context_.control.look() && stops(); };
 }
 
 void Trainer::begin() {
@@ -309,14 +329,12 @@ void Trainer::save(IfBusy rule) {
 void Trainer::evaluate(Evaluation* evaluation) {
   note_phase(Phase::kEvaluation);
   const OutsideSpan span(context_.tracer, TraceKind::kEvaluation);
-  const auto interrupted = [this] { return context_.control.look() && stops(); };
-  const bool with_best = has_other_weights();
-  const ModelValues values = with_best ? best_weights_.values() : gather_model();
-  const std::optional<EvalMetrics> metrics = evaluation->run(values, interrupted);
+  const ModelValues values = kept_values();
+  const std::optional<EvalMetrics> metrics = evaluation->run(values, interrupted());
   if (!metrics) return;
   std::string fall;
   last_evaluation_ = metrics;
-  last_evaluation_->progress = with_best ? best_->progress : loop_->progress();
+  last_evaluation_->progress = has_other_weights() ? best_->progress : loop_->progress();
   const bool chooses = evaluation == context_.validation;
   if (chooses && context_.early_stopping != nullptr) context_.early_stopping->look(*last_evaluation_);
   if (chooses) fall = adapt_lr(*last_evaluation_);
@@ -326,6 +344,7 @@ void Trainer::evaluate(Evaluation* evaluation) {
   }
   evaluated_ = loop_->progress().steps;
   if (!chooses || !keeps_best() || !context_.saving->best->improves(*last_evaluation_)) return;
+  best_evaluation_ = last_evaluation_;
   best_weights_.keep(values, loop_->progress().steps);
   save(IfBusy::kWait);
   context_.saving->writer.mark_best(loop_->progress().steps);
@@ -335,7 +354,7 @@ void Trainer::evaluate(Evaluation* evaluation) {
 // "" if the rate stays as it is.
 std::string Trainer::adapt_lr(const EvalMetrics& validation) {
   const Index next = validation.progress.steps;
-  if (context_.plateau == nullptr || next >= context_.plan.steps) return "";
+  if (context_.plateau == nullptr || next >= context_.plan.steps || ends_early()) return "";
   const double before = context_.lr(next);
   const bool falls = context_.plateau->look(validation);
   const double now = context_.lr(next);

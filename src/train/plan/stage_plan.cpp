@@ -19,6 +19,7 @@
 #include "lockstep/nn/activations.h"
 #include "lockstep/nn/stages.h"
 #include "lockstep/train/storage/checkpoint/manifest.h"
+#include "lockstep/train/storage/model_file.h"
 #include "lockstep/train/storage/staged_model.h"
 
 namespace lockstep {
@@ -299,6 +300,8 @@ void plan_costs(const RunPlanRequest& request, const PlannedStage& stage, RunPla
   }
 
   plan.model_file_bytes = stage.model.whole().stored_layout().count() * kScalarBytes;
+  plan.model_head_bytes =
+      std::ssize(model_file_head(stage.model.whole().stored_layout(), stage.model.whole().input()));
   const Index state_bytes = stage.optimizer.saved_bytes(plan.parameters);
   const Index models = strategy.weights_per_replica ? plan.sampling.replicas : 1;
   plan.checkpoint_bytes = models * (plan.model_file_bytes + state_bytes);

@@ -30,6 +30,8 @@ struct NamedRange {
 
 constexpr std::uint64_t kHeaderAlignment = 8;
 constexpr Index kLengthBytes = 8;
+// Facts (a threshold, its measure, a temperature) take blanks away: plans know how long the file will be.
+constexpr std::size_t kFactBytes = 128;
 constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;  // the limit of the format's own library
 constexpr const char* kMetadata = "__metadata__";       // texts by name
 constexpr std::string_view kVariance = ".running_var";
@@ -44,6 +46,7 @@ std::string make_header(const Layout& layout, const Shape& input, const ModelFac
     members.push_back(fmt::format("{}:{}", Ordered(name).dump(), value.dump()));
   };
   Ordered metadata{{"format", "pt"}, {"writer", "lockstep"}, {kInputShape, SortedJson(input.dims).dump()}};
+  const std::size_t before = metadata.dump().size();
   for (const auto& [name, text] : facts) metadata[name] = text;
   add(kMetadata, metadata);
   Index offset = 0;
@@ -53,6 +56,7 @@ std::string make_header(const Layout& layout, const Shape& input, const ModelFac
     offset = end;
   }
   std::string text = fmt::format("{{{}}}", fmt::join(members, ","));
+  text.append(kFactBytes - std::min(kFactBytes, metadata.dump().size() - before), ' ');
   while ((kLengthBytes + text.size()) % kHeaderAlignment != 0) text += ' ';
   return text;
 }

@@ -35,6 +35,7 @@ constexpr std::array kStates{std::pair{RunState::kRunning, "running"},
                              std::pair{RunState::kUnknown, "unknown"},
                              std::pair{RunState::kDamaged, "damaged"}};
 
+constexpr const char* kFigures = "figures";  // records of earlier versions have none
 constexpr const char* kTimeFormat = "%Y-%m-%dT%H:%M:%SZ";
 
 // The parts of a record name their fields once, for writing and for reading: each(name, field).
@@ -85,11 +86,11 @@ void each_field(PlanRecord& plan, const Each& each) {
 }
 
 template <class Each>
-void each_field(LastFigures& last, const Each& each) {
-  each("step", last.step);
-  each("epoch", last.epoch);
-  each("weights", last.weights);
-  each("values", last.values);
+void each_field(EvaluationFigures& figures, const Each& each) {
+  each("step", figures.step);
+  each("epoch", figures.epoch);
+  each("weights", figures.weights);
+  each("values", figures.values);
 }
 
 template <class Each>
@@ -121,6 +122,7 @@ void each_field(RunRecord& record, const Each& each) {
   each("keeps_best", record.keeps_best);
   each("progress", record.progress);
   each("seconds", record.seconds);
+  each(kFigures, record.figures);
   each("last", record.last);
   each("deciding", record.deciding);
   each("kept", record.kept);
@@ -188,6 +190,7 @@ void take(const Json& json, Value& value) {
     if (!json.is_object()) throw DataError(fmt::format("{} where an object belongs", excerpt(json.dump())));
     each_field(value, [&](const char* name, auto& field) {
       const auto found = json.find(name);
+      if (found == json.end() && name == kFigures) return;
       if (found == json.end()) throw DataError(fmt::format("it has no {}", in_quotes(name)));
       take(*found, field);
     });
@@ -271,6 +274,10 @@ std::string Launch::describe() const {
                      plural(threads, "thread"), precision, placement);
 }
 
+std::string KeptWeights::describe() const {
+  return fmt::format("{}{}{}", best ? "best" : "last", average.empty() ? "" : ", ", average);
+}
+
 const DecidingFigure* RunRecord::decides() const {
   for (const char* split : {"validation", "test", "train"}) {
     const auto found = deciding.find(split);
@@ -289,7 +296,8 @@ void RunRecord::add_training(const Progress& now, double loss, double samples_pe
   }
 }
 
-void RunRecord::add_evaluation(const std::string& split, const Progress& of_weights, MetricValues values) {
+void RunRecord::add_evaluation(const std::string& split, const Progress& of_weights, MetricValues values,
+                               const std::string& average) {
   progress.steps = std::max(progress.steps, of_weights.steps);
   progress.epochs = std::max(progress.epochs, of_weights.epochs);
   if (!kept.best) kept.step = progress.steps;
@@ -301,14 +309,15 @@ void RunRecord::add_evaluation(const std::string& split, const Progress& of_weig
       (value && (smaller_is_better(measure) ? *value < before->second.value : *value > before->second.value));
   if (value && std::isfinite(*value) && better) {
     deciding[split] = {.split = split, .measure = measure, .value = *value, .step = of_weights.steps};
-    if (keeps) kept = {.best = true, .step = of_weights.steps, .average = kept.average};
+    if (keeps) kept = {.best = true, .step = of_weights.steps, .average = average};
   }
   const bool best = kept.best && kept.step == of_weights.steps;
+  const KeptWeights weights{.best = best, .step = of_weights.steps, .average = average};
   last[split] = {.step = of_weights.steps,
                  .epoch = of_weights.epochs,
-                 .weights = fmt::format("{}{}{}", best ? "best" : "last", kept.average.empty() ? "" : ", ",
-                                        kept.average),
+                 .weights = weights.describe(),
                  .values = std::move(values)};
+  if (best || !kept.best || split != "validation") figures[split] = last[split];
 }
 
 nlohmann::ordered_json to_json(const PlanRecord& plan) {

@@ -64,6 +64,9 @@ std::vector<std::string> read_metrics_lines(const std::filesystem::path& file,
 /// weights after a step are averaged, see KeptWeights.
 void add_line(RunRecord& record, const MetricsLine& line, const std::function<std::string(Index)>& average);
 
+/// An evaluation of the weights that are kept.
+EvaluationFigures figures_of(const MetricsLine& evaluation, const KeptWeights& kept);
+
 /// Lines of one kind as columns, which are equally long.
 struct MetricsTable {
   struct Column {

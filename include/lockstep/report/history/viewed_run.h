@@ -49,23 +49,25 @@ std::vector<std::string> differing_keys(const std::vector<Run>& runs) {
 
 // The few numbers that say how far a run is and how good it is.
 
-/// The measure that decides, where the last evaluations have it, else the loss: of the validation set, of the
-/// test set or of the training.
+/// The measure that decides, see RunRecord::decides(). Numbers are NaN before there are any.
 struct ShownMeasure {
-  std::string split = {};                        ///< "validation", "test" or "train"
-  std::string measure = {};                      ///< "auc", "loss"
-  const MetricsTable* table = nullptr;           ///< the lines of that split
-  const MetricsTable::Column* values = nullptr;  ///< null without such a measure
-  double best = 0;
+  std::string split = "train";                   ///< "validation", "test" or "train"
+  std::string measure = "loss";                  ///< "auc", "loss"
+  const MetricsTable::Column* values = nullptr;  ///< of all evaluations; null without any
+  double value = 0;                              ///< of the weights that are kept, with their temperature
+  double best = 0;                               ///< by which they were chosen; else as `value`
   double best_step = 0;
+  double last = 0;  ///< of the last weights that were evaluated
 
   /// "validation accuracy", or "-".
   std::string name() const;
-  double last() const;
 };
 
 /// It refers to `run`.
 ShownMeasure shown_measure(const ViewedRun& run);
+
+/// Whether the last evaluation of a set is of other weights than those that are kept.
+bool has_other_last(const ViewedRun& run, const std::string& split);
 
 /// The `count` ranks that wait least, for which the others wait, or all if they are fewer; in order.
 std::vector<std::size_t> ranks_waiting_least(const std::vector<RankTime>& ranks, std::size_t count);

@@ -12,6 +12,7 @@
 #include "lockstep/train/evaluation/metrics.h"
 #include "lockstep/train/loop/observer.h"
 #include "lockstep/train/options.h"
+#include "lockstep/train/storage/run_record.h"
 
 namespace lockstep {
 
@@ -22,6 +23,7 @@ struct EvaluationSchedule {
   std::optional<Duration> every = {};  ///< none: at the end only
   bool validation = false;  ///< there is a validation set: it is the one that is evaluated in between
   bool test = false;
+  bool keeps_best = true;  ///< the weights of the best one are the model
 
   /// Evaluations of the set that are still due after `progress` of a run that ends at `whole`.
   Index still_due(Split split, const Progress& progress, const Progress& whole) const;
@@ -62,12 +64,15 @@ class TimeEstimate {
 class ProgressLine final : public Observer {
  public:
   /// `whole`: progress at the end of the run. `measure`: the number of evaluations that the live line shows,
-  /// the last and the best.
+  /// the last and, if its weights are kept, the best.
   ProgressLine(ProgressStyle style, const Progress& whole, const EvaluationSchedule& evaluations,
                Measure measure);
   ~ProgressLine() override { erase_live_row(); }
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
+
+  /// Before the first step: the best evaluation of earlier starts.
+  void go_on(const RunRecord& earlier);
 
   void on_step(const Progress& progress, double loss) override;
   void on_train_metrics(const TrainMetrics& metrics) override;
@@ -92,6 +97,7 @@ class ProgressLine final : public Observer {
   double smooth_loss_ = 0;
   bool has_loss_ = false;
   Split split_;  // the set whose evaluations are shown
+  bool keeps_best_;
   BestEvaluation best_;
   std::optional<double> latest_;  // its last evaluation
 };

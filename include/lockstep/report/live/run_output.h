@@ -26,7 +26,7 @@ struct RunOutputSettings {
   ProgressStyle progress = {};
   Progress whole;  ///< progress at the end of the run
   EvaluationSchedule evaluations;
-  Measure measure;  ///< the number of evaluations that the live line shows
+  Measure measure;                                             ///< the measure that decides
   std::optional<std::vector<HyperParameter>> hyperparameters;  ///< for TensorBoard; nothing: no files for it
   std::vector<std::string> tensors = {};                       ///< names of the weights, in order
   RunRecordFile* record = nullptr;                             ///< null: none is kept
@@ -89,7 +89,7 @@ struct RunEnd {
 /// The content of summary.json.
 nlohmann::ordered_json summary_json(const RunEnd& end);
 
-/// The last evaluation in one line, how training went, and slow ranks.
+/// The evaluation of the kept weights in one line, how training went, and slow ranks.
 void report_result(const TrainingResult& result);
 /// Rank 0: which weights the model has, and why the run ended early, if it did.
 void report_kept(const TrainingResult& result);

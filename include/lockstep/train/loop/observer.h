@@ -112,8 +112,10 @@ struct TrainingResult {
   double lr = 0;  ///< learning rate of the last step
   TimeShares time;
   RankTimes ranks = {};
-  /// Evaluation of the test set if there is one, else of the validation set; calibrated, if the model is.
-  std::optional<EvalMetrics> last_evaluation;
+  /// Of the model as it is kept, with its temperature: of the validation set, then of the test set.
+  std::vector<EvalMetrics> evaluations = {};
+  /// Of the validation set with the last weights, where others are kept.
+  std::optional<EvalMetrics> last = {};
   std::optional<WorkersReport> workers;  ///< report on asynchronous workers
   Index skipped_steps = 0;
   Index single_value_steps = 0;  ///< steps in which batch norm had a single value to normalise
@@ -126,6 +128,9 @@ struct TrainingResult {
   /// The weights and moments of `best`, as a model file holds them; empty if they are the last ones.
   AlignedBuffer<Scalar> best_weights;
   std::optional<Calibration> calibration = {};  ///< of the weights of the model
+
+  /// The evaluation that tells most: of the test set, which chose nothing; null without any.
+  const EvalMetrics* evaluation() const { return evaluations.empty() ? nullptr : &evaluations.back(); }
 };
 
 }  // namespace lockstep

@@ -130,6 +130,9 @@ class UpdateLoop {
   /// (Wu & Johnson 2021, "Rethinking batch in BatchNorm", section 3.1): of many batches under the same
   /// weights, instead of a moving average over weights that were.
   virtual void recompute_moments(Index steps, std::span<const Scalar> weights) = 0;
+  /// *Collective.* After the last step of a run that ends before its plan: reports what came since the last
+  /// line of metrics.
+  virtual void log_end() = 0;
   /// How far training has come; samples are those that were learned from.
   virtual Progress progress() const = 0;
   /// Each worker's gradients so far, with asynchronous workers.
@@ -189,6 +192,9 @@ class Trainer {
   void finish_run();
   void choose_weights();
   void calibrate();
+  void measure_kept();
+  ModelValues kept_values();
+  std::function<bool()> interrupted();
   bool has_other_weights() const;
   bool pauses_after(Index done) const;
   bool saves_last() const;
@@ -196,6 +202,9 @@ class Trainer {
   TrainingContext context_;
   std::unique_ptr<UpdateLoop> loop_;
   std::optional<EvalMetrics> last_evaluation_;
+  std::optional<EvalMetrics> best_evaluation_;  // of this start
+  std::vector<EvalMetrics> evaluations_;        // see TrainingResult
+  std::optional<EvalMetrics> last_;             // see TrainingResult
   BestWeights best_weights_;
   bool paused_ = false;
   Index evaluated_ = -1;            // after so many steps the last evaluation was made and told of

@@ -122,7 +122,8 @@ struct RunPlan {
   Index averaged_from = 0;
   MemoryPlan memory;  ///< memory of workers
   MemoryPlan server_memory;
-  Index model_file_bytes = 0;
+  Index model_file_bytes = 0;  ///< of the tensors
+  Index model_head_bytes = 0;  ///< of the header before them
   Index checkpoint_bytes = 0;  ///< weights and optimizer state
 
   /// Ranks of the run.

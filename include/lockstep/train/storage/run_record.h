@@ -90,8 +90,8 @@ struct PlanRecord {
   std::vector<std::vector<std::string>> stages = {};
 };
 
-/// The last evaluation of a set.
-struct LastFigures {
+/// An evaluation of a set.
+struct EvaluationFigures {
   Index step = 0;  ///< of the weights
   double epoch = 0;
   std::string weights = {};  ///< "last", "best", or the average that they are
@@ -111,6 +111,9 @@ struct KeptWeights {
   bool best = false;  ///< those of the best evaluation; else the last ones
   Index step = 0;
   std::string average = {};  ///< how they are averaged; "" if they are not
+
+  /// "best, uniform average": the weights of an evaluation that was made of them.
+  std::string describe() const;
 };
 
 struct RunRecord {
@@ -127,7 +130,9 @@ struct RunRecord {
   bool keeps_best = true;        ///< train.keep
   Progress progress = {};
   double seconds = 0;  ///< training time so far, without evaluations and checkpoints
-  std::map<std::string, LastFigures> last = {};         ///< of each set that was evaluated
+  /// The result: of each set the evaluation of the weights that are kept, at the end with their temperature.
+  std::map<std::string, EvaluationFigures> figures = {};
+  std::map<std::string, EvaluationFigures> last = {};   ///< the last one of each set that was evaluated
   std::map<std::string, DecidingFigure> deciding = {};  ///< of each set, and of the training loss
   KeptWeights kept = {};
   std::vector<std::string> warnings = {};  ///< the first warnings of rank 0
@@ -141,7 +146,9 @@ struct RunRecord {
   const DecidingFigure* decides() const;
   /// A line of metrics.jsonl of kind "train", and one of an evaluation.
   void add_training(const Progress& progress, double loss, double samples_per_second);
-  void add_evaluation(const std::string& split, const Progress& progress, MetricValues values);
+  /// `average`: how its weights were averaged.
+  void add_evaluation(const std::string& split, const Progress& progress, MetricValues values,
+                      const std::string& average = "");
 };
 
 nlohmann::ordered_json to_json(const PlanRecord& plan);

@@ -218,7 +218,9 @@ void CheckpointWriter::commit(const std::filesystem::path& directory) {
     std::filesystem::remove(list, error);  // one that stays does no harm
   }
   for (const auto& [name, file] : manifest.parts.files) bytes += file.bytes;
-  write_file_atomically(directory / kManifestName, to_json(manifest));
+  const std::string text = to_json(manifest);
+  bytes += std::ssize(text);
+  write_file_atomically(directory / kManifestName, text);
   if (hooks_.sync) hooks_.sync();
   const Index step = header_.progress.steps;
   std::filesystem::rename(directory, directory_.finished(step), error);
