@@ -80,6 +80,7 @@ class PartSource final : public RecordSource {
   }
   std::vector<std::string> files() const override { return whole_->files(); }
   std::string file_of(const Chunk& chunk) const override { return whole_->file_of(chunk); }
+  std::span<const Index> skipped() const override { return whole_->skipped(); }
   Index position(Index id) const override {
     const auto holds = [&](const Chunk& chunk) { return chunk.records.contains(id); };
     const auto chunk = std::ranges::find_if(chunks_, holds);

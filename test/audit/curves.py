@@ -48,9 +48,8 @@ def into_bins(score):
     return np.clip(np.floor((score / LARGEST + 1) / 2 * BINS), 0, BINS - 1)
 
 
-def rankings(figures, margin=False):
-    """Of class 1 of two classes, of each of several, of each output of yes or no. `margin`: of hinge scores, that above
-    the next class, which a known fault takes."""
+def rankings(figures):
+    """Of class 1 of two classes, of each of several, of each output of yes or no."""
     form, value, error, targets = figures.form, figures.outputs.values, figures.outputs.error, figures.targets
     if form.targets == "binary":
         for i in range(value.shape[1]):
@@ -68,47 +67,30 @@ def rankings(figures, margin=False):
             score = value[:, k] - top - np.log(np.exp(others - top[:, None]).sum(axis=1))
             yield k, everything, Ranking(score, spread, true == k, sigmoid)
         else:
-            score = value[:, k] - others.max(axis=1) if margin or count == 2 else value[:, k]
+            score = value[:, k] - others.max(axis=1) if count == 2 else value[:, k]
             yield k, everything, Ranking(score, spread, true == k, lambda x: x)
 
 
-def check_curves(sheet, json, figures, weights):
+def check_curves(sheet, json, figures):
     wanted = figures.form.targets != "value" and figures.classes <= 10
     sheet.equal("evaluation.json: curves", len(json.get("curves", [])), len(list(rankings(figures))) if wanted else 0)
     if not wanted:
         return
-    margins = list(rankings(figures, True)) if figures.form.loss == "multiclass_hinge" else None
     for i, (curve, (k, there, ranking)) in enumerate(zip(json["curves"], rankings(figures))):
         place = f"evaluation.json: curves[{i}]"
         several = figures.form.targets == "binary" and figures.classes > 1
         name = figures.names[k] if k < len(figures.names) else None
         right = name if several and name else f"{k} ({name})" if name else str(k)
-        sheet.equal(place + ".class", curve["class"], right, {"output-without-name": str(k)} if several else None)
-        variants = {"": ranking, "weight-0-left-out": ranking.without(weights[there] == 0)}
-        if margins:
-            variants["hinge-scores"] = margins[i][2]
-            variants["hinge-scores weight-0-left-out"] = margins[i][2].without(weights[there] == 0)
-        check_curve(sheet, place, curve, variants, MOST_POINTS // len(json["curves"]))
+        sheet.equal(place + ".class", curve["class"], right)
+        check_curve(sheet, place, curve, ranking, MOST_POINTS // len(json["curves"]))
 
 
-def check_curve(sheet, place, curve, variants, most):
-    right = variants[""]
-    for name, of in (("positives", lambda r: int(r.true.sum())), ("negatives", lambda r: int((~r.true).sum()))):
-        sheet.equal(f"{place}.{name}", curve[name], of(right), {fault.split()[0]: of(r) for fault, r in variants.items() if fault})
+def check_curve(sheet, place, curve, ranking, most):
+    sheet.equal(f"{place}.positives", curve["positives"], int(ranking.true.sum()))
+    sheet.equal(f"{place}.negatives", curve["negatives"], int((~ranking.true).sum()))
     if "area" in curve:
-        exact = [(fault.split()[0], r.area()) for fault, r in variants.items() if fault]
-        binned = [((fault or "curve-bins").split()[0], r.area(into_bins)) for fault, r in variants.items()]
-        sheet.number(f"{place}.area", curve["area"], right.area(), exact + binned, relative=1e-9)
-    # The points are those of the variant that is shown.
-    shown = [(fault, r) for fault, r in variants.items() if matches(curve, r)] or [("", right)]
-    fault, ranking = min(shown, key=lambda each: sum(found is None for _, found in found_points(curve, each[1])))
-    check_points(sheet, place, curve, ranking, fault, most)
-
-
-def matches(curve, ranking):
-    if (int(ranking.true.sum()), int((~ranking.true).sum())) != (curve["positives"], curve["negatives"]):
-        return False
-    return same_number(curve["area"], ranking.area(into_bins), 1e-9) or same_number(curve["area"], ranking.area(), 1e-9)
+        sheet.number(f"{place}.area", curve["area"], ranking.area(), relative=1e-9)
+    check_points(sheet, place, curve, ranking, most)
 
 
 def rounded(part, whole):
@@ -127,7 +109,7 @@ def found_points(curve, ranking):
         yield list(at), found if found is not None else blurred_point(ranking, at, positives, negatives)
 
 
-def check_points(sheet, place, curve, ranking, fault, most):
+def check_points(sheet, place, curve, ranking, most):
     """A point stands for the records whose score is at least that of its threshold."""
     true, false, score = ranking.counts()
     positives, negatives = int(ranking.true.sum()), int((~ranking.true).sum())
@@ -146,9 +128,7 @@ def check_points(sheet, place, curve, ranking, fault, most):
         elif not found:
             late += 1
     if late:
-        sheet.differ(f"{place}.threshold", f"{late} of {points} are lower ends of bins", "the least score of those that are taken", "curve-bins")
-    if fault.startswith("hinge-scores"):
-        sheet.differ(f"{place}.threshold", "margins above the next class", "outputs of the class", "hinge-scores")
+        sheet.differ(f"{place}.threshold", f"{late} of {points} are lower ends of bins", "the least score of those that are taken")
     if points:
         sheet.equal(f"{place}: recall and false positive rate of the last point", (curve["recall"][-1], curve["false_positive_rate"][-1]), (1.0 if positives else 0.0, 1.0 if negatives else 0.0))
 

@@ -108,17 +108,6 @@ class Figures:
         off += 2 * float(sum(self.unsure_bins())) / max(len(self.targets), 1)
         return Span(found.value, found.low - off, found.high + off)
 
-    def faults(self, name):
-        """What known faults of the program make of a figure (known.toml)."""
-        several = self.form.targets == "binary" and self.classes > 1
-        if name in ("brier", "ece") and several:
-            return {"pooled-outputs": self.figure(metrics.BY_NAME[name], True)}
-        if name in ("auc", "average_precision") and self.form.loss == "multiclass_hinge" and self.classes > 2:
-            scores = metrics.log_softmax(self.outputs.values)
-            rounded = Outputs(scores, np.full_like(scores, 3e-7))
-            return {"hinge-scores": spanned(self.form, rounded, self.targets, lambda values: metrics.BY_NAME[name](self.form, self.outputs.values, self.targets, self.weights, values))}
-        return {}
-
     def confusion(self):
         """Rows are true classes. An output of yes or no has two classes."""
         if self.form.targets == "class":

@@ -173,6 +173,7 @@ def check_calibrated(sheet, run, text):
     numbers = re.findall(r"-?\d+\.?\d*(?:e[+-]?\d+)?", text)
     names = ["temperature", "log_loss_before", "log_loss", "ece_before", "ece"]
     sheet.equal(place + ": figures", len(numbers), len(names))
+    sheet.equal(place + ": chose the weights, too", "chose the weights" in text, c.get("chose_weights"))
     for name, shown in zip(names, numbers):
         sheet.digits(f"{place}: {name}", shown, c.get(name))
 

@@ -43,7 +43,7 @@ class Values:
         return self.predictions[:, column], self.errors[:, column] + 2e-7 * np.abs(self.predictions[:, column]), self.targets[:, target]
 
 
-def check_fits(sheet, run, json, figures, weights):
+def check_fits(sheet, run, json, figures):
     form = figures.form
     wanted = min(figures.targets.shape[1], 4) if form.targets == "value" and form.link != "direction" else 0
     sheet.equal("evaluation.json: fits", len(json.get("fits", [])), wanted)
@@ -51,13 +51,12 @@ def check_fits(sheet, run, json, figures, weights):
         return
     values = Values(run, figures)
     for i, fit in enumerate(json["fits"]):
-        check_fit(sheet, f"evaluation.json: fits[{i}]", fit, *values.middle(i), weights)
+        check_fit(sheet, f"evaluation.json: fits[{i}]", fit, *values.middle(i))
 
 
-def check_fit(sheet, place, fit, prediction, error, target, weights):
+def check_fit(sheet, place, fit, prediction, error, target):
     there = np.isfinite(prediction) & np.isfinite(target)
-    inside = there & (weights > 0)
-    sheet.equal(f"{place}: points", len(fit["target"]), min(int(there.sum()), 1000), {"weight-0-left-out": min(int(inside.sum()), 1000)} if there.sum() <= 1000 else {"weight-0-left-out": len(fit["target"])})
+    sheet.equal(f"{place}: points", len(fit["target"]), min(int(there.sum()), 1000))
     order = np.argsort(target[there], kind="stable")
     targets, predicted, errors = target[there][order], prediction[there][order], error[there][order]
     for k, (t, p) in enumerate(zip(fit["target"], fit["prediction"])):
@@ -67,10 +66,10 @@ def check_fit(sheet, place, fit, prediction, error, target, weights):
         close = [j for j in near if same_digits(p, Span(predicted[j], predicted[j] - errors[j], predicted[j] + errors[j]), 6)]
         right = min((float(predicted[j]) for j in near), key=lambda v: abs(v - p), default=math.nan)
         sheet.check(f"{place}.prediction[{k}]", p, right, lambda a, b: bool(close))
-    check_residuals(sheet, place, fit, prediction, error, target, there, inside)
+    check_residuals(sheet, place, fit, prediction, error, target, there)
 
 
-def check_residuals(sheet, place, fit, prediction, error, target, there, inside):
+def check_residuals(sheet, place, fit, prediction, error, target, there):
     width = fit["residual_width"]
     sizes = sorted(abs(p - t) for t, p in zip(fit["target"], fit["prediction"]))
     right = 1.2 * sizes[(len(sizes) - 1) * 98 // 100] if sizes else 1.0
@@ -82,10 +81,10 @@ def check_residuals(sheet, place, fit, prediction, error, target, there, inside)
         return np.bincount(bins.astype(int), minlength=RESIDUAL_BINS)
 
     unsure = counts_near_borders(prediction - target, error + 1.2e-7 * np.abs(target), width, there)
-    every, some = counts(there), counts(inside)
-    sheet.equal(f"{place}.residuals together", sum(fit["residuals"]), int(there.sum()), {"weight-0-left-out": int(inside.sum())})
+    every = counts(there)
+    sheet.equal(f"{place}.residuals together", sum(fit["residuals"]), int(there.sum()))
     for b, shown in enumerate(fit["residuals"]):
-        sheet.check(f"{place}.residuals[{b}]", shown, int(every[b]), lambda a, c: abs(a - c) <= unsure[b], {"weight-0-left-out": int(some[b])})
+        sheet.check(f"{place}.residuals[{b}]", shown, int(every[b]), lambda a, c: abs(a - c) <= unsure[b])
 
 
 def counts_near_borders(residual, error, width, there):
@@ -97,12 +96,12 @@ def counts_near_borders(residual, error, width, there):
 
 
 def record_losses(figures):
-    """Of each record: the mean over its targets that are there; and what a fault makes of it, divided by all targets."""
+    """Of each record: the mean over its targets that are there."""
     with np.errstate(all="ignore"):
         matrix = loss_matrix(figures.form, figures.outputs.values, figures.targets)
     there = ~np.isnan(matrix)
     total = np.where(there, matrix, 0).sum(axis=1)
-    return total / np.maximum(there.sum(axis=1), 1), total / matrix.shape[1]
+    return total / np.maximum(there.sum(axis=1), 1)
 
 
 def numbers_text(values):
@@ -149,20 +148,15 @@ def texts_of(run, figures, values, i):
     return numbers_text(values.targets[i]), numbers_text(values.predictions[i])
 
 
-def check_worst(sheet, run, json, figures, dataset, weights):
-    losses, divided = record_losses(figures)
+def check_worst(sheet, run, json, figures, dataset):
+    losses = record_losses(figures)
     values = Values(run, figures) if figures.form.targets == "value" else None
-    missing = np.isnan(figures.targets).any() and figures.targets.shape[1] > 1
-    left_out = bool((weights == 0).any())
     pool = np.arange(len(losses))
-    right = pool[np.lexsort((pool, -np.nan_to_num(losses, nan=np.inf)))][:WORST]
-    sheet.equal("evaluation.json: worst", len(json["worst"]), min(WORST, len(dataset)), {"weight-0-left-out": min(WORST, int((weights > 0).sum()))})
-    inside = pool[weights > 0] if left_out else pool
-    faulty = {"": right, "weight-0-left-out": inside[np.lexsort((inside, -losses[inside]))][:WORST], "missing-targets-divide": pool[np.lexsort((pool, -divided))][:WORST]}
-    if missing and left_out:
-        faulty["missing-targets-divide"] = inside[np.lexsort((inside, -divided[inside]))][:WORST]
+    order = pool[np.lexsort((pool, -np.nan_to_num(losses, nan=np.inf)))][:WORST]
+    sheet.equal("evaluation.json: worst", len(json["worst"]), min(WORST, len(dataset)))
     for rank, shown in enumerate(json["worst"]):
-        check_worst_record(sheet, run, f"evaluation.json: worst[{rank}]", shown, rank, figures, dataset, values, (losses, divided), faulty, json.get("columns", []))
+        right = order[rank] if rank < len(order) else None
+        check_worst_record(sheet, run, f"evaluation.json: worst[{rank}]", shown, right, figures, dataset, values, losses, json.get("columns", []))
 
 
 def row_of(dataset, shown):
@@ -171,30 +165,23 @@ def row_of(dataset, shown):
     return int(found[0]) if len(found) else None
 
 
-def check_worst_record(sheet, run, place, shown, rank, figures, dataset, values, losses, faulty, columns):
-    right = faulty[""][rank] if rank < len(faulty[""]) else None
+def check_worst_record(sheet, run, place, shown, right, figures, dataset, values, losses, columns):
     i = row_of(dataset, shown)
     # Records of the same loss may change places, within its digits.
     far = (figures.outputs.error >= FAR).any(axis=1)
-    same = lambda by, other: i is not None and (abs(by[i] - by[other]) <= 2e-5 * abs(by[other]) + 1e-6 or far[i] and far[other])
-    near = right is not None and same(losses[0], right)
-    options = {}
-    for fault, order in faulty.items():
-        if fault and rank < len(order):
-            by = losses[1] if fault == "missing-targets-divide" else losses[0]
-            options[fault] = shown["record"] if same(by, order[rank]) else int(dataset.rows[order[rank]])
-    sheet.check(f"{place}.record", shown["record"], int(dataset.rows[right]) if right is not None else "none", lambda a, b: a == b or near and b == dataset.rows[right], options)
+    same = lambda other: i is not None and (abs(losses[i] - losses[other]) <= 2e-5 * abs(losses[other]) + 1e-6 or far[i] and far[other])
+    near = right is not None and same(right)
+    sheet.check(f"{place}.record", shown["record"], int(dataset.rows[right]) if right is not None else "none", lambda a, b: a == b or near and b == dataset.rows[right])
     if i is None:
         return
     # Of a probability that is 0 or 1 in single precision the loss may be anything farther.
     off = float(figures.outputs.error[i].max())
-    sheet.check(f"{place}.loss", shown["loss"], float(losses[0][i]), lambda a, b: far[i] and a is not None and a >= 15 or a is None and not np.isfinite(b) or a is not None and abs(a - b) <= 2e-5 * abs(b) + 2e-6 + 3 * off, {"missing-targets-divide": float(losses[1][i])})
+    sheet.check(f"{place}.loss", shown["loss"], float(losses[i]), lambda a, b: far[i] and a is not None and a >= 15 or a is None and not np.isfinite(b) or a is not None and abs(a - b) <= 2e-5 * abs(b) + 2e-6 + 3 * off)
     files = dataset.files
     if shown.get("file"):
         sheet.check(f"{place}.file", shown["file"], files[dataset.file_of[i]], lambda a, b: b.endswith(a.lstrip("./")))
     target, prediction = texts_of(run, figures, values, i)
-    hinge = figures.form.loss == "binary_hinge" and figures.targets.shape[1] == 1
-    sheet.check(f"{place}.target", shown["target"], target, same_story, {"hinge-class-names": str(int(figures.targets[i, 0] > 0.5))} if hinge else None)
+    sheet.check(f"{place}.target", shown["target"], target, same_story)
     sheet.check(f"{place}.prediction", shown["prediction"], prediction, same_story)
     if "picture" in shown:
         check_picture(sheet, f"{place}.picture", shown["picture"], dataset)
@@ -229,19 +216,18 @@ def check_cells(sheet, place, cells, columns, dataset, i):
                 known = ("" if value is None else value) in column.json["values"]
                 sheet.equal(at, shown, (value or "(missing)") if known else "(unknown)")
         elif value is None:
-            mean = scale_of(column.json)
-            filled = float(mean.undo(mean.straight(column.json["mean"]))) if column.json["missing"] == "mean" else column.json["missing"]
-            if "bins" in column.json and not column.json["bins"]["keeps_number"]:
-                filled = min(max(filled, column.json["bins"]["edges"][0]), column.json["bins"]["edges"][-1])
-            sheet.check(at, shown, "no number: it is missing", lambda a, b: is_no_number(a), {})
-            if not is_no_number(shown) and "date" not in column.json:
-                last = sheet.differences.pop()
-                close = same_digits(shown, filled, 4) or abs(float(shown) - filled) <= 1e-3 * abs(filled) + 1e-3
-                sheet.differ(last.place, last.shown, last.right, "mean-for-missing" if close else "")
+            sheet.check(at, shown, "no number: it is missing", lambda a, b: is_no_number(a))
         elif "date" not in column.json and "bins" not in column.json and column.json["scale"] != "robust":
             # It comes from the feature, in single precision.
             slack = 3e-7 * (abs(value) + abs(column.json.get("deviation", 0)) + abs(column.json.get("mean", 0)))
-            sheet.check(at, shown, value, lambda a, b: not is_no_number(a) and same_digits(a, Span(b, b - slack, b + slack), 5))
+            sheet.check(at, shown, value, lambda a, b: not is_no_number(a := only_number(a, column)) and same_digits(a, Span(b, b - slack, b + slack), 5))
+
+
+def only_number(text, column):
+    """The number of "(missing or 3)", which stands where it is the number that is filled in."""
+    found = re.fullmatch(r"\(missing or (\S+)\)", text)
+    filled = column.json["mean"] if column.json["missing"] == "mean" else column.json["missing"]
+    return found[1] if found and column.json["scale"] != "log" and abs(float(found[1]) - filled) <= 1e-4 * abs(filled) + 1e-6 else text
 
 
 def is_no_number(text):

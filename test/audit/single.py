@@ -18,8 +18,7 @@ def check_single(sheet, run):
         sheet.rename("evaluation.json: ", "made-up data: evaluation.json: ")
         return
     figures = figures_of(run, split)
-    weights = run.weights(split)
     sheet.equal("evaluation.json: samples", json["samples"], len(dataset))
-    check_curves(sheet, json, figures, weights)
-    check_fits(sheet, run, json, figures, weights)
-    check_worst(sheet, run, json, figures, dataset, weights)
+    check_curves(sheet, json, figures)
+    check_fits(sheet, run, json, figures)
+    check_worst(sheet, run, json, figures, dataset)

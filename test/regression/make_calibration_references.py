@@ -67,8 +67,12 @@ def binary_case(outputs, scale, weights=None, gaps=False):
         p = sigmoid(x[there] * b)
         return float(np.average(-np.log(np.where(t[there] > 0, p, 1 - p)), weights=spread))
 
-    return case("binary", x, t, weights, log_loss,
-                lambda b: calibration_error(sigmoid(x[there] * b), t[there], spread))
+    def error(b):
+        of_outputs = [calibration_error(sigmoid(x[inside, i] * b), t[inside, i], weights if weights is None else weights[inside])
+                      for i, inside in enumerate(there.T)]
+        return float(np.mean(of_outputs))
+
+    return case("binary", x, t, weights, log_loss, error)
 
 
 def main():

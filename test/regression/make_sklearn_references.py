@@ -99,8 +99,8 @@ def binary_case(outputs, weights=None):
     t = (random.random_sample((ROWS, outputs)) < sigmoid(x)).astype(int)
     columns = [binary(t[:, i], x[:, i], sigmoid(x[:, i]), x[:, i] > 0, weights) for i in range(outputs)]
     accuracy = np.mean([metrics.accuracy_score(t[:, i], x[:, i] > 0, sample_weight=weights) for i in range(outputs)])
-    spread = None if weights is None else np.repeat(weights, outputs)
-    values = mean(columns) | {"ece": calibration_error(sigmoid(x).ravel(), t.ravel(), spread)}
+    values = mean(columns) | {
+        "ece": float(np.mean([calibration_error(sigmoid(x[:, i]), t[:, i], weights) for i in range(outputs)]))}
     return case("binary", x, t, values, weights, accuracy)
 
 

@@ -118,8 +118,8 @@ def masked_metrics(kind, weighted):
             "f1": mean(lambda t, s, w: metrics.f1_score(t, s > 0, sample_weight=w, zero_division=0)),
             "mcc": mean(lambda t, s, w: metrics.matthews_corrcoef(t, s > 0, sample_weight=w)),
             "balanced_accuracy": mean(lambda t, s, w: metrics.balanced_accuracy_score(t, s > 0, sample_weight=w)),
-            "brier": metrics.brier_score_loss(pooled[0], 1 / (1 + np.exp(-pooled[1])), sample_weight=spread),
-            "ece": calibration_error(1 / (1 + np.exp(-pooled[1])), pooled[0], spread),
+            "brier": mean(lambda t, s, w: metrics.brier_score_loss(t, 1 / (1 + np.exp(-s)), sample_weight=w)),
+            "ece": mean(lambda t, s, w: calibration_error(1 / (1 + np.exp(-s)), t, w)),
         }
         accuracy = metrics.accuracy_score(pooled[0], pooled[1] > 0, sample_weight=spread)
     else:

@@ -279,6 +279,28 @@ TEST(Metrics, OfOneClassAloneAreAsScikitLearnHasThem) {
   EXPECT_FALSE(measure("spearman", constant, 3)) << "a constant prediction";
 }
 
+// Scores of a hinge loss are compared as they are: the other classes of a record do not count.
+TEST(Metrics, ScoresWithoutProbabilitiesAreRankedAsTheyAre) {
+  Set set{.kind = TargetKind::kClass, .rows = 2, .outputs = {1, 0, 0, 2, 9, 0}, .targets = {0, 1}};
+  EXPECT_EQ(measure("auc", set, 2), 1);
+  set.kind = OutputForm(TargetKind::kClass, Link::kIdentity);
+  EXPECT_EQ(measure("auc", set, 2), 0.5) << "of class 0 the output of the other record is higher";
+}
+
+// Three targets of the first output, one of the second: each output counts alike.
+TEST(Metrics, OfProbabilitiesAreTheMeanOverTheOutputs) {
+  const Scalar none = std::numeric_limits<Scalar>::quiet_NaN();
+  const Set set{.kind = TargetKind::kBinary,
+                .rows = 3,
+                .outputs = {0, 100, 0, 0, 0, 0},
+                .targets = {1, 0, 1, none, 0, none},
+                .present = {2, 1, 1}};
+  for (const Index block : {1, 3}) {
+    EXPECT_EQ(measure("brier", set, block), (0.25 + 1) / 2);
+    EXPECT_NEAR(*measure("ece", set, block), (1.0 / 6 + 1) / 2, 1e-12);
+  }
+}
+
 // A model that says no more than it knows has no calibration error, also where targets are probabilities.
 TEST(Metrics, CalibrationIsOfProbabilitiesAgainstTheShareThatIsSo) {
   const Set half{.kind = TargetKind::kBinary, .rows = 4, .outputs = {0, 0, 0, 0}, .targets = {0, 1, 1, 0}};
@@ -355,8 +377,12 @@ TEST(MetricSet, RefusesWhatIsNotDefinedOrTwiceThere) {
 }
 
 TEST(MetricValue, IsToldInFiveDigitsOrAsUndefined) {
-  EXPECT_EQ(to_string({"auc", 0.7643219}), "auc 0.76432");
-  EXPECT_EQ(to_string({"auc", std::nullopt}), "auc undefined");
+  EXPECT_EQ(to_string({"auc", 0.7643219}, ""), "auc 0.76432");
+  EXPECT_EQ(to_string({"auc", std::nullopt}, "yes"), "auc undefined") << "it is about both classes";
+  EXPECT_EQ(to_string({"f1", 0.5}, "fraud"), "f1 of 'fraud' 0.5");
+  EXPECT_EQ(to_string({"recall", std::nullopt}, "1"), "recall of '1' undefined");
+  EXPECT_EQ(name_with_class("loss", "fraud"), "loss");
+  EXPECT_EQ(name_with_class("average_precision", ""), "average_precision");
 }
 
 }  // namespace

@@ -25,7 +25,8 @@ EvaluationDetails details() {
   details.curves = {{.of_class = 1,
                      .positives = 3,
                      .negatives = 4,
-                     .points = {{0.875, 2, 0}, {0.5, 2, 1}, {0.123456789, 3, 4}}}};
+                     .points = {{0.875, 2, 0}, {0.5, 2, 1}, {0.123456789, 3, 4}},
+                     .area = 0.8125}};
   details.fits = {{.sample = {{1, 1.5}, {2.00000049, -3}}, .width = 2.5, .residuals = {1, 0, 1}}};
   details.columns = {"size"};
   details.worst = {
@@ -47,13 +48,20 @@ TEST(ShownPredictions, HaveTheSharesOfEachThreshold) {
   EXPECT_EQ(curve["recall"], nlohmann::json({0.66667, 0.66667, 1.0}));
   EXPECT_EQ(curve["false_positive_rate"], nlohmann::json({0.0, 0.25, 1.0}));
   EXPECT_EQ(curve["precision"], nlohmann::json({1.0, 0.66667, 0.42857}));
-  // Trapezoids: 1/4 of the negatives at 2/3, the rest between 2/3 and 1.
-  EXPECT_NEAR(curve["area"].get<double>(), (1 * 2 + 3 * 2.5) / 12, 1e-12);
+  EXPECT_EQ(curve["area"], 0.8125);
   EXPECT_EQ(json["fits"][0]["target"], nlohmann::json({1.0, 2.0}));
   EXPECT_EQ(json["fits"][0]["prediction"], nlohmann::json({1.5, -3.0}));
   EXPECT_EQ(json["fits"][0]["residual_width"], 2.5);
   EXPECT_TRUE(json["worst"][0]["loss"].is_null());
   EXPECT_EQ(json["worst"][0]["record"], 17);
+}
+
+// Several outputs of yes or no are no classes: each has the name of its label.
+TEST(ShownPredictions, OfSeveralOutputsHaveTheNamesOfTheLabels) {
+  EvaluationDetails several = details();
+  several.classes = {};
+  several.outputs = {"hot", "wet"};
+  EXPECT_EQ(parse_json<nlohmann::json>(to_json(several))["curves"][0]["class"], "wet");
 }
 
 TEST(ShownPredictions, AreReadAsTheyWereWritten) {
@@ -130,6 +138,7 @@ TEST(ShownPredictions, LeavePicturesOutThatAreNone) {
 TEST(ShownPredictions, OfOneKindHaveNoArea) {
   EvaluationDetails one = details();
   one.curves[0].positives = 0;
+  one.curves[0].area = std::numeric_limits<double>::quiet_NaN();
   one.curves[0].points = {{0.5, 0, 2}, {0.25, 0, 4}};
   const Json shown = read_shown_predictions(to_json(one));
   EXPECT_TRUE(shown["curves"][0]["area"].is_null());

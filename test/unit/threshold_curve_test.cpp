@@ -29,16 +29,16 @@ TEST(ThresholdCurve, CountsWhatIsTakenForYesAtEveryThreshold) {
     ASSERT_EQ(curves.size(), 1);
     EXPECT_EQ(curves[0].positives, 3);
     EXPECT_EQ(curves[0].negatives, 3);
-    EXPECT_DOUBLE_EQ(curves[0].area(), 8.0 / 9);
+    EXPECT_DOUBLE_EQ(curves[0].area, 8.0 / 9);
     ASSERT_EQ(curves[0].points.size(), 6);
     EXPECT_EQ(curves[0].points[2].true_positives, 2);
     EXPECT_EQ(curves[0].points[2].false_positives, 1);
-    EXPECT_NEAR(curves[0].points[0].threshold, 1 / (1 + std::exp(-3)), 1e-3);
+    EXPECT_NEAR(curves[0].points[0].threshold, 1 / (1 + std::exp(-3)), 1e-7);
   });
 }
 
-// Counts are of samples, whatever they weigh; one that weighs nothing is none.
-TEST(ThresholdCurve, LeavesOutSamplesOfNoWeightAndCountsOthersOnce) {
+// Counts are of samples, whatever they weigh: also if that is nothing.
+TEST(ThresholdCurve, CountsSamplesAlikeWhateverTheyWeigh) {
   test::on_ranks({1}, [](Communicator& comm) {
     const std::array<Scalar, 6> weights{0, 0.25F, 3, 1, 0, 1};
     ThresholdCounts counts(TargetKind::kBinary, 1);
@@ -46,14 +46,46 @@ TEST(ThresholdCurve, LeavesOutSamplesOfNoWeightAndCountsOthersOnce) {
     const ConstMatrix targets(kTargets.data(), 6, 1);
     counts.add({.outputs = outputs, .targets = targets, .weights = {.values = weights}});
     const ThresholdCurve curve = counts.curves(comm).front();
-    EXPECT_EQ(curve.positives, 2);
-    EXPECT_EQ(curve.negatives, 2);
-    ASSERT_EQ(curve.points.size(), 4);
-    EXPECT_DOUBLE_EQ(curve.area(), 3.0 / 4);
-    EXPECT_NEAR(curve.points[0].threshold, 1 / (1 + std::exp(-1)), 1e-3);
-    EXPECT_LT(curve.points[3].threshold, 1e-6);
-    EXPECT_EQ(curve.points[3].true_positives, 2);
-    EXPECT_EQ(curve.points[3].false_positives, 2);
+    EXPECT_EQ(curve.positives, 3);
+    EXPECT_EQ(curve.negatives, 3);
+    ASSERT_EQ(curve.points.size(), 6);
+    EXPECT_DOUBLE_EQ(curve.area, 8.0 / 9);
+    EXPECT_LT(curve.points[5].threshold, 1e-6);
+  });
+}
+
+// Scores that share a bin are told apart by the area, and its point has the least of them.
+TEST(ThresholdCurve, HasTheExactAreaAndThresholdsOfSamples) {
+  test::on_ranks({1, 2}, [](Communicator& comm) {
+    const std::array<Scalar, 4> logits{1, 1.0001F, 1.0002F, 1.0003F};
+    const std::array<Scalar, 4> answers{1, 0, 1, 1};
+    const Range mine = split_evenly(4, comm.size(), comm.rank());
+    const ConstMatrix outputs(logits.data() + mine.begin, mine.size(), 1);
+    const ConstMatrix targets(answers.data() + mine.begin, mine.size(), 1);
+    ThresholdCounts counts(TargetKind::kBinary, 1);
+    counts.add({.outputs = outputs, .targets = targets});
+    const ThresholdCurve curve = counts.curves(comm).front();
+    EXPECT_DOUBLE_EQ(curve.area, 2.0 / 3);
+    ASSERT_EQ(curve.points.size(), 1);
+    EXPECT_NEAR(curve.points[0].threshold, 1 / (1 + std::exp(-1)), 1e-7);
+  });
+}
+
+// Scores of hinge losses are the outputs themselves, of two classes their difference.
+TEST(ThresholdCurve, ComparesOutputsThatAreNoProbabilities) {
+  test::on_ranks({1}, [](Communicator& comm) {
+    const std::array<Scalar, 6> scores{3, 5, 0, 2, 0, 1};
+    const std::array<Scalar, 2> answers{0, 1};
+    const OutputForm form(TargetKind::kClass, Link::kIdentity);
+    ThresholdCounts three(form, 3);
+    three.add({.outputs = ConstMatrix(scores.data(), 2, 3), .targets = ConstMatrix(answers.data(), 2, 1)});
+    const std::vector<ThresholdCurve> curves = three.curves(comm);
+    EXPECT_EQ(curves[0].area, 1);
+    EXPECT_EQ(curves[0].points[0].threshold, 3);
+    EXPECT_EQ(curves[1].area, 0);
+    ThresholdCounts two(form, 2);
+    two.add({.outputs = ConstMatrix(scores.data(), 2, 2), .targets = ConstMatrix(answers.data(), 2, 1)});
+    EXPECT_EQ(two.curves(comm).front().points[0].threshold, 2);
   });
 }
 
@@ -85,7 +117,7 @@ TEST(ThresholdCurve, CountsATieByHalf) {
     counts.add({.outputs = outputs, .targets = targets});
     const ThresholdCurve curve = counts.curves(comm).front();
     EXPECT_EQ(curve.points.size(), 2);
-    EXPECT_DOUBLE_EQ(curve.area(), (1 + 0.5 + 0.5) / 3);
+    EXPECT_DOUBLE_EQ(curve.area, (1 + 0.5 + 0.5) / 3);
   });
 }
 
@@ -97,7 +129,7 @@ TEST(ThresholdCurve, IsTheSameHoweverSamplesAreSpread) {
     add(other, comm.rank() == 0 ? Range{1, 4} : Range{6, 6});
     counts.add(other);
     const std::vector<ThresholdCurve> curves = counts.curves(comm);
-    EXPECT_DOUBLE_EQ(curves[0].area(), 8.0 / 9);
+    EXPECT_DOUBLE_EQ(curves[0].area, 8.0 / 9);
     EXPECT_EQ(curves[0].points.size(), 6);
   });
 }
@@ -113,9 +145,9 @@ TEST(ThresholdCurve, ComparesAClassWithAllOthersTogether) {
     counts.add({.outputs = outputs, .targets = targets});
     const std::vector<ThresholdCurve> curves = counts.curves(comm);
     ASSERT_EQ(curves.size(), 3);
-    EXPECT_NEAR(curves[0].points[0].threshold, 0.5, 1e-3);
-    EXPECT_NEAR(curves[2].points[0].threshold, 0.25, 1e-3);
-    EXPECT_TRUE(std::isnan(curves[0].area())) << "there are no negatives";
+    EXPECT_NEAR(curves[0].points[0].threshold, 0.5, 1e-6);
+    EXPECT_NEAR(curves[2].points[0].threshold, 0.25, 1e-6);
+    EXPECT_TRUE(std::isnan(curves[0].area)) << "there are no negatives";
   });
 }
 

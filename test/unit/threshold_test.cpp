@@ -62,6 +62,20 @@ TEST(Threshold, IsTheNearestToOneHalfOfThoseThatAreEquallyGood) {
   EXPECT_EQ(choose_threshold("balanced_accuracy", mirrored).value().threshold, 0.5);
 }
 
+// (1/2 + 5/6) / 2 and (2/2 + 2/6) / 2, which are not the same as doubles.
+TEST(Threshold, IsTheNearestToOneHalfWhereOthersAreBetterByRoundingOnly) {
+  const auto samples = samples_of({{0.9, true},
+                                   {0.9, false},
+                                   {0.6, true},
+                                   {0.6, false},
+                                   {0.6, false},
+                                   {0.6, false},
+                                   {0.1, false},
+                                   {0.1, false}});
+  EXPECT_GT(value_at("balanced_accuracy", 0.75, samples), value_at("balanced_accuracy", 0.35, samples));
+  EXPECT_NEAR(choose_threshold("balanced_accuracy", samples).value().threshold, 0.35, 1e-6);
+}
+
 TEST(Threshold, NoOtherIsBetterWhateverTheWeights) {
   RandomStream random({.seed = 7, .purpose = Purpose::kSynthetic});
   for (int round = 0; round < 50; ++round) {

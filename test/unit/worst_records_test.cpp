@@ -76,14 +76,31 @@ TEST(WorstRecords, AreTwentyAtMost) {
   }
 }
 
-// A record is as bad as its loss, however often it counts; one that weighs nothing is not there.
+// A record is as bad as its loss, however often it counts, and if it is not at all.
 TEST(WorstRecords, AreNotWeighed) {
   const auto loss = make_loss("mean_absolute_error");
   const PredictionWords words;
   WorstRecords worst(*loss, words);
   add(worst, {1, 2, 9}, 0, {100, 1, 0});
-  EXPECT_EQ(ids_of(worst), (std::vector<Index>{1, 0}));
-  EXPECT_EQ(worst.records()[1].loss, 1);
+  EXPECT_EQ(ids_of(worst), (std::vector<Index>{2, 1, 0}));
+  EXPECT_EQ(worst.records()[2].loss, 1);
+}
+
+TEST(WorstRecords, HaveTheMeanLossOfTheTargetsThatAreThere) {
+  const auto loss = make_loss("mean_absolute_error");
+  const PredictionWords words;
+  WorstRecords worst(*loss, words);
+  const std::array<Scalar, 6> outputs{4, 4, 3, 3, 9, 9};
+  const std::array<Scalar, 6> targets{0, kNaN, 0, 0, kNaN, kNaN};
+  const std::array<Scalar, 3> present{1, 2, 0};
+  const std::array<Index, 3> ids{0, 1, 2};
+  worst.add({.outputs = ConstMatrix(outputs.data(), 3, 2),
+             .targets = ConstMatrix(targets.data(), 3, 2),
+             .weights = {.present = present, .targets = 2}},
+            ids);
+  EXPECT_EQ(ids_of(worst), (std::vector<Index>{0, 1})) << "a record without any target has no loss";
+  EXPECT_EQ(worst.records()[0].loss, 4);
+  EXPECT_EQ(worst.records()[1].loss, 3);
 }
 
 // The texts of one record.
@@ -113,6 +130,10 @@ TEST(WorstRecords, AreToldInTheWordsOfTheLabel) {
   EXPECT_EQ(yes.target, "no");
   EXPECT_EQ(yes.prediction, "yes has 75.0 %");
   EXPECT_EQ(told("binary_cross_entropy", answers, {std::log(3.0F)}, {1}).target, "yes");
+
+  const WorstRecord margin = told("binary_hinge", answers, {-0.5F}, {1});
+  EXPECT_EQ(margin.target, "yes");
+  EXPECT_EQ(margin.prediction, "-0.5");
 
   const PredictionWords scaled{
       .scales = {LabelScale{.shift = 10, .range = 2}, LabelScale{.shift = -1, .range = 0.5}}};

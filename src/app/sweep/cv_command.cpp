@@ -100,7 +100,9 @@ std::size_t separators_in(const std::string& line) {
   return count;
 }
 
-void join_files(const std::vector<FoldNumber>& fold_of, const SweepState& state) {
+// `skipped`: as RecordSource has it.
+void join_files(const std::vector<FoldNumber>& fold_of, std::span<const Index> skipped,
+                const SweepState& state) {
   const SweepDirectory& directory = state.directory();
   std::vector<FoldLines> files;
   const Index count = std::ssize(state.rows()) - (directory.refit > 0 ? 1 : 0);
@@ -109,8 +111,10 @@ void join_files(const std::vector<FoldNumber>& fold_of, const SweepState& state)
   const std::string& header = files.front().header();
   joined.write(fmt::format("row,fold,{}\n", header));
   const std::string empty(separators_in(header), ',');
-  for (std::size_t record = 0; record < fold_of.size(); ++record) {
-    const Index fold = fold_of[record];
+  Index record = 0;  // its number in the file, records that were left out counted with the others
+  for (std::size_t i = 0; i < fold_of.size(); ++i, ++record) {
+    for (; !skipped.empty() && skipped.front() == record; ++record) skipped = skipped.subspan(1);
+    const Index fold = fold_of[i];
     joined.write(fold == 0 ? fmt::format("{},,{}\n", record, empty)
                            : fmt::format("{},{},{}\n", record, fold, at(files, fold - 1).next()));
   }
@@ -174,7 +178,7 @@ void join_fold_predictions(Communicator& comm, const SweepState& state) {
   const Experiment experiment =
       open_evaluation(comm, load_run_config_together(comm, first, state.text()), peers);
   agree(comm, [&] {
-    if (comm.rank() == 0) join_files(*experiment.held.fold_of, state);
+    if (comm.rank() == 0) join_files(*experiment.held.fold_of, experiment.validation->skipped(), state);
   });
 }
 

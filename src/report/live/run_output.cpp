@@ -55,10 +55,12 @@ nlohmann::ordered_json describe_threshold(const ChosenThreshold& threshold) {
   return json;
 }
 
-nlohmann::ordered_json describe_calibration(const Calibration& calibration) {
-  return {{"temperature", calibration.temperature},     {"found", calibration.found},
-          {"log_loss_before", calibration.loss_before}, {"log_loss", calibration.loss_after},
-          {"ece_before", calibration.ece_before},       {"ece", calibration.ece_after}};
+// `chose_weights`: whether the same records chose the weights.
+nlohmann::ordered_json describe_calibration(const Calibration& calibration, bool chose_weights) {
+  return {{"chose_weights", chose_weights},     {"temperature", calibration.temperature},
+          {"found", calibration.found},         {"log_loss_before", calibration.loss_before},
+          {"log_loss", calibration.loss_after}, {"ece_before", calibration.ece_before},
+          {"ece", calibration.ece_after}};
 }
 
 std::string positive_class(const TrainingResult& result) {
@@ -146,9 +148,10 @@ void report_calibration(const TrainingResult& result) {
   }
   log_info(
       "calibrated: temperature {:.5g}, fitted to the validation set, whose log loss was {:.5g} and is "
-      "{:.5g}, and whose expected calibration error was {:.5g} and is {:.5g}",
+      "{:.5g}, and whose expected calibration error was {:.5g} and is {:.5g}{}",
       calibration.temperature, calibration.loss_before, calibration.loss_after, calibration.ece_before,
-      calibration.ece_after);
+      calibration.ece_after,
+      result.best ? "; these records chose the weights, too, and others may do worse" : "");
 }
 
 void report_kept(const TrainingResult& result) {
@@ -200,7 +203,8 @@ nlohmann::ordered_json summary_json(const RunEnd& end) {
   if (!result.early.empty()) json["early_stopping"] = result.early;
   json["kept"] = kept_json(result);
   if (end.threshold) json["threshold"] = describe_threshold(*end.threshold);
-  if (result.calibration) json["calibration"] = describe_calibration(*result.calibration);
+  if (result.calibration)
+    json["calibration"] = describe_calibration(*result.calibration, result.best.has_value());
   if (result.skipped_steps > 0) json["skipped_steps"] = result.skipped_steps;
   if (result.single_value_steps > 0) json["single_value_steps"] = result.single_value_steps;
   if (result.repairs > 0) json["desync_repairs"] = result.repairs;

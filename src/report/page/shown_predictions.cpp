@@ -32,10 +32,12 @@ Json curve_json(const EvaluationDetails& details, const ThresholdCurve& curve) {
     precision.push_back(static_cast<double>(point.true_positives) / yes);
   }
   const std::size_t most = kMaxCurvePoints / std::max<std::size_t>(details.curves.size(), 1);
-  Json json{{"class", class_name(details.classes, static_cast<std::size_t>(curve.of_class))},
+  const bool named = curve.of_class < std::ssize(details.outputs);
+  Json json{{"class", named ? at(details.outputs, curve.of_class)
+                            : class_name(details.classes, static_cast<std::size_t>(curve.of_class))},
             {"positives", curve.positives},
             {"negatives", curve.negatives},
-            {"area", json_number(curve.area())}};
+            {"area", json_number(curve.area)}};
   for (const char* name : {"threshold", "recall", "false_positive_rate", "precision"})
     json[name] = Json::array();
   for (const std::size_t i : kept_points(precision, most)) {

@@ -205,10 +205,14 @@ class Bins {
   std::span<double> sums_;
 };
 
-void add_outputs(const MetricRows& rows, Index row, Bins& bins) {
+// `sums`: of one set of bins, to which all outputs belong, or of one for each output.
+void add_outputs(const MetricRows& rows, Index row, std::span<double> sums) {
+  const bool together = std::ssize(sums) == kReliabilitySums;
   for (Index i = 0; i < rows.outputs.cols(); ++i) {
     const auto target = static_cast<double>(rows.targets(row, i));
     if (std::isnan(target)) continue;
+    const Index first = together ? 0 : i * kReliabilitySums;
+    Bins bins(part(sums, {first, first + kReliabilitySums}));
     bins.add(logistic(static_cast<double>(rows.outputs(row, i))), target, rows.weights[row]);
   }
 }
@@ -267,7 +271,7 @@ void collect_reliability(TargetKind targets, const MetricRows& rows, std::span<d
   Bins bins(sums);
   for (Index row = 0; row < rows.outputs.rows(); ++row) {
     if (targets == TargetKind::kBinary) {
-      add_outputs(rows, row, bins);
+      add_outputs(rows, row, sums);
     } else {
       add_class(rows, row, bins);
     }

@@ -12,6 +12,7 @@
 #include "lockstep/base/timer.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/data/load_records.h"
+#include "lockstep/data/table/sources/feature_columns.h"
 #include "lockstep/distributed/local_gradients.h"
 #include "lockstep/distributed/pipeline.h"
 #include "lockstep/nn/stages.h"
@@ -86,6 +87,8 @@ Evaluation::Evaluation(const EvaluationContext& context, const RecordSource& sou
     RecordNeeds needs = needed_by_owner([this](Index id) { return owner(id); }, count);
     needs.part = part_;
     records_ = load_records(source, rule, needs, peers);
+    if (context.loss.targets() != TargetKind::kBinary || context.outputs() == 1) return;
+    for (const TargetLabel& label : read_target_labels(source.schema())) output_names_.push_back(label.name);
   });
   weighing_.masks = rule.may_miss && info_.target_columns > 1 && any_rank(peers, any_missing);
   agree(context.comm, [&] {
@@ -257,7 +260,9 @@ EvalMetrics Evaluation::combine() {
   } else if (kind == TargetKind::kBinary && context_.outputs() == 1) {
     metrics.classes = 2;
   }
-  if (std::ssize(info_.class_names) == metrics.classes) metrics.names = info_.class_names;
+  metrics.names = output_names_;
+  if (metrics.classes > 0 && std::ssize(info_.class_names) == metrics.classes)
+    metrics.names = info_.class_names;
   combine_counts(metrics);
   const Range reliability = reliability_columns();
   metrics.reliability =

@@ -100,9 +100,17 @@ bool is_worse(double loss, Index id, const WorstRecord& other) {
   return loss > other.loss || (loss == other.loss && id < other.id);
 }
 
-SampleWeights weight_of(const SampleWeights& weights, Index row) {
+SampleWeights present_of(const SampleWeights& weights, Index row) {
   if (weights.present.empty()) return {};
   return {.values = {}, .present = part(weights.present, {row, row + 1}), .targets = weights.targets};
+}
+
+// The loss of one sample: the mean over its targets that are there.
+double loss_of(const Loss& loss, const MetricRows& rows, Index row) {
+  const Range one{row, row + 1};
+  const SampleWeights present = present_of(rows.weights, row);
+  return evaluate_weighted(loss, rows_of(rows.outputs, one), rows_of(rows.targets, one), present, nullptr) /
+         present.sum(1);
 }
 
 std::string name_of(const PredictionWords& words, Index of_class) {
@@ -146,9 +154,11 @@ WorstRecord describe(const OutputForm& form, const PredictionWords& words, const
     const Index of_class = true_class(rows.targets, row);
     return {.target = name_of(words, of_class), .prediction = class_text(form, words, values, of_class)};
   }
-  if (form.targets == TargetKind::kBinary && targets.size() == 1 && form.link == Link::kLogit) {
+  if (form.targets == TargetKind::kBinary && targets.size() == 1) {
     return {.target = name_of(words, class_of(targets)),
-            .prediction = fmt::format("{} has {:.1f} %", name_of(words, 1), 100 * values[0])};
+            .prediction = form.link == Link::kLogit
+                              ? fmt::format("{} has {:.1f} %", name_of(words, 1), 100 * values[0])
+                              : numbers(values)};
   }
   const bool scaled = form.targets == TargetKind::kValue && !form.direction;
   for (std::size_t i = 0; scaled && i < std::min(targets.size(), words.scales.size()); ++i)
@@ -181,6 +191,7 @@ EvaluationDetails describe_evaluation(const EvaluationContext& context, Evaluati
     lane.fits.add(rows, ids);
     lane.worst.add(rows, ids);
   });
+  const bool outputs_named = form.targets == TargetKind::kBinary && outputs > 1;
   Lane& first = lanes.front();
   for (Lane& lane : std::span(lanes).subspan(1)) {
     first.counts.add(lane.counts);
@@ -190,7 +201,8 @@ EvaluationDetails describe_evaluation(const EvaluationContext& context, Evaluati
   EvaluationDetails details{.split = evaluation.split(),
                             .samples = info.rows,
                             .shape = info.features,
-                            .classes = info.class_names,
+                            .classes = outputs_named ? std::vector<std::string>() : info.class_names,
+                            .outputs = outputs_named ? evaluation.output_names() : std::vector<std::string>(),
                             .curves = first.counts.curves(context.comm),
                             .fits = first.fits.fits(context.comm)};
   for (const WorstRecord& record : merge_worst(context.comm, first.worst)) {
@@ -226,7 +238,7 @@ void FitSamples::add(const MetricRows& rows, std::span<const Index> ids) {
     for (Index row = 0; row < rows.outputs.rows(); ++row) {
       const auto prediction = static_cast<double>(predictions(row, column * levels + levels / 2));
       const auto target = static_cast<double>(in_units(rows.targets(row, column)));
-      if (!std::isfinite(prediction) || !std::isfinite(target) || rows.weights[row] == 0) continue;
+      if (!std::isfinite(prediction) || !std::isfinite(target)) continue;
       targets_[i].residuals.push_back(static_cast<Scalar>(prediction - target));
       const std::uint64_t key = key_of(at(ids, row));
       if (key <= drawn_below_) targets_[i].drawn.push_back({key, target, prediction});
@@ -293,10 +305,8 @@ void WorstRecords::add(const WorstRecord& record) {
 void WorstRecords::add(const MetricRows& rows, std::span<const Index> ids) {
   const OutputForm form = loss_.form();
   for (Index row = 0; row < rows.outputs.rows(); ++row) {
-    if (rows.weights[row] == 0) continue;
-    const Range one{row, row + 1};
-    double loss = evaluate_weighted(loss_, rows_of(rows.outputs, one), rows_of(rows.targets, one),
-                                    weight_of(rows.weights, row), nullptr);
+    if (!rows.weights.present.empty() && at(rows.weights.present, row) == 0) continue;
+    double loss = loss_of(loss_, rows, row);
     if (std::isnan(loss)) loss = std::numeric_limits<double>::infinity();
     if (!is_wanted(loss, at(ids, row))) continue;
     WorstRecord record = describe(form, words_, rows, row);

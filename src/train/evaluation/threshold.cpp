@@ -50,10 +50,12 @@ Counts count(std::span<const ScoredSample> samples) {
   return counts;
 }
 
+// Numbers that differ by rounding only are equal: 1/4 + 19/20 and 2/4 + 14/20 are not as doubles.
+constexpr double kRounding = 1e-12;
+
 bool is_nearer_to_half(double threshold, double other) {
-  const double distance = std::abs(threshold - 0.5);
-  const double others = std::abs(other - 0.5);
-  return distance < others || (distance == others && threshold < other);
+  const double nearer = std::abs(other - 0.5) - std::abs(threshold - 0.5);
+  return nearer > kRounding || (nearer > -kRounding && threshold < other);
 }
 
 void append_samples(ScoredSamples& samples, const MetricRows& rows, const OutputForm& form) {
@@ -72,6 +74,16 @@ void append_samples(ScoredSamples& samples, const MetricRows& rows, const Output
   }
 }
 
+// *Collective.* The least of all ranks, each in its place.
+void share_least(Communicator& comm, std::span<Scalar> least) {
+  const std::vector<Scalar> mine(least.begin(), least.end());
+  for (int rank = 0; rank < comm.size(); ++rank) {
+    std::vector<Scalar> theirs(mine);
+    comm.broadcast(as_buffer(std::span(theirs)), rank);
+    std::ranges::transform(least, theirs, least.begin(), [](Scalar a, Scalar b) { return std::min(a, b); });
+  }
+}
+
 // The score of a class is the logarithm of its odds: the output of a logit, or log(p / (1 - p)) of a softmax,
 // which is computed from the outputs so that probabilities near 0 and 1 stay apart. Bins are even in it.
 
@@ -80,11 +92,13 @@ constexpr double kLargestScore = 16;  // a probability of 1 - 10^-7
 
 Index curves_of(const OutputForm& form, Index outputs) {
   if (form.targets == TargetKind::kValue || outputs > kMaxCurves) return 0;
-  return Questions(form.targets, outputs).size();
+  return Questions(form, outputs).size();
 }
 
-// How far a class lies above all others together or, without probabilities, above the next.
+// How far a class lies above all others together or, without probabilities, above the other of two; of more
+// its output.
 double score_of_class(const OutputForm& form, const ConstMatrix& outputs, Index row, Index of_class) {
+  if (form.link != Link::kSoftmax && outputs.cols() > 2) return static_cast<double>(outputs(row, of_class));
   Scalar largest = -std::numeric_limits<Scalar>::infinity();
   for (Index i = 0; i < outputs.cols(); ++i) {
     if (i != of_class) largest = std::max(largest, outputs(row, i));
@@ -98,11 +112,8 @@ double score_of_class(const OutputForm& form, const ConstMatrix& outputs, Index 
   return above - static_cast<double>(logarithm(static_cast<Scalar>(sum)));
 }
 
-double threshold_of(const OutputForm& form, Index bin) {
-  const double score =
-      kLargestScore * (2 * static_cast<double>(bin) / static_cast<double>(kBins) - 1);  // its lower end
-  if (form.link == Link::kIdentity) return score;
-  return static_cast<double>(sigmoid(static_cast<Scalar>(score)));
+double threshold_of(const OutputForm& form, Scalar score) {
+  return static_cast<double>(form.link == Link::kIdentity ? score : sigmoid(score));
 }
 
 }  // namespace
@@ -149,8 +160,8 @@ std::optional<ChosenThreshold> choose_threshold(const std::string& measure,
     if (probability >= 0 && candidate) {
       const double threshold = (below + probability) / 2;
       const double value = is_f1 ? counts.f1() : counts.balanced_accuracy();
-      if (!best || value > best->value ||
-          (value == best->value && is_nearer_to_half(threshold, best->threshold))) {
+      if (!best || value > best->value + kRounding ||
+          (value > best->value - kRounding && is_nearer_to_half(threshold, best->threshold))) {
         best = {.threshold = threshold, .measure = measure, .value = value};
       }
       below = probability;
@@ -173,39 +184,31 @@ double accuracy_at(double threshold, std::span<const ScoredSample> samples) {
   return right / all;
 }
 
-double ThresholdCurve::area() const {
-  if (positives == 0 || negatives == 0) return std::numeric_limits<double>::quiet_NaN();
-  double area = 0;
-  Index before = 0;
-  Index false_before = 0;
-  for (const ThresholdPoint& point : points) {
-    area += static_cast<double>(point.false_positives - false_before) *
-            static_cast<double>(point.true_positives + before) / 2;
-    before = point.true_positives;
-    false_before = point.false_positives;
-  }
-  return area / (static_cast<double>(positives) * static_cast<double>(negatives));
-}
-
 ThresholdCounts::ThresholdCounts(const OutputForm& form, Index outputs)
     : form_(form),
       outputs_(outputs),
       first_class_(outputs == (form.targets == TargetKind::kClass ? 2 : 1) ? 1 : 0),
       curves_(curves_of(form, outputs)),
-      counts_(static_cast<std::size_t>(2 * curves_ * kBins)) {}
+      counts_(static_cast<std::size_t>(2 * curves_ * kBins)),
+      least_(static_cast<std::size_t>(curves_ * kBins), std::numeric_limits<Scalar>::infinity()),
+      scores_(static_cast<std::size_t>(curves_)) {}
 
-void ThresholdCounts::count(Index curve, double score, bool positive) {
-  if (std::isnan(score)) return;
-  const double place = (score / kLargestScore + 1) / 2 * static_cast<double>(kBins);
+void ThresholdCounts::count(Index curve, double exact, bool positive) {
+  if (std::isnan(exact)) return;
+  const auto score = static_cast<Scalar>(exact);
+  const double place = (static_cast<double>(score) / kLargestScore + 1) / 2 * static_cast<double>(kBins);
   const auto bin = static_cast<Index>(std::clamp(place, 0.0, static_cast<double>(kBins - 1)));
   ++at(counts_, (2 * curve + (positive ? 1 : 0)) * kBins + bin);
+  Scalar& least = at(least_, curve * kBins + bin);
+  least = std::min(least, score);
+  Scores& scores = at(scores_, curve);
+  (positive ? scores.positives : scores.negatives).push_back(score);
 }
 
 void ThresholdCounts::add(const MetricRows& rows) {
   if (curves_ == 0) return;
-  const Questions questions(form_.targets, outputs_);
+  const Questions questions(form_, outputs_);
   for (Index row = 0; row < rows.outputs.rows(); ++row) {
-    if (rows.weights[row] == 0) continue;
     for (Index curve = 0; curve < curves_; ++curve) {
       if (!questions.is_answered(rows.targets, row, curve)) continue;
       const double score = form_.targets == TargetKind::kClass
@@ -218,11 +221,19 @@ void ThresholdCounts::add(const MetricRows& rows) {
 
 void ThresholdCounts::add(const ThresholdCounts& other) {
   std::ranges::transform(counts_, other.counts_, counts_.begin(), std::plus<>());
+  std::ranges::transform(least_, other.least_, least_.begin(),
+                         [](Scalar a, Scalar b) { return std::min(a, b); });
+  for (std::size_t i = 0; i < scores_.size(); ++i) {
+    const Scores& more = other.scores_[i];
+    scores_[i].positives.insert(scores_[i].positives.end(), more.positives.begin(), more.positives.end());
+    scores_[i].negatives.insert(scores_[i].negatives.end(), more.negatives.begin(), more.negatives.end());
+  }
 }
 
 std::vector<ThresholdCurve> ThresholdCounts::curves(Communicator& comm) {
   if (curves_ == 0) return {};
   comm.all_reduce_sum(as_buffer(std::span(counts_)));
+  share_least(comm, least_);
   std::vector<ThresholdCurve> curves;
   for (Index i = 0; i < curves_; ++i) {
     ThresholdCurve curve{.of_class = first_class_ + i};
@@ -232,8 +243,11 @@ std::vector<ThresholdCurve> ThresholdCounts::curves(Communicator& comm) {
       if (negatives + positives == 0) continue;
       curve.positives += positives;
       curve.negatives += negatives;
-      curve.points.push_back({threshold_of(form_, bin), curve.positives, curve.negatives});
+      curve.points.push_back(
+          {threshold_of(form_, at(least_, i * kBins + bin)), curve.positives, curve.negatives});
     }
+    const RankedPairs ranked = rank_pairs(comm, at(scores_, i));
+    curve.area = ranked.twice_above / (2 * (ranked.positives * ranked.negatives));
     curves.push_back(std::move(curve));
   }
   return curves;

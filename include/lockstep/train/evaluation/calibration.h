@@ -82,10 +82,11 @@ struct ReliabilityBin {
   double observed = 0;   ///< the share of them that came true
 };
 
-/// Adds the predictions of a block of rows to its kReliabilitySums sums. Targets: kClass or kBinary.
+/// Adds the predictions of a block of rows to its kReliabilitySums sums, or to so many of each output of yes
+/// or no. Targets: kClass or kBinary.
 void collect_reliability(TargetKind targets, const MetricRows& rows, std::span<double> sums);
 
-/// The expected calibration error: the mean of |predicted - observed| over the predictions.
+/// The expected calibration error: the mean of |predicted - observed| over the predictions; NaN without any.
 double calibration_error(std::span<const double> sums);
 
 /// The bins that are not empty, in order.

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -110,6 +111,8 @@ class Evaluation {
   /// evaluates a record.
   const Records& records() const { return *records_; }
   const DatasetInfo& info() const { return info_; }
+  /// Names of several outputs of yes or no: those of the labels; empty if these have none.
+  const std::vector<std::string>& output_names() const { return output_names_; }
   Split split() const { return split_; }
   Index owner(Index id) const { return part_of(blocks_, context_.workers().size(), id / rows_); }
 
@@ -152,6 +155,7 @@ class Evaluation {
   EvaluationContext context_;
   Split split_;
   DatasetInfo info_;
+  std::vector<std::string> output_names_;
   Weighing weighing_;
   RecordPart part_;
   Index rows_;  // rows of a block, but for the last

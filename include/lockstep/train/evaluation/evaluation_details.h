@@ -114,6 +114,7 @@ struct EvaluationDetails {
   Index samples = 0;
   Shape shape = {};  ///< shape of a record
   std::vector<std::string> classes = {};
+  std::vector<std::string> outputs = {};  ///< names of several outputs of yes or no, where they have some
   std::vector<std::string> columns = {};  ///< names of the columns of which the worst records have cells
   std::vector<ThresholdCurve> curves = {};
   std::vector<TargetFit> fits = {};

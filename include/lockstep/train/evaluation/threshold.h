@@ -59,8 +59,9 @@ double accuracy_at(double threshold, std::span<const ScoredSample> samples);
 
 // How well a model tells one class from all others at every threshold: what ROC and precision-recall curves
 // are drawn from. Samples are counted in narrow bins of their scores, so counts of threads and ranks add up,
-// and the curve is the same on any number of them. A point lies on the exact curve; steps inside a bin are
-// not seen.
+// and the curve is the same on any number of them. A point lies on the exact curve, and its threshold is the
+// least score of a sample in the bin; steps inside a bin are not seen. The area is that of the exact curve.
+// Samples count alike, whatever they weigh.
 
 /// Models with more classes than this, or outputs of yes or no, have no curves.
 inline constexpr Index kMaxCurves = 10;
@@ -77,12 +78,10 @@ struct ThresholdCurve {
   Index positives = 0;
   Index negatives = 0;
   std::vector<ThresholdPoint> points = {};  ///< from the highest threshold down to all samples
-
-  /// The area under the ROC curve; NaN without positives or without negatives.
-  double area() const;
+  double area = 0;  ///< under the ROC curve; NaN without positives or without negatives
 };
 
-/// The counts of one thread.
+/// The counts of one thread, and its scores: 4 bytes a sample and curve.
 class ThresholdCounts {
  public:
   /// Two classes, and a single output of yes or no, have one curve, of class 1; values have none.
@@ -101,6 +100,8 @@ class ThresholdCounts {
   Index first_class_ = 0;
   Index curves_ = 0;
   std::vector<Index> counts_;  // curves x (negatives, positives) x bins
+  std::vector<Scalar> least_;  // curves x bins: the least score in it
+  std::vector<Scores> scores_;
 };
 
 }  // namespace lockstep

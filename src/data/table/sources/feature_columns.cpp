@@ -105,6 +105,14 @@ double number_of_features(const FeatureColumn& column, std::span<const Scalar> f
   return column.table->scale == Scale::kLog ? std::copysign(std::expm1(std::abs(number)), number) : number;
 }
 
+// Whether the features may be those of a missing number. A column of one number has the same for it and for
+// that number, and so have columns that fill in a number that others have.
+bool may_be_missing(const TableColumn& column, std::span<const Scalar> features) {
+  const bool varies = column.numbers.max > column.numbers.min;
+  if (column.missing == 0 && (column.fill || !varies)) return false;
+  return std::ranges::equal(features, OneColumn(column).features_of(Cell{.missing = true}));
+}
+
 // The features of a number whose first one is known.
 ColumnValue value_of_number(const FeatureColumn& column, Scalar feature) {
   const double number = number_of(column, feature);
@@ -197,7 +205,10 @@ std::vector<ColumnValue> column_values(const FeatureColumn& column, std::vector<
 std::string value_text(const FeatureColumn& column, std::span<const Scalar> features) {
   if (!column.table || column.table->kind == ColumnKind::kNumeric) {
     const bool is_date = column.table && column.table->date;
-    if (!is_date) return fmt::format("{:.5g}", number_of_features(column, features));
+    if (!is_date) {
+      const std::string number = fmt::format("{:.5g}", number_of_features(column, features));
+      return column.table && may_be_missing(*column.table, features) ? "(missing or " + number + ")" : number;
+    }
     if (column.table->date->parts.front() != DatePart::kDay) return "";
     return value_of_date(*column.table, features.front()).text;
   }

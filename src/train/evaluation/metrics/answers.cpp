@@ -43,7 +43,7 @@ class AnswerMetric final : public Metric {
 
 template <ValueOfAnswers kValue>
 std::unique_ptr<Metric> make_of_answers(const OutputForm& form, Index outputs) {
-  return std::make_unique<AnswerMetric>(Questions(form.targets, outputs), kValue);
+  return std::make_unique<AnswerMetric>(Questions(form, outputs), kValue);
 }
 
 // The mean over the questions of kOfQuestion(sums of one).

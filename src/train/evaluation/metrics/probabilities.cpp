@@ -1,19 +1,11 @@
 // Metrics of the probabilities that are predicted.
+#include <algorithm>
+
 #include "lockstep/train/evaluation/calibration.h"
 #include "rows.h"
 
 namespace lockstep {
 namespace {
-
-// The mean over the outputs of a row of of_output(output, target).
-template <class OfOutput>
-double mean_of_row(const MetricRows& rows, Index row, const OfOutput& of_output) {
-  double sum = 0;
-  visit_outputs(rows, row, [&](Index, Scalar output, double target) {
-    sum += of_output(static_cast<double>(output), target);
-  });
-  return sum / static_cast<double>(rows.outputs.cols());
-}
 
 double log_loss_of_class(const MetricRows& rows, Index row) {
   const auto& [outputs, targets, weights] = rows;
@@ -27,16 +19,45 @@ double log_loss_of_class(const MetricRows& rows, Index row) {
 }
 
 double log_loss_of_outputs(const MetricRows& rows, Index row) {
-  return mean_of_row(rows, row, [](double x, double target) { return softplus(x) - x * target; });
+  double sum = 0;
+  visit_outputs(rows, row, [&](Index, Scalar output, double target) {
+    const auto x = static_cast<double>(output);
+    sum += softplus(x) - x * target;
+  });
+  return sum / static_cast<double>(rows.outputs.cols());
 }
 
 double square(double x) {
   return x * x;
 }
 
-double brier_of_outputs(const MetricRows& rows, Index row) {
-  return mean_of_row(rows, row, [](double x, double target) { return square(logistic(x) - target); });
-}
+// The mean over the outputs of the mean over the samples whose target is there.
+class BrierOfOutputs final : public Metric {
+ public:
+  explicit BrierOfOutputs(Index outputs) : outputs_(outputs) {}
+
+  MetricNeeds needs() const override { return {.sums = 2 * outputs_}; }
+
+  void collect(const MetricRows& rows, const MetricParts& parts) const override {
+    for (Index row = 0; row < rows.outputs.rows(); ++row) {
+      visit_outputs(rows, row, [&](Index i, Scalar output, double target) {
+        at(parts.sums, 2 * i) += rows.weights[row];
+        at(parts.sums, 2 * i + 1) +=
+            rows.weights[row] * square(logistic(static_cast<double>(output)) - target);
+      });
+    }
+  }
+
+  std::optional<double> value(const MetricTotals& totals) const override {
+    return mean_over(outputs_, [&](Index i) -> std::optional<double> {
+      const double weight = at(totals.sums, 2 * i);
+      return weight > 0 ? std::optional(at(totals.sums, 2 * i + 1) / weight) : std::nullopt;
+    });
+  }
+
+ private:
+  Index outputs_;
+};
 
 double brier_of_classes(const MetricRows& rows, Index row) {
   if (rows.outputs.cols() == 2) {
@@ -51,22 +72,29 @@ double brier_of_classes(const MetricRows& rows, Index row) {
   return sum;
 }
 
+// Of several outputs of yes or no the mean over them.
 class Ece final : public Metric {
  public:
-  explicit Ece(TargetKind targets) : targets_(targets) {}
+  Ece(TargetKind targets, Index outputs)
+      : targets_(targets), sets_(targets == TargetKind::kBinary ? outputs : 1) {}
 
-  MetricNeeds needs() const override { return {.sums = kReliabilitySums}; }
+  MetricNeeds needs() const override { return {.sums = sets_ * kReliabilitySums}; }
 
   void collect(const MetricRows& rows, const MetricParts& parts) const override {
     collect_reliability(targets_, rows, parts.sums);
   }
 
   std::optional<double> value(const MetricTotals& totals) const override {
-    return calibration_error(totals.sums);
+    return mean_over(sets_, [&](Index i) -> std::optional<double> {
+      const auto sums = part(totals.sums, {i * kReliabilitySums, (i + 1) * kReliabilitySums});
+      if (std::ranges::all_of(sums, [](double sum) { return sum == 0; })) return std::nullopt;
+      return calibration_error(sums);
+    });
   }
 
  private:
   TargetKind targets_;
+  Index sets_;
 };
 
 }  // namespace
@@ -91,21 +119,21 @@ std::vector<MetricEntry> probability_metrics() {
            "several outputs: the mean over them. Not of the margins of hinge losses",
        .targets = classes,
        .smaller_is_better = true,
-       .make =
-           [](const OutputForm& form, Index) {
-             const bool of_class = form.targets == TargetKind::kClass;
-             return mean_over_samples(of_class ? brier_of_classes : brier_of_outputs);
-           },
+       .make = [](const OutputForm& form, Index outputs) -> std::unique_ptr<Metric> {
+         if (form.targets == TargetKind::kClass) return mean_over_samples(brier_of_classes);
+         return std::make_unique<BrierOfOutputs>(outputs);
+       },
        .suits = has_probabilities,
        .by_name = true},
       {.name = "ece",
        .help = "Expected calibration error: |mean probability - share that is so| of 15 bins of equal width, "
                "the mean over the samples (Guo et al. 2017). Of yes or no and of two classes the probability "
-               "of yes, of more that of the predicted class. Not of the margins of hinge losses",
+               "of yes, of more that of the predicted class; several outputs: the mean over them. Not of the "
+               "margins of hinge losses",
        .targets = classes,
        .smaller_is_better = true,
-       .make = [](const OutputForm& form, Index) -> std::unique_ptr<Metric> {
-         return std::make_unique<Ece>(form.targets);
+       .make = [](const OutputForm& form, Index outputs) -> std::unique_ptr<Metric> {
+         return std::make_unique<Ece>(form.targets, outputs);
        },
        .suits = has_probabilities,
        .by_name = true}};

@@ -37,8 +37,9 @@ inline Scalar sortable(Scalar score) {
 
 class Questions {
  public:
-  /// `targets`: kClass or kBinary.
-  Questions(TargetKind targets, Index outputs) : targets_(targets), outputs_(outputs) {}
+  /// `form`: of kClass or kBinary targets.
+  Questions(const OutputForm& form, Index outputs)
+      : targets_(form.targets), outputs_(outputs), has_logarithms_(form.link == Link::kSoftmax) {}
 
   Index size() const { return of_two_classes() ? 1 : outputs_; }
   /// Whether no is a class, too, which no other question asks for.
@@ -69,11 +70,11 @@ class Questions {
 
   /// Likewise calls visit(question, is it so, score), with a score that rises with the probability that the
   /// model gives: for binary targets the output, for two classes the difference of the outputs (both are its
-  /// log-odds), for more its logarithm.
+  /// log-odds), for more its logarithm or, without probabilities, the output.
   template <class Visit>
   void visit_scores(const MetricRows& rows, Index row, const Visit& visit) const {
     const ConstMatrix& outputs = rows.outputs;
-    const bool many = targets_ == TargetKind::kClass && outputs_ != 2;
+    const bool many = targets_ == TargetKind::kClass && outputs_ != 2 && has_logarithms_;
     const double log_sum = many ? log_sum_exp(outputs, row) : 0;
     for (Index question = 0; question < size(); ++question) {
       if (!is_answered(rows.targets, row, question)) continue;
@@ -90,6 +91,7 @@ class Questions {
 
   TargetKind targets_;
   Index outputs_;
+  bool has_logarithms_;  // outputs are logarithms of probabilities, up to a constant
 };
 
 /// Calls visit(i, output, target) for each output of one row whose target is there. Several outputs may be

@@ -85,7 +85,7 @@ class AveragePrecision final : public Metric {
 
 template <class Measured>
 std::unique_ptr<Metric> make_of_questions(const OutputForm& form, Index outputs) {
-  return std::make_unique<Measured>(Questions(form.targets, outputs));
+  return std::make_unique<Measured>(Questions(form, outputs));
 }
 
 }  // namespace
