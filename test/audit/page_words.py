@@ -4,7 +4,7 @@ import html
 import re
 
 from .positive import OF_POSITIVE, positive_of, without_class
-from .report import number_of, same_digits, span
+from .report import number_of, same_digits, span, within
 from .said import human_seconds
 from .summary import kept_measures, length_of
 from .texts import Text, taken
@@ -96,8 +96,7 @@ def measure_words(words, names):
 def accepted(shown, right, factor):
     if right is None:
         return shown in ("-", "undefined")
-    right = span(right)
-    return abs(float(shown) - factor * right.value) <= 0.00501 if factor == 100 else same_digits(shown, right, 5)
+    return within(float(shown), span(right).map(lambda x: 100 * x), 0.00501) if factor == 100 else same_digits(shown, right, 5)
 
 
 def check_result(sheet, run, place, found, names):
