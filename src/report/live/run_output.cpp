@@ -197,7 +197,7 @@ void report_result(const TrainingResult& result) {
   std::string quality;
   if (result.last_evaluation) {
     const EvalMetrics& last = *result.last_evaluation;
-    quality = fmt::format("{} loss {:.5g}", to_string(last.split), last.loss);
+    quality = fmt::format("{} {}", to_string(last.split), describe_loss(last));
     if (last.accuracy) quality += fmt::format(", accuracy {:.5g}", *last.accuracy);
     for (const MetricValue& other : last.others) quality += ", " + to_string(other);
     quality += "; ";

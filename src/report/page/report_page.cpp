@@ -53,7 +53,8 @@ bool is_rarely_measured(const std::string& name) {
 }
 
 // Each measure of one set over the steps, the samples and the time of training.
-void add_curves(const std::string& split, const MetricsTable& table, const PageLimits& limits, Json& curves) {
+void add_curves(const PageRun& run, const std::string& split, const MetricsTable& table,
+                const PageLimits& limits, Json& curves) {
   constexpr int kCountDigits = 15;
   constexpr int kTimeDigits = 5;
   for (const MetricsTable::Column& column : table.columns) {
@@ -69,7 +70,10 @@ void add_curves(const std::string& split, const MetricsTable& table, const PageL
     std::vector<std::size_t> points;
     for (const std::size_t point : kept_points(values, limits.points)) points.push_back(rows[point]);
     curves.push_back({{"measure", shown_json(column.name)},
-                      {"title", shown_json(measure_title(column.name))},
+                      {"title", shown_json(measure_title(column.name) +
+                                           (column.name == "loss" && !run.record.scaled_label.empty()
+                                                ? " of the scaled label"
+                                                : ""))},
                       {"split", shown_json(split)},
                       {"points", rows.size()},
                       {"step", numbers_json(table.steps, points, kCountDigits)},
@@ -230,9 +234,9 @@ Json run_json(const PageRun& run, bool alone, const PageLimits& limits) {
             {"epochs", shown_json(run.record.progress.epochs)},
             {"seconds", shown_json(run.record.seconds)},
             {"curves", Json::array()}};
-  add_curves("train", run.metrics.train, limits, json["curves"]);
+  add_curves(run, "train", run.metrics.train, limits, json["curves"]);
   for (const EvaluationHistory& each : run.metrics.evaluations)
-    add_curves(each.split, each.table, limits, json["curves"]);
+    add_curves(run, each.split, each.table, limits, json["curves"]);
   if (run.record.is_complete()) json["kept"] = kept_json(run);
   if (run.record.is_complete()) json["time"] = time_json(run);
   if (run.metrics.ranks.ranks.size() > 1) json["ranks"] = ranks_json(run.metrics.ranks.ranks);

@@ -123,8 +123,9 @@ class Evaluation {
     AlignedBuffer<Scalar> labels;   // targets and weights
     AlignedBuffer<Scalar> weights;  // empty: none
     AlignedBuffer<Scalar> present;  // how many targets a row has; empty: no target is missing
-    AlignedBuffer<Scalar> scaled;   // outputs divided by a temperature
+    AlignedBuffer<Scalar> scaled;   // outputs divided by a temperature, or quantiles in order
     std::vector<Index> ids;
+    Index crossed = 0;                   // records whose quantiles were not in order
     std::vector<Index> counts;           // counts of the confusion matrix, or of each output of yes or no
     std::vector<Scores> scores;          // scores that the metrics need
     std::vector<ScoredSamples> samples;  // samples that the metrics need
@@ -138,6 +139,7 @@ class Evaluation {
                     const BlockWork& work);
   SampleWeights take_labels(Lane& lane, Matrix& labels) const;
   ConstMatrix take_features(Lane& lane, Index rows, Index chunk);
+  ConstMatrix take_outputs(Lane& lane, const ConstMatrix& given) const;
   void run_block(Lane& lane, const ModelValues& values, Index block, Index chunk, const BlockWork& work);
   void measure_block(Lane& lane, const MetricRows& rows, Index block);
   EvalMetrics combine();
