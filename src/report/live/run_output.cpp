@@ -81,6 +81,7 @@ std::string describe_staleness(const WorkersReport& report) {
 
 RunOutput::RunOutput(RunOutputSettings settings, OutputStart start)
     : record_(settings.record),
+      losses_(settings.losses),
       average_(std::move(settings.average)),
       metrics_(settings.directory.metrics(), start.metrics_bytes,
                [this](const nlohmann::ordered_json& json) { record_line(json); }),

@@ -251,6 +251,16 @@ std::optional<Calibration> Evaluation::calibrate(const ModelValues& values,
   return fit_temperature(context_.comm, context_.team, context_.loss.targets(), kept);
 }
 
+TargetSample Evaluation::targets() const {
+  constexpr Index kMost = 50'000;
+  const Range mine =
+      intersect({measured_blocks_.begin * rows_, measured_blocks_.end * rows_}, {0, info_.rows});
+  std::vector<Index> ids;
+  for (Index id = mine.begin; id < mine.end; id += divide_up(mine.size(), kMost)) ids.push_back(id);
+  const Index features = part_ == RecordPart::kAll ? info_.features.size() : 0;
+  return gather_targets(context_.comm, *records_, ids, info_, weighing_, features);
+}
+
 EvalMetrics Evaluation::combine() {
   const std::vector<double> sums =
       ordered_sums(context_.comm, block_sums_, measured_blocks_, blocks_, columns());

@@ -25,6 +25,7 @@
 #include "lockstep/nn/model.h"
 #include "lockstep/nn/workspace.h"
 #include "lockstep/train/evaluation/calibration.h"
+#include "lockstep/train/evaluation/learning.h"
 #include "lockstep/train/evaluation/metric.h"
 #include "lockstep/train/evaluation/metrics.h"
 #include "lockstep/train/options.h"
@@ -102,6 +103,8 @@ class Evaluation {
   /// *Collective.* The temperature that suits this set best. Requires predictions that are probabilities.
   /// Nothing if `interrupted`, as above.
   std::optional<Calibration> calibrate(const ModelValues& values, const std::function<bool()>& interrupted);
+  /// *Collective.* On rank 0 the targets of the set, of a large one those of some records.
+  TargetSample targets() const;
   /// From now on the outputs of the model are divided by it.
   void set_temperature(Scalar temperature) { temperature_ = temperature; }
   /// *Local.* From now on the model sees the records so changed.
