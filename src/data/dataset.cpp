@@ -68,7 +68,13 @@ std::optional<BadTarget> TargetRule::find_bad(std::span<const Scalar> targets) c
     if (masks && std::isnan(targets[i])) {
       ++missing;
     } else if (!allows(targets[i])) {
-      return BadTarget{static_cast<Index>(i), fmt::format("label {}", targets[i]), expected()};
+      const bool from_one = classes > 0 && targets[i] == static_cast<Scalar>(classes);
+      return BadTarget{
+          static_cast<Index>(i), fmt::format("label {}", targets[i]),
+          expected() + (from_one ? fmt::format("; classes count from 0: if those of the file are 1 "
+                                               "to {}, subtract 1",
+                                               classes)
+                                 : "")};
     }
   }
   if (missing == 0) return std::nullopt;

@@ -23,7 +23,6 @@ def check_compared(directories, trainer, cwd):
                 check_key(sheet, run, name, shown)
             else:
                 sheet.equal(f"{PLACE}{name} as alone", shown, alone.get(name, ""))
-    check_scales(sheet, list(runs.values()), table(*runs))
     return sheet.finish()
 
 
@@ -42,15 +41,3 @@ def is_number(text):
         return float(text) is not None
     except ValueError:
         return False
-
-
-def check_scales(sheet, runs, rows):
-    """Measures of numbers stand beside each other only if the runs learn the number in the same way."""
-    scales = {run.directory.name: tuple(column.get("scale") == "log" for column in run.label_columns()) for run in runs}
-    if len(set(scales.values())) < 2:
-        return
-    for row in rows:
-        logarithm = any(scales[row["run"].rpartition("/")[2]])
-        for name, shown in row.items():
-            if shown and logarithm and name.partition("_")[2] in ("r2", "mean_squared_error", "mean_absolute_error"):
-                sheet.differ(PLACE + name, f"{shown} of a logarithm", "a figure of the number, as in the other rows", "r2-of-logarithm")

@@ -56,12 +56,36 @@ def f1_of(both, true, said):
     return float(2 * both / (true + said)) if true + said else np.nan
 
 
+# Measures in the units of the labels, as REFERENCE.md says of them.
+IN_UNITS = ("mean_absolute_error", "mean_squared_error", "root_mean_squared_error", "mean_absolute_percentage_error", "r2", "pinball")
+
+
+def in_order(outputs, levels):
+    """The quantiles of each target in rising order."""
+    apart = lambda values: values.reshape(len(outputs.values), -1, levels)
+    values = np.sort(apart(outputs.values), axis=2)
+    error = np.broadcast_to(apart(np.broadcast_to(outputs.error, outputs.values.shape)).max(axis=2, keepdims=True), values.shape)
+    return Outputs(values.reshape(outputs.values.shape), error.reshape(outputs.values.shape))
+
+
 class Figures:
     """Of a set: outputs of the model for its records, their targets and weights."""
 
-    def __init__(self, form, outputs, targets, weights, names=()):
+    def __init__(self, form, outputs, targets, weights, names=(), scales=()):
+        """`scales`: of the targets; none where they are the labels themselves."""
         self.form, self.outputs, self.targets, self.weights, self.names = form, outputs, targets, weights, list(names)
         self.classes = outputs.values.shape[1]
+        self.scales = list(scales) if form.targets == "value" and form.link != "direction" else []
+        if form.loss == "quantile" and len(form.levels) > 1:
+            self.outputs = in_order(outputs, len(form.levels))
+
+    def labels(self, values, centred=False):
+        """Scaled numbers in the units of their labels; or as far as they are from the label whose scaled number is 0."""
+        if not self.scales:
+            return values
+        each = values.shape[1] // len(self.scales)
+        undone = [scale.undo(values[:, i * each : (i + 1) * each]) - (scale.undo(0.0) if centred else 0.0) for i, scale in enumerate(self.scales)]
+        return np.concatenate(undone, axis=1)
 
     def figure(self, function, *more):
         return spanned(self.form, self.outputs, self.targets, lambda values: function(self.form, values, self.targets, self.weights, *more))
@@ -73,6 +97,9 @@ class Figures:
             return self.figure(metrics.accuracy)
         if name == "top_k_accuracy":
             return self.figure(metrics.top_k, top_k)
+        if name in IN_UNITS and self.scales:
+            labels = lambda values: self.labels(values, name == "r2")
+            return spanned(self.form, self.outputs, self.targets, lambda values: metrics.BY_NAME[name](self.form, labels(values), labels(self.targets), self.weights))
         found = self.figure(metrics.BY_NAME[name])
         if name == "average_precision":
             return self.untied(found)

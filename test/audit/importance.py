@@ -72,7 +72,7 @@ def check_shuffled(sheet, run, found, repeats=20):
             values = [cells[i][column["column"]] for i in dice.permutation(len(cells))]
             table.cells = [{**row, column["column"]: value} for row, value in zip(cells, values)]
             outputs = from_weights(run.config, run.tensors, run.temperature, replace(dataset, features=table.features()))
-            measure = Figures(run.form, Outputs(outputs.values, np.zeros(1)), figures.targets, figures.weights).named(found["measure"]).value
+            measure = Figures(run.form, Outputs(outputs.values, np.zeros(1)), figures.targets, figures.weights, scales=figures.scales).named(found["measure"]).value
             changes.append(sign * (measure - found["baseline"]))
         slack = 6 * np.std(changes) * np.sqrt(1 / repeats + 1 / len(column["repeats"])) + 1e-6
         sheet.check(f"importance: {column['column']}: shuffled here", column["importance"], float(np.mean(changes)), lambda a, b: abs(a - b) <= slack)

@@ -4,7 +4,7 @@ import re
 
 from .log_data import check_setup_line, first_averaged, ignore_names
 from .positive import positive_of, quoted, without_class
-from .said import check_rate_text, check_said, check_time_text, human_bytes
+from .said import check_rate_text, check_said, check_time_text, human_bytes, without_scale
 from .summary import best_line, fallen, length_of
 from .texts import Line, Text, taken
 
@@ -55,9 +55,11 @@ def check_log(sheet, run):
         if handler:
             handler(sheet, run, line)
         elif id(line) in numbers:
-            check_evaluation_line(sheet, f"log.txt: evaluation {numbers[id(line)]}", line, evaluations, None if again else numbers[id(line)])
+            check_evaluation_line(sheet, run, f"log.txt: evaluation {numbers[id(line)]}", line, evaluations, None if again else numbers[id(line)])
         elif found := re.match(r"step ([\d,]+)/([\d,]+)  epoch", line):
             check_step_line(sheet, f"log.txt: step {found[1]}", line, steps.get(int(found[1].replace(",", ""))), length_of(run), again)
+        elif found := taken(re.fullmatch(r"(\w+) set: quantiles of ([\d,]+) records? crossed, and were sorted", line)):
+            sheet.check("log.txt: records whose quantiles crossed", int(found[2].replace(",", "")), len(run.sets[found[1]]) if run.sets[found[1]] else 0, lambda a, b: 0 < a <= (b or a))
         elif line in plan:
             taken(re.fullmatch(r"(.*)", line))
         else:
@@ -85,7 +87,7 @@ def lost_lines(whole):
     return {line.begin for at, line in told if at and (int(at[1].replace(",", "")) > steps if at[1] else float(at[2]) > epochs)}
 
 
-def check_evaluation_line(sheet, place, text, evaluations, number):
+def check_evaluation_line(sheet, run, place, text, evaluations, number):
     """`number`: of the evaluation; None in a run that was resumed, where it is one of that epoch and set."""
     found = taken(re.fullmatch(r"epoch ([\d.]+)  (\w+) (loss .*)  \(([\d,]+) samples, (.*)\)", text))
     if not found:
@@ -102,7 +104,7 @@ def check_evaluation_line(sheet, place, text, evaluations, number):
     sheet.printed(place + ": samples", found[4], line["samples"])
     if number is not None:
         check_time_text(sheet, place + ": seconds", found[5], line["seconds"])
-    check_said(sheet, place, found[3], line)
+    check_said(sheet, place, without_scale(sheet, place, found[3], run), line)
 
 
 def check_step_line(sheet, place, text, line, length, again):
@@ -130,7 +132,7 @@ def check_done(sheet, run, text):
         return
     if e := s.get("evaluation"):
         sheet.equal(place + ": split", found[1], e["split"])
-        check_said(sheet, place, found[2] or "", {k: v for k, v in e.items() if k not in ("top_k", "top_k_accuracy")})
+        check_said(sheet, place, without_scale(sheet, place, found[2] or "", run), {k: v for k, v in e.items() if k not in ("top_k", "top_k_accuracy")})
     sheet.printed(place + ": steps", found[3], s["steps"])
     for shown, name in zip(found.groups()[3:6], ("skipped_steps", "single_value_steps", "desync_repairs")):
         sheet.equal(f"{place}: {name}", shown and int(shown.replace(",", "")), s.get(name))

@@ -256,7 +256,7 @@ def check_words(sheet, place, words, column):
         names, pattern = {
             "standard": (("mean", "deviation"), rf"(?:logarithm, )?mean {SAID}, deviation {SAID}"),
             "log": (("mean", "deviation"), rf"(?:logarithm, )?mean {SAID}, deviation {SAID}"),
-            "minmax": (("min", "max"), rf"number, from {SAID} to {SAID}"),
+            "minmax": (("min", "max"), rf"number, (?:minmax: )?from {SAID} to {SAID}"),
         }.get(column.get("scale"), ((), "(?!)"))
     if found := re.search(pattern, words):
         for name, shown in zip(names, found.groups()):

@@ -52,6 +52,11 @@ def numbers(cells):
     return np.array([[np.nan if cell == "" else float(cell) for cell in row] for row in cells], float)
 
 
+def digits_of(cell):
+    """Significant ones."""
+    return len(cell.lower().partition("e")[0].replace(".", "").strip("+-").lstrip("0"))
+
+
 def logarithm(p):
     """Of probabilities, and how far it may be off."""
     p = np.asarray(p, float)
@@ -91,6 +96,8 @@ def from_predictions(form, names, cells, label_columns, hinge_scores=True):
             value, error = logarithm(p)
             return logits(value - np.log(np.maximum(1 - p, 1e-9)), error + UNIT / np.maximum(1 - p, UNIT), 1 - p)
     values = numbers([row[1:] for row in cells])
+    # Labels far from 0 have more digits than single precision.
+    rounding = [10.0 ** (1 - most) if (most := max((digits_of(row[1 + i]) for row in cells), default=0)) > 9 else 1.5 * UNIT for i in range(values.shape[1])]
     if form.link == "exp":
         value, error = logarithm(values)
         return Outputs(value, error)
@@ -104,7 +111,7 @@ def from_predictions(form, names, cells, label_columns, hinge_scores=True):
         beyond = np.isinf(values[:, i])
         x = np.clip(values[:, i], -3.4e38, 3.4e38)
         columns.append([np.nan if np.isnan(v) else scale.apply(v) for v in x])
-        step = 1.5 * UNIT * np.abs(x)
+        step = rounding[i] * np.abs(x)
         errors.append([0.0 if np.isnan(v) else abs(scale.apply(v + s) - scale.apply(v - s)) / 2 + UNIT for v, s in zip(x, step)])
         columns[-1] = np.where(beyond, columns[-1] + np.sign(x) * FAR, columns[-1])
         errors[-1] = np.where(beyond, FAR, errors[-1])

@@ -15,7 +15,7 @@ from .report import number_of, same_digits, same_number
 from .summary import length_of
 
 TITLES = {
-    "Loss": "loss", "Accuracy": "accuracy", "Learning rate": "lr", "Throughput, in samples per second": "samples_per_second",
+    "Loss": "loss", "Loss of the scaled label": "loss", "Accuracy": "accuracy", "Learning rate": "lr", "Throughput, in samples per second": "samples_per_second",
     "Norm of the gradient": "gradient_norm", "Norm of the weights": "weight_norm", "AUC": "auc", "Log loss": "log_loss",
     "Precision": "precision", "Recall": "recall", "R²": "r2", "Mean absolute error": "mean_absolute_error",
     "Mean squared error": "mean_squared_error", "Root mean squared error": "root_mean_squared_error",

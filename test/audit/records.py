@@ -31,7 +31,7 @@ class Values:
                 continue
             scale = scale_of(columns[i // levels])
             with np.errstate(over="ignore"):
-                self.predictions[:, i] = scale.undo(value[:, i]).astype(np.float32)
+                self.predictions[:, i] = scale.undo(value[:, i])
             self.errors[:, i] = scale.undone_error(value[:, i], error[:, i])
         for i in range(self.targets.shape[1]):
             if columns and form.link != "direction":

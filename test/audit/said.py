@@ -14,6 +14,17 @@ def pairs_of(text):
 PAIR = re.compile(r"([a-z][a-z0-9_-]*(?: accuracy)?) (-?\d[\d.,]*(?:e[+-]?\d+)?|-?inf|-?nan|undefined)(?=,? |,|$)")
 
 
+OF_SCALED = " of the scaled label"
+
+
+def without_scale(sheet, place, text, run):
+    """The text without the words that a loss of a scaled label has behind it."""
+    scaled = any(c.get("scale", "none") != "none" for c in run.label_columns() if c["kind"] == "numeric")
+    if text.startswith("loss "):
+        sheet.equal(place + ": says of the loss that it is of the scaled label", bool(re.match(r"loss \S+" + OF_SCALED, text)), scaled)
+    return text.replace(OF_SCALED, "", 1)
+
+
 def check_said(sheet, place, text, json):
     """Figures of an evaluation in a line: each as it stands in the JSON, which is checked elsewhere."""
     names = []

@@ -10,6 +10,7 @@ from .figures import Figures
 from .length import length_of
 from .outputs import Outputs
 from .report import leaves
+from .table_data import scale_of
 from .timing import check_ranks, check_shares, check_workers, gradients_of
 
 NO_MEASURES = ("step", "epoch", "samples_seen", "samples", "top_k", "seconds")
@@ -25,8 +26,14 @@ def figures_of(run, split, model="", divided=True):
             outputs = outputs.times(run.temperature)
         labels = run.label_columns()
         names = run.class_names() or ([c["name"] for c in labels] if len(labels) > 1 else [])
-        run.found[key] = Figures(run.form, outputs, run.sets[split].targets, run.weights(split), names)
+        run.found[key] = Figures(run.form, outputs, run.sets[split].targets, run.weights(split), names, scales_of(labels))
     return run.found[key]
+
+
+def scales_of(labels):
+    """None if no label is scaled."""
+    scaled = any(c.get("scale", "none") != "none" for c in labels if c["kind"] == "numeric")
+    return [scale_of(c) for c in labels] if scaled else []
 
 
 def kept_figures(run, line):

@@ -147,6 +147,17 @@ const std::map<std::string, Operation>& operations() {
            throw std::invalid_argument("an axis that is not known here");
          return largest(in[0]);
        }},
+      {"TopK",
+       [](const Tensors& in, Attributes& attributes) {
+         const Index count = in[0].dims.back();
+         if (attributes.whole("largest", 1) != 0 || static_cast<Index>(in.at(1).values.at(0)) != count ||
+             axis_of(in[0], attributes.whole("axis", -1)) != in[0].dims.size() - 1)
+           throw std::invalid_argument("a choice that is not known here");
+         OnnxTensor result = in[0];
+         for (auto row = result.values.begin(); row != result.values.end(); row += count)
+           std::sort(row, row + count);
+         return result;
+       }},
       {"Reshape", [](const Tensors& in, Attributes&) { return reshaped(in[0], whole_numbers(in.at(1))); }},
       {"Flatten", [](const Tensors& in,
                      Attributes& attributes) { return flattened(in[0], attributes.whole("axis", 1)); }},

@@ -337,7 +337,7 @@ TEST_F(OnnxTable, TheAnswerIsInTheUnitsOfTheLabel) {
   EXPECT_FALSE(values.contains("label"));
   for (std::size_t i = 0; i < 6; ++i) {
     const auto output = static_cast<Scalar>(values.at("outputs").values[i]);
-    const double expected = static_cast<double>(scales_[i % 2].undo(output));
+    const double expected = scales_[i % 2].undo(double{output});
     EXPECT_NEAR(values.at("predictions").values[i], expected, 1e-5 * std::abs(expected)) << i;
   }
 }

@@ -201,7 +201,8 @@ TEST_P(Idx, DifferentCounts) {
 }
 
 TEST_P(Idx, LabelsOutOfRange) {
-  expect_parts(error(9), {options_.train_labels, "record 2", "found label 9", "a class below 9", "outputs"});
+  expect_parts(error(9), {options_.train_labels, "record 2", "found label 9", "a class below 9", "outputs",
+                          "classes count from 0: if those of the file are 1 to 9, subtract 1"});
   EXPECT_EQ(load_all(0).targets, (std::vector<Scalar>{7, 0, 9}));
   write_labels(idx_content(IdxType::kF32, {3}, {1, 2.5, 0}));
   expect_parts(error(), {options_.train_labels, "record 1", "found label 2.5", "a class below 10"});

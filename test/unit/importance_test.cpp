@@ -200,7 +200,7 @@ TEST(PartialDependence, OfALinearModelIsALine) {
                                              .normaliser = linear.normaliser,
                                              .team = team,
                                              .batch = 8},
-                                            source, linear.values(), {2, 3}, grid);
+                                            {}, source, linear.values(), {2, 3}, grid);
       ASSERT_EQ(means.size(), grid.size());
       if (comm.rank() > 0) return;
       for (std::size_t i = 0; i < grid.size(); ++i)

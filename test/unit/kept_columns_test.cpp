@@ -70,8 +70,8 @@ TEST_F(Kept, StandBetweenTheRowAndItsPredictionUnderNamesOfTheirOwn) {
     const std::string path = directory_ / name;
     const auto file = choose_prediction_file(path).make(
         {.path = path, .rows = 2, .columns = predictions, .kept = &columns});
-    const Scalar values[] = {1, 2};
-    file->append(ConstMatrix(values, 1, 2));
+    const double values[] = {1, 2};
+    file->append(PredictedRows(values, 1, 2));
     file->append_unknown();
     file->finish();
     return read_file(path);

@@ -40,8 +40,9 @@ ConstMatrix rows_of(const std::vector<Scalar>& values, Index rows, Range range) 
 }
 
 // The metric over the set in blocks of `block` rows.
-std::optional<double> measure(const std::string& name, const Set& set, Index block) {
-  const MetricSet metrics(std::span(&name, 1), set.kind, set.columns());
+std::optional<double> measure(const std::string& name, const Set& set, Index block,
+                              const std::vector<LabelScale>& scales = {}) {
+  const MetricSet metrics(std::span(&name, 1), set.kind, set.columns(), scales);
   const MetricNeeds& needs = metrics.needs();
   std::vector<double> sums(static_cast<std::size_t>(needs.sums));
   std::vector<Scores> scores(static_cast<std::size_t>(needs.rankings));
@@ -325,6 +326,55 @@ std::vector<std::string> chosen(const std::vector<std::string>& names, const Out
     result.push_back(value.name);
   }
   return result;
+}
+
+// Labels of seconds since 1970 and of prices, whose logarithm is learned: by hand from the labels.
+TEST(Metrics, AreInTheUnitsOfTheLabels) {
+  const std::vector<LabelScale> scales{{.shift = 1.7e9, .range = 50},
+                                       {.shift = 5, .range = 0.5, .logarithm = true}};
+  const Set set{.kind = TargetKind::kValue,
+                .rows = 3,
+                .outputs = {0.5F, 0, 1, 1, -1, 2},
+                .targets = {0, 0.5F, 1.5F, 1, -2, 1.5F},
+                .weights = {1, 2, 1}};
+  double absolute = 0;
+  double share = 0;
+  double ratios = 0;
+  double roots = 0;
+  for (std::size_t target = 0; target < 2; ++target) {
+    const auto label = [&](Scalar x) {
+      return target == 0 ? 1.7e9 + 50 * double{x} : std::expm1(5 + 0.5 * double{x});
+    };
+    double mean = 0;
+    for (std::size_t row = 0; row < 3; ++row)
+      mean += double{set.weights[row]} * (label(set.targets[2 * row + target]) - label(0)) / 4;
+    double squares = 0;
+    double spread = 0;
+    for (std::size_t row = 0; row < 3; ++row) {
+      const double truth = label(set.targets[2 * row + target]);
+      const double error = label(set.outputs[2 * row + target]) - truth;
+      absolute += double{set.weights[row]} * std::abs(error) / 8;
+      share += double{set.weights[row]} * std::abs(error) / truth / 8;
+      squares += double{set.weights[row]} * error * error / 4;
+      spread += double{set.weights[row]} * std::pow(truth - label(0) - mean, 2) / 4;
+    }
+    ratios += (1 - squares / spread) / 2;
+    roots += std::sqrt(squares) / 2;
+  }
+  for (const Index block : {1, 3}) {
+    EXPECT_NEAR(measure("mean_absolute_error", set, block, scales).value(), absolute, 1e-6);
+    EXPECT_NEAR(measure("mean_absolute_percentage_error", set, block, scales).value(), share, 1e-9);
+    EXPECT_NEAR(measure("root_mean_squared_error", set, block, scales).value(), roots, 1e-6);
+    EXPECT_NEAR(measure("r2", set, block, scales).value(), ratios, 1e-9);
+    EXPECT_EQ(measure("spearman", set, block, scales), measure("spearman", set, block));
+  }
+}
+
+TEST(Metrics, OfDirectionsAreThoseOfTheScaledLabels) {
+  Set set{.kind = TargetKind::kValue, .rows = 1, .outputs = {1, 2}, .targets = {2, 1}};
+  set.kind.direction = true;
+  EXPECT_EQ(measure("cosine_similarity", set, 1, {{.shift = 9, .range = 4}, {}}),
+            measure("cosine_similarity", set, 1));
 }
 
 TEST(MetricSet, ChoosesWhatSuitsTheTargets) {

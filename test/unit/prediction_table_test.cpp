@@ -39,7 +39,7 @@ Texts cells(const OutputForm& form, const std::vector<Scalar>& outputs,
   Matrix predictions(row.data(), 1, std::ssize(row));
   predict_rows(form, ConstMatrix(outputs.data(), 1, count), predictions);
   PredictionTable table(form, count, labels, view);
-  const ConstMatrix converted = table.convert(ConstMatrix(row.data(), 1, std::ssize(row)));
+  const PredictedRows converted = table.convert(ConstMatrix(row.data(), 1, std::ssize(row)));
   Texts cells;
   for (Index i = 0; i < converted.cols(); ++i) {
     const auto& classes = table.columns()[static_cast<std::size_t>(i)].classes;

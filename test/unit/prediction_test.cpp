@@ -163,14 +163,23 @@ TEST(Prediction, DividesTheOutputsByTheTemperature) {
   }
 }
 
-std::vector<Scalar> predicted(const OutputForm& targets, const std::vector<Scalar>& outputs, Index columns,
-                              const std::vector<LabelScale>& scales = {}) {
+std::vector<Scalar> predicted(const OutputForm& targets, const std::vector<Scalar>& outputs, Index columns) {
   const auto rows = std::ssize(outputs) / columns;
   const Index width = prediction_columns(targets, columns).size();
   std::vector<Scalar> result(static_cast<std::size_t>(rows * width));
   Matrix predictions = as_matrix(std::span(result), rows, width);
-  predict_rows(targets, as_matrix(std::span<const Scalar>(outputs), rows, columns), predictions, scales);
+  predict_rows(targets, as_matrix(std::span<const Scalar>(outputs), rows, columns), predictions);
   return result;
+}
+
+// The cells of the table, in the units of the labels.
+std::vector<double> told(const OutputForm& targets, const std::vector<Scalar>& outputs, Index columns,
+                         const std::vector<LabelScale>& scales) {
+  const std::vector<Scalar> rows = predicted(targets, outputs, columns);
+  PredictionTable table(targets, columns, {}, {}, scales);
+  const PredictedRows cells =
+      table.convert(as_matrix(std::span<const Scalar>(rows), std::ssize(outputs) / columns, columns));
+  return {cells.values().begin(), cells.values().end()};
 }
 
 TEST(PredictRows, GivesLabelsAndProbabilitiesOfEachKind) {
@@ -206,17 +215,45 @@ TEST(PredictRows, TakesTheInverseOfTheLink) {
 TEST(PredictRows, GivesValuesInTheUnitsOfTheirLabels) {
   const std::vector<LabelScale> scales{{.shift = 10, .range = 4},
                                        {.shift = 1, .range = 2, .logarithm = true}};
-  const std::vector<Scalar> values = predicted(TargetKind::kValue, {0.5, 0.5, -1, -1}, 2, scales);
+  const std::vector<double> values = told(TargetKind::kValue, {0.5, 0.5, -1, -1}, 2, scales);
   EXPECT_EQ(values[0], 12);
-  EXPECT_FLOAT_EQ(values[1], std::exp(2.0F) - 1);
+  EXPECT_DOUBLE_EQ(values[1], std::exp(2.0) - 1);
   EXPECT_EQ(values[2], 6);
-  EXPECT_FLOAT_EQ(values[3], 1 - std::exp(1.0F));
+  EXPECT_DOUBLE_EQ(values[3], 1 - std::exp(1.0));
   OutputForm levels(TargetKind::kValue);
   levels.quantiles = {0.1, 0.9};
-  EXPECT_EQ(predicted(levels, {0, 1, 0, 0}, 4, scales)[1], 14) << "both levels belong to the first target";
+  EXPECT_EQ(told(levels, {0, 1, 0, 0}, 4, scales)[1], 14) << "both levels belong to the first target";
   OutputForm direction(TargetKind::kValue);
   direction.direction = true;
-  EXPECT_EQ(predicted(direction, {3, 4}, 2, scales), (std::vector<Scalar>{3, 4}));
+  EXPECT_EQ(told(direction, {3, 4}, 2, scales), (std::vector<double>{3, 4}));
+}
+
+// Seconds since 1970, a minute apart: single precision has steps of two minutes there.
+TEST(PredictRows, LabelsFarFromZeroKeepTheirDigits) {
+  const std::vector<LabelScale> scales{{.shift = 1'700'000'123, .range = 60}, {.shift = 100, .range = 60}};
+  const std::vector<double> times = told(TargetKind::kValue, {0, 0, 1, 1}, 2, scales);
+  EXPECT_EQ(times, (std::vector<double>{1'700'000'123, 100, 1'700'000'183, 160}));
+  const PredictionTable table(TargetKind::kValue, 2, {}, {}, scales);
+  EXPECT_EQ(table.columns()[0].digits, 17);
+  EXPECT_EQ(table.columns()[1].digits, 0) << "as good in single precision";
+  EXPECT_EQ((LabelScale{.shift = 2000, .range = 20}.digits()), 11);
+  EXPECT_EQ((LabelScale{.shift = 20.7, .range = 1e-7, .logarithm = true}.digits()), 16);
+  EXPECT_EQ((LabelScale{.shift = 20.7, .range = 1, .logarithm = true}.digits()), 0);
+}
+
+TEST(PredictRows, QuantilesThatCrossAreSortedAndCounted) {
+  OutputForm levels(TargetKind::kValue);
+  levels.quantiles = {0.1, 0.5, 0.9};
+  const Scalar nan = std::numeric_limits<Scalar>::quiet_NaN();
+  const std::vector<Scalar> outputs{1, 2, 3, 6, 5, 4, 3, 2, 1, 9, 8, 7, 1, 1, 2, 2, 2, 3, 5, nan, 1, 1, 2, 3};
+  EXPECT_EQ(predicted(levels, outputs, 6).at(3), 4);
+  EXPECT_EQ(predicted(levels, outputs, 6).at(6), 1) << "those of one target stay together";
+  EXPECT_EQ(predicted(levels, outputs, 6).at(18), 5) << "what is not a number has no place in an order";
+  std::vector<Scalar> rows = outputs;
+  Matrix all = as_matrix(std::span(rows), 4, 6);
+  EXPECT_EQ(sort_quantiles(levels, all), 2) << "records, and not targets";
+  EXPECT_EQ(sort_quantiles(levels, all), 0);
+  EXPECT_EQ(describe_crossed(1), "quantiles of 1 record crossed, and were sorted");
 }
 
 const std::shared_ptr<const std::vector<std::string>> kNoYes =
@@ -225,14 +262,14 @@ const std::shared_ptr<const std::vector<std::string>> kNoYes =
 class PredictionFiles : public testing::Test {
  protected:
   std::string write(const std::string& name, const std::vector<PredictionColumn>& columns,
-                    const std::vector<std::vector<Scalar>>& pieces) {
+                    const std::vector<std::vector<double>>& pieces) {
     const auto width = std::ssize(columns);
     Index rows = 0;
     for (const auto& piece : pieces) rows += std::ssize(piece) / width;
     const auto file =
         choose_prediction_file(name).make({.path = directory_ / name, .rows = rows, .columns = columns});
-    for (const std::vector<Scalar>& piece : pieces) {
-      file->append(as_matrix(std::span<const Scalar>(piece), std::ssize(piece) / width, width));
+    for (const std::vector<double>& piece : pieces) {
+      file->append(PredictedRows(piece.data(), std::ssize(piece) / width, width));
     }
     EXPECT_FALSE(std::filesystem::exists(directory_ / name)) << "half a file can be seen";
     file->finish();
@@ -255,7 +292,8 @@ TEST_F(PredictionFiles, CsvHasALineForEachRowInTheShortestDigits) {
 TEST_F(PredictionFiles, CsvNumbersAreReadAsTheSameBits) {
   std::vector<Scalar> values;
   for (Scalar value = 2e-38F; value < 1; value = value * 7.3F + 1e-37F) values.push_back(value);
-  std::istringstream lines(write("a.csv", {{.name = "prediction"}}, {values}));
+  std::istringstream lines(
+      write("a.csv", {{.name = "prediction"}}, {std::vector<double>(values.begin(), values.end())}));
   std::string line;
   std::getline(lines, line);
   for (const Scalar value : values) {
@@ -265,9 +303,9 @@ TEST_F(PredictionFiles, CsvNumbersAreReadAsTheSameBits) {
 }
 
 TEST_F(PredictionFiles, TextHasOneWordForWhatIsNotANumber) {
-  const Scalar nan = std::numeric_limits<Scalar>::quiet_NaN();
-  const Scalar infinity = std::numeric_limits<Scalar>::infinity();
-  const std::vector<std::vector<Scalar>> values{{nan, -nan, infinity, -infinity}};
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const double infinity = std::numeric_limits<double>::infinity();
+  const std::vector<std::vector<double>> values{{nan, -nan, infinity, -infinity}};
   EXPECT_EQ(write("a.csv", {{.name = "x"}}, values), "row,x\n0,nan\n1,nan\n2,inf\n3,-inf\n");
   EXPECT_EQ(
       write("a.jsonl", {{.name = "x"}}, values),
@@ -330,6 +368,18 @@ TEST_F(PredictionFiles, NpyIsAHeaderOf64BytesAndTheProbabilities) {
   std::vector<Scalar> values(6);
   std::memcpy(values.data(), bytes.data() + 128, 6 * sizeof(Scalar));
   EXPECT_EQ(values, (std::vector<Scalar>{0.25F, 0.75F, 1, 0, 0.1F, 0.9F}));
+}
+
+TEST_F(PredictionFiles, NumbersHaveTheDigitsOfTheirColumn) {
+  const std::vector<PredictionColumn> columns{{.name = "t", .digits = 12}, {.name = "x"}};
+  EXPECT_EQ(write("a.csv", columns, {{1700000123.4567, 0.1F}}), "row,t,x\n0,1700000123.46,0.1\n");
+  EXPECT_EQ(write("b.csv", {{.name = "t", .digits = 17}}, {{1e9 + 0.1}}), "row,t\n0,1000000000.1\n");
+  const std::string bytes = write("a.npy", columns, {{1700000123.4567, 0.25}});
+  EXPECT_NE(bytes.find("'<f8'"), std::string::npos);
+  double first = 0;
+  std::memcpy(&first, bytes.data() + 128, sizeof first);
+  EXPECT_EQ(first, 1700000123.4567);
+  EXPECT_EQ(bytes.size(), 128U + 2 * sizeof(double));
 }
 
 TEST_F(PredictionFiles, AreChosenByTheirExtensionOrByName) {

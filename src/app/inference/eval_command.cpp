@@ -17,6 +17,7 @@
 #include "lockstep/distributed/pipeline.h"
 #include "lockstep/report/tables/evaluation_tables.h"
 #include "lockstep/train/evaluation/evaluation.h"
+#include "lockstep/train/evaluation/prediction.h"
 #include "lockstep/train/evaluation/threshold.h"
 #include "lockstep/train/rank_peer_group.h"
 #include "lockstep/train/storage/model_file.h"
@@ -36,12 +37,13 @@ void print_confusion(const EvalMetrics& metrics) {
 }
 
 void print_metrics(const EvalMetrics& metrics) {
-  print_out("{}: {} samples, loss {:.5g}", to_string(metrics.split), with_commas(metrics.samples),
-            metrics.loss);
+  print_out("{}: {} samples, {}", to_string(metrics.split), with_commas(metrics.samples),
+            describe_loss(metrics));
   if (metrics.accuracy) print_out(", accuracy {:.5g}", *metrics.accuracy);
   if (metrics.top_k_accuracy) print_out(", top-{} accuracy {:.5g}", metrics.top_k, *metrics.top_k_accuracy);
   for (const MetricValue& other : metrics.others) print_out(", {}", to_string(other, metrics.positive()));
   print_out("\n");
+  if (metrics.crossed > 0) print_out("{}\n", describe_crossed(metrics.crossed));
   if (!metrics.confusion.empty() && metrics.classes <= kMaxClassesShown) print_confusion(metrics);
   print_out("{}", evaluation_tables(metrics));
 }

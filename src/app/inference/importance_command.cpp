@@ -50,7 +50,7 @@ std::unique_ptr<MetricSet> metrics_with(const std::string& measure, const Experi
         "--metric accuracy is not defined for predictions of numbers: choose loss, r2 or another metric");
   }
   return std::make_unique<MetricSet>(always ? experiment.config.eval.metrics : std::vector{measure}, form,
-                                     experiment.model->output().size());
+                                     experiment.model->output().size(), experiment.scales());
 }
 
 // The columns of a set, whose records must be rows of features.
@@ -191,10 +191,9 @@ void show_dependence(const ImportanceInputs& inputs) {
                                   .normaliser = *experiment.normaliser,
                                   .team = inputs.team,
                                   .batch = experiment.config.eval.batch,
-                                  .label_scales = scales,
                                   .temperature = inputs.temperature};
   std::vector<std::vector<double>> means =
-      partial_dependence(context, inputs.source, inputs.values, column->features, grid);
+      partial_dependence(context, scales, inputs.source, inputs.values, column->features, grid);
   const DatasetInfo& info = inputs.source.info();
   report(inputs, DependenceResult{.model = inputs.line.text("model"),
                                   .set = to_string(inputs.split),

@@ -138,7 +138,7 @@ class PredictionOutput {
   PredictionOutput(const CommandLine& line, const Config& config, const Inference& inference,
                    const RecordSource& source)
       : table_(inference.trained.loss->form(), inference.trained.model->output().size(), inference.labels,
-               inference.view) {
+               inference.view, inference.label_scales) {
     if (const auto& keep = inference.request.keep) {
       kept_.emplace(source.files(), config.data.table, parse_column_names("--keep", *keep),
                     inference.table ? &*inference.table : nullptr);
@@ -171,7 +171,6 @@ BadRows write_predictions(Communicator& comm, const CommandLine& line, const Con
                          .normaliser = *inference.normaliser,
                          .team = team,
                          .batch = config.eval.batch,
-                         .label_scales = inference.label_scales,
                          .temperature = inference.trained.temperature,
                          .pipeline = pipeline ? &*pipeline : nullptr},
                         source);
@@ -183,6 +182,7 @@ BadRows write_predictions(Communicator& comm, const CommandLine& line, const Con
   agree(comm, [&] {
     if (output) output->lines().finish();
   });
+  if (comm.rank() == 0 && prediction.crossed() > 0) log_info("{}", describe_crossed(prediction.crossed()));
   BadRows bad = output ? output->lines().bad_rows() : BadRows();
   comm.broadcast(as_buffer(std::as_writable_bytes(std::span(&bad, 1))), 0);
   return bad;

@@ -162,7 +162,7 @@ void build_model(Experiment& experiment, const Shape& input) {
   experiment.loss = make_loss(config);
   experiment.model = std::make_unique<Model>(config.model, input, experiment.loss->form().link);
   experiment.metrics = std::make_unique<MetricSet>(config.eval.metrics, experiment.loss->form(),
-                                                   experiment.model->output().size());
+                                                   experiment.model->output().size(), experiment.scales());
   experiment.normaliser = std::make_unique<Normaliser>(config.data.mean, config.data.std, input.size());
 }
 
@@ -261,6 +261,11 @@ std::vector<const RecordSource*> Experiment::sources() const {
     if (source != nullptr) all.push_back(source);
   }
   return all;
+}
+
+std::vector<LabelScale> Experiment::scales() const {
+  const std::vector<const RecordSource*> opened = sources();
+  return opened.empty() ? std::vector<LabelScale>() : read_label_scales(opened.front()->schema());
 }
 
 FitQuestion Experiment::fit(const RecordSource& source) const {

@@ -62,6 +62,8 @@ struct Experiment {
   /// For the tensors of this stage.
   UpdateRules update_rules(Index stage = 0) const;
   TargetRule target_rule() const;
+  /// See label_scales(); those of the data that the model is trained on.
+  std::vector<LabelScale> scales() const;
   /// Classes that train.class_weights is about.
   Index classes() const;
   bool balances_classes() const;

@@ -149,11 +149,10 @@ void write_fold_predictions(Communicator& comm, const CommandLine& line, const C
                          .normaliser = *experiment.normaliser,
                          .team = team,
                          .batch = experiment.config.eval.batch,
-                         .label_scales = label_scales,
                          .temperature = temperature},
                         *experiment.validation);
   PredictionTable table(experiment.loss->form(), experiment.model->output().size(), labels,
-                        {.threshold = threshold});
+                        {.threshold = threshold}, label_scales);
   std::unique_ptr<PredictionFile> file;  // only rank 0 has one
   agree(comm, [&] {
     if (comm.rank() > 0) return;

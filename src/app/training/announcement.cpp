@@ -132,13 +132,20 @@ RunRecord first_record(const Experiment& experiment, const RunPlan& plan, const 
                    .launch = launch_of(config, plan, placement),
                    .plan = plan_record(plan, *experiment.model),
                    .measure = config.train.early_stopping_metric,
-                   .keeps_best = keeps_best(config)};
+                   .keeps_best = keeps_best(config),
+                   .scaled_label = experiment.train->info().scaled_label};
   try {
     const auto before = resume.is_new ? std::nullopt : read_run_record(resume.directory);
     if (before) {
       record.launch.resumed_at = before->launch.resumed_at;
       record.warnings = before->warnings;
       record.more_warnings = before->more_warnings;
+      if (before->scaled_label != record.scaled_label) {
+        log_warning(
+            "the start before measured the scaled label ({}); from step {} on measures but the loss are in "
+            "its own units, and are not to be compared with those before",
+            record.scaled_label, with_commas(saved_steps(resume)));
+      }
     }
   } catch (const DataError& error) {
     log_warning("run.json of the start before cannot be read: {}", error.what());

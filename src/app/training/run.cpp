@@ -21,6 +21,7 @@
 #include "lockstep/comm/watchdog.h"
 #include "lockstep/data/load_records.h"
 #include "lockstep/data/streamed_records.h"
+#include "lockstep/data/table/sources/feature_columns.h"
 #include "lockstep/distributed/divided_layers.h"
 #include "lockstep/nn/stages.h"
 #include "lockstep/train/rank_peer_group.h"
@@ -163,6 +164,61 @@ void Run::load(Index step) {
   if (experiment_.weighs_classes(Split::kTrain)) class_weights_ = experiment_.class_weights(peers);
   validation_ = load_evaluation(experiment_.validation.get(), Split::kValidation);
   test_ = load_evaluation(experiment_.test.get(), Split::kTest);
+  look_at_targets();
+}
+
+// Each record that several ranks hold is looked at by the first of them.
+std::vector<Index> Run::some_training_ids() const {
+  constexpr Index kMost = 20'000;
+  std::vector<Index> ids;
+  if (!needs_targets(model_) || record_part() == RecordPart::kNothing) return ids;
+  const Index rank = workers().rank();
+  const Index rows = experiment_.train->info().rows;
+  const RecordNeeds needs = records_for(*sampler_, plan_.dist.hosted, rank);
+  for (Index id = 0; id < rows; id += divide_up(rows, kMost)) {
+    const Range ranks = needs.ranks(id);
+    if (!ranks.empty() && ranks.begin == rank) ids.push_back(id);
+  }
+  return ids;
+}
+
+void Run::look_at_targets() {
+  const RecordSource& train = *experiment_.train;
+  const Evaluation* evaluated = validation_ ? validation_.get() : test_.get();
+  TargetSample targets;
+  if (!streams()) {
+    const Index features = record_part() == RecordPart::kAll ? train.info().features.size() : 0;
+    targets = gather_targets(comm_, *records_, some_training_ids(), train.info(),
+                             {.of_class = class_weights_, .masks = masks_}, features);
+  } else if (evaluated != nullptr) {
+    targets = evaluated->targets();
+  }
+  agree(comm_, [&] {
+    if (comm_.rank() > 0) return;
+    std::vector<std::string> names;
+    for (const TargetLabel& label : read_target_labels(train.schema())) names.push_back(label.name);
+    label_doubt_ = doubt_label(experiment_.loss->form(), targets, names);
+    if (!streams())
+      training_guess_ = best_guess(*experiment_.loss, experiment_.model->output().size(), targets);
+  });
+  label_doubt_ = broadcast_text(comm_, label_doubt_);
+  if (comm_.rank() == 0 && !label_doubt_.empty()) log_warning("{}", label_doubt_);
+}
+
+// Where the classes are weighed in training alone, evaluations measure something else.
+std::string Run::doubt_learning(const TrainingResult& result, const StepLosses& losses) {
+  LearningFacts facts{.evaluation = result.last_evaluation,
+                      .guess = training_guess_,
+                      .losses = losses,
+                      .steps = result.progress.steps,
+                      .label = label_doubt_,
+                      .lr = experiment_.config.schedule.lr};
+  if (!class_weights_.empty() && !experiment_.config.eval.class_weights) facts.evaluation.reset();
+  if (facts.evaluation) {
+    const Evaluation& evaluation = test_ ? *test_ : *validation_;
+    facts.guess = best_guess(*experiment_.loss, experiment_.model->output().size(), evaluation.targets());
+  }
+  return lockstep::doubt_learning(facts);
 }
 
 std::optional<Index> Run::load_training_records(PeerGroup& peers, Index step) {

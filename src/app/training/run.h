@@ -57,6 +57,10 @@ class Run {
   /// *Collective.* Each rank reads its share of the records, from `step` on where they are streamed. Errors:
   /// AgreedError.
   void load(Index step = 0);
+  /// After load(), a label that is far from 1, see doubt_label(); the same on all ranks.
+  const std::string& label_doubt() const { return label_doubt_; }
+  /// *Collective.* After train(). On rank 0 the doubt whether the model has learned, see doubt_learning().
+  std::string doubt_learning(const TrainingResult& result, const StepLosses& losses);
   /// The training records held here, after load().
   const Records& records() const { return *records_; }
   /// After load(), the content of the training set: whole if it is in memory, sampled if it is streamed.
@@ -86,6 +90,10 @@ class Run {
  private:
   // *Collective.* `classes`: those that this rank has found.
   void warn_of_spare_outputs(Index classes);
+  // *Collective.* Looks at the targets of some training records or, where these are streamed, of those that
+  // are evaluated.
+  void look_at_targets();
+  std::vector<Index> some_training_ids() const;
   // *Collective over the peers.* Gives the classes that this rank has found; nothing if records are streamed.
   std::optional<Index> load_training_records(PeerGroup& peers, Index step);
   // *Collective over the group.* Stages without records learn what the others know of them.
@@ -117,8 +125,10 @@ class Run {
   std::unique_ptr<ProgressThread> progress_;  // may be null
   std::unique_ptr<Records> records_;
   Fingerprint fingerprint_;
-  std::vector<Scalar> class_weights_;       // empty: all count alike
-  bool masks_ = false;                      // training targets may be missing
+  std::vector<Scalar> class_weights_;    // empty: all count alike
+  bool masks_ = false;                   // training targets may be missing
+  std::optional<Guess> training_guess_;  // on rank 0
+  std::string label_doubt_;
   std::unique_ptr<Evaluation> validation_;  // may be null
   std::unique_ptr<Evaluation> test_;        // may be null
 };

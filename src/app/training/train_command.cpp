@@ -127,6 +127,7 @@ class TrainCommand {
   std::unique_ptr<Run> run_;
   std::unique_ptr<StepTracer> tracer_;     // null without report.trace
   std::unique_ptr<RunRecordFile> record_;  // null on other ranks
+  StepLosses losses_;                      // of rank 0
   std::unique_ptr<Observer> observer_ = std::make_unique<SilentObserver>();
   RunDirectory results_;  // rank 0: where the results are written, run.dir unless that was moved
 };
@@ -213,6 +214,7 @@ void TrainCommand::begin() {
       if (!record_) begin_record();
       RunOutputSettings settings = output_settings(experiment_, plan_);
       settings.record = record_.get();
+      settings.losses = &losses_;
       observer_ = std::make_unique<RunOutput>(std::move(settings),
                                               OutputStart{.step = saved_steps(),
                                                           .metrics_bytes = resume_.metrics_bytes(),
@@ -321,9 +323,10 @@ TrainingResult TrainCommand::train() {
                      .hosts = placement_.host_of});
     finish_trace(comm_, std::move(tracer_), resume_.directory);
     return result;
-  } catch (const AgreedError&) {
+  } catch (const AgreedError& error) {
     save_last_good_weights();
-    throw;
+    if (error.exit_code() != kExitTraining || run_->label_doubt().empty()) throw;
+    throw AgreedError(fmt::format("{}. But first: {}", error.what(), run_->label_doubt()), kExitTraining);
   }
 }
 
@@ -387,6 +390,8 @@ void TrainCommand::report_written() {
 }
 
 int TrainCommand::finish(TrainingResult& result) {
+  const std::string doubt = run_->doubt_learning(result, losses_);
+  if (first() && !doubt.empty()) log_warning("{}", doubt);
   LostFiles lost(*observer_, watch_->writer, resume_command(config()));
   AlignedBuffer<Scalar> last = run_->stored();
   AlignedBuffer<Scalar> stored =

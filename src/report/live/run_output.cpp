@@ -27,7 +27,7 @@ std::string describe_mishaps(const TrainingResult& result) {
 
 // "loss 0.29976, accuracy 0.9".
 std::string describe_measures(const EvalMetrics& metrics) {
-  std::string text = fmt::format("loss {:.5g}", metrics.loss);
+  std::string text = describe_loss(metrics);
   if (metrics.accuracy) text += fmt::format(", accuracy {:.5g}", *metrics.accuracy);
   for (const MetricValue& other : metrics.others) text += ", " + to_string(other, metrics.positive());
   return text;
@@ -95,6 +95,7 @@ std::string describe_staleness(const WorkersReport& report) {
 
 RunOutput::RunOutput(RunOutputSettings settings, OutputStart start)
     : record_(settings.record),
+      losses_(settings.losses),
       average_(std::move(settings.average)),
       metrics_(settings.directory.metrics(), start.metrics_bytes,
                [this](const nlohmann::ordered_json& json) { record_line(json); }),

@@ -71,7 +71,10 @@ void add_curves(const PageRun& run, const std::string& split, const MetricsTable
     std::vector<std::size_t> points;
     for (const std::size_t point : kept_points(values, limits.points)) points.push_back(rows[point]);
     curves.push_back({{"measure", shown_json(column.name)},
-                      {"title", shown_json(measure_title(column.name, positive))},
+                      {"title", shown_json(measure_title(column.name, positive) +
+                                           (column.name == "loss" && !run.record.scaled_label.empty()
+                                                ? " of the scaled label"
+                                                : ""))},
                       {"split", shown_json(split)},
                       {"points", rows.size()},
                       {"step", numbers_json(table.steps, points, kCountDigits)},

@@ -33,11 +33,17 @@ std::string describe_model(const PageRun& run) {
   const std::string model = preset.empty() ? run.value("model.layers") : preset;
   const PlanRecord& plan = run.record.plan;
   const std::string data = run.value("data.train");
-  return fmt::format("A model \"{}\"{} was trained on {}{}, with the loss {} and the optimizer {}.", model,
+  const std::string& label = run.record.scaled_label;
+  return fmt::format("A model \"{}\"{} was trained on {}{}, with the loss {}{} and the optimizer {}.", model,
                      plan.parameters == 0 ? "" : fmt::format(" of {}", plural(plan.parameters, "parameter")),
                      data.empty() ? "synthetic data" : data,
                      plan.rows == 0 ? "" : fmt::format(" ({})", plural(plan.rows, "record")),
-                     run.value("train.loss"), run.value("train.optimizer"));
+                     run.value("train.loss"),
+                     label.empty() ? ""
+                                   : fmt::format(" of the scaled label ({}; other measures are in its own "
+                                                 "units)",
+                                                 label),
+                     run.value("train.optimizer"));
 }
 
 std::string describe_length(const PageRun& run) {

@@ -16,6 +16,7 @@
 #include "lockstep/distributed/local_gradients.h"
 #include "lockstep/distributed/pipeline.h"
 #include "lockstep/nn/stages.h"
+#include "lockstep/train/evaluation/prediction.h"
 #include "lockstep/train/rank_peer_group.h"
 
 namespace lockstep {
@@ -27,6 +28,11 @@ enum EvaluationColumn : std::size_t { kSamples, kWeight, kLoss, kCorrect, kTopK,
 
 // Blocks that a thread takes before it is asked whether the evaluation is to go on.
 constexpr Index kRoundBlocks = 8;
+
+// Whether outputs may be divided by a temperature, or put in order.
+bool changes_outputs(const OutputForm& form) {
+  return has_probabilities(form) || form.quantiles.size() > 1;
+}
 
 template <class T>
 void append_moved(std::vector<T>& all, std::vector<T>& more) {
@@ -60,7 +66,7 @@ Evaluation::Lane::Lane(const EvaluationContext& context, Index rows, const Datas
       labels(part == RecordPart::kNothing ? 0 : rows * info.label_columns()),
       weights(weighing.has_weights(info) ? rows : 0),
       present(weighing.masks ? rows : 0),
-      scaled(context.measures() && has_probabilities(context.loss.form()) ? rows * context.outputs() : 0),
+      scaled(context.measures() && changes_outputs(context.loss.form()) ? rows * context.outputs() : 0),
       counts(static_cast<std::size_t>(counted_cells(context.loss.targets(), context.outputs()))),
       scores(static_cast<std::size_t>(context.metrics.needs().rankings)),
       samples(static_cast<std::size_t>(context.metrics.needs().samples)) {}
@@ -116,6 +122,7 @@ std::optional<EvalMetrics> Evaluation::run(const ModelValues& values,
     std::ranges::fill(lane.counts, 0);
     std::ranges::fill(lane.scores, Scores{});
     std::ranges::fill(lane.samples, ScoredSamples{});
+    lane.crossed = 0;
   }
   const bool finished = visit_blocks(
       values, interrupted,
@@ -179,6 +186,16 @@ ConstMatrix Evaluation::take_features(Lane& lane, Index rows, Index chunk) {
   return {x.data(), rows, columns};
 }
 
+// The outputs as predictions have them.
+ConstMatrix Evaluation::take_outputs(Lane& lane, const ConstMatrix& given) const {
+  const OutputForm form = context_.loss.form();
+  if (form.quantiles.size() < 2) return divide_outputs(given, temperature_, lane.scaled.span());
+  Matrix ordered(lane.scaled.data(), given.rows(), given.cols());
+  std::ranges::copy(given.values(), ordered.data());
+  lane.crossed += sort_quantiles(form, ordered);
+  return ordered;
+}
+
 void Evaluation::run_block(Lane& lane, const ModelValues& values, Index block, Index chunk,
                            const BlockWork& work) {
   const Range ids = rows_of_block(block);
@@ -191,13 +208,15 @@ void Evaluation::run_block(Lane& lane, const ModelValues& values, Index block, I
   if (!given) return;
   Matrix labels(lane.labels.data(), rows, info_.label_columns());
   const SampleWeights weights = take_labels(lane, labels);
-  const ConstMatrix outputs = divide_outputs(*given, temperature_, lane.scaled.span());
+  const ConstMatrix outputs = take_outputs(lane, *given);
   const ConstMatrix targets(lane.labels.data(), rows, info_.target_columns);
   work(lane, {.outputs = outputs, .targets = targets, .weights = weights}, block);
 }
 
 void Evaluation::measure_block(Lane& lane, const MetricRows& measured, Index block) {
-  const auto& [outputs, right, weights] = measured;
+  const ConstMatrix& outputs = measured.outputs;
+  const ConstMatrix& right = measured.targets;
+  const SampleWeights& weights = measured.weights;
   const Index rows = outputs.rows();
   const TargetKind kind = context_.loss.targets();
   double* sums = block_sums_.data() + (block - local_blocks_.begin) * columns();
@@ -235,6 +254,16 @@ std::optional<Calibration> Evaluation::calibrate(const ModelValues& values,
   return fit_temperature(context_.comm, context_.team, context_.loss.targets(), kept);
 }
 
+TargetSample Evaluation::targets() const {
+  constexpr Index kMost = 50'000;
+  const Range mine =
+      intersect({measured_blocks_.begin * rows_, measured_blocks_.end * rows_}, {0, info_.rows});
+  std::vector<Index> ids;
+  for (Index id = mine.begin; id < mine.end; id += divide_up(mine.size(), kMost)) ids.push_back(id);
+  const Index features = part_ == RecordPart::kAll ? info_.features.size() : 0;
+  return gather_targets(context_.comm, *records_, ids, info_, weighing_, features);
+}
+
 EvalMetrics Evaluation::combine() {
   const std::vector<double> sums =
       ordered_sums(context_.comm, block_sums_, measured_blocks_, blocks_, columns());
@@ -253,6 +282,9 @@ EvalMetrics Evaluation::combine() {
   metrics.loss = sums[kLoss] / sums[kWeight];
   if (kind != TargetKind::kValue) metrics.accuracy = sums[kCorrect] / sums[kWeight];
   metrics.others = combine_metrics(sums);
+  metrics.of_scaled_label = !info_.scaled_label.empty();
+  for (const Lane& lane : lanes_) metrics.crossed += lane.crossed;
+  context_.comm.all_reduce_sum(as_buffer(std::span(&metrics.crossed, 1)));
   if (kind == TargetKind::kClass) {
     metrics.classes = context_.outputs();
     metrics.top_k = context_.options.top_k;

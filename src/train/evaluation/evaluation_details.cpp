@@ -118,10 +118,19 @@ std::string name_of(const PredictionWords& words, Index of_class) {
   return named ? at(words.classes, of_class) : fmt::format("{}", of_class);
 }
 
-std::string numbers(std::span<const Scalar> values) {
+// In the units of the labels. `per_target`: values of each target.
+std::string numbers(const OutputForm& form, const PredictionWords& words, std::span<const Scalar> values,
+                    Index per_target) {
+  constexpr int kDigits = 5;
+  constexpr int kDigitsOfSingle = 9;
+  OutputForm alone = form;
+  if (per_target == 1) alone.quantiles.clear();
   std::vector<std::string> texts;
-  for (Index i = 0; i < std::min(std::ssize(values), kMaxNumbers); ++i)
-    texts.push_back(fmt::format("{:.5g}", at(values, i)));
+  for (Index i = 0; i < std::min(std::ssize(values), kMaxNumbers); ++i) {
+    const int needed = words.scales.empty() ? 0 : at(words.scales, i / per_target).digits();
+    texts.push_back(fmt::format("{:.{}g}", in_label_units(alone, words.scales, i, at(values, i)),
+                                kDigits + std::max(0, needed - kDigitsOfSingle)));
+  }
   if (std::ssize(values) > kMaxNumbers) texts.emplace_back("...");
   return fmt::format("{}", fmt::join(texts, ", "));
 }
@@ -145,7 +154,7 @@ WorstRecord describe(const OutputForm& form, const PredictionWords& words, const
   const PredictionColumns columns = prediction_columns(form, outputs.cols());
   std::vector<Scalar> predicted(static_cast<std::size_t>(columns.size()));
   Matrix prediction(predicted.data(), 1, columns.size());
-  predict_rows(form, outputs, prediction, words.scales);
+  predict_rows(form, outputs, prediction);
   const std::span<const Scalar> values(predicted.data() + columns.labels,
                                        static_cast<std::size_t>(columns.values));
   const ConstMatrix target = rows_of(rows.targets, {row, row + 1});
@@ -160,10 +169,8 @@ WorstRecord describe(const OutputForm& form, const PredictionWords& words, const
                               ? fmt::format("{} has {:.1f} %", name_of(words, 1), 100 * values[0])
                               : numbers(values)};
   }
-  const bool scaled = form.targets == TargetKind::kValue && !form.direction;
-  for (std::size_t i = 0; scaled && i < std::min(targets.size(), words.scales.size()); ++i)
-    targets[i] = words.scales[i].undo(targets[i]);
-  return {.target = numbers(targets), .prediction = numbers(values)};
+  return {.target = numbers(form, words, targets, 1),
+          .prediction = numbers(form, words, values, form.outputs_per_target())};
 }
 
 }  // namespace
@@ -231,13 +238,15 @@ void FitSamples::add(const MetricRows& rows, std::span<const Index> ids) {
   const Index levels = form_.outputs_per_target();
   std::vector<Scalar> values(static_cast<std::size_t>(rows.outputs.size()));
   Matrix predictions(values.data(), rows.outputs.rows(), rows.outputs.cols());
-  predict_rows(form_, rows.outputs, predictions, scales_);
+  predict_rows(form_, rows.outputs, predictions);
   for (std::size_t i = 0; i < targets_.size(); ++i) {
     const auto column = static_cast<Index>(i);
-    const auto in_units = [&](Scalar value) { return scales_.empty() ? value : scales_[i].undo(value); };
+    const auto in_units = [&](Scalar value) {
+      return scales_.empty() ? static_cast<double>(value) : scales_[i].undo(static_cast<double>(value));
+    };
     for (Index row = 0; row < rows.outputs.rows(); ++row) {
-      const auto prediction = static_cast<double>(predictions(row, column * levels + levels / 2));
-      const auto target = static_cast<double>(in_units(rows.targets(row, column)));
+      const double prediction = in_units(predictions(row, column * levels + levels / 2));
+      const double target = in_units(rows.targets(row, column));
       if (!std::isfinite(prediction) || !std::isfinite(target)) continue;
       targets_[i].residuals.push_back(static_cast<Scalar>(prediction - target));
       const std::uint64_t key = key_of(at(ids, row));

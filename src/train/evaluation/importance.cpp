@@ -149,6 +149,7 @@ std::vector<Scalar> read_feature(const RecordSource& source, Index feature, Comm
 }
 
 std::vector<std::vector<double>> partial_dependence(const PredictionContext& context,
+                                                    std::span<const LabelScale> scales,
                                                     const RecordSource& source, const ModelValues& values,
                                                     Range features, std::span<const ColumnValue> grid) {
   Prediction prediction(context, source);
@@ -165,7 +166,7 @@ std::vector<std::vector<double>> partial_dependence(const PredictionContext& con
       rows += predictions.rows();
       for (Index row = 0; row < predictions.rows(); ++row) {
         for (Index i = 0; i < columns.values; ++i)
-          at(sums, i) += static_cast<double>(predictions(row, columns.labels + i));
+          at(sums, i) += in_label_units(context.form, scales, i, predictions(row, columns.labels + i));
       }
     });
     for (double& sum : sums) sum /= static_cast<double>(rows);

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
@@ -91,7 +92,10 @@ std::string to_string(const MetricValue& metric, const std::string& positive) {
   return fmt::format("{} {:.5g}", name, *metric.value);
 }
 
-MetricSet::MetricSet(std::span<const std::string> names, const OutputForm& form, Index outputs) {
+MetricSet::MetricSet(std::span<const std::string> names, const OutputForm& form, Index outputs,
+                     std::vector<LabelScale> scales)
+    : scales_(form.targets == TargetKind::kValue && !form.direction ? std::move(scales)
+                                                                    : std::vector<LabelScale>()) {
   for (const std::string& name : names) {
     const MetricEntry& entry = find_entry(metric_catalog(), "metric", name);
     refuse_misfit(entry, form);
@@ -120,7 +124,9 @@ std::vector<std::string> MetricSet::names() const {
   return names;
 }
 
-void MetricSet::collect(const MetricRows& rows, const MetricParts& parts) const {
+void MetricSet::collect(const MetricRows& given, const MetricParts& parts) const {
+  const MetricRows rows{
+      .outputs = given.outputs, .targets = given.targets, .weights = given.weights, .scales = scales_};
   for (const Member& member : members_) {
     const MetricNeeds needs = member.metric->needs();
     member.metric->collect(rows, {.sums = piece(parts.sums, member.first.sums, needs.sums),

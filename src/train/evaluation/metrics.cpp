@@ -1,5 +1,7 @@
 #include "lockstep/train/evaluation/metrics.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -113,6 +115,10 @@ void count_cells(TargetKind targets, const MetricRows& rows, std::span<Index> ce
       ++at(cells, (i * kYesNo + (truth ? 1 : 0)) * kYesNo + (guess ? 1 : 0));
     });
   }
+}
+
+std::string describe_loss(const EvalMetrics& metrics) {
+  return fmt::format("loss {:.5g}{}", metrics.loss, metrics.of_scaled_label ? " of the scaled label" : "");
 }
 
 }  // namespace lockstep

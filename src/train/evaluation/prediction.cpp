@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/data/load_records.h"
 #include "lockstep/distributed/tied_weights.h"
@@ -41,17 +42,17 @@ void softmax(std::span<const Scalar> x, Scalar* probabilities) {
   }
 }
 
-// Values are predictions by their link, in the units of their labels.
-void predict_values(const OutputForm& form, std::span<const Scalar> x, Scalar* values,
-                    std::span<const LabelScale> scales) {
-  if (form.link == Link::kLog) {
-    std::ranges::transform(x, values, exponential);
-  } else if (scales.empty() || form.direction) {
-    std::ranges::copy(x, values);
-  } else {
-    const auto levels = static_cast<std::size_t>(form.outputs_per_target());
-    for (std::size_t i = 0; i < x.size(); ++i) values[i] = scales[i / levels].undo(x[i]);
+// Puts the quantiles of each target in order; false if they were. What is not a number stays where it is.
+bool sort_levels(std::span<Scalar> values, std::size_t levels) {
+  bool crossed = false;
+  for (; !values.empty(); values = values.subspan(levels)) {
+    const std::span<Scalar> target = values.first(levels);
+    const bool finite = std::ranges::all_of(target, [](Scalar x) { return std::isfinite(x); });
+    if (!finite || std::ranges::is_sorted(target)) continue;
+    std::ranges::sort(target);
+    crossed = true;
   }
+  return crossed;
 }
 
 using Names = std::shared_ptr<const std::vector<std::string>>;
@@ -90,8 +91,7 @@ PredictionColumns prediction_columns(const OutputForm& form, Index outputs) {
   return {};
 }
 
-void predict_rows(const OutputForm& form, const ConstMatrix& outputs, Matrix& predictions,
-                  std::span<const LabelScale> scales) {
+Index predict_rows(const OutputForm& form, const ConstMatrix& outputs, Matrix& predictions) {
   const Index count = outputs.cols();
   for (Index row = 0; row < outputs.rows(); ++row) {
     const std::span<const Scalar> x(outputs.data() + row * count, static_cast<std::size_t>(count));
@@ -105,12 +105,33 @@ void predict_rows(const OutputForm& form, const ConstMatrix& outputs, Matrix& pr
       softmax(x, values);
     } else if (form.link == Link::kLogit) {
       std::ranges::transform(x, values, sigmoid);
-    } else if (form.targets == TargetKind::kValue) {
-      predict_values(form, x, values, scales);
+    } else if (form.link == Link::kLog) {
+      std::ranges::transform(x, values, exponential);
     } else {
       std::ranges::copy(x, values);
     }
   }
+  return sort_quantiles(form, predictions);
+}
+
+Index sort_quantiles(const OutputForm& form, Matrix& rows) {
+  Index crossed = 0;
+  for (Index row = 0; row < rows.rows() && form.quantiles.size() > 1; ++row) {
+    const std::span<Scalar> values(rows.data() + row * rows.cols(), static_cast<std::size_t>(rows.cols()));
+    crossed += sort_levels(values, form.quantiles.size()) ? 1 : 0;
+  }
+  return crossed;
+}
+
+std::string describe_crossed(Index records) {
+  return fmt::format("quantiles of {} crossed, and were sorted", plural(records, "record"));
+}
+
+double in_label_units(const OutputForm& form, std::span<const LabelScale> scales, Index output,
+                      Scalar value) {
+  const auto number = static_cast<double>(value);
+  const bool scaled = form.targets == TargetKind::kValue && !form.direction && !scales.empty();
+  return scaled ? at(scales, output / form.outputs_per_target()).undo(number) : number;
 }
 
 Prediction::Lane::Lane(const PredictionContext& context, Index label_columns)
@@ -156,11 +177,15 @@ void Prediction::run(const ModelValues& values, const Sink& sink) {
   KernelWeights weights(context_.model);
   TiedWeights tied(context_.pipeline, context_.model);
   const ModelValues operands = weights.prepare(tied.share(values), context_.team);
+  for (Lane& lane : lanes_) lane.crossed = 0;
   for (Index round = 0; share(round, 0).begin < rows_; ++round) {
     predict_share(operands, share(round, context_.workers().rank()));
     tied.finish();
     collect(round, sink);
   }
+  crossed_ = 0;
+  for (const Lane& lane : lanes_) crossed_ += lane.crossed;
+  context_.comm.all_reduce_sum(as_buffer(std::span(&crossed_, 1)));
 }
 
 void Prediction::predict_share(const ModelValues& values, Range rows) {
@@ -200,7 +225,7 @@ void Prediction::predict_block(Lane& lane, const ModelValues& values, Range rows
       forward_stage(context_.pipeline, context_.model, chunk, lane.passes, pass);
   if (!given) return;
   const ConstMatrix outputs = divide_outputs(*given, context_.temperature, lane.scaled.span());
-  predict_rows(context_.form, outputs, predictions, context_.label_scales);
+  lane.crossed += predict_rows(context_.form, outputs, predictions);
 }
 
 // The results of a worker are at the last rank of its group.
@@ -272,8 +297,12 @@ void check_view(const PredictionView& view, const OutputForm& form, Index output
 }
 
 PredictionTable::PredictionTable(const OutputForm& form, Index outputs, std::span<const TargetLabel> labels,
-                                 const PredictionView& view)
-    : form_(form), outputs_(outputs), view_(view), ranked_(static_cast<std::size_t>(outputs)) {
+                                 const PredictionView& view, std::vector<LabelScale> scales)
+    : form_(form),
+      outputs_(outputs),
+      view_(view),
+      scales_(form.direction ? std::vector<LabelScale>() : std::move(scales)),
+      ranked_(static_cast<std::size_t>(outputs)) {
   switch (form.targets) {
     case TargetKind::kClass:
       add_classes(labels);
@@ -337,11 +366,12 @@ void PredictionTable::add_values(std::span<const TargetLabel> labels) {
       const std::string level = fmt::format("q{}", at(form_.quantiles, i % levels));
       name = one ? level : fmt::format("{}_{}", name, level);
     }
-    add({.name = std::move(name)}, {Cell::kCopy, i});
+    const int digits = scales_.empty() ? 0 : at(scales_, i / levels).digits();
+    add({.name = std::move(name), .digits = digits}, {Cell::kValue, i});
   }
 }
 
-ConstMatrix PredictionTable::convert(const ConstMatrix& rows) {
+PredictedRows PredictionTable::convert(const ConstMatrix& rows) {
   converted_.clear();
   for (Index i = 0; i < rows.rows(); ++i) {
     const Scalar* const row = rows.data() + i * rows.cols();
@@ -361,18 +391,20 @@ void PredictionTable::rank_values(const Scalar* values) {
                     [&](Index a, Index b) { return value(a) > value(b) || (value(a) == value(b) && a < b); });
 }
 
-Scalar PredictionTable::value_of(const Source& source, const Scalar* row) const {
+double PredictionTable::value_of(const Source& source, const Scalar* row) const {
   switch (source.cell) {
     case Cell::kCopy:
-      return row[source.index];
+      return static_cast<double>(row[source.index]);
+    case Cell::kValue:
+      return in_label_units(form_, scales_, source.index, row[source.index]);
     case Cell::kComplement:
-      return 1 - row[source.index];
+      return static_cast<double>(1 - row[source.index]);
     case Cell::kAbove:
-      return static_cast<double>(row[source.index]) >= *view_.threshold ? Scalar{1} : Scalar{0};
+      return static_cast<double>(row[source.index]) >= *view_.threshold ? 1 : 0;
     case Cell::kTopClass:
-      return static_cast<Scalar>(at(ranked_, source.index));
+      return static_cast<double>(at(ranked_, source.index));
     case Cell::kTopValue:
-      return row[1 + at(ranked_, source.index)];
+      return static_cast<double>(row[1 + at(ranked_, source.index)]);
   }
   return 0;
 }

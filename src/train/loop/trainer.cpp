@@ -248,15 +248,23 @@ SavedState Trainer::saved_state() {
   context_.states.add_saved(state);
   SavedState of_loop = loop_->saved_state();
   std::ranges::move(of_loop, std::back_inserter(state));
-  const auto add = [&](const char* name, std::span<double> values) {
+  const auto add = [&](const std::string& name, std::span<double> values) {
     state.push_back(saved_by_first(context_.workers().rank(), name, values));
     state.back().optional = true;
   };
+  // An earlier program measured a scaled label: its values stay under their names, and are not compared.
+  const bool scaled = context_.validation != nullptr && !context_.validation->info().scaled_label.empty();
+  const auto add_measured = [&](const std::string& name, const Measure& measure, std::span<double> values) {
+    add(scaled && measure.name() != "loss" ? name + ".in_label_units" : name, values);
+  };
   if (context_.average != nullptr) context_.average->add_saved(state);
-  if (keeps_best()) add("best_evaluation", context_.saving->best->state());
-  if (context_.early_stopping != nullptr) add("early_stopping", context_.early_stopping->state());
+  if (keeps_best())
+    add_measured("best_evaluation", context_.saving->best->measure(), context_.saving->best->state());
+  if (context_.early_stopping != nullptr) {
+    add_measured("early_stopping", context_.early_stopping->measure(), context_.early_stopping->state());
+  }
   if (context_.plateau != nullptr) {
-    add("plateau", context_.plateau->state());
+    add_measured("plateau", context_.plateau->measure(), context_.plateau->state());
     add("plateau.falls", context_.plateau->falls());
   }
   return state;

@@ -23,10 +23,11 @@ std::string tuple(const Shape& shape) {
 
 }  // namespace
 
-std::string npy_header(const Shape& shape) {
+std::string npy_header(const Shape& shape, bool doubles) {
   const std::string magic("\x93NUMPY\x01\x00", 8);
   constexpr Index kLengthBytes = 2;
-  std::string text = fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': {}, }}", tuple(shape));
+  std::string text = fmt::format("{{'descr': '<f{}', 'fortran_order': False, 'shape': {}, }}",
+                                 doubles ? 8 : 4, tuple(shape));
   const Index before = static_cast<Index>(magic.size() + text.size()) + kLengthBytes;
   text.append(static_cast<std::size_t>(round_up(before + 1, 64) - before - 1), ' ');
   text += '\n';

@@ -8,7 +8,8 @@
 
 namespace lockstep {
 
-/// The header of an array of floats (little endian, C order). Its length is a multiple of 64 bytes.
-std::string npy_header(const Shape& shape);
+/// The header of an array of floats or doubles (little endian, C order). Its length is a multiple of 64
+/// bytes.
+std::string npy_header(const Shape& shape, bool doubles = false);
 
 }  // namespace lockstep

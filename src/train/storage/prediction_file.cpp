@@ -22,8 +22,9 @@ void PredictionLines::append(const ConstMatrix& rows) {
     const Index available = skipped_.empty() ? rows.rows() : skipped_.front() - next_;
     const Index count = std::min(available, rows.rows() - begin);
     const ConstMatrix part(rows.data() + begin * rows.cols(), count, rows.cols());
-    note_bad_rows(part);
-    file_.append(table_.convert(part));
+    const PredictedRows converted = table_.convert(part);
+    note_bad_rows(part, converted);
+    file_.append(converted);
     next_ += count;
     begin += count;
   }
@@ -34,11 +35,12 @@ void PredictionLines::finish() {
   file_.finish();
 }
 
-void PredictionLines::note_bad_rows(const ConstMatrix& rows) {
+void PredictionLines::note_bad_rows(const ConstMatrix& rows, const PredictedRows& converted) {
+  constexpr auto kIsFinite = [](auto value) { return std::isfinite(value); };
   for (Index row = 0; row < rows.rows(); ++row) {
-    const std::span<const Scalar> values(rows.data() + row * rows.cols(),
-                                         static_cast<std::size_t>(rows.cols()));
-    if (std::ranges::all_of(values, [](Scalar value) { return std::isfinite(value); })) continue;
+    if (std::ranges::all_of(rows_of(rows, {row, row + 1}).values(), kIsFinite) &&
+        std::ranges::all_of(rows_of(converted, {row, row + 1}).values(), kIsFinite))
+      continue;
     if (bad_rows_.count++ == 0) bad_rows_.first = next_ + row;
   }
 }

@@ -11,6 +11,7 @@
 #include <ctime>
 #include <limits>
 #include <set>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -35,7 +36,6 @@ constexpr std::array kStates{std::pair{RunState::kRunning, "running"},
                              std::pair{RunState::kUnknown, "unknown"},
                              std::pair{RunState::kDamaged, "damaged"}};
 
-constexpr const char* kFigures = "figures";  // records of earlier versions have none
 constexpr const char* kTimeFormat = "%Y-%m-%dT%H:%M:%SZ";
 
 // The parts of a record name their fields once, for writing and for reading: each(name, field).
@@ -120,9 +120,10 @@ void each_field(RunRecord& record, const Each& each) {
   each("plan", record.plan);
   each("measure", record.measure);
   each("keeps_best", record.keeps_best);
+  each("scaled_label", record.scaled_label);
   each("progress", record.progress);
   each("seconds", record.seconds);
-  each(kFigures, record.figures);
+  each("figures", record.figures);
   each("last", record.last);
   each("deciding", record.deciding);
   each("kept", record.kept);
@@ -184,15 +185,18 @@ double number_of(const Json& json) {
   return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
 }
 
+constexpr std::array<std::string_view, 2> kLaterFields{"figures", "scaled_label"};
+
 template <class Value>
 void take(const Json& json, Value& value) {
   if constexpr (HasFields<Value>) {
     if (!json.is_object()) throw DataError(fmt::format("{} where an object belongs", excerpt(json.dump())));
     each_field(value, [&](const char* name, auto& field) {
       const auto found = json.find(name);
-      if (found == json.end() && name == kFigures) return;
-      if (found == json.end()) throw DataError(fmt::format("it has no {}", in_quotes(name)));
-      take(*found, field);
+      if (found != json.end()) return take(*found, field);
+      // Records of earlier programs do not have all that those of today have.
+      if (std::ranges::find(kLaterFields, name) != kLaterFields.end()) return;
+      throw DataError(fmt::format("it has no {}", in_quotes(name)));
     });
   } else if constexpr (kIsMapOfParts<Value>) {
     for (const auto& [name, part] : json.items()) take(part, value[name]);

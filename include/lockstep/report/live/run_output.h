@@ -14,6 +14,7 @@
 #include "lockstep/report/live/metrics_file.h"
 #include "lockstep/report/live/progress_line.h"
 #include "lockstep/report/live/tensorboard.h"
+#include "lockstep/train/evaluation/learning.h"
 #include "lockstep/train/evaluation/threshold.h"
 #include "lockstep/train/loop/observer.h"
 #include "lockstep/train/storage/run_directory.h"
@@ -30,6 +31,7 @@ struct RunOutputSettings {
   std::optional<std::vector<HyperParameter>> hyperparameters;  ///< for TensorBoard; nothing: no files for it
   std::vector<std::string> tensors = {};                       ///< names of the weights, in order
   RunRecordFile* record = nullptr;                             ///< null: none is kept
+  StepLosses* losses = nullptr;                                ///< gets those of the steps; may be null
   std::function<std::string(Index)> average = {};  ///< how the weights after a step are averaged; may be ""
 };
 
@@ -45,7 +47,10 @@ class RunOutput final : public Observer {
   /// Errors: DataError if a file cannot be created.
   RunOutput(RunOutputSettings settings, OutputStart start);
 
-  void on_step(const Progress& progress, double loss) override { line_.on_step(progress, loss); }
+  void on_step(const Progress& progress, double loss) override {
+    line_.on_step(progress, loss);
+    if (losses_ != nullptr) losses_->add(loss);
+  }
   void on_train_metrics(const TrainMetrics& metrics) override {
     for (Observer* part : parts_) part->on_train_metrics(metrics);
   }
@@ -66,6 +71,7 @@ class RunOutput final : public Observer {
   void record_line(const nlohmann::ordered_json& json);
 
   RunRecordFile* record_;
+  StepLosses* losses_;
   std::function<std::string(Index)> average_;
   MetricsFile metrics_;
   std::optional<TensorBoardEvents> events_;

@@ -26,6 +26,7 @@
 #include "lockstep/nn/model.h"
 #include "lockstep/nn/workspace.h"
 #include "lockstep/train/evaluation/calibration.h"
+#include "lockstep/train/evaluation/learning.h"
 #include "lockstep/train/evaluation/metric.h"
 #include "lockstep/train/evaluation/metrics.h"
 #include "lockstep/train/options.h"
@@ -103,6 +104,8 @@ class Evaluation {
   /// *Collective.* The temperature that suits this set best. Requires predictions that are probabilities.
   /// Nothing if `interrupted`, as above.
   std::optional<Calibration> calibrate(const ModelValues& values, const std::function<bool()>& interrupted);
+  /// *Collective.* On rank 0 the targets of the set, of a large one those of some records.
+  TargetSample targets() const;
   /// From now on the outputs of the model are divided by it.
   void set_temperature(Scalar temperature) { temperature_ = temperature; }
   /// *Local.* From now on the model sees the records so changed.
@@ -126,8 +129,9 @@ class Evaluation {
     AlignedBuffer<Scalar> labels;   // targets and weights
     AlignedBuffer<Scalar> weights;  // empty: none
     AlignedBuffer<Scalar> present;  // how many targets a row has; empty: no target is missing
-    AlignedBuffer<Scalar> scaled;   // outputs divided by a temperature
+    AlignedBuffer<Scalar> scaled;   // outputs divided by a temperature, or quantiles in order
     std::vector<Index> ids;
+    Index crossed = 0;                   // records whose quantiles were not in order
     std::vector<Index> counts;           // counts of the confusion matrix, or of each output of yes or no
     std::vector<Scores> scores;          // scores that the metrics need
     std::vector<ScoredSamples> samples;  // samples that the metrics need
@@ -141,6 +145,7 @@ class Evaluation {
                     const BlockWork& work);
   SampleWeights take_labels(Lane& lane, Matrix& labels) const;
   ConstMatrix take_features(Lane& lane, Index rows, Index chunk);
+  ConstMatrix take_outputs(Lane& lane, const ConstMatrix& given) const;
   void run_block(Lane& lane, const ModelValues& values, Index block, Index chunk, const BlockWork& work);
   void measure_block(Lane& lane, const MetricRows& rows, Index block);
   EvalMetrics combine();

@@ -78,7 +78,7 @@ struct WorstRecord {
 /// The names and units that predictions are told in.
 struct PredictionWords {
   std::vector<std::string> classes = {};  ///< empty: numbers
-  std::vector<LabelScale> scales = {};    ///< see predict_rows()
+  std::vector<LabelScale> scales = {};    ///< see in_label_units()
 };
 
 /// The worst records that one thread has seen; equal losses go by the id.

@@ -49,8 +49,10 @@ Importance permutation_importance(const EvaluationContext& context, const Record
 std::vector<Scalar> read_feature(const RecordSource& source, Index feature, Communicator& comm);
 
 /// *Collective.* The mean over all records of each value of the predictions (see PredictionColumns), with the
-/// features `features` as `grid` has them: a row for each of these. On rank 0; empty rows elsewhere.
+/// features `features` as `grid` has them: a row for each of these. `scales`: see in_label_units(). On rank
+/// 0; empty rows elsewhere.
 std::vector<std::vector<double>> partial_dependence(const PredictionContext& context,
+                                                    std::span<const LabelScale> scales,
                                                     const RecordSource& source, const ModelValues& values,
                                                     Range features, std::span<const ColumnValue> grid);
 

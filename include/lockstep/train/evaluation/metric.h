@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "lockstep/comm/communicator.h"
+#include "lockstep/data/table/values/schema.h"
 #include "lockstep/math/matrix.h"
 #include "lockstep/nn/loss.h"
 
@@ -77,6 +78,7 @@ struct MetricRows {
   const ConstMatrix& outputs;
   const ConstMatrix& targets;
   SampleWeights weights = {};
+  std::span<const LabelScale> scales = {};  ///< of each target; empty: targets are the labels themselves
 };
 
 /// Sums, scores and samples that a metric has collected so far; sums are of this block alone, and 0 at its
@@ -148,8 +150,10 @@ class MetricSet {
  public:
   /// `names`: of eval.metrics. Without any: all that are defined for such outputs and not for naming alone,
   /// but none where there are more than two classes. Errors: ConfigError where a metric is named twice or not
-  /// defined for the outputs.
-  MetricSet(std::span<const std::string> names, const OutputForm& form, Index outputs);
+  /// defined for the outputs. `scales`: those of the targets. Measures of numbers are in the units of the
+  /// labels, but for those of directions.
+  MetricSet(std::span<const std::string> names, const OutputForm& form, Index outputs,
+            std::vector<LabelScale> scales = {});
 
   /// In the order in which they are reported.
   std::vector<std::string> names() const;
@@ -169,6 +173,7 @@ class MetricSet {
   void add(const MetricEntry& entry, const OutputForm& form, Index outputs);
 
   std::vector<Member> members_;
+  std::vector<LabelScale> scales_;
   MetricNeeds needs_;
 };
 

@@ -97,10 +97,15 @@ struct EvalMetrics {
   std::vector<std::string> names;  ///< names of the classes; empty: they have none
   std::vector<ReliabilityBin> reliability;  ///< empty where predictions are no probabilities
   std::vector<MetricValue> others;          ///< values of eval.metrics
+  bool of_scaled_label = false;             ///< the loss, in whose units the others are not
+  Index crossed = 0;                        ///< records whose quantiles crossed, and were sorted
   double seconds = 0;
 
   /// The name of the second of two classes, which is the positive one; "" where there are not two.
   std::string positive() const;
 };
+
+/// "loss 0.0782"; "loss 0.0782 of the scaled label".
+std::string describe_loss(const EvalMetrics& metrics);
 
 }  // namespace lockstep

@@ -44,10 +44,19 @@ struct PredictionColumns {
 /// (Link::kIdentity): the outputs in their place. Values: e^output with Link::kLog, else the outputs.
 PredictionColumns prediction_columns(const OutputForm& form, Index outputs);
 
-/// Turns rows of outputs into rows of predictions (rows x prediction_columns().size()). `scales`: those of
-/// the targets, undone for values unless only their direction counts; empty: none.
-void predict_rows(const OutputForm& form, const ConstMatrix& outputs, Matrix& predictions,
-                  std::span<const LabelScale> scales = {});
+/// Turns rows of outputs into rows of predictions (rows x prediction_columns().size()); values are those of
+/// the targets, whose scale is not undone. Quantiles that cross are sorted. Gives the rows where they did.
+Index predict_rows(const OutputForm& form, const ConstMatrix& outputs, Matrix& predictions);
+
+/// Puts the quantiles of each target of the rows into rising order. Gives the rows where some were not.
+Index sort_quantiles(const OutputForm& form, Matrix& rows);
+
+/// "quantiles of 3 records crossed, and were sorted"
+std::string describe_crossed(Index records);
+
+/// The value, one of predict_rows(), of an output in the units of the label. `scales`: those of the targets,
+/// undone unless only their direction counts; empty: none.
+double in_label_units(const OutputForm& form, std::span<const LabelScale> scales, Index output, Scalar value);
 
 /// The arguments that a prediction is made from. Everything outlives it.
 struct PredictionContext {
@@ -57,9 +66,8 @@ struct PredictionContext {
   const Normaliser& normaliser;
   ThreadTeam& team;  ///< a team of equally many threads on each rank; of one, where there is a pipeline
   Index batch;
-  std::span<const LabelScale> label_scales = {};  ///< see predict_rows()
-  Scalar temperature = 1;                         ///< what the outputs are divided by
-  Pipeline* pipeline = nullptr;                   ///< `model` is a stage of the model; null: all of it
+  Scalar temperature = 1;        ///< what the outputs are divided by
+  Pipeline* pipeline = nullptr;  ///< `model` is a stage of the model; null: all of it
 
   Communicator& workers() const { return pipeline == nullptr ? comm : pipeline->workers(); }
   bool has_outputs() const { return pipeline == nullptr || pipeline->is_last(); }
@@ -77,6 +85,9 @@ class Prediction {
   /// *Collective.* All rows, in the order of the set.
   void run(const ModelValues& values, const Sink& sink);
 
+  /// Records of the last run() whose quantiles crossed, on all ranks.
+  Index crossed() const { return crossed_; }
+
   /// *Local.* From now on the model sees the records so changed.
   void change_features(FeatureChange change) { change_ = std::move(change); }
 
@@ -88,6 +99,7 @@ class Prediction {
     AlignedBuffer<Scalar> labels;
     AlignedBuffer<Scalar> scaled;  // outputs divided by the temperature
     std::vector<Index> ids;
+    Index crossed = 0;
   };
 
   Range share(Index round, Index worker) const;
@@ -106,6 +118,7 @@ class Prediction {
   FeatureChange change_;
   std::vector<Lane> lanes_;
   std::vector<AlignedBuffer<Scalar>> results_;  // rows of a round: on rank 0 each worker's, else its own
+  Index crossed_ = 0;
 };
 
 // Predictions as people read them: a table whose columns have names and whose classes do. It is made of the
@@ -132,7 +145,11 @@ struct PredictionColumn {
   std::string name;
   /// The texts of its class numbers; null: its values are numbers.
   std::shared_ptr<const std::vector<std::string>> classes = nullptr;
+  int digits = 0;  ///< significant digits of numbers that single precision cannot hold; 0: it can
 };
+
+/// Rows of a PredictionTable, in double: labels may lie close together and far from 0.
+using PredictedRows = MatrixView<const double>;
 
 /// Columns, where names are those of classes and targets (of one target "prediction"):
 ///   a class for each target    prediction; of several targets their names
@@ -143,18 +160,19 @@ struct PredictionColumn {
 /// A target without a name is called target0, target1, ...
 class PredictionTable {
  public:
-  /// Requires check_view().
+  /// Requires check_view(). `scales`: see in_label_units().
   PredictionTable(const OutputForm& form, Index outputs, std::span<const TargetLabel> labels,
-                  const PredictionView& view = {});
+                  const PredictionView& view = {}, std::vector<LabelScale> scales = {});
 
   std::span<const PredictionColumn> columns() const { return columns_; }
   /// Rows of predict_rows() as rows of the table, class numbers where a column has classes; valid until the
   /// next call.
-  ConstMatrix convert(const ConstMatrix& rows);
+  PredictedRows convert(const ConstMatrix& rows);
 
  private:
   enum class Cell {
     kCopy,        // the number of a column of the row
+    kValue,       // the same in the units of the label
     kComplement,  // 1 - that
     kAbove,       // 1 where it reaches the threshold, else 0
     kTopClass,    // the class with the n-th highest value
@@ -170,15 +188,16 @@ class PredictionTable {
   void add_answers(std::span<const TargetLabel> labels);
   void add_values(std::span<const TargetLabel> labels);
   void rank_values(const Scalar* values);
-  Scalar value_of(const Source& source, const Scalar* row) const;
+  double value_of(const Source& source, const Scalar* row) const;
 
   OutputForm form_;
   Index outputs_;
   PredictionView view_;
+  std::vector<LabelScale> scales_;
   std::vector<PredictionColumn> columns_;
   std::vector<Source> sources_;
   std::vector<Index> ranked_;  // numbers of the outputs of a row, the highest value first
-  std::vector<Scalar> converted_;
+  std::vector<double> converted_;
 };
 
 }  // namespace lockstep

@@ -18,7 +18,7 @@ class PredictionFile {
   virtual ~PredictionFile() = default;
   /// The next rows, with a number for each column: of a column with classes, that of the class. Errors:
   /// DataError.
-  virtual void append(const ConstMatrix& rows) = 0;
+  virtual void append(const PredictedRows& rows) = 0;
   /// Instead of a row that cannot be read: nothing is known of it. Errors: DataError.
   virtual void append_unknown() = 0;
   /// Nothing is there under the file's name before this, unless it is a stream. Errors: DataError.
@@ -77,7 +77,7 @@ class PredictionLines {
   const BadRows& bad_rows() const { return bad_rows_; }
 
  private:
-  void note_bad_rows(const ConstMatrix& rows);
+  void note_bad_rows(const ConstMatrix& rows, const PredictedRows& converted);
   void pass_skipped();
 
   PredictionTable& table_;

@@ -128,6 +128,9 @@ struct RunRecord {
   PlanRecord plan = {};
   std::string measure = "loss";  ///< train.early_stopping_metric
   bool keeps_best = true;        ///< train.keep
+  /// The label of whose scaled numbers the loss is, while other measures are in its own units: "price: log";
+  /// "": none is scaled, or the run is one of an earlier program, whose measures are of the scaled label too.
+  std::string scaled_label = {};
   Progress progress = {};
   double seconds = 0;  ///< training time so far, without evaluations and checkpoints
   /// The result: of each set the evaluation of the weights that are kept, at the end with their temperature.

@@ -151,13 +151,14 @@ class FindingList {
   // Numbers as they are read become single precision without being scaled before.
   void look_at_rounding(std::size_t i) {
     const NumberStats& numbers = summary(i).numbers;
-    if (!column(i).is_number() || numbers.min == numbers.max) return;
-    if (static_cast<Scalar>(numbers.min) != static_cast<Scalar>(numbers.max)) return;
+    if (!column(i).is_number() || !numbers.merge_in_single_precision()) return;
+    const bool same = static_cast<Scalar>(numbers.min) == static_cast<Scalar>(numbers.max);
     const bool scaled = column(i).scale != Scale::kNone;
     findings_.push_back(
         {"rounding", column(i).name, numbers.count,
-         fmt::format("its {} numbers, from {:.17g} to {:.17g}, are all the same in single precision{}",
+         fmt::format("its {} numbers, from {:.17g} to {:.17g}, {} in single precision{}",
                      with_commas(numbers.count), numbers.min, numbers.max,
+                     same ? "are all the same" : "lose what tells them apart",
                      scaled ? ", in which an exported model takes them: subtract a number before" : ""),
          scaled ? "" : fmt::format("columns = [{}]", toml_string(column(i).name + ": standard"))});
   }

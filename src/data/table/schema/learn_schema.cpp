@@ -140,6 +140,16 @@ void learn_edges_by_label(TableColumn& column, const LabelSample& labels, const 
   if (greatest > least) column.edges.push_back(greatest);
 }
 
+// Numbers that are learnt as they are become single precision first.
+void doubt_rounding(const TableColumn& column, std::vector<std::string>& doubts) {
+  const bool raw = column.scale == Scale::kNone && (column.bins == 0 || column.keeps_number);
+  if (!column.is_number() || column.weight || !raw || !column.numbers.merge_in_single_precision()) return;
+  doubts.push_back(
+      fmt::format("the numbers of column {}, from {:.17g} to {:.17g}, lose in single precision what tells "
+                  "them apart: scale them (data.columns = [\"{}: standard\"])",
+                  in_quotes(column.name), column.numbers.min, column.numbers.max, excerpt(column.name)));
+}
+
 void learn_columns(LearntSchema& learnt, const TableOptions& options) {
   TableSchema& schema = learnt.schema;
   std::optional<LabelSample> labels;
@@ -150,6 +160,7 @@ void learn_columns(LearntSchema& learnt, const TableOptions& options) {
     column.missing = summary.missing;
     column.numbers = summary.numbers;
     if (needs_quantiles(column)) learn_quantiles(column, summary.quantiles.sorted());
+    doubt_rounding(column, learnt.doubts);
     if (needs_label(column)) learn_edges_by_label(column, *labels, summary.quantiles);
     if (column.kind == ColumnKind::kCategorical) {
       learn_categories(column, summary, options, learnt.remarks);

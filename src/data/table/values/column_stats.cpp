@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <limits>
 #include <utility>
 
 #include "lockstep/base/hash.h"
@@ -162,6 +163,12 @@ void NumberStats::merge(const NumberStats& later) {
 
 double NumberStats::deviation() const {
   return count == 0 ? 0 : std::sqrt(squares / static_cast<double>(count));
+}
+
+bool NumberStats::merge_in_single_precision() const {
+  constexpr double kRounding = std::numeric_limits<float>::epsilon() / 2;
+  constexpr double kShare = 1e-3;
+  return kRounding * std::max(std::abs(min), std::abs(max)) > kShare * deviation() && min < max;
 }
 
 NumberStats NumberSums::stats() const {

@@ -12,6 +12,10 @@
 namespace lockstep {
 namespace {
 
+bool is_scaled_label(const TableColumn& column) {
+  return column.label && column.kind == ColumnKind::kNumeric && column.scale != Scale::kNone;
+}
+
 std::string describe_missing(const TableColumn& column) {
   if (column.missing == 0) return "";
   if (column.label) return fmt::format(", {} missing do not count", with_commas(column.missing));
@@ -62,6 +66,12 @@ std::string describe_column(const TableColumn& column) {
   if (column.date) return column.date->term() + missing;
   std::string scaled = column.bins > 0 && !column.keeps_number ? "" : describe_scale(column);
   if (column.bins > 0) scaled += (scaled.empty() ? "" : "; ") + describe_bins(column);
+  if (is_scaled_label(column)) {
+    return fmt::format(
+        "number, {}: {}{}; the loss is that of the scaled label, other measures are in its own "
+        "units",
+        to_string(column.scale), describe_scale(column), missing);
+  }
   return fmt::format("number, {}{}", scaled, missing);
 }
 
@@ -79,16 +89,12 @@ std::vector<std::size_t> numbers_first(const std::vector<TableColumn>& columns, 
 
 // Numbers scaled, and back.
 
-bool is_scaled_label(const TableColumn& column) {
-  return column.label && column.kind == ColumnKind::kNumeric && column.scale != Scale::kNone;
-}
-
 constexpr double kClip = 3;
 
 // The last number before the limit is the largest that a feature can be undone to.
-double undo_clip(Scalar clipped) {
+double undo_clip(double clipped) {
   constexpr double kLast = kClip * (1 - 1e-6);
-  const double y = std::clamp(static_cast<double>(clipped), -kLast, kLast);
+  const double y = std::clamp(clipped, -kLast, kLast);
   return y / std::sqrt(1 - (y / kClip) * (y / kClip));
 }
 
@@ -155,6 +161,10 @@ bool TableSchema::is_nameless() const {
 
 std::vector<std::string> TableSchema::describe() const {
   std::vector<std::string> lines;
+  for (const TableColumn& column : columns) {
+    if (column.label)
+      lines.push_back(fmt::format("{:>11}  {}: {}", "label", excerpt(column.name), describe_column(column)));
+  }
   for (const FeatureRange& range : layout()) {
     const TableColumn& column = columns[range.column];
     const Range features = range.features;
@@ -165,8 +175,6 @@ std::vector<std::string> TableSchema::describe() const {
                                 excerpt(column.name), describe_column(column)));
   }
   for (const TableColumn& column : columns) {
-    if (column.label)
-      lines.push_back(fmt::format("{:>11}  {}: {}", "label", excerpt(column.name), describe_column(column)));
     if (column.weight) {
       lines.push_back(fmt::format("{:>11}  {}: from {:.4g} to {:.4g}, mean {:.4g}", "weight",
                                   excerpt(column.name), column.numbers.min, column.numbers.max,
@@ -207,9 +215,19 @@ double missing_number(const TableColumn& column) {
   return column.scale == Scale::kLog ? signed_log(*column.fill) : *column.fill;
 }
 
-Scalar LabelScale::undo(Scalar target) const {
-  const double x = (clips ? undo_clip(target) : static_cast<double>(target)) * range + shift;
-  return static_cast<Scalar>(logarithm ? std::copysign(std::expm1(std::abs(x)), x) : x);
+double LabelScale::undo(double target) const {
+  const double x = (clips ? undo_clip(target) : target) * range + shift;
+  return logarithm ? std::copysign(std::expm1(std::abs(x)), x) : x;
+}
+
+int LabelScale::digits() const {
+  constexpr int kOfSingle = 9;
+  constexpr int kOfDouble = 17;
+  constexpr double kNear = 8;  // up to here single precision costs a few of the bits that a target has
+  if (range <= 0) return shift == static_cast<double>(static_cast<Scalar>(shift)) ? 0 : kOfDouble;
+  const double ranges_from_zero = logarithm ? 1 / range : std::abs(shift) / range;
+  if (ranges_from_zero <= kNear) return 0;
+  return std::min(kOfDouble, kOfSingle + static_cast<int>(std::ceil(std::log10(ranges_from_zero))));
 }
 
 std::vector<LabelScale> label_scales(const TableSchema& schema) {

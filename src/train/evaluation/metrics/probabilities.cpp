@@ -8,7 +8,8 @@ namespace lockstep {
 namespace {
 
 double log_loss_of_class(const MetricRows& rows, Index row) {
-  const auto& [outputs, targets, weights] = rows;
+  const ConstMatrix& outputs = rows.outputs;
+  const ConstMatrix& targets = rows.targets;
   const double log_sum = log_sum_exp(outputs, row);
   if (targets.cols() == 1) return log_sum - static_cast<double>(outputs(row, true_class(targets, row)));
   double sum = 0;

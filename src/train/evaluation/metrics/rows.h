@@ -94,8 +94,8 @@ class Questions {
   bool has_logarithms_;  // outputs are logarithms of probabilities, up to a constant
 };
 
-/// Calls visit(i, output, target) for each output of one row whose target is there. Several outputs may be
-/// predictions of one target.
+/// Calls visit(i, output, target) for each output of one row whose target is there, as the model has them.
+/// Several outputs may be predictions of one target.
 template <class Visit>
 void visit_outputs(const MetricRows& rows, Index row, const Visit& visit) {
   const Index per_target = rows.outputs.cols() / rows.targets.cols();
@@ -144,21 +144,6 @@ std::unique_ptr<Metric> mean_over_samples(OfRow of_row) {
     double sum = 0;
     for (Index row = 0; row < rows.outputs.rows(); ++row) sum += rows.weights[row] * of_row(rows, row);
     return sum;
-  };
-  return std::make_unique<SampleMean<decltype(add)>>(std::move(add));
-}
-
-/// The mean over samples and outputs of of_output(i, output, target).
-template <class OfOutput>
-std::unique_ptr<Metric> mean_over_outputs(OfOutput of_output) {
-  auto add = [of_output = std::move(of_output)](const MetricRows& rows) {
-    double sum = 0;
-    for (Index row = 0; row < rows.outputs.rows(); ++row) {
-      visit_outputs(rows, row, [&](Index i, Scalar output, double target) {
-        sum += rows.weights[row] * of_output(i, output, target);
-      });
-    }
-    return sum / static_cast<double>(rows.outputs.cols());
   };
   return std::make_unique<SampleMean<decltype(add)>>(std::move(add));
 }

@@ -6,26 +6,51 @@
 //
 // Ranks: the rank of a sample among others is the weight of all below it and half the weight of those that
 // are equal to it, itself among them: where samples weigh 1, that is the usual mean rank less one half.
+//
+// A label that is scaled is measured in its own units: the scale of predictions and targets is undone before.
+// Ranks, which a scale does not change, are those of the scaled numbers.
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "rows.h"
 
 namespace lockstep {
 namespace {
 
-// The prediction that an output is, by its link.
-double predicted_value(Link link, Scalar output) {
-  const auto value = static_cast<double>(output);
-  return link == Link::kLog ? std::exp(value) : value;
+// Calls visit(i, prediction, target) for each output of one row whose target is there, in the units of the
+// labels.
+template <class Visit>
+void visit_values(Link link, const MetricRows& rows, Index row, const Visit& visit) {
+  const Index per_target = rows.outputs.cols() / rows.targets.cols();
+  visit_outputs(rows, row, [&](Index i, Scalar output, double target) {
+    const double x = link == Link::kLog ? std::exp(static_cast<double>(output)) : static_cast<double>(output);
+    if (rows.scales.empty()) return visit(i, x, target);
+    const LabelScale& scale = at(rows.scales, i / per_target);
+    visit(i, scale.undo(x), scale.undo(target));
+  });
+}
+
+// The mean over samples and outputs of penalty(i, prediction, target).
+template <class Penalty>
+std::unique_ptr<Metric> mean_over_values(Link link, Penalty penalty) {
+  auto add = [link, penalty = std::move(penalty)](const MetricRows& rows) {
+    double sum = 0;
+    for (Index row = 0; row < rows.outputs.rows(); ++row) {
+      visit_values(link, rows, row, [&](Index i, double value, double target) {
+        sum += rows.weights[row] * penalty(i, value, target);
+      });
+    }
+    return sum / static_cast<double>(rows.outputs.cols());
+  };
+  return std::make_unique<SampleMean<decltype(add)>>(std::move(add));
 }
 
 // The mean over samples and outputs of penalty(error of the prediction, target).
 template <class Penalty>
 std::unique_ptr<Metric> mean_penalty(const OutputForm& form, Penalty penalty) {
-  return mean_over_outputs([link = form.link, penalty](Index, Scalar output, double target) {
-    return penalty(predicted_value(link, output) - target, target);
-  });
+  return mean_over_values(
+      form.link, [penalty](Index, double value, double target) { return penalty(value - target, target); });
 }
 
 // The divisor is at least the distance of 1 from the next double, as scikit-learn has it.
@@ -34,10 +59,10 @@ double share_of_target(double error, double target) {
 }
 
 // The mean over samples, targets and levels.
-std::unique_ptr<Metric> mean_quantile_loss(const std::vector<double>& levels) {
-  return mean_over_outputs([levels](Index i, Scalar output, double target) {
+std::unique_ptr<Metric> mean_quantile_loss(const OutputForm& form) {
+  return mean_over_values(form.link, [levels = form.quantiles](Index i, double value, double target) {
     const double level = at(levels, i % std::ssize(levels));
-    const double d = target - static_cast<double>(output);
+    const double d = target - value;
     return d > 0 ? level * d : (level - 1) * d;
   });
 }
@@ -58,8 +83,7 @@ double tweedie_deviance(double target, double x, double p) {
 }
 
 std::unique_ptr<Metric> mean_deviance(double power) {
-  return mean_over_outputs([power](Index, Scalar output, double target) {
-    const auto x = static_cast<double>(output);
+  return mean_over_values(Link::kIdentity, [power](Index, double x, double target) {
     if (power == 1) return poisson_deviance(target, x);
     return power == 2 ? gamma_deviance(target, x) : tweedie_deviance(target, x, power);
   });
@@ -82,7 +106,8 @@ double cosine(const MetricRows& rows, Index row) {
 }
 
 // Columns of one output: the sums of the weights of its targets, of the targets, of their squares, and of the
-// squared errors.
+// squared errors. Targets of a scaled label count from the label that its scale makes 0: their squares leave
+// the digits of their spread.
 enum SquareColumn : std::size_t { kWeight, kTarget, kSquare, kError, kSquareColumns };
 
 class SquareMetric final : public Metric {
@@ -96,12 +121,13 @@ class SquareMetric final : public Metric {
   void collect(const MetricRows& rows, const MetricParts& parts) const override {
     for (Index row = 0; row < rows.outputs.rows(); ++row) {
       const double weight = rows.weights[row];
-      visit_outputs(rows, row, [&](Index i, Scalar output, double target) {
+      visit_values(link_, rows, row, [&](Index i, double value, double target) {
         double* sums = parts.sums.data() + i * Index{kSquareColumns};
-        const double error = predicted_value(link_, output) - target;
+        const double error = value - target;
+        const double distance = rows.scales.empty() ? target : target - at(rows.scales, i).undo(0);
         sums[kWeight] += weight;
-        sums[kTarget] += weight * target;
-        sums[kSquare] += weight * (target * target);
+        sums[kTarget] += weight * distance;
+        sums[kSquare] += weight * (distance * distance);
         sums[kError] += weight * (error * error);
       });
     }
@@ -223,14 +249,15 @@ bool are_values(const OutputForm& form) {
 std::vector<MetricEntry> error_metrics() {
   return {
       {.name = "mean_absolute_error",
-       .help = "|prediction - target|, in units of the target",
+       .help = "|prediction - target|, in units of the target: of a scaled label, its own. Several outputs: "
+               "the mean over them",
        .targets = {TargetKind::kValue},
        .smaller_is_better = true,
        .make = [](const OutputForm& form,
                   Index) { return mean_penalty(form, [](double error, double) { return std::abs(error); }); },
        .suits = are_values},
       {.name = "mean_squared_error",
-       .help = "(prediction - target)^2, whatever the loss",
+       .help = "(prediction - target)^2, whatever the loss; of a scaled label in the square of its own units",
        .targets = {TargetKind::kValue},
        .smaller_is_better = true,
        .make = [](const OutputForm& form,
@@ -238,8 +265,8 @@ std::vector<MetricEntry> error_metrics() {
        .suits = are_values},
       {.name = "root_mean_squared_error",
        .help =
-           "The root of the mean of (prediction - target)^2, in units of the target. Several outputs: the "
-           "mean over them",
+           "The root of the mean of (prediction - target)^2, in units of the target: of a scaled label, its "
+           "own. Several outputs: the mean over them",
        .targets = {TargetKind::kValue},
        .smaller_is_better = true,
        .make = make_of_squares<root_mean_square>,
@@ -258,8 +285,9 @@ std::vector<MetricEntry> error_metrics() {
 std::vector<MetricEntry> agreement_metrics() {
   return {
       {.name = "r2",
-       .help = "1 - squared error / squared distance of the targets from their mean: 1 is perfect, 0 no "
-               "better than that mean. Several outputs: the mean over them",
+       .help =
+           "1 - squared error / squared distance of the targets from their mean, of a scaled label in its "
+           "own units: 1 is perfect, 0 no better than that mean. Several outputs: the mean over them",
        .targets = {TargetKind::kValue},
        .smaller_is_better = false,
        .make = make_of_squares<r2>,
@@ -281,10 +309,11 @@ std::vector<MetricEntry> agreement_metrics() {
 std::vector<MetricEntry> likelihood_metrics() {
   return {
       {.name = "pinball",
-       .help = "The quantile loss, the mean over the levels of train.quantiles; train.loss 'quantile'",
+       .help = "The quantile loss in units of the target, the mean over the levels of train.quantiles; "
+               "train.loss 'quantile'",
        .targets = {TargetKind::kValue},
        .smaller_is_better = true,
-       .make = [](const OutputForm& form, Index) { return mean_quantile_loss(form.quantiles); },
+       .make = [](const OutputForm& form, Index) { return mean_quantile_loss(form); },
        .suits = [](const OutputForm& form) { return !form.quantiles.empty(); }},
       {.name = "poisson_deviance",
        .help = "2 (target log(target / prediction) - target + prediction); train.loss 'poisson', 'tweedie', "
@@ -306,8 +335,8 @@ std::vector<MetricEntry> likelihood_metrics() {
        .make = [](const OutputForm&, Index) { return mean_deviance(2); },
        .suits = [](const OutputForm& form) { return form.power >= 2; }},
       {.name = "cosine_similarity",
-       .help = "Cosine of the angle between the outputs and the targets of a record; train.loss "
-               "'cosine_distance'",
+       .help = "Cosine of the angle between the outputs and the targets of a record, scaled as they are "
+               "learned; train.loss 'cosine_distance'",
        .targets = {TargetKind::kValue},
        .smaller_is_better = false,
        .make = [](const OutputForm&, Index) { return mean_over_samples(cosine); },

@@ -1,4 +1,6 @@
-// A float array of rows x columns of numbers for numpy.load, without classes. An unknown row is NaN.
+// An array of rows x columns of numbers for numpy.load, without classes: of floats or, where a column has
+// more digits, of doubles. An unknown row is NaN.
+#include <algorithm>
 #include <cassert>
 #include <limits>
 #include <string_view>
@@ -17,13 +19,14 @@ class NpyPredictions final : public PredictionFile {
       : rows_left_(request.rows), file_(request.path) {
     for (Index i = 0; i < std::ssize(request.columns); ++i) {
       if (!at(request.columns, i).classes) numbers_.push_back(i);
+      doubles_ |= at(request.columns, i).digits > 0;
     }
-    file_.write(npy_header({{request.rows, std::ssize(numbers_)}}));
+    file_.write(npy_header({{request.rows, std::ssize(numbers_)}}, doubles_));
   }
 
-  void append(const ConstMatrix& rows) override {
+  void append(const PredictedRows& rows) override {
     rows_left_ -= rows.rows();
-    std::vector<Scalar> values;
+    std::vector<double> values;
     for (Index row = 0; row < rows.rows(); ++row) {
       for (const Index i : numbers_) values.push_back(rows(row, i));
     }
@@ -32,7 +35,7 @@ class NpyPredictions final : public PredictionFile {
 
   void append_unknown() override {
     --rows_left_;
-    write(std::vector<Scalar>(numbers_.size(), std::numeric_limits<Scalar>::quiet_NaN()));
+    write(std::vector<double>(numbers_.size(), std::numeric_limits<double>::quiet_NaN()));
   }
 
   void finish() override {
@@ -41,11 +44,19 @@ class NpyPredictions final : public PredictionFile {
   }
 
  private:
-  void write(const std::vector<Scalar>& values) {
-    file_.write({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(Scalar)});
+  template <class Number>
+  void write_bytes(const std::vector<Number>& values) {
+    file_.write({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(Number)});
+  }
+  void write(const std::vector<double>& values) {
+    if (doubles_) return write_bytes(values);
+    std::vector<Scalar> floats(values.size());
+    std::ranges::transform(values, floats.begin(), [](double value) { return static_cast<Scalar>(value); });
+    write_bytes(floats);
   }
 
   std::vector<Index> numbers_;  // columns that hold them
+  bool doubles_ = false;
   Index rows_left_;
   OutputFile file_;
 };
@@ -56,7 +67,9 @@ PredictionFileEntry npy_predictions() {
   return {
       .name = "npy",
       .extension = ".npy",
-      .help = "a numpy array of floats: the probabilities or values of each row",
+      .help =
+          "a numpy array of floats (of doubles for labels far from 0): the probabilities or values of each "
+          "row",
       .has_texts = false,
       .make = [](const PredictionFileRequest& request) { return std::make_unique<NpyPredictions>(request); }};
 }

@@ -1,5 +1,6 @@
 // Text, one line for each row: its number from 0 on, the columns of the input that are kept, then classes by
-// name and values in the shortest form that is read as the same bits. Of an unknown row only the first two
+// name and values in the shortest form that is read as the same bits in single precision, or with the digits
+// that their column needs. Of an unknown row only the first two
 // are known.
 //
 // In CSV a header names the columns. What is not a number is "nan", whatever its sign, and what is unknown an
@@ -8,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <limits>
 #include <string>
 
 #include "lockstep/base/json.h"
@@ -20,7 +22,7 @@ namespace {
 
 struct RowStyle {
   std::string (*cell)(const std::string& text);
-  void (*add_number)(std::string& row, Scalar value);
+  const char* nan;  // stands for what is no number; null: for what is no finite number, too, it is unknown
   const char* begin;
   const char* end;
   const char* unknown;
@@ -32,24 +34,20 @@ std::string json_text(const std::string& text) {
 }
 
 constexpr RowStyle kCsv{.cell = [](const std::string& text) { return csv_cell(text); },
-                        .add_number =
-                            [](std::string& row, Scalar value) {
-                              fmt::format_to(std::back_inserter(row), "{}",
-                                             std::isnan(value) ? std::abs(value) : value);
-                            },
+                        .nan = "nan",
                         .begin = "",
                         .end = "\n",
                         .unknown = "",
                         .names_cells = false};
 
 constexpr RowStyle kJsonLines{
-    .cell = json_text,
-    .add_number = [](std::string& row,
-                     Scalar value) { row += std::isfinite(value) ? fmt::format("{}", value) : "null"; },
-    .begin = "{",
-    .end = "}\n",
-    .unknown = "null",
-    .names_cells = true};
+    .cell = json_text, .nan = nullptr, .begin = "{", .end = "}\n", .unknown = "null", .names_cells = true};
+
+std::string number_text(double value, int digits) {
+  if (digits == 0) return fmt::format("{}", static_cast<Scalar>(value));
+  return digits < std::numeric_limits<double>::max_digits10 ? fmt::format("{:.{}g}", value, digits)
+                                                            : fmt::format("{}", value);
+}
 
 class TextPredictions final : public PredictionFile {
  public:
@@ -69,7 +67,7 @@ class TextPredictions final : public PredictionFile {
     }
   }
 
-  void append(const ConstMatrix& rows) override {
+  void append(const PredictedRows& rows) override {
     std::string text;
     for (Index row = 0; row < rows.rows(); ++row) {
       std::size_t cell = begin(text);
@@ -78,7 +76,7 @@ class TextPredictions final : public PredictionFile {
         if (at(columns_, i).classes) {
           text += at(at(classes_, i), static_cast<Index>(rows(row, i)));
         } else {
-          style_.add_number(text, rows(row, i));
+          text += cell_of(rows(row, i), at(columns_, i).digits);
         }
       }
       text += style_.end;
@@ -96,6 +94,12 @@ class TextPredictions final : public PredictionFile {
   void finish() override { file_.commit(); }
 
  private:
+  std::string cell_of(double value, int digits) const {
+    if (std::isfinite(value) || (style_.nan != nullptr && !std::isnan(value)))
+      return number_text(value, digits);
+    return style_.nan != nullptr ? style_.nan : style_.unknown;
+  }
+
   // The number of the cell that comes next.
   std::size_t begin(std::string& text) {
     std::size_t cell = 0;

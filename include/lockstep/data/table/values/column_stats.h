@@ -25,6 +25,8 @@ struct NumberStats {
   void merge(const NumberStats& later);
   /// Root of the mean squared difference from the mean; 0 for none.
   double deviation() const;
+  /// Whether rounding the values to single precision moves them by more than a thousandth of the deviation.
+  bool merge_in_single_precision() const;
 };
 
 struct Quartiles {

@@ -107,7 +107,7 @@ struct TableSchema {
   bool weighted() const;
   /// The names of its columns are those of a table without a header: c1, c2, ...
   bool is_nameless() const;
-  /// One line for each feature column, label and weight, for people.
+  /// One line for each label, feature column and weight, for people.
   std::vector<std::string> describe() const;
 };
 
@@ -167,8 +167,11 @@ struct LabelScale {
   double factor() const { return range > 0 ? 1 / range : 0; }
   /// The target, or the feature, that l(number), or the number, becomes.
   double scaled(double x) const;
-  /// The label of which this is the target.
-  Scalar undo(Scalar target) const;
+  /// The label of which this is the target. In double: labels may lie close together and far from 0.
+  double undo(double target) const;
+  /// Significant digits that tell labels apart whose targets differ in single precision; 0 where a label is
+  /// as good in single precision.
+  int digits() const;
 };
 
 /// x / sqrt(1 + (x / 3)^2), which stays between -3 and 3 (Holzmueller et al. 2024).

@@ -99,6 +99,14 @@ std::string OnnxGraph::add_doubles(const std::vector<double>& values) {
   return add_constant(onnx::TensorProto::DOUBLE, {{std::ssize(values)}}, std::as_bytes(std::span(values)));
 }
 
+std::string OnnxGraph::add_sorted(const std::string& values, Index count) {
+  onnx::NodeProto& node =
+      add_node("TopK", {values, add_list({count})}, {{"axis", Index{1}}, {"largest", Index{0}}});
+  node.add_output(node.name());
+  node.add_output(node.name() + "/positions");
+  return node.output(0);
+}
+
 std::string OnnxGraph::add_one_hot(const std::string& position, onnx::TensorProto_DataType type,
                                    Index positions) {
   std::vector<Index> list(static_cast<std::size_t>(positions));

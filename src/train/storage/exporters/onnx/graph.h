@@ -54,6 +54,8 @@ class OnnxGraph final : public OnnxNodes {
   std::string add_texts(const std::vector<std::string>& values);
   /// A float for each position from 0 on, [N, positions]: 1 at that of `position`, [N, 1] of `type`, else 0.
   std::string add_one_hot(const std::string& position, onnx::TensorProto_DataType type, Index positions);
+  /// The rows of `values`, [N, count], each in rising order.
+  std::string add_sorted(const std::string& values, Index count);
   /// Numbers under the free_name() of `name`, which is given.
   std::string add_tensor(const std::string& name, const Shape& shape, std::span<const Scalar> values);
   /// The value as another type.

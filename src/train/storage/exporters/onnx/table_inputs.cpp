@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numbers>
 #include <set>
 
@@ -43,13 +42,9 @@ std::string help_of(const TableColumn& column) {
                      column.values.size());
 }
 
-// A float has 24 bits, of which few are left where numbers lie close together and far from 0.
 std::string doubt_of(const TableColumn& column) {
   if (!column.is_number() || column.scale == Scale::kLog) return "";
-  constexpr double kRounding = std::numeric_limits<float>::epsilon() / 2;
-  constexpr double kShare = 1e-3;
-  const double error = kRounding * std::max(std::abs(column.numbers.min), std::abs(column.numbers.max));
-  if (error <= kShare * column.numbers.deviation()) return "";
+  if (!column.numbers.merge_in_single_precision()) return "";
   return fmt::format(
       "its numbers, {:.12g} to {:.12g}, lose what tells them apart where they become float32: subtract "
       "{:.12g} in the table before training",

@@ -134,31 +134,53 @@ constexpr const char* kPredictions = "predictions";
 
 // ---- numbers ---------------------------------------------------------------------------------------------
 
-// The labels whose targets the outputs are: y = output * range + shift, and of logarithms sign(y) (e^|y| -
-// 1). `a` is y where that is the logarithm of a label, else 0.
+bool has_scales(const ModelToExport& exported) {
+  const OutputForm& form = exported.form;
+  return form.targets == TargetKind::kValue && !form.direction && !exported.label_scales.empty();
+}
+
+// The labels whose targets the outputs are, in double: y = output * range + shift, and of logarithms sign(y)
+// (e^|y| - 1). `a` is y where that is the logarithm of a label, else 0.
 std::string add_undone_scales(OnnxGraph& graph, const ModelToExport& exported, const std::string& outputs) {
-  std::vector<Scalar> ranges;
-  std::vector<Scalar> shifts;
-  std::vector<Scalar> logarithms;
+  std::vector<double> ranges;
+  std::vector<double> shifts;
+  std::vector<double> logarithms;
   for (const LabelScale& scale : exported.label_scales) {
     for (Index i = 0; i < exported.form.outputs_per_target(); ++i) {
-      ranges.push_back(static_cast<Scalar>(scale.range));
-      shifts.push_back(static_cast<Scalar>(scale.shift));
-      logarithms.push_back(scale.logarithm ? Scalar{1} : Scalar{0});
+      ranges.push_back(scale.range);
+      shifts.push_back(scale.shift);
+      logarithms.push_back(scale.logarithm ? 1 : 0);
     }
   }
-  const Shape shape{{std::ssize(ranges)}};
-  const std::string scaled = graph.add("Mul", {outputs, graph.add_tensor("labels.range", shape, ranges)});
-  const std::string y = graph.add("Add", {scaled, graph.add_tensor("labels.shift", shape, shifts)});
-  const std::string a = graph.add("Mul", {y, graph.add_tensor("labels.logarithm", shape, logarithms)});
-  const std::string e = graph.add("Sub", {graph.add("Exp", {graph.add("Abs", {a})}), graph.add_number(1)});
+  const std::string x = graph.cast(outputs, onnx::TensorProto::DOUBLE);
+  const std::string y =
+      graph.add("Add", {graph.add("Mul", {x, graph.add_doubles(ranges)}), graph.add_doubles(shifts)});
+  if (std::ranges::none_of(exported.label_scales, &LabelScale::logarithm)) return y;
+  const std::string a = graph.add("Mul", {y, graph.add_doubles(logarithms)});
+  const std::string e = graph.add("Sub", {graph.add("Exp", {graph.add("Abs", {a})}), graph.add_double(1)});
   const std::string label = graph.add("Mul", {graph.add("Sign", {a}), e});
   return graph.add("Add", {graph.add("Sub", {y, a}), label});
 }
 
-bool has_scales(const ModelToExport& exported) {
-  const OutputForm& form = exported.form;
-  return form.targets == TargetKind::kValue && !form.direction && !exported.label_scales.empty();
+// Adds "predictions" of values: quantiles in rising order, in the units of the labels. They are doubles only
+// where single precision cannot hold a label.
+void add_values(OnnxGraph& graph, const ModelToExport& exported, const std::string& outputs) {
+  const Index count = exported.model.output().size();
+  const Index levels = exported.form.outputs_per_target();
+  OnnxValue predictions{.name = kPredictions, .sample = {{count}}};
+  std::string values = outputs;
+  if (levels > 1) {
+    const std::string sorted =
+        graph.add_sorted(graph.add("Reshape", {values, graph.add_list({-1, levels})}), levels);
+    values = graph.add("Reshape", {sorted, graph.add_list({-1, count})});
+  }
+  if (has_scales(exported)) {
+    if (std::ranges::any_of(exported.label_scales, [](const LabelScale& each) { return each.digits() > 0; }))
+      predictions.type = onnx::TensorProto::DOUBLE;
+    values = add_undone_scales(graph, exported, values);
+    if (predictions.type == onnx::TensorProto::FLOAT) values = graph.cast(values, onnx::TensorProto::FLOAT);
+  }
+  graph.add_output(predictions, "Identity", {values});
 }
 
 OnnxValue outputs_called(const ModelToExport& exported, const char* name) {
@@ -228,9 +250,8 @@ void add_predictions(OnnxGraph& graph, const ModelToExport& exported, const std:
       graph.add_output(outputs_called(exported, kPredictions), "Exp", {outputs});
       return;
     case Link::kIdentity:
-      if (!has_scales(exported)) return;
-      graph.add_output(outputs_called(exported, kPredictions), "Identity",
-                       {add_undone_scales(graph, exported, outputs)});
+      if (has_scales(exported) || exported.form.outputs_per_target() > 1)
+        add_values(graph, exported, outputs);
       return;
   }
 }
@@ -244,8 +265,8 @@ void add_answer(OnnxGraph& graph, const ModelToExport& exported, const std::stri
     const std::string yes = graph.add("Sigmoid", {outputs});
     const std::string no = graph.add("Sub", {graph.add_number(1), yes});
     graph.add_output({.name = kProbabilities, .sample = {{2}}}, "Concat", {no, yes}, {{"axis", Index{1}}});
-  } else if (form.targets == TargetKind::kValue && form.link == Link::kIdentity && !has_scales(exported)) {
-    graph.add_output(outputs_called(exported, kPredictions), "Identity", {outputs});
+  } else if (form.targets == TargetKind::kValue && form.link == Link::kIdentity) {
+    add_values(graph, exported, outputs);
   } else {
     add_predictions(graph, exported, outputs);
   }

@@ -1,0 +1,156 @@
+// Trainings that learn nothing, through the real executable: what they say, and that others are silent. A
+// label that is scaled: its measures, and those of its predictions by hand.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <vector>
+
+#include "lockstep/base/file.h"
+#include "lockstep/base/json.h"
+#include "lockstep/base/random.h"
+#include "support/error_text.h"
+#include "support/temporary_directory.h"
+#include "support/trainer_process.h"
+
+namespace lockstep::test {
+namespace {
+
+constexpr const char* kDoubt = "the model got no better";
+
+class LearningRuns : public testing::Test {
+ protected:
+  // y is a number of about `shift`, with a spread of `spread`; z is whether it is above that.
+  void write_table(double shift, double spread) const {
+    RandomStream random({.seed = 5, .purpose = Purpose::kSynthetic});
+    std::ofstream table(directory_ / "t.csv");
+    table << "a,b,y,z\n";
+    for (int i = 0; i < 400; ++i) {
+      const double a = random.normal();
+      const double b = random.normal();
+      const double x = 0.8 * a - 0.5 * b + 0.1 * double{random.normal()};
+      table << fmt::format("{},{},{:.6f},{}\n", a, b, shift + spread * x, x > 0 ? "yes" : "no");
+    }
+    std::ofstream(directory_ / "c.toml") << "[train]\nglobal_batch = 20\nreplicas = 2\nepochs = 8\n";
+  }
+
+  ProcessResult train(int ranks, const std::string& flags) const {
+    std::filesystem::remove_all(directory_ / "run");
+    return run_trainer(ranks, fmt::format("--config {0}/c.toml --data.train {0}/t.csv --run.dir {0}/run {1}",
+                                          directory_.path().string(), flags));
+  }
+
+  nlohmann::json file(const std::string& name) const {
+    return parse_json<nlohmann::json>(read_file(directory_ / "run" / name));
+  }
+
+  TemporaryDirectory directory_;
+};
+
+TEST_F(LearningRuns, WarnOfARateThatIsFarTooHighOrTooLow) {
+  write_table(0, 1);
+  const std::string number =
+      "--data.label y --data.ignore z --train.loss mean_squared_error "
+      "--model.layers 'dense(8) relu dense(1)' ";
+  const std::string answer =
+      "--data.label z --data.ignore y --train.loss binary_cross_entropy --model.layers 'dense(8) relu "
+      "dense(1)' "
+      "--data.columns 'z: categorical' ";
+  for (const std::string& task : {number, answer}) {
+    for (const char* held : {"", "--data.validation share(0.2) "}) {
+      for (const char* optimizer : {"sgd", "adam"}) {
+        const std::string flags = task + held + "--train.optimizer " + optimizer;
+        SCOPED_TRACE(flags);
+        const ProcessResult low = train(1, flags + " --train.lr 1e-9");
+        EXPECT_EQ(low.exit_code, 0) << low.errors;
+        expect_parts(low.errors, {kDoubt, "train.lr = 1e-09 is likely too low"});
+        EXPECT_NE(file("run.json")["warnings"].dump().find(kDoubt), std::string::npos);
+        EXPECT_NE(read_file(directory_ / "run" / "report.html").find(kDoubt), std::string::npos);
+        const ProcessResult high = train(1, flags + " --train.lr 1e6");
+        if (high.exit_code == 0) expect_parts(high.errors, {kDoubt, "train.lr = 1e+06 is likely too high"});
+        if (high.exit_code != 0) expect_parts(high.errors, {"training stops", "Lower train.lr"});
+        const ProcessResult right = train(2, flags + " --train.lr 0.02");
+        EXPECT_EQ(right.exit_code, 0) << right.errors;
+        EXPECT_EQ(right.errors.find(kDoubt), std::string::npos) << right.errors;
+      }
+    }
+  }
+}
+
+TEST_F(LearningRuns, WarnOfALabelFarFromOneBeforeTheFirstStep) {
+  write_table(3e5, 1e5);
+  const std::string flags =
+      "--data.label y --data.ignore z --train.loss mean_squared_error --train.optimizer "
+      "adam --data.validation 'share(0.2)' --model.layers 'dense(8) relu dense(1)' ";
+  const ProcessResult far = train(2, flags);
+  EXPECT_EQ(far.exit_code, 0) << far.errors;
+  const std::string line = "columns = [\"y: standard\"]";
+  expect_parts(far.errors, {"label 'y' is far from 1 (mean 3e+05", line, kDoubt, "Likely cause: label 'y'"});
+  const ProcessResult stopped = train(2, flags + "--train.optimizer sgd");
+  EXPECT_EQ(stopped.exit_code, 5) << stopped.errors;
+  expect_parts(stopped.errors.substr(stopped.errors.find("training stops")), {"Lower train.lr", line});
+  const ProcessResult scaled = train(2, flags + "--data.columns 'y: standard' --train.lr 0.01");
+  EXPECT_EQ(scaled.errors.find("far from 1"), std::string::npos) << scaled.errors;
+}
+
+// Seconds since 1970, so close together that single precision takes many for one.
+TEST_F(LearningRuns, MeasureAScaledLabelInItsOwnUnits) {
+  write_table(1.7e9, 100);
+  const std::string flags =
+      "--data.label y --data.ignore z --train.loss mean_squared_error --train.optimizer adam --train.lr 0.02 "
+      "--data.columns 'y: standard' --model.layers 'dense(8) relu dense(1)' --eval.metrics "
+      "mean_absolute_error,root_mean_squared_error,mean_absolute_percentage_error,r2 ";
+  nlohmann::json measured;
+  for (const int ranks : {1, 2, 3}) {
+    SCOPED_TRACE(ranks);
+    const ProcessResult result =
+        train(ranks, flags + fmt::format("--data.test {}/t.csv --train.replicas 6 --train.global_batch 24",
+                                         directory_.path().string()));
+    ASSERT_EQ(result.exit_code, 0) << result.errors;
+    expect_parts(result.output,
+                 {" label  y: number, standard: mean 1.7e+09", " of the scaled label, mean_abs"});
+    nlohmann::json now = file("summary.json")["evaluation"];
+    now.erase("seconds");
+    if (ranks > 1) EXPECT_EQ(now, measured) << "the same bits";
+    measured = now;
+  }
+  ASSERT_EQ(run_trainer(2, fmt::format("predict --model {0}/run --input {0}/t.csv --output {0}/p.csv",
+                                       directory_.path().string()))
+                .exit_code,
+            0);
+  std::ifstream table(directory_ / "t.csv");
+  std::ifstream predictions(directory_ / "p.csv");
+  std::string row;
+  std::string predicted;
+  std::getline(table, row);
+  std::getline(predictions, predicted);
+  double absolute = 0;
+  double squares = 0;
+  double share = 0;
+  std::vector<double> labels;
+  while (std::getline(table, row) && std::getline(predictions, predicted)) {
+    const std::string before = row.substr(0, row.rfind(','));
+    labels.push_back(std::stod(before.substr(before.rfind(',') + 1)));
+    const double error = std::stod(predicted.substr(predicted.find(',') + 1)) - labels.back();
+    absolute += std::abs(error) / 400;
+    squares += error * error / 400;
+    share += std::abs(error) / labels.back() / 400;
+  }
+  ASSERT_EQ(labels.size(), 400U);
+  double mean = 0;
+  for (const double label : labels) mean += label / 400;
+  double spread = 0;
+  for (const double label : labels) spread += (label - mean) * (label - mean) / 400;
+  EXPECT_NEAR(measured["mean_absolute_error"].get<double>() / absolute, 1, 1e-4);
+  EXPECT_NEAR(measured["root_mean_squared_error"].get<double>() / std::sqrt(squares), 1, 1e-4);
+  EXPECT_NEAR(measured["mean_absolute_percentage_error"].get<double>() / share, 1, 1e-4);
+  EXPECT_NEAR(measured["r2"].get<double>(), 1 - squares / spread, 1e-4);
+  EXPECT_GT(measured["r2"].get<double>(), 0.9);
+}
+
+}  // namespace
+}  // namespace lockstep::test
