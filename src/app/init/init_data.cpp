@@ -118,6 +118,10 @@ void read_table(InitData& data) {
     for (const Finding& finding : table.findings) {
       if (finding.column != column.name || column.kind == ColumnKind::kIgnored) continue;
       if (finding.kind == "leak") leaks.push_back(name + finding.text);
+      if (finding.kind == "times" || finding.kind == "years" || finding.kind == "far date") {
+        const std::string add = finding.setting.empty() ? "" : "; add " + finding.setting;
+        data.doubts.push_back(name + finding.text + add);
+      }
       if (!numbers_the_rows(data, finding, table.scan.columns[i].numbers)) continue;
       column.kind = ColumnKind::kIgnored;
       remark = "the numbers of the rows, each once: it is ignored";
