@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
@@ -11,6 +12,7 @@
 #include "lockstep/base/random.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/load_records.h"
+#include "lockstep/data/table/text/row.h"
 #include "lockstep/data/table/text/table_text.h"
 #include "lockstep/data/table/values/message.h"
 #include "lockstep/data/table/values/number.h"
@@ -19,12 +21,85 @@
 namespace lockstep {
 namespace {
 
-void refuse_empty(const std::vector<std::string>& values, const ValidationPart& part) {
-  const auto empty = std::ranges::find(values, std::string());
-  if (empty == values.end()) return;
-  throw ConfigError(
-      fmt::format("{}: column {} is empty in record {} (counted from 0), expected a value in each",
-                  part.setting, in_quotes(part.column), with_commas(empty - values.begin())));
+void refuse_empty(const FoldValues& values, const ValidationPart& part) {
+  const auto empty = std::ranges::find(values.texts, std::string());
+  if (empty == values.texts.end()) return;
+  throw ConfigError(fmt::format(
+      "{}: column {} is empty in record {} (counted from 0), expected a value in each", part.setting,
+      in_quotes(part.column), with_commas(values.position(empty - values.texts.begin()))));
+}
+
+[[noreturn]] void refuse_two_forms(const FoldValues& values, const ValidationPart& part,
+                                   std::string_view what, std::string_view first, std::string_view second) {
+  throw ConfigError(fmt::format(
+      "{}: the values of column {}, such as {}, may have {}: say data.columns = [\"{}: {}\"] or {}",
+      part.setting, in_quotes(part.column), in_quotes(values.texts.front()), what, excerpt(part.column),
+      first, second));
+}
+
+// Numbers of eight digits, or of six, are in order of time with the year first only.
+void refuse_compact_dates(const FoldValues& values, const ValidationPart& part) {
+  static constexpr std::pair kPlausible{-25567.0, 47482.0};  // 1900-01-01 to 2100-01-01
+  const auto all_are = [&values](DateForm form) {
+    return std::ranges::all_of(values.texts, [form](const std::string& text) {
+      const auto days = parse_date(text, form);
+      return days && *days >= kPlausible.first && *days < kPlausible.second;
+    });
+  };
+  using enum DateForm;
+  for (const auto& [last, first] :
+       {std::pair{kDmy, kYmd}, std::pair{kMdy, kYmd}, std::pair{kMonthYear, kYearMonth}}) {
+    if (all_are(last) && !all_are(first))
+      refuse_two_forms(values, part, "the year last", fmt::format("date({})", to_string(last)), "numeric");
+  }
+}
+
+// How most of the values are read: as data.columns declares it; else as plain numbers, as numbers of a
+// notation, or as dates of a form.
+RowColumn form_of_times(const FoldValues& values, const ValidationPart& part) {
+  TableColumn column = values.column;
+  if (column.kind == ColumnKind::kNumeric) return row_column(column, Reading::kEither, 0);
+  NotationCounts counts;
+  Index numbers = 0;
+  for (const std::string& text : values.texts) {
+    const auto number = parse_number(text);
+    numbers += number ? 1 : 0;
+    number ? counts.add_number(text, *number) : counts.add_text(text);
+  }
+  const auto fit = counts.best(values.separator);
+  const auto dates = counts.best_date();
+  if (numbers == std::ssize(values.texts)) refuse_compact_dates(values, part);
+  if (dates && dates->texts > numbers + (fit ? fit->texts : 0)) {
+    if (dates->ambiguous)
+      refuse_two_forms(values, part, "the day or the month first", "date(dmy)", "date(mdy)");
+    column.date = DateReading{.form = dates->form};
+  } else if (fit && !column.notation) {
+    if (fit->ambiguous)
+      refuse_two_forms(values, part, "a comma between thousands or a decimal comma",
+                       "number(thousands=comma)", "number(decimal=comma)");
+    column.notation = fit->notation;
+  }
+  return row_column(column, Reading::kEither, 0);
+}
+
+FoldTimes read_values(const FoldValues& values, const ValidationPart& part) {
+  const RowColumn form = form_of_times(values, part);
+  FoldTimes times;
+  for (const std::string& text : values.texts) {
+    Cell cell;
+    const bool missing = std::ranges::count(values.missing, text) > 0;
+    if ((missing || !read_value(text, form, cell)) && times.problem.empty()) {
+      times.problem =
+          fmt::format("{} in record {} (counted from 0) {}", in_quotes(text),
+                      with_commas(values.position(std::ssize(times.numbers))),
+                      missing     ? "stands for a missing value"
+                      : form.date ? fmt::format("is no date as in date({})", to_string(form.date->form))
+                                  : "is no number");
+    }
+    times.numbers.push_back(cell.number);
+    times.short_years = times.short_years || (cell.short_year && !form.date->before);
+  }
+  return times;
 }
 
 // The records that the source left out are in the file, but have no number.
@@ -122,7 +197,9 @@ FoldValues read_column(const ValidationPart& part, const DataOptions& data, cons
                     part.setting, data.format));
   });
   const TableText table = open_table_text(whole.files(), data.table, peers);
-  FoldValues values;
+  FoldValues values{.missing = data.table.missing_values,
+                    .skipped = {whole.skipped().begin(), whole.skipped().end()},
+                    .separator = table.text.dialect.separator};
   MessageWriter mine;
   peers.agree([&] {
     const auto name = std::ranges::find(table.names, part.column);
@@ -133,7 +210,7 @@ FoldValues read_column(const ValidationPart& part, const DataOptions& data, cons
     }
     const Index position = name - table.names.begin();
     const std::vector<TableColumn> declared = declare_columns(data.table, table.names);
-    if (at(declared, position).date) values.declared = at(declared, position).date->form;
+    values.column = at(declared, position);
     std::vector<RowColumn> columns(table.names.size());
     at(columns, position) = {.reading = Reading::kText};
     const std::vector<std::string> no_missing;
@@ -145,52 +222,41 @@ FoldValues read_column(const ValidationPart& part, const DataOptions& data, cons
           [&](const std::string&) { mine.put_text(""); });  // it is among those that were left out
     }
   });
-  values.texts = without_skipped(peers.all_gather(mine.bytes()), whole.skipped());
+  values.texts = without_skipped(peers.all_gather(mine.bytes()), values.skipped);
   peers.agree([&] {
     if (std::ssize(values.texts) != whole.info().rows) {
       throw DataError(fmt::format("'{}' changed while it was read", whole.info().name));
     }
-    refuse_empty(values.texts, part);
+    refuse_empty(values, part);
   });
   return values;
 }
 
-ValueOrder::ValueOrder(const FoldValues& values, const ValidationPart& part) {
-  const auto all_dates = [&](DateForm form) {
-    return std::ranges::all_of(
-        values.texts, [form](const std::string& text) { return parse_date(text, form).has_value(); });
-  };
-  if (values.declared && all_dates(*values.declared)) {
-    kind_ = Kind::kDate;
-    form_ = *values.declared;
-    return;
-  }
-  if (std::ranges::all_of(values.texts,
-                          [](const std::string& text) { return parse_number(text).has_value(); })) {
-    kind_ = Kind::kNumber;
-    return;
-  }
-  std::vector<DateForm> forms;
-  for (const DateForm form : {DateForm::kYmd, DateForm::kDmy, DateForm::kMdy, DateForm::kTime}) {
-    if (all_dates(form)) forms.push_back(form);
-  }
-  if (forms.empty()) return;
-  if (forms.front() == DateForm::kDmy && forms.size() > 1) {
-    throw ConfigError(fmt::format(
-        "{0}: the dates of column {1}, such as {2}, may have the day or the month first: say "
-        "data.columns = [\"{3}: date(dmy)\"] or date(mdy)",
-        part.setting, in_quotes(part.column), in_quotes(values.texts.front()), excerpt(part.column)));
-  }
-  kind_ = Kind::kDate;
-  form_ = forms.front();
+Index FoldValues::position(Index id) const {
+  for (const Index before : skipped) id += before <= id ? 1 : 0;
+  return id;
 }
 
-double ValueOrder::number_of(const std::string& text) const {
-  return *(kind_ == Kind::kNumber ? parse_number(text) : parse_date(text, form_));
+FoldTimes times_of(const FoldValues& values, const ValidationPart& part) {
+  FoldTimes times = read_values(values, part);
+  if (times.problem.empty()) return times;
+  throw ConfigError(
+      fmt::format("{}: {}: column {} is to put the records in order of time, so its values are to be "
+                  "numbers, or dates of one "
+                  "form, without a gap",
+                  part.setting, times.problem, in_quotes(part.column)));
 }
 
-bool ValueOrder::operator()(const std::string& a, const std::string& b) const {
-  return kind_ == Kind::kText ? a < b : number_of(a) < number_of(b);
+std::vector<double> places_of(const FoldValues& values, const ValidationPart& part) {
+  FoldTimes times = read_values(values, part);
+  if (times.problem.empty()) return std::move(times.numbers);
+  std::map<std::string_view, double> places;
+  for (const std::string& text : values.texts) places.emplace(text, 0);
+  double next = 0;
+  for (auto& [text, place] : places) place = next++;
+  std::vector<double> numbers;
+  for (const std::string& text : values.texts) numbers.push_back(places.at(text));
+  return numbers;
 }
 
 }  // namespace lockstep

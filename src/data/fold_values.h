@@ -12,7 +12,7 @@
 #include "lockstep/data/options.h"
 #include "lockstep/data/peer_group.h"
 #include "lockstep/data/record_source.h"
-#include "lockstep/data/table/values/notation.h"
+#include "lockstep/data/table/values/schema.h"
 
 namespace lockstep {
 
@@ -31,8 +31,14 @@ RecordsByClass records_by_class(const std::vector<Scalar>& targets, std::uint64_
                                 const ValidationPart& part);
 
 struct FoldValues {
-  std::vector<std::string> texts;         ///< of each record
-  std::optional<DateForm> declared = {};  ///< the form of its dates, if data.columns says it
+  std::vector<std::string> texts = {};    ///< of each record
+  TableColumn column = {};                ///< the column as data.columns declares it
+  std::vector<std::string> missing = {};  ///< texts that stand for a missing value
+  std::vector<Index> skipped = {};        ///< positions in the file of records that have no number, in order
+  char separator = ',';                   ///< of the fields
+
+  /// The position in the file of record `id`.
+  Index position(Index id) const;
 };
 
 /// *Collective.* The text of the part's column in each record of the table, none of which is empty. Errors,
@@ -41,21 +47,16 @@ struct FoldValues {
 FoldValues read_column(const ValidationPart& part, const DataOptions& data, const RecordSource& whole,
                        PeerGroup& peers);
 
-/// The order of numbers if all are numbers, that of dates if all are dates of one form, else that of texts.
-class ValueOrder {
- public:
-  /// Errors: ConfigError if the values are dates whose day and month cannot be told apart.
-  ValueOrder(const FoldValues& values, const ValidationPart& part);
-
-  bool operator()(const std::string& a, const std::string& b) const;
-
- private:
-  enum class Kind { kNumber, kDate, kText };
-
-  double number_of(const std::string& text) const;
-
-  Kind kind_ = Kind::kText;
-  DateForm form_ = DateForm::kYmd;
+/// The numbers that put the records in order of time.
+struct FoldTimes {
+  std::vector<double> numbers;  ///< of each record
+  bool short_years = false;     ///< years of two digits are those of the usual hundred
+  std::string problem = {};     ///< the first value that is missing, or not of the form of most; "": none
 };
+/// The values as numbers of one notation, or dates of one form. Errors: ConfigError naming the first that is
+/// not, or is missing, or if they may be of two forms.
+FoldTimes times_of(const FoldValues& values, const ValidationPart& part);
+/// These numbers where all values are of one form; else the places of the texts in the order of their bytes.
+std::vector<double> places_of(const FoldValues& values, const ValidationPart& part);
 
 }  // namespace lockstep

@@ -197,17 +197,18 @@ Folds fold_by_group(const ValidationPart& part, const std::vector<std::string>& 
 // The records in order of time.
 class RecordsByTime {
  public:
-  RecordsByTime(const std::vector<std::string>& values, const ValueOrder& earlier)
-      : values_(values), earlier_(earlier), ids_(values.size()) {
+  RecordsByTime(const FoldValues& values, const ValidationPart& part)
+      : texts_(values.texts), times_(times_of(values, part)), ids_(texts_.size()) {
     std::iota(ids_.begin(), ids_.end(), 0);
-    std::ranges::stable_sort(ids_, [&](Index a, Index b) { return earlier(at(values, a), at(values, b)); });
+    std::ranges::stable_sort(ids_, {}, [&](Index id) { return at(times_.numbers, id); });
   }
 
   Index rows() const { return std::ssize(ids_); }
-  const std::string& value(Index position) const { return at(values_, at(ids_, position)); }
+  bool short_years() const { return times_.short_years; }
+  const std::string& value(Index position) const { return at(texts_, at(ids_, position)); }
   /// Whether no time is on both sides of the position, in [0, rows()].
   bool begins_a_time(Index position) const {
-    return position == 0 || position == rows() || earlier_(value(position - 1), value(position));
+    return position == 0 || position == rows() || time(position - 1) < time(position);
   }
   void mark(Range positions, Index fold, Folds& fold_of) const {
     for (Index i = positions.begin; i < positions.end; ++i)
@@ -215,14 +216,15 @@ class RecordsByTime {
   }
 
  private:
-  const std::vector<std::string>& values_;
-  const ValueOrder& earlier_;
+  double time(Index position) const { return at(times_.numbers, at(ids_, position)); }
+
+  const std::vector<std::string>& texts_;
+  FoldTimes times_;
   std::vector<Index> ids_;
 };
 
-ShareChoice share_by_time(const ValidationPart& part, const std::vector<std::string>& values,
-                          const ValueOrder& earlier) {
-  const RecordsByTime records(values, earlier);
+ShareChoice share_by_time(const ValidationPart& part, const FoldValues& values) {
+  const RecordsByTime records(values, part);
   const Index rows = records.rows();
   const Index goal =
       std::clamp(rows - size_of_share(part.share, rows), Index{1}, std::max(Index{1}, rows - 1));
@@ -235,19 +237,19 @@ ShareChoice share_by_time(const ValidationPart& part, const std::vector<std::str
   if (begin == 0 || begin == rows) {
     throw ConfigError(fmt::format(
         "{}: column {} has one value only, {}: expected times, the last of which can be held back",
-        part.setting, in_quotes(part.column), in_quotes(values.front())));
+        part.setting, in_quotes(part.column), in_quotes(values.texts.front())));
   }
-  ShareChoice choice{.fold_of = Folds(values.size()), .note = {}};
+  ShareChoice choice{.fold_of = Folds(values.texts.size()), .note = {}};
   records.mark({begin, rows}, 1, choice.fold_of);
   choice.note = fmt::format("the last in column {}, from {} to {}; the others are up to {}",
                             in_quotes(part.column), in_quotes(records.value(begin)),
                             in_quotes(records.value(rows - 1)), in_quotes(records.value(begin - 1)));
+  if (records.short_years()) choice.note += "; years of two digits are those of 1969 to 2068";
   return choice;
 }
 
-Folds fold_by_time(const ValidationPart& part, const std::vector<std::string>& values,
-                   const ValueOrder& earlier) {
-  const RecordsByTime records(values, earlier);
+Folds fold_by_time(const ValidationPart& part, const FoldValues& values) {
+  const RecordsByTime records(values, part);
   const Index rows = records.rows();
   const Index size = rows / (part.folds + 1);
   // The first position of a fold: back to where its time begins.
@@ -256,7 +258,7 @@ Folds fold_by_time(const ValidationPart& part, const std::vector<std::string>& v
     while (!records.begins_a_time(begin)) --begin;
     return begin;
   };
-  Folds fold_of(values.size());
+  Folds fold_of(values.texts.size());
   for (Index fold = 1; fold <= part.folds; ++fold) {
     const Range positions{begin_of(fold), fold == part.folds ? rows : begin_of(fold + 1)};
     if (positions.empty() || positions.begin == 0) {
@@ -270,19 +272,19 @@ Folds fold_by_time(const ValidationPart& part, const std::vector<std::string>& v
   return fold_of;
 }
 
-Folds fold_by_column(const ValidationPart& part, const std::vector<std::string>& values,
-                     const ValueOrder& order) {
-  std::map<std::string, FoldNumber, ValueOrder> folds{order};
-  for (const std::string& value : values) folds.emplace(value, FoldNumber{0});
+Folds fold_by_column(const ValidationPart& part, const FoldValues& values) {
+  const std::vector<double> places = places_of(values, part);
+  std::map<double, FoldNumber> folds;
+  for (const double place : places) folds.emplace(place, FoldNumber{0});
   if (std::ssize(folds) != part.folds) {
     throw ConfigError(fmt::format("{}: column {} has {} different values, expected {}, one for each fold",
                                   part.setting, in_quotes(part.column), with_commas(std::ssize(folds)),
                                   part.folds));
   }
   FoldNumber number = 0;
-  for (auto& [value, fold] : folds) fold = ++number;
+  for (auto& [place, fold] : folds) fold = ++number;
   Folds fold_of;
-  for (const std::string& value : values) fold_of.push_back(folds.at(value));
+  for (const double place : places) fold_of.push_back(folds.at(place));
   return fold_of;
 }
 
@@ -320,9 +322,9 @@ Folds choose_folds(const ValidationPart& part, const DividedBy& by, std::uint64_
     case By::kGroup:
       return fold_by_group(part, by.values.texts, seed);
     case By::kTime:
-      return fold_by_time(part, by.values.texts, {by.values, part});
+      return fold_by_time(part, by.values);
     case By::kColumn:
-      return fold_by_column(part, by.values.texts, {by.values, part});
+      return fold_by_column(part, by.values);
     case By::kRecord:
       break;
   }
@@ -333,7 +335,7 @@ ShareChoice choose_share(const ValidationPart& part, const DividedBy& by, std::u
                          const DatasetInfo& info) {
   ShareChoice choice = part.by == By::kClass   ? share_by_class(part, by.targets, seed, info)
                        : part.by == By::kGroup ? share_by_group(part, by.values.texts, seed)
-                                               : share_by_time(part, by.values.texts, {by.values, part});
+                                               : share_by_time(part, by.values);
   choice.note = fmt::format("validation set, {}: {} of the {} records of '{}', {}", to_string(part),
                             with_commas(std::ranges::count(choice.fold_of, 1)), with_commas(info.rows),
                             info.name, choice.note);

@@ -1,10 +1,12 @@
 """What the log says of the data and of how the run is divided, before it begins."""
 
+import math
 import pathlib
 import re
 
 from .arrays import sparse
 from .config import span_of
+from .notations import written_date
 from .report import Span
 from .run import dataset_classes
 from .splits import order_of_times
@@ -18,6 +20,7 @@ SAID = r"(-?[\d.,]+(?:e[+-]?\d+)?|-?inf)"
 def ignore_names(text, run):
     """Names and cells stand in quotes, names of files before a colon; what a validation set is called stands in the config."""
     text.ignore(r"^validation set, .*?:|'[^'\n]*'")
+    text.ignore(r"years of two digits: 69 to 99 are 19xx, 00 to 68 are 20xx|years of two digits are those of 1969 to 2068|, before=\d+")
     for split in ("train", "validation", "test"):
         text.ignore("^" + re.escape(run.config.get(f"data.{split}") or "no file") + "(?=, column '|: )")
 
@@ -94,7 +97,7 @@ def check_split(sheet, run, found):
         right = [len({text for text, one in zip(texts, held) if one}), len(set(texts))]
         sheet.equal("log.txt: groups of the validation set", [int(groups[i].replace(",", "")) for i in (1, 2)], right)
         taken(found)
-    elif times := re.fullmatch(r"the last in column '(.*)', from '(.*)' to '(.*)'; the others are up to '(.*)'", found[3]):
+    elif times := re.fullmatch(r"the last in column '(.*)', from '(.*)' to '(.*)'; the others are up to '(.*?)'(?:; years of two digits .*)?", found[3]):
         texts = run.sets.texts(run.sets.files("train"), times[1])
         keys = order_of_times(texts, run.sets.column(times[1]))
         ends = lambda of: sorted((key, text) for key, text, one in zip(keys, texts, held) if one == of)
@@ -191,6 +194,13 @@ def check_unseen(sheet, run, found):
             sheet.equal(f"log.txt: unseen categories of {found[1]}", [int(found[i].replace(",", "")) for i in (3, 4)], [others, len(whole)])
 
 
+def check_years(sheet, run, found):
+    """The last date of a column whose years have two digits, or lie in the future."""
+    taken(found)
+    column = run.sets.column(found[1])
+    sheet.equal(f"log.txt: latest date of {found[1]}", found[2], written_date(math.expm1(column["max"]) if column["scale"] == "log" else column["max"]))
+
+
 def check_audit(sheet, run, found):
     taken(found)
     length = length_of(run)
@@ -213,6 +223,7 @@ FORMS = (
     (r"column '(.*)' is ignored: ([\d,]+) different texts, .*", check_ignored),
     (r"column '(.*)' has ([\d,]+) categories, more than data\.vocabulary = ([\d,]+): ([\d,]+) of ([\d,]+) records have one of the others", check_vocabulary),
     (r"(.*), column '(.*)': ([\d,]+) of ([\d,]+) records have a category that the training data does not have", check_unseen),
+    (r".*?column '(.*)': (?:years of two digits: .*; the latest is|the latest of its dates,) (\d[-\d]+(?: \d\d:\d\d)?)(?:,? .*)?", check_years),
     (r"audit: epoch ([\d,]+) used ([\d,]+) samples, each ([\d,]+) times?", check_audit),
 )
 
@@ -261,6 +272,13 @@ def check_words(sheet, place, words, column):
     if found := re.search(pattern, words):
         for name, shown in zip(names, found.groups()):
             sheet.digits(f"{place}: {name}", shown, column[name], digits=4)
+        words = words.replace(found[0], "")
+    if "date" in column and (found := re.search(r"\), (\S+(?: \d\d:\d\d)?) to (\S+(?: \d\d:\d\d)?)(?=, |$)", words)):
+        ends = [math.copysign(math.expm1(abs(column[name])), column[name]) if column["scale"] == "log" else column[name] for name in ("min", "max")]
+        sheet.equal(f"{place}: dates", [found[1], found[2]], [written_date(end, column["date"]["form"]) for end in ends])
+        words = words.replace(found[0], "")
+    if found := re.search(r"before=(\d+)", words):
+        sheet.equal(f"{place}: before", int(found[1]), column["date"]["before"])
         words = words.replace(found[0], "")
     if found := re.search(rf"median {SAID}, quartiles {SAID} and {SAID}", words):
         for shown, i in zip(found.groups(), (1, 0, 2)):

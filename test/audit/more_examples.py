@@ -38,6 +38,32 @@ def write_data(directory):
     for part in (1, 2):
         (directory / f"people-{part}.csv").write_text(people(200, 20 + part))
     write_german(directory)
+    write_dates(directory)
+
+
+def write_dates(directory):
+    """A column for each form of dates, some with texts for a missing one; found, but for those of dates.toml."""
+    import datetime
+
+    dice = random.Random(14)
+    day = datetime.timedelta(days=1)
+    since = datetime.datetime(1970, 1, 1)
+    forms = {
+        "mail": lambda t: t.strftime("%a, %d %b %Y %H:%M:%S -0500"), "ampm": lambda t: t.strftime("%m/%d/%Y %I:%M %p"),
+        "word": lambda t: t.strftime("%A, %B %d, %Y"), "log": lambda t: t.strftime("%Y-%m-%d %H:%M:%S,250"), "week": lambda t: t.strftime("%G-W%V-%u"),
+        "ordinal": lambda t: t.strftime("%Y-%j"), "month": lambda t: t.strftime("%b-%y"), "clock": lambda t: t.strftime("%I:%M %p"),
+        "born": lambda t: t.strftime("%d.%m.") + f"{30 + t.toordinal() % 60}", "number": lambda t: t.strftime("%Y%m%d"),
+        "ms": lambda t: str(int((t - since) / day * 86400000)), "excel": lambda t: str((t - since).days + 25569),
+    }  # fmt: skip
+    lines = [",".join([*forms, "late"])]
+    for i in range(260):
+        time = datetime.datetime(2019, 1, 3, 10, 30) + datetime.timedelta(days=dice.randrange(900), minutes=dice.randrange(1440))
+        cells = ["NaT" if name == "ampm" and i % 9 == 0 else "unknown" if name == "log" and i % 13 == 0 else write(time) for name, write in forms.items()]
+        lines.append(",".join([*(f'"{cell}"' for cell in cells), "yes" if time.month > 6 else "no"]))
+    (directory / "dates.csv").write_text("\n".join(lines) + "\n")
+    (directory / "dates.toml").write_text("""[data]
+columns = ["born: date(dmy, day, year, before = 2010)", "number: date(ymd)", "ms: date(epoch_ms)", "excel: date(excel)"]
+""")
 
 
 def write_german(directory):
@@ -71,6 +97,7 @@ EXAMPLES = {
     "several-arrays": {"data.train": "part*-x.npy", "data.train_labels": "part*-y.npy", "model.layers": "dense(2)", "train.loss": "multiclass_hinge", "data.validation_share": "0.2", "eval.metrics": HINGE, **BATCH},
     "several-tables": table("kind", data_train="people-1.csv,people-2.csv", data_test="people-*.csv", model_layers="dense(8) relu dense(3)", eval_metrics=YES, **CHECKPOINTS),
     "german": GERMAN,
+    "dates": {"data.train": "dates.csv", "data.label": "late", "data.validation": "time(mail, 0.2)", "eval.metrics": YES, "model.layers": "dense(8) relu dense(1)", "train.loss": "binary_cross_entropy", **BATCH},
     "folds-by-record": table("kind", **FOLDS),
     "folds-by-class": table("kind", data_fold_by="class", **FOLDS),
     "folds-by-group": table("kind", data_fold_by="group", data_fold_column="zip", **FOLDS),
@@ -92,6 +119,6 @@ EXAMPLES = {
     "tweedie": table("count", data_columns="zip: hash(16)", model_layers="dense(8) relu dense(1)", train_loss="tweedie", data_test="test.csv"),
     "cosine": {"data.train": "data.h5:x", "data.train_labels": "data.h5:x", "model.layers": "dense(4)", "train.loss": "cosine_distance", "data.validation_share": "0.2", **BATCH},
 }  # fmt: skip
-CONFIGS = {"german": "german.toml"}
+CONFIGS = {"german": "german.toml", "dates": "dates.toml"}
 RANKS = {"two-ranks": 2, "three-ranks": 3, "stages": 2, "groups": 4, "servers": 3, "local": 2, "streamed": 2, "delays": 2}
 FAILS = {"resumed": ["--debug.fail_rank", "0", "--debug.fail_step", "40"]}  # and goes on

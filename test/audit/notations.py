@@ -6,6 +6,8 @@ import re
 
 PLAIN = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 BLANKS = " \t\u00a0\u202f\u2009"
+DAYS = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
+ZONES = {"Z": 0, "UTC": 0, "GMT": 0, "UT": 0, "EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8, "PDT": -7, "WET": 0, "WEST": 1, "CET": 1, "CEST": 2, "EET": 2, "EEST": 3}
 MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 
 
@@ -38,7 +40,7 @@ def notated_number(text, notation):
     if not negative:
         text, negative = taken_sign(text)
     decimal, between = re.escape(notation["decimal"]), notation["thousands"]
-    between = f"[{BLANKS}]" if between == " " else re.escape(between) if between else None
+    between = f"[{BLANKS}]" if between == " " else "['\u2019]" if between == "'" else re.escape(between) if between else None
     whole = r"\d+" if between is None else rf"(?:\d{{1,3}}(?:{between}\d{{3}})+|\d+)"
     value = None
     if re.fullmatch(rf"(?:{whole}(?:{decimal}\d*)?|{decimal}\d+)", text):
@@ -48,43 +50,106 @@ def notated_number(text, notation):
     return None if value is None else -value if negative else value
 
 
-def time_of_day(text):
+ZONE = r"(?:(?P<zone>[A-Z]+)(?![A-Z]))?(?:(?P<east>[+-])(?P<zh>\d\d)(?::?(?P<zm>\d\d))?(?: *[(\[].*[)\]])?)?"
+HALF = r"(?:[ \u202f]*(?P<half>[aApP])(?:[mM]|\.[mM]\.))?"
+CLOCK = rf"(?P<hh>\d{{1,2}}):(?P<mm>\d\d)(?::(?P<ss>\d\d)(?P<part>[.,]\d*)?)?{HALF}(?: *{ZONE})?"
+PLAIN_CLOCK = rf"(?P<hh>\d\d)(?P<mm>\d\d)(?:(?P<ss>\d\d)(?P<part>[.,]\d*)?)?{HALF}(?: *{ZONE})?"
+
+
+def time_of_day(text, pattern=CLOCK):
     """As a fraction of a day, less its zone."""
-    found = re.fullmatch(r"(\d{1,2}):(\d\d)(?::(\d\d)(\.\d+)?)?(?:(Z)| ?([+-])(\d\d):?(\d\d)?)?", text)
-    if not found:
+    found = re.fullmatch(pattern, text)
+    if not found or (found["zone"] and found["zone"] not in ZONES):
         return None
-    hours, minutes, seconds = int(found[1]), int(found[2]), float((found[3] or "0") + (found[4] or ""))
-    if hours > 23 or minutes > 59 or seconds >= 61:
+    hours, minutes, seconds = int(found["hh"]), int(found["mm"]), float((found["ss"] or "0") + (found["part"] or "").replace(",", "."))
+    if found["half"]:
+        if not 1 <= hours <= 12:
+            return None
+        hours = hours % 12 + (12 if found["half"] in "pP" else 0)
+    if (hours > 23 and (hours, minutes, seconds) != (24, 0, 0)) or minutes > 59 or seconds >= 61:
         return None
-    zone = 0 if not found[6] else (1 if found[6] == "+" else -1) * (int(found[7]) * 3600 + int(found[8] or 0) * 60)
+    zone = ZONES.get(found["zone"], 0) * 3600
+    if found["east"]:
+        if int(found["zh"]) > 23 or int(found["zm"] or 0) > 59:
+            return None
+        zone = (1 if found["east"] == "+" else -1) * (int(found["zh"]) * 3600 + int(found["zm"] or 0) * 60)
     return (hours * 3600 + minutes * 60 + seconds - zone) / 86400
 
 
-def date_number(text, form):
-    """Days since 1970-01-01, with the time of day as a fraction."""
-    if form == "time":
-        return time_of_day(text)
-    if form == "epoch":
-        seconds = plain_number(text)
-        return None if seconds is None else seconds / 86400
-    sign = r"[-/. ]?"
-    year, month, day = r"(?P<y>\d{4}|\d{2})", r"(?P<m>\d{1,2}|[A-Za-z]{3,}\.?)", r"(?P<d>\d{1,2})"
-    shape = {"ymd": year + sign + month + sign + day, "dmy": day + sign + month + sign + year, "mdy": month + sign + day + ",?" + sign + year}[form]
-    found = re.fullmatch(rf"{shape}(?:(?:T|,? )(?P<time>.*))?", text)
-    if not found or (form == "ymd" and len(found["y"]) == 2):
-        return None
-    years = int(found["y"])
-    if len(found["y"]) == 2:
-        years += 2000 if years < 69 else 1900
-    months = int(found["m"]) if found["m"].isdigit() else MONTHS.index(found["m"][:3].lower()) + 1 if found["m"][:3].lower() in MONTHS else 0
+SIGN = r"(?:[-/. ][ \u202f]*)"
+NAME = r"(?:[A-Za-z]{3,}\.?)"
+DAY = r"(?P<d>\d{1,2})(?:st|nd|rd|th)?"
+EARLY_CLOCK = r"(?:(?P<early>\d{1,2}:\d\d.*?) )?"
+SHAPES = {
+    "ymd": [rf"(?P<y>\d{{4}}){SIGN}(?P<m>\d{{1,2}}){SIGN}{DAY}", rf"(?P<y>\d{{4}}){SIGN}?(?P<m>{NAME})[,]?{SIGN}?{DAY}", r"(?P<y>\d{4})(?P<m>\d\d)(?P<d>\d\d)"],
+    "dmy": [rf"{DAY}{SIGN}(?P<m>\d{{1,2}}){SIGN}{EARLY_CLOCK}(?P<y>\d{{4}}|\d\d)", rf"{DAY}{SIGN}?(?P<m>{NAME}),?{SIGN}?{EARLY_CLOCK}(?P<y>\d{{4}}|\d\d)", r"(?P<d>\d\d)(?P<m>\d\d)(?P<y>\d{4})"],
+    "mdy": [rf"(?P<m>\d{{1,2}}){SIGN}{DAY}{SIGN}{EARLY_CLOCK}(?P<y>\d{{4}}|\d\d)", rf"(?P<m>{NAME}){SIGN}?{DAY},?{SIGN}?{EARLY_CLOCK}(?P<y>\d{{4}}|\d\d)", r"(?P<m>\d\d)(?P<d>\d\d)(?P<y>\d{4})"],
+    "ym": [rf"(?P<y>\d{{4}}){SIGN}(?P<m>\d{{1,2}})", rf"(?P<y>\d{{4}}){SIGN}?(?P<m>{NAME})", r"(?P<y>\d{4})(?P<m>\d\d)"],
+    "my": [rf"(?P<m>{NAME}){SIGN}?(?P<y>\d{{4}})", rf"(?P<m>{NAME})[-/.]?(?P<y>\d\d)", rf"(?P<m>\d{{1,2}}){SIGN}(?P<y>\d{{4}})", r"(?P<m>\d\d)(?P<y>\d{4})"],
+    "week": [r"(?P<y>\d{4})-?W(?P<w>\d\d)(?:-?(?P<wd>\d))?"],
+    "ordinal": [rf"(?P<y>\d{{4}}){SIGN}(?P<j>\d{{3}})", r"(?P<y>\d{4})(?P<j>\d{3})"],
+}
+UNITS = {"epoch": 1, "epoch_ms": 10**3, "epoch_us": 10**6, "epoch_ns": 10**9}
+
+
+def day_of(found, before):
+    """The date of a match, or None."""
+    fields = found.groupdict()
+    year = int(fields["y"])
+    if len(fields["y"]) == 2:
+        year = next(y for y in range(before - 100, before) if y % 100 == year)
     try:
-        days = (datetime.date(years, months, int(found["d"])) - datetime.date(1970, 1, 1)).days
+        if fields.get("w"):
+            return datetime.date.fromisocalendar(year, int(fields["w"]), int(fields["wd"] or 1))
+        if fields.get("j"):
+            date = datetime.date(year, 1, 1) + datetime.timedelta(days=int(fields["j"]) - 1)
+            return date if date.year == year else None
+        month = fields["m"]
+        months = int(month) if month.isdigit() else MONTHS.index(month[:3].lower()) + 1
+        return datetime.date(year, months, int(fields.get("d") or 1))
     except ValueError:
         return None
-    if found["time"] is None:
-        return float(days)
-    time = time_of_day(found["time"])
-    return None if time is None else days + time
+
+
+def date_number(text, form, before=2069):
+    """Days since 1970-01-01, with the time of day as a fraction. Years of two digits are the hundred before `before`."""
+    if form == "time":
+        return time_of_day(text)
+    if form in UNITS or form == "excel":
+        number = plain_number(text)
+        return None if number is None else number - 25569 if form == "excel" else number / UNITS[form] / 86400
+    weekday = re.match(r"([A-Za-z]{3,})\.?,?[ \u202f]*", text)
+    named = weekday and weekday[1][:3].lower() in DAYS
+    rest = text[weekday.end() :] if named else text
+    for shape in SHAPES[form]:
+        found = re.fullmatch(rf"{shape}(?:(?P<sign>T|,? +|(?<=\d{{8}}))(?P<time>\d.*))?", re.sub(r"^(\d{6,8})\.0$", r"\1", rest))
+        date = day_of(found, before) if found else None
+        if date is None or (named and DAYS[date.weekday()] != weekday[1][:3].lower()):
+            continue
+        days = float((date - datetime.date(1970, 1, 1)).days)
+        clock = found["time"] or found.groupdict().get("early")
+        if clock is None:
+            return days
+        time = time_of_day(clock)
+        if time is None and shape is SHAPES[form][-1]:
+            time = time_of_day(clock, PLAIN_CLOCK)
+        if time is not None and not (found["time"] and found.groupdict().get("early")):
+            return days + time
+    return None
+
+
+def has_short_year(text, form):
+    """Only such a date is another one with another century."""
+    return date_number(text, form, 2069) != date_number(text, form, 1969)
+
+
+def written_date(days, form="ymd"):
+    """As the program writes it: to the minute."""
+    minutes = round(days * 1440)
+    if form == "time":
+        return "24:00" if minutes >= 1440 else f"{minutes % 1440 // 60:02d}:{minutes % 60:02d}"
+    time = datetime.datetime(1970, 1, 1) + datetime.timedelta(minutes=minutes)
+    return time.strftime("%Y-%m-%d") + (time.strftime(" %H:%M") if minutes % 1440 else "")
 
 
 def cycle(days, part):

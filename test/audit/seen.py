@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 
-from .notations import date_number
+from .notations import date_number, has_short_year, written_date
 from .positive import positive_class, quoted
 from .report import same_digits
 from .table_data import signed_log
@@ -80,7 +80,7 @@ def check_inspect(sheet, run):
     for column in found["columns"]:
         sheet.document(f"inspect: {column['name']}", column, dot=".")
     shown = Text(sheet, "inspect's text", shown[: shown.find("To train on it:")])
-    shown.ignore(r"'[^'\n]*'|such as .*|date\(.*\)|\(RFC 4180\)")
+    shown.ignore(r"years of two digits: 69 to 99 are 19xx, 00 to 68 are 20xx|, before=\d+|'[^'\n]*'|such as .*|date\(.*\)|\(RFC 4180\)")
     table = read_table(run.config["data.train"], run.cwd, run.config)
     if head := taken(re.search(r"^.*: ([\d,]+) records of ([\d,]+) columns, ", shown, re.M)):
         sheet.printed("inspect's text: records", head[1], found["records"])
@@ -111,20 +111,32 @@ def check_inspect(sheet, run):
         for each in filter(None, different):
             sheet.printed(place + ": different as text", each[1], len(set(there)))
         if "numbers" in column:
-            check_numbers(sheet, place, column, there, said)
+            check_numbers(sheet, place, column, there, said, shown)
         if "values" in column and "different" in column:
             check_values(sheet, place, column, there, len(good), said)
 
 
-def check_numbers(sheet, place, column, there, said):
+def check_numbers(sheet, place, column, there, said, shown):
     try:
-        values = [date_number(c, "ymd") for c in there] if column["kind"] == "date" else [float(c) for c in there]
+        if column["kind"] == "date":
+            form, *words = re.findall(r"[\w=]+", column["dates"]["read_as"])[1:]
+            values = [date_number(c, form, int(dict(w.split("=") for w in words if "=" in w).get("before", 2069))) for c in there]
+        else:
+            values = [float(c) for c in there]
         right = statistics(values)
     except (TypeError, ValueError):
         return  # in another notation
     for name in ("count", "min", "max", "mean", "deviation"):
         if name in column["numbers"]:
             sheet.check(f"{place}.numbers.{name}", column["numbers"][name], right[name], lambda a, b: abs(a - b) <= 1e-9 * max(abs(right["max"]), abs(right["min"]), 1e-300))
+    if column["kind"] == "date":
+        if latest := taken(re.search(rf"column '{re.escape(column['name'])}': (?:years of two digits: .*; the latest is|the latest of its dates,) (\d[-\d]+(?: \d\d:\d\d)?)", shown)):
+            sheet.equal(place + ": latest date", latest[1], written_date(right["max"]))
+        ends = [written_date(right[name], form) for name in ("min", "max")]
+        sheet.equal(place + ".dates", [column["dates"]["first"], column["dates"]["last"]], ends)
+        sheet.equal(place + ".dates.years_of_two_digits", column["dates"]["years_of_two_digits"], sum(has_short_year(c, form) for c in there))
+        if dates := taken(re.search(rf"^  {re.escape(column['name'])} .*?  (\S+(?: \d\d:\d\d)?) to (\S+(?: \d\d:\d\d)?), date\(", shown, re.M)):
+            sheet.equal(place + ": dates as text", [dates[1], dates[2]], ends)
     if found := re.search(r"(\S+) to (\S+), mean (\S+), deviation (\S+)", said):
         for shown, name, digits in zip(found.groups(), ("min", "max", "mean", "deviation"), (6, 6, 6, 4)):
             sheet.check(f"{place}: {name} as text", shown, right[name], lambda a, b: same_digits(a, b, digits))

@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 
-from .notations import date_number, plain_number
+from .notations import SHAPES, date_number, notated_number, plain_number
 from .rng import hash_of_records, permutation
 
 
@@ -37,14 +37,17 @@ def stratified(labels, share, seed):
 
 
 def order_of_times(texts, column):
-    """Numbers, dates or texts: what each sorts by."""
-    if column and "date" in column and all(date_number(t, column["date"]["form"]) is not None for t in texts):
-        return [date_number(t, column["date"]["form"]) for t in texts]
-    if all(plain_number(t) is not None for t in texts):
-        return [plain_number(t) for t in texts]
-    for form in ("ymd", "dmy", "mdy", "time"):
-        if all(date_number(t, form) is not None for t in texts):
-            return [date_number(t, form) for t in texts]
+    """Numbers of one notation or dates of one form, which each value is to be."""
+    if column and "date" in column:
+        return [date_number(t, column["date"]["form"], column["date"].get("before", 2069)) for t in texts]
+    readings = [plain_number]
+    if column and "notation" in column:
+        readings.append(lambda t: notated_number(t, column["notation"]))
+    readings += [lambda t, form=form: date_number(t, form) for form in (*SHAPES, "time")]
+    for read in readings:
+        keys = [read(t) for t in texts]
+        if None not in keys:
+            return keys
     return list(texts)
 
 

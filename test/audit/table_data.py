@@ -24,7 +24,7 @@ class Column:
 
     def number(self, text):
         if "date" in self.json:
-            return date_number(text, self.json["date"]["form"])
+            return date_number(text, self.json["date"]["form"], self.json["date"].get("before", 2069))
         if "notation" in self.json:
             return notated_number(text, self.json["notation"])
         return plain_number(text)
@@ -37,7 +37,7 @@ class Column:
                 raise Bad(f"{text!r} is no weight")
             return value
         if self.kind == "numeric":
-            value = self.number(text)
+            value = None if text in self.json.get("missing_values", []) else self.number(text)
             if value is not None and abs(value) <= 3.4028234663852886e38:
                 return value
             if text not in self.missing or required:

@@ -3,9 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
+#include "lockstep/data/table/values/number.h"
 #include "lockstep/data/table/values/schema.h"
+#include "support/torch_references.h"
 
 namespace lockstep {
 namespace {
@@ -46,6 +49,17 @@ TEST(Date, AreReadInTheirForm) {
                                 {"23:59:60", DateForm::kTime, 1},
                                 {"0:00:21.6", DateForm::kTime, 0.00025},
                                 {"0:00", DateForm::kTime, 0},
+                                {"24:00", DateForm::kTime, 1},  // the end of the day
+                                {"20241231", DateForm::kYmd, 20088},
+                                {"20241231.0", DateForm::kYmd, 20088},
+                                {"20241231060000", DateForm::kYmd, 20088.25},
+                                {"2020-W53-5", DateForm::kWeek, 18628},
+                                {"1st January 1970", DateForm::kDmy, 0},
+                                {"January 2nd, 1970", DateForm::kMdy, 1},
+                                {"2024-12-31T06:00+01:00[Europe/Berlin]", DateForm::kYmd, 20088 + 5.0 / 24},
+                                {"2024-12-31 6:00 p.m.", DateForm::kYmd, 20088.75},
+                                {"1970-W01", DateForm::kWeek, -3},
+                                {"44197.5", DateForm::kExcel, 18628.5},
                                 {"86400", DateForm::kEpoch, 1},
                                 {"345600000000", DateForm::kEpoch, 4e6},
                                 {"-43200", DateForm::kEpoch, -0.5}};
@@ -57,20 +71,96 @@ TEST(Date, AreReadInTheirForm) {
 }
 
 TEST(Date, OtherTextsAreNone) {
-  for (const char* text :
-       {"", "2024", "2024-13-01", "2023-02-29", "2024-12-31x", "2024-12-31 ", "24-12-31", "2024-12",
-        "2024-12-31T", "2024-12-31 25:00", "2024-12-31 12", "20241231", "abc", "-", "1e5"}) {
+  for (const char* text : {"",
+                           "2024",
+                           "2024-13-01",
+                           "2023-02-29",
+                           "2024-12-31x",
+                           "2024-12-31 ",
+                           "24-12-31",
+                           "2024-12",
+                           "2024-12-31T",
+                           "2024-12-31 25:00",
+                           "2024-12-31 12",
+                           "abc",
+                           "-",
+                           "1e5",
+                           "0000-00-00",
+                           "2024-12-31 24:00:01",
+                           "2024-12-31 13:00 PM",
+                           "2024-12-31 0:30 AM",
+                           "2024-12-31 12:00 XYZ",
+                           "2024-12-31 12:00 +24:00",
+                           "202412310",
+                           "Mon 2024-12-31",
+                           "2024-12-31 12:00 12:00",
+                           "2024-366"}) {
     EXPECT_FALSE(parse_date(text, DateForm::kYmd)) << text;
   }
   for (const char* text :
-       {"31/31/2024", "32.1.2024", "31.12.024", "31 Foo 2024", "31.12", "10.1.2.3", "12/31/2024"}) {
+       {"31/31/2024", "32.1.2024", "31.12.024", "31 Foo 2024", "31.12", "10.1.2.3", "12/31/2024",
+        "Mon 31/12/2024", "1,2,2024", "3112202", "31 Dec 2024 12:00 +01:00 (", "Dec 31, 2024"}) {
     EXPECT_FALSE(parse_date(text, DateForm::kDmy)) << text;
   }
-  for (const char* text : {"24:00", "12:60", "12", ":30", "12:3", "12:30:", "12:30:61"}) {
+  for (const char* text : {"2023-366", "2024-000", "2024-36", "2024-367"})
+    EXPECT_FALSE(parse_date(text, DateForm::kOrdinal)) << text;
+  for (const char* text : {"2024-W53", "2024-W00-1", "2024-W01-8", "2024-W01-0", "2024-W1", "2024-1"})
+    EXPECT_FALSE(parse_date(text, DateForm::kWeek)) << text;
+  for (const char* text : {"Jan 21", "1/21", "13/2024", "21-Jan", "Jan 1 2021", "Foo-21"})
+    EXPECT_FALSE(parse_date(text, DateForm::kMonthYear)) << text;
+  for (const char* text : {"24:01", "12:60", "12", ":30", "12:3", "12:30:", "12:30:61"}) {
     EXPECT_FALSE(parse_date(text, DateForm::kTime)) << text;
   }
   for (const char* text : {"1e300", "x", "", "345600000001", "-345600000001"})
     EXPECT_FALSE(parse_date(text, DateForm::kEpoch)) << text;
+}
+
+TEST(Date, AreThoseOfPythonInAllForms) {
+  for (const nlohmann::json& reference : test::torch_references("dates", "date_references.json")) {
+    const auto text = reference[0].get<std::string>();
+    const auto form =
+        std::ranges::find(date_forms(), reference[1].get<std::string>(), &Named<DateForm>::name);
+    ASSERT_NE(form, date_forms().end());
+    const auto date = read_date(text, form->value);
+    ASSERT_TRUE(date) << text;
+    EXPECT_NEAR(date->days, reference[2].get<double>(), 1e-9) << text;
+    const bool ends_compact =
+        has_short_years(form->value) && std::ranges::all_of(text.substr(0, 6), is_digit);
+    if (form->value >= DateForm::kEpoch || ends_compact || parse_number(text)) continue;
+    // Found by how it begins, and of no other form, but for days that may be months.
+    Index fits = 0;
+    bool found = false;
+    for (const DateForm each : possible_forms(text)) {
+      fits += parse_date(text, each) ? 1 : 0;
+      found = found || each == form->value;
+    }
+    EXPECT_TRUE(found) << text;
+    const bool two = form->value == DateForm::kDmy || form->value == DateForm::kMdy;
+    EXPECT_LE(fits, two ? 2 : 1) << text;
+  }
+}
+
+TEST(Date, YearsOfTwoDigitsAreOfTheHundredBeforeAYear) {
+  const auto year = [](const char* text, Index before) {
+    return write_date(*parse_date(text, DateForm::kDmy, before)).substr(0, 4);
+  };
+  EXPECT_EQ(year("1.2.68", kShortYearsBefore), "2068");
+  EXPECT_EQ(year("1.2.69", kShortYearsBefore), "1969");
+  EXPECT_EQ(year("1.2.09", 2010), "2009");
+  EXPECT_EQ(year("1.2.10", 2010), "1910");
+  EXPECT_EQ(year("1.2.99", 2000), "1999");
+  EXPECT_EQ(year("1.2.00", 2000), "1900");
+  EXPECT_EQ(year("1.2.2011", 2010), "2011") << "of four digits";
+  EXPECT_TRUE(read_date("1.2.68", DateForm::kDmy)->short_year);
+  EXPECT_FALSE(read_date("1.2.1968", DateForm::kDmy)->short_year);
+}
+
+TEST(Date, IsWrittenWithItsTimeToTheMinute) {
+  EXPECT_EQ(write_date(20088), "2024-12-31");
+  EXPECT_EQ(write_date(20088.75), "2024-12-31 18:00");
+  EXPECT_EQ(write_date(-0.25), "1969-12-31 18:00");
+  EXPECT_EQ(write_date(0.75, DateForm::kTime), "18:00");
+  EXPECT_EQ(write_date(1, DateForm::kTime), "24:00");
 }
 
 TEST(Date, CyclesCloseWhereTheyBegin) {
@@ -115,6 +205,10 @@ TEST(Date, WithoutPartsHasTheUsualOnesOfItsForm) {
   for (const std::string form : {"ymd", "dmy", "mdy"}) {
     EXPECT_EQ(declared("date(" + form + ")"), "date(" + form + ", day, year, weekday)");
   }
+  EXPECT_EQ(declared("date(epoch_ms)"), "date(epoch_ms, day, year, weekday, hour)");
+  EXPECT_EQ(declared("date(excel)"), "date(excel, day, year, weekday)");
+  EXPECT_EQ(declared("date(my)"), "date(my, day, year)");
+  EXPECT_EQ(declared("date(dmy, day, before = 2010)"), "date(dmy, day, before=2010)");
   EXPECT_EQ(declared("date(epoch, month)"), "date(epoch, month)");
   EXPECT_EQ(declared("date(ymd, hour, day)"), "date(ymd, hour, day)");
   const auto usual = [](DateForm form, bool has_times) {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -145,6 +146,72 @@ TEST_F(ShareOfTable, TheLastTimesAreHeldBackEachAsAWhole) {
     expect_parts(found.note,
                  {fmt::format("from '{}' to '50'", first_held), fmt::format("up to '{}'", last_trained)});
   }
+}
+
+// One column of 40 times, of which the last tenth is held back.
+class LastOfTimes : public ShareOfTable {
+ protected:
+  void write(const std::function<std::string(Index)>& time) const {
+    std::string text = "x,y,t\n";
+    for (Index i = 0; i < 40; ++i) text += fmt::format("{},{},\"{}\"\n", i, i % 2 ? "a" : "b", time(i));
+    write_file_atomically(file_, text);
+  }
+  // Records are in order of time.
+  void expect_last_four() {
+    const HoldOut found = assign("time(t, 0.1)");
+    for (Index i = 0; i < 40; ++i) EXPECT_EQ(found.holds(i), i >= 36) << i << found.note;
+    if (data_.table.columns.empty()) data_.table.ignore = {"t"};
+    EXPECT_EQ(*assign("time(t, 0.1)").fold_of, *found.fold_of) << "no feature";
+    data_.table.ignore = {};
+    EXPECT_EQ(*assign("fold(4/4, by = time(t))").fold_of, *assign("fold(1/4, by = time(t))").fold_of);
+  }
+};
+
+TEST_F(LastOfTimes, AreThoseOfEachForm) {
+  const std::vector<const char*> months{"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                        "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+  const auto month = [&](Index i) { return months[static_cast<std::size_t>(i % 12)]; };
+  const std::vector<std::function<std::string(Index)>> forms{
+      [](Index i) { return fmt::format("{}", 990 + i); },
+      [](Index i) { return fmt::format("{},5", i); },
+      [](Index i) { return fmt::format("1\u2019{:03}", i * 20); },
+      [](Index i) { return fmt::format("1/{}/2021 {}", 11 + i / 2, i % 2 == 0 ? "12:30 AM" : "1:30 PM"); },
+      [&](Index i) { return fmt::format("{}-{:02}", month(i), 20 + i / 12); },
+      [&](Index i) { return fmt::format("{} {}, {}", month(i), 28 - i / 12, 2020 + i / 12); },
+      [](Index i) { return fmt::format("{:02}/{:02}/{}", 1 + i % 28, 1 + i / 28, 2021); },
+      [](Index i) { return fmt::format("2021-W{:02}", 5 + i); },
+      [](Index i) { return fmt::format("{:02}{:02}2021", 1 + i % 28, 1 + i / 28); }};
+  for (std::size_t i = 0; i < forms.size(); ++i) {
+    SCOPED_TRACE(forms[i](39));
+    write(forms[i]);
+    data_.table.columns = {};
+    if (i + 1 == forms.size()) {
+      expect_parts(refusal("time(t, 0.1)"), {"'01012021', may have the year last", "t: date(dmy)"});
+      data_.table.columns = {"t: date(dmy)"};
+    }
+    expect_last_four();
+  }
+}
+
+TEST_F(LastOfTimes, AreNeverInTheOrderOfTheAlphabet) {
+  const auto refused = [this](const std::function<std::string(Index)>& time,
+                              const std::vector<std::string>& parts) {
+    write(time);
+    for (const char* part : {"time(t, 0.1)", "fold(1/4, by = time(t))"}) expect_parts(refusal(part), parts);
+  };
+  refused([](Index i) { return i == 20 ? "NA" : fmt::format("{}", i); },
+          {"'NA' in record 20 (counted from 0) stands for a missing value", "'t'", "order of time"});
+  refused([](Index i) { return i == 0 ? "NaT" : fmt::format("2021-01-{}", 1 + i % 28); },
+          {"'NaT' in record 0"});
+  refused([](Index i) { return fmt::format("week {}", i); },
+          {"'week 0' in record 0 (counted from 0) is no number"});
+  refused(
+      [](Index i) {
+        return i % 5 == 3 ? fmt::format("2021-01-{}", i) : fmt::format("{}.1.2021", 1 + i % 28);
+      },
+      {"'2021-01-3' in record 3", "is no date as in date(dmy)", "dates of one form"});
+  refused([](Index i) { return fmt::format("{},{}00", i % 9 + 1, i % 9 + 1); },
+          {"decimal comma", "number(thousands=comma)"});
 }
 
 TEST_F(ShareOfTable, ALargeTimeAtTheBorderGoesWhereItDisturbsLess) {

@@ -1,10 +1,12 @@
 // The kind of a column whose values are nearly all numbers, or only look like numbers.
 #include "lockstep/data/table/schema/scan.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
+#include <ctime>
 #include <fstream>
 #include <functional>
 
@@ -90,6 +92,9 @@ TEST_F(Infer, OtherNotationsOfNumbersAreReadAndNamed) {
       {"number(thousands=comma)", ',', [](Index i) { return fmt::format("\"{},500\"", i); }, 1500},
       {"number(suffix=\"%\")", ',', [](Index i) { return fmt::format("{}.5%", i); }, 1.5},
       {"number(prefix=\"$\")", ',', [](Index i) { return fmt::format("${}.5", i); }, 1.5},
+      {"number(thousands=apostrophe)", ',', [](Index i) { return fmt::format("{}\u2019500", i); }, 1500},
+      {"number(thousands=comma)", ',', [](Index i) { return fmt::format("\"({},500)\"", i); }, -1500},
+      {"number()", ',', [](Index i) { return fmt::format("\u2212{}.5", i); }, -1.5},
       {"number()", ',', [](Index i) { return fmt::format("{}.5-", i); }, -1.5}};
   for (const Case& each : cases) {
     write(400, each.value, each.separator);
@@ -173,6 +178,125 @@ TEST_F(Infer, DatesThatMayBeReadInTwoWaysAreAskedFor) {
   expect_parts(error_text<DataError>([&] { learn(); }), {"line 2", "'1/1/2024'", "a date"});
 }
 
+TEST_F(Infer, DatesOfAllFormsAreFound) {
+  const std::vector<std::pair<const char*, const char*>> cases{
+      {"date(mdy, day, year, weekday, hour)", "{0:%m}/{0:%d}/{0:%Y} {0:%I}:{0:%M} {0:%p}"},
+      {"date(mdy, day, year, weekday)", "\"{0:%A}, {0:%B} {0:%d}, {0:%Y}\""},
+      {"date(dmy, day, year, weekday, hour)", "\"{0:%a}, {0:%d} {0:%b} {0:%Y} {0:%H}:{0:%M}:{0:%S} +0000\""},
+      {"date(ymd, day, year, weekday, hour)", "{0:%Y}-{0:%m}-{0:%d} {0:%H}:{0:%M}:{0:%S} UTC"},
+      {"date(ymd, day, year, weekday, hour)", "\"{0:%Y}-{0:%m}-{0:%d} {0:%H}:{0:%M}:{0:%S},123\""},
+      {"date(week, day, year, weekday)", "{0:%G}-W{0:%V}-{0:%u}"},
+      {"date(ordinal, day, year, weekday)", "{0:%Y}-{0:%j}"},
+      {"date(my, day, year)", "{0:%b}-{0:%y}"},
+      {"date(ym, day, year)", "{0:%Y}-{0:%m}"}};
+  for (const auto& [term, format] : cases) {
+    write(300, [format = format](Index i) {
+      const std::time_t time = 1609459200 + i * (2 * 86400 + 37 * 60);
+      return fmt::format(fmt::runtime(format), fmt::gmtime(time));
+    });
+    const TableColumn found = column();
+    ASSERT_TRUE(found.date) << format;
+    EXPECT_EQ(found.date->term(), term) << format;
+    EXPECT_EQ(found.numbers.count, 300);
+    EXPECT_NEAR(found.numbers.min, 18628, 1) << format;
+    EXPECT_EQ(doubts(), "");
+  }
+}
+
+TEST_F(Infer, OddValuesAmongDatesAreTreatedAsAmongNumbers) {
+  const auto day = [](Index i) { return fmt::format("2024-{:02}-{:02}", 1 + i % 12, 1 + i % 28); };
+  write(600, [&](Index i) { return i % 20 == 1 ? "unknown" : day(i); });
+  EXPECT_EQ(column().missing, 30);
+  expect_parts(doubts(), {"95 % of the values are dates, and 'unknown' (30 times) stands for a missing one",
+                          "data.missing_values", "read as date(ymd"});
+  write(600, [&](Index i) { return i % 20 == 1 ? "-1" : day(i); });
+  EXPECT_EQ(column().missing_values, std::vector<std::string>{"-1"});
+  for (const char* text : {"NaT", "0000-00-00", "0000-00-00 00:00:00"}) {
+    write(600, [&](Index i) { return i % 3 == 1 ? text : day(i); });
+    EXPECT_EQ(column().missing, 200) << text;
+    EXPECT_EQ(doubts(), "") << text;
+  }
+  write(600, [&](Index i) { return i == 7 ? "31.12.2024" : day(i); });
+  EXPECT_EQ(column().kind, ColumnKind::kIgnored);
+  expect_parts(doubts(), {"dates of more than one form", "date(ymd)", "'31.12.2024' in that of date(dmy)"});
+  write(600, [&](Index i) { return i % 2 == 0 ? fmt::format("batch {}", i % 40) : day(i); });
+  expect_parts(doubts(), {"50 % of the values are dates, but not others", "'batch 0'", "data.columns"});
+  options_.on_bad_record = OnBadRecord::kSkip;
+  write(600, [&](Index i) { return i == 7 ? "2024-02-30" : day(i); });
+  EXPECT_TRUE(column().date);
+  expect_parts(doubts(), {"1 value is no date, such as '2024-02-30'", "those records are bad"});
+}
+
+TEST_F(Infer, ATextForAMissingValueIsNoNumberAndNoDate) {
+  options_.missing_values = {"-999", "9999-12-31"};
+  write(300, [](Index i) { return i % 3 == 0 ? "-999" : fmt::format("{}", i); });
+  EXPECT_EQ(column().missing, 100);
+  EXPECT_EQ(column().numbers.min, 1);
+  write(300, [](Index i) { return i % 3 == 0 ? "9999-12-31" : fmt::format("2024-01-{:02}", 1 + i % 28); });
+  EXPECT_EQ(column().missing, 100);
+  EXPECT_EQ(column().numbers.max, 19750);
+  // A schema of earlier versions does not name them in the column, and reads them as before.
+  EXPECT_EQ(column().missing_values, std::vector<std::string>{"9999-12-31"});
+}
+
+TEST_F(Infer, YearsOfTwoDigitsAreSaidAndWarnedOf) {
+  write(300, [](Index i) { return fmt::format("{}.1.{:02}", 1 + i % 28, 30 + i % 70); });
+  const std::string rule = "years of two digits: 69 to 99 are 19xx, 00 to 68 are 20xx; the latest is 2068-01";
+  expect_parts(doubts(), {rule, "in the future", "date(dmy, before="});
+  expect_parts(to_text(inspect()),
+               {rule, "1969-01-", " to 2068-01-", "columns = [\"x: date(dmy, day, year, weekday, before="});
+  options_.columns = {"x: date(dmy)"};
+  expect_parts(doubts(), {rule});
+  options_.strict = true;
+  expect_parts(error_text<DataError>([&] { learn(); }), {"data.strict", rule});
+  options_.strict = false;
+  options_.columns = {"x: date(dmy, before=2005)"};
+  EXPECT_EQ(doubts(), "");
+  const LearntSchema learnt = learn();
+  EXPECT_EQ(write_date(learnt.schema.columns[0].numbers.max).substr(0, 4), "1999");
+  EXPECT_EQ(write_date(learnt.schema.columns[0].numbers.min).substr(0, 4), "1930");
+  EXPECT_EQ(parse_schema(to_json(learnt.schema), "schema").columns[0].date, learnt.schema.columns[0].date);
+  options_.columns = {};
+  write(300, [](Index i) { return fmt::format("{}.1.{:02}", 1 + i % 28, 70 + i % 30); });
+  EXPECT_EQ(doubts(), "") << "none is in the future";
+  expect_parts(fmt::format("{}", fmt::join(learn().remarks, "\n")),
+               {"years of two digits", "the latest is 1999-01"});
+}
+
+TEST_F(Infer, AnInspectionShowsTimesAmongNumbersAndFarDates) {
+  const auto looks = [&](const std::function<std::string(Index)>& value) {
+    write(300, value);
+    return to_text(inspect());
+  };
+  const std::vector<std::pair<const char*, std::function<std::string(Index)>>> cases{
+      {"date(ymd)", [](Index i) { return fmt::format("2021{:02}{:02}", 1 + i % 12, 1 + i % 28); }},
+      {"date(epoch)", [](Index i) { return fmt::format("{}", 1609459200 + i * 4000); }},
+      {"date(epoch_ms)", [](Index i) { return fmt::format("{}", (1609459200 + i * 4000) * 1000); }},
+      {"date(epoch_us)", [](Index i) { return fmt::format("{}", (1609459200 + i * 4000) * 1000000); }},
+      {"date(excel)", [](Index i) { return fmt::format("{}", 44197 + i); }}};
+  for (const auto& [term, value] : cases) {
+    expect_parts(looks(value), {"look like times", fmt::format("as {} they are from 2021-01-01", term),
+                                fmt::format("columns = [\"x: {}\"]", term)});
+  }
+  const std::vector<std::function<std::string(Index)>> others{
+      [](Index i) { return fmt::format("{}", 44197 + i % 20); },
+      [](Index i) { return fmt::format("{}", 20219901 + i); },
+      [](Index i) { return fmt::format("{}", 1000 + i); }};
+  for (const auto& value : others) {
+    EXPECT_EQ(looks(value).find("look like times"), std::string::npos) << value(0);
+  }
+  const auto day = [](Index i) {
+    return fmt::format("{}-{:02}-{:02}", 1930 + i % 70, 1 + i % 12, 1 + i % 28);
+  };
+  for (const char* far : {"9999-12-31", "1900-01-01"}) {
+    expect_parts(looks([&](Index i) { return i % 10 == 0 ? far : day(i); }),
+                 {fmt::format("30 of 300 dates are {}, far from the others", far), "data.missing_values"});
+  }
+  EXPECT_EQ(looks(day).find("far from"), std::string::npos);
+  EXPECT_EQ(looks([&](Index i) { return i == 0 ? "9999-12-31" : day(i); }).find("far from"),
+            std::string::npos);
+}
+
 TEST_F(Infer, WordsOfADateAreChecked) {
   write(300, [](Index i) { return fmt::format("2024-01-{:02}", 1 + i % 28); });
   const auto error = [&](const std::string& text) {
@@ -180,7 +304,11 @@ TEST_F(Infer, WordsOfADateAreChecked) {
     return error_text<ConfigError>([&] { learn(); });
   };
   expect_parts(error("x: date"), {"a form of dates is missing"});
-  expect_parts(error("x: date(iso)"), {"'iso'", "ymd, dmy, mdy, time or epoch"});
+  expect_parts(error("x: date(iso)"),
+               {"'iso'", "ymd, dmy, mdy, time, week, ordinal, ym, my, epoch, epoch_ms"});
+  expect_parts(error("x: date(ymd, before=2010)"), {"'before'", "years of two digits", "date(ymd) has none"});
+  expect_parts(error("x: date(dmy, before=99)"), {"'before'", "at least 100"});
+  expect_parts(error("x: date(dmy, before=99999)"), {"'before' is 99999"});
   expect_parts(error("x: date(ymd, century)"), {"'century'", "day_of_year", "weekday"});
   expect_parts(error("x: date(time, day)"), {"a time of day has no 'day'"});
   expect_parts(error("x: date(time, day_of_year)"), {"a time of day has no 'day_of_year'"});

@@ -35,6 +35,10 @@ TEST(Notation, NumbersAreReadInTheirNotation) {
                                  {.decimal = ',', .thousands = ' '},
                                  1234.5},
                                 {"1'234.5", {.thousands = '\''}, 1234.5},
+                                {"1\u2019234\u2019567.5", {.thousands = '\''}, 1234567.5},
+                                {"\u221212.5", {}, -12.5},
+                                {"\u2212 $12.5", {.prefix = "$"}, -12.5},
+                                {"($1,234)", {.thousands = ',', .prefix = "$"}, -1234},
                                 {"$12.5", {.prefix = "$"}, 12.5},
                                 {"$ 12.5", {.prefix = "$"}, 12.5},
                                 {"-$12.5", {.prefix = "$"}, -12.5},
@@ -102,6 +106,16 @@ TEST(Notation, IsFoundFromTheTextsOfAColumn) {
   EXPECT_EQ(term({"2024-01-31"}), "none");
 }
 
+TEST(Notation, SignsAreDescribedAsWhatTheyAre) {
+  const auto words = [](const std::vector<const char*>& texts) { return best_of(texts)->describe(); };
+  EXPECT_EQ(words({"\u221212", "\u22127.5"}), "the minus of typography (\u2212)");
+  EXPECT_EQ(words({"(12)", "(7.5)"}), "parentheses around negative ones");
+  EXPECT_EQ(words({"12-", "7.5-"}), "the minus behind them");
+  EXPECT_EQ(words({"1\u2019234", "1'234.5"}),
+            "an apostrophe between thousands and the apostrophe of typography (\u2019)");
+  EXPECT_EQ(words({"(1,234)", "1,234.5"}), "a comma between thousands and parentheses around negative ones");
+}
+
 TEST(Notation, PlainNumbersWithAPointSpeakAgainstADecimalComma) {
   NotationCounts counts;
   counts.add_text("1,234");
@@ -139,6 +153,8 @@ TEST(Notation, CountsMergeAsIfSeenAtOnce) {
   EXPECT_EQ(read.others().by_count().size(), 3U);
   EXPECT_EQ(read.other_example(), "2024-01-31");
   EXPECT_EQ(read.best_date()->texts, 1);
+  EXPECT_EQ(read.best_date()->example, "2024-01-31");
+  EXPECT_EQ(read.no_dates().distinct(), whole.no_dates().distinct());
   EXPECT_EQ(read.leading_zeros(), 1);
 }
 

@@ -57,10 +57,10 @@ struct TableOptions {
   std::string scale = "standard";
   std::string missing = "mean";
   std::string encode = "onehot";
-  std::vector<std::string> missing_values = {"",        "NA",      "N/A",      "N/a",  "n/a",      "NaN",
-                                             "nan",     "NAN",     "-NaN",     "-nan", "null",     "NULL",
-                                             "None",    "<NA>",    "#N/A",     "#NA",  "#N/A N/A", "1.#IND",
-                                             "-1.#IND", "1.#QNAN", "-1.#QNAN", "\\N",  ".",        "?"};
+  std::vector<std::string> missing_values = {
+      "",        "NA",      "N/A",      "N/a",  "n/a",  "NaN",  "nan", "NAN",        "-NaN",
+      "-nan",    "null",    "NULL",     "None", "<NA>", "#N/A", "#NA", "#N/A N/A",   "1.#IND",
+      "-1.#IND", "1.#QNAN", "-1.#QNAN", "\\N",  ".",    "?",    "NaT", "0000-00-00", "0000-00-00 00:00:00"};
   Index vocabulary = 1000;
   Header header = Header::kAuto;
   std::string separator = "auto";

@@ -122,6 +122,10 @@ void read_table(InitData& data) {
       const Finding& finding = *each->second;
       if (column.kind == ColumnKind::kIgnored) continue;
       if (finding.kind == "leak") leaks.push_back(name + finding.text);
+      if (finding.kind == "times" || finding.kind == "years" || finding.kind == "far date") {
+        const std::string add = finding.setting.empty() ? "" : "; add " + finding.setting;
+        data.doubts.push_back(name + finding.text + add);
+      }
       if (!numbers_the_rows(data, finding, table.scan.columns[i].numbers)) continue;
       column.kind = ColumnKind::kIgnored;
       remark = "the numbers of the rows, each once: it is ignored";

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include "app/setup/catalogs.h"
 #include "app/setup/startup.h"
@@ -200,6 +201,13 @@ ResumeState find_resume_state(Communicator& comm, const Config& config) {
 Config complete(Config config, const ResumeState& resume) {
   if (resume.config && !config.given.contains("train.replicas")) {
     config.train.replicas = resume.config->train.replicas;
+  }
+  if (resume.config && !config.given.contains("data.missing_values")) {
+    // The default of earlier versions is the beginning of today's.
+    std::vector<std::string>& now = config.data.table.missing_values;
+    const std::vector<std::string>& before = resume.config->data.table.missing_values;
+    if (before.size() < now.size() && std::ranges::equal(before, std::span(now).first(before.size())))
+      now = before;
   }
   return config;
 }

@@ -33,15 +33,6 @@ double chance_of(std::size_t first, std::size_t second) {
   return kChance * std::sqrt((n + m) / (n * m));
 }
 
-std::vector<double> numbers_of(const RecordSketch& sketch, std::size_t column) {
-  std::vector<double> numbers;
-  for (const SketchedRecord& record : sketch.sample()) {
-    if (!record.values[column].missing) numbers.push_back(record.values[column].number);
-  }
-  std::ranges::sort(numbers);
-  return numbers;
-}
-
 Distance compare_numbers(const std::vector<double>& first, const std::vector<double>& second) {
   if (first.empty() || second.empty()) return {};
   Distance found{.chance = chance_of(first.size(), second.size())};
@@ -155,10 +146,11 @@ class Comparison {
                                    : compare_texts(sketch_, *theirs_, i);
     if (found.distance < kMinDistance || found.distance < found.chance) return;
     const Index sampled = std::ssize(theirs_->sample());
+    const std::string where =
+        column.date ? write_date(found.where, column.date->form) : fmt::format("{:.6g}", found.where);
     const std::string what =
-        numeric
-            ? fmt::format("the shares of values up to {:.6g} differ by {:.3g}", found.where, found.distance)
-            : fmt::format("the shares of its values differ by {:.3g} in all", found.distance);
+        numeric ? fmt::format("the shares of values up to {} differ by {:.3g}", where, found.distance)
+                : fmt::format("the shares of its values differ by {:.3g} in all", found.distance);
     findings_.push_back({"drift", column.name, sampled,
                          fmt::format("it is distributed otherwise in {} than in the training data: {} (of 1 "
                                      "at most, in {} records)",

@@ -3,10 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cctype>
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <optional>
+#include <span>
 #include <unordered_map>
+#include <utility>
 
 #include "lockstep/base/hash.h"
 #include "lockstep/base/text.h"
@@ -119,6 +124,34 @@ AlonePrediction predict_alone(const RecordSketch& sketch, bool numeric, std::siz
   return found;
 }
 
+// The form by which all numbers of a column, in ascending order, are plausible times: dates that are written
+// as one number, or counts of the last decades. Days of spreadsheets look like other numbers: `of_time` says
+// that more speaks for times.
+std::optional<DateForm> find_times(const std::vector<double>& numbers, bool of_time) {
+  const std::pair centuries{-25567.0, 47482.0};     // 1900-01-01 to 2100-01-01
+  const std::pair decades{7305.0, today() + 3653};  // from 1990 on
+  if (numbers.empty() || numbers.back() - numbers.front() < 2) return std::nullopt;
+  using enum DateForm;
+  for (const DateForm form : {kYmd, kEpoch, kEpochMs, kEpochUs, kExcel}) {
+    if (form == kExcel && !of_time) continue;
+    const auto [first, last] = form == kYmd ? centuries : decades;
+    if (std::ranges::all_of(numbers, [&](double number) {
+          const auto days = parse_date(fmt::format("{:.17g}", number), form);
+          return number == std::floor(number) && days && *days >= first && *days < last;
+        })) {
+      return form;
+    }
+  }
+  return std::nullopt;
+}
+
+bool is_named_as_time(std::string name) {
+  std::ranges::transform(name, name.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return std::ranges::any_of(std::array{"date", "time", "day", "when", "stamp"},
+                             [&name](const char* word) { return name.find(word) != std::string::npos; });
+}
+
 class FindingList {
  public:
   FindingList(const TableInspection& inspection, const RecordSketch& sketch)
@@ -137,7 +170,9 @@ class FindingList {
       if (column(i).label) look_at_balance(i, values);
       if (!feature) continue;
       look_at_constancy(i, values);
-      look_at_identity(i);
+      if (!look_at_times(i)) look_at_identity(i);
+      look_at_years(i);
+      look_at_far_dates(i);
       if (label_) look_at_leak(i, *label_);
     }
     look_at_duplicates();
@@ -203,9 +238,70 @@ class FindingList {
          ignore_line(column(i).name)});
   }
 
+  bool look_at_times(std::size_t i) {
+    const std::vector<double> numbers = numbers_of(sketch_, i);
+    const bool of_time = sketch_.different(i) > 0 || is_named_as_time(column(i).name);
+    const auto form = column(i).is_number() ? find_times(numbers, of_time) : std::nullopt;
+    if (!form) return false;
+    const auto written = [&](double number) {
+      return write_date(*parse_date(fmt::format("{:.17g}", number), *form));
+    };
+    const std::string word = fmt::format("date({})", to_string(*form));
+    findings_.push_back(
+        {"times", column(i).name, summary(i).numbers.count,
+         fmt::format("its numbers, such as {:.17g}, look like times: as {} they are from {} to {}",
+                     numbers.front(), word, written(numbers.front()), written(numbers.back())),
+         fmt::format("columns = [{}]", toml_string(column(i).name + ": " + word))});
+    return true;
+  }
+
+  void look_at_years(std::size_t i) {
+    const YearsRemark remark = remark_on_years(column(i), summary(i));
+    if (remark.text.empty()) return;
+    DateReading date = column(i).date.value_or(DateReading{});
+    date.before = remark.before;
+    const bool other = remark.future && remark.before > 0;
+    findings_.push_back(
+        {"years", column(i).name, summary(i).numbers.count, remark.text,
+         other ? fmt::format("columns = [{}]", toml_string(column(i).name + ": " + date.term())) : ""});
+  }
+
+  // A frequent first or last date that is far from all others: 9999-12-31, 1900-01-01.
+  void look_at_far_dates(std::size_t i) {
+    if (!column(i).date || column(i).date->form == DateForm::kTime) return;
+    const std::vector<double> dates = numbers_of(sketch_, i);
+    for (const bool last : {false, true}) {
+      if (dates.empty()) return;
+      const double date = last ? dates.back() : dates.front();
+      const auto same = std::ranges::equal_range(dates, date);
+      const std::span<const double> others =
+          last ? std::span(dates.begin(), same.begin()) : std::span(same.end(), dates.end());
+      if (!is_far(date, std::ssize(same), others)) continue;
+      findings_.push_back(
+          {"far date", column(i).name, std::ssize(same),
+           fmt::format("{} of {} dates are {}, far from the others, {} to {}: if it stands for a missing "
+                       "one, name it "
+                       "in data.missing_values",
+                       with_commas(std::ssize(same)), with_commas(std::ssize(dates)), write_date(date),
+                       write_date(others.front()), write_date(others.back()))});
+    }
+  }
+
+  static bool is_far(double date, Index count, std::span<const double> others) {
+    constexpr Index kFrequent = 5;
+    constexpr double kYear = 366;
+    const Index all = count + std::ssize(others);
+    if (others.empty() || count < kFrequent || percent(count, all) < 1) return false;
+    const double gap = date < others.front() ? others.front() - date : date - others.back();
+    const Index day = day_of_year(date);
+    const bool ends_a_year = day == 0 || day + 1 == kDaysOfYear;
+    return gap > kYear && (ends_a_year || gap > others.back() - others.front());
+  }
+
   // The text of a value in the sketch.
   std::string text_of(std::size_t i, const SketchValue& value) const {
     if (value.missing) return "no value";
+    if (column(i).date) return write_date(value.number, column(i).date->form);
     if (column(i).kind == ColumnKind::kNumeric) return fmt::format("{}", value.number);
     for (const ValueCounts* counts : {&summary(i).text_counts, &summary(i).number_counts}) {
       for (const ValueCounts::Entry& entry : counts->by_count()) {
@@ -262,6 +358,15 @@ class FindingList {
 };
 
 }  // namespace
+
+std::vector<double> numbers_of(const RecordSketch& sketch, std::size_t column) {
+  std::vector<double> numbers;
+  for (const SketchedRecord& record : sketch.sample()) {
+    if (!record.values[column].missing) numbers.push_back(record.values[column].number);
+  }
+  std::ranges::sort(numbers);
+  return numbers;
+}
 
 std::string ignore_line(const std::string& column) {
   constexpr std::size_t kMaxName = 100;

@@ -104,6 +104,9 @@ class RecordSketch {
 RecordSketch sketch_records(const TableText& table, const std::vector<TableColumn>& columns,
                             const std::vector<Index>& positions, const std::vector<std::string>& missing);
 
+/// The numbers of a column in the sample, in ascending order.
+std::vector<double> numbers_of(const RecordSketch& sketch, std::size_t column);
+
 /// The line that leaves a column out; "" for a name so long that the line would not be read.
 std::string ignore_line(const std::string& column);
 

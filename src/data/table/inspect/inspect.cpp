@@ -184,7 +184,10 @@ std::string describe_values(const TableColumn& column, const ColumnSummary& summ
   if (column.label && few) return list_values(summary, kMaxClassesShown);
   if (!numbers) return summary.present() == 0 ? "" : list_values(summary, kMaxShown);
   const NumberStats& stats = summary.numbers;
-  if (column.date) return column.date->term();
+  if (column.date) {
+    return fmt::format("{} to {}, {}", write_date(stats.min, column.date->form),
+                       write_date(stats.max, column.date->form), column.date->term());
+  }
   return fmt::format("{:.6g} to {:.6g}, mean {:.6g}, deviation {:.4g}", stats.min, stats.max, stats.mean,
                      stats.deviation());
 }
@@ -249,6 +252,12 @@ Json inspected_column_json(const TableColumn& column, const ColumnSummary& summa
                        {"max", summary.numbers.max},
                        {"mean", summary.numbers.mean},
                        {"deviation", summary.numbers.deviation()}};
+    if (column.date) {
+      json["dates"] = {{"read_as", column.date->term()},
+                       {"first", write_date(summary.numbers.min, column.date->form)},
+                       {"last", write_date(summary.numbers.max, column.date->form)},
+                       {"years_of_two_digits", summary.short_years}};
+    }
   }
   if (!summary.countless()) {
     const std::vector<ValueCounts::Entry> values = summary.values();

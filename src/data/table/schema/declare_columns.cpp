@@ -54,8 +54,9 @@ void take_buckets(TermArguments& arguments, TableColumn& column) {
 char take_character(TermArguments& arguments, const char* key, std::string_view fallback,
                     std::string_view known) {
   const std::string text = arguments.take_word(key, fallback);
-  constexpr std::array kNames{std::pair{"point", '.'}, std::pair{"comma", ','}, std::pair{"space", ' '},
-                              std::pair{"apostrophe", '\''}, std::pair{"none", '\0'}};
+  constexpr std::array kNames{std::pair{"point", '.'},         std::pair{"comma", ','},
+                              std::pair{"space", ' '},         std::pair{"apostrophe", '\''},
+                              std::pair{"\xe2\x80\x99", '\''}, std::pair{"none", '\0'}};
   const auto name = std::ranges::find(kNames, text, &std::pair<const char*, char>::first);
   const char sign = name != kNames.end() ? name->second : text.size() == 1 ? text.front() : '\1';
   if (sign != 0 && known.find(sign) == std::string_view::npos) {
@@ -90,7 +91,8 @@ E named(std::string_view noun, std::string_view name, std::span<const Named<E>> 
 DateReading take_date(TermArguments& arguments) {
   DateReading date;
   date.form =
-      named("form", arguments.take_next("a form of dates"), date_forms(), "ymd, dmy, mdy, time or epoch");
+      named("form", arguments.take_next("a form of dates"), date_forms(),
+            "ymd, dmy, mdy, time, week, ordinal, ym, my, epoch, epoch_ms, epoch_us, epoch_ns or excel");
   while (arguments.has_next()) {
     const std::string name = arguments.take_next("a part");
     const DatePart part = named("part", name, date_parts(), "day, day_of_year, year, month, weekday or hour");
@@ -98,9 +100,20 @@ DateReading take_date(TermArguments& arguments) {
       throw ConfigError(fmt::format("a time of day has no {}, only the part hour", in_quotes(name)));
     date.parts.push_back(part);
   }
-  if (date.parts.empty()) {
-    date.parts = usual_parts(date.form, date.form == DateForm::kTime || date.form == DateForm::kEpoch);
+  if (date.parts.empty()) date.parts = usual_parts(date.form, counts_seconds(date.form));
+  constexpr Index kNone = 0;
+  constexpr Index kFirst = 100;
+  constexpr Index kLast = 9999;
+  const Index before = arguments.take_index("before", kFirst, kNone);
+  if (before == kNone) return date;
+  if (before > kLast)
+    throw ConfigError(fmt::format("'before' is {}, expected a year up to {}", before, kLast));
+  if (!has_short_years(date.form)) {
+    throw ConfigError(
+        fmt::format("'before' says of which century years of two digits are, and date({}) has none",
+                    to_string(date.form)));
   }
+  date.before = before;
   return date;
 }
 

@@ -4,7 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <functional>
 #include <span>
+#include <string_view>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
@@ -26,22 +30,49 @@ constexpr Index kFewValues = 100;
 
 // The values of a column, by what they can be read as.
 struct Values {
+  const char* noun = "number";
   Index all = 0;
-  Index numbers = 0;  // plain, or in the notation that reads most
+  Index read = 0;  // numbers, plain or in the notation that reads most; or dates of one form
   std::optional<NotationCounts::Fit> fit = {};
-  std::vector<ValueCounts::Entry> others = {};  // texts that are no numbers, the most frequent first
+  std::vector<ValueCounts::Entry> others = {};  // texts that are not read, the most frequent first
   bool many_others = false;
+  std::string example = {};  // one of them
 
-  Index other_count() const { return all - numbers; }
-  double share() const { return static_cast<double>(numbers) / static_cast<double>(all); }
+  Index other_count() const { return all - read; }
+  double share() const { return static_cast<double>(read) / static_cast<double>(all); }
+  bool few_others() const {
+    return static_cast<double>(other_count()) <= kBadNumbers * static_cast<double>(all);
+  }
+  // The others are some texts that stand for a missing value.
+  bool markers() const {
+    return !few_others() && share() >= kMostlyNumbers && !many_others && std::ssize(others) <= kMaxMarkers;
+  }
 };
 
 Values count_values(const ColumnSummary& summary, char separator) {
   Values values{
-      .all = summary.present(), .numbers = summary.numbers.count, .fit = summary.notations.best(separator)};
-  if (values.fit) values.numbers += values.fit->texts;
+      .all = summary.present(), .read = summary.numbers.count, .fit = summary.notations.best(separator)};
+  if (values.fit) values.read += values.fit->texts;
   values.many_others = summary.notations.others().overflowed();
   values.others = summary.notations.others().by_count();
+  values.example = summary.notations.other_example();
+  return values;
+}
+
+// Plain numbers are no dates.
+Values count_dates(const ColumnSummary& summary, Index dates) {
+  Values values{.noun = "date", .all = summary.present(), .read = dates};
+  values.many_others = summary.notations.no_dates().overflowed() || summary.number_counts.overflowed();
+  values.others = summary.notations.no_dates().by_count();
+  for (const ValueCounts::Entry& number : summary.number_counts.by_count()) values.others.push_back(number);
+  std::ranges::stable_sort(values.others, std::greater<>(), &ValueCounts::Entry::count);
+  if (!values.others.empty() || !values.many_others) return values;
+  const std::vector<ValueCounts::Entry> all = summary.values();
+  const auto other = std::ranges::find_if(all, [](const ValueCounts::Entry& entry) {
+    return std::ranges::none_of(possible_forms(entry.text),
+                                [&entry](DateForm form) { return parse_date(entry.text, form).has_value(); });
+  });
+  if (other != all.end()) values.example = other->text;
   return values;
 }
 
@@ -58,7 +89,7 @@ std::string list_counts(const std::vector<ValueCounts::Entry>& entries) {
 
 std::string describe_fit(const NotationCounts::Fit& fit) {
   std::string text =
-      fmt::format("numbers written with {}, such as {}", fit.notation.describe(), in_quotes(fit.example));
+      fmt::format("numbers written with {}, such as {}", fit.describe(), in_quotes(fit.example));
   if (fit.ambiguous) {
     text += fit.notation.decimal == ','
                 ? " (or does the comma stand between thousands? Then say number(thousands=comma))"
@@ -67,27 +98,34 @@ std::string describe_fit(const NotationCounts::Fit& fit) {
   return text;
 }
 
-ColumnGuess guess_number(const Values& values, bool markers) {
+// The texts among numbers or dates: missing values, if they are markers, else bad ones.
+void take_others(ColumnGuess& guess, const Values& values, std::vector<std::string>& remarks) {
+  const Index others = values.other_count();
+  if (values.markers()) {
+    for (const ValueCounts::Entry& entry : values.others) guess.missing_values.push_back(entry.text);
+    remarks.push_back(
+        fmt::format("{:.3g} % of the values are {}s, and {} stand{} for a missing one: name {} in "
+                    "data.missing_values, or the column in data.categorical",
+                    100 * values.share(), values.noun, list_counts(values.others),
+                    values.others.size() == 1 ? "s" : "", values.others.size() == 1 ? "it" : "them"));
+  } else if (others > 0) {
+    remarks.push_back(
+        fmt::format("{} value{} no {}{}{}: with it as {}, those records are bad", with_commas(others),
+                    others == 1 ? " is" : "s are", values.noun, others == 1 ? "" : "s",
+                    values.others.empty() ? "" : ", such as " + in_quotes(values.others.front().text),
+                    guess.date ? "dates" : "numeric"));
+  }
+  guess.doubtful = others > 0;
+}
+
+ColumnGuess guess_number(const Values& values) {
   ColumnGuess guess{.kind = ColumnKind::kNumeric};
   std::vector<std::string> remarks;
   if (values.fit) {
     guess.notation = values.fit->notation;
     remarks.push_back(describe_fit(*values.fit));
   }
-  const Index others = values.other_count();
-  if (markers) {
-    for (const ValueCounts::Entry& entry : values.others) guess.missing_values.push_back(entry.text);
-    remarks.push_back(
-        fmt::format("{:.3g} % of the values are numbers, and {} stand{} for a missing one: name {} in "
-                    "data.missing_values, or the column in data.categorical",
-                    100 * values.share(), list_counts(values.others), values.others.size() == 1 ? "s" : "",
-                    values.others.size() == 1 ? "it" : "them"));
-  } else if (others > 0) {
-    remarks.push_back(
-        fmt::format("{} value{} no number{}{}: with it as numeric, those records are bad",
-                    with_commas(others), others == 1 ? " is" : "s are", others == 1 ? "" : "s",
-                    values.others.empty() ? "" : ", such as " + in_quotes(values.others.front().text)));
-  }
+  take_others(guess, values, remarks);
   guess.remark = fmt::format("{}", fmt::join(remarks, "; "));
   guess.doubtful = !remarks.empty();
   return guess;
@@ -123,25 +161,51 @@ ColumnGuess guess_code(const ColumnSummary& summary, const std::string& reason) 
   return guess;
 }
 
-// Dates, if all but a few of the values are of one form.
-std::optional<ColumnGuess> guess_date(const ColumnSummary& summary, Index values, bool label) {
+// Numbers or dates for the most part, and many texts beside them.
+ColumnGuess guess_mixture(const ColumnSummary& summary, const Values& values) {
+  ColumnGuess guess = guess_category(summary, values.all);
+  const bool dates = values.noun == std::string_view("date");
+  guess.doubtful = true;
+  guess.remark = fmt::format(
+      "{:.3g} % of the values are {}s, but not others, such as {}: {}; name those that stand for a "
+      "missing value in data.missing_values, or the column in {} or data.categorical",
+      100 * values.share(), values.noun,
+      values.others.empty() ? in_quotes(values.example) : list_counts(values.others),
+      guess.kind == ColumnKind::kIgnored ? "it is left out" : "each value is taken as a category",
+      dates ? "data.columns" : "data.numeric");
+  return guess;
+}
+
+// Dates, if most of the values are of one form, and none is a date of another.
+std::optional<ColumnGuess> guess_date(const ColumnSummary& summary, bool label) {
   const auto fit = summary.notations.best_date();
-  const bool all_but_few =
-      fit && static_cast<double>(values - fit->texts) <= kBadNumbers * static_cast<double>(values);
-  if (label || !all_but_few) return std::nullopt;
+  if (label || !fit ||
+      static_cast<double>(fit->texts) < kMostlyNumbers * static_cast<double>(summary.present()))
+    return std::nullopt;
+  const Values values = count_dates(summary, fit->texts);
   const std::string example = in_quotes(fit->example);
-  if (fit->ambiguous) {
-    return ColumnGuess{
-        .kind = ColumnKind::kIgnored,
-        .remark = fmt::format("dates, such as {}, of which all days may be months: say date(dmy) or "
-                              "date(mdy) in data.columns",
-                              example),
-        .doubtful = true};
+  ColumnGuess guess{.kind = ColumnKind::kIgnored, .doubtful = true};
+  if (fit->other) {
+    guess.remark = fmt::format(
+        "dates of more than one form, such as {} in that of date({}) and {} in that of date({}): write them "
+        "in one",
+        example, to_string(fit->form), in_quotes(fit->other_example), to_string(*fit->other));
+    return guess;
   }
-  const DateReading date{.form = fit->form, .parts = usual_parts(fit->form, fit->times > 0)};
-  ColumnGuess guess{.kind = ColumnKind::kNumeric, .date = date};
-  guess.remark = fmt::format("{}, such as {}, read as {}",
-                             fit->form == DateForm::kTime ? "times of day" : "dates", example, date.term());
+  if (!values.few_others() && !values.markers()) return guess_mixture(summary, values);
+  if (fit->ambiguous) {
+    guess.remark = fmt::format(
+        "dates, such as {}, of which all days may be months: say date(dmy) or date(mdy) in data.columns",
+        example);
+    return guess;
+  }
+  guess = {.kind = ColumnKind::kNumeric,
+           .date = DateReading{.form = fit->form, .parts = usual_parts(fit->form, fit->times > 0)}};
+  std::vector<std::string> remarks{fmt::format("{}, such as {}, read as {}",
+                                               fit->form == DateForm::kTime ? "times of day" : "dates",
+                                               example, guess.date->term())};
+  take_others(guess, values, remarks);
+  guess.remark = fmt::format("{}", fmt::join(remarks, "; "));
   return guess;
 }
 
@@ -151,8 +215,7 @@ bool holds_codes(const ColumnSummary& summary) {
 
 ColumnGuess guess_kind(const ColumnSummary& summary, bool label, char separator) {
   const Values values = count_values(summary, separator);
-  const bool few_others =
-      static_cast<double>(values.other_count()) <= kBadNumbers * static_cast<double>(values.all);
+  const bool few_others = values.few_others();
   if (!label && few_others && holds_codes(summary)) {
     return guess_code(summary, fmt::format("numbers with zeros before them, such as {}",
                                            in_quotes(summary.notations.leading_zero_example())));
@@ -160,22 +223,10 @@ ColumnGuess guess_kind(const ColumnSummary& summary, bool label, char separator)
   if (!label && few_others && summary.notations.beyond_double() > 0) {
     return guess_code(summary, "whole numbers of so many digits that the last ones are lost in a number");
   }
-  if (const auto dates = guess_date(summary, values.all, label)) return *dates;
-  const bool mostly = values.share() >= kMostlyNumbers;
-  const bool markers =
-      !few_others && mostly && !values.many_others && std::ssize(values.others) <= kMaxMarkers;
-  if (few_others || markers) return guess_number(values, markers);
-  ColumnGuess guess = guess_category(summary, values.all);
-  guess.doubtful = mostly;
-  if (mostly) {
-    guess.remark = fmt::format(
-        "{:.3g} % of the values are numbers, but not others, such as {}: {}; name those that stand for a "
-        "missing value in data.missing_values, or the column in data.numeric or data.categorical",
-        100 * values.share(),
-        values.others.empty() ? in_quotes(summary.notations.other_example()) : list_counts(values.others),
-        guess.kind == ColumnKind::kIgnored ? "it is left out" : "each value is taken as a category");
-  }
-  return guess;
+  if (const auto dates = guess_date(summary, label)) return *dates;
+  if (few_others || values.markers()) return guess_number(values);
+  return values.share() >= kMostlyNumbers ? guess_mixture(summary, values)
+                                          : guess_category(summary, values.all);
 }
 
 }  // namespace
@@ -222,6 +273,30 @@ void take_guess(TableColumn& column, const ColumnGuess& guess) {
   if (guess.notation) column.notation = guess.notation;
   column.date = guess.date;
   column.missing_values = guess.missing_values;
+}
+
+YearsRemark remark_on_years(const TableColumn& column, const ColumnSummary& summary) {
+  if (!column.date || column.date->form == DateForm::kTime || summary.numbers.count == 0) return {};
+  const double last = column.scale == Scale::kLog ? std::expm1(summary.numbers.max) : summary.numbers.max;
+  const bool short_years = summary.short_years > 0 && !column.date->before;
+  YearsRemark remark{.future = last >= today() + 1};
+  const std::string latest = write_date(last);
+  if (short_years) {
+    constexpr Index kFirst = kShortYearsBefore % 100;
+    const std::chrono::sys_days now{std::chrono::days{static_cast<int>(today())}};
+    remark.before = static_cast<int>(std::chrono::year_month_day{now}.year()) + 1;
+    remark.text =
+        fmt::format("years of two digits: {} to 99 are 19xx, 00 to {:02} are 20xx; the latest is {}", kFirst,
+                    kFirst - 1, latest);
+    if (remark.future) {
+      remark.text +=
+          fmt::format(", in the future: if all are of the past, say date({}, before={}) in data.columns",
+                      to_string(column.date->form), remark.before);
+    }
+  } else if (remark.future) {
+    remark.text = fmt::format("the latest of its dates, {}, is in the future", latest);
+  }
+  return remark;
 }
 
 Remarks infer_kinds(const TableText& table, std::vector<TableColumn>& columns,

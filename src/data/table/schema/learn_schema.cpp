@@ -168,6 +168,37 @@ void learn_columns(LearntSchema& learnt, const TableOptions& options) {
   }
 }
 
+// The years of dates, where they may not be what the table means; nothing where data.columns says the form
+// and all digits are there.
+void remark_on_dates(LearntSchema& learnt, const std::vector<TableColumn>& declared) {
+  for (std::size_t i = 0; i < declared.size(); ++i) {
+    const YearsRemark remark = remark_on_years(learnt.schema.columns[i], learnt.scan.columns[i]);
+    if (remark.text.empty() || (declared[i].date && remark.before == 0)) continue;
+    (remark.future ? learnt.doubts : learnt.remarks)
+        .push_back(fmt::format("column {}: {}", in_quotes(declared[i].name), remark.text));
+  }
+}
+
+// A text that stands for a missing value counts as one before it is read as a number or a date. Schemas that
+// do not name such texts of a column were learnt the other way.
+void name_missing_numbers(TableSchema& schema) {
+  for (std::size_t i = 0; i < schema.columns.size(); ++i) {
+    TableColumn& column = schema.columns[i];
+    if (column.kind != ColumnKind::kNumeric || column.weight) continue;
+    const RowColumn row = row_column(column, Reading::kNumber, i);
+    for (const std::string& text : schema.missing_values) {
+      Cell ignored;
+      if (read_value(text, row, ignored)) column.missing_values.push_back(text);
+    }
+  }
+}
+
+void refuse_doubts(const LearntSchema& learnt, const TableText& table, const TableOptions& options) {
+  if (!options.strict || learnt.doubts.empty()) return;
+  throw DataError(fmt::format("{} (data.strict = true): {}; say what it is in [data]",
+                              in_quotes(table.text.files.front().path), fmt::join(learnt.doubts, "; ")));
+}
+
 // The statistics that the columns need, of the records that are not held back.
 Scan scan_columns(const TableText& table, const TableSchema& schema, const TableOptions& options,
                   const HoldOut& held, PeerGroup& peers) {
@@ -221,6 +252,7 @@ LearntSchema learn_schema(const TableText& table, const TableOptions& options, c
     }
     schema.columns = declare_columns(options, table.names);
   });
+  const std::vector<TableColumn> declared = schema.columns;
   Remarks inferred = infer_kinds(table, schema.columns, schema.missing_values, peers);
   std::ranges::move(inferred.notes, std::back_inserter(learnt.remarks));
   learnt.doubts = std::move(inferred.doubts);
@@ -229,18 +261,17 @@ LearntSchema learn_schema(const TableText& table, const TableOptions& options, c
     column.bins = 0;  // those that data.scale says of all columns: a date has parts
     column.keeps_number = true;
   }
-  if (options.strict && !learnt.doubts.empty()) {
-    peers.agree([&] {
-      throw DataError(fmt::format("{} (data.strict = true): {}; say what it is in [data]",
-                                  in_quotes(table.text.files.front().path), fmt::join(learnt.doubts, "; ")));
-    });
-  }
-
-  peers.agree([&] { check_label(options, schema.columns); });
+  name_missing_numbers(schema);
+  peers.agree([&] {
+    refuse_doubts(learnt, table, options);
+    check_label(options, schema.columns);
+  });
   learnt.scan = scan_columns(table, schema, options, held, peers);
   peers.agree([&] {
     learn_columns(learnt, options);
     check_learnt(table, schema, learnt.scan);
+    remark_on_dates(learnt, declared);
+    refuse_doubts(learnt, table, options);
   });
   return learnt;
 }

@@ -78,6 +78,7 @@ class TableShare {
       pass(message, theirs);
       column.missing += theirs.missing;
       column.texts += theirs.texts;
+      column.short_years += theirs.short_years;
       column.text_counts.merge(theirs.text_counts);
       column.number_counts.merge(theirs.number_counts);
       column.notations.merge(theirs.notations);
@@ -89,8 +90,8 @@ class TableShare {
   // All but the statistics of its numbers.
   template <class Message>
   static void pass(Message& message, ColumnSummary& column) {
-    message(column.missing, column.texts, column.text_counts, column.number_counts, column.notations,
-            column.quantiles);
+    message(column.missing, column.texts, column.short_years, column.text_counts, column.number_counts,
+            column.notations, column.quantiles);
   }
 
   // Before anything is counted, so that a bad record leaves no trace.
@@ -115,6 +116,7 @@ class TableShare {
       } else if (cell.is_number) {
         const double number = wants.logarithm ? signed_log(cell.number) : cell.number;
         sums_[i].add(number);
+        column.short_years += cell.short_year ? 1 : 0;
         if (wants.quantiles > 0) column.quantiles.add(key, number);
         if (wants.max_numbers > 0) column.number_counts.add(cell.text);
         if (wants.notations) column.notations.add_number(cell.text, cell.number);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
 #include "lockstep/base/errors.h"
@@ -44,18 +43,6 @@ std::vector<Scalar> quantiles(std::vector<Scalar> found, Index points) {
   }
   values.erase(std::unique(values.begin(), values.end()), values.end());
   return values;
-}
-
-// "2024-12-31", with the time of day behind it where it has one, to the minute: single precision has no more.
-std::string write_date(double feature) {
-  constexpr double kMinutes = 24 * 60;
-  const double days = std::round(feature * kMinutes) / kMinutes;
-  const double whole = std::floor(days);
-  const std::chrono::year_month_day date{std::chrono::sys_days{std::chrono::days{static_cast<int>(whole)}}};
-  const auto minutes = static_cast<int>(std::lround((days - whole) * kMinutes));
-  return fmt::format("{:04}-{:02}-{:02}{}", static_cast<int>(date.year()),
-                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
-                     minutes == 0 ? "" : fmt::format(" {:02}:{:02}", minutes / 60, minutes % 60));
 }
 
 // The features of a value of one column, as records have them.

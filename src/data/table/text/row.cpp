@@ -19,9 +19,9 @@ void check_size(double number, Index position) {
   throw BadRecord{position, fmt::format("'{:g}'", number), "a number that single precision can hold"};
 }
 
-std::optional<double> number_in(std::string_view text, const RowColumn& column) {
-  if (column.date) return parse_date(text, *column.date);
-  return column.notation ? parse_number(text, *column.notation) : parse_number(text);
+std::uint64_t bit_of_size(std::size_t size) {
+  constexpr std::size_t kLast = 63;
+  return std::uint64_t{1} << std::min(size, kLast);
 }
 
 const char* find(const char* begin, const char* end, char c) {
@@ -96,12 +96,30 @@ Close close_quote(std::string_view line, const Dialect& rules) {
 
 }  // namespace
 
+bool read_value(std::string_view text, const RowColumn& column, Cell& cell) {
+  if (column.date) {
+    const auto date = read_date(text, column.date->form, column.date->before.value_or(kShortYearsBefore));
+    if (!date) return false;
+    cell.number = date->days;
+    cell.short_year = date->short_year;
+    return true;
+  }
+  const auto number = column.notation ? parse_number(text, *column.notation) : parse_number(text);
+  if (number) cell.number = *number;
+  return number.has_value();
+}
+
 RowColumn row_column(const TableColumn& column, Reading reading, std::size_t cell) {
-  return {.reading = reading,
-          .cell = static_cast<Index>(cell),
-          .notation = column.notation,
-          .date = column.date ? std::optional(column.date->form) : std::nullopt,
-          .missing = column.missing_values};
+  RowColumn row{.reading = reading,
+                .cell = static_cast<Index>(cell),
+                .notation = column.notation,
+                .date = column.date,
+                .missing = column.missing_values};
+  row.missing_first = std::ranges::any_of(row.missing, [&row](const std::string& text) {
+    Cell ignored;
+    return read_value(text, row, ignored);
+  });
+  return row;
 }
 
 RowParser::RowParser(const Dialect& dialect, std::vector<RowColumn> columns, Index cells,
@@ -114,11 +132,12 @@ RowParser::RowParser(const Dialect& dialect, std::vector<RowColumn> columns, Ind
   for (const RowColumn& column : columns_) {
     if (column.one_of) one_of_.push_back(column.cell);
   }
-  for (const std::string& text : missing_) longest_missing_ = std::max(longest_missing_, text.size());
+  for (const std::string& text : missing_) missing_sizes_ |= bit_of_size(text.size());
 }
 
 bool RowParser::is_missing(std::string_view text, const RowColumn& column) const {
-  if (text.size() <= longest_missing_ && std::ranges::find(missing_, text) != missing_.end()) return true;
+  const bool may_be = (missing_sizes_ & bit_of_size(text.size())) != 0;
+  if (may_be && std::ranges::find(missing_, text) != missing_.end()) return true;
   return std::ranges::find(column.missing, text) != column.missing.end();
 }
 
@@ -126,13 +145,14 @@ void RowParser::read_number(Cell& cell, const RowColumn& column) {
   cell.missing = false;
   cell.is_number = true;
   const Index position = cursor_.column();
-  if (!column.notation && !column.date && cursor_.take_number(cell.number)) {
+  const bool plain = !column.notation && !column.date && !column.missing_first;
+  if (plain && cursor_.take_number(cell.number)) {
     check_size(cell.number, position);
     return;
   }
   const std::string_view text = cursor_.take_text();
-  if (const auto number = number_in(text, column)) {
-    cell.number = *number;
+  const bool is_named = column.missing_first && std::ranges::count(column.missing, text) > 0;
+  if (!is_named && read_value(text, column, cell)) {
     check_size(cell.number, position);
     return;
   }
@@ -146,15 +166,14 @@ void RowParser::read_number(Cell& cell, const RowColumn& column) {
 void RowParser::read_weight(Cell& cell, const RowColumn& column) {
   const Index position = cursor_.column();
   const std::string_view text = cursor_.take_text();
-  const auto number = number_in(text, column);
-  if (!number || *number < 0)
+  cell = {.is_number = true};
+  if (!read_value(text, column, cell) || cell.number < 0)
     throw BadRecord{position, in_quotes(text), "a weight, which is a number of 0 or more"};
-  check_size(*number, position);
+  check_size(cell.number, position);
   constexpr double kLeast = std::numeric_limits<Scalar>::min();
-  if (*number > 0 && *number < kLeast) {  // a step may divide by it
+  if (cell.number > 0 && cell.number < kLeast) {  // a step may divide by it
     throw BadRecord{position, in_quotes(text), "a weight of 0, or one that single precision can hold"};
   }
-  cell = {.is_number = true, .number = *number};
 }
 
 void RowParser::read_text(Cell& cell, const RowColumn& column) {
@@ -163,11 +182,8 @@ void RowParser::read_text(Cell& cell, const RowColumn& column) {
   cell.is_number = false;
   cell.missing = is_missing(cell.text, column);
   if (cell.missing && column.required) throw BadRecord{position, in_quotes(cell.text), "a label"};
-  if (cell.missing || column.reading != Reading::kEither) return;
-  if (const auto number = number_in(cell.text, column)) {
-    cell.number = *number;
-    cell.is_number = true;
-  }
+  if (!cell.missing && column.reading == Reading::kEither)
+    cell.is_number = read_value(cell.text, column, cell);
 }
 
 // Behind the last column: takes the empty field behind a separator that ends the record.

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "lockstep/base/text.h"
 #include "lockstep/data/table/values/number.h"
@@ -31,6 +32,20 @@ constexpr std::size_t kDecimalComma = 2;
 constexpr std::array<std::string_view, 18> kAffixes{"US$", "R$",  "%",   "$",   "€",  "£",
                                                     "¥",   "₹",   "₽", "₩",   "₺",  "EUR",
                                                     "USD", "GBP", "CHF", "JPY", "kr", "zł"};
+
+constexpr std::string_view kMinus = "\xe2\x88\x92";       // U+2212
+constexpr std::string_view kApostrophe = "\xe2\x80\x99";  // U+2019
+
+// Signs that any notation reads: those of one byte stand at the end.
+constexpr std::array<std::pair<std::string_view, const char*>, 4> kSigns{
+    {{")", "parentheses around negative ones"},
+     {"-", "the minus behind them"},
+     {kMinus, "the minus of typography (\xe2\x88\x92)"},
+     {kApostrophe, "the apostrophe of typography (\xe2\x80\x99)"}}};
+
+bool has_sign(std::string_view text, std::string_view sign) {
+  return sign.size() == 1 ? text.ends_with(sign) : text.find(sign) != std::string_view::npos;
+}
 
 // The length of the blank that `text` starts with, a no-break space (U+00A0, U+202F, U+2009) counted; 0:
 // none.
@@ -70,11 +85,18 @@ void take_sign(std::string_view& text, bool& negative) {
   if (text.size() > 2 && text.front() == '(' && text.back() == ')' && !negative) {
     negative = true;
     text = without_blanks(text.substr(1, text.size() - 2));
-  } else if (take_prefix(text, "-") || take_prefix(text, "\xe2\x88\x92") || take_suffix(text, "-")) {
+  } else if (take_prefix(text, "-") || take_prefix(text, kMinus) || take_suffix(text, "-")) {
     negative = true;
   } else {
     take_prefix(text, "+");
   }
+}
+
+// The length of the sign between thousands that `text` starts with; 0: none.
+std::size_t thousands_length(std::string_view text, char thousands) {
+  if (thousands == ' ') return blank_length(text);
+  if (thousands == '\'' && text.starts_with(kApostrophe)) return kApostrophe.size();
+  return thousands != 0 && text.starts_with(thousands) ? 1 : 0;
 }
 
 // The core of a number in the plain notation, for the parser of those; empty if it does not fit.
@@ -103,9 +125,8 @@ bool to_plain(std::string_view core, const Form& form, PlainText& plain) {
       plain.bytes[plain.size++] = '.';
       behind_decimal = true;
       ++i;
-    } else if (const std::size_t length =
-                   form.thousands == ' ' ? blank_length(core.substr(i)) : std::size_t{c == form.thousands};
-               form.thousands != 0 && length > 0 && !behind_decimal) {
+    } else if (const std::size_t length = thousands_length(core.substr(i), form.thousands);
+               length > 0 && !behind_decimal) {
       if (grouped ? group != 3 : group < 1 || group > 3) return false;
       grouped = true;
       group = 0;
@@ -144,10 +165,8 @@ NumberParts split(std::string_view text) {
   return parts;
 }
 
-// Dates that are inferred; seconds since 1970 look like any number.
-constexpr std::array kInferredDates{DateForm::kYmd, DateForm::kDmy, DateForm::kMdy, DateForm::kTime};
-constexpr std::size_t kDmy = 1;
-constexpr std::size_t kMdy = 2;
+constexpr auto kDmy = static_cast<std::size_t>(DateForm::kDmy);
+constexpr auto kMdy = static_cast<std::size_t>(DateForm::kMdy);
 
 // The first text in the order of bytes, so that it does not matter who has seen which.
 void take_least(std::string& least, std::string_view text) {
@@ -167,6 +186,19 @@ const char* word_of(char sign) {
   }
 }
 
+// For people: what is not plain in the notation.
+std::vector<std::string> parts_of(const NumberNotation& notation) {
+  std::vector<std::string> parts;
+  if (notation.decimal != '.') parts.emplace_back("a decimal comma");
+  if (notation.thousands != 0) {
+    parts.push_back(fmt::format("{} {} between thousands", notation.thousands == '\'' ? "an" : "a",
+                                word_of(notation.thousands)));
+  }
+  if (!notation.prefix.empty()) parts.push_back(fmt::format("{} before them", in_quotes(notation.prefix)));
+  if (!notation.suffix.empty()) parts.push_back(fmt::format("{} behind them", in_quotes(notation.suffix)));
+  return parts;
+}
+
 }  // namespace
 
 std::string NumberNotation::term() const {
@@ -179,12 +211,13 @@ std::string NumberNotation::term() const {
 }
 
 std::string NumberNotation::describe() const {
-  std::vector<std::string> parts;
-  if (decimal != '.') parts.emplace_back("a decimal comma");
-  if (thousands != 0) parts.push_back(fmt::format("a {} between thousands", word_of(thousands)));
-  if (!prefix.empty()) parts.push_back(fmt::format("{} before them", in_quotes(prefix)));
-  if (!suffix.empty()) parts.push_back(fmt::format("{} behind them", in_quotes(suffix)));
-  if (parts.empty()) parts.emplace_back("the minus behind them");
+  const std::vector<std::string> parts = parts_of(*this);
+  return parts.empty() ? "another sign of negative ones" : fmt::format("{}", fmt::join(parts, " and "));
+}
+
+std::string NotationCounts::Fit::describe() const {
+  std::vector<std::string> parts = parts_of(notation);
+  parts.insert(parts.end(), signs.begin(), signs.end());
   return fmt::format("{}", fmt::join(parts, " and "));
 }
 
@@ -204,6 +237,7 @@ void NotationCounts::add_text(std::string_view text) {
   if (std::ranges::none_of(text, is_digit)) {
     take_least(other_example_, text);
     others_.add(text);
+    no_dates_.add(text);
     return;
   }
   const NumberParts parts = split(text);
@@ -219,30 +253,45 @@ void NotationCounts::add_text(std::string_view text) {
     take_least(other_example_, text);
     return;
   }
+  no_dates_.add(text);
   take_least(example_, text);
   affixes_.add(fmt::format("{}\n{}", parts.prefix, parts.suffix));
+  for (std::size_t i = 0; i < kSigns.size(); ++i) signs_[i] += has_sign(text, kSigns[i].first) ? 1 : 0;
 }
 
 void NotationCounts::add_date(std::string_view text) {
   bool fits = false;
-  for (std::size_t i = 0; i < kInferredDates.size(); ++i) {
-    if (!parse_date(text, kInferredDates[i])) continue;
-    ++date_fits_[i];
+  bool has_time = false;
+  for (const DateForm form : possible_forms(text)) {
+    const auto date = read_date(text, form);
+    if (!date) continue;
+    ++date_fits_[static_cast<std::size_t>(form)];
+    take_least(date_examples_[static_cast<std::size_t>(form)], text);
     fits = true;
+    has_time = date->has_time;
+    if (!has_short_years(form)) break;  // it is of one form
   }
-  if (!fits) return;
-  take_least(date_example_, text);
-  if (text.find(':') != std::string_view::npos) ++times_;
+  dates_ += fits ? 1 : 0;
+  times_ += has_time ? 1 : 0;
+  if (!fits) no_dates_.add(text);
 }
 
 std::optional<NotationCounts::DateFit> NotationCounts::best_date() const {
   const auto best = static_cast<std::size_t>(std::ranges::max_element(date_fits_) - date_fits_.begin());
   if (date_fits_[best] == 0) return std::nullopt;
-  return DateFit{.form = kInferredDates[best],
-                 .texts = date_fits_[best],
-                 .times = times_,
-                 .ambiguous = (best == kDmy || best == kMdy) && date_fits_[kDmy] == date_fits_[kMdy],
-                 .example = date_example_};
+  DateFit fit{.form = static_cast<DateForm>(best),
+              .texts = date_fits_[best],
+              .times = times_,
+              .example = date_examples_[best],
+              .ambiguous = (best == kDmy || best == kMdy) && date_fits_[kDmy] == date_fits_[kMdy]};
+  if (fit.texts == dates_) return fit;
+  for (std::size_t i = 0; i < kTextDateForms; ++i) {
+    const std::string& example = date_examples_[i];
+    if (i == best || example.empty() || (fit.other && read_date(example, fit.form))) continue;
+    fit.other = static_cast<DateForm>(i);
+    fit.other_example = example;
+  }
+  return fit;
 }
 
 void NotationCounts::add_number(std::string_view text, double number) {
@@ -260,17 +309,22 @@ void NotationCounts::add_number(std::string_view text, double number) {
 
 void NotationCounts::merge(const NotationCounts& other) {
   for (std::size_t i = 0; i < kNumberForms.size(); ++i) fits_[i] += other.fits_[i];
+  for (std::size_t i = 0; i < kSigns.size(); ++i) signs_[i] += other.signs_[i];
   with_point_ += other.with_point_;
   leading_zeros_ += other.leading_zeros_;
   beyond_double_ += other.beyond_double_;
-  for (std::size_t i = 0; i < date_fits_.size(); ++i) date_fits_[i] += other.date_fits_[i];
+  for (std::size_t i = 0; i < date_fits_.size(); ++i) {
+    date_fits_[i] += other.date_fits_[i];
+    take_least(date_examples_[i], other.date_examples_[i]);
+  }
+  dates_ += other.dates_;
   times_ += other.times_;
   take_least(zero_example_, other.zero_example_);
   take_least(example_, other.example_);
-  take_least(date_example_, other.date_example_);
   take_least(other_example_, other.other_example_);
   affixes_.merge(other.affixes_);
   others_.merge(other.others_);
+  no_dates_.merge(other.no_dates_);
 }
 
 std::optional<NotationCounts::Fit> NotationCounts::best(char separator) const {
@@ -291,6 +345,9 @@ std::optional<NotationCounts::Fit> NotationCounts::best(char separator) const {
           .texts = fits_[best],
           .ambiguous = ambiguous,
           .example = example_};
+  for (std::size_t i = 0; i < kSigns.size(); ++i) {
+    if (signs_[i] > 0) fit.signs.emplace_back(kSigns[i].second);
+  }
   // The most frequent affixes are taken; numbers may stand without them, but not with others.
   std::vector<ValueCounts::Entry> affixes = affixes_.by_count();
   std::erase_if(affixes, [](const ValueCounts::Entry& entry) { return entry.text == "\n"; });

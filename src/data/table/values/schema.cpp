@@ -51,6 +51,16 @@ std::string describe_scale(const TableColumn& column) {
   return "";
 }
 
+// Statistics of dates with a logarithm are of that.
+std::string describe_span(const TableColumn& column) {
+  if (column.numbers.count == 0) return "";
+  const bool logarithm = column.scale == Scale::kLog;
+  const auto written = [&](double x) {
+    return write_date(logarithm ? std::copysign(std::expm1(std::abs(x)), x) : x, column.date->form);
+  };
+  return fmt::format(", {} to {}", written(column.numbers.min), written(column.numbers.max));
+}
+
 std::string describe_column(const TableColumn& column) {
   const std::string missing = describe_missing(column);
   if (column.kind != ColumnKind::kNumeric) {
@@ -63,7 +73,7 @@ std::string describe_column(const TableColumn& column) {
     return fmt::format("{} of {} values and one for others",
                        column.encoding == Encoding::kOneHot ? "one-hot" : "index", column.values.size());
   }
-  if (column.date) return column.date->term() + missing;
+  if (column.date) return column.date->term() + describe_span(column) + missing;
   std::string scaled = column.bins > 0 && !column.keeps_number ? "" : describe_scale(column);
   if (column.bins > 0) scaled += (scaled.empty() ? "" : "; ") + describe_bins(column);
   if (is_scaled_label(column)) {

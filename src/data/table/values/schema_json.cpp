@@ -1,10 +1,10 @@
 // A schema as JSON, "notation", "missing_values", "date", "quartiles" and "bins" of a column only where
-// there are any, "by" only of bins by the label:
+// there are any, "by" only of bins by the label, "before" only of dates whose config says it:
 //
 //   {"version": 1, "missing_values": [text, ...], "columns": [column, ...]}
 //   column: {"name", "use": "feature" | "label" | "weight" | "ignore", "kind": "numeric", "scale", "missing",
 //            "notation": {"decimal", "thousands", "prefix", "suffix"}, "missing_values": [text],
-//            "date": {"form", "parts"}, "quartiles": [lower, median, upper], "count",
+//            "date": {"form", "parts", "before"}, "quartiles": [lower, median, upper], "count",
 //            "bins": {"max", "keeps_number", "edges": [number], "by": "label"},
 //            "missing_count", "mean", "deviation", "min", "max"}
 //        or {..., "kind": "categorical", "encode": "onehot" | "index" | "hash", "buckets", "values": [text]}
@@ -112,6 +112,10 @@ void pass_date(const Fields& fields, DateReading& date) {
   fields("parts", parts);
   date.parts.clear();
   for (const Json& part : parts) date.parts.push_back(value_of(date_parts(), part));
+  if (!fields.has("before", date.before.has_value())) return;
+  Index before = date.before.value_or(0);
+  fields("before", before);
+  date.before = before;
 }
 
 void pass_quartiles(const Fields& fields, Quartiles& quartiles) {

@@ -21,7 +21,7 @@ namespace lockstep {
 /// Something suspicious in the records of a table.
 struct Finding {
   std::string kind;    ///< "leak", "duplicates", "overlap", "drift", "unseen", "imbalance", "identifier",
-                       ///< "rounding" or "nearly constant"
+                       ///< "rounding", "nearly constant", "times", "years" or "far date"
   std::string column;  ///< "": it is about whole records
   Index count = 0;     ///< number of records it is about, of all or of the sample that was looked at
   std::string text;    ///< the fact, with counts and an example

@@ -30,7 +30,8 @@ struct ColumnWants {
 
 struct ColumnSummary {
   Index missing = 0;
-  Index texts = 0;  ///< values that are no numbers (with Reading::kText: all)
+  Index texts = 0;        ///< values that are no numbers (with Reading::kText: all)
+  Index short_years = 0;  ///< dates whose year has two digits
   NumberStats numbers = {};
   ValueCounts text_counts{};
   ValueCounts number_counts{};
@@ -123,6 +124,15 @@ ColumnGuess guess_column(const ColumnSummary& summary, bool label, char separato
 
 /// Gives the column the kind that is guessed, and what belongs to it.
 void take_guess(TableColumn& column, const ColumnGuess& guess);
+
+/// A remark on a column of dates once they are read: on what its years of two digits are taken for, unless the
+/// config says so, and on dates in the future.
+struct YearsRemark {
+  std::string text = {};  ///< "": nothing
+  bool future = false;
+  Index before = 0;  ///< with it as date(..., before=), no year of two digits is in the future
+};
+YearsRemark remark_on_years(const TableColumn& column, const ColumnSummary& summary);
 
 /// Remarks on the kinds that were inferred.
 struct Remarks {

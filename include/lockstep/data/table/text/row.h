@@ -1,6 +1,7 @@
 // One record of a table as cells, read as far as someone wants to know.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <optional>
 #include <span>
@@ -97,6 +98,7 @@ enum class Reading {
 struct Cell {
   bool missing = false;
   bool is_number = false;
+  bool short_year = false;     ///< the number is of a date whose year has two digits
   double number = 0;           ///< if is_number
   std::string_view text = {};  ///< the text, if Reading is kText or kEither; valid until the next record
 };
@@ -108,9 +110,13 @@ struct RowColumn {
   bool required = false;                        ///< a missing value makes the record bad
   bool one_of = false;                          ///< a record without a value in any such column is bad
   std::optional<NumberNotation> notation = {};  ///< how its numbers are written, if they are not plain
-  std::optional<DateForm> date = {};            ///< its numbers are the days of dates
+  std::optional<DateReading> date = {};         ///< its numbers are the days of dates
   std::vector<std::string> missing = {};        ///< texts that stand for a missing value in this column only
+  bool missing_first = false;                   ///< some of these could be read as a number or a date
 };
+
+/// Whether the text is a number, or a date, as the column writes them, which becomes that of the cell.
+bool read_value(std::string_view text, const RowColumn& column, Cell& cell);
 
 /// The column of a file as it is read for a column of the schema, which is number `cell` there.
 RowColumn row_column(const TableColumn& column, Reading reading, std::size_t cell);
@@ -137,8 +143,8 @@ class RowParser {
   std::vector<RowColumn> columns_;
   std::vector<Cell> cells_;
   std::vector<std::string> missing_;
-  std::size_t longest_missing_ = 0;
-  std::vector<Index> one_of_;  // cells of which one is to have a value
+  std::uint64_t missing_sizes_ = 0;  // a bit for each of their lengths
+  std::vector<Index> one_of_;        // cells of which one is to have a value
 };
 
 // The bounds of the records of a table. A record ends with its line, unless a quoted field is open there that

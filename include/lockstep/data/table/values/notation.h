@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,13 +16,24 @@
 
 namespace lockstep {
 
+/// The forms of dates. Those up to kMonthYear are found in texts; numbers are dates only where data.columns
+/// says so.
 enum class DateForm {
-  kYmd,    ///< 2024-12-31, with or without a time of day behind it, as ISO 8601 has it
-  kDmy,    ///< 31.12.2024, 31/12/24, 31 Dec 2024
-  kMdy,    ///< 12/31/2024, Dec 31, 2024
-  kTime,   ///< 23:59, 23:59:30
-  kEpoch,  ///< seconds since 1970-01-01 00:00 UTC
+  kYmd,        ///< 2024-12-31, 20241231, with or without a time of day behind it, as ISO 8601 has it
+  kDmy,        ///< 31.12.2024, 31/12/24, 31 Dec 2024, Tue, 31 Dec 2024
+  kMdy,        ///< 12/31/2024, Dec 31, 2024, Tue Dec 31 23:59:00 2024
+  kTime,       ///< 23:59, 23:59:30, 11:59 PM
+  kWeek,       ///< 2024-W52-2, a week and its day as ISO 8601 counts them; 2024-W52: its Monday
+  kOrdinal,    ///< 2024-366, the day of the year
+  kYearMonth,  ///< 2024-12, 2024 Dec: the first day of the month
+  kMonthYear,  ///< Dec-24, Dec 2024, 12/2024: the same
+  kEpoch,      ///< seconds since 1970-01-01 00:00 UTC
+  kEpochMs,    ///< milliseconds
+  kEpochUs,    ///< microseconds
+  kEpochNs,    ///< nanoseconds
+  kExcel,      ///< days since 1899-12-30, as spreadsheets count them
 };
+inline constexpr std::size_t kTextDateForms = 8;
 
 enum class DatePart {
   kDay,        ///< the number of the day, scaled as a number: one feature
@@ -32,21 +44,29 @@ enum class DatePart {
   kHour,       ///< the time of day
 };
 
+/// Years of two digits are those of 1969 to 2068, as POSIX has it, unless the config says another century.
+inline constexpr Index kShortYearsBefore = 2069;
+
 /// How a column of dates is read, and what is made of it.
 struct DateReading {
   DateForm form = DateForm::kYmd;
   std::vector<DatePart> parts = {};
+  std::optional<Index> before = {};  ///< years of two digits are the hundred before this one
 
   bool operator==(const DateReading&) const = default;
   /// Features of a date.
   Index width() const;
-  /// "date(dmy, day, weekday)", as data.columns takes it.
+  /// "date(dmy, day, weekday, before=2010)", as data.columns takes it.
   std::string term() const;
 };
 
 /// The parts that are taken where none are named: the day, its place in the year and in the week; the hour,
 /// if there are times of day.
 std::vector<DatePart> usual_parts(DateForm form, bool has_times);
+/// Whether each date of the form has a time of day.
+bool counts_seconds(DateForm form);
+/// Whether the form may have years of two digits.
+bool has_short_years(DateForm form);
 
 /// A value with its word in configs and in schemas: "dmy", "weekday".
 template <class E>
@@ -56,18 +76,38 @@ struct Named {
 };
 std::span<const Named<DateForm>> date_forms();
 std::span<const Named<DatePart>> date_parts();
+const char* to_string(DateForm form);
 
-/// Days since 1970-01-01, with the time of day as a fraction; nothing if `text` is no date of that form. A
-/// time zone behind the time is taken into account. Years of two digits are those of 1969 to 2068 (POSIX).
-std::optional<double> parse_date(std::string_view text, DateForm form);
+/// A date or a time of day that stands in a text.
+struct DateText {
+  double days = 0;  ///< since 1970-01-01, with the time of day as a fraction; UTC where a zone is named
+  bool has_time = false;
+  bool short_year = false;  ///< its year has two digits
+};
+/// Nothing if `text` is no date of that form, or is on another day of the week than it says.
+std::optional<DateText> read_date(std::string_view text, DateForm form, Index before = kShortYearsBefore);
+inline std::optional<double> parse_date(std::string_view text, DateForm form,
+                                        Index before = kShortYearsBefore) {
+  const std::optional<DateText> date = read_date(text, form, before);
+  return date ? std::optional(date->days) : std::nullopt;
+}
+
+/// The forms that a text may have which is no number, by how it begins. Several can read it only where the
+/// year may have two digits.
+std::span<const DateForm> possible_forms(std::string_view text);
+
+/// "2024-12-31", with the time of day behind it where it has one, to the minute; of kTime that alone.
+std::string write_date(double days, DateForm form = DateForm::kYmd);
+/// Today in UTC, as read_date() counts days.
+double today();
 
 inline constexpr Index kDaysOfYear = 366;
 
-/// The day in a leap year, from 0 on: the same for a month and day of any year. `days` as parse_date() gives
+/// The day in a leap year, from 0 on: the same for a month and day of any year. `days` as read_date() gives
 /// it.
 Index day_of_year(double days);
 
-/// Sine and cosine of kYear and the parts after it, of a number of days as parse_date() gives it.
+/// Sine and cosine of kYear and the parts after it, of a number of days as read_date() gives it.
 std::array<double, 2> cycle_of(double days, DatePart part);
 
 struct NumberNotation {
@@ -83,9 +123,9 @@ struct NumberNotation {
   std::string describe() const;
 };
 
-/// The number that `text` is from end to end. Beside what the notation says, a minus may stand at the end,
-/// and parentheses make a number negative, as accountants write them. A blank between thousands may be a
-/// no-break space.
+/// The number that `text` is from end to end. Beside what the notation says, a minus may stand at the end or
+/// be that of typography (U+2212), and parentheses make a number negative, as accountants write them. A blank
+/// between thousands may be a no-break space, an apostrophe that of typography (U+2019).
 std::optional<double> parse_number(std::string_view text, const NumberNotation& notation);
 
 /// The values of a column that are no plain numbers, counted by the notations that read them.
@@ -104,6 +144,10 @@ class NotationCounts {
     Index texts = 0;         ///< texts that it reads
     bool ambiguous = false;  ///< a decimal comma would read as many as one between thousands
     std::string example = {};
+    std::vector<std::string> signs = {};  ///< for people: signs of some texts that any notation reads
+
+    /// For people: the notation and the signs.
+    std::string describe() const;
   };
   std::optional<Fit> best(char separator) const;
 
@@ -114,13 +158,17 @@ class NotationCounts {
   Index beyond_double() const { return beyond_double_; }
   /// The texts that no notation reads, if they are few.
   const ValueCounts& others() const { return others_; }
+  /// The texts that are no date of any form, if they are few.
+  const ValueCounts& no_dates() const { return no_dates_; }
   /// The form of a date, or of a time of day, that reads most of the texts; nothing if none reads any.
   struct DateFit {
     DateForm form = DateForm::kYmd;
-    Index texts = 0;         ///< texts that it reads
-    Index times = 0;         ///< texts among these that have a time of day
-    bool ambiguous = false;  ///< the day may stand before the month, or behind it
+    Index texts = 0;  ///< texts that it reads
+    Index times = 0;  ///< texts of any form that have a time of day
     std::string example = {};
+    std::optional<DateForm> other = {};  ///< a form of texts that this one does not read
+    std::string other_example = {};      ///< a text of that form
+    bool ambiguous = false;              ///< the day may stand before the month, or behind it
   };
   std::optional<DateFit> best_date() const;
   /// One of the texts that no notation reads.
@@ -130,29 +178,33 @@ class NotationCounts {
 
   template <class Message>
   void pass(Message& message) {
-    message(fits_, with_point_, leading_zeros_, beyond_double_, date_fits_, times_, zero_example_, example_,
-            date_example_, other_example_, affixes_, others_);
+    message(fits_, signs_, with_point_, leading_zeros_, beyond_double_, date_fits_, dates_, times_,
+            zero_example_, example_, other_example_, affixes_, others_, no_dates_);
+    for (std::string& example : date_examples_) message(example);
   }
 
  private:
   void add_date(std::string_view text);
 
   static constexpr std::size_t kFormCount = 7;
-  static constexpr std::size_t kDateForms = 4;
+  static constexpr std::size_t kSignCount = 4;
   static constexpr Index kMaxKept = 16;
 
   std::array<Index, kFormCount> fits_{};
-  Index with_point_ = 0;  // plain numbers, which a decimal comma would not read
+  std::array<Index, kSignCount> signs_{};  // numbers with such a sign
+  Index with_point_ = 0;                   // plain numbers, which a decimal comma would not read
   Index leading_zeros_ = 0;
   Index beyond_double_ = 0;
-  std::array<Index, kDateForms> date_fits_{};
+  std::array<Index, kTextDateForms> date_fits_{};
+  Index dates_ = 0;  // texts that some form reads
   Index times_ = 0;  // texts that are dates, or times, with a time of day
   std::string zero_example_;
   std::string example_;
-  std::string date_example_;
+  std::array<std::string, kTextDateForms> date_examples_;  // of texts that no earlier form reads
   std::string other_example_;
   ValueCounts affixes_{kMaxKept};
   ValueCounts others_{kMaxKept};
+  ValueCounts no_dates_{kMaxKept};
 };
 
 }  // namespace lockstep
