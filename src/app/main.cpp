@@ -68,6 +68,8 @@ std::string describe_inputs(const CommandLine& line) {
 
 int run(const std::vector<std::string>& arguments) {
   start_log(0);
+  std::signal(SIGXFSZ,
+              SIG_IGN);  // a file at the limit of `ulimit -f` is an error of write(), as a full disk is
   fix_kernel_settings();
   const ParsedLine parsed = parse(arguments);
   start_log(0, log_target(parsed.line));

@@ -6,9 +6,14 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <cstdlib>
 #include <exception>
+#include <mutex>
+#include <stop_token>
 #include <string>
+#include <thread>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/log.h"
@@ -66,6 +71,38 @@ class InitFailureReport {
   InitFailureReport& operator=(const InitFailureReport&) = delete;
 };
 
+// While it lives, a wish to stop ends the process: MPI looks for none, and may wait for ever for a daemon, or
+// for a rank that does not come. Nothing is lost before the first step.
+class StopWatch {
+ public:
+  StopWatch() = default;
+
+ private:
+  static void watch(const std::stop_token& started) {
+    constexpr std::chrono::milliseconds kBetween{50};
+    std::mutex mutex;
+    std::condition_variable_any ended;
+    std::unique_lock lock(mutex);
+    while (!ended.wait_for(lock, started, kBetween, [] { return false; }) && !started.stop_requested()) {
+      const std::string signal = stop_signal();
+      if (signal.empty()) continue;
+      initialising = false;
+      log_error("stopped by {} while MPI was starting: nothing was learned yet", signal);
+      ::_exit(kExitStopped);
+    }
+  }
+
+  std::jthread thread_{watch};
+};
+
+// Open MPI spins while it waits, and yields only where it knows of too few cores: its slots are what a host
+// file says. A rank that spins keeps the core from the one that it waits for. Beside other programs it has to
+// spin: to yield would cost a slice of their time at each wait.
+void yield_where_ranks_share_cores() {
+  const auto ranks = environment_number("OMPI_COMM_WORLD_LOCAL_SIZE");
+  if (ranks && *ranks > ::sysconf(_SC_NPROCESSORS_ONLN)) ::setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
+}
+
 // The log puts the numbers of other ranks before their lines, but none before those of rank 0.
 void report(const Communicator& comm, const std::string& message) {
   log_error("{}{}", comm.rank() == 0 ? "rank 0: " : "", message);
@@ -100,7 +137,9 @@ int run_session(const std::function<int(Communicator&)>& body, ThreadLevel level
   const int wanted = level == ThreadLevel::kFunneled ? MPI_THREAD_FUNNELED : MPI_THREAD_MULTIPLE;
   int provided = 0;
   {
+    yield_where_ranks_share_cores();
     const InitFailureReport report_failure;
+    const StopWatch stop_watch;
     if (MPI_Init_thread(nullptr, nullptr, wanted, &provided) != MPI_SUCCESS) {
       throw CommError(
           "MPI_Init_thread failed; was the program started with the mpirun of the MPI it was built with?");

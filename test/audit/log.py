@@ -33,6 +33,7 @@ def check_log(sheet, run):
         "checkpoint of step ": check_checkpoint,
         "stopped early after step ": check_stopped,
         "slow: rank ": check_slow,
+        "this machine is busy ": check_busy,
         "staleness: ": check_staleness,
         "dropped: ": check_dropped,
         "worker ": check_worker,
@@ -69,7 +70,7 @@ def check_log(sheet, run):
 def check_told(sheet, run, console):
     """The last lines of the console stand in the log, too, whose figures are checked."""
     log = set(told_lines(run))
-    ends = ("done: ", "kept: ", "calibrated: ", "threshold: ", "stopped early ", "slow: ", "staleness: ", "dropped: ", "worker ")
+    ends = ("done: ", "kept: ", "calibrated: ", "threshold: ", "stopped early ", "slow: ", "this machine is busy ", "staleness: ", "dropped: ", "worker ")
     for line in console.splitlines():
         if line.startswith(ends):
             sheet.equal(f"console: {line[:30]}", line in log, True)
@@ -217,11 +218,20 @@ def check_slow(sheet, run, text):
     ranks = run.summary["ranks"]
     i, place = int(found[1]), f"log.txt: slow rank {found[1]}"
     sheet.equal(place, found[2], ranks["slow"][i])
+    sheet.check(place + ": worth a line", [ranks["seconds"], ranks["to_best"][i], ranks.get("load", 0) - 1.1 * ranks.get("cores", 1)], "30 s, 1.1 times the fastest, an idle machine", lambda a, b: a[0] >= 30 and a[1] >= 1.1 - 1e-6 and a[2] <= 0.5)
     sheet.printed(place + ": slow windows", found[3], ranks["slow_windows"][i])
     sheet.printed(place + ": windows", found[4], ranks["windows"])
     sheet.printed(place + ": to the fastest", found[5], ranks["to_best"][i])
     sheet.printed(place + ": to its best", found[6], ranks["to_own"][i])
     sheet.check(place + ": cost", float(found[7]), 100 * ranks["delay"][i] / ranks["seconds"], lambda a, b: abs(a - b) <= 0.0501 + 1e-4 / ranks["seconds"])
+
+
+def check_busy(sheet, run, text):
+    found = taken(re.fullmatch(r"this machine is busy \(load (\d+) on (\d+) cores?\): all ranks are slower than their own best", text))
+    ranks = run.summary["ranks"]
+    sheet.printed("log.txt: load", found[1], ranks["load"])
+    sheet.printed("log.txt: cores", found[2], ranks["cores"])
+    sheet.check("log.txt: load: all ranks", [best for best in ranks["to_own"] if best > 1], "1.1 or more", lambda a, b: a and min(a) >= 1.1 - 1e-6)
 
 
 def check_staleness(sheet, run, text):

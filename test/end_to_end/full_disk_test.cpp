@@ -103,6 +103,17 @@ TEST_F(FullDisk, ARunThatLostFilesIsNotCompleteForItsNextStart) {
       << refused.errors;
 }
 
+// A file at the limit of ulimit -f is one on a full disk, and no reason to die.
+TEST_F(FullDisk, AFileThatIsTooLargeIsToldAsAFullDiskIs) {
+  const std::string run = experiment_->fresh_run();
+  const std::string wide = "--model.layers 'dense(1600) relu dense(1600) relu dense(4)'";  // 10 MB
+  const ProcessResult result = run_command("ulimit -f 16384; exec " + trainer_path() + " " +
+                                           saving_arguments(*experiment_, run, wide));
+  EXPECT_EQ(result.exit_code, kExitData) << result.errors;
+  EXPECT_NE(result.errors.find("model.safetensors': File too large"), std::string::npos) << result.errors;
+  EXPECT_NE(result.errors.find("but this was lost: "), std::string::npos) << result.errors;
+}
+
 TEST_F(FullDisk, ALogThatCannotBeWrittenIsToldAndTheRunGoesOn) {
   const std::string run = experiment_->fresh_run();
   const ProcessResult result = start_with(

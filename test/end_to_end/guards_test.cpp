@@ -9,6 +9,7 @@
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/timer.h"
+#include "support/error_text.h"
 #include "support/small_experiment.h"
 #include "support/trainer_process.h"
 
@@ -73,6 +74,35 @@ TEST_F(Guards, AnMpiThatDoesNotStartIsAnErrorOfCommunication) {
   if (result.exit_code == 0) GTEST_SKIP() << "another MPI";
   EXPECT_EQ(result.exit_code, kExitComm) << result.errors;
   EXPECT_EQ(count_of(result.errors, "error: MPI did not start: Open MPI "), 1) << result.errors;
+}
+
+// The daemon of Open MPI is stopped, so that MPI_Init waits for ever.
+TEST_F(Guards, AStartThatHangsInMpiEndsByASignal) {
+  for (const char* signal : {"TERM", "INT"}) {
+    const ProcessResult result = run_command(fmt::format(
+        R"sh({} {} & p=$!
+for k in $(seq 400); do
+  for c in $(pgrep -P $p); do if [ "$(cat /proc/$c/comm 2>/dev/null)" = orted ]; then o=$c; break 2; fi; done
+  sleep 0.005
+done
+[ -n "$o" ] || {{ wait $p; exit 99; }}
+kill -STOP $o; sleep 1; kill -{} $p; (sleep 10; kill -KILL $p) 2>/dev/null & k=$!
+wait $p; code=$?; kill $k $! 2>/dev/null; kill -KILL $o; exit $code)sh",
+        trainer_path(), arguments(), signal));
+    if (result.exit_code == 99 || result.exit_code == 0) GTEST_SKIP() << "nothing to stop";
+    EXPECT_EQ(result.exit_code, kExitStopped) << signal << result.errors;
+    expect_parts(result.errors, {fmt::format("error: stopped by SIG{} while MPI was starting", signal)});
+  }
+}
+
+TEST_F(Guards, ACpuWithoutTheInstructionsOfTheBuildIsToldSo) {
+  const ProcessResult result = run_command("LOCKSTEP_CPU_WITHOUT=avx2 " + trainer_path() + " --version");
+  if (result.exit_code == 0) GTEST_SKIP() << "it was not built for AVX2";
+  EXPECT_EQ(result.exit_code, kExitConfig);
+  EXPECT_EQ(result.output, "");
+  EXPECT_EQ(count_of(result.errors, "\n"), 1) << result.errors;
+  expect_parts(result.errors,
+               {"built for CPUs with avx2, which this one has not", "cmake --preset portable"});
 }
 
 TEST_F(Guards, OtherFlagsOnSomeRankAreRefusedWithItsNumber) {

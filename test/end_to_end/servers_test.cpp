@@ -50,6 +50,29 @@ TEST_F(Servers, AnAsynchronousRunAccountsForEveryGradient) {
   EXPECT_EQ(test::count_of(read_file(directory + "/metrics.jsonl"), R"("kind":"workers")"), 2);
 }
 
+// Counts are those of the whole run, over all its starts.
+TEST_F(Servers, AnAsynchronousRunThatGoesOnAccountsForWhatWasBefore) {
+  const std::string directory = experiment_.fresh_run();
+  const std::string flags = "--distribute.mode async --checkpoint.every '1 epoch' --train.epochs ";
+  ASSERT_EQ(run_trainer(3, arguments(directory, flags + "1")).exit_code, 0);
+  const ProcessResult result =
+      run_trainer(3, arguments(directory, flags + "3 --run.resume_allow train.epochs"));
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  const auto summary = parse_json<nlohmann::json>(read_file(directory + "/summary.json"));
+  Index steps = 0;
+  Index samples = 0;
+  Index slices = 0;
+  for (const auto& worker : summary["asynchrony"]["workers"]) {
+    EXPECT_EQ(worker["computed"], worker["steps"]);
+    steps += worker["steps"].get<Index>();
+    samples += worker["samples"].get<Index>();
+    for (const auto& count : worker["staleness"]) slices += count.get<Index>();
+  }
+  EXPECT_EQ(steps, summary["steps"]);
+  EXPECT_EQ(samples, summary["samples_seen"]);
+  EXPECT_EQ(slices, summary["steps"]) << "of one server";
+}
+
 // An evaluation of a fifth of a second, sample by sample: a checkpoint becomes due in it, before any worker
 // has stepped again.
 TEST_F(Servers, ACheckpointThatBecomesDueInAnEvaluationDoesNotRepeatIt) {

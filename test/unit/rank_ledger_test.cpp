@@ -3,15 +3,16 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <functional>
 
 #include "support/thread_ranks.h"
 
 namespace lockstep {
 namespace {
-constexpr std::int64_t kMillisecond = 1'000'000;
+constexpr std::int64_t kTick = 100'000'000;  // ns
 
-// How long the ranks compute in a step, in milliseconds; then all exchange for 2 ms.
+// How long the ranks compute in a step, in ticks; then all exchange for 2 ticks.
 using ComputeTime = std::function<std::int64_t(int rank, Index step)>;
 
 // The ledger of rank 0 after some windows of 10 steps.
@@ -24,8 +25,8 @@ RankTimes ledger_of(int ranks, const std::vector<std::string>& hosts, Index wind
     for (Index step = 0; step < 10 * windows; ++step) {
       std::int64_t last = 0;
       for (int rank = 0; rank < ranks; ++rank) last = std::max(last, compute(rank, step));
-      const std::int64_t own = compute(comm.rank(), step) * kMillisecond;
-      const std::int64_t end = last * kMillisecond + 2 * kMillisecond;
+      const std::int64_t own = compute(comm.rank(), step) * kTick;
+      const std::int64_t end = last * kTick + 2 * kTick;
       const Arrival arrival{now + own, now + end};
       TimeSums time{.data = 1e-9 * static_cast<double>(own) / 4, .total = 1e-9 * static_cast<double>(end)};
       time.add_exchange({.exchange = 1e-9 * static_cast<double>(end - own)});
@@ -35,18 +36,19 @@ RankTimes ledger_of(int ranks, const std::vector<std::string>& hosts, Index wind
     }
     if (comm.rank() == 0) times = ledger.times();
   });
+  times.load = 0;  // whatever else runs here
   return times;
 }
 
 TEST(RankLedger, KeepsWaitingApartFromTheExchange) {
   const RankTimes times =
       ledger_of(3, {"n1", "n1", "n1"}, 4, [](int rank, Index) { return rank == 1 ? 13 : 8; });
-  EXPECT_NEAR(times.ranks[0].waiting, 40 * 0.005, 1e-9);
+  EXPECT_NEAR(times.ranks[0].waiting, 40 * 0.5, 1e-9);
   EXPECT_NEAR(times.ranks[1].waiting, 0, 1e-9);
-  EXPECT_NEAR(times.ranks[2].waiting, 40 * 0.005, 1e-9);
+  EXPECT_NEAR(times.ranks[2].waiting, 40 * 0.5, 1e-9);
   for (const RankTime& rank : times.ranks) {
-    EXPECT_NEAR(rank.exchange, 40 * 0.002, 1e-9);
-    EXPECT_NEAR(rank.total(), 40 * 0.015, 1e-9) << "the ledger adds up to the time of the steps";
+    EXPECT_NEAR(rank.exchange, 40 * 0.2, 1e-9);
+    EXPECT_NEAR(rank.total(), 40 * 1.5, 1e-9) << "the ledger adds up to the time of the steps";
     EXPECT_NEAR(rank.data, rank.own() / 4, 1e-9);
   }
 }
@@ -54,7 +56,7 @@ TEST(RankLedger, KeepsWaitingApartFromTheExchange) {
 TEST(RankLedger, ChargesTheRankThatComesLast) {
   const RankTimes times =
       ledger_of(3, {"n1", "n1", "n1"}, 4, [](int rank, Index) { return rank == 1 ? 13 : 8; });
-  EXPECT_NEAR(times.ranks[1].delay, 40 * 0.005, 1e-9);
+  EXPECT_NEAR(times.ranks[1].delay, 40 * 0.5, 1e-9);
   EXPECT_EQ(times.ranks[0].delay, 0);
   EXPECT_EQ(times.ranks[1].slowness, Slowness::kChronic);
   EXPECT_EQ(times.ranks[0].slowness, Slowness::kNone);
@@ -65,7 +67,7 @@ TEST(RankLedger, ChargesTheRankThatComesLast) {
   EXPECT_EQ(
       lines[0],
       "slow: rank 1 (host n1), chronic: slower than others in 4 of 4 windows; its data and compute take "
-      "1.62 times those of the fastest rank and 1.00 times its own best; waiting for it costs 33.3 % of "
+      "1.63 times those of the fastest rank and 1.00 times its own best; waiting for it costs 33.3 % of "
       "the time");
 }
 
@@ -82,12 +84,56 @@ TEST(RankLedger, ChargesTheHostOfRanksThatAreSlowTogether) {
   const RankTimes times =
       ledger_of(4, {"a", "a", "b", "b"}, 3, [](int rank, Index) { return rank < 2 ? 8 : 18; });
   ASSERT_EQ(times.hosts.size(), 2U);
-  EXPECT_NEAR(times.hosts[1].delay, 30 * 0.010, 1e-9);
+  EXPECT_NEAR(times.hosts[1].delay, 30 * 1.0, 1e-9);
   EXPECT_EQ(times.hosts[0].delay, 0);
   EXPECT_EQ(times.ranks[3].delay, 0);
   const std::vector<std::string> lines = describe_slow_ranks(times);
   ASSERT_FALSE(lines.empty());
   EXPECT_EQ(lines.back(), "slow: host b costs 50.0 % of the node-hours: all wait for its 2 ranks");
+}
+
+// The last rank is late for two exchanges; the other waited for it at the second one alone, and went on from
+// the first without it.
+TEST(RankLedger, ChargesNoMoreThanOthersWaited) {
+  RankTimes times;
+  run_thread_ranks(2, [&](Communicator& comm) {
+    RankLedger ledger(comm, {}, {true, true});
+    const bool late = comm.rank() == 1;
+    const std::array<Arrival, 3> arrivals{
+        Arrival{late ? 50 * kTick : 10 * kTick, late ? 51 * kTick : 11 * kTick},
+        Arrival{late ? 52 * kTick : 12 * kTick, 53 * kTick},
+        Arrival{late ? 60 * kTick : 55 * kTick, 61 * kTick}};
+    TimeSums time{.total = 6.1};
+    time.add_exchange({.exchange = 4.0});
+    ledger.add(time, arrivals);
+    ledger.settle();
+    if (comm.rank() == 0) times = ledger.times();
+  });
+  EXPECT_NEAR(times.ranks[1].delay, 0.1 + 0.2 + 0.5, 1e-6);
+  EXPECT_EQ(times.ranks[0].delay, 0);
+}
+
+TEST(RankLedger, NamesNobodyInARunOfSecondsOrBesideBusyPrograms) {
+  RankTimes times = ledger_of(3, {}, 4, [](int rank, Index) { return rank == 1 ? 13 : 8; });
+  EXPECT_EQ(slow_ranks(times), std::vector<std::size_t>{1});
+  RankTimes other = times;
+  other.seconds = 29;
+  EXPECT_TRUE(describe_slow_ranks(other).empty());
+  other = times;
+  other.ranks[1].to_best = 1.09;
+  EXPECT_TRUE(describe_slow_ranks(other).empty());
+  other = times;
+  other.cores = 2;
+  other.load = 2.6;
+  EXPECT_EQ(describe_slow_ranks(other).size(), 1U) << "its own ranks keep that many cores busy";
+  other.load = 18.2;
+  EXPECT_TRUE(describe_slow_ranks(other).empty()) << "some ranks are as fast as in their best window";
+  for (RankTime& rank : other.ranks) rank.to_own = 1.1;
+  EXPECT_EQ(describe_slow_ranks(other),
+            (std::vector<std::string>{
+                "this machine is busy (load 18 on 2 cores): all ranks are slower than their own best"}));
+  other.load = 0;
+  EXPECT_EQ(describe_slow_ranks(other).size(), 1U);
 }
 
 TEST(RankLedger, NobodyIsSlowWhereAllAreEqual) {

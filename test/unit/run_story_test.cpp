@@ -199,6 +199,8 @@ TEST(ThingsToLookAt, SayWhatASlowRankCosts) {
             "Rank 1 on host n2 is slow (chronic): its data and compute take 1.50 times those of the fastest "
             "rank and "
             "1.25 times its own best, and waiting for it costs 12.5 % of the time of all ranks.");
+  run.metrics.ranks.seconds = 20;
+  EXPECT_EQ(thing(run, "is slow"), "") << "a run of seconds";
 }
 
 }  // namespace

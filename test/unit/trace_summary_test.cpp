@@ -68,6 +68,30 @@ TEST(TraceSummary, NamesLayersOverlapAndReasonsToBeIdle) {
   EXPECT_EQ(text.find("for rank 0"), std::string::npos) << "the last one waits for nobody";
 }
 
+// By its middle step: rank 0 makes kernels in its first one, and a long one is waiting for rank 1.
+TEST(TraceSummary, NamesTheRankThatDelaysAShortRun) {
+  const auto run_with = [](std::int64_t late) {
+    RunTrace trace{.ranks_of_run = 2};
+    for (int rank = 0; rank < 2; ++rank) {
+      RankTrace mine{.rank = rank, .threads = {"main"}};
+      for (Index step = 0; step < 4; ++step) {
+        const std::int64_t own = rank == 1 ? late : step == 0 ? 400 : 10;
+        const std::int64_t end = std::max<std::int64_t>(late, step == 0 ? 400 : 10) + 5;
+        mine.steps.push_back(
+            {.step = step,
+             .seconds = 1e-3 * static_cast<double>(end),
+             .events = {event(0, TraceKind::kStep, 0, end), event(0, TraceKind::kExchange, own, end, 0)}});
+      }
+      trace.ranks.push_back(mine);
+    }
+    trace.last_arrivals = find_last_arrivals(trace.ranks);
+    return summarise_trace(trace);
+  };
+  test::expect_parts(run_with(30), {"slow: rank 1, whose own work takes 30.00 ms in the middle one of its "
+                                    "steps, 3.0 times that of the fastest rank\n"});
+  EXPECT_EQ(run_with(12).find("slow: rank"), std::string::npos);
+}
+
 // Of several steps the slowest five, each by the time of its slowest rank.
 TEST(TraceSummary, NamesTheSlowestSteps) {
   RunTrace trace{.ranks_of_run = 2};

@@ -47,12 +47,17 @@ std::string shell_word(const std::string& text) {
   return quoted + "'";
 }
 
-// As many ranks as this machine has cores, or fewer, a power of two.
-std::string train_command(const Config& config, const std::string& file) {
+// As many ranks as this machine has cores, or fewer, a power of two; or as many threads of one process for a
+// small table, whose steps are over before ranks have exchanged anything.
+std::string train_command(const InitData& data, const Config& config, const std::string& file) {
+  constexpr Index kSmall = 10'000'000;  // numbers
   const Index cores = std::max<Index>(1, std::thread::hardware_concurrency());
-  const Index most = std::min(cores, config.train.replicas_of(cores));
-  return fmt::format("mpirun -np {} trainer --config {}", std::bit_floor(static_cast<std::uint64_t>(most)),
-                     shell_word(file));
+  const auto most = static_cast<std::uint64_t>(std::min(cores, config.train.replicas_of(cores)));
+  if (data.table && data.records * data.features.size() <= kSmall) {
+    const std::string threads = most > 1 ? fmt::format(" --train.threads {}", std::bit_floor(most)) : "";
+    return fmt::format("trainer --config {}{}", shell_word(file), threads);
+  }
+  return fmt::format("mpirun -np {} trainer --config {}", std::bit_floor(most), shell_word(file));
 }
 
 std::string describe_sets(const InitData& data, const Experiment& experiment) {
@@ -174,7 +179,7 @@ int init_command(const CommandLine& line) {
   const std::string file = is_stream(output) ? "FILE" : output;
   const std::string body = to_toml(settings, {});
   const Experiment experiment = try_out(file, body);
-  const std::string train = train_command(experiment.config, file);
+  const std::string train = train_command(data, experiment.config, file);
   const std::string predict = fmt::format("trainer predict --model {} --input {} --output predictions.csv",
                                           shell_word(experiment.config.run.dir), shell_word(data.input));
   const std::string text =

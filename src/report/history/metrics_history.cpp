@@ -116,6 +116,10 @@ RankTimes ranks_of(const Json& json) {
   if (seconds.is_number()) times.seconds = seconds.get<double>();
   const Json windows = json.value("windows", Json());
   if (windows.is_number_integer()) times.windows = count_of(windows);
+  const Json load = json.value("load", Json());
+  if (load.is_number()) times.load = load.get<double>();
+  const Json cores = json.value("cores", Json());
+  if (cores.is_number_integer()) times.cores = count_of(cores);
   return times;
 }
 
@@ -198,6 +202,7 @@ Json workers_json(const WorkersReport& report) {
 // A list of each number, with one entry for each rank: short, and easy to turn into columns.
 Json ranks_json(const RankTimes& times) {
   Json json{{"seconds", times.seconds}, {"windows", times.windows}};
+  if (times.load > 0) json.update({{"load", times.load}, {"cores", times.cores}});
   const auto add = [&](const char* name, const auto& of_rank) {
     json[name] = Json::array();
     for (const RankTime& time : times.ranks) json[name].push_back(of_rank(time));

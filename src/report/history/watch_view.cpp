@@ -119,6 +119,7 @@ Lines rank_bars(const ViewedRun& run, ViewSize size) {
   const int width = std::min(size.columns - kTaken, 40);
   if (ranks.size() < 2 || width < 4) return {};
   Lines lines;
+  const std::vector<std::size_t> slow = slow_ranks(run.metrics.ranks);
   for (const std::size_t rank : ranks_waiting_least(ranks, std::min(kMaxRanks, size_of(size.rows / 4)))) {
     const RankTime& time = ranks[rank];
     const double total = time.total();
@@ -127,7 +128,7 @@ Lines rank_bars(const ViewedRun& run, ViewSize size) {
     const double waiting = time.waiting / total;
     lines.push_back(fmt::format("rank {:>5} {} compute {:5.1f} %, waiting {:5.1f} %{}", rank,
                                 blocks(own, width), 100 * own, 100 * waiting,
-                                time.slowness == Slowness::kNone ? "" : ", slow"));
+                                std::ranges::count(slow, rank) > 0 ? ", slow" : ""));
   }
   return lines;
 }

@@ -173,6 +173,37 @@ std::string describe_idle(const Sums& sums) {
   return text;
 }
 
+// The rank whose own work is longest, where all ranks have the same to do: of a short run nothing else names
+// it. The step in the middle is not one that makes kernels, or in which something else ran.
+std::string describe_slow_rank(const RunTrace& trace) {
+  constexpr double kTelling = 1.5;
+  constexpr std::size_t kFewSteps = 3;
+  std::vector<std::pair<double, std::size_t>> own;  // milliseconds in the middle step, rank
+  for (std::size_t rank = 0; rank < trace.ranks.size(); ++rank) {
+    std::vector<double> steps;
+    for (std::size_t i = 0; i < trace.ranks[rank].steps.size(); ++i) {
+      std::int64_t time = 0;
+      for (const NestedSpan& span : spans_of(trace, rank, i).spans) {
+        const std::string reason = reason_of(span);
+        if (span.thread == 0 && reason != "waiting" && reason != "exchange") time += span.own;
+      }
+      steps.push_back(1e-6 * static_cast<double>(time));
+    }
+    if (steps.size() < kFewSteps || trace.ranks[rank].stage != trace.ranks.front().stage) return "";
+    const auto middle = steps.begin() + std::ssize(steps) / 2;
+    std::ranges::nth_element(steps, middle);
+    own.emplace_back(*middle, rank);
+  }
+  if (own.size() < 2) return "";
+  const auto [fastest, slowest] = std::ranges::minmax(own);
+  if (slowest.first < kTelling * fastest.first) return "";
+  return fmt::format(
+      "slow: rank {}, whose own work takes {:.2f} ms in the middle one of its steps, {:.1f} times that of "
+      "the "
+      "fastest rank\n",
+      trace.ranks[slowest.second].rank, slowest.first, slowest.first / std::max(fastest.first, 1e-6));
+}
+
 std::string describe_slow_steps(const RunTrace& trace) {
   std::vector<std::string> steps;
   const auto slowest = slowest_first(trace.ranks);
@@ -299,7 +330,8 @@ std::string summarise_trace(const RunTrace& trace) {
     text += fmt::format("overlap: {:.1f} % of the time in which buckets are exchanged, the rank computes\n",
                         percent(sums.hidden, sums.buckets));
   }
-  return text + describe_idle(sums) + describe_slow_steps(trace) + draw_stages(trace);
+  return text + describe_idle(sums) + describe_slow_rank(trace) + describe_slow_steps(trace) +
+         draw_stages(trace);
 }
 
 }  // namespace lockstep

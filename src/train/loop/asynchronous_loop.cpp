@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "bad_number.h"
@@ -28,6 +29,30 @@ Plan plan_of_one_rank(const Plan& plan, int rank) {
   return single;
 }
 
+// The record of a worker as a row of a checkpoint: these counts, then those of its staleness.
+constexpr std::array kSavedCounts{&WorkerRecord::computed,        &WorkerRecord::steps,
+                                  &WorkerRecord::samples,         &WorkerRecord::dropped,
+                                  &WorkerRecord::dropped_samples, &WorkerRecord::staleness_sum,
+                                  &WorkerRecord::max_ahead};
+constexpr std::size_t kSavedColumns = kSavedCounts.size() + 1024;
+
+void add_row(WorkerRecord& record, std::span<const double> row) {
+  const Index max_ahead = std::max(record.max_ahead, static_cast<Index>(row[kSavedCounts.size() - 1]));
+  for (std::size_t i = 0; i < kSavedCounts.size(); ++i) record.*kSavedCounts[i] += static_cast<Index>(row[i]);
+  record.max_ahead = max_ahead;
+  for (std::size_t i = kSavedCounts.size(); i < row.size(); ++i) {
+    const std::size_t staleness = i - kSavedCounts.size();
+    if (row[i] == 0) continue;
+    record.staleness.resize(std::max(record.staleness.size(), staleness + 1));
+    record.staleness[staleness] += static_cast<Index>(row[i]);
+  }
+}
+
+void fill_row(const WorkerRecord& record, std::span<double> row) {
+  for (std::size_t i = 0; i < kSavedCounts.size(); ++i) row[i] = static_cast<double>(record.*kSavedCounts[i]);
+  std::ranges::copy(record.staleness, row.begin() + kSavedCounts.size());
+}
+
 class AsynchronousLoop final : public UpdateLoop {
  public:
   AsynchronousLoop(const TrainingContext& context, AsynchronousStrategy& strategy)
@@ -45,7 +70,8 @@ class AsynchronousLoop final : public UpdateLoop {
                     .settings = context_.settings,
                     .max_rows = context.sampler.max_count()}),
         ledger_(context.comm, context.settings.hosts, working_ranks(context.plan.dist)),
-        batches_taken_(static_cast<std::size_t>(plan_.hosted.front().size())) {}
+        batches_taken_(static_cast<std::size_t>(plan_.hosted.front().size())),
+        saved_workers_(static_cast<std::size_t>(context.plan.sampling.replicas) * kSavedColumns) {}
 
   void resume_after(Index steps) override { logged_.steps = steps; }
   SavedState saved_state() override;
@@ -78,6 +104,7 @@ class AsynchronousLoop final : public UpdateLoop {
   void log_if_due(const Totals& totals, double seconds);
   void log_metrics(const Totals& totals, double seconds);
   void finish_round();
+  void report();
 
   TrainingContext context_;
   AsynchronousStrategy& strategy_;
@@ -93,7 +120,9 @@ class AsynchronousLoop final : public UpdateLoop {
   std::vector<Index> batches_taken_;  // batches from the loader by hosted replica: equally many for each
   std::optional<Failure> failure_;
   std::optional<WorkersReport> report_;
-  Totals logged_;  // totals at the last log line
+  std::vector<double> saved_workers_;  // a row for each replica; that of the first of a worker is its record
+  std::vector<double> earlier_;        // the same, of earlier starts
+  Totals logged_;                      // totals at the last log line
   Stopwatch round_;
   double seconds_ = 0;  // time of the rounds before
   double logged_seconds_ = 0;
@@ -114,6 +143,8 @@ SavedState AsynchronousLoop::saved_state() {
   state.back().optional = true;  // only runs with weights look at it
   state.push_back(saved_by_first(rank, "single_value_steps", std::span(&single_value_steps_, 1)));
   state.back().optional = true;  // older checkpoints have none
+  state.push_back(saved_by_first(rank, "workers", std::span(saved_workers_)));
+  state.back().optional = true;  // older checkpoints have none
   state.push_back(saved_by_first(rank, "logged.loss", std::span(&logged_.loss, 1)));
   state.push_back(saved_by_first(rank, "logged.correct", std::span(&logged_.correct, 1)));
   return state;
@@ -122,7 +153,8 @@ SavedState AsynchronousLoop::saved_state() {
 // After a resume on other workers, replicas hosted here may have consumed different numbers of batches:
 // continue after the largest.
 void AsynchronousLoop::begin() {
-  report_ = strategy_.report();
+  earlier_ = saved_workers_;
+  report();
   if (serves()) return;
   const Index taken = std::ranges::max(batches_taken_);
   std::ranges::fill(batches_taken_, taken);
@@ -175,6 +207,7 @@ bool AsynchronousLoop::take_step(const Assignment& assignment, double asking) {
   for (const ReplicaBatch& replica : batch.replicas) samples += replica.rows;
 
   timer.enter(Phase::kExchange);
+  const PassSeconds passes = gradients_.seconds();
   const std::vector<double> moments = context_.states.sums();
   const bool good = strategy_.push({.step = assignment.step,
                                     .samples = samples,
@@ -187,8 +220,8 @@ bool AsynchronousLoop::take_step(const Assignment& assignment, double asking) {
   if (good && gradients_.single_values().replicas(plan_.hosted.front()) > 0) ++own_single_value_steps_;
   if (!good) failure_ = {assignment.step, loss, gradients_.find_bad_number(batch)};
   timer.enter(Phase::kExchange);  // up to here
-  TimeSums time{.data = timer.seconds(Phase::kData) + gradients_.seconds().data,
-                .forward = gradients_.seconds().forward,
+  TimeSums time{.data = timer.seconds(Phase::kData) + passes.data,
+                .forward = passes.forward,
                 .total = timer.total() + asking};
   time.add_exchange({.exchange = asking + timer.seconds(Phase::kExchange), .waiting = assignment.waited});
   logged_time_.add(time);
@@ -257,7 +290,7 @@ void AsynchronousLoop::finish_round() {
   Index earliest = failure_ ? failure_->step : std::numeric_limits<Index>::max();
   const std::vector<Index> failures = gather_numbers(context_.comm, earliest);
   const auto first = std::ranges::min_element(failures);
-  report_ = strategy_.report();
+  report();
   context_.states.adopt(first_server());
   if (*first != std::numeric_limits<Index>::max()) {
     const bool mine = *first == earliest;
@@ -274,6 +307,22 @@ void AsynchronousLoop::finish_round() {
   if (report_->totals.steps == context_.plan.steps) log_end();
   context_.observer.on_workers(*report_, progress());
   context_.observer.on_ranks(ledger_.times(), progress());
+}
+
+// *Collective.* The servers count since this start, and a worker goes on for those that had its replicas.
+void AsynchronousLoop::report() {
+  report_ = strategy_.report();
+  std::ranges::fill(saved_workers_, 0);
+  for (std::size_t worker = 0; worker < report_->workers.size(); ++worker) {
+    const Range hosted = context_.plan.dist.hosted[worker];
+    const auto row = [&](std::vector<double>& rows, Index replica) {
+      return std::span(rows).subspan(static_cast<std::size_t>(replica) * kSavedColumns, kSavedColumns);
+    };
+    WorkerRecord& record = report_->workers[worker];
+    for (Index replica = hosted.begin; replica < hosted.end; ++replica)
+      add_row(record, row(earlier_, replica));
+    fill_row(record, row(saved_workers_, hosted.begin));
+  }
 }
 
 // *Collective.*

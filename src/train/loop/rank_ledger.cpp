@@ -6,11 +6,14 @@
 #include "rank_ledger.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <fstream>
 #include <limits>
+#include <optional>
 
 #include "lockstep/base/text.h"
 
@@ -23,8 +26,9 @@ constexpr std::int64_t kClockEvery =
     30'000'000'000;  // ns; a clock that drifts 10 us in a second is a bad one
 
 constexpr std::size_t kMaxLines = 4;
-constexpr Index kTellingWindows = 3;  // fewer are mostly first steps, which make kernels and touch memory
-constexpr double kWorthALine = 0.01;  // share of the time
+constexpr double kTellingSeconds = 30;  // fewer are mostly first steps, which make kernels and touch memory
+constexpr double kLoadSeconds = 0.1;    // between two readings of the load
+constexpr double kWorthALine = 0.01;    // share of the time
 
 std::string describe(const RankTimes& times, std::size_t rank) {
   const RankTime& time = times.ranks[rank];
@@ -34,6 +38,26 @@ std::string describe(const RankTimes& times, std::size_t rank) {
       "time",
       rank, time.host, to_string(time.slowness), with_commas(time.slow_windows), with_commas(times.windows),
       time.to_best, time.to_own, 100 * times.cost(time.delay));
+}
+
+// Threads that run or are ready to, of all programs: those of the ranks are among them.
+std::optional<double> running_threads() {
+  std::ifstream in("/proc/loadavg");
+  std::string skipped;
+  double running = 0;
+  if (in >> skipped >> skipped >> skipped >> running) return running;
+  return std::nullopt;
+}
+
+bool is_busy(const RankTimes& times) {
+  return times.load > kSlowFactor * static_cast<double>(times.cores) + 0.5;
+}
+
+bool all_slower_than_own_best(const RankTimes& times) {
+  const auto works = [](const RankTime& time) { return time.to_own > 1; };
+  return std::ranges::any_of(times.ranks, works) &&
+         std::ranges::all_of(
+             times.ranks, [&](const RankTime& time) { return !works(time) || time.to_own >= kSlowFactor; });
 }
 
 }  // namespace
@@ -120,6 +144,7 @@ void RankLedger::settle() {
   if (sums_.steps() == 0) return;
   mine_.clear();
   for (const Arrival& arrival : arrivals_) mine_.push_back(clock_.common(arrival.arrived));
+  for (const Arrival& arrival : arrivals_) mine_.push_back(clock_.common(arrival.left));
   mine_.insert(mine_.end(), step_nanoseconds_.begin(), step_nanoseconds_.end());
   all_.resize(mine_.size() * times_.ranks.size());
   comm_.all_gather(as_buffer(std::span<const Index>(mine_)), as_buffer(std::span(all_)));
@@ -142,7 +167,7 @@ double RankLedger::waits(std::span<const Index> all) {
     waited += 1e-9 *
               static_cast<double>(std::clamp(last - mine_[point], Index{0}, std::max(in_exchange, Index{0})));
   }
-  for (std::size_t step = points; step < columns; ++step) {
+  for (std::size_t step = 2 * points; step < columns; ++step) {
     Index longest = 0;
     for (std::size_t rank = 0; rank < ranks; ++rank) longest = std::max(longest, all[rank * columns + step]);
     step_seconds_.push_back(1e-9 * static_cast<double>(longest));
@@ -152,23 +177,32 @@ double RankLedger::waits(std::span<const Index> all) {
   return waited;
 }
 
-// Adds what the last rank at a point, and the host of it, have cost. Returns when it arrived.
+// Adds what the last rank at a point, and the host of it, have cost: while it alone had not come, and others
+// waited there that had not gone on without it. Returns when it arrived.
 Index RankLedger::charge(std::span<const Index> all, std::size_t point) {
   const std::size_t columns = mine_.size();
   const auto arrival = [&](std::size_t rank) { return all[rank * columns + point]; };
+  const auto left = [&](std::size_t rank) { return all[rank * columns + arrivals_.size() + point]; };
   std::size_t last = 0;
   for (std::size_t rank = 1; rank < times_.ranks.size(); ++rank) {
     if (arrival(rank) > arrival(last)) last = rank;
   }
-  Index other_rank = std::numeric_limits<Index>::min();
-  Index other_host = std::numeric_limits<Index>::min();
-  for (std::size_t rank = 0; rank < times_.ranks.size(); ++rank) {
-    if (rank != last) other_rank = std::max(other_rank, arrival(rank));
-    if (step_times_[rank].host != step_times_[last].host) other_host = std::max(other_host, arrival(rank));
-  }
-  const auto seconds_since = [&](Index before) { return 1e-9 * static_cast<double>(arrival(last) - before); };
-  if (times_.ranks.size() > 1) times_.ranks[last].delay += seconds_since(other_rank);
-  if (times_.hosts.size() > 1) times_.hosts[step_times_[last].host].delay += seconds_since(other_host);
+  // Its time up to the point before is charged there.
+  const Index before = point > 0 ? all[last * columns + point - 1] : std::numeric_limits<Index>::min();
+  const auto seconds_without = [&](const auto& is_other) {
+    Index from = before;
+    Index until = std::numeric_limits<Index>::min();
+    for (std::size_t rank = 0; rank < times_.ranks.size(); ++rank) {
+      if (!is_other(rank)) continue;
+      from = std::max(from, arrival(rank));
+      until = std::max(until, std::min(left(rank), arrival(last)));
+    }
+    return until > from ? 1e-9 * static_cast<double>(until - from) : 0;
+  };
+  const std::size_t host = step_times_[last].host;
+  times_.ranks[last].delay += seconds_without([&](std::size_t rank) { return rank != last; });
+  times_.hosts[host].delay +=
+      seconds_without([&](std::size_t rank) { return step_times_[rank].host != host; });
   return arrival(last);
 }
 
@@ -181,6 +215,7 @@ void RankLedger::take_window(double waited) {
                    as_buffer(std::span(&window.front().data, TimeSums::kColumns * window.size())));
   add_up(window);
   judge();
+  if (comm_.rank() == 0) read_load();
   sums_ = {};
   arrivals_.clear();
   step_nanoseconds_.clear();
@@ -237,17 +272,28 @@ void RankLedger::judge() {
   }
 }
 
+void RankLedger::read_load() {
+  if (loads_ > 0 && since_load_.seconds() < kLoadSeconds) return;
+  since_load_.lap();
+  times_.cores = ::sysconf(_SC_NPROCESSORS_ONLN);
+  const std::optional<double> running = running_threads();
+  if (!running) return;
+  ++loads_;
+  times_.load += (*running - times_.load) / static_cast<double>(loads_);
+}
+
 std::string to_string(Slowness slowness) {
   if (slowness == Slowness::kNone) return "";
   return slowness == Slowness::kChronic ? "chronic" : "transient";
 }
 
 std::vector<std::size_t> slow_ranks(const RankTimes& times) {
-  if (times.windows < kTellingWindows) return {};
+  if (times.seconds < kTellingSeconds || is_busy(times)) return {};
   std::vector<std::size_t> slow;
   for (std::size_t rank = 0; rank < times.ranks.size(); ++rank) {
     const RankTime& time = times.ranks[rank];
     const bool costs = times.cost(time.delay) >= kWorthALine;
+    if (time.to_best < kSlowFactor) continue;
     if (time.slowness == Slowness::kChronic || (time.slowness == Slowness::kTransient && costs))
       slow.push_back(rank);
   }
@@ -257,6 +303,10 @@ std::vector<std::size_t> slow_ranks(const RankTimes& times) {
 }
 
 std::vector<std::string> describe_slow_ranks(const RankTimes& times) {
+  if (times.seconds >= kTellingSeconds && is_busy(times) && all_slower_than_own_best(times)) {
+    return {fmt::format("this machine is busy (load {:.0f} on {}): all ranks are slower than their own best",
+                        times.load, plural(times.cores, "core"))};
+  }
   const std::vector<std::size_t> slow = slow_ranks(times);
   std::vector<std::string> lines;
   for (std::size_t i = 0; i < std::min(slow.size(), kMaxLines); ++i)

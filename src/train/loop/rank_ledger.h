@@ -87,6 +87,7 @@ class RankLedger {
   void take_window(double waited);
   void add_up(std::span<const TimeSums> window);
   void judge();
+  void read_load();
 
   // Data and compute of a step.
   struct StepTimes {
@@ -108,6 +109,8 @@ class RankLedger {
   std::vector<Arrival> arrivals_;
   std::vector<Index> step_nanoseconds_;
   Index exchanged_steps_ = 0;
+  Index loads_ = 0;  // readings of the load
+  Stopwatch since_load_;
   std::vector<double> step_seconds_;
   std::vector<Index> mine_;
   std::vector<Index> all_;

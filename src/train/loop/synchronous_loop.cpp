@@ -106,7 +106,8 @@ class SynchronousLoop final : public UpdateLoop {
   void accept(const StepOutcome& outcome, Index step);
   void average_weights();
   void flip_bit_if_due(Index step);
-  void add_time(const StepTimer& timer, const StepOutcome& outcome, std::span<const Arrival> arrivals);
+  void add_time(const StepTimer& timer, const StepOutcome& outcome, const PassSeconds& passes,
+                ExchangeTime exchange, std::span<const Arrival> arrivals);
   void add_wait_between_steps(const Arrival& arrival);
   std::span<const Arrival> arrivals(bool exchanged) const;
   void note_averaging(const StepOutcome& outcome);
@@ -208,6 +209,9 @@ void SynchronousLoop::run_step(Index step) {
                                                 .statistics = statistics_ ? &*statistics_ : nullptr});
   if (!exchanged) note_averaging(outcome);
   timer.enter(Phase::kExchange);
+  // The search for a bad number takes the replicas through the model once more: all of that is exchange.
+  const PassSeconds passes = gradients_.seconds();
+  const ExchangeTime exchange = gradients_.sender().time();
   if (outcome.applied) {
     accept(outcome, step);
     timer.enter(Phase::kOptimizer);
@@ -218,7 +222,7 @@ void SynchronousLoop::run_step(Index step) {
   timer.enter(Phase::kCompute);
   flip_bit_if_due(step);
   audit_.add(batch, step);
-  add_time(timer, outcome, arrivals(exchanged));
+  add_time(timer, outcome, passes, exchange, arrivals(exchanged));
 }
 
 // The steps that are measured come right before lines of metrics, and at least so many apart that the passes
@@ -271,15 +275,14 @@ void SynchronousLoop::note_averaging(const StepOutcome& outcome) {
   trace_event(TraceKind::kExchange, averaging_.front().arrived, now);
 }
 
-void SynchronousLoop::add_time(const StepTimer& timer, const StepOutcome& outcome,
-                               std::span<const Arrival> arrivals) {
-  ExchangeTime exchange = gradients_.sender().time();
+void SynchronousLoop::add_time(const StepTimer& timer, const StepOutcome& outcome, const PassSeconds& passes,
+                               ExchangeTime exchange, std::span<const Arrival> arrivals) {
   exchange.exchange += timer.seconds(Phase::kExchange) + outcome.exchange_seconds;
   const double optimizer =
       timer.seconds(Phase::kOptimizer) - outcome.exchange_seconds - outcome.product_seconds;
-  TimeSums time{.data = timer.seconds(Phase::kData) + gradients_.seconds().data,
-                .forward = gradients_.seconds().forward,
-                .idle = gradients_.seconds().idle,
+  TimeSums time{.data = timer.seconds(Phase::kData) + passes.data,
+                .forward = passes.forward,
+                .idle = passes.idle,
                 .optimizer = optimizer,
                 .total = timer.total()};
   time.add_exchange(exchange);

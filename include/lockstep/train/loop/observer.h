@@ -52,13 +52,16 @@ struct RankTimes {
   std::vector<HostTime> hosts = {};
   double seconds = 0;  ///< the longest total() of a rank
   Index windows = 0;
+  double load = 0;  ///< threads of all programs that ran or were ready to on rank 0's machine, on average
+  Index cores = 0;  ///< of that machine
 
   /// The share of all ranks' time that a delay costs, as all wait for it.
   double cost(double delay) const { return seconds > 0 ? delay / seconds : 0; }
 };
 
-/// The ranks worth naming, those that cost most first: chronic ones, and transient ones that cost something.
-/// None where only few windows are over, which are mostly first steps.
+/// The ranks worth naming, those that cost most first: chronic ones, and transient ones that cost something,
+/// if they are kSlowFactor times slower than the fastest on the whole. None in a run of seconds, nor on a
+/// machine with more to do than it has cores.
 std::vector<std::size_t> slow_ranks(const RankTimes& times);
 
 /// Lines for the log: slow ranks, those that cost most first, and hosts that cost something; none if no rank
