@@ -64,7 +64,8 @@ nlohmann::ordered_json describe_calibration(const Calibration& calibration, bool
 }
 
 std::string positive_class(const TrainingResult& result) {
-  return result.last_evaluation ? result.last_evaluation->positive() : "";
+  const EvalMetrics* evaluation = result.evaluation();
+  return evaluation != nullptr ? evaluation->positive() : "";
 }
 
 // A class whose share differs by more than this, and by more than chance explains, is worth a word.

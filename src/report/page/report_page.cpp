@@ -227,9 +227,12 @@ void add_words(const PageRun& run, Json& json) {
 // The evaluations of the kept weights, and of the last ones where they are others: "last validation".
 Json results_json(const PageRun& run) {
   Json json = Json::array();
+  const std::string positive = positive_class(run);
   const auto add = [&](const std::string& name, const EvaluationFigures& figures) {
     Json values = Json::array();
-    for (const auto& [measure, value] : figures.values) values.push_back({measure_title(measure), value});
+    for (const auto& [measure, value] : figures.values) {
+      values.push_back({measure_title(measure, positive), value});
+    }
     json.push_back({{"name", name}, {"step", figures.step}, {"values", values}});
   };
   for (const auto& [split, figures] : run.record.figures) add(split, figures);
