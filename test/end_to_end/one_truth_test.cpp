@@ -261,7 +261,9 @@ TEST_F(OneTruth, InSweepsAndFolds) {
        {fmt::format("sweep {} --data.validation 'share(0.25)' --grid train.lr=0.01,0.05", flags(more)),
         fmt::format("cv {} --folds 2", flags(more))}) {
     ASSERT_EQ(run_trainer(fmt::format("{} --run.dir {}", command, run_)).exit_code, 0);
-    for (const Json& trial : file("sweep.json")["trials"]) {
+    const Json trials = file("sweep.json")["trials"];
+    ASSERT_EQ(trials.size(), 2U);
+    for (const Json& trial : trials) {
       const std::string run = run_ + "/" + trial["run"].get<std::string>();
       const Json truth = evaluate(1, "--model " + run);
       expect_same(trial["validation"]["evaluation"], truth["validation"], command);
