@@ -14,8 +14,8 @@ from .evaluations import check_evaluation, check_tables
 from .log_data import check_setup_line, ignore_names
 from .positive import positive_of, quoted
 from .report import number_of, same_digits
-from .said import check_rate_text, check_said
-from .summary import best_line, figures_of, kept_measures, last_line, length_of
+from .said import check_rate_text, check_said, without_scale
+from .summary import SMALLER, best_line, figures_of, kept_measures, last_line, length_of
 from .texts import Text, taken
 
 
@@ -58,7 +58,9 @@ def check_eval_text(sheet, run, split, text, shown):
     lines = list(block.lines())
     first = taken(re.fullmatch(rf"{split}: ([\d,]+) samples, (.*)", lines[0]))
     sheet.printed(place + ": samples", first[1], shown["samples"])
-    check_said(sheet, place, first[2], shown)
+    check_said(sheet, place, without_scale(sheet, place, first[2], run), shown)
+    if found := taken(re.search(r"^quantiles of ([\d,]+) records? crossed, and were sorted$", block, re.M)):
+        sheet.check(place + ": records whose quantiles crossed", int(found[1].replace(",", "")), shown["samples"], lambda a, b: 0 < a <= b)
     if "confusion" in shown and len(shown["confusion"]) <= 30:
         begin = lines.index("confusion matrix (row: true class, column: predicted class)") + 1
         rows = [[int(word) for word in taken(re.fullmatch(r"(.*)", line))[1].split()] for line in lines[begin : begin + len(shown["confusion"])]]

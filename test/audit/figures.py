@@ -8,7 +8,7 @@ import numpy as np
 
 from . import metrics
 from .losses import classes_of, probabilities, shares_of
-from .outputs import FAR, UNIT, Outputs
+from .outputs import FAR, UNIT, Outputs, in_order
 from .report import Span
 
 
@@ -58,14 +58,6 @@ def f1_of(both, true, said):
 
 # Measures in the units of the labels, as REFERENCE.md says of them.
 IN_UNITS = ("mean_absolute_error", "mean_squared_error", "root_mean_squared_error", "mean_absolute_percentage_error", "r2", "pinball")
-
-
-def in_order(outputs, levels):
-    """The quantiles of each target in rising order."""
-    apart = lambda values: values.reshape(len(outputs.values), -1, levels)
-    values = np.sort(apart(outputs.values), axis=2)
-    error = np.broadcast_to(apart(np.broadcast_to(outputs.error, outputs.values.shape)).max(axis=2, keepdims=True), values.shape)
-    return Outputs(values.reshape(outputs.values.shape), error.reshape(outputs.values.shape))
 
 
 class Figures:

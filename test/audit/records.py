@@ -104,8 +104,9 @@ def record_losses(figures):
     return total / np.maximum(there.sum(axis=1), 1)
 
 
-def numbers_text(values):
-    return ", ".join("{:.5g}".format(v) for v in values[:6]) + (", ..." if len(values) > 6 else "")
+def numbers_text(values, more_digits=()):
+    digits = [5 + more for more in more_digits] or [5] * len(values)
+    return ", ".join(f"{v:.{d}g}" for v, d in list(zip(values, digits))[:6]) + (", ..." if len(values) > 6 else "")
 
 
 def masked(text):
@@ -145,7 +146,8 @@ def texts_of(run, figures, values, i):
     if form.targets == "binary":
         shown = probabilities(form, row)[0] if form.link == "logit" else row[0]
         return numbers_text(figures.targets[i]), numbers_text(shown)
-    return numbers_text(values.targets[i]), numbers_text(values.predictions[i])
+    more = [scale_of(column).more_digits() for column in run.label_columns()] if form.link != "direction" else []
+    return numbers_text(values.targets[i], more), numbers_text(values.predictions[i], [each for each in more for _ in range(values.levels)])
 
 
 def check_worst(sheet, run, json, figures, dataset):

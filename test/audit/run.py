@@ -10,7 +10,7 @@ from .config import Config
 from .dataset import DataSets
 from .forward import read_tensors
 from .losses import form_of
-from .outputs import Outputs, from_predictions, from_weights, predict
+from .outputs import Outputs, from_predictions, from_weights, in_order, predict
 
 
 class Run:
@@ -92,7 +92,8 @@ class Run:
     def own_outputs(self, split):
         if self.config.get("train.ema") or self.config.get("train.swa_from"):
             pass  # model.safetensors holds the average itself
-        return from_weights(self.config, self.tensors, self.temperature, self.sets[split])
+        own = from_weights(self.config, self.tensors, self.temperature, self.sets[split])
+        return in_order(own, len(self.form.levels)) if own is not None and self.form.loss == "quantile" else own
 
     def weights(self, split):
         """Of the records in an evaluation."""

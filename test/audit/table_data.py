@@ -71,6 +71,11 @@ class Scale:
             self.shift, self.range = median, upper - lower if upper > lower else (json["max"] - json["min"]) / 2
         self.factor = 1 / self.range if self.range > 0 else 0.0
 
+    def more_digits(self):
+        """How many more decimal digits a label has than single precision tells apart."""
+        far = 0.0 if self.range <= 0 else 1 / self.range if self.kind == "log" else abs(self.shift) / self.range
+        return min(math.ceil(math.log10(far)), 8) if far > 8 else 0
+
     def straight(self, x):
         s = (x - self.shift) * self.factor
         return s / math.sqrt(1 + (s / CLIP) ** 2) if self.kind == "robust" else s
