@@ -60,6 +60,7 @@ struct TableOptions {
                                              "nan",     "NAN",     "-NaN",     "-nan", "null",     "NULL",
                                              "None",    "<NA>",    "#N/A",     "#NA",  "#N/A N/A", "1.#IND",
                                              "-1.#IND", "1.#QNAN", "-1.#QNAN", "\\N",  ".",        "?"};
+  bool fold_case = false;
   Index vocabulary = 1000;
   Header header = Header::kAuto;
   std::string separator = "auto";
