@@ -40,6 +40,7 @@ void declare_table(const auto& table) {
   table.option("data.missing", &TableOptions::missing);
   table.option("data.encode", &TableOptions::encode);
   table.option("data.missing_values", &TableOptions::missing_values);
+  table.option("data.fold_case", &TableOptions::fold_case);
   table.option("data.vocabulary", &TableOptions::vocabulary, between(1, kMaxWidth));
   table.option("data.header", &TableOptions::header);
   table.choice("data.separator", &TableOptions::separator, {"auto", ",", "tab", ";", "|", " "});

@@ -69,6 +69,7 @@ NUMBERS = "mean_absolute_error,mean_squared_error,r2,root_mean_squared_error,mea
 
 EXAMPLES = {
     "yes": table("income", model_layers="dense(16) relu dense(1)", train_loss="binary_cross_entropy", data_validation_share="0.25", data_test="test.csv", eval_metrics=YES, eval_threshold="f1", **CHECKPOINTS),
+    "folded": table("income", data_fold_case="true", data_missing_values=",NA,12", data_columns='zip: hash(16),"hours: missing(7, 49)"', model_layers="dense(8) relu dense(1)", train_loss="binary_cross_entropy", data_validation_share="0.25"),
     "calibrated": table("income", model_layers="dense(16) relu dense(1)", train_loss="binary_cross_entropy", data_validation_share="0.25", train_calibrate="temperature", train_epochs="12", eval_metrics=YES, eval_threshold="youden", **CHECKPOINTS),
     "calibrated-test": table("kind", model_layers="dense(8) tanh dense(3)", data_validation="stratified(0.2)", data_test="test.csv", train_calibrate="temperature", eval_metrics=YES, **CHECKPOINTS),
     "two-classes": table("income", model_layers="dense(8) relu dense(2)", data_validation="time(when, 0.2)", data_scale="robust bins(8)", eval_metrics=YES, eval_threshold="0.3", **CHECKPOINTS),

@@ -32,8 +32,9 @@ def check_file(trainer, path, label, cwd=".", preset=""):
     cells = [record[table.names.index(label)] for record in table.records if isinstance(record, list)]
     check_task(sheet, text, cells)
     if held := taken(re.search(r"validation ([\d,]+) of the ([\d,]+) records \(([\d.]+) %\), held back", text)):
-        share = hash_of_records(1, len(cells)) < number_of(said_share(written))
-        for name, shown, right in zip(("records", "all records", "share"), held.groups(), (share.sum(), len(cells), 100 * share.mean())):
+        labelled = sum(cell != "" for cell in cells)
+        share = hash_of_records(1, labelled) < number_of(said_share(written))
+        for name, shown, right in zip(("records", "all records", "share"), held.groups(), (share.sum(), labelled, 100 * share.mean())):
             sheet.printed(f"init: {name} of the validation set", shown, right)
     if model := taken(re.search(r"^  model +(.*) \(([\d,]+) parameters?\)$", text, re.M)):
         total = re.search(r"^parameters +([\d,]+)", plan, re.M)

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from .figures import Figures
+from .log_data import check_split
 from .outputs import Outputs, from_weights
 from .summary import SMALLER, figures_of
 from .texts import Text, taken
@@ -20,7 +21,7 @@ def check_importance(sheet, run, ask=False):
         code, text, said = run.command("importance", "--model", run.directory, "--json", "-")
         found = json.loads(text) if code == 0 else None
         if found:
-            check_importance_text(sheet, found, said)
+            check_importance_text(sheet, run, found, said)
             check_shuffled(sheet, run, found)
     if found is None:
         return
@@ -39,10 +40,12 @@ def check_importance(sheet, run, ask=False):
     sheet.equal(place + ": order", means, sorted(means, reverse=True))
 
 
-def check_importance_text(sheet, found, said):
+def check_importance_text(sheet, run, found, said):
     """The table as people read it has the figures of the JSON."""
     text = Text(sheet, "importance's text", said)
-    text.ignore(r"^importance: repeat .*")
+    text.ignore(r"^importance: repeat .*|^validation set, .*?:")
+    if split := re.search(r"^validation set, .*?: ([\d,]+) of the ([\d,]+) records of '.*?', (.*)$", text, re.M):
+        check_split(sheet, run, split)
     if head := taken(re.search(r"^(\w+): ([\d,]+) samples, (\w+) (\S+)$", text, re.M)):
         sheet.equal("importance's text: set and measure", (head[1], head[3]), (found["set"], found["measure"]))
         sheet.printed("importance's text: samples", head[2], found["samples"])

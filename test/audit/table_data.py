@@ -1,6 +1,7 @@
 """A data set of a table: from its texts, by schema.json, the targets, weights and features of each good record."""
 
 import math
+import re
 
 import numpy as np
 
@@ -21,6 +22,7 @@ class Column:
         self.name, self.use = json["name"], json["use"]
         self.kind = json.get("kind")
         self.missing = set(missing) | set(json.get("missing_values", []))
+        self.missing_numbers = {self.number(text) for text in json.get("missing_values", [])} if self.kind == "numeric" else set()
 
     def number(self, text):
         if "date" in self.json:
@@ -37,16 +39,18 @@ class Column:
                 raise Bad(f"{text!r} is no weight")
             return value
         if self.kind == "numeric":
-            value = None if text in self.json.get("missing_values", []) else self.number(text)
-            if value is not None and abs(value) <= 3.4028234663852886e38:
+            value = self.number(text)
+            if value is not None and abs(value) <= 3.4028234663852886e38 and value not in self.missing_numbers:
                 return value
-            if text not in self.missing or required:
+            if not (text in self.missing or value in self.missing_numbers - {None}) or required:
                 raise Bad(f"{text!r} in column {self.name!r} is no number")
             return None
         if text in self.missing:
             if required:
                 raise Bad(f"no label in column {self.name!r}")
             return None
+        if self.json.get("fold_case"):
+            text = re.sub(r"[ \t]+", " ", text.lower()).strip()
         if self.use == "label" and text not in self.json["values"]:
             raise Bad(f"{text!r} is no class of the training data")
         return text

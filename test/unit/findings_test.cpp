@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <fstream>
 #include <functional>
 
@@ -104,6 +105,58 @@ TEST_F(Findings, ColumnsThatAreNearlyConstantOrNameTheRecordAreNamed) {
   EXPECT_EQ(found(), "") << "two records have each of them";
   write("t.csv", 400, [](Index i) { return fmt::format("{}", 1e15 + static_cast<double>(i % 50)); });
   expect_parts(found(), {"rounding x: its 400 numbers, from 1000000000000000", "in single precision"});
+}
+
+TEST_F(Findings, NumbersThatStandForMissingOnesAreNamed) {
+  const auto age = [](const std::string& marker) {
+    return [marker](Index i) { return i % 10 == 0 ? marker : fmt::format("{}", 20 + i % 47); };
+  };
+  write("t.csv", 300, age("-999"));
+  expect_parts(found(), {"sentinel x: 30 of 300 numbers are -999, far from all others, which are 20 to 66",
+                         "columns = [\"x: missing(-999)\"]"});
+  write("t.csv", 300, [](Index i) {
+    return i % 10 == 0 ? "-99" : i % 10 == 1 ? "9999.0" : fmt::format("{}", i % 47);
+  });
+  expect_parts(found(), {"30 of 300 numbers are -99,", "30 of 300 numbers are 9999,"});
+  for (const char* const usual : {"99", "-98", "100"}) {
+    write("t.csv", 300, age(usual));
+    EXPECT_EQ(found(), "") << usual;
+  }
+  // Once it is said, it is no number of the column.
+  write("t.csv", 300, age("-999"));
+  for (const auto& said : {TableOptions{.label = {"y"}, .columns = {"x: missing(-999.0)"}},
+                           TableOptions{.label = {"y"}, .missing_values = {"", "-999"}}}) {
+    options_ = said;
+    EXPECT_EQ(found(), "");
+    const TableInspection inspection = inspect();
+    EXPECT_EQ(inspection.scan.columns[0].missing, 30);
+    EXPECT_EQ(inspection.scan.columns[0].numbers.min, 20);
+  }
+}
+
+TEST_F(Findings, SpellingsOfOneValueAreNamed) {
+  write("t.csv", 300, [](Index i) {
+    return i % 50 == 0 ? "oslo" : i % 50 == 1 ? "\"OSLO  \"" : i % 2 == 0 ? "Oslo" : "Voss";
+  });
+  expect_parts(found(), {"spelling x: 'Oslo', 'OSLO  ', 'oslo' differ in case or blanks only",
+                         "(12 records have another spelling than most)", "fold_case = true"});
+  options_.fold_case = true;
+  EXPECT_EQ(found(), "");
+  EXPECT_EQ(inspect().scan.columns[0].values().size(), 2U);
+  options_.fold_case = false;
+  write("t.csv", 300, [](Index i) {
+    return std::array{"yes", "Y", "1", "no", "n"}[static_cast<std::size_t>(i % 5)];
+  });
+  expect_parts(found(), {"spelling x: yes and no are written in 5 ways", "'no'", "write them in one way"});
+  write("t.csv", 300, [](Index i) { return i % 2 == 0 ? "yes" : "no"; });
+  EXPECT_EQ(found(), "");
+}
+
+TEST(FoldCase, KnowsSmallLettersAndBlanks) {
+  EXPECT_EQ(fold_case("  New \t YORK "), "new york");
+  EXPECT_EQ(fold_case("ÄÖÜ ß ×"), "äöü ß ×");
+  EXPECT_EQ(fold_case("ΑΠΡΩ АПРЯ"), "απρω апря");
+  EXPECT_EQ(fold_case("äπп 日本 \xff"), "äπп 日本 \xff");
 }
 
 TEST_F(Findings, AnotherSetThatIsUnlikeIsDescribed) {

@@ -1,6 +1,7 @@
 // The first config that trainer init chooses: the task that labels suit, the files beside a data file, the
 // sizes of a run, and what flags change.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -293,10 +294,49 @@ TEST_F(FirstConfig, AnImageGetsConvolutionsUntilItIsSmall) {
 TEST_F(FirstConfig, AColumnThatAloneGivesTheLabelAwayIsADoubt) {
   const auto told = [](Index i) { return (i * 7) % 11 > 5 ? "high" : "low"; };
   const InitData leaking = read(table(400, told));
-  ASSERT_EQ(leaking.doubts.size(), 1U);
-  expect_parts(leaking.doubts[0], {"column 'a'", "it alone gives the label 'y' away"});
+  ASSERT_EQ(leaking.doubts.size(), 2U);
+  expect_parts(leaking.doubts[0], {"257 of 400 records (64.2 %) are the same as an earlier one"});
+  expect_parts(leaking.doubts[1], {"column 'a'", "it alone gives the label 'y' away"});
   const auto untold = [](Index i) { return i % 3 == 0 ? "high" : "low"; };
-  EXPECT_TRUE(read(table(400, untold)).doubts.empty());
+  EXPECT_EQ(read(table(400, untold)).doubts.size(), 1U) << "of repeated records";
+}
+
+TEST_F(FirstConfig, WhatIsSuspiciousIsActedOnOrSaid) {
+  std::string text = "a,b,y\n";
+  const auto add = [&text](Index i) {
+    text += fmt::format("{},{},{}\n", i % 10 == 0 ? -999 : i % 47,
+                        i % 50 == 0  ? "oslo"
+                        : i % 2 == 0 ? "Oslo"
+                                     : "Voss",
+                        i % 3 == 0   ? "yes"
+                        : i % 3 == 1 ? "no"
+                                     : "N");
+  };
+  for (Index i = 0; i < 300; ++i) add(i);
+  for (Index i = 0; i < 5; ++i) add(i);
+  const InitData data = read(write("t.csv", text));
+  expect_parts(
+      fmt::format("{}", fmt::join(data.doubts, "\n")),
+      {"column 'a': 31 of 305 numbers are -999", "which are 0 to 46: taken for a missing value",
+       "column 'b': 'Oslo', 'oslo' differ in case or blanks only", "yes and no are written in 3 ways",
+       "44 of 305 records (14.4 %) are the same as an earlier one"});
+  const auto settings = choose_settings(data, choose_task(data, ""), "t");
+  EXPECT_EQ(value(settings, "data.columns"), R"x(["a: missing(-999)", "y: categorical"])x");
+  EXPECT_EQ(value(settings, "data.missing_values"), "");
+  EXPECT_EQ(data.table->scan.columns[0].numbers.min, 0) << "the numbers that decide on scale and loss";
+}
+
+TEST_F(FirstConfig, ABadNumberAmongManyLabelsIsABadRecordWithALine) {
+  for (const std::string bad : {"inf", "oops", "1e400"}) {
+    const InitData data =
+        read(table(300, [&bad](Index i) { return i == 37 ? bad : fmt::format("{:.3f}", third(i)); }));
+    expect_parts(fmt::format("{}", fmt::join(data.doubts, "\n")),
+                 {"label 'y': 1 record is left out (on_bad_record), the first '",
+                  "t.csv', line 39, column 3 ('y')", "found '" + bad + "', expected a number"});
+    const auto settings = choose_settings(data, choose_task(data, ""), "t");
+    EXPECT_EQ(value(settings, "train.loss"), quoted("mean_squared_error"));
+    EXPECT_EQ(value(settings, "data.on_bad_record"), quoted("skip"));
+  }
 }
 
 TEST_F(FirstConfig, APresetForTablesBringsItsOwnDataAndTraining) {
@@ -317,9 +357,8 @@ TEST_F(FirstConfig, APresetForTablesBringsItsOwnDataAndTraining) {
   EXPECT_EQ(value(settings, "model.layers"), "");
   EXPECT_EQ(value(settings, "train.optimizer"), quoted("adamw"));
   EXPECT_EQ(value(settings, "train.lr_multiplier"), R"(["0.*: 6"])");
-  EXPECT_EQ(value(settings, "train.loss"), quoted("mean_squared_error"))
-      << "also with labels far from the others";
-  EXPECT_EQ(value(settings, "data.columns"), R"(["y: standard"])");
+  EXPECT_EQ(value(settings, "train.loss"), quoted("huber")) << "as without it";
+  EXPECT_EQ(value(settings, "data.columns"), R"(["y: log"])") << "as without it";
   EXPECT_EQ(value(choose_settings(data, task, "t"), "data.scale"), "") << "without a preset";
   EXPECT_EQ(value(choose_settings(data, task, "t", "wide_deep"), "data.scale"), "");
   // A logarithm of prices, around 8: near 1 for a perceptron, but dropout would shake its mean.

@@ -250,6 +250,27 @@ TEST_F(TableTest, ATitleThatHasAsManyFieldsAsTheTableIsSkippedInAllFiles) {
   EXPECT_EQ(skipped(",b,1\n" + table), 0) << "a missing number is one of a record";
 }
 
+TEST_F(TableTest, NumbersMayStandForMissingOnes) {
+  const std::string text = "a,b,y\n1,-999,0\n3,5,1\n-999,7,0\n-999.0,9,1\n";
+  const auto missing = [&] {
+    const TableSchema schema = learn(text).schema;
+    EXPECT_EQ(to_json(parse_schema(to_json(schema), "t")), to_json(schema));
+    return std::pair(schema.columns[0].missing, schema.columns[1].missing);
+  };
+  EXPECT_EQ(missing(), std::pair(Index{0}, Index{0}));
+  options_.columns = {"a: missing(-999)"};
+  EXPECT_EQ(missing(), std::pair(Index{2}, Index{0}));
+  EXPECT_DOUBLE_EQ(learn(text).schema.columns[0].numbers.mean, 2);
+  options_.columns = {"a: missing(1, 3)", "b: numeric missing(5)"};
+  EXPECT_EQ(missing(), std::pair(Index{2}, Index{1}));
+  options_.columns.clear();
+  options_.missing_values = {"", "-999"};
+  EXPECT_EQ(missing(), std::pair(Index{2}, Index{1})) << "in all columns of numbers";
+  options_.columns = {"y: missing(1)"};
+  expect_parts(error_text<DataError>([&] { learn(text); }),
+               {"line 3, column 3 ('y')", "found '1'", "expected a number"});
+}
+
 TEST_F(TableTest, NumbersAreScaledAndMissingOnesFilled) {
   const std::string text = "a,y\n1,0\n3,1\n,1\n5,0\n";
   const auto scaled = [&](const std::string& scale, const std::string& missing) {

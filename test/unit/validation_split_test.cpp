@@ -137,7 +137,11 @@ TEST(ValidationSplit, WhatIsKnownOfTheFilesIsToldOnceAndTheSchemaGoesToBoth) {
       split_validation(std::make_unique<TwoPackedFiles>(), {.share = 0.5, .key = 1});
   EXPECT_EQ(parts.train->notes(), std::vector<std::string>{"a note"});
   EXPECT_EQ(parts.train->rejects(), std::vector<std::string>{"a bad record"});
-  EXPECT_TRUE(parts.validation->notes().empty());
+  const Index held = parts.validation->info().rows;
+  EXPECT_EQ(parts.validation->notes(),
+            std::vector<std::string>{
+                fmt::format("validation set, : {} of the {} records of '{}', by a hash of their numbers",
+                            held, held + parts.train->info().rows, parts.train->info().name)});
   EXPECT_TRUE(parts.validation->rejects().empty());
   for (const RecordSource* part : {parts.train.get(), parts.validation.get()}) {
     EXPECT_EQ(part->schema(), "a schema");

@@ -61,6 +61,7 @@ struct TableOptions {
       "",        "NA",      "N/A",      "N/a",  "n/a",  "NaN",  "nan", "NAN",        "-NaN",
       "-nan",    "null",    "NULL",     "None", "<NA>", "#N/A", "#NA", "#N/A N/A",   "1.#IND",
       "-1.#IND", "1.#QNAN", "-1.#QNAN", "\\N",  ".",    "?",    "NaT", "0000-00-00", "0000-00-00 00:00:00"};
+  bool fold_case = false;
   Index vocabulary = 1000;
   Header header = Header::kAuto;
   std::string separator = "auto";

@@ -63,10 +63,10 @@ std::string train_command(const InitData& data, const Config& config, const std:
 std::string describe_sets(const InitData& data, const Experiment& experiment) {
   const Config& config = experiment.config;
   const Index held = validation_part(config.data) ? experiment.validation->info().rows : 0;
+  const Index all = held + experiment.train->info().rows;  // those with a label
   const std::string validation =
       held > 0 ? fmt::format("validation {} of the {} records ({:.1f} %), held back", with_commas(held),
-                             with_commas(data.records),
-                             100 * static_cast<double>(held) / static_cast<double>(data.records))
+                             with_commas(all), 100 * static_cast<double>(held) / static_cast<double>(all))
       : !config.data.validation.empty()
           ? fmt::format("validation {}", config.data.validation)
           : fmt::format("no validation: {} records are too few to hold any back", with_commas(data.records));

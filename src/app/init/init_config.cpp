@@ -179,9 +179,9 @@ class Chooser {
       if (!column.label) continue;
       column.kind = task_.named ? ColumnKind::kCategorical : ColumnKind::kNumeric;
       if (task_.kind == TaskKind::kNumbers && column.scale == Scale::kNone) {
-        // The presets always learn deviations: the noise of their dropout grows with the mean of the label. A
-        // logarithm would not be learned in the units of the metrics.
-        column.scale = is_tabular(preset_) ? Scale::kStandard : scale_of(table.scan.columns[i].numbers);
+        // The presets never learn a label as it is: the noise of their dropout grows with its mean.
+        column.scale = scale_of(table.scan.columns[i].numbers);
+        if (is_tabular(preset_) && column.scale == Scale::kNone) column.scale = Scale::kStandard;
         if (column.scale == Scale::kLog)
           unit = "label: learned as its logarithm, in deviations; predictions are in its own units";
         if (column.scale == Scale::kStandard)
@@ -276,10 +276,10 @@ class Chooser {
     const bool tabular = is_tabular(preset_);
     const bool classes = task_.kind == TaskKind::kClasses;
     const bool numbers = task_.kind == TaskKind::kNumbers;
-    add_block(classes                      ? "classes"
-              : !numbers                   ? "yes or no"
-              : !tabular && has_outliers() ? "numbers with outliers"
-                                           : "numbers");
+    add_block(classes          ? "classes"
+              : !numbers       ? "yes or no"
+              : has_outliers() ? "numbers with outliers"
+                               : "numbers");
     if (!tabular && is_unbalanced()) {
       say("rarest", with_commas(data_.label.values.back().count));
       say("records", with_commas(data_.records));

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <functional>
@@ -102,6 +103,41 @@ bool numbers_the_rows(const InitData& data, const Finding& finding, const Number
          std::ranges::count(data.options.table.numeric, finding.column) == 0;
 }
 
+bool is_told(const Finding& finding) {
+  constexpr std::array<std::string_view, 4> kTold{"leak", "identifier", "sentinel", "spelling"};
+  return std::ranges::count(kTold, finding.kind) > 0;
+}
+
+bool is_of_dates(const Finding& finding) {
+  constexpr std::array<std::string_view, 3> kOfDates{"times", "years", "far date"};
+  return std::ranges::count(kOfDates, finding.kind) > 0;
+}
+
+// Among many numbers a few texts make bad records, and no classes.
+void take_bad_label(InitData& data) {
+  const TableInspection& table = *data.table;
+  const auto label = std::ranges::find_if(table.columns, &TableColumn::label) - table.columns.begin();
+  const TableColumn& column = at(table.columns, label);
+  const ColumnSummary& summary = at(table.scan.columns, label);
+  constexpr Index kMaxClasses = 20;
+  if (data.label.columns > 1 || summary.texts == 0 || column.kind != ColumnKind::kNumeric ||
+      summary.number_counts.distinct() <= kMaxClasses)
+    return;
+  data.label.texts = 0;
+  std::vector<RowColumn> rows(table.columns.size());
+  at(rows, label) = row_column(column, Reading::kNumber, 0);
+  const std::vector<ColumnWants> wants(1);
+  const Scan scan = scan_table({.table = table.table,
+                                .columns = rows,
+                                .wants = wants,
+                                .missing = table.options.missing_values,
+                                .bad = {.action = OnBadRecord::kSkip}},
+                               alone());
+  data.doubts.push_back(fmt::format("{}: {} left out (on_bad_record), the first {}", data.label.name,
+                                    scan.bad == 1 ? "1 record is" : plural(scan.bad, "record") + " are",
+                                    scan.rejects.front()));
+}
+
 void read_table(InitData& data) {
   TableInspection& table = data.table.emplace(inspect_table(data.options.train, data.options.table));
   refuse_missing_label(data);
@@ -110,7 +146,10 @@ void read_table(InitData& data) {
   data.records = table.scan.good;
   data.label = label_of_table(table);
   data.features.dims = {0};
-  std::vector<std::string> leaks;
+  std::vector<std::string> said;
+  for (const Finding& finding : table.findings) {
+    if (finding.kind == "duplicates") said.push_back(finding.text);
+  }
   std::multimap<std::string_view, const Finding*> findings;  // by column
   for (const Finding& finding : table.findings) findings.emplace(finding.column, &finding);
   for (std::size_t i = 0; i < table.columns.size(); ++i) {
@@ -121,19 +160,26 @@ void read_table(InitData& data) {
     for (auto each = first; each != last; ++each) {
       const Finding& finding = *each->second;
       if (column.kind == ColumnKind::kIgnored) continue;
-      if (finding.kind == "leak") leaks.push_back(name + finding.text);
-      if (finding.kind == "times" || finding.kind == "years" || finding.kind == "far date") {
-        const std::string add = finding.setting.empty() ? "" : "; add " + finding.setting;
-        data.doubts.push_back(name + finding.text + add);
+      if (numbers_the_rows(data, finding, table.scan.columns[i].numbers)) {
+        column.kind = ColumnKind::kIgnored;
+        remark = "the numbers of the rows, each once: it is ignored";
+      } else if (finding.kind == "sentinel" && column.is_feature() && 2 * finding.count <= data.records) {
+        column.missing_values.push_back(finding.value);
+        said.push_back(name + finding.text.substr(0, finding.text.rfind(':')) +
+                       ": taken for a missing value");
+      } else if (is_told(finding) || is_of_dates(finding)) {
+        const bool has_setting = is_of_dates(finding) && !finding.setting.empty();
+        said.push_back(name + finding.text + (has_setting ? "; add " + finding.setting : ""));
       }
-      if (!numbers_the_rows(data, finding, table.scan.columns[i].numbers)) continue;
-      column.kind = ColumnKind::kIgnored;
-      remark = "the numbers of the rows, each once: it is ignored";
     }
     data.features.dims[0] += width_of(column, table.scan.columns[i]);
     if (!remark.empty() && !column.label) data.doubts.push_back(name + remark);
   }
-  data.doubts.insert(data.doubts.end(), leaks.begin(), leaks.end());
+  data.doubts.insert(data.doubts.end(), said.begin(), said.end());
+  if (std::ranges::any_of(table.columns,
+                          [](const TableColumn& each) { return !each.missing_values.empty(); }))
+    summarise_again(table);
+  take_bad_label(data);
   for (std::optional<std::string>* file : {&data.test, &data.validation}) take_if_labelled(data, *file);
 }
 

@@ -21,7 +21,7 @@ FormatEntry csv_format() {
                   "data.encode",    "data.missing_values", "data.vocabulary",    "data.header",
                   "data.separator", "data.quotes",         "data.on_bad_record", "data.max_bad_share",
                   "data.chunk_kib", "data.decimal",        "data.thousands",     "data.strict",
-                  "data.encoding",  "data.skip_lines"},
+                  "data.encoding",  "data.skip_lines",     "data.fold_case"},
       .open = [](const OpenRequest& request) { return open_tables<TableSource>(request, kCsvExtensions); },
       .open_input =
           [](const InputRequest& request) { return open_tables<TableSource>(request, kCsvExtensions); }};

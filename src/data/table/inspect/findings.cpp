@@ -9,6 +9,7 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <span>
 #include <unordered_map>
 #include <utility>
@@ -168,6 +169,8 @@ class FindingList {
       const Counted values = summary(i).values();
       if (column(i).label || feature) look_at_rounding(i);
       if (column(i).label) look_at_balance(i, values);
+      if (column(i).label || feature) look_at_sentinels(i);
+      if (column(i).kind == ColumnKind::kCategorical) look_at_spelling(i, values);
       if (!feature) continue;
       look_at_constancy(i, values);
       if (!look_at_times(i)) look_at_identity(i);
@@ -224,6 +227,77 @@ class FindingList {
                      in_quotes(values.front().text), with_commas(values.front().count), with_commas(records),
                      percent(values.front().count, records), in_quotes(values[1].text)),
          ignore_line(column(i).name)});
+  }
+
+  // Least or greatest numbers of nines alone, such as -999, that are further from all others than these are
+  // from each other, and there more than once.
+  void look_at_sentinels(std::size_t i) {
+    std::set<double> ends;
+    for (const double end : {summary(i).numbers.min, summary(i).numbers.max}) {
+      if (is_nines(end)) ends.insert(end);
+    }
+    if (!column(i).is_number() || ends.empty()) return;
+    std::vector<double> all;
+    for (const SketchedRecord& record : sketch_.sample()) {
+      if (!record.values[i].missing) all.push_back(record.values[i].number);
+    }
+    std::vector<double> rest = all;
+    std::erase_if(rest, [&ends](double number) { return ends.contains(number); });
+    if (rest.empty()) return;
+    std::ranges::sort(rest);
+    for (const double end : ends) {
+      const Index count = std::ranges::count(all, end);
+      const double gap = std::max(rest.front() - end, end - rest.back());
+      if (count < 2 || gap <= rest.back() - rest.front()) continue;
+      const std::string value = fmt::format("{}", end);
+      findings_.push_back(
+          {"sentinel", column(i).name, count,
+           fmt::format(
+               "{} of {} numbers are {}, far from all others, which are {:.6g} to {:.6g}: does it stand "
+               "for a missing value?",
+               with_commas(count), with_commas(std::ssize(all)), value, rest.front(), rest.back()),
+           fmt::format("columns = [{}]", toml_string(fmt::format("{}: missing({})", column(i).name, value))),
+           value});
+    }
+  }
+
+  static bool is_nines(double number) {
+    const std::string digits = fmt::format("{}", std::abs(number));
+    return digits.size() > 1 && digits.find_first_not_of('9') == std::string::npos;
+  }
+
+  // Texts that differ in case or blanks only, and yes and no in more than one word each.
+  void look_at_spelling(std::size_t i, const Counted& values) {
+    static const std::set<std::string> kYesOrNo{"yes",   "y",   "true", "t",    "1",   "ja",
+                                                "j",     "oui", "si",   "on",   "no",  "n",
+                                                "false", "f",   "0",    "nein", "non", "off"};
+    std::map<std::string, std::vector<std::string>> folded;
+    Index other = 0;
+    for (const ValueCounts::Entry& value : values) {
+      std::vector<std::string>& alike = folded[fold_case(value.text)];
+      alike.push_back(in_quotes(value.text));
+      other += alike.size() > 1 ? value.count : 0;
+    }
+    const auto most =
+        std::ranges::max_element(folded, {}, [](const auto& each) { return each.second.size(); });
+    if (most == folded.end()) return;
+    if (other > 0) {
+      findings_.push_back({"spelling", column(i).name, other,
+                           fmt::format("{} differ in case or blanks only, and are taken for different values "
+                                       "({} records have another spelling than most)",
+                                       listed(most->second, 4), with_commas(other)),
+                           "fold_case = true"});
+    }
+    const bool answers =
+        std::ranges::all_of(folded, [](const auto& each) { return kYesOrNo.contains(each.first); });
+    if (!answers || folded.size() < 3) return;
+    std::vector<std::string> words;
+    for (const ValueCounts::Entry& value : values) words.push_back(in_quotes(value.text));
+    findings_.push_back(
+        {"spelling", column(i).name, summary(i).present(),
+         fmt::format("yes and no are written in {} ways, {}: each is a value of its own; write "
+                     "them in one way in the file",
+                     words.size(), listed(words, 8))});
   }
 
   void look_at_identity(std::size_t i) {

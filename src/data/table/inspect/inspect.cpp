@@ -14,6 +14,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/data/byte_stream.h"
 #include "lockstep/data/table/values/class_order.h"
+#include "lockstep/data/table/values/number.h"
 
 namespace lockstep {
 namespace {
@@ -72,6 +73,15 @@ std::string words_for(const TableColumn& column) {
   return notation.empty() ? scale : fmt::format("{} {}", notation, scale);
 }
 
+// "missing(-999)" of a column in which numbers stand for missing ones, or "".
+std::string missing_word(const TableColumn& column, const std::vector<std::string>& known) {
+  std::vector<std::string> numbers;
+  for (const std::string& text : column.missing_values) {
+    if (parse_number(text) && std::ranges::count(known, text) == 0) numbers.push_back(text);
+  }
+  return numbers.empty() ? "" : fmt::format("missing({})", fmt::join(numbers, ", "));
+}
+
 // data.columns: as given, and what no list says of the other columns.
 std::vector<std::string> special_columns(const TableInspection& inspection) {
   std::vector<std::string> special = inspection.options.columns;
@@ -79,7 +89,9 @@ std::vector<std::string> special_columns(const TableInspection& inspection) {
     const bool given = std::ranges::any_of(inspection.options.columns, [&column](const std::string& text) {
       return std::string_view(text).substr(0, text.rfind(':')) == column.name;
     });
-    const std::string words = words_for(column);
+    std::string words = words_for(column);
+    const std::string missing = missing_word(column, inspection.options.missing_values);
+    if (!missing.empty()) words += (words.empty() ? "" : " ") + missing;
     if (!words.empty() && !given) special.push_back(column.name + ": " + words);
   }
   return special;
@@ -100,16 +112,13 @@ Index count_bad(const TableInspection& inspection) {
 
 // Texts that stand for missing numbers in some columns; nothing where the default is enough.
 void add_missing_values(std::vector<DataSetting>& settings, const TableInspection& inspection) {
-  std::vector<std::string> texts;
+  std::vector<std::string> texts = inspection.options.missing_values;
   for (const TableColumn& column : inspection.columns) {
     for (const std::string& text : column.missing_values) {
-      if (std::ranges::find(texts, text) == texts.end()) texts.push_back(text);
+      if (!parse_number(text) && std::ranges::find(texts, text) == texts.end()) texts.push_back(text);
     }
   }
-  if (texts.empty()) return;
-  const std::vector<std::string>& known = inspection.options.missing_values;
-  texts.insert(texts.begin(), known.begin(), known.end());
-  settings.push_back({"missing_values", list_of(texts)});
+  if (texts != TableOptions{}.missing_values) settings.push_back({"missing_values", list_of(texts)});
 }
 
 void add_bad_records(std::vector<DataSetting>& settings, const TableInspection& inspection) {
@@ -289,27 +298,28 @@ TableInspection inspect_table(const std::string& path, const TableOptions& given
                                    kUsualEncoding));
   }
   if (options.skip_lines != given.skip_lines) warnings.push_back(describe_title(title));
-  const TableText& table = inspection.table;
-  inspection.columns = declare_columns(options, table.names);
-  const auto scan = [&] {
-    return look_at_columns(table, inspection.columns, true, options.missing_values, alone());
-  };
-  inspection.scan = scan();
+  inspection.columns = declare_columns(options, inspection.table.names);
+  summarise_again(inspection);
   for (std::size_t i = 0; i < inspection.columns.size(); ++i) {
     TableColumn& column = inspection.columns[i];
     const ColumnSummary& summary = inspection.scan.columns[i];
-    inspection.guesses.push_back(column.weight
-                                     ? look_at_weight(summary)
-                                     : guess_column(summary, column.label, table.text.dialect.separator));
+    inspection.guesses.push_back(
+        column.weight ? look_at_weight(summary)
+                      : guess_column(summary, column.label, inspection.table.text.dialect.separator));
     choose_kind(column, summary, inspection.guesses.back());
   }
   const auto is_written_specially = [](const TableColumn& column) {
     return column.notation || column.date || !column.missing_values.empty();
   };
   // Now that it is known how their numbers are written.
-  if (std::ranges::any_of(inspection.columns, is_written_specially)) inspection.scan = scan();
+  if (std::ranges::any_of(inspection.columns, is_written_specially)) summarise_again(inspection);
   inspection.findings = find_suspicious(inspection, others);
   return inspection;
+}
+
+void summarise_again(TableInspection& inspection) {
+  inspection.scan =
+      look_at_columns(inspection.table, inspection.columns, true, inspection.options.missing_values, alone());
 }
 
 std::vector<DataSetting> data_settings(const TableInspection& inspection) {
@@ -349,6 +359,7 @@ std::vector<DataSetting> data_settings(const TableInspection& inspection) {
   const TableOptions& options = inspection.options;
   if (options.skip_lines > 0) settings.push_back({"skip_lines", fmt::format("{}", options.skip_lines)});
   if (!dialect.quotes) settings.push_back({"quotes", "false"});
+  if (options.fold_case) settings.push_back({"fold_case", "true"});
   if (options.encoding != "auto") settings.push_back({"encoding", toml_string(options.encoding)});
   add_bad_records(settings, inspection);
   return settings;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <iterator>
 #include <unordered_map>
 #include <utility>
 
@@ -13,6 +14,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/terms.h"
 #include "lockstep/base/text.h"
+#include "lockstep/data/table/values/number.h"
 
 namespace lockstep {
 namespace {
@@ -138,6 +140,12 @@ const std::vector<Word>& all_words() {
          column.kind = ColumnKind::kNumeric;
          column.notation = take_notation(arguments);
        }},
+      {Topic::kKind, "missing",
+       [](TermArguments& arguments, TableColumn& column) {
+         do column.missing_values.push_back(arguments.take_next("a value that stands for a missing one"));
+         while (arguments.has_next());
+       }},
+      {Topic::kKind, "fold_case", sets(&TableColumn::fold_case, true)},
       {Topic::kScale, "standard", sets(&TableColumn::scale, Scale::kStandard)},
       {Topic::kScale, "minmax", sets(&TableColumn::scale, Scale::kMinMax)},
       {Topic::kScale, "log", sets(&TableColumn::scale, Scale::kLog)},
@@ -218,6 +226,10 @@ class Declaration {
     apply("data.missing", options.missing, words_of(Topic::kMissing), usual);
     apply("data.encode", options.encode, words_of(Topic::kEncode), usual);
     usual.notation = usual_notation(options);
+    usual.fold_case = options.fold_case;
+    // Texts are looked up in the list itself, and only where a column has no number.
+    std::ranges::copy_if(options.missing_values, std::back_inserter(usual.missing_values),
+                         [](const std::string& text) { return parse_number(text).has_value(); });
     columns_.assign(names.size(), usual);
     for (std::size_t i = 0; i < names.size(); ++i) {
       columns_[i].name = names[i];
@@ -263,6 +275,7 @@ class Declaration {
     column.weight = true;
     column.kind = ColumnKind::kNumeric;
     keep_as_it_is(column);
+    column.missing_values.clear();
     column.fill.reset();
   }
 

@@ -272,7 +272,7 @@ void take_guess(TableColumn& column, const ColumnGuess& guess) {
   if (guess.kind != ColumnKind::kNumeric) return;
   if (guess.notation) column.notation = guess.notation;
   column.date = guess.date;
-  column.missing_values = guess.missing_values;
+  for (const std::string& text : guess.missing_values) column.missing_values.push_back(text);
 }
 
 YearsRemark remark_on_years(const TableColumn& column, const ColumnSummary& summary) {

@@ -188,7 +188,8 @@ void name_missing_numbers(TableSchema& schema) {
     const RowColumn row = row_column(column, Reading::kNumber, i);
     for (const std::string& text : schema.missing_values) {
       Cell ignored;
-      if (read_value(text, row, ignored)) column.missing_values.push_back(text);
+      const bool is_named = std::ranges::count(column.missing_values, text) > 0;
+      if (!is_named && read_value(text, row, ignored)) column.missing_values.push_back(text);
     }
   }
 }

@@ -1,17 +1,19 @@
 #include "table_source.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <utility>
 
 #include "data/table/schema/encoder.h"
-#include "data/table/schema/far_numbers.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/byte_stream.h"
+#include "lockstep/data/table/values/message.h"
 #include "lockstep/data/table/values/schema.h"
 
 namespace lockstep {
@@ -38,6 +40,91 @@ void describe_labels(const TableSchema& schema, DatasetInfo& info) {
   info.target_text = describe_label(*classes);
   info.class_names = classes->values;
 }
+
+// Numbers of other data that lie far outside of those that the model learnt from, as they do in another unit
+// or in another column: further away than all of training's numbers are from each other.
+class FarNumbers {
+ public:
+  explicit FarNumbers(const TableSchema& schema) : schema_(schema) {
+    for (std::size_t i = 0; i < schema.columns.size(); ++i) {
+      const TableColumn& column = schema.columns[i];
+      if (!column.is_feature() || !column.is_number() || !(column.numbers.min < column.numbers.max)) continue;
+      const auto plain = [&column](double x) {  // the schema has the numbers' logarithms
+        return column.scale == Scale::kLog ? std::copysign(std::expm1(std::abs(x)), x) : x;
+      };
+      bounds_.push_back({i, plain(column.numbers.min), plain(column.numbers.max)});
+    }
+  }
+
+  // The cells of a record of that file, one for each column of the schema.
+  void add(std::span<const Cell> cells, std::size_t file) {
+    for (std::size_t i = 0; i < bounds_.size(); ++i) {
+      const auto& [cell, min, max] = bounds_[i];
+      const double number = cells[cell].number;
+      const double span = max - min;
+      if (cells[cell].is_number && (number < min - span || number > max + span))
+        add(found_, {file, i, 1, number, number});
+    }
+  }
+
+  // *Collective.* A line for each file that has such numbers, of all ranks.
+  std::vector<std::string> describe(const TextFiles& text, PeerGroup& peers) const {
+    MessageWriter mine;
+    for (const auto& [where, outside] : found_) mine.put(outside);
+    Found all;
+    for (const Bytes& message : peers.all_gather(mine.bytes())) {
+      for (MessageReader reader(message); !reader.done();) add(all, reader.take<Outside>());
+    }
+    std::map<std::size_t, std::vector<std::string>> columns;  // by file
+    for (const auto& [where, outside] : all) columns[outside.file].push_back(describe(outside));
+    std::vector<std::string> lines;
+    for (const auto& [file, found] : columns) {
+      constexpr std::size_t kMaxColumns = 5;
+      const auto shown = std::span(found).first(std::min(kMaxColumns, found.size()));
+      lines.push_back(fmt::format(
+          "{}numbers lie far outside of those that the model learnt from: {}{}; are they in the same unit?",
+          text.files.size() == 1 ? "" : in_quotes(text.files[file].path) + ": ", fmt::join(shown, "; "),
+          found.size() > shown.size() ? fmt::format("; and {} columns more", found.size() - shown.size())
+                                      : ""));
+    }
+    return lines;
+  }
+
+ private:
+  struct Bounds {  // of the training data
+    std::size_t cell;
+    double min, max;
+  };
+  struct Outside {  // numbers of a file that lie outside
+    std::size_t file, bounds;
+    Index records;
+    double min, max;
+  };
+  using Found = std::map<std::pair<std::size_t, std::size_t>, Outside>;  // by file and bounds
+
+  static void add(Found& found, const Outside& outside) {
+    const auto [entry, is_new] = found.try_emplace({outside.file, outside.bounds}, outside);
+    if (is_new) return;
+    Outside& known = entry->second;
+    known.records += outside.records;
+    known.min = std::min(known.min, outside.min);
+    known.max = std::max(known.max, outside.max);
+  }
+
+  std::string describe(const Outside& outside) const {
+    const Bounds& bounds = bounds_[outside.bounds];
+    const std::string range = outside.min == outside.max
+                                  ? fmt::format("{:.6g}", outside.min)
+                                  : fmt::format("{:.6g} to {:.6g}", outside.min, outside.max);
+    return fmt::format("{} has {} in {}, in training {:.6g} to {:.6g}",
+                       in_quotes(schema_.columns[bounds.cell].name), range, plural(outside.records, "record"),
+                       bounds.min, bounds.max);
+  }
+
+  const TableSchema& schema_;
+  std::vector<Bounds> bounds_;
+  Found found_;
+};
 
 }  // namespace
 

@@ -24,6 +24,10 @@ std::uint64_t bit_of_size(std::size_t size) {
   return std::uint64_t{1} << std::min(size, kLast);
 }
 
+bool stands_for_missing(double number, const RowColumn& column) {
+  return std::ranges::find(column.missing_numbers, number) != column.missing_numbers.end();
+}
+
 const char* find(const char* begin, const char* end, char c) {
   return static_cast<const char*>(std::memchr(begin, c, static_cast<std::size_t>(end - begin)));
 }
@@ -114,12 +118,38 @@ RowColumn row_column(const TableColumn& column, Reading reading, std::size_t cel
                 .cell = static_cast<Index>(cell),
                 .notation = column.notation,
                 .date = column.date,
-                .missing = column.missing_values};
-  row.missing_first = std::ranges::any_of(row.missing, [&row](const std::string& text) {
-    Cell ignored;
-    return read_value(text, row, ignored);
-  });
+                .missing = column.missing_values,
+                .fold_case = column.fold_case};
+  for (const std::string& text : column.missing_values) {
+    Cell cell;
+    if (read_value(text, row, cell)) row.missing_numbers.push_back(cell.number);
+  }
   return row;
+}
+
+std::string fold_case(std::string_view text) {
+  std::string folded;
+  bool blank = false;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const auto before = folded.empty() ? 0 : static_cast<unsigned char>(folded.back());
+    if (is_blank(c)) {
+      blank = !folded.empty();
+      continue;
+    }
+    if (blank) folded += ' ';
+    blank = false;
+    // The second byte of a capital letter: U+00C0 to U+00DE, U+0391 to U+03A9, U+0410 to U+042F.
+    const bool latin = before == 0xc3 && byte >= 0x80 && byte <= 0x9e && byte != 0x97;
+    const bool early =
+        (before == 0xce && byte >= 0x91 && byte <= 0x9f) || (before == 0xd0 && byte >= 0x90 && byte <= 0x9f);
+    const bool late =
+        (before == 0xce && byte >= 0xa0 && byte <= 0xa9) || (before == 0xd0 && byte >= 0xa0 && byte <= 0xaf);
+    if (late) ++folded.back();  // its small letter is in the next block of 64
+    const int shift = (c >= 'A' && c <= 'Z') || latin || early ? 0x20 : late ? -0x20 : 0;
+    folded += static_cast<char>(byte + shift);
+  }
+  return folded;
 }
 
 RowParser::RowParser(const Dialect& dialect, std::vector<RowColumn> columns, Index cells,
@@ -145,20 +175,22 @@ void RowParser::read_number(Cell& cell, const RowColumn& column) {
   cell.missing = false;
   cell.is_number = true;
   const Index position = cursor_.column();
-  const bool plain = !column.notation && !column.date && !column.missing_first;
-  if (plain && cursor_.take_number(cell.number)) {
-    check_size(cell.number, position);
-    return;
+  const char* const expected = column.date ? "a date" : "a number";
+  if (column.notation || column.date || !cursor_.take_number(cell.number)) {
+    const std::string_view text = cursor_.take_text();
+    if (!read_value(text, column, cell)) {
+      if (!is_missing(text, column)) throw BadRecord{position, in_quotes(text), expected};
+      return miss(cell, column, text, expected);
+    }
   }
-  const std::string_view text = cursor_.take_text();
-  const bool is_named = column.missing_first && std::ranges::count(column.missing, text) > 0;
-  if (!is_named && read_value(text, column, cell)) {
-    check_size(cell.number, position);
-    return;
-  }
-  if (!is_missing(text, column) || column.required) {
-    throw BadRecord{position, in_quotes(text), column.date ? "a date" : "a number"};
-  }
+  check_size(cell.number, position);
+  if (!column.missing_numbers.empty() && stands_for_missing(cell.number, column))
+    miss(cell, column, fmt::format("{}", cell.number), expected);
+}
+
+// Errors: BadRecord where there is to be a value.
+void RowParser::miss(Cell& cell, const RowColumn& column, std::string_view text, const char* expected) const {
+  if (column.required) throw BadRecord{cursor_.column() - 1, in_quotes(text), expected};
   cell.missing = true;
   cell.is_number = false;
 }
@@ -177,13 +209,14 @@ void RowParser::read_weight(Cell& cell, const RowColumn& column) {
 }
 
 void RowParser::read_text(Cell& cell, const RowColumn& column) {
-  const Index position = cursor_.column();
   cell.text = cursor_.take_text();
   cell.is_number = false;
   cell.missing = is_missing(cell.text, column);
-  if (cell.missing && column.required) throw BadRecord{position, in_quotes(cell.text), "a label"};
-  if (!cell.missing && column.reading == Reading::kEither)
-    cell.is_number = read_value(cell.text, column, cell);
+  if (cell.missing) return miss(cell, column, cell.text, "a label");
+  if (column.fold_case) cell.text = folded_.emplace_back(fold_case(cell.text));
+  if (column.reading != Reading::kEither || !read_value(cell.text, column, cell)) return;
+  if (stands_for_missing(cell.number, column)) return miss(cell, column, cell.text, "a label");
+  cell.is_number = true;
 }
 
 // Behind the last column: takes the empty field behind a separator that ends the record.
@@ -200,6 +233,7 @@ void RowParser::check_one_of() const {
 
 std::span<const Cell> RowParser::parse(std::string_view record) {
   cursor_.start(record);
+  if (!folded_.empty()) folded_.clear();
   for (const RowColumn& column : columns_) {
     if (cursor_.done()) {
       throw BadRecord{-1, fmt::format("{} fields", cursor_.column()), fmt::format("{}", columns_.size())};

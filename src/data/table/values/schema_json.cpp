@@ -1,5 +1,6 @@
 // A schema as JSON, "notation", "missing_values", "date", "quartiles" and "bins" of a column only where
-// there are any, "by" only of bins by the label, "before" only of dates whose config says it:
+// there are any, "by" only of bins by the label, "before" only of dates whose config says it, "fold_case"
+// only where it is true:
 //
 //   {"version": 1, "missing_values": [text, ...], "columns": [column, ...]}
 //   column: {"name", "use": "feature" | "label" | "weight" | "ignore", "kind": "numeric", "scale", "missing",
@@ -7,7 +8,8 @@
 //            "date": {"form", "parts", "before"}, "quartiles": [lower, median, upper], "count",
 //            "bins": {"max", "keeps_number", "edges": [number], "by": "label"},
 //            "missing_count", "mean", "deviation", "min", "max"}
-//        or {..., "kind": "categorical", "encode": "onehot" | "index" | "hash", "buckets", "values": [text]}
+//        or {..., "kind": "categorical", "encode": "onehot" | "index" | "hash", "buckets", "fold_case",
+//            "values": [text]}
 //
 // pass_column() lists the fields of a column once, for both ways.
 #include <fmt/format.h>
@@ -152,8 +154,6 @@ void pass_number(const Fields& fields, TableColumn& column) {
   if (fields.has("date", column.date.has_value())) pass_date(fields.object("date"), given(column.date));
   if (fields.has("notation", column.notation.has_value()))
     pass_notation(fields.object("notation"), given(column.notation));
-  if (fields.has("missing_values", !column.missing_values.empty()))
-    fields("missing_values", column.missing_values);
   if (fields.has("quartiles", column.quartiles.has_value())) pass_quartiles(fields, given(column.quartiles));
   if (column.scale == Scale::kRobust && !column.quartiles) throw DataError("robust numbers lack quartiles");
   if (fields.has("bins", column.bins > 0)) pass_bins(fields.object("bins"), column);
@@ -180,11 +180,14 @@ void pass_column(const Fields& fields, TableColumn& column) {
     return;
   }
   fields("kind", column.kind, kKinds);
+  if (fields.has("missing_values", !column.missing_values.empty()))
+    fields("missing_values", column.missing_values);
   if (column.kind == ColumnKind::kNumeric) {
     pass_number(fields, column);
   } else {
     fields("encode", column.encoding, kEncodings);
     if (column.encoding == Encoding::kHash) fields("buckets", column.buckets);
+    if (fields.has("fold_case", column.fold_case)) fields("fold_case", column.fold_case);
     fields("values", column.values);
     if (column.encoding == Encoding::kHash && (column.buckets < 1 || column.buckets > kMaxWidth))
       throw DataError(fmt::format("column {} has {} buckets", in_quotes(column.name), column.buckets));

@@ -20,13 +20,15 @@ namespace lockstep {
 
 /// Something suspicious in the records of a table.
 struct Finding {
-  std::string kind;    ///< "leak", "duplicates", "overlap", "drift", "unseen", "imbalance", "identifier",
-                       ///< "rounding", "nearly constant", "times", "years" or "far date"
+  std::string
+      kind;  ///< "leak", "duplicates", "overlap", "drift", "unseen", "imbalance", "identifier",
+             ///< "rounding", "sentinel", "spelling", "nearly constant", "times", "years" or "far date"
   std::string column;  ///< "": it is about whole records
   Index count = 0;     ///< number of records it is about, of all or of the sample that was looked at
   std::string text;    ///< the fact, with counts and an example
   std::string setting =
       {};  ///< a line of a config that helps, with its section where that is not [data]; or ""
+  std::string value = {};  ///< of a sentinel: the number that stands for a missing one
 };
 
 /// Another data set than the training data.
@@ -55,6 +57,9 @@ struct DataSetting {
 /// Errors: ConfigError if the options do not fit its columns; DataError.
 TableInspection inspect_table(const std::string& path, const TableOptions& options,
                               const std::vector<OtherSet>& others = {});
+
+/// Reads it again, now that its columns have other missing values, and finds what it summarises anew.
+void summarise_again(TableInspection& inspection);
 
 /// Types, ranges, missing shares, categories, what is suspicious, and a [data] section.
 std::string to_text(const TableInspection& inspection);

@@ -112,11 +112,16 @@ struct RowColumn {
   std::optional<NumberNotation> notation = {};  ///< how its numbers are written, if they are not plain
   std::optional<DateReading> date = {};         ///< its numbers are the days of dates
   std::vector<std::string> missing = {};        ///< texts that stand for a missing value in this column only
-  bool missing_first = false;                   ///< some of these could be read as a number or a date
+  std::vector<double> missing_numbers = {};     ///< numbers that do
+  bool fold_case = false;                       ///< texts are read as fold_case() has them
 };
 
 /// Whether the text is a number, or a date, as the column writes them, which becomes that of the cell.
 bool read_value(std::string_view text, const RowColumn& column, Cell& cell);
+
+/// The text in small letters, with one blank for several and none around it. Of letters beyond ASCII: those
+/// of the Latin-1 supplement, Greek and Cyrillic.
+std::string fold_case(std::string_view text);
 
 /// The column of a file as it is read for a column of the schema, which is number `cell` there.
 RowColumn row_column(const TableColumn& column, Reading reading, std::size_t cell);
@@ -135,6 +140,7 @@ class RowParser {
   void read_weight(Cell& cell, const RowColumn& column);
   void read_text(Cell& cell, const RowColumn& column);
   bool is_missing(std::string_view text, const RowColumn& column) const;
+  void miss(Cell& cell, const RowColumn& column, std::string_view text, const char* expected) const;
   void check_one_of() const;
   bool ends_here();
 
@@ -142,6 +148,7 @@ class RowParser {
   bool ends_with_separator_;
   std::vector<RowColumn> columns_;
   std::vector<Cell> cells_;
+  std::deque<std::string> folded_;  // texts of the record that were folded
   std::vector<std::string> missing_;
   std::uint64_t missing_sizes_ = 0;  // a bit for each of their lengths
   std::vector<Index> one_of_;        // cells of which one is to have a value

@@ -54,14 +54,13 @@ struct TableColumn {
   ColumnKind kind = ColumnKind::kUnknown;
   bool label = false;
   bool weight = false;  ///< weight of the record; a number as it is, neither label nor feature
+  std::vector<std::string> missing_values = {};  ///< texts and numbers that are missing in this column only
 
   // Numeric. Statistics are those of l(x) with Scale::kLog.
   Scale scale = Scale::kStandard;
   std::optional<double> fill = {};              ///< stands for a missing number; none: the mean
   std::optional<NumberNotation> notation = {};  ///< how numbers are written, if they are not plain
   std::optional<DateReading> date = {};         ///< its numbers are days of dates, with several features
-  std::vector<std::string> missing_values =
-      {};  ///< texts that stand for a missing number in this column only
   NumberStats numbers = {};
   std::optional<Quartiles> quartiles = {};  ///< with Scale::kRobust, once they are learnt
   Index bins = 0;                           ///< at most so many features of a piecewise linear encoding
@@ -71,6 +70,7 @@ struct TableColumn {
   std::vector<double> edges = {};     ///< of the bins, increasing, once they are learnt
 
   // Categorical.
+  bool fold_case = false;  ///< its texts are read in one case, with one blank for several
   Encoding encoding = Encoding::kOneHot;
   Index buckets = 0;                     ///< number of buckets, with kHash
   std::vector<std::string> values = {};  ///< a feature's: the most frequent first; a label's: in order

@@ -23,6 +23,11 @@ onnx::TensorProto_DataType onnx_type(const TableColumn& column) {
   return column.is_hashed() ? onnx::TensorProto::INT64 : onnx::TensorProto::STRING;
 }
 
+TableColumn as_it_stands(TableColumn column) {
+  column.fold_case = false;
+  return column;
+}
+
 std::string help_of(const TableColumn& column) {
   if (column.date) {
     return column.date->form == DateForm::kTime
@@ -34,6 +39,10 @@ std::string help_of(const TableColumn& column) {
                        column.notation->describe());
   }
   if (column.kind == ColumnKind::kNumeric) return "a number; NaN if it is missing";
+  if (column.fold_case) {
+    return "a text in small letters, with one blank for several and none around it" +
+           std::string(column.is_hashed() ? "; " + help_of(as_it_stands(column)) : "");
+  }
   if (column.is_hashed()) {
     return fmt::format("the 64 bits of XXH3 of the text in UTF-8, modulo {}; of no text if it is missing",
                        column.buckets);
