@@ -88,6 +88,7 @@ struct Case {
   std::optional<EvalMetrics> evaluation = {};
   std::string label = {};
   Index steps = 500;
+  double lr = 7;
 };
 
 std::string doubt(const Case& tried) {
@@ -96,7 +97,7 @@ std::string doubt(const Case& tried) {
                          .losses = tried.losses,
                          .steps = tried.steps,
                          .label = tried.label,
-                         .lr = 7});
+                         .lr = tried.lr});
 }
 
 TEST(LearningDoubt, NamesTheCause) {
@@ -106,6 +107,8 @@ TEST(LearningDoubt, NamesTheCause) {
   test::expect_parts(doubt({.losses = course(2.4, 1e9), .evaluation = evaluated(1e9, 0.1)}),
                      {"1e+09", "train.lr = 7 is likely too high"});
   test::expect_parts(doubt({.losses = course(2.4, 2.4)}), {"the training loss ends at 2.4", "too low"});
+  test::expect_parts(doubt({.losses = course(2.2, 2.2), .evaluation = evaluated(2.2, 0.2), .lr = 1e-9}),
+                     {"the training loss stays at 2.2", "train.lr = 1e-09 is likely too low"});
   test::expect_parts(doubt({.losses = course(2.4, 2.4), .evaluation = evaluated(2.4, 0.1), .label = "far"}),
                      {"Likely cause: far"});
   test::expect_parts(doubt({.losses = course(0.3, 0.9), .evaluation = evaluated(0.9, 0.7)}),

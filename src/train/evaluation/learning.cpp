@@ -190,6 +190,7 @@ namespace {
 
 constexpr std::size_t kFewest = 10;
 constexpr Index kFewSteps = 100;
+constexpr double kMoves = 1e-3;  // what matters to a weight
 
 struct Level {
   double mean = 0;
@@ -239,12 +240,10 @@ bool is_good_otherwise(const EvalMetrics& evaluation, const Guess& guess) {
 
 std::string describe_no_better(const LearningFacts& facts, Course course) {
   constexpr double kRounding = 1e-6;
-  constexpr double kHardly = 0.05;
   const Guess& guess = *facts.guess;
   const bool evaluated = facts.evaluation.has_value();
   const double loss = evaluated ? facts.evaluation->loss : level_of(facts.losses.last).mean;
-  const double least = evaluated || course == Course::kFell ? kRounding : kHardly;
-  if (loss < guess.loss - least * std::abs(guess.loss)) return "";
+  if (loss < guess.loss - kRounding * std::abs(guess.loss)) return "";
   if (evaluated && course == Course::kFell && is_good_otherwise(*facts.evaluation, guess)) return "";
   return fmt::format("the {} loss ends at {:.4g}, and a guess that looks at no feature has {:.4g}",
                      evaluated ? to_string(facts.evaluation->split) : "training", loss, guess.loss);
@@ -275,6 +274,9 @@ std::string doubt_learning(const LearningFacts& facts) {
   std::string found = facts.guess && !too_early ? describe_no_better(facts, course) : "";
   const double begin = level_of(facts.losses.first).mean;
   const double end = level_of(facts.losses.last).mean;
+  // A weight moves by about the rate in a step.
+  if (found.empty() && course == Course::kStayed && facts.lr * static_cast<double>(facts.steps) < kMoves)
+    found = fmt::format("the training loss stays at {:.4g}", end);
   if (found.empty() && course == Course::kRose)
     found = fmt::format("the training loss ends at {:.4g}, and began with {:.4g}", end, begin);
   return found.empty() ? ""
