@@ -36,11 +36,6 @@ std::optional<double> value_in(const Figures& figures, const std::string& split,
   return found == figures.end() ? std::nullopt : find_metric(found->second.values, measure);
 }
 
-// A measure of the weights that are kept.
-std::optional<double> kept_value(const ViewedRun& run, const std::string& measure) {
-  return value_in(run.record.figures, main_split(run), measure);
-}
-
 // One text if it is the same of all runs that have one, else "".
 std::string common_text(const std::vector<ViewedRun>& runs, std::string (*text_of)(const ViewedRun&)) {
   std::set<std::string> texts;
@@ -106,7 +101,9 @@ Value value_by(const std::string& by, const std::vector<ViewedRun>& runs) {
   if (by == "seconds") return [](const ViewedRun& run) -> SortValue { return {"", run.record.seconds, ""}; };
   const std::vector<std::string> measures = measure_columns(runs);
   if (std::ranges::count(measures, by) > 0) {
-    return [by](const ViewedRun& run) -> SortValue { return {"", turned(kept_value(run, by), by), ""}; };
+    return [by](const ViewedRun& run) -> SortValue {
+      return {"", turned(value_in(run.record.figures, main_split(run), by), by), ""};
+    };
   }
   std::vector<std::string> known{"best", "run", "steps", "seconds"};
   known.insert(known.end(), measures.begin(), measures.end());
@@ -171,12 +168,13 @@ void add_figures(Columns& columns, const std::vector<ViewedRun>& runs, const std
 void add_result(Columns& columns, const std::vector<ViewedRun>& runs) {
   const std::string split = common_text(runs, main_split);
   for (const std::string& measure : measure_columns(runs)) {
-    const auto has_value = [&](const ViewedRun& run) { return kept_value(run, measure).has_value(); };
-    if (std::ranges::none_of(runs, has_value)) continue;
+    const auto value = [measure](const ViewedRun& run) {
+      return value_in(run.record.figures, main_split(run), measure);
+    };
+    if (std::ranges::none_of(runs, [&](const ViewedRun& run) { return value(run).has_value(); })) continue;
     columns.push_back({split.empty() ? measure : fmt::format("{} {}", split, measure),
-                       [measure, common = !split.empty()](const ViewedRun& run) {
-                         const std::optional<double> value = kept_value(run, measure);
-                         return value ? (common ? "" : main_split(run) + " ") + shown(*value) : "-";
+                       [value, common = !split.empty()](const ViewedRun& run) {
+                         return value(run) ? (common ? "" : main_split(run) + " ") + shown(*value(run)) : "-";
                        }});
   }
   if (!any_has_other_last(runs, "validation")) return;
