@@ -67,7 +67,8 @@ const last_numbers = (run) => {
   const known = (name, text) => text ? [[name, text]] : [];
   return [
     ["state", run.state],
-    ...order.map((each) => [`${each.split}: ${each.title}`, number_text(each.y.at(-1))]),
+    ...order.map(({split, title, measure, y}) => [`${split}: ${title}`,
+      measure !== "loss" && y.at(-1) === null ? "undefined" : number_text(y.at(-1))]),
     ["steps", count_text(run.steps)],
     ["samples", count_text(run.samples)],
     ...known("samples of a step", run.steps > 0 && number_text(run.samples / run.steps)),
