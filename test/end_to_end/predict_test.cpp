@@ -117,7 +117,7 @@ TEST_F(Predict, TheThresholdOfTheRunDecidesTheClassWithTheSameBytesOnAnyRanks) {
   EXPECT_EQ(other.exit_code, kExitConfig);
   expect_parts(other.errors, {"was chosen by \"f1\""});
   expect_parts(run_trainer(3, fmt::format("eval --model {}", directory_ / "run1")).output,
-               {"validation: with yes from a probability of ", "accuracy "});
+               {"validation: with yes ('yes, please') from a probability of ", "accuracy "});
 }
 
 TEST_F(Predict, WritesWhatIsAskedForAndRefusesWhatThereIsNot) {
