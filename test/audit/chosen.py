@@ -65,11 +65,11 @@ def slope(figures, b):
 
 
 def has_classes(figures):
-    """Whether there are records of more than one class or, of several outputs of yes or no, of both for one."""
+    """Whether there are records of more than one class, or of yes and of no."""
     weighed = figures.targets[figures.weights > 0]
     if figures.form.targets == "class":
         return (metrics.shares_of(weighed, figures.classes).sum(axis=0) > 0).sum() > 1
-    return bool(((np.nansum(weighed, axis=0) > 0) & (np.nansum(1 - weighed, axis=0) > 0)).any())
+    return bool(np.nansum(weighed) > 0 and np.nansum(1 - weighed) > 0)
 
 
 def best_temperature(figures):

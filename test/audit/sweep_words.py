@@ -78,11 +78,11 @@ def check_row(sheet, sweep, trials, name, row):
     for head, shown in row.items():
         place = f"console: {name}: {head}"
         if head.startswith("validation "):
-            measure = head.removeprefix("validation ")
+            measure = re.sub(r" of '.*'$", "", head.removeprefix("validation "))
             right = v["value"] if measure == sweep["measure"] and v else measures.get(measure)
             sheet.printed(place, shown, right)
         elif head.startswith("test "):
-            sheet.printed(place, shown, (trial.get("test") or {}).get(head.removeprefix("test ")))
+            sheet.printed(place, shown, (trial.get("test") or {}).get(re.sub(r" of '.*'$", "", head.removeprefix("test "))))
         elif head == "epoch":
             sheet.printed(place, shown, v["epoch"])
         elif head == "records":

@@ -78,7 +78,7 @@ std::vector<std::string> lines_of(const std::string& text) {
 TEST_F(Predict, TheThresholdOfTheRunDecidesTheClassWithTheSameBytesOnAnyRanks) {
   for (const int ranks : {1, 3}) {
     expect_parts(train(ranks, fmt::format("run{}", ranks), "--eval.threshold f1"),
-                 {"threshold: the model says yes (", "the f1 of the validation set"});
+                 {"threshold: the model says yes (", "the f1 of 'yes, please' of the validation set"});
   }
   EXPECT_EQ(read_file(directory_ / "run1/model.safetensors"),
             read_file(directory_ / "run3/model.safetensors"));
@@ -117,7 +117,7 @@ TEST_F(Predict, TheThresholdOfTheRunDecidesTheClassWithTheSameBytesOnAnyRanks) {
   EXPECT_EQ(other.exit_code, kExitConfig);
   expect_parts(other.errors, {"was chosen by \"f1\""});
   expect_parts(run_trainer(3, fmt::format("eval --model {}", directory_ / "run1")).output,
-               {"validation: with yes from a probability of ", "accuracy "});
+               {"validation: with yes ('yes, please') from a probability of ", "accuracy "});
 }
 
 TEST_F(Predict, WritesWhatIsAskedForAndRefusesWhatThereIsNot) {

@@ -276,6 +276,15 @@ TEST_F(Targets, ClassWeightsThatCannotBeAreRefusedOnce) {
   expect_parts(refusal(kExitConfig, base + "balance" + two), {"expected \"balanced\"", "found 'balance'"});
   expect_parts(refusal(kExitData, base + "balanced --model.layers \"dense(3)\""),
                {"no training record of '", "is of class 2"});
+  // The one record of a class is held back: the class is not learned, and the others are balanced.
+  write("one.csv", mails("1", "1") + "99,2,rare,1\n");
+  const ProcessResult rare = train(
+      2, "rare",
+      fmt::format("--data.train {} --data.validation \"time(a, 0.01)\" --data.label kind --data.ignore w "
+                  "--model.layers \"dense(3)\" --train.class_weights balanced",
+                  directory_ / "one.csv"));
+  EXPECT_EQ(rare.exit_code, 0) << rare.errors;
+  expect_parts(rare.errors, {"no training record of '", "is of class 'rare', so it is not learned"});
   write("g.csv", gaps());
   expect_parts(
       refusal(kExitConfig, table("g.csv") + "--data.label u,v --train.loss mean_squared_error --model.layers "

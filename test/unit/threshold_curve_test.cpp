@@ -67,7 +67,9 @@ TEST(ThresholdCurve, HasTheExactAreaAndThresholdsOfSamples) {
     const ThresholdCurve curve = counts.curves(comm).front();
     EXPECT_DOUBLE_EQ(curve.area, 2.0 / 3);
     ASSERT_EQ(curve.points.size(), 1);
-    EXPECT_NEAR(curve.points[0].threshold, 1 / (1 + std::exp(-1)), 1e-7);
+    if (comm.rank() == 0) {
+      EXPECT_NEAR(curve.points[0].threshold, 1 / (1 + std::exp(-1)), 1e-7);
+    }
   });
 }
 

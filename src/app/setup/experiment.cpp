@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "catalogs.h"
@@ -295,12 +296,22 @@ bool Experiment::weighs_classes(Split split) const {
 std::vector<Scalar> Experiment::class_weights(PeerGroup& peers) const {
   if (!balances_classes()) return stated_class_weights;
   const std::vector<Index> counts = count_classes(*train, target_rule(), classes(), peers);
-  std::vector<Scalar> weights;
   const std::string lacks = describe_unbalanced(counts, train->info());
+  std::string unknown = lacks;
+  // A class may have records that are all held back.
+  if (!lacks.empty() && validation_part(config.data)) {
+    unknown = "";
+    if (validation) {
+      std::vector<Index> all = count_classes(*validation, target_rule(), classes(), peers);
+      std::ranges::transform(all, counts, all.begin(), std::plus<>());
+      unknown = describe_unbalanced(all, train->info());
+    }
+  }
+  std::vector<Scalar> weights;
   peers.agree([&] {
-    if (!lacks.empty() && !validation_part(config.data)) {
+    if (!unknown.empty()) {
       throw DataError(
-          lacks +
+          unknown +
           "has no weight: leave its output out of the model, or give a number for each class instead");
     }
     weights = balance_classes(counts);

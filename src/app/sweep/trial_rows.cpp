@@ -16,6 +16,8 @@
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
 #include "lockstep/report/history/metrics_history.h"
+#include "lockstep/train/evaluation/metric.h"
+#include "lockstep/train/storage/model_file.h"
 #include "lockstep/train/storage/run_record.h"
 
 namespace lockstep {
@@ -89,6 +91,18 @@ double measured(const Json& measures, const std::string& name) {
 // "0.2500", "undefined"; "" where it was not measured.
 std::string measure_cell(const Json& measures, const std::string& name) {
   return measures.is_object() && measures.contains(name) ? measure_text(measured(measures, name)) : "";
+}
+
+// A measure of a set in the head of a table, with the class that it is about, which the model of a run names.
+std::string measure_head(const char* set, const std::string& name, std::span<const TrialRow> rows,
+                         const SweepDirectory& directory) {
+  const auto has_model = [&](const TrialRow& row) {
+    return row.state == TrialState::kDone && is_there(directory.trial(row.number).model());
+  };
+  const auto run = std::ranges::find_if(rows, has_model);
+  const std::optional<std::string> positive =
+      run == rows.end() ? std::nullopt : ModelFile(directory.trial(run->number).model()).fact(kPositiveFact);
+  return fmt::format("{} {}", set, name_with_class(name, positive.value_or("")));
 }
 
 std::string epoch_cell(const TrialRow& row) {
@@ -352,11 +366,12 @@ std::string sweep_table(std::span<const TrialRow> rows, const Measure& measure,
     columns.push_back(
         {rows.front().settings[i].key, [i](const TrialRow& row) { return row.settings[i].value; }});
   }
-  columns.push_back({"validation " + measure.name(),
+  columns.push_back({measure_head("validation", measure.name(), rows, directory),
                      [](const TrialRow& row) { return row.score ? measure_text(row.score->value) : ""; }});
   columns.push_back({"epoch", epoch_cell});
   for (const std::string& name : test_measures(rows, measure)) {
-    columns.push_back({"test " + name, [name](const TrialRow& row) { return measure_cell(row.test, name); }});
+    columns.push_back({measure_head("test", name, rows, directory),
+                       [name](const TrialRow& row) { return measure_cell(row.test, name); }});
   }
   const auto is_done = [](const TrialRow& row) { return row.state == TrialState::kDone; };
   columns.push_back(
@@ -392,9 +407,10 @@ std::string folds_table(std::span<const TrialRow> folds, const Measure& measure,
   Cells mean{"mean", ""};
   Cells deviation{"standard deviation", ""};
   for (const std::string& name : names) {
-    columns.push_back({"validation " + name, of_score([name](const TrialScore& score) {
-                         return measure_text(measured(score.evaluation, name));
-                       })});
+    columns.push_back(
+        {measure_head("validation", name, folds, directory), of_score([name](const TrialScore& score) {
+           return measure_text(measured(score.evaluation, name));
+         })});
     const MeanAndDeviation found = over_folds(folds, name);
     const bool of_some = found.folds > 0 && found.folds < std::ssize(folds);
     mean.push_back(measure_text(found.mean) +

@@ -21,10 +21,12 @@ std::string show_measure(const PageRun& run, const std::string& name, double val
   const bool has_own_capital =
       name == "auc" || name == "r2" || name == "brier" || name == "f1" || name == "mcc";
   if (title != name && !has_own_capital) title[0] = static_cast<char>(std::tolower(title[0]));
+  // A loss that is no number is not undefined: the run went wrong.
+  if (!std::isfinite(value) && name != "loss") return title + " undefined";
   const bool share =
       name == "accuracy" || name == "top_k_accuracy" || name == "precision" || name == "recall";
-  return share && std::isfinite(value) ? fmt::format("{} {:.2f} %", title, 100 * value)
-                                       : fmt::format("{} {}", title, short_number(value));
+  return share ? fmt::format("{} {:.2f} %", title, 100 * value)
+               : fmt::format("{} {}", title, short_number(value));
 }
 
 std::string describe_model(const PageRun& run) {

@@ -84,29 +84,25 @@ class Fit {
     for (int thread = 0; thread < team.size(); ++thread) scaled_.emplace_back(largest);
   }
 
-  // *Collective.* Whether there are records of more than one class or, of outputs of yes or no, of both for
-  // one. Of records of one class the probabilities can only become surer.
+  // *Collective.* Whether there are records of more than one class, or of yes and of no: of one alone the
+  // probabilities can only become surer.
   bool has_classes() {
     const bool of_class = targets_ == TargetKind::kClass;
-    const Index columns = kept_.outputs * (of_class ? 1 : 2);
+    const Index classes = of_class ? kept_.outputs : 2;
     const std::vector<double> sums =
-        sum_blocks(columns, [&](int, const KeptBlock& block, std::span<double> to) {
+        sum_blocks(classes, [&](int, const KeptBlock& block, std::span<double> to) {
           const MetricRows rows = block.rows();
           for (Index row = 0; row < rows.outputs.rows(); ++row) {
             for (Index i = 0; i < kept_.outputs; ++i) {
               const double share =
                   of_class ? share_of_class(rows.targets, row, i) : static_cast<double>(rows.targets(row, i));
               if (std::isnan(share)) continue;
-              at(to, of_class ? i : 2 * i) += rows.weights[row] * share;
-              if (!of_class) at(to, 2 * i + 1) += rows.weights[row] * (1 - share);
+              at(to, of_class ? i : 1) += rows.weights[row] * share;
+              if (!of_class) at(to, 0) += rows.weights[row] * (1 - share);
             }
           }
         });
-    if (of_class) return std::ranges::count_if(sums, [](double sum) { return sum > 0; }) > 1;
-    for (std::size_t i = 0; i < sums.size(); i += 2) {
-      if (sums[i] > 0 && sums[i + 1] > 0) return true;
-    }
-    return false;
+    return std::ranges::count_if(sums, [](double sum) { return sum > 0; }) > 1;
   }
 
   // *Collective.* The b with the least loss; nothing if it is not between the bounds.

@@ -74,16 +74,6 @@ void append_samples(ScoredSamples& samples, const MetricRows& rows, const Output
   }
 }
 
-// *Collective.* The least of all ranks, each in its place.
-void share_least(Communicator& comm, std::span<Scalar> least) {
-  const std::vector<Scalar> mine(least.begin(), least.end());
-  for (int rank = 0; rank < comm.size(); ++rank) {
-    std::vector<Scalar> theirs(mine);
-    comm.broadcast(as_buffer(std::span(theirs)), rank);
-    std::ranges::transform(least, theirs, least.begin(), [](Scalar a, Scalar b) { return std::min(a, b); });
-  }
-}
-
 // The score of a class is the logarithm of its odds: the output of a logit, or log(p / (1 - p)) of a softmax,
 // which is computed from the outputs so that probabilities near 0 and 1 stay apart. Bins are even in it.
 
@@ -233,7 +223,11 @@ void ThresholdCounts::add(const ThresholdCounts& other) {
 std::vector<ThresholdCurve> ThresholdCounts::curves(Communicator& comm) {
   if (curves_ == 0) return {};
   comm.all_reduce_sum(as_buffer(std::span(counts_)));
-  share_least(comm, least_);
+  const std::vector<Scalar> of_ranks = gather_records<Scalar>(comm, least_);  // on rank 0
+  for (std::size_t i = 0; i < of_ranks.size(); ++i) {
+    Scalar& least = least_[i % least_.size()];
+    least = std::min(least, of_ranks[i]);
+  }
   std::vector<ThresholdCurve> curves;
   for (Index i = 0; i < curves_; ++i) {
     ThresholdCurve curve{.of_class = first_class_ + i};

@@ -89,7 +89,7 @@ class ThresholdCounts {
 
   void add(const MetricRows& rows);
   void add(const ThresholdCounts& other);
-  /// *Collective.* The curves of the counts of all ranks.
+  /// *Collective.* The curves of the counts of all ranks; their thresholds are known on rank 0 alone.
   std::vector<ThresholdCurve> curves(Communicator& comm);
 
  private:

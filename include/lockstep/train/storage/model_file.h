@@ -25,7 +25,7 @@ using ModelFacts = std::map<std::string, std::string>;
 /// The probability from which on the model says yes, and the measure that it was chosen by.
 inline constexpr const char* kThresholdFact = "threshold";
 inline constexpr const char* kThresholdMeasureFact = "threshold_measure";
-/// The class that is yes, of two that have names.
+/// The class that is yes, of two.
 inline constexpr const char* kPositiveFact = "positive";
 /// The number that the outputs of a calibrated model are divided by.
 inline constexpr const char* kTemperatureFact = "temperature";

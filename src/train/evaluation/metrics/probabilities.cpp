@@ -73,7 +73,7 @@ double brier_of_classes(const MetricRows& rows, Index row) {
   return sum;
 }
 
-// Of several outputs of yes or no the mean over them.
+// With several outputs of yes or no it is the mean over them.
 class Ece final : public Metric {
  public:
   Ece(TargetKind targets, Index outputs)
