@@ -6,6 +6,7 @@
 #include <array>
 #include <cctype>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -125,6 +126,10 @@ AlonePrediction predict_alone(const RecordSketch& sketch, bool numeric, std::siz
   return found;
 }
 
+double days_of(double number, DateForm form) {
+  return parse_date(fmt::format("{:.17g}", number), form).value_or(std::numeric_limits<double>::quiet_NaN());
+}
+
 // The form by which all numbers of a column, in ascending order, are plausible times: dates that are written
 // as one number, or counts of the last decades. Days of spreadsheets look like other numbers: `of_time` says
 // that more speaks for times.
@@ -134,14 +139,12 @@ std::optional<DateForm> find_times(const std::vector<double>& numbers, bool of_t
   if (numbers.empty() || numbers.back() - numbers.front() < 2) return std::nullopt;
   using enum DateForm;
   for (const DateForm form : {kYmd, kEpoch, kEpochMs, kEpochUs, kExcel}) {
-    if (form == kExcel && !of_time) continue;
-    const auto [first, last] = form == kYmd ? centuries : decades;
-    if (std::ranges::all_of(numbers, [&](double number) {
-          const auto days = parse_date(fmt::format("{:.17g}", number), form);
-          return number == std::floor(number) && days && *days >= first && *days < last;
-        })) {
-      return form;
-    }
+    const std::pair plausible = form == kYmd ? centuries : decades;
+    const bool all = std::ranges::all_of(numbers, [&](double number) {
+      const double days = days_of(number, form);
+      return number == std::floor(number) && days >= plausible.first && days < plausible.second;
+    });
+    if (all && (of_time || form != kExcel)) return form;
   }
   return std::nullopt;
 }
@@ -313,18 +316,16 @@ class FindingList {
   }
 
   bool look_at_times(std::size_t i) {
-    const std::vector<double> numbers = numbers_of(sketch_, i);
+    const NumberStats& stats = summary(i).numbers;
     const bool of_time = sketch_.different(i) > 0 || is_named_as_time(column(i).name);
-    const auto form = column(i).is_number() ? find_times(numbers, of_time) : std::nullopt;
+    if (!column(i).is_number() || !find_times({stats.min, stats.max}, of_time)) return false;
+    const auto form = find_times(numbers_of(sketch_, i), of_time);
     if (!form) return false;
-    const auto written = [&](double number) {
-      return write_date(*parse_date(fmt::format("{:.17g}", number), *form));
-    };
     const std::string word = fmt::format("date({})", to_string(*form));
     findings_.push_back(
-        {"times", column(i).name, summary(i).numbers.count,
-         fmt::format("its numbers, such as {:.17g}, look like times: as {} they are from {} to {}",
-                     numbers.front(), word, written(numbers.front()), written(numbers.back())),
+        {"times", column(i).name, stats.count,
+         fmt::format("its numbers, such as {:.17g}, look like times: as {} they are from {} to {}", stats.min,
+                     word, write_date(days_of(stats.min, *form)), write_date(days_of(stats.max, *form))),
          fmt::format("columns = [{}]", toml_string(column(i).name + ": " + word))});
     return true;
   }
@@ -347,16 +348,17 @@ class FindingList {
     for (const bool last : {false, true}) {
       if (dates.empty()) return;
       const double date = last ? dates.back() : dates.front();
-      const auto same = std::ranges::equal_range(dates, date);
+      const auto [begin, end] = std::equal_range(dates.begin(), dates.end(), date);
+      const Index count = end - begin;
       const std::span<const double> others =
-          last ? std::span(dates.begin(), same.begin()) : std::span(same.end(), dates.end());
-      if (!is_far(date, std::ssize(same), others)) continue;
+          last ? std::span(dates.begin(), begin) : std::span(end, dates.end());
+      if (!is_far(date, count, others)) continue;
       findings_.push_back(
-          {"far date", column(i).name, std::ssize(same),
+          {"far date", column(i).name, count,
            fmt::format("{} of {} dates are {}, far from the others, {} to {}: if it stands for a missing "
                        "one, name it "
                        "in data.missing_values",
-                       with_commas(std::ssize(same)), with_commas(std::ssize(dates)), write_date(date),
+                       with_commas(count), with_commas(std::ssize(dates)), write_date(date),
                        write_date(others.front()), write_date(others.back()))});
     }
   }

@@ -121,8 +121,8 @@ RowColumn row_column(const TableColumn& column, Reading reading, std::size_t cel
                 .missing = column.missing_values,
                 .fold_case = column.fold_case};
   for (const std::string& text : column.missing_values) {
-    Cell cell;
-    if (read_value(text, row, cell)) row.missing_numbers.push_back(cell.number);
+    Cell read;
+    if (read_value(text, row, read)) row.missing_numbers.push_back(read.number);
   }
   return row;
 }
