@@ -167,7 +167,7 @@ WorstRecord describe(const OutputForm& form, const PredictionWords& words, const
     return {.target = name_of(words, class_of(targets)),
             .prediction = form.link == Link::kLogit
                               ? fmt::format("{} has {:.1f} %", name_of(words, 1), 100 * values[0])
-                              : numbers(values)};
+                              : numbers(form, words, values, 1)};
   }
   return {.target = numbers(form, words, targets, 1),
           .prediction = numbers(form, words, values, form.outputs_per_target())};
