@@ -207,7 +207,8 @@ void Run::look_at_targets() {
 
 // Where the classes are weighed in training alone, evaluations measure something else.
 std::string Run::doubt_learning(const TrainingResult& result, const StepLosses& losses) {
-  LearningFacts facts{.evaluation = result.last_evaluation,
+  const EvalMetrics* kept = result.evaluation();
+  LearningFacts facts{.evaluation = kept != nullptr ? std::optional(*kept) : std::nullopt,
                       .guess = training_guess_,
                       .losses = losses,
                       .steps = result.progress.steps,

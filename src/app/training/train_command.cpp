@@ -402,8 +402,8 @@ int TrainCommand::finish(TrainingResult& result) {
   ModelFacts facts = threshold_facts(threshold);
   const std::vector<std::string>& classes = experiment_.train->info().class_names;
   if (classes.size() == 2) facts[kPositiveFact] = classes.back();
-  if (result.last_evaluation && !result.last_evaluation->positive().empty())
-    facts[kPositiveFact] = result.last_evaluation->positive();
+  const EvalMetrics* kept = result.evaluation();
+  if (kept != nullptr && !kept->positive().empty()) facts[kPositiveFact] = kept->positive();
   if (result.calibration) facts[kTemperatureFact] = fmt::format("{}", result.calibration->temperature);
   agree(comm_, [&] {
     const bool saved = lost.attempt("model.safetensors", [&] { save_model_of(stored.span(), facts); });
