@@ -85,10 +85,10 @@ void Trainer::take_steps() {
   Evaluation* during = context_.validation != nullptr ? context_.validation : context_.test;
   const Index steps = context_.plan.steps;
   Index done = loop_->progress().steps;
-  // The last checkpoint may have been made before an evaluation that was due. The last one of the run is a
-  // part of its result.
-  const bool was_made =
-      context_.checkpoint != nullptr && context_.checkpoint->header().evaluated && !ends_early();
+  // The last checkpoint may have been made before an evaluation that was due; that of another run has its
+  // evaluation there. The last one of the run is a part of its result.
+  const bool was_made = context_.checkpoint != nullptr && context_.checkpoint->header().evaluated &&
+                        context_.saving != nullptr && context_.saving->writer.has(done) && !ends_early();
   bool evaluates =
       done < steps && !was_made && (done > 0 ? evaluation_due(done - 1, done) : evaluates_at_start());
   if ((evaluates || done == steps) && !stops()) recompute_moments();
