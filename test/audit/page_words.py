@@ -31,7 +31,7 @@ def check_words(sheet, run, page, charts, names):
     if run.record["state"] == "stopped early":
         text.ignore("^" + re.escape(f"It ended early: {run.record['reason']}.") + "$")
     forms = (
-        (r"^.*of ([\d,]+) parameters was trained on .*?(?: \(([\d,]+) records\))?, with the loss .*", check_model),
+        (r"^.*of ([\d,]+) parameters was trained on .*?(?: \(([\d,]+) records\))?, with the loss \w+(?: of the scaled label \((.*); other measures are in its own units\))? and .*", check_model),
         (r"^It made ([\d,]+) of ([\d,]+) steps, (\S+) epochs with ([\d,]+) samples, on (\d+) ranks?, in (.*?) of training \(([\d,.e+]+) samples a second\)\.", check_length),
         (r"^On the (\w+) set after step ([\d,]+): (.*)\.$", lambda *of: check_result(*of, names)),
         (r"^The last evaluation, after step ([\d,]+): (.*)\.$", lambda *of: check_last(*of, names)),
@@ -72,6 +72,9 @@ def check_model(sheet, run, place, found):
     sheet.printed(place + ": parameters", found[1], parameters)
     if found[2]:
         sheet.printed(place + ": records", found[2], length_of(run).rows)
+    scaled = [f"{c['name']}: {c['scale']}" for c in run.label_columns() if c["kind"] == "numeric" and c.get("scale", "none") != "none"]
+    # The first in the order of the file.
+    sheet.check(place + ": scaled label", found[3], scaled, lambda a, b: a in b or a is None and not b)
 
 
 def check_length(sheet, run, place, found):

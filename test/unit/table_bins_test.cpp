@@ -245,7 +245,8 @@ TEST_F(TableBins, ByTheLabelEndWhereATreeSplits) {
   options_.columns = {"y: categorical"};
   const TableSchema schema = learn(steps(step_label));
   EXPECT_EQ(schema.columns[0].edges, expected) << "classes";
-  expect_parts(schema.describe().front(), {"a: number, 3 bins by the label from 0 to 99"});
+  expect_parts(schema.describe().front(), {"label  y: 2 classes"});
+  expect_parts(schema.describe().at(1), {"a: number, 3 bins by the label from 0 to 99"});
   EXPECT_EQ(parse_schema(to_json(schema), "s.json").columns[0].bin_edges, BinEdges::kLabel);
   EXPECT_EQ(encode(schema, "a\n29.5\n"), (Rows{{1, 0, 0}}));
 
