@@ -205,7 +205,7 @@ void Run::look_at_targets() {
   if (comm_.rank() == 0 && !label_doubt_.empty()) log_warning("{}", label_doubt_);
 }
 
-// Where the classes are weighed in training alone, evaluations measure something else.
+// Evaluations measure something else if the classes are weighed in training alone.
 std::string Run::doubt_learning(const TrainingResult& result, const StepLosses& losses) {
   const EvalMetrics* kept = result.evaluation();
   LearningFacts facts{.evaluation = kept != nullptr ? std::optional(*kept) : std::nullopt,

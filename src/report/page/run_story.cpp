@@ -93,7 +93,8 @@ void describe_evaluations(const PageRun& run, std::vector<std::string>& story) {
   }
 }
 
-// What a user may try, as "first, or second": of those whose keys, if any, the run leaves at their defaults.
+// Things that a user may try, as "first, or second": of those whose keys, if any, the run leaves at their
+// defaults.
 std::string listed_untried(const PageRun& run, const std::map<std::string, std::string>& by_key) {
   std::string text;
   for (const auto& [key, words] : by_key) {

@@ -115,9 +115,9 @@ struct TrainingResult {
   double lr = 0;  ///< learning rate of the last step
   TimeShares time;
   RankTimes ranks = {};
-  /// Of the model as it is kept, with its temperature: of the validation set, then of the test set.
+  /// Evaluations of the model as it is kept, with its temperature: validation set, then test set.
   std::vector<EvalMetrics> evaluations = {};
-  /// Of the validation set with the last weights, where others are kept.
+  /// The last weights on the validation set, where others are kept.
   std::optional<EvalMetrics> last = {};
   std::optional<WorkersReport> workers;  ///< report on asynchronous workers
   Index skipped_steps = 0;

@@ -125,8 +125,8 @@ ColumnGuess guess_column(const ColumnSummary& summary, bool label, char separato
 /// Gives the column the kind that is guessed, and what belongs to it.
 void take_guess(TableColumn& column, const ColumnGuess& guess);
 
-/// A remark on a column of dates once they are read: on what its years of two digits are taken for, unless the
-/// config says so, and on dates in the future.
+/// A remark on a column of dates once they are read: on what its years of two digits are taken for, unless
+/// the config says so, and on dates in the future.
 struct YearsRemark {
   std::string text = {};  ///< "": nothing
   bool future = false;
