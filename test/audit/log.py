@@ -167,7 +167,7 @@ def check_kept_line(sheet, run, text):
         sheet.equal(place + ": measure", found[3], kept.get("measure"))
         sheet.digits(place + ": value", found[4], kept.get("value"))
     if last := taken(re.search(r"; last: (.*)$", text)):
-        check_said(sheet, place + ": last", last[1], {k: v for k, v in run.summary.get("last_evaluation", {}).items() if k not in ("top_k", "top_k_accuracy")})
+        check_said(sheet, place + ": last", without_scale(sheet, place + ": last", last[1], run), {k: v for k, v in run.summary.get("last_evaluation", {}).items() if k not in ("top_k", "top_k_accuracy")})
 
 
 def check_calibrated(sheet, run, text):

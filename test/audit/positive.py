@@ -33,12 +33,17 @@ def positive_class(counts, named=None):
 def positive_of(run):
     """The name of the second of two classes; None where there are not two."""
     names = run.class_names()
-    outputs = [t for name, t in run.tensors.items() if "running_" not in name]
-    two = run.form.targets == "binary" and len(run.label_columns()) < 2 or run.form.targets == "class" and len(names) == 2
-    shown = [m["confusion"] for m in run.metrics if "confusion" in m]
-    if shown:
-        two = len(shown[0]) == 2
-    return (names[1] if len(names) == 2 else "1") if two and outputs else None
+    if run.form.targets not in ("binary", "class"):
+        return None
+    if "outputs" not in run.found:
+        run.found["outputs"] = count_outputs(run)
+    two = run.found["outputs"] == (1 if run.form.targets == "binary" else 2)
+    return (names[1] if len(names) == 2 else "1") if two else None
+
+
+def count_outputs(run):
+    split = next(split for split in ("validation", "test", "train") if run.sets[split] is not None)
+    return run.outputs(split).values.shape[1]
 
 
 def quoted(name):

@@ -41,8 +41,8 @@ class Keys : public testing::Test {
   int expect_declared(const std::string& words, const std::filesystem::path& file) const {
     static const std::regex kKey(
         R"re((^|[^\w./'])((?:run|data|model|train|eval|checkpoint|distribute|comm|debug)\.[a-z][a-z0-9_]*)(?![\w.*(]))re");
-    static const std::set<std::string> kFiles{"model.safetensors", "model.onnx", "model.npz",
-                                              "data.npz",          "data.h5",    "run.json"};
+    static const std::set<std::string> kFiles{"model.safetensors", "model.onnx", "model.npz", "data.npz",
+                                              "data.h5",           "run.json",   "data.json"};
     int found = 0;
     for (std::sregex_iterator at(words.begin(), words.end(), kKey), end; at != end; ++at) {
       if (at->str(2).ends_with('_')) continue;  // the beginning of several
@@ -152,6 +152,7 @@ std::map<std::string, std::function<void(const std::string&)>> parsers() {
       {"data.scale", [=](const std::string& text) { columns({.scale = text}); }},
       {"data.missing", [=](const std::string& text) { columns({.missing = text}); }},
       {"data.encode", [=](const std::string& text) { columns({.encode = text}); }},
+      {"data.positive", any},
       {"data.missing_values", any},
       {"data.encoding", any},
       {"data.mean", any},

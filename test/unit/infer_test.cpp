@@ -236,7 +236,7 @@ TEST_F(Infer, ATextForAMissingValueIsNoNumberAndNoDate) {
   EXPECT_EQ(column().missing, 100);
   EXPECT_EQ(column().numbers.max, 19750);
   // A schema of earlier versions does not name them in the column, and reads them as before.
-  EXPECT_EQ(column().missing_values, std::vector<std::string>{"9999-12-31"});
+  EXPECT_TRUE(std::ranges::count(column().missing_values, "9999-12-31") == 1);
 }
 
 TEST_F(Infer, YearsOfTwoDigitsAreSaidAndWarnedOf) {

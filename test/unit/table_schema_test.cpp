@@ -357,7 +357,7 @@ TEST_F(TableTest, LabelsOfTwoClassesHaveThePositiveOneLast) {
   using Names = std::vector<std::string>;
   options_.label = {"y"};
   EXPECT_EQ(learn("x,y\n1,ok\n2,fraud\n3,ok\n").schema.columns[1].values, (Names{"ok", "fraud"}));
-  EXPECT_EQ(learn("x,y\n1,ok\n2,fraud\n3,ok\n").schema.describe().back(),
+  EXPECT_EQ(learn("x,y\n1,ok\n2,fraud\n3,ok\n").schema.describe().front(),
             "      label  y: 2 classes, yes is 'fraud'");
   options_.positive = {"ok"};
   EXPECT_EQ(learn("x,y\n1,ok\n2,fraud\n3,ok\n").schema.columns[1].values, (Names{"fraud", "ok"}));

@@ -67,15 +67,15 @@ TEST(TargetFit, OfQuantilesIsThatOfTheMiddleLevel) {
   });
 }
 
-TEST(TargetFit, LeavesOutWhatIsMissingOrWeighsNothing) {
+TEST(TargetFit, LeavesOutWhatIsMissingWhateverItWeighs) {
   run_thread_ranks(1, [](Communicator& comm) {
     constexpr Scalar kNone = std::numeric_limits<Scalar>::quiet_NaN();
     FitSamples fits(TargetKind::kValue, 1, 5, {});
     add(fits, {.outputs = {1, 2, kNone, 4, 5}, .targets = {1, kNone, 3, 4, 6}, .weights = {1, 1, 1, 0, 0.5F}},
         5);
     const std::vector<TargetFit> found = fits.fits(comm);
-    EXPECT_EQ(sorted(found[0].sample), (std::vector<Pair>{{1, 1}, {6, 5}}));
-    EXPECT_EQ(std::accumulate(found[0].residuals.begin(), found[0].residuals.end(), Index{0}), 2);
+    EXPECT_EQ(sorted(found[0].sample), (std::vector<Pair>{{1, 1}, {4, 4}, {6, 5}}));
+    EXPECT_EQ(std::accumulate(found[0].residuals.begin(), found[0].residuals.end(), Index{0}), 3);
   });
 }
 
