@@ -72,11 +72,11 @@ def check_eval_text(sheet, run, split, text, shown):
         check_row(sheet, place, tables, f"{row['from']:.3f} to {row['to']:.3f}", [row[k] for k in ("predicted", "observed", "samples")])
     block.ignore(r"^probability of '.*samples$")
     positive = re.escape(quoted(positive_of(run) or ""))
-    if found := taken(re.search(rf"with yes \({positive}\) from a probability of (\S+) on, accuracy (\S+)", block)):
+    if found := taken(re.search(rf"with yes \(({positive})\) from a probability of (\S+) on, accuracy (\S+)", block)):
         threshold = float(run.metadata.get("threshold", run.config.get("eval.threshold", 0.5)))
         p, yes, weights = yes_samples(figures_of(run, split))
-        sheet.digits(place + ": threshold", found[1], threshold)
-        sheet.digits(place + ": accuracy at the threshold", found[2], float(np.average((p >= threshold) == yes, weights=weights)))
+        sheet.digits(place + ": threshold", found[2], threshold)
+        sheet.digits(place + ": accuracy at the threshold", found[3], float(np.average((p >= threshold) == yes, weights=weights)))
 
 
 def check_row(sheet, place, lines, name, values):

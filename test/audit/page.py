@@ -1,5 +1,6 @@
 """report.html: its charts, tables and sentences, as its script makes them under Node.js of the numbers that the page holds."""
 
+import decimal
 import html
 import json
 import pathlib
@@ -69,8 +70,13 @@ def check_page(sheet, run):
     names = titles_of(run)
     check_words(sheet, run, text, charts, names)
     check_tables(sheet, run, tables_of(text), charts, names)
-    areas = {f"{curve['area']:.4f}" for curve in (run.evaluation or {}).get("curves", []) if curve["area"] is not None}
+    areas = {four_digits(curve["area"]) for curve in (run.evaluation or {}).get("curves", []) if curve["area"] is not None}
     sheet.equal("report.html: areas that no curve has", sorted(set(re.findall(r", area (\d\.\d{4})", text)) - areas), [])
+
+
+def four_digits(area):
+    """As JavaScript writes them, which rounds an exact half up."""
+    return f"{decimal.Decimal(area).quantize(decimal.Decimal('0.0001'), decimal.ROUND_HALF_UP)}"
 
 
 def same_list(sheet, place, shown, right, digits, faults=None):
@@ -119,7 +125,7 @@ def check_threshold_chart(sheet, run, place, chart):
     sheet.equal(place + ": curves", len(shown), len(curves))
     for series, curve in zip(shown, curves):
         at = f"{place}: class {curve['class']}"
-        area = f", area {curve['area']:.4f}" if roc and curve["area"] is not None else ""
+        area = f", area {four_digits(curve['area'])}" if roc and curve["area"] is not None else ""
         sheet.equal(at + ": label", series["label"], f"class {curve['class']}{area}")
         x = [0.0] + curve["false_positive_rate"] if roc else curve["recall"]
         y = [0.0] + curve["recall"] if roc else curve["precision"]

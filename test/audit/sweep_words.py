@@ -22,11 +22,12 @@ def check_console(sheet, sweep, console):
     for line in text.lines():
         check_trial_line(sheet, trials, line, sweep["measure"])
     check_table(sheet, sweep, trials, text)
-    if found := taken(re.search(rf"^best: (\S+), validation \w+ {NUMBER} after epoch (\S+);", text, re.M)):
+    if found := taken(re.search(rf"^best: (\S+), validation (\w+)(?: of '.*?')? {NUMBER} after epoch (\S+);", text, re.M)):
         best = trials[found[1]]["validation"]
         sheet.equal("console: best", found[1], sweep["best"])
-        sheet.digits("console: best value", found[2], best["value"], digits=6)
-        sheet.printed("console: best epoch", found[3], best["epoch"])
+        sheet.equal("console: best measure", found[2], sweep["measure"])
+        sheet.digits("console: best value", found[3], best["value"], digits=6)
+        sheet.printed("console: best epoch", found[4], best["epoch"])
 
 
 def check_trial_line(sheet, trials, line, measure):
@@ -80,6 +81,10 @@ def check_row(sheet, sweep, trials, name, row):
         if head.startswith("validation "):
             measure = re.sub(r" of '.*'$", "", head.removeprefix("validation "))
             right = v["value"] if measure == sweep["measure"] and v else measures.get(measure)
+            if folds := re.fullmatch(r"(.*) \((\d+) of (\d+) folds\)", shown):
+                values = [(t["validation"] or {}).get("evaluation", {}).get(measure) for n, t in trials.items() if n != "refit"]
+                sheet.equal(place + ": folds", (int(folds[2]), int(folds[3])), (sum(value is not None for value in values), len(values)))
+                shown = folds[1]
             sheet.printed(place, shown, right)
         elif head.startswith("test "):
             sheet.printed(place, shown, (trial.get("test") or {}).get(re.sub(r" of '.*'$", "", head.removeprefix("test "))))

@@ -95,6 +95,7 @@ class TrainCommand {
  private:
   bool first() const { return comm_.rank() == 0; }
   const Config& config() const { return experiment_.config; }
+  std::string positive_class() const;
   Index saved_steps() const { return resume_.checkpoint ? resume_.checkpoint->header().progress.steps : 0; }
 
   void open(Config config);
@@ -389,6 +390,16 @@ void TrainCommand::report_written() {
   log_info("written: {} with {}", results_.root.string(), fmt::join(files, ", "));
 }
 
+// The class that is yes; "" where there are not two.
+std::string TrainCommand::positive_class() const {
+  const TargetKind targets = experiment_.loss->form().targets;
+  const Index outputs = experiment_.model->output().size();
+  const bool two =
+      targets == TargetKind::kBinary ? outputs == 1 : targets == TargetKind::kClass && outputs == 2;
+  const std::vector<std::string>& names = experiment_.train->info().class_names;
+  return !two ? "" : names.size() == 2 ? names.back() : "1";
+}
+
 int TrainCommand::finish(TrainingResult& result) {
   const std::string doubt = run_->doubt_learning(result, losses_);
   if (first() && !doubt.empty()) log_warning("{}", doubt);
@@ -400,10 +411,8 @@ int TrainCommand::finish(TrainingResult& result) {
   std::optional<EvaluationDetails> details;
   if (config().report.html) details = run_->describe_evaluation(stored.span());
   ModelFacts facts = threshold_facts(threshold);
-  const std::vector<std::string>& classes = experiment_.train->info().class_names;
-  if (classes.size() == 2) facts[kPositiveFact] = classes.back();
-  const EvalMetrics* kept = result.evaluation();
-  if (kept != nullptr && !kept->positive().empty()) facts[kPositiveFact] = kept->positive();
+  const std::string positive = positive_class();
+  if (!positive.empty()) facts[kPositiveFact] = positive;
   if (result.calibration) facts[kTemperatureFact] = fmt::format("{}", result.calibration->temperature);
   agree(comm_, [&] {
     const bool saved = lost.attempt("model.safetensors", [&] { save_model_of(stored.span(), facts); });
@@ -423,7 +432,7 @@ int TrainCommand::finish(TrainingResult& result) {
     report_result(result);
     report_kept(result);
     report_calibration(result);
-    report_threshold(threshold, result);
+    report_threshold(threshold, positive);
     if (saved && summed && recorded) refuse_lost_files(resume_, results_);
     if (recorded && details) write_evaluation_file(results_, *details);
     if (recorded && config().report.html) write_run_page(results_);

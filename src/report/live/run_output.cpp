@@ -178,9 +178,8 @@ void report_kept(const TrainingResult& result) {
   }
 }
 
-void report_threshold(const std::optional<ChosenThreshold>& threshold, const TrainingResult& result) {
+void report_threshold(const std::optional<ChosenThreshold>& threshold, const std::string& positive) {
   if (!threshold) return;
-  const std::string positive = positive_class(result);
   const std::string best = threshold->measure.empty()
                                ? ""
                                : fmt::format(", where the {} of the validation set is largest, {:.5g}",

@@ -16,6 +16,7 @@
 #include <set>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
 #include "lockstep/report/trace/trace.h"

@@ -99,8 +99,8 @@ nlohmann::ordered_json summary_json(const RunEnd& end);
 void report_result(const TrainingResult& result);
 /// Rank 0: which weights the model has, and why the run ended early, if it did.
 void report_kept(const TrainingResult& result);
-/// Rank 0: the probability from which on the model says yes.
-void report_threshold(const std::optional<ChosenThreshold>& threshold, const TrainingResult& result);
+/// Rank 0: the probability from which on the model says yes, which is the class `positive`.
+void report_threshold(const std::optional<ChosenThreshold>& threshold, const std::string& positive);
 /// The temperature of a calibrated model, and what it does.
 void report_calibration(const TrainingResult& result);
 /// Names of the files and directories that a complete run has in its directory.
