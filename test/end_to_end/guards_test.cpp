@@ -50,8 +50,9 @@ TEST_F(Guards, AnEndOfTheJobThatCannotBeItsIsAWarningAndNoLimit) {
         << result.errors;
     EXPECT_NE(result.errors.find("run.time_limit"), std::string::npos) << result.errors;
   }
-  const ProcessResult unlimited = run_command(
-      fmt::format("SLURM_JOB_END_TIME=abc {} {}", trainer_path(), arguments("--train.steps 3 --run.time_limit UNLIMITED")));
+  const ProcessResult unlimited =
+      run_command(fmt::format("SLURM_JOB_END_TIME=abc {} {}", trainer_path(),
+                              arguments("--train.steps 3 --run.time_limit UNLIMITED")));
   EXPECT_EQ(unlimited.exit_code, 0) << unlimited.errors;
   EXPECT_EQ(unlimited.errors, "");
 }
