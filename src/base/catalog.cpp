@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cctype>
 
 #include "lockstep/base/embedded_text.h"
 #include "lockstep/base/errors.h"
@@ -92,9 +91,8 @@ bool same_spelling(std::string_view a, std::string_view b) {
   const auto skip = [](std::string_view& text) {
     while (!text.empty() && (text.front() == '_' || text.front() == '-')) text.remove_prefix(1);
   };
-  const auto lower = [](char c) { return std::tolower(static_cast<unsigned char>(c)); };
   for (skip(a), skip(b); !a.empty() && !b.empty(); skip(a), skip(b)) {
-    if (lower(a.front()) != lower(b.front())) return false;
+    if (lower_case(a.front()) != lower_case(b.front())) return false;
     a.remove_prefix(1);
     b.remove_prefix(1);
   }

@@ -39,11 +39,10 @@ void refuse_empty(const FoldValues& values, const ValidationPart& part) {
 
 // Numbers of eight digits, or of six, are in order of time with the year first only.
 void refuse_compact_dates(const FoldValues& values, const ValidationPart& part) {
-  static constexpr std::pair kPlausible{-25567.0, 47482.0};  // 1900-01-01 to 2100-01-01
   const auto all_are = [&values](DateForm form) {
     return std::ranges::all_of(values.texts, [form](const std::string& text) {
       const auto days = parse_date(text, form);
-      return days && *days >= kPlausible.first && *days < kPlausible.second;
+      return days && *days >= kPlausibleDays.first && *days < kPlausibleDays.second;
     });
   };
   using enum DateForm;
@@ -242,8 +241,7 @@ FoldTimes times_of(const FoldValues& values, const ValidationPart& part) {
   if (times.problem.empty()) return times;
   throw ConfigError(
       fmt::format("{}: {}: column {} is to put the records in order of time, so its values are to be "
-                  "numbers, or dates of one "
-                  "form, without a gap",
+                  "numbers, or dates of one form, without a gap",
                   part.setting, times.problem, in_quotes(part.column)));
 }
 

@@ -206,9 +206,9 @@ TEST(Run, AFlagReplacesItsAlternativeInTheFile) {
 TEST(Run, DrawsALiveLineOnATerminalOnly) {
   const SmallExperiment experiment;
   const auto output = [&](const std::string& before, const std::string& redirection) {
-    const std::string command =
-        fmt::format("{} {} --config {} --run.dir {} --train.steps 9 --debug.delay_rank 0 --debug.delay_ms 120 {}", before,
-                    trainer_path(), experiment.config(), experiment.fresh_run(), redirection);
+    const std::string command = fmt::format(
+        "{} {} --config {} --run.dir {} --train.steps 9 --debug.delay_rank 0 --debug.delay_ms 120 {}", before,
+        trainer_path(), experiment.config(), experiment.fresh_run(), redirection);
     const ProcessResult result =
         run_command("script --quiet --return --command '" + command + "; exit $?' /dev/null");
     EXPECT_EQ(result.exit_code, 0) << result.output;

@@ -29,6 +29,24 @@ class Servers : public testing::Test {
   test::SmallExperiment experiment_;
 };
 
+struct WorkerSums {
+  Index steps = 0;
+  Index samples = 0;
+  Index slices = 0;
+};
+
+// Work of all workers together; each has handed in every gradient that it has computed.
+WorkerSums sums_of_workers(const nlohmann::json& summary) {
+  WorkerSums sums;
+  for (const auto& worker : summary["asynchrony"]["workers"]) {
+    EXPECT_EQ(worker["computed"], worker["steps"]);
+    sums.steps += worker["steps"].get<Index>();
+    sums.samples += worker["samples"].get<Index>();
+    for (const auto& count : worker["staleness"]) sums.slices += count.get<Index>();
+  }
+  return sums;
+}
+
 TEST_F(Servers, AnAsynchronousRunAccountsForEveryGradient) {
   const std::string directory = experiment_.fresh_run();
   const ProcessResult result =
@@ -38,15 +56,9 @@ TEST_F(Servers, AnAsynchronousRunAccountsForEveryGradient) {
   EXPECT_NE(result.output.find("worker 1: "), std::string::npos);
   const auto summary = parse_json<nlohmann::json>(read_file(directory + "/summary.json"));
   EXPECT_EQ(summary["steps"], 36);  // two epochs of nine batches by two workers
-  Index steps = 0;
-  Index samples = 0;
-  for (const auto& worker : summary["asynchrony"]["workers"]) {
-    EXPECT_EQ(worker["computed"], worker["steps"]);
-    steps += worker["steps"].get<Index>();
-    samples += worker["samples"].get<Index>();
-  }
-  EXPECT_EQ(steps, 36);
-  EXPECT_EQ(summary["samples_seen"], samples);
+  const WorkerSums sums = sums_of_workers(summary);
+  EXPECT_EQ(sums.steps, 36);
+  EXPECT_EQ(summary["samples_seen"], sums.samples);
   EXPECT_EQ(test::count_of(read_file(directory + "/metrics.jsonl"), R"("kind":"workers")"), 2);
 }
 
@@ -59,18 +71,10 @@ TEST_F(Servers, AnAsynchronousRunThatGoesOnAccountsForWhatWasBefore) {
       run_trainer(3, arguments(directory, flags + "3 --run.resume_allow train.epochs"));
   ASSERT_EQ(result.exit_code, 0) << result.errors;
   const auto summary = parse_json<nlohmann::json>(read_file(directory + "/summary.json"));
-  Index steps = 0;
-  Index samples = 0;
-  Index slices = 0;
-  for (const auto& worker : summary["asynchrony"]["workers"]) {
-    EXPECT_EQ(worker["computed"], worker["steps"]);
-    steps += worker["steps"].get<Index>();
-    samples += worker["samples"].get<Index>();
-    for (const auto& count : worker["staleness"]) slices += count.get<Index>();
-  }
-  EXPECT_EQ(steps, summary["steps"]);
-  EXPECT_EQ(samples, summary["samples_seen"]);
-  EXPECT_EQ(slices, summary["steps"]) << "of one server";
+  const WorkerSums sums = sums_of_workers(summary);
+  EXPECT_EQ(sums.steps, summary["steps"]);
+  EXPECT_EQ(sums.samples, summary["samples_seen"]);
+  EXPECT_EQ(sums.slices, summary["steps"]) << "of one server";
 }
 
 // An evaluation of a fifth of a second, sample by sample: a checkpoint becomes due in it, before any worker

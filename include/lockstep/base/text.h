@@ -15,6 +15,10 @@ namespace lockstep {
 
 /// 650000 -> "650,000".
 std::string with_commas(Index value);
+/// The small letter of one of ASCII; other bytes stay.
+constexpr char lower_case(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
 /// "12,345": whole; "-" for what is not finite or beyond 10^15.
 std::string count_text(double value);
 /// "0.38536": five significant digits; "-" for what is not finite.

@@ -203,8 +203,7 @@ std::string describe_sweep(const std::string& before, const SweepRequest& reques
   if (request.halving > 0) {
     throw ConfigError(
         "it has --halving, whose rungs follow from the number of trials, so that it cannot grow; name "
-        "another "
-        "run.dir");
+        "another run.dir");
   }
   known.trials.push_back(flags);
   return to_text(known);

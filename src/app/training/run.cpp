@@ -182,24 +182,28 @@ std::vector<Index> Run::some_training_ids() const {
   return ids;
 }
 
+TargetSample Run::training_targets() const {
+  const DatasetInfo& info = experiment_.train->info();
+  const Index features = record_part() == RecordPart::kAll ? info.features.size() : 0;
+  return gather_targets(comm_, *records_, some_training_ids(), info,
+                        {.of_class = class_weights_, .masks = masks_}, features);
+}
+
 void Run::look_at_targets() {
-  const RecordSource& train = *experiment_.train;
+  if (experiment_.loss->targets() != TargetKind::kValue) return;
   const Evaluation* evaluated = validation_ ? validation_.get() : test_.get();
   TargetSample targets;
   if (!streams()) {
-    const Index features = record_part() == RecordPart::kAll ? train.info().features.size() : 0;
-    targets = gather_targets(comm_, *records_, some_training_ids(), train.info(),
-                             {.of_class = class_weights_, .masks = masks_}, features);
+    targets = training_targets();
   } else if (evaluated != nullptr) {
     targets = evaluated->targets();
   }
   agree(comm_, [&] {
     if (comm_.rank() > 0) return;
     std::vector<std::string> names;
-    for (const TargetLabel& label : read_target_labels(train.schema())) names.push_back(label.name);
+    for (const TargetLabel& label : read_target_labels(experiment_.train->schema()))
+      names.push_back(label.name);
     label_doubt_ = doubt_label(experiment_.loss->form(), targets, names);
-    if (!streams())
-      training_guess_ = best_guess(*experiment_.loss, experiment_.model->output().size(), targets);
   });
   label_doubt_ = broadcast_text(comm_, label_doubt_);
   if (comm_.rank() == 0 && !label_doubt_.empty()) log_warning("{}", label_doubt_);
@@ -208,16 +212,16 @@ void Run::look_at_targets() {
 // Evaluations measure something else if the classes are weighed in training alone.
 std::string Run::doubt_learning(const TrainingResult& result, const StepLosses& losses) {
   const EvalMetrics* kept = result.evaluation();
-  LearningFacts facts{.evaluation = kept != nullptr ? std::optional(*kept) : std::nullopt,
-                      .guess = training_guess_,
+  const bool evaluated = kept != nullptr && (class_weights_.empty() || experiment_.config.eval.class_weights);
+  LearningFacts facts{.evaluation = evaluated ? std::optional(*kept) : std::nullopt,
                       .losses = losses,
                       .steps = result.progress.steps,
                       .label = label_doubt_,
                       .lr = experiment_.config.schedule.lr};
-  if (!class_weights_.empty() && !experiment_.config.eval.class_weights) facts.evaluation.reset();
-  if (facts.evaluation) {
-    const Evaluation& evaluation = test_ ? *test_ : *validation_;
-    facts.guess = best_guess(*experiment_.loss, experiment_.model->output().size(), evaluation.targets());
+  if (evaluated || !streams()) {
+    const Evaluation* evaluation = test_ ? test_.get() : validation_.get();
+    const TargetSample targets = evaluated ? evaluation->targets() : training_targets();
+    facts.guess = best_guess(*experiment_.loss, experiment_.model->output().size(), targets);
   }
   return lockstep::doubt_learning(facts);
 }

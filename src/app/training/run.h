@@ -94,6 +94,7 @@ class Run {
   // are evaluated.
   void look_at_targets();
   std::vector<Index> some_training_ids() const;
+  TargetSample training_targets() const;  // *Collective.*
   // *Collective over the peers.* Gives the classes that this rank has found; nothing if records are streamed.
   std::optional<Index> load_training_records(PeerGroup& peers, Index step);
   // *Collective over the group.* Stages without records learn what the others know of them.
@@ -125,9 +126,8 @@ class Run {
   std::unique_ptr<ProgressThread> progress_;  // may be null
   std::unique_ptr<Records> records_;
   Fingerprint fingerprint_;
-  std::vector<Scalar> class_weights_;    // empty: all count alike
-  bool masks_ = false;                   // training targets may be missing
-  std::optional<Guess> training_guess_;  // on rank 0
+  std::vector<Scalar> class_weights_;  // empty: all count alike
+  bool masks_ = false;                 // training targets may be missing
   std::string label_doubt_;
   std::unique_ptr<Evaluation> validation_;  // may be null
   std::unique_ptr<Evaluation> test_;        // may be null

@@ -394,10 +394,9 @@ void TrainCommand::report_written() {
 std::string TrainCommand::positive_class() const {
   const TargetKind targets = experiment_.loss->form().targets;
   const Index outputs = experiment_.model->output().size();
-  const bool two =
-      targets == TargetKind::kBinary ? outputs == 1 : targets == TargetKind::kClass && outputs == 2;
-  const std::vector<std::string>& names = experiment_.train->info().class_names;
-  return !two ? "" : names.size() == 2 ? names.back() : "1";
+  const bool yes_or_no = targets == TargetKind::kBinary && outputs == 1;
+  const Index classes = yes_or_no ? 2 : targets == TargetKind::kClass ? outputs : 0;
+  return positive_class_of(classes, experiment_.train->info().class_names);
 }
 
 int TrainCommand::finish(TrainingResult& result) {
@@ -430,7 +429,7 @@ int TrainCommand::finish(TrainingResult& result) {
         lost.attempt("summary.json", [&] { write_file_atomically(results_.summary(), indented(summary())); });
     const bool recorded = lost.attempt("run.json", [&] { record_end(result, summary(), lost.names()); });
     report_result(result);
-    report_kept(result);
+    report_kept(result, positive);
     report_calibration(result);
     report_threshold(threshold, positive);
     if (saved && summed && recorded) refuse_lost_files(resume_, results_);

@@ -63,11 +63,6 @@ nlohmann::ordered_json describe_calibration(const Calibration& calibration, bool
           {"ece", calibration.ece_after}};
 }
 
-std::string positive_class(const TrainingResult& result) {
-  const EvalMetrics* evaluation = result.evaluation();
-  return evaluation != nullptr ? evaluation->positive() : "";
-}
-
 // A class whose share differs by more than this, and by more than chance explains, is worth a word.
 constexpr double kMuch = 0.1;
 constexpr double kDeviations = 5;
@@ -156,7 +151,7 @@ void report_calibration(const TrainingResult& result) {
       result.best ? "; these records chose the weights, too, and others may do worse" : "");
 }
 
-void report_kept(const TrainingResult& result) {
+void report_kept(const TrainingResult& result, const std::string& positive) {
   if (!result.early.empty()) {
     log_info("stopped early after step {}: {}", with_commas(result.progress.steps), result.early);
   }
@@ -167,7 +162,7 @@ void report_kept(const TrainingResult& result) {
                                            : "";
     log_info("kept: the {} of step {} (epoch {:.2f}), with the best {} of the validation set, {:.5g}{}",
              weights, with_commas(result.best->progress.steps), result.best->progress.epochs,
-             name_with_class(result.best->measure, positive_class(result)), result.best->value, last);
+             name_with_class(result.best->measure, positive), result.best->value, last);
   } else if (!result.average.empty()) {
     log_info("kept: the {} of the last step", weights);
   }

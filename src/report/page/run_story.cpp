@@ -231,8 +231,7 @@ void look_at_classes(const PageRun& run, std::vector<std::string>& things) {
 
 std::string positive_class(const PageRun& run) {
   const EvaluationHistory* shown = shown_confusion(run);
-  if (shown == nullptr || shown->confusion.size() != 2) return "";
-  return run.classes.size() == 2 ? run.classes.back() : "1";
+  return shown == nullptr ? "" : positive_class_of(std::ssize(shown->confusion), run.classes);
 }
 
 std::string measure_title(const std::string& measure, const std::string& positive) {

@@ -199,8 +199,7 @@ std::string describe_slow_rank(const RunTrace& trace) {
   if (slowest.first < kTelling * fastest.first) return "";
   return fmt::format(
       "slow: rank {}, whose own work takes {:.2f} ms in the middle one of its steps, {:.1f} times that of "
-      "the "
-      "fastest rank\n",
+      "the fastest rank\n",
       trace.ranks[slowest.second].rank, slowest.first, slowest.first / std::max(fastest.first, 1e-6));
 }
 

@@ -40,9 +40,13 @@ void LossSums::add(const LossSums& other) {
   correct += other.correct;
 }
 
-std::string EvalMetrics::positive() const {
+std::string positive_class_of(Index classes, const std::vector<std::string>& names) {
   if (classes != 2) return "";
   return names.size() == 2 ? names.back() : "1";
+}
+
+std::string EvalMetrics::positive() const {
+  return positive_class_of(classes, names);
 }
 
 TargetRule target_rule(const Loss& loss, Index outputs) {

@@ -97,8 +97,9 @@ nlohmann::ordered_json summary_json(const RunEnd& end);
 
 /// The evaluation of the kept weights in one line, how training went, and slow ranks.
 void report_result(const TrainingResult& result);
-/// Rank 0: which weights the model has, and why the run ended early, if it did.
-void report_kept(const TrainingResult& result);
+/// Rank 0: which weights the model has, and why the run ended early, if it did. `positive`: the class that is
+/// yes.
+void report_kept(const TrainingResult& result, const std::string& positive);
 /// Rank 0: the probability from which on the model says yes, which is the class `positive`.
 void report_threshold(const std::optional<ChosenThreshold>& threshold, const std::string& positive);
 /// The temperature of a calibrated model, and what it does.

@@ -57,7 +57,7 @@ struct StepLosses {
 /// The end of a training, as doubt_learning() judges it.
 struct LearningFacts {
   std::optional<EvalMetrics> evaluation;  ///< of the kept weights; none: the losses of the steps are judged
-  std::optional<Guess> guess;             ///< for the same records
+  std::optional<Guess> guess = {};        ///< for the same records
   const StepLosses& losses;
   Index steps = 0;    ///< of all starts
   std::string label;  ///< see doubt_label()

@@ -101,9 +101,13 @@ struct EvalMetrics {
   Index crossed = 0;                        ///< records whose quantiles crossed, and were sorted
   double seconds = 0;
 
-  /// The name of the second of two classes, which is the positive one; "" where there are not two.
+  /// See positive_class_of().
   std::string positive() const;
 };
+
+/// The positive one of two classes, which is the second: its name, or "1" where they have none; "" for
+/// another number of classes.
+std::string positive_class_of(Index classes, const std::vector<std::string>& names);
 
 /// "loss 0.0782"; "loss 0.0782 of the scaled label".
 std::string describe_loss(const EvalMetrics& metrics);

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -134,12 +133,11 @@ double days_of(double number, DateForm form) {
 // as one number, or counts of the last decades. Days of spreadsheets look like other numbers: `of_time` says
 // that more speaks for times.
 std::optional<DateForm> find_times(const std::vector<double>& numbers, bool of_time) {
-  const std::pair centuries{-25567.0, 47482.0};     // 1900-01-01 to 2100-01-01
   const std::pair decades{7305.0, today() + 3653};  // from 1990 on
   if (numbers.empty() || numbers.back() - numbers.front() < 2) return std::nullopt;
   using enum DateForm;
   for (const DateForm form : {kYmd, kEpoch, kEpochMs, kEpochUs, kExcel}) {
-    const std::pair plausible = form == kYmd ? centuries : decades;
+    const std::pair plausible = form == kYmd ? kPlausibleDays : decades;
     const bool all = std::ranges::all_of(numbers, [&](double number) {
       const double days = days_of(number, form);
       return number == std::floor(number) && days >= plausible.first && days < plausible.second;
@@ -150,8 +148,7 @@ std::optional<DateForm> find_times(const std::vector<double>& numbers, bool of_t
 }
 
 bool is_named_as_time(std::string name) {
-  std::ranges::transform(name, name.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::ranges::transform(name, name.begin(), lower_case);
   return std::ranges::any_of(std::array{"date", "time", "day", "when", "stamp"},
                              [&name](const char* word) { return name.find(word) != std::string::npos; });
 }
@@ -240,14 +237,10 @@ class FindingList {
       if (is_nines(end)) ends.insert(end);
     }
     if (!column(i).is_number() || ends.empty()) return;
-    std::vector<double> all;
-    for (const SketchedRecord& record : sketch_.sample()) {
-      if (!record.values[i].missing) all.push_back(record.values[i].number);
-    }
+    const std::vector<double> all = numbers_of(sketch_, i);
     std::vector<double> rest = all;
     std::erase_if(rest, [&ends](double number) { return ends.contains(number); });
     if (rest.empty()) return;
-    std::ranges::sort(rest);
     for (const double end : ends) {
       const Index count = std::ranges::count(all, end);
       const double gap = std::max(rest.front() - end, end - rest.back());
@@ -356,8 +349,7 @@ class FindingList {
       findings_.push_back(
           {"far date", column(i).name, count,
            fmt::format("{} of {} dates are {}, far from the others, {} to {}: if it stands for a missing "
-                       "one, name it "
-                       "in data.missing_values",
+                       "one, name it in data.missing_values",
                        with_commas(count), with_commas(std::ssize(dates)), write_date(date),
                        write_date(others.front()), write_date(others.back()))});
     }

@@ -20,9 +20,7 @@ constexpr std::array kYes{"true", "t",   "yes",      "y",       "ja",  "j",    "
 
 bool means_yes(std::string name) {
   if (const std::optional<double> number = parse_number(name)) return *number == 1;
-  std::ranges::transform(name, name.begin(), [](char letter) {
-    return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
-  });
+  std::ranges::transform(name, name.begin(), lower_case);
   return std::ranges::find(kYes, name) != kYes.end();
 }
 

@@ -53,10 +53,6 @@ bool is_letter(char c) {
   return std::isalpha(static_cast<unsigned char>(c)) != 0;
 }
 
-char lower_case(char c) {
-  return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-}
-
 // How many characters of a kind the text begins with.
 std::size_t count_first(std::string_view text, bool (*is_of)(char)) {
   return static_cast<std::size_t>(std::ranges::find_if_not(text, is_of) - text.begin());

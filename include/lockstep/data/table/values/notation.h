@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "lockstep/base/types.h"
@@ -100,6 +101,8 @@ std::span<const DateForm> possible_forms(std::string_view text);
 std::string write_date(double days, DateForm form = DateForm::kYmd);
 /// Today in UTC, as read_date() counts days.
 double today();
+/// The days from 1900-01-01 to 2100-01-01, of which dates are that are written as one number.
+inline constexpr std::pair kPlausibleDays{-25567.0, 47482.0};
 
 inline constexpr Index kDaysOfYear = 366;
 
