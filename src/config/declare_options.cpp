@@ -55,6 +55,22 @@ void declare_table(const auto& table) {
   table.option("data.chunk_kib", &TableOptions::chunk_kib, between(1, 1 << 20));
 }
 
+bool has_windows(const Config& config) {
+  return config.data.table.windows.any();
+}
+
+void declare_windows(const auto& windows) {
+  windows.option("data.time", &WindowOptions::time).is_read = has_windows;
+  windows.option("data.series", &WindowOptions::series).is_read = has_windows;
+  windows.option("data.window", &WindowOptions::window, between(1, 1'000'000));
+  windows.option("data.horizon", &WindowOptions::horizon, between(1, 100'000)).is_read = has_windows;
+  windows.option("data.stride", &WindowOptions::stride, between(1, kMaxSamples)).is_read = has_windows;
+  windows.option("data.future", &WindowOptions::future).is_read = has_windows;
+  windows.option("data.window_scale", &WindowOptions::scale).is_read = has_windows;
+  windows.option("data.fill_gaps", &WindowOptions::fill).is_read = has_windows;
+  windows.option("data.season", &WindowOptions::season, between(1, 1'000'000)).is_read = has_windows;
+}
+
 void declare_data(const auto& data, const KnownNames& names) {
   data.choice("data.format", &DataOptions::format, names.formats);
   data.option("data.train", &DataOptions::train);
@@ -66,6 +82,7 @@ void declare_data(const auto& data, const KnownNames& names) {
   data.option("data.test", &DataOptions::test);
   data.option("data.test_labels", &DataOptions::test_labels);
   data.option("data.test_weights", &DataOptions::test_weights);
+  data.option("data.test_part", &DataOptions::test_part);
   data.option("data.mode", &DataOptions::mode);
   data.option("data.mean", &DataOptions::mean);
   data.option("data.std", &DataOptions::std, above(0));
@@ -82,6 +99,7 @@ void declare_data(const auto& data, const KnownNames& names) {
   data.option("data.raw_layout", &DataOptions::raw_layout);
   declare_synthetic(data.inner(&DataOptions::synthetic));
   declare_table(data.inner(&DataOptions::table));
+  declare_windows(data.inner(&DataOptions::table).inner(&TableOptions::windows));
 }
 
 // Keys of earlier versions, behind all others: see adopt_earlier_keys().

@@ -61,6 +61,7 @@ bool TargetRule::allows(Scalar target) const {
 }
 
 std::optional<BadTarget> TargetRule::find_bad(std::span<const Scalar> targets) const {
+  if (anything) return std::nullopt;
   if (classes > 0 && targets.size() > 1) return find_bad_probability(targets);
   const bool masks = may_miss && targets.size() > 1;
   std::size_t missing = 0;

@@ -84,6 +84,7 @@ RowColumn form_of_times(const FoldValues& values, const ValidationPart& part) {
 FoldTimes read_values(const FoldValues& values, const ValidationPart& part) {
   const RowColumn form = form_of_times(values, part);
   FoldTimes times;
+  if (form.date) times.form = form.date->form;
   for (const std::string& text : values.texts) {
     Cell cell;
     const bool missing = std::ranges::count(values.missing, text) > 0;

@@ -49,9 +49,10 @@ FoldValues read_column(const ValidationPart& part, const DataOptions& data, cons
 
 /// The numbers that put the records in order of time.
 struct FoldTimes {
-  std::vector<double> numbers;  ///< of each record
-  bool short_years = false;     ///< years of two digits are those of the usual hundred
-  std::string problem = {};     ///< the first value that is missing, or not of the form of most; "": none
+  std::vector<double> numbers;        ///< of each record
+  bool short_years = false;           ///< years of two digits are those of the usual hundred
+  std::optional<DateForm> form = {};  ///< that of dates; nothing: they are numbers
+  std::string problem = {};  ///< the first value that is missing, or not of the form of most; "": none
 };
 /// The values as numbers of one notation, or dates of one form. Errors: ConfigError naming the first that is
 /// not, or is missing, or if they may be of two forms.

@@ -9,7 +9,8 @@
 // whole.
 //
 // time: the last records. Records of one time stay together: of the two ends of the time at the border, the
-// one that is nearer to the size is taken.
+// one that is nearer to the size is taken. A span of time is held back instead if its ends are given; what
+// comes after it is in no set, since a model is trained on what came before.
 //
 // group: groups in the order of a keyed hash of their value are taken as long as that brings the size nearer.
 // So a group keeps its place when records or other groups are added.
@@ -26,8 +27,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <utility>
@@ -48,7 +51,8 @@ constexpr std::size_t kMaxShownClasses = 20;  // in a note
 using By = ValidationPart::By;
 using Folds = std::vector<FoldNumber>;  // of each record
 
-// The records of a share, and a sentence about them.
+// The records of a share, which have the number 1, and a sentence about them. Those that come after a span of
+// time have kUnusedFold.
 struct ShareChoice {
   Folds fold_of;
   std::string note;
@@ -248,6 +252,38 @@ ShareChoice share_by_time(const ValidationPart& part, const FoldValues& values) 
   return choice;
 }
 
+// The records from the one end of the span to the other.
+ShareChoice span_of_time(const ValidationPart& part, const FoldValues& values) {
+  FoldValues bounded = values;
+  bounded.texts.push_back(part.from);
+  if (!part.to.empty()) bounded.texts.push_back(part.to);
+  const FoldTimes times = times_of(bounded, part);
+  const std::size_t rows = values.texts.size();
+  const double from = times.numbers[rows];
+  const double to = part.to.empty() ? std::numeric_limits<double>::infinity() : times.numbers[rows + 1];
+  ShareChoice choice{.fold_of = Folds(rows), .note = {}};
+  Index before = 0;
+  Index after = 0;
+  for (std::size_t i = 0; i < rows; ++i) {
+    const bool is_after = times.numbers[i] >= to;
+    choice.fold_of[i] = times.numbers[i] < from ? FoldNumber{0} : is_after ? kUnusedFold : FoldNumber{1};
+    before += times.numbers[i] < from ? 1 : 0;
+    after += is_after ? 1 : 0;
+  }
+  if (std::ranges::count(choice.fold_of, 1) == 0 || before == 0) {
+    throw ConfigError(fmt::format(
+        "{}: {} of the {} records come before that span, {} lie in it and {} behind: expected some before it "
+        "and in it",
+        part.setting, with_commas(before), with_commas(std::ssize(values.texts)),
+        with_commas(std::ranges::count(choice.fold_of, 1)), with_commas(after)));
+  }
+  choice.note = fmt::format("from {}{} in column {}", in_quotes(part.from),
+                            part.to.empty() ? "" : fmt::format(" to before {}", in_quotes(part.to)),
+                            in_quotes(part.column));
+  if (after > 0) choice.note += fmt::format("; the {} records after it are in no set", with_commas(after));
+  return choice;
+}
+
 Folds fold_by_time(const ValidationPart& part, const FoldValues& values) {
   const RecordsByTime records(values, part);
   const Index rows = records.rows();
@@ -331,68 +367,148 @@ Folds choose_folds(const ValidationPart& part, const DividedBy& by, std::uint64_
   return fold_by_record(rows, part.folds, seed);
 }
 
+// Whether a hash of its number takes a record for a share of them.
+bool hash_takes(double share, std::uint64_t key, Index id) {
+  return static_cast<double>(id_hash(key, id) >> 11) * 0x1p-53 < share;
+}
+
 ShareChoice choose_share(const ValidationPart& part, const DividedBy& by, std::uint64_t seed,
-                         const DatasetInfo& info) {
-  ShareChoice choice = part.by == By::kClass   ? share_by_class(part, by.targets, seed, info)
-                       : part.by == By::kGroup ? share_by_group(part, by.values.texts, seed)
-                                               : share_by_time(part, by.values);
-  choice.note = fmt::format("validation set, {}: {} of the {} records of '{}', {}", to_string(part),
-                            with_commas(std::ranges::count(choice.fold_of, 1)), with_commas(info.rows),
-                            info.name, choice.note);
+                         const DatasetInfo& info, std::span<const Index> ids) {
+  if (!part.from.empty()) return span_of_time(part, by.values);
+  if (part.by == By::kClass) return share_by_class(part, by.targets, seed, info);
+  if (part.by == By::kGroup) return share_by_group(part, by.values.texts, seed);
+  if (part.by == By::kTime) return share_by_time(part, by.values);
+  ShareChoice choice{.fold_of = {}, .note = "by a hash of their numbers"};
+  for (const Index id : ids) choice.fold_of.push_back(hash_takes(part.share, seed, id) ? 1 : 0);
   return choice;
+}
+
+// *Collective.* What the records `ids`, ascending, are divided by.
+DividedBy divided_by(const ValidationPart& part, const DataOptions& data, const RecordSource& whole,
+                     std::span<const Index> ids, PeerGroup& peers) {
+  const auto choose = [&ids](auto& all) {
+    if (all.empty()) return;
+    for (Index i = 0; i < std::ssize(ids); ++i) {
+      if (i < at(ids, i)) at(all, i) = std::move(at(all, at(ids, i)));
+    }
+    all.resize(ids.size());
+  };
+  DividedBy by;
+  if (part.by == By::kClass) by.targets = read_targets(whole, part, peers);
+  if (part.reads_column()) by.values = read_column(part, data, whole, peers);
+  choose(by.targets);
+  choose(by.values.texts);
+  return by;
 }
 
 }  // namespace
 
 bool HoldOut::holds(Index id) const {
-  if (fold_of) return at(*fold_of, id) == fold;
-  return static_cast<double>(id_hash(key, id) >> 11) * 0x1p-53 < share;
+  return fold_of ? at(*fold_of, id) == fold : hash_takes(share, key, id);
 }
 
 bool HoldOut::leaves(Index id) const {
-  return fold_of && forward ? at(*fold_of, id) < fold : !holds(id);
+  if (!fold_of) return !holds(id);
+  const FoldNumber number = at(*fold_of, id);
+  return number >= 0 && (forward ? number < fold : number != fold);
 }
 
-std::optional<ValidationPart> part_beside_files(const DataOptions& data) {
-  std::optional<ValidationPart> part = validation_part(data);
-  if (!part || !is_there(data.validation)) return part;
+DataParts parts_beside_files(const DataOptions& data) {
+  DataParts parts{.validation = validation_part(data), .test = test_part(data)};
+  if (!parts.validation || !is_there(data.validation)) return parts;
   throw ConfigError(fmt::format(
       "{} is a part of the training samples, but there is a file of that name, too: write \"./{}\" if you "
       "mean the file, or rename it",
-      part->setting, excerpt(data.validation)));
+      parts.validation->setting, excerpt(data.validation)));
 }
 
-DataOptions data_of_files(const DataOptions& data, const ValidationPart& part) {
+DataOptions data_of_files(const DataOptions& data, const DataParts& parts) {
   DataOptions opened = data;
-  opened.validation.clear();
-  if (part.by != By::kGroup && part.by != By::kColumn) return opened;
+  if (parts.validation) opened.validation.clear();
   TableOptions& table = opened.table;
-  for (const auto* used : {&table.numeric, &table.categorical, &table.ignore}) {
-    if (std::ranges::count(*used, part.column) > 0) return opened;
+  for (const auto& part : {parts.validation, parts.test}) {
+    if (!part || (part->by != By::kGroup && part->by != By::kColumn)) continue;
+    const auto names = [&](const auto* used) { return std::ranges::count(*used, part->column) > 0; };
+    const std::array used{&table.numeric, &table.categorical, &table.ignore};
+    if (std::ranges::none_of(used, names)) table.ignore.push_back(part->column);
   }
-  table.ignore.push_back(part.column);
   return opened;
 }
 
-HoldOut hold_out(const ValidationPart& part, const DataOptions& data, std::uint64_t seed,
+namespace {
+
+// Marks records of the training set as those of one part after the other.
+class Marking {
+ public:
+  Marking(const DataOptions& data, std::uint64_t seed, const RecordSource& whole, PeerGroup& peers)
+      : data_(data), seed_(seed), whole_(whole), peers_(peers), marks_(static_cast<std::size_t>(rows())) {}
+
+  // *Collective.* Records without a mark are chosen from; those of a share get `number`, those of folds
+  // theirs. Gives a sentence about them.
+  std::string mark(const ValidationPart& part, FoldNumber number, const char* set) {
+    std::vector<Index> ids;
+    for (Index id = 0; id < rows(); ++id) {
+      if (at(marks_, id) == 0) ids.push_back(id);
+    }
+    DatasetInfo info = whole_.info();
+    peers_.agree([&] { check_records(part, info); });
+    const DividedBy by = divided_by(part, data_, whole_, ids, peers_);
+    ShareChoice choice;
+    peers_.agree([&] {
+      const Index count = std::ssize(ids);
+      const std::uint64_t seed = number == kTestFold ? seed_ + kTestSeed : seed_;
+      choice = part.folds > 0 ? ShareChoice{choose_folds(part, by, seed, count), ""}
+                              : choose_share(part, by, seed, info, ids);
+      if (part.folds > 0) return;
+      const Index taken = std::ranges::count(choice.fold_of, 1);
+      if (taken == 0 && set == std::string_view("test"))
+        throw ConfigError(fmt::format("{} takes none of the {} records of '{}': expected some", part.setting,
+                                      with_commas(rows()), info.name));
+      choice.note = fmt::format("{} set, {}: {} of the {} records of '{}', {}", set, to_string(part),
+                                with_commas(taken), with_commas(rows()), info.name, choice.note);
+    });
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      const FoldNumber chosen = choice.fold_of[i];
+      at(marks_, ids[i]) = part.folds == 0 && chosen == 1 ? number : chosen;
+    }
+    return choice.note;
+  }
+
+  Folds& marks() { return marks_; }
+
+ private:
+  static constexpr std::uint64_t kTestSeed = 0x7e57'0000;  // so that two shares are not of the same records
+
+  Index rows() const { return whole_.info().rows; }
+
+  const DataOptions& data_;
+  std::uint64_t seed_;
+  const RecordSource& whole_;
+  PeerGroup& peers_;
+  Folds marks_;
+};
+
+}  // namespace
+
+HoldOut hold_out(const DataParts& parts, const DataOptions& data, std::uint64_t seed,
                  const std::function<std::unique_ptr<RecordSource>()>& open_whole, PeerGroup& peers) {
-  const bool is_share = part.folds == 0;
-  HoldOut held{.share = part.share, .key = seed, .setting = part.setting};
-  if (is_share && part.by == By::kRecord) return held;
+  HoldOut held{.key = seed, .fold = kNoFold};
+  if (parts.validation) {
+    const ValidationPart& part = *parts.validation;
+    held.setting = part.setting;
+    held.share = part.share;
+    held.fold = part.folds == 0 ? 1 : part.fold;
+    held.forward = part.folds > 0 && part.by == By::kTime;
+    if (part.folds == 0 && part.by == By::kRecord && !parts.test) return held;
+  }
   const std::unique_ptr<RecordSource> whole = open_whole();
-  const DatasetInfo& info = whole->info();
-  peers.agree([&] { check_records(part, info); });
-  DividedBy by;
-  if (part.by == By::kClass) by.targets = read_targets(*whole, part, peers);
-  if (part.reads_column()) by.values = read_column(part, data, *whole, peers);
-  peers.agree([&] {
-    ShareChoice choice = is_share ? choose_share(part, by, seed, info)
-                                  : ShareChoice{choose_folds(part, by, seed, info.rows), ""};
-    held.fold_of = std::make_shared<const Folds>(std::move(choice.fold_of));
-    held.fold = is_share ? 1 : part.fold;
-    held.forward = !is_share && part.by == By::kTime;
-    held.note = std::move(choice.note);
-  });
+  Marking marking(data, seed, *whole, peers);
+  if (parts.test) {
+    if (!parts.validation) held.setting = parts.test->setting;
+    held.test_note = marking.mark(*parts.test, kTestFold, "test");
+  }
+  if (parts.validation) held.note = marking.mark(*parts.validation, 1, "validation");
+  held.fold_of = std::make_shared<const Folds>(std::move(marking.marks()));
   return held;
 }
 

@@ -44,8 +44,43 @@ std::string column_text(const std::string& column) {
   throw ConfigError(fmt::format("{}: expected {}, as in \"{}\"", part.setting, expected, usage));
 }
 
+// The position of the last comma that is outside of quotes.
+std::size_t last_comma(std::string_view text) {
+  std::size_t last = std::string_view::npos;
+  char quote = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quote != 0 ? c == quote : c == '"' || c == '\'') quote = quote != 0 ? char{0} : c;
+    if (c == ',' && quote == 0) last = i;
+  }
+  return last;
+}
+
+// Takes "from = T" and "to = T" off the end of what stands between the parentheses of time(...).
+std::string_view take_span(std::string_view inside, ValidationPart& part) {
+  for (std::size_t comma = last_comma(inside); comma != std::string_view::npos; comma = last_comma(inside)) {
+    const std::string_view term = inside.substr(comma + 1);
+    const std::size_t equals = std::min(term.find('='), term.size());
+    const std::string_view name = trimmed(term.substr(0, equals));
+    if (equals == term.size() || (name != "from" && name != "to")) break;
+    (name == "from" ? part.from : part.to) = without_quotes(trimmed(term.substr(equals + 1)));
+    inside = inside.substr(0, comma);
+  }
+  return inside;
+}
+
 void parse_share(const ShareWord& word, std::string_view inside, ValidationPart& part) {
   part.by = word.by;
+  if (word.by == By::kTime) {
+    const std::string_view column = take_span(inside, part);
+    if (!part.from.empty()) {
+      part.column = without_quotes(trimmed(column));
+      if (!part.column.empty()) return;
+    }
+    if (column.size() != inside.size())
+      refuse_part(part, "a column, then from, and perhaps to",
+                  "time(date, from = 2024-01-01, to = 2024-07-01)");
+  }
   const std::size_t comma = inside.rfind(',');
   const bool has_column = comma != std::string_view::npos;
   if (has_column) part.column = without_quotes(trimmed(inside.substr(0, comma)));
@@ -120,6 +155,10 @@ std::optional<ValidationPart> parse_validation_part(std::string_view key, std::s
 }
 
 std::string to_string(const ValidationPart& part) {
+  if (!part.from.empty()) {
+    return fmt::format("time({}, from = {}{})", column_text(part.column), in_quotes(part.from),
+                       part.to.empty() ? "" : ", to = " + in_quotes(part.to));
+  }
   if (part.folds == 0) {
     const std::string column = part.reads_column() ? column_text(part.column) + ", " : "";
     return fmt::format("{}({}{})", std::ranges::find(kShareWords, part.by, &ShareWord::by)->name, column,
@@ -160,6 +199,16 @@ ValidationPart earlier_fold(const EarlierValidation& earlier) {
 
 std::optional<ValidationPart> validation_part(const DataOptions& data) {
   return parse_validation_part("data.validation", data.validation);
+}
+
+std::optional<ValidationPart> test_part(const DataOptions& data) {
+  if (data.test_part.empty()) return std::nullopt;
+  std::optional<ValidationPart> part = parse_validation_part("data.test_part", data.test_part);
+  if (part && part->folds == 0) return part;
+  throw ConfigError(fmt::format(
+      "data.test_part = {}: expected share(0.1), stratified(0.1), time(COLUMN, 0.1), time(COLUMN, "
+      "from = T, to = T) or group(COLUMN, 0.1); a file of test samples is data.test",
+      in_quotes(data.test_part)));
 }
 
 void adopt_earlier_keys(DataOptions& data, bool replaces_share) {

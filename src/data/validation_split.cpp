@@ -18,12 +18,14 @@
 namespace lockstep {
 namespace {
 
-// Which of the two parts.
+// Which of the parts.
 struct PartChoice {
   HoldOut held;
-  bool validation = false;
+  Split split = Split::kTrain;
 
-  bool takes(Index id) const { return validation ? held.holds(id) : held.leaves(id); }
+  bool takes(Index id) const {
+    return split == Split::kTrain ? held.leaves(id) : split == Split::kTest ? held.tests(id) : held.holds(id);
+  }
 };
 
 // Reads whole chunks, and keeps the records of one part.
@@ -69,14 +71,15 @@ class PartSource final : public RecordSource {
   std::string schema() const override { return whole_->schema(); }
   // Told once, by the part to train on; the other one says how it was chosen.
   std::vector<std::string> notes() const override {
-    if (!choice_.validation) return whole_->notes();
-    return choice_.held.note.empty() ? std::vector<std::string>{} : std::vector{choice_.held.note};
+    if (trains()) return whole_->notes();
+    const std::string& note = choice_.split == Split::kTest ? choice_.held.test_note : choice_.held.note;
+    return note.empty() ? std::vector<std::string>{} : std::vector{note};
   }
   std::vector<std::string> doubts() const override {
-    return choice_.validation ? std::vector<std::string>{} : whole_->doubts();
+    return trains() ? whole_->doubts() : std::vector<std::string>{};
   }
   std::vector<std::string> rejects() const override {
-    return choice_.validation ? std::vector<std::string>{} : whole_->rejects();
+    return trains() ? whole_->rejects() : std::vector<std::string>{};
   }
   std::vector<std::string> files() const override { return whole_->files(); }
   std::string file_of(const Chunk& chunk) const override { return whole_->file_of(chunk); }
@@ -100,6 +103,7 @@ class PartSource final : public RecordSource {
   }
 
  private:
+  bool trains() const { return choice_.split == Split::kTrain; }
   void add(const Chunk& chunk, Index position) {
     const Index begin = info_.rows;
     for (Index id = chunk.records.begin; id < chunk.records.end; ++id)
@@ -123,20 +127,23 @@ class PartSource final : public RecordSource {
 
 ValidationSplit split_validation(std::unique_ptr<RecordSource> whole, const HoldOut& held) {
   const std::shared_ptr<const RecordSource> shared = std::move(whole);
-  auto train = std::make_unique<PartSource>(shared, PartChoice{held, false});
-  PartChoice rest{held, true};
+  HoldOut noted = held;
+  const auto part = [&](Split split) {
+    return std::make_unique<PartSource>(shared, PartChoice{noted, split});
+  };
+  ValidationSplit parts{.train = part(Split::kTrain), .validation = nullptr, .test = nullptr};
   if (!held.fold_of) {
-    rest.held.note =
-        fmt::format("validation set, {}: {} of the {} records of '{}', by a hash of their numbers",
-                    held.setting, with_commas(shared->info().rows - train->info().rows),
-                    with_commas(shared->info().rows), shared->info().name);
+    noted.note = fmt::format("validation set, {}: {} of the {} records of '{}', by a hash of their numbers",
+                             held.setting, with_commas(shared->info().rows - parts.train->info().rows),
+                             with_commas(shared->info().rows), shared->info().name);
   }
-  ValidationSplit parts{std::move(train), std::make_unique<PartSource>(shared, rest)};
-  if (parts.train->info().rows > 0 && parts.validation->info().rows > 0) return parts;
+  if (held.fold != kNoFold) parts.validation = part(Split::kValidation);
+  if (held.fold_of && std::ranges::count(*held.fold_of, kTestFold) > 0) parts.test = part(Split::kTest);
+  const Index validates = parts.validation ? parts.validation->info().rows : 0;
+  if (parts.train->info().rows > 0 && (validates > 0 || !parts.validation)) return parts;
   throw ConfigError(fmt::format(
       "{} leaves {} of the {} records of '{}' to train on and {} for validation: expected some of each",
-      held.setting, parts.train->info().rows, shared->info().rows, shared->info().name,
-      parts.validation->info().rows));
+      held.setting, parts.train->info().rows, shared->info().rows, shared->info().name, validates));
 }
 
 std::vector<Index> count_classes(const RecordSource& source, const TargetRule& rule, Index classes,

@@ -23,7 +23,8 @@ namespace {
 
 HoldOut part_of(const DataOptions& data, const std::string& part, std::uint64_t seed, PeerGroup& peers) {
   const auto open_whole = [&] { return choose_format(data).open({data, Split::kTrain, seed, peers}); };
-  return hold_out(parse_validation_part("data.validation", part).value(), data, seed, open_whole, peers);
+  return hold_out({.validation = parse_validation_part("data.validation", part)}, data, seed, open_whole,
+                  peers);
 }
 
 constexpr Index kRows = 203;

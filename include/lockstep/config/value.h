@@ -107,6 +107,10 @@ inline constexpr auto kEnumNames<Tail> = std::to_array<std::string_view>({"keep"
 template <>
 inline constexpr auto kEnumNames<Header> = std::to_array<std::string_view>({"auto", "yes", "no"});
 template <>
+inline constexpr auto kEnumNames<WindowScale> = std::to_array<std::string_view>({"none", "last", "standard"});
+template <>
+inline constexpr auto kEnumNames<FillGaps> = std::to_array<std::string_view>({"none", "last", "zero"});
+template <>
 inline constexpr auto kEnumNames<OnBadRecord> = std::to_array<std::string_view>({"fail", "skip"});
 template <>
 inline constexpr auto kEnumNames<Reduction> = std::to_array<std::string_view>({"native", "ordered"});

@@ -47,6 +47,7 @@ struct BadTarget {
 /// The targets that the loss accepts: whole numbers below `classes` (if above 0), or numbers in [0, 1], or
 /// finite numbers, perhaps of 0 or more, or above 0.
 struct TargetRule {
+  bool anything = false;  ///< all numbers, and none
   Index classes = 0;
   bool unit_interval = false;
   bool non_negative = false;

@@ -44,6 +44,36 @@ enum class Header { kAuto, kYes, kNo };
 /// The treatment of a record that cannot be used.
 enum class OnBadRecord { kFail, kSkip };
 
+/// What is subtracted from the past of a label in a window, and undone in its forecast.
+enum class WindowScale {
+  kNone,
+  kLast,      ///< its last value
+  kStandard,  ///< its mean, and its deviation divides
+};
+
+/// What stands for a time that a series lacks, and for a label that a record lacks.
+enum class FillGaps {
+  kNone,  ///< nothing: what is there is taken as it comes
+  kLast,  ///< the record before it; it is never forecast
+  kZero,  ///< the record before it, with labels of 0
+};
+
+/// How the records of a table become windows of time: at each origin the last `window` positions of a series
+/// are what the next `horizon` positions of its labels are forecast from.
+struct WindowOptions {
+  std::string time = "";
+  std::vector<std::string> series = {};
+  Index window = 0;  ///< positions; 0: the records are no windows
+  Index horizon = 0;
+  Index stride = 1;
+  std::vector<std::string> future = {};  ///< columns that are known ahead
+  WindowScale scale = WindowScale::kNone;
+  FillGaps fill = FillGaps::kNone;
+  Index season = 0;  ///< positions; 0: none
+
+  bool any() const { return window > 0; }
+};
+
 /// How tables (csv) are read and turned into numbers. Columns are known by their names; those of a file
 /// without a header are c1, c2, ...
 struct TableOptions {
@@ -74,22 +104,26 @@ struct TableOptions {
   OnBadRecord on_bad_record = OnBadRecord::kFail;
   double max_bad_share = 0.01;
   Index chunk_kib = 1024;
+  WindowOptions windows = {};
 };
 
 /// The most folds: the number of a fold is kept in 16 bits.
 inline constexpr Index kMaxFolds = 1000;
 
-/// The samples of the training set that data.validation names in place of a file: a share of them, or one of
-/// several folds.
+/// The samples of the training set that data.validation names in place of a file, or data.test_part: a share
+/// of them, or one of several folds.
 ///
-///   part = share(S) | stratified(S) | time(COLUMN, S) | group(COLUMN, S) | fold(K/N [, by = way])
+///   part = share(S) | stratified(S) | time(COLUMN, S) | time(COLUMN, from = T [, to = T]) | group(COLUMN, S)
+///        | fold(K/N [, by = way])
 ///   way  = record | class | time(COLUMN) | group(COLUMN) | column(COLUMN)
 struct ValidationPart {
   enum class By { kRecord, kClass, kTime, kGroup, kColumn };
 
   By by = By::kRecord;
   std::string column = {};   ///< of a table, that kTime, kGroup and kColumn read
-  double share = 0;          ///< of the samples, in (0, 1); 0: it is a fold
+  double share = 0;          ///< of the samples, in (0, 1); 0: it is a fold, or has `from`
+  std::string from = {};     ///< the first time of a span, as the column writes it; "": it is no span
+  std::string to = {};       ///< the time that ends the span, outside of it; "": it has no end
   Index fold = 0;            ///< from 1 on
   Index folds = 0;           ///< 0: it is a share
   std::string setting = {};  ///< the key and the text that name it, for messages
@@ -123,6 +157,7 @@ struct DataOptions {
   std::string test;
   std::string test_labels;
   std::string test_weights;
+  std::string test_part;
   DataMode mode = DataMode::kShard;
   std::vector<double> mean = {0.0};
   std::vector<double> std = {1.0};
@@ -145,6 +180,8 @@ struct DataOptions {
 
 /// The part that data.validation names; nothing if it is a file. Errors as above.
 std::optional<ValidationPart> validation_part(const DataOptions& data);
+/// The part that data.test_part names; nothing without it. Errors: ConfigError.
+std::optional<ValidationPart> test_part(const DataOptions& data);
 
 /// Makes data.validation of its earlier keys, which are not given afterwards, but for those that say nothing
 /// without data.fold. `replaces_share`: a flag gives data.validation_share, which counts more than share() in

@@ -15,10 +15,13 @@
 
 namespace lockstep {
 
-/// The number of a fold, from 1 on; 0: a record that is in no validation set.
+/// The number of a fold, from 1 on; 0: a record that is in no fold; below 0: it is not trained on.
 using FoldNumber = std::int16_t;
+inline constexpr FoldNumber kTestFold = -1;    ///< it is in the test set
+inline constexpr FoldNumber kUnusedFold = -2;  ///< it is in no set, as it comes after one that is held back
+inline constexpr FoldNumber kNoFold = -3;      ///< of no record
 
-/// Which records of the training data are held back for validation.
+/// Which records of the training data are held back for validation or test.
 struct HoldOut {
   double share = 0;  ///< of all records, by a hash of their numbers
   std::uint64_t key = 0;
@@ -28,33 +31,46 @@ struct HoldOut {
   bool forward = false;      ///< a fold is validated by models of the folds before it alone
   std::string setting = {};  ///< who holds them back, for messages
   std::string note = {};     ///< for the user, on how many records, classes or groups these are; may be empty
+  std::string test_note = {};  ///< the same of the test set
 
   bool any() const { return share > 0 || fold_of != nullptr; }
+  /// Whether it is in the validation set.
   bool holds(Index id) const;
-  /// Whether it is trained on; a record may be neither.
+  bool tests(Index id) const { return fold_of != nullptr && at(*fold_of, id) == kTestFold; }
+  /// Whether it is trained on; a record may be in no set.
   bool leaves(Index id) const;
 };
 
-/// The part that data.validation names. Errors: ConfigError, also if there is a file of that name.
-std::optional<ValidationPart> part_beside_files(const DataOptions& data);
+/// The parts of the training samples that are held back.
+struct DataParts {
+  std::optional<ValidationPart> validation = {};
+  std::optional<ValidationPart> test = {};
 
-/// The data as the formats are to open them: the part is no file, and the column that says only to which part
-/// a record belongs is no feature, unless the config takes it for one.
-DataOptions data_of_files(const DataOptions& data, const ValidationPart& part);
+  bool any() const { return validation || test; }
+};
 
-/// *Collective.* The records of the part. `open_whole` opens the training set without anything held back, if
-/// that has to be read. Errors, the same on all ranks: ConfigError if these records cannot be divided so;
-/// DataError.
-HoldOut hold_out(const ValidationPart& part, const DataOptions& data, std::uint64_t seed,
+/// The parts that data.validation and data.test_part name. Errors: ConfigError, also if there is a file of
+/// that name.
+DataParts parts_beside_files(const DataOptions& data);
+
+/// The data as the formats are to open them: a part is no file, and a column that says only to which part a
+/// record belongs is no feature, unless the config takes it for one.
+DataOptions data_of_files(const DataOptions& data, const DataParts& parts);
+
+/// *Collective.* The records of the parts: those of the test set are chosen first, those of the validation
+/// set from the others. `open_whole` opens the training set without anything held back, if that has to be
+/// read. Errors, the same on all ranks: ConfigError if these records cannot be divided so; DataError.
+HoldOut hold_out(const DataParts& parts, const DataOptions& data, std::uint64_t seed,
                  const std::function<std::unique_ptr<RecordSource>()>& open_whole, PeerGroup& peers);
 
 struct ValidationSplit {
   std::unique_ptr<RecordSource> train;
-  std::unique_ptr<RecordSource> validation;
+  std::unique_ptr<RecordSource> validation;  ///< null without such a part
+  std::unique_ptr<RecordSource> test;        ///< null without such a part
 };
 
 /// The records of `whole` that are held back, and those that are trained on. Requires packed records: a view
-/// has ids of its own. Errors: ConfigError if one of the two would be empty.
+/// has ids of its own. Errors: ConfigError if one of the sets would be empty.
 ValidationSplit split_validation(std::unique_ptr<RecordSource> whole, const HoldOut& held);
 
 /// *Collective.* How many records of a data set are of each class, by class_of() their targets, which obey

@@ -59,6 +59,12 @@ void refuse_sets(const Config& config) {
   const ThresholdRule threshold = parse_threshold("eval.threshold", config.eval.threshold);
   refuse_if(validation_part(data) && (!data.validation_labels.empty() || !data.validation_weights.empty()),
             "data.validation_labels or data.validation_weights with a part of the training samples");
+  refuse_if(!data.test_part.empty() && !data.test.empty(), "data.test with data.test_part");
+  const WindowOptions& windows = data.table.windows;
+  refuse_if(windows.any() && data.format != "csv", "data.window with data that are no table (csv)");
+  refuse_if(windows.any() && (windows.time.empty() || windows.horizon == 0),
+            "data.window without data.time or data.horizon");
+  refuse_if(windows.any() && data.memory == MemoryMode::kStream, "data.window with data.memory stream");
   refuse_if(!threshold.measure.empty() && !has_validation(config),
             "eval.threshold by a measure without a validation set");
 }
@@ -118,19 +124,19 @@ void open_data(Experiment& experiment, const std::set<Split>& wanted, const std:
                PeerGroup& peers) {
   const DataOptions& options = experiment.config.data;
   const FormatEntry* format = nullptr;
-  std::optional<ValidationPart> part;
+  DataParts parts;
   peers.agree([&] {
     format = &choose_format(options);
-    part = part_beside_files(options);
+    parts = parts_beside_files(options);
   });
-  const DataOptions opened = part ? data_of_files(options, *part) : options;
+  const DataOptions opened = data_of_files(options, parts);
   const auto open = [&](Split split, const std::string& known) -> std::unique_ptr<RecordSource> {
     if (!wanted.contains(split)) return nullptr;
     return format->open({opened, split, experiment.seed(), peers, known, experiment.held});
   };
-  if (part && wanted.contains(Split::kTrain)) {
+  if (parts.any() && wanted.contains(Split::kTrain)) {
     const auto open_whole = [&] { return open(Split::kTrain, schema); };
-    experiment.held = hold_out(*part, opened, experiment.seed(), open_whole, peers);
+    experiment.held = hold_out(parts, opened, experiment.seed(), open_whole, peers);
   }
   experiment.train = open(Split::kTrain, schema);
   const std::string learnt = experiment.train ? experiment.train->schema() : schema;
@@ -138,9 +144,10 @@ void open_data(Experiment& experiment, const std::set<Split>& wanted, const std:
   experiment.test = open(Split::kTest, learnt);
   if (!experiment.held.any()) return;
   peers.agree([&] {
-    ValidationSplit parts = split_validation(std::move(experiment.train), experiment.held);
-    experiment.train = std::move(parts.train);
-    experiment.validation = std::move(parts.validation);
+    ValidationSplit sets = split_validation(std::move(experiment.train), experiment.held);
+    experiment.train = std::move(sets.train);
+    if (sets.validation) experiment.validation = std::move(sets.validation);
+    if (sets.test) experiment.test = std::move(sets.test);
   });
 }
 
@@ -210,12 +217,14 @@ Experiment make_evaluation(Config config, const std::set<Split>& splits, const S
   std::set<Split> wanted = splits;
   // A part that is held back comes out of the training data.
   if (splits.contains(Split::kValidation) && validation_part(of_run.data)) wanted.insert(Split::kTrain);
+  if (splits.contains(Split::kTest) && !of_run.data.test_part.empty()) wanted.insert(Split::kTrain);
   if (of_run.eval.class_weights && is_balanced(of_run.train.class_weights)) {
     wanted.insert(Split::kTrain);  // its classes are counted
   }
   open_data(experiment, wanted, schema, peers);
   // It comes with the training data, whose classes are counted.
   if (!splits.contains(Split::kValidation)) experiment.validation.reset();
+  if (!splits.contains(Split::kTest)) experiment.test.reset();
   peers.agree([&] {
     build_model(experiment, input);
     check_fit(experiment);

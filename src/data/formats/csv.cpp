@@ -21,7 +21,9 @@ FormatEntry csv_format() {
                   "data.encode",    "data.missing_values", "data.vocabulary",    "data.header",
                   "data.separator", "data.quotes",         "data.on_bad_record", "data.max_bad_share",
                   "data.chunk_kib", "data.decimal",        "data.thousands",     "data.strict",
-                  "data.encoding",  "data.skip_lines",     "data.fold_case"},
+                  "data.encoding",  "data.skip_lines",     "data.fold_case",     "data.time",
+                  "data.series",    "data.window",         "data.horizon",       "data.stride",
+                  "data.future",    "data.window_scale",   "data.fill_gaps",     "data.season"},
       .open = [](const OpenRequest& request) { return open_tables<TableSource>(request, kCsvExtensions); },
       .open_input =
           [](const InputRequest& request) { return open_tables<TableSource>(request, kCsvExtensions); }};

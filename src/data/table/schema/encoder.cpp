@@ -265,8 +265,9 @@ std::vector<RowColumn> match_columns(const TableText& table, const TableSchema& 
     }
     RowColumn& row = matched[positions[i]];
     row = row_column(column, reading_of(column), i);
-    row.required = column.label && one_label;
-    row.one_of = column.label && !one_label;
+    const bool wants_labels = column.label && !schema.windows;  // a series may have gaps
+    row.required = wants_labels && one_label;
+    row.one_of = wants_labels && !one_label;
   }
   return matched;
 }

@@ -230,7 +230,7 @@ void check_learnt(const TableText& table, const TableSchema& schema, const Scan&
                                 : table.header ? ", only a header"
                                                : ""));
   }
-  if (schema.features() == 0) {
+  if (schema.features() == 0 && !schema.windows) {
     throw DataError(fmt::format("no column of '{}' is left as a feature (its columns: {})",
                                 table.text.files.front().path, listed(table.names)));
   }
@@ -244,6 +244,8 @@ LearntSchema learn_schema(const TableText& table, const TableOptions& options, c
   learnt.remarks = table.warnings;
   TableSchema& schema = learnt.schema;
   schema.missing_values = options.missing_values;
+  if (const WindowOptions& windows = options.windows; windows.any())
+    schema.windows = {windows.window, windows.horizon, windows.series, windows.future};
   peers.agree([&] {
     if (options.label.empty()) {
       throw ConfigError(

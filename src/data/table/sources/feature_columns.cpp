@@ -20,7 +20,38 @@ std::vector<FeatureColumn> numbered(Index features, Index first) {
   return columns;
 }
 
-std::vector<FeatureColumn> columns_of_table(const TableSchema& schema) {
+// The past of each label, then the past of each column, feature after feature, and what is known ahead behind
+// it, and last the columns that name the series.
+std::vector<FeatureColumn> columns_of_windows(const TableSchema& schema) {
+  const TableWindows& windows = *schema.windows;
+  std::vector<FeatureColumn> columns;
+  Index end = 0;
+  const auto add = [&](const TableColumn& column, Index features) {
+    columns.push_back({.name = column.name, .features = {end, end + features}});
+    end += features;
+  };
+  const auto names = [&](const std::vector<std::string>& all, std::size_t column) {
+    return std::ranges::count(all, schema.columns[column].name) > 0;
+  };
+  for (const std::size_t label : schema.targets()) add(schema.columns[label], windows.window);
+  const std::vector<FeatureRange> layout = schema.layout();
+  for (const FeatureRange& range : layout) {
+    if (names(windows.series, range.column)) continue;
+    const Index ahead = names(windows.future, range.column) ? windows.horizon : 0;
+    add(schema.columns[range.column], range.features.size() * (windows.window + ahead));
+  }
+  for (const FeatureRange& range : layout) {
+    if (!names(windows.series, range.column)) continue;
+    add(schema.columns[range.column], range.features.size());
+    columns.back().table = schema.columns[range.column];
+  }
+  return columns;
+}
+
+}  // namespace
+
+std::vector<FeatureColumn> feature_columns_of(const TableSchema& schema) {
+  if (schema.windows) return columns_of_windows(schema);
   std::vector<FeatureColumn> columns;
   for (const FeatureRange& range : schema.layout()) {
     const TableColumn& column = schema.columns[range.column];
@@ -28,6 +59,8 @@ std::vector<FeatureColumn> columns_of_table(const TableSchema& schema) {
   }
   return columns;
 }
+
+namespace {
 
 // The values at quantiles that are as far from each other, each once.
 std::vector<Scalar> quantiles(std::vector<Scalar> found, Index points) {
@@ -142,7 +175,14 @@ std::vector<ColumnValue> categories_of(const TableColumn& column, Index points) 
 }
 
 void refuse_unordered(const FeatureColumn& column) {
-  if (!column.table) return;
+  if (!column.table) {
+    if (column.features.size() == 1) return;
+    throw ConfigError(
+        fmt::format("column {} has {} features, one for each position of a window: how the prediction "
+                    "depends on its value "
+                    "is no one curve",
+                    in_quotes(column.name), column.features.size()));
+  }
   const TableColumn& table = *column.table;
   if (table.is_hashed()) {
     throw ConfigError(fmt::format(
@@ -162,7 +202,7 @@ void refuse_unordered(const FeatureColumn& column) {
 std::vector<FeatureColumn> feature_columns(const std::string& schema, Index features) {
   std::vector<FeatureColumn> columns;
   if (const std::optional<TableSchema> table = read_table_schema(schema)) {
-    columns = columns_of_table(*table);
+    columns = feature_columns_of(*table);
   } else {
     columns = numbered(features, schema.empty() ? 0 : parse_sparse_schema(schema).first_index);
   }
@@ -212,8 +252,12 @@ std::string value_text(const FeatureColumn& column, std::span<const Scalar> feat
 
 std::vector<TargetLabel> target_labels(const TableSchema& schema) {
   std::vector<TargetLabel> labels;
-  for (const std::size_t i : schema.targets())
-    labels.push_back({.name = schema.columns[i].name, .classes = schema.columns[i].values});
+  for (const std::size_t i : schema.targets()) {
+    const TableColumn& column = schema.columns[i];
+    if (!schema.windows) labels.push_back({.name = column.name, .classes = column.values});
+    for (Index step = 1; schema.windows && step <= schema.windows->horizon; ++step)
+      labels.push_back({.name = fmt::format("{}+{}", column.name, step)});
+  }
   return labels;
 }
 

@@ -245,7 +245,8 @@ std::vector<LabelScale> label_scales(const TableSchema& schema) {
   if (std::ranges::none_of(schema.columns, is_scaled_label)) return scales;
   for (const std::size_t i : schema.targets()) {
     const TableColumn& column = schema.columns[i];
-    scales.push_back(column.kind == ColumnKind::kNumeric ? scale_of(column) : LabelScale{});
+    scales.insert(scales.end(), schema.windows ? static_cast<std::size_t>(schema.windows->horizon) : 1,
+                  column.kind == ColumnKind::kNumeric ? scale_of(column) : LabelScale{});
   }
   return scales;
 }

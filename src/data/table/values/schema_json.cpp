@@ -2,7 +2,8 @@
 // there are any, "by" only of bins by the label, "before" only of dates whose config says it, "fold_case"
 // only where it is true:
 //
-//   {"version": 1, "missing_values": [text, ...], "columns": [column, ...]}
+//   {"version": 1, "missing_values": [text, ...], "columns": [column, ...],
+//    "windows": {"window", "horizon", "series": [name], "future": [name]}}, these only where there are any
 //   column: {"name", "use": "feature" | "label" | "weight" | "ignore", "kind": "numeric", "scale", "missing",
 //            "notation": {"decimal", "thousands", "prefix", "suffix"}, "missing_values": [text],
 //            "date": {"form", "parts", "before"}, "quartiles": [lower, median, upper], "count",
@@ -195,6 +196,17 @@ void pass_column(const Fields& fields, TableColumn& column) {
   fields("missing_count", column.missing);
 }
 
+void pass_windows(const Fields& fields, std::optional<TableWindows>& windows) {
+  if (!fields.has("windows", windows.has_value())) return;
+  if (!windows) windows.emplace();
+  const Fields inner = fields.object("windows");
+  inner("window", windows->window);
+  inner("horizon", windows->horizon);
+  inner("series", windows->series);
+  inner("future", windows->future);
+  if (windows->window < 1 || windows->horizon < 1) throw DataError("its windows have no positions");
+}
+
 }  // namespace
 
 const char* to_string(Scale scale) {
@@ -204,6 +216,8 @@ const char* to_string(Scale scale) {
 std::string to_json(const TableSchema& schema) {
   Json json{{"version", kVersion}, {"missing_values", schema.missing_values}};
   for (TableColumn column : schema.columns) pass_column({json["columns"].emplace_back(), false}, column);
+  std::optional<TableWindows> windows = schema.windows;
+  pass_windows({json, false}, windows);
   return json.dump(1) + "\n";
 }
 
@@ -216,6 +230,7 @@ TableSchema parse_schema(const std::string& text, const std::string& name) {
     }
     TableSchema schema{.missing_values = json.at("missing_values").get<std::vector<std::string>>()};
     for (Json& column : json.at("columns")) pass_column({column, true}, schema.columns.emplace_back());
+    pass_windows({json, true}, schema.windows);
     return schema;
   } catch (const std::exception& error) {
     throw DataError(

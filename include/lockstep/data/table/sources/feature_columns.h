@@ -18,6 +18,10 @@ struct FeatureColumn {
   std::optional<TableColumn> table = {};  ///< how it becomes them; nothing where it is the feature
 };
 
+/// The columns of a table in the order of their features. In windows a column has a feature for each
+/// position.
+std::vector<FeatureColumn> feature_columns_of(const TableSchema& schema);
+
 /// In the order of the features. `schema`: that of the model; "" and that of libsvm files: each feature is a
 /// column, called by its number, from 0 on or as the libsvm files count. Errors: DataError if the schema is
 /// no such text, or has another number of features.
@@ -47,7 +51,8 @@ struct TargetLabel {
   std::vector<std::string> classes = {};  ///< by class number; empty: it is a number
 };
 
-/// One for each target, in the order in which a record has them: numbers come first, then categories.
+/// One for each target, in the order in which a record has them: numbers come first, then categories. In
+/// windows each position of the horizon is one: "sold+1", "sold+2", label after label.
 std::vector<TargetLabel> target_labels(const TableSchema& schema);
 
 /// Reads them from a saved schema; none from "". Errors: DataError.

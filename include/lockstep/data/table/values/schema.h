@@ -95,9 +95,18 @@ struct FeatureRange {
   Range features;
 };
 
+/// The records are positions in time, of which a model takes windows (time_windows.h).
+struct TableWindows {
+  Index window = 0;
+  Index horizon = 0;
+  std::vector<std::string> series = {};  ///< columns that say which series a record belongs to
+  std::vector<std::string> future = {};  ///< columns that are known ahead
+};
+
 struct TableSchema {
   std::vector<std::string> missing_values;
   std::vector<TableColumn> columns = {};  ///< the columns in the order of the file
+  std::optional<TableWindows> windows = {};
 
   std::vector<FeatureRange> layout() const;
   /// The labels, in the order in which a record has them: numbers come first, then categories.
@@ -183,7 +192,8 @@ LabelScale scale_of(const TableColumn& column);
 /// The number in place of a missing one, as scaled() takes it: column.fill or, without it, the mean.
 double missing_number(const TableColumn& column);
 
-/// One for each target, in their order; empty if no label is scaled.
+/// One for each target, in their order; empty if no label is scaled. In windows each position of the horizon
+/// is a target, label after label.
 std::vector<LabelScale> label_scales(const TableSchema& schema);
 
 /// Reads them from a saved schema: none from "" and from that of another format. Errors: DataError.
