@@ -194,6 +194,7 @@ std::unique_ptr<Records> load_records(const RecordSource& source, const TargetRu
   const DatasetInfo& info = source.info();
   if (info.record_bytes == 0) {
     peers.agree([&] { source.reader(rule); });
+    if (fingerprint != nullptr && source.fingerprint() != nullptr) *fingerprint = *source.fingerprint();
     return std::make_unique<ComputedRecords>(source, needs.count, needs.part);
   }
   std::unique_ptr<NodeMemory> shared;

@@ -16,6 +16,8 @@
 
 namespace lockstep {
 
+struct Fingerprint;
+
 /// Consecutive records that are read together. The borders depend on the files and the config, never on
 /// ranks.
 struct Chunk {
@@ -65,6 +67,8 @@ class RecordSource {
     for (const Index left_out : skipped()) id += left_out <= id ? 1 : 0;
     return id;
   }
+  /// That of records which are computed from what was read when the source was opened; else null.
+  virtual const Fingerprint* fingerprint() const { return nullptr; }
   /// Paths of the files on disk, each once, in order; empty for data that are computed.
   virtual std::vector<std::string> files() const { return {}; }
   /// The path of the file that holds the features of a chunk; "" for data that are computed.

@@ -12,6 +12,7 @@
 #include "lockstep/base/log.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/streamed_records.h"
+#include "lockstep/data/time_windows.h"
 #include "lockstep/data/validation_split.h"
 #include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/distributed/update.h"
@@ -129,7 +130,17 @@ void open_data(Experiment& experiment, const std::set<Split>& wanted, const std:
     format = &choose_format(options);
     parts = parts_beside_files(options);
   });
-  const DataOptions opened = data_of_files(options, parts);
+  const DataOptions opened = data_of_windows(data_of_files(options, parts));
+  if (options.table.windows.any()) {
+    const OpenTable open_table = [&](Split split, const std::string& known, const HoldOut& held) {
+      return format->open({opened, split, experiment.seed(), peers, known, held});
+    };
+    WindowSets sets = open_windows(opened, parts, experiment.seed(), wanted, schema, open_table, peers);
+    experiment.train = std::move(sets.train);
+    experiment.validation = std::move(sets.validation);
+    experiment.test = std::move(sets.test);
+    return;
+  }
   const auto open = [&](Split split, const std::string& known) -> std::unique_ptr<RecordSource> {
     if (!wanted.contains(split)) return nullptr;
     return format->open({opened, split, experiment.seed(), peers, known, experiment.held});

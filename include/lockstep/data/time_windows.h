@@ -1,0 +1,75 @@
+// A table as windows of time. Its records, in order of series and time, are *positions*. A window stands at
+// an *origin*: the positions before it are its past, those from it on its horizon.
+//
+//   features   the past of each label, then that of each other column, feature after feature, and the horizon
+//              of those that are known ahead behind their past; last the columns that name the series
+//   targets    the horizon of each label, label after label
+//
+// A window belongs to the set whose span of time its whole horizon lies in, so that its past may reach back
+// over the border, and nothing reaches forward. Windows are cut when a batch is made: a rank, or a node that
+// can share memory, holds the positions once, whatever windows its replicas train on.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lockstep/data/options.h"
+#include "lockstep/data/peer_group.h"
+#include "lockstep/data/record_source.h"
+#include "lockstep/data/table/values/schema.h"
+#include "lockstep/data/validation_split.h"
+
+namespace lockstep {
+
+/// Opens the table of a set; "" as its schema: it is learnt, from the records that are not held back.
+using OpenTable =
+    std::function<std::unique_ptr<RecordSource>(Split, const std::string& schema, const HoldOut& held)>;
+
+/// The options of the table that windows are taken of: the column of time, and those that name the series,
+/// are no features, unless the config takes them for some.
+DataOptions data_of_windows(const DataOptions& data);
+
+struct WindowSets {
+  std::unique_ptr<RecordSource> train;
+  std::unique_ptr<RecordSource> validation;
+  std::unique_ptr<RecordSource> test;
+};
+
+/// A forecast that needs no model, measured on a set.
+struct NaiveForecast {
+  std::string name;  ///< "the last value", "the value 24 positions before"
+  double absolute =
+      0;               ///< mean absolute error over windows, positions and labels, in the units of the labels
+  double squared = 0;  ///< mean squared error of the labels as the model learns them
+  std::vector<double> by_step = {};  ///< absolute, of each position of the horizon
+};
+
+/// Windows of one set.
+class WindowSource : public RecordSource {
+ public:
+  /// *Local.* Repeating the last value and, where data.season says it, the season before.
+  virtual std::vector<NaiveForecast> naive_forecasts() const = 0;
+  virtual const TableWindows& windows() const = 0;
+  /// The values of the columns that name the series of a window; of none ""
+  virtual std::vector<std::string> series_of(Index id) const = 0;
+  /// The time of a position of its horizon, from 0 on, as the table writes it, also beyond its end.
+  virtual std::string time_of(Index id, Index step) const = 0;
+};
+
+/// *Collective.* The sets that are `wanted`: the parts of the training table, and what other files hold.
+/// Errors, the same on all ranks: ConfigError, DataError.
+WindowSets open_windows(const DataOptions& data, const DataParts& parts, std::uint64_t seed,
+                        const std::set<Split>& wanted, const std::string& schema, const OpenTable& open,
+                        PeerGroup& peers);
+
+/// *Collective.* The last window of each series of a table, whose horizon lies behind the last known labels;
+/// without targets. Errors as above, also if a column that is known ahead is not known so far.
+std::unique_ptr<WindowSource> open_last_windows(const DataOptions& data, const std::string& schema,
+                                                const OpenTable& open, PeerGroup& peers);
+
+}  // namespace lockstep

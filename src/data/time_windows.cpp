@@ -1,0 +1,574 @@
+#include "lockstep/data/time_windows.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "lockstep/base/aligned_buffer.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/base/text.h"
+#include "lockstep/data/fingerprint.h"
+#include "lockstep/data/load_records.h"
+#include "lockstep/data/table/sources/feature_columns.h"
+#include "time_axis.h"
+
+namespace lockstep {
+namespace {
+
+const char* set_name(Split split) {
+  return split == Split::kTrain ? "training" : split == Split::kValidation ? "validation" : "test";
+}
+
+bool names_column(const std::vector<std::string>& names, const std::string& name) {
+  return std::ranges::count(names, name) > 0;
+}
+
+// The numbers of all positions, column after column, so that the past of a window is one run of memory.
+class PositionTable {
+ public:
+  // *Collective.*
+  PositionTable(std::unique_ptr<RecordSource> table, TimeAxis axis, const DataOptions& data, PeerGroup& peers)
+      : table_(std::move(table)), axis_(std::move(axis)), options_(data.table.windows) {
+    const TableSchema schema = parse_schema(table_->schema(), "the schema of the windows");
+    scales_ = label_scales(schema);
+    windows_ = *schema.windows;
+    labels_ = schema.labels();
+    const std::vector<FeatureColumn> columns = feature_columns_of(schema);
+    features_ = columns.empty() ? 0 : columns.back().features.end;
+    for (const FeatureRange& range : schema.layout()) {
+      const std::string& name = schema.columns[range.column].name;
+      for (Index i = range.features.begin; i < range.features.end; ++i) {
+        const bool is_series = names_column(windows_.series, name);
+        (is_series ? series_ : moving_).push_back(i);
+        if (!is_series) known_ahead_.push_back(names_column(windows_.future, name));
+      }
+    }
+    load(peers);
+  }
+
+  const TimeAxis& axis() const { return axis_; }
+  const TableWindows& windows() const { return windows_; }
+  const WindowOptions& options() const { return options_; }
+  const RecordSource& table() const { return *table_; }
+  const std::vector<LabelScale>& scales() const { return scales_; }
+  const Fingerprint& fingerprint() const { return fingerprint_; }
+  Index labels() const { return labels_; }
+  Index features() const { return features_; }
+  Index bytes() const { return columns() * axis_.positions() * Index{sizeof(Scalar)}; }
+  bool knows_ahead() const { return std::ranges::count(known_ahead_, true) > 0; }
+  const Scalar* label(Index number) const { return column(number); }
+  bool has_labels(Index position) const {
+    for (Index i = 0; i < labels_; ++i) {
+      if (std::isnan(label(i)[position])) return false;
+    }
+    return true;
+  }
+
+  void write_features(Index origin, Scalar* to) const {
+    const Index window = windows_.window;
+    for (Index i = 0; i < labels_; ++i) to = std::copy_n(label(i) + origin - window, window, to);
+    for (Index i = 0; i < std::ssize(moving_); ++i) {
+      const Index ahead = at(known_ahead_, i) ? windows_.horizon : 0;
+      to = std::copy_n(column(labels_ + i) + origin - window, window + ahead, to);
+    }
+    for (Index i = 0; i < std::ssize(series_); ++i)
+      *to++ = column(labels_ + std::ssize(moving_) + i)[origin - 1];
+  }
+  void write_targets(Index origin, Scalar* to) const {
+    for (Index i = 0; i < labels_; ++i) to = std::copy_n(label(i) + origin, windows_.horizon, to);
+  }
+
+ private:
+  Index columns() const { return labels_ + std::ssize(moving_) + std::ssize(series_); }
+  const Scalar* column(Index number) const { return values_ + number * axis_.positions(); }
+
+  // *Collective.* Records are read once, and put in the order of the positions.
+  void load(PeerGroup& peers) {
+    const Index ranks = peers.size();
+    const std::unique_ptr<Records> records = load_records(*table_, {.anything = true},
+                                                          {.ranks =
+                                                               [ranks](Index) {
+                                                                 return Range{0, ranks};
+                                                               },
+                                                           .count = table_->info().rows,
+                                                           .everyone = true},
+                                                          peers, &fingerprint_);
+    shared_ = peers.share_on_node(bytes());
+    peers.agree([&] {
+      if (!shared_) own_ = AlignedBuffer<Scalar>(bytes() / Index{sizeof(Scalar)});
+      Scalar* const values = shared_ ? reinterpret_cast<Scalar*>(shared_->bytes().data()) : own_.data();
+      values_ = values;
+      if (!shared_ || peers.writes_for_node(peers.rank())) fill(*records, values);
+    });
+    if (shared_) shared_->publish();
+  }
+
+  void fill(const Records& records, Scalar* values) const {
+    constexpr Index kBlock = 1024;
+    const Index positions = axis_.positions();
+    const Index features = table_->info().features.size();
+    const Index label_columns = table_->info().label_columns();
+    AlignedBuffer<Scalar> x_memory(kBlock * features);
+    AlignedBuffer<Scalar> y_memory(kBlock * label_columns);
+    for (Index begin = 0; begin < positions; begin += kBlock) {
+      const Index rows = std::min(kBlock, positions - begin);
+      Matrix x(x_memory.data(), rows, features);
+      Matrix y(y_memory.data(), rows, label_columns);
+      records.gather(
+          std::span(axis_.records).subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(rows)),
+          x, y);
+      for (Index row = 0; row < rows; ++row) {
+        Scalar* to = values + begin + row;
+        const auto put = [&](Scalar value) {
+          *to = value;
+          to += positions;
+        };
+        for (Index i = 0; i < labels_; ++i) put(y(row, i));
+        for (const Index i : moving_) put(x(row, i));
+        for (const Index i : series_) put(x(row, i));
+      }
+    }
+    fill_labels(values);
+  }
+
+  // data.fill_gaps.
+  void fill_labels(Scalar* values) const {
+    if (options_.fill == FillGaps::kNone) return;
+    for (Index i = 0; i < labels_; ++i) {
+      const Scalar zero =
+          scales_.empty() ? Scalar{0} : static_cast<Scalar>(at(scales_, i * windows_.horizon).scaled(0));
+      Scalar* const label = values + i * axis_.positions();
+      for (Index series = 0; series < axis_.series_count(); ++series) {
+        const Range range = known_labels(label, series);
+        for (Index p = range.begin; p < range.end; ++p) {
+          if (options_.fill == FillGaps::kZero) {
+            if (at(axis_.filled, p) || std::isnan(label[p])) label[p] = zero;
+          } else if (std::isnan(label[p]) && p > range.begin) {
+            label[p] = label[p - 1];
+          }
+        }
+      }
+    }
+  }
+
+  // What lies behind the last label of a series is its future, and no gap.
+  Range known_labels(const Scalar* label, Index series) const {
+    Range range{at(axis_.begins, series), at(axis_.begins, series + 1)};
+    while (range.end > range.begin && std::isnan(label[range.end - 1])) --range.end;
+    return range;
+  }
+
+  std::unique_ptr<RecordSource> table_;
+  TimeAxis axis_;
+  WindowOptions options_;
+  TableWindows windows_;
+  std::vector<LabelScale> scales_;
+  Fingerprint fingerprint_;
+  Index labels_ = 0;
+  Index features_ = 0;
+  std::vector<Index> moving_;      // features of a record that change with time
+  std::vector<bool> known_ahead_;  // of each of these
+  std::vector<Index> series_;      // features of a record that name the series
+  std::unique_ptr<NodeMemory> shared_;
+  AlignedBuffer<Scalar> own_;
+  const Scalar* values_ = nullptr;  // in one of these
+};
+
+// There is nothing to read: windows are cut out of the positions.
+class WindowReader final : public ChunkReader {
+ public:
+  void read(Index, std::span<std::byte>) override {}
+};
+
+class PositionWindows final : public WindowSource {
+ public:
+  // `has_targets`: the horizon of each window is known.
+  PositionWindows(std::shared_ptr<const PositionTable> positions, std::vector<Index> origins,
+                  bool has_targets, std::vector<std::string> notes, std::vector<std::string> doubts)
+      : positions_(std::move(positions)),
+        origins_(std::move(origins)),
+        notes_(std::move(notes)),
+        doubts_(std::move(doubts)),
+        schema_(positions_->table().schema()) {
+    const DatasetInfo& table = positions_->table().info();
+    info_ = {.rows = static_cast<Index>(origins_.size()),
+             .features = {{positions_->features()}},
+             .target_columns = has_targets ? positions_->labels() * windows().horizon : 0,
+             .name = table.name,
+             .source_bytes = table.source_bytes,
+             .scaled_label = table.scaled_label};
+    chunks_ = {{.records = {0, info_.rows}}};
+  }
+
+  const DatasetInfo& info() const override { return info_; }
+  std::span<const Chunk> chunks() const override { return chunks_; }
+  std::string schema() const override { return schema_; }
+  std::vector<std::string> notes() const override { return notes_; }
+  std::vector<std::string> doubts() const override { return doubts_; }
+  std::vector<std::string> files() const override { return positions_->table().files(); }
+  const Fingerprint* fingerprint() const override { return &positions_->fingerprint(); }
+  Index position(Index id) const override {
+    return positions_->table().position(at(positions_->axis().records, at(origins_, id)));
+  }
+  const TableWindows& windows() const override { return positions_->windows(); }
+
+  std::unique_ptr<ChunkReader> reader(const TargetRule& rule) const override {
+    if (info_.target_columns > 0) check_labels(rule);
+    return std::make_unique<WindowReader>();
+  }
+
+  void unpack(std::span<const Index> ids, std::span<const std::byte* const>, Matrix& x,
+              Matrix& targets) const override {
+    for (Index row = 0; row < std::ssize(ids); ++row) {
+      const Index origin = at(origins_, at(ids, row));
+      positions_->write_features(origin, x.data() + row * x.cols());
+      if (info_.target_columns > 0) positions_->write_targets(origin, targets.data() + row * targets.cols());
+    }
+  }
+
+  std::vector<NaiveForecast> naive_forecasts() const override {
+    std::vector<NaiveForecast> forecasts{measure("the last value", 1)};
+    const Index season = positions_->options().season;
+    if (season > 0)
+      forecasts.push_back(measure(fmt::format("the value {} positions before", season), season));
+    return forecasts;
+  }
+
+  std::vector<std::string> series_of(Index id) const override {
+    const TimeAxis& axis = positions_->axis();
+    return at(axis.series, axis.series_of(at(origins_, id) - 1));
+  }
+  std::string time_of(Index id, Index step) const override {
+    const TimeAxis& axis = positions_->axis();
+    const Index origin = at(origins_, id);
+    const Index end = at(axis.begins, axis.series_of(origin - 1) + 1);
+    return axis.text(origin + step < end ? at(axis.times, origin + step)
+                                         : axis.after(at(axis.times, end - 1), origin + step - end + 1));
+  }
+
+ private:
+  void check_labels(const TargetRule& rule) const {
+    const TimeAxis& axis = positions_->axis();
+    for (Index i = 0; i < positions_->labels(); ++i) {
+      for (Index p = 0; p < axis.positions(); ++p) {
+        const Scalar target = positions_->label(i)[p];
+        if (std::isnan(target) || rule.allows(target)) continue;
+        throw DataError(fmt::format("'{}', record {} (counted from 0): label {}, expected {}", info_.name,
+                                    with_commas(positions_->table().position(at(axis.records, p))), target,
+                                    rule.expected()));
+      }
+    }
+  }
+
+  // Repeats the last `season` values of the past. The past is long enough: see check_season().
+  NaiveForecast measure(std::string name, Index season) const {
+    const Index horizon = windows().horizon;
+    NaiveForecast forecast{.name = std::move(name)};
+    forecast.by_step.resize(static_cast<std::size_t>(horizon));
+    for (const Index origin : origins_) {
+      for (Index i = 0; i < positions_->labels(); ++i) {
+        const Scalar* const label = positions_->label(i);
+        const LabelScale scale =
+            positions_->scales().empty() ? LabelScale{} : at(positions_->scales(), i * horizon);
+        for (Index step = 0; step < horizon; ++step) {
+          const auto target = static_cast<double>(label[origin + step]);
+          const auto repeated = static_cast<double>(label[origin - season + step % season]);
+          forecast.squared += (repeated - target) * (repeated - target);
+          at(forecast.by_step, step) += std::abs(scale.undo(repeated) - scale.undo(target));
+        }
+      }
+    }
+    const auto of_step = static_cast<double>(info_.rows * positions_->labels());
+    for (double& sum : forecast.by_step) forecast.absolute += (sum /= of_step);
+    forecast.absolute /= static_cast<double>(horizon);
+    forecast.squared /= of_step * static_cast<double>(horizon);
+    return forecast;
+  }
+
+  std::shared_ptr<const PositionTable> positions_;
+  std::vector<Index> origins_;  // of each window
+  std::vector<std::string> notes_;
+  std::vector<std::string> doubts_;
+  std::string schema_;
+  DatasetInfo info_;
+  std::vector<Chunk> chunks_;
+};
+
+// The set that a position is in; none: it is in no set.
+std::optional<Split> set_of(const HoldOut& held, Index record) {
+  if (!held.any() || held.leaves(record)) return Split::kTrain;
+  if (held.tests(record)) return Split::kTest;
+  return held.holds(record) ? std::optional(Split::kValidation) : std::nullopt;
+}
+
+// The windows of one set.
+class WindowChoice {
+ public:
+  WindowChoice(const PositionTable& positions, Split split, const HoldOut& held)
+      : positions_(positions), split_(split), held_(held) {
+    const TimeAxis& axis = positions.axis();
+    for (Index series = 0; series < axis.series_count(); ++series)
+      choose({at(axis.begins, series), at(axis.begins, series + 1)});
+  }
+
+  // Errors: DataError if there is none.
+  std::vector<Index> origins() {
+    if (!origins_.empty()) return std::move(origins_);
+    const TableWindows& windows = positions_.windows();
+    throw DataError(fmt::format(
+        "'{}' has no window for the {} set: a window of {} and its horizon of {} positions need {} in a row, "
+        "and the "
+        "longest series has {}{}: lower data.window or data.horizon",
+        positions_.table().info().name, set_name(split_), windows.window, windows.horizon,
+        windows.window + windows.horizon, plural(longest_, "position"),
+        incomplete_ > 0
+            ? fmt::format("; {} were left out, as a label is missing in them", plural(incomplete_, "window"))
+            : ""));
+  }
+
+  std::vector<std::string> notes() const {
+    const TableWindows& windows = positions_.windows();
+    const TimeAxis& axis = positions_.axis();
+    std::vector<std::string> notes{fmt::format(
+        "{} set: {} of {} + {} positions{}{}; the horizons are from {} to {}", set_name(split_),
+        plural(std::ssize(origins_), "window"), windows.window, windows.horizon,
+        positions_.options().stride > 1 ? fmt::format(", one each {}", positions_.options().stride) : "",
+        axis.series_count() > 1
+            ? fmt::format(", of {} of {} series", with_commas(used_), with_commas(axis.series_count()))
+            : "",
+        axis.text(first_), axis.text(last_))};
+    if (incomplete_ > 0)
+      notes.push_back(fmt::format("{} set: {} left out, as a label is missing in {}", set_name(split_),
+                                  plural(incomplete_, "window"), incomplete_ == 1 ? "it" : "them"));
+    return notes;
+  }
+
+ private:
+  bool in_set(Index position) const {
+    return set_of(held_, at(positions_.axis().records, position)) == split_;
+  }
+  // A horizon is what was measured: "last" only stands for what is not known.
+  bool is_known(Index position) const {
+    return positions_.has_labels(position) &&
+           !(positions_.options().fill == FillGaps::kLast && at(positions_.axis().filled, position));
+  }
+
+  void choose(Range series) {
+    const Index window = positions_.windows().window;
+    const Index horizon = positions_.windows().horizon;
+    longest_ = std::max(longest_, series.size());
+    Index complete = 0;  // positions in a row, up to the one at hand, that have labels
+    Index known = 0;     // that have measured ones, and are in the set
+    Index inside = 0;    // that are in the set
+    std::optional<Index> first;
+    bool any = false;
+    for (Index p = series.begin; p < series.end; ++p) {
+      complete = positions_.has_labels(p) ? complete + 1 : 0;
+      inside = in_set(p) ? inside + 1 : 0;
+      known = inside > 0 && is_known(p) ? known + 1 : 0;
+      const Index origin = p + 1 - horizon;
+      if (inside < horizon || origin - window < series.begin) continue;
+      if (!first) first = origin;
+      if ((origin - *first) % positions_.options().stride != 0) continue;
+      if (known < horizon || complete < window + horizon) {
+        ++incomplete_;
+        continue;
+      }
+      const double begin = at(positions_.axis().times, origin);
+      const double end = at(positions_.axis().times, p);
+      first_ = origins_.empty() ? begin : std::min(first_, begin);
+      last_ = origins_.empty() ? end : std::max(last_, end);
+      origins_.push_back(origin);
+      any = true;
+    }
+    used_ += any ? 1 : 0;
+  }
+
+  const PositionTable& positions_;
+  Split split_;
+  const HoldOut& held_;
+  std::vector<Index> origins_;
+  Index used_ = 0;  // series that give a window
+  Index longest_ = 0;
+  Index incomplete_ = 0;
+  double first_ = 0;
+  double last_ = 0;
+};
+
+std::unique_ptr<RecordSource> windows_of(const std::shared_ptr<const PositionTable>& positions, Split split,
+                                         const HoldOut& held, bool tells_of_table, PeerGroup& peers) {
+  std::unique_ptr<RecordSource> source;
+  peers.agree([&] {
+    WindowChoice choice(*positions, split, held);
+    std::vector<std::string> notes;
+    std::vector<std::string> doubts;
+    if (tells_of_table) {
+      notes = positions->table().notes();
+      std::ranges::copy(positions->axis().notes, std::back_inserter(notes));
+      doubts = positions->table().doubts();
+    }
+    std::vector<std::string> of_set = choice.notes();
+    std::vector<Index> origins = choice.origins();
+    std::ranges::move(of_set, std::back_inserter(notes));
+    source = std::make_unique<PositionWindows>(positions, std::move(origins), true, std::move(notes),
+                                               std::move(doubts));
+  });
+  return source;
+}
+
+void refuse_part_of_windows(const ValidationPart& part, const WindowOptions& windows) {
+  if (part.by == ValidationPart::By::kTime ||
+      (part.by == ValidationPart::By::kGroup && names_column(windows.series, part.column)))
+    return;
+  throw ConfigError(
+      fmt::format("{}: windows overlap, so that a part of them by chance would be known from the others: "
+                  "hold back a span of "
+                  "time, time({}, 0.2), or whole series",
+                  part.setting, windows.time));
+}
+
+void check_window_columns(const WindowOptions& windows, const TableOptions& table) {
+  for (const std::string& name : windows.future) {
+    if (names_column(table.label, name))
+      throw ConfigError(
+          fmt::format("data.future = {}: it is a label, which is what is not known ahead", in_quotes(name)));
+    if (names_column(windows.series, name))
+      throw ConfigError(
+          fmt::format("data.future = {}: it names the series (data.series), and is the same at all times",
+                      in_quotes(name)));
+  }
+  if (windows.season > windows.window)
+    throw ConfigError(
+        fmt::format("data.season = {} is longer than data.window = {}: a season is repeated from the past",
+                    windows.season, windows.window));
+}
+
+void refuse_other_labels(const RecordSource& table) {
+  const TableSchema schema = parse_schema(table.schema(), "the schema of the windows");
+  for (const TableColumn& column : schema.columns) {
+    if (column.weight)
+      throw ConfigError(
+          "data.weight with data.window: a record is in many windows, so that it has no weight of its own");
+    if (column.label && column.kind != ColumnKind::kNumeric)
+      throw ConfigError(
+          fmt::format("column {} has categories, and windows forecast numbers", in_quotes(column.name)));
+  }
+}
+
+// *Collective.*
+std::shared_ptr<const PositionTable> make_positions(std::unique_ptr<RecordSource> table,
+                                                    const DataOptions& data, std::optional<TimeAxis> axis,
+                                                    PeerGroup& peers) {
+  peers.agree([&] { refuse_other_labels(*table); });
+  if (!axis) axis = read_time_axis(*table, data, peers);
+  return std::make_shared<const PositionTable>(std::move(table), std::move(*axis), data, peers);
+}
+
+}  // namespace
+
+DataOptions data_of_windows(const DataOptions& data) {
+  DataOptions opened = data;
+  if (!data.table.windows.any()) return opened;
+  TableOptions& table = opened.table;
+  std::vector<std::string> names = table.windows.series;
+  names.push_back(table.windows.time);
+  const auto declares = [&](const std::string& text, const std::string& name) {
+    return text.starts_with(name) && trimmed(text.substr(name.size())).starts_with(':');
+  };
+  for (const std::string& name : names) {
+    const bool used = names_column(table.numeric, name) || names_column(table.categorical, name) ||
+                      names_column(table.ignore, name) || names_column(table.windows.future, name) ||
+                      std::ranges::any_of(table.columns, [&](const auto& text) {
+                        return name != table.windows.time && declares(text, name);
+                      });
+    if (!used) table.ignore.push_back(name);
+  }
+  return opened;
+}
+
+WindowSets open_windows(const DataOptions& data, const DataParts& parts, std::uint64_t seed,
+                        const std::set<Split>& wanted, const std::string& schema, const OpenTable& open,
+                        PeerGroup& peers) {
+  const WindowOptions& windows = data.table.windows;
+  peers.agree([&] {
+    check_window_columns(windows, data.table);
+    for (const auto& part : {parts.validation, parts.test}) {
+      if (part) refuse_part_of_windows(*part, windows);
+    }
+  });
+  WindowSets sets;
+  std::string learnt = schema;
+  if (wanted.contains(Split::kTrain)) {
+    HoldOut held;
+    if (parts.any())
+      held = hold_out(
+          parts, data, seed, [&] { return open(Split::kTrain, schema, {}); }, peers);
+    const auto positions = make_positions(open(Split::kTrain, schema, held), data, std::nullopt, peers);
+    learnt = positions->table().schema();
+    sets.train = windows_of(positions, Split::kTrain, held, true, peers);
+    if (parts.validation) sets.validation = windows_of(positions, Split::kValidation, held, false, peers);
+    if (parts.test) sets.test = windows_of(positions, Split::kTest, held, false, peers);
+  }
+  for (auto& [split, set] :
+       {std::pair(Split::kValidation, &sets.validation), std::pair(Split::kTest, &sets.test)}) {
+    if (*set || !wanted.contains(split)) continue;
+    std::unique_ptr<RecordSource> table = open(split, learnt, {});
+    if (!table) continue;
+    // All records of a file of its own are those of its set.
+    HoldOut all{.fold = 1};
+    all.fold_of = std::make_shared<const std::vector<FoldNumber>>(
+        static_cast<std::size_t>(table->info().rows), split == Split::kTest ? kTestFold : FoldNumber{1});
+    *set = windows_of(make_positions(std::move(table), data, std::nullopt, peers), split, all, true, peers);
+  }
+  return sets;
+}
+
+std::unique_ptr<WindowSource> open_last_windows(const DataOptions& data, const std::string& schema,
+                                                const OpenTable& open, PeerGroup& peers) {
+  const auto positions = make_positions(open(Split::kTrain, schema, {}), data, std::nullopt, peers);
+  std::unique_ptr<WindowSource> source;
+  peers.agree([&] {
+    const TimeAxis& axis = positions->axis();
+    const TableWindows& windows = positions->windows();
+    std::vector<Index> origins;
+    for (Index series = 0; series < axis.series_count(); ++series) {
+      const Range range{at(axis.begins, series), at(axis.begins, series + 1)};
+      Index origin = range.end;
+      while (origin > range.begin && !positions->has_labels(origin - 1)) --origin;
+      const auto fail = [&](const std::string& problem) {
+        const auto& names = at(axis.series, series);
+        throw DataError(fmt::format(
+            "'{}'{}: {}", positions->table().info().name,
+            names.empty() ? ""
+                          : fmt::format(", series {}", in_quotes(fmt::format("{}", fmt::join(names, ", ")))),
+            problem));
+      };
+      if (origin - range.begin < windows.window)
+        fail(fmt::format("{} with labels, and a window has {}: give a longer history",
+                         plural(origin - range.begin, "position"), windows.window));
+      for (Index p = origin - windows.window; p < origin; ++p) {
+        if (!positions->has_labels(p))
+          fail(fmt::format(
+              "the label at {} is missing, and the window before the forecast needs it: data.fill_gaps "
+              "= \"last\" or \"zero\" fills it",
+              axis.text(at(axis.times, p))));
+      }
+      if (positions->knows_ahead() && range.end - origin < windows.horizon)
+        fail(fmt::format(
+            "{} known ahead (data.future: {}) behind the last label, expected {}: add records with these "
+            "columns and an empty label",
+            range.end - origin == 1 ? "1 position is" : fmt::format("{} positions are", range.end - origin),
+            fmt::join(windows.future, ", "), windows.horizon));
+      origins.push_back(origin);
+    }
+    source = std::make_unique<PositionWindows>(positions, std::move(origins), false,
+                                               positions->table().notes(), positions->table().doubts());
+  });
+  return source;
+}
+
+}  // namespace lockstep
