@@ -31,6 +31,7 @@ struct InputRequest {
   std::string path;
   PeerGroup& peers;
   std::string schema = {};  ///< schema of the training data; "" if it has none
+  bool labels = false;      ///< with its labels, of a table: the past that a forecast is made from
 };
 
 struct FormatEntry {

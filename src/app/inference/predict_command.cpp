@@ -17,9 +17,11 @@
 #include "lockstep/data/table/schema/kept_columns.h"
 #include "lockstep/data/table/sources/feature_columns.h"
 #include "lockstep/data/table/values/schema.h"
+#include "lockstep/data/time_windows.h"
 #include "lockstep/distributed/pipeline.h"
 #include "lockstep/train/evaluation/prediction.h"
 #include "lockstep/train/evaluation/threshold.h"
+#include "lockstep/train/plan/refusals.h"
 #include "lockstep/train/rank_peer_group.h"
 #include "lockstep/train/storage/prediction_file.h"
 
@@ -51,6 +53,59 @@ std::unique_ptr<RecordSource> open_input(const CommandLine& line, const DataOpti
   return format->open_input({data, input, peers, schema});
 }
 
+// *Collective.* The last windows of the series of a table.
+std::unique_ptr<WindowSource> open_forecast(const CommandLine& line, const DataOptions& data,
+                                            const std::string& schema, PeerGroup& peers) {
+  const FormatEntry* format = nullptr;
+  const std::string input = line.text("input");
+  peers.agree([&] { format = &format_of_input(input, data); });
+  const DataOptions opened = data_of_windows(data);
+  return open_last_windows(
+      opened, schema,
+      [&](Split, const std::string& known, const HoldOut&) {
+        return format->open_input({opened, input, peers, known, true});
+      },
+      peers);
+}
+
+// The series and the time of each step of a forecast.
+class ForecastColumns final : public TextColumns {
+ public:
+  ForecastColumns(const WindowSource& source, const WindowOptions& windows)
+      : source_(source), names_(windows.series) {
+    names_.push_back(windows.time);
+  }
+  std::span<const std::string> names() const override { return names_; }
+  std::span<const std::string> next() override {
+    const Index horizon = source_.windows().horizon;
+    cells_ = source_.series_of(next_ / horizon);
+    cells_.push_back(source_.time_of(next_ / horizon, next_ % horizon));
+    ++next_;
+    return cells_;
+  }
+
+ private:
+  const WindowSource& source_;
+  std::vector<std::string> names_;
+  std::vector<std::string> cells_;
+  Index next_ = 0;
+};
+
+// Rows of forecasts as a row for each position of the horizon, in which a label has its levels side by side.
+ConstMatrix by_step(const ConstMatrix& rows, Index horizon, Index levels, std::vector<Scalar>& memory) {
+  const Index labels = rows.cols() / horizon / levels;
+  memory.clear();
+  for (Index row = 0; row < rows.rows(); ++row) {
+    for (Index step = 0; step < horizon; ++step) {
+      for (Index label = 0; label < labels; ++label) {
+        const Scalar* from = rows.data() + row * rows.cols() + (label * horizon + step) * levels;
+        memory.insert(memory.end(), from, from + levels);
+      }
+    }
+  }
+  return {memory.data(), rows.rows() * horizon, labels * levels};
+}
+
 void check_input(const CommandLine& line, const Shape& found, const Shape& wanted) {
   if (found == wanted) return;
   throw DataError(
@@ -64,6 +119,7 @@ void check_files(const CommandLine& line, const PredictRequest& request, const D
   const PredictionFileEntry& output = prediction_file_of(line);
   const FormatEntry& input = format_of_input(line.text("input"), data);
   check_outputs(line, files_read(line));
+  refuse_if(request.keep && data.table.windows.any(), "--keep with windows of time");
   if (request.keep) parse_column_names("--keep", *request.keep);
   if (request.keep && !output.has_texts) {
     throw ConfigError(
@@ -98,6 +154,23 @@ struct Inference {
   std::vector<LabelScale> label_scales = {};
   std::vector<TargetLabel> labels = {};
   std::optional<TableSchema> table = {};  ///< schema of the table that the model was trained on
+
+  bool forecasts() const { return table && table->windows; }
+  // Rows of the file that a record has.
+  Index horizon() const { return forecasts() ? table->windows->horizon : 1; }
+  // A label has as many targets as its horizon has positions, and a row one of them.
+  std::vector<TargetLabel> labels_of_rows() const {
+    std::vector<TargetLabel> of_rows = labels;
+    if (!forecasts()) return of_rows;
+    of_rows.clear();
+    for (const std::size_t i : table->targets()) of_rows.push_back({.name = table->columns[i].name});
+    return of_rows;
+  }
+  std::vector<LabelScale> scales_of_rows() const {
+    std::vector<LabelScale> of_rows;
+    for (Index i = 0; i < std::ssize(label_scales); i += horizon()) of_rows.push_back(at(label_scales, i));
+    return of_rows;
+  }
 };
 
 // The view that the flags name. Errors: ConfigError.
@@ -136,32 +209,46 @@ void prepare(Inference& inference, const CommandLine& line, const FinishedRun& r
 class PredictionOutput {
  public:
   PredictionOutput(const CommandLine& line, const Config& config, const Inference& inference,
-                   const RecordSource& source)
-      : table_(inference.trained.loss->form(), inference.trained.model->output().size(), inference.labels,
-               inference.view, inference.label_scales) {
+                   const RecordSource& source, const WindowSource* windows)
+      : table_(inference.trained.loss->form(), inference.trained.model->output().size() / inference.horizon(),
+               inference.labels_of_rows(), inference.view, inference.scales_of_rows()),
+        horizon_(windows == nullptr ? 0 : inference.horizon()),
+        levels_(inference.trained.loss->form().outputs_per_target()) {
+    const PredictionFileEntry& entry = prediction_file_of(line);
     if (const auto& keep = inference.request.keep) {
-      kept_.emplace(source.files(), config.data.table, parse_column_names("--keep", *keep),
-                    inference.table ? &*inference.table : nullptr);
+      kept_ = std::make_unique<KeptColumns>(source.files(), config.data.table,
+                                            parse_column_names("--keep", *keep),
+                                            inference.table ? &*inference.table : nullptr);
     }
-    file_ = prediction_file_of(line).make({.path = line.text("output"),
-                                           .rows = source.info().rows + std::ssize(source.skipped()),
-                                           .columns = {table_.columns().begin(), table_.columns().end()},
-                                           .kept = kept_ ? &*kept_ : nullptr});
+    if (windows != nullptr && entry.has_texts)
+      kept_ = std::make_unique<ForecastColumns>(*windows, config.data.table.windows);
+    file_ = entry.make({.path = line.text("output"),
+                        .rows = source.info().rows * inference.horizon() + std::ssize(source.skipped()),
+                        .columns = {table_.columns().begin(), table_.columns().end()},
+                        .kept = kept_.get()});
     lines_.emplace(table_, *file_, source.skipped());
   }
 
+  // Rows of predict_rows().
+  void append(const ConstMatrix& rows) {
+    lines_->append(horizon_ == 0 ? rows : by_step(rows, horizon_, levels_, steps_));
+  }
   PredictionLines& lines() { return *lines_; }
 
  private:
   PredictionTable table_;
-  std::optional<KeptColumns> kept_;
+  Index horizon_;  // 0: the rows are no forecasts
+  Index levels_;
+  std::vector<Scalar> steps_;
+  std::unique_ptr<TextColumns> kept_;
   std::unique_ptr<PredictionFile> file_;
   std::optional<PredictionLines> lines_;
 };
 
 // *Collective.* Gives the bad rows, on all ranks. Errors: AgreedError.
 BadRows write_predictions(Communicator& comm, const CommandLine& line, const Config& config,
-                          const Inference& inference, const RecordSource& source) {
+                          const Inference& inference, const RecordSource& source,
+                          const WindowSource* windows) {
   ThreadTeam team(static_cast<int>(config.train.threads));
   std::optional<Pipeline> pipeline;
   if (inference.trained.stage) pipeline.emplace(comm, *inference.grid);
@@ -176,9 +263,9 @@ BadRows write_predictions(Communicator& comm, const CommandLine& line, const Con
                         source);
   std::optional<PredictionOutput> output;  // only rank 0 has one
   agree(comm, [&] {
-    if (comm.rank() == 0) output.emplace(line, config, inference, source);
+    if (comm.rank() == 0) output.emplace(line, config, inference, source, windows);
   });
-  prediction.run(inference.trained.values(), [&](const ConstMatrix& rows) { output->lines().append(rows); });
+  prediction.run(inference.trained.values(), [&](const ConstMatrix& rows) { output->append(rows); });
   agree(comm, [&] {
     if (output) output->lines().finish();
   });
@@ -240,16 +327,24 @@ int predict_command(Communicator& comm, const CommandLine& line) {
     inference.labels = read_target_labels(schema);
   });
   if (is_standard_input(line.text("input"))) spool_standard_input(comm);
-  const std::unique_ptr<RecordSource> source = open_input(line, config.data, schema, peers);
+  std::unique_ptr<RecordSource> source;
+  const WindowSource* windows = nullptr;
+  if (inference.forecasts()) {
+    auto forecast = open_forecast(line, config.data, schema, peers);
+    windows = forecast.get();
+    source = std::move(forecast);
+  } else {
+    source = open_input(line, config.data, schema, peers);
+  }
   const DatasetInfo& input = source->info();
   agree(comm, [&] { check_input(line, input.features, inference.trained.model->input()); });
   const RecordSource* const sources[] = {source.get()};
   refuse_different_data(comm, sources);
   log_notes(sources);
-  const BadRows bad = write_predictions(comm, line, config, inference, *source);
-  log_info("predicted {} rows of {} in {}: {}", with_commas(input.rows), line.text("input"),
-           human_seconds(watch.seconds()), describe_output(line.text("output")));
-  report_bad_rows(line, bad, input.rows, comm.rank());
+  const BadRows bad = write_predictions(comm, line, config, inference, *source, windows);
+  log_info("predicted {} rows of {} in {}: {}", with_commas(input.rows * inference.horizon()),
+           line.text("input"), human_seconds(watch.seconds()), describe_output(line.text("output")));
+  report_bad_rows(line, bad, input.rows * inference.horizon(), comm.rank());
   return 0;
 }
 

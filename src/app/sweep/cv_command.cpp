@@ -190,6 +190,7 @@ class CrossValidation {
                 "data.fold_by and data.fold_column have no effect on cv, whose flags say how records become "
                 "folds, such as --stratified: remove them");
           }
+          refuse_if(config.data.table.windows.any(), "cv with data.window");
           refuse_other_folds(config.data, request.folds);
           refuse_classes_of_numbers(config, request.folds);
           if (request.refit && follows_evaluations(config.schedule)) {

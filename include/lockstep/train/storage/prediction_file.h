@@ -29,7 +29,7 @@ struct PredictionFileRequest {
   std::string path;  ///< see OutputFile
   Index rows = 0;    ///< rows that will be appended
   std::vector<PredictionColumn> columns;
-  KeptColumns* kept = nullptr;  ///< columns of the input for the same rows; null: none
+  TextColumns* kept = nullptr;  ///< columns of the input for the same rows; null: none
 };
 
 struct PredictionFileEntry {

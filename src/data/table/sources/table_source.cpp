@@ -380,7 +380,7 @@ std::optional<TableRequest> table_request(const InputRequest& request,
                       .name = request.path,
                       .options = request.options.table,
                       .schema = request.schema,
-                      .labels = false,
+                      .labels = request.labels,
                       .peers = request.peers};
 }
 

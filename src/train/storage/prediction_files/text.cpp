@@ -111,7 +111,7 @@ class TextPredictions final : public PredictionFile {
 
   const RowStyle& style_;
   std::vector<PredictionColumn> columns_;
-  KeptColumns* kept_;
+  TextColumns* kept_;
   OutputFile file_;
   std::vector<std::string> before_;                // what stands before each cell of a row
   std::vector<std::vector<std::string>> classes_;  // cells by class number, of each column

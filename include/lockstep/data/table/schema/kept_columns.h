@@ -16,7 +16,16 @@ namespace lockstep {
 /// Errors: ConfigError naming `flag` for an empty name, one that is there twice, or quotes that are wrong.
 std::vector<std::string> parse_column_names(std::string_view flag, const std::string& text);
 
-class KeptColumns {
+/// Texts that stand beside predictions, row by row.
+class TextColumns {
+ public:
+  virtual ~TextColumns() = default;
+  virtual std::span<const std::string> names() const = 0;
+  /// The cells of the next row, one for each name; valid until the next call. Errors: DataError.
+  virtual std::span<const std::string> next() = 0;
+};
+
+class KeptColumns final : public TextColumns {
  public:
   /// `paths`: the files of the table. `known`: the schema that their records are read by, or null. Errors:
   /// ConfigError naming --keep for a column that it does not have; DataError.
@@ -25,10 +34,10 @@ class KeptColumns {
   KeptColumns(const KeptColumns&) = delete;
   KeptColumns& operator=(const KeptColumns&) = delete;
 
-  std::span<const std::string> names() const { return names_; }
+  std::span<const std::string> names() const override { return names_; }
   /// The cells of the next record, bad ones included, of which nothing is known: they have empty cells. Valid
   /// until the next call. Errors: DataError if there is none left, as the files have changed.
-  std::span<const std::string> next();
+  std::span<const std::string> next() override;
 
  private:
   void read_chunk();

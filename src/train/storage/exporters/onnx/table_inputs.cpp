@@ -7,9 +7,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numbers>
 #include <set>
 
+#include "lockstep/data/table/sources/feature_columns.h"
 #include "lockstep/data/table/values/schema.h"
 
 namespace lockstep {
@@ -197,6 +199,56 @@ std::string add_category(OnnxGraph& graph, const TableColumn& column,
                            column.width());
 }
 
+// The features of a date or a category.
+std::string add_other(OnnxGraph& graph, const TableColumn& column, const TableSchema& schema) {
+  return column.date ? add_date(graph, column) : add_category(graph, column, schema.missing_values);
+}
+
+// The columns that a graph takes, each with the number of its values in a record.
+std::vector<std::pair<const TableColumn*, Index>> input_columns(const TableSchema& schema) {
+  std::vector<std::pair<const TableColumn*, Index>> columns;
+  const auto names = [](const std::vector<std::string>& all, const std::string& name) {
+    return std::ranges::count(all, name) > 0;
+  };
+  if (schema.windows) {
+    for (const std::size_t i : schema.targets())
+      columns.emplace_back(&schema.columns[i], schema.windows->window);
+  }
+  for (const TableColumn& column : schema.columns) {
+    if (!column.is_feature()) continue;
+    const bool moves = schema.windows && !names(schema.windows->series, column.name);
+    const bool ahead = moves && names(schema.windows->future, column.name);
+    columns.emplace_back(&column, moves ? schema.windows->window + (ahead ? schema.windows->horizon : 0) : 1);
+  }
+  return columns;
+}
+
+// The features of windows, in the order of PositionTable::write_features(): each value of a column becomes
+// its features as that of a record would, and then those of one kind stand together.
+std::string add_windows(OnnxGraph& graph, const TableSchema& schema) {
+  std::map<std::string, std::string> features;  // by column
+  for (const auto& [column, positions] : input_columns(schema)) {
+    TableColumn one = *column;
+    one.name = graph.add("Reshape", {column->name, graph.add_list({-1, 1})});
+    std::vector<std::string> parts;
+    if (one.is_number()) {
+      if (one.bins == 0 || one.keeps_number) parts.push_back(add_numbers(graph, {&one}));
+      if (one.bins > 0) parts.push_back(add_bins(graph, one));
+    } else {
+      parts.push_back(add_other(graph, one, schema));
+    }
+    const Index width = column->label ? 1 : column->width();
+    const std::string cut =
+        graph.add("Reshape", {joined(graph, parts), graph.add_list({-1, positions, width})});
+    const std::string turned =
+        width == 1 ? cut : graph.add("Transpose", {cut}, {{"perm", std::vector<Index>{0, 2, 1}}});
+    features[column->name] = graph.add("Reshape", {turned, graph.add_list({-1, positions * width})});
+  }
+  std::vector<std::string> in_order;
+  for (const FeatureColumn& column : feature_columns_of(schema)) in_order.push_back(features.at(column.name));
+  return joined(graph, in_order);
+}
+
 // A graph has no calendar, so year and month are computed from the number of the day (Hinnant 2021,
 // "chrono-Compatible Low-Level Date Algorithms", https://howardhinnant.github.io/date_algorithms.html). Years
 // begin in March there, which puts the day that only leap years have at the end of a year. An era is 400 such
@@ -293,13 +345,16 @@ const char* to_string(onnx::TensorProto_DataType type) {
 
 std::vector<ColumnInput> column_inputs(const TableSchema& schema) {
   std::vector<ColumnInput> inputs;
-  for (const TableColumn& column : schema.columns) {
-    if (!column.is_feature()) continue;
-    inputs.push_back({.name = column.name,
-                      .type = onnx_type(column),
-                      .help = help_of(column),
-                      .as_is = !column.date && !column.notation && !column.is_hashed(),
-                      .doubt = doubt_of(column)});
+  for (const auto& [column, positions] : input_columns(schema)) {
+    const std::string help = help_of(*column);
+    inputs.push_back({.name = column->name,
+                      .type = onnx_type(*column),
+                      .help = positions == 1
+                                  ? help
+                                  : fmt::format("of {} positions, the oldest first: {}", positions, help),
+                      .positions = positions,
+                      .as_is = !column->date && !column->notation && !column->is_hashed(),
+                      .doubt = doubt_of(*column)});
   }
   return inputs;
 }
@@ -307,8 +362,10 @@ std::vector<ColumnInput> column_inputs(const TableSchema& schema) {
 std::string add_table_inputs(OnnxGraph& graph, const TableSchema& schema) {
   graph.begin_layer("columns");
   for (const ColumnInput& input : column_inputs(schema)) {
-    graph.add_input({.name = input.name, .sample = {{1}}, .type = input.type, .help = input.help});
+    graph.add_input(
+        {.name = input.name, .sample = {{input.positions}}, .type = input.type, .help = input.help});
   }
+  if (schema.windows) return add_windows(graph, schema);
   std::vector<std::string> features;
   std::vector<const TableColumn*> numbers;  // columns that are to become features together
   const auto add_together = [&] {
@@ -325,8 +382,7 @@ std::string add_table_inputs(OnnxGraph& graph, const TableSchema& schema) {
       add_together();
       features.push_back(add_bins(graph, *column));
     } else {
-      features.push_back(column->date ? add_date(graph, *column)
-                                      : add_category(graph, *column, schema.missing_values));
+      features.push_back(add_other(graph, *column, schema));
     }
   }
   add_together();

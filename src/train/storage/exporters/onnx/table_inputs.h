@@ -16,6 +16,7 @@ struct ColumnInput {
   std::string name;
   onnx::TensorProto_DataType type = onnx::TensorProto::FLOAT;
   std::string help;        ///< one sentence
+  Index positions = 1;     ///< values of a record: of a window those of its past, and what is known ahead
   bool as_is = true;       ///< it is what stands in the table, but for what no number shows: a sign, a unit
   std::string doubt = {};  ///< a reason why the graph computes less exactly than a prediction
 };
@@ -23,10 +24,11 @@ struct ColumnInput {
 /// "float", "double", "int64" or "string".
 const char* to_string(onnx::TensorProto_DataType type);
 
-/// One for each column that is a feature, in the order of the file.
+/// One for each column that is a feature, in the order of the file; of windows the labels, whose past they
+/// have, first.
 std::vector<ColumnInput> column_inputs(const TableSchema& schema);
 
-/// Adds an input [N, 1] for each of these, and gives the features, float [N, schema.features()].
+/// Adds an input [N, positions] for each of these, and gives the features of a record, float [N, features].
 std::string add_table_inputs(OnnxGraph& graph, const TableSchema& schema);
 
 // Places of a date in the cycles of the calendar, computed inside a graph.

@@ -40,7 +40,8 @@ std::string add_records(OnnxGraph& graph, const ModelToExport& exported) {
     graph.add_input({.name = kInputName, .sample = input});
     return kInputName;
   }
-  const Shape features{{exported.schema->features()}};
+  const std::vector<FeatureColumn> columns = feature_columns_of(*exported.schema);
+  const Shape features{{columns.empty() ? 0 : columns.back().features.end}};
   if (features != input) {
     throw DataError(
         fmt::format("the schema of the table has features of the shape {}, but the model takes {}: is "
@@ -319,6 +320,7 @@ void add_table(onnx::ModelProto& file, const ModelToExport& exported) {
   Json columns = Json::array();
   for (const ColumnInput& input : column_inputs(*exported.schema)) {
     columns.push_back({{"name", input.name}, {"type", to_string(input.type)}, {"value", input.help}});
+    if (input.positions > 1) columns.back()["positions"] = input.positions;
   }
   add_text(file, "columns", columns.dump());
   const AnswerNames names = answer_names(exported);
