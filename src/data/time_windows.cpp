@@ -461,11 +461,29 @@ void refuse_other_labels(const RecordSource& table) {
 
 // *Collective.*
 std::shared_ptr<const PositionTable> make_positions(std::unique_ptr<RecordSource> table,
-                                                    const DataOptions& data, std::optional<TimeAxis> axis,
-                                                    PeerGroup& peers) {
+                                                    const DataOptions& data, PeerGroup& peers) {
   peers.agree([&] { refuse_other_labels(*table); });
-  if (!axis) axis = read_time_axis(*table, data, peers);
-  return std::make_shared<const PositionTable>(std::move(table), std::move(*axis), data, peers);
+  TimeAxis axis = read_time_axis(*table, data, peers);
+  return std::make_shared<const PositionTable>(std::move(table), std::move(axis), data, peers);
+}
+
+// A model that knows its series by name knows no others. Errors: DataError.
+void refuse_new_series(const PositionTable& positions, const TableOptions& options) {
+  const TableSchema schema = parse_schema(positions.table().schema(), "the schema of the windows");
+  for (std::size_t i = 0; i < options.windows.series.size(); ++i) {
+    const auto column = std::ranges::find(schema.columns, options.windows.series[i], &TableColumn::name);
+    const bool is_known = column != schema.columns.end() && column->kind == ColumnKind::kCategorical &&
+                          !column->is_hashed() && std::ssize(column->values) < options.vocabulary;
+    if (!is_known) continue;
+    for (const std::vector<std::string>& names : positions.axis().series) {
+      if (names_column(column->values, names[i])) continue;
+      throw DataError(fmt::format(
+          "'{}': training has no series with {} = {}, and the model knows series by that column ({}): leave "
+          "such records out, or train with data.ignore = [\"{}\"], so that one model serves any series",
+          positions.table().info().name, excerpt(column->name), in_quotes(names[i]), listed(column->values),
+          excerpt(column->name)));
+    }
+  }
 }
 
 }  // namespace
@@ -480,11 +498,10 @@ DataOptions data_of_windows(const DataOptions& data) {
     return text.starts_with(name) && trimmed(text.substr(name.size())).starts_with(':');
   };
   for (const std::string& name : names) {
+    const auto declares_it = [&](const std::string& text) { return declares(text, name); };
     const bool used = names_column(table.numeric, name) || names_column(table.categorical, name) ||
                       names_column(table.ignore, name) || names_column(table.windows.future, name) ||
-                      std::ranges::any_of(table.columns, [&](const auto& text) {
-                        return name != table.windows.time && declares(text, name);
-                      });
+                      std::ranges::any_of(table.columns, declares_it);
     if (!used) table.ignore.push_back(name);
   }
   return opened;
@@ -507,7 +524,7 @@ WindowSets open_windows(const DataOptions& data, const DataParts& parts, std::ui
     if (parts.any())
       held = hold_out(
           parts, data, seed, [&] { return open(Split::kTrain, schema, {}); }, peers);
-    const auto positions = make_positions(open(Split::kTrain, schema, held), data, std::nullopt, peers);
+    const auto positions = make_positions(open(Split::kTrain, schema, held), data, peers);
     learnt = positions->table().schema();
     sets.train = windows_of(positions, Split::kTrain, held, true, peers);
     if (parts.validation) sets.validation = windows_of(positions, Split::kValidation, held, false, peers);
@@ -522,16 +539,19 @@ WindowSets open_windows(const DataOptions& data, const DataParts& parts, std::ui
     HoldOut all{.fold = 1};
     all.fold_of = std::make_shared<const std::vector<FoldNumber>>(
         static_cast<std::size_t>(table->info().rows), split == Split::kTest ? kTestFold : FoldNumber{1});
-    *set = windows_of(make_positions(std::move(table), data, std::nullopt, peers), split, all, true, peers);
+    const auto positions = make_positions(std::move(table), data, peers);
+    peers.agree([&] { refuse_new_series(*positions, data.table); });
+    *set = windows_of(positions, split, all, true, peers);
   }
   return sets;
 }
 
 std::unique_ptr<WindowSource> open_last_windows(const DataOptions& data, const std::string& schema,
                                                 const OpenTable& open, PeerGroup& peers) {
-  const auto positions = make_positions(open(Split::kTrain, schema, {}), data, std::nullopt, peers);
+  const auto positions = make_positions(open(Split::kTrain, schema, {}), data, peers);
   std::unique_ptr<WindowSource> source;
   peers.agree([&] {
+    refuse_new_series(*positions, data.table);
     const TimeAxis& axis = positions->axis();
     const TableWindows& windows = positions->windows();
     std::vector<Index> origins;

@@ -158,6 +158,14 @@ std::map<std::string, std::function<void(const std::string&)>> parsers() {
       {"data.mean", any},
       {"data.std", any},
       {"data.validation", [](const std::string& text) { EXPECT_TRUE(parse_validation_part("key", text)); }},
+      {"data.test_part",
+       [](const std::string& text) { EXPECT_TRUE(test_part({.test_part = text})); }},
+      {"data.time", any},
+      {"data.series", any},
+      {"data.window", any},
+      {"data.horizon", any},
+      {"data.future", any},
+      {"data.season", any},
       {"data.augment",
        [](const std::string& text) {
          make_augmenter(text, {{32, 32, 3}}, 1);

@@ -239,6 +239,7 @@ class Declaration {
     if (!options.weight.empty()) declare_weight(options.weight);
     declare_kind("data.numeric", options.numeric, ColumnKind::kNumeric);
     declare_kind("data.categorical", options.categorical, ColumnKind::kCategorical);
+    find_windows(options.windows);  // before data.ignore, which has names of theirs
     declare_kind("data.ignore", options.ignore, ColumnKind::kIgnored);
     for (const std::string& text : options.columns) declare_special(text);
     if (!options.positive.empty()) declare_positive(options);
@@ -247,6 +248,13 @@ class Declaration {
   std::vector<TableColumn> take() { return std::move(columns_); }
 
  private:
+  void find_windows(const WindowOptions& windows) {
+    if (!windows.any()) return;
+    find("data.time", windows.time);
+    for (const std::string& name : windows.series) find("data.series", name);
+    for (const std::string& name : windows.future) find("data.future", name);
+  }
+
   TableColumn& find(std::string_view key, std::string_view name) {
     const auto found = number_of_.find(name);
     if (found != number_of_.end()) return columns_[found->second];

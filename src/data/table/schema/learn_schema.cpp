@@ -264,6 +264,11 @@ LearntSchema learn_schema(const TableText& table, const TableOptions& options, c
     column.bins = 0;  // those that data.scale says of all columns: a date has parts
     column.keeps_number = true;
   }
+  for (TableColumn& column : schema.columns) {
+    const WindowOptions& windows = options.windows;
+    const bool orders = windows.any() && column.name == windows.time;  // data.columns says only how it is read
+    if (orders && std::ranges::count(windows.future, column.name) == 0) column.kind = ColumnKind::kIgnored;
+  }
   name_missing_numbers(schema);
   peers.agree([&] {
     refuse_doubts(learnt, table, options);
