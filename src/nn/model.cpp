@@ -81,14 +81,11 @@ void check_ensemble(const ModelBuilder& builder) {
   }
 }
 
-// Ends an ensemble with the op that joins its members; gives how many there are, 1 without one.
-Index join_ensemble(ModelBuilder& builder, Link link) {
+// How many an ensemble has; 1 without one.
+Index count_members(const ModelBuilder& builder) {
   check_ensemble(builder);
-  const std::vector<ModelOp>& ops = builder.nodes();
-  if (ops.back().layer->ensemble_part() != EnsemblePart::kEnd) return 1;
-  const Index members = ops.back().out.dims.front();
-  builder.add_layer(join_members(link), {std::ssize(ops) - 1}, "members", "mean of members");
-  return members;
+  const ModelOp& last = builder.nodes().back();
+  return last.layer->ensemble_part() == EnsemblePart::kEnd ? last.out.dims.front() : 1;
 }
 
 struct BuiltOps {
@@ -97,9 +94,18 @@ struct BuiltOps {
 };
 
 BuiltOps build(const ModelOptions& options, ModelBuilder& builder, Link link) {
-  builder.add_chain(parse_terms(model_text(options), {.composites = catalog_names(composite_catalog())}),
-                    kModelInput, "");
-  const Index members = join_ensemble(builder, link);
+  const WindowScaling& scaling = options.window_scaling;
+  const bool scales = scaling.kind != WindowScaling::Kind::kNone;
+  Index last = kModelInput;
+  if (scales) last = builder.add_layer(scale_windows(scaling), {last}, "past", "window_scale");
+  last = builder.add_chain(
+      parse_terms(model_text(options), {.composites = catalog_names(composite_catalog())}), last, "");
+  const Index members = count_members(builder);
+  if (scales) {
+    last = builder.add_layer(unscale_windows(scaling, members), {last, kModelInput}, "forecast",
+                             "window_unscale");
+  }
+  if (members > 1) builder.add_layer(join_members(link), {last}, "members", "mean of members");
   return {.ops = builder.take_nodes(), .members = members};
 }
 

@@ -57,10 +57,13 @@ class ModelBuilder {
   std::unordered_map<std::string, ParamInfo> by_name_;  // weights that can be shared
 };
 
-// The last op of an ensemble: the outputs of its members become those of the model, such that its prediction
-// is the mean of theirs.
-
-/// From {members, outputs} to {outputs}. `link`: how outputs become predictions.
+/// The last op of an ensemble, from {members, outputs} to {outputs}: the outputs of its members become those
+/// of the model, such that its prediction is the mean of theirs. `link`: how outputs become predictions.
 std::unique_ptr<Layer> join_members(Link link);
+
+/// The op before all layers: scales the past of each label.
+std::unique_ptr<Layer> scale_windows(const WindowScaling& scaling);
+/// The op behind them, of their outputs and the model's input: undoes that for each of `members`.
+std::unique_ptr<Layer> unscale_windows(const WindowScaling& scaling, Index members);
 
 }  // namespace lockstep

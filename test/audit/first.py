@@ -5,7 +5,7 @@ import re
 import subprocess
 import tempfile
 
-from .forward import layers_of
+from .forward import layers_of, parts_of_input
 from .positive import positive_class, quoted
 from .report import Sheet, number_of
 from .rng import hash_of_records
@@ -73,7 +73,8 @@ def check_parameters(sheet, layers, width, shown):
     right = 0
     for name, words in layers_of(layers) or []:
         if name == "dense":
-            right, width = right + (width + 1) * int(words[0]), int(words[0])
+            parts = parts_of_input(words)
+            right, width = right + (width // parts + 1) * int(words[0]), parts * int(words[0])
         elif name not in ("relu", "tanh", "dropout", "gelu", "silu"):
             return
     if right:

@@ -39,12 +39,17 @@ def layers_of(text):
     return layers if re.sub(r"\s+", "", rebuilt) == re.sub(r"\s+|\(\)", "", text) else None
 
 
+def parts_of_input(words):
+    """How many equal parts of a sample a dense layer takes one by one (shared=K)."""
+    return int(dict(word.strip().split("=") for word in words if "=" in word).get("shared", 1))
+
+
 def forward(layers_text, tensors, features):
     """Outputs and how far single precision may be off; None for a model that this does not know."""
     layers = layers_of(layers_text or "")
     if not layers or any(name not in ACTIVATIONS and name not in ("dense", "dropout", "flatten") for name, _ in layers):
         return None
-    if any(name == "dense" and len(words) > 1 for name, words in layers):
+    if any(name == "dense" and any("shared=" not in word for word in words[1:]) for name, words in layers):
         return None
     if features.ndim == 4 and any(name == "flatten" for name, _ in layers):
         features = features.transpose(0, 3, 1, 2)  # flatten goes channel by channel (guide from-pytorch)
@@ -54,9 +59,10 @@ def forward(layers_text, tensors, features):
     for number, (name, words) in enumerate(layers):
         if name == "dense":
             w = tensors[f"{number}.weight"]
+            x, noise = (each.reshape(-1, w.shape[1]) for each in (x, noise))
             bias = tensors.get(f"{number}.bias", np.zeros(len(w)))
             noise = noise @ np.abs(w).T + unit * (2 + np.sqrt(w.shape[1])) * (np.abs(x) @ np.abs(w).T + np.abs(bias))
-            x = x @ w.T + bias
+            x, noise = (each.reshape(len(features), -1) for each in (x @ w.T + bias, noise))
         elif name in ACTIVATIONS:
             try:
                 x = ACTIVATIONS[name](x, *[float(word.partition("=")[2] or word) for word in words])

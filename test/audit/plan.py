@@ -6,6 +6,7 @@ import numpy as np
 
 from .said import human_bytes
 from .report import number_of
+from .forward import parts_of_input
 from .log_data import first_averaged
 from .steps import replicas_with_one
 from .summary import length_of
@@ -219,8 +220,9 @@ def check_layers(sheet, run, text):
             take(row, 4)
         size = area(row[3])
         if name == "dense" and "weight" in mine:
-            width = mine["weight"].shape[0]
-            sheet.equal(place, [row[3], count(row, 5), row[6]], [str(width), 2 * mine["weight"].size, human_bytes(4 * width)])
+            parts = parts_of_input((words or "").split(","))
+            width = parts * mine["weight"].shape[0]
+            sheet.equal(place, [row[3], count(row, 5), row[6]], [str(width), 2 * parts * mine["weight"].size, human_bytes(4 * width)])
             take(row, 3, 5, 6)
         elif name in ELEMENTWISE + ("dropout", "flatten", "batch_norm", "layer_norm"):
             operations = {"flatten": 0, "batch_norm": 3, "layer_norm": 8}.get(name, 1)

@@ -23,6 +23,7 @@ constexpr Index kRows = 5;
 struct Example {
   std::string text;
   Shape input;
+  WindowScaling scaling = {};
 };
 
 Example example_of(const LayerEntry& entry) {
@@ -53,6 +54,11 @@ std::vector<Example> more_examples() {
           {"dense(4) tanh dense(4, tie=1)", {{4}}},
           {"residual(dense(4) tanh dense(4, tie=1.body.0, bias=false))", {{4}}},
           {"embedding(4, 3) tanh dense(4, tie=0)", {{1}}},
+          {"dense(4, shared=3)", {{6}}},
+          {"dense(3, shared=2) tanh dense(3, tie=1, shared=2, bias=false)", {{6}}},
+          {"dense(2, shared=2)", {{6}}, {WindowScaling::Kind::kLast, 2, 3}},
+          {"dense(4) tanh dense(6)", {{7}}, {WindowScaling::Kind::kStandard, 2, 3}},
+          {"tabm(3) tabm_heads(4)", {{7}}, {WindowScaling::Kind::kStandard, 2, 3}},
           {"dense(40, split=rows)", {{64}}},
           {"residual(dense(64, split=rows, bias=false) tanh) dense(2, split=rows)", {{64}}}};
 }
@@ -74,7 +80,8 @@ std::string before_others(const std::string& text) {
 
 // Behind a layer that has a weight for each scalar of the input: its gradients are those of the input.
 Example behind_weights(const Example& example) {
-  return takes_whole_numbers(example) ? example : Example{"layer_norm " + example.text, example.input};
+  return takes_whole_numbers(example) ? example
+                                      : Example{"layer_norm " + example.text, example.input, example.scaling};
 }
 
 AlignedBuffer<Scalar> random_values(Index size, std::uint64_t stream) {
@@ -88,7 +95,7 @@ AlignedBuffer<Scalar> random_values(Index size, std::uint64_t stream) {
 // times fixed random factors.
 struct Fixture {
   explicit Fixture(const Example& example)
-      : model({.layers = example.text, .init = "xavier"}, example.input),
+      : model({.layers = example.text, .init = "xavier", .window_scaling = example.scaling}, example.input),
         workspace(model, kRows, ActivationRetention::kForTraining),
         x_values(random_values(kRows * model.input().size(), 1)),
         factors(random_values(kRows * model.members() * model.output().size(), 2)),

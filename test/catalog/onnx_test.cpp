@@ -154,10 +154,10 @@ std::vector<Scalar> random_numbers(Index count) {
 
 // For random weights and moments, so that no two inputs of an operation can be exchanged unnoticed.
 void expect_same_outputs(const std::string& layers, const Shape& input,
-                         const Normaliser& normaliser = {{0}, {1}, 1}) {
+                         const Normaliser& normaliser = {{0}, {1}, 1}, const WindowScaling& scaling = {}) {
   SCOPED_TRACE(layers);
   constexpr Index kRows = 3;
-  ExportableModel exportable(layers, input, normaliser);
+  ExportableModel exportable(layers, input, normaliser, scaling);
   RandomStream random({.seed = 5});
   for (Scalar& value : exportable.stored.span()) value = Scalar{0.1F} + random.uniform();
   std::vector<Scalar> x = layers.find("embedding") == std::string::npos ? random_numbers(kRows * input.size())
@@ -209,6 +209,19 @@ TEST(Onnx, ComputesWhatTheModelDoesWithAllArguments) {
   expect_same_outputs("embedding(5, 3) dense(3)", {{2, 2}});
   expect_same_outputs("dense(2)", {{2, 2}}, {{0.5}, {1, 2, 3, 4}, 4});
   expect_same_outputs("dense(2)", {{2, 2}}, {{0.5}, {0.25}, 4});
+}
+
+TEST(Onnx, ComputesWhatTheModelDoesAroundWindows) {
+  for (const auto kind : {WindowScaling::Kind::kLast, WindowScaling::Kind::kStandard}) {
+    for (const std::string layers :
+         {"dense(6, shared=3)", "dense(4) relu dense(12)", "tabm(2) tabm_heads(6)"}) {
+      expect_same_outputs(layers, {{12}}, {{0.5}, {0.25}, 12}, {kind, 3, 4});
+      expect_same_outputs(layers, {{12}}, {{0}, {1}, 1}, {kind, 2, 5});
+    }
+  }
+  expect_same_outputs("dense(2, shared=3) tanh dense(3)", {{4, 3}});
+  EXPECT_EQ(operations(exported_graph("dense(2, shared=3)", {{6}}, TargetKind::kValue)),
+            (Words{"Reshape", "Gemm", "Reshape", "Identity"}));
 }
 
 TEST(Onnx, ComputesTheProbabilitiesOfItsOutputs) {

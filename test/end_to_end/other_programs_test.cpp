@@ -56,7 +56,7 @@ const Trained kImages{
 const std::vector<Trained> kAll{
     {.name = "dense",
      .input = {{4, 3}},
-     .layers = "dense(16) relu dense(4)",
+     .layers = "dense(8, shared=2) relu dense(4)",
      .flags = "--data.mean 0.4 --data.std 0.3"},
     kImages,
     {.name = "windows",

@@ -36,6 +36,33 @@ class Residual(nn.Module):
         return self.shortcut(x) + self.body(x)
 
 
+class Shared(nn.Linear):
+    """One layer for all of the equal parts of a sample."""
+
+    def forward(self, x):
+        return super().forward(x.reshape(-1, self.in_features)).reshape(len(x), -1)
+
+
+class Windowed(nn.Sequential):
+    """Layers between two steps that scale the pasts of the labels and undo it: NLinear (Zeng et al. 2022) and RevIN
+    (Kim et al. 2022)."""
+
+    def __init__(self, kind, labels, window, *layers):
+        super().__init__(*layers)
+        self.scaling = [kind, labels, window]
+
+    def forward(self, x):
+        kind, labels, window = self.scaling
+        past = x[:, : labels * window].reshape(len(x), labels, window)
+        shift, deviation = past[..., -1:], 1
+        if kind == "standard":
+            shift = past.mean(-1, keepdim=True)
+            deviation = torch.sqrt(past.var(-1, keepdim=True, unbiased=False) + 1e-5)
+        scaled = ((past - shift) / deviation).flatten(1)
+        z = super().forward(torch.cat([scaled, x[:, labels * window :]], 1))
+        return (z.reshape(len(x), labels, -1) * deviation + shift).flatten(1)
+
+
 class FeatureScale(nn.Module):
     def __init__(self, features):
         super().__init__()
@@ -111,6 +138,9 @@ CASES = [
     behind_layer_norm("avgpool(3, 2, padding=1)", PICTURE, nn.AvgPool2d(3, 2, 1, count_include_pad=False)),
     behind_layer_norm("global_avgpool", PICTURE, nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten())),
     behind_layer_norm("flatten dense(3)", PICTURE, nn.Flatten(), nn.Linear(math.prod(PICTURE), 3)),
+    behind_layer_norm("dense(3, shared=2)", (8,), Shared(4, 3)),
+    ("dense(3, shared=2)", (8,), Windowed("last", 2, 4, Shared(4, 3))),
+    ("dense(5) tanh dense(6)", (9,), Windowed("standard", 2, 4, nn.Linear(9, 5), nn.Tanh(), nn.Linear(5, 6))),
     behind_layer_norm("relu", VECTOR, nn.ReLU()),
     behind_layer_norm("leaky_relu(0.2)", VECTOR, nn.LeakyReLU(0.2)),
     behind_layer_norm("elu", VECTOR, nn.ELU()),
@@ -176,6 +206,8 @@ def layer_case(layers, shape, model):
         "outputs": channels_last(outputs), "output_gradient": channels_last(factors),
         "gradient": {name: numbers(weight.grad) for name, weight in model.named_parameters()},
     }
+    if isinstance(model, Windowed):
+        case["window_scaling"] = model.scaling
     if moments(model):
         case |= {"running": moments(model), "evaluation": channels_last(model.eval()(batches[-1]))}
     return case

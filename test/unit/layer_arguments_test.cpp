@@ -88,6 +88,19 @@ TEST(LayerArguments, DenseTakesAnImageThatIsAVector) {
   }
 }
 
+TEST(LayerArguments, PartsOfASampleShareADenseLayer) {
+  const Model model({.layers = "dense(3, shared=4)"}, {{2, 4}});
+  EXPECT_EQ(model.output(), (Shape{{12}}));
+  EXPECT_EQ(model.layout().params[0].shape, (Shape{{3, 2}}));
+  EXPECT_EQ(model.op(0).layer->flops(), 2 * 4 * 3 * 2);
+  EXPECT_TRUE(model.factored_tensors().empty()) << "a sample is several rows of a factor";
+  EXPECT_EQ(Model({.layers = "dense(3, shared=1)"}, {{8}}).factored_tensors().size(), 1U);
+  expect_refused("dense(3, shared=4)", {{10}}, {"shared=4 does not divide 10 inputs into equal parts"});
+  expect_refused("dense(3, shared=0)", {{10}}, {"'shared' must be a whole number of at least 1, found '0'"});
+  expect_refused("dense(3, 2)", {{10}}, {"layer 0 'dense(3, 2)'"});
+  expect_refused("dense(3, shared=2, split=rows)", {{10}}, {"leave out split"});
+}
+
 TEST(LayerArguments, NumbersOutOfRangeAreRefused) {
   expect_refused("slice(3, 2)", {{4}},
                  {"layer 0 'slice(3, 2)' on 4", "2 features from number 3", "4 there are"});

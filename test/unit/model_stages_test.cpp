@@ -139,9 +139,10 @@ void expect_equal_bits(std::span<const Scalar> found, std::span<const Scalar> ex
   EXPECT_TRUE(std::ranges::equal(found, expected));
 }
 
-void expect_bits_of_whole(const std::string& layers, const Shape& input, const std::vector<Range>& division) {
+void expect_bits_of_whole(const std::string& layers, const Shape& input, const std::vector<Range>& division,
+                          const WindowScaling& scaling = {}) {
   SCOPED_TRACE(fmt::format("{}, cut before op {}", layers, division[1].begin));
-  const ModelOptions options{.layers = layers, .init = "he"};
+  const ModelOptions options{.layers = layers, .init = "he", .window_scaling = scaling};
   Part whole(std::make_unique<Model>(options, input));
   const AlignedBuffer<Scalar> x = random_input(kSamples * input.size());
   whole.begin(x, input);
@@ -192,6 +193,15 @@ TEST(ModelStages, TakeSamplesInTheBlocksOfTheWhole) {
   const Model whole({.layers = layers, .init = "he"}, image);
   const Index ops = std::ssize(whole.ops());
   for (Index cut = 1; cut < ops; ++cut) expect_bits_of_whole(layers, image, {{0, cut}, {cut, ops}});
+}
+
+// The op behind the layers takes the model's input, too.
+TEST(ModelStages, ScaleWindowsWhereverTheyAreCut) {
+  constexpr Index kOps = 9;
+  const std::string layers = "concat(dense(2, shared=2) tanh | slice(2, 5)) dense(4, shared=3) relu dense(6)";
+  for (Index cut = 1; cut < kOps; ++cut) {
+    expect_bits_of_whole(layers, {{14}}, {{0, cut}, {cut, kOps}}, {WindowScaling::Kind::kStandard, 3, 4});
+  }
 }
 
 // One layer or several share the weight of an earlier one, in one stage or several.

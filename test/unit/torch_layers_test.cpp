@@ -15,12 +15,21 @@ std::vector<Scalar> scalars(const Json& values) {
   return values.get<std::vector<Scalar>>();
 }
 
+WindowScaling scaling_of(const Json& reference) {
+  if (!reference.contains("window_scaling")) return {};
+  const Json& scaling = reference.at("window_scaling");
+  return {.kind = scaling.at(0) == "last" ? WindowScaling::Kind::kLast : WindowScaling::Kind::kStandard,
+          .labels = scaling.at(1),
+          .window = scaling.at(2)};
+}
+
 // A model of a case, with its weights.
 class Reference {
  public:
   explicit Reference(const Json& reference)
       : rows_(reference.at("rows")),
-        model_({.layers = reference.at("layers")}, {reference.at("input").get<std::vector<Index>>()}),
+        model_({.layers = reference.at("layers"), .window_scaling = scaling_of(reference)},
+               {reference.at("input").get<std::vector<Index>>()}),
         workspace_(model_, rows_, ActivationRetention::kForTraining),
         weights_(model_.layout().size),
         state_(model_.state_layout().size),

@@ -9,6 +9,15 @@
 
 namespace lockstep {
 
+/// The past of each label in a record of time windows is scaled, and the outputs are scaled back: kLast
+/// subtracts its last value (NLinear), kStandard its mean, and divides by its deviation (RevIN).
+struct WindowScaling {
+  enum class Kind { kNone, kLast, kStandard };
+  Kind kind = Kind::kNone;
+  Index labels = 0;
+  Index window = 0;  ///< numbers of a past; those of all labels, side by side, begin a record
+};
+
 struct ModelOptions {
   std::string layers;
   std::string preset = {};
@@ -17,6 +26,7 @@ struct ModelOptions {
   double init_std = 0.01;
   std::string batch_norm = "local";
   Precision precision = Precision::kFp32;
+  WindowScaling window_scaling = {};
 };
 
 struct LossOptions {

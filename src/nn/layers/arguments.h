@@ -3,12 +3,15 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/terms.h"
 #include "lockstep/base/text.h"
+#include "lockstep/base/types.h"
 #include "lockstep/nn/params.h"
 
 namespace lockstep {
@@ -19,6 +22,16 @@ inline std::optional<Initialiser> take_initialiser(TermArguments& arguments) {
   const std::string word = arguments.take_word("init", "");
   if (word.empty()) return std::nullopt;
   return parse_initialiser(word);
+}
+
+/// The number of an argument that may also be a word. Errors: ConfigError if it is below `least` or none;
+/// `words` are what else it may be.
+inline Index whole_number(std::string_view key, std::string_view text, Index least, std::string_view words) {
+  Index value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc{} && end == text.data() + text.size() && value >= least) return value;
+  throw ConfigError(fmt::format("'{}' must be {}a whole number of at least {}, found {}", key,
+                                words.empty() ? "" : fmt::format("{} or ", words), least, in_quotes(text)));
 }
 
 /// Whether split=rows is there, of a layer whose weight can lie in fixed blocks (split_layer.h). Errors:

@@ -1,8 +1,11 @@
-// y = x W^T + b. In bf16 x, W and dy are rounded, and nothing else.
+// y = x W^T + b. In bf16 x, W and dy are rounded, and nothing else. With shared=K the equal parts of a sample
+// are K rows of the product.
 //
 // With split=rows the product is computed in fixed blocks of output units (split_layer.h). Outputs of a block
 // are a matrix of their own. Its rows are copied to their columns of y, as rows of dy are gathered from
 // there.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -25,6 +28,7 @@ class DenseLayer : public Layer {
  public:
   explicit DenseLayer(TermArguments& arguments)
       : units_(arguments.take_index("units", 1)),
+        shared_(whole_number("shared", arguments.take_word("shared", "1"), 1, "")),
         init_(take_initialiser(arguments)),
         has_bias_(arguments.take_flag("bias", true)),
         tie_(arguments.take_word("tie", "")) {
@@ -37,7 +41,10 @@ class DenseLayer : public Layer {
     if (image && image->channels > 1 && image->pixels() > 1) {
       throw ConfigError("an image with channels has to become a vector first: put flatten before it");
     }
-    inputs_ = inputs.front().size();
+    const Index size = inputs.front().size();
+    if (size % shared_ != 0)
+      throw ConfigError(fmt::format("shared={} does not divide {} inputs into equal parts", shared_, size));
+    inputs_ = size / shared_;
     precision_ = params.precision();
     const Shape shape{{units_, inputs_}};
     weight_ = !tie_.empty() ? params.tie(tie_, shape)
@@ -47,17 +54,26 @@ class DenseLayer : public Layer {
                                               .fan_in = inputs_,
                                               .fan_out = units_});
     if (has_bias_) bias_ = params.declare({.name = "bias", .shape = {{units_}}, .decays = false});
-    return {{units_}};
+    return {{shared_ * units_}};
   }
 
   std::string name() const override { return "dense"; }
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
-    const std::string x = onnx_flat(graph, layer.inputs.front(), layer.in.front());
-    return graph.add("Gemm", joined_names({x}, layer.tensors), {{"transB", Index{1}}});
+    const auto in_rows = [&](const std::string& value, Index width) {
+      return shared_ == 1 ? value : graph.add("Reshape", {value, graph.add_list({-1, width})});
+    };
+    const std::string x = in_rows(onnx_flat(graph, layer.inputs.front(), layer.in.front()), inputs_);
+    const std::string y = graph.add("Gemm", joined_names({x}, layer.tensors), {{"transB", Index{1}}});
+    return in_rows(y, shared_ * units_);
   }
-  Index flops() const override { return 2 * units_ * inputs_; }
+  Index flops() const override { return 2 * shared_ * units_ * inputs_; }
 
  protected:
+  // The parts of all samples, one a row.
+  template <class T>
+  MatrixView<T> parts_of(T* values, Index samples, Index width) const {
+    return {values, samples * shared_, width};
+  }
   bool in_bf16() const { return precision_ == Precision::kBf16; }
   bool is_tied() const { return !tie_.empty(); }
   bool has_bias() const { return has_bias_; }
@@ -71,6 +87,7 @@ class DenseLayer : public Layer {
   }
 
   Index units_;
+  Index shared_;  // parts of a sample
   Index inputs_ = 0;
   Range weight_;
   Range bias_;
@@ -93,33 +110,36 @@ class Dense final : public DenseLayer {
 
   void forward(const ForwardArgs& args) const override {
     const std::span<const Scalar> bias = part(args.weights, bias_);
+    const ConstMatrix x = parts_of(args.x().data(), args.y.rows(), inputs_);
+    Matrix y = parts_of(args.y.data(), args.y.rows(), units_);
     if (in_bf16()) {
-      multiply_forward(rounded_input(args.x()), as_matrix(rounded_weight(args), units_, inputs_), bias,
-                       args.y);
+      multiply_forward(rounded_input(x), as_matrix(rounded_weight(args), units_, inputs_), bias, y);
     } else {
-      multiply_forward(args.x(), as_matrix(exact_weight(args), units_, inputs_), bias, args.y);
+      multiply_forward(x, as_matrix(exact_weight(args), units_, inputs_), bias, y);
     }
   }
 
   void backward(const BackwardArgs& args) const override {
     // The bias, which lies behind the weights, comes first, so that the gradient is final from its end on.
-    if (has_bias()) sum_rows(args.dy, part(args.gradient, bias_), args.write);
+    const ConstMatrix x = parts_of(args.x().data(), args.dy.rows(), inputs_);
+    const ConstMatrix dy = parts_of(args.dy.data(), args.dy.rows(), units_);
+    if (has_bias()) sum_rows(dy, part(args.gradient, bias_), args.write);
     if (in_bf16()) {
-      const Bf16Matrix dy = rounded_output_gradient(args.dy);
-      backward_weights(args, dy, rounded_input(args.x()));
-      backward_data(args, dy, as_matrix(rounded_weight(args), units_, inputs_));
+      const Bf16Matrix rounded_dy = rounded_output_gradient(dy);
+      backward_weights(args, rounded_dy, rounded_input(x));
+      backward_data(args, rounded_dy, as_matrix(rounded_weight(args), units_, inputs_));
     } else {
       if (args.factors != nullptr) {
-        leave_factors(*args.factors, args.dy, args.x());
+        leave_factors(*args.factors, dy, x);
       } else {
-        backward_weights(args, args.dy, args.x());
+        backward_weights(args, dy, x);
       }
-      backward_data(args, args.dy, as_matrix(exact_weight(args), units_, inputs_));
+      backward_data(args, dy, as_matrix(exact_weight(args), units_, inputs_));
     }
   }
 
   WeightUse weight_use() const override {
-    return in_bf16() ? WeightUse{.rounded = weight_} : WeightUse{.factored = weight_};
+    return in_bf16() ? WeightUse{.rounded = weight_} : WeightUse{.factored = shared_ > 1 ? Range{} : weight_};
   }
 
  private:
@@ -139,7 +159,7 @@ class Dense final : public DenseLayer {
   void backward_weights(const BackwardArgs& args, const Operand& dy, const Operand& x) const {
     Matrix dweight =
         as_matrix(is_tied() ? args.tied_gradient : part(args.gradient, weight_), units_, inputs_);
-    const Index flops_of_row = 2 * inputs_ * std::max<Index>(args.dy.rows(), 1);
+    const Index flops_of_row = 2 * inputs_ * std::max<Index>(dy.rows(), 1);
     const Index rows = rows_of_piece(kWeightsPieceFlops, flops_of_row);
     for (Index end = units_; end > 0; end = std::max<Index>(end - rows, 0)) {
       const Index begin = std::max<Index>(end - rows, 0);
@@ -151,8 +171,8 @@ class Dense final : public DenseLayer {
   template <class Operand>
   void backward_data(const BackwardArgs& args, const Operand& dy, const Operand& weight) const {
     if (args.dx() == nullptr) return;
-    Matrix& dx = *args.dx();
-    const Index rows = rows_of_piece(kDataPieceFlops, flops());
+    Matrix dx = parts_of(args.dx()->data(), args.dx()->rows(), inputs_);
+    const Index rows = rows_of_piece(kDataPieceFlops, 2 * units_ * inputs_);
     for (Index begin = 0; begin < dx.rows(); begin += rows) {
       const Range piece{begin, std::min(begin + rows, dx.rows())};
       Matrix dx_rows(dx.data() + begin * inputs_, piece.size(), inputs_);
@@ -170,6 +190,7 @@ class SplitDense final : public DenseLayer, public SplitLayer {
  public:
   explicit SplitDense(TermArguments& arguments) : DenseLayer(arguments) {
     if (is_tied()) throw ConfigError("a shared weight is computed as that of its owner: leave out split");
+    if (shared_ > 1) throw ConfigError("a weight that parts of a sample share is small: leave out split");
   }
 
   Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
@@ -322,15 +343,16 @@ std::unique_ptr<Layer> make_dense(TermArguments& arguments) {
 }  // namespace
 
 LayerEntry dense_entry() {
-  return {.name = "dense",
-          .signature = "dense(units, init=WORD, bias=true, tie=LAYER, split=rows)",
-          .help =
-              "y = x W^T + b; init: he, xavier, normal or zero for this layer; tie: the number of an earlier "
-              "layer whose weight, of the same shape, is this one's too; split=rows computes a wide layer in "
-              "fixed blocks of its units",
-          .example = "dense(5)",
-          .example_input = {{6}},
-          .make = make_dense};
+  return {
+      .name = "dense",
+      .signature = "dense(units, shared=1, init=WORD, bias=true, tie=LAYER, split=rows)",
+      .help =
+          "y = x W^T + b; shared=K: of each of K equal parts of x, with the same W and b; init: he, xavier, "
+          "normal or zero for this layer; tie: the number of an earlier layer whose weight, of the same "
+          "shape, is this one's too; split=rows computes a wide layer in fixed blocks of its units",
+      .example = "dense(5)",
+      .example_input = {{6}},
+      .make = make_dense};
 }
 
 }  // namespace lockstep

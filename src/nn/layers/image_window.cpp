@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 
+#include "arguments.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
 
@@ -66,14 +66,6 @@ ImageWindows place_windows(const WindowArguments& arguments, const Shape& in) {
 
 std::vector<Index> onnx_padding(const Window& vertical, const Window& horizontal) {
   return {vertical.pad_before, horizontal.pad_before, vertical.pad_after, horizontal.pad_after};
-}
-
-Index whole_number(std::string_view key, std::string_view text, Index least, std::string_view words) {
-  Index value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error == std::errc{} && end == text.data() + text.size() && value >= least) return value;
-  throw ConfigError(fmt::format("'{}' must be {}a whole number of at least {}, found {}", key,
-                                words.empty() ? "" : fmt::format("{} or ", words), least, in_quotes(text)));
 }
 
 }  // namespace lockstep

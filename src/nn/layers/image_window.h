@@ -32,8 +32,4 @@ ImageWindows place_windows(const WindowArguments& arguments, const Shape& in);
 /// The padding as ONNX lists it.
 std::vector<Index> onnx_padding(const Window& vertical, const Window& horizontal);
 
-/// The number of an argument that may also be a word. Errors: ConfigError if it is below `least` or none;
-/// `words` are what else it may be.
-Index whole_number(std::string_view key, std::string_view text, Index least, std::string_view words);
-
 }  // namespace lockstep

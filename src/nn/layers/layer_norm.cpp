@@ -2,32 +2,17 @@
 // Hinton 2016).
 #include <fmt/format.h>
 
-#include <array>
 #include <cmath>
-#include <numeric>
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/math/eigen_matrix.h"
 #include "lockstep/nn/layer.h"
 #include "lockstep/nn/onnx_words.h"
+#include "scratch.h"
 
 namespace lockstep {
 namespace {
-
-// The sum of term(i) for 0 <= i < count, in fixed lanes side by side: a single sum would wait for each
-// addition.
-template <class Term>
-double sum_of(Index count, const Term& term) {
-  constexpr Index kLanes = 8;
-  std::array<double, kLanes> lanes{};
-  Index i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    for (Index lane = 0; lane < kLanes; ++lane) at(lanes, lane) += term(i + lane);
-  }
-  for (Index lane = 0; i < count; ++i, ++lane) at(lanes, lane) += term(i);
-  return std::accumulate(lanes.begin(), lanes.end(), 0.0);
-}
 
 // Moments of one sample.
 struct SampleMoments {

@@ -2,6 +2,9 @@
 // allocates nothing; and the arithmetic on rows that layers share.
 #pragma once
 
+#include <array>
+#include <numeric>
+
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/math/kernels.h"
 
@@ -32,6 +35,20 @@ inline Bf16Matrix rounded_input(const ConstMatrix& x) {
 inline Bf16Matrix rounded_output_gradient(const ConstMatrix& dy) {
   thread_local AlignedBuffer<Bf16> buffer;
   return rounded_into(dy, buffer);
+}
+
+/// The sum of term(i) for 0 <= i < count, in fixed lanes side by side: a single sum would wait for each
+/// addition.
+template <class Term>
+double sum_of(Index count, const Term& term) {
+  constexpr Index kLanes = 8;
+  std::array<double, kLanes> lanes{};
+  Index i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    for (Index lane = 0; lane < kLanes; ++lane) at(lanes, lane) += term(i + lane);
+  }
+  for (Index lane = 0; i < count; ++i, ++lane) at(lanes, lane) += term(i);
+  return std::accumulate(lanes.begin(), lanes.end(), 0.0);
 }
 
 /// A factor for each feature: to[row][i] = from[row][i] * scale[i]
