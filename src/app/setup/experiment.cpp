@@ -87,9 +87,19 @@ void refuse_training(const Config& config) {
             "train.calibrate with a loss that gives no probabilities");
 }
 
+WindowScaling scaling_of_windows(const TableOptions& table) {
+  using Kind = WindowScaling::Kind;
+  const WindowOptions& windows = table.windows;
+  if (!windows.any() || windows.scale == WindowScale::kNone) return {};
+  return {.kind = windows.scale == WindowScale::kLast ? Kind::kLast : Kind::kStandard,
+          .labels = std::ssize(table.label),
+          .window = windows.window};
+}
+
 void complete_and_check(Config& config) {
   check_config(config, readable_options(), choices(config));
   config.data.format = choose_format(config.data).name;  // a resume may not have the files of today
+  config.model.window_scaling = scaling_of_windows(config.data.table);
   refuse_sets(config);
 }
 
@@ -201,6 +211,11 @@ void check_fit(Experiment& experiment) {
     refuse_misfit(experiment.fit(*source));
   }
   state_class_weights(experiment);
+  refuse_if(experiment.config.data.table.windows.any() && experiment.loss->targets() != TargetKind::kValue,
+            "data.window with a loss that does not learn numbers");
+  refuse_if(experiment.config.model.window_scaling.kind != WindowScaling::Kind::kNone &&
+                experiment.loss->form().link != Link::kIdentity,
+            "data.window_scale with a loss whose outputs are logarithms");
   refuse_threshold(experiment.config, experiment.loss->form(), experiment.model->output().size());
 }
 
