@@ -60,6 +60,18 @@ TEST(RealData, APerceptronBeatsLogisticRegressionOnTheCensus) {
   EXPECT_LT(evaluation.at("log_loss"), 0.642);
 }
 
+TEST(RealData, ALinearMapForecastsElectricityBetterThanTheWeekBefore) {
+  const TemporaryDirectory directory;
+  const ProcessResult result = run_trainer(
+      2, fmt::format("--config {}/configs/taylor_linear_allreduce.toml --run.dir {} --data.train {}/taylor.csv",
+                     LOCKSTEP_SOURCE_DIR, directory / "run", LOCKSTEP_REAL_DATA));
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  const Json evaluation = Json::parse(read_file(directory / "run/summary.json")).at("evaluation");
+  EXPECT_EQ(evaluation.at("samples"), 625);
+  constexpr double kWeekBefore = 490.1;
+  EXPECT_LT(evaluation.at("mean_absolute_error"), 0.7 * kWeekBefore);
+}
+
 // The last evaluation of a run with the config that trainer init writes for a table, unedited.
 Json evaluate_first_config(const TemporaryDirectory& directory, const std::string& table,
                            const std::string& label) {
