@@ -16,6 +16,7 @@
 #include "lockstep/base/hash.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/random.h"
+#include "lockstep/data/table/sources/feature_columns.h"
 #include "support/error_text.h"
 #include "support/exportable_model.h"
 #include "support/temporary_directory.h"
@@ -78,7 +79,8 @@ class OnnxTable : public testing::Test {
 
   // A model of the features, with weights that keep its outputs apart.
   ExportableModel model(Index outputs) const {
-    ExportableModel made(fmt::format("dense({})", outputs), {{schema_.features()}});
+    const Index features = feature_columns_of(schema_).back().features.end;
+    ExportableModel made(fmt::format("dense({})", outputs), {{features}});
     RandomStream random({.seed = 5});
     for (Scalar& value : made.stored.span()) value = random.normal();
     return made;
@@ -140,6 +142,34 @@ TEST_F(OnnxTable, NumbersBecomeFeaturesByTheirScale) {
                    {"d", floats({0, kMissing, 5})},
                    {"e", floats({kMissing, 1, -1})}},
                   "a,b,c,d,e\n4,1,-1000,0,\n-2.5,,2,,1\n,9,,5,-1\n");
+}
+
+TEST_F(OnnxTable, WindowsHaveThePositionsOfEachColumn) {
+  options_.columns = {"y: standard", "s: categorical", "c: categorical"};
+  options_.ignore = {"t"};
+  options_.windows = {.time = "t", .series = {"s"}, .window = 2, .horizon = 1, .future = {"a"}};
+  learn("s,t,a,c,y\nu,1,4,red,1\nu,2,6,blue,3\nv,1,5,red,8\nv,2,7,red,4\n");
+  const std::vector<Scalar> rows = encoded("s,t,a,c\nv,1,4.5,blue\nv,2,9,red\nv,3,-1,red\n");
+  constexpr std::size_t kRow = 1 + 3 + 3;  // a, s, c, each category with one place for others
+  ASSERT_EQ(rows.size(), 3 * kRow);
+  const LabelScale label = label_scales(schema_).front();
+  std::vector<double> expected{label.scaled(2), label.scaled(7), rows[0], rows[kRow], rows[2 * kRow]};
+  for (std::size_t place = 4; place < kRow; ++place) {
+    for (const std::size_t row : {0, 1}) expected.push_back(double{rows[row * kRow + place]});
+  }
+  for (std::size_t place = 1; place < 4; ++place) expected.push_back(double{rows[place]});
+  const auto of_window = [](OnnxTensor tensor) {
+    tensor.dims = {1, tensor.dims.front()};
+    return tensor;
+  };
+  const OnnxValues values = computed(1, TargetKind::kValue,
+                                     {{"y", of_window(floats({2, 7}))},
+                                      {"a", of_window(floats({4.5, 9, -1}))},
+                                      {"c", of_window(texts({"blue", "red"}))},
+                                      {"s", texts({"v"})}});
+  const OnnxTensor& found = features_in(values);
+  ASSERT_EQ(found.values.size(), expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(found.values[i], expected[i], 1e-6) << i;
 }
 
 TEST_F(OnnxTable, NumbersBecomeBinsAndAreClippedSmoothly) {

@@ -149,6 +149,55 @@ TEST_F(ShareOfTable, TheLastTimesAreHeldBackEachAsAWhole) {
   }
 }
 
+TEST_F(ShareOfTable, ATestSetIsChosenFirstAndTheValidationSetFromTheOthers) {
+  const auto open_whole = [&] { return choose_format(data_).open({data_, Split::kTrain, 1, alone()}); };
+  const auto part = [](const char* key, const char* text) { return parse_validation_part(key, text); };
+  for (const char* test : {"share(0.3)", "stratified(0.3)", "group(shop, 0.3)", "time(day, 0.3)"}) {
+    for (const char* validation : {"share(0.5)", "stratified(0.5)", "group(shop, 0.5)", "time(day, 0.5)"}) {
+      const HoldOut held =
+          hold_out({.validation = part("data.validation", validation), .test = part("data.test_part", test)},
+                   data_, 1, open_whole, alone());
+      Index tests = 0;
+      Index validates = 0;
+      for (Index i = 0; i < kRows; ++i) {
+        EXPECT_EQ(held.tests(i) + held.holds(i) + held.leaves(i), 1) << test << " " << validation;
+        tests += held.tests(i) ? 1 : 0;
+        validates += held.holds(i) ? 1 : 0;
+      }
+      EXPECT_NEAR(static_cast<double>(tests), 0.3 * kRows, 20) << test;
+      EXPECT_NEAR(static_cast<double>(validates), 0.5 * static_cast<double>(kRows - tests), 25) << validation;
+      expect_parts(held.test_note, {"test set", fmt::format("{} of the {} records", tests, kRows)});
+      const ValidationSplit sets = split_validation(open_whole(), held);
+      EXPECT_EQ(sets.test->info().rows, tests);
+      EXPECT_EQ(sets.validation->info().rows, validates);
+      EXPECT_EQ(sets.train->info().rows, kRows - tests - validates);
+    }
+  }
+  // Without a validation set.
+  const HoldOut held =
+      hold_out({.test = part("data.test_part", "stratified(0.3)")}, data_, 1, open_whole, alone());
+  const ValidationSplit sets = split_validation(open_whole(), held);
+  EXPECT_EQ(sets.validation, nullptr);
+  EXPECT_EQ(sets.train->info().rows + sets.test->info().rows, kRows);
+}
+
+TEST_F(ShareOfTable, FoldsAreThoseOfTheRecordsThatAreNotTested) {
+  const auto open_whole = [&] { return choose_format(data_).open({data_, Split::kTrain, 1, alone()}); };
+  const HoldOut held =
+      hold_out({.validation = parse_validation_part("data.validation", "fold(2/4, by = time(day))"),
+                .test = parse_validation_part("data.test_part", "time(day, 0.2)")},
+               data_, 1, open_whole, alone());
+  Index last = -1;  // day of what is trained on
+  for (Index i = 0; i < kRows; ++i) {
+    if (held.leaves(i)) last = std::max(last, day_of(i));
+  }
+  for (Index i = 0; i < kRows; ++i) {
+    if (held.holds(i) || held.tests(i)) {
+      EXPECT_GT(day_of(i), last);
+    }
+  }
+}
+
 // One column of 40 times, of which the last tenth is held back.
 class LastOfTimes : public ShareOfTable {
  protected:

@@ -48,6 +48,33 @@ TEST(ValidationPart, HasAShareAndPerhapsAColumn) {
     expect_parts(refusal(text), {text, "above 0 and below 1"});
 }
 
+TEST(ValidationPart, IsASpanOfTime) {
+  const ValidationPart open = parse("time(sign up, from = 2024-01-01)").value();
+  EXPECT_EQ(open.by, By::kTime);
+  EXPECT_EQ(open.column, "sign up");
+  EXPECT_EQ(open.from, "2024-01-01");
+  EXPECT_EQ(open.to, "");
+  EXPECT_EQ(open.folds, 0);
+  const ValidationPart closed = parse("time(date, to=\"Dec 31, 2024\", from='1 Jan')").value();
+  EXPECT_EQ(closed.from, "1 Jan");
+  EXPECT_EQ(closed.to, "Dec 31, 2024");
+  for (const ValidationPart& part : {open, closed}) {
+    const ValidationPart again = parse(to_string(part)).value();
+    EXPECT_EQ(again.column, part.column);
+    EXPECT_EQ(again.from, part.from);
+    EXPECT_EQ(again.to, part.to);
+  }
+  for (const char* text : {"time(date, to = 2024-01-01)", "time(from = 2024-01-01)"})
+    expect_parts(refusal(text), {text, "from = 2024-01-01"});
+}
+
+TEST(ValidationPart, OfTheTestSetIsNoFold) {
+  EXPECT_FALSE(test_part({}));
+  EXPECT_EQ(test_part({.test_part = "time(date, 0.2)"})->share, 0.2);
+  for (const char* text : {"fold(1/3)", "test.csv"})
+    expect_parts(error_text<ConfigError>([&] { test_part({.test_part = text}); }), {text, "data.test"});
+}
+
 TEST(ValidationPart, IsOneOfSeveralFolds) {
   const ValidationPart fold = parse("fold(2/5)").value();
   EXPECT_EQ(fold.fold, 2);

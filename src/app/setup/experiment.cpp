@@ -118,6 +118,7 @@ Config load_training_config(const CommandLine& line, const ConfigText& text, con
 
 Config load_run_config(const CommandLine& line, const ConfigText& text) {
   Config config = load_config(line, text, readable_options());
+  if (!config.data.test.empty()) config.data.test_part.clear();  // a file that was there later
   complete_and_check(config);
   return config;
 }
