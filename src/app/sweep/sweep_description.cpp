@@ -4,8 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <sstream>
+#include <utility>
 
 #include "app/setup/catalogs.h"
 #include "lockstep/base/errors.h"

@@ -10,14 +10,15 @@ namespace {
 
 constexpr Index kScalarBytes = sizeof(Scalar);
 
-}  // namespace
-
+// The partial sums that a rank brings to the exchange.
 Index partial_sums(const Plan& plan, Reduction reduction, Index rank) {
   const Range hosted = plan.hosted_by(rank);
   if (hosted.empty()) return 0;
   if (reduction == Reduction::kNative) return 1;
   return static_cast<Index>(complete_subtrees(plan.replicas, hosted).size());
 }
+
+}  // namespace
 
 std::vector<Index> CostModelInput::nodes() const {
   return node_sizes.empty() ? std::vector{plan.world} : node_sizes;

@@ -11,9 +11,6 @@
 
 namespace lockstep {
 
-/// The partial sums that a rank brings to the exchange.
-Index partial_sums(const Plan& plan, Reduction reduction, Index rank);
-
 /// Costs of one rank, in bytes, and its part in a step.
 struct RankCosts {
   Index weights = 0;    ///< copies of the weights, and what is kept to average them
