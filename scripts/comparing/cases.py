@@ -340,12 +340,6 @@ def of_runs():
         """, run=PLAIN_TABLE.replace('label = ["kind"]', 'label = ["price", "visits"]\ncolumns = ["price: log", "visits: standard"]')
         .replace(', "kind"]', "]").replace('"price",\n  "visits", ', '"kind",\n  ').replace(', "t1", "t2"]', "]")
         .replace("dense(3)", "dense(2)").replace('optimizer = "adam"', 'optimizer = "adam"\nloss = "mean_squared_error"'))
-    yield case("runs/forecast", """
-        trainer plan --config run.toml --nodes 4 --latency 2us --bandwidth 25Gbit --from data/measured.json
-        trainer plan --config run.toml --nodes 8 --ranks-per-node 4 --cores-per-node 8 --latency 500ns --bandwidth 3GB --from data/measured.json --json forecast.json
-        ! trainer plan --config run.toml --nodes 2 --latency 2us --bandwidth 25Gbit --from data/people.csv
-        ! trainer plan --config run.toml --nodes 1,2 --latency 2us --bandwidth 25Gbit --from data/measured.json
-        """, run=SYNTHETIC.replace("dense(12)", "dense(16)"))
 
 
 def of_errors():

@@ -3,7 +3,6 @@
 import csv
 import gzip
 import io
-import json
 import math
 import pathlib
 import random
@@ -91,40 +90,6 @@ def sparse(seed, count):
         label = i % 3
         indices = sorted(rng.sample(range(1, 12), 4) + [12 + label])
         yield f"{label} " + " ".join(f"{index}:{rng.random() + (index > 11):.3f}" for index in indices)
-
-
-def measurement():
-    """A report as `trainer bench --json` writes it, of round figures: `plan --nodes` predicts from it."""
-    sizes = [64 * 4**i for i in range(10)]
-    return {
-        "ranks": 2, "hosts": 1, "cores": 2, "parameters": 323, "rows": 16, "precision": "fp32",
-        "machine": {"flops": 5e10, "cache_bandwidth": 2e10, "memory_bandwidth": 8e9},
-        "cache_line_seconds": 2e-7,
-        "ops": [
-            {"title": f"layer {i} '{name}'", "forward_flops": 8192, "backward_flops": 16384, "forward_seconds": 2e-6,
-             "backward_seconds": 3e-6}
-            for i, name in enumerate(["dense(16)", "relu", "dense(3)"])
-        ],
-        "passes": [{"rows": rows, "seconds": 1e-6 + rows * 5e-7} for rows in (1, 4, 16)],
-        "exchanges": [
-            {"bytes": size, "seconds": 1e-6 + size / 1e9, "message_seconds": 5e-7 + size / 2e9, "shared_seconds": 5e-7 + size / 4e9}
-            for size in sizes
-        ],
-        "algorithms": [
-            {"name": name, "bytes": size, "seconds": 1e-6 * i + size / 1e9 / i}
-            for size in sizes for i, name in enumerate(["mpi", "shared", "hierarchical"], 1)
-        ],
-        "updates": [
-            {"name": name, "weights": weights, "seconds": weights * i * 1e-9}
-            for weights in (2**20, 2**22)
-            for i, name in enumerate(["MPI_Allreduce, then the step", "allreduce", "zero1", "central_storage"], 1)
-        ],
-        "step": {
-            "seconds": 2e-4, "samples": 64.0, "workers": 2, "replicas": 4, "threads": 1, "accumulate": 1,
-            "optimizer_bytes": 2016.0, "sent_bytes": 0.0, "stepped": 0.5, "samples_per_second": 320000.0, "flops": 5e8,
-            "data": 0.1, "forward": 0.2, "backward": 0.3, "optimizer": 0.05, "exchange": 0.25, "waiting": 0.1,
-        },
-    }
 
 
 def write_tables(folder):
@@ -224,4 +189,3 @@ def write_all(folder):
     write_tables(folder)
     write_arrays(folder)
     write_images(folder)
-    (folder / "measured.json").write_text(json.dumps(measurement()))

@@ -59,17 +59,6 @@ RunOutcome train_run(Communicator& comm, const CommandLine& line, const ConfigTe
 // Requests that own flags make, read by their commands. Errors: ConfigError that names the flag, and what was
 // expected.
 
-/// Machines on which plan predicts the time of a step.
-struct PlannedNodes {
-  Index nodes = 0;           ///< --nodes; 0: not asked for
-  Index ranks_per_node = 1;  ///< --ranks-per-node
-  Index cores = 0;           ///< --cores-per-node; 0: as many as the bench has seen
-  double latency = 0;        ///< --latency, in seconds
-  double bandwidth = 0;      ///< --bandwidth, in bytes per second
-  std::string bench;         ///< --from: what bench wrote with --json; never empty with --nodes
-};
-PlannedNodes read_planned_nodes(const CommandLine& line);
-
 /// The predictions that are wanted.
 struct PredictRequest {
   std::optional<std::string> keep = {};  ///< --keep: columns of the input, as a list

@@ -335,9 +335,6 @@ std::vector<std::string> DenseSource::files() const {
   for (const DenseField* field : all_fields()) {
     const std::string file = split_array_path(field->file.path).file;
     if (std::ranges::find(files, file) == files.end()) files.push_back(file);
-    for (const std::string& source : field->file.sources) {
-      if (std::ranges::find(files, source) == files.end()) files.push_back(source);
-    }
   }
   return files;
 }

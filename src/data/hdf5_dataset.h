@@ -25,8 +25,6 @@ class Hdf5Dataset {
   const Element& element() const { return *element_; }
   Index row_bytes() const { return row_bytes_; }
   Index rows() const { return sizes_.front(); }
-  /// Other files that hold its numbers, if it is a virtual data set.
-  const std::vector<std::string>& sources() const { return sources_; }
 
   /// Rows as element() has them, one after the other. False if that fails, see reason().
   bool read(Range rows, std::byte* to);
@@ -44,7 +42,6 @@ class Hdf5Dataset {
   std::vector<Index> sizes_;
   const Element* element_ = nullptr;
   Index row_bytes_ = 0;
-  std::vector<std::string> sources_;
   std::string reason_;
 };
 

@@ -23,7 +23,6 @@ struct RecordFile {
   Index record_bytes = 0;
   Index file_bytes = 0;  ///< size on disk
   bool compressed = false;
-  std::vector<std::string> sources = {};  ///< other files that its bytes are in
   /// In Fortran order all first elements of the records lie one after the other, then all of another element
   /// and so on: the positions of these elements in a record. Empty: record after record.
   std::vector<Index> fortran_order = {};

@@ -103,48 +103,22 @@ Index divided_layer_bytes(const Model& model, const Plan& plan, Index rank) {
   return scalars * Index{sizeof(Scalar)};
 }
 
-std::vector<DividedExchange> divided_layer_exchanges(const Model& model, const Plan& plan, Index rank) {
-  constexpr Index kBytes = sizeof(Scalar);
+Index divided_layer_sent_bytes(const Model& model, const Plan& plan, Index rank) {
   const Index hosted = plan.hosted_by(rank).size() * plan.max_rows;
   const Index others = plan.replicas * plan.max_rows - hosted;
-  // A message is about one replica.
-  const double of_replicas = static_cast<double>(plan.replicas) / static_cast<double>(plan.world);
-  std::vector<DividedExchange> exchanges;
+  Index scalars = 0;
   for (const DividedTensor& tensor : plan.divided) {
     const ModelOp& op = model.op(tensor.op);
     const UnitBlocks& blocks = op.layer->split()->blocks();
     const Range own = at(tensor.blocks, rank);
     const Index in = op.in.front().size();
     const Index own_outputs = op.out.size() * blocks.units(own).size() / blocks.units(blocks.all()).size();
-    exchanges.push_back({.bytes = hosted * in * (plan.world - 1) * kBytes});
-    exchanges.push_back({.bytes = others * own_outputs * kBytes, .messages = of_replicas});
-    exchanges.push_back({.bytes = hosted * (op.out.size() - own_outputs) * kBytes, .messages = of_replicas});
+    scalars += hosted * in * (plan.world - 1);
+    scalars += others * own_outputs + hosted * (op.out.size() - own_outputs);
     if (!wants_input_gradient(model, tensor.op)) continue;
-    const Index subtrees = std::ssize(complete_subtrees(blocks.count(), own));
-    exchanges.push_back(
-        {.bytes = others * in * subtrees * kBytes, .messages = of_replicas * static_cast<double>(subtrees)});
+    scalars += others * in * std::ssize(complete_subtrees(blocks.count(), own));
   }
-  return exchanges;
-}
-
-Index divided_layer_sent_bytes(const Model& model, const Plan& plan, Index rank) {
-  Index bytes = 0;
-  for (const DividedExchange& exchange : divided_layer_exchanges(model, plan, rank)) bytes += exchange.bytes;
-  return bytes;
-}
-
-double divided_layer_load(const Model& model, const Plan& plan) {
-  double all = 0;
-  double longer = 0;
-  for (const ModelOp& op : model.ops()) all += static_cast<double>(op.layer->flops());
-  for (const DividedTensor& tensor : plan.divided) {
-    Index most = 0;
-    for (const Range weights : tensor.weights) most = std::max(most, weights.size());
-    const double share = static_cast<double>(most) / static_cast<double>(tensor.range.size());
-    const auto flops = static_cast<double>(model.op(tensor.op).layer->flops());
-    longer += flops * (share * static_cast<double>(plan.world) - 1);
-  }
-  return all > 0 ? 1 + longer / all : 1;
+  return scalars * Index{sizeof(Scalar)};
 }
 
 DividedLayer::DividedLayer(Communicator& comm, const Plan& plan, const Model& model,

@@ -244,10 +244,6 @@ TEST_F(BadInput, ABatchPerReplicaWithoutReplicas) {
   expect_error("--config " LOCKSTEP_TEST_DATA
                "/end_to_end/synthetic.toml --data.synthetic_rows 100 --train.per_replica_batch 3",
                kExitConfig, {"train.per_replica_batch without train.replicas"});
-  // A forecast would have another batch for each number of nodes.
-  expect_error("plan --nodes 2 --latency 2us --bandwidth 10Gbit --from none.json --config " LOCKSTEP_TEST_DATA
-               "/end_to_end/synthetic.toml --data.synthetic_rows 100 --train.per_replica_batch 3",
-               kExitConfig, {"train.per_replica_batch without train.replicas"});
 }
 
 TEST_F(BadInput, TargetsThatAreNoYesOrNo) {

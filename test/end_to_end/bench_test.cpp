@@ -1,4 +1,4 @@
-// trainer bench: every figure is there, for people, for machines, and for trainer plan.
+// trainer bench: every figure is there, for people and for machines.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -11,15 +11,6 @@
 
 namespace lockstep::test {
 namespace {
-
-// A forecast from what bench has measured with the same flags names `algorithm`.
-void expect_forecast(const SmallExperiment& experiment, const std::string& file, const std::string& flags,
-                     const std::string& algorithm) {
-  const ProcessResult result =
-      run_trainer(fmt::format("plan --config {} --from {} {}", experiment.config(), file, flags));
-  ASSERT_EQ(result.exit_code, 0) << result.errors;
-  EXPECT_NE(result.output.find(algorithm), std::string::npos) << result.output;
-}
 
 TEST(Bench, MeasuresMachineModelExchangeAndStep) {
   const SmallExperiment experiment;
@@ -46,14 +37,7 @@ TEST(Bench, MeasuresMachineModelExchangeAndStep) {
         << "faster than the limit: " << op;
   }
   EXPECT_GE(json["cores"], 1);
-  EXPECT_EQ(json["passes"].front()["rows"], 1);
-  EXPECT_EQ(json["passes"].back()["rows"], json["rows"]);
-  for (const auto& pass : json["passes"]) EXPECT_GT(pass["seconds"], 0) << pass;
   EXPECT_EQ(json["exchanges"].size(), 7);
-  for (const auto& exchange : json["exchanges"]) {
-    EXPECT_GT(exchange["message_seconds"], 0) << exchange;
-    EXPECT_GT(exchange["shared_seconds"], 0) << exchange;
-  }
   EXPECT_LT(json["exchanges"].front()["seconds"], json["exchanges"].back()["seconds"]);
   std::set<std::string> algorithms;
   for (const auto& rate : json["algorithms"]) {
@@ -80,7 +64,6 @@ TEST(Bench, MeasuresMachineModelExchangeAndStep) {
   EXPECT_NEAR(parts, 1, 1e-6);
   EXPECT_NEAR(step["samples_per_second"].get<double>() * step["seconds"].get<double>(),
               step["samples"].get<double>(), 1e-6 * step["samples"].get<double>() + 1e-9);
-  expect_forecast(experiment, file, "--distribute.reduction ordered --nodes 1 --ranks-per-node 4", "shared");
 }
 
 TEST(Bench, PretendsNodesThroughout) {
@@ -96,7 +79,6 @@ TEST(Bench, PretendsNodesThroughout) {
   EXPECT_EQ(algorithms, (std::set<std::string>{"mpi", "ring", "rabenseifner"}));
   EXPECT_EQ(json["step"]["stepped"], 1);
   EXPECT_GT(json["step"]["sent_bytes"], 0);
-  expect_forecast(experiment, file, "--nodes 1 --ranks-per-node 4", "shared");
 }
 
 TEST(Bench, NeedsAConfig) {

@@ -194,8 +194,9 @@ TEST(CommandLine, SaysWhatACommandNeeds) {
             "--format is missing; usage: trainer export --model RUN --format npz --output FILE");
   EXPECT_EQ(error_of({"--config", "a", "--np", "2"}),
             "--np belongs to 'trainer plan'; mpirun -np sets the number of ranks of a run");
-  EXPECT_EQ(error_of({"--config", "a", "--nodes", "2"}),
-            "--nodes belongs to 'trainer plan'; mpirun and its hosts decide where a run is");
+  EXPECT_EQ(error_of({"plan", "--config", "a", "--nodes", "2"}),
+            "--nodes: unknown option; plan no longer predicts times on other machines: the guide performance "
+            "estimates them from what bench and plan say");
   EXPECT_EQ(error_of({"--config", "a", "--model", "mlp"}),
             "--model belongs to 'trainer eval', 'trainer predict', 'trainer importance', 'trainer export'; "
             "layers are set with --model.layers");

@@ -140,7 +140,7 @@ TEST_F(Bash, CompletesCommandsFlagsAndParts) {
                                  "trace", "reference", "help"}));
   EXPECT_EQ(offers({"--train.lr", "0.1", "ev"}), Words{"eval"});
   EXPECT_EQ(offers({"--train.lr", "=", "0.1", "ev"}), Words{"eval"});
-  EXPECT_EQ(offers({"plan", "--la"}), (Words{"--label", "--latency"}));
+  EXPECT_EQ(offers({"sweep", "--ra"}), (Words{"--random", "--ranks-per-trial"}));
   EXPECT_EQ(offers({"--tr"}), Words{"--train."});
   EXPECT_EQ(offers({"--train.opt"}), Words{"--train.optimizer"});
   EXPECT_EQ(offers({"--train.optimizer", "ad"}), Words{"adam"});
@@ -184,9 +184,9 @@ TEST_F(Written, ZshReadsItsScript) {
                            directory.path().string(), words))
         .output;
   };
-  EXPECT_EQ(answer("plan --la"),
-            "words --label --latency Columns of a table to learn; usually one of a message "
-            "between nodes, such as 500ns, 2us or 0.1ms\n");
+  EXPECT_EQ(answer("sweep --ra"),
+            "words --random --ranks-per-trial sweep: draws of a key from uniform(a,b), log(a,b), int(a,b) or "
+            "choice(a|b|c) ranks that train one trial together (default 1)\n");
   EXPECT_EQ(answer("--train.optimizer ad"), "words sgd adam\n");
   EXPECT_EQ(answer("--config x"), "config\n");
   EXPECT_EQ(answer("eval --model x"), "directory\n");

@@ -125,6 +125,7 @@ TEST_F(Hdf5, NumbersInOtherFilesAreRefused) {
     Hdf5File file(path);
     file.add("y", H5T_STD_I32LE, H5T_NATIVE_INT, {3}, kLabels.data());
     file.add("x", H5T_IEEE_F32LE, H5T_NATIVE_DOUBLE, {3, 2}, nullptr, {.external = other});
+    file.add("v", H5T_IEEE_F32LE, H5T_NATIVE_DOUBLE, {3, 2}, nullptr, {.virtual_of = other});
     file.link("l", other, "x");
   }
   const auto expect = [&](const std::string& features, const std::vector<std::string>& parts) {
@@ -134,52 +135,7 @@ TEST_F(Hdf5, NumbersInOtherFilesAreRefused) {
   };
   expect("x", {"external storage: '" + other + "'"});
   expect("l", {"an external link: '" + other + "'"});
-}
-
-// As h5py's VirtualLayout writes it; the source is named by a path beside the file.
-TEST_F(Hdf5, VirtualDataSetsAreReadFromTheirSources) {
-  Hdf5File(directory / "part.h5").add("x", H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, {3, 2}, kFeatures.data());
-  {
-    Hdf5File file(path);
-    file.add("y", H5T_STD_I32LE, H5T_NATIVE_INT, {3}, kLabels.data());
-    file.add("v", H5T_IEEE_F32LE, H5T_NATIVE_DOUBLE, {3, 2}, nullptr, {.virtual_of = "part.h5"});
-  }
-  name("v", "y");
-  EXPECT_EQ(load_all().features, (std::vector<Scalar>{1, 2, 3, 4, 5, 6.5F}));
-  EXPECT_EQ(open()->files(), (std::vector<std::string>{path, directory / "part.h5"}));
-  // A virtual data set of a virtual one.
-  const std::string outer = directory / "outer.h5";
-  {
-    Hdf5File file(directory / "middle.h5");
-    file.add("x", H5T_IEEE_F32LE, H5T_NATIVE_DOUBLE, {3, 2}, nullptr, {.virtual_of = "part.h5"});
-  }
-  {
-    Hdf5File file(outer);
-    file.add("v", H5T_IEEE_F32LE, H5T_NATIVE_DOUBLE, {3, 2}, nullptr, {.virtual_of = "middle.h5"});
-  }
-  options.train = outer + ":v";
-  EXPECT_EQ(load_all().features, (std::vector<Scalar>{1, 2, 3, 4, 5, 6.5F}));
-}
-
-TEST_F(Hdf5, AVirtualDataSetWithoutItsSourceIsRefused) {
-  {
-    Hdf5File file(path);
-    file.add("y", H5T_STD_I32LE, H5T_NATIVE_INT, {3}, kLabels.data());
-    file.add("v", H5T_IEEE_F32LE, H5T_NATIVE_DOUBLE, {3, 2}, nullptr, {.virtual_of = "part.h5"});
-  }
-  name("v", "y");
-  const std::string source = directory / "part.h5";
-  const auto expect = [&](const std::vector<std::string>& parts) {
-    expect_parts(error(), {path + ":v", "a virtual data set", source});
-    expect_parts(error(), parts);
-  };
-  expect({"No such file"});
-  Hdf5File(source).add("z", H5T_STD_I32LE, H5T_NATIVE_INT, {3}, kLabels.data());
-  expect({"no data set 'x', it has z"});
-  Hdf5File(source).add("x", H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, {2, 2}, kFeatures.data());
-  expect({"has 2x2 numbers, not those that are shown"});
-  write_file_atomically(source, "no HDF5");
-  expect({"as HDF5"});
+  expect("v", {"a virtual data set"});
 }
 
 TEST_F(Hdf5, SaysWhatIsWrong) {

@@ -161,29 +161,6 @@ TEST_F(Timeline, ComparesArrivalsOfOneStageAlone) {
   EXPECT_EQ(waits_for(3), -1) << "rank 3 is the last of its stage";
 }
 
-// Two micro-batches through two stages, 1f1b: a nanosecond is a character.
-TEST_F(Timeline, DrawsTheScheduleOfAPipeline) {
-  const auto write = [&](int stage, const std::string& events) {
-    std::ofstream(file(stage)) << fmt::format(
-        R"({{"rank":{},"ranks":2,"stage":{},"host":"a","start":0,"steps":[0,9],"request":[1,0,0],"ops":[]}})"
-        "\n"
-        R"({{"step":0,"seconds":1,"why":"first","events":[[0,0,0,96,0],{}]}})"
-        "\n",
-        stage, stage, events);
-  };
-  write(0,
-        "[0,3,0,5,0],[0,3,5,4,0],[0,3,9,1,1],[0,3,10,4,0],[0,3,14,5,0],[0,3,19,1,1],[0,5,50,20,0],[0,5,76,10,"
-        "0],[0,8,86,4,0],[0,9,90,6,0]");
-  write(1, "[0,3,10,15,1],[0,4,25,5,7],[0,5,30,20,1],[0,3,50,6,1],[0,4,56,2,8],[0,5,58,18,1],[0,9,90,6,0]");
-  const std::string text = summarise_trace(read());
-  const auto repeat = [](std::size_t count, char sign) { return std::string(count, sign); };
-  const std::string first = repeat(10, '0') + repeat(10, '1') + repeat(30, '.') + repeat(20, 'a') +
-                            repeat(6, '.') + repeat(10, 'b') + "====++++++";
-  const std::string second = repeat(10, '.') + repeat(15, '0') + repeat(25, 'a') + repeat(6, '1') +
-                             repeat(20, 'b') + repeat(14, '.') + "++++++";
-  EXPECT_NE(text.find("  0 |" + first + "|\n  1 |" + second + "|\n"), std::string::npos) << text;
-}
-
 TEST_F(Timeline, CutsSpansThatOverlapSoThatTheyNest) {
   std::ofstream(file(0))
       << R"({"rank":0,"ranks":1,"host":"a","start":0,"steps":[0,9],"request":[1,0,0],"ops":[]})"

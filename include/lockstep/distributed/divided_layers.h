@@ -37,18 +37,8 @@ bool interleaves(const Model& model, const Plan& plan);
 
 /// Bytes of a rank for the samples that it exchanges at the layers that ranks divide.
 Index divided_layer_bytes(const Model& model, const Plan& plan, Index rank);
-/// The bytes that a rank sends to all others in one exchange of a step, and the messages to each of them.
-struct DividedExchange {
-  Index bytes = 0;
-  double messages = 1;
-};
-/// The exchanges of a step at these layers. Where the samples decide how much is sent, on average.
-std::vector<DividedExchange> divided_layer_exchanges(const Model& model, const Plan& plan, Index rank);
-/// The bytes of all these exchanges.
+/// Bytes that a rank sends in a step at these layers. Where the samples decide how much is sent, on average.
 Index divided_layer_sent_bytes(const Model& model, const Plan& plan, Index rank);
-/// How much longer a pass through the model takes than with blocks that ranks can share evenly: 1 if all have
-/// as many units.
-double divided_layer_load(const Model& model, const Plan& plan);
 
 class DividedLayer {
  public:

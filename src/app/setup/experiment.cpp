@@ -259,12 +259,11 @@ Experiment make_evaluation(Config config, const std::set<Split>& splits, const S
   return experiment;
 }
 
-void refuse_stages(const Config& config, const std::string& command) {
+void refuse_stages(const Config& config) {
   if (config.distribute.stages == 1 || config.distribute.stages == kAutoStages) return;
   throw ConfigError(
-      fmt::format("{} the model as a whole: give --distribute.stages 1; `trainer plan --np` says "
-                  "what the stages do and need",
-                  command));
+      "trainer bench measures the model as a whole: give --distribute.stages 1; `trainer plan --np` says "
+      "what the stages do and need");
 }
 
 void refuse_threshold(const Config& config, const OutputForm& form, Index outputs) {

@@ -92,9 +92,8 @@ std::vector<Range> parts_of_model(const Model& model, const DistOptions& distrib
 /// The one that train.loss names.
 std::unique_ptr<Loss> make_loss(const Config& config);
 
-/// Refuses distribute.stages for a command that takes the model as a whole: "trainer bench measures". Errors:
-/// ConfigError.
-void refuse_stages(const Config& config, const std::string& command);
+/// Refuses distribute.stages for trainer bench, which takes the model as a whole. Errors: ConfigError.
+void refuse_stages(const Config& config);
 
 /// Refuses as many records of each class in a part where the loss takes numbers. Errors: ConfigError.
 void refuse_classes_of_numbers(const Config& config, const ValidationPart& part);

@@ -4,8 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <sstream>
+#include <utility>
 
 #include "app/setup/catalogs.h"
 #include "lockstep/base/errors.h"
@@ -113,53 +115,23 @@ void refuse_other_flags(const Flags& before, const Flags& now) {
   }
 }
 
-// The value that trials have which do not set the key, as one of those that further trials give to it.
-std::string value_so_far(const std::string& key, const Trials& further, const Config& base) {
-  const Option& option = *find_option(readable_options(), key);
-  for (const auto& trial : further) {
-    const std::string& value = std::ranges::find(trial, key, &Setting::key)->value;
-    Config config = base;
-    option.assign(config, value);
-    if (option.text(config) == option.text(base)) return value;
-  }
-  const bool is_given = option.has_value(base);
-  throw ConfigError(fmt::format(
-      "its trials have {} = {}, which is none of the values that it is to have now: {}name another run.dir",
-      key, is_given ? option.text(base) : option.if_not_given, is_given ? "add it, or " : ""));
-}
-
-// The trials with the keys of further ones, in their order; nothing if they have a key that those lack.
-std::optional<Trials> with_keys_of(const Trials& trials, const Trials& further, const Config& base) {
-  Trials all(trials.size());
-  for (const Setting& setting : further.front()) {
-    const bool is_new = std::ranges::count(trials.front(), setting.key, &Setting::key) == 0;
-    const std::string so_far = is_new ? value_so_far(setting.key, further, base) : "";
-    for (std::size_t i = 0; i < trials.size(); ++i) {
-      all[i].push_back(is_new ? Setting{setting.key, so_far}
-                              : *std::ranges::find(trials[i], setting.key, &Setting::key));
-    }
-  }
-  const bool has_all = std::ranges::all_of(trials.front(), [&](const Setting& setting) {
-    return std::ranges::count(further.front(), setting.key, &Setting::key) > 0;
-  });
-  return has_all ? std::optional(std::move(all)) : std::nullopt;
-}
-
-// Puts those of `further` that are new behind the others; nothing if some of these are not among them.
-std::optional<Trials> grown(const Trials& trials, const Trials& further, const Config& base) {
-  std::optional<Trials> all = with_keys_of(trials, further, base);
-  if (!all) return std::nullopt;
+// Puts those of `further` that are new behind the others; nothing if these have other keys, or if some of
+// them are not among those.
+std::optional<Trials> grown(Trials trials, const Trials& further) {
   std::multiset<std::string> known;
-  for (const auto& trial : *all) known.insert(describe_settings(trial));
-  for (const auto& trial : further) {
+  for (const auto& trial : trials) known.insert(describe_settings(trial));
+  for (std::vector<Setting> trial : further) {
+    std::ranges::sort(trial, {}, [&](const Setting& setting) {
+      return std::ranges::find(trials.front(), setting.key, &Setting::key);
+    });
     const auto found = known.find(describe_settings(trial));
     if (found == known.end()) {
-      all->push_back(trial);
+      trials.push_back(std::move(trial));
     } else {
       known.erase(found);
     }
   }
-  return known.empty() ? all : std::nullopt;
+  return known.empty() ? std::optional(std::move(trials)) : std::nullopt;
 }
 
 Trials trials_of(const Description& description, const SweepRequest& request, const Config& base,
@@ -167,7 +139,7 @@ Trials trials_of(const Description& description, const SweepRequest& request, co
   Trials trials = list(base, with_flags(request, description.trials.front()));
   for (std::size_t i = 1; i < description.trials.size(); ++i) {
     const Trials further = list(base, with_flags(request, description.trials[i]));
-    trials = grown(trials, further, base).value_or(trials);
+    trials = grown(trials, further).value_or(trials);
   }
   return trials;
 }
@@ -197,7 +169,7 @@ std::string describe_sweep(const std::string& before, const SweepRequest& reques
   }
   if (known.trials.back() == flags) return before;
   const Trials trials = trials_of(known, request, base, list);
-  const std::optional<Trials> all = grown(trials, list(base, request), base);
+  const std::optional<Trials> all = grown(trials, list(base, request));
   if (!all) refuse_other_flags(known.trials.back(), flags);
   if (all->size() == trials.size()) return before;
   if (request.halving > 0) {

@@ -189,15 +189,11 @@ TrialRow SweepState::known_row(TrialRow row) const {
   const std::filesystem::path file = directory_.row(row.number);
   if (!is_there(file)) return row;
   TrialRow known = read_row(file);
-  // One that is older than a further key has the value that all trials had then.
-  const bool same = std::ranges::all_of(
-      known.settings, [&](const Setting& setting) { return std::ranges::count(row.settings, setting) > 0; });
-  if (!same && !row.settings.empty()) {
+  if (!row.settings.empty() && known.settings != row.settings) {
     throw ConfigError(fmt::format("'{}' is of a trial with {}, expected {}: name another run.dir",
                                   file.string(), describe_settings(known.settings),
                                   describe_settings(row.settings)));
   }
-  if (!row.settings.empty()) known.settings = row.settings;
   const bool lost = known.state == TrialState::kDone && !is_there(directory_.trial(row.number).record());
   return lost ? row : known;
 }

@@ -67,7 +67,6 @@ ArrayFile open_dataset(const std::string& path, const std::string& key) {
     const Hdf5Dataset dataset(source);
     file.sizes = dataset.sizes();
     file.element = &dataset.element();
-    file.records.sources = dataset.sources();
   });
 }
 

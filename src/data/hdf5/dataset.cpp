@@ -6,8 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
-#include <functional>
 #include <limits>
 #include <mutex>
 #include <string_view>
@@ -182,19 +180,16 @@ Handle open_dataset(hid_t file, const ArrayPath& path, const std::string& name) 
   return dataset;
 }
 
-// The library would open whatever the file names, and a change there would not be noticed.
-void refuse_external_storage(const std::string& name, hid_t dataset) {
+// The library would open whatever the file names, a change there would not be noticed, and what is missing
+// there would be read as zeros.
+void refuse_other_storage(const std::string& name, hid_t dataset) {
   const Handle properties(H5Dget_create_plist(dataset), H5Pclose);
+  if (H5Pget_layout(properties.id()) == H5D_VIRTUAL) refuse_other_file(name, "a virtual data set");
   if (H5Pget_external_count(properties.id()) > 0) {
     std::array<char, 256> file{};
     H5Pget_external(properties.id(), 0, file.size() - 1, file.data(), nullptr, nullptr);
     refuse_other_file(name, fmt::format("external storage: '{}'", file.data()));
   }
-}
-
-bool is_virtual(hid_t dataset) {
-  const Handle properties(H5Dget_create_plist(dataset), H5Pclose);
-  return H5Pget_layout(properties.id()) == H5D_VIRTUAL;
 }
 
 // Refuses a data set that states much more than it stores: HDF5 reads what was never written as zeros.
@@ -215,109 +210,6 @@ void check_stored(const std::string& name, hid_t dataset, std::span<const Index>
       name, excerpt(fmt::format("{}", fmt::join(sizes, "x"))), element_bytes, with_commas(stored)));
 }
 
-// Looks at all sources of a virtual data set: the library reads what is missing as zeros, without a word.
-class VirtualSources {
- public:
-  /// Errors: DataError if a source is missing, or holds less than is shown of it.
-  void check(const ArrayPath& path, hid_t dataset, std::span<const Index> sizes, int depth = 0) {
-    const Handle properties(H5Dget_create_plist(dataset), H5Pclose);
-    const std::string name = path.file + ":" + path.array;
-    std::size_t count = 0;
-    H5Pget_virtual_count(properties.id(), &count);
-    Index shown = 0;
-    for (std::size_t i = 0; i < count; ++i) shown += check_source(path, properties.id(), i, depth);
-    Index all = 1;
-    for (const Index size : sizes) all *= size;
-    if (shown == all) return;
-    throw DataError(fmt::format(
-        "'{}' is a virtual data set whose sources hold {} of its {} numbers, expected all of them", name,
-        with_commas(shown), with_commas(all)));
-  }
-  std::vector<std::string> take_files() { return std::move(files_); }
-
- private:
-  static std::string text(const std::function<ssize_t(char*, std::size_t)>& get) {
-    std::string text(static_cast<std::size_t>(std::max<ssize_t>(0, get(nullptr, 0))), '\0');
-    get(text.data(), text.size() + 1);
-    return text;
-  }
-
-  // Numbers that the source gives.
-  Index check_source(const ArrayPath& path, hid_t properties, std::size_t i, int depth) {
-    const std::string file =
-        text([&](char* to, std::size_t size) { return H5Pget_virtual_filename(properties, i, to, size); });
-    const std::string dataset =
-        text([&](char* to, std::size_t size) { return H5Pget_virtual_dsetname(properties, i, to, size); });
-    const std::string name = path.file + ":" + path.array;
-    const Handle space(H5Pget_virtual_vspace(properties, i), H5Sclose);
-    const auto shown = static_cast<Index>(H5Sget_select_npoints(space.id()));
-    if (shown < 0 || file.find('%') != std::string::npos || dataset.find('%') != std::string::npos) {
-      throw DataError(fmt::format(
-          "'{}' is a virtual data set without end, of sources that a pattern names, expected fixed ones",
-          name));
-    }
-    if (depth == kMaxDepth) {
-      throw DataError(fmt::format("'{}' is a virtual data set of virtual ones, too deep to follow", name));
-    }
-    const ArrayPath source{file == "." ? path.file : beside(path.file, file), dataset};
-    try {
-      check_dataset(source, properties, i, shown, depth);
-    } catch (const DataError& error) {
-      throw DataError(fmt::format("'{}' is a virtual data set, of which a source cannot be read: {}", name,
-                                  error.what()));
-    }
-    if (file != "." && std::ranges::find(files_, source.file) == files_.end()) files_.push_back(source.file);
-    return shown;
-  }
-
-  void check_dataset(const ArrayPath& source, hid_t properties, std::size_t i, Index shown, int depth) {
-    const std::string name = source.file + ":" + source.array;
-    const Handle file = open_file(source.file);
-    const Handle dataset = open_dataset(file.id(), source, name);
-    refuse_external_storage(name, dataset.id());
-    const Handle space(H5Dget_space(dataset.id()), H5Sclose);
-    const std::vector<Index> sizes = sizes_of(space.id());
-    const Handle selected(H5Pget_virtual_srcspace(properties, i), H5Sclose);
-    if (!holds(sizes, selected.id(), shown)) {
-      throw DataError(
-          fmt::format("'{}' has {} numbers, not those that are shown of it", name, fmt::join(sizes, "x")));
-    }
-    const Handle type(H5Dget_type(dataset.id()), H5Tclose);
-    const auto element_bytes = static_cast<Index>(H5Tget_size(type.id()));
-    if (is_virtual(dataset.id())) {
-      check(source, dataset.id(), sizes, depth + 1);
-    } else {
-      check_stored(name, dataset.id(), sizes, element_bytes);
-    }
-  }
-
-  // Whether a source of these sizes has all `shown` numbers of a selection.
-  static bool holds(const std::vector<Index>& sizes, hid_t selection, Index shown) {
-    if (!countable(sizes, kMaxElementBytes)) return false;
-    if (H5Sget_select_type(selection) == H5S_SEL_ALL) {
-      Index all = 1;
-      for (const Index size : sizes) all *= size;
-      return all == shown;
-    }
-    std::array<hsize_t, H5S_MAX_RANK> first{};
-    std::array<hsize_t, H5S_MAX_RANK> last{};
-    const bool known = H5Sget_simple_extent_ndims(selection) == static_cast<int>(sizes.size()) &&
-                       H5Sget_select_bounds(selection, first.data(), last.data()) >= 0;
-    for (std::size_t i = 0; i < sizes.size(); ++i) {
-      if (!known || last[i] >= static_cast<hsize_t>(sizes[i])) return false;
-    }
-    return true;
-  }
-
-  // As the library finds it: beside the file that names it.
-  static std::string beside(const std::string& file, const std::string& source) {
-    return (std::filesystem::path(file).parent_path() / source).string();
-  }
-
-  static constexpr int kMaxDepth = 8;
-  std::vector<std::string> files_;
-};
-
 }  // namespace
 
 struct Hdf5Dataset::Library {
@@ -334,7 +226,7 @@ Hdf5Dataset::Hdf5Dataset(const ArrayPath& path) {
   Library& here = *library;
   here.file = open_file(path.file);
   here.dataset = open_dataset(here.file.id(), path, name);
-  refuse_external_storage(name, here.dataset.id());
+  refuse_other_storage(name, here.dataset.id());
   here.type = Handle(H5Dget_type(here.dataset.id()), H5Tclose);
   const NumberType type = number_type(here.type.id());
   if (type.element.empty()) {
@@ -347,15 +239,7 @@ Hdf5Dataset::Hdf5Dataset(const ArrayPath& path) {
   sizes_ = sizes_of(space.id());
   if (sizes_.empty())
     throw DataError(fmt::format("'{}' holds a single number or none, expected an array", name));
-  if (!is_virtual(here.dataset.id())) {
-    check_stored(name, here.dataset.id(), sizes_, static_cast<Index>(H5Tget_size(here.type.id())));
-  } else if (countable(sizes_, kMaxElementBytes)) {
-    VirtualSources sources;
-    sources.check(path, here.dataset.id(), sizes_);
-    sources_ = sources.take_files();
-  } else {
-    throw DataError(fmt::format("'{}' is damaged: it states more numbers than any file holds", name));
-  }
+  check_stored(name, here.dataset.id(), sizes_, static_cast<Index>(H5Tget_size(here.type.id())));
   row_bytes_ = element_->bytes;
   for (std::size_t i = 1; i < sizes_.size(); ++i) row_bytes_ *= sizes_[i];
   library_ = std::move(library);

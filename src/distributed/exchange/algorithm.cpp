@@ -162,7 +162,7 @@ AlgorithmCosts exchange_costs(const CostModelInput& question, Index rank) {
   const Plan& plan = question.plan;
   const DistOptions& options = question.options;
   if (plan.world == 1 || is_lossy(options)) {
-    return ExchangeCosts(plan, options, Delivery::kAllReduce).of(rank, question.on_node());
+    return ExchangeCosts(plan, options, Delivery::kAllReduce).of(rank);
   }
   const std::vector<Index> sizes = question.nodes();
   const Nodes nodes{.count = std::ssize(sizes), .largest = std::ranges::max(sizes)};

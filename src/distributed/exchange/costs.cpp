@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 
 #include "lockstep/distributed/exchange/codec.h"
 
@@ -11,77 +10,7 @@ namespace {
 
 constexpr Index kScalarBytes = sizeof(Scalar);
 
-// Times that so many must be halved to be one.
-double halvings(Index count) {
-  return std::countr_zero(std::bit_ceil(static_cast<std::uint64_t>(count)));
-}
-
-Messages sum_of(const Messages& a, const Messages& b) {
-  return {.count = a.count + b.count, .bytes = a.bytes + b.bytes};
-}
-
-}  // namespace
-
-Traffic Traffic::operator+(const Traffic& other) const {
-  return {.near = sum_of(near, other.near),
-          .far = sum_of(far, other.far),
-          .meetings = meetings + other.meetings,
-          .added = added + other.added};
-}
-
-Traffic Traffic::operator*(double factor) const {
-  return {.near = {.count = factor * near.count, .bytes = factor * near.bytes},
-          .far = {.count = factor * far.count, .bytes = factor * far.bytes},
-          .meetings = factor * meetings,
-          .added = factor * added};
-}
-
-Traffic in_parts(Traffic traffic, Index parts) {
-  for (double* count : {&traffic.near.count, &traffic.far.count, &traffic.meetings}) {
-    *count *= static_cast<double>(parts);
-  }
-  return traffic;
-}
-
-Peers peers_of(const Plan& plan, Index rank, Index on_node) {
-  Range peers{0, plan.world};
-  if (plan.servers > 0) {
-    peers = rank < plan.workers() ? Range{plan.workers(), plan.world} : Range{0, plan.workers()};
-  }
-  const Index first = rank / on_node * on_node;
-  const Range near = intersect(peers, {first, first + on_node});
-  const Index self = peers.contains(rank) ? 1 : 0;
-  return {.all = peers.size() - self, .near = std::max<Index>(near.size(), 0) - self};
-}
-
-Traffic to_each(const Peers& peers, double messages, double bytes) {
-  if (peers.all == 0) return {};
-  const auto near = static_cast<double>(peers.near);
-  const auto far = static_cast<double>(peers.all - peers.near);
-  const double each = bytes / (near + far);
-  return {.near = {.count = messages * near, .bytes = each * near},
-          .far = {.count = messages * far, .bytes = each * far}};
-}
-
-Traffic library_sum(Index ranks, Index on_node, double bytes) {
-  const Index nodes = divide_up(ranks, on_node);
-  const double far = 2 * halvings(nodes);
-  const double left = 2 * bytes / static_cast<double>(nodes);
-  return {
-      .near = {.count = 2 * halvings(ranks) - far, .bytes = left - 2 * bytes / static_cast<double>(ranks)},
-      .far = {.count = far, .bytes = 2 * bytes - left}};
-}
-
-// A rank reads as many bytes as there are in the partial sums of its own, and writes as many as in one.
-Traffic shared_sum(double bytes, Index sums) {
-  return {.meetings = 1, .added = bytes * static_cast<double>(sums + 1) / 2};
-}
-
-// So little is added up by doubling alone.
-Traffic agreement(Index ranks, Index on_node) {
-  return library_sum(ranks, on_node, 2 * sizeof(double)) * 0.5;
-}
-
+// The partial sums that a rank brings to the exchange.
 Index partial_sums(const Plan& plan, Reduction reduction, Index rank) {
   const Range hosted = plan.hosted_by(rank);
   if (hosted.empty()) return 0;
@@ -89,12 +18,10 @@ Index partial_sums(const Plan& plan, Reduction reduction, Index rank) {
   return static_cast<Index>(complete_subtrees(plan.replicas, hosted).size());
 }
 
+}  // namespace
+
 std::vector<Index> CostModelInput::nodes() const {
   return node_sizes.empty() ? std::vector{plan.world} : node_sizes;
-}
-
-Index CostModelInput::on_node() const {
-  return node_sizes.empty() ? plan.world : std::ranges::max(node_sizes);
 }
 
 Index CostModelInput::weights_bytes() const {
@@ -115,8 +42,7 @@ Index CostModelInput::gradient_bytes(Index rank) const {
 std::vector<RankCosts> each_rank(const CostModelInput& question,
                                  const std::function<RankCosts(Index rank)>& costs) {
   std::vector<RankCosts> all;
-  const Range asked = question.ranks.empty() ? Range{0, question.plan.world} : question.ranks;
-  for (Index rank = asked.begin; rank < asked.end; ++rank) all.push_back(costs(rank));
+  for (Index rank = 0; rank < question.plan.world; ++rank) all.push_back(costs(rank));
   return all;
 }
 
@@ -164,18 +90,6 @@ Index ExchangeCosts::sent(Index rank) const {
   if (by_mpi_) return 2 * (message_ - message_ / plan_.world);
   const Index own = own_message(rank);
   return partial_sums(plan_, reduction_, rank) * (message_ - own) + (to_all_ ? own * (plan_.world - 1) : 0);
-}
-
-// A server receives what the workers send.
-Traffic ExchangeCosts::traffic(Index rank, Index on_node) const {
-  if (plan_.world == 1) return {};
-  const bool serves = rank >= plan_.workers();
-  const Index bytes = serves ? sent(0) * plan_.workers() / plan_.servers : sent(rank);
-  const Index messages = partial_sums(plan_, reduction_, serves ? 0 : rank) + (to_all_ ? 1 : 0);
-  const Traffic whole = by_mpi_ ? library_sum(plan_.world, on_node, static_cast<double>(message_))
-                                : to_each(peers_of(plan_, rank, on_node), static_cast<double>(messages),
-                                          static_cast<double>(bytes));
-  return in_parts(whole, std::ranges::count(plan_.buckets, false, &Bucket::divided));
 }
 
 }  // namespace lockstep

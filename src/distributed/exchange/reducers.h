@@ -65,9 +65,8 @@ Index max_added(const std::vector<Stage>& stages);
 /// as the order is the same.
 std::unique_ptr<Reducer> make_staged_reducer(Communicator& comm, const Plan& plan, const MakeStages& stages);
 
-/// Bytes and messages of `rank` in a staged reduction, and the memory that it takes; `on_node`: ranks of a
-/// node.
-AlgorithmCosts staged_costs(const Plan& plan, Index rank, Index on_node, const MakeStages& stages);
+/// Bytes that `rank` sends in a staged reduction, and the memory that it takes.
+AlgorithmCosts staged_costs(const Plan& plan, Index rank, const MakeStages& stages);
 
 /// The entry of an algorithm that is nothing but stages.
 AlgorithmEntry staged_entry(const std::string& name, const std::string& help, const MakeStages& stages);

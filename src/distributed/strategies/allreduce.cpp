@@ -53,8 +53,7 @@ std::vector<RankCosts> allreduce_costs(const CostModelInput& question) {
     return RankCosts{.weights = question.weights_bytes(),
                      .optimizer = question.optimizer_bytes(),
                      .gradients = question.gradient_bytes(rank) + exchange.held,
-                     .sent = static_cast<double>(exchange.sent),
-                     .exchange = exchange.traffic};
+                     .sent = static_cast<double>(exchange.sent)};
   });
 }
 

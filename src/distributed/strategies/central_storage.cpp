@@ -202,25 +202,17 @@ std::vector<RankCosts> central_storage_costs(const CostModelInput& question) {
   const Index owners = owners_on_node(nodes);
   const Plan across = plan_across(plan, nodes);
   const ExchangeCosts exchange(across, question.options, Delivery::kAllReduce);
-  const auto bytes = static_cast<double>(plan.gradient_size * Index{sizeof(Scalar)});
   return each_rank(question, [&](Index rank) {
     const RankOnNode position = find_on_node(nodes, rank);
     RankCosts costs{
         .weights = position.rank == 0 ? question.weights_bytes() : 0,
         .gradients = question.gradient_bytes(rank) + (nodes.size() == 1 ? factor_bytes(plan, rank) : 0)};
     costs.stepped = 1 / static_cast<double>(owners);
-    costs.after = agreement(plan.world, question.on_node());
-    // The second time they wait for the weights, which the next forward reads.
-    if (owners > 1) {
-      costs.after = costs.after + shared_sum(bytes, partial_sums(plan, question.options.reduction, rank));
-      costs.after.meetings += 1;
-    }
     if (position.rank >= owners) return costs;
     costs.optimizer = question.optimizer.share_bytes(plan.loss_offset, position.rank, owners, plan.threads);
-    const AlgorithmCosts between = exchange.of(position.node, 1);
+    const AlgorithmCosts between = exchange.of(position.node);
     costs.gradients += between.held;
     costs.sent = static_cast<double>(between.sent);
-    costs.after = costs.after + between.traffic;
     return costs;
   });
 }

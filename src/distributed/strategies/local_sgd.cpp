@@ -381,8 +381,7 @@ Index arenas_of_average(const CostModelInput& question) {
   return 1 + (question.options.average_state ? question.optimizer.slots() : 0);
 }
 
-// Before local_from gradients are exchanged in each step, then weights now and then: the traffic is that of a
-// local step, its share of the average that ends every block.
+// Before local_from gradients are exchanged in each step, then weights now and then.
 std::vector<RankCosts> local_sgd_costs(const CostModelInput& question) {
   const Plan& plan = question.plan;
   const DistOptions& options = question.options;
@@ -390,8 +389,6 @@ std::vector<RankCosts> local_sgd_costs(const CostModelInput& question) {
   const Index averages = (question.steps - together) / options.average_every;
   const double exchanges = static_cast<double>(together + averages * arenas_of_average(question)) /
                            static_cast<double>(question.steps);
-  const double share =
-      static_cast<double>(arenas_of_average(question)) / static_cast<double>(options.average_every);
   return each_rank(question, [&](Index rank) {
     const Index hosted = plan.hosted_by(rank).size();
     const AlgorithmCosts exchange = exchange_costs(question, rank);
@@ -400,7 +397,6 @@ std::vector<RankCosts> local_sgd_costs(const CostModelInput& question) {
                      .optimizer = hosted * question.optimizer_bytes(),
                      .gradients = question.gradient_bytes(rank) + exchange.held,
                      .sent = exchanges * static_cast<double>(exchange.sent),
-                     .after = exchange.traffic * share,
                      .stepped = static_cast<double>(hosted)};
   });
 }

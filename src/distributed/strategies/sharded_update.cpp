@@ -151,18 +151,12 @@ std::vector<RankCosts> sharded_update_costs(const CostModelInput& question) {
     const std::vector<Range> ranges = plan.owned(rank);
     for (const Range range : ranges) owned += range.size() * Index{sizeof(Scalar)};
     const Index divided = (plan.divided_size() - plan.divided_elsewhere(rank)) * Index{sizeof(Scalar)};
-    // An owner gives its new weights to each of its peers; a worker with servers gets all of them.
-    const Peers peers = peers_of(plan, rank, question.on_node());
-    const auto weights =
-        static_cast<double>(owned > 0 ? (owned - divided) * peers.all : question.weights_bytes());
-    const AlgorithmCosts sums = exchange.of(rank, question.on_node());
+    const AlgorithmCosts sums = exchange.of(rank);
     return RankCosts{
         .weights = question.weights_bytes() - plan.divided_elsewhere(rank) * Index{sizeof(Scalar)},
         .optimizer = question.optimizer.bytes(ranges, plan.threads),
         .gradients = question.gradient_bytes(rank) + sums.held,
         .sent = static_cast<double>(sums.sent + (owned - divided) * (plan.world - 1)),
-        .exchange = sums.traffic,
-        .after = agreement(plan.world, question.on_node()) + to_each(peers, 1, weights),
         .stepped = static_cast<double>(owned) / static_cast<double>(question.weights_bytes())};
   });
 }

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <limits>
 #include <map>
 #include <span>
 
@@ -212,113 +211,6 @@ std::string describe_slow_steps(const RunTrace& trace) {
   return fmt::format("slowest steps: {}\n", fmt::join(steps, ", "));
 }
 
-// The schedule of a pipeline, as papers draw it: a line for each stage, time from left to right. The events
-// of a step do not name micro-batches, but each passes once through an operation, in order: the n-th forward
-// pass of an operation is that of micro-batch n, and so for backward.
-
-constexpr std::int64_t kColumns = 96;
-constexpr std::string_view kForward = "0123456789";
-constexpr std::string_view kBackward = "abcdefghij";
-
-// The first rank of each stage; empty if the model is not divided, or the file of a rank is missing.
-std::vector<const RankTrace*> first_group(const RunTrace& trace) {
-  if (std::ssize(trace.ranks) < trace.ranks_of_run) return {};
-  std::map<Index, const RankTrace*> first;
-  for (const RankTrace& rank : trace.ranks) first.emplace(rank.stage, &rank);
-  if (first.size() < 2) return {};
-  std::vector<const RankTrace*> ranks;
-  for (const auto& [stage, rank] : first) ranks.push_back(rank);
-  return ranks;
-}
-
-// A step of median length that all ranks of a group have: the first of a run makes kernels, and the slowest
-// say little about the others. Null if there is none.
-const TracedStep* typical_step(const std::vector<const RankTrace*>& group) {
-  std::vector<const TracedStep*> steps;
-  for (const TracedStep& step : group.front()->steps) {
-    const bool whole = std::ranges::all_of(group, [&](const RankTrace* rank) {
-      return std::ranges::count(rank->steps, step.step, &TracedStep::step) > 0;
-    });
-    if (whole) steps.push_back(&step);
-  }
-  if (steps.empty()) return nullptr;
-  const auto middle = steps.begin() + std::ssize(steps) / 2;
-  std::ranges::nth_element(steps, middle, {}, [](const TracedStep* step) { return step->seconds; });
-  return *middle;
-}
-
-// The events of the main thread of a stage, an event before those inside it.
-std::vector<TraceEvent> main_events(const RankTrace& rank, Index number) {
-  std::vector<TraceEvent> events;
-  for (const auto& [thread, event] : std::ranges::find(rank.steps, number, &TracedStep::step)->events) {
-    if (thread == 0 && event.kind != TraceKind::kBucket) events.push_back(event);
-  }
-  std::ranges::sort(events, {}, [](const TraceEvent& event) { return std::pair(event.begin, -event.end); });
-  return events;
-}
-
-// A pass through an operation, or a loss, whose detail is its replica.
-std::pair<TraceKind, Index> pass_of(const TraceEvent& event) {
-  return {event.kind, event.kind == TraceKind::kLoss ? -1 : event.detail};
-}
-
-char sign_of(const TraceEvent& event, std::size_t micro_batch) {
-  if (event.kind == TraceKind::kForward) return kForward[micro_batch % kForward.size()];
-  if (computes(event.kind)) return kBackward[micro_batch % kBackward.size()];
-  if (event.kind == TraceKind::kSync || event.kind == TraceKind::kExchange) return '=';
-  return event.kind == TraceKind::kOptimizer ? '+' : '.';
-}
-
-// An operation may take the rows of a micro-batch in several pieces, so that it has several passes for each;
-// some operation has one.
-std::string line_of(const std::vector<TraceEvent>& stage, std::int64_t begin, std::int64_t end) {
-  std::map<std::pair<TraceKind, Index>, std::size_t> passes;
-  for (const TraceEvent& event : stage) {
-    if (computes(event.kind)) ++passes[pass_of(event)];
-  }
-  const auto fewest = std::ranges::min_element(passes, {}, [](const auto& pass) { return pass.second; });
-  const std::size_t count = passes.empty() ? 0 : fewest->second;
-  const auto column = [&](std::int64_t time) {
-    const std::int64_t exact = kColumns * (time - begin) / std::max<std::int64_t>(end - begin, 1);
-    return static_cast<std::size_t>(std::clamp(exact, std::int64_t{0}, kColumns));
-  };
-  std::string line(kColumns, ' ');
-  std::map<std::pair<TraceKind, Index>, std::size_t> seen;
-  for (const TraceEvent& event : stage) {
-    const auto pass = pass_of(event);
-    const std::size_t micro_batch = computes(event.kind) ? seen[pass]++ * count / passes[pass] : 0;
-    const std::size_t first = column(event.begin);
-    const std::size_t after = std::max(first, column(event.end));
-    line.replace(first, after - first, after - first, sign_of(event, micro_batch));
-  }
-  return line;
-}
-
-// "" if the model is not divided.
-std::string draw_stages(const RunTrace& trace) {
-  const std::vector<const RankTrace*> group = first_group(trace);
-  const TracedStep* const step = group.empty() ? nullptr : typical_step(group);
-  if (step == nullptr) return "";
-  std::vector<std::vector<TraceEvent>> stages;
-  std::int64_t begin = std::numeric_limits<std::int64_t>::max();
-  std::int64_t end = 0;
-  for (const RankTrace* rank : group) {
-    for (const TraceEvent& event : stages.emplace_back(main_events(*rank, step->step))) {
-      if (event.kind != TraceKind::kStep) continue;
-      begin = std::min(begin, event.begin);
-      end = std::max(end, event.end);
-    }
-  }
-  std::string text = fmt::format("stages of the first group in step {} ({:.2f} ms):\n",
-                                 with_commas(step->step + 1), 1e-6 * static_cast<double>(end - begin));
-  for (std::size_t i = 0; i < stages.size(); ++i) {
-    text += fmt::format("  {} |{}|\n", i, line_of(stages[i], begin, end));
-  }
-  return text +
-         "  0 1 2: forward, a b c: backward of the first, second, third micro-batch; = exchange, "
-         "+ optimizer, . idle\n";
-}
-
 }  // namespace
 
 std::string summarise_trace(const RunTrace& trace) {
@@ -329,8 +221,7 @@ std::string summarise_trace(const RunTrace& trace) {
     text += fmt::format("overlap: {:.1f} % of the time in which buckets are exchanged, the rank computes\n",
                         percent(sums.hidden, sums.buckets));
   }
-  return text + describe_idle(sums) + describe_slow_rank(trace) + describe_slow_steps(trace) +
-         draw_stages(trace);
+  return text + describe_idle(sums) + describe_slow_rank(trace) + describe_slow_steps(trace);
 }
 
 }  // namespace lockstep

@@ -57,13 +57,6 @@ Index scalars(Index bytes) {
   return bytes / Index{sizeof(Scalar)};
 }
 
-Plan one_replica_a_rank(Communicator& comm) {
-  Plan plan;
-  plan.world = plan.replicas = comm.size();
-  for (Index rank = 0; rank < comm.size(); ++rank) plan.hosted.push_back({rank, rank + 1});
-  return plan;
-}
-
 double copy_bandwidth(Communicator& comm, Index bytes) {
   AlignedBuffer<std::byte> from(bytes);
   AlignedBuffer<std::byte> to(bytes);
@@ -152,28 +145,8 @@ double measure_all_reduce(Communicator& comm, Index bytes) {
   return median_seconds(comm, kBudget, [&] { comm.all_reduce_sum(as_buffer(values.span())); });
 }
 
-// With an odd number of ranks the last one has no neighbour.
-double measure_message(Communicator& node, Index bytes) {
-  AlignedBuffer<Scalar> from(scalars(bytes));
-  AlignedBuffer<Scalar> to(scalars(bytes));
-  const int peer = node.rank() ^ 1;
-  return median_seconds(node, kBudget, [&] {
-    if (peer >= node.size()) return;
-    const Send send{peer, as_buffer(from.span())};
-    const Receive receive{peer, as_buffer(to.span())};
-    node.start_exchange(0, std::span(&send, 1), std::span(&receive, 1))->wait();
-  });
-}
-
-double measure_shared_sum(Communicator& node, Index bytes) {
-  const Plan plan = one_replica_a_rank(node);
-  const AlgorithmEntry& shared = find_entry(algorithm_catalog(), "algorithm", "shared");
-  const DistOptions options;
-  ExchangeTrial trial({.comm = node, .plan = plan, .options = options}, shared, scalars(bytes));
-  return median_seconds(node, kBudget, [&] { trial.run(); });
-}
-
-// The two write to it in turn. Where they share a core, who waits has to leave it to the other.
+// The two write to it in turn. Where they share a core, who waits has to leave it to the other. With an odd
+// number of ranks the last one has no neighbour.
 double measure_cache_line(Communicator& node) {
   constexpr Index kTrips = 100;
   constexpr int kLooks = 1000;
@@ -222,15 +195,6 @@ MachineLimits measure_machine(Communicator& comm) {
   return {.flops = static_cast<double>(kRounds * kOperationsOfARound) / seconds,
           .cache_bandwidth = copy_bandwidth(comm, Index{256} << 10),
           .memory_bandwidth = copy_bandwidth(comm, Index{256} << 20)};
-}
-
-double measure_pass(Communicator& comm, const Model& model, Index rows) {
-  RandomBatch batch(model, rows);
-  return median_seconds(comm, kBudget, [&] {
-    batch.begin();
-    batch.forward(batch.all());
-    batch.backward(batch.all());
-  });
 }
 
 std::vector<OpRate> measure_ops(Communicator& comm, const Model& model, Index rows) {

@@ -6,21 +6,12 @@
 
 #include "lockstep/train/bench/bench.h"
 #include "lockstep/train/evaluation/metrics.h"
-#include "lockstep/train/plan/forecast.h"
 
 namespace lockstep {
 
-/// Times of an exchange of `bytes`; messages and shared memory are 0 where no two ranks share a host.
+/// The time of MPI_Allreduce.
 struct ExchangeRate {
   Index bytes = 0;
-  double seconds = 0;  ///< time of MPI_Allreduce
-  double message_seconds = 0;
-  double shared_seconds = 0;
-};
-
-/// Rows through the whole model and back, on each rank.
-struct PassRate {
-  Index rows = 0;
   double seconds = 0;
 };
 
@@ -50,7 +41,6 @@ struct BenchReport {
   MachineLimits machine;
   double cache_line_seconds = 0;  ///< time to a neighbour and back; 0: no two ranks share rank 0's host
   std::vector<OpRate> ops;
-  std::vector<PassRate> passes;
   std::vector<ExchangeRate> exchanges;
   std::vector<AlgorithmRate> algorithms;  ///< sorted by size, then by algorithm: the same ones for each size
   std::string note_on_order;              ///< the algorithms that the reduction rules out, and why; ""
@@ -68,42 +58,5 @@ SampleFlops flops_per_sample(const BenchReport& report);
 /// Tables, each figure beside its limit.
 std::string to_text(const BenchReport& report);
 std::string to_json(const BenchReport& report);
-
-// The predictions of plan --nodes, for people and for machines.
-
-/// A way to exchange, on the nodes asked for.
-struct ForecastRow {
-  std::string strategy;
-  std::string algorithm;        ///< "": the strategy has no choice
-  bool divides_layers = false;  ///< ranks divide the layers with split=rows
-  Forecast forecast;
-};
-
-/// On more and more nodes, with the exchange of the config.
-struct GrowthRow {
-  Index nodes = 1;
-  Forecast forecast;
-};
-
-struct ScaleSection {
-  Scaling scaling = Scaling::kWeak;
-  std::vector<ForecastRow> ways = {};
-  std::vector<GrowthRow> growth = {};
-  std::string ended = {};                 ///< why growth ends before the nodes asked for; "" if it does not
-  std::vector<std::string> refused = {};  ///< ways that cannot be run, and why
-};
-
-struct ScaleReport {
-  ClusterRequest cluster;
-  BenchFigures measured;
-  std::string bench;     ///< file
-  std::string exchange;  ///< exchange of the config: "allreduce, auto"
-  Index gradient_bytes = 0;
-  std::string note_on_order = {};  ///< the algorithms that the reduction rules out, and why; ""
-  std::vector<ScaleSection> sections = {};
-};
-
-std::string to_text(const ScaleReport& report);
-std::string to_json(const ScaleReport& report);
 
 }  // namespace lockstep

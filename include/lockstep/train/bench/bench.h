@@ -33,9 +33,6 @@ struct OpRate {
 /// *Collective.* Batches of `rows` random samples.
 std::vector<OpRate> measure_ops(Communicator& comm, const Model& model, Index rows);
 
-/// *Collective*, likewise. Seconds of so many rows through the whole model and back.
-double measure_pass(Communicator& comm, const Model& model, Index rows);
-
 /// The sum of a gradient over all ranks, and the optimizer's step with it.
 struct UpdateRate {
   std::string name;
@@ -56,12 +53,9 @@ UpdateRate measure_plain_update(Communicator& comm, Index weights);
 /// *Collective.* Seconds of a blocking all-reduce of so many bytes of floats.
 double measure_all_reduce(Communicator& comm, Index bytes);
 
-/// *Collective* over ranks that share memory, at least two: seconds of a message of so many bytes from each
-/// to its neighbour, and of the sum of so many bytes in their memory.
-double measure_message(Communicator& node, Index bytes);
-double measure_shared_sum(Communicator& node, Index bytes);
-/// *Collective*, likewise: seconds in which a cache line goes from a rank to its neighbour and back. Cores
-/// with a cache in common are quicker at it; ranks that share a core have to take turns for it.
+/// *Collective* over ranks that share memory, at least two: seconds in which a cache line goes from a rank to
+/// its neighbour and back. Cores with a cache in common are quicker at it; ranks that share a core have to
+/// take turns for it.
 double measure_cache_line(Communicator& node);
 
 /// One way to bring the sum of the gradients to every rank.

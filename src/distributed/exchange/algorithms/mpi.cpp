@@ -72,8 +72,7 @@ AlgorithmEntry mpi_entry() {
           },
           .costs =
               [](const CostModelInput& question, Index rank) {
-                return ExchangeCosts(question.plan, question.options, Delivery::kAllReduce)
-                    .of(rank, question.on_node());
+                return ExchangeCosts(question.plan, question.options, Delivery::kAllReduce).of(rank);
               }};
 }
 

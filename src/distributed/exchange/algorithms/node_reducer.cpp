@@ -148,20 +148,16 @@ AlgorithmCosts node_reducer_costs(const CostModelInput& question, Index rank) {
   const Reduction reduction = question.options.reduction;
   const std::vector<Index> nodes = question.nodes();
   const RankOnNode position = find_on_node(nodes, rank);
-  const auto bytes = static_cast<double>(plan.gradient_size * Index{sizeof(Scalar)});
-  AlgorithmCosts costs{.held = NodeGradients::header_bytes(),
-                       .traffic = shared_sum(bytes, partial_sums(plan, reduction, rank))};
+  AlgorithmCosts costs{.held = NodeGradients::header_bytes()};
   if (position.rank < owners_on_node(nodes)) {
     const Plan across = plan_across(plan, nodes);  // of one bucket
     const AlgorithmCosts between =
         across.world > 1 && reduction == Reduction::kNative
-            ? staged_costs(across, position.node, 1, rabenseifner_stages)
-            : ExchangeCosts(across, question.options, Delivery::kAllReduce).of(position.node, 1);
+            ? staged_costs(across, position.node, rabenseifner_stages)
+            : ExchangeCosts(across, question.options, Delivery::kAllReduce).of(position.node);
     costs.held += between.held;
     costs.sent = between.sent;
-    costs.traffic = costs.traffic + between.traffic;
   }
-  costs.traffic = in_parts(costs.traffic, std::ssize(plan.buckets));
   return costs;
 }
 

@@ -131,23 +131,13 @@ std::unique_ptr<Reducer> make_staged_reducer(Communicator& comm, const Plan& pla
   return std::make_unique<StagedReducer>(comm, plan, stages);
 }
 
-AlgorithmCosts staged_costs(const Plan& plan, Index rank, Index on_node, const MakeStages& stages) {
+AlgorithmCosts staged_costs(const Plan& plan, Index rank, const MakeStages& stages) {
   AlgorithmCosts costs;
-  const auto leaves = [&](const std::optional<Transfer>& transfer) {
-    return transfer && transfer->peer / on_node != rank / on_node;
-  };
   for (const Bucket& bucket : plan.buckets) {
     const std::vector<Stage> list =
         stages(static_cast<int>(rank), static_cast<int>(plan.world), bucket.range.size());
     costs.sent += numbers_sent(list) * Index{sizeof(Scalar)};
     costs.held += max_added(list) * Index{sizeof(Scalar)};
-    for (const Stage& stage : list) {
-      Traffic& traffic = costs.traffic;
-      (leaves(stage.send) || leaves(stage.receive) ? traffic.far : traffic.near).count += 1;
-      if (!stage.send) continue;
-      (leaves(stage.send) ? traffic.far : traffic.near).bytes +=
-          static_cast<double>(stage.send->range.size() * Index{sizeof(Scalar)});
-    }
   }
   return costs;
 }
@@ -160,9 +150,8 @@ AlgorithmEntry staged_entry(const std::string& name, const std::string& help, co
               [stages](const ExchangeRequest& request) {
                 return make_staged_reducer(request.comm, request.plan, stages);
               },
-          .costs = [stages](
-                       const CostModelInput& question,
-                       Index rank) { return staged_costs(question.plan, rank, question.on_node(), stages); }};
+          .costs = [stages](const CostModelInput& question,
+                            Index rank) { return staged_costs(question.plan, rank, stages); }};
 }
 
 }  // namespace lockstep

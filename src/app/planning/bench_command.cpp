@@ -71,25 +71,11 @@ std::vector<UpdateRate> measure_updates(Communicator& comm, const Config& config
   return rates;
 }
 
-// As a forecast needs it: from one row to a whole batch.
-std::vector<PassRate> measure_passes(Communicator& comm, const Model& model, Index max_rows) {
-  std::vector<PassRate> rates;
-  for (Index rows = 1; rows < max_rows; rows *= 4) rates.push_back({.rows = rows});
-  rates.push_back({.rows = max_rows});
-  if (max_rows == 1) rates.push_back({.rows = 4});
-  for (PassRate& rate : rates) rate.seconds = measure_pass(comm, model, rate.rows);
-  return rates;
-}
-
 void measure_exchanges(Communicator& comm, BenchReport& report) {
   const std::unique_ptr<Communicator> node = comm.split_by_node(0);
   if (node->size() > 1) report.cache_line_seconds = measure_cache_line(*node);
   for (const Index bytes : kExchangeBytes) {
-    ExchangeRate& rate = report.exchanges.emplace_back(
-        ExchangeRate{.bytes = bytes, .seconds = measure_all_reduce(comm, bytes)});
-    if (node->size() == 1) continue;
-    rate.message_seconds = measure_message(*node, bytes);
-    rate.shared_seconds = measure_shared_sum(*node, bytes);
+    report.exchanges.push_back({.bytes = bytes, .seconds = measure_all_reduce(comm, bytes)});
   }
 }
 
@@ -134,7 +120,7 @@ int bench_command(Communicator& comm, const CommandLine& line) {
       load_training_config_together(comm, line, read_config_together(comm, line.text("config")), hosts);
   agree(comm, [&] {
     refuse_missing_precision(config);
-    refuse_stages(config, "trainer bench measures");
+    refuse_stages(config);
     if (comm.rank() == 0) check_outputs(line, files_read(line, config));
   });
   refuse_differences(comm, config);
@@ -161,7 +147,6 @@ int bench_command(Communicator& comm, const CommandLine& line) {
   report.rows = divide_up(plan.dist.max_rows, experiment.config.train.accumulate);
   report.machine = measure_machine(comm);
   report.ops = measure_ops(comm, *experiment.model, report.rows);
-  report.passes = measure_passes(comm, *experiment.model, report.rows);
   measure_exchanges(comm, report);
   report.algorithms = measure_algorithms(comm, experiment, plan.dist);
   report.note_on_order = note_on_order(experiment.config.distribute);
