@@ -61,6 +61,10 @@ def check_page(sheet, run):
             check_threshold_chart(sheet, run, place, chart)
         elif chart["title"].startswith("Reliability"):
             check_reliability_chart(sheet, run, place, chart)
+        elif chart["title"].startswith("Mean absolute error at each step ahead"):
+            check_error_chart(sheet, run, place, chart)
+        elif chart["title"].startswith("Forecast against truth"):
+            check_window_chart(sheet, run, place, chart)
         elif chart["title"].startswith("Predicted against true"):
             check_fit_chart(sheet, run, place, chart)
         elif chart["kind"] == "bars":
@@ -143,6 +147,28 @@ def check_reliability_chart(sheet, run, place, chart):
     series = chart["series"][0]
     same_list(sheet, place + ": predicted", series["x"], [row["predicted"] for row in rows], 6)
     same_list(sheet, place + ": observed", series["y"], [row["observed"] for row in rows], 6)
+
+
+def check_error_chart(sheet, run, place, chart):
+    right = run.record["forecasts"][re.search(r", (\w+) set$", chart["title"])[1]]
+    sheet.equal(place + ": forecasts", [series["label"].partition(", mean ")[0] for series in chart["series"]], [each["name"] for each in right])
+    for series, each in zip(chart["series"], right):
+        at = f"{place}: {each['name']}"
+        sheet.equal(at + ": steps", series["x"], list(range(1, len(each["by_step"]) + 1)))
+        same_list(sheet, at, series["y"], each["by_step"], 9)
+        sheet.printed(at + ": mean", series["label"].partition(", mean ")[2], sum(each["by_step"]) / len(each["by_step"]))
+
+
+def check_window_chart(sheet, run, place, chart):
+    """Past and truth are those of the table: see windows.py."""
+    name = chart["title"].removeprefix("Forecast against truth: ")
+    window = next(each for each in run.evaluation["windows"] if each["name"] == name)
+    sheet.equal(place + ": times", chart["times"], window["times"])
+    for series in chart["series"]:
+        part = {"lowest level": "low", "highest level": "high"}.get(series["label"], series["label"])
+        begin = 0 if part == "past" else len(window["past"])
+        sheet.equal(f"{place}: {part}: positions", series["x"], list(range(begin, begin + len(window[part]))))
+        same_list(sheet, f"{place}: {part}", series["y"], window[part], 6)
 
 
 def check_fit_chart(sheet, run, place, chart):

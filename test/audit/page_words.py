@@ -43,6 +43,7 @@ def check_words(sheet, run, page, charts, names):
         (r"^Rank (\d+) on host \S+ is slow \((\w+)\): its data and compute take (\S+) times those of the fastest rank and (\S+) times its own best, and waiting for it costs (\S+) % of the time", check_slow),
         (r"^Class (.*) is recognised least: (\S+) % of its samples in the (\w+) set\. It is most often taken for class (.*) \(([\d,]+) of ([\d,]+)\)", check_class),
         (r"^Predictions against targets of (\d+) samples", lambda sheet, run, place, found: sheet.equal(place, int(found[1]) in [len(fit["target"]) for fit in run.evaluation["fits"]], True)),
+        (r"^The last window of the \w+ set: its past, then truth and forecast from (.*) to (.*)\.$", check_window_words),
         (r"^Samples of the \w+ set after step ([\d,]+): rows are true classes", lambda *of: None),  # as the caption of their table
         (r"^The ([\d,]+) of ([\d,]+) records of the \w+ set with the largest losses.*; records are counted from (0)", lambda *of: None),  # as the caption of their table
     )
@@ -52,12 +53,17 @@ def check_words(sheet, run, page, charts, names):
             if found := taken(re.match(pattern, line)):
                 handler(sheet, run, "report.html: summary", found)
                 shown += handler is check_length
-        for pattern, handler in ((r"([^:]+): (.* from .*)\.$", check_ends), (r"(Precision against recall|ROC curves).*?: (.*); the table below has the numbers\.$", check_curve_labels)):
+        for pattern, handler in ((r"([^:]+): (.* from .*)\.$", check_ends), (r"(Precision against recall|ROC curves|Mean absolute error at each step ahead).*?: (.*); the table below has the numbers\.$", check_curve_labels)):
             if (found := re.match(pattern, line)) and (found[1] in charts or handler is check_curve_labels):
                 handler(sheet, run, f"report.html: description of '{found[1]}'", taken(found), charts)
     sheet.equal("report.html: summary: sentences on the length", shown, 1)
     check_pictures(sheet, run, text)
     text.ignore("^" + re.escape(launch_words(run.record["launch"])) + "$")
+
+
+def check_window_words(sheet, run, place, found):
+    spans = [(each["times"][len(each["past"])], each["times"][-1]) for each in run.evaluation["windows"]]
+    sheet.equal(place + ": span of the forecast", (found[1], found[2]) in spans, True)
 
 
 def launch_words(launch):
@@ -182,9 +188,9 @@ def check_ends(sheet, run, place, found, charts):
 
 
 def check_curve_labels(sheet, run, place, found, charts):
-    title = "ROC curves" if found[1] == "ROC curves" else "Precision-recall curves"
-    labels = [each["label"] for each in charts[title]["series"] if each["style"] != "guide"]
-    sheet.equal(place, found[2], "; ".join(labels))
+    begin = "Precision-recall curves" if found[1].startswith("Precision") else found[1]
+    texts = ["; ".join(each["label"] for each in chart["series"] if each["style"] != "guide") for title, chart in charts.items() if title.startswith(begin)]
+    sheet.check(place, found[2], texts, lambda a, b: a in b)
 
 
 def check_pictures(sheet, run, text):

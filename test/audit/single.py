@@ -3,6 +3,7 @@
 from .curves import check_curves
 from .records import check_fits, check_worst
 from .summary import figures_of
+from .windows import check_windows
 
 
 def check_single(sheet, run):
@@ -22,3 +23,4 @@ def check_single(sheet, run):
     check_curves(sheet, json, figures)
     check_fits(sheet, run, json, figures)
     check_worst(sheet, run, json, figures, dataset)
+    check_windows(sheet, run, json)

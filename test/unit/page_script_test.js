@@ -23,7 +23,7 @@ const run_named = (name) => ({
     {measure: "loss", title: "Loss", split: "validation", points: 2, step: [20, 40], samples: [160, 320], seconds: [5, 10], y: [1.5, 1.25]},
   ],
   results: [{name: "validation", step: 20, values: [["Loss", 1.125]]}, {name: "last validation", step: 40, values: [["Loss", 1.25]]}],
-  workers: [], predictions: {split: "", samples: 0, curves: [], fits: [], columns: [], worst: []},
+  workers: [], forecasts: [], predictions: {split: "", samples: 0, curves: [], fits: [], columns: [], worst: [], windows: []},
   plan: [], sentences: [], model: [], stages: [], config: [], launch: "", algorithm: "", placement: [],
 });
 const page_of = (...runs) => draw_data({runs, differing: []});
@@ -115,6 +115,32 @@ const tests = {
     const residuals = chart_named(page, "Residuals (prediction - target)");
     assert.deepStrictEqual(residuals.names, ["-2", "-1", "0", "1", "2"], "middles of bins from -2.5 to 2.5");
     assert.deepStrictEqual(residuals.series[0].y, [1, 0, 2, 0, 4]);
+  },
+
+  forecasts_stand_beside_those_that_need_no_model() {
+    const run = run_named("a");
+    run.forecasts = [{split: "test", name: "the model", mean_absolute_error: 3, by_step: [2, null]},
+      {split: "test", name: "repeating the last value", mean_absolute_error: 4, by_step: [3, 5]}];
+    const page = page_of(run);
+    assert.strictEqual(chart_named(page, "Mean absolute error at each step ahead, validation"), undefined, "there is none");
+    const chart = chart_named(page, "Mean absolute error at each step ahead, test set");
+    assert.deepStrictEqual(chart.series.map((each) => [each.label, each.x, each.y]),
+      [["the model, mean 3", [1, 2], [2, null]], ["repeating the last value, mean 4", [1, 2], [3, 5]]]);
+    assert.ok(plain(page.main).includes("Forecasts"));
+  },
+
+  a_window_is_drawn_over_its_times() {
+    const run = run_named("a");
+    const shown = {name: "north", times: ["Mon", "Tue", "Wed"], past: [7], truth: [8, 9], forecast: [8.5, null]};
+    run.predictions = {...run.predictions, split: "test", windows: [shown, {...shown, name: "south", low: [5, 6], high: [10, 11]}]};
+    const page = page_of(run);
+    const points = (title) => chart_named(page, title).series.map((each) => [each.label, each.x, each.y]);
+    assert.deepStrictEqual(points("Forecast against truth: north"), [["past", [0], [7]], ["truth", [1, 2], [8, 9]], ["forecast", [1, 2], [8.5, null]]]);
+    assert.deepStrictEqual(points("Forecast against truth: south").slice(3), [["lowest level", [1, 2], [5, 6]], ["highest level", [1, 2], [10, 11]]]);
+    const place = page.charts.findIndex((each) => each.title.endsWith("south"));
+    assert.deepStrictEqual(page.drawn[place][0].map((each) => each.fill), [false, false, false, false, "-1"]);
+    const rows = page.main.all("table").find((each) => plain(each).startsWith("Forecast against truth: north")).all("tr");
+    assert.deepStrictEqual(rows.map((row) => row.children.map(plain)).slice(1, 3), [["past", "Mon", "7"], ["truth", "Tue", "8"]]);
   },
 
   importance_is_that_of_the_columns() {

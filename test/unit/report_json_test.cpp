@@ -76,6 +76,22 @@ TEST(ReportJson, TimesAreSharesAndOfTheRanksThatWaitLeastSeconds) {
             Json::parse(R"({"rank":69,"host":"n1","compute":2,"exchange":3,"waiting":0.5,"data":1})"));
 }
 
+TEST(ReportJson, ForecastsHaveTheErrorsOfEachStep) {
+  PageRun run = run_named("runs/a");
+  EXPECT_EQ(run_of(run)["forecasts"], Json::array());
+  run.record.forecasts = nlohmann::ordered_json::parse(
+      R"({"test":[{"name":"the model","mean_absolute_error":2.5,"by_step":[2,null]},)"
+      R"({"name":"repeating the last value","mean_absolute_error":4,"squared_error":1,"by_step":[3,5]},)"
+      R"({"name":"of another program","by_step":3},7]})");
+  EXPECT_EQ(
+      run_of(run)["forecasts"],
+      Json::parse(R"([{"split":"test","name":"the model","by_step":[2,null],"mean_absolute_error":2.5},)"
+                  R"({"split":"test","name":"repeating the last value","by_step":[3,5],)"
+                  R"("mean_absolute_error":4}])"));
+  run.record.forecasts["test"][0]["by_step"] = std::vector<double>(9000, 1);
+  EXPECT_EQ(run_of(run)["forecasts"].size(), 1U) << "too long for a page";
+}
+
 TEST(ReportJson, WorkersHaveTheFateOfTheirGradients) {
   PageRun run = run_named("runs/a");
   run.metrics.workers = {{.computed = 1500, .samples = 3000, .dropped = 20, .staleness = {5, 7}}};

@@ -90,6 +90,27 @@ TEST(ShownPredictions, AreReadAsTheyWereWritten) {
   EXPECT_EQ(shown["worst"][1]["prediction"], "no");
 }
 
+TEST(ShownPredictions, HaveTheWindowsOfAForecast) {
+  EvaluationDetails of_windows = details();
+  of_windows.windows = {{.name = "north",
+                         .times = {"Mon", "Tue", "Wed"},
+                         .past = {1.00000049},
+                         .truth = {2, 3},
+                         .forecast = {2.5, 4},
+                         .low = {2.5, 4},
+                         .high = {2.5, 4}}};
+  of_windows.windows.push_back(of_windows.windows[0]);
+  of_windows.windows[1].low = {0, 1};
+  const Json shown = read_shown_predictions(to_json(of_windows));
+  ASSERT_EQ(shown["windows"].size(), 2U);
+  EXPECT_EQ(shown["windows"][0], Json::parse(R"({"name":"north","times":["Mon","Tue","Wed"],"past":[1],)"
+                                             R"("truth":[2,3],"forecast":[2.5,4]})"));
+  EXPECT_EQ(shown["windows"][1]["low"], Json({0, 1}));
+  EXPECT_EQ(shown["windows"][1]["high"], Json({2.5, 4}));
+  of_windows.windows[1].high.pop_back();
+  EXPECT_THROW(read_shown_predictions(to_json(of_windows)), DataError);
+}
+
 TEST(ShownPredictions, HoldPicturesAsBytes) {
   EvaluationDetails images = details();
   images.shape = Shape{{4, 4, 1}};

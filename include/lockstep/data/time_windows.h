@@ -57,7 +57,8 @@ class WindowSource : public RecordSource {
   virtual const TableWindows& windows() const = 0;
   /// The values of the columns that name the series of a window; of none ""
   virtual std::vector<std::string> series_of(Index id) const = 0;
-  /// The time of a position of its horizon, from 0 on, as the table writes it, also beyond its end.
+  /// The time of a position as the table writes it, also beyond its end: from 0 on, or -1 and less of the
+  /// past.
   virtual std::string time_of(Index id, Index step) const = 0;
 };
 

@@ -46,6 +46,9 @@ void print_metrics(const EvalMetrics& metrics) {
   if (metrics.crossed > 0) print_out("{}\n", describe_crossed(metrics.crossed));
   if (!metrics.confusion.empty() && metrics.classes <= kMaxClassesShown) print_confusion(metrics);
   print_out("{}", evaluation_tables(metrics));
+  if (metrics.forecast.naive.empty()) return;
+  print_out("{}\n{}\n", metrics.forecast.describe_naive(metrics.split, metrics.of_scaled_label),
+            metrics.forecast.describe_model(metrics.split));
 }
 
 // *Collective.* With yes from another probability on than a half.

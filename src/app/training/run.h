@@ -1,6 +1,7 @@
 // A training run with its concrete parts, once the plan is known to be in order.
 #pragma once
 
+#include <array>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -61,6 +62,8 @@ class Run {
   const std::string& label_doubt() const { return label_doubt_; }
   /// *Collective.* After train(). On rank 0 the doubt whether the model has learned, see doubt_learning().
   std::string doubt_learning(const TrainingResult& result, const StepLosses& losses);
+  /// The sets that are evaluated, after load(); null for those that are not there.
+  std::array<const Evaluation*, 2> evaluations() const { return {validation_.get(), test_.get()}; }
   /// The training records held here, after load().
   const Records& records() const { return *records_; }
   /// After load(), the content of the training set: whole if it is in memory, sampled if it is streamed.

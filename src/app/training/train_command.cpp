@@ -21,6 +21,7 @@
 #include "lockstep/distributed/exchange/algorithm.h"
 #include "lockstep/report/history/metrics_history.h"
 #include "lockstep/report/live/run_output.h"
+#include "lockstep/report/tables/evaluation_tables.h"
 #include "lockstep/report/tables/plan_table.h"
 #include "lockstep/train/rank_peer_group.h"
 #include "lockstep/train/storage/model_file.h"
@@ -288,6 +289,13 @@ void TrainCommand::report_start() {
   report_loaded(comm_, plan_, run_->records(), config().run.plan);
   report_algorithm(run_->algorithm(), config().distribute);
   log_resume(config(), resume_, plan_, run_->algorithm());
+  for (const Evaluation* each : run_->evaluations()) {
+    if (each == nullptr || each->naive().naive.empty()) continue;  // as on other ranks
+    log_info("{}", each->naive().describe_naive(each->split(), !each->info().scaled_label.empty()));
+    record_->change([&](RunRecord& record) {
+      record.forecasts[to_string(each->split())] = json_of_errors(each->naive());
+    });
+  }
   if (first()) {
     log_rest(experiment_, plan_, resume_);
     remove_if_there(resume_.directory.report());
@@ -373,8 +381,11 @@ void TrainCommand::record_end(const TrainingResult& result, nlohmann::ordered_js
     record.kept = {.best = result.best.has_value(),
                    .step = result.best ? result.best->progress.steps : result.progress.steps,
                    .average = result.average};
-    for (const EvalMetrics& each : result.evaluations)
+    for (const EvalMetrics& each : result.evaluations) {
       record.figures[to_string(each.split)] = figures_of(metrics_line(evaluation_json(each)), record.kept);
+      if (!each.forecast.naive.empty())
+        record.forecasts[to_string(each.split)] = json_of_errors(each.forecast);
+    }
     record.result = std::move(summary);
   });
 }
@@ -402,6 +413,11 @@ std::string TrainCommand::positive_class() const {
 int TrainCommand::finish(TrainingResult& result) {
   const std::string doubt = run_->doubt_learning(result, losses_);
   if (first() && !doubt.empty()) log_warning("{}", doubt);
+  for (const EvalMetrics& each : result.evaluations) {
+    if (each.forecast.naive.empty()) continue;
+    write_log(each.forecast.model_is_best() ? LogLevel::kInfo : LogLevel::kWarning,
+              each.forecast.describe_model(each.split));
+  }
   LostFiles lost(*observer_, watch_->writer, resume_command(config()));
   AlignedBuffer<Scalar> last = run_->stored();
   AlignedBuffer<Scalar> stored =

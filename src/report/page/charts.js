@@ -84,7 +84,10 @@ const curve_charts = (data) => {
   });
 };
 
-// Points, or lines through them, over numbers that are no steps. The table has the points of all series but guides.
+// Points, or lines through them, over numbers that are no steps or, with `times`, over these, by their number. The table
+// has the points of all series but guides.
+const x_text = (chart, x) => chart.times ? chart.times[x] || "" : number_text(x);
+
 const point_chart = (chart) => {
   const shown = chart.series.filter((each) => each.style !== "guide");
   const most = Math.max(8, Math.floor(kTableRows / shown.length));
@@ -94,7 +97,7 @@ const point_chart = (chart) => {
       caption: chart.title,
       head: ["", chart.x_name, chart.y_name],
       rows: shown.flatMap((each) => kept_points(each.y, most).map((point) =>
-        [each.label, number_text(each.x[point]), number_text(each.y[point])])),
+        [each.label, x_text(chart, each.x[point]), number_text(each.y[point])])),
     },
   };
 };
@@ -231,6 +234,32 @@ const fit_charts = (data) => data.runs.flatMap((run) => run.predictions.fits.fla
   ];
 }));
 
+// The model beside forecasts that need none, by the position of the horizon, with the means of all positions.
+const error_charts = (data) => ["validation", "test"].flatMap((split) => {
+  const series = data.runs.flatMap((run) => run.forecasts.filter((each) => each.split === split).map((each) => ({
+    label: `${label_of(data, run, each.name)}, mean ${number_text(each.mean_absolute_error)}`,
+    style: "line", x: each.by_step.map((_, i) => i + 1), y: each.by_step,
+  })));
+  if (series.length === 0) return [];
+  return [point_chart({
+    section: "forecasts", title: `Mean absolute error at each step ahead, ${split} set`, x_name: "step ahead", y_name: "mean absolute error",
+    summary: `Mean absolute error at each step ahead: ${series.map((each) => each.label).join("; ")}; the table below has the numbers.`, series,
+  })];
+});
+
+const window_charts = (data) => data.runs.flatMap((run) => run.predictions.windows.map((shown) => {
+  const {name, past, truth, forecast, low, high, times} = shown;
+  const series = (label, style, color, y, begin = past.length) => ({label, style, color, x: y.map((_, i) => begin + i), y});
+  return point_chart({
+    section: "forecasts", title: title_of(data, run, `Forecast against truth: ${name}`), x_name: "", y_name: "", times,
+    summary: `The last window of the ${run.predictions.split} set: its past, then truth and forecast from ${times[past.length]} to ${times.at(-1)}.`,
+    series: [
+      series("past", "line", 0, past, 0), series("truth", "line", 0, truth), series("forecast", "line", 1, forecast),
+      ...low ? [series("lowest level", "edge", 1, low), series("highest level", "band", 1, high)] : [],
+    ],
+  });
+}));
+
 const importance_charts = (data) => data.runs.filter((run) => run.importance).map((run) => {
   const {measure, set, baseline, columns} = run.importance;
   return bar_chart({
@@ -243,4 +272,4 @@ const importance_charts = (data) => data.runs.filter((run) => run.importance).ma
 });
 
 const make_charts = (data) => [curve_charts, time_charts, rank_charts, staleness_charts, threshold_charts, reliability_charts,
-  fit_charts, importance_charts].flatMap((make) => make(data));
+  error_charts, window_charts, fit_charts, importance_charts].flatMap((make) => make(data));

@@ -105,16 +105,19 @@
   // Points, or lines through them, over numbers that are no steps.
   const point_options = (spec) => {
     const bounds = spec.unit ? {min: 0, max: 1} : {};
+    const color_of = (each, i) => series_color(each.color ?? i);
+    const widths = {guide: 1, points: 0, edge: 0.5, band: 0.5};
     return {
       type: "scatter",
       data: {datasets: spec.series.map((each, i) => ({
         label: each.label,
         data: each.x.map((x, point) => ({x, y: each.y[point] === null ? NaN : each.y[point]})),
-        borderColor: each.style === "guide" ? paint("--soft") : series_color(i),
+        borderColor: each.style === "guide" ? paint("--soft") : color_of(each, i),
         backgroundColor: each.style === "guide" ? paint("--soft")
-          : each.style === "points" ? `${series_color(i)}80` : series_color(i),
+          : each.style === "points" ? `${color_of(each, i)}80` : each.style === "band" ? `${color_of(each, i)}30` : color_of(each, i),
+        fill: each.style === "band" ? "-1" : false,
         borderDash: dashes.get(each.style) || [],
-        borderWidth: each.style === "guide" ? 1 : each.style === "points" ? 0 : 1.75,
+        borderWidth: widths[each.style] ?? 1.75,
         clip: 6,
         showLine: each.style !== "points",
         pointRadius: each.style === "points" ? 2 : each.style === "both" ? 3 : 0,
@@ -123,11 +126,12 @@
       options: {
         interaction: {mode: "nearest", intersect: false},
         scales: {
-          x: scale({type: "linear", name: spec.x_name, ...bounds, ticks: {callback: tick_text}}),
+          x: scale({type: "linear", name: spec.x_name, ...bounds, bounds: spec.times ? "data" : "ticks",
+            ticks: {callback: spec.times ? (value) => x_text(spec, value) : tick_text}}),
           y: scale({type: "linear", name: spec.y_name, ...bounds, ticks: {callback: tick_text}}),
         },
         plugins: {tooltip: {callbacks: {
-          label: (item) => `${item.dataset.label}: ${number_text(item.parsed.x)}, ${number_text(item.parsed.y)}`,
+          label: (item) => `${item.dataset.label}: ${x_text(spec, item.parsed.x)}, ${number_text(item.parsed.y)}`,
         }}},
       },
     };

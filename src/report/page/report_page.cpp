@@ -157,6 +157,8 @@ Json predictions_json(const Json& read, bool alone, const PageLimits& limits) {
     thin(fit, {"target", "prediction"}, limits.points);
     thin(fit, {"residuals"}, fit["residuals"].size());
   }
+  Json& windows = json["windows"];
+  if (!alone || (!windows.empty() && windows[0]["times"].size() > limits.points)) windows.clear();
   Json& worst = json["worst"];
   if (worst.size() > limits.records)
     worst.erase(worst.begin() + static_cast<std::ptrdiff_t>(limits.records), worst.end());
@@ -177,6 +179,16 @@ Json part_of(const Json& json, const char* name) {
   return json.is_object() && json.contains(name) ? json[name] : Json();
 }
 
+double number_or_zero(const Json& json, const char* name) {
+  const Json found = part_of(json, name);
+  return found.is_number() ? found.get<double>() : 0;
+}
+
+std::string text_at(const Json& json, const char* name) {
+  const Json found = part_of(json, name);
+  return found.is_string() ? found.get<std::string>() : "";
+}
+
 // How predictions of about one probability came true, of the last evaluation; null where they are none.
 Json reliability_json(const Json& result) {
   const Json evaluation = part_of(result, "evaluation");
@@ -187,6 +199,20 @@ Json reliability_json(const Json& result) {
     for (const char* part : {"predicted", "observed", "samples"}) json[part].push_back(part_of(bin, part));
   }
   return json;
+}
+
+// The forecasts of sets of windows; none that are too long for the page, or not as a run writes them.
+Json forecasts_json(const Json& forecasts, const PageLimits& limits) {
+  Json shown = Json::array();
+  for (const auto& [split, of_set] : forecasts.items()) {
+    for (const Json& each : of_set) {
+      const Json steps = part_of(each, "by_step");
+      if (!steps.is_array() || steps.size() > limits.points) continue;
+      shown.push_back({{"split", split}, {"name", text_at(each, "name")}, {"by_step", steps}});
+      shown.back()["mean_absolute_error"] = number_or_zero(each, "mean_absolute_error");
+    }
+  }
+  return shown_json(shown);
 }
 
 Json columns_json(const std::vector<std::vector<std::string>>& columns) {
@@ -264,6 +290,7 @@ Json run_json(const PageRun& run, bool alone, const PageLimits& limits) {
   if (const EvaluationHistory* shown = shown_confusion(run))
     json["confusion"] = confusion_json(*shown, run.classes);
   json["predictions"] = predictions_json(run.predictions, alone, limits);
+  json["forecasts"] = forecasts_json(run.record.forecasts, limits);
   if (const Json reliability = reliability_json(run.record.result); !reliability.is_null()) {
     json["reliability"] = reliability;
   }
@@ -286,16 +313,6 @@ std::string to_text(const std::vector<PageRun>& runs, const PageLimits& limits) 
     }
   }
   return text;
-}
-
-double number_or_zero(const Json& json, const char* name) {
-  const Json found = part_of(json, name);
-  return found.is_number() ? found.get<double>() : 0;
-}
-
-std::string text_at(const Json& json, const char* name) {
-  const Json found = part_of(json, name);
-  return found.is_string() ? found.get<std::string>() : "";
 }
 
 void add_predictions(PageRun& run, const std::string& text) {

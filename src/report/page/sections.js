@@ -251,6 +251,7 @@ const make_sections = (data, figures) => [
   ["time", "Where the time went", figures("time")],
   ["workers", "Asynchronous workers", [...figures("workers"), ...for_each_run(data, workers_of)]],
   ["classes", "Classes", for_each_run(data, classes_of)],
+  ["forecasts", "Forecasts", figures("forecasts")],
   ["predictions", "Predictions", figures("predictions")],
   ["worst", "Records that are predicted worst", for_each_run(data, worst_of)],
   ["importance", "Importance of the columns", figures("importance")],

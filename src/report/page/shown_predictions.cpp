@@ -53,8 +53,26 @@ Json curve_json(const EvaluationDetails& details, const ThresholdCurve& curve) {
   return json;
 }
 
+double short_form(double value) {
+  return std::stod(fmt::format("{:.6g}", value));
+}
+
+Json window_json(const ShownWindow& window) {
+  Json json{{"name", window.name}, {"times", window.times}};
+  const auto add = [&](const char* name, const std::vector<double>& values) {
+    json[name] = Json::array();
+    for (const double value : values) json[name].push_back(short_form(value));
+  };
+  add("past", window.past);
+  add("truth", window.truth);
+  add("forecast", window.forecast);
+  if (window.low == window.high) return json;
+  add("low", window.low);
+  add("high", window.high);
+  return json;
+}
+
 Json fit_json(const TargetFit& fit) {
-  const auto short_form = [](double value) { return std::stod(fmt::format("{:.6g}", value)); };
   Json json{{"target", Json::array()},
             {"prediction", Json::array()},
             {"residual_width", fit.width},
@@ -151,6 +169,15 @@ Json read_fit(const Json& json) {
   return fit;
 }
 
+Json read_window(const Json& json) {
+  Json window{{"name", read_text(json.at("name"))},
+              {"times", shown_json(json.at("times").get<std::vector<std::string>>())}};
+  window.update(read_lists(json, {"past"}));
+  window.update(json.contains("low") ? read_lists(json, {"truth", "forecast", "low", "high"})
+                                     : read_lists(json, {"truth", "forecast"}));
+  return window;
+}
+
 // Null where sizes and bytes do not fit together, as in files of earlier programs.
 Json read_picture(const Json& json) {
   if (!json.is_object()) return nullptr;
@@ -191,6 +218,7 @@ std::string to_json(const EvaluationDetails& details) {
   if (!details.columns.empty()) json["columns"] = details.columns;
   json["worst"] = Json::array();
   for (const ShownRecord& record : details.worst) json["worst"].push_back(worst_json(details, record));
+  for (const ShownWindow& window : details.windows) json["windows"].push_back(window_json(window));
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -203,11 +231,14 @@ Json read_shown_predictions(const std::string& text) {
                {"curves", Json::array()},
                {"fits", Json::array()},
                {"columns", shown_json(json.value("columns", std::vector<std::string>()))},
-               {"worst", Json::array()}};
+               {"worst", Json::array()},
+               {"windows", Json::array()}};
     for (const Json& curve : json.value("curves", Json::array()))
       shown["curves"].push_back(read_curve(curve));
     for (const Json& fit : json.value("fits", Json::array())) shown["fits"].push_back(read_fit(fit));
     for (const Json& record : json.at("worst")) shown["worst"].push_back(read_worst(record));
+    for (const Json& window : json.value("windows", Json::array()))
+      shown["windows"].push_back(read_window(window));
     return shown;
   } catch (const Json::exception& error) {
     throw DataError(fmt::format("it has not the form of evaluation.json: {}", error.what()));

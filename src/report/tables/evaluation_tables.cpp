@@ -104,6 +104,20 @@ Json json_with_tables(const EvalMetrics& metrics) {
                                    {"predicted", json_number(bin.predicted)},
                                    {"observed", json_number(bin.observed)}});
   }
+  if (!metrics.forecast.by_step.empty()) json["forecast"] = json_of_errors(metrics.forecast);
+  return json;
+}
+
+Json json_of_errors(const ForecastErrors& errors) {
+  Json json = Json::array();
+  const auto add = [&](const std::string& name, double absolute, const std::vector<double>& by_step) {
+    json.push_back({{"name", name}, {"mean_absolute_error", json_number(absolute)}, {"by_step", by_step}});
+  };
+  if (!errors.by_step.empty()) add("the model", errors.absolute(), errors.by_step);
+  for (const NaiveForecast& each : errors.naive) {
+    add("repeating " + each.name, each.absolute, each.by_step);
+    json.back()["squared_error"] = json_number(each.squared);
+  }
   return json;
 }
 

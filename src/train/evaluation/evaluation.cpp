@@ -23,7 +23,7 @@ namespace lockstep {
 namespace {
 
 // Sums of a block: samples, their weights and, times these, loss, correct, among the top k; then those of the
-// reliability, where predictions are probabilities, and those of the metrics.
+// reliability, where predictions are probabilities, of the metrics, and of the positions of horizons.
 enum EvaluationColumn : std::size_t { kSamples, kWeight, kLoss, kCorrect, kTopK, kColumns };
 
 // Blocks that a thread takes before it is asked whether the evaluation is to go on.
@@ -93,6 +93,7 @@ Evaluation::Evaluation(const EvaluationContext& context, const RecordSource& sou
     RecordNeeds needs = needed_by_owner([this](Index id) { return owner(id); }, count);
     needs.part = part_;
     records_ = load_records(source, rule, needs, peers);
+    look_at_windows(source);
     if (context.loss.targets() != TargetKind::kBinary || context.outputs() == 1) return;
     for (const TargetLabel& label : read_target_labels(source.schema())) output_names_.push_back(label.name);
   });
@@ -106,13 +107,22 @@ Evaluation::Evaluation(const EvaluationContext& context, const RecordSource& sou
   block_sums_.resize(static_cast<std::size_t>(measured_blocks_.size() * columns()));
 }
 
+void Evaluation::look_at_windows(const RecordSource& source) {
+  const OutputForm form = context_.loss.form();
+  const auto* const windows = dynamic_cast<const WindowSource*>(&source);
+  if (windows == nullptr || form.targets != TargetKind::kValue || form.direction) return;
+  forecast_form_ = {.form = form, .scales = read_label_scales(source.schema())};
+  horizon_ = windows->windows().horizon;
+  if (context_.comm.rank() == 0) naive_.naive = windows->naive_forecasts();
+}
+
 Range Evaluation::reliability_columns() const {
   const Index begin{kColumns};
   return {begin, begin + (has_probabilities(context_.loss.form()) ? kReliabilitySums : 0)};
 }
 
 Index Evaluation::columns() const {
-  return reliability_columns().end + context_.metrics.needs().sums;
+  return reliability_columns().end + context_.metrics.needs().sums + horizon_;
 }
 
 std::optional<EvalMetrics> Evaluation::run(const ModelValues& values,
@@ -235,6 +245,8 @@ void Evaluation::measure_block(Lane& lane, const MetricRows& measured, Index blo
   context_.metrics.collect(measured, {.sums = std::span(sums + reliability.end, sums + columns()),
                                       .scores = lane.scores,
                                       .samples = lane.samples});
+  if (forecast_form_)
+    forecast_form_->add_errors(measured, std::span(sums + columns() - horizon_, sums + columns()));
 }
 
 std::optional<Calibration> Evaluation::calibrate(const ModelValues& values,
@@ -296,6 +308,11 @@ EvalMetrics Evaluation::combine() {
   if (metrics.classes > 0 && std::ssize(info_.class_names) == metrics.classes)
     metrics.names = info_.class_names;
   combine_counts(metrics);
+  metrics.forecast = naive_;
+  const double of_step =
+      static_cast<double>(info_.rows * info_.target_columns) / static_cast<double>(horizon_);
+  for (const double sum : std::span(sums).last(static_cast<std::size_t>(horizon_)))
+    metrics.forecast.by_step.push_back(sum / of_step);
   const Range reliability = reliability_columns();
   metrics.reliability =
       reliability.empty()

@@ -25,6 +25,7 @@ struct Lane {
   ThresholdCounts counts;
   FitSamples fits;
   WorstRecords worst;
+  std::vector<ForecastStep> steps = {};
 };
 
 // *Collective.* The worst records of all ranks, on all ranks.
@@ -180,16 +181,20 @@ EvaluationDetails describe_evaluation(const EvaluationContext& context, Evaluati
   const DatasetInfo& info = evaluation.info();
   const OutputForm form = context.loss.form();
   const Index outputs = context.outputs();
+  const std::optional<ForecastForm>& forecasts = evaluation.forecast_form();
+  const auto* const windows = dynamic_cast<const WindowSource*>(&source);
   PredictionWords words{.classes = info.class_names};
   std::vector<FeatureColumn> columns;
+  std::vector<ShownWindow> shown;
   agree(context.comm, [&] {
     words.scales = read_label_scales(source.schema());
-    columns = shown_columns(info, source.schema());
+    if (windows == nullptr) columns = shown_columns(info, source.schema());
+    if (forecasts) shown = choose_windows(*windows, *forecasts);
   });
   std::vector<Lane> lanes;
   for (int thread = 0; thread < evaluation.threads(); ++thread) {
     lanes.push_back({.counts = {form, outputs},
-                     .fits = {form, outputs, info.rows, words.scales},
+                     .fits = {form, windows == nullptr ? outputs : 0, info.rows, words.scales},
                      .worst = {context.loss, words}});
   }
   evaluation.visit(values, [&](int thread, const MetricRows& rows, std::span<const Index> ids) {
@@ -197,6 +202,7 @@ EvaluationDetails describe_evaluation(const EvaluationContext& context, Evaluati
     lane.counts.add(rows);
     lane.fits.add(rows, ids);
     lane.worst.add(rows, ids);
+    if (forecasts) add_steps(shown, *forecasts, rows, ids, lane.steps);
   });
   const bool outputs_named = form.targets == TargetKind::kBinary && outputs > 1;
   Lane& first = lanes.front();
@@ -204,6 +210,7 @@ EvaluationDetails describe_evaluation(const EvaluationContext& context, Evaluati
     first.counts.add(lane.counts);
     first.fits.add(lane.fits);
     for (const WorstRecord& record : lane.worst.records()) first.worst.add(record);
+    first.steps.insert(first.steps.end(), lane.steps.begin(), lane.steps.end());
   }
   EvaluationDetails details{.split = evaluation.split(),
                             .samples = info.rows,
@@ -212,9 +219,16 @@ EvaluationDetails describe_evaluation(const EvaluationContext& context, Evaluati
                             .outputs = outputs_named ? evaluation.output_names() : std::vector<std::string>(),
                             .curves = first.counts.curves(context.comm),
                             .fits = first.fits.fits(context.comm)};
+  gather_steps(context.comm, first.steps, shown);
+  details.windows = std::move(shown);
   for (const WorstRecord& record : merge_worst(context.comm, first.worst)) {
     details.worst.push_back(
         {.record = record, .position = source.position(record.id), .file = file_of(source, record.id)});
+    if (windows != nullptr) {
+      details.worst.back().cells = windows->series_of(record.id);
+      details.worst.back().cells.push_back(windows->time_of(record.id, 0));
+      continue;
+    }
     if (columns.empty() && (!as_image(info.features) || info.features.size() > kMaxFeatures)) continue;
     std::vector<Scalar> features = features_of(context, evaluation, record.id);
     for (const FeatureColumn& column : columns)
@@ -222,6 +236,8 @@ EvaluationDetails describe_evaluation(const EvaluationContext& context, Evaluati
     if (columns.empty()) details.worst.back().pixels = std::move(features);
   }
   for (const FeatureColumn& column : columns) details.columns.push_back(column.name);
+  if (windows != nullptr) details.columns = windows->windows().series;
+  if (windows != nullptr) details.columns.emplace_back("first time ahead");
   return details;
 }
 

@@ -126,6 +126,7 @@ void each_field(RunRecord& record, const Each& each) {
   each("figures", record.figures);
   each("last", record.last);
   each("deciding", record.deciding);
+  each("forecasts", record.forecasts);
   each("kept", record.kept);
   each("warnings", record.warnings);
   each("more_warnings", record.more_warnings);
@@ -185,7 +186,7 @@ double number_of(const Json& json) {
   return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
 }
 
-constexpr std::array<std::string_view, 2> kLaterFields{"figures", "scaled_label"};
+constexpr std::array<std::string_view, 3> kLaterFields{"figures", "scaled_label", "forecasts"};
 
 template <class Value>
 void take(const Json& json, Value& value) {

@@ -41,9 +41,9 @@ std::string report_page(const std::vector<PageRun>& runs);
 /// evaluation.json. A curve has at most 2,000 points, those of several classes less.
 std::string to_json(const EvaluationDetails& details);
 
-/// Reads such a file as the page has it: split, samples, curves, fits, columns and worst, with all points and
-/// records. Lists that belong together are equally long, and each picture has the bytes of its size. Errors:
-/// DataError for a text that is no such file.
+/// Reads such a file as the page has it: split, samples, curves, fits, columns, worst and windows, with all
+/// points and records. Lists that belong together are equally long, and each picture has the bytes of its
+/// size. Errors: DataError for a text that is no such file.
 nlohmann::ordered_json read_shown_predictions(const std::string& json);
 
 }  // namespace lockstep

@@ -20,8 +20,12 @@ inline constexpr Index kMaxClassesShown = 30;
 /// then the reliability; "" for what is neither. Each line ends with a line feed.
 std::string evaluation_tables(const EvalMetrics& metrics);
 
-/// The evaluation as metrics.jsonl has it, with the tables in it, as "per_class" and "reliability".
+/// The evaluation as metrics.jsonl has it, with the tables in it, as "per_class" and "reliability", and
+/// "forecast".
 nlohmann::ordered_json json_with_tables(const EvalMetrics& metrics);
+
+/// A list of the forecasts: of the model, where it is known, and those that need none.
+nlohmann::ordered_json json_of_errors(const ForecastErrors& errors);
 
 /// "7", or "7 (boot)" where the name of the class is known.
 std::string class_name(const std::vector<std::string>& names, std::size_t index);

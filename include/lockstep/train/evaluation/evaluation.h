@@ -29,6 +29,7 @@
 #include "lockstep/train/evaluation/learning.h"
 #include "lockstep/train/evaluation/metric.h"
 #include "lockstep/train/evaluation/metrics.h"
+#include "lockstep/train/evaluation/window_figures.h"
 #include "lockstep/train/options.h"
 
 namespace lockstep {
@@ -114,6 +115,10 @@ class Evaluation {
   /// evaluates a record.
   const Records& records() const { return *records_; }
   const DatasetInfo& info() const { return info_; }
+  /// On rank 0 the forecasts that need no model, where the set is of windows.
+  const ForecastErrors& naive() const { return naive_; }
+  /// Nothing unless the set is of windows, and their targets are values.
+  const std::optional<ForecastForm>& forecast_form() const { return forecast_form_; }
   /// Names of several outputs of yes or no: those of the labels; empty if these have none.
   const std::vector<std::string>& output_names() const { return output_names_; }
   Split split() const { return split_; }
@@ -154,6 +159,7 @@ class Evaluation {
   Range rows_of_block(Index block) const {
     return intersect({block * rows_, (block + 1) * rows_}, {0, info_.rows});
   }
+  void look_at_windows(const RecordSource& source);
   Range reliability_columns() const;
   Index columns() const;
 
@@ -161,6 +167,9 @@ class Evaluation {
   Split split_;
   DatasetInfo info_;
   std::vector<std::string> output_names_;
+  std::optional<ForecastForm> forecast_form_;
+  ForecastErrors naive_;
+  Index horizon_ = 0;  // of windows
   Weighing weighing_;
   RecordPart part_;
   Index rows_;  // rows of a block, but for the last

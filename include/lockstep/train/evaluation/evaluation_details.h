@@ -15,12 +15,13 @@
 #include "lockstep/train/evaluation/evaluation.h"
 #include "lockstep/train/evaluation/metric.h"
 #include "lockstep/train/evaluation/threshold.h"
+#include "lockstep/train/evaluation/window_figures.h"
 
 namespace lockstep {
 
 // Predictions of numbers against their targets: a sample of them, and how often each residual occurs.
 
-/// Models of more targets have the first ones described.
+/// Models of more targets have the first ones described, those of windows none.
 inline constexpr Index kMaxFits = 4;
 inline constexpr Index kResidualBins = 41;
 
@@ -119,6 +120,7 @@ struct EvaluationDetails {
   std::vector<ThresholdCurve> curves = {};
   std::vector<TargetFit> fits = {};
   std::vector<ShownRecord> worst = {};  ///< the largest loss first
+  std::vector<ShownWindow> windows = {};
 };
 
 /// *Collective.* Runs the model over the set once more. The result is whole on rank 0 alone.

@@ -13,6 +13,7 @@
 #include "lockstep/optim/schedule.h"
 #include "lockstep/train/evaluation/calibration.h"
 #include "lockstep/train/evaluation/metric.h"
+#include "lockstep/train/evaluation/window_figures.h"
 
 namespace lockstep {
 
@@ -97,6 +98,7 @@ struct EvalMetrics {
   std::vector<std::string> names;  ///< names of the classes; empty: they have none
   std::vector<ReliabilityBin> reliability;  ///< empty where predictions are no probabilities
   std::vector<MetricValue> others;          ///< values of eval.metrics
+  ForecastErrors forecast = {};             ///< of windows of time
   bool of_scaled_label = false;             ///< the loss, in whose units the others are not
   Index crossed = 0;                        ///< records whose quantiles crossed, and were sorted
   double seconds = 0;

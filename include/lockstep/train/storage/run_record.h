@@ -137,6 +137,8 @@ struct RunRecord {
   std::map<std::string, EvaluationFigures> figures = {};
   std::map<std::string, EvaluationFigures> last = {};   ///< the last one of each set that was evaluated
   std::map<std::string, DecidingFigure> deciding = {};  ///< of each set, and of the training loss
+  /// By set of windows: json_of_errors(), at the end with the kept weights; null without such sets.
+  nlohmann::ordered_json forecasts = nullptr;
   KeptWeights kept = {};
   std::vector<std::string> warnings = {};  ///< the first warnings of rank 0
   Index more_warnings = 0;
