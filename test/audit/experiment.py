@@ -364,6 +364,8 @@ class Experiment(DataFiles):
             path = self.keys.get("data.test", self.keys["data.train"])
             commands.append(self.launch(2, f"predict --model {model} --input {quoted(path)} --output predictions.csv >predict.console 2>&1"))
         if look == "importance":
-            commands.append(f"$TRAINER importance --model {model} --repeats 2 --csv importance.csv >importance.console 2>&1")
+            # A measure may be undefined, with a column shuffled too: the command says so, with code 3.
+            undefined = "{ [ $? = 3 ] && grep -q 'is not defined, or no finite number: choose another measure' importance.console; }"
+            commands.append(f"$TRAINER importance --model {model} --repeats 2 --csv importance.csv >importance.console 2>&1 || {undefined}")
         text = "#!/usr/bin/env bash\n# TRAINER=... MPIEXEC=... commands.sh, in its own directory\nset -eu\n" + "\n".join(commands) + "\n"
         self.write("commands.sh", text.encode())

@@ -34,7 +34,8 @@ def spanned(form, outputs, targets, figure):
     """`figure`: a function of outputs that gives a number."""
     with np.errstate(all="ignore"):
         found = [figure(values) for values in moved(form, outputs, targets)]
-    return Span(found[0], min(found), max(found))
+    known = [each for each in found if not np.isnan(each)] or found
+    return Span(found[0], min(known), max(known))
 
 
 def default_metrics(form, targets, outputs):
@@ -118,7 +119,7 @@ class Figures:
                 rank = np.argsort(np.argsort(self.targets[:, i * self.targets.shape[1] // values.shape[1]]))
                 values[:, i] += side * rank / len(rank)
             ends.append(metrics.spearman(self.form, values, self.targets, self.weights))
-        return Span(found.value, min(found.low, *ends), max(found.high, *ends))
+        return Span(found.value, np.nanmin([found.low, *ends]), np.nanmax([found.high, *ends]))
 
     def loosened(self, found):
         """A mean of distances moves by the mean of what probabilities may be off, whichever way each is."""
