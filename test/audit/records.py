@@ -93,10 +93,10 @@ def counts_near_borders(residual, error, width, there):
     return [int(((np.abs(place - b) <= off) | (np.abs(place - b - 1) <= off)).sum()) for b in range(RESIDUAL_BINS)]
 
 
-def record_losses(figures):
+def record_losses(figures, outputs):
     """Of each record: the mean over its targets that are there."""
     with np.errstate(all="ignore"):
-        matrix = loss_matrix(figures.form, figures.outputs.values, figures.targets)
+        matrix = loss_matrix(figures.form, outputs, figures.targets)
     there = ~np.isnan(matrix)
     total = np.where(there, matrix, 0).sum(axis=1)
     return total / np.maximum(there.sum(axis=1), 1)
@@ -149,14 +149,28 @@ def texts_of(run, figures, values, i):
 
 
 def check_worst(sheet, run, json, figures, dataset):
-    losses = record_losses(figures)
     values = Values(run, figures) if figures.form.targets == "value" else None
-    pool = np.arange(len(losses))
-    order = pool[np.lexsort((pool, -np.nan_to_num(losses, nan=np.inf)))][:WORST]
+    outputs, error = figures.outputs.values, figures.outputs.error
+    # Of a probability that is 0 or 1 in single precision the loss may be anything farther.
+    losses, near = record_losses(figures, outputs), record_losses(figures, outputs - np.where(error >= FAR, FAR * np.sign(outputs), 0))
+    least = np.nan_to_num(np.minimum(losses, near), nan=np.inf)
+    most = np.where(losses - least > 1e-5, np.inf, np.nan_to_num(losses, nan=np.inf))
+    left, last = np.ones(len(losses), bool), np.inf
     sheet.equal("evaluation.json: worst", len(json["worst"]), min(WORST, len(dataset)))
     for rank, shown in enumerate(json["worst"]):
-        right = order[rank] if rank < len(order) else None
-        check_worst_record(sheet, run, f"evaluation.json: worst[{rank}]", shown, right, figures, dataset, values, losses, json.get("columns", []))
+        place, i = f"evaluation.json: worst[{rank}]", row_of(dataset, shown)
+        loss = np.inf if shown["loss"] is None else shown["loss"]
+        off = 0.0 if i is None or (error[i] >= FAR).any() else 3 * float(error[i].max())
+        slack = 2e-5 * abs(loss) + 2e-6 + off if np.isfinite(loss) else 0.0
+        own = i is not None and left[i] and least[i] - slack <= loss <= most[i] + slack
+        # None of those behind it has a larger loss; records of the same loss may change places, within its digits.
+        first = own and loss <= last + slack and least[left].max(initial=-np.inf) <= loss + slack
+        sheet.check(f"{place}.record", shown["record"], int(dataset.rows[np.argmax(np.where(left, least, -np.inf))]), lambda a, b: first)
+        if i is None:
+            continue
+        sheet.check(f"{place}.loss", shown["loss"], float(losses[i]), lambda a, b: own)
+        left[i], last = False, loss
+        check_worst_record(sheet, run, place, shown, i, figures, dataset, values, json.get("columns", []))
 
 
 def row_of(dataset, shown):
@@ -165,18 +179,7 @@ def row_of(dataset, shown):
     return int(found[0]) if len(found) else None
 
 
-def check_worst_record(sheet, run, place, shown, right, figures, dataset, values, losses, columns):
-    i = row_of(dataset, shown)
-    # Records of the same loss may change places, within its digits.
-    far = (figures.outputs.error >= FAR).any(axis=1)
-    same = lambda other: i is not None and (abs(losses[i] - losses[other]) <= 2e-5 * abs(losses[other]) + 1e-6 or far[i] and far[other])
-    near = right is not None and same(right)
-    sheet.check(f"{place}.record", shown["record"], int(dataset.rows[right]) if right is not None else "none", lambda a, b: a == b or near and b == dataset.rows[right])
-    if i is None:
-        return
-    # Of a probability that is 0 or 1 in single precision the loss may be anything farther.
-    off = float(figures.outputs.error[i].max())
-    sheet.check(f"{place}.loss", shown["loss"], float(losses[i]), lambda a, b: far[i] and a is not None and a >= 15 or a is None and not np.isfinite(b) or a is not None and abs(a - b) <= 2e-5 * abs(b) + 2e-6 + 3 * off)
+def check_worst_record(sheet, run, place, shown, i, figures, dataset, values, columns):
     files = dataset.files
     if shown.get("file"):
         sheet.check(f"{place}.file", shown["file"], files[dataset.file_of[i]], lambda a, b: b.endswith(a.lstrip("./")))
