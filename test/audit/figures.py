@@ -61,6 +61,14 @@ def f1_of(both, true, said):
 IN_UNITS = ("mean_absolute_error", "mean_squared_error", "root_mean_squared_error", "mean_absolute_percentage_error", "r2", "pinball")
 
 
+def joined(score):
+    """Numbers in the order of the scores, the same for those that single precision may take for one."""
+    order = np.argsort(score)
+    places = np.empty(len(score))
+    places[order] = np.cumsum(np.diff(score[order], prepend=score[order][:1]) > 2 * UNIT * (2.5 + np.abs(score[order])))
+    return places
+
+
 class Figures:
     """Of a set: outputs of the model for its records, their targets and weights."""
 
@@ -101,11 +109,13 @@ class Figures:
         return self.loosened(found) if name == "ece" else found
 
     def untied(self, found):
-        """Outputs that are equal as far as they are known may stand in any order: the worst is that of no ties."""
+        """Outputs that are equal as far as they are known may stand in any order: the worst is that of no ties, the best that
+        of positives which tie, before all others."""
         if not self.outputs.error.any():
             return found
         worst = self.figure(lambda *of: metrics.average_precision(*of, ties=False))
-        return Span(found.value, min(found.low, worst.low), found.high)
+        best = metrics.mean_of(metrics.precision_area(true, joined(score) + true / 2, w) for true, _, score, w in metrics.questions(self.form, self.outputs.values, self.targets, self.weights))
+        return Span(found.value, min(found.low, worst.low), max(found.high, best))
 
     def reordered(self, found):
         """Numbers that are equal as far as they are known may stand in any order: in that of their targets, or against it."""
