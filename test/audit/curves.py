@@ -67,7 +67,7 @@ def rankings(figures):
             score = value[:, k] - top - np.log(np.exp(others - top[:, None]).sum(axis=1))
             yield k, everything, Ranking(score, spread, true == k, sigmoid)
         else:
-            score = value[:, k] - others.max(axis=1) if count == 2 else value[:, k]
+            score = (value[:, k] - others.max(axis=1)).astype(np.float32) if count == 2 else value[:, k]
             yield k, everything, Ranking(score, spread, true == k, lambda x: x)
 
 

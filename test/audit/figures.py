@@ -34,7 +34,8 @@ def spanned(form, outputs, targets, figure):
     """`figure`: a function of outputs that gives a number."""
     with np.errstate(all="ignore"):
         found = [figure(values) for values in moved(form, outputs, targets)]
-    return Span(found[0], min(found), max(found))
+    known = [each for each in found if not np.isnan(each)] or found
+    return Span(found[0], min(known), max(known))
 
 
 def default_metrics(form, targets, outputs):
@@ -58,6 +59,14 @@ def f1_of(both, true, said):
 
 # Measures in the units of the labels, as REFERENCE.md says of them.
 IN_UNITS = ("mean_absolute_error", "mean_squared_error", "root_mean_squared_error", "mean_absolute_percentage_error", "r2", "pinball")
+
+
+def joined(score):
+    """Numbers in the order of the scores, the same for those that single precision may take for one."""
+    order = np.argsort(score)
+    places = np.empty(len(score))
+    places[order] = np.cumsum(np.diff(score[order], prepend=score[order][:1]) > 2 * UNIT * (2.5 + np.abs(score[order])))
+    return places
 
 
 class Figures:
@@ -100,11 +109,13 @@ class Figures:
         return self.loosened(found) if name == "ece" else found
 
     def untied(self, found):
-        """Outputs that are equal as far as they are known may stand in any order: the worst is that of no ties."""
+        """Outputs that are equal as far as they are known may stand in any order: the worst is that of no ties, the best that
+        of positives which tie, before all others."""
         if not self.outputs.error.any():
             return found
         worst = self.figure(lambda *of: metrics.average_precision(*of, ties=False))
-        return Span(found.value, min(found.low, worst.low), found.high)
+        best = metrics.mean_of(metrics.precision_area(true, joined(score) + true / 2, w) for true, _, score, w in metrics.questions(self.form, self.outputs.values, self.targets, self.weights))
+        return Span(found.value, min(found.low, worst.low), max(found.high, best))
 
     def reordered(self, found):
         """Numbers that are equal as far as they are known may stand in any order: in that of their targets, or against it."""
@@ -118,7 +129,7 @@ class Figures:
                 rank = np.argsort(np.argsort(self.targets[:, i * self.targets.shape[1] // values.shape[1]]))
                 values[:, i] += side * rank / len(rank)
             ends.append(metrics.spearman(self.form, values, self.targets, self.weights))
-        return Span(found.value, min(found.low, *ends), max(found.high, *ends))
+        return Span(found.value, np.nanmin([found.low, *ends]), np.nanmax([found.high, *ends]))
 
     def loosened(self, found):
         """A mean of distances moves by the mean of what probabilities may be off, whichever way each is."""

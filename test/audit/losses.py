@@ -48,7 +48,7 @@ def log_softmax(outputs):
 
 
 def sigmoid(x):
-    return 0.5 * (1 + np.tanh(0.5 * np.asarray(x, float)))
+    return np.exp(log_sigmoid(np.asarray(x, float)))
 
 
 def log_sigmoid(x):

@@ -88,13 +88,13 @@ def from_predictions(form, names, cells, label_columns, hinge_scores=True):
     if form.targets == "class":
         p = numbers([[row[i] for i in probabilities] for row in cells])
         if form.link == "score":
-            return Outputs(p, np.zeros_like(p))
+            return Outputs(p.astype(np.float32), np.zeros_like(p))
         value, error = logarithm(p)
         return Outputs(value, error)
     if form.targets == "binary":
         p = numbers([[row[i] for i in probabilities] for row in cells])
         if form.link == "score":
-            return Outputs(p, np.zeros_like(p))
+            return Outputs(p.astype(np.float32), np.zeros_like(p))
         if len(label_columns) <= 1 and p.shape[1] == 2:
             no, e1 = logarithm(p[:, :1])
             yes, e2 = logarithm(p[:, 1:])

@@ -90,15 +90,13 @@ def check_residuals(sheet, place, fit, prediction, error, target, there):
 def counts_near_borders(residual, error, width, there):
     place = (residual[there] / width + 1) / 2 * RESIDUAL_BINS
     off = error[there] / width / 2 * RESIDUAL_BINS + 1e-9
-    near = np.abs(place - np.round(place)) <= off
-    border = np.round(place[near]).astype(int)
-    return [int(((border == b) | (border == b + 1)).sum()) for b in range(RESIDUAL_BINS)]
+    return [int(((np.abs(place - b) <= off) | (np.abs(place - b - 1) <= off)).sum()) for b in range(RESIDUAL_BINS)]
 
 
-def record_losses(figures):
+def record_losses(figures, outputs):
     """Of each record: the mean over its targets that are there."""
     with np.errstate(all="ignore"):
-        matrix = loss_matrix(figures.form, figures.outputs.values, figures.targets)
+        matrix = loss_matrix(figures.form, outputs, figures.targets)
     there = ~np.isnan(matrix)
     total = np.where(there, matrix, 0).sum(axis=1)
     return total / np.maximum(there.sum(axis=1), 1)
@@ -113,15 +111,15 @@ def masked(text):
     return re.sub(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?", "#", text)
 
 
-def same_story(shown, right):
-    """The same words, and numbers that differ by one in the last digit at most."""
+def same_story(shown, right, off=0.0):
+    """The same words, and numbers that differ by one in the last digit at most, or by `off`."""
     if masked(shown) != masked(right):
         return False
     pattern = r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?"
     for a, b in zip(re.findall(pattern, shown), re.findall(pattern, right)):
         decimals = len(a.partition("e")[0].partition(".")[2])
         unit = 10.0**-decimals * (10.0 ** int(a.partition("e")[2] or 0))
-        if abs(float(a) - float(b)) > 1.01 * unit + 1e-4 * abs(float(b)) * ("." not in a and "e" not in a):
+        if abs(float(a) - float(b)) > off + 1.01 * unit + 1e-4 * abs(float(b)) * ("." not in a and "e" not in a):
             return False
     return True
 
@@ -151,14 +149,28 @@ def texts_of(run, figures, values, i):
 
 
 def check_worst(sheet, run, json, figures, dataset):
-    losses = record_losses(figures)
     values = Values(run, figures) if figures.form.targets == "value" else None
-    pool = np.arange(len(losses))
-    order = pool[np.lexsort((pool, -np.nan_to_num(losses, nan=np.inf)))][:WORST]
+    outputs, error = figures.outputs.values, figures.outputs.error
+    # Of a probability that is 0 or 1 in single precision the loss may be anything farther.
+    losses, near = record_losses(figures, outputs), record_losses(figures, outputs - np.where(error >= FAR, FAR * np.sign(outputs), 0))
+    least = np.nan_to_num(np.minimum(losses, near), nan=np.inf)
+    most = np.where(losses - least > 1e-5, np.inf, np.nan_to_num(losses, nan=np.inf))
+    left, last = np.ones(len(losses), bool), np.inf
     sheet.equal("evaluation.json: worst", len(json["worst"]), min(WORST, len(dataset)))
     for rank, shown in enumerate(json["worst"]):
-        right = order[rank] if rank < len(order) else None
-        check_worst_record(sheet, run, f"evaluation.json: worst[{rank}]", shown, right, figures, dataset, values, losses, json.get("columns", []))
+        place, i = f"evaluation.json: worst[{rank}]", row_of(dataset, shown)
+        loss = np.inf if shown["loss"] is None else shown["loss"]
+        off = 0.0 if i is None or (error[i] >= FAR).any() else 3 * float(error[i].max())
+        slack = 2e-5 * abs(loss) + 2e-6 + off if np.isfinite(loss) else 0.0
+        own = i is not None and left[i] and least[i] - slack <= loss <= most[i] + slack
+        # None of those behind it has a larger loss; records of the same loss may change places, within its digits.
+        first = own and loss <= last + slack and least[left].max(initial=-np.inf) <= loss + slack
+        sheet.check(f"{place}.record", shown["record"], int(dataset.rows[np.argmax(np.where(left, least, -np.inf))]), lambda a, b: first)
+        if i is None:
+            continue
+        sheet.check(f"{place}.loss", shown["loss"], float(losses[i]), lambda a, b: own)
+        left[i], last = False, loss
+        check_worst_record(sheet, run, place, shown, i, figures, dataset, values, json.get("columns", []))
 
 
 def row_of(dataset, shown):
@@ -167,24 +179,14 @@ def row_of(dataset, shown):
     return int(found[0]) if len(found) else None
 
 
-def check_worst_record(sheet, run, place, shown, right, figures, dataset, values, losses, columns):
-    i = row_of(dataset, shown)
-    # Records of the same loss may change places, within its digits.
-    far = (figures.outputs.error >= FAR).any(axis=1)
-    same = lambda other: i is not None and (abs(losses[i] - losses[other]) <= 2e-5 * abs(losses[other]) + 1e-6 or far[i] and far[other])
-    near = right is not None and same(right)
-    sheet.check(f"{place}.record", shown["record"], int(dataset.rows[right]) if right is not None else "none", lambda a, b: a == b or near and b == dataset.rows[right])
-    if i is None:
-        return
-    # Of a probability that is 0 or 1 in single precision the loss may be anything farther.
-    off = float(figures.outputs.error[i].max())
-    sheet.check(f"{place}.loss", shown["loss"], float(losses[i]), lambda a, b: far[i] and a is not None and a >= 15 or a is None and not np.isfinite(b) or a is not None and abs(a - b) <= 2e-5 * abs(b) + 2e-6 + 3 * off)
+def check_worst_record(sheet, run, place, shown, i, figures, dataset, values, columns):
     files = dataset.files
     if shown.get("file"):
         sheet.check(f"{place}.file", shown["file"], files[dataset.file_of[i]], lambda a, b: b.endswith(a.lstrip("./")))
     target, prediction = texts_of(run, figures, values, i)
     sheet.check(f"{place}.target", shown["target"], target, same_story)
-    sheet.check(f"{place}.prediction", shown["prediction"], prediction, same_story)
+    off = float(np.nan_to_num(values.errors[i], posinf=0).max()) if values else 0.0
+    sheet.check(f"{place}.prediction", shown["prediction"], prediction, lambda a, b: same_story(a, b, off))
     if "picture" in shown:
         check_picture(sheet, f"{place}.picture", shown["picture"], dataset)
     if "cells" in shown and dataset.table is not None:

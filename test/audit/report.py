@@ -158,7 +158,7 @@ def within(shown, right, slack):
 
 
 def same_number(shown, right, relative=1e-6):
-    return within(shown, right, relative * max(abs(span(right).value), 1e-9) if right is not None else 0)
+    return within(shown, right, relative * max(1e-9, abs(span(right).value)) if right is not None else 0)
 
 
 def decimals_of(text):

@@ -5,7 +5,7 @@ import re
 from .said import human_seconds
 from .texts import Text, taken
 
-NUMBER = r"(-?[\d.]+(?:e[+-]?\d+)?|-?inf|-?nan)"
+NUMBER = r"(-?[\d.]+(?:e[+-]?\d+)?|-?inf|-?nan|undefined)"
 
 
 def check_console(sheet, sweep, console):

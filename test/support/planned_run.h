@@ -23,6 +23,7 @@ struct Given {
   Index evaluation_rankings = 0;
   Index evaluation_sets = 1;
   bool weighted = false;
+  std::string positive = {};
   bool saves = false;
   bool keeps_best = false;
 
@@ -43,6 +44,7 @@ struct Given {
                           .record_bytes = 104,
                           .streamed = streamed,
                           .weighted = weighted,
+                          .positive = positive,
                           .optimizer = optimizer,
                           .evaluation_rows = 1000,
                           .evaluation_sets = evaluation_sets,

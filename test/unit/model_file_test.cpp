@@ -87,6 +87,22 @@ TEST_F(ModelFiles, KeepFactsBesideTheTensors) {
   EXPECT_EQ(file.input(), (Shape{{6}}));
 }
 
+TEST_F(ModelFiles, AreAsLongWithAllFactsAsWithTheClassThatAPlanKnows) {
+  const Stored out("dense(3)");
+  for (const char* positive :
+       {"1", "eight by", "nine byte", "yes \"really\"", "a name that is longer than the room"}) {
+    const auto size = [&](ModelFacts facts) {
+      facts[kPositiveFact] = positive;
+      return model_file_head(out.model.layout(), out.model.input(), facts).size();
+    };
+    EXPECT_EQ(size({{kThresholdFact, "1.2345678901234567e-05"},
+                    {kThresholdMeasureFact, "balanced_accuracy"},
+                    {kTemperatureFact, "0.012345678"}}),
+              size({}))
+        << positive;
+  }
+}
+
 TEST_F(ModelFiles, HoldTheTemperatureOfACalibratedModel) {
   Stored out("dense(4) relu dense(3)");
   const auto path = directory_.path() / "model.safetensors";

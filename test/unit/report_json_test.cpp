@@ -58,6 +58,17 @@ TEST(ReportJson, ACurveHasItsPointsByStepSamplesAndSeconds) {
   EXPECT_EQ(json["kept"], Json::parse(R"({"step":20,"samples":160,"seconds":5})"));
 }
 
+TEST(ReportJson, TheKeptWeightsHaveTheSamplesOfTheirEvaluation) {
+  PageRun run = run_named("runs/a");
+  run.record.kept = {.best = true, .step = 20};
+  run.record.progress.samples = 290;  // the last batch of an epoch is smaller
+  EXPECT_EQ(run_of(run)["kept"]["samples"], 160);
+  run.metrics.evaluations.clear();
+  EXPECT_EQ(run_of(run)["kept"], Json::parse(R"({"step":20})")) << "no line has it";
+  run.record.kept = {.step = 40};
+  EXPECT_EQ(run_of(run)["kept"]["samples"], 290) << "the run's own";
+}
+
 TEST(ReportJson, TimesAreSharesAndOfTheRanksThatWaitLeastSeconds) {
   PageRun run = run_named("runs/a");
   run.record.result["time"] = {

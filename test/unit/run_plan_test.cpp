@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <iterator>
+
 #include "lockstep/base/errors.h"
 #include "lockstep/report/tables/plan_table.h"
+#include "lockstep/train/storage/model_file.h"
 #include "support/planned_run.h"
 
 namespace lockstep {
@@ -43,6 +46,14 @@ TEST(RunPlan, ThePeakIsWhatTheRunReaches) {
   const RunPlan plan = setup.plan(1);
   EXPECT_NEAR(plan.lr_peak, 0.01 * (0.1 + 0.9 * 17 / 1000), 1e-9);
   EXPECT_EQ(plan.lr_peak, plan.lr_end);
+}
+
+TEST(RunPlan, KnowsHowLongTheModelFileWillBe) {
+  Given setup = typical("dense(1)");
+  setup.positive = "a class whose name is longer than the room that facts have";
+  const ModelFacts facts{{kPositiveFact, setup.positive}, {kThresholdFact, "0.12345678901234567"}};
+  EXPECT_EQ(setup.plan(1).model_head_bytes,
+            std::ssize(model_file_head(setup.model.layout(), setup.model.input(), facts)));
 }
 
 TEST(RunPlan, LengthsInSamplesAndFractionsOfEpochs) {

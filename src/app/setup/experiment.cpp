@@ -388,6 +388,14 @@ RunPlan Experiment::plan(const Config& other, Index world, const std::vector<Ind
   return make_run_plan(plan_request(planned, divided_alike ? stages : others, world, node_sizes));
 }
 
+std::string Experiment::positive_class() const {
+  const TargetKind targets = loss->form().targets;
+  const Index outputs = model->output().size();
+  const bool yes_or_no = targets == TargetKind::kBinary && outputs == 1;
+  const Index classes = yes_or_no ? 2 : targets == TargetKind::kClass ? outputs : 0;
+  return positive_class_of(classes, train->info().class_names);
+}
+
 RunPlanRequest Experiment::plan_request(const Config& other, std::span<const std::unique_ptr<Model>> parts,
                                         Index world, const std::vector<Index>& node_sizes) const {
   std::shared_ptr<const std::vector<Chunk>> streamed;
@@ -417,6 +425,7 @@ RunPlanRequest Experiment::plan_request(const Config& other, std::span<const std
           .streamed = streamed,
           .target_columns = train->info().target_columns,
           .weighted = train->info().weighted || weighs_classes(Split::kTrain),
+          .positive = positive_class(),
           .optimizer = {*optimizer, model->layout()},
           .stage_optimizers = stage_optimizers,
           .evaluation_rows = evaluation_rows,

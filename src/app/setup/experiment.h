@@ -53,6 +53,8 @@ struct Experiment {
   /// The plan of another config for the same data and model. distribute.stages = "auto" counts as the stages
   /// that this experiment has.
   RunPlan plan(const Config& other, Index world, const std::vector<Index>& node_sizes) const;
+  /// The class that is yes; "" where there are not two.
+  std::string positive_class() const;
   /// The request for that plan, with these stages. It refers to `other` and to them, which outlive it.
   RunPlanRequest plan_request(const Config& other, std::span<const std::unique_ptr<Model>> parts, Index world,
                               const std::vector<Index>& node_sizes) const;

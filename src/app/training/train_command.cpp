@@ -96,7 +96,6 @@ class TrainCommand {
  private:
   bool first() const { return comm_.rank() == 0; }
   const Config& config() const { return experiment_.config; }
-  std::string positive_class() const;
   Index saved_steps() const { return resume_.checkpoint ? resume_.checkpoint->header().progress.steps : 0; }
 
   void open(Config config);
@@ -401,15 +400,6 @@ void TrainCommand::report_written() {
   log_info("written: {} with {}", results_.root.string(), fmt::join(files, ", "));
 }
 
-// The class that is yes; "" where there are not two.
-std::string TrainCommand::positive_class() const {
-  const TargetKind targets = experiment_.loss->form().targets;
-  const Index outputs = experiment_.model->output().size();
-  const bool yes_or_no = targets == TargetKind::kBinary && outputs == 1;
-  const Index classes = yes_or_no ? 2 : targets == TargetKind::kClass ? outputs : 0;
-  return positive_class_of(classes, experiment_.train->info().class_names);
-}
-
 int TrainCommand::finish(TrainingResult& result) {
   const std::string doubt = run_->doubt_learning(result, losses_);
   if (first() && !doubt.empty()) log_warning("{}", doubt);
@@ -426,7 +416,7 @@ int TrainCommand::finish(TrainingResult& result) {
   std::optional<EvaluationDetails> details;
   if (config().report.html) details = run_->describe_evaluation(stored.span());
   ModelFacts facts = threshold_facts(threshold);
-  const std::string positive = positive_class();
+  const std::string positive = experiment_.positive_class();
   if (!positive.empty()) facts[kPositiveFact] = positive;
   if (result.calibration) facts[kTemperatureFact] = fmt::format("{}", result.calibration->temperature);
   agree(comm_, [&] {

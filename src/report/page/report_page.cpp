@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -84,12 +85,24 @@ void add_curves(const PageRun& run, const std::string& split, const MetricsTable
   }
 }
 
+// After a step: those of the run, or as an evaluation has them.
+std::optional<double> samples_at(const PageRun& run, double step) {
+  if (step == run.steps()) return run.samples();
+  for (const EvaluationHistory& each : run.metrics.evaluations) {
+    const auto found = std::ranges::find(each.table.steps, step);
+    if (found != each.table.steps.end())
+      return each.table.samples[static_cast<std::size_t>(found - each.table.steps.begin())];
+  }
+  return std::nullopt;
+}
+
 // The step of the kept weights, to be marked in curves.
 Json kept_json(const PageRun& run) {
   const auto step = static_cast<double>(run.record.kept.step);
-  const double samples = run.steps() > 0 ? std::round(run.samples() * step / run.steps()) : 0;
-  const double seconds = run.metrics.train.rows() > 0 ? run.metrics.seconds_at(samples) : 0;
-  return shown_json({{"step", step}, {"samples", samples}, {"seconds", seconds}});
+  Json json{{"step", step}};
+  if (const std::optional<double> samples = samples_at(run, step))
+    json.update({{"samples", *samples}, {"seconds", run.metrics.seconds_at(*samples)}});
+  return shown_json(json);
 }
 
 // The ranks, and of many those that wait least, as the others wait for them.

@@ -300,8 +300,10 @@ void plan_costs(const RunPlanRequest& request, const PlannedStage& stage, RunPla
   }
 
   plan.model_file_bytes = stage.model.whole().stored_layout().count() * kScalarBytes;
+  ModelFacts facts;
+  if (!request.positive.empty()) facts[kPositiveFact] = request.positive;
   plan.model_head_bytes =
-      std::ssize(model_file_head(stage.model.whole().stored_layout(), stage.model.whole().input()));
+      std::ssize(model_file_head(stage.model.whole().stored_layout(), stage.model.whole().input(), facts));
   const Index state_bytes = stage.optimizer.saved_bytes(plan.parameters);
   const Index models = strategy.weights_per_replica ? plan.sampling.replicas : 1;
   plan.checkpoint_bytes = models * (plan.model_file_bytes + state_bytes);

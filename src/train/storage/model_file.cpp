@@ -32,6 +32,8 @@ constexpr std::uint64_t kHeaderAlignment = 8;
 constexpr Index kLengthBytes = 8;
 // Facts (a threshold, its measure, a temperature) take blanks away: plans know how long the file will be.
 constexpr std::size_t kFactBytes = 128;
+// The part of it for a class that is yes. Plans know its name, so what is longer has a place of its own.
+constexpr std::size_t kNameBytes = 10;
 constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;  // the limit of the format's own library
 constexpr const char* kMetadata = "__metadata__";       // texts by name
 constexpr std::string_view kVariance = ".running_var";
@@ -56,7 +58,10 @@ std::string make_header(const Layout& layout, const Shape& input, const ModelFac
     offset = end;
   }
   std::string text = fmt::format("{{{}}}", fmt::join(members, ","));
-  text.append(kFactBytes - std::min(kFactBytes, metadata.dump().size() - before), ' ');
+  const auto positive = facts.find(kPositiveFact);
+  const std::size_t name = positive == facts.end() ? 0 : Ordered(positive->second).dump().size();
+  const std::size_t room = kFactBytes + name - std::min(kNameBytes, name);
+  text.append(room - std::min(room, metadata.dump().size() - before), ' ');
   while ((kLengthBytes + text.size()) % kHeaderAlignment != 0) text += ' ';
   return text;
 }

@@ -32,7 +32,8 @@ struct RunPlanRequest {
   std::shared_ptr<const std::vector<Chunk>> streamed =
       nullptr;  ///< chunks of the training set; null: it is loaded
   Index target_columns = 1;
-  bool weighted = false;  ///< records have weights
+  bool weighted = false;      ///< records have weights
+  std::string positive = {};  ///< the class that is yes, of two: the model file names it
   OptimizerMemory optimizer = {};
   std::vector<OptimizerMemory> stage_optimizers = {};  ///< of each of the stages
   Index evaluation_rows = 0;                           ///< rows of the validation and the test set together
