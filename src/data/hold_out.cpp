@@ -383,7 +383,7 @@ ShareChoice choose_share(const ValidationPart& part, const DividedBy& by, std::u
   return choice;
 }
 
-// *Collective.* What the records `ids`, ascending, are divided by.
+// *Collective.* The values by which the records `ids`, ascending, are divided.
 DividedBy divided_by(const ValidationPart& part, const DataOptions& data, const RecordSource& whole,
                      std::span<const Index> ids, PeerGroup& peers) {
   const auto choose = [&ids](auto& all) {

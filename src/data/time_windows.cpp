@@ -155,7 +155,7 @@ class PositionTable {
     }
   }
 
-  // What lies behind the last label of a series is its future, and no gap.
+  // Behind the last label of a series lies its future, and no gap.
   Range known_labels(const Scalar* label, Index series) const {
     Range range{at(axis_.begins, series), at(axis_.begins, series + 1)};
     while (range.end > range.begin && std::isnan(label[range.end - 1])) --range.end;

@@ -44,14 +44,14 @@ enum class Header { kAuto, kYes, kNo };
 /// The treatment of a record that cannot be used.
 enum class OnBadRecord { kFail, kSkip };
 
-/// What is subtracted from the past of a label in a window, and undone in its forecast.
+/// The scaling of the past of a label in a window, undone in its forecast.
 enum class WindowScale {
   kNone,
   kLast,      ///< its last value
   kStandard,  ///< its mean, and its deviation divides
 };
 
-/// What stands for a time that a series lacks, and for a label that a record lacks.
+/// The stand-in for a time that a series lacks, and for a label that a record lacks.
 enum class FillGaps {
   kNone,  ///< nothing: what is there is taken as it comes
   kLast,  ///< the record before it; it is never forecast
