@@ -159,7 +159,11 @@ std::map<std::string, std::function<void(const std::string&)>> parsers() {
       {"data.std", any},
       {"data.validation", [](const std::string& text) { EXPECT_TRUE(parse_validation_part("key", text)); }},
       {"data.test_part",
-       [](const std::string& text) { EXPECT_TRUE(test_part({.test_part = text})); }},
+       [](const std::string& text) {
+         DataOptions data;
+         data.test_part = text;
+         EXPECT_TRUE(test_part(data));
+       }},
       {"data.time", any},
       {"data.series", any},
       {"data.window", any},

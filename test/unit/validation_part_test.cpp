@@ -69,10 +69,14 @@ TEST(ValidationPart, IsASpanOfTime) {
 }
 
 TEST(ValidationPart, OfTheTestSetIsNoFold) {
-  EXPECT_FALSE(test_part({}));
-  EXPECT_EQ(test_part({.test_part = "time(date, 0.2)"})->share, 0.2);
-  for (const char* text : {"fold(1/3)", "test.csv"})
-    expect_parts(error_text<ConfigError>([&] { test_part({.test_part = text}); }), {text, "data.test"});
+  DataOptions data;
+  EXPECT_FALSE(test_part(data));
+  data.test_part = "time(date, 0.2)";
+  EXPECT_EQ(test_part(data)->share, 0.2);
+  for (const char* text : {"fold(1/3)", "test.csv"}) {
+    data.test_part = text;
+    expect_parts(error_text<ConfigError>([&] { test_part(data); }), {text, "data.test"});
+  }
 }
 
 TEST(ValidationPart, IsOneOfSeveralFolds) {
