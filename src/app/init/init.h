@@ -9,8 +9,10 @@
 #include <string_view>
 #include <vector>
 
+#include "lockstep/config/command_line.h"
 #include "lockstep/config/option.h"
 #include "lockstep/data/options.h"
+#include "lockstep/data/series_look.h"
 #include "lockstep/data/table/inspect/inspect.h"
 #include "lockstep/math/shape.h"
 
@@ -29,6 +31,16 @@ struct LabelFacts {
   bool can_be_named = false;
 };
 
+/// Windows of time that the series of a table allow.
+struct ForecastPlan {
+  Index window = 0;
+  Index horizon = 0;
+  Season season = {};     ///< 0 positions: none
+  double validation = 0;  ///< share of the records that the test set leaves
+  double test = 0;        ///< share of all records; 0: no test set
+  Index windows = 0;      ///< to train on, about
+};
+
 struct InitData {
   DataOptions options = {};  ///< data.train, data.train_labels, data.format and what was given
   std::string format = {};
@@ -36,6 +48,7 @@ struct InitData {
   Shape features = {};  ///< shape of the features as layers see them
   LabelFacts label = {};
   std::optional<TableInspection> table = {};   ///< inspection of a CSV file
+  std::optional<ForecastPlan> forecast = {};   ///< of a table of series of time
   std::vector<NumberStats> numbers = {};       ///< of each feature of what is no table
   std::optional<std::string> validation = {};  ///< found beside it, by name
   std::optional<std::string> test = {};
@@ -54,6 +67,14 @@ std::optional<std::string> find_labels(const std::string& path);
 
 inline const std::vector<std::string> kTestWords{"test", "testing", "t10k"};
 inline const std::vector<std::string> kValidationWords{"validation", "valid", "val", "dev"};
+
+/// With the column that --time names as data.time. Errors: ConfigError for flags of series without it.
+DataOptions options_of_series(const DataOptions& options, const CommandLine& line);
+/// Nothing without data.time. Errors: ConfigError, DataError.
+std::optional<SeriesLook> look_at_series_of(const TableInspection& table, const DataOptions& options);
+/// The windows that fit the series of `table`, with data.window, data.horizon and data.season as they are
+/// given. Errors: ConfigError naming what would fit.
+ForecastPlan plan_forecast(const TableInspection& table, const WindowOptions& options);
 
 /// The kind of thing to learn.
 enum class TaskKind { kClasses, kBinary, kNumbers };

@@ -62,6 +62,11 @@ std::string train_command(const InitData& data, const Config& config, const std:
 
 std::string describe_sets(const InitData& data, const Experiment& experiment) {
   const Config& config = experiment.config;
+  if (data.forecast) {
+    const auto rows = [](const auto& set) { return set ? with_commas(set->info().rows) : "none"; };
+    return fmt::format("{} windows to train on, {} to validate, {} to test", rows(experiment.train),
+                       rows(experiment.validation), rows(experiment.test));
+  }
   const Index held = validation_part(config.data) ? experiment.validation->info().rows : 0;
   const Index all = held + experiment.train->info().rows;  // those with a label
   const std::string validation =
@@ -88,7 +93,7 @@ std::string report_of(const InitData& data, const Task& task, const Experiment& 
   line("model", fmt::format("{} ({} parameters)",
                             config.model.layers.empty() ? config.model.preset : config.model.layers,
                             with_commas(experiment.model->layout().count())));
-  if (data.table && config.model.preset.empty())
+  if (data.table && !data.forecast && config.model.preset.empty())
     line("or", "with --preset tabular: an ensemble of perceptrons, which trains longer");
   const std::string scale = doubt_scale(data, task);
   if (!scale.empty()) text += fmt::format("  look at {}\n", scale);
@@ -129,7 +134,8 @@ std::vector<CommentedSetting> with_flags(std::vector<CommentedSetting> settings,
   static const std::set<std::string> kSeen{
       "data.train",  "data.train_labels", "data.format",      "data.label",  "data.positive",
       "data.weight", "data.numeric",      "data.categorical", "data.ignore", "data.columns",
-      "data.header", "data.separator",    "data.encoding",    "data.quotes"};
+      "data.header", "data.separator",    "data.encoding",    "data.quotes", "data.time",
+      "data.series", "data.window",       "data.horizon",     "data.future"};
   for (const std::string& key : given.flagged) {
     if (kSeen.contains(key)) continue;
     std::set<std::string> replaced{key};
@@ -172,7 +178,7 @@ int init_command(const CommandLine& line) {
   CommandLine named = line;
   named.flags["output"] = {output};
   check_outputs(named, {split_array_path(path).file});
-  const InitData data = read_init_data(path, given.data);
+  const InitData data = read_init_data(path, options_of_series(given.data, line));
   const Task task = choose_task(data, line.text("task"));
   const std::vector<CommentedSetting> settings = with_flags(
       choose_settings(data, task, name_of(output == "-" ? path : output), given.model.preset), given);
@@ -180,8 +186,9 @@ int init_command(const CommandLine& line) {
   const std::string body = to_toml(settings, {});
   const Experiment experiment = try_out(file, body);
   const std::string train = train_command(data, experiment.config, file);
-  const std::string predict = fmt::format("trainer predict --model {} --input {} --output predictions.csv",
-                                          shell_word(experiment.config.run.dir), shell_word(data.input));
+  const std::string predict =
+      fmt::format("trainer predict --model {} --input {} --output {}", shell_word(experiment.config.run.dir),
+                  shell_word(data.input), data.forecast ? "forecast.csv" : "predictions.csv");
   const std::string text =
       to_toml(settings, {fmt::format("A first config for {}: {}", excerpt(path), task.text),
                          "  " + excerpt(train, 200), "  " + excerpt(predict, 400),
@@ -194,7 +201,7 @@ int init_command(const CommandLine& line) {
 
 int inspect_command(const CommandLine& line) {
   const std::string& path = line.operands.front();
-  DataOptions options = load_config(line, {}, readable_options()).data;
+  DataOptions options = options_of_series(load_config(line, {}, readable_options()).data, line);
   options.train = path;
   if (options.format.empty() && has_known_extension(options.train) && choose_format(options).name != "csv") {
     throw ConfigError(
@@ -203,7 +210,12 @@ int inspect_command(const CommandLine& line) {
                     path, choose_format(options).name));
   }
   check_outputs(line, files_read(line));
-  const TableInspection inspection = inspect_table(path, options.table, other_sets(options));
+  TableInspection inspection = inspect_table(path, options.table, other_sets(options));
+  try {
+    inspection.series = look_at_series_of(inspection, options);
+  } catch (const DataError& error) {  // such as two records of one time
+    inspection.table.warnings.push_back(error.what());
+  }
   print_report(line, to_text(inspection));
   if (line.has("json")) write_output(line.text("json"), to_json(inspection));
   return 0;

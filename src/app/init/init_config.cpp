@@ -47,7 +47,9 @@ Sizes choose_sizes(const InitData& data, const Task& task, std::string_view pres
   const Index many = tabular ? kManyOfPresets : kMany;
   if (!data.validation && data.records >= kTooFewToHoldBack)
     sizes.held = data.records < many ? kShareOfFew : kShareOfMany;
-  const Index rows = data.records - static_cast<Index>(sizes.held * static_cast<double>(data.records));
+  const Index rows = data.forecast
+                         ? data.forecast->windows
+                         : data.records - static_cast<Index>(sizes.held * static_cast<double>(data.records));
   sizes.batch = rows < 2000 ? 32 : rows < 20'000 ? 64 : rows < 200'000 ? 256 : 512;
   if (task.images) sizes.batch = rows < 10'000 ? 32 : 128;
   while (sizes.batch > 1 && 2 * sizes.batch > rows) sizes.batch /= 2;
@@ -133,8 +135,12 @@ class Chooser {
     say("epochs", sizes_.epochs);
     say("batch", sizes_.batch);
     say("replicas", sizes_.replicas);
-    say("task", task_.text);
+    say("task", data_.forecast ? plural(data_.forecast->horizon, "position") + " ahead" : task_.text);
     add_block("always");
+    if (data_.forecast) {
+      add_forecast(*data_.forecast);
+      return std::move(settings_);
+    }
     if (data_.table) {
       add_table();
     } else {
@@ -181,7 +187,8 @@ class Chooser {
       if (task_.kind == TaskKind::kNumbers && column.scale == Scale::kNone) {
         // The presets never learn a label as it is: the noise of their dropout grows with its mean.
         column.scale = scale_of(table.scan.columns[i].numbers);
-        if (is_tabular(preset_) && column.scale == Scale::kNone) column.scale = Scale::kStandard;
+        if (data_.forecast || (is_tabular(preset_) && column.scale == Scale::kNone))
+          column.scale = Scale::kStandard;
         if (column.scale == Scale::kLog)
           unit = "label: learned as its logarithm, in deviations; predictions are in its own units";
         if (column.scale == Scale::kStandard)
@@ -245,6 +252,36 @@ class Chooser {
     add("data.mean", fmt::format("[{}]", fmt::join(means, ", ")),
         alike ? "of all features, as read (bytes as 0 to 1)" : "of each feature");
     add("data.std", fmt::format("[{}]", fmt::join(deviations, ", ")));
+  }
+
+  void add_forecast(const ForecastPlan& plan) {
+    add_table();
+    const WindowOptions& windows = data_.options.table.windows;
+    const Index labels = data_.label.columns;
+    // Each label is forecast from its own past alone.
+    const bool alike = labels > 1 && std::ranges::none_of(data_.table->columns, &TableColumn::is_feature);
+    say("window", plan.window);
+    say("horizon", plan.horizon);
+    say("step", data_.table->series->step);
+    say("future", fmt::format("[\"{}\"]", fmt::join(windows.future, "\", \"")));
+    say("season", plan.season.positions);
+    say("found", plan.season.autocorrelation);
+    say("held", toml_string(fmt::format("time({}, {})", windows.time, plan.validation)));
+    say("tested", toml_string(fmt::format("time({}, {})", windows.time, plan.test)));
+    say("outputs", task_.outputs);
+    say("preset", toml_string(preset_));
+    say("layers", alike ? fmt::format("\"dense({}, shared={})\"", plan.horizon, labels)
+                        : fmt::format("\"dense({})\"", task_.outputs));
+    say("metric", "loss");
+    say("patience", sizes_.patience);
+    add_block("windows");
+    if (!windows.future.empty()) add_block("future");
+    if (plan.season.positions > 0) add_block("season");
+    if (data_.label.numbers.count < data_.records * labels) add_block("missing labels");
+    if (plan.test > 0) add_block("part for test");
+    add_block(preset_.empty() ? "linear map" : "preset");
+    add_block("forecast");
+    add_block("evaluations");
   }
 
   void add_sets() {

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <filesystem>
 #include <functional>
+#include <iterator>
 #include <map>
 
 #include "lockstep/base/catalog.h"
@@ -138,6 +139,20 @@ void take_bad_label(InitData& data) {
                                     scan.rejects.front()));
 }
 
+// Series of time: the sets are parts of their span.
+void read_series(InitData& data) {
+  TableInspection& table = *data.table;
+  const WindowOptions& windows = data.options.table.windows;
+  if (windows.horizon == 0)
+    throw ConfigError("--time needs --horizon: how many positions to forecast, as in --horizon 28");
+  table.series = look_at_series_of(table, data.options);
+  data.forecast = plan_forecast(table, windows);
+  data.test.reset();
+  data.validation.reset();
+  data.input = data.options.train;
+  std::ranges::copy(table.series->notes, std::back_inserter(data.doubts));
+}
+
 void read_table(InitData& data) {
   TableInspection& table = data.table.emplace(inspect_table(data.options.train, data.options.table));
   refuse_missing_label(data);
@@ -180,6 +195,7 @@ void read_table(InitData& data) {
                           [](const TableColumn& each) { return !each.missing_values.empty(); }))
     summarise_again(table);
   take_bad_label(data);
+  if (!data.options.table.windows.time.empty()) return read_series(data);
   for (std::optional<std::string>* file : {&data.test, &data.validation}) take_if_labelled(data, *file);
 }
 
@@ -358,6 +374,9 @@ InitData read_init_data(const std::string& path, const DataOptions& options) {
   data.format = choose_format(data.options).name;
   if (data.format == "synthetic")
     throw ConfigError("init looks at a file, and data.format \"synthetic\" has none");
+  if (data.format != "csv" && !options.table.windows.time.empty())
+    throw ConfigError(
+        fmt::format("--time names a column of a table, and '{}' has the format '{}'", path, data.format));
   const bool arrays = data.format == "idx" || data.format == "numpy" || data.format == "hdf5";
   if (arrays) {
     name_labels(data);

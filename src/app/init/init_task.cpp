@@ -129,6 +129,17 @@ bool looks_like_image(const Shape& shape) {
   return image && image->height >= kMinSide && image->width >= kMinSide && image->channels <= kMaxChannels;
 }
 
+Task forecast(const InitData& data, const std::string& wanted) {
+  if (!wanted.empty() && wanted != "numbers")
+    throw ConfigError(fmt::format("--task {} with --horizon: a forecast is of numbers", wanted));
+  Task task = numbers(data);
+  task.outputs *= data.forecast->horizon;
+  task.text = fmt::format("a forecast of {} from {} before, series: {}; {}",
+                          plural(data.forecast->horizon, "position"), data.forecast->window,
+                          with_commas(data.table->series->series), task.text);
+  return task;
+}
+
 Task suiting_task(const InitData& data, const std::string& wanted) {
   if (data.label.columns > 1) return several(data, wanted);
   if (data.label.texts + data.label.numbers.count == 0)
@@ -162,6 +173,7 @@ Task choose_task(const InitData& data, const std::string& wanted) {
   }
   if (data.label.columns == 0)
     throw DataError(fmt::format("'{}' has no labels to learn", data.options.train));
+  if (data.forecast) return forecast(data, wanted);
   const Task task = suiting_task(data, wanted);
   if (data.features.size() == 0)
     throw DataError(fmt::format("no column of '{}' is left as a feature: {}", data.options.train,

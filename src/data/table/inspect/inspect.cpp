@@ -29,10 +29,35 @@ bool are_classes_by_other_numbers(const ColumnSummary& summary) {
   return all_whole(counts.by_count()) && (summary.numbers.min != 0 || summary.numbers.max != last);
 }
 
+bool is_named(const std::vector<std::string>& names, const std::string& column) {
+  return std::ranges::count(names, column) > 0;
+}
+
 void choose_kind(TableColumn& column, const ColumnSummary& summary, const ColumnGuess& guess) {
   if (column.kind != ColumnKind::kUnknown) return;
   take_guess(column, guess);
   if (column.label && are_classes_by_other_numbers(summary)) column.kind = ColumnKind::kCategorical;
+}
+
+// In series of time labels are numbers. Each of a few series is a category.
+void take_roles(TableInspection& inspection) {
+  constexpr Index kFewSeries = 20;
+  const WindowOptions& windows = inspection.options.windows;
+  if (windows.time.empty()) return;
+  for (std::size_t i = 0; i < inspection.columns.size(); ++i) {
+    TableColumn& column = inspection.columns[i];
+    const ColumnSummary& summary = inspection.scan.columns[i];
+    const bool is_series = is_named(windows.series, column.name);
+    const bool few = !summary.countless() && summary.distinct() <= kFewSeries;
+    if (column.label && summary.texts == 0) column.kind = ColumnKind::kNumeric;
+    if (is_series)
+      column = {.name = column.name, .kind = few ? ColumnKind::kCategorical : ColumnKind::kIgnored};
+    if (column.name == windows.time) column.kind = ColumnKind::kIgnored;
+    if (is_series || column.name == windows.time) inspection.guesses[i].remark.clear();
+  }
+  std::erase_if(inspection.findings, [&](const Finding& finding) {
+    return finding.column == windows.time || is_named(windows.series, finding.column);
+  });
 }
 
 ColumnGuess look_at_weight(const ColumnSummary& summary) {
@@ -89,7 +114,8 @@ std::vector<std::string> special_columns(const TableInspection& inspection) {
     const bool given = std::ranges::any_of(inspection.options.columns, [&column](const std::string& text) {
       return std::string_view(text).substr(0, text.rfind(':')) == column.name;
     });
-    std::string words = words_for(column);
+    const bool is_time = column.name == inspection.options.windows.time;
+    std::string words = is_time ? "" : words_for(column);
     const std::string missing = missing_word(column, inspection.options.missing_values);
     if (!missing.empty()) words += (words.empty() ? "" : " ") + missing;
     if (!words.empty() && !given) special.push_back(column.name + ": " + words);
@@ -105,7 +131,8 @@ Index count_bad(const TableInspection& inspection) {
     const TableColumn& column = inspection.columns[i];
     const ColumnSummary& summary = inspection.scan.columns[i];
     if (column.kind == ColumnKind::kNumeric) bad += summary.texts;
-    if (column.weight || (column.label && labels == 1)) bad += summary.missing;
+    const bool needs_label = labels == 1 && inspection.options.windows.time.empty();
+    if (column.weight || (column.label && needs_label)) bad += summary.missing;
   }
   return bad;
 }
@@ -154,7 +181,9 @@ bool is_utf8(const std::vector<std::string>& paths, const TableOptions& options)
 
 using Json = nlohmann::ordered_json;
 
-std::string kind_of(const TableColumn& column) {
+std::string kind_of(const TableColumn& column, const WindowOptions& windows) {
+  if (column.name == windows.time) return "time";
+  if (is_named(windows.series, column.name)) return "series";
   if (column.label) return column.kind == ColumnKind::kCategorical ? "label, classes" : "label, numeric";
   if (column.weight) return "weight";
   if (column.kind == ColumnKind::kNumeric) return column.date ? "date" : "numeric";
@@ -242,8 +271,9 @@ std::string column_table(const TableInspection& inspection) {
         summary.missing == 0 ? "-" : fmt::format("{:.2f} %", percent(summary.missing, inspection.scan.good));
     const std::string yes =
         column.label && !positive.empty() ? fmt::format("; yes is {}", in_quotes(positive)) : "";
-    text += fmt::format("  {:<{}}  {:<14}  {:>9}  {}{}\n", excerpt(column.name), width, kind_of(column),
-                        missing, describe_values(column, summary), yes);
+    text += fmt::format("  {:<{}}  {:<14}  {:>9}  {}{}\n", excerpt(column.name), width,
+                        kind_of(column, inspection.options.windows), missing,
+                        describe_values(column, summary), yes);
   }
   return text;
 }
@@ -252,7 +282,7 @@ Json inspected_column_json(const TableColumn& column, const ColumnSummary& summa
                            Index records) {
   constexpr std::size_t kMaxValues = 100;
   Json json{{"name", column.name},
-            {"kind", kind_of(column)},
+            {"kind", kind_of(column, {})},
             {"missing", summary.missing},
             {"missing_share", percent(summary.missing, records) / 100}};
   if (summary.numbers.count > 0) {
@@ -277,6 +307,19 @@ Json inspected_column_json(const TableColumn& column, const ColumnSummary& summa
   }
   if (!remark.empty()) json["remark"] = remark;
   return json;
+}
+
+std::string series_text(const SeriesLook& look) {
+  const Season season = look.seasons.empty() ? Season{} : look.seasons.front();
+  std::string text = fmt::format(
+      "\nSeries of time\n  span    {} to {}\n  step    {}{}\n  series  {}, of {} to {} positions, median {}\n"
+      "  season  {} (autocorrelation {:.2f})\n",
+      look.first, look.last, look.step, look.notes.empty() ? ", always" : ", as a rule",
+      with_commas(look.series), with_commas(look.shortest), with_commas(look.longest),
+      with_commas(look.median), season.positions > 0 ? plural(season.positions, "position") : "none found",
+      season.autocorrelation);
+  for (const std::string& note : look.notes) text += fmt::format("  gaps    {}\n", note);
+  return text;
 }
 
 }  // namespace
@@ -314,6 +357,7 @@ TableInspection inspect_table(const std::string& path, const TableOptions& given
   // Now that it is known how their numbers are written.
   if (std::ranges::any_of(inspection.columns, is_written_specially)) summarise_again(inspection);
   inspection.findings = find_suspicious(inspection, others);
+  take_roles(inspection);
   return inspection;
 }
 
@@ -362,6 +406,9 @@ std::vector<DataSetting> data_settings(const TableInspection& inspection) {
   if (options.fold_case) settings.push_back({"fold_case", "true"});
   if (options.encoding != "auto") settings.push_back({"encoding", toml_string(options.encoding)});
   add_bad_records(settings, inspection);
+  const WindowOptions& windows = options.windows;
+  if (!windows.time.empty()) settings.push_back({"time", toml_string(windows.time)});
+  if (!windows.series.empty()) settings.push_back({"series", list_of(windows.series)});
   return settings;
 }
 
@@ -373,6 +420,7 @@ std::string data_section(const TableInspection& inspection) {
     if (setting.name == "train" && !learns)
       text += "# label = [...]: the column to learn; 'trainer inspect FILE --label NAME' looks at it\n";
   }
+  if (inspection.series) text += "# window, horizon, season: 'trainer init' with --horizon N chooses them\n";
   return text;
 }
 
@@ -392,6 +440,7 @@ std::string to_text(const TableInspection& inspection) {
                   with_commas(inspection.scan.good), inspection.columns.size(),
                   dialect.separator == '\t' ? "tabs" : fmt::format("'{}'", dialect.separator),
                   inspection.table.header ? "with a header" : "without a header", column_table(inspection));
+  if (inspection.series) text += series_text(*inspection.series);
   const std::vector<std::string> lines = suspicious(inspection);
   if (!lines.empty()) text += "\nSuspicious\n";
   for (const std::string& line : lines) text += "  " + line + "\n";

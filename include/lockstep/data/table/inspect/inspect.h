@@ -8,12 +8,14 @@
 // memory is bounded, and the result follows from the files alone.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "lockstep/data/options.h"
 #include "lockstep/data/peer_group.h"
+#include "lockstep/data/series_look.h"
 #include "lockstep/data/table/schema/scan.h"
 
 namespace lockstep {
@@ -45,6 +47,7 @@ struct TableInspection {
   std::vector<ColumnGuess> guesses = {};
   Scan scan = {};
   std::vector<Finding> findings = {};
+  std::optional<SeriesLook> series = {};  ///< for the caller to fill, if options.windows.time names a column
 };
 
 /// A key of [data] without its section, and its value as TOML.
