@@ -54,7 +54,8 @@ class Forecast : public testing::Test {
     const std::string path = directory_ / "forecast.toml";
     std::ofstream(path) << fmt::format(
         "[run]\nprogress = \"plain\"\n"
-        "[data]\ntrain = \"{}\"\nlabel = \"sold\"\ntime = \"date\"\nseries = \"store\"\nwindow = 14\nhorizon = 7\n"
+        "[data]\ntrain = \"{}\"\nlabel = \"sold\"\ntime = \"date\"\nseries = \"store\"\nwindow = 14\nhorizon "
+        "= 7\n"
         "season = 7\nwindow_scale = \"last\"\nfuture = \"price\"\ncategorical = \"store\"\n"
         "columns = \"sold: standard\"\n"
         "validation = \"time(date, from = {}, to = {})\"\ntest_part = \"time(date, from = {})\"\n"
@@ -102,7 +103,8 @@ class Forecast : public testing::Test {
 };
 
 TEST_F(Forecast, NothingThatComesAfterTheTrainingSpanMovesAWeight) {
-  const std::string all = "--train.keep last --checkpoint.every '1 epoch' --checkpoint.keep 10 --checkpoint.wait true";
+  const std::string all =
+      "--train.keep last --checkpoint.every '1 epoch' --checkpoint.keep 10 --checkpoint.wait true";
   const std::string changed = sales(kTrainingDays);
   EXPECT_EQ(model(train(1, sales(), all)) == model(train(1, changed, all)), true);
   // What decides which weights are kept may be another, but not the weights.
@@ -148,13 +150,14 @@ TEST_F(Forecast, PredictWritesARowForEachSeriesAndStepAhead) {
   // A later file, of whose last week only the price is known.
   std::string text = read_file(sales(kDays, kDays - 7));
   for (int day = kDays - 7; day < kDays; ++day) {
-    for (const char* store : kStores) text += fmt::format("{},{},{:.3f},\n", date(day), store, 2 + 0.1 * (day % 5));
+    for (const char* store : kStores)
+      text += fmt::format("{},{},{:.3f},\n", date(day), store, 2 + 0.1 * (day % 5));
   }
   const std::string later = directory_ / "later.csv";
   std::ofstream(later, std::ios::binary) << text;
   const auto predict = [&](int ranks, const std::string& output) {
-    const ProcessResult result =
-        run_trainer(ranks, fmt::format("predict --model {} --input {} --output {}", run, later, directory_ / output));
+    const ProcessResult result = run_trainer(
+        ranks, fmt::format("predict --model {} --input {} --output {}", run, later, directory_ / output));
     EXPECT_EQ(result.exit_code, 0) << result.errors;
     return read_file(directory_ / output);
   };

@@ -63,8 +63,9 @@ TEST(RealData, APerceptronBeatsLogisticRegressionOnTheCensus) {
 TEST(RealData, ALinearMapForecastsElectricityBetterThanTheWeekBefore) {
   const TemporaryDirectory directory;
   const ProcessResult result = run_trainer(
-      2, fmt::format("--config {}/configs/taylor_linear_allreduce.toml --run.dir {} --data.train {}/taylor.csv",
-                     LOCKSTEP_SOURCE_DIR, directory / "run", LOCKSTEP_REAL_DATA));
+      2,
+      fmt::format("--config {}/configs/taylor_linear_allreduce.toml --run.dir {} --data.train {}/taylor.csv",
+                  LOCKSTEP_SOURCE_DIR, directory / "run", LOCKSTEP_REAL_DATA));
   EXPECT_EQ(result.exit_code, 0) << result.errors;
   const Json evaluation = Json::parse(read_file(directory / "run/summary.json")).at("evaluation");
   EXPECT_EQ(evaluation.at("samples"), 625);

@@ -266,7 +266,8 @@ LearntSchema learn_schema(const TableText& table, const TableOptions& options, c
   }
   for (TableColumn& column : schema.columns) {
     const WindowOptions& windows = options.windows;
-    const bool orders = windows.any() && column.name == windows.time;  // data.columns says only how it is read
+    // data.columns says only how it is read.
+    const bool orders = windows.any() && column.name == windows.time;
     if (orders && std::ranges::count(windows.future, column.name) == 0) column.kind = ColumnKind::kIgnored;
   }
   name_missing_numbers(schema);

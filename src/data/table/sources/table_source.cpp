@@ -274,8 +274,9 @@ Scan TableSource::learn(const TableRequest& request) {
   columns_ = match_columns(table_, schema_, request.labels);
   notes_ = std::move(learnt.remarks);
   doubts_ = std::move(learnt.doubts);
-  const std::string layout = fmt::format("{}: the {} feature{} of a record", request.name,
-                                         encoder_->features(), encoder_->features() == 1 ? "" : "s");
+  const std::string layout =
+      fmt::format("{}: the {} feature{} of a {}", request.name, encoder_->features(),
+                  encoder_->features() == 1 ? "" : "s", schema_.windows ? "position" : "record");
   constexpr std::size_t kMaxLines = 200;
   notes_.push_back(layout + "\n" + first_lines(schema_.describe(), kMaxLines));
   return std::move(learnt.scan);
