@@ -210,9 +210,9 @@ TEST_F(SeriesTable, ConfigsForSeveralLabelsShareOneMap) {
     }
     return std::string();
   };
-  EXPECT_EQ(layers("a,b", ""), "\"dense(5, shared=2)\"");
-  EXPECT_EQ(layers("a,b,price", ",3"), "\"dense(5, shared=2)\"") << "a constant is no feature";
-  EXPECT_EQ(layers("a,price,b", ",3"), "\"dense(10)\"");
+  EXPECT_EQ(layers("a,b", ""), "\"dense(5, shared=2, init=zero)\"");
+  EXPECT_EQ(layers("a,b,price", ",3"), "\"dense(5, shared=2, init=zero)\"") << "a constant is no feature";
+  EXPECT_EQ(layers("a,price,b", ",3"), "\"dense(10, init=zero)\"");
 }
 
 }  // namespace

@@ -270,8 +270,8 @@ class Chooser {
     say("tested", toml_string(fmt::format("time({}, {})", windows.time, plan.test)));
     say("outputs", task_.outputs);
     say("preset", toml_string(preset_));
-    say("layers", alike ? fmt::format("\"dense({}, shared={})\"", plan.horizon, labels)
-                        : fmt::format("\"dense({})\"", task_.outputs));
+    say("layers", alike ? fmt::format("\"dense({}, shared={}, init=zero)\"", plan.horizon, labels)
+                        : fmt::format("\"dense({}, init=zero)\"", task_.outputs));
     say("metric", "loss");
     say("patience", sizes_.patience);
     add_block("windows");
