@@ -79,8 +79,10 @@ OnnxTensor chosen(const OnnxTensor& condition, const OnnxTensor& a, const OnnxTe
 OnnxTensor reshaped(const OnnxTensor& x, List dims) {
   const auto open = std::ranges::find(dims, -1);
   if (open != dims.end()) *open = product(x.dims) / -product(dims);
-  if (product(dims) != std::ssize(x.values)) throw std::invalid_argument("a shape of another size");
-  return {.dims = dims, .values = x.values};
+  if (product(dims) != product(x.dims)) throw std::invalid_argument("a shape of another size");
+  OnnxTensor y = x;
+  y.dims = dims;
+  return y;
 }
 
 OnnxTensor flattened(const OnnxTensor& x, Index axis) {

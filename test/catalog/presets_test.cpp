@@ -37,7 +37,8 @@ TEST(Presets, FitImagesAndGiveTheOutputsAskedFor) {
       const std::vector<Scalar> outputs = run(build(entry.name, input, 7));
       EXPECT_EQ(outputs.size(), 7U);
       EXPECT_TRUE(all_finite(outputs));
-      EXPECT_TRUE(std::ranges::any_of(outputs, [](Scalar y) { return y != 0; }));
+      const bool begins_with_zeros = entry.name == "nlinear";  // which is to repeat the last value
+      EXPECT_NE(std::ranges::any_of(outputs, [](Scalar y) { return y != 0; }), begins_with_zeros);
     }
   }
 }

@@ -137,7 +137,7 @@ TEST_F(Forecast, ARunThatIsKilledGoesOnWithTheSameBits) {
   EXPECT_NE(run_trainer(2, arguments + " --debug.fail_rank 1 --debug.fail_step 12").exit_code, 0);
   const ProcessResult resumed = run_trainer(3, arguments);
   EXPECT_EQ(resumed.exit_code, 0) << resumed.errors;
-  expect_parts(resumed.output, {"step 10"});
+  expect_parts(resumed.output, {"goes on from", "epoch 2.00"});
   EXPECT_EQ(model(run) == expected, true);
   // Other sales are another experiment.
   const ProcessResult other = run_trainer(

@@ -165,6 +165,17 @@ std::vector<std::pair<std::string, test::Given>> conflicts_of_runs() {
 // Keys of a config, and their values as TOML has them.
 using Keys = std::map<std::string, std::string>;
 
+// A config of windows of time, but for these keys.
+Keys windows(Keys keys) {
+  keys.merge(Keys{{"data.window", "1"},
+                  {"data.horizon", "1"},
+                  {"data.time", "'x'"},
+                  {"data.numeric", "['u']"},
+                  {"data.label", "['u']"},
+                  {"model.layers", "'dense(1)'"}});
+  return keys;
+}
+
 // Refusals that are found before there is a run: the keys that make each apply.
 std::map<std::string, Keys> conflicts_of_configs() {
   return {
@@ -188,6 +199,12 @@ std::map<std::string, Keys> conflicts_of_configs() {
         {"data.label", "['u', 'v']"},
         {"model.layers", "'dense(2)'"}}},
       {"eval.threshold by a measure without a validation set", {{"eval.threshold", "'f1'"}}},
+      {"data.test with data.test_part", {{"data.test", "'t.csv'"}, {"data.test_part", "'share(0.1)'"}}},
+      {"data.window without data.time or data.horizon", {{"data.window", "1"}}},
+      {"data.window with data.memory stream", windows({{"data.memory", "'stream'"}})},
+      {"data.window with a loss that does not learn numbers", windows({{"model.layers", "'dense(2)'"}})},
+      {"data.window_scale with a loss whose outputs are logarithms",
+       windows({{"data.window_scale", "'last'"}, {"train.loss", "'poisson'"}})},
       {"stratified parts or folds of data with a loss of numbers",
        {{"data.validation", "'stratified(0.1)'"},
         {"train.loss", "'mean_squared_error'"},

@@ -131,7 +131,16 @@ TEST(CheckConfig, NamesTheEntryThatReadsTheKeyAndWhatStandsForItHere) {
 
 // What makes each key count that hangs on something else than an entry of a catalog.
 TEST(CheckConfig, AcceptsEveryKeyWithWhatItIsReadWith) {
+  const auto with_windows = [](Config& config) { config.data.table.windows.window = 1; };
   const std::map<std::string, std::function<void(Config&)>> readers{
+      {"data.time", with_windows},
+      {"data.series", with_windows},
+      {"data.horizon", with_windows},
+      {"data.stride", with_windows},
+      {"data.future", with_windows},
+      {"data.window_scale", with_windows},
+      {"data.fill_gaps", with_windows},
+      {"data.season", with_windows},
       {"model.init_std", [](Config& config) { config.model.init = "normal"; }},
       {"report.histograms", [](Config& config) { config.report.tensorboard = true; }},
       {"model.outputs", [](Config& config) { config.model.preset = "mlp"; }},

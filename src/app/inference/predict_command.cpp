@@ -21,7 +21,6 @@
 #include "lockstep/distributed/pipeline.h"
 #include "lockstep/train/evaluation/prediction.h"
 #include "lockstep/train/evaluation/threshold.h"
-#include "lockstep/train/plan/refusals.h"
 #include "lockstep/train/rank_peer_group.h"
 #include "lockstep/train/storage/prediction_file.h"
 
@@ -119,7 +118,10 @@ void check_files(const CommandLine& line, const PredictRequest& request, const D
   const PredictionFileEntry& output = prediction_file_of(line);
   const FormatEntry& input = format_of_input(line.text("input"), data);
   check_outputs(line, files_read(line));
-  refuse_if(request.keep && data.table.windows.any(), "--keep with windows of time");
+  if (request.keep && data.table.windows.any()) {
+    throw ConfigError(
+        "--keep: the rows of a forecast lie behind those of the input; series and time stand beside them");
+  }
   if (request.keep) parse_column_names("--keep", *request.keep);
   if (request.keep && !output.has_texts) {
     throw ConfigError(

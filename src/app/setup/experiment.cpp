@@ -62,7 +62,6 @@ void refuse_sets(const Config& config) {
             "data.validation_labels or data.validation_weights with a part of the training samples");
   refuse_if(!data.test_part.empty() && !data.test.empty(), "data.test with data.test_part");
   const WindowOptions& windows = data.table.windows;
-  refuse_if(windows.any() && data.format != "csv", "data.window with data that are no table (csv)");
   refuse_if(windows.any() && (windows.time.empty() || windows.horizon == 0),
             "data.window without data.time or data.horizon");
   refuse_if(windows.any() && data.memory == MemoryMode::kStream, "data.window with data.memory stream");
@@ -207,16 +206,16 @@ void build_training(Experiment& experiment) {
 }
 
 void check_fit(Experiment& experiment) {
-  for (const RecordSource* source : experiment.sources()) {
-    check_record_features(experiment, *source);
-    refuse_misfit(experiment.fit(*source));
-  }
-  state_class_weights(experiment);
   refuse_if(experiment.config.data.table.windows.any() && experiment.loss->targets() != TargetKind::kValue,
             "data.window with a loss that does not learn numbers");
   refuse_if(experiment.config.model.window_scaling.kind != WindowScaling::Kind::kNone &&
                 experiment.loss->form().link != Link::kIdentity,
             "data.window_scale with a loss whose outputs are logarithms");
+  for (const RecordSource* source : experiment.sources()) {
+    check_record_features(experiment, *source);
+    refuse_misfit(experiment.fit(*source));
+  }
+  state_class_weights(experiment);
   refuse_threshold(experiment.config, experiment.loss->form(), experiment.model->output().size());
 }
 

@@ -190,7 +190,11 @@ class CrossValidation {
                 "data.fold_by and data.fold_column have no effect on cv, whose flags say how records become "
                 "folds, such as --stratified: remove them");
           }
-          refuse_if(config.data.table.windows.any(), "cv with data.window");
+          if (config.data.table.windows.any()) {
+            throw ConfigError(
+                "cv knows no windows of time (data.window): give data.validation = \"time(COLUMN, 0.2)\" and "
+                "data.test_part, and train once");
+          }
           refuse_other_folds(config.data, request.folds);
           refuse_classes_of_numbers(config, request.folds);
           if (request.refit && follows_evaluations(config.schedule)) {
