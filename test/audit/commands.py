@@ -25,7 +25,7 @@ def check_eval(sheet, run):
         path = pathlib.Path(directory) / "eval.json"
         code, text, error = run.command("eval", "--model", run.directory, "--json", path)
         if code != 0:
-            if run.config.get("data.validation") or run.config.get("data.test") or run.config.get("data.validation_share") or run.config.get("data.fold"):
+            if run.config.get("data.validation") or run.has_test() or run.config.get("data.validation_share") or run.config.get("data.fold"):
                 sheet.differ("eval", f"exit code {code}: {error.strip()[-200:]}", "an evaluation")
             return
         found = json.loads(path.read_text())

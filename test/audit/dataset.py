@@ -7,7 +7,7 @@ import numpy as np
 
 from .arrays import read_arrays, sparse
 from .notations import plain_number
-from .splits import fold_numbers, held_back, trained_on
+from .splits import Parts
 from .table_data import TableData
 from .table_text import read_table
 
@@ -96,23 +96,18 @@ class DataSets:
     def __init__(self, config, schema, cwd):
         self.config, self.schema, self.cwd = config, schema, cwd
         self.read, self.sets = {}, {}
-        self.held, self.folds = functools.cache(self.held), functools.cache(self.folds)
+        self.parts = functools.cache(self.parts)
 
     def files(self, split):
         if split not in self.read:
             self.read[split] = read_set(self.config, self.schema, self.cwd, split)
         return self.read[split]
 
-    def held(self):
-        """Of the records of the training files, which are held back; None if none are."""
+    def parts(self):
+        """Which of the records of the training files are held back."""
         whole = self.files("train")
-        if whole is None:
-            return None
-        return held_back(self.config, whole.targets, lambda name: self.texts(whole, name), self.column)
-
-    def folds(self):
-        whole = self.files("train")
-        return fold_numbers(self.config, whole.targets, lambda name: self.texts(whole, name), self.column)
+        targets = whole.targets if whole is not None else np.zeros((0, 1))
+        return Parts(self.config if whole is not None else {}, targets, lambda name: self.texts(whole, name), self.column)
 
     def texts(self, whole, name):
         table = whole.table.table
@@ -129,17 +124,7 @@ class DataSets:
         return self.sets[split]
 
     def find(self, split):
-        if split == "test":
-            return self.files("test") if self.config.get("data.test") else None
-        if self.config["data.format"] == "synthetic":
-            return None
-        held = self.held()
-        if split == "train":
-            whole = self.files("train")
-            if held is None:
-                return whole
-            folds = self.folds() if self.config.get("data.fold") else None
-            return whole.part(trained_on(self.config, held, folds))
-        if held is not None:
-            return self.files("train").part(held)
-        return self.files("validation") if self.config.get("data.validation") else None
+        parts = self.parts()
+        if split in parts.among or split == "train" and parts.among:
+            return self.files("train").part(parts.sets == split)
+        return self.files(split) if self.config.get(f"data.{split}") else None

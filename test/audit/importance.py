@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from .figures import Figures
-from .log_data import check_split
+from .log_data import SPLIT, check_split
 from .outputs import Outputs, from_weights
 from .summary import SMALLER, figures_of
 from .texts import Text, taken
@@ -43,8 +43,8 @@ def check_importance(sheet, run, ask=False):
 def check_importance_text(sheet, run, found, said):
     """The table as people read it has the figures of the JSON."""
     text = Text(sheet, "importance's text", said)
-    text.ignore(r"^importance: repeat .*|^validation set, .*?:")
-    if split := re.search(r"^validation set, .*?: ([\d,]+) of the ([\d,]+) records of '.*?', (.*)$", text, re.M):
+    text.ignore(r"^importance: repeat .*|^(?:validation|test) set, .*?: (?=[\d,]+ of the )")
+    for split in re.finditer(f"^{SPLIT}$", text, re.M):
         check_split(sheet, run, split)
     if head := taken(re.search(r"^(\w+): ([\d,]+) samples, (\w+) (\S+)$", text, re.M)):
         sheet.equal("importance's text: set and measure", (head[1], head[3]), (found["set"], found["measure"]))

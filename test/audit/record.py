@@ -78,6 +78,8 @@ def check_figures(sheet, run, place, record):
         for name in sorted(set(measures) | set(figures["values"])):
             sheet.equal(f"{at}values.{name}", figures["values"].get(name), measures.get(name))
     check_kept_figures(sheet, run, place, record, last)
+    if not run.config.get("data.window"):
+        sheet.equal(place + "forecasts", record.get("forecasts"), None)
     measure, best = best_line(run)
     right = {split: (measure, line[measure], line["step"]) for line in evaluations for split in [line["split"]] if line.get(measure) is not None}
     trained = [m for m in run.metrics if m["kind"] == "train" and m["loss"] is not None]

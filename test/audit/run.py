@@ -63,9 +63,12 @@ class Run:
         labels = self.label_columns()
         return labels[0]["values"] if len(labels) == 1 and labels[0]["kind"] == "categorical" else []
 
+    def has_test(self):
+        return any(self.config.get(f"data.{key}") for key in ("test", "test_part", "test_part_share", "synthetic_test_rows"))
+
     def files_text(self, split):
         """What the config says of the files that hold a set."""
-        if split == "validation" and self.sets.held() is not None:
+        if split in self.sets.parts().among:
             split = "train"
         return split, self.config.get(f"data.{split}")
 

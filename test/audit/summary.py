@@ -77,8 +77,7 @@ def check_kept_evaluation(sheet, run, e):
     sheet.equal(place + ".step", e["step"], run.summary["kept"]["step"])
     check_progress(sheet, place + ".", e, e["step"], length)
     sheet.check(place + ".seconds", e["seconds"], 0, lambda a, b: a >= 0)
-    has_test = run.config.get("data.test") or run.config.get("data.synthetic_test_rows", 0)
-    sheet.equal(place + ".split", e["split"], "test" if has_test else "validation")
+    sheet.equal(place + ".split", e["split"], "test" if run.has_test() else "validation")
     if run.sets[e["split"]] is None:
         sheet.rename(place + ".", "made-up data: summary.json: evaluation.")
         return
