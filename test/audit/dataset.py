@@ -10,6 +10,7 @@ from .notations import plain_number
 from .splits import Parts
 from .table_data import TableData
 from .table_text import read_table
+from .window_data import Positions, WindowSet
 
 
 @dataclass
@@ -23,6 +24,7 @@ class DataSet:
     file_of: np.ndarray
     weighted: bool = False
     table: TableData = None  # of a table, with the cells of all its good records
+    windows: WindowSet = None  # of which the records are
 
     def part(self, chosen):
         pick = np.flatnonzero(chosen)
@@ -96,7 +98,7 @@ class DataSets:
     def __init__(self, config, schema, cwd):
         self.config, self.schema, self.cwd = config, schema, cwd
         self.read, self.sets = {}, {}
-        self.parts = functools.cache(self.parts)
+        self.parts, self.positions = functools.cache(self.parts), functools.cache(self.positions)
 
     def files(self, split):
         if split not in self.read:
@@ -120,10 +122,26 @@ class DataSets:
     def __getitem__(self, split):
         """ "train", "validation" or "test"; None if there is none, or if it is made up."""
         if split not in self.sets:
-            self.sets[split] = self.find(split)
+            found = self.records(split)
+            self.sets[split] = self.windows(split, found) if found is not None and self.config.get("data.window") else found
         return self.sets[split]
 
-    def find(self, split):
+    def positions(self, split):
+        """Of the files of a set, in the order of time."""
+        whole = self.files(split)
+        return Positions(self.config, self.schema, whole, lambda name: self.texts(whole, name), self.column)
+
+    def windows(self, split, records):
+        file = "train" if split == "train" or split in self.parts().among else split
+        positions, inside = self.positions(file), np.zeros(len(self.files(file)), bool)
+        inside[records.numbers] = True
+        found = WindowSet(positions, inside)
+        first = np.array([positions.places[origin][0] for origin in found.origins], int)
+        whole = self.files(file)
+        return DataSet(found.targets(), np.ones(len(first)), normalised(found.features(), self.config), whole.rows[first], first, whole.files, np.zeros(len(first), int), windows=found)
+
+    def records(self, split):
+        """Those of the files, of which windows may be taken."""
         parts = self.parts()
         if split in parts.among or split == "train" and parts.among:
             return self.files("train").part(parts.sets == split)

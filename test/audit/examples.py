@@ -1,6 +1,7 @@
 """Small data sets with something of everything, and runs on them: the reproductions of known.toml, and others that the
 auditor's own test looks at."""
 
+import datetime
 import pathlib
 import random
 
@@ -23,8 +24,24 @@ def people(rows, seed, bad=()):
     return "\n".join(lines) + "\n"
 
 
+def sales(days, seed, ahead=7):
+    """Of two stores, by day: the one lacks two days and a number; of the last days nothing is known but the holidays."""
+    dice = random.Random(seed)
+    lines = ["day,store,holiday,price,sold"]
+    for i in range(days + ahead):
+        day, holiday = datetime.date(2023, 1, 1) + datetime.timedelta(days=i), int(i % 30 == 4)
+        for k, store in enumerate(("mill", "north")):
+            if k == 1 and i in (40, 41):
+                continue
+            sold = (30 + 20 * k + i / 10) * (1.5 if i % 7 == 6 else 1) * (0.4 if holiday else 1) + dice.gauss(0, 2)
+            known = i < days and (i, k) != (70, 0)
+            lines.append(f"{day},{store},{holiday},{2 + i // 50 / 10 + dice.random() / 10:.3f},{f'{sold:.1f}' if known else ''}")
+    return "\n".join(lines) + "\n"
+
+
 def write_data(directory):
     directory = pathlib.Path(directory)
+    (directory / "sales.csv").write_text(sales(170, 6))
     (directory / "people.csv").write_text(people(600, 1))
     (directory / "test.csv").write_text(people(200, 2))
     (directory / "bad.csv").write_text(people(300, 3, bad=(7, 60)))
@@ -63,6 +80,8 @@ def table(label, features=("age", "hours", "city", "zip"), **other):
 
 
 CHECKPOINTS = {"checkpoint_every": "1 epoch", "checkpoint_keep": "100", "checkpoint_wait": "true"}
+CHECKPOINT_KEYS = {name.replace("_", "."): value for name, value in CHECKPOINTS.items()}
+WINDOWS = {"data.train": "sales.csv", "data.time": "day", "data.series": "store", "data.window": "14", "data.horizon": "7", "data.season": "7", "train.loss": "mean_squared_error", "train.optimizer": "adam", "train.lr": "0.01", "train.epochs": "4", "train.global_batch": "32", "train.replicas": "2", "distribute.reduction": "ordered"}
 YES = "auc,average_precision,log_loss,precision,recall,brier,ece,f1,mcc,balanced_accuracy"
 HINGE = "auc,average_precision,precision,recall,f1,mcc,balanced_accuracy"
 NUMBERS = "mean_absolute_error,mean_squared_error,r2,root_mean_squared_error,mean_absolute_percentage_error,spearman"
@@ -92,6 +111,8 @@ EXAMPLES = {
     "gaps": {"data.train": "gaps.csv", "data.label": "y", "data.columns": "y: categorical", "model.layers": "dense(4) tanh dense(1)", "train.loss": "binary_cross_entropy", "train.epochs": "2", "train.global_batch": "20", "data.validation_share": "0.2", "train.replicas": "2"},
     "log-price": table("price", data_test_part="time(when, 0.1)", data_columns="price: log,zip: hash(16)", model_layers="dense(8) relu dense(1)", train_loss="mean_squared_error", data_validation_share="0.25", train_epochs="2"),
     "preset-price": table("price", data_columns="price: standard,zip: hash(16)", model_preset="mlp", model_outputs="1", train_loss="mean_squared_error", data_validation_share="0.25", train_epochs="2"),
+    "forecast": {**WINDOWS, "data.label": "sold", "data.columns": "sold: standard", "data.future": "holiday", "data.window_scale": "last", "data.validation": "time(day, 0.2)", "data.test_part": "time(day, from = '2023-05-20')", "model.layers": "dense(7)", **CHECKPOINT_KEYS},
+    "forecasts": {**WINDOWS, "data.label": "sold,price", "data.columns": "sold: standard,price: minmax", "data.ignore": "store,holiday", "data.fill_gaps": "last", "data.stride": "2", "data.window_scale": "standard", "data.validation": "group(store, 0.5)", "train.loss": "quantile", "train.quantiles": "0.1,0.5,0.9", "model.layers": "dense(21, shared=2)"},
     "synthetic": {"data.format": "synthetic", "data.synthetic_rows": "500", "data.synthetic_test_rows": "100", "data.synthetic_classes": "3", "model.layers": "dense(8) relu dense(3)", "train.epochs": "3", "train.global_batch": "20", "train.replicas": "2"},
 }
 

@@ -4,6 +4,7 @@ import math
 import pathlib
 import re
 
+from . import windows
 from .arrays import sparse
 from .config import span_of
 from .notations import written_date
@@ -40,7 +41,7 @@ def check_setup_line(sheet, run, line, again):
 
 def check_width(sheet, run, found):
     taken(found)
-    features = run.sets["train"].features
+    features = run.sets.records("train").features
     if features is not None and run.config["data.format"] == "csv":
         sheet.printed("log.txt: features of a record", found[1], features.shape[1])
 
@@ -190,8 +191,8 @@ def check_ignored(sheet, run, found):
 def check_vocabulary(sheet, run, found):
     taken(found)
     name, *shown = found.groups()
-    column = run.sets.column(name)
-    cells = [row.get(name) for row in (run.sets["train"].table.cells[i] for i in run.sets["train"].numbers)]
+    column, train = run.sets.column(name), run.sets.records("train")
+    cells = [row.get(name) for row in (train.table.cells[i] for i in train.numbers)]
     others = sum(("" if cell is None else cell) not in column["values"] for cell in cells)
     right = [len(set(cells)), run.config["data.vocabulary"], others, len(cells)]
     sheet.equal(f"log.txt: categories of {name}", [int(each.replace(",", "")) for each in shown], right)
@@ -223,7 +224,7 @@ def check_audit(sheet, run, found):
 
 
 FORMS = (
-    (r".*: the ([\d,]+) features? of a record", check_width),
+    (r".*: the ([\d,]+) features? of a (?:record|position)", check_width),
     (r"([\d,]+) ranks? on ([\d,]+) hosts?, ([\d,]+) replicas?, ([\d,]+) threads?, precision (?:fp32|bf16.*?); .*", check_ranks),
     (r"plan: ([\d,]+) steps of ([\d,]+) samples, (\S+) epochs; ([\d,]+) parameters; (.*) of memory per rank; (.*) sent per step and rank", check_plan_line),
     (r"rank (?P<rank>\d+) (?:loaded|streams) (?P<rows>[\d,]+) rows(?:, .*?)? \(replicas (?P<first>\d+) to (?P<last>\d+)\)", check_rank_rows),
@@ -238,6 +239,7 @@ FORMS = (
     (r"(.*), column '(.*)': ([\d,]+) of ([\d,]+) records have a category that the training data does not have", check_unseen),
     (r".*?column '(.*)': (?:years of two digits: .*; the latest is|the latest of its dates,) (\d[-\d]+(?: \d\d:\d\d)?)(?:,? .*)?", check_years),
     (r"audit: epoch ([\d,]+) used ([\d,]+) samples, each ([\d,]+) times?", check_audit),
+    *windows.FORMS,
 )
 
 

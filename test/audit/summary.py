@@ -27,6 +27,7 @@ def figures_of(run, split, model="", divided=True):
         labels = run.label_columns()
         names = run.class_names() or ([c["name"] for c in labels] if len(labels) > 1 else [])
         run.found[key] = Figures(run.form, outputs, run.sets[split].targets, run.weights(split), names, scales_of(labels))
+        run.found[key].windows = run.sets[split].windows
     return run.found[key]
 
 
@@ -84,6 +85,7 @@ def check_kept_evaluation(sheet, run, e):
     figures = figures_of(run, e["split"])
     check_evaluation(sheet, place, e, figures, run.config)
     check_tables(sheet, place, e, figures)
+    sheet.equal(place + ": has a forecast", "forecast" in e, figures.windows is not None)
 
 
 def check_last_weights(sheet, run):
