@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import sys
 from dataclasses import replace
 
 from .chosen import check_calibration, check_threshold
@@ -21,6 +22,7 @@ from .steps import check_counted_steps
 from .summary import check_metrics, check_summary
 from .sweep_words import check_console
 from .sweeps import check_sweep
+from .windows import why_not
 
 PARTS = [check_record, check_summary, check_counted_steps, check_metrics, check_threshold, check_calibration, check_single, check_log, check_plan, check_page, check_schema, check_predictions, check_eval, check_compare, check_status]  # fmt: skip
 LONGER = [check_inspect, lambda sheet, run: check_importance(sheet, run, ask=True)]
@@ -43,6 +45,9 @@ def check_run(run_dir, trainer, cwd=".", longer=False, console=""):
 
 def check_one(run, longer, console=""):
     sheet = Sheet()
+    if reason := why_not(run):
+        print(f"{run.directory} is not audited: {reason}", file=sys.stderr)
+        return []
     check_told(sheet, run, console)
     check_weights(sheet, run)
     for part in PARTS + (LONGER if longer else []):
@@ -53,7 +58,7 @@ def check_one(run, longer, console=""):
 def check_weights(sheet, run):
     """What `predict` gives is what the weights give."""
     for split in ("validation", "test"):
-        if run.sets[split] is None or (own := run.own_outputs(split)) is None:
+        if run.sets[split] is None or run.sets[split].windows or (own := run.own_outputs(split)) is None:
             continue
         given = run.predicted(split).part(run.sets[split].rows)
         values = log_softmax(own.values) if run.form.link == "softmax" else own.values

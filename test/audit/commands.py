@@ -17,6 +17,7 @@ from .report import number_of, same_digits
 from .said import check_rate_text, check_said, without_scale
 from .summary import SMALLER, best_line, figures_of, kept_measures, last_line, length_of
 from .texts import Text, taken
+from .windows import check_lines
 
 
 def check_eval(sheet, run):
@@ -25,7 +26,7 @@ def check_eval(sheet, run):
         path = pathlib.Path(directory) / "eval.json"
         code, text, error = run.command("eval", "--model", run.directory, "--json", path)
         if code != 0:
-            if run.config.get("data.validation") or run.config.get("data.test") or run.config.get("data.validation_share") or run.config.get("data.fold"):
+            if run.config.get("data.validation") or run.has_test() or run.config.get("data.validation_share") or run.config.get("data.fold"):
                 sheet.differ("eval", f"exit code {code}: {error.strip()[-200:]}", "an evaluation")
             return
         found = json.loads(path.read_text())
@@ -59,6 +60,7 @@ def check_eval_text(sheet, run, split, text, shown):
     first = taken(re.fullmatch(rf"{split}: ([\d,]+) samples, (.*)", lines[0]))
     sheet.printed(place + ": samples", first[1], shown["samples"])
     check_said(sheet, place, without_scale(sheet, place, first[2], run), shown)
+    check_lines(sheet, run, lines)
     if found := taken(re.search(r"^quantiles of ([\d,]+) records? crossed, and were sorted$", block, re.M)):
         sheet.check(place + ": records whose quantiles crossed", int(found[1].replace(",", "")), shown["samples"], lambda a, b: 0 < a <= b)
     if "confusion" in shown and len(shown["confusion"]) <= 30:

@@ -20,7 +20,7 @@ class Config:
             elif found := re.fullmatch(r"# (\w+) = (.*): without effect here", line):
                 self.idle.add(f"{section}.{found[1]}")
                 self.keys.setdefault(f"{section}.{found[1]}", tomllib.loads(f"x = {found[2]}")["x"])
-        self.keys |= held_back(self.keys.get("data.validation", ""))
+        self.keys |= held_back("data.validation", self.keys.get("data.validation", "")) | held_back("data.test_part", self.keys.get("data.test_part", ""))
 
     def get(self, key, default=None):
         return self.keys.get(key, default)
@@ -29,11 +29,11 @@ class Config:
         return self.keys[key]
 
 
-def held_back(validation):
+def held_back(key, part):
     """A share by chance, or a fold, under a key for each of its parts."""
-    if found := re.fullmatch(r"share\((.*)\)", validation):
-        return {"data.validation": "", "data.validation_share": float(found[1])}
-    found = re.fullmatch(r"fold\((\d+)/(\d+)(?:, by = (\w+)(?:\((.*)\))?)?\)", validation)
+    if found := re.fullmatch(r"\s*share\((.*)\)\s*", part):
+        return {key: "", f"{key}_share": float(found[1])}
+    found = re.fullmatch(r"fold\((\d+)/(\d+)(?:, by = (\w+)(?:\((.*)\))?)?\)", part)
     if not found:
         return {}
     keys = {"data.validation": "", "data.fold": int(found[1]), "data.folds": int(found[2]), "data.fold_by": found[3] or "record"}

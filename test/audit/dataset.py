@@ -7,9 +7,10 @@ import numpy as np
 
 from .arrays import read_arrays, sparse
 from .notations import plain_number
-from .splits import fold_numbers, held_back, trained_on
+from .splits import Parts
 from .table_data import TableData
 from .table_text import read_table
+from .window_data import Positions, WindowSet
 
 
 @dataclass
@@ -23,6 +24,7 @@ class DataSet:
     file_of: np.ndarray
     weighted: bool = False
     table: TableData = None  # of a table, with the cells of all its good records
+    windows: WindowSet = None  # of which the records are
 
     def part(self, chosen):
         pick = np.flatnonzero(chosen)
@@ -96,23 +98,18 @@ class DataSets:
     def __init__(self, config, schema, cwd):
         self.config, self.schema, self.cwd = config, schema, cwd
         self.read, self.sets = {}, {}
-        self.held, self.folds = functools.cache(self.held), functools.cache(self.folds)
+        self.parts, self.positions = functools.cache(self.parts), functools.cache(self.positions)
 
     def files(self, split):
         if split not in self.read:
             self.read[split] = read_set(self.config, self.schema, self.cwd, split)
         return self.read[split]
 
-    def held(self):
-        """Of the records of the training files, which are held back; None if none are."""
+    def parts(self):
+        """Which of the records of the training files are held back."""
         whole = self.files("train")
-        if whole is None:
-            return None
-        return held_back(self.config, whole.targets, lambda name: self.texts(whole, name), self.column)
-
-    def folds(self):
-        whole = self.files("train")
-        return fold_numbers(self.config, whole.targets, lambda name: self.texts(whole, name), self.column)
+        targets = whole.targets if whole is not None else np.zeros((0, 1))
+        return Parts(self.config if whole is not None else {}, targets, lambda name: self.texts(whole, name), self.column)
 
     def texts(self, whole, name):
         table = whole.table.table
@@ -125,21 +122,27 @@ class DataSets:
     def __getitem__(self, split):
         """ "train", "validation" or "test"; None if there is none, or if it is made up."""
         if split not in self.sets:
-            self.sets[split] = self.find(split)
+            found = self.records(split)
+            self.sets[split] = self.windows(split, found) if found is not None and self.config.get("data.window") else found
         return self.sets[split]
 
-    def find(self, split):
-        if split == "test":
-            return self.files("test") if self.config.get("data.test") else None
-        if self.config["data.format"] == "synthetic":
-            return None
-        held = self.held()
-        if split == "train":
-            whole = self.files("train")
-            if held is None:
-                return whole
-            folds = self.folds() if self.config.get("data.fold") else None
-            return whole.part(trained_on(self.config, held, folds))
-        if held is not None:
-            return self.files("train").part(held)
-        return self.files("validation") if self.config.get("data.validation") else None
+    def positions(self, split):
+        """Of the files of a set, in the order of time."""
+        whole = self.files(split)
+        return Positions(self.config, self.schema, whole, lambda name: self.texts(whole, name), self.column)
+
+    def windows(self, split, records):
+        file = "train" if split == "train" or split in self.parts().among else split
+        positions, inside = self.positions(file), np.zeros(len(self.files(file)), bool)
+        inside[records.numbers] = True
+        found = WindowSet(positions, inside)
+        first = np.array([positions.places[origin][0] for origin in found.origins], int)
+        whole = self.files(file)
+        return DataSet(found.targets(), np.ones(len(first)), normalised(found.features(), self.config), whole.rows[first], first, whole.files, np.zeros(len(first), int), windows=found)
+
+    def records(self, split):
+        """Those of the files, of which windows may be taken."""
+        parts = self.parts()
+        if split in parts.among or split == "train" and parts.among:
+            return self.files("train").part(parts.sets == split)
+        return self.files(split) if self.config.get(f"data.{split}") else None

@@ -36,6 +36,8 @@ def check_evaluation(sheet, place, json, figures, config, faults=None):
         sheet.number(f"{place}.{name}", json.get(name, "(missing)") if name in json else "(missing)", figures.named(name, k), more(name)) if name in json else sheet.differ(f"{place}.{name}", "(missing)", figures.named(name, k))
     two = figures.form.targets == "class" and figures.classes == 2 or figures.form.targets == "binary" and figures.classes == 1
     sheet.equal(f"{place}.positive", json.get("positive"), (figures.names[1] if len(figures.names) == 2 else "1") if two else None)
+    if "forecast" in json:
+        check_forecast(sheet, f"{place}.forecast", json["forecast"], figures)
     if "confusion" in json:
         check_confusion(sheet, f"{place}.confusion", json["confusion"], figures)
     elif (figures.form.targets == "class" and figures.classes <= 100) or (figures.form.targets == "binary" and figures.classes == 1):
@@ -53,6 +55,20 @@ def check_confusion(sheet, place, shown, figures):
         for k, count in enumerate(row):
             sheet.check(f"{place}[{i}][{k}]", int(shown[i, k]), int(count), lambda a, b: abs(a - b) <= slack)
     sheet.equal(f"{place} total", int(shown.sum()), int(right.sum()))
+
+
+def check_forecast(sheet, place, shown, figures):
+    """Errors by step ahead of the model, and of repeating the past."""
+    right = [("the model", *figures.errors_by_step(), None)] + [(f"repeating {name}", steps, 1e-9 * steps, squared) for name, steps, squared in figures.windows.naive()]
+    sheet.equal(f"{place}: names", [each["name"] for each in shown], [name for name, *_ in right])
+    for i, (each, (_, steps, slack, squared)) in enumerate(zip(shown, right)):
+        at = f"{place}[{i}]"
+        sheet.equal(f"{at}.by_step: steps", len(each["by_step"]), len(steps))
+        for k, error in enumerate(each["by_step"][: len(steps)]):
+            sheet.check(f"{at}.by_step[{k}]", error, float(steps[k]), lambda a, b: abs(a - b) <= slack[k] + 1e-9 * b)
+        sheet.check(f"{at}.mean_absolute_error", each["mean_absolute_error"], float(steps.mean()), lambda a, b: abs(a - b) <= slack.mean() + 1e-9 * b)
+        if squared is not None:
+            sheet.number(f"{at}.squared_error", each["squared_error"], squared, relative=1e-9)
 
 
 def check_tables(sheet, place, json, figures, faults=None):

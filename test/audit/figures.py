@@ -7,9 +7,10 @@ last digit towards the targets, away from them, up and down: the program's figur
 import numpy as np
 
 from . import metrics
-from .losses import classes_of, probabilities, shares_of
+from .losses import classes_of, predictions, probabilities, shares_of
 from .outputs import FAR, UNIT, Outputs, in_order
 from .report import Span
+from .table_data import Scale
 
 
 def moved(form, outputs, targets):
@@ -87,6 +88,23 @@ class Figures:
         each = values.shape[1] // len(self.scales)
         undone = [scale.undo(values[:, i * each : (i + 1) * each]) - (scale.undo(0.0) if centred else 0.0) for i, scale in enumerate(self.scales)]
         return np.concatenate(undone, axis=1)
+
+    def middle(self, level=None):
+        """The forecasts of windows (of quantiles the middle one, or that of a level) in units of the labels, and how far they
+        may be off: [windows, labels, horizon]."""
+        levels = max(len(self.form.levels), 1)
+        level = levels // 2 if level is None else level
+        value = predictions(self.form, self.outputs.values)
+        error = self.outputs.error * (value if self.form.link == "exp" else 1) + np.zeros_like(value)
+        apart = lambda each: each[:, level::levels].reshape(len(each), -1, self.windows.positions.horizon)
+        value, error = apart(value), apart(error)
+        scales = self.scales or [Scale({})] * value.shape[1]
+        return tuple(np.stack(parts, axis=1) for parts in zip(*((s.undo(value[:, i]), s.undone_error(value[:, i], error[:, i])) for i, s in enumerate(scales))))
+
+    def errors_by_step(self):
+        """Mean absolute errors of the forecasts, and how far they may be off."""
+        value, error = self.middle()
+        return np.abs(value - self.labels(self.targets).reshape(value.shape)).mean(axis=(0, 1)), error.mean(axis=(0, 1))
 
     def figure(self, function, *more):
         return spanned(self.form, self.outputs, self.targets, lambda values: function(self.form, values, self.targets, self.weights, *more))

@@ -44,8 +44,9 @@ def parts_of_input(words):
     return int(dict(word.strip().split("=") for word in words if "=" in word).get("shared", 1))
 
 
-def forward(layers_text, tensors, features):
-    """Outputs and how far single precision may be off; None for a model that this does not know."""
+def forward(layers_text, tensors, features, scaling=None):
+    """Outputs and how far single precision may be off; None for a model that this does not know. `scaling`: of windows, by
+    (kind, labels, window): the past of each label, and what is put out for it."""
     layers = layers_of(layers_text or "")
     if not layers or any(name not in ACTIVATIONS and name not in ("dense", "dropout", "flatten") for name, _ in layers):
         return None
@@ -54,8 +55,14 @@ def forward(layers_text, tensors, features):
     if features.ndim == 4 and any(name == "flatten" for name, _ in layers):
         features = features.transpose(0, 3, 1, 2)  # flatten goes channel by channel (guide from-pytorch)
     x = features.reshape(len(features), -1).astype(float)
-    noise = np.zeros_like(x)
-    unit = 6e-8
+    unit, noise = 6e-8, np.zeros_like(x)
+    if scaling:
+        kind, labels, window = scaling
+        pasts = x[:, : labels * window].reshape(-1, labels, window)
+        shift = pasts.mean(axis=2, keepdims=True) if kind == "standard" else pasts[:, :, -1:]
+        deviation = np.sqrt(pasts.var(axis=2, keepdims=True) + 1e-5) if kind == "standard" else np.ones_like(shift)
+        x = np.concatenate([((pasts - shift) / deviation).reshape(len(x), -1), x[:, labels * window :]], axis=1)
+        noise = unit * np.abs(x)
     for number, (name, words) in enumerate(layers):
         if name == "dense":
             w = tensors[f"{number}.weight"]
@@ -69,4 +76,7 @@ def forward(layers_text, tensors, features):
             except (TypeError, ValueError):
                 return None
             noise = noise + 2 * unit * np.abs(x)
+    if scaling:
+        x, noise = x.reshape(len(x), labels, -1) * deviation + shift, noise.reshape(len(x), labels, -1) * deviation
+        x, noise = x.reshape(len(features), -1), (noise + unit * np.abs(x)).reshape(len(features), -1)
     return x, noise

@@ -8,10 +8,11 @@ from dataclasses import replace
 import numpy as np
 
 from .figures import Figures
-from .log_data import check_split
+from .log_data import SPLIT, check_split
 from .outputs import Outputs, from_weights
 from .summary import SMALLER, figures_of
 from .texts import Text, taken
+from .windows import check_lines
 
 
 def check_importance(sheet, run, ask=False):
@@ -43,9 +44,10 @@ def check_importance(sheet, run, ask=False):
 def check_importance_text(sheet, run, found, said):
     """The table as people read it has the figures of the JSON."""
     text = Text(sheet, "importance's text", said)
-    text.ignore(r"^importance: repeat .*|^validation set, .*?:")
-    if split := re.search(r"^validation set, .*?: ([\d,]+) of the ([\d,]+) records of '.*?', (.*)$", text, re.M):
+    text.ignore(r"^importance: repeat .*|^(?:validation|test) set, .*?: (?=[\d,]+ of the )")
+    for split in re.finditer(f"^{SPLIT}$", text, re.M):
         check_split(sheet, run, split)
+    check_lines(sheet, run, text.lines())
     if head := taken(re.search(r"^(\w+): ([\d,]+) samples, (\w+) (\S+)$", text, re.M)):
         sheet.equal("importance's text: set and measure", (head[1], head[3]), (found["set"], found["measure"]))
         sheet.printed("importance's text: samples", head[2], found["samples"])
@@ -61,20 +63,32 @@ def check_importance_text(sheet, run, found, said):
         sheet.printed(f"importance's text: {column['column']}: deviation", row[3], column["deviation"])
 
 
+def shuffled_cells(dataset, column, order):
+    table, cells = copy.copy(dataset.table), [dataset.table.cells[i] for i in dataset.numbers]
+    table.cells = [{**row, column: cells[i][column]} for row, i in zip(cells, order)]
+    return table.features()
+
+
+def shuffled_windows(dataset, column, order):
+    """All that a window has of the column."""
+    mine = [owner == column for owner in dataset.windows.positions.owners]
+    features = dataset.features.copy()
+    features[:, mine] = features[order][:, mine]
+    return features
+
+
 def check_shuffled(sheet, run, found, repeats=20):
     """The auditor shuffles the columns itself: its means are near those of the program, whose order is another."""
     dataset, figures = run.sets[found["set"]], figures_of(run, found["set"])
     if run.own_outputs(found["set"]) is None:
         return
-    dice, table = np.random.default_rng(1), copy.copy(dataset.table)
-    cells = [dataset.table.cells[i] for i in dataset.numbers]
+    dice, shuffled = np.random.default_rng(1), shuffled_windows if dataset.windows else shuffled_cells
     sign = 1 if found["measure"] in SMALLER else -1
     for column in found["columns"]:
         changes = []
         for _ in range(repeats):
-            values = [cells[i][column["column"]] for i in dice.permutation(len(cells))]
-            table.cells = [{**row, column["column"]: value} for row, value in zip(cells, values)]
-            outputs = from_weights(run.config, run.tensors, run.temperature, replace(dataset, features=table.features()))
+            features = shuffled(dataset, column["column"], dice.permutation(len(dataset)))
+            outputs = from_weights(run.config, run.tensors, run.temperature, replace(dataset, features=features))
             measure = Figures(run.form, Outputs(outputs.values, np.zeros(1)), figures.targets, figures.weights, scales=figures.scales).named(found["measure"]).value
             changes.append(sign * (measure - found["baseline"]))
         slack = 6 * np.std(changes) * np.sqrt(1 / repeats + 1 / len(column["repeats"])) + 1e-6

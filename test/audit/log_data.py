@@ -4,22 +4,24 @@ import math
 import pathlib
 import re
 
+from . import windows
 from .arrays import sparse
 from .config import span_of
 from .notations import written_date
 from .report import Span
 from .run import dataset_classes
-from .splits import order_of_times
+from .splits import UNUSED, order_of_times
 from .summary import length_of
 from .table_data import category_features, number_features
 from .texts import taken
 
+SPLIT = r"(validation|test) set, .*?: ([\d,]+) of the ([\d,]+) records of '.*?', (.*)"
 SAID = r"(-?[\d.,]+(?:e[+-]?\d+)?|-?inf)"
 
 
 def ignore_names(text, run):
     """Names and cells stand in quotes, names of files before a colon; what a validation set is called stands in the config."""
-    text.ignore(r"^validation set, .*?:|'[^'\n]*'")
+    text.ignore(r"^(?:validation|test) set, .*?: (?=[\d,]+ of the )|'[^'\n]*'")
     text.ignore(r"years of two digits: 69 to 99 are 19xx, 00 to 68 are 20xx|years of two digits are those of 1969 to 2068|, before=\d+")
     for split in ("train", "validation", "test"):
         text.ignore("^" + re.escape(run.config.get(f"data.{split}") or "no file") + "(?=, column '|: )")
@@ -39,7 +41,7 @@ def check_setup_line(sheet, run, line, again):
 
 def check_width(sheet, run, found):
     taken(found)
-    features = run.sets["train"].features
+    features = run.sets.records("train").features
     if features is not None and run.config["data.format"] == "csv":
         sheet.printed("log.txt: features of a record", found[1], features.shape[1])
 
@@ -79,30 +81,42 @@ def check_rank_rows(sheet, run, found):
 
 
 def check_split(sheet, run, found):
-    """Of the records of the training files, how many are the validation set."""
-    held = run.sets.held()
-    sheet.printed("log.txt: validation records", found[1], int(held.sum()))
-    sheet.printed("log.txt: records that they are of", found[2], len(held))
-    if not re.search(r"\d", found[3]):
-        taken(found)
-    elif classes := re.fullmatch(r"of each of the (\d+) classes its share: (.*)", found[3]):
-        labels = run.sets.files("train").targets[:, 0]
-        sheet.printed("log.txt: classes of the validation set", classes[1], len(set(labels)))
-        shown = [(int(a.replace(",", "")), int(b.replace(",", ""))) for a, b in re.findall(r" ([\d,]+) of ([\d,]+)(?=,|$)", classes[2])]
+    """Of the records of the training files, how many are the validation set or the test set. Words about them are of those
+    that the set was chosen among."""
+    split, parts, whole = found[1], run.sets.parts(), run.sets.files("train")
+    if split not in parts.among:
+        return
+    ids, said = parts.among[split], f"log.txt: {split} set: "
+    held = parts.numbers[split] == 1
+    sheet.printed(said + "records", found[2], int(held.sum()))
+    sheet.printed(said + "records that they are of", found[3], len(parts.sets))
+    texts_of = lambda name: [texts[i] for texts in [run.sets.texts(whole, name)] for i in ids]
+    count = lambda text: int(text.replace(",", ""))
+    words = found[4]
+    if not re.search(r"\d", words):
+        pass
+    elif classes := re.fullmatch(r"of each of the (\d+) classes its share: (.*)", words):
+        labels = whole.targets[ids, 0]
+        sheet.printed(said + "classes", classes[1], len(set(labels)))
+        shown = [(count(a), count(b)) for a, b in re.findall(r" ([\d,]+) of ([\d,]+)(?=,|$)", classes[2])]
         right = [(int((held & (labels == each)).sum()), int((labels == each).sum())) for each in sorted(set(labels))]
-        sheet.equal("log.txt: validation records by class", shown, right[: len(shown)])
-        taken(found)
-    elif groups := re.fullmatch(r"all of ([\d,]+) of the ([\d,]+) groups of column '(.*)'", found[3]):
-        texts = run.sets.texts(run.sets.files("train"), groups[3])
+        sheet.equal(said + "records by class", shown, right[: len(shown)])
+    elif groups := re.fullmatch(r"all of ([\d,]+) of the ([\d,]+) groups of column '(.*)'", words):
+        texts = texts_of(groups[3])
         right = [len({text for text, one in zip(texts, held) if one}), len(set(texts))]
-        sheet.equal("log.txt: groups of the validation set", [int(groups[i].replace(",", "")) for i in (1, 2)], right)
-        taken(found)
-    elif times := re.fullmatch(r"the last in column '(.*)', from '(.*)' to '(.*)'; the others are up to '(.*?)'(?:; years of two digits .*)?", found[3]):
-        texts = run.sets.texts(run.sets.files("train"), times[1])
+        sheet.equal(said + "groups", [count(groups[i]) for i in (1, 2)], right)
+    elif times := re.fullmatch(r"the last in column '(.*)', from '(.*)' to '(.*)'; the others are up to '(.*?)'(?:; years of two digits .*)?", words):
+        texts = texts_of(times[1])
         keys = order_of_times(texts, run.sets.column(times[1]))
         ends = lambda of: sorted((key, text) for key, text, one in zip(keys, texts, held) if one == of)
-        sheet.equal("log.txt: times of the validation set", list(times.groups()[1:]), [ends(True)[0][1], ends(True)[-1][1], ends(False)[-1][1]])
-        taken(found)
+        sheet.equal(said + "times", list(times.groups()[1:]), [ends(True)[0][1], ends(True)[-1][1], ends(False)[-1][1]])
+    elif times := re.fullmatch(r"from '(.*?)'(?: to before '(.*?)')? in column '(.*?)'(?:; the ([\d,]+) records after it are in no set)?", words):
+        key, named = f"data.{'test_part' if split == 'test' else split}", lambda text: bool(text) and any(f"{q}{text}{q}" in run.config[key] for q in "\"'")
+        sheet.equal(said + "the ends are those of the config", [named(times[1]), times[2] is None or named(times[2])], [True, True])
+        sheet.equal(said + "records after the span", count(times[4] or "0"), int((parts.numbers[split] == UNUSED).sum()))
+    else:
+        return
+    taken(found)
 
 
 def check_bad(sheet, run, found):
@@ -177,8 +191,8 @@ def check_ignored(sheet, run, found):
 def check_vocabulary(sheet, run, found):
     taken(found)
     name, *shown = found.groups()
-    column = run.sets.column(name)
-    cells = [row.get(name) for row in (run.sets["train"].table.cells[i] for i in run.sets["train"].numbers)]
+    column, train = run.sets.column(name), run.sets.records("train")
+    cells = [row.get(name) for row in (train.table.cells[i] for i in train.numbers)]
     others = sum(("" if cell is None else cell) not in column["values"] for cell in cells)
     right = [len(set(cells)), run.config["data.vocabulary"], others, len(cells)]
     sheet.equal(f"log.txt: categories of {name}", [int(each.replace(",", "")) for each in shown], right)
@@ -210,11 +224,11 @@ def check_audit(sheet, run, found):
 
 
 FORMS = (
-    (r".*: the ([\d,]+) features? of a record", check_width),
+    (r".*: the ([\d,]+) features? of a (?:record|position)", check_width),
     (r"([\d,]+) ranks? on ([\d,]+) hosts?, ([\d,]+) replicas?, ([\d,]+) threads?, precision (?:fp32|bf16.*?); .*", check_ranks),
     (r"plan: ([\d,]+) steps of ([\d,]+) samples, (\S+) epochs; ([\d,]+) parameters; (.*) of memory per rank; (.*) sent per step and rank", check_plan_line),
     (r"rank (?P<rank>\d+) (?:loaded|streams) (?P<rows>[\d,]+) rows(?:, .*?)? \(replicas (?P<first>\d+) to (?P<last>\d+)\)", check_rank_rows),
-    (r"validation set, .*?: ([\d,]+) of the ([\d,]+) records of '.*?', (.*)", check_split),
+    (SPLIT, check_split),
     (r"(.*): ([\d,]+) of ([\d,]+) records are bad \((\S+) %\) and skipped", check_bad),
     (r"(.*): ([\d,]+) features, counted from ([\d,]+) in the file; at most ([\d,]+) of them in a record", check_sparse),
     (rf"(.*): records weigh from {SAID} to {SAID}, mean {SAID}", check_record_weights),
@@ -225,6 +239,7 @@ FORMS = (
     (r"(.*), column '(.*)': ([\d,]+) of ([\d,]+) records have a category that the training data does not have", check_unseen),
     (r".*?column '(.*)': (?:years of two digits: .*; the latest is|the latest of its dates,) (\d[-\d]+(?: \d\d:\d\d)?)(?:,? .*)?", check_years),
     (r"audit: epoch ([\d,]+) used ([\d,]+) samples, each ([\d,]+) times?", check_audit),
+    *windows.FORMS,
 )
 
 

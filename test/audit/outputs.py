@@ -9,6 +9,7 @@ import numpy as np
 
 from .forward import forward
 from .table_data import scale_of
+from .window_data import list_of
 
 UNIT = 6.0e-8  # half a unit in the last place of single precision
 FAR = 30.0  # the error of an output whose probability is 0 or 1 in single precision: it may lie anywhere farther from 0
@@ -126,11 +127,17 @@ def from_predictions(form, names, cells, label_columns, hinge_scores=True):
     return Outputs(np.array(columns).T, np.array(errors).T)
 
 
+def scaling_of(config):
+    """How pasts of labels are scaled before the layers and behind them: (kind, labels, window), or None."""
+    kind = config.get("data.window_scale", "none") if config.get("data.window") else "none"
+    return None if kind == "none" else (kind, len(list_of(config["data.label"])), config["data.window"])
+
+
 def from_weights(config, tensors, temperature, dataset):
     """None for a model that the auditor cannot compute."""
     if dataset.features is None or config.get("train.precision") == "bf16":
         return None
-    found = forward(config.get("model.layers"), tensors, dataset.features)
+    found = forward(config.get("model.layers"), tensors, dataset.features, scaling_of(config))
     if found is None:
         return None
     return Outputs(found[0] / temperature, found[1] / temperature + UNIT * np.abs(found[0] / temperature))

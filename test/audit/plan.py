@@ -8,6 +8,7 @@ from .said import human_bytes
 from .report import number_of
 from .forward import parts_of_input
 from .log_data import first_averaged
+from .outputs import scaling_of
 from .steps import replicas_with_one
 from .summary import length_of
 from .texts import Text, taken
@@ -224,6 +225,13 @@ def check_layers(sheet, run, text):
             width = parts * mine["weight"].shape[0]
             sheet.equal(place, [row[3], count(row, 5), row[6]], [str(width), 2 * parts * mine["weight"].size, human_bytes(4 * width)])
             take(row, 3, 5, 6)
+        elif name in ("window_scale", "window_unscale"):
+            kind, labels, window = scaling_of(run.config)
+            pasts, scale, standard = labels * window, name == "window_scale", kind == "standard"
+            right = (6 if standard else 1) * pasts if scale else (4 * pasts + 2 * width if standard else width)
+            sheet.equal(place, [size, count(row, 5), row[6]], [run.sets["train"].features.shape[1] if scale else width, right, human_bytes(4 * size)])
+            take(row, 3, 5, 6)
+            width = size
         elif name in ELEMENTWISE + ("dropout", "flatten", "batch_norm", "layer_norm"):
             operations = {"flatten": 0, "batch_norm": 3, "layer_norm": 8}.get(name, 1)
             sheet.equal(place, [size, count(row, 5)], [width or size, operations * size])

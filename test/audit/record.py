@@ -3,9 +3,10 @@
 import math
 import re
 
+from .evaluations import check_forecast
 from .length import length_of
 from .report import leaves, same_number
-from .summary import NO_MEASURES, best_line, kept_measures
+from .summary import NO_MEASURES, best_line, figures_of, kept_measures
 
 
 def check_record(sheet, run):
@@ -78,6 +79,10 @@ def check_figures(sheet, run, place, record):
         for name in sorted(set(measures) | set(figures["values"])):
             sheet.equal(f"{at}values.{name}", figures["values"].get(name), measures.get(name))
     check_kept_figures(sheet, run, place, record, last)
+    forecasts = record.get("forecasts") or {}
+    sheet.equal(place + "forecasts", sorted(forecasts), sorted(last) if run.config.get("data.window") else [])
+    for split, shown in forecasts.items():
+        check_forecast(sheet, f"{place}forecasts.{split}", shown, figures_of(run, split))
     measure, best = best_line(run)
     right = {split: (measure, line[measure], line["step"]) for line in evaluations for split in [line["split"]] if line.get(measure) is not None}
     trained = [m for m in run.metrics if m["kind"] == "train" and m["loss"] is not None]

@@ -21,7 +21,7 @@ class Values:
     def __init__(self, run, figures):
         form = figures.form
         levels = max(len(form.levels), 1)
-        columns = run.label_columns()
+        columns = run.target_columns()
         value, error = predictions(form, figures.outputs.values), figures.outputs.error * np.ones_like(figures.outputs.values)
         if form.link == "exp":
             error = value * error
@@ -45,7 +45,7 @@ class Values:
 
 def check_fits(sheet, run, json, figures):
     form = figures.form
-    wanted = min(figures.targets.shape[1], 4) if form.targets == "value" and form.link != "direction" else 0
+    wanted = min(figures.targets.shape[1], 4) if form.targets == "value" and form.link != "direction" and not run.config.get("data.window") else 0
     sheet.equal("evaluation.json: fits", len(json.get("fits", [])), wanted)
     if not wanted:
         return
@@ -144,7 +144,7 @@ def texts_of(run, figures, values, i):
     if form.targets == "binary":
         shown = probabilities(form, row)[0] if form.link == "logit" else row[0]
         return numbers_text(figures.targets[i]), numbers_text(shown)
-    more = [scale_of(column).more_digits() for column in run.label_columns()] if form.link != "direction" else []
+    more = [scale_of(column).more_digits() for column in run.target_columns()] if form.link != "direction" else []
     return numbers_text(values.targets[i], more), numbers_text(values.predictions[i], [each for each in more for _ in range(values.levels)])
 
 
@@ -189,6 +189,9 @@ def check_worst_record(sheet, run, place, shown, i, figures, dataset, values, co
     sheet.check(f"{place}.prediction", shown["prediction"], prediction, lambda a, b: same_story(a, b, off))
     if "picture" in shown:
         check_picture(sheet, f"{place}.picture", shown["picture"], dataset)
+    if dataset.windows:
+        origin = dataset.windows.origins[i]
+        sheet.equal(f"{place}.cells", shown["cells"], [*dataset.windows.positions.names(origin), dataset.windows.positions.time_text(origin, 0)])
     if "cells" in shown and dataset.table is not None:
         check_cells(sheet, place, shown["cells"], columns, dataset, i)
 

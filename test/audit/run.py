@@ -56,6 +56,10 @@ class Run:
         columns = [c for c in (self.schema or {}).get("columns", []) if c["use"] == "label"]
         return [c for c in columns if c["kind"] == "numeric"] + [c for c in columns if c["kind"] != "numeric"]
 
+    def target_columns(self):
+        """The label of each target: in a window one for each position of its horizon."""
+        return [column for column in self.label_columns() for _ in range(self.config["data.horizon"] if self.config.get("data.window") else 1)]
+
     def class_names(self):
         """Of one label that is a category; empty if classes have numbers."""
         if "classes" in (self.schema or {}):
@@ -63,9 +67,12 @@ class Run:
         labels = self.label_columns()
         return labels[0]["values"] if len(labels) == 1 and labels[0]["kind"] == "categorical" else []
 
+    def has_test(self):
+        return any(self.config.get(f"data.{key}") for key in ("test", "test_part", "test_part_share", "synthetic_test_rows"))
+
     def files_text(self, split):
         """What the config says of the files that hold a set."""
-        if split == "validation" and self.sets.held() is not None:
+        if split in self.sets.parts().among:
             split = "train"
         return split, self.config.get(f"data.{split}")
 
@@ -83,16 +90,20 @@ class Run:
         """The outputs of the set's records, with the temperature that `predict` applies. Where its digits do not tell
         them well, those computed from the weights stand in."""
         dataset = self.sets[split]
+        if dataset.windows:  # `predict` goes on behind the end of the file
+            return self.own_outputs(split, model)
         given = self.predicted(split, model).part(dataset.rows)
         if not model and (own := self.own_outputs(split)) is not None:
             poor = given.error > own.error
             given = Outputs(np.where(poor, aligned(self.form, own.values, given.values), given.values), np.where(poor, own.error, given.error))
         return given
 
-    def own_outputs(self, split):
-        if self.config.get("train.ema") or self.config.get("train.swa_from"):
-            pass  # model.safetensors holds the average itself
-        own = from_weights(self.config, self.tensors, self.temperature, self.sets[split])
+    def own_outputs(self, split, model=""):
+        """`model`: "@step-N" of a checkpoint. With averages model.safetensors holds the average itself."""
+        tensors = self.tensors
+        if model:
+            tensors = read_tensors(self.directory / "checkpoints" / f"step-{int(model.removeprefix('@step-')):09d}" / "model.safetensors")[0]
+        own = from_weights(self.config, tensors, self.temperature, self.sets[split])
         return in_order(own, len(self.form.levels)) if own is not None and self.form.loss == "quantile" else own
 
     def weights(self, split):

@@ -23,7 +23,7 @@ def check_schema(sheet, run):
     """schema.json: what training has seen, without what is held back."""
     if not run.schema or "columns" not in run.schema or run.config["data.format"] != "csv":
         return
-    train = run.sets["train"]
+    train = run.sets.records("train")
     cells = [train.table.cells[i] for i in train.numbers]
     for column in run.schema["columns"]:
         place = f"schema.json: {column['name']}"

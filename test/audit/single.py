@@ -12,8 +12,7 @@ def check_single(sheet, run):
         return
     sheet.document("evaluation.json", json)
     split = json["split"]
-    has_test = run.config.get("data.test") or run.config.get("data.synthetic_test_rows", 0)
-    sheet.equal("evaluation.json: split", split, "test" if has_test else "validation")
+    sheet.equal("evaluation.json: split", split, "test" if run.has_test() else "validation")
     dataset = run.sets[split]
     if dataset is None:
         sheet.rename("evaluation.json: ", "made-up data: evaluation.json: ")

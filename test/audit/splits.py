@@ -88,33 +88,54 @@ def groups(texts, share, seed):
     return np.array([text in held for text in texts])
 
 
-def held_back(config, labels, texts_of, column_of):
-    """Which records of the training files are the validation set. None: there is none in them."""
-    seed = config.get("run.seed", 1)
-    share = config.get("data.validation_share", 0)
-    if config.get("data.fold"):
-        return fold_numbers(config, labels, texts_of, column_of) == config["data.fold"]
-    if share:
-        return hash_of_records(seed, len(labels)) < share
-    found = re.fullmatch(r"\s*(stratified|time|group)\((?:(.*),)?\s*([\d.eE+-]+)\)\s*", config.get("data.validation") or "")
+UNUSED = -2  # of records after a span of time
+TEST_SEED = 0x7E570000  # is added to the seed, so that two shares are not of the same records
+
+
+def span_of_time(keys, begin, end):
+    """1 for records of the span, UNUSED for those that come after it; `end` may be None."""
+    return np.array([0 if key < begin else 1 if end is None or key < end else UNUSED for key in keys])
+
+
+def part_numbers(part, labels, texts_of, column_of, seed):
+    """1 for the records of a part that is a share or a span of time; None: it is neither."""
+    if span := re.fullmatch(r"\s*time\((.*?),\s*from\s*=\s*([\"'])(.*?)\2\s*(?:,\s*to\s*=\s*([\"'])(.*?)\4\s*)?\)\s*", part):
+        column, begin, end = span[1].strip().strip("\"'"), span[3], span[5]
+        texts = texts_of(column)
+        keys = order_of_times([*texts, begin] + ([end] if end else []), column_of(column))
+        return span_of_time(keys[: len(texts)], keys[len(texts)], keys[-1] if end else None)
+    found = re.fullmatch(r"\s*(stratified|time|group)\((?:(.*),)?\s*([\d.eE+-]+)\)\s*", part)
     if not found:
         return None
-    column = (found[2] or "").strip().strip("\"'")
+    column, share = (found[2] or "").strip().strip("\"'"), float(found[3])
     if found[1] == "stratified":
-        return stratified(labels[:, 0], float(found[3]), seed)
-    texts = texts_of(column)
+        return stratified(labels[:, 0], share, seed).astype(int)
     if found[1] == "group":
-        return groups(texts, float(found[3]), seed)
-    return last_by_time(order_of_times(texts, column_of(column)), float(found[3]))
+        return groups(texts_of(column), share, seed).astype(int)
+    return last_by_time(order_of_times(texts_of(column), column_of(column)), share).astype(int)
 
 
-def trained_on(config, held, folds=None):
-    """Which records are trained on: all others, of folds in time the earlier ones."""
-    if held is None:
-        return None
-    if config.get("data.fold") and config.get("data.fold_by", "record") == "time":
-        return folds < config["data.fold"]
-    return ~held
+class Parts:
+    """The set of each record of the training files: those of the test set are chosen first, those of the validation set
+    among the others. Of each set that is a part: `among` has the records that it was chosen among, `numbers` what they got."""
+
+    def __init__(self, config, labels, texts_of, column_of):
+        self.sets, self.folds = np.full(len(labels), "train", "U10"), np.zeros(len(labels), int)
+        self.among, self.numbers = {}, {}
+        for split, key, more in (("test", "data.test_part", TEST_SEED), ("validation", "data.validation", 0)):
+            ids, seed = np.flatnonzero(self.sets == "train"), config.get("run.seed", 1) + more
+            of_ids = lambda name: [texts[i] for texts in [texts_of(name)] for i in ids]
+            if split == "validation" and config.get("data.fold"):
+                folds, fold = fold_numbers(config, labels[ids], of_ids, column_of), config["data.fold"]
+                self.folds[ids], later = folds, config.get("data.fold_by", "record") == "time"
+                numbers = np.where(folds == fold, 1, np.where((folds > fold) & later, UNUSED, 0))
+            elif share := config.get(f"{key}_share", 0):
+                numbers = (hash_of_records(seed, len(labels))[ids] < share).astype(int)
+            else:
+                numbers = part_numbers(config.get(key) or "", labels[ids], of_ids, column_of, seed)
+            if numbers is not None:
+                self.among[split], self.numbers[split] = ids, numbers
+                self.sets[ids[numbers == 1]], self.sets[ids[numbers == UNUSED]] = split, ""
 
 
 def fold_numbers(config, labels, texts_of, column_of):

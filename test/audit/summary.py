@@ -27,6 +27,7 @@ def figures_of(run, split, model="", divided=True):
         labels = run.label_columns()
         names = run.class_names() or ([c["name"] for c in labels] if len(labels) > 1 else [])
         run.found[key] = Figures(run.form, outputs, run.sets[split].targets, run.weights(split), names, scales_of(labels))
+        run.found[key].windows = run.sets[split].windows
     return run.found[key]
 
 
@@ -77,14 +78,14 @@ def check_kept_evaluation(sheet, run, e):
     sheet.equal(place + ".step", e["step"], run.summary["kept"]["step"])
     check_progress(sheet, place + ".", e, e["step"], length)
     sheet.check(place + ".seconds", e["seconds"], 0, lambda a, b: a >= 0)
-    has_test = run.config.get("data.test") or run.config.get("data.synthetic_test_rows", 0)
-    sheet.equal(place + ".split", e["split"], "test" if has_test else "validation")
+    sheet.equal(place + ".split", e["split"], "test" if run.has_test() else "validation")
     if run.sets[e["split"]] is None:
         sheet.rename(place + ".", "made-up data: summary.json: evaluation.")
         return
     figures = figures_of(run, e["split"])
     check_evaluation(sheet, place, e, figures, run.config)
     check_tables(sheet, place, e, figures)
+    sheet.equal(place + ": has a forecast", "forecast" in e, figures.windows is not None)
 
 
 def check_last_weights(sheet, run):

@@ -63,7 +63,7 @@ def check_fold_predictions(sheet, directory, runs):
     header, rows = lines[0], lines[1:]
     by_fold = {run.config["data.fold"]: run for run in runs.values() if run.config.get("data.fold")}
     first = next(iter(by_fold.values()))
-    whole, folds = first.sets.files("train"), first.sets.folds()
+    whole, folds = first.sets.files("train"), first.sets.parts().folds
     sheet.equal(place + ": rows", len(rows), len(whole))
     sheet.equal(place + ": rows of another record", sum(int(row[0]) != whole.rows[i] for i, row in enumerate(rows)), 0)
     sheet.equal(place + ": folds", [int(row[1] or 0) for row in rows], [int(f) for f in folds])

@@ -167,7 +167,8 @@ class TableData:
         self.columns = [Column(json, place.get(json["name"]), missing) for json in schema["columns"]]
         used = [c for c in self.columns if c.use != "ignore" and (labels or c.use == "feature")]
         self.labels = [c for c in used if c.use == "label" and c.kind == "numeric"] + [c for c in used if c.use == "label" and c.kind != "numeric"]
-        one = len(self.labels) == 1
+        windows = "windows" in schema  # whose records may lack labels
+        one = len(self.labels) == 1 and not windows
         self.rows, self.bad, self.cells = [], {}, []
         for number, record in enumerate(table.records):
             try:
@@ -176,7 +177,7 @@ class TableData:
                 if len(record) != len(table.names):
                     raise Bad(f"{len(record)} fields")
                 cells = {c.name: c.read(record[c.index], one and c.use == "label") for c in used if c.index is not None}
-                if self.labels and all(cells[c.name] is None for c in self.labels):
+                if self.labels and not windows and all(cells[c.name] is None for c in self.labels):
                     raise Bad("no label")
             except Bad as bad:
                 self.bad[number] = str(bad)
