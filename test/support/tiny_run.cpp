@@ -30,7 +30,11 @@ constexpr auto kWriteTime = std::chrono::milliseconds(50);
 
 class Recorder final : public Observer {
  public:
-  explicit Recorder(TinyResult& result) : result_(result) {}
+  explicit Recorder(TinyResult& result) : result_(result) {
+    constexpr std::size_t kEnough =
+        256;  // the memory of a run is what tests count, and not that of its watcher
+    result_.evaluations.reserve(kEnough);
+  }
   void on_step(const Progress&, double loss) override { result_.losses.push_back(loss); }
   void on_train_metrics(const TrainMetrics&) override {}
   void on_evaluation(const EvalMetrics& metrics) override { result_.evaluations.push_back(metrics); }
