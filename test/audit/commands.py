@@ -185,7 +185,8 @@ def check_status(sheet, run):
     sheet.printed("status's text: share", head[3], 100 * s["steps"] / length.steps)
     if head[4]:
         check_rate_text(sheet, "status's text:", head[4], s["samples_seen"] / s["seconds"])
-    found = re.fullmatch(r"(\w+) (\w+) (\S+) at step ([\d,]+)( \(best(?:: (\S+))?\))?(?:; last: (\S+))?", view[2])
+    positive = re.escape(quoted(positive_of(run) or ""))
+    found = re.fullmatch(rf"(\w+) (\w+)(?: of {positive})? (\S+) at step ([\d,]+)( \(best(?:: (\S+))?\))?(?:; last: (\S+))?", view[2])
     if not found:
         sheet.differ("status's text", view[2], "the measure that decides")
         return

@@ -256,7 +256,7 @@ def check_worker(sheet, run, text):
 
 
 def check_fall(sheet, run, text):
-    found = taken(re.fullmatch(r"the learning rate falls from (\S+) to (\S+) (?:with|after) step ([\d,]+): no better \w+ of the validation set for (.*)", text))
+    found = taken(re.fullmatch(r"the learning rate falls from (\S+) to (\S+) (?:with|after) step ([\d,]+): no better \w+(?: of '.*')? of the validation set for (.*)", text))
     if not found:
         return
     place = "log.txt: the learning rate falls"

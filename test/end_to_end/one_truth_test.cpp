@@ -12,6 +12,7 @@
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
+#include "support/error_text.h"
 #include "support/temporary_directory.h"
 #include "support/trainer_process.h"
 
@@ -235,6 +236,23 @@ TEST_F(OneTruth, WhereTheRunEndsEarly) {
 }
 
 // The start that ends the run has not evaluated the weights that it keeps.
+TEST_F(OneTruth, NamesTheClassBesideWhatIsAboutIt) {
+  const ProcessResult run = train(
+      "--data.validation 'share(0.25)' --train.early_stopping '2 evaluations' --train.early_stopping_metric "
+      "recall");
+  expect_parts(run.output, {"no better recall of 'yes' of the validation set", "best recall of 'yes'"});
+  EXPECT_EQ(file("run.json")["positive"], "yes");
+  expect_parts(run_trainer("status " + run_).output, {"validation recall of 'yes' "});
+  expect_parts(run_trainer("watch --once " + run_).output, {"validation recall of 'yes' "});
+  const std::string other = run_ + "_no";
+  ASSERT_EQ(
+      run_trainer(flags("--data.validation 'share(0.25)' --data.positive no --run.dir " + other)).exit_code,
+      0);
+  expect_parts(run_trainer("compare " + run_).output, {"validation recall of 'yes'", "validation auc "});
+  // Of two classes the cells say it.
+  expect_parts(run_trainer(fmt::format("compare {} {}", run_, other)).output, {" of 'yes'", " of 'no'"});
+}
+
 TEST_F(OneTruth, WhereTheBestWeightsAreOfAnEarlierStart) {
   const std::string validated = "--data.validation 'share(0.25)' --eval.every '8 steps' ";
   ASSERT_EQ(train(validated).exit_code, 0);

@@ -15,6 +15,7 @@
 #include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
 #include "lockstep/train/evaluation/early_stopping.h"
+#include "lockstep/train/evaluation/metric.h"
 
 namespace lockstep {
 namespace {
@@ -84,7 +85,7 @@ std::optional<double> turned(std::optional<double> value, const std::string& mea
 // "validation auc"; "" without a value.
 std::string label_of(const ViewedRun& run) {
   const DecidingFigure* best = run.record.decides();
-  return best == nullptr ? "" : best->split + " " + best->measure;
+  return best == nullptr ? "" : best->split + " " + name_with_class(best->measure, run.record.positive);
 }
 
 using Value = std::function<SortValue(const ViewedRun&)>;
@@ -167,14 +168,19 @@ void add_figures(Columns& columns, const std::vector<ViewedRun>& runs, const std
 // The measures of the kept weights, and the one that decides of the last weights where they are others.
 void add_result(Columns& columns, const std::vector<ViewedRun>& runs) {
   const std::string split = common_text(runs, main_split);
+  const std::string positive = common_text(runs, [](const ViewedRun& run) { return run.record.positive; });
   for (const std::string& measure : measure_columns(runs)) {
     const auto value = [measure](const ViewedRun& run) {
       return value_in(run.record.figures, main_split(run), measure);
     };
+    const std::string name = name_with_class(measure, positive);
     if (std::ranges::none_of(runs, [&](const ViewedRun& run) { return value(run).has_value(); })) continue;
-    columns.push_back({split.empty() ? measure : fmt::format("{} {}", split, measure),
-                       [value, common = !split.empty()](const ViewedRun& run) {
-                         return value(run) ? (common ? "" : main_split(run) + " ") + shown(*value(run)) : "-";
+    columns.push_back({split.empty() ? name : fmt::format("{} {}", split, name),
+                       [value, measure, positive, common = !split.empty()](const ViewedRun& run) {
+                         const auto of_run = positive.empty() ? run.record.positive : "";
+                         return value(run) ? (common ? "" : main_split(run) + " ") + shown(*value(run)) +
+                                                 name_with_class(measure, of_run).substr(measure.size())
+                                           : "-";
                        }});
   }
   if (!any_has_other_last(runs, "validation")) return;

@@ -115,7 +115,7 @@ void join_files(const std::vector<FoldNumber>& fold_of, std::span<const Index> s
   for (std::size_t i = 0; i < fold_of.size(); ++i, ++record) {
     for (; !skipped.empty() && skipped.front() == record; ++record) skipped = skipped.subspan(1);
     const Index fold = fold_of[i];
-    joined.write(fold == 0 ? fmt::format("{},,{}\n", record, empty)
+    joined.write(fold <= 0 ? fmt::format("{},,{}\n", record, empty)
                            : fmt::format("{},{},{}\n", record, fold, at(files, fold - 1).next()));
   }
   joined.commit();

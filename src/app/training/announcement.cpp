@@ -133,7 +133,8 @@ RunRecord first_record(const Experiment& experiment, const RunPlan& plan, const 
                    .plan = plan_record(plan, *experiment.model),
                    .measure = config.train.early_stopping_metric,
                    .keeps_best = keeps_best(config),
-                   .scaled_label = experiment.train->info().scaled_label};
+                   .scaled_label = experiment.train->info().scaled_label,
+                   .positive = experiment.positive_class()};
   try {
     const auto before = resume.is_new ? std::nullopt : read_run_record(resume.directory);
     if (before) {

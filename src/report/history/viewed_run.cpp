@@ -10,6 +10,7 @@
 #include <set>
 
 #include "lockstep/base/text.h"
+#include "lockstep/train/evaluation/metric.h"
 
 namespace lockstep {
 
@@ -44,7 +45,7 @@ std::vector<std::string> differing_keys(const std::vector<const ViewedRun*>& run
 }
 
 std::string ShownMeasure::name() const {
-  return std::isnan(best_step) ? "-" : fmt::format("{} {}", split, measure);
+  return std::isnan(best_step) ? "-" : fmt::format("{} {}", split, name_with_class(measure, positive));
 }
 
 ShownMeasure shown_measure(const ViewedRun& run) {
@@ -53,6 +54,7 @@ ShownMeasure shown_measure(const ViewedRun& run) {
   if (decides == nullptr) return shown;
   shown.split = decides->split;
   shown.measure = decides->measure;
+  shown.positive = run.record.positive;
   shown.value = shown.best = shown.last = decides->value;
   shown.best_step = static_cast<double>(decides->step);
   const auto take = [&](const std::map<std::string, EvaluationFigures>& all, double& value) {

@@ -77,6 +77,7 @@ void EarlyStopping::look(const EvalMetrics& evaluation) {
   const Progress& now = evaluation.progress;
   if (now.steps <= progress_at(kLast).steps) return;
   note_progress(kLast, now);
+  positive_ = evaluation.positive();
   const std::optional<double> found = measure_.of(evaluation);
   if (found && measure_.is_better(*found, state_[kValue], least_)) {
     state_[kValue] = *found;
@@ -97,7 +98,8 @@ void EarlyStopping::wait_again() {
 }
 
 std::string EarlyStopping::waited() const {
-  return fmt::format("no better {} of the validation set for {}", measure_.name(), patience_.text());
+  return fmt::format("no better {} of the validation set for {}", name_with_class(measure_.name(), positive_),
+                     patience_.text());
 }
 
 std::string EarlyStopping::describe() const {

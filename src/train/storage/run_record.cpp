@@ -121,6 +121,7 @@ void each_field(RunRecord& record, const Each& each) {
   each("measure", record.measure);
   each("keeps_best", record.keeps_best);
   each("scaled_label", record.scaled_label);
+  each("positive", record.positive);
   each("progress", record.progress);
   each("seconds", record.seconds);
   each("figures", record.figures);
@@ -186,7 +187,7 @@ double number_of(const Json& json) {
   return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
 }
 
-constexpr std::array<std::string_view, 3> kLaterFields{"figures", "scaled_label", "forecasts"};
+constexpr std::array<std::string_view, 4> kLaterFields{"figures", "scaled_label", "positive", "forecasts"};
 
 template <class Value>
 void take(const Json& json, Value& value) {

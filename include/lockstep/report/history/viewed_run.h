@@ -53,13 +53,14 @@ std::vector<std::string> differing_keys(const std::vector<Run>& runs) {
 struct ShownMeasure {
   std::string split = "train";                   ///< "validation", "test" or "train"
   std::string measure = "loss";                  ///< "auc", "loss"
+  std::string positive = {};                     ///< see RunRecord
   const MetricsTable::Column* values = nullptr;  ///< of all evaluations; null without any
   double value = 0;                              ///< of the weights that are kept, with their temperature
   double best = 0;                               ///< by which they were chosen; else as `value`
   double best_step = 0;
   double last = 0;  ///< of the last weights that were evaluated
 
-  /// "validation accuracy", or "-".
+  /// "validation accuracy", "validation f1 of 'fraud'", or "-".
   std::string name() const;
 };
 

@@ -102,6 +102,7 @@ class EarlyStopping {
   void note_progress(std::size_t offset, const Progress& progress);
 
   Measure measure_;
+  std::string positive_;  // class that the measure may be about, as the evaluations say
   Patience patience_;
   double least_;
   std::array<double, kCount> state_{};

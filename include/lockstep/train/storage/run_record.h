@@ -131,6 +131,7 @@ struct RunRecord {
   /// The label of whose scaled numbers the loss is, while other measures are in its own units: "price: log";
   /// "": none is scaled, or the run is one of an earlier program, whose measures are of the scaled label too.
   std::string scaled_label = {};
+  std::string positive = {};  ///< the class that precision, f1 and such are about; "": there are none
   Progress progress = {};
   double seconds = 0;  ///< training time so far, without evaluations and checkpoints
   /// The result: of each set the evaluation of the weights that are kept, at the end with their temperature.
