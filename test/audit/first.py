@@ -5,7 +5,7 @@ import re
 import subprocess
 import tempfile
 
-from .forward import layers_of, parts_of_input
+from .forward import items_of, parts_of_input
 from .positive import positive_class, quoted
 from .report import Sheet, number_of
 from .rng import hash_of_records
@@ -71,7 +71,8 @@ def check_task(sheet, text, cells):
 def check_parameters(sheet, layers, width, shown):
     """Of a model of dense layers and what has no parameters."""
     right = 0
-    for name, words in layers_of(layers) or []:
+    for name, text in items_of(layers):
+        words = text.split(",")
         if name == "dense":
             parts = parts_of_input(words)
             right, width = right + (width // parts + 1) * int(words[0]), parts * int(words[0])

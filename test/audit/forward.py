@@ -30,15 +30,6 @@ def read_tensors(path):
     return tensors, metadata
 
 
-def layers_of(text):
-    """ "dense(16) relu dense(1)" as [("dense", ["16"]), ...]; None where a layer has layers of its own."""
-    layers = []
-    for found in re.finditer(r"\s*(\w+)\s*(?:\(([^()|]*)\))?\s*", text):
-        layers.append((found[1], [word.strip() for word in (found[2] or "").split(",") if word.strip()]))
-    rebuilt = " ".join(name + (f"({', '.join(words)})" if words else "") for name, words in layers)
-    return layers if re.sub(r"\s+", "", rebuilt) == re.sub(r"\s+|\(\)", "", text) else None
-
-
 def parts_of_input(words):
     """How many equal parts of a sample a dense layer takes one by one (shared=K)."""
     return int(dict(word.strip().split("=") for word in words if "=" in word).get("shared", 1))
@@ -47,12 +38,10 @@ def parts_of_input(words):
 def forward(layers_text, tensors, features, scaling=None):
     """Outputs and how far single precision may be off; None for a model that this does not know. `scaling`: of windows, by
     (kind, labels, window): the past of each label, and what is put out for it."""
-    layers = layers_of(layers_text or "")
-    if not layers or any(name not in ACTIVATIONS and name not in ("dense", "dropout", "flatten") for name, _ in layers):
+    layers = items_of(layers_text or "")
+    if not layers or not all(map(known_layer, layers)):
         return None
-    if any(name == "dense" and any("shared=" not in word for word in words[1:]) for name, words in layers):
-        return None
-    if features.ndim == 4 and any(name == "flatten" for name, _ in layers):
+    if features.ndim == 4 and ("flatten", "") in layers:
         features = features.transpose(0, 3, 1, 2)  # flatten goes channel by channel (guide from-pytorch)
     x = features.reshape(len(features), -1).astype(float)
     unit, noise = 6e-8, np.zeros_like(x)
@@ -63,20 +52,59 @@ def forward(layers_text, tensors, features, scaling=None):
         deviation = np.sqrt(pasts.var(axis=2, keepdims=True) + 1e-5) if kind == "standard" else np.ones_like(shift)
         x = np.concatenate([((pasts - shift) / deviation).reshape(len(x), -1), x[:, labels * window :]], axis=1)
         noise = unit * np.abs(x)
-    for number, (name, words) in enumerate(layers):
-        if name == "dense":
-            w = tensors[f"{number}.weight"]
+    if (found := chain(layers, tensors, "", x, noise)) is None:
+        return None
+    x, noise = found
+    if scaling:
+        x, noise = x.reshape(len(x), labels, -1) * deviation + shift, noise.reshape(len(x), labels, -1) * deviation
+        x, noise = x.reshape(len(features), -1), (noise + unit * np.abs(x)).reshape(len(features), -1)
+    return x, noise
+
+
+def items_of(text):
+    """ "dense(16, shared=2) relu" as [("dense", "16, shared=2"), ("relu", "")]: what stands in the outer parentheses is a text. Empty
+    where it is not written so."""
+    items, at = [], 0
+    while found := re.compile(r"\s*(\w+)\s*").match(text, at):
+        at, depth = found.end(), 0
+        begin = at
+        while at < len(text) and (depth or text[at] == "("):
+            depth += {"(": 1, ")": -1}.get(text[at], 0)
+            at += 1
+        items.append((found[1], text[begin + 1 : at - 1]))
+    return items if not text[at:].strip() else []
+
+
+def known_layer(item):
+    name, words = item
+    if name == "wide_deep":
+        return len(words.split("|")) == 2 and all(known_layer(each) for part in words.split("|") for each in items_of(part))
+    if name == "dense":
+        return all(word.strip().startswith(("shared=", "init=")) for word in words.split(",")[1:])
+    return name in ACTIVATIONS or name in ("dropout", "flatten")
+
+
+def chain(layers, tensors, prefix, x, noise):
+    """Outputs of layers whose tensors are called so, and how far they may be off."""
+    unit, rows = 6e-8, len(x)
+    for number, (name, text) in enumerate(layers):
+        words = [word.strip() for word in text.split(",") if word.strip()]
+        if name == "wide_deep":
+            parts = [chain(items_of(part), tensors, f"{prefix}{number}.{called}.", x, noise) for part, called in zip(text.split("|"), ("wide", "deep"))]
+            if None in parts:
+                return None
+            x = parts[0][0] + parts[1][0]
+            noise = parts[0][1] + parts[1][1] + unit * np.abs(x)
+        elif name == "dense":
+            w = tensors[f"{prefix}{number}.weight"]
             x, noise = (each.reshape(-1, w.shape[1]) for each in (x, noise))
-            bias = tensors.get(f"{number}.bias", np.zeros(len(w)))
+            bias = tensors.get(f"{prefix}{number}.bias", np.zeros(len(w)))
             noise = noise @ np.abs(w).T + unit * (2 + np.sqrt(w.shape[1])) * (np.abs(x) @ np.abs(w).T + np.abs(bias))
-            x, noise = (each.reshape(len(features), -1) for each in (x @ w.T + bias, noise))
+            x, noise = (each.reshape(rows, -1) for each in (x @ w.T + bias, noise))
         elif name in ACTIVATIONS:
             try:
                 x = ACTIVATIONS[name](x, *[float(word.partition("=")[2] or word) for word in words])
             except (TypeError, ValueError):
                 return None
             noise = noise + 2 * unit * np.abs(x)
-    if scaling:
-        x, noise = x.reshape(len(x), labels, -1) * deviation + shift, noise.reshape(len(x), labels, -1) * deviation
-        x, noise = x.reshape(len(features), -1), (noise + unit * np.abs(x)).reshape(len(features), -1)
     return x, noise

@@ -8,11 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from .figures import Figures
-from .log_data import SPLIT, check_split
+from .log_data import check_setup_line, ignore_names
 from .outputs import Outputs, from_weights
 from .summary import SMALLER, figures_of
 from .texts import Text, taken
-from .windows import check_lines
 
 
 def check_importance(sheet, run, ask=False):
@@ -44,10 +43,10 @@ def check_importance(sheet, run, ask=False):
 def check_importance_text(sheet, run, found, said):
     """The table as people read it has the figures of the JSON."""
     text = Text(sheet, "importance's text", said)
-    text.ignore(r"^importance: repeat .*|^(?:validation|test) set, .*?: (?=[\d,]+ of the )")
-    for split in re.finditer(f"^{SPLIT}$", text, re.M):
-        check_split(sheet, run, split)
-    check_lines(sheet, run, text.lines())
+    text.ignore(r"^importance: repeat .*")
+    ignore_names(text, run)
+    for line in text.lines():
+        check_setup_line(sheet, run, line, again=False)
     if head := taken(re.search(r"^(\w+): ([\d,]+) samples, (\w+) (\S+)$", text, re.M)):
         sheet.equal("importance's text: set and measure", (head[1], head[3]), (found["set"], found["measure"]))
         sheet.printed("importance's text: samples", head[2], found["samples"])

@@ -15,7 +15,6 @@ from .summary import length_of
 from .table_data import category_features, number_features
 from .texts import taken
 
-SPLIT = r"(validation|test) set, .*?: ([\d,]+) of the ([\d,]+) records of '.*?', (.*)"
 SAID = r"(-?[\d.,]+(?:e[+-]?\d+)?|-?inf)"
 
 
@@ -228,7 +227,7 @@ FORMS = (
     (r"([\d,]+) ranks? on ([\d,]+) hosts?, ([\d,]+) replicas?, ([\d,]+) threads?, precision (?:fp32|bf16.*?); .*", check_ranks),
     (r"plan: ([\d,]+) steps of ([\d,]+) samples, (\S+) epochs; ([\d,]+) parameters; (.*) of memory per rank; (.*) sent per step and rank", check_plan_line),
     (r"rank (?P<rank>\d+) (?:loaded|streams) (?P<rows>[\d,]+) rows(?:, .*?)? \(replicas (?P<first>\d+) to (?P<last>\d+)\)", check_rank_rows),
-    (SPLIT, check_split),
+    (r"(validation|test) set, .*?: ([\d,]+) of the ([\d,]+) records of '.*?', (.*)", check_split),
     (r"(.*): ([\d,]+) of ([\d,]+) records are bad \((\S+) %\) and skipped", check_bad),
     (r"(.*): ([\d,]+) features, counted from ([\d,]+) in the file; at most ([\d,]+) of them in a record", check_sparse),
     (rf"(.*): records weigh from {SAID} to {SAID}, mean {SAID}", check_record_weights),

@@ -127,6 +127,9 @@ def from_predictions(form, names, cells, label_columns, hinge_scores=True):
     return Outputs(np.array(columns).T, np.array(errors).T)
 
 
+PRESETS = {"nlinear": "flatten dense({outputs}, init=zero)", "forecast_mlp": "flatten wide_deep(dense({outputs}, init=zero) | dense(128) relu dropout(0.1) dense({outputs}))"}
+
+
 def scaling_of(config):
     """How pasts of labels are scaled before the layers and behind them: (kind, labels, window), or None."""
     kind = config.get("data.window_scale", "none") if config.get("data.window") else "none"
@@ -137,7 +140,8 @@ def from_weights(config, tensors, temperature, dataset):
     """None for a model that the auditor cannot compute."""
     if dataset.features is None or config.get("train.precision") == "bf16":
         return None
-    found = forward(config.get("model.layers"), tensors, dataset.features, scaling_of(config))
+    layers = config.get("model.layers") or PRESETS.get(config.get("model.preset"), "").format(outputs=config.get("model.outputs"))
+    found = forward(layers, tensors, dataset.features, scaling_of(config))
     if found is None:
         return None
     return Outputs(found[0] / temperature, found[1] / temperature + UNIT * np.abs(found[0] / temperature))

@@ -228,8 +228,8 @@ def check_layers(sheet, run, text):
         elif name in ("window_scale", "window_unscale"):
             kind, labels, window = scaling_of(run.config)
             pasts, scale, standard = labels * window, name == "window_scale", kind == "standard"
-            right = (6 if standard else 1) * pasts if scale else (4 * pasts + 2 * width if standard else width)
-            sheet.equal(place, [size, count(row, 5), row[6]], [run.sets["train"].features.shape[1] if scale else width, right, human_bytes(4 * size)])
+            right = (6 if standard else 1) * pasts if scale else (4 * pasts + 2 * size if standard else size)
+            sheet.equal(place, [size, count(row, 5), row[6]], [run.sets["train"].features.shape[1] if scale else width or size, right, human_bytes(4 * size)])
             take(row, 3, 5, 6)
             width = size
         elif name in ELEMENTWISE + ("dropout", "flatten", "batch_norm", "layer_norm"):

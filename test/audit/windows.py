@@ -110,15 +110,32 @@ def check_lines(sheet, run, lines):
                 handler(sheet, run, found)
 
 
+def why_no_forecast(run, positions):
+    """What `trainer predict` says of a file that it does not go on from; empty if it does."""
+    for i, name in enumerate(list_of(run.config.get("data.series"))):
+        column = run.sets.column(name)
+        known = column.get("values", []) if column["use"] == "feature" and column["kind"] == "categorical" and column["encode"] != "hash" else []
+        if 0 < len(known) < run.config["data.vocabulary"] and any(series[i] not in known for series in positions.series):
+            return "training has no series"
+    for (begin, end), origin in zip(positions.ranges, positions.last_origins()):
+        if origin - begin < positions.window:
+            return "give a longer history"
+        if not positions.known[origin - positions.window : origin].all():
+            return "is missing, and the window before the forecast needs it"
+        if any(known for _, known in positions.moving) and end - origin < positions.horizon:
+            return "known ahead"
+    return ""
+
+
 def check_last_windows(sheet, run):
     """`trainer predict` of the training file: a row for each series and step behind its last label. Gives its columns."""
     positions, place = run.sets.positions("train"), "predict: "
-    ends = dict((end, origin) for (_, end), origin in zip(positions.ranges, positions.last_origins()))
-    if any(known for _, known in positions.moving) and any(end - origin < positions.horizon for end, origin in ends.items()):
+    if reason := why_no_forecast(run, positions):
         code, _, error = run.command("predict", "--model", run.directory, "--input", run.config["data.train"], "--output", "-")
-        return sheet.check(place + "of columns that are not known ahead", (code, error), "an error", lambda a, b: a[0] != 0 and "known ahead" in a[1])
+        return sheet.check(place + "no forecast", (code, error), reason, lambda a, b: a[0] != 0 and b in a[1])
     names, cells = predict(run.trainer, run.directory, run.config["data.train"], run.cwd, run.config)
-    origins, features = list(ends.values()), np.array([positions.features(origin) for origin in ends.values()], np.float32)
+    origins = positions.last_origins()
+    features = np.array([positions.features(origin) for origin in origins], np.float32)
     own = from_weights(run.config, run.tensors, run.temperature, replace(run.sets["train"], features=features))
     levels = max(len(run.form.levels), 1)
     own = in_order(own, levels) if run.form.loss == "quantile" else own
