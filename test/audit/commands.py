@@ -12,7 +12,7 @@ import numpy as np
 from .chosen import yes_samples
 from .evaluations import check_evaluation, check_tables
 from .log_data import check_setup_line, ignore_names
-from .positive import positive_of, quoted
+from .positive import OF_POSITIVE, positive_of, quoted
 from .report import number_of, same_digits
 from .said import check_rate_text, check_said, without_scale
 from .summary import SMALLER, best_line, figures_of, kept_measures, last_line, length_of
@@ -147,9 +147,15 @@ def check_compare_text(sheet, run, row, right):
     table = cells_of(text[text.find("run ") :])
     sheet.equal("compare's text: rows", [len(table), len(table[0])], [2, len(table[1]) if len(table) > 1 else 0])
     split = right["split"] if right else ""
-    values = {f"best {row['best_split']} {row['best_measure']}": row["best_value"], "at step": row["best_step"], "steps": row["steps"]}
-    values.update({f"{split} {name.removeprefix(split + '_')}": value for name, value in row.items() if split and name.startswith(split + "_")})
-    values.update({f"last {row['best_split']} {row['best_measure']}": value for name, value in row.items() if name == f"last_{row['best_split']}_{row['best_measure']}"})
+    positive = positive_of(run)
+
+    def titled(measure):
+        return f"{measure} of {quoted(positive)}" if positive is not None and measure in OF_POSITIVE else measure
+
+    deciding = titled(row["best_measure"])
+    values = {f"best {row['best_split']} {deciding}": row["best_value"], "at step": row["best_step"], "steps": row["steps"]}
+    values.update({f"{split} {titled(name.removeprefix(split + '_'))}": value for name, value in row.items() if split and name.startswith(split + "_")})
+    values.update({f"last {row['best_split']} {deciding}": value for name, value in row.items() if name == f"last_{row['best_split']}_{row['best_measure']}"})
     for name, shown in zip(table[0], table[-1]):
         if name in values:
             accept = (lambda a, b: number_of(a) == float(b)) if name.endswith(("step", "steps")) else (lambda a, b: same_digits(a, float(b or "nan"), 5))
