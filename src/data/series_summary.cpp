@@ -1,4 +1,4 @@
-#include "lockstep/data/series_look.h"
+#include "lockstep/data/series_summary.h"
 
 #include <fmt/format.h>
 
@@ -124,7 +124,7 @@ std::vector<Season> find_seasons(std::span<const std::vector<double>> series, st
   return found;
 }
 
-SeriesLook look_at_series(const RecordSource& table, const DataOptions& data) {
+SeriesSummary summarise_series(const RecordSource& table, const DataOptions& data) {
   const TimeAxis axis = read_time_axis(table, data, alone());
   std::vector<Index> lengths;
   for (Index i = 0; i < axis.series_count(); ++i)

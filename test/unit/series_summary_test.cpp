@@ -1,5 +1,5 @@
 // The season that is found in series, and what inspect says of a table of them.
-#include "lockstep/data/series_look.h"
+#include "lockstep/data/series_summary.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ Index strongest(const std::vector<double>& values, const std::vector<Index>& usu
   return found.empty() ? 0 : found.front().positions;
 }
 
-TEST(SeriesLook, FindsTheSeasonUnderATrendAndNoise) {
+TEST(SeriesSummary, FindsTheSeasonUnderATrendAndNoise) {
   EXPECT_EQ(strongest(wave(200, 7, 0.3, 5), {5, 7, 365}), 7);
   EXPECT_EQ(strongest(wave(200, 7, 0.3, -5)), 7) << "among all lengths";
   EXPECT_EQ(strongest(wave(400, 23, 0.3)), 23);
@@ -50,14 +50,14 @@ TEST(SeriesLook, FindsTheSeasonUnderATrendAndNoise) {
 }
 
 // Two times the season have the same autocorrelation, but for noise.
-TEST(SeriesLook, TakesTheShorterOfTwoSeasonsThatAreAsGood) {
+TEST(SeriesSummary, TakesTheShorterOfTwoSeasonsThatAreAsGood) {
   EXPECT_EQ(strongest(wave(2000, 24, 0.5), {24, 168}), 24);
   std::vector<double> weeks = wave(2000, 24, 0.1);
   for (std::size_t i = 0; i < weeks.size(); ++i) weeks[i] *= i % 168 < 120 ? 1 : 0.2;
   EXPECT_EQ(strongest(weeks, {24, 168}), 168);
 }
 
-TEST(SeriesLook, FindsNoSeasonInNoiseATrendAWalkOrWhatIsConstant) {
+TEST(SeriesSummary, FindsNoSeasonInNoiseATrendAWalkOrWhatIsConstant) {
   EXPECT_EQ(strongest(std::vector<double>(100, 3.0), {7}), 0);
   std::vector<double> noise = wave(500, 7, 1);
   const std::vector<double> season = wave(500, 7, 0);
@@ -70,7 +70,7 @@ TEST(SeriesLook, FindsNoSeasonInNoiseATrendAWalkOrWhatIsConstant) {
 
 // By hand: the moving means of three are 2/3, 1/3, 1, ..., and so on; what is left repeats without any
 // noise. Of two series the longer one counts by its length.
-TEST(SeriesLook, AutocorrelationIsOneOfWhatRepeatsAndTheMeanOverSeries) {
+TEST(SeriesSummary, AutocorrelationIsOneOfWhatRepeatsAndTheMeanOverSeries) {
   std::vector<double> repeated;
   for (int i = 0; i < 10; ++i) repeated.insert(repeated.end(), {1.0, 0.0, 3.0});
   const std::vector<std::vector<double>> one{repeated};
@@ -82,7 +82,7 @@ TEST(SeriesLook, AutocorrelationIsOneOfWhatRepeatsAndTheMeanOverSeries) {
   EXPECT_TRUE(find_seasons(both, {3}).empty()) << "(30 - 60) / 90";
 }
 
-TEST(SeriesLook, ValuesThatAreMissingAreLeftOut) {
+TEST(SeriesSummary, ValuesThatAreMissingAreLeftOut) {
   std::vector<double> values = wave(200, 7, 0.1);
   for (std::size_t i = 0; i < values.size(); i += 10) values[i] = std::numeric_limits<double>::quiet_NaN();
   EXPECT_EQ(strongest(values, {5, 7}), 7);
@@ -112,7 +112,7 @@ class SeriesTable : public testing::Test {
     options.table.windows.time = "day";
     options.table.windows.series = series;
     TableInspection inspection = inspect_table(path, options.table);
-    inspection.series = look_at_series_of(inspection, options);
+    inspection.series = summarise_series_of(inspection, options);
     return inspection;
   }
 
@@ -121,12 +121,12 @@ class SeriesTable : public testing::Test {
 
 TEST_F(SeriesTable, InspectSaysWhatTheSeriesAre) {
   const TableInspection inspection = inspect(write(), {"store"});
-  const SeriesLook& look = *inspection.series;
-  EXPECT_EQ(look.series, 2);
-  EXPECT_EQ(look.shortest, 69);
-  EXPECT_EQ(look.longest, 100);
-  EXPECT_EQ(look.first, "2024-01-01");
-  EXPECT_EQ(look.last, "2024-04-16");
+  const SeriesSummary& summary = *inspection.series;
+  EXPECT_EQ(summary.series, 2);
+  EXPECT_EQ(summary.shortest, 69);
+  EXPECT_EQ(summary.longest, 100);
+  EXPECT_EQ(summary.first, "2024-01-01");
+  EXPECT_EQ(summary.last, "2024-04-16");
   const std::string text = to_text(inspection);
   expect_parts(text,
                {"Series of time", "2024-01-01 to 2024-04-16", "1 day, as a rule", "2, of 69 to 100 positions",
@@ -148,15 +148,15 @@ class WindowPlan : public testing::Test {
   static ForecastPlan plan(Index positions, const WindowOptions& options,
                            std::vector<Season> seasons = {{.positions = 7, .autocorrelation = 0.9}}) {
     TableInspection table{.path = "sales.csv", .table = {}, .options = {}};
-    table.series = SeriesLook{.series = 2,
-                              .shortest = positions,
-                              .median = positions,
-                              .longest = positions,
-                              .first = "",
-                              .last = "",
-                              .step = "1 day",
-                              .notes = {},
-                              .seasons = std::move(seasons)};
+    table.series = SeriesSummary{.series = 2,
+                                 .shortest = positions,
+                                 .median = positions,
+                                 .longest = positions,
+                                 .first = "",
+                                 .last = "",
+                                 .step = "1 day",
+                                 .notes = {},
+                                 .seasons = std::move(seasons)};
     return plan_forecast(table, options);
   }
 };

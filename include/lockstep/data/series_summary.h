@@ -1,4 +1,4 @@
-// A look at a table of series of time, for someone who is about to forecast them.
+// The contents of a table of series of time, for someone who is about to forecast them.
 #pragma once
 
 #include <span>
@@ -20,7 +20,7 @@ struct Season {
 /// all lengths. One is seen three times at least, and is no multiple of one as good. Not a number: no value.
 std::vector<Season> find_seasons(std::span<const std::vector<double>> series, std::vector<Index> usual = {});
 
-struct SeriesLook {
+struct SeriesSummary {
   Index series = 0;
   Index shortest = 0;  ///< positions of a series
   Index median = 0;
@@ -33,6 +33,6 @@ struct SeriesLook {
 };
 
 /// Reads the series that data.time and data.series name, and the labels. Errors: as read_time_axis.
-SeriesLook look_at_series(const RecordSource& table, const DataOptions& data);
+SeriesSummary summarise_series(const RecordSource& table, const DataOptions& data);
 
 }  // namespace lockstep

@@ -12,7 +12,7 @@
 #include "lockstep/config/command_line.h"
 #include "lockstep/config/option.h"
 #include "lockstep/data/options.h"
-#include "lockstep/data/series_look.h"
+#include "lockstep/data/series_summary.h"
 #include "lockstep/data/table/inspect/inspect.h"
 #include "lockstep/math/shape.h"
 
@@ -71,7 +71,7 @@ inline const std::vector<std::string> kValidationWords{"validation", "valid", "v
 /// With the column that --time names as data.time. Errors: ConfigError for flags of series without it.
 DataOptions options_of_series(const DataOptions& options, const CommandLine& line);
 /// Nothing without data.time. Errors: ConfigError, DataError.
-std::optional<SeriesLook> look_at_series_of(const TableInspection& table, const DataOptions& options);
+std::optional<SeriesSummary> summarise_series_of(const TableInspection& table, const DataOptions& options);
 /// The windows that fit the series of `table`, with data.window, data.horizon and data.season as they are
 /// given. Errors: ConfigError naming what would fit.
 ForecastPlan plan_forecast(const TableInspection& table, const WindowOptions& options);

@@ -212,7 +212,7 @@ int inspect_command(const CommandLine& line) {
   check_outputs(line, files_read(line));
   TableInspection inspection = inspect_table(path, options.table, other_sets(options));
   try {
-    inspection.series = look_at_series_of(inspection, options);
+    inspection.series = summarise_series_of(inspection, options);
   } catch (const DataError& error) {  // such as two records of one time
     inspection.table.warnings.push_back(error.what());
   }

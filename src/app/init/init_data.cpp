@@ -145,7 +145,7 @@ void read_series(InitData& data) {
   const WindowOptions& windows = data.options.table.windows;
   if (windows.horizon == 0)
     throw ConfigError("--time needs --horizon: how many positions to forecast, as in --horizon 28");
-  table.series = look_at_series_of(table, data.options);
+  table.series = summarise_series_of(table, data.options);
   data.forecast = plan_forecast(table, windows);
   data.test.reset();
   data.validation.reset();

@@ -26,7 +26,7 @@ DataOptions options_of_series(const DataOptions& options, const CommandLine& lin
   return data;
 }
 
-std::optional<SeriesLook> look_at_series_of(const TableInspection& table, const DataOptions& options) {
+std::optional<SeriesSummary> summarise_series_of(const TableInspection& table, const DataOptions& options) {
   if (options.table.windows.time.empty()) return std::nullopt;
   DataOptions data = options;
   data.format = "csv";
@@ -37,12 +37,12 @@ std::optional<SeriesLook> look_at_series_of(const TableInspection& table, const 
   data.table.on_bad_record = OnBadRecord::kSkip;
   data.table.max_bad_share = 1;
   const DataOptions opened = data_of_windows(data);
-  return look_at_series(*choose_format(opened).open({opened, Split::kTrain, 1, alone()}), opened);
+  return summarise_series(*choose_format(opened).open({opened, Split::kTrain, 1, alone()}), opened);
 }
 
 ForecastPlan plan_forecast(const TableInspection& table, const WindowOptions& options) {
-  const SeriesLook& look = *table.series;
-  const Index all = look.median;
+  const SeriesSummary& summary = *table.series;
+  const Index all = summary.median;
   const Index horizon = options.horizon;
   const Index least = options.window > 0 ? options.window : horizon;
   static constexpr double kRounding = 1e-6;
@@ -70,7 +70,7 @@ ForecastPlan plan_forecast(const TableInspection& table, const WindowOptions& op
                     table.path, plural(all, "position"), least, horizon,
                     options.window > 0 ? fmt::format("--window {}", std::max<Index>(0, all - 2 * horizon))
                                        : fmt::format("--horizon {}", all / 4)));
-  for (const Season& season : look.seasons) {
+  for (const Season& season : summary.seasons) {
     if (plan.season.positions == 0 && season.positions <= most) plan.season = season;
   }
   if (plan.window == 0) {
@@ -78,7 +78,7 @@ ForecastPlan plan_forecast(const TableInspection& table, const WindowOptions& op
     plan.window = std::max(std::min(most, std::max(3 * horizon, 2 * season)), season);
     plan.window -= plan.window % season;
   }
-  plan.windows = look.series * (train - plan.window + 1);
+  plan.windows = summary.series * (train - plan.window + 1);
   return plan;
 }
 

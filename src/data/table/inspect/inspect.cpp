@@ -309,16 +309,16 @@ Json inspected_column_json(const TableColumn& column, const ColumnSummary& summa
   return json;
 }
 
-std::string series_text(const SeriesLook& look) {
-  const Season season = look.seasons.empty() ? Season{} : look.seasons.front();
+std::string series_text(const SeriesSummary& summary) {
+  const Season season = summary.seasons.empty() ? Season{} : summary.seasons.front();
   std::string text = fmt::format(
       "\nSeries of time\n  span    {} to {}\n  step    {}{}\n  series  {}, of {} to {} positions, median {}\n"
       "  season  {} (autocorrelation {:.2f})\n",
-      look.first, look.last, look.step, look.notes.empty() ? ", always" : ", as a rule",
-      with_commas(look.series), with_commas(look.shortest), with_commas(look.longest),
-      with_commas(look.median), season.positions > 0 ? plural(season.positions, "position") : "none found",
+      summary.first, summary.last, summary.step, summary.notes.empty() ? ", always" : ", as a rule",
+      with_commas(summary.series), with_commas(summary.shortest), with_commas(summary.longest),
+      with_commas(summary.median), season.positions > 0 ? plural(season.positions, "position") : "none found",
       season.autocorrelation);
-  for (const std::string& note : look.notes) text += fmt::format("  gaps    {}\n", note);
+  for (const std::string& note : summary.notes) text += fmt::format("  gaps    {}\n", note);
   return text;
 }
 

@@ -15,7 +15,7 @@
 
 #include "lockstep/data/options.h"
 #include "lockstep/data/peer_group.h"
-#include "lockstep/data/series_look.h"
+#include "lockstep/data/series_summary.h"
 #include "lockstep/data/table/schema/scan.h"
 
 namespace lockstep {
@@ -47,7 +47,8 @@ struct TableInspection {
   std::vector<ColumnGuess> guesses = {};
   Scan scan = {};
   std::vector<Finding> findings = {};
-  std::optional<SeriesLook> series = {};  ///< for the caller to fill, if options.windows.time names a column
+  std::optional<SeriesSummary> series =
+      {};  ///< for the caller to fill, if options.windows.time names a column
 };
 
 /// A key of [data] without its section, and its value as TOML.
