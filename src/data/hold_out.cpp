@@ -333,16 +333,16 @@ Folds fold_by_record(Index rows, Index folds, std::uint64_t seed) {
 }
 
 // Errors: ConfigError for records that cannot be divided.
-void check_records(const ValidationPart& part, const DatasetInfo& info) {
+void check_records(const ValidationPart& part, const DatasetInfo& info, Index records) {
   if (info.record_bytes == 0) {
     throw ConfigError(
         fmt::format("{} needs records of files; synthetic ones have a validation set of their own, "
                     "data.synthetic_validation_rows",
                     part.setting));
   }
-  if (info.rows >= part.folds) return;
+  if (records >= part.folds) return;
   throw ConfigError(fmt::format("{} needs {} records at least, and '{}' has {}", part.setting, part.folds,
-                                info.name, info.rows));
+                                info.name, records));
 }
 
 // The classes of the records, or the values of a column, if they are divided by either.
@@ -450,8 +450,8 @@ class Marking {
     for (Index id = 0; id < rows(); ++id) {
       if (at(marks_, id) == 0) ids.push_back(id);
     }
-    DatasetInfo info = whole_.info();
-    peers_.agree([&] { check_records(part, info); });
+    const DatasetInfo& info = whole_.info();
+    peers_.agree([&] { check_records(part, info, std::ssize(ids)); });
     const DividedBy by = divided_by(part, data_, whole_, ids, peers_);
     ShareChoice choice;
     peers_.agree([&] {

@@ -86,7 +86,8 @@ TimeStep find_step(const TimeAxis& axis) {
 std::optional<Index> steps_between(const TimeAxis& axis, double before, double now) {
   if (axis.step.months > 0) {
     const Index months = calendar_day(now).month - calendar_day(before).month;
-    return months % axis.step.months == 0 ? std::optional(months / axis.step.months) : std::nullopt;
+    const bool is_whole = months > 0 && months % axis.step.months == 0;
+    return is_whole ? std::optional(months / axis.step.months) : std::nullopt;
   }
   const double steps = (now - before) / axis.step.length;
   constexpr double kTolerance = 1e-6;
@@ -108,7 +109,7 @@ class Gaps {
     filled.times.clear();
     for (Index series = 0; series < axis_.series_count(); ++series) {
       for (Index i = at(axis_.begins, series); i < at(axis_.begins, series + 1); ++i) {
-        if (i > at(axis_.begins, series)) look_between(i, filled);
+        if (i > at(axis_.begins, series)) compare_with_step(i, filled);
         append(filled, i, at(axis_.times, i), false);
       }
       filled.begins.push_back(filled.positions());
@@ -124,7 +125,7 @@ class Gaps {
     to.filled.push_back(is_filled);
   }
 
-  void look_between(Index i, TimeAxis& filled) {
+  void compare_with_step(Index i, TimeAxis& filled) {
     const double before = at(axis_.times, i - 1);
     const std::optional<Index> steps = steps_between(axis_, before, at(axis_.times, i));
     if (steps == 1) return;
@@ -132,10 +133,9 @@ class Gaps {
     ++(steps ? gaps_ : irregular_);
     missing_ += steps ? *steps - 1 : 0;
     if (first.empty()) {
-      const auto& names = at(axis_.series, axis_.series_of(i));
-      first = fmt::format(
-          "{} to {}{}", axis_.text(before), axis_.text(at(axis_.times, i)),
-          names.empty() ? "" : fmt::format(" of {}", in_quotes(fmt::format("{}", fmt::join(names, ", ")))));
+      const std::string name = axis_.series_name(axis_.series_of(i));
+      first = fmt::format("{} to {}{}", axis_.text(before), axis_.text(at(axis_.times, i)),
+                          name.empty() ? "" : " of " + name);
     }
     for (Index step = 1; fill_ != FillGaps::kNone && steps && step < *steps; ++step)
       append(filled, i - 1, axis_.after(before, step), true);
@@ -153,8 +153,7 @@ class Gaps {
     if (irregular_ > 0)
       axis_.notes.push_back(fmt::format(
           "column {} has {} that {} no multiple of the usual one, the first from {}: positions are taken as "
-          "they "
-          "come",
+          "they come",
           in_quotes(column_), plural(irregular_, "step"), irregular_ == 1 ? "is" : "are", first_irregular_));
   }
 
@@ -200,23 +199,26 @@ void refuse_one_time(const TimeAxis& axis, const RecordSource& table, const std:
     }
   }
   if (pairs == 0) return;
-  const auto& names = at(axis.series, axis.series_of(first));
+  const std::string name = axis.series_name(axis.series_of(first));
   throw DataError(fmt::format(
       "'{}', column {}: records {} and {} (counted from 0){} have the same time, {}, and so have {} in all: "
-      "expected "
-      "one record for each time{}",
+      "expected one record for each time{}",
       table.info().name, in_quotes(column), with_commas(table.position(at(axis.records, first - 1))),
-      with_commas(table.position(at(axis.records, first))),
-      names.empty() ? "" : fmt::format(", of {},", in_quotes(fmt::format("{}", fmt::join(names, ", ")))),
+      with_commas(table.position(at(axis.records, first))), name.empty() ? "" : ", of " + name + ",",
       axis.text(at(axis.times, first)), plural(pairs, "pair"),
-      names.empty() ? "; if the table has several series, data.series names the columns that tell them apart"
-                    : " of a series"));
+      name.empty() ? "; if the table has several series, data.series names the columns that tell them apart"
+                   : " of a series"));
 }
 
 }  // namespace
 
 Index TimeAxis::series_of(Index position) const {
   return std::ranges::upper_bound(begins, position) - begins.begin() - 1;
+}
+
+std::string TimeAxis::series_name(Index number) const {
+  const std::vector<std::string>& values = at(series, number);
+  return values.empty() ? "" : in_quotes(fmt::format("{}", fmt::join(values, ", ")));
 }
 
 double TimeAxis::after(double time, Index steps) const {

@@ -33,6 +33,8 @@ struct TimeAxis {
   Index series_count() const { return static_cast<Index>(series.size()); }
   /// The series of a position.
   Index series_of(Index position) const;
+  /// Its values in quotes, "'north, 12'"; "" where the table is one series.
+  std::string series_name(Index number) const;
   /// So many steps behind a time.
   double after(double time, Index steps) const;
   std::string text(double time) const;

@@ -5,15 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <utility>
 
-#include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
-#include "lockstep/data/fingerprint.h"
-#include "lockstep/data/load_records.h"
-#include "lockstep/data/table/sources/feature_columns.h"
+#include "position_table.h"
 #include "time_axis.h"
 
 namespace lockstep {
@@ -26,157 +22,6 @@ const char* set_name(Split split) {
 bool names_column(const std::vector<std::string>& names, const std::string& name) {
   return std::ranges::count(names, name) > 0;
 }
-
-// The numbers of all positions, column after column, so that the past of a window is one run of memory.
-class PositionTable {
- public:
-  // *Collective.*
-  PositionTable(std::unique_ptr<RecordSource> table, TimeAxis axis, const DataOptions& data, PeerGroup& peers)
-      : table_(std::move(table)), axis_(std::move(axis)), options_(data.table.windows) {
-    const TableSchema schema = parse_schema(table_->schema(), "the schema of the windows");
-    scales_ = label_scales(schema);
-    windows_ = *schema.windows;
-    labels_ = schema.labels();
-    const std::vector<FeatureColumn> columns = feature_columns_of(schema);
-    features_ = columns.empty() ? 0 : columns.back().features.end;
-    for (const FeatureRange& range : schema.layout()) {
-      const std::string& name = schema.columns[range.column].name;
-      for (Index i = range.features.begin; i < range.features.end; ++i) {
-        const bool is_series = names_column(windows_.series, name);
-        (is_series ? series_ : moving_).push_back(i);
-        if (!is_series) known_ahead_.push_back(names_column(windows_.future, name));
-      }
-    }
-    load(peers);
-  }
-
-  const TimeAxis& axis() const { return axis_; }
-  const TableWindows& windows() const { return windows_; }
-  const WindowOptions& options() const { return options_; }
-  const RecordSource& table() const { return *table_; }
-  const std::vector<LabelScale>& scales() const { return scales_; }
-  const Fingerprint& fingerprint() const { return fingerprint_; }
-  Index labels() const { return labels_; }
-  Index features() const { return features_; }
-  Index bytes() const { return columns() * axis_.positions() * Index{sizeof(Scalar)}; }
-  bool knows_ahead() const { return std::ranges::count(known_ahead_, true) > 0; }
-  const Scalar* label(Index number) const { return column(number); }
-  bool has_labels(Index position) const {
-    for (Index i = 0; i < labels_; ++i) {
-      if (std::isnan(label(i)[position])) return false;
-    }
-    return true;
-  }
-
-  void write_features(Index origin, Scalar* to) const {
-    const Index window = windows_.window;
-    for (Index i = 0; i < labels_; ++i) to = std::copy_n(label(i) + origin - window, window, to);
-    for (Index i = 0; i < std::ssize(moving_); ++i) {
-      const Index ahead = at(known_ahead_, i) ? windows_.horizon : 0;
-      to = std::copy_n(column(labels_ + i) + origin - window, window + ahead, to);
-    }
-    for (Index i = 0; i < std::ssize(series_); ++i)
-      *to++ = column(labels_ + std::ssize(moving_) + i)[origin - 1];
-  }
-  void write_targets(Index origin, Scalar* to) const {
-    for (Index i = 0; i < labels_; ++i) to = std::copy_n(label(i) + origin, windows_.horizon, to);
-  }
-
- private:
-  Index columns() const { return labels_ + std::ssize(moving_) + std::ssize(series_); }
-  const Scalar* column(Index number) const { return values_ + number * axis_.positions(); }
-
-  // *Collective.* Records are read once, and put in the order of the positions.
-  void load(PeerGroup& peers) {
-    const Index ranks = peers.size();
-    const std::unique_ptr<Records> records = load_records(*table_, {.anything = true},
-                                                          {.ranks =
-                                                               [ranks](Index) {
-                                                                 return Range{0, ranks};
-                                                               },
-                                                           .count = table_->info().rows,
-                                                           .everyone = true},
-                                                          peers, &fingerprint_);
-    shared_ = peers.share_on_node(bytes());
-    peers.agree([&] {
-      if (!shared_) own_ = AlignedBuffer<Scalar>(bytes() / Index{sizeof(Scalar)});
-      Scalar* const values = shared_ ? reinterpret_cast<Scalar*>(shared_->bytes().data()) : own_.data();
-      values_ = values;
-      if (!shared_ || peers.writes_for_node(peers.rank())) fill(*records, values);
-    });
-    if (shared_) shared_->publish();
-  }
-
-  void fill(const Records& records, Scalar* values) const {
-    constexpr Index kBlock = 1024;
-    const Index positions = axis_.positions();
-    const Index features = table_->info().features.size();
-    const Index label_columns = table_->info().label_columns();
-    AlignedBuffer<Scalar> x_memory(kBlock * features);
-    AlignedBuffer<Scalar> y_memory(kBlock * label_columns);
-    for (Index begin = 0; begin < positions; begin += kBlock) {
-      const Index rows = std::min(kBlock, positions - begin);
-      Matrix x(x_memory.data(), rows, features);
-      Matrix y(y_memory.data(), rows, label_columns);
-      records.gather(
-          std::span(axis_.records).subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(rows)),
-          x, y);
-      for (Index row = 0; row < rows; ++row) {
-        Scalar* to = values + begin + row;
-        const auto put = [&](Scalar value) {
-          *to = value;
-          to += positions;
-        };
-        for (Index i = 0; i < labels_; ++i) put(y(row, i));
-        for (const Index i : moving_) put(x(row, i));
-        for (const Index i : series_) put(x(row, i));
-      }
-    }
-    fill_labels(values);
-  }
-
-  // data.fill_gaps.
-  void fill_labels(Scalar* values) const {
-    if (options_.fill == FillGaps::kNone) return;
-    for (Index i = 0; i < labels_; ++i) {
-      const Scalar zero =
-          scales_.empty() ? Scalar{0} : static_cast<Scalar>(at(scales_, i * windows_.horizon).scaled(0));
-      Scalar* const label = values + i * axis_.positions();
-      for (Index series = 0; series < axis_.series_count(); ++series) {
-        const Range range = known_labels(label, series);
-        for (Index p = range.begin; p < range.end; ++p) {
-          if (options_.fill == FillGaps::kZero) {
-            if (at(axis_.filled, p) || std::isnan(label[p])) label[p] = zero;
-          } else if (std::isnan(label[p]) && p > range.begin) {
-            label[p] = label[p - 1];
-          }
-        }
-      }
-    }
-  }
-
-  // Behind the last label of a series lies its future, and no gap.
-  Range known_labels(const Scalar* label, Index series) const {
-    Range range{at(axis_.begins, series), at(axis_.begins, series + 1)};
-    while (range.end > range.begin && std::isnan(label[range.end - 1])) --range.end;
-    return range;
-  }
-
-  std::unique_ptr<RecordSource> table_;
-  TimeAxis axis_;
-  WindowOptions options_;
-  TableWindows windows_;
-  std::vector<LabelScale> scales_;
-  Fingerprint fingerprint_;
-  Index labels_ = 0;
-  Index features_ = 0;
-  std::vector<Index> moving_;      // features of a record that change with time
-  std::vector<bool> known_ahead_;  // of each of these
-  std::vector<Index> series_;      // features of a record that name the series
-  std::unique_ptr<NodeMemory> shared_;
-  AlignedBuffer<Scalar> own_;
-  const Scalar* values_ = nullptr;  // in one of these
-};
 
 // There is nothing to read: windows are cut out of the positions.
 class WindowReader final : public ChunkReader {
@@ -264,7 +109,7 @@ class PositionWindows final : public WindowSource {
     }
   }
 
-  // Repeats the last `season` values of the past. The past is long enough: see check_season().
+  // Repeats the last `season` values of the past, which has so many.
   NaiveForecast measure(std::string name, Index season) const {
     const Index horizon = windows().horizon;
     NaiveForecast forecast{.name = std::move(name)};
@@ -298,13 +143,6 @@ class PositionWindows final : public WindowSource {
   std::vector<Chunk> chunks_;
 };
 
-// The set that a position is in; none: it is in no set.
-std::optional<Split> set_of(const HoldOut& held, Index record) {
-  if (!held.any() || held.leaves(record)) return Split::kTrain;
-  if (held.tests(record)) return Split::kTest;
-  return held.holds(record) ? std::optional(Split::kValidation) : std::nullopt;
-}
-
 // The windows of one set.
 class WindowChoice {
  public:
@@ -321,8 +159,7 @@ class WindowChoice {
     const TableWindows& windows = positions_.windows();
     throw DataError(fmt::format(
         "'{}' has no window for the {} set: a window of {} and its horizon of {} positions need {} in a row, "
-        "and the "
-        "longest series has {}{}: lower data.window or data.horizon",
+        "and the longest series has {}{}: lower data.window or data.horizon",
         positions_.table().info().name, set_name(split_), windows.window, windows.horizon,
         windows.window + windows.horizon, plural(longest_, "position"),
         incomplete_ > 0
@@ -348,9 +185,7 @@ class WindowChoice {
   }
 
  private:
-  bool in_set(Index position) const {
-    return set_of(held_, at(positions_.axis().records, position)) == split_;
-  }
+  bool in_set(Index position) const { return held_.takes(split_, at(positions_.axis().records, position)); }
   // A horizon is what was measured: "last" only stands for what is not known.
   bool is_known(Index position) const {
     return positions_.has_labels(position) &&
@@ -426,8 +261,7 @@ void refuse_part_of_windows(const ValidationPart& part, const WindowOptions& win
     return;
   throw ConfigError(
       fmt::format("{}: windows overlap, so that a part of them by chance would be known from the others: "
-                  "hold back a span of "
-                  "time, time({}, 0.2), or whole series",
+                  "hold back a span of time, time({}, 0.2), or whole series",
                   part.setting, windows.time));
 }
 
@@ -464,12 +298,12 @@ std::shared_ptr<const PositionTable> make_positions(std::unique_ptr<RecordSource
                                                     const DataOptions& data, PeerGroup& peers) {
   peers.agree([&] { refuse_other_labels(*table); });
   TimeAxis axis = read_time_axis(*table, data, peers);
-  return std::make_shared<const PositionTable>(std::move(table), std::move(axis), data, peers);
+  return std::make_shared<const PositionTable>(std::move(table), std::move(axis), data.table.windows, peers);
 }
 
 // A model that knows its series by name knows no others. Errors: DataError.
 void refuse_new_series(const PositionTable& positions, const TableOptions& options) {
-  const TableSchema schema = parse_schema(positions.table().schema(), "the schema of the windows");
+  const TableSchema& schema = positions.schema();
   for (std::size_t i = 0; i < options.windows.series.size(); ++i) {
     const auto column = std::ranges::find(schema.columns, options.windows.series[i], &TableColumn::name);
     const bool is_known = column != schema.columns.end() && column->kind == ColumnKind::kCategorical &&
@@ -546,10 +380,10 @@ WindowSets open_windows(const DataOptions& data, const DataParts& parts, std::ui
   return sets;
 }
 
-std::unique_ptr<WindowSource> open_last_windows(const DataOptions& data, const std::string& schema,
+std::unique_ptr<RecordSource> open_last_windows(const DataOptions& data, const std::string& schema,
                                                 const OpenTable& open, PeerGroup& peers) {
   const auto positions = make_positions(open(Split::kTrain, schema, {}), data, peers);
-  std::unique_ptr<WindowSource> source;
+  std::unique_ptr<RecordSource> source;
   peers.agree([&] {
     refuse_new_series(*positions, data.table);
     const TimeAxis& axis = positions->axis();
@@ -560,12 +394,9 @@ std::unique_ptr<WindowSource> open_last_windows(const DataOptions& data, const s
       Index origin = range.end;
       while (origin > range.begin && !positions->has_labels(origin - 1)) --origin;
       const auto fail = [&](const std::string& problem) {
-        const auto& names = at(axis.series, series);
-        throw DataError(fmt::format(
-            "'{}'{}: {}", positions->table().info().name,
-            names.empty() ? ""
-                          : fmt::format(", series {}", in_quotes(fmt::format("{}", fmt::join(names, ", ")))),
-            problem));
+        const std::string name = axis.series_name(series);
+        throw DataError(fmt::format("'{}'{}: {}", positions->table().info().name,
+                                    name.empty() ? "" : ", series " + name, problem));
       };
       if (origin - range.begin < windows.window)
         fail(fmt::format("{} with labels, and a window has {}: give a longer history",

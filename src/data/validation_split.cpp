@@ -23,9 +23,7 @@ struct PartChoice {
   HoldOut held;
   Split split = Split::kTrain;
 
-  bool takes(Index id) const {
-    return split == Split::kTrain ? held.leaves(id) : split == Split::kTest ? held.tests(id) : held.holds(id);
-  }
+  bool takes(Index id) const { return held.takes(split, id); }
 };
 
 // Reads whole chunks, and keeps the records of one part.

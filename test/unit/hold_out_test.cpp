@@ -181,6 +181,16 @@ TEST_F(ShareOfTable, ATestSetIsChosenFirstAndTheValidationSetFromTheOthers) {
   EXPECT_EQ(sets.train->info().rows + sets.test->info().rows, kRows);
 }
 
+TEST_F(ShareOfTable, AFoldNeedsARecordThatIsNotTested) {
+  const auto open_whole = [&] { return choose_format(data_).open({data_, Split::kTrain, 1, alone()}); };
+  expect_parts(error_text<ConfigError>([&] {
+                 hold_out({.validation = parse_validation_part("data.validation", "fold(1/150)"),
+                           .test = parse_validation_part("data.test_part", "stratified(0.5)")},
+                          data_, 1, open_whole, alone());
+               }),
+               {"needs 150 records at least"});
+}
+
 TEST_F(ShareOfTable, FoldsAreThoseOfTheRecordsThatAreNotTested) {
   const auto open_whole = [&] { return choose_format(data_).open({data_, Split::kTrain, 1, alone()}); };
   const HoldOut held =

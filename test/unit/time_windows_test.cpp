@@ -59,7 +59,7 @@ class TimeWindows : public testing::Test {
     return open_windows(opened, parts, 1, {Split::kTrain, Split::kValidation, Split::kTest}, "", table,
                         peers);
   }
-  std::unique_ptr<WindowSource> open_last(const std::string& schema) const {
+  std::unique_ptr<RecordSource> open_last(const std::string& schema) const {
     const DataOptions opened = data_of_windows(data_);
     const OpenTable table = [&](Split split, const std::string& known, const HoldOut& held) {
       return choose_format(opened).open({opened, split, 1, alone(), known, held});
@@ -214,8 +214,7 @@ TEST_F(TimeWindows, AWindowWithAMissingLabelIsLeftOut) {
 TEST_F(TimeWindows, RepeatingTheLastValueIsMeasured) {
   data_.table.windows.season = 2;
   const auto sets = open();
-  const auto& windows = dynamic_cast<const WindowSource&>(*sets.train);
-  const std::vector<NaiveForecast> forecasts = windows.naive_forecasts();
+  const std::vector<NaiveForecast> forecasts = sets.train->as_windows()->naive_forecasts();
   ASSERT_EQ(forecasts.size(), 2U);
   EXPECT_EQ(forecasts[0].by_step, (std::vector<double>{1, 2, 3}));
   EXPECT_DOUBLE_EQ(forecasts[0].absolute, 2);
@@ -229,9 +228,9 @@ TEST_F(TimeWindows, TheLastWindowForecastsWhatIsBehindTheEnd) {
   ASSERT_EQ(last->info().rows, 2);
   EXPECT_EQ(last->info().target_columns, 0);
   EXPECT_EQ(window(*last, 0).features, (std::vector<Scalar>{16, 17, 18, 19, -16, -17, -18, -19}));
-  EXPECT_EQ(last->time_of(0, 0), "2024-01-21");
-  EXPECT_EQ(last->time_of(1, 2), "2024-01-23");
-  EXPECT_EQ(last->series_of(1), (std::vector<std::string>{"a"}));
+  EXPECT_EQ(last->as_windows()->time_of(0, 0), "2024-01-21");
+  EXPECT_EQ(last->as_windows()->time_of(1, 2), "2024-01-23");
+  EXPECT_EQ(last->as_windows()->series_of(1), (std::vector<std::string>{"a"}));
 }
 
 TEST_F(TimeWindows, RecordsWithoutALabelAtTheEndAreWhatIsForecast) {
@@ -239,7 +238,7 @@ TEST_F(TimeWindows, RecordsWithoutALabelAtTheEndAreWhatIsForecast) {
   std::string more;
   for (int day = 20; day < 23; ++day) more += fmt::format("a,{0},,7\nb,{0},,7\n", date(day));
   write(more);
-  EXPECT_EQ(open_last(schema)->time_of(0, 0), "2024-01-21");
+  EXPECT_EQ(open_last(schema)->as_windows()->time_of(0, 0), "2024-01-21");
   EXPECT_EQ(window(*open_last(schema), 0).features.front(), 16);
 }
 
@@ -251,7 +250,16 @@ TEST_F(TimeWindows, MonthsOfTheCalendarAreSteps) {
   data_.table.windows.series = {};
   const WindowSets sets = open();
   EXPECT_EQ(all_notes(*sets.train).find("lacks"), std::string::npos);
-  EXPECT_EQ(open_last(sets.train->schema())->time_of(0, 2), "2023-11-01");
+  EXPECT_EQ(open_last(sets.train->schema())->as_windows()->time_of(0, 2), "2023-11-01");
+}
+
+TEST_F(TimeWindows, TwoDaysOfOneMonthAreNoStepOfMonths) {
+  std::string text = "day,y\n";
+  for (int month = 0; month < 20; ++month)
+    text += fmt::format("{}-{:02}-28,{}\n", 2022 + month / 12, month % 12 + 1, month);
+  write_file_atomically(file_, text + "2023-08-30,20\n");
+  data_.table.windows.series = {};
+  expect_parts(all_notes(*open().train), {"1 step that is no multiple", "2023-08-28 to 2023-08-30"});
 }
 
 TEST_F(TimeWindows, RefusesWhatCannotBe) {

@@ -52,7 +52,7 @@ class WindowFigures : public testing::Test {
     return open_windows(opened, {}, 1, {Split::kTest}, "", open_table, alone()).test;
   }
   static const WindowSource& windows_of(const std::unique_ptr<RecordSource>& source) {
-    return dynamic_cast<const WindowSource&>(*source);
+    return *source->as_windows();
   }
 
   test::TemporaryDirectory directory_;
@@ -145,7 +145,7 @@ TEST(ForecastErrors, SayWhetherTheModelIsWorthIt) {
 std::vector<ShownWindow> shown(int ranks, const ForecastForm& form, const RecordSource& source) {
   std::vector<ShownWindow> found;
   run_thread_ranks(ranks, [&](Communicator& comm) {
-    std::vector<ShownWindow> windows = choose_windows(dynamic_cast<const WindowSource&>(source), form);
+    std::vector<ShownWindow> windows = choose_windows(*source.as_windows(), form);
     std::vector<ForecastStep> steps;
     const DatasetInfo& info = source.info();
     for (Index id = comm.rank(); id < info.rows; id += comm.size()) {

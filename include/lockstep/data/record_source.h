@@ -17,6 +17,7 @@
 namespace lockstep {
 
 struct Fingerprint;
+class WindowSource;
 
 /// Consecutive records that are read together. The borders depend on the files and the config, never on
 /// ranks.
@@ -69,6 +70,8 @@ class RecordSource {
   }
   /// That of records which are computed from what was read when the source was opened; else null.
   virtual const Fingerprint* fingerprint() const { return nullptr; }
+  /// This source, if its records are windows of time (time_windows.h).
+  virtual const WindowSource* as_windows() const { return nullptr; }
   /// Paths of the files on disk, each once, in order; empty for data that are computed.
   virtual std::vector<std::string> files() const { return {}; }
   /// The path of the file that holds the features of a chunk; "" for data that are computed.

@@ -52,6 +52,7 @@ struct NaiveForecast {
 /// Windows of one set.
 class WindowSource : public RecordSource {
  public:
+  const WindowSource* as_windows() const override { return this; }
   /// *Local.* Repeating the last value and, where data.season says it, the season before.
   virtual std::vector<NaiveForecast> naive_forecasts() const = 0;
   virtual const TableWindows& windows() const = 0;
@@ -70,7 +71,7 @@ WindowSets open_windows(const DataOptions& data, const DataParts& parts, std::ui
 
 /// *Collective.* The last window of each series of a table, whose horizon lies behind the last known labels;
 /// without targets. Errors as above, also if a column that is known ahead is not known so far.
-std::unique_ptr<WindowSource> open_last_windows(const DataOptions& data, const std::string& schema,
+std::unique_ptr<RecordSource> open_last_windows(const DataOptions& data, const std::string& schema,
                                                 const OpenTable& open, PeerGroup& peers);
 
 }  // namespace lockstep

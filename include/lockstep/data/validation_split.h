@@ -39,6 +39,10 @@ struct HoldOut {
   bool tests(Index id) const { return fold_of != nullptr && at(*fold_of, id) == kTestFold; }
   /// Whether it is trained on; a record may be in no set.
   bool leaves(Index id) const;
+  /// Whether it is in this set.
+  bool takes(Split split, Index id) const {
+    return split == Split::kTrain ? leaves(id) : split == Split::kTest ? tests(id) : holds(id);
+  }
 };
 
 /// The parts of the training samples that are held back.

@@ -43,21 +43,13 @@ const PredictionFileEntry& prediction_file_of(const CommandLine& line) {
   return choose_prediction_file(line.text("output"), line.text("format"));
 }
 
-// *Collective.*
+// *Collective.* The records or, of windows of time, the last one of each series.
 std::unique_ptr<RecordSource> open_input(const CommandLine& line, const DataOptions& data,
                                          const std::string& schema, PeerGroup& peers) {
   const FormatEntry* format = nullptr;
   const std::string input = line.text("input");
   peers.agree([&] { format = &format_of_input(input, data); });
-  return format->open_input({data, input, peers, schema});
-}
-
-// *Collective.* The last windows of the series of a table.
-std::unique_ptr<WindowSource> open_forecast(const CommandLine& line, const DataOptions& data,
-                                            const std::string& schema, PeerGroup& peers) {
-  const FormatEntry* format = nullptr;
-  const std::string input = line.text("input");
-  peers.agree([&] { format = &format_of_input(input, data); });
+  if (!data.table.windows.any()) return format->open_input({data, input, peers, schema});
   const DataOptions opened = data_of_windows(data);
   return open_last_windows(
       opened, schema,
@@ -162,9 +154,8 @@ struct Inference {
   Index horizon() const { return forecasts() ? table->windows->horizon : 1; }
   // A label has as many targets as its horizon has positions, and a row one of them.
   std::vector<TargetLabel> labels_of_rows() const {
-    std::vector<TargetLabel> of_rows = labels;
-    if (!forecasts()) return of_rows;
-    of_rows.clear();
+    if (!forecasts()) return labels;
+    std::vector<TargetLabel> of_rows;
     for (const std::size_t i : table->targets()) of_rows.push_back({.name = table->columns[i].name});
     return of_rows;
   }
@@ -211,10 +202,10 @@ void prepare(Inference& inference, const CommandLine& line, const FinishedRun& r
 class PredictionOutput {
  public:
   PredictionOutput(const CommandLine& line, const Config& config, const Inference& inference,
-                   const RecordSource& source, const WindowSource* windows)
+                   const RecordSource& source)
       : table_(inference.trained.loss->form(), inference.trained.model->output().size() / inference.horizon(),
                inference.labels_of_rows(), inference.view, inference.scales_of_rows()),
-        horizon_(windows == nullptr ? 0 : inference.horizon()),
+        horizon_(inference.horizon()),
         levels_(inference.trained.loss->form().outputs_per_target()) {
     const PredictionFileEntry& entry = prediction_file_of(line);
     if (const auto& keep = inference.request.keep) {
@@ -222,8 +213,8 @@ class PredictionOutput {
                                             parse_column_names("--keep", *keep),
                                             inference.table ? &*inference.table : nullptr);
     }
-    if (windows != nullptr && entry.has_texts)
-      kept_ = std::make_unique<ForecastColumns>(*windows, config.data.table.windows);
+    if (inference.forecasts() && entry.has_texts)
+      kept_ = std::make_unique<ForecastColumns>(*source.as_windows(), config.data.table.windows);
     file_ = entry.make({.path = line.text("output"),
                         .rows = source.info().rows * inference.horizon() + std::ssize(source.skipped()),
                         .columns = {table_.columns().begin(), table_.columns().end()},
@@ -233,13 +224,13 @@ class PredictionOutput {
 
   // Rows of predict_rows().
   void append(const ConstMatrix& rows) {
-    lines_->append(horizon_ == 0 ? rows : by_step(rows, horizon_, levels_, steps_));
+    lines_->append(horizon_ == 1 ? rows : by_step(rows, horizon_, levels_, steps_));
   }
   PredictionLines& lines() { return *lines_; }
 
  private:
   PredictionTable table_;
-  Index horizon_;  // 0: the rows are no forecasts
+  Index horizon_;  // rows of the file that a row has
   Index levels_;
   std::vector<Scalar> steps_;
   std::unique_ptr<TextColumns> kept_;
@@ -249,8 +240,7 @@ class PredictionOutput {
 
 // *Collective.* Gives the bad rows, on all ranks. Errors: AgreedError.
 BadRows write_predictions(Communicator& comm, const CommandLine& line, const Config& config,
-                          const Inference& inference, const RecordSource& source,
-                          const WindowSource* windows) {
+                          const Inference& inference, const RecordSource& source) {
   ThreadTeam team(static_cast<int>(config.train.threads));
   std::optional<Pipeline> pipeline;
   if (inference.trained.stage) pipeline.emplace(comm, *inference.grid);
@@ -265,7 +255,7 @@ BadRows write_predictions(Communicator& comm, const CommandLine& line, const Con
                         source);
   std::optional<PredictionOutput> output;  // only rank 0 has one
   agree(comm, [&] {
-    if (comm.rank() == 0) output.emplace(line, config, inference, source, windows);
+    if (comm.rank() == 0) output.emplace(line, config, inference, source);
   });
   prediction.run(inference.trained.values(), [&](const ConstMatrix& rows) { output->append(rows); });
   agree(comm, [&] {
@@ -329,21 +319,13 @@ int predict_command(Communicator& comm, const CommandLine& line) {
     inference.labels = read_target_labels(schema);
   });
   if (is_standard_input(line.text("input"))) spool_standard_input(comm);
-  std::unique_ptr<RecordSource> source;
-  const WindowSource* windows = nullptr;
-  if (inference.forecasts()) {
-    auto forecast = open_forecast(line, config.data, schema, peers);
-    windows = forecast.get();
-    source = std::move(forecast);
-  } else {
-    source = open_input(line, config.data, schema, peers);
-  }
+  const std::unique_ptr<RecordSource> source = open_input(line, config.data, schema, peers);
   const DatasetInfo& input = source->info();
   agree(comm, [&] { check_input(line, input.features, inference.trained.model->input()); });
   const RecordSource* const sources[] = {source.get()};
   refuse_different_data(comm, sources);
   log_notes(sources);
-  const BadRows bad = write_predictions(comm, line, config, inference, *source, windows);
+  const BadRows bad = write_predictions(comm, line, config, inference, *source);
   log_info("predicted {} rows of {} in {}: {}", with_commas(input.rows * inference.horizon()),
            line.text("input"), human_seconds(watch.seconds()), describe_output(line.text("output")));
   report_bad_rows(line, bad, input.rows * inference.horizon(), comm.rank());

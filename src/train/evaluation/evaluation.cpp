@@ -93,7 +93,7 @@ Evaluation::Evaluation(const EvaluationContext& context, const RecordSource& sou
     RecordNeeds needs = needed_by_owner([this](Index id) { return owner(id); }, count);
     needs.part = part_;
     records_ = load_records(source, rule, needs, peers);
-    look_at_windows(source);
+    measure_naive_forecasts(source);
     if (context.loss.targets() != TargetKind::kBinary || context.outputs() == 1) return;
     for (const TargetLabel& label : read_target_labels(source.schema())) output_names_.push_back(label.name);
   });
@@ -107,9 +107,9 @@ Evaluation::Evaluation(const EvaluationContext& context, const RecordSource& sou
   block_sums_.resize(static_cast<std::size_t>(measured_blocks_.size() * columns()));
 }
 
-void Evaluation::look_at_windows(const RecordSource& source) {
+void Evaluation::measure_naive_forecasts(const RecordSource& source) {
   const OutputForm form = context_.loss.form();
-  const auto* const windows = dynamic_cast<const WindowSource*>(&source);
+  const auto* const windows = source.as_windows();
   if (windows == nullptr || form.targets != TargetKind::kValue || form.direction) return;
   forecast_form_ = {.form = form, .scales = read_label_scales(source.schema())};
   horizon_ = windows->windows().horizon;

@@ -182,7 +182,7 @@ EvaluationDetails describe_evaluation(const EvaluationContext& context, Evaluati
   const OutputForm form = context.loss.form();
   const Index outputs = context.outputs();
   const std::optional<ForecastForm>& forecasts = evaluation.forecast_form();
-  const auto* const windows = dynamic_cast<const WindowSource*>(&source);
+  const auto* const windows = source.as_windows();
   PredictionWords words{.classes = info.class_names};
   std::vector<FeatureColumn> columns;
   std::vector<ShownWindow> shown;

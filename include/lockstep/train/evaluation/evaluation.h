@@ -159,7 +159,7 @@ class Evaluation {
   Range rows_of_block(Index block) const {
     return intersect({block * rows_, (block + 1) * rows_}, {0, info_.rows});
   }
-  void look_at_windows(const RecordSource& source);
+  void measure_naive_forecasts(const RecordSource& source);
   Range reliability_columns() const;
   Index columns() const;
 

@@ -30,20 +30,14 @@ std::vector<FeatureColumn> columns_of_windows(const TableSchema& schema) {
     columns.push_back({.name = column.name, .features = {end, end + features}});
     end += features;
   };
-  const auto names = [&](const std::vector<std::string>& all, std::size_t column) {
-    return std::ranges::count(all, schema.columns[column].name) > 0;
-  };
   for (const std::size_t label : schema.targets()) add(schema.columns[label], windows.window);
-  const std::vector<FeatureRange> layout = schema.layout();
-  for (const FeatureRange& range : layout) {
-    if (names(windows.series, range.column)) continue;
-    const Index ahead = names(windows.future, range.column) ? windows.horizon : 0;
-    add(schema.columns[range.column], range.features.size() * (windows.window + ahead));
-  }
-  for (const FeatureRange& range : layout) {
-    if (!names(windows.series, range.column)) continue;
-    add(schema.columns[range.column], range.features.size());
-    columns.back().table = schema.columns[range.column];
+  for (const bool of_series : {false, true}) {
+    for (const FeatureRange& range : schema.layout()) {
+      const TableColumn& column = schema.columns[range.column];
+      if (windows.names_series(column.name) != of_series) continue;
+      add(column, range.features.size() * windows.values_of(column.name));
+      if (of_series) columns.back().table = column;
+    }
   }
   return columns;
 }

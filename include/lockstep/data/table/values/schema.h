@@ -101,6 +101,14 @@ struct TableWindows {
   Index horizon = 0;
   std::vector<std::string> series = {};  ///< columns that say which series a record belongs to
   std::vector<std::string> future = {};  ///< columns that are known ahead
+
+  bool names_series(const std::string& column) const { return std::ranges::count(series, column) > 0; }
+  /// The values of a column that is no label in one window: one of a column that names the series, else those
+  /// of the past and, if it is known ahead, of the horizon.
+  Index values_of(const std::string& column) const {
+    if (names_series(column)) return 1;
+    return window + (std::ranges::count(future, column) > 0 ? horizon : 0);
+  }
 };
 
 struct TableSchema {

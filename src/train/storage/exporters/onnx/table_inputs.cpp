@@ -207,18 +207,13 @@ std::string add_other(OnnxGraph& graph, const TableColumn& column, const TableSc
 // The columns that a graph takes, each with the number of its values in a record.
 std::vector<std::pair<const TableColumn*, Index>> input_columns(const TableSchema& schema) {
   std::vector<std::pair<const TableColumn*, Index>> columns;
-  const auto names = [](const std::vector<std::string>& all, const std::string& name) {
-    return std::ranges::count(all, name) > 0;
-  };
   if (schema.windows) {
     for (const std::size_t i : schema.targets())
       columns.emplace_back(&schema.columns[i], schema.windows->window);
   }
   for (const TableColumn& column : schema.columns) {
-    if (!column.is_feature()) continue;
-    const bool moves = schema.windows && !names(schema.windows->series, column.name);
-    const bool ahead = moves && names(schema.windows->future, column.name);
-    columns.emplace_back(&column, moves ? schema.windows->window + (ahead ? schema.windows->horizon : 0) : 1);
+    if (column.is_feature())
+      columns.emplace_back(&column, schema.windows ? schema.windows->values_of(column.name) : 1);
   }
   return columns;
 }

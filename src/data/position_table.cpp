@@ -1,0 +1,132 @@
+#include "position_table.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "lockstep/data/table/sources/feature_columns.h"
+
+namespace lockstep {
+
+PositionTable::PositionTable(std::unique_ptr<RecordSource> table, TimeAxis axis, const WindowOptions& options,
+                             PeerGroup& peers)
+    : table_(std::move(table)),
+      axis_(std::move(axis)),
+      options_(options),
+      schema_(parse_schema(table_->schema(), "the schema of the windows")),
+      scales_(label_scales(schema_)),
+      labels_(schema_.labels()) {
+  const std::vector<FeatureColumn> columns = feature_columns_of(schema_);
+  features_ = columns.empty() ? 0 : columns.back().features.end;
+  for (const FeatureRange& range : schema_.layout()) {
+    const std::string& name = schema_.columns[range.column].name;
+    const bool is_series = windows().names_series(name);
+    for (Index i = range.features.begin; i < range.features.end; ++i) {
+      (is_series ? series_ : moving_).push_back(i);
+      if (!is_series) known_ahead_.push_back(windows().values_of(name) > windows().window);
+    }
+  }
+  load(peers);
+}
+
+bool PositionTable::has_labels(Index position) const {
+  for (Index i = 0; i < labels_; ++i) {
+    if (std::isnan(label(i)[position])) return false;
+  }
+  return true;
+}
+
+void PositionTable::write_features(Index origin, Scalar* to) const {
+  const Index window = windows().window;
+  for (Index i = 0; i < labels_; ++i) to = std::copy_n(label(i) + origin - window, window, to);
+  for (Index i = 0; i < std::ssize(moving_); ++i) {
+    const Index ahead = at(known_ahead_, i) ? windows().horizon : 0;
+    to = std::copy_n(column(labels_ + i) + origin - window, window + ahead, to);
+  }
+  for (Index i = 0; i < std::ssize(series_); ++i)
+    *to++ = column(labels_ + std::ssize(moving_) + i)[origin - 1];
+}
+
+void PositionTable::write_targets(Index origin, Scalar* to) const {
+  for (Index i = 0; i < labels_; ++i) to = std::copy_n(label(i) + origin, windows().horizon, to);
+}
+
+// *Collective.* Records are read once, and put in the order of the positions.
+void PositionTable::load(PeerGroup& peers) {
+  const Index ranks = peers.size();
+  const std::unique_ptr<Records> records = load_records(*table_, {.anything = true},
+                                                        {.ranks =
+                                                             [ranks](Index) {
+                                                               return Range{0, ranks};
+                                                             },
+                                                         .count = table_->info().rows,
+                                                         .everyone = true},
+                                                        peers, &fingerprint_);
+  const Index numbers = columns() * axis_.positions();
+  shared_ = peers.share_on_node(numbers * Index{sizeof(Scalar)});
+  peers.agree([&] {
+    if (!shared_) own_ = AlignedBuffer<Scalar>(numbers);
+    Scalar* const values = shared_ ? reinterpret_cast<Scalar*>(shared_->bytes().data()) : own_.data();
+    values_ = values;
+    if (!shared_ || peers.writes_for_node(peers.rank())) fill(*records, values);
+  });
+  if (shared_) shared_->publish();
+}
+
+void PositionTable::fill(const Records& records, Scalar* values) const {
+  constexpr Index kBlock = 1024;
+  const Index positions = axis_.positions();
+  const Index features = table_->info().features.size();
+  const Index label_columns = table_->info().label_columns();
+  AlignedBuffer<Scalar> x_memory(kBlock * features);
+  AlignedBuffer<Scalar> y_memory(kBlock * label_columns);
+  for (Index begin = 0; begin < positions; begin += kBlock) {
+    const Index rows = std::min(kBlock, positions - begin);
+    Matrix x(x_memory.data(), rows, features);
+    Matrix y(y_memory.data(), rows, label_columns);
+    records.gather(
+        std::span(axis_.records).subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(rows)), x,
+        y);
+    for (Index row = 0; row < rows; ++row) {
+      Scalar* to = values + begin + row;
+      const auto put = [&](Scalar value) {
+        *to = value;
+        to += positions;
+      };
+      for (Index i = 0; i < labels_; ++i) put(y(row, i));
+      for (const Index i : moving_) put(x(row, i));
+      for (const Index i : series_) put(x(row, i));
+    }
+  }
+  fill_labels(values);
+}
+
+// data.fill_gaps.
+void PositionTable::fill_labels(Scalar* values) const {
+  if (options_.fill == FillGaps::kNone) return;
+  for (Index i = 0; i < labels_; ++i) {
+    const Scalar zero =
+        scales_.empty() ? Scalar{0} : static_cast<Scalar>(at(scales_, i * windows().horizon).scaled(0));
+    Scalar* const label = values + i * axis_.positions();
+    for (Index series = 0; series < axis_.series_count(); ++series) {
+      const Range range = known_labels(label, series);
+      for (Index p = range.begin; p < range.end; ++p) {
+        if (options_.fill == FillGaps::kZero) {
+          if (at(axis_.filled, p) || std::isnan(label[p])) label[p] = zero;
+        } else if (std::isnan(label[p]) && p > range.begin) {
+          label[p] = label[p - 1];
+        }
+      }
+    }
+  }
+}
+
+// Behind the last label of a series lies its future, and no gap.
+Range PositionTable::known_labels(const Scalar* label, Index series) const {
+  Range range{at(axis_.begins, series), at(axis_.begins, series + 1)};
+  while (range.end > range.begin && std::isnan(label[range.end - 1])) --range.end;
+  return range;
+}
+
+}  // namespace lockstep
