@@ -266,6 +266,22 @@ TEST_F(CrossValidation, EachFoldIsTheRunWithThatValidationSet) {
   EXPECT_TRUE(std::filesystem::exists(directory_ / "cv/refit/model.safetensors"));
 }
 
+TEST_F(CrossValidation, RecordsOfATestPartAreInNoFold) {
+  const ProcessResult result = run_trainer(
+      2, "cv " + config() + arguments("all.csv", "cv", "--folds 3 --data.test_part 'share(0.2)' --refit"));
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  std::istringstream lines(read_file(directory_ / "cv/predictions.csv"));
+  std::string line;
+  std::getline(lines, line);
+  Index records = 0;
+  Index without = 0;
+  for (; std::getline(lines, line); ++records) without += line.find(",,") != std::string::npos ? 1 : 0;
+  EXPECT_EQ(records, 120);
+  const Json test = evaluate(1, "--model " + (directory_ / "cv/fold-0001"))["test"];
+  EXPECT_EQ(without, test["samples"].get<Index>());
+  EXPECT_GT(without, 10);
+}
+
 // Also where all is done, and where a trial that was killed is the only one.
 TEST_F(CrossValidation, OfDataThatHaveChangedIsRefused) {
   const std::string command = "cv " + config() + arguments("all.csv", "cv", "--folds 3");
