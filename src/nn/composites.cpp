@@ -50,6 +50,7 @@ class Sum final : public Layer {
   }
 
   bool reads_input() const override { return false; }
+  bool takes_sequences() const override { return true; }
   std::string name() const override { return "sum"; }
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     return graph.add("Sum", layer.inputs);
@@ -109,6 +110,7 @@ class Concat final : public Layer {
   }
 
   bool reads_input() const override { return false; }
+  bool takes_sequences() const override { return true; }
   std::string name() const override { return "concat"; }
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     return graph.add("Concat", layer.inputs, {{"axis", onnx_last_axis(layer.in.front())}});
@@ -147,6 +149,11 @@ Index stride_between(Index from, Index to) {
 std::string projection(const Shape& from, const Shape& to) {
   const auto in = as_image(from);
   const auto out = as_image(to);
+  if (from.sequence && to.sequence) {
+    const Index stride = stride_between(from.dims[0], to.dims[0]);
+    return stride == 0 ? "" : fmt::format("conv1d({}, 1, stride={}, bias=false)", to.dims[1], stride);
+  }
+  if (from.sequence || to.sequence) return "";
   if (!in && !out) return fmt::format("dense({}, bias=false)", to.size());
   if (!in || !out) return "";
   const Index stride = stride_between(in->height, out->height);
@@ -160,7 +167,8 @@ CompositeEntry residual_entry() {
           .signature = "residual(layers)",
           .help =
               "x + layers(x) (He et al. 2015); where the shapes differ x goes through a projection, conv2d "
-              "of one pixel with a stride or dense, without bias; tensors are named body.N and shortcut",
+              "or conv1d of one pixel or position with a stride, or dense, without bias; tensors are named "
+              "body.N and shortcut",
           .example = "residual(dense(6) tanh dense(4))",
           .example_input = {{5}},
           .build = [](ModelBuilder& graph, const Term& term, Index input, const std::string& path) {

@@ -13,6 +13,7 @@
 #include "lockstep/math/elementary.h"
 #include "lockstep/nn/composite.h"
 #include "lockstep/nn/onnx_words.h"
+#include "on_positions.h"
 
 namespace lockstep {
 namespace {
@@ -277,16 +278,18 @@ Index ModelBuilder::add_layer(std::unique_ptr<Layer> layer, std::vector<Index> i
   op.path = path;
   op.text = text;
   op.title = fmt::format("layer {} {}", path, in_quotes(text));
-  op.layer = std::move(layer);
   std::vector<std::string> shapes;
   for (const Index input : inputs) {
     op.in.push_back(shape(input));
     shapes.push_back(to_string(op.in.back()));
   }
+  const bool by_position = op.in.front().sequence && !layer->takes_sequences();
+  op.layer = by_position ? on_positions(std::move(layer)) : std::move(layer);
   op.inputs = std::move(inputs);
   Declarer declarer(*this, path);
   try {
     op.out = op.layer->declare(op.in, declarer);
+    find_lengths(op);
   } catch (const ConfigError& problem) {
     throw ConfigError(fmt::format("{}: {} on {}: {}", option_, op.title,
                                   excerpt(fmt::format("{}", fmt::join(shapes, " and "))), problem.what()));
@@ -300,6 +303,22 @@ Index ModelBuilder::add_layer(std::unique_ptr<Layer> layer, std::vector<Index> i
   }
   ops_.push_back(std::move(op));
   return std::ssize(ops_) - 1;
+}
+
+void ModelBuilder::find_lengths(ModelOp& op) const {
+  const auto lengths_of = [&](Index input) {
+    if (input != kModelInput) return at(ops_, input).lengths_out;
+    std::vector<Index> all(input_.sequence ? static_cast<std::size_t>(input_.dims[0] + 1) : 0);
+    std::iota(all.begin(), all.end(), Index{0});
+    return all;
+  };
+  op.lengths_in = lengths_of(op.inputs.front());
+  for (const Index other : op.inputs) {
+    if (lengths_of(other) != op.lengths_in)
+      throw ConfigError("its inputs have other lengths where records have padding");
+  }
+  if (!op.out.sequence) return;
+  for (const Index length : op.lengths_in) op.lengths_out.push_back(op.layer->length_of_output(length));
 }
 
 std::unique_ptr<Layer> join_members(Link link) {

@@ -42,6 +42,8 @@ class ModelBuilder {
   class Declarer;
 
   Index add_term(const Term& term, Index input, const std::string& path);
+  // Fills in lengths_in and lengths_out. Errors: ConfigError if the inputs have lengths of their own.
+  void find_lengths(ModelOp& op) const;
 
   std::string option_;  // option that the text comes from, for messages
   Initialiser initialiser_;

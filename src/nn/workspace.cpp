@@ -182,7 +182,7 @@ void Workspace::measure_forward(Index number, Range rows) {
   std::vector<double>& sums = at(sums_, number).own_forward;
   const std::span<double> block = std::span(block_sums_).first(sums.size());
   gather_inputs(op, rows, true);
-  op.layer->statistics()->forward_sums(inputs_.front(), values_.state, block);
+  op.layer->statistics()->forward_sums(inputs_.front(), lengths_of(op, rows), values_.state, block);
   accumulate(block, rows, sums);
 }
 
@@ -202,7 +202,7 @@ void Workspace::forward(Range ops) {
 }
 
 // The arguments of an op whose inputs are gathered.
-PassArgs Workspace::pass_args(Index number) const {
+PassArgs Workspace::pass_args(Index number, Range rows) const {
   const ModelOp& op = model_.op(number);
   return {.inputs = inputs_,
           .weights = values_.weights,
@@ -211,7 +211,13 @@ PassArgs Workspace::pass_args(Index number) const {
           .version = values_.version,
           .state = values_.state,
           .sums = batch_.training ? std::span<const double>(at(sums_, number).forward)
-                                  : std::span<const double>()};
+                                  : std::span<const double>(),
+          .lengths = lengths_of(op, rows)};
+}
+
+Lengths Workspace::lengths_of(const ModelOp& op, Range rows) const {
+  if (batch_.lengths.empty() || op.lengths_in.empty()) return {};
+  return {part(batch_.lengths, rows), op.lengths_in};
 }
 
 std::span<Scalar> Workspace::cache_of(Index number, Range rows) {
@@ -227,7 +233,8 @@ void Workspace::run_forward(Index number, Range rows) {
   Matrix y(output_of(number, rows), rows.size(), op.out.size());
   BatchContext batch = batch_;
   batch.first_row += rows.begin;
-  op.layer->forward({pass_args(number), cache_of(number, rows), batch, y});
+  if (!batch.lengths.empty()) batch.lengths = part(batch.lengths, rows);
+  op.layer->forward({pass_args(number, rows), cache_of(number, rows), batch, y});
 }
 
 TiedWeight Workspace::tied_weight(const ModelOp& op) const {
@@ -304,8 +311,12 @@ void Workspace::measure_backward(Index number, Range rows) {
   const std::span<double> block = std::span(block_sums_).first(own.own_backward.size());
   gather_inputs(op, rows, true);
   const ConstMatrix dy(gradient_of(number, rows), rows.size(), op.out.size());
-  op.layer->statistics()->backward_sums(
-      {.x = inputs_.front(), .dy = dy, .state = values_.state, .sums = own.forward}, block);
+  op.layer->statistics()->backward_sums({.x = inputs_.front(),
+                                         .dy = dy,
+                                         .lengths = lengths_of(op, rows),
+                                         .state = values_.state,
+                                         .sums = own.forward},
+                                        block);
   accumulate(block, rows, own.own_backward);
 }
 
@@ -339,8 +350,8 @@ void Workspace::run_backward(Index number, Range rows, std::span<Scalar> gradien
     own.computed_outside->backward_bias(dy, gradient, write);
   } else {
     const OpSums& sums = at(sums_, number);
-    op.layer->backward({pass_args(number), y, dy, sums.own_backward, sums.backward, cache_of(number, rows),
-                        wanted_dinputs_, gradient, write, own.tied_gradient,
+    op.layer->backward({pass_args(number, rows), y, dy, sums.own_backward, sums.backward,
+                        cache_of(number, rows), wanted_dinputs_, gradient, write, own.tied_gradient,
                         factors.x == nullptr ? nullptr : &factors, on_ready});
   }
   if (op.tie && model_.has_owner(*op.tie)) add(part(gradient, op.tie->weight), own.tied_gradient);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <tuple>
 
@@ -24,7 +25,15 @@ struct Example {
   std::string text;
   Shape input;
   WindowScaling scaling = {};
+  bool padded = false;  // records have the lengths below
 };
+
+// Of sequences of at least four positions.
+constexpr std::array<Scalar, kRows> kLengths{4, 1, 3, 2, 4};
+
+Shape sequence(Index positions, Index channels) {
+  return SequenceShape{.positions = positions, .channels = channels}.shape();
+}
 
 Example example_of(const LayerEntry& entry) {
   const bool in_ensemble = entry.name.starts_with("tabm_");
@@ -63,9 +72,24 @@ std::vector<Example> more_examples() {
           {"residual(dense(64, split=rows, bias=false) tanh) dense(2, split=rows)", {{64}}}};
 }
 
+// Of sequences; each is tried with padding as well, unless its last layer shows it.
+std::vector<Example> sequence_examples() {
+  return {{"dense(3) tanh", sequence(4, 2)},
+          {"batch_norm dense(2)", sequence(4, 3)},
+          {"layer_norm relu dropout(0.3)", sequence(4, 3)},
+          {"residual(dense(3) batch_norm tanh)", sequence(4, 3)},
+          {"concat(dense(2) | tanh) scale", sequence(4, 3)},
+          {"dense(3) tanh dense(3, tie=1)", sequence(4, 3)}};
+}
+
 std::vector<Example> all_examples() {
   std::vector<Example> examples = catalog_examples();
   std::ranges::move(more_examples(), std::back_inserter(examples));
+  for (Example& example : sequence_examples()) {
+    examples.push_back(example);
+    example.padded = true;
+    examples.push_back(std::move(example));
+  }
   return examples;
 }
 
@@ -80,8 +104,9 @@ std::string before_others(const std::string& text) {
 
 // Behind a layer that has a weight for each scalar of the input: its gradients are those of the input.
 Example behind_weights(const Example& example) {
-  return takes_whole_numbers(example) ? example
-                                      : Example{"layer_norm " + example.text, example.input, example.scaling};
+  Example behind = example;
+  if (!takes_whole_numbers(example)) behind.text = "layer_norm " + example.text;
+  return behind;
 }
 
 AlignedBuffer<Scalar> random_values(Index size, std::uint64_t stream) {
@@ -101,7 +126,8 @@ struct Fixture {
         factors(random_values(kRows * model.members() * model.output().size(), 2)),
         weights(model.layout().size),
         state(model.state_layout().size),
-        gradient(model.layout().size) {
+        gradient(model.layout().size),
+        padded(example.padded) {
     initialise({&model.layout(), weights.span()}, test::seed(), 1.0);
     initialise({&model.state_layout(), state.span()}, test::seed(), 1.0);
     // Biases off zero, and every tensor in play.
@@ -110,14 +136,30 @@ struct Fixture {
     if (takes_whole_numbers(example)) {
       for (Scalar& value : x_values.span()) value = static_cast<Scalar>(random.below(4));
     }
+    forget_padding();
   }
 
   ConstMatrix forward(Range rows, bool training = true) {
     const Index size = model.input().size();
-    return workspace.forward(
-        {.values = {.weights = weights.span(), .state = state.span()},
-         .x = ConstMatrix(x_values.data() + rows.begin * size, rows.size(), size),
-         .batch = {.training = training, .seed = 7, .step = 3, .first_row = rows.begin}});
+    return workspace.forward({.values = {.weights = weights.span(), .state = state.span()},
+                              .x = ConstMatrix(x_values.data() + rows.begin * size, rows.size(), size),
+                              .batch = {.training = training,
+                                        .seed = 7,
+                                        .step = 3,
+                                        .first_row = rows.begin,
+                                        .lengths = padded ? part(std::span<const Scalar>(kLengths), rows)
+                                                          : std::span<const Scalar>()}});
+  }
+
+  // Nobody sees what stands in the padding of an output.
+  void forget_padding() {
+    const std::vector<Index>& lengths = model.ops().back().lengths_out;
+    const Index size = model.members() * model.output().size();
+    for (Index row = 0; padded && !lengths.empty() && row < kRows; ++row) {
+      const Index channels = model.output().dims[1];
+      const Index counted = at(lengths, static_cast<Index>(at(kLengths, row))) * channels;
+      std::ranges::fill(part(factors.span(), {row * size + counted, (row + 1) * size}), Scalar{0});
+    }
   }
 
   void run(Range rows, std::span<Scalar> into, Write write) {
@@ -149,6 +191,7 @@ struct Fixture {
   AlignedBuffer<Scalar> weights;
   AlignedBuffer<Scalar> state;
   AlignedBuffer<Scalar> gradient;
+  bool padded;
 };
 
 // Differences above and below one weight.
@@ -191,6 +234,25 @@ TEST(Layers, GradientsEqualFiniteDifferences) {
       }
     }
     EXPECT_LE(kinks, fixture.model.layout().count() / 5);
+  }
+}
+
+TEST(Layers, NothingSeesThePadding) {
+  for (const Example& example : all_examples()) {
+    if (!example.padded) continue;
+    SCOPED_TRACE(example.text);
+    Fixture fixture(behind_weights(example));
+    const double value = fixture.value();
+    fixture.run({0, kRows}, fixture.gradient.span(), Write::kReplace);
+    const std::vector<Scalar> gradient(fixture.gradient.span().begin(), fixture.gradient.span().end());
+    const Index size = example.input.size();
+    for (Index row = 0; row < kRows; ++row) {
+      const Index counted = static_cast<Index>(at(kLengths, row)) * example.input.dims[1];
+      for (Index i = row * size + counted; i < (row + 1) * size; ++i) fixture.x_values.data()[i] = 7;
+    }
+    EXPECT_EQ(fixture.value(), value);
+    fixture.run({0, kRows}, fixture.gradient.span(), Write::kReplace);
+    EXPECT_TRUE(std::ranges::equal(fixture.gradient.span(), gradient));
   }
 }
 

@@ -68,7 +68,7 @@ class Experiment {
         for (Scalar& value : values)
           value = static_cast<Scalar>(kMean + kDeviation * static_cast<double>(random.normal()));
         const ConstMatrix x(values.data(), kBatch, 1);
-        layer.forward_sums(x, state[0].span(), sums);
+        layer.forward_sums(x, {}, state[0].span(), sums);
         layer.update_state(sums, state[0].span(), BatchStatistics::Update::kMove, state[0].span());  // (a)
         sum_moments(x, zero.span().first(1), sums);
         const Moments own = moments_of(sums, zero.span().first(1));
@@ -76,7 +76,7 @@ class Experiment {
         mean += own.mean[0] / kReplicas;
         variance += unbiased / kReplicas;
         deviations += std::sqrt(unbiased) / kBatches;
-        layer.forward_sums(x, state[1].span(), sums);
+        layer.forward_sums(x, {}, state[1].span(), sums);
         for (std::size_t i = 0; i < sums.size(); ++i) together[i] += sums[i];
       }
       averaged_mean += kMomentum * (mean - averaged_mean);  // (b)

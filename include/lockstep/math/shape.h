@@ -16,13 +16,15 @@ inline constexpr Index kMaxScalars = Index{1} << 40;
 
 struct Shape {
   std::vector<Index> dims;
+  /// The two dims are those of a SequenceShape.
+  bool sequence = false;
 
   /// Scalars in one sample. Errors: ConfigError if they are more than kMaxScalars.
   Index size() const;
   bool operator==(const Shape&) const = default;
 };
 
-/// "28x28", "10".
+/// "28x28", "10"; of a sequence "28 positions of 4".
 std::string to_string(const Shape& shape);
 
 /// An image is `height` rows of `width` pixels of `channels` numbers, in this order in memory.
@@ -38,6 +40,17 @@ struct ImageShape {
 
 /// A shape of three numbers as an image, or of two as one with one channel; nothing for other shapes.
 std::optional<ImageShape> as_image(const Shape& shape);
+
+/// A sequence is `positions` vectors of `channels` numbers, one behind the other in memory.
+struct SequenceShape {
+  Index positions = 0;
+  Index channels = 1;
+
+  Shape shape() const { return {.dims = {positions, channels}, .sequence = true}; }
+};
+
+/// The shape of a sequence; nothing for other shapes.
+std::optional<SequenceShape> as_sequence(const Shape& shape);
 
 // How a window slides along one axis of an image. Convolution and pooling have two: vertical and horizontal.
 

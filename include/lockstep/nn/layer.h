@@ -2,7 +2,9 @@
 // running state, and never a communicator, a rank or a thread; activations live in the caller's workspace.
 //
 // An image is a sample of height x width x channels (channels last); without the third number it has one
-// channel.
+// channel. A sequence is a sample of positions x channels, of which the first may count and the others be
+// padding (Lengths): a layer that mixes positions does as if these were not there, and gives them a gradient
+// of 0. What stands in the padding of an output means nothing.
 #pragma once
 
 #include <functional>
@@ -84,6 +86,26 @@ class ParamDeclarer {
   virtual Range tie(const std::string& layer, const Shape& shape) = 0;
 };
 
+/// How many positions of the samples of a batch count at one op; the others are padding.
+class Lengths {
+ public:
+  Lengths() = default;
+  /// `records`: the positions that count in each record, as it came. `here`: as many as count at the op, for
+  /// each number in a record.
+  Lengths(std::span<const Scalar> records, std::span<const Index> here) : records_(records), here_(here) {}
+
+  /// False: all positions of all samples count.
+  bool given() const { return !records_.empty(); }
+  /// Requires given().
+  Index operator[](Index row) const { return at(here_, static_cast<Index>(at(records_, row))); }
+  /// For a layer: the positions that count of a sample that has `positions`.
+  Index of(Index row, Index positions) const { return given() ? (*this)[row] : positions; }
+
+ private:
+  std::span<const Scalar> records_;
+  std::span<const Index> here_;
+};
+
 /// Which samples a pass is about; keys what is random in it.
 struct BatchContext {
   bool training = false;
@@ -91,6 +113,8 @@ struct BatchContext {
   Index step = 0;
   Index replica = 0;
   Index first_row = 0;  ///< within the replica's samples of the step
+  /// Of records that are sequences of different lengths: the length of each; else empty.
+  std::span<const Scalar> lengths = {};
 };
 
 /// The weight of an earlier layer, for a layer that shares it (ParamDeclarer::tie()); else empty.
@@ -108,6 +132,7 @@ struct PassArgs {
   std::uint64_t version;          ///< version of all, for kernels; 0: other calls can have other weights
   std::span<const Scalar> state;  ///< the whole arena
   std::span<const double> sums;   ///< sums over the batch, for a layer with statistics(); empty in evaluation
+  Lengths lengths;                ///< of the inputs, for a layer that takes_sequences()
 
   const ConstMatrix& x() const { return inputs.front(); }
 };
@@ -144,6 +169,7 @@ struct BackwardArgs : PassArgs {
 struct BackwardSumArgs {
   const ConstMatrix& x;
   const ConstMatrix& dy;
+  Lengths lengths;
   std::span<const Scalar> state;
   std::span<const double> sums;  ///< the sums that forward had
 };
@@ -157,7 +183,7 @@ class BatchStatistics {
   virtual BatchNormMode mode() const = 0;
   /// Numbers summed in the forward pass. The first is the count of what was summed.
   virtual Index forward_count() const = 0;
-  virtual void forward_sums(const ConstMatrix& x, std::span<const Scalar> state,
+  virtual void forward_sums(const ConstMatrix& x, const Lengths& lengths, std::span<const Scalar> state,
                             std::span<double> sums) const = 0;
   /// Numbers summed in the backward pass.
   virtual Index backward_count() const = 0;
@@ -223,6 +249,13 @@ class Layer {
   /// Weights of which kernels or exchange make use in a way of their own.
   virtual WeightUse weight_use() const { return {}; }
   virtual EnsemblePart ensemble_part() const { return EnsemblePart::kNone; }
+  /// Whether it is declared with a sequence. Any other layer is declared with one position of it, takes each
+  /// position by itself, and so makes a sequence of as many.
+  virtual bool takes_sequences() const { return false; }
+  /// Positions of an output, a sequence, that count where so many of the input do.
+  virtual Index length_of_output(Index length) const { return length; }
+  /// Whether what stands in the padding of a sequence changes nothing that is seen of the output.
+  virtual bool masks() const { return takes_sequences(); }
   /// This layer, if its weights lie in blocks that ranks can divide among themselves (split_layer.h).
   virtual const SplitLayer* split() const { return nullptr; }
   /// Adds what it computes in evaluation to a graph of ONNX (onnx_words.h); gives its output, in the order

@@ -50,6 +50,10 @@ struct ModelOp {
   std::vector<Index> inputs;  ///< numbers of earlier ops, or kModelInput
   std::vector<Shape> in;
   Shape out;
+  /// How many positions of its input and of its output count, for each length of a record; empty where none
+  /// is padding, whatever the length of the record.
+  std::vector<Index> lengths_in = {};
+  std::vector<Index> lengths_out = {};
   Range params;                 ///< its own tensors in the arena of weights; may be empty
   Range state;                  ///< its own tensors in the arena of state; may be empty
   bool shares = false;          ///< a tensor of it is also another op's: gradients of both are added

@@ -144,7 +144,8 @@ class Workspace {
   void in_blocks(Index rows_at_once, const Run& run) const;
   void gather_inputs(const ModelOp& op, Range rows, bool with_data);
   void gather_input_gradients(const ModelOp& op, OpBuffers& own, Range rows);
-  PassArgs pass_args(Index op) const;
+  PassArgs pass_args(Index op, Range rows) const;
+  Lengths lengths_of(const ModelOp& op, Range rows) const;
   std::span<Scalar> cache_of(Index op, Range rows);
   Scalar* input_gradient_of(const ModelOp& op, OpBuffers& own, std::size_t input, Range rows);
   void measure_forward(Index op, Range rows);

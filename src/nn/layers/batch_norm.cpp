@@ -124,7 +124,7 @@ class BatchNorm final : public Layer, public BatchStatistics {
   Index forward_count() const override {
     return 1 + 2 * channels_;
   }
-  void forward_sums(const ConstMatrix& x, std::span<const Scalar> state,
+  void forward_sums(const ConstMatrix& x, const Lengths& /*lengths*/, std::span<const Scalar> state,
                     std::span<double> sums) const override {
     sum_moments(x, part(state, mean_), sums);
   }

@@ -1,5 +1,6 @@
 // A sample of any shape becomes one vector. An image becomes its channels one after the other, as in
-// PyTorch, so that the weights of a dense layer behind it mean the same there.
+// PyTorch, so that the weights of a dense layer behind it mean the same there; a sequence becomes its
+// positions.
 #include "lockstep/math/eigen_matrix.h"
 #include "lockstep/nn/layer.h"
 #include "lockstep/nn/onnx_words.h"
@@ -37,6 +38,8 @@ class Flatten final : public Layer {
 
   bool reads_input() const override { return false; }
   std::string name() const override { return "flatten"; }
+  bool takes_sequences() const override { return true; }
+  bool masks() const override { return false; }
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     return onnx_flat(graph, layer.inputs.front(), layer.in.front());
   }
@@ -52,7 +55,9 @@ class Flatten final : public Layer {
 LayerEntry flatten_entry() {
   return {.name = "flatten",
           .signature = "flatten",
-          .help = "a sample of any shape becomes one vector, an image channel by channel",
+          .help =
+              "a sample of any shape becomes one vector, an image channel by channel, a sequence position by "
+              "position",
           .example = "flatten",
           .example_input = {{2, 3, 4}},
           .make = [](TermArguments&) { return std::make_unique<Flatten>(); }};

@@ -1,0 +1,84 @@
+// A row or an image becomes positions x channels. Nothing moves, but where the numbers of a row stand channel
+// after channel.
+#include <fmt/format.h>
+
+#include "arguments.h"
+#include "lockstep/math/eigen_matrix.h"
+#include "lockstep/nn/layer.h"
+#include "lockstep/nn/onnx_words.h"
+
+namespace lockstep {
+namespace {
+
+class AsSequence final : public Layer {
+ public:
+  explicit AsSequence(TermArguments& arguments) : positions_(arguments.take_index("positions", 1)) {
+    const std::string order = arguments.take_word("order", "positions");
+    by_channel_ = order == "channels";
+    if (order != "positions" && !by_channel_)
+      throw ConfigError(fmt::format("'order' must be positions or channels, found {}", in_quotes(order)));
+  }
+
+  Shape declare(std::span<const Shape> inputs, ParamDeclarer&) override {
+    const Shape& in = inputs.front();
+    const std::optional<ImageShape> image = as_image(in);
+    if (in.sequence) throw ConfigError("it is a sequence already");
+    if (image && (by_channel_ || image->height != positions_)) {
+      throw ConfigError(
+          fmt::format("an image becomes a sequence of its {} rows, in order of positions", image->height));
+    }
+    if (in.size() % positions_ != 0) {
+      throw ConfigError(
+          fmt::format("{} numbers are not {} positions of equally many", in.size(), positions_));
+    }
+    channels_ = in.size() / positions_;
+    return SequenceShape{.positions = positions_, .channels = channels_}.shape();
+  }
+
+  void forward(const ForwardArgs& args) const override {
+    for (Index row = 0; row < args.y.rows(); ++row) {
+      const ConstMatrix x(args.x().data() + row * args.y.cols(), channels_, positions_);
+      Matrix y(args.y.data() + row * args.y.cols(), positions_, channels_);
+      as_eigen(y) = as_eigen(x).transpose();
+    }
+  }
+
+  void backward(const BackwardArgs& args) const override {
+    if (args.dx() == nullptr) return;
+    for (Index row = 0; row < args.dy.rows(); ++row) {
+      const ConstMatrix dy(args.dy.data() + row * args.dy.cols(), positions_, channels_);
+      Matrix dx(args.dx()->data() + row * args.dy.cols(), channels_, positions_);
+      as_eigen(dx) = as_eigen(dy).transpose();
+    }
+  }
+
+  bool reads_input() const override { return false; }
+  bool only_reshapes() const override { return !by_channel_ || positions_ == 1 || channels_ == 1; }
+  std::string name() const override { return "as_sequence"; }
+  std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
+    const std::string rows = onnx_rows(graph, layer.inputs.front(), layer.in.front());
+    if (!by_channel_) return graph.add("Reshape", {rows, graph.add_list({-1, positions_, channels_})});
+    const std::string turned = graph.add("Reshape", {rows, graph.add_list({-1, channels_, positions_})});
+    return graph.add("Transpose", {turned}, {{"perm", std::vector<Index>{0, 2, 1}}});
+  }
+
+ private:
+  Index positions_;
+  bool by_channel_ = false;
+  Index channels_ = 1;
+};
+
+}  // namespace
+
+LayerEntry as_sequence_entry() {
+  return {.name = "as_sequence",
+          .signature = "as_sequence(positions, order=positions)",
+          .help =
+              "a row, or an image row by row, becomes a sequence of so many positions; order=channels: the "
+              "numbers of a row stand channel after channel, as those of a window of a table do",
+          .example = "as_sequence(3, order=channels)",
+          .example_input = {{6}},
+          .make = [](TermArguments& arguments) { return std::make_unique<AsSequence>(arguments); }};
+}
+
+}  // namespace lockstep

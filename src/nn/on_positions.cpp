@@ -1,0 +1,141 @@
+#include "on_positions.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "lockstep/base/aligned_buffer.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/nn/onnx_words.h"
+
+namespace lockstep {
+namespace {
+
+// The rows of the inner layer are the positions of all samples.
+class OnPositions final : public Layer, public BatchStatistics {
+ public:
+  explicit OnPositions(std::unique_ptr<Layer> layer) : layer_(std::move(layer)) {}
+
+  Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
+    if (layer_->ensemble_part() != EnsemblePart::kNone || layer_->split() != nullptr) {
+      throw ConfigError(
+          "members and split=rows are for vectors: put last, mean_over_time, max_over_time or flatten before "
+          "it");
+    }
+    const SequenceShape in = *as_sequence(inputs.front());
+    positions_ = in.positions;
+    in_ = {{in.channels}};
+    const Shape out = layer_->declare(std::span<const Shape>(&in_, 1), params);
+    if (out.dims.size() != 1) throw ConfigError("it makes no vector of a position");
+    out_ = out;
+    return SequenceShape{.positions = positions_, .channels = out.size()}.shape();
+  }
+
+  void forward(const ForwardArgs& args) const override {
+    const ConstMatrix x = rows_of(args.x());
+    Matrix y(args.y.data(), args.y.rows() * positions_, out_.size());
+    BatchContext batch = args.batch;
+    batch.first_row *= positions_;
+    batch.lengths = {};
+    layer_->forward({inner(args, x), args.cache, batch, y});
+  }
+
+  void backward(const BackwardArgs& args) const override {
+    const ConstMatrix x = rows_of(args.x());
+    const ConstMatrix y(args.y.data(), args.y.rows() * positions_, out_.size());
+    const ConstMatrix dy(args.dy.data(), args.dy.rows() * positions_, out_.size());
+    Matrix* const whole = args.dx();
+    Matrix dx(whole == nullptr ? nullptr : whole->data(), dy.rows(), in_.size());
+    Matrix* const wanted = whole == nullptr ? nullptr : &dx;
+    layer_->backward({inner(args, x), y, dy, args.own_back_sums, args.back_sums, args.cache,
+                      std::span<Matrix* const>(&wanted, 1), args.gradient, args.write, args.tied_gradient,
+                      nullptr, args.on_ready});
+    // The statistics move each position, but padding is no part of them.
+    if (wanted == nullptr || layer_->statistics() == nullptr || !args.lengths.given()) return;
+    for (Index row = 0; row < args.dy.rows(); ++row) {
+      const Index begin = (row * positions_ + args.lengths[row]) * in_.size();
+      std::ranges::fill(part(dx.values(), {begin, (row + 1) * positions_ * in_.size()}), Scalar{0});
+    }
+  }
+
+  std::string name() const override { return layer_->name(); }
+  bool only_reshapes() const override { return layer_->only_reshapes(); }
+  bool in_place() const override { return layer_->in_place(); }
+  bool reads_output() const override { return layer_->reads_output(); }
+  bool reads_input() const override { return layer_->reads_input(); }
+  bool takes_sequences() const override { return true; }
+  Index cache_size() const override { return positions_ * layer_->cache_size(); }
+  Index flops() const override { return positions_ * layer_->flops(); }
+  // As many rows as positions are too many to be sent as factors.
+  WeightUse weight_use() const override {
+    WeightUse use = layer_->weight_use();
+    use.factored = {};
+    return use;
+  }
+
+  std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
+    OnnxLayer inner = layer;
+    inner.in = {in_};
+    inner.inputs = {graph.add("Reshape", {layer.inputs.front(), graph.add_list({-1, in_.size()})})};
+    const std::string y = layer_->add_to(graph, inner);
+    return y.empty() ? y : graph.add("Reshape", {y, graph.add_list({-1, positions_, out_.size()})});
+  }
+
+  const BatchStatistics* statistics() const override {
+    return layer_->statistics() == nullptr ? nullptr : this;
+  }
+  BatchNormMode mode() const override { return layer_->statistics()->mode(); }
+  Index forward_count() const override { return layer_->statistics()->forward_count(); }
+  Index backward_count() const override { return layer_->statistics()->backward_count(); }
+  void forward_sums(const ConstMatrix& x, const Lengths& lengths, std::span<const Scalar> state,
+                    std::span<double> sums) const override {
+    thread_local AlignedBuffer<Scalar> kept;
+    layer_->statistics()->forward_sums(counted(x, lengths, in_.size(), kept), {}, state, sums);
+  }
+  void backward_sums(const BackwardSumArgs& args, std::span<double> sums) const override {
+    thread_local AlignedBuffer<Scalar> kept_x;
+    thread_local AlignedBuffer<Scalar> kept_dy;
+    const ConstMatrix x = counted(args.x, args.lengths, in_.size(), kept_x);
+    const ConstMatrix dy = counted(args.dy, args.lengths, out_.size(), kept_dy);
+    layer_->statistics()->backward_sums(
+        {.x = x, .dy = dy, .lengths = {}, .state = args.state, .sums = args.sums}, sums);
+  }
+  void update_state(std::span<const double> sums, std::span<const Scalar> around, Update update,
+                    std::span<Scalar> state) const override {
+    layer_->statistics()->update_state(sums, around, update, state);
+  }
+
+ private:
+  ConstMatrix rows_of(const ConstMatrix& x) const { return {x.data(), x.rows() * positions_, in_.size()}; }
+
+  PassArgs inner(const PassArgs& args, const ConstMatrix& x) const {
+    PassArgs of_rows = args;
+    of_rows.inputs = std::span<const ConstMatrix>(&x, 1);
+    of_rows.lengths = {};
+    return of_rows;
+  }
+
+  // The positions that count, of all samples in order; copied to `kept` where there is padding.
+  ConstMatrix counted(const ConstMatrix& x, const Lengths& lengths, Index channels,
+                      AlignedBuffer<Scalar>& kept) const {
+    if (!lengths.given()) return {x.data(), x.rows() * positions_, channels};
+    if (kept.size() < x.size()) kept = AlignedBuffer<Scalar>(x.size());
+    Scalar* to = kept.data();
+    for (Index row = 0; row < x.rows(); ++row) {
+      to = std::copy_n(x.data() + row * x.cols(), lengths[row] * channels, to);
+    }
+    return {kept.data(), (to - kept.data()) / channels, channels};
+  }
+
+  std::unique_ptr<Layer> layer_;
+  Index positions_ = 0;
+  Shape in_;
+  Shape out_;
+};
+
+}  // namespace
+
+std::unique_ptr<Layer> on_positions(std::unique_ptr<Layer> layer) {
+  return std::make_unique<OnPositions>(std::move(layer));
+}
+
+}  // namespace lockstep
