@@ -76,13 +76,17 @@ void declare_data(const auto& data, const KnownNames& names) {
   data.option("data.train", &DataOptions::train);
   data.option("data.train_labels", &DataOptions::train_labels);
   data.option("data.train_weights", &DataOptions::train_weights);
+  data.option("data.train_lengths", &DataOptions::train_lengths);
   data.option("data.validation", &DataOptions::validation);
   data.option("data.validation_labels", &DataOptions::validation_labels);
   data.option("data.validation_weights", &DataOptions::validation_weights);
+  data.option("data.validation_lengths", &DataOptions::validation_lengths);
   data.option("data.test", &DataOptions::test);
   data.option("data.test_labels", &DataOptions::test_labels);
   data.option("data.test_weights", &DataOptions::test_weights);
+  data.option("data.test_lengths", &DataOptions::test_lengths);
   data.option("data.test_part", &DataOptions::test_part);
+  data.option("data.record", &DataOptions::record);
   data.option("data.mode", &DataOptions::mode);
   data.option("data.mean", &DataOptions::mean);
   data.option("data.std", &DataOptions::std, above(0));

@@ -62,7 +62,7 @@ bool TargetRule::allows(Scalar target) const {
 
 std::optional<BadTarget> TargetRule::find_bad(std::span<const Scalar> targets) const {
   if (anything) return std::nullopt;
-  if (classes > 0 && targets.size() > 1) return find_bad_probability(targets);
+  if (classes > 0 && targets.size() > 1 && positions == 0) return find_bad_probability(targets);
   const bool masks = may_miss && targets.size() > 1;
   std::size_t missing = 0;
   for (std::size_t i = 0; i < targets.size(); ++i) {
@@ -84,6 +84,12 @@ std::optional<BadTarget> TargetRule::find_bad(std::span<const Scalar> targets) c
   }
   if (any_missing != nullptr) any_missing->store(true, std::memory_order_relaxed);
   return std::nullopt;
+}
+
+std::span<const Scalar> TargetRule::counted(std::span<const Scalar> targets, Index length) const {
+  if (positions == 0 || lengths.empty()) return targets;
+  return targets.first(targets.size() / static_cast<std::size_t>(positions) *
+                       static_cast<std::size_t>(at(lengths, length)));
 }
 
 Index class_of(std::span<const Scalar> targets) {

@@ -118,34 +118,63 @@ class DenseReader final : public ChunkReader {
       : layout_(layout), chunks_(chunks), rule_(rule), features_(fields.features) {
     if (fields.targets) targets_.emplace(*fields.targets);
     if (fields.weights) weights_.emplace(*fields.weights);
+    if (fields.lengths) lengths_.emplace(*fields.lengths);
+    if (fields.shape.sequence) positions_ = fields.shape.dims[0];
   }
 
   void read(Index chunk, std::span<std::byte> packed) override {
     const Range records = at(chunks_, chunk).records;
     if (targets_) targets_->read(records);
     if (weights_) weights_->read(records);
+    if (lengths_) lengths_->read(records);
     features_.read(records);
     std::byte* to = packed.data();
     for (Index i = 0; i < records.size(); ++i, to += layout_.record_bytes()) {
-      if (targets_) pack_targets(i, to + layout_.feature_bytes());
-      if (weights_) pack_weight(i, to + layout_.record_bytes() - Index{sizeof(Scalar)});
-      pack_features(i, to);
+      std::byte* end = to + layout_.record_bytes();
+      const Index length = lengths_ ? pack_length(i, end -= sizeof(Scalar)) : positions_;
+      if (weights_) pack_weight(i, end - sizeof(Scalar));
+      if (targets_) pack_targets(i, length, to + layout_.feature_bytes());
+      pack_features(i, length, to);
     }
   }
 
  private:
-  void pack_features(Index i, std::byte* to) {
-    if (layout_.byte_features) return features_.copy_bytes(i, to);
-    const std::span<const Scalar> values = features_.scalars(i);
+  // The padding becomes 0, whatever it is.
+  void pack_features(Index i, Index length, std::byte* to) {
+    const Index counted = lengths_ ? layout_.features / positions_ * length : layout_.features;
+    if (layout_.byte_features) {
+      features_.copy_bytes(i, to);
+      std::fill(to + counted, to + layout_.features, std::byte{0});
+      return;
+    }
+    const std::span<const Scalar> values = features_.scalars(i).first(static_cast<std::size_t>(counted));
     if (!std::ranges::all_of(values, [](Scalar value) { return std::isfinite(value); }))
       features_.fail_number(i);
     store(values, to);
+    std::fill(to + values.size_bytes(), to + layout_.feature_bytes(), std::byte{0});
   }
 
-  void pack_targets(Index i, std::byte* to) {
-    const std::span<const Scalar> values = targets_->scalars(i);
+  // Targets of padding are missing.
+  void pack_targets(Index i, Index length, std::byte* to) {
+    const std::span<const Scalar> all = targets_->scalars(i);
+    const std::span<const Scalar> values = lengths_ ? rule_.counted(all, length) : all;
     if (const auto bad = rule_.find_bad(values)) targets_->fail(i, bad->found, bad->expected);
     store(values, to);
+    if (values.size() == all.size()) return;
+    const std::vector<Scalar> missing(all.size() - values.size(), std::numeric_limits<Scalar>::quiet_NaN());
+    store(missing, to + values.size_bytes());
+    if (rule_.any_missing != nullptr) rule_.any_missing->store(true, std::memory_order_relaxed);
+  }
+
+  Index pack_length(Index i, std::byte* to) {
+    const std::span<const Scalar> length = lengths_->scalars(i);
+    if (!(length[0] >= 1 && length[0] <= static_cast<Scalar>(positions_)) ||
+        length[0] != std::floor(length[0])) {
+      lengths_->fail(i, fmt::format("length {}", length[0]),
+                     fmt::format("a whole number from 1 to {}, the positions of a record", positions_));
+    }
+    store(length, to);
+    return static_cast<Index>(length[0]);
   }
 
   void pack_weight(Index i, std::byte* to) {
@@ -165,6 +194,8 @@ class DenseReader final : public ChunkReader {
   FieldReader features_;
   std::optional<FieldReader> targets_;
   std::optional<FieldReader> weights_;
+  std::optional<FieldReader> lengths_;
+  Index positions_ = 1;
 };
 
 // A division, as products with the two halves of 1 / 255, that with the upper one exact. That is faster, and
@@ -303,11 +334,12 @@ DenseSource::DenseSource(DenseFields fields) : fields_(std::move(fields)) {
   const Index targets = fields_.targets ? fields_.targets->count : 0;
   layout_ = {.byte_features = fields_.features.is_byte(),
              .features = fields_.features.count,
-             .labels = targets + (fields_.weights ? 1 : 0)};
+             .labels = targets + (fields_.weights ? 1 : 0) + (fields_.lengths ? 1 : 0)};
   info_ = {.rows = file.records,
            .features = fields_.shape,
            .target_columns = targets,
            .weighted = fields_.weights.has_value(),
+           .has_lengths = fields_.lengths.has_value(),
            .name = file.path,
            .record_bytes = layout_.record_bytes(),
            .source_bytes = 0};
@@ -327,6 +359,7 @@ std::vector<const DenseField*> DenseSource::all_fields() const {
   std::vector<const DenseField*> all{&fields_.features};
   if (fields_.targets) all.push_back(&*fields_.targets);
   if (fields_.weights) all.push_back(&*fields_.weights);
+  if (fields_.lengths) all.push_back(&*fields_.lengths);
   return all;
 }
 

@@ -17,12 +17,12 @@
 namespace lockstep {
 
 // How dense records are packed: the features, as bytes (to be scaled to [0, 1]) or as scalars, and then the
-// targets as scalars, with the weight behind them if there is one.
+// targets as scalars, with the weight behind them if there is one, and then the length.
 
 struct DenseLayout {
   bool byte_features = false;
   Index features = 0;
-  Index labels = 0;  ///< targets, and the weight if there is one
+  Index labels = 0;  ///< targets, and the weight and the length if there is one
 
   Index feature_bytes() const { return features * (byte_features ? 1 : Index{sizeof(Scalar)}); }
   Index record_bytes() const { return feature_bytes() + labels * Index{sizeof(Scalar)}; }
@@ -78,6 +78,7 @@ struct DenseFields {
   DenseField features;
   std::optional<DenseField> targets;
   std::optional<DenseField> weights = {};  ///< one number of each record; only with targets
+  std::optional<DenseField> lengths = {};  ///< one number of each record, a sequence
 };
 
 class DenseSource final : public RecordSource {

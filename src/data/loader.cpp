@@ -59,6 +59,7 @@ Loader::Loader(const Records& records, const DatasetInfo& info, const Sampler& s
       samples.targets = AlignedBuffer<Scalar>(capacity * info.label_columns());
       samples.weights = AlignedBuffer<Scalar>(options.weighing.has_weights(info) ? capacity : 0);
       samples.present = AlignedBuffer<Scalar>(options.weighing.masks ? capacity : 0);
+      samples.lengths = AlignedBuffer<Scalar>(info.has_lengths ? capacity : 0);
       if (options.prefetch > 0 || weighs()) continue;
       samples.prepare = [this, i] { fill(ring_.front(), i); };
     }
@@ -166,7 +167,8 @@ void Loader::fill(StepBatch& batch, Index i) {
   Matrix x(samples.features.data(), samples.rows, has_features ? info_.features.size() : 0);
   Matrix targets(samples.targets.data(), samples.rows, info_.label_columns());
   records_.gather(ids, x, targets);
-  if (weighs()) weigh(options_.weighing, info_, targets, samples.weights.span(), samples.present.span());
+  Matrix labels = take_lengths(info_, targets, samples.lengths.span());
+  if (weighs()) weigh(options_.weighing, info_, labels, samples.weights.span(), samples.present.span());
   if (!has_features) return;
   if (options_.augmenter != nullptr) {
     options_.augmenter->apply(x, {.ids = ids, .walk = sampler_.walk(batch.step, replica)}, normaliser_);
@@ -202,10 +204,14 @@ std::string compare_sums(const IdSums& found, const IdSums& expected, Index epoc
       expected.numbers[2]);
 }
 
+Matrix take_lengths(const DatasetInfo& info, Matrix& labels, std::span<Scalar> lengths) {
+  return info.has_lengths ? take_last_column(labels, lengths) : labels;
+}
+
 void weigh(const Weighing& weighing, const DatasetInfo& info, Matrix& labels, std::span<Scalar> weights,
            std::span<Scalar> present) {
   if (info.weighted) {
-    take_weights(labels, weights);
+    take_last_column(labels, weights);
   } else if (!weighing.of_class.empty()) {
     std::ranges::fill(weights, Scalar{1});
   }

@@ -20,6 +20,8 @@ FileGroup files_of(const DataOptions& options, Split split, Labels labels) {
   files.records_key = "data." + to_string(split);
   files.labels_key = files.records_key + "_labels";
   files.weights_key = files.records_key + "_weights";
+  files.lengths_key = files.records_key + "_lengths";
+  files.record = options.record;
   const auto of_split = [split](const std::string& train, const std::string& validation,
                                 const std::string& test) {
     return split == Split::kTrain ? train : split == Split::kValidation ? validation : test;
@@ -28,11 +30,16 @@ FileGroup files_of(const DataOptions& options, Split split, Labels labels) {
   if (labels == Labels::kInFilesOfTheirOwn) {
     files.labels = of_split(options.train_labels, options.validation_labels, options.test_labels);
     files.weights = of_split(options.train_weights, options.validation_weights, options.test_weights);
+    files.lengths = of_split(options.train_lengths, options.validation_lengths, options.test_lengths);
   }
-  if (files.records.empty() && files.labels.empty() && !files.weights.empty()) {
-    throw ConfigError(fmt::format("{} is set, but {} is not: name the file with the records of these weights",
-                                  files.weights_key, files.records_key));
-  }
+  const auto refuse_without_records = [&files](const std::string& path, const std::string& key,
+                                               const char* noun) {
+    if (!files.records.empty() || !files.labels.empty() || path.empty()) return;
+    throw ConfigError(fmt::format("{} is set, but {} is not: name the file with the records of these {}", key,
+                                  files.records_key, noun));
+  };
+  refuse_without_records(files.weights, files.weights_key, "weights");
+  refuse_without_records(files.lengths, files.lengths_key, "lengths");
   if (files.records.empty() && files.labels.empty()) {
     if (split != Split::kTrain) return files;
     throw ConfigError("data.train is not set: name the file to train on, or set data.format = \"synthetic\"");
@@ -154,12 +161,14 @@ std::unique_ptr<RecordSource> open_all(const FileGroup& files, std::span<const s
   };
   const std::vector<std::string> labels = list_beside(files.labels, files.labels_key, "labels");
   const std::vector<std::string> weights = list_beside(files.weights, files.weights_key, "weights");
+  const std::vector<std::string> lengths = list_beside(files.lengths, files.lengths_key, "lengths");
   std::vector<std::unique_ptr<RecordSource>> sources;
   for (std::size_t i = 0; i < records.size(); ++i) {
     FileGroup group = files;
     group.records = records[i];
     group.labels = labels[i];
     group.weights = weights[i];
+    group.lengths = lengths[i];
     sources.push_back(open(group));
   }
   if (sources.size() == 1) return std::move(sources.front());
@@ -261,6 +270,9 @@ std::unique_ptr<RecordSource> open_input_files(const InputRequest& request,
     FileGroup input;
     input.records = request.path;
     input.records_key = kInputKey;
+    input.lengths = request.lengths;
+    input.lengths_key = "--lengths";
+    input.record = request.options.record;
     source = open_all(input, extensions, open);
   });
   return source;

@@ -58,21 +58,24 @@ class RecordFileReader {
 
 // Opening the files of a data set whose sizes stand in their headers, or follow from their sizes.
 
-/// One file of records, and the files of its labels and weights ("" where there is none), with the config
-/// keys that name them.
+/// One file of records, and the files of its labels, weights and lengths ("" where there is none), with the
+/// config keys that name them.
 struct FileGroup {
   std::string records;
   std::string labels;
   std::string weights;
+  std::string lengths;
   std::string records_key;
   std::string labels_key;
   std::string weights_key;
+  std::string lengths_key;
+  RecordShape record = RecordShape::kAuto;
 };
 
 /// How a format opens one file, or a group. Errors: DataError.
 using OpenGroup = std::function<std::unique_ptr<RecordSource>(const FileGroup&)>;
 
-/// The files in which a format keeps its labels, and its weights if it has any.
+/// The files in which a format keeps its labels, and its weights and lengths if it has any.
 enum class Labels { kInFilesOfTheirOwn, kWithTheRecords };
 
 /// *Collective.* FormatEntry::open for such formats: all files that the config names for the split.

@@ -99,6 +99,9 @@ template <>
 inline constexpr auto kEnumNames<ShardOrder> = std::to_array<std::string_view>({"shuffled", "contiguous",
                                                                                 "strided"});
 template <>
+inline constexpr auto kEnumNames<RecordShape> = std::to_array<std::string_view>({"auto", "row", "image",
+                                                                                 "sequence"});
+template <>
 inline constexpr auto kEnumNames<ShardBy> = std::to_array<std::string_view>({"auto", "record", "file"});
 template <>
 inline constexpr auto kEnumNames<Reshuffle> = std::to_array<std::string_view>({"shard", "global"});

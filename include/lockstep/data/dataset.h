@@ -20,12 +20,14 @@ std::string to_string(Split split);
 
 struct DatasetInfo {
   Index rows = 0;
-  Shape features;                 ///< shape of one record
-  Index target_columns = 0;       ///< 0: no labels
-  bool weighted = false;          ///< each record has a weight, which its loss is multiplied by
-  std::string name;               ///< its name in messages: a path, or "synthetic"
-  Index record_bytes = 0;         ///< size of a packed record; 0: records are computed from their ids
-  Index source_bytes = 0;         ///< sum of the sizes of its files; compared over the ranks
+  Shape features;            ///< shape of one record
+  Index target_columns = 0;  ///< 0: no labels
+  bool weighted = false;     ///< each record has a weight, which its loss is multiplied by
+  bool has_lengths =
+      false;               ///< records are sequences, of which the first positions count: each says how many
+  std::string name;        ///< its name in messages: a path, or "synthetic"
+  Index record_bytes = 0;  ///< size of a packed record; 0: records are computed from their ids
+  Index source_bytes = 0;  ///< sum of the sizes of its files; compared over the ranks
   Index target_classes = 0;       ///< number of classes of a target that is a category; 0: none is
   std::string target_text = {};   ///< such a target in messages: "label 'species' (setosa, virginica)"
   std::string scaled_label = {};  ///< the first label that data.columns scales, "price: log"; "": none is
@@ -33,8 +35,8 @@ struct DatasetInfo {
   std::string label_file = {};  ///< path of the labels' own file, for messages; "" if they have none
 
   /// Columns that RecordSource::unpack writes beside the features: the targets, then the weight if there is
-  /// one.
-  Index label_columns() const { return target_columns + (weighted ? 1 : 0); }
+  /// one, then the length.
+  Index label_columns() const { return target_columns + (weighted ? 1 : 0) + (has_lengths ? 1 : 0); }
 };
 
 /// The fault of the targets of a record.
@@ -54,12 +56,18 @@ struct TargetRule {
   bool positive = false;
   /// Some of several targets of a record, but not all, may be missing, which is NaN.
   bool may_miss = false;
+  /// Above 0: the targets are those of so many positions, equally many of each; under a rule for classes one.
+  Index positions = 0;
+  /// The positions whose targets count, for each length of a record; empty: all.
+  std::span<const Index> lengths = {};
   /// If given, allows() raises it to the largest class that it is asked about; threads may share it.
   std::atomic<Index>* largest_class = nullptr;
   /// If given, find_bad() sets it where it finds a target that is missing; threads may share it.
   std::atomic<bool>* any_missing = nullptr;
 
   bool allows(Scalar target) const;
+  /// Those of `targets` that count in a record of this length.
+  std::span<const Scalar> counted(std::span<const Scalar> targets, Index length) const;
   /// "a class below 10, the number of outputs of the model"
   std::string expected() const;
 

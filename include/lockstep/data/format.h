@@ -30,8 +30,9 @@ struct InputRequest {
   const DataOptions& options;
   std::string path;
   PeerGroup& peers;
-  std::string schema = {};  ///< schema of the training data; "" if it has none
-  bool labels = false;      ///< with its labels, of a table: the past that a forecast is made from
+  std::string schema = {};   ///< schema of the training data; "" if it has none
+  bool labels = false;       ///< with its labels, of a table: the past that a forecast is made from
+  std::string lengths = {};  ///< the file of their lengths, of sequences; "": all positions count
 };
 
 struct FormatEntry {

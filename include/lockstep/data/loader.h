@@ -58,9 +58,13 @@ struct Weighing {
   bool has_weights(const DatasetInfo& info) const { return info.weighted || !of_class.empty(); }
 };
 
-/// Turns label_columns() columns of `labels`, as Records::gather writes them, into target_columns, packed at
-/// its start. `weights`: becomes the weight of each row; not written if samples have none. `present`: becomes
-/// the number of targets of each row; not written unless targets may be missing.
+/// Takes the lengths, the last of label_columns() columns, out of `labels`, as Records::gather writes them,
+/// if records have any; gives the columns before them.
+Matrix take_lengths(const DatasetInfo& info, Matrix& labels, std::span<Scalar> lengths);
+
+/// Turns the columns that this gives into target_columns, packed at their start. `weights`: becomes the
+/// weight of each row; not written if samples have none. `present`: becomes the number of targets of each
+/// row; not written unless targets may be missing.
 void weigh(const Weighing& weighing, const DatasetInfo& info, Matrix& labels, std::span<Scalar> weights,
            std::span<Scalar> present);
 
@@ -74,6 +78,7 @@ struct ReplicaBatch {
   AlignedBuffer<Scalar> targets;       ///< rows x target_columns, then unused memory
   AlignedBuffer<Scalar> weights = {};  ///< rows, then unused memory; empty where samples have none
   AlignedBuffer<Scalar> present = {};  ///< how many targets a row has; empty where none is missing
+  AlignedBuffer<Scalar> lengths = {};  ///< positions that count; empty where all do
   Index target_columns = 1;
   IdSums ids = {};  ///< sums over the ids of the samples
 
@@ -83,6 +88,10 @@ struct ReplicaBatch {
     if (weights.size() > 0) of.values = part(weights.span(), range);
     if (present.size() > 0) of.present = part(present.span(), range);
     return of;
+  }
+  /// Lengths of some of the rows; none where all positions count.
+  std::span<const Scalar> lengths_of(Range range) const {
+    return lengths.size() > 0 ? part(lengths.span(), range) : std::span<const Scalar>();
   }
 };
 

@@ -29,6 +29,10 @@ enum class Reshuffle { kShard, kGlobal };
 /// The unit that is streamed in one piece: a chunk of records, or a file.
 enum class ShardBy { kAuto, kRecord, kFile };
 
+/// The shape of a record of an array: as the array has it, which makes three dimensions an image; a vector;
+/// an image; or a sequence of positions.
+enum class RecordShape { kAuto, kRow, kImage, kSequence };
+
 struct SyntheticOptions {
   Index rows = 0;
   Index validation_rows = 0;
@@ -151,13 +155,17 @@ struct DataOptions {
   std::string train;
   std::string train_labels;
   std::string train_weights;
+  std::string train_lengths;
   std::string validation;
   std::string validation_labels;
   std::string validation_weights;
+  std::string validation_lengths;
   std::string test;
   std::string test_labels;
   std::string test_weights;
+  std::string test_lengths;
   std::string test_part;
+  RecordShape record = RecordShape::kAuto;
   DataMode mode = DataMode::kShard;
   std::vector<double> mean = {0.0};
   std::vector<double> std = {1.0};

@@ -35,16 +35,17 @@ inline double mean_of(double sum, double weight) {
   return weight > 0 ? sum / weight : 0;
 }
 
-/// Takes the last column of `labels` out into `weights`; the columns before it, the targets, are packed at
-/// its start, one column narrower.
-inline void take_weights(Matrix& labels, std::span<Scalar> weights) {
-  const Index targets = labels.cols() - 1;
+/// Takes the last column of `labels` out into `taken`; gives the columns before it, which are packed at its
+/// start.
+inline Matrix take_last_column(Matrix& labels, std::span<Scalar> taken) {
+  const Index left = labels.cols() - 1;
   Scalar* to = labels.data();
   for (Index row = 0; row < labels.rows(); ++row) {
     const Scalar* from = labels.data() + row * labels.cols();
-    at(weights, row) = from[targets];
-    to = std::copy_n(from, targets, to);  // never behind `from`
+    at(taken, row) = from[left];
+    to = std::copy_n(from, left, to);  // never behind `from`
   }
+  return {labels.data(), labels.rows(), left};
 }
 
 }  // namespace lockstep

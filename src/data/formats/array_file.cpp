@@ -64,7 +64,7 @@ void check_features(const ArrayFile& features, const FileGroup& files, const std
 
 // `noun`: what the other array has for each record.
 void expect_as_many(const ArrayFile& features, const FileGroup& files, const ArrayFile& others,
-                    const std::string& key, const char* noun) {
+                    const std::string& key, const std::string& noun) {
   if (features.records.records == others.records.records) return;
   throw DataError(
       fmt::format("'{0}' has {1} records, but '{2}' has {3} {4}: expected as many {4} as records; do "
@@ -75,23 +75,49 @@ void expect_as_many(const ArrayFile& features, const FileGroup& files, const Arr
 
 void check_labels(const ArrayFile& labels, const ArrayFile& features, const FileGroup& files,
                   const std::string& noun) {
-  if (labels.sizes.size() > 2) {
+  const std::size_t most = files.record == RecordShape::kSequence ? 3 : 2;
+  if (labels.sizes.size() > most) {
     throw DataError(
-        fmt::format("'{}' has {} dimensions, expected 1 or 2 (records, or records x columns): is {} the {} "
-                    "of features? Those belong to {}",
+        fmt::format("'{}' has {} dimensions, expected 1 or 2 (records, or records x columns), or 3 with "
+                    "data.record sequence (records x positions x columns): is {} the {} of features? Those "
+                    "belong to {}",
                     files.labels, labels.sizes.size(), files.labels_key, noun, files.records_key));
   }
   expect_as_many(features, files, labels, files.labels_key, "labels");
 }
 
-void check_weights(const ArrayFile& weights, const ArrayFile& features, const FileGroup& files) {
-  if (weights.elements_per_record != 1) {
+// Weights or lengths: one number a record.
+void check_numbers(const ArrayFile& numbers, const ArrayFile& features, const FileGroup& files,
+                   const std::string& key, const char* noun) {
+  if (numbers.elements_per_record != 1) {
     throw DataError(
-        fmt::format("'{}' has {} numbers for each record, expected one, its weight: is it the "
+        fmt::format("'{}' has {} numbers for each record, expected one, its {}: is it the "
                     "array that {} should name?",
-                    files.weights, weights.elements_per_record, files.weights_key));
+                    numbers.records.path, numbers.elements_per_record, noun, key));
   }
-  expect_as_many(features, files, weights, files.weights_key, "weights");
+  expect_as_many(features, files, numbers, key, fmt::format("{}s", noun));
+}
+
+// The shape of a record that the array has so many dimensions of.
+Shape record_shape(const ArrayFile& features, const FileGroup& files) {
+  Shape shape{.dims = {features.sizes.begin() + 1, features.sizes.end()}};
+  const std::size_t dims = shape.dims.size();
+  switch (files.record) {
+    case RecordShape::kAuto:
+      return shape;
+    case RecordShape::kRow:
+      return {{shape.size()}};
+    case RecordShape::kImage:
+      if (dims == 2 || dims == 3) return shape;
+      break;
+    case RecordShape::kSequence:
+      if (dims > 2) break;
+      return SequenceShape{.positions = shape.dims[0], .channels = dims == 2 ? shape.dims[1] : 1}.shape();
+  }
+  throw DataError(
+      fmt::format("'{}' has records of {}, expected {}: change data.record", files.records, to_string(shape),
+                  files.record == RecordShape::kImage ? "images, height x width or height x width x channels"
+                                                      : "sequences, positions or positions x channels"));
 }
 
 DenseField array_field(const ArrayFile& file) {
@@ -124,11 +150,12 @@ void leave_out(ArrayFile& features, const std::string& labels, const FileGroup& 
 std::unique_ptr<RecordSource> open_group(const FileGroup& files, const std::string& noun,
                                          const OpenArray& open) {
   ArrayFile features = open(files.records, files.records_key);
-  for (const std::string& path : {files.labels, files.weights}) leave_out(features, path, files);
+  for (const std::string& path : {files.labels, files.weights, files.lengths})
+    leave_out(features, path, files);
   check_features(features, files, noun);
   DenseFields fields;
   fields.features = array_field(features);
-  fields.shape.dims.assign(features.sizes.begin() + 1, features.sizes.end());
+  fields.shape = record_shape(features, files);
   if (!files.labels.empty()) {
     const ArrayFile labels = open(files.labels, files.labels_key);
     check_labels(labels, features, files, noun);
@@ -136,8 +163,17 @@ std::unique_ptr<RecordSource> open_group(const FileGroup& files, const std::stri
   }
   if (!files.weights.empty()) {
     const ArrayFile weights = open(files.weights, files.weights_key);
-    check_weights(weights, features, files);
+    check_numbers(weights, features, files, files.weights_key, "weight");
     fields.weights = array_field(weights);
+  }
+  if (!files.lengths.empty()) {
+    if (!fields.shape.sequence) {
+      throw ConfigError(fmt::format("{} is set, but records are no sequences: set data.record = \"sequence\"",
+                                    files.lengths_key));
+    }
+    const ArrayFile lengths = open(files.lengths, files.lengths_key);
+    check_numbers(lengths, features, files, files.lengths_key, "length");
+    fields.lengths = array_field(lengths);
   }
   return std::make_unique<DenseSource>(std::move(fields));
 }
@@ -175,9 +211,10 @@ FormatEntry array_format(std::string name, std::string help, const std::vector<s
   return {.name = std::move(name),
           .help = std::move(help),
           .extensions = extensions,
-          .options = {"data.train", "data.train_labels", "data.train_weights", "data.validation",
-                      "data.validation_labels", "data.validation_weights", "data.test", "data.test_labels",
-                      "data.test_weights"},
+          .options = {"data.train", "data.train_labels", "data.train_weights", "data.train_lengths",
+                      "data.validation", "data.validation_labels", "data.validation_weights",
+                      "data.validation_lengths", "data.test", "data.test_labels", "data.test_weights",
+                      "data.test_lengths", "data.record"},
           .open =
               [extensions, group](const OpenRequest& request) {
                 return open_files(request, Labels::kInFilesOfTheirOwn, extensions, group);
