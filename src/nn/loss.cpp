@@ -1,6 +1,9 @@
 #include "lockstep/nn/loss.h"
 
+#include <algorithm>
+#include <cmath>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "lockstep/math/eigen_matrix.h"
@@ -39,7 +42,59 @@ double sum_weighted(const Loss& loss, Index rows_of_sample, const ConstMatrix& o
   return total;
 }
 
+class OverPositions final : public Loss {
+ public:
+  OverPositions(std::unique_ptr<Loss> loss, Index positions)
+      : loss_(std::move(loss)), positions_(positions) {}
+
+  TargetKind targets() const override { return loss_->targets(); }
+  OutputForm form() const override {
+    OutputForm form = loss_->form();
+    form.positions = positions_;
+    return form;
+  }
+  bool takes_missing_targets() const override { return true; }
+  const Loss& of_position() const override { return *loss_; }
+
+  double evaluate(const ConstMatrix& outputs, const ConstMatrix& targets, Matrix* gradient) const override {
+    const ConstMatrix all(outputs.data(), targets.size(), outputs.cols() / positions_);
+    const ConstMatrix classes(targets.data(), targets.size(), 1);
+    if (gradient != nullptr) std::ranges::fill(gradient->values(), Scalar{0});
+    double total = 0;
+    for (Index begin = 0; begin < targets.size();) {
+      const bool missing = std::isnan(classes(begin, 0));
+      Index end = begin + 1;
+      while (end < targets.size() && std::isnan(classes(end, 0)) == missing) ++end;
+      if (!missing) total += evaluate_present({begin, end}, all, classes, gradient);
+      // Beside a missing target an output that is not finite still shows: x - x is 0 or NaN.
+      for (Index row = begin; missing && row < end; ++row)
+        total += static_cast<double>(all(row, 0) - all(row, 0));
+      begin = end;
+    }
+    return total / static_cast<double>(positions_);
+  }
+
+ private:
+  double evaluate_present(Range rows, const ConstMatrix& all, const ConstMatrix& classes,
+                          Matrix* gradient) const {
+    if (gradient == nullptr) return loss_->evaluate(rows_of(all, rows), rows_of(classes, rows), nullptr);
+    Matrix slopes(gradient->data() + rows.begin * all.cols(), rows.size(), all.cols());
+    const double total = loss_->evaluate(rows_of(all, rows), rows_of(classes, rows), &slopes);
+    as_array(slopes) /= static_cast<Scalar>(positions_);
+    return total;
+  }
+
+  std::unique_ptr<Loss> loss_;
+  Index positions_;
+};
+
 }  // namespace
+
+std::unique_ptr<Loss> over_positions(std::unique_ptr<Loss> loss, const Shape& output) {
+  const auto sequence = as_sequence(output);
+  if (!sequence || loss->targets() != TargetKind::kClass) return loss;
+  return std::make_unique<OverPositions>(std::move(loss), sequence->positions);
+}
 
 OutputForm::OutputForm(TargetKind kind) : OutputForm(kind, usual_link(kind)) {}
 

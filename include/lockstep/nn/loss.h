@@ -11,6 +11,7 @@
 
 #include "lockstep/math/matrix.h"
 #include "lockstep/math/sample_weights.h"
+#include "lockstep/math/shape.h"
 #include "lockstep/nn/options.h"
 
 namespace lockstep {
@@ -47,8 +48,12 @@ struct OutputForm {
   std::vector<double> quantiles = {};
   /// Whether only the direction of a row of values means something, not its length.
   bool direction = false;
+  /// Above 0: the outputs are those of so many positions, each with a class of its own (over_positions()).
+  Index positions = 0;
 
   Index outputs_per_target() const { return quantiles.empty() ? 1 : std::ssize(quantiles); }
+  /// The outputs of a position, where a model has that many.
+  Index outputs_of_position(Index outputs) const { return positions > 0 ? outputs / positions : outputs; }
 };
 
 class Loss {
@@ -65,7 +70,14 @@ class Loss {
   /// outputs: n x outputs; targets: n x (1 or outputs), see TargetKind and OutputForm; if `gradient` is given
   /// it becomes the derivative of that sum by the outputs (n x outputs). Not finite when the outputs are not.
   virtual double evaluate(const ConstMatrix& outputs, const ConstMatrix& targets, Matrix* gradient) const = 0;
+  /// The loss of a position, for one over_positions(); else this.
+  virtual const Loss& of_position() const { return *this; }
 };
+
+/// Where a loss takes classes, and a model gives a sequence: its mean over the positions of a row, with
+/// outputs n x (positions x classes), targets n x positions. A position whose target is missing adds 0. Else
+/// the loss as it is.
+std::unique_ptr<Loss> over_positions(std::unique_ptr<Loss> loss, const Shape& output);
 
 /// Loss::evaluate with the loss of each row, and its gradient, multiplied by the weight of the row.
 double evaluate_weighted(const Loss& loss, const ConstMatrix& outputs, const ConstMatrix& targets,
