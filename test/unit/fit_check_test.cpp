@@ -147,7 +147,7 @@ TEST_F(FitCheck, ALastLayerThatKeepsALogarithmFromFallingIsDoubted) {
 
 TEST(TargetRule, OfCountsAndAmountsKnowsTheirSigns) {
   const auto rule = [](const std::string& loss) {
-    return target_rule(*find_entry(loss_catalog(), "loss", loss).make({}), 1);
+    return target_rule(*find_entry(loss_catalog(), "loss", loss).make({}), {{1}});
   };
   for (const char* loss : {"poisson", "tweedie"}) {
     EXPECT_TRUE(rule(loss).allows(0));

@@ -37,8 +37,7 @@ void print_confusion(const EvalMetrics& metrics) {
 }
 
 void print_metrics(const EvalMetrics& metrics) {
-  print_out("{}: {} samples, {}", to_string(metrics.split), with_commas(metrics.samples),
-            describe_loss(metrics));
+  print_out("{}: {}, {}", to_string(metrics.split), metrics.counted(), describe_loss(metrics));
   if (metrics.accuracy) print_out(", accuracy {:.5g}", *metrics.accuracy);
   if (metrics.top_k_accuracy) print_out(", top-{} accuracy {:.5g}", metrics.top_k, *metrics.top_k_accuracy);
   for (const MetricValue& other : metrics.others) print_out(", {}", to_string(other, metrics.positive()));

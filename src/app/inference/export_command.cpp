@@ -67,6 +67,11 @@ int export_command(const CommandLine& line) {
   check_outputs(line, files_read(line));
   const Config config = load_run_config(line, read_config_file(config_of_run(line, directory)));
   TrainedModel trained = load_trained_model(directory, config);
+  if (exporter.name.starts_with("onnx") && trained.loss->form().positions > 0) {
+    throw ConfigError(
+        "the model gives a class for each position, for which its graph has no answer: export its weights "
+        "(--format safetensors)");
+  }
   const Normaliser normaliser(config.data.mean, config.data.std, trained.model->input().size());
   const bool of_table = std::filesystem::exists(directory.schema());
   const std::string json = of_table ? read_file(directory.schema().string()) : "";

@@ -49,7 +49,11 @@ std::unique_ptr<RecordSource> open_input(const CommandLine& line, const DataOpti
   const FormatEntry* format = nullptr;
   const std::string input = line.text("input");
   peers.agree([&] { format = &format_of_input(input, data); });
-  if (!data.table.windows.any()) return format->open_input({data, input, peers, schema});
+  if (!data.table.windows.any()) {
+    InputRequest request{data, input, peers, schema};
+    request.lengths = line.value("lengths").value_or("");
+    return format->open_input(request);
+  }
   const DataOptions opened = data_of_windows(data);
   return open_last_windows(
       opened, schema,
@@ -78,6 +82,24 @@ class ForecastColumns final : public TextColumns {
  private:
   const WindowSource& source_;
   std::vector<std::string> names_;
+  std::vector<std::string> cells_;
+  Index next_ = 0;
+};
+
+// The record and the position of each row, both from 0 on.
+class PositionColumns final : public TextColumns {
+ public:
+  explicit PositionColumns(Index positions) : positions_(positions) {}
+  std::span<const std::string> names() const override { return names_; }
+  std::span<const std::string> next() override {
+    cells_ = {std::to_string(next_ / positions_), std::to_string(next_ % positions_)};
+    ++next_;
+    return cells_;
+  }
+
+ private:
+  Index positions_;
+  std::vector<std::string> names_{"record", "position"};
   std::vector<std::string> cells_;
   Index next_ = 0;
 };
@@ -150,8 +172,12 @@ struct Inference {
   std::optional<TableSchema> table = {};  ///< schema of the table that the model was trained on
 
   bool forecasts() const { return table && table->windows; }
-  // Rows of the file that a record has.
   Index horizon() const { return forecasts() ? table->windows->horizon : 1; }
+  Index positions() const { return trained.loss->form().positions; }
+  // Rows of the file that a record has.
+  Index rows_of_record() const { return std::max(horizon(), positions()); }
+  // Of the model, or of a position.
+  Index outputs() const { return trained.loss->form().outputs_of_position(trained.model->output().size()); }
   // A label has as many targets as its horizon has positions, and a row one of them.
   std::vector<TargetLabel> labels_of_rows() const {
     if (!forecasts()) return labels;
@@ -191,7 +217,7 @@ void prepare(Inference& inference, const CommandLine& line, const FinishedRun& r
   inference.trained = load_trained_model(directory, config, *inference.grid, ranks.rank());
   const Shape& input = inference.trained.model->input();
   inference.normaliser = std::make_unique<Normaliser>(config.data.mean, config.data.std, input.size());
-  const Index outputs = inference.trained.model->output().size();
+  const Index outputs = inference.outputs();
   refuse_threshold(config, inference.trained.loss->form(), outputs);
   inference.view = view_of(line, inference.request, inference.trained.loss->form(), outputs);
   if (decides_class(inference, outputs))
@@ -203,7 +229,7 @@ class PredictionOutput {
  public:
   PredictionOutput(const CommandLine& line, const Config& config, const Inference& inference,
                    const RecordSource& source)
-      : table_(inference.trained.loss->form(), inference.trained.model->output().size() / inference.horizon(),
+      : table_(inference.trained.loss->form(), inference.outputs() / inference.horizon(),
                inference.labels_of_rows(), inference.view, inference.scales_of_rows()),
         horizon_(inference.horizon()),
         levels_(inference.trained.loss->form().outputs_per_target()) {
@@ -215,10 +241,13 @@ class PredictionOutput {
     }
     if (inference.forecasts() && entry.has_texts)
       kept_ = std::make_unique<ForecastColumns>(*source.as_windows(), config.data.table.windows);
-    file_ = entry.make({.path = line.text("output"),
-                        .rows = source.info().rows * inference.horizon() + std::ssize(source.skipped()),
-                        .columns = {table_.columns().begin(), table_.columns().end()},
-                        .kept = kept_.get()});
+    if (inference.positions() > 0 && entry.has_texts)
+      kept_ = std::make_unique<PositionColumns>(inference.positions());
+    file_ =
+        entry.make({.path = line.text("output"),
+                    .rows = source.info().rows * inference.rows_of_record() + std::ssize(source.skipped()),
+                    .columns = {table_.columns().begin(), table_.columns().end()},
+                    .kept = kept_.get()});
     lines_.emplace(table_, *file_, source.skipped());
   }
 
@@ -321,14 +350,19 @@ int predict_command(Communicator& comm, const CommandLine& line) {
   if (is_standard_input(line.text("input"))) spool_standard_input(comm);
   const std::unique_ptr<RecordSource> source = open_input(line, config.data, schema, peers);
   const DatasetInfo& input = source->info();
-  agree(comm, [&] { check_input(line, input.features, inference.trained.model->input()); });
+  agree(comm, [&] {
+    check_input(line, input.features, inference.trained.model->input());
+    if (input.has_lengths && inference.positions() > 0)
+      throw ConfigError(
+          "--lengths with a class for each position: predict writes all positions, so leave it out");
+  });
   const RecordSource* const sources[] = {source.get()};
   refuse_different_data(comm, sources);
   log_notes(sources);
   const BadRows bad = write_predictions(comm, line, config, inference, *source);
-  log_info("predicted {} rows of {} in {}: {}", with_commas(input.rows * inference.horizon()),
+  log_info("predicted {} rows of {} in {}: {}", with_commas(input.rows * inference.rows_of_record()),
            line.text("input"), human_seconds(watch.seconds()), describe_output(line.text("output")));
-  report_bad_rows(line, bad, input.rows * inference.horizon(), comm.rank());
+  report_bad_rows(line, bad, input.rows * inference.rows_of_record(), comm.rank());
   return 0;
 }
 

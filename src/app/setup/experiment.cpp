@@ -180,6 +180,7 @@ void state_class_weights(Experiment& experiment) {
   refuse_if(targets == TargetKind::kValue, "train.class_weights with a loss on numbers");
   refuse_if(targets == TargetKind::kBinary && experiment.model->output().size() > 1,
             "train.class_weights with several targets of yes or no");
+  refuse_if(experiment.loss->form().positions > 0, "train.class_weights with a class for each position");
   if (is_balanced(option) || experiment.sources().empty()) return;
   experiment.stated_class_weights = match_class_weights(
       parse_class_weights(option), experiment.sources().front()->info(), experiment.classes());
@@ -190,8 +191,11 @@ void build_model(Experiment& experiment, const Shape& input) {
   const Config& config = experiment.config;
   experiment.loss = make_loss(config);
   experiment.model = std::make_unique<Model>(config.model, input, experiment.loss->form().link);
-  experiment.metrics = std::make_unique<MetricSet>(config.eval.metrics, experiment.loss->form(),
-                                                   experiment.model->output().size(), experiment.scales());
+  experiment.loss = over_positions(std::move(experiment.loss), experiment.model->output());
+  const OutputForm form = experiment.loss->form();
+  experiment.metrics = std::make_unique<MetricSet>(
+      config.eval.metrics, form, form.outputs_of_position(experiment.model->output().size()),
+      experiment.scales());
   experiment.normaliser = std::make_unique<Normaliser>(config.data.mean, config.data.std, input.size());
 }
 
@@ -205,7 +209,22 @@ void build_training(Experiment& experiment) {
   experiment.augmenter = make_augmenter(config.data.augment, experiment.model->input(), experiment.seed());
 }
 
+// Refuses lengths where a layer would see the padding.
+void check_lengths(const Experiment& experiment, const DatasetInfo& info) {
+  if (!info.has_lengths) return;
+  const std::vector<ModelOp>& ops = experiment.model->ops();
+  const auto seen = std::ranges::find_if(
+      ops, [](const ModelOp& op) { return !op.lengths_in.empty() && !op.layer->masks(); });
+  if (seen == ops.end()) return;
+  throw ConfigError(fmt::format(
+      "{} sees all positions, but the records of '{}' have lengths, and padding behind them: put last, "
+      "mean_over_time or max_over_time before it, or leave the lengths out",
+      seen->title, info.name));
+}
+
 void check_fit(Experiment& experiment) {
+  refuse_if(experiment.config.train.calibrate != kNoCalibration && experiment.loss->form().positions > 0,
+            "train.calibrate with a class for each position");
   refuse_if(experiment.config.data.table.windows.any() && experiment.loss->targets() != TargetKind::kValue,
             "data.window with a loss that does not learn numbers");
   refuse_if(experiment.config.model.window_scaling.kind != WindowScaling::Kind::kNone &&
@@ -213,10 +232,11 @@ void check_fit(Experiment& experiment) {
             "data.window_scale with a loss whose outputs are logarithms");
   for (const RecordSource* source : experiment.sources()) {
     check_record_features(experiment, *source);
+    check_lengths(experiment, source->info());
     refuse_misfit(experiment.fit(*source));
   }
   state_class_weights(experiment);
-  refuse_threshold(experiment.config, experiment.loss->form(), experiment.model->output().size());
+  refuse_threshold(experiment.config, experiment.loss->form(), experiment.outputs());
 }
 
 }  // namespace
@@ -312,11 +332,11 @@ FitQuestion Experiment::fit(const RecordSource& source) const {
 }
 
 TargetRule Experiment::target_rule() const {
-  return lockstep::target_rule(*loss, model->output().size());
+  return lockstep::target_rule(*loss, model->output(), model->ops().back().lengths_out);
 }
 
 Index Experiment::classes() const {
-  return loss->targets() == TargetKind::kClass ? model->output().size() : 2;
+  return loss->targets() == TargetKind::kClass ? outputs() : 2;
 }
 
 bool Experiment::balances_classes() const {
@@ -389,9 +409,8 @@ RunPlan Experiment::plan(const Config& other, Index world, const std::vector<Ind
 
 std::string Experiment::positive_class() const {
   const TargetKind targets = loss->form().targets;
-  const Index outputs = model->output().size();
-  const bool yes_or_no = targets == TargetKind::kBinary && outputs == 1;
-  const Index classes = yes_or_no ? 2 : targets == TargetKind::kClass ? outputs : 0;
+  const bool yes_or_no = targets == TargetKind::kBinary && outputs() == 1;
+  const Index classes = yes_or_no ? 2 : targets == TargetKind::kClass ? outputs() : 0;
   return positive_class_of(classes, train->info().class_names);
 }
 
@@ -424,6 +443,7 @@ RunPlanRequest Experiment::plan_request(const Config& other, std::span<const std
           .streamed = streamed,
           .target_columns = train->info().target_columns,
           .weighted = train->info().weighted || weighs_classes(Split::kTrain),
+          .has_lengths = train->info().has_lengths,
           .positive = positive_class(),
           .optimizer = {*optimizer, model->layout()},
           .stage_optimizers = stage_optimizers,

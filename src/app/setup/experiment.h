@@ -66,6 +66,8 @@ struct Experiment {
   TargetRule target_rule() const;
   /// See label_scales(); those of the data that the model is trained on.
   std::vector<LabelScale> scales() const;
+  /// Outputs of the model, or of each position that has a class.
+  Index outputs() const { return loss->form().outputs_of_position(model->output().size()); }
   /// Classes that train.class_weights is about.
   Index classes() const;
   bool balances_classes() const;

@@ -92,8 +92,10 @@ TrainedModel load_trained_model(const RunDirectory& directory, const Config& con
                                 Index rank) {
   TrainedModel trained;
   trained.loss = make_loss(config);
+  trained.model =
+      std::make_unique<Model>(config.model, ModelFile(directory.model()).input(), trained.loss->form().link);
+  trained.loss = over_positions(std::move(trained.loss), trained.model->output());
   const OutputForm form = trained.loss->form();
-  trained.model = std::make_unique<Model>(config.model, ModelFile(directory.model()).input(), form.link);
   if (grid.stages() > 1) trained.stage = make_stage(config, *trained.model, grid.stage_of(rank));
   trained.stored = load_stored(directory, trained.run());
   trained.temperature = load_temperature(directory, config, form);

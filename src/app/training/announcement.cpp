@@ -253,7 +253,8 @@ std::string warn_of_uneven_shards(const Experiment& experiment, const SamplingOp
   const bool by_chance = sampling.mode == DataMode::kFull || sampling.reshuffle == Reshuffle::kGlobal ||
                          (!sampling.stream && sampling.shard_order == ShardOrder::kShuffled) ||
                          sampling.replicas == 1;
-  if (by_chance || experiment.loss->targets() != TargetKind::kClass) return "";
+  const OutputForm form = experiment.loss->form();
+  if (by_chance || form.targets != TargetKind::kClass || form.positions > 0) return "";
   if (experiment.train->info().record_bytes == 0) return "";
   const auto sampler = make_sampler(sampling);
   return describe_uneven_shards(count_classes(experiment, *sampler, sampling.replicas));

@@ -157,8 +157,9 @@ void Run::load(Index step) {
   agree(comm_, [&] { classes = load_training_records(loading, step); });
   if (pipeline_ != nullptr) share_record_facts();
   if (masks_ && comm_.rank() == 0) {
-    log_info("'{}': some of the {} targets of a record are missing; a step divides by those that are there",
-             experiment_.train->info().name, experiment_.train->info().target_columns);
+    const DatasetInfo& info = experiment_.train->info();
+    log_info("'{}': some of the {} targets of a record are {}; a step divides by those that are there",
+             info.name, info.target_columns, info.has_lengths ? "those of padding" : "missing");
   }
   if (classes && experiment_.train->info().target_classes == 0) warn_of_spare_outputs(*classes);
   if (experiment_.weighs_classes(Split::kTrain)) class_weights_ = experiment_.class_weights(peers);
@@ -221,7 +222,7 @@ std::string Run::doubt_learning(const TrainingResult& result, const StepLosses& 
   if (evaluated || !streams()) {
     const Evaluation* evaluation = test_ ? test_.get() : validation_.get();
     const TargetSample targets = evaluated ? evaluation->targets() : training_targets();
-    facts.guess = best_guess(*experiment_.loss, experiment_.model->output().size(), targets);
+    facts.guess = best_guess(*experiment_.loss, experiment_.outputs(), targets);
   }
   return lockstep::doubt_learning(facts);
 }
@@ -268,7 +269,8 @@ void Run::share_record_facts() {
 
 // The part of the training records that this rank keeps. A stream keeps some chunks, as they are read.
 RecordPart Run::record_part() const {
-  const RecordPart needed = needed_part(needs_features(model_), needs_targets(model_));
+  const RecordPart needed =
+      needed_part(needs_features(model_), needs_targets(model_) || experiment_.train->info().has_lengths);
   return streams() && needed == RecordPart::kTargets ? RecordPart::kAll : needed;
 }
 

@@ -228,6 +228,7 @@ Json evaluation_json(const EvalMetrics& metrics) {
   Json json{{"kind", "evaluation"}, {"split", to_string(metrics.split)}};
   add_progress(json, metrics.progress);
   json["samples"] = metrics.samples;
+  if (metrics.positions > 0) json["positions"] = metrics.positions;
   json["loss"] = metrics.loss;
   if (metrics.accuracy) json["accuracy"] = *metrics.accuracy;
   if (metrics.top_k_accuracy) {

@@ -131,8 +131,8 @@ void ProgressLine::on_evaluation(const EvalMetrics& metrics) {
       metrics.top_k_accuracy ? fmt::format("  top-{} {:.5g}", metrics.top_k, *metrics.top_k_accuracy) : "";
   std::string others;
   for (const MetricValue& other : metrics.others) others += "  " + to_string(other, metrics.positive());
-  log_info("epoch {:.2f}  {} {}{}{}{}  ({} samples, {})", metrics.progress.epochs, to_string(metrics.split),
-           describe_loss(metrics), accuracy, top_k, others, with_commas(metrics.samples),
+  log_info("epoch {:.2f}  {} {}{}{}{}  ({}, {})", metrics.progress.epochs, to_string(metrics.split),
+           describe_loss(metrics), accuracy, top_k, others, metrics.counted(),
            human_seconds(metrics.seconds));
   if (metrics.crossed > 0)
     log_info("{} set: {}", to_string(metrics.split), describe_crossed(metrics.crossed));

@@ -24,7 +24,7 @@ namespace {
 
 // Sums of a block: samples, their weights and, times these, loss, correct, among the top k; then those of the
 // reliability, where predictions are probabilities, of the metrics, and of the positions of horizons.
-enum EvaluationColumn : std::size_t { kSamples, kWeight, kLoss, kCorrect, kTopK, kColumns };
+enum EvaluationColumn : std::size_t { kSamples, kPositions, kWeight, kLoss, kCorrect, kTopK, kColumns };
 
 // Blocks that a thread takes before it is asked whether the evaluation is to go on.
 constexpr Index kRoundBlocks = 8;
@@ -55,8 +55,8 @@ void share_values(Communicator& comm, std::vector<MetricValue>& values) {
 
 }  // namespace
 
-RecordPart EvaluationContext::record_part() const {
-  return needed_part(needs_features(model), needs_targets(model));
+RecordPart EvaluationContext::record_part(const DatasetInfo& info) const {
+  return needed_part(needs_features(model), needs_targets(model) || info.has_lengths);
 }
 
 Evaluation::Lane::Lane(const EvaluationContext& context, Index rows, const DatasetInfo& info,
@@ -66,7 +66,10 @@ Evaluation::Lane::Lane(const EvaluationContext& context, Index rows, const Datas
       labels(part == RecordPart::kNothing ? 0 : rows * info.label_columns()),
       weights(weighing.has_weights(info) ? rows : 0),
       present(weighing.masks ? rows : 0),
-      scaled(context.measures() && changes_outputs(context.loss.form()) ? rows * context.outputs() : 0),
+      lengths(info.has_lengths ? rows : 0),
+      scaled(context.measures() && changes_outputs(context.loss.form())
+                 ? rows * context.model.whole().output().size()
+                 : 0),
       counts(static_cast<std::size_t>(counted_cells(context.loss.targets(), context.outputs()))),
       scores(static_cast<std::size_t>(context.metrics.needs().rankings)),
       samples(static_cast<std::size_t>(context.metrics.needs().samples)) {}
@@ -76,7 +79,7 @@ Evaluation::Evaluation(const EvaluationContext& context, const RecordSource& sou
       split_(split),
       info_(source.info()),
       weighing_{.of_class = context.class_weights},
-      part_(context.record_part()),
+      part_(context.record_part(info_)),
       rows_(std::min(context.options.batch, info_.rows)),
       blocks_(divide_up(info_.rows, rows_)),
       local_blocks_(split_evenly(blocks_, context.workers().size(), context.workers().rank())),
@@ -86,7 +89,8 @@ Evaluation::Evaluation(const EvaluationContext& context, const RecordSource& sou
       intersect({local_blocks_.begin * rows_, local_blocks_.end * rows_}, {0, info_.rows}).size();
   RankPeerGroup peers(context.workers());
   std::atomic<bool> any_missing = false;
-  TargetRule rule = target_rule(context.loss, context.outputs());
+  const Model& whole = context.model.whole();
+  TargetRule rule = target_rule(context.loss, whole.output(), whole.ops().back().lengths_out);
   rule.any_missing = &any_missing;
   // Each stage loads for itself: all ranks end together if one of them cannot.
   agree(context.comm, [&] {
@@ -185,11 +189,12 @@ SampleWeights Evaluation::take_labels(Lane& lane, Matrix& labels) const {
 ConstMatrix Evaluation::take_features(Lane& lane, Index rows, Index chunk) {
   const Model& own = context_.model.chunk(chunk);
   const ConstMatrix none(nullptr, rows, context_.model.input().size());
-  if (!needs_features(own) && !needs_targets(own)) return none;
+  if (!needs_features(own) && !needs_targets(own) && !info_.has_lengths) return none;
   const Index columns = part_ == RecordPart::kAll ? context_.model.input().size() : 0;
   Matrix x(lane.features.data(), rows, columns);
   Matrix labels(lane.labels.data(), rows, info_.label_columns());
   records_->gather(lane.ids, x, labels);
+  take_lengths(info_, labels, lane.lengths.span());
   if (part_ != RecordPart::kAll) return none;
   if (change_) change_(lane.ids, x);
   context_.normaliser.apply(x);
@@ -212,15 +217,22 @@ void Evaluation::run_block(Lane& lane, const ModelValues& values, Index block, I
   const Index rows = ids.size();
   lane.ids.resize(static_cast<std::size_t>(rows));
   std::iota(lane.ids.begin(), lane.ids.end(), ids.begin);
-  const Pass pass{.values = values, .x = take_features(lane, rows, chunk), .batch = {}};
+  Pass pass{.values = values, .x = take_features(lane, rows, chunk), .batch = {}};
+  if (info_.has_lengths) pass.batch.lengths = part(lane.lengths.span(), {0, rows});
   const std::optional<ConstMatrix> given =
       forward_stage(context_.pipeline, context_.model, chunk, lane.passes, pass);
   if (!given) return;
-  Matrix labels(lane.labels.data(), rows, info_.label_columns());
+  Matrix labels(lane.labels.data(), rows, info_.label_columns() - (info_.has_lengths ? 1 : 0));
   const SampleWeights weights = take_labels(lane, labels);
   const ConstMatrix outputs = take_outputs(lane, *given);
   const ConstMatrix targets(lane.labels.data(), rows, info_.target_columns);
-  work(lane, {.outputs = outputs, .targets = targets, .weights = weights}, block);
+  const MetricRows records{.outputs = outputs, .targets = targets, .weights = weights};
+  if (context_.loss.form().positions == 0) return work(lane, records, block);
+  lane.positions.fill(records);
+  std::ranges::transform(lane.positions.records(), std::back_inserter(lane.ids),
+                         [&](Index row) { return ids.begin + row; });
+  lane.ids.erase(lane.ids.begin(), lane.ids.begin() + rows);
+  work(lane, lane.positions.rows(), block);
 }
 
 void Evaluation::measure_block(Lane& lane, const MetricRows& measured, Index block) {
@@ -230,9 +242,10 @@ void Evaluation::measure_block(Lane& lane, const MetricRows& measured, Index blo
   const Index rows = outputs.rows();
   const TargetKind kind = context_.loss.targets();
   double* sums = block_sums_.data() + (block - local_blocks_.begin) * columns();
-  sums[kSamples] = static_cast<double>(rows);
+  sums[kSamples] = static_cast<double>(rows_of_block(block).size());
+  sums[kPositions] = context_.loss.form().positions > 0 ? static_cast<double>(rows) : 0;
   sums[kWeight] = weights.sum(rows);
-  sums[kLoss] = evaluate_weighted(context_.loss, outputs, right, weights, nullptr);
+  sums[kLoss] = evaluate_weighted(context_.loss.of_position(), outputs, right, weights, nullptr);
   sums[kCorrect] = count_correct(kind, outputs, right, weights);
   sums[kTopK] =
       kind == TargetKind::kClass ? count_in_top_k(outputs, right, weights, context_.options.top_k) : 0;
@@ -291,6 +304,7 @@ EvalMetrics Evaluation::combine() {
   EvalMetrics metrics;
   metrics.split = split_;
   metrics.samples = static_cast<Index>(sums[kSamples]);
+  metrics.positions = static_cast<Index>(sums[kPositions]);
   metrics.loss = sums[kLoss] / sums[kWeight];
   if (kind != TargetKind::kValue) metrics.accuracy = sums[kCorrect] / sums[kWeight];
   metrics.others = combine_metrics(sums);

@@ -195,7 +195,7 @@ EvaluationDetails describe_evaluation(const EvaluationContext& context, Evaluati
   for (int thread = 0; thread < evaluation.threads(); ++thread) {
     lanes.push_back({.counts = {form, outputs},
                      .fits = {form, windows == nullptr ? outputs : 0, info.rows, words.scales},
-                     .worst = {context.loss, words}});
+                     .worst = {context.loss.of_position(), words}});
   }
   evaluation.visit(values, [&](int thread, const MetricRows& rows, std::span<const Index> ids) {
     Lane& lane = at(lanes, thread);

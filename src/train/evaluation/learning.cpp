@@ -125,7 +125,9 @@ TargetSample gather_targets(Communicator& comm, const Records& records, std::spa
     Matrix row(x.data(), 1, features);
     Matrix targets(labels.data(), 1, info.label_columns());
     records.gather({&id, 1}, row, targets);
-    weigh(weighing, info, targets, {&weight, weighing.has_weights(info) ? 1U : 0U},
+    Scalar length = 0;
+    Matrix counted = take_lengths(info, targets, {&length, 1});
+    weigh(weighing, info, counted, {&weight, weighing.has_weights(info) ? 1U : 0U},
           {&present, weighing.masks ? 1U : 0U});
     mine.insert(mine.end(), labels.begin(), labels.begin() + info.target_columns);
     mine.push_back(weight);
@@ -135,8 +137,8 @@ TargetSample gather_targets(Communicator& comm, const Records& records, std::spa
 
 std::optional<Guess> best_guess(const Loss& loss, Index outputs, const TargetSample& targets) {
   constexpr Index kMaxOutputs = 1000;
-  if (targets.rows() == 0 || outputs > kMaxOutputs) return std::nullopt;
   const OutputForm form = loss.form();
+  if (targets.rows() == 0 || outputs > kMaxOutputs || form.positions > 0) return std::nullopt;
   Guess guess;
   Outputs row;
   if (form.targets == TargetKind::kClass) {

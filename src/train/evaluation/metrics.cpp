@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "lockstep/base/text.h"
+
 namespace lockstep {
 namespace {
 
@@ -49,13 +51,21 @@ std::string EvalMetrics::positive() const {
   return positive_class_of(classes, names);
 }
 
-TargetRule target_rule(const Loss& loss, Index outputs) {
+std::string EvalMetrics::counted() const {
+  const std::string of_positions = positions > 0 ? fmt::format(", {} positions", with_commas(positions)) : "";
+  return fmt::format("{} samples{}", with_commas(samples), of_positions);
+}
+
+TargetRule target_rule(const Loss& loss, const Shape& output, std::span<const Index> lengths) {
   const OutputForm form = loss.form();
-  return {.classes = form.targets == TargetKind::kClass ? outputs : 0,
+  const auto sequence = as_sequence(output);
+  return {.classes = form.targets == TargetKind::kClass ? form.outputs_of_position(output.size()) : 0,
           .unit_interval = form.targets == TargetKind::kBinary,
           .non_negative = form.power >= 1,
           .positive = form.power >= 2,
-          .may_miss = loss.takes_missing_targets()};
+          .may_miss = loss.takes_missing_targets(),
+          .positions = sequence ? sequence->positions : 0,
+          .lengths = lengths};
 }
 
 Index true_class(const ConstMatrix& targets, Index row) {

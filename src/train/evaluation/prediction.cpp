@@ -134,18 +134,21 @@ double in_label_units(const OutputForm& form, std::span<const LabelScale> scales
   return scaled ? at(scales, output / form.outputs_per_target()).undo(number) : number;
 }
 
-Prediction::Lane::Lane(const PredictionContext& context, Index label_columns)
+Prediction::Lane::Lane(const PredictionContext& context, const DatasetInfo& info)
     : passes(context.model, context.batch),
       features(needs_features(context.model) ? context.batch * context.model.input().size() : 0),
-      labels(features.size() > 0 ? context.batch * label_columns : 0),
-      scaled(context.temperature == 1 || !context.has_outputs() ? 0 : context.batch * context.outputs()),
+      labels(features.size() > 0 || info.has_lengths ? context.batch * info.label_columns() : 0),
+      lengths(info.has_lengths ? context.batch : 0),
+      scaled(context.temperature == 1 || !context.has_outputs()
+                 ? 0
+                 : context.batch * context.outputs() * context.rows_of_record()),
       ids(static_cast<std::size_t>(context.batch)) {}
 
 Prediction::Prediction(const PredictionContext& context, const RecordSource& source)
     : context_(context),
       columns_(prediction_columns(context.form, context.outputs())),
       rows_(source.info().rows),
-      label_columns_(source.info().label_columns()),
+      info_(source.info()),
       thread_blocks_(context.pipeline == nullptr ? 1 : kBlocksPerStage * context.pipeline->stages()),
       share_rows_(context.batch * context.team.size() * thread_blocks_) {
   const Index worker = context.workers().rank();
@@ -156,14 +159,15 @@ Prediction::Prediction(const PredictionContext& context, const RecordSource& sou
   agree(context.comm, [&] {
     RecordNeeds needs =
         needed_by_owner([this](Index id) { return id / share_rows_ % context_.workers().size(); }, count);
-    needs.part = needed_part(needs_features(context_.model), false);
+    needs.part = needed_part(needs_features(context_.model), info_.has_lengths);
     // No target is used; one that is missing is no fault.
     records_ = load_records(source, {.may_miss = true}, needs, peers);
   });
   agree(context.comm, [&] {
-    for (int thread = 0; thread < context.team.size(); ++thread) lanes_.emplace_back(context, label_columns_);
+    for (int thread = 0; thread < context.team.size(); ++thread) lanes_.emplace_back(context, info_);
     const Index results = context.comm.rank() == 0 ? context.workers().size() : context.has_outputs() ? 1 : 0;
-    for (Index i = 0; i < results; ++i) results_.emplace_back(share_rows_ * columns_.size());
+    for (Index i = 0; i < results; ++i)
+      results_.emplace_back(share_rows_ * context.rows_of_record() * columns_.size());
   });
 }
 
@@ -196,9 +200,11 @@ void Prediction::predict_share(const ModelValues& values, Range rows) {
     for_each_pass(context_.model, context_.pipeline, mine, [&](Index i, Index chunk) {
       const Index begin = rows.begin + i * context_.batch;
       const Range block = intersect({begin, begin + context_.batch}, rows);
-      Scalar* first =
-          context_.has_outputs() ? results_.front().data() + i * context_.batch * columns_.size() : nullptr;
-      Matrix predictions(first, block.size(), columns_.size());
+      const Index rows_of_record = context_.rows_of_record();
+      Scalar* first = context_.has_outputs()
+                          ? results_.front().data() + i * context_.batch * rows_of_record * columns_.size()
+                          : nullptr;
+      Matrix predictions(first, block.size() * rows_of_record, columns_.size());
       predict_block(lane, values, block, chunk, predictions);
     });
     lane.passes.finish();
@@ -209,10 +215,15 @@ void Prediction::predict_share(const ModelValues& values, Range rows) {
 ConstMatrix Prediction::take_features(Lane& lane, Range rows, Index chunk) {
   const std::span<Index> ids = std::span(lane.ids).first(static_cast<std::size_t>(rows.size()));
   for (Index row = rows.begin; row < rows.end; ++row) at(ids, row - rows.begin) = row;
-  Matrix x(lane.features.data(), rows.size(), context_.model.input().size());
-  if (!needs_features(context_.model.chunk(chunk))) return {nullptr, x.rows(), x.cols()};
-  Matrix labels(lane.labels.data(), rows.size(), label_columns_);
+  const bool needed = needs_features(context_.model.chunk(chunk));
+  const bool held = lane.features.size() > 0;
+  const Index features = context_.model.input().size();
+  Matrix x(lane.features.data(), rows.size(), held ? features : 0);
+  if (!needed && !info_.has_lengths) return {nullptr, rows.size(), features};
+  Matrix labels(lane.labels.data(), rows.size(), info_.label_columns());
   records_->gather(ids, x, labels);
+  take_lengths(info_, labels, lane.lengths.span());
+  if (!needed) return {nullptr, rows.size(), features};
   if (change_) change_(ids, x);
   context_.normaliser.apply(x);
   return {x.data(), x.rows(), x.cols()};
@@ -220,18 +231,21 @@ ConstMatrix Prediction::take_features(Lane& lane, Range rows, Index chunk) {
 
 void Prediction::predict_block(Lane& lane, const ModelValues& values, Range rows, Index chunk,
                                Matrix& predictions) {
-  const Pass pass{.values = values, .x = take_features(lane, rows, chunk), .batch = {}};
+  Pass pass{.values = values, .x = take_features(lane, rows, chunk), .batch = {}};
+  if (info_.has_lengths) pass.batch.lengths = part(lane.lengths.span(), {0, rows.size()});
   const std::optional<ConstMatrix> given =
       forward_stage(context_.pipeline, context_.model, chunk, lane.passes, pass);
   if (!given) return;
-  const ConstMatrix outputs = divide_outputs(*given, context_.temperature, lane.scaled.span());
+  const ConstMatrix all = divide_outputs(*given, context_.temperature, lane.scaled.span());
+  const ConstMatrix outputs(all.data(), rows.size() * context_.rows_of_record(), context_.outputs());
   lane.crossed += predict_rows(context_.form, outputs, predictions);
 }
 
 // The results of a worker are at the last rank of its group.
 void Prediction::collect(Index round, const Sink& sink) {
   const Index workers = context_.workers().size();
-  const auto scalars = [&](Index worker) { return share(round, worker).size() * columns_.size(); };
+  const auto lines = [&](Index worker) { return share(round, worker).size() * context_.rows_of_record(); };
+  const auto scalars = [&](Index worker) { return lines(worker) * columns_.size(); };
   const auto memory = [&](Index worker) {
     return as_buffer(part(at(results_, context_.comm.rank() == 0 ? worker : 0).span(), {0, scalars(worker)}));
   };
@@ -255,7 +269,7 @@ void Prediction::collect(Index round, const Sink& sink) {
   }
   comm.start_exchange(kResults, {}, receives)->wait();
   for (Index worker = 0; worker < workers && scalars(worker) > 0; ++worker) {
-    sink(ConstMatrix(at(results_, worker).data(), share(round, worker).size(), columns_.size()));
+    sink(ConstMatrix(at(results_, worker).data(), lines(worker), columns_.size()));
   }
 }
 

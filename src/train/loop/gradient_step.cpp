@@ -19,9 +19,21 @@
 #include "lockstep/distributed/divided_layers.h"
 #include "lockstep/nn/loss.h"
 #include "lockstep/nn/stages.h"
+#include "lockstep/train/evaluation/position_rows.h"
 
 namespace lockstep {
 namespace {
+
+// With a class for each position, a record counts with the share of its positions that is right.
+double count_correct_records(const OutputForm& form, const MetricRows& records) {
+  if (form.positions == 0)
+    return count_correct(form.targets, records.outputs, records.targets, records.weights);
+  thread_local PositionRows positions;
+  positions.fill(records);
+  const MetricRows rows = positions.rows();
+  return count_correct(form.targets, rows.outputs, rows.targets, rows.weights) /
+         static_cast<double>(form.positions);
+}
 
 class PerReplicaWalk final : public ReplicaWalk {
  public:
@@ -207,7 +219,8 @@ void ReplicaPass::begin_forward(const MicroBatch& batch, const std::optional<Gra
                                    .seed = context_.settings.seed,
                                    .step = step_,
                                    .replica = replica.number,
-                                   .first_row = replica.rows.begin},
+                                   .first_row = replica.rows.begin,
+                                   .lengths = replica.batch->lengths_of(replica.rows)},
                          .factors = replica.factors,
                          .limit = limit});
   stages_.receive(Pipeline::Direction::kForward, batch);
@@ -254,7 +267,9 @@ void ReplicaPass::evaluate_loss(const MicroBatch& batch) {
   if (replica.number == debug.nan_replica && bad_steps.contains(step_)) {
     tally.loss = std::numeric_limits<double>::quiet_NaN();
   }
-  tally.correct = count_correct(context_.loss.targets(), batch.workspace.outputs(), targets, weights);
+  const ConstMatrix outputs = batch.workspace.outputs();
+  tally.correct = count_correct_records(context_.loss.form(),
+                                        {.outputs = outputs, .targets = targets, .weights = weights});
   tallies_[replica.local].add(tally);
   // Before backward: the loss leaves with the first bucket.
   Scalar& loss_sum = at(replica.target.arena, context_.plan.loss_offset);

@@ -178,7 +178,23 @@ void check_levels(const FitQuestion& question, Index levels) {
       plural(data.target_columns, "target"), levels, question.loss, data.target_columns * levels));
 }
 
+Index outputs_of(const FitQuestion& question) {
+  return question.form.outputs_of_position(question.model.output().size());
+}
+
+void check_positions(const FitQuestion& question) {
+  const DatasetInfo& data = question.data;
+  if (data.target_columns == question.form.positions) return;
+  throw ConfigError(
+      fmt::format("{} puts out {}, so train.loss '{}' needs {} per record, one for each position, but '{}' "
+                  "has {}: give a class "
+                  "for each, or put last, mean_over_time or max_over_time before the last layer",
+                  last_layer(question), to_string(question.model.output()), question.loss,
+                  plural(question.form.positions, "class"), label_source(data), data.target_columns));
+}
+
 void check_columns(const FitQuestion& question) {
+  if (question.form.positions > 0) return check_positions(question);
   const Index outputs = question.model.output().size();
   const Index levels = question.form.outputs_per_target();
   const DatasetInfo& data = question.data;
@@ -204,7 +220,7 @@ void check_columns(const FitQuestion& question) {
 }
 
 void check_classes(const FitQuestion& question) {
-  const Index outputs = question.model.output().size();
+  const Index outputs = outputs_of(question);
   const Index classes = question.data.target_classes;
   const bool of_classes = question.form.targets == TargetKind::kClass;
   if (of_classes && outputs == 1) {
@@ -295,7 +311,7 @@ void refuse_misfit(const FitQuestion& question) {
 }
 
 std::string doubt_spare_outputs(const FitQuestion& question, Index classes) {
-  const Index outputs = question.model.output().size();
+  const Index outputs = outputs_of(question);
   if (question.form.targets != TargetKind::kClass || classes <= 0 || classes >= outputs) return "";
   return fmt::format("{} puts out {}, but '{}' has {} class{}: the other outputs are never right",
                      last_layer(question), outputs, question.data.name, with_commas(classes),

@@ -84,16 +84,16 @@ Index average_bytes(const RunPlanRequest& request, const Model& model, const Run
 }
 
 // The part of the records that a rank with the model, or with this stage of it, keeps.
-RecordPart record_part(const Model& model) {
-  return needed_part(needs_features(model), needs_targets(model));
+RecordPart record_part(const RunPlanRequest& request, const Model& model) {
+  return needed_part(needs_features(model), needs_targets(model) || request.has_lengths);
 }
 
 Index label_columns(const RunPlanRequest& request) {
-  return request.target_columns + (request.weighted ? 1 : 0);
+  return request.target_columns + (request.weighted ? 1 : 0) + (request.has_lengths ? 1 : 0);
 }
 
 Index record_bytes_of(const RunPlanRequest& request, const Model& model) {
-  return bytes_of_part(record_part(model), request.record_bytes, label_columns(request));
+  return bytes_of_part(record_part(request, model), request.record_bytes, label_columns(request));
 }
 
 // Bytes of a prepared sample: features, targets and weight, as far as they are needed.
@@ -107,7 +107,7 @@ MemoryPlan memory_of(const RunPlanRequest& request, const PlannedStage& stage, c
                      const RankCosts& costs) {
   MemoryPlan memory{.weights = costs.weights, .optimizer = costs.optimizer, .gradients = costs.gradients};
   if (request.evaluation_rows == 0) return memory;
-  const Index sample_bytes = sample_bytes_of(request, stage.model, record_part(stage.model));
+  const Index sample_bytes = sample_bytes_of(request, stage.model, record_part(request, stage.model));
   const Index blocks = divide_up(request.evaluation_rows, request.evaluation_batch);
   const Index batch_rows = std::min(request.evaluation_batch, request.evaluation_rows);
   const Index score_bytes = request.weighted ? 2 * kScalarBytes : kScalarBytes;
@@ -130,7 +130,7 @@ Index record_memory(const RunPlanRequest& request, const Model& model, const Run
   const Range replicas = plan.dist.hosted.front();
   if (!plan.sampling.stream)
     return make_sampler(plan.sampling)->needed(replicas) * record_bytes_of(request, model);
-  if (record_part(model) == RecordPart::kNothing) return 0;  // else a stream keeps whole records
+  if (record_part(request, model) == RecordPart::kNothing) return 0;  // else a stream keeps whole records
   DatasetInfo info;
   info.rows = request.rows;
   info.record_bytes = request.record_bytes;
@@ -151,7 +151,7 @@ void add_replicas(const RunPlanRequest& request, const PlannedStage& stage, cons
   const Index batch = plan.dist.max_rows;
   const Index micro = divide_up(batch, request.train.accumulate);
   const bool together = runs_in_lockstep(model, plan.dist);
-  RecordPart kept = record_part(model);
+  RecordPart kept = record_part(request, model);
   if (plan.sampling.stream && kept == RecordPart::kTargets) kept = RecordPart::kAll;  // a stream has no less
   const Index sample_bytes = sample_bytes_of(request, model, kept);
   const Index arenas = own_weights ? hosted : 1;

@@ -38,8 +38,9 @@ constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;  // the limit of the form
 constexpr const char* kMetadata = "__metadata__";       // texts by name
 constexpr std::string_view kVariance = ".running_var";
 constexpr std::string_view kCounter =
-    ".num_batches_tracked";                         // PyTorch's BatchNorm: not needed with a momentum
-constexpr const char* kInputShape = "input_shape";  // "[28,28]"
+    ".num_batches_tracked";                               // PyTorch's BatchNorm: not needed with a momentum
+constexpr const char* kInputShape = "input_shape";        // "[28,28]"
+constexpr const char* kInputSequence = "input_sequence";  // there if these are positions and channels
 
 std::string make_header(const Layout& layout, const Shape& input, const ModelFacts& facts) {
   using Ordered = nlohmann::ordered_json;
@@ -48,6 +49,7 @@ std::string make_header(const Layout& layout, const Shape& input, const ModelFac
     members.push_back(fmt::format("{}:{}", Ordered(name).dump(), value.dump()));
   };
   Ordered metadata{{"format", "pt"}, {"writer", "lockstep"}, {kInputShape, SortedJson(input.dims).dump()}};
+  if (input.sequence) metadata[kInputSequence] = "true";
   const std::size_t before = metadata.dump().size();
   for (const auto& [name, text] : facts) metadata[name] = text;
   add(kMetadata, metadata);
@@ -255,7 +257,8 @@ Shape ModelFile::input() const {
                     path_.string()));
   }
   try {
-    return {whole_numbers(parse_json<SortedJson>(input))};
+    return {.dims = whole_numbers(parse_json<SortedJson>(input)),
+            .sequence = fact(kInputSequence).has_value()};
   } catch (const std::exception& error) {
     fail(path_, fmt::format("{} is {}: {}", kInputShape, excerpt(input), error.what()));
   }

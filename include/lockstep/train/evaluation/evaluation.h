@@ -29,6 +29,7 @@
 #include "lockstep/train/evaluation/learning.h"
 #include "lockstep/train/evaluation/metric.h"
 #include "lockstep/train/evaluation/metrics.h"
+#include "lockstep/train/evaluation/position_rows.h"
 #include "lockstep/train/evaluation/window_figures.h"
 #include "lockstep/train/options.h"
 
@@ -82,9 +83,10 @@ struct EvaluationContext {
 
   Communicator& workers() const { return pipeline == nullptr ? comm : pipeline->workers(); }
   bool measures() const { return pipeline == nullptr || pipeline->is_last(); }
-  Index outputs() const { return model.whole().output().size(); }
+  /// Of the model, or of a position.
+  Index outputs() const { return loss.form().outputs_of_position(model.whole().output().size()); }
   /// The part of the records that this rank needs.
-  RecordPart record_part() const;
+  RecordPart record_part(const DatasetInfo& info) const;
 };
 
 class Evaluation {
@@ -134,7 +136,9 @@ class Evaluation {
     AlignedBuffer<Scalar> labels;   // targets and weights
     AlignedBuffer<Scalar> weights;  // empty: none
     AlignedBuffer<Scalar> present;  // how many targets a row has; empty: no target is missing
+    AlignedBuffer<Scalar> lengths;  // positions that count; empty: all
     AlignedBuffer<Scalar> scaled;   // outputs divided by a temperature, or quantiles in order
+    PositionRows positions;         // of a loss over positions
     std::vector<Index> ids;
     Index crossed = 0;                   // records whose quantiles were not in order
     std::vector<Index> counts;           // counts of the confusion matrix, or of each output of yes or no

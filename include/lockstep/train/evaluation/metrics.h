@@ -27,8 +27,9 @@ struct LossSums {
   void add(const LossSums& other);
 };
 
-/// The rule that a loss sets for the targets, for a model with that many outputs.
-TargetRule target_rule(const Loss& loss, Index outputs);
+/// The rule that a loss sets for the targets of a model with such an output. `lengths`: ModelOp::lengths_out
+/// of its last op, which outlives the rule.
+TargetRule target_rule(const Loss& loss, const Shape& output, std::span<const Index> lengths = {});
 
 /// The weight of the rows whose prediction is right, of those with several outputs the share of them that is;
 /// where a target is missing, nothing is. kValue targets: 0.
@@ -87,6 +88,7 @@ struct EvalMetrics {
   Split split = Split::kTest;
   Progress progress;
   Index samples = 0;
+  Index positions = 0;  ///< with a class for each position, those that count: all is measured of them; else 0
   double loss = 0;
   std::optional<double> accuracy;
   std::optional<double> top_k_accuracy;  ///< none where k classes are all there are
@@ -105,6 +107,8 @@ struct EvalMetrics {
 
   /// See positive_class_of().
   std::string positive() const;
+  /// "10,000 samples", "600 samples, 2,114 positions".
+  std::string counted() const;
 };
 
 /// The positive one of two classes, which is the second: its name, or "1" where they have none; "" for

@@ -71,7 +71,10 @@ struct PredictionContext {
 
   Communicator& workers() const { return pipeline == nullptr ? comm : pipeline->workers(); }
   bool has_outputs() const { return pipeline == nullptr || pipeline->is_last(); }
-  Index outputs() const { return model.whole().output().size(); }
+  /// Of the model, or of a position that has a class.
+  Index outputs() const { return form.outputs_of_position(model.whole().output().size()); }
+  /// Rows of predict_rows() that a record has.
+  Index rows_of_record() const { return std::max<Index>(1, form.positions); }
 };
 
 class Prediction {
@@ -82,7 +85,8 @@ class Prediction {
   /// *Collective.* Loads this rank's part of a set; targets are not looked at. Errors: AgreedError.
   Prediction(const PredictionContext& context, const RecordSource& source);
 
-  /// *Collective.* All rows, in the order of the set.
+  /// *Collective.* All rows, in the order of the set, with a class for each position those of a record in
+  /// order.
   void run(const ModelValues& values, const Sink& sink);
 
   /// Records of the last run() whose quantiles crossed, on all ranks.
@@ -93,11 +97,12 @@ class Prediction {
 
  private:
   struct Lane {  // one thread's
-    Lane(const PredictionContext& context, Index label_columns);
+    Lane(const PredictionContext& context, const DatasetInfo& info);
     ForwardLane passes;
     AlignedBuffer<Scalar> features;
     AlignedBuffer<Scalar> labels;
-    AlignedBuffer<Scalar> scaled;  // outputs divided by the temperature
+    AlignedBuffer<Scalar> lengths;  // positions that count; empty: all
+    AlignedBuffer<Scalar> scaled;   // outputs divided by the temperature
     std::vector<Index> ids;
     Index crossed = 0;
   };
@@ -111,7 +116,7 @@ class Prediction {
   PredictionContext context_;
   PredictionColumns columns_;
   Index rows_;
-  Index label_columns_;
+  DatasetInfo info_;
   Index thread_blocks_;  // most blocks of a thread in a round
   Index share_rows_;     // most rows of a worker in a round
   std::unique_ptr<Records> records_;

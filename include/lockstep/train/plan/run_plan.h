@@ -33,6 +33,7 @@ struct RunPlanRequest {
       nullptr;  ///< chunks of the training set; null: it is loaded
   Index target_columns = 1;
   bool weighted = false;      ///< records have weights
+  bool has_lengths = false;   ///< records are sequences of different lengths
   std::string positive = {};  ///< the class that is yes, of two: the model file names it
   OptimizerMemory optimizer = {};
   std::vector<OptimizerMemory> stage_optimizers = {};  ///< of each of the stages

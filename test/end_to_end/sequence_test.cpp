@@ -1,0 +1,215 @@
+// Sequences through the real executable: arrays of positions and channels, with lengths and padding.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "lockstep/base/file.h"
+#include "lockstep/base/json.h"
+#include "lockstep/base/random.h"
+#include "support/error_text.h"
+#include "support/numpy_files.h"
+#include "support/temporary_directory.h"
+#include "support/trainer_process.h"
+
+namespace lockstep::test {
+namespace {
+
+constexpr Index kRecords = 60;
+constexpr Index kPositions = 6;
+constexpr Index kChannels = 3;
+
+class Sequences : public testing::Test {
+ protected:
+  // Features whose padding is `padding`; their lengths; the class of each record, whether its first channel
+  // is above 0 in the mean; and the class of each position, likewise, which `padding_class` follows.
+  void write_data(float padding = 0, std::int32_t padding_class = 0) const {
+    RandomStream random({.seed = 3, .purpose = Purpose::kSynthetic});
+    std::vector<float> features;
+    std::vector<std::int32_t> lengths;
+    std::vector<std::int32_t> classes;
+    std::vector<std::int32_t> of_positions;
+    for (Index record = 0; record < kRecords; ++record) {
+      const auto length = 1 + static_cast<Index>(random.below(kPositions));
+      double sum = 0;
+      for (Index position = 0; position < kPositions; ++position) {
+        const bool counts = position < length;
+        for (Index channel = 0; channel < kChannels; ++channel) {
+          const Scalar value = random.normal();
+          if (channel == 0 && counts) sum += static_cast<double>(value);
+          if (channel == 0) of_positions.push_back(counts ? (value > 0 ? 1 : 0) : padding_class);
+          features.push_back(counts ? value : padding);
+        }
+      }
+      lengths.push_back(static_cast<std::int32_t>(length));
+      classes.push_back(sum > 0 ? 1 : 0);
+    }
+    write("x", npy_content("<f4", {kRecords, kPositions, kChannels}, bytes_of(features)));
+    write("lengths", npy_content("<i4", {kRecords}, bytes_of(lengths)));
+    write("y", npy_content("<i4", {kRecords}, bytes_of(classes)));
+    write("each", npy_content("<i4", {kRecords, kPositions}, bytes_of(of_positions)));
+  }
+  void write(const std::string& name, const std::string& content) const {
+    std::ofstream(path(name), std::ios::binary) << content;
+  }
+  std::string path(const std::string& name) const { return directory_ / (name + ".npy"); }
+
+  std::string config(const std::string& layers, const std::string& labels, bool lengths = true) const {
+    const std::string file = directory_ / "sequence.toml";
+    std::ofstream(file) << fmt::format(
+        "[run]\nprogress = \"plain\"\n[data]\ntrain = \"{0}\"\ntrain_labels = \"{1}\"\nrecord = "
+        "\"sequence\"\n"
+        "{2}test = \"{0}\"\ntest_labels = \"{1}\"\n{3}"
+        "[model]\nlayers = \"{4}\"\n"
+        "[train]\nloss = \"softmax_cross_entropy\"\noptimizer = \"adam\"\nlr = 0.05\nepochs = 4\n"
+        "global_batch = 20\nreplicas = 5\n[distribute]\nreduction = \"ordered\"\n",
+        path("x"), path(labels), lengths ? fmt::format("train_lengths = \"{}\"\n", path("lengths")) : "",
+        lengths ? fmt::format("test_lengths = \"{}\"\n", path("lengths")) : "", layers);
+    return file;
+  }
+
+  ProcessResult run(int ranks, const std::string& file, const std::string& flags = "") {
+    run_ = directory_ / fmt::format("run{}", ++runs_);
+    return run_trainer(ranks, fmt::format("--config {} --run.dir {} {}", file, run_, flags));
+  }
+  std::string model_of(const ProcessResult& result) const {
+    EXPECT_EQ(result.exit_code, 0) << result.errors << result.output;
+    return read_file(run_ + "/model.safetensors");
+  }
+
+  void expect_same_bits(const std::string& layers, const std::string& labels) {
+    write_data();
+    const std::string file = config(layers, labels);
+    const std::string expected = model_of(run(1, file));
+    for (const auto& [ranks, flags] :
+         {std::pair(2, ""), std::pair(3, ""), std::pair(1, "--train.threads 3 --data.prefetch 2"),
+          std::pair(3, "--distribute.strategy zero1"), std::pair(2, "--distribute.strategy central_storage"),
+          std::pair(3, "--distribute.strategy parameter_server"), std::pair(2, "--distribute.stages 2")}) {
+      EXPECT_EQ(model_of(run(ranks, file, flags)) == expected, true) << ranks << " ranks " << flags;
+    }
+    // Numbers that no layer could hide, and classes that there are not.
+    write_data(std::nanf(""), 99);
+    EXPECT_EQ(model_of(run(2, file)) == expected, true);
+    // Killed, and gone on with on another number of ranks.
+    const std::string killed = directory_ / "killed";
+    const std::string arguments = fmt::format(
+        "--config {} --run.dir {} --checkpoint.every '2 steps' --checkpoint.wait true", file, killed);
+    EXPECT_NE(run_trainer(2, arguments + " --debug.fail_rank 1 --debug.fail_step 5").exit_code, 0);
+    EXPECT_EQ(run_trainer(3, arguments).exit_code, 0);
+    EXPECT_EQ(read_file(killed + "/model.safetensors") == model_of(run(1, file)), true);
+  }
+
+  TemporaryDirectory directory_;
+  std::string run_;
+  int runs_ = 0;
+};
+
+TEST_F(Sequences, AClassForEachRecordHasTheSameBitsOnAnyRanksAndWithAnyPadding) {
+  expect_same_bits("conv1d(4, 3, padding=causal) batch_norm(mode=sync) relu lstm(4) max_over_time dense(2)",
+                   "y");
+}
+
+TEST_F(Sequences, AClassForEachPositionHasTheSameBitsOnAnyRanksAndWithAnyPadding) {
+  expect_same_bits("gru(4) layer_norm dense(2)", "each");
+}
+
+// A position counts once, whatever the length of its record.
+TEST_F(Sequences, AnEvaluationIsTheMeanOverThePositionsThatCount) {
+  write_data();
+  const std::string file = config("dense(3) tanh dense(2)", "each");
+  ASSERT_EQ(run(2, file).exit_code, 0);
+  const std::string predicted = directory_ / "predicted.csv";
+  ASSERT_EQ(
+      run_trainer(2, fmt::format("predict --model {} --input {} --output {}", run_, path("x"), predicted))
+          .exit_code,
+      0);
+  std::ifstream rows(predicted);
+  std::string line;
+  std::getline(rows, line);
+  EXPECT_EQ(line, "record,position,prediction,p_0,p_1");
+  const std::string lengths = read_file(path("lengths"));
+  const std::string classes = read_file(path("each"));
+  const auto number = [](const std::string& bytes, Index begin, Index i) {
+    std::int32_t value = 0;
+    std::copy_n(bytes.data() + begin + i * 4, 4, reinterpret_cast<char*>(&value));
+    return value;
+  };
+  const Index lengths_begin = std::ssize(lengths) - kRecords * 4;
+  const Index classes_begin = std::ssize(classes) - kRecords * kPositions * 4;
+  double loss = 0;
+  double right = 0;
+  Index counted = 0;
+  for (Index i = 0; std::getline(rows, line); ++i) {
+    std::istringstream cells(line);
+    std::vector<double> values;
+    for (std::string cell; std::getline(cells, cell, ',');) values.push_back(std::stod(cell));
+    ASSERT_EQ(values.size(), 5U);
+    EXPECT_EQ(values[0], i / kPositions);
+    EXPECT_EQ(values[1], i % kPositions);
+    if (i % kPositions >= number(lengths, lengths_begin, i / kPositions)) continue;
+    const int truth = number(classes, classes_begin, i);
+    loss -= std::log(values[3 + static_cast<std::size_t>(truth)]);
+    right += values[2] == truth ? 1 : 0;
+    ++counted;
+  }
+  const ProcessResult evaluated = run_trainer(2, fmt::format("eval --model {} --json -", run_));
+  ASSERT_EQ(evaluated.exit_code, 0) << evaluated.errors;
+  const auto test = parse_json<SortedJson>(evaluated.output).at("test");
+  EXPECT_NEAR(test.at("loss").get<double>(), loss / static_cast<double>(counted), 1e-5);
+  EXPECT_NEAR(test.at("accuracy").get<double>(), right / static_cast<double>(counted), 1e-6);
+}
+
+TEST_F(Sequences, PredictTakesTheLengthsOfItsInput) {
+  write_data();
+  const std::string file = config("gru(4, last=true) dense(2)", "y");
+  ASSERT_EQ(run(1, file).exit_code, 0);
+  const auto predict = [&](int ranks, const std::string& flags) {
+    const std::string output = directory_ / "predicted.csv";
+    const ProcessResult result =
+        run_trainer(ranks, fmt::format("predict --model {} --input {} --output {} --overwrite {}", run_,
+                                       path("x"), output, flags));
+    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    return read_file(output);
+  };
+  const std::string lengths = "--lengths " + path("lengths");
+  const std::string expected = predict(1, lengths);
+  EXPECT_NE(expected, predict(1, ""));
+  write_data(7);
+  EXPECT_EQ(expected, predict(2, lengths));
+}
+
+TEST_F(Sequences, WhatDoesNotFitIsRefused) {
+  write_data();
+  const auto expect_error = [&](const std::string& file, const std::vector<std::string>& parts) {
+    for (const int ranks : {1, 2}) {
+      const ProcessResult result = run(ranks, file);
+      EXPECT_NE(result.exit_code, 0);
+      expect_parts(result.errors, parts);
+    }
+  };
+  expect_error(config("flatten dense(2)", "y"),
+               {"layer 0 'flatten' sees all positions", "lengths", "mean_over_time"});
+  expect_error(config("dense(2)", "y"), {"6 positions of 2", "a class for each position"});
+  expect_error(config("mean_over_time dense(2)", "each"), {"the labels in", "6 columns"});
+  expect_error(config("as_sequence(6) mean_over_time dense(2)", "y"), {"it is a sequence already"});
+  std::vector<std::int32_t> lengths(kRecords, 3);
+  lengths[7] = 0;
+  write("lengths", npy_content("<i4", {kRecords}, bytes_of(lengths)));
+  expect_error(config("mean_over_time dense(2)", "y"),
+               {"lengths.npy', record 7: found length 0, expected a whole number from 1 to 6"});
+  lengths[7] = 7;
+  write("lengths", npy_content("<i4", {kRecords}, bytes_of(lengths)));
+  expect_error(config("mean_over_time dense(2)", "y"), {"record 7: found length 7"});
+  lengths.pop_back();
+  write("lengths", npy_content("<i4", {kRecords - 1}, bytes_of(lengths)));
+  expect_error(config("mean_over_time dense(2)", "y"), {"60 records", "59 lengths"});
+}
+
+}  // namespace
+}  // namespace lockstep::test
