@@ -8,7 +8,7 @@
 #include <numeric>
 #include <utility>
 
-#include "lockstep/base/errors.h"
+#include "lockstep/base/error_if.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/data/load_records.h"
@@ -273,27 +273,20 @@ std::vector<std::string> class_names(const OutputForm& form, Index outputs,
 
 void check_view(const PredictionView& view, const OutputForm& form, Index outputs) {
   const bool of_classes = form.targets != TargetKind::kValue;
-  if (view.probabilities && (!of_classes || form.link == Link::kIdentity)) {
-    throw ConfigError(fmt::format("--proba: the model gives {}, not probabilities: leave --proba out",
-                                  of_classes ? "scores (its train.loss is a hinge loss)" : "numbers"));
-  }
-  if (view.top > 0 && form.targets != TargetKind::kClass) {
-    throw ConfigError(
-        fmt::format("--top: the model {}, so there are no most probable classes: leave --top out",
-                    of_classes ? "says yes or no" : "gives numbers"));
-  }
-  if (view.top > outputs) {
-    throw ConfigError(
-        fmt::format("--top {}: the model has {} classes: give at most that many", view.top, outputs));
-  }
-  if (view.threshold && !has_yes(form, outputs)) {
-    throw ConfigError(
-        fmt::format("--threshold is the probability from which on a model says yes, but this one {}: leave "
-                    "--threshold out",
-                    !of_classes                    ? "gives numbers"
-                    : form.link == Link::kIdentity ? "gives scores (its train.loss is a hinge loss)"
-                                                   : fmt::format("has {} classes", outputs)));
-  }
+  error_if(view.probabilities && (!of_classes || form.link == Link::kIdentity),
+           "--proba: the model gives {}, not probabilities: leave --proba out",
+           of_classes ? "scores (its train.loss is a hinge loss)" : "numbers");
+  error_if(view.top > 0 && form.targets != TargetKind::kClass,
+           "--top: the model {}, so there are no most probable classes: leave --top out",
+           of_classes ? "says yes or no" : "gives numbers");
+  error_if(view.top > outputs, "--top {}: the model has {} classes: give at most that many", view.top,
+           outputs);
+  error_if(view.threshold && !has_yes(form, outputs),
+           "--threshold is the probability from which on a model says yes, but this one {}: leave "
+           "--threshold out",
+           !of_classes                    ? "gives numbers"
+           : form.link == Link::kIdentity ? "gives scores (its train.loss is a hinge loss)"
+                                          : fmt::format("has {} classes", outputs));
 }
 
 PredictionTable::PredictionTable(const OutputForm& form, Index outputs, std::span<const TargetLabel> labels,
