@@ -105,12 +105,11 @@ void check_command(const CommandEntry& words, const CommandLine& line) {
       throw ConfigError(describe_misplaced(flag));
   }
   for (const std::string& flag : words.needs) {
-    if (line.has(flag)) continue;
-    throw ConfigError(fmt::format("--{} is missing; usage: {}{}", flag, words.usages.front().words,
-                                  flag == "config"
-                                      ? "\nconfigs/ has examples, and 'trainer --help' shows the options"
-                                  : flag == "model" ? ", where RUN is the directory of a run"
-                                                    : ""));
+    const char* const advice = flag == "config"
+                                   ? "\nconfigs/ has examples, and 'trainer --help' shows the options"
+                               : flag == "model" ? ", where RUN is the directory of a run"
+                                                 : "";
+    error_if(!line.has(flag), "--{} is missing; usage: {}{}", flag, words.usages.front().words, advice);
   }
 }
 

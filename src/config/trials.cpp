@@ -84,9 +84,8 @@ void check_value(const Assignment& assignment, const std::string& value) {
 std::vector<std::string> checked_values(const Assignment& assignment, std::vector<std::string> values) {
   for (auto value = values.begin(); value != values.end(); ++value) {
     check_value(assignment, *value);
-    if (std::find(values.begin(), value, *value) == value) continue;
-    throw ConfigError(
-        fmt::format("{}: {} has {} twice", assignment.flag, assignment.option->key, in_quotes(*value)));
+    error_if(std::find(values.begin(), value, *value) != value, "{}: {} has {} twice", assignment.flag,
+             assignment.option->key, in_quotes(*value));
   }
   return values;
 }

@@ -8,7 +8,7 @@
 
 #include "catalogs.h"
 #include "lockstep/base/catalog.h"
-#include "lockstep/base/errors.h"
+#include "lockstep/base/error_if.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/streamed_records.h"
@@ -258,8 +258,8 @@ Experiment make_evaluation(Config config, const std::set<Split>& splits, const R
 }
 
 void refuse_stages(const Config& config) {
-  if (config.distribute.stages == 1 || config.distribute.stages == kAutoStages) return;
-  throw ConfigError(
+  error_if(
+      config.distribute.stages != 1 && config.distribute.stages != kAutoStages,
       "trainer bench measures the model as a whole: give --distribute.stages 1; `trainer plan --np` says "
       "what the stages do and need");
 }
