@@ -12,6 +12,7 @@
 
 #include "lockstep/comm/communicator.h"
 #include "lockstep/config/command_line.h"
+#include "lockstep/train/evaluation/prediction.h"
 
 namespace lockstep {
 
@@ -62,9 +63,7 @@ RunOutcome train_run(Communicator& comm, const CommandLine& line, const ConfigTe
 /// The predictions that are wanted.
 struct PredictRequest {
   std::optional<std::string> keep = {};  ///< --keep: columns of the input, as a list
-  bool probabilities = false;            ///< --proba
-  Index top = 0;                         ///< --top; 0: not given
-  std::optional<double> threshold = {};  ///< --threshold
+  PredictionView view = {};              ///< --proba, --top, --threshold
 };
 PredictRequest read_predict_request(const CommandLine& line);
 

@@ -14,7 +14,7 @@
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/embedded_text.h"
-#include "lockstep/base/errors.h"
+#include "lockstep/base/error_if.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/text.h"
 #include "lockstep/config/toml.h"
@@ -69,13 +69,10 @@ const CommandEntry& find_command(const std::optional<std::string>& wanted) {
   for (const CommandEntry& words : command_catalog()) {
     if (words.name == name && wanted != "") return words;
   }
-  if (name.ends_with(".toml")) {
-    throw ConfigError(
-        fmt::format("unexpected {}; did you mean --config {}?", in_quotes(name), excerpt(name)));
-  }
-  if (name.find('=') != std::string::npos && !name.starts_with('-')) {
-    throw ConfigError(fmt::format("unexpected {}; did you mean --{}?", in_quotes(name), excerpt(name)));
-  }
+  error_if(name.ends_with(".toml"), "unexpected {}; did you mean --config {}?", in_quotes(name),
+           excerpt(name));
+  error_if(name.find('=') != std::string::npos && !name.starts_with('-'), "unexpected {}; did you mean --{}?",
+           in_quotes(name), excerpt(name));
   const std::vector<std::string> known = command_names();
   throw ConfigError(fmt::format("unknown command {}{} (known: {}; to train, give no command)",
                                 in_quotes(name), suggestion(name, known), fmt::join(known, ", ")));
@@ -97,10 +94,8 @@ void check_operands(const CommandEntry& words, const std::vector<std::string>& o
     throw ConfigError(
         fmt::format("unexpected argument {}; 'trainer --help' shows the usage", in_quotes(operands[most])));
   }
-  if ((runs || words.operand == "file") && operands.empty()) {
-    throw ConfigError(fmt::format("the {} is missing; usage: {}", runs ? "directory of a run" : "file",
-                                  words.usages.front().words));
-  }
+  error_if((runs || words.operand == "file") && operands.empty(), "the {} is missing; usage: {}",
+           runs ? "directory of a run" : "file", words.usages.front().words);
 }
 
 void check_command(const CommandEntry& words, const CommandLine& line) {
@@ -110,12 +105,11 @@ void check_command(const CommandEntry& words, const CommandLine& line) {
       throw ConfigError(describe_misplaced(flag));
   }
   for (const std::string& flag : words.needs) {
-    if (line.has(flag)) continue;
-    throw ConfigError(fmt::format("--{} is missing; usage: {}{}", flag, words.usages.front().words,
-                                  flag == "config"
-                                      ? "\nconfigs/ has examples, and 'trainer --help' shows the options"
-                                  : flag == "model" ? ", where RUN is the directory of a run"
-                                                    : ""));
+    const char* const advice = flag == "config"
+                                   ? "\nconfigs/ has examples, and 'trainer --help' shows the options"
+                               : flag == "model" ? ", where RUN is the directory of a run"
+                                                 : "";
+    error_if(!line.has(flag), "--{} is missing; usage: {}{}", flag, words.usages.front().words, advice);
   }
 }
 
@@ -231,10 +225,9 @@ void check_settings(const std::vector<Setting>& settings, std::span<const Option
     const auto& [key, value] = settings[i];
     const Option& option = *find_option(options, key);
     if (first == nullptr || first->key != key) first = &settings[i];
-    if (takes_a_list(option) && value != first->value) {
-      throw ConfigError(fmt::format("--{0} is given twice, as '{1}' and '{2}'; give one list: --{0} {1},{2}",
-                                    key, first->value, value));
-    }
+    error_if(takes_a_list(option) && value != first->value,
+             "--{0} is given twice, as '{1}' and '{2}'; give one list: --{0} {1},{2}", key, first->value,
+             value);
     if (!counts(settings, i) || option.accepts(value)) continue;
     throw ConfigError(fmt::format("--{}: {}", key, describe_refusal(option, value, in_quotes(value))));
   }
@@ -337,10 +330,8 @@ ConfigText read_config_file(const std::string& file) {
   constexpr std::uintmax_t kMaxBytes = 16 << 20;
   std::error_code ignored;  // reading the file gives the reason
   const std::uintmax_t bytes = std::filesystem::file_size(file, ignored);
-  if (!ignored && bytes > kMaxBytes) {
-    throw ConfigError(fmt::format("--config: '{}' has {}, expected at most {} in a config", file,
-                                  human_bytes(bytes), human_bytes(kMaxBytes)));
-  }
+  error_if(!ignored && bytes > kMaxBytes, "--config: '{}' has {}, expected at most {} in a config", file,
+           human_bytes(bytes), human_bytes(kMaxBytes));
   try {
     return {file, read_file(file)};
   } catch (const DataError& error) {

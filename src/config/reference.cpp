@@ -147,6 +147,7 @@ std::string flag_rows(const KnownNames& names) {
   return rows;
 }
 
+// The script that completes the command line of trainer: commands, flags, keys and values.
 std::string completion(std::string_view shell, std::span<const Option> options, const KnownNames& names) {
   return fmt::format(
       "{}# Completion of {} for trainer. Written by the program: trainer reference --format {}\n\n{}\n"
@@ -156,9 +157,8 @@ std::string completion(std::string_view shell, std::span<const Option> options, 
       embedded_text(fmt::format("texts/completion.{}", shell)));
 }
 
-}  // namespace
-
-std::string reference_markdown(std::span<const Option> options) {
+// configs/REFERENCE.md: a table for each section.
+std::string reference_markdown(std::span<const Option> options, const KnownNames&) {
   std::string markdown =
       "<!-- Written by the program: trainer reference > configs/REFERENCE.md -->\n\n# Options\n\n"
       "Each option is a key of the config file and a flag: `lr` in section `[train]` is `--train.lr`. The "
@@ -179,7 +179,7 @@ std::string reference_markdown(std::span<const Option> options) {
   return markdown;
 }
 
-std::string man_page(std::span<const Option> options) {
+std::string man_page(std::span<const Option> options, const KnownNames&) {
   std::vector<std::string> synopsis;
   std::string commands;
   for (const CommandEntry& command : command_catalog()) {
@@ -197,21 +197,16 @@ std::string man_page(std::span<const Option> options) {
       fmt::arg("flags", flag_terms()), fmt::arg("options", option_terms(options)), fmt::arg("codes", codes));
 }
 
-std::string bash_completion(std::span<const Option> options, const KnownNames& names) {
-  return completion("bash", options, names);
-}
-
-std::string zsh_completion(std::span<const Option> options, const KnownNames& names) {
-  return completion("zsh", options, names);
-}
+}  // namespace
 
 std::span<const ReferenceEntry> reference_catalog() {
   static const std::array<ReferenceEntry, 5> kEntries{{
-      {"markdown",
-       [](std::span<const Option> options, const KnownNames&) { return reference_markdown(options); }},
-      {"man", [](std::span<const Option> options, const KnownNames&) { return man_page(options); }},
-      {"bash", bash_completion},
-      {"zsh", zsh_completion},
+      {"markdown", reference_markdown},
+      {"man", man_page},
+      {"bash", [](std::span<const Option> options,
+                  const KnownNames& names) { return completion("bash", options, names); }},
+      {"zsh", [](std::span<const Option> options,
+                 const KnownNames& names) { return completion("zsh", options, names); }},
       {"numbers", [](std::span<const Option>, const KnownNames& names) { return names.numbers; }},
   }};
   return kEntries;

@@ -34,24 +34,14 @@ std::optional<std::string> number_text(const toml::node& node) {
   return std::nullopt;
 }
 
-std::optional<std::string> number_list_text(const toml::node& node) {
+// text_of() the value, or all elements of a list.
+template <class TextOf>
+std::optional<std::string> list_text(const toml::node& node, const TextOf& text_of) {
   const toml::array* array = node.as_array();
-  if (!array) return number_text(node);
+  if (!array) return text_of(node);
   std::vector<std::string> texts;
   for (const toml::node& element : *array) {
-    const auto text = number_text(element);
-    if (!text) return std::nullopt;
-    texts.push_back(*text);
-  }
-  return fmt::format("{}", fmt::join(texts, ","));
-}
-
-std::optional<std::string> text_list_text(const toml::node& node) {
-  const toml::array* array = node.as_array();
-  if (!array) return node.value_exact<std::string>();
-  std::vector<std::string> texts;
-  for (const toml::node& element : *array) {
-    const auto text = element.value_exact<std::string>();
+    const std::optional<std::string> text = text_of(element);
     if (!text) return std::nullopt;
     texts.push_back(*text);
   }
@@ -73,9 +63,9 @@ std::optional<std::string> value_text(const toml::node& node, ValueKind kind) {
     case ValueKind::kNumber:
       return number_text(node);
     case ValueKind::kNumberList:
-      return number_list_text(node);
+      return list_text(node, number_text);
     case ValueKind::kTextList:
-      return text_list_text(node);
+      return list_text(node, [](const toml::node& each) { return each.value_exact<std::string>(); });
   }
   return std::nullopt;
 }
@@ -149,7 +139,7 @@ class Reading {
 
   void read_value(const Option& option, const toml::node& node, std::size_t line) {
     std::optional<std::string> text = value_text(node, option.kind);
-    if (!text && option.takes_numbers) text = number_list_text(node);
+    if (!text && option.takes_numbers) text = list_text(node, number_text);
     if (text && option.accepts(*text)) {
       settings_.push_back({option.key, *text});
     } else {

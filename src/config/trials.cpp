@@ -16,7 +16,7 @@
 #include <optional>
 #include <utility>
 
-#include "lockstep/base/errors.h"
+#include "lockstep/base/error_if.h"
 #include "lockstep/base/hash.h"
 #include "lockstep/base/random.h"
 #include "lockstep/base/text.h"
@@ -59,9 +59,8 @@ struct Assignment {
 Assignment parse_assignment(std::string_view flag, const std::string& text, std::string_view example,
                             std::span<const Option> options) {
   const std::size_t equals = text.find('=');
-  if (equals == std::string::npos || equals == 0) {
-    throw ConfigError(fmt::format("{}: expected {}, found {}", flag, example, in_quotes(text)));
-  }
+  error_if(equals == std::string::npos || equals == 0, "{}: expected {}, found {}", flag, example,
+           in_quotes(text));
   const std::string key(trimmed(std::string_view(text).substr(0, equals)));
   const Option* option = find_option(options, key);
   if (option == nullptr) {
@@ -85,9 +84,8 @@ void check_value(const Assignment& assignment, const std::string& value) {
 std::vector<std::string> checked_values(const Assignment& assignment, std::vector<std::string> values) {
   for (auto value = values.begin(); value != values.end(); ++value) {
     check_value(assignment, *value);
-    if (std::find(values.begin(), value, *value) == value) continue;
-    throw ConfigError(
-        fmt::format("{}: {} has {} twice", assignment.flag, assignment.option->key, in_quotes(*value)));
+    error_if(std::find(values.begin(), value, *value) != value, "{}: {} has {} twice", assignment.flag,
+             assignment.option->key, in_quotes(*value));
   }
   return values;
 }
@@ -213,24 +211,19 @@ void parse_part(const CommandLine& line, SweepRequest& request) {
 void parse_trials(const CommandLine& line, SweepRequest& request) {
   request.grids = line.values("grid");
   request.randoms = line.values("random");
-  if (request.grids.empty() && request.randoms.empty()) {
-    throw ConfigError(
-        "--grid or --random is missing: say which keys vary, such as --grid train.lr=0.01,0.1, or --random "
-        "\"train.lr=log(1e-4,1e-1)\" --trials 20");
-  }
-  if (!request.randoms.empty() && !line.value("trials")) {
-    throw ConfigError("--trials is missing: --random needs the number of draws, such as --trials 20");
-  }
-  if (request.randoms.empty() && line.value("trials")) {
-    throw ConfigError("--trials is the number of draws of --random; the trials of a --grid are its product");
-  }
+  error_if(
+      request.grids.empty() && request.randoms.empty(),
+      "--grid or --random is missing: say which keys vary, such as --grid train.lr=0.01,0.1, or --random "
+      "\"train.lr=log(1e-4,1e-1)\" --trials 20");
+  error_if(!request.randoms.empty() && !line.value("trials"),
+           "--trials is missing: --random needs the number of draws, such as --trials 20");
+  error_if(request.randoms.empty() && line.value("trials"),
+           "--trials is the number of draws of --random; the trials of a --grid are its product");
   request.draws = line.count("trials", {1, kMaxTrials + 1}, 0);
   request.halving = line.count("halving", {2, 101}, 0);
   parse_part(line, request);
-  if (request.halving > 0 && request.parts > 1) {
-    throw ConfigError(
-        "--halving compares all trials with each other, which --part does not have: leave out one");
-  }
+  error_if(request.halving > 0 && request.parts > 1,
+           "--halving compares all trials with each other, which --part does not have: leave out one");
 }
 
 // At most one flag says how records become folds.
@@ -284,10 +277,8 @@ std::vector<std::vector<Setting>> list_trials(const SweepRequest& request, std::
   refuse_repeated(grid, random);
   Index count = random.empty() ? 1 : request.draws;
   for (const GridKey& entry : grid) count = std::min(count * std::ssize(entry.values), kMaxTrials + 1);
-  if (count > kMaxTrials) {
-    throw ConfigError(
-        fmt::format("--grid, --random: expected at most {} trials, found more", with_commas(kMaxTrials)));
-  }
+  error_if(count > kMaxTrials, "--grid, --random: expected at most {} trials, found more",
+           with_commas(kMaxTrials));
   std::vector<std::vector<Setting>> trials;
   for (Index number = 0; number < count; ++number) {
     std::vector<Setting> settings;

@@ -6,7 +6,7 @@
 #include <array>
 #include <numeric>
 
-#include "lockstep/base/errors.h"
+#include "lockstep/base/error_if.h"
 #include "lockstep/base/text.h"
 #include "lockstep/distributed/whole_tensors.h"
 #include "lockstep/math/kernels.h"
@@ -16,20 +16,17 @@ namespace {
 
 void check(const PlanRequest& request) {
   const Index workers = request.world - request.servers;
-  if (workers > request.replicas) {
-    throw ConfigError(
-        fmt::format("{} {} but {} replicas: {} of them would have no work; start at most {} ranks or raise "
-                    "train.replicas",
-                    workers, request.servers == 0 ? "ranks" : "workers", request.replicas,
-                    workers - request.replicas, request.replicas + request.servers));
-  }
+  error_if(workers > request.replicas,
+           "{} {} but {} replicas: {} of them would have no work; start at most {} ranks or raise "
+           "train.replicas",
+           workers, request.servers == 0 ? "ranks" : "workers", request.replicas, workers - request.replicas,
+           request.replicas + request.servers);
   const Index fewest = request.replicas / workers;
-  if (request.threads > fewest) {
-    throw ConfigError(fmt::format(
-        "train.threads is {} but a rank hosts only {} of the {} replicas: threads run whole replicas; lower "
-        "train.threads or raise train.replicas to a multiple of {}",
-        request.threads, fewest, request.replicas, request.threads * workers));
-  }
+  error_if(
+      request.threads > fewest,
+      "train.threads is {} but a rank hosts only {} of the {} replicas: threads run whole replicas; lower "
+      "train.threads or raise train.replicas to a multiple of {}",
+      request.threads, fewest, request.replicas, request.threads * workers);
 }
 
 // A plan lists the slice of each rank of each bucket.

@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "lockstep/base/errors.h"
+#include "lockstep/base/error_if.h"
 #include "lockstep/base/text.h"
 #include "lockstep/distributed/update.h"
 #include "lockstep/nn/model.h"
@@ -135,12 +135,10 @@ UpdateRules update_rules(const Model& model, const OptimizerOptions& options) {
         {.lr = lr[i].value_or(1), .weight_decay = decay[i].value_or(params[i].decays ? 1 : 0)});
   }
   const auto frozen = [](const TensorMultipliers& tensor) { return tensor.lr == 0; };
-  if (!params.empty() && std::ranges::all_of(rules.multipliers, frozen)) {
-    throw ConfigError(
-        fmt::format("{} freezes every tensor of the model, so that nothing would be trained; "
-                    "leave out those that are to be trained, or give them a factor above 0",
-                    kLrKey));
-  }
+  error_if(!params.empty() && std::ranges::all_of(rules.multipliers, frozen),
+           "{} freezes every tensor of the model, so that nothing would be trained; "
+           "leave out those that are to be trained, or give them a factor above 0",
+           kLrKey);
   return rules;
 }
 

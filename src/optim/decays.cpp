@@ -7,7 +7,7 @@
 #include <numbers>
 #include <vector>
 
-#include "lockstep/base/errors.h"
+#include "lockstep/base/error_if.h"
 #include "lockstep/base/text.h"
 #include "lockstep/optim/schedule.h"
 
@@ -62,11 +62,10 @@ Decay make_milestones(const DecayContext& context) {
         fmt::format("train.milestones has {}, the start of the run; give times above 0, such as '30 epochs'",
                     in_quotes(text)));
   }
-  if (milestones.empty()) {
-    throw ConfigError(
-        "train.schedule = 'milestones' has nothing to fall at; give train.milestones = [\"30 epochs\", \"60 "
-        "epochs\"], with your times");
-  }
+  error_if(
+      milestones.empty(),
+      "train.schedule = 'milestones' has nothing to fall at; give train.milestones = [\"30 epochs\", \"60 "
+      "epochs\"], with your times");
   return [milestones, warmup = context.warmup_end, factor = context.options.decay_factor](const Progress& now,
                                                                                           const Progress&) {
     const Progress run{.steps = warmup.steps + now.steps,
@@ -101,12 +100,10 @@ Decay make_cosine(const DecayContext& context) {
 
 Decay make_one_cycle(const DecayContext& context) {
   const std::string& warmup = context.options.warmup;
-  if (parse_duration("train.warmup", warmup).value != 0) {
-    throw ConfigError(fmt::format(
-        "train.schedule = 'one_cycle' has a warm-up of its own, the share train.warmup_share of the "
-        "run; remove train.warmup = {}",
-        in_quotes(warmup)));
-  }
+  error_if(parse_duration("train.warmup", warmup).value != 0,
+           "train.schedule = 'one_cycle' has a warm-up of its own, the share train.warmup_share of the "
+           "run; remove train.warmup = {}",
+           in_quotes(warmup));
   return [start = context.options.warmup_from, rise = context.options.warmup_share, end = end_of(context)](
              const Progress& now, const Progress& length) {
     const double done = share_done(now, length);
@@ -117,11 +114,10 @@ Decay make_one_cycle(const DecayContext& context) {
 
 Decay make_inverse_sqrt(const DecayContext& context) {
   const Duration warmup = parse_duration("train.warmup", context.options.warmup);
-  if (warmup.value == 0) {
-    throw ConfigError(
-        "train.schedule = 'inverse_sqrt' falls as the root of the warm-up over the time since the start, but "
-        "train.warmup is 0; give one, such as train.warmup = \"4000 steps\"");
-  }
+  error_if(
+      warmup.value == 0,
+      "train.schedule = 'inverse_sqrt' falls as the root of the warm-up over the time since the start, but "
+      "train.warmup is 0; give one, such as train.warmup = \"4000 steps\"");
   return [warmup](const Progress& now, const Progress&) {
     return std::sqrt(warmup.value / (warmup.value + warmup.measure(now)));
   };

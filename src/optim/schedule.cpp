@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "lockstep/base/catalog.h"
-#include "lockstep/base/errors.h"
+#include "lockstep/base/error_if.h"
 #include "lockstep/base/text.h"
 
 namespace lockstep {
@@ -110,11 +110,9 @@ Schedule::Schedule(const ScheduleOptions& options, const Progress& whole_run, In
       decay_length_(progress_since(warmup_end_, whole_run)),
       decay_(find_entry(decay_catalog(), "schedule", options.schedule)
                  .make({.options = options, .peak_lr = peak_lr_, .warmup_end = warmup_end_})) {
-  if (options.end_lr > peak_lr_) {
-    throw ConfigError(fmt::format(
-        "train.end_lr is {}, above the peak of {} (train.lr, scaled): the learning rate would rise",
-        options.end_lr, peak_lr_));
-  }
+  error_if(options.end_lr > peak_lr_,
+           "train.end_lr is {}, above the peak of {} (train.lr, scaled): the learning rate would rise",
+           options.end_lr, peak_lr_);
 }
 
 double Schedule::lr(const Progress& now) const {

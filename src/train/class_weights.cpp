@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "lockstep/base/catalog.h"
-#include "lockstep/base/errors.h"
+#include "lockstep/base/error_if.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/table/values/number.h"
 
@@ -54,12 +54,10 @@ std::vector<NamedClassWeight> parse_class_weights(std::span<const std::string> o
     if (colon != std::string::npos) weight = parse_number(trimmed(std::string_view(entry).substr(colon + 1)));
     constexpr double kLeast = std::numeric_limits<Scalar>::min();
     constexpr double kMost = std::numeric_limits<Scalar>::max();
-    if (!weight || !(*weight == 0 || (*weight >= kLeast && *weight <= kMost))) {
-      throw ConfigError(fmt::format(
-          "train.class_weights: expected \"balanced\", or a number of 0 or more for each class as in "
-          "\"spam: 2\", found {}",
-          in_quotes(entry)));
-    }
+    error_if(!weight || !(*weight == 0 || (*weight >= kLeast && *weight <= kMost)),
+             "train.class_weights: expected \"balanced\", or a number of 0 or more for each class as in "
+             "\"spam: 2\", found {}",
+             in_quotes(entry));
     named.push_back({std::string(trimmed(std::string_view(entry).substr(0, colon))), *weight});
   }
   return named;
@@ -77,10 +75,8 @@ std::vector<Scalar> match_class_weights(std::span<const NamedClassWeight> named,
                       describe_classes(data, classes),
                       nearest.empty() ? "" : fmt::format("; did you mean {}?", in_quotes(nearest))));
     }
-    if (at(found, *number)) {
-      throw ConfigError(
-          fmt::format("train.class_weights names the class {} twice; name it once", name_of(*number, data)));
-    }
+    error_if(at(found, *number).has_value(), "train.class_weights names the class {} twice; name it once",
+             name_of(*number, data));
     at(found, *number) = static_cast<Scalar>(weight);
   }
   std::vector<Scalar> weights;

@@ -36,13 +36,13 @@ TEST(CommandFlags, SayWhatOfAPredictionIsWanted) {
     return more;
   };
   const PredictRequest none = read_predict_request(parse(words({})));
-  EXPECT_FALSE(none.keep || none.probabilities || none.top > 0 || none.threshold);
+  EXPECT_FALSE(none.keep || none.view.probabilities || none.view.top > 0 || none.view.threshold);
   const PredictRequest some =
       read_predict_request(parse(words({"--keep", "id,name", "--threshold", "0.25"})));
   EXPECT_EQ(some.keep, "id,name");
-  EXPECT_EQ(some.threshold, 0.25);
-  EXPECT_EQ(read_predict_request(parse(words({"--top", "3", "--format", "jsonl"}))).top, 3);
-  EXPECT_TRUE(read_predict_request(parse(words({"--proba"}))).probabilities);
+  EXPECT_EQ(some.view.threshold, 0.25);
+  EXPECT_EQ(read_predict_request(parse(words({"--top", "3", "--format", "jsonl"}))).view.top, 3);
+  EXPECT_TRUE(read_predict_request(parse(words({"--proba"}))).view.probabilities);
   for (const char* bad : {"1.5", "x", "nan"}) {
     EXPECT_EQ(error_of(words({"--threshold", bad})),
               fmt::format("--threshold: expected a probability from 0 to 1, found '{}'", bad));

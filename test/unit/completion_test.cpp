@@ -35,10 +35,14 @@ class Written : public testing::Test {
  protected:
   KnownNames names = test::known_names();
   std::span<const Option> options = test::options();
+
+  std::string written(const std::string& format) const {
+    return find_entry(reference_catalog(), "format", format).write(options, names);
+  }
 };
 
 TEST_F(Written, CompletionsHoldEveryCommandFlagKeyAndValue) {
-  for (const std::string& script : {bash_completion(options, names), zsh_completion(options, names)}) {
+  for (const std::string& script : {written("bash"), written("zsh")}) {
     for (const Option& option : options) {
       EXPECT_TRUE(has(script, fmt::format("--{}", option.key))) << option.key;
       EXPECT_TRUE(option.alias.empty() || has(script, fmt::format("--{}", option.alias))) << option.alias;
@@ -57,7 +61,7 @@ TEST_F(Written, CompletionsHoldEveryCommandFlagKeyAndValue) {
 }
 
 TEST_F(Written, ManPageHoldsEveryCommandFlagKeyValueAndExitCode) {
-  std::string page = man_page(options);
+  std::string page = written("man");
   for (std::size_t at = page.find("\\-"); at != std::string::npos; at = page.find("\\-")) page.erase(at, 1);
   for (const Option& option : options) {
     EXPECT_TRUE(has(page, fmt::format("\\fB--{}\\fR", option.key))) << option.key;
@@ -71,7 +75,7 @@ TEST_F(Written, ManPageHoldsEveryCommandFlagKeyValueAndExitCode) {
 }
 
 TEST_F(Written, NoTextOfTheManPageIsTakenForAMacro) {
-  std::istringstream page(man_page(options));
+  std::istringstream page(written("man"));
   const Words macros{".\\\"", ".TH", ".SH", ".SS", ".TP", ".br", ".nh", ".hy", ".BR"};
   for (std::string line; std::getline(page, line);) {
     EXPECT_TRUE(std::ranges::all_of(line, [](char c) { return c >= ' ' && c <= '~'; })) << line;
@@ -84,7 +88,7 @@ TEST_F(Written, NoTextOfTheManPageIsTakenForAMacro) {
 // What bash offers after these words, of which the last is being typed.
 class Bash : public Written {
  protected:
-  void SetUp() override { write_file_atomically(directory / "script", bash_completion(options, names)); }
+  void SetUp() override { write_file_atomically(directory / "script", written("bash")); }
 
   Words offers(const Words& line) const {
     Words quoted;
@@ -173,7 +177,7 @@ TEST_F(Bash, CompletesFiles) {
 TEST_F(Written, ZshReadsItsScript) {
   if (run_command("command -v zsh").exit_code != 0) GTEST_SKIP() << "zsh is not there";
   const TemporaryDirectory directory;
-  write_file_atomically(directory / "_trainer", zsh_completion(options, names));
+  write_file_atomically(directory / "_trainer", written("zsh"));
   const ProcessResult result = run_command(fmt::format("zsh -n {}", (directory / "_trainer")));
   EXPECT_EQ(result.exit_code, 0) << result.errors;
   // What its own completion hands on to the function that both shells have.
@@ -196,7 +200,7 @@ TEST_F(Written, ZshReadsItsScript) {
 TEST_F(Written, ManReadsItsPage) {
   if (run_command("command -v groff").exit_code != 0) GTEST_SKIP() << "groff is not there";
   const TemporaryDirectory directory;
-  write_file_atomically(directory / "trainer.1", man_page(options));
+  write_file_atomically(directory / "trainer.1", written("man"));
   const ProcessResult result =
       run_command(fmt::format("groff -man -Tascii -P-cbou -ww {}", (directory / "trainer.1")));
   EXPECT_EQ(result.errors, "");

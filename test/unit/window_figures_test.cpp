@@ -146,7 +146,6 @@ std::vector<ShownWindow> shown(int ranks, const ForecastForm& form, const Record
   std::vector<ShownWindow> found;
   run_thread_ranks(ranks, [&](Communicator& comm) {
     std::vector<ShownWindow> windows = choose_windows(*source.as_windows(), form);
-    std::vector<ForecastStep> steps;
     const DatasetInfo& info = source.info();
     for (Index id = comm.rank(); id < info.rows; id += comm.size()) {
       std::vector<Scalar> features(static_cast<std::size_t>(info.features.size()));
@@ -159,9 +158,9 @@ std::vector<ShownWindow> shown(int ranks, const ForecastForm& form, const Record
         for (Index level = 0; level < form.form.outputs_per_target(); ++level)
           outputs.push_back(target + static_cast<Scalar>(1 + level));
       }
-      add_steps(windows, form, Block(outputs, targets, 1).rows(), {&id, 1}, steps);
+      add_forecasts(form, Block(outputs, targets, 1).rows(), {&id, 1}, windows);
     }
-    gather_steps(comm, steps, windows);
+    share_forecasts(comm, windows);
     if (comm.rank() == 0) found = windows;
   });
   return found;

@@ -57,18 +57,7 @@ std::string section_help(std::span<const Option> options, std::string_view secti
 /// `trainer --help-all`: every option, section by section.
 std::string full_help(std::span<const Option> options);
 
-/// configs/REFERENCE.md: a table for each section.
-std::string reference_markdown(std::span<const Option> options);
-
-/// trainer.1, for man (troff with the macros of man(7)).
-std::string man_page(std::span<const Option> options);
-
-/// The script that completes the command line of trainer: commands, flags, keys and values. `names` are those
-/// that the options were declared with.
-std::string bash_completion(std::span<const Option> options, const KnownNames& names);
-std::string zsh_completion(std::span<const Option> options, const KnownNames& names);
-
-/// A form in which `trainer reference --format NAME` writes the options.
+/// A form in which `trainer reference --format NAME` writes the options, which were declared with `names`.
 struct ReferenceEntry {
   std::string name;
   std::string (*write)(std::span<const Option> options, const KnownNames& names);

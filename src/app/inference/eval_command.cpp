@@ -8,6 +8,7 @@
 #include "app/setup/startup.h"
 #include "app/setup/trained_model.h"
 #include "lockstep/base/aligned_buffer.h"
+#include "lockstep/base/error_if.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/output_file.h"
 #include "lockstep/base/terminal.h"
@@ -20,7 +21,6 @@
 #include "lockstep/train/evaluation/prediction.h"
 #include "lockstep/train/evaluation/threshold.h"
 #include "lockstep/train/rank_peer_group.h"
-#include "lockstep/train/storage/model_file.h"
 #include "lockstep/train/storage/run_directory.h"
 
 namespace lockstep {
@@ -112,14 +112,12 @@ int eval_command(Communicator& comm, const CommandLine& line) {
   FinishedRun run = open_finished_run(comm, line);
   const RunDirectory& directory = run.directory;
   RankPeerGroup peers(comm);
-  Shape input;
   agree(comm, [&] {
     if (comm.rank() == 0) check_outputs(line, files_read(line));
-    input = ModelFile(directory.model()).input();
   });
   const std::set<Split> splits = wanted_splits(run.config.flagged);
-  const Experiment experiment =
-      make_evaluation(std::move(run.config), splits, input, load_schema_together(comm, directory), peers);
+  const Experiment experiment = make_evaluation(std::move(run.config), splits, directory,
+                                                read_together(comm, directory.schema()), peers);
   std::optional<StageGrid> grid;
   std::unique_ptr<Model> stage;  // null: this rank takes the whole model
   AlignedBuffer<Scalar> stored;
@@ -133,9 +131,8 @@ int eval_command(Communicator& comm, const CommandLine& line) {
     stored = load_stored(directory, stage ? *stage : *experiment.model);
     threshold = threshold_of(directory, experiment.config, comm.rank());
     temperature = load_temperature(directory, experiment.config, experiment.loss->form());
-    if (!experiment.test && !experiment.validation) {
-      throw ConfigError("there is nothing to evaluate on: give data.test (and data.test_labels)");
-    }
+    error_if(!experiment.test && !experiment.validation,
+             "there is nothing to evaluate on: give data.test (and data.test_labels)");
   });
   refuse_different_data(comm, experiment.sources());
   log_notes(experiment.sources());

@@ -10,7 +10,7 @@
 #include "app/setup/trained_model.h"
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/catalog.h"
-#include "lockstep/base/errors.h"
+#include "lockstep/base/error_if.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/output_file.h"
@@ -19,7 +19,6 @@
 #include "lockstep/comm/agree.h"
 #include "lockstep/report/tables/evaluation_tables.h"
 #include "lockstep/train/rank_peer_group.h"
-#include "lockstep/train/storage/model_file.h"
 
 namespace lockstep {
 namespace {
@@ -33,10 +32,8 @@ Split choose_split(const Config& config) {
   };
   const bool validation = names(Split::kValidation);
   const bool test = names(Split::kTest);
-  if (validation && test) {
-    throw ConfigError(
-        "--data.validation and --data.test are both given: the columns of one set are permuted");
-  }
+  error_if(validation && test,
+           "--data.validation and --data.test are both given: the columns of one set are permuted");
   if (test || validation) return test ? Split::kTest : Split::kValidation;
   return has_validation(config) ? Split::kValidation : Split::kTest;
 }
@@ -45,10 +42,8 @@ Split choose_split(const Config& config) {
 std::unique_ptr<MetricSet> metrics_with(const std::string& measure, const Experiment& experiment) {
   const OutputForm form = experiment.loss->form();
   const bool always = measure == "loss" || measure == "accuracy";
-  if (measure == "accuracy" && form.targets == TargetKind::kValue) {
-    throw ConfigError(
-        "--metric accuracy is not defined for predictions of numbers: choose loss, r2 or another metric");
-  }
+  error_if(measure == "accuracy" && form.targets == TargetKind::kValue,
+           "--metric accuracy is not defined for predictions of numbers: choose loss, r2 or another metric");
   return std::make_unique<MetricSet>(always ? experiment.config.eval.metrics : std::vector{measure}, form,
                                      experiment.model->output().size(), experiment.scales());
 }
@@ -57,12 +52,10 @@ std::unique_ptr<MetricSet> metrics_with(const std::string& measure, const Experi
 std::vector<FeatureColumn> columns_of(const Experiment& experiment, const RecordSource& source,
                                       const std::string& schema) {
   const Shape& features = source.info().features;
-  if (features.dims.size() > 1) {
-    throw ConfigError(fmt::format(
-        "records of '{}' have the shape {}: importance permutes columns, and one pixel of an image "
-        "says nothing by itself",
-        source.info().name, to_string(features)));
-  }
+  error_if(features.dims.size() > 1,
+           "records of '{}' have the shape {}: importance permutes columns, and one pixel of an image "
+           "says nothing by itself",
+           source.info().name, to_string(features));
   return feature_columns(schema, experiment.model->input().size());
 }
 
@@ -109,20 +102,23 @@ bool names_data(const std::set<std::string>& flagged) {
 // All that importance and dependence need.
 struct ImportanceInputs {
   Communicator& comm;
-  RunDirectory directory;
-  bool own_data = false;  ///< the set is that of the run
   const CommandLine& line;
-  const ImportanceFlags& request;
-  const Experiment& experiment;
-  Split split;
-  const RecordSource& source;
-  ModelValues values;
-  Scalar temperature;
-  std::vector<FeatureColumn> columns;
-  std::string schema;
-  std::string measure;
-  const MetricSet& metrics;  ///< with that measure
-  ThreadTeam& team;
+  ImportanceFlags request = {};
+  Split split = Split::kValidation;
+  RunDirectory directory = {};
+  std::string schema = {};
+  Experiment experiment = {};
+  std::string measure = {};
+  std::unique_ptr<MetricSet> metrics = {};  // with that measure
+  std::vector<FeatureColumn> columns = {};
+  AlignedBuffer<Scalar> stored = {};
+  Scalar temperature = 1;
+
+  const RecordSource* source() const {
+    return split == Split::kTest ? experiment.test.get() : experiment.validation.get();
+  }
+  ModelValues values() const { return stored_values(*experiment.model, stored.span()); }
+  ThreadTeam team() const { return ThreadTeam(static_cast<int>(experiment.config.train.threads)); }
 };
 
 // *Collective.* Rank 0 prints the answer, and writes it where that is asked for.
@@ -149,52 +145,57 @@ void keep_for_page(const RunDirectory& directory, const std::string& json) {
 void show_importance(const ImportanceInputs& inputs) {
   const Experiment& experiment = inputs.experiment;
   RankPeerGroup peers(inputs.comm);
+  ThreadTeam team = inputs.team();
   std::vector<Scalar> class_weights;
   if (experiment.weighs_classes(inputs.split)) class_weights = experiment.class_weights(peers);
   const EvaluationContext context{.comm = inputs.comm,
                                   .model = *experiment.model,
                                   .loss = *experiment.loss,
                                   .normaliser = *experiment.normaliser,
-                                  .team = inputs.team,
+                                  .team = team,
                                   .options = experiment.config.eval,
-                                  .metrics = inputs.metrics,
+                                  .metrics = *inputs.metrics,
                                   .class_weights = class_weights};
   const Measure measure(inputs.measure, {inputs.measure}, true);
-  const Importance importance = permutation_importance(context, inputs.source, inputs.split, inputs.values,
-                                                       {.columns = inputs.columns,
-                                                        .measure = measure,
-                                                        .repeats = inputs.request.repeats,
-                                                        .seed = experiment.seed(),
-                                                        .temperature = inputs.temperature});
+  const Importance importance =
+      permutation_importance(context, *inputs.source(), inputs.split, inputs.values(),
+                             {.columns = inputs.columns,
+                              .measure = measure,
+                              .repeats = inputs.request.repeats,
+                              .seed = experiment.seed(),
+                              .temperature = inputs.temperature});
   const ImportanceResult result{.model = inputs.line.text("model"),
                                 .set = to_string(inputs.split),
                                 .measure = inputs.measure,
                                 .importance = importance};
   report(inputs, result);
-  if (inputs.comm.rank() == 0 && inputs.own_data) keep_for_page(inputs.directory, to_json(result));
+  if (inputs.comm.rank() == 0 && !names_data(experiment.config.flagged))
+    keep_for_page(inputs.directory, to_json(result));
 }
 
 void show_dependence(const ImportanceInputs& inputs) {
   const Experiment& experiment = inputs.experiment;
+  const RecordSource& source = *inputs.source();
+  ThreadTeam team = inputs.team();
   const FeatureColumn* column = nullptr;
   std::vector<LabelScale> scales;
   agree(inputs.comm, [&] {
     column = &find_column(inputs.columns, inputs.request.partial);
     scales = read_label_scales(inputs.schema);
   });
-  const std::vector<Scalar> found = read_feature(inputs.source, column->features.begin, inputs.comm);
+  const std::vector<Scalar> found = read_feature(source, column->features.begin, inputs.comm);
   std::vector<ColumnValue> grid;
   agree(inputs.comm, [&] { grid = column_values(*column, found, inputs.request.points); });
   const PredictionContext context{.comm = inputs.comm,
                                   .model = *experiment.model,
                                   .form = experiment.loss->form(),
                                   .normaliser = *experiment.normaliser,
-                                  .team = inputs.team,
+                                  .team = team,
                                   .batch = experiment.config.eval.batch,
                                   .temperature = inputs.temperature};
   std::vector<std::vector<double>> means =
-      partial_dependence(context, scales, inputs.source, inputs.values, column->features, grid);
-  const DatasetInfo& info = inputs.source.info();
+      partial_dependence(context, scales, source, inputs.values(), column->features, grid);
+  const DatasetInfo& info = source.info();
   report(inputs, DependenceResult{.model = inputs.line.text("model"),
                                   .set = to_string(inputs.split),
                                   .samples = info.rows,
@@ -223,57 +224,32 @@ ImportanceFlags read_importance_flags(const CommandLine& line) {
 }
 
 int importance_command(Communicator& comm, const CommandLine& line) {
-  ImportanceFlags request;
-  agree(comm, [&] { request = read_importance_flags(line); });
+  ImportanceInputs inputs{.comm = comm, .line = line};
+  agree(comm, [&] { inputs.request = read_importance_flags(line); });
   FinishedRun run = open_finished_run(comm, line);
-  const RunDirectory& directory = run.directory;
-  Split split = Split::kValidation;
-  Shape input;
+  inputs.directory = run.directory;
   agree(comm, [&] {
     if (comm.rank() == 0) check_outputs(line, files_read(line));
-    split = choose_split(run.config);
-    input = ModelFile(directory.model()).input();
+    inputs.split = choose_split(run.config);
   });
   RankPeerGroup peers(comm);
-  const std::string schema = load_schema_together(comm, directory);
-  const Experiment experiment = make_evaluation(std::move(run.config), {split}, input, schema, peers);
-  const RecordSource* source = split == Split::kTest ? experiment.test.get() : experiment.validation.get();
-  const std::string measure =
-      request.metric.empty() ? experiment.config.train.early_stopping_metric : request.metric;
-  AlignedBuffer<Scalar> stored;
-  Scalar temperature = 1;
-  std::vector<FeatureColumn> columns;
-  std::unique_ptr<MetricSet> metrics;
+  inputs.schema = read_together(comm, run.directory.schema());
+  inputs.experiment =
+      make_evaluation(std::move(run.config), {inputs.split}, run.directory, inputs.schema, peers);
+  const Experiment& experiment = inputs.experiment;
+  const std::string& metric = inputs.request.metric;
+  inputs.measure = metric.empty() ? experiment.config.train.early_stopping_metric : metric;
   agree(comm, [&] {
-    metrics = metrics_with(measure, experiment);
-    if (source == nullptr) {
-      throw ConfigError(
-          "the run has no validation and no test set: give --data.test FILE (and "
-          "--data.test_labels)");
-    }
-    columns = columns_of(experiment, *source, schema);
-    stored = load_stored(directory, *experiment.model);
-    temperature = load_temperature(directory, experiment.config, experiment.loss->form());
+    inputs.metrics = metrics_with(inputs.measure, experiment);
+    error_if(inputs.source() == nullptr,
+             "the run has no validation and no test set: give --data.test FILE (and --data.test_labels)");
+    inputs.columns = columns_of(experiment, *inputs.source(), inputs.schema);
+    inputs.stored = load_stored(run.directory, *experiment.model);
+    inputs.temperature = load_temperature(run.directory, experiment.config, experiment.loss->form());
   });
   refuse_different_data(comm, experiment.sources());
   log_notes(experiment.sources());
-  ThreadTeam team(static_cast<int>(experiment.config.train.threads));
-  const ImportanceInputs inputs{.comm = comm,
-                                .directory = directory,
-                                .own_data = !names_data(experiment.config.flagged),
-                                .line = line,
-                                .request = request,
-                                .experiment = experiment,
-                                .split = split,
-                                .source = *source,
-                                .values = stored_values(*experiment.model, stored.span()),
-                                .temperature = temperature,
-                                .columns = std::move(columns),
-                                .schema = schema,
-                                .measure = measure,
-                                .metrics = *metrics,
-                                .team = team};
-  if (request.partial.empty()) {
+  if (inputs.request.partial.empty()) {
     show_importance(inputs);
   } else {
     show_dependence(inputs);

@@ -6,7 +6,7 @@
 #include "app/setup/outputs.h"
 #include "app/setup/startup.h"
 #include "app/setup/trained_model.h"
-#include "lockstep/base/errors.h"
+#include "lockstep/base/error_if.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/output_file.h"
 #include "lockstep/base/text.h"
@@ -27,16 +27,13 @@
 namespace lockstep {
 namespace {
 
-void refuse_two(const PredictRequest& request) {
+void refuse_two(const PredictionView& request) {
   if (request.top == 0 && !request.probabilities) return;
-  if (request.top > 0 && request.probabilities) {
-    throw ConfigError(
-        "--proba writes the probabilities of all classes, --top those of a few: give one of them");
-  }
-  if (!request.threshold) return;
-  throw ConfigError(
-      fmt::format("--threshold decides which class is written, and {} writes no such class: give one of them",
-                  request.top > 0 ? "--top" : "--proba"));
+  error_if(request.top > 0 && request.probabilities,
+           "--proba writes the probabilities of all classes, --top those of a few: give one of them");
+  error_if(request.threshold.has_value(),
+           "--threshold decides which class is written, and {} writes no such class: give one of them",
+           request.top > 0 ? "--top" : "--proba");
 }
 
 const PredictionFileEntry& prediction_file_of(const CommandLine& line) {
@@ -120,11 +117,11 @@ ConstMatrix by_step(const ConstMatrix& rows, Index horizon, Index levels, std::v
 }
 
 void check_input(const CommandLine& line, const Shape& found, const Shape& wanted) {
-  if (found == wanted) return;
-  throw DataError(
-      fmt::format("--input '{}' has records of the shape {}, but the model of '{}' takes {}: give records "
-                  "like those that it was trained on",
-                  line.text("input"), to_string(found), line.text("model"), to_string(wanted)));
+  error_if<DataError>(found != wanted,
+                      "--input '{}' has records of the shape {}, but the model of '{}' takes {}: give "
+                      "records like those that "
+                      "it was trained on",
+                      line.text("input"), to_string(found), line.text("model"), to_string(wanted));
 }
 
 // Refused before anything is read.
@@ -132,32 +129,24 @@ void check_files(const CommandLine& line, const PredictRequest& request, const D
   const PredictionFileEntry& output = prediction_file_of(line);
   const FormatEntry& input = format_of_input(line.text("input"), data);
   check_outputs(line, files_read(line));
-  if (request.keep && data.table.windows.any()) {
-    throw ConfigError(
-        "--keep: the rows of a forecast lie behind those of the input; series and time stand beside them");
-  }
+  error_if(request.keep && data.table.windows.any(),
+           "--keep: the rows of a forecast lie behind those of the input; series and time stand beside them");
   if (request.keep) parse_column_names("--keep", *request.keep);
-  if (request.keep && !output.has_texts) {
-    throw ConfigError(
-        fmt::format("--keep: {} holds numbers only: write CSV or JSON lines (--format csv, --format jsonl)",
-                    output.name));
-  }
-  if (request.keep && input.name != "csv") {
-    throw ConfigError(fmt::format("--keep: only tables have columns with names, and '{}' is of the format {}",
-                                  line.text("input"), input.name));
-  }
-  if (request.top > 0 && !output.has_texts) {
-    throw ConfigError(
-        fmt::format("--top: {} holds numbers only, and no classes: write CSV or JSON lines (--format csv, "
-                    "--format jsonl)",
-                    output.name));
-  }
-  if (request.threshold && !output.has_texts) {
-    throw ConfigError(fmt::format(
-        "--threshold decides the class, and {} holds probabilities only: write CSV or JSON lines (--format "
-        "csv, --format jsonl)",
-        output.name));
-  }
+  error_if(request.keep && !output.has_texts,
+           "--keep: {} holds numbers only: write CSV or JSON lines (--format csv, --format jsonl)",
+           output.name);
+  error_if(request.keep && input.name != "csv",
+           "--keep: only tables have columns with names, and '{}' is of the format {}", line.text("input"),
+           input.name);
+  error_if(request.view.top > 0 && !output.has_texts,
+           "--top: {} holds numbers only, and no classes: write CSV or JSON lines (--format csv, "
+           "--format jsonl)",
+           output.name);
+  error_if(
+      request.view.threshold && !output.has_texts,
+      "--threshold decides the class, and {} holds probabilities only: write CSV or JSON lines (--format "
+      "csv, --format jsonl)",
+      output.name);
 }
 
 // All that a prediction needs but the other ranks.
@@ -166,7 +155,6 @@ struct Inference {
   PredictRequest request;
   TrainedModel trained;
   std::unique_ptr<Normaliser> normaliser;
-  PredictionView view;
   std::vector<LabelScale> label_scales = {};
   std::vector<TargetLabel> labels = {};
   std::optional<TableSchema> table = {};  ///< schema of the table that the model was trained on
@@ -192,19 +180,9 @@ struct Inference {
   }
 };
 
-// The view that the flags name. Errors: ConfigError.
-PredictionView view_of(const CommandLine& line, const PredictRequest& request, const OutputForm& form,
-                       Index outputs) {
-  PredictionView view{
-      .probabilities = request.probabilities, .top = request.top, .threshold = request.threshold};
-  check_view(view, form, outputs);
-  view.outputs_only = !view.probabilities && !prediction_file_of(line).has_texts;
-  return view;
-}
-
 // Whether the model says yes or no, and the class is written.
 bool decides_class(const Inference& inference, Index outputs) {
-  const PredictionView& view = inference.view;
+  const PredictionView& view = inference.request.view;
   return has_one_yes(inference.trained.loss->form(), outputs) && !view.threshold && !view.probabilities &&
          view.top == 0 && !view.outputs_only;
 }
@@ -219,9 +197,10 @@ void prepare(Inference& inference, const CommandLine& line, const FinishedRun& r
   inference.normaliser = std::make_unique<Normaliser>(config.data.mean, config.data.std, input.size());
   const Index outputs = inference.outputs();
   refuse_threshold(config, inference.trained.loss->form(), outputs);
-  inference.view = view_of(line, inference.request, inference.trained.loss->form(), outputs);
-  if (decides_class(inference, outputs))
-    inference.view.threshold = threshold_of(directory, config, ranks.rank());
+  PredictionView& view = inference.request.view;
+  check_view(view, inference.trained.loss->form(), outputs);
+  view.outputs_only = !view.probabilities && !prediction_file_of(line).has_texts;
+  if (decides_class(inference, outputs)) view.threshold = threshold_of(directory, config, ranks.rank());
 }
 
 // The file of the predictions with all that writes it.
@@ -230,7 +209,7 @@ class PredictionOutput {
   PredictionOutput(const CommandLine& line, const Config& config, const Inference& inference,
                    const RecordSource& source)
       : table_(inference.trained.loss->form(), inference.outputs() / inference.horizon(),
-               inference.labels_of_rows(), inference.view, inference.scales_of_rows()),
+               inference.labels_of_rows(), inference.request.view, inference.scales_of_rows()),
         horizon_(inference.horizon()),
         levels_(inference.trained.loss->form().outputs_per_target()) {
     const PredictionFileEntry& entry = prediction_file_of(line);
@@ -311,22 +290,18 @@ void report_bad_rows(const CommandLine& line, const BadRows& bad, Index rows, In
 }  // namespace
 
 PredictRequest read_predict_request(const CommandLine& line) {
-  PredictRequest request{.keep = line.value("keep"), .probabilities = line.has("proba")};
+  PredictRequest request{.keep = line.value("keep"), .view = {.probabilities = line.has("proba")}};
   if (const std::optional<std::string> text = line.value("top")) {
-    request.top = ValueType<Index>::parse(*text).value_or(0);
-    if (request.top < 1) {
-      throw ConfigError(
-          fmt::format("--top: expected a number of classes, 1 or more, found {}", in_quotes(*text)));
-    }
+    request.view.top = ValueType<Index>::parse(*text).value_or(0);
+    error_if(request.view.top < 1, "--top: expected a number of classes, 1 or more, found {}",
+             in_quotes(*text));
   }
   if (const std::optional<std::string> text = line.value("threshold")) {
-    request.threshold = ValueType<double>::parse(*text);
-    if (!request.threshold || *request.threshold < 0 || *request.threshold > 1) {
-      throw ConfigError(
-          fmt::format("--threshold: expected a probability from 0 to 1, found {}", in_quotes(*text)));
-    }
+    request.view.threshold = ValueType<double>::parse(*text);
+    error_if(!request.view.threshold || *request.view.threshold < 0 || *request.view.threshold > 1,
+             "--threshold: expected a probability from 0 to 1, found {}", in_quotes(*text));
   }
-  refuse_two(request);
+  refuse_two(request.view);
   return request;
 }
 
@@ -341,7 +316,7 @@ int predict_command(Communicator& comm, const CommandLine& line) {
     prepare(inference, line, run, comm);
   });
   RankPeerGroup peers(comm);
-  const std::string schema = load_schema_together(comm, run.directory);
+  const std::string schema = read_together(comm, run.directory.schema());
   agree(comm, [&] {
     inference.table = read_table_schema(schema);
     if (inference.table) inference.label_scales = label_scales(*inference.table);

@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "app/setup/catalogs.h"
-#include "lockstep/base/errors.h"
+#include "lockstep/base/error_if.h"
 #include "lockstep/base/file.h"
 #include "lockstep/config/command_line.h"
 #include "lockstep/train/storage/run_directory.h"
@@ -135,10 +135,8 @@ void collect(const fs::path& directory, int depth, std::vector<fs::path>& runs) 
 [[noreturn]] void fail_without_runs(const std::string& name) {
   expect_run_exists(name);
   std::error_code ignored;
-  if (fs::is_directory(name, ignored)) {
-    throw ConfigError(fmt::format(
-        "there is no run in '{}': expected the directory of a run, or one with runs in it", name));
-  }
+  error_if(fs::is_directory(name, ignored),
+           "there is no run in '{}': expected the directory of a run, or one with runs in it", name);
   throw ConfigError(
       fmt::format("'{}' is no directory: expected the directory of a run, or one with runs in it", name));
 }

@@ -11,7 +11,7 @@
 #include "app/commands.h"
 #include "app/setup/outputs.h"
 #include "lockstep/base/build_info.h"
-#include "lockstep/base/errors.h"
+#include "lockstep/base/error_if.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/output_file.h"
 #include "lockstep/base/terminal.h"
@@ -115,10 +115,9 @@ int compare_command(const CommandLine& line) {
 
 int export_metrics_command(const CommandLine& line) {
   const std::vector<std::string> formats = metrics_formats();
-  if (line.has("format") && std::ranges::find(formats, line.text("format")) == formats.end()) {
-    throw ConfigError(fmt::format("unknown format {} of export-metrics (known: {})",
-                                  in_quotes(line.text("format")), listed(formats)));
-  }
+  error_if(line.has("format") && std::ranges::find(formats, line.text("format")) == formats.end(),
+           "unknown format {} of export-metrics (known: {})", in_quotes(line.text("format")),
+           listed(formats));
   std::vector<std::filesystem::path> files;
   std::vector<std::string> names;
   std::vector<std::string> inputs;
@@ -140,9 +139,8 @@ int export_metrics_command(const CommandLine& line) {
 // trainer report: a page that shows what runs did, or its numbers, from their directories alone.
 
 int report_command(const CommandLine& line) {
-  if (!line.has("output") && !line.has("json")) {
-    throw ConfigError("trainer report needs --output FILE, for a page, or --json FILE, for its numbers");
-  }
+  error_if(!line.has("output") && !line.has("json"),
+           "trainer report needs --output FILE, for a page, or --json FILE, for its numbers");
   if (line.has("output")) require_feature("CHARTJS", "a page of trainer report");
   check_outputs(line, {});
   std::vector<PageRun> runs;
@@ -170,11 +168,9 @@ int trace_command(const CommandLine& line) {
   expect_run_exists(line.operands.front());
   const RunDirectory directory{line.operands.front()};
   std::error_code ignored;
-  if (!std::filesystem::is_directory(directory.traces(), ignored)) {
-    throw ConfigError(
-        fmt::format("{} has no timeline: it is recorded with --report.trace \"first 20, slowest 20 steps\"",
-                    in_quotes(line.operands.front())));
-  }
+  error_if(!std::filesystem::is_directory(directory.traces(), ignored),
+           "{} has no timeline: it is recorded with --report.trace \"first 20, slowest 20 steps\"",
+           in_quotes(line.operands.front()));
   if (line.has("output")) check_outputs(line, {});
   if (!line.has("output")) {
     print_out("{}", summarise_trace(read_run_trace(directory)));

@@ -8,7 +8,7 @@
 
 #include "catalogs.h"
 #include "lockstep/base/catalog.h"
-#include "lockstep/base/errors.h"
+#include "lockstep/base/error_if.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/streamed_records.h"
@@ -22,6 +22,7 @@
 #include "lockstep/train/evaluation/threshold.h"
 #include "lockstep/train/plan/refusals.h"
 #include "lockstep/train/storage/checkpoint/directory.h"
+#include "lockstep/train/storage/model_file.h"
 
 namespace lockstep {
 
@@ -101,34 +102,6 @@ void complete_and_check(Config& config) {
   config.model.window_scaling = scaling_of_windows(config.data.table);
   refuse_sets(config);
 }
-
-}  // namespace
-
-Config load_training_config(const CommandLine& line, const ConfigText& text, const Placement& placement) {
-  Config config = load_config(line, text, readable_options());
-  if (config.distribute.strategy == kAutoStrategy) {
-    config.distribute.strategy = choose_strategy(config, placement);
-  }
-  complete_and_check(config);
-  refuse_training(config);
-  parse_training_interval("eval.every", config.eval.every);
-  return config;
-}
-
-Config load_run_config(const CommandLine& line, const ConfigText& text) {
-  Config config = load_config(line, text, readable_options());
-  if (!config.data.test.empty()) config.data.test_part.clear();  // a file that was there later
-  complete_and_check(config);
-  return config;
-}
-
-void refuse_classes_of_numbers(const Config& config, const ValidationPart& part) {
-  const bool of_numbers = make_loss(config)->targets() == TargetKind::kValue;
-  refuse_if(part.by == ValidationPart::By::kClass && of_numbers,
-            "stratified parts or folds of data with a loss of numbers");
-}
-
-namespace {
 
 // *Collective.* Opens `wanted`, and what it takes to know them.
 void open_data(Experiment& experiment, const std::set<Split>& wanted, const std::string& schema,
@@ -241,6 +214,30 @@ void check_fit(Experiment& experiment) {
 
 }  // namespace
 
+Config load_training_config(const CommandLine& line, const ConfigText& text, const Placement& placement) {
+  Config config = load_config(line, text, readable_options());
+  if (config.distribute.strategy == kAutoStrategy) {
+    config.distribute.strategy = choose_strategy(config, placement);
+  }
+  complete_and_check(config);
+  refuse_training(config);
+  parse_training_interval("eval.every", config.eval.every);
+  return config;
+}
+
+Config load_run_config(const CommandLine& line, const ConfigText& text) {
+  Config config = load_config(line, text, readable_options());
+  if (!config.data.test.empty()) config.data.test_part.clear();  // a file that was there later
+  complete_and_check(config);
+  return config;
+}
+
+void refuse_classes_of_numbers(const Config& config, const ValidationPart& part) {
+  const bool of_numbers = make_loss(config)->targets() == TargetKind::kValue;
+  refuse_if(part.by == ValidationPart::By::kClass && of_numbers,
+            "stratified parts or folds of data with a loss of numbers");
+}
+
 Experiment make_experiment(Config config, PeerGroup& peers, const std::string& schema) {
   Experiment experiment;
   experiment.config = std::move(config);
@@ -255,8 +252,10 @@ Experiment make_experiment(Config config, PeerGroup& peers, const std::string& s
   return experiment;
 }
 
-Experiment make_evaluation(Config config, const std::set<Split>& splits, const Shape& input,
+Experiment make_evaluation(Config config, const std::set<Split>& splits, const RunDirectory& run,
                            const std::string& schema, PeerGroup& peers) {
+  Shape input;
+  peers.agree([&] { input = ModelFile(run.model()).input(); });
   Experiment experiment;
   experiment.config = std::move(config);
   const Config& of_run = experiment.config;
@@ -279,8 +278,8 @@ Experiment make_evaluation(Config config, const std::set<Split>& splits, const S
 }
 
 void refuse_stages(const Config& config) {
-  if (config.distribute.stages == 1 || config.distribute.stages == kAutoStages) return;
-  throw ConfigError(
+  error_if(
+      config.distribute.stages != 1 && config.distribute.stages != kAutoStages,
       "trainer bench measures the model as a whole: give --distribute.stages 1; `trainer plan --np` says "
       "what the stages do and need");
 }
@@ -339,16 +338,12 @@ Index Experiment::classes() const {
   return loss->targets() == TargetKind::kClass ? outputs() : 2;
 }
 
-bool Experiment::balances_classes() const {
-  return is_balanced(config.train.class_weights);
-}
-
 bool Experiment::weighs_classes(Split split) const {
   return !config.train.class_weights.empty() && (split == Split::kTrain || config.eval.class_weights);
 }
 
 std::vector<Scalar> Experiment::class_weights(PeerGroup& peers) const {
-  if (!balances_classes()) return stated_class_weights;
+  if (!is_balanced(config.train.class_weights)) return stated_class_weights;
   const std::vector<Index> counts = count_classes(*train, target_rule(), classes(), peers);
   const std::string lacks = describe_unbalanced(counts, train->info());
   std::string unknown = lacks;

@@ -20,6 +20,7 @@
 #include "lockstep/train/evaluation/metric.h"
 #include "lockstep/train/plan/refusals.h"
 #include "lockstep/train/plan/run_plan.h"
+#include "lockstep/train/storage/run_directory.h"
 
 namespace lockstep {
 
@@ -70,7 +71,6 @@ struct Experiment {
   Index outputs() const { return loss->form().outputs_of_position(model->output().size()); }
   /// Classes that train.class_weights is about.
   Index classes() const;
-  bool balances_classes() const;
   /// Whether the samples of a set of this split, whose source says that, are weighed by their classes.
   bool weighs_classes(Split split) const;
   /// *Collective.* The weight of each class, those to be balanced counted in the training set; empty: none.
@@ -84,10 +84,10 @@ struct Experiment {
 /// "": it is learnt. Errors, as PeerGroup::agree throws them: ConfigError, DataError.
 Experiment make_experiment(Config config, PeerGroup& peers, const std::string& schema = "");
 
-/// *Collective.* Makes the experiment for a model that is there, whose records have the shape `input`: opens
-/// the sets of `splits` alone (and the training data only where part of it is held back for one of them).
-/// Errors as above.
-Experiment make_evaluation(Config config, const std::set<Split>& splits, const Shape& input,
+/// *Collective.* Makes the experiment for the model of a run, whose data have that schema: opens the sets of
+/// `splits` alone (and the training data only where part of it is held back for one of them). Errors as
+/// above.
+Experiment make_evaluation(Config config, const std::set<Split>& splits, const RunDirectory& run,
                            const std::string& schema, PeerGroup& peers);
 
 /// The parts of the model by distribute.stages, cut and schedule (divide_model()). Errors: ConfigError.

@@ -8,10 +8,9 @@
 #include <cmath>
 #include <limits>
 #include <set>
-#include <string_view>
 #include <vector>
 
-#include "lockstep/base/errors.h"
+#include "lockstep/base/error_if.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/process.h"
 #include "lockstep/base/text.h"
@@ -129,12 +128,11 @@ void refuse_too_large(const RunPlan& plan, double stated, bool server) {
   if (least > limit.bytes) {
     fail_too_large(least, "weights, optimizer state and gradients", plan.parameters, limit);
   }
-  if (stated > 0 && static_cast<double>(memory.total()) > stated * kGib) {
-    throw ConfigError(fmt::format(
-        "a rank may need {}, more than distribute.memory_per_rank = {} GiB; `trainer plan` shows for what, "
-        "and distribute.stages = \"auto\" can divide the model among ranks",
-        human_bytes(memory.total()), stated));
-  }
+  error_if(
+      stated > 0 && static_cast<double>(memory.total()) > stated * kGib,
+      "a rank may need {}, more than distribute.memory_per_rank = {} GiB; `trainer plan` shows for what, "
+      "and distribute.stages = \"auto\" can divide the model among ranks",
+      human_bytes(memory.total()), stated);
 }
 
 std::string doubt_of_memory(const RunPlan& plan) {

@@ -17,6 +17,15 @@
 namespace lockstep {
 namespace {
 
+// A division of the model with its plan.
+struct FoundDivision {
+  std::vector<std::unique_ptr<Model>> stages;
+  RunPlan plan;
+  std::string why;  // where it is cut for the sake of memory, for a log; "" if memory did not matter
+
+  Index count() const { return std::max<Index>(1, std::ssize(stages)); }
+};
+
 bool names_layers(const DistOptions& distribute) {
   return distribute.cut.size() != 1 || distribute.cut.front() != kAutoCut;
 }
@@ -87,8 +96,6 @@ FoundDivision search(const Experiment& experiment, const Config& config, const M
   return best;
 }
 
-}  // namespace
-
 FoundDivision divide_to_fit(const Experiment& experiment, const Config& config, const MemoryBudget& budget) {
   FoundDivision even = planned(experiment, config, budget, experiment.divided(config.distribute));
   const Index needed = even.plan.memory.total();
@@ -134,6 +141,8 @@ FoundDivision choose_division(const Experiment& experiment, const MemoryBudget& 
       budget.world, budget.world == 1 ? "" : "s", human_bytes(least.plan.memory.total()), least.count(),
       least.count() == 1 ? "" : "s", human_bytes(budget.limit.bytes), budget.limit.reason, advice));
 }
+
+}  // namespace
 
 std::vector<std::string> divide_as_needed(Experiment& experiment, const MemoryBudget& budget) {
   std::vector<std::string> reasons;

@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "catalogs.h"
-#include "lockstep/base/errors.h"
+#include "lockstep/base/error_if.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/hash.h"
 #include "lockstep/base/log.h"
@@ -116,13 +116,13 @@ void refuse_singletons(const Communicator& comm) {
   for (const char* variable :
        {"SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PALS_NRANKS", "FLUX_JOB_SIZE"}) {
     const Index tasks = environment_number(variable).value_or(1);
-    if (tasks <= 1) continue;
-    throw ConfigError(fmt::format(
+    error_if(
+        tasks > 1,
         "the launcher started {} tasks ({}={}), but MPI ({}) sees a world of one: each task would train "
         "alone. Start with the mpirun of that MPI (mpirun -np {} trainer ...), or give srun the right "
         "plug-in (srun --mpi=pmix or --mpi=pmi2; `srun --mpi=list` shows which exist). If the variable is "
         "left over from another start: unset {}",
-        tasks, variable, tasks, mpi_library(), tasks, variable));
+        tasks, variable, tasks, mpi_library(), tasks, variable);
   }
 }
 
@@ -170,12 +170,12 @@ std::string describe_precision(const Config& config) {
 void refuse_missing_precision(const Config& config) {
   if (config.model.precision == Precision::kFp32 || bf16_support() == Bf16Support::kNative) return;
   const bool can_emulate = bf16_support() == Bf16Support::kEmulated;
-  if (can_emulate && config.debug.emulate_bf16) return;
-  throw ConfigError(fmt::format(
+  error_if(
+      !can_emulate || !config.debug.emulate_bf16,
       "train.precision is \"bf16\", which needs oneDNN and a CPU with avx512_core_bf16 or avx512_core_amx; "
       "here is {}: use --train.precision fp32{}",
       kernel_back_end(),
-      can_emulate ? ", or for a test, slowly, --debug.emulate_bf16 true" : ", which any CPU has"));
+      can_emulate ? ", or for a test, slowly, --debug.emulate_bf16 true" : ", which any CPU has");
 }
 
 std::vector<std::string> build_facts() {
@@ -227,14 +227,12 @@ std::string list_rejects(std::span<const RecordSource* const> sources) {
   return text;
 }
 
-std::string load_schema_together(Communicator& comm, const RunDirectory& directory) {
-  std::string schema;
+std::string read_together(Communicator& comm, const std::filesystem::path& file) {
+  std::string text;
   agree(comm, [&] {
-    if (comm.rank() == 0 && std::filesystem::exists(directory.schema())) {
-      schema = read_file(directory.schema());
-    }
+    if (comm.rank() == 0 && is_there(file)) text = read_file(file);
   });
-  return broadcast_text(comm, schema);
+  return broadcast_text(comm, text);
 }
 
 }  // namespace lockstep

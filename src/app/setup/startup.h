@@ -2,6 +2,7 @@
 // machine and the data, and what is said of them.
 #pragma once
 
+#include <filesystem>
 #include <limits>
 #include <memory>
 #include <span>
@@ -88,7 +89,8 @@ void log_doubts(const Communicator& comm, const Experiment& experiment, const Ru
 /// The text of rejects.txt; "" if no record was left out.
 std::string list_rejects(std::span<const RecordSource* const> sources);
 
-/// *Collective.* Rank 0 reads the schema of a run; "" if it has none. Errors: AgreedError.
-std::string load_schema_together(Communicator& comm, const RunDirectory& directory);
+/// *Collective.* Rank 0 reads a file, such as the schema of a run; "" if it is not there. Errors:
+/// AgreedError.
+std::string read_together(Communicator& comm, const std::filesystem::path& file);
 
 }  // namespace lockstep

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "experiment.h"
-#include "lockstep/base/errors.h"
+#include "lockstep/base/error_if.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/text.h"
@@ -45,13 +45,12 @@ StageGrid inference_grid(const Config& config, Index ranks, Index rank) {
     }
     return whole;
   }
-  if (config.train.threads > 1) {
-    throw ConfigError(fmt::format(
-        "train.threads = {} with distribute.stages = {}: a stage takes one block of records after the other; "
-        "set train.threads = 1 and start more ranks, or start a number of ranks that is no multiple of the "
-        "stages, and each takes the whole model",
-        config.train.threads, stages));
-  }
+  error_if(
+      config.train.threads > 1,
+      "train.threads = {} with distribute.stages = {}: a stage takes one block of records after the other; "
+      "set train.threads = 1 and start more ranks, or start a number of ranks that is no multiple of the "
+      "stages, and each takes the whole model",
+      config.train.threads, stages);
   const StageGrid grid(ranks, stages, config.distribute.placement);
   if (rank == 0) {
     log_info("{} group{} of {} stages, one on each rank", grid.groups(), grid.groups() == 1 ? "" : "s",

@@ -11,7 +11,7 @@
 #include "app/setup/experiment.h"
 #include "app/setup/startup.h"
 #include "app/setup/trained_model.h"
-#include "lockstep/base/errors.h"
+#include "lockstep/base/error_if.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/terminal.h"
@@ -53,15 +53,6 @@ void refuse_other_folds(const DataOptions& data, const ValidationPart& folds) {
 }
 
 constexpr const char* kFoldFile = "fold_predictions.csv";
-
-// *Collective.* The data and the model of a finished run.
-Experiment open_evaluation(Communicator& comm, Config config, PeerGroup& peers) {
-  const RunDirectory run{config.run.dir};
-  Shape input;
-  agree(comm, [&] { input = ModelFile(run.model()).input(); });
-  return make_evaluation(std::move(config), {Split::kValidation}, input, load_schema_together(comm, run),
-                         peers);
-}
 
 // The lines of a fold's file, one after the other, without the numbers that they begin with.
 class FoldLines {
@@ -127,9 +118,9 @@ void write_fold_predictions(Communicator& comm, const CommandLine& line, const C
   Config config = load_run_config_together(comm, line, text);
   if (config.data.validation.empty()) return;  // the training on all records
   RankPeerGroup peers(comm);
-  const Experiment experiment = open_evaluation(comm, std::move(config), peers);
-  const RunDirectory run{experiment.config.run.dir};
-  const std::string schema = load_schema_together(comm, run);
+  const RunDirectory run{config.run.dir};
+  const std::string schema = read_together(comm, run.schema());
+  const Experiment experiment = make_evaluation(std::move(config), {Split::kValidation}, run, schema, peers);
   AlignedBuffer<Scalar> stored;
   std::vector<LabelScale> label_scales;
   std::vector<TargetLabel> labels;
@@ -174,8 +165,10 @@ void write_fold_predictions(Communicator& comm, const CommandLine& line, const C
 void join_fold_predictions(Communicator& comm, const SweepState& state) {
   const CommandLine first = state.line_of(state.rows().front());
   RankPeerGroup peers(comm);
+  const RunDirectory run = state.directory().trial(1);
   const Experiment experiment =
-      open_evaluation(comm, load_run_config_together(comm, first, state.text()), peers);
+      make_evaluation(load_run_config_together(comm, first, state.text()), {Split::kValidation}, run,
+                      read_together(comm, run.schema()), peers);
   agree(comm, [&] {
     if (comm.rank() == 0) join_files(*experiment.held.fold_of, experiment.validation->skipped(), state);
   });
@@ -185,33 +178,25 @@ class CrossValidation {
  public:
   CrossValidation(Communicator& world, const CommandLine& line)
       : world_(world), state_(world, line, "fold", [](const Config& config, const SweepRequest& request) {
-          if (!config.data.earlier.by.empty() || !config.data.earlier.column.empty()) {
-            throw ConfigError(
-                "data.fold_by and data.fold_column have no effect on cv, whose flags say how records become "
-                "folds, such as --stratified: remove them");
-          }
-          if (config.data.table.windows.any()) {
-            throw ConfigError(
-                "cv knows no windows of time (data.window): give data.validation = \"time(COLUMN, 0.2)\" and "
-                "data.test_part, and train once");
-          }
+          error_if(
+              !config.data.earlier.by.empty() || !config.data.earlier.column.empty(),
+              "data.fold_by and data.fold_column have no effect on cv, whose flags say how records become "
+              "folds, such as --stratified: remove them");
+          error_if(
+              config.data.table.windows.any(),
+              "cv knows no windows of time (data.window): give data.validation = \"time(COLUMN, 0.2)\" and "
+              "data.test_part, and train once");
           refuse_other_folds(config.data, request.folds);
           refuse_classes_of_numbers(config, request.folds);
-          if (request.refit && follows_evaluations(config.schedule)) {
-            throw ConfigError(
-                "--refit trains without a validation set, which train.schedule = \"plateau\" follows: "
-                "choose another schedule, or leave --refit out");
-          }
-          if (request.refit && !parse_threshold("eval.threshold", config.eval.threshold).measure.empty()) {
-            throw ConfigError(
-                "--refit trains without a validation set, on which eval.threshold is chosen: give a "
-                "number, such as --eval.threshold 0.3, or leave --refit out");
-          }
-          if (request.refit && config.train.calibrate != kNoCalibration) {
-            throw ConfigError(
-                "--refit trains without a validation set, to which train.calibrate fits the "
-                "temperature: remove train.calibrate, or leave --refit out");
-          }
+          error_if(request.refit && follows_evaluations(config.schedule),
+                   "--refit trains without a validation set, which train.schedule = \"plateau\" follows: "
+                   "choose another schedule, or leave --refit out");
+          error_if(request.refit && !parse_threshold("eval.threshold", config.eval.threshold).measure.empty(),
+                   "--refit trains without a validation set, on which eval.threshold is chosen: give a "
+                   "number, such as --eval.threshold 0.3, or leave --refit out");
+          error_if(request.refit && config.train.calibrate != kNoCalibration,
+                   "--refit trains without a validation set, to which train.calibrate fits the "
+                   "temperature: remove train.calibrate, or leave --refit out");
           return list_folds(request.folds);
         }) {}
 

@@ -12,7 +12,7 @@
 
 #include "app/commands.h"
 #include "app/setup/catalogs.h"
-#include "lockstep/base/errors.h"
+#include "lockstep/base/error_if.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/process.h"
 #include "lockstep/base/terminal.h"
@@ -108,8 +108,8 @@ void Sweep::list_rungs() {
 
 void Sweep::refuse_without_validation() const {
   for (const TrialRow& row : state_.rows()) {
-    if (has_validation(state_.config_of(row))) continue;
-    throw ConfigError(
+    error_if(
+        !has_validation(state_.config_of(row)),
         "--halving compares trials by the validation set, and there is none: hold some records back with "
         "data.validation = \"share(0.1)\", or name a file there");
   }

@@ -1,14 +1,14 @@
-#include "sweep_data.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "app/setup/startup.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/data/fingerprint.h"
 #include "lockstep/train/rank_peer_group.h"
+#include "sweep_description.h"
 
 namespace lockstep {
 namespace {
@@ -36,12 +36,8 @@ std::string describe_change(const Json& known, const std::string& now) {
 }
 
 // *Collective.* Reads the file on rank 0.
-Json read_together(Communicator& comm, const std::filesystem::path& file) {
-  std::string text;
-  agree(comm, [&] {
-    if (comm.rank() == 0 && is_there(file)) text = read_file(file);
-  });
-  text = broadcast_text(comm, text);
+Json read_list(Communicator& comm, const std::filesystem::path& file) {
+  const std::string text = read_together(comm, file);
   Json json = Json::array();
   agree(comm, [&] {
     try {
@@ -55,11 +51,11 @@ Json read_together(Communicator& comm, const std::filesystem::path& file) {
 
 }  // namespace
 
-std::string SweepData::find_change(Communicator& comm) const {
+std::string find_changed_data(Communicator& comm, const std::filesystem::path& file) {
   RankPeerGroup peers(comm);
-  for (const Json& known : read_together(comm, file_)) {
+  for (const Json& known : read_list(comm, file)) {
     const auto files = known.value("files", std::vector<std::string>{});
-    const bool there = std::ranges::all_of(files, [](const std::string& file) { return is_there(file); });
+    const bool there = std::ranges::all_of(files, [](const std::string& each) { return is_there(each); });
     if (files.empty() || !all_true(comm, there)) continue;
     const bool whole = scope_of(known.at("hash")) == "all bytes";
     const std::string change = describe_change(known, hash_files(files, whole, peers));
@@ -68,10 +64,10 @@ std::string SweepData::find_change(Communicator& comm) const {
   return "";
 }
 
-std::string SweepData::note(Communicator& comm, const std::vector<RunData>& data,
-                            const std::string& trial) const {
+std::string note_data(Communicator& comm, const std::filesystem::path& file, const std::vector<RunData>& data,
+                      const std::string& trial) {
   RankPeerGroup peers(comm);
-  Json all = read_together(comm, file_);
+  Json all = read_list(comm, file);
   const std::size_t before = all.size();
   std::string change;
   for (const RunData& set : data) {
@@ -86,7 +82,7 @@ std::string SweepData::note(Communicator& comm, const std::vector<RunData>& data
   }
   agree(comm, [&] {
     if (comm.rank() == 0 && change.empty() && all.size() > before) {
-      write_file_atomically(file_, indented(all));
+      write_file_atomically(file, indented(all));
     }
   });
   return change;

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "app/setup/catalogs.h"
-#include "lockstep/base/errors.h"
+#include "lockstep/base/error_if.h"
 #include "lockstep/config/toml.h"
 
 namespace lockstep {
@@ -172,11 +172,9 @@ std::string describe_sweep(const std::string& before, const SweepRequest& reques
   const std::optional<Trials> all = grown(trials, list(base, request));
   if (!all) refuse_other_flags(known.trials.back(), flags);
   if (all->size() == trials.size()) return before;
-  if (request.halving > 0) {
-    throw ConfigError(
-        "it has --halving, whose rungs follow from the number of trials, so that it cannot grow; name "
-        "another run.dir");
-  }
+  error_if(request.halving > 0,
+           "it has --halving, whose rungs follow from the number of trials, so that it cannot grow; name "
+           "another run.dir");
   known.trials.push_back(flags);
   return to_text(known);
 }

@@ -2,10 +2,13 @@
 // the sweep was given more of them. The numbers of the trials follow from it.
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "app/commands.h"
+#include "lockstep/comm/communicator.h"
 #include "lockstep/config/trials.h"
 
 namespace lockstep {
@@ -25,5 +28,16 @@ std::vector<std::vector<Setting>> described_trials(const std::string& text, cons
 
 /// "train.lr 0.01, train.momentum 0.9"
 std::string describe_settings(std::span<const Setting> settings);
+
+// data.json: a hash of each data set that trials have been trained with, and the trial that was the first to
+// read it. All are to be compared, so all must have had the same.
+
+/// *Collective.* Describes the first data set whose files have changed; "" if none has, as far as they are
+/// there and few enough to be listed.
+std::string find_changed_data(Communicator& comm, const std::filesystem::path& file);
+/// *Collective.* Notes what the trial is about to read, and describes what has changed in it; "" if nothing
+/// has. Errors: AgreedError.
+std::string note_data(Communicator& comm, const std::filesystem::path& file, const std::vector<RunData>& data,
+                      const std::string& trial);
 
 }  // namespace lockstep

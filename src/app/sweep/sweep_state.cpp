@@ -18,7 +18,7 @@
 #include "app/commands.h"
 #include "app/setup/catalogs.h"
 #include "app/setup/startup.h"
-#include "lockstep/base/errors.h"
+#include "lockstep/base/error_if.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/log.h"
@@ -34,36 +34,25 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 void refuse_ranks(Index ranks, Index ranks_per_trial) {
-  if (ranks % ranks_per_trial == 0) return;
-  throw ConfigError(
-      fmt::format("--ranks-per-trial {} does not divide the {} ranks there are: start them with "
-                  "mpirun -np {}, or give another number",
-                  ranks_per_trial, ranks, std::max(ranks_per_trial, ranks - ranks % ranks_per_trial)));
+  const Index over = ranks % ranks_per_trial;
+  error_if(
+      over != 0,
+      "--ranks-per-trial {} does not divide the {} ranks there are: start them with mpirun -np {}, or give "
+      "another number",
+      ranks_per_trial, ranks, std::max(ranks_per_trial, ranks - over));
 }
 
 // The settings that all trials must have as they are.
 void refuse_settings(const Config& config) {
-  if (config.run.dir.empty()) {
-    throw ConfigError(
-        "run.dir is missing: give the directory in which all trials are to be kept (--run.dir runs/NAME)");
-  }
-  if (config.run.resume != "auto") {
-    throw ConfigError(
-        fmt::format("run.resume is '{}', but trials go on by themselves: leave it out; to begin again, "
-                    "name another run.dir",
-                    config.run.resume));
-  }
-  if (!config.checkpoint.dir.empty()) {
-    throw ConfigError(
-        "checkpoint.dir is given, but trials have their checkpoints in their own directories: leave it out");
-  }
-}
-
-// *Collective.*
-SweepRequest parse_sweep_together(Communicator& world, const CommandLine& line) {
-  SweepRequest request;
-  agree(world, [&] { request = parse_sweep(line); });
-  return request;
+  error_if(config.run.dir.empty(),
+           "run.dir is missing: give the directory in which all trials are to be kept (--run.dir runs/NAME)");
+  error_if(config.run.resume != "auto",
+           "run.resume is '{}', but trials go on by themselves: leave it out; to begin again, "
+           "name another run.dir",
+           config.run.resume);
+  error_if(
+      !config.checkpoint.dir.empty(),
+      "checkpoint.dir is given, but trials have their checkpoints in their own directories: leave it out");
 }
 
 // Keys of the config that a fold, or the training on all records, stands in for.
@@ -113,10 +102,9 @@ bool lost_its_end(Communicator& comm, const RunDirectory& run) {
 
 SweepState::SweepState(Communicator& world, const CommandLine& line, const std::string& word,
                        const ListTrials& list)
-    : world_(world),
-      line_(line),
-      request_(parse_sweep_together(world, line)),
-      text_(read_config_together(world, line.text("config"))) {
+    : world_(world), line_(line) {
+  agree(world_, [&] { request_ = parse_sweep(line_); });
+  text_ = read_config_together(world_, line_.text("config"));
   Config base;
   std::string description;  // rank 0
   agree(world_, [&] {
@@ -142,7 +130,7 @@ SweepState::SweepState(Communicator& world, const CommandLine& line, const std::
     rows_.push_back({.number = std::ssize(rows_) + 1, .settings = std::move(settings)});
   }
   check_view();
-  const std::string change = SweepData(directory_.data()).find_change(world_);
+  const std::string change = find_changed_data(world_, directory_.data());
   if (!change.empty()) throw AgreedError(change, kExitConfig);
   read_rows();
   take_up_again();
@@ -176,11 +164,10 @@ void SweepState::add_refit() {
 // Every group writes into the directory, so each host must have the same one.
 void SweepState::check_view() const {
   agree(world_, [&] {
-    if (is_there(directory_.claims())) return;
-    throw DataError(
-        fmt::format("run.dir '{}' of rank 0 is not there on this host: several trials at a time need a "
-                    "directory that all hosts share",
-                    directory_.root.string()));
+    error_if<DataError>(!is_there(directory_.claims()),
+                        "run.dir '{}' of rank 0 is not there on this host: several trials at a time need a "
+                        "directory that all hosts share",
+                        directory_.root.string());
   });
 }
 
@@ -189,11 +176,9 @@ TrialRow SweepState::known_row(TrialRow row) const {
   const std::filesystem::path file = directory_.row(row.number);
   if (!is_there(file)) return row;
   TrialRow known = read_row(file);
-  if (!row.settings.empty() && known.settings != row.settings) {
-    throw ConfigError(fmt::format("'{}' is of a trial with {}, expected {}: name another run.dir",
-                                  file.string(), describe_settings(known.settings),
-                                  describe_settings(row.settings)));
-  }
+  error_if(!row.settings.empty() && known.settings != row.settings,
+           "'{}' is of a trial with {}, expected {}: name another run.dir", file.string(),
+           describe_settings(known.settings), describe_settings(row.settings));
   const bool lost = known.state == TrialState::kDone && !is_there(directory_.trial(row.number).record());
   return lost ? row : known;
 }
@@ -319,7 +304,7 @@ void SweepState::train(TrialRow& row, const Rung& rung, const AfterTrial& after)
   const RunLog log(directory_.name(row.number), comm->rank());
   bool has_other_data = false;
   const auto look_at = [&](const std::vector<RunData>& data) {
-    const std::string change = SweepData(directory_.data()).note(*comm, data, directory_.name(row.number));
+    const std::string change = note_data(*comm, directory_.data(), data, directory_.name(row.number));
     has_other_data = !change.empty();
     if (has_other_data) throw AgreedError(change, kExitConfig);
   };

@@ -12,7 +12,6 @@
 #include "lockstep/base/timer.h"
 #include "lockstep/comm/communicator.h"
 #include "lockstep/config/command_line.h"
-#include "sweep_data.h"
 #include "sweep_description.h"
 #include "trial_rows.h"
 

@@ -12,7 +12,7 @@
 #include "app/setup/catalogs.h"
 #include "app/setup/startup.h"
 #include "lockstep/base/build_info.h"
-#include "lockstep/base/errors.h"
+#include "lockstep/base/error_if.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
@@ -211,20 +211,18 @@ void refuse_length(const Config& config, const RunPlan& plan, const ResumeState&
   const Index done = std::max(saved, resume.completed_steps.value_or(0));
   const std::string from =
       (resume.checkpoint ? resume.checkpoint->directory() : resume.directory.root).string();
-  if (done > plan.steps) {
-    throw ConfigError(fmt::format(
-        "'{}' has made {} steps already, but {}: it cannot go on. Give a length of at least {} steps, or {}",
-        from, with_commas(done), describe_length(config.train, plan), with_commas(done),
-        resume.is_new ? "name an earlier checkpoint in run.resume"
-                      : "begin again with run.resume = \"restart\" or in another run.dir"));
-  }
-  if (resume.completed_steps && saved == 0) {
-    throw ConfigError(fmt::format(
-        "the run in '{}' is complete after {} steps, and has no checkpoint from which it could go on for "
-        "longer. Begin again with run.resume = \"restart\", or start another run.dir from its weights with "
-        "train.init = \"{}\"",
-        resume.directory.root.string(), with_commas(done), resume.directory.model().string()));
-  }
+  error_if(
+      done > plan.steps,
+      "'{}' has made {} steps already, but {}: it cannot go on. Give a length of at least {} steps, or {}",
+      from, with_commas(done), describe_length(config.train, plan), with_commas(done),
+      resume.is_new ? "name an earlier checkpoint in run.resume"
+                    : "begin again with run.resume = \"restart\" or in another run.dir");
+  error_if(
+      resume.completed_steps && saved == 0,
+      "the run in '{}' is complete after {} steps, and has no checkpoint from which it could go on for "
+      "longer. Begin again with run.resume = \"restart\", or start another run.dir from its weights with "
+      "train.init = \"{}\"",
+      resume.directory.root.string(), with_commas(done), resume.directory.model().string());
 }
 
 void log_rest(const Experiment& experiment, const RunPlan& plan, const ResumeState& resume) {

@@ -14,6 +14,7 @@
 
 #include "app/setup/startup.h"
 #include "lockstep/base/catalog.h"
+#include "lockstep/base/error_if.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/process.h"
 #include "lockstep/base/text.h"
@@ -42,12 +43,11 @@ struct LoadedTensors {
 LoadedTensors start_from_file(const TrainOptions& options, const Layout& whole, const ParamStore& store) {
   const ModelFile file(options.init);
   std::vector<std::string> differences = file.differences(whole);
-  if (!differences.empty() && !options.init_partial) {
-    throw DataError(fmt::format(
-        "train.init '{}' does not fit model.layers:\n  {}\nChange the model, or take what fits with "
-        "--train.init_partial true",
-        options.init, first_lines(differences)));
-  }
+  error_if<DataError>(
+      !differences.empty() && !options.init_partial,
+      "train.init '{}' does not fit model.layers:\n  {}\nChange the model, or take what fits with "
+      "--train.init_partial true",
+      options.init, first_lines(differences));
   const Index count = file.fill(store);
   return {.count = count, .differences = std::move(differences)};
 }
@@ -59,10 +59,8 @@ void report_loaded(Communicator& comm, const TrainOptions& options, const Layout
   agree(comm, [&] {
     if (comm.rank() != 0) return;
     const Index loaded = std::accumulate(counts.begin(), counts.end(), Index{0});
-    if (loaded == 0) {
-      throw DataError(fmt::format("train.init '{}' has no tensor that fits model.layers:\n  {}", options.init,
-                                  first_lines(mine.differences)));
-    }
+    error_if<DataError>(loaded == 0, "train.init '{}' has no tensor that fits model.layers:\n  {}",
+                        options.init, first_lines(mine.differences));
     log_info("loaded {} of {} tensors from {}", loaded, whole.params.size(), options.init);
     if (!mine.differences.empty()) log_info("not loaded:\n  {}", first_lines(mine.differences));
   });

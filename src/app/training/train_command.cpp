@@ -13,6 +13,7 @@
 #include "app/setup/rank_placement.h"
 #include "app/setup/stage_choice.h"
 #include "app/setup/startup.h"
+#include "lockstep/base/error_if.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/text.h"
@@ -136,10 +137,8 @@ class TrainCommand {
 // Finds what run.dir has of an earlier start, opens the data sets and builds the model.
 void TrainCommand::open(Config config) {
   agree(comm_, [&] {
-    if (config.run.dir.empty()) {
-      throw ConfigError(
-          "run.dir is missing: give the directory in which the run is to be kept (--run.dir runs/NAME)");
-    }
+    error_if(config.run.dir.empty(),
+             "run.dir is missing: give the directory in which the run is to be kept (--run.dir runs/NAME)");
     refuse_missing_precision(config);
   });
   refuse_differences(comm_, config);

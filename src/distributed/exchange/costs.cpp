@@ -1,6 +1,5 @@
 #include "lockstep/distributed/exchange/costs.h"
 
-#include <algorithm>
 #include <array>
 
 #include "lockstep/distributed/exchange/codec.h"

@@ -1,4 +1,4 @@
-#include "lockstep/base/errors.h"
+#include "lockstep/base/error_if.h"
 #include "lockstep/optim/optimizer.h"
 
 namespace lockstep {
@@ -7,11 +7,10 @@ namespace {
 class Sgd final : public Optimizer {
  public:
   explicit Sgd(const OptimizerOptions& options) : options_(options) {
-    if (options.nesterov && options.momentum <= 0) {
-      throw ConfigError(
-          "train.nesterov = true needs momentum, but train.momentum is 0; set train.momentum (0.9 is usual) "
-          "or remove train.nesterov");
-    }
+    error_if(
+        options.nesterov && options.momentum <= 0,
+        "train.nesterov = true needs momentum, but train.momentum is 0; set train.momentum (0.9 is usual) "
+        "or remove train.nesterov");
   }
 
   int slots() const override { return options_.momentum > 0 ? 1 : 0; }

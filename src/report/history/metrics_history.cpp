@@ -166,6 +166,38 @@ MetricValues measures_of(const MetricsLine& evaluation) {
   return values;
 }
 
+void add_line(MetricsHistory& history, const MetricsLine& line, double kept_step) {
+  if (line.kind == "train") history.train.add(line);
+  if (line.kind == "workers") history.workers = line.workers;
+  if (line.kind == "ranks") history.ranks = line.ranks;
+  if (line.kind != "evaluation") return;
+  auto found = std::ranges::find(history.evaluations, line.split, &EvaluationHistory::split);
+  if (found == history.evaluations.end()) {
+    found = history.evaluations.insert(found, EvaluationHistory{.split = line.split});
+  }
+  EvaluationHistory& split = *found;
+  split.table.add(line);
+  if (line.confusion.empty() || (!split.confusion.empty() && split.confusion_step == kept_step)) return;
+  split.confusion = line.confusion;
+  split.confusion_step = line.step;
+}
+
+// The file has rates, not times: the seconds of a line are its samples divided by its rate.
+void add_seconds(MetricsHistory& history) {
+  MetricsTable& train = history.train;
+  const MetricsTable::Column* rates = train.find("samples_per_second");
+  double seconds = 0;
+  for (std::size_t row = 0; row < train.rows(); ++row) {
+    const double samples = train.samples[row] - (row == 0 ? 0 : train.samples[row - 1]);
+    const double rate = rates == nullptr ? 0 : rates->values[row];
+    if (rate > 0 && std::isfinite(rate) && samples > 0) seconds += samples / rate;
+    train.seconds.push_back(seconds);
+  }
+  for (EvaluationHistory& each : history.evaluations) {
+    for (const double samples : each.table.samples) each.table.seconds.push_back(history.seconds_at(samples));
+  }
+}
+
 }  // namespace
 
 void add_progress(Json& json, const Progress& progress) {
@@ -340,42 +372,6 @@ double MetricsHistory::seconds_at(double samples) const {
   const double span = train.samples[row] - from;
   return span > 0 ? begin + (train.seconds[row] - begin) * (samples - from) / span : train.seconds[row];
 }
-
-namespace {
-
-void add_line(MetricsHistory& history, const MetricsLine& line, double kept_step) {
-  if (line.kind == "train") history.train.add(line);
-  if (line.kind == "workers") history.workers = line.workers;
-  if (line.kind == "ranks") history.ranks = line.ranks;
-  if (line.kind != "evaluation") return;
-  auto found = std::ranges::find(history.evaluations, line.split, &EvaluationHistory::split);
-  if (found == history.evaluations.end()) {
-    found = history.evaluations.insert(found, EvaluationHistory{.split = line.split});
-  }
-  EvaluationHistory& split = *found;
-  split.table.add(line);
-  if (line.confusion.empty() || (!split.confusion.empty() && split.confusion_step == kept_step)) return;
-  split.confusion = line.confusion;
-  split.confusion_step = line.step;
-}
-
-// The file has rates, not times: the seconds of a line are its samples divided by its rate.
-void add_seconds(MetricsHistory& history) {
-  MetricsTable& train = history.train;
-  const MetricsTable::Column* rates = train.find("samples_per_second");
-  double seconds = 0;
-  for (std::size_t row = 0; row < train.rows(); ++row) {
-    const double samples = train.samples[row] - (row == 0 ? 0 : train.samples[row - 1]);
-    const double rate = rates == nullptr ? 0 : rates->values[row];
-    if (rate > 0 && std::isfinite(rate) && samples > 0) seconds += samples / rate;
-    train.seconds.push_back(seconds);
-  }
-  for (EvaluationHistory& each : history.evaluations) {
-    for (const double samples : each.table.samples) each.table.seconds.push_back(history.seconds_at(samples));
-  }
-}
-
-}  // namespace
 
 MetricsHistory read_metrics_history(const std::filesystem::path& file, double kept_step,
                                     const std::function<void(const MetricsLine&)>& on_line) {

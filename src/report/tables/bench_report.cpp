@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
 
@@ -66,7 +64,7 @@ std::string exchanges_text(const BenchReport& report) {
   if (report.ranks == 1) return "";
   std::string text =
       "\nexchange: MPI_Allreduce of floats (limit: 2 (N - 1) / N of the bytes copied in memory)\n";
-  for (const ExchangeRate& exchange : report.exchanges) {
+  for (const AlgorithmRate& exchange : report.exchanges) {
     text +=
         fmt::format("  {:>10} {:10.1f} us {:8.2f} GB/s {:>6}\n", human_bytes(exchange.bytes),
                     exchange.seconds * kMicro, static_cast<double>(exchange.bytes) / exchange.seconds / kGiga,
@@ -206,7 +204,7 @@ std::string to_json(const BenchReport& report) {
                                         {"backward_seconds", op.backward_seconds}};
                               })},
             {"exchanges", list_json(report.exchanges,
-                                    [](const ExchangeRate& exchange) -> Json {
+                                    [](const AlgorithmRate& exchange) -> Json {
                                       return {{"bytes", exchange.bytes}, {"seconds", exchange.seconds}};
                                     })},
             {"algorithms",

@@ -15,7 +15,7 @@
 #include <functional>
 #include <set>
 
-#include "lockstep/base/errors.h"
+#include "lockstep/base/error_if.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
@@ -226,9 +226,7 @@ RunTrace read_trace(const std::filesystem::path& directory) {
       trace.clock_error = std::max(trace.clock_error, clock.error);
     files.push_back(std::move(file));
   }
-  if (files.empty()) {
-    throw DataError(fmt::format("'{}' has no timeline of any rank", directory.string()));
-  }
+  error_if<DataError>(files.empty(), "'{}' has no timeline of any rank", directory.string());
   std::ranges::sort(files, {}, [](const RankFile& file) { return file.trace.rank; });
   trace.ops = files.front().ops;
   trace.ranks_of_run = files.front().ranks;

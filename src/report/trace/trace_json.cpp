@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "lockstep/base/errors.h"
+#include "lockstep/base/error_if.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
 #include "lockstep/report/trace/trace.h"
@@ -20,10 +20,9 @@ class Gzip {
  public:
   Gzip() {
     constexpr int kWithGzipHead = 16;
-    if (::deflateInit2(&stream_, Z_DEFAULT_COMPRESSION, Z_DEFLATED, MAX_WBITS + kWithGzipHead, 8,
-                       Z_DEFAULT_STRATEGY) != Z_OK) {
-      throw DataError("zlib does not start");
-    }
+    error_if<DataError>(::deflateInit2(&stream_, Z_DEFAULT_COMPRESSION, Z_DEFLATED, MAX_WBITS + kWithGzipHead,
+                                       8, Z_DEFAULT_STRATEGY) != Z_OK,
+                        "zlib does not start");
   }
   ~Gzip() { ::deflateEnd(&stream_); }
   Gzip(const Gzip&) = delete;

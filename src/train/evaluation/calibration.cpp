@@ -185,21 +185,13 @@ Index bin_of(double probability) {
   return static_cast<Index>(std::min(std::ceil(probability * bins), bins)) - 1;
 }
 
-class Bins {
- public:
-  explicit Bins(std::span<double> sums) : sums_(sums) {}
-
-  void add(double probability, double observed, double weight) {
-    double* sums = sums_.data() + bin_of(probability) * Index{kBinColumns};
-    sums[kBinCount] += 1;
-    sums[kBinWeight] += weight;
-    sums[kBinPredicted] += weight * probability;
-    sums[kBinObserved] += weight * observed;
-  }
-
- private:
-  std::span<double> sums_;
-};
+void add_to_bin(std::span<double> of_bins, double probability, double observed, double weight) {
+  double* sums = of_bins.data() + bin_of(probability) * Index{kBinColumns};
+  sums[kBinCount] += 1;
+  sums[kBinWeight] += weight;
+  sums[kBinPredicted] += weight * probability;
+  sums[kBinObserved] += weight * observed;
+}
 
 // `sums`: of one set of bins, to which all outputs belong, or of one for each output.
 void add_outputs(const MetricRows& rows, Index row, std::span<double> sums) {
@@ -208,20 +200,20 @@ void add_outputs(const MetricRows& rows, Index row, std::span<double> sums) {
     const auto target = static_cast<double>(rows.targets(row, i));
     if (std::isnan(target)) continue;
     const Index first = together ? 0 : i * kReliabilitySums;
-    Bins bins(part(sums, {first, first + kReliabilitySums}));
-    bins.add(logistic(static_cast<double>(rows.outputs(row, i))), target, rows.weights[row]);
+    add_to_bin(part(sums, {first, first + kReliabilitySums}),
+               logistic(static_cast<double>(rows.outputs(row, i))), target, rows.weights[row]);
   }
 }
 
-void add_class(const MetricRows& rows, Index row, Bins& bins) {
+void add_class(const MetricRows& rows, Index row, std::span<double> sums) {
   if (rows.outputs.cols() == 2) {
-    bins.add(second_of_two(rows.outputs, row), share_of_class(rows.targets, row, 1), rows.weights[row]);
-    return;
+    return add_to_bin(sums, second_of_two(rows.outputs, row), share_of_class(rows.targets, row, 1),
+                      rows.weights[row]);
   }
   const Index guess = predicted_class(rows.outputs, row);
   const double output{rows.outputs(row, guess)};
-  bins.add(std::exp(output - log_sum_exp(rows.outputs, row)), share_of_class(rows.targets, row, guess),
-           rows.weights[row]);
+  add_to_bin(sums, std::exp(output - log_sum_exp(rows.outputs, row)),
+             share_of_class(rows.targets, row, guess), rows.weights[row]);
 }
 
 }  // namespace
@@ -264,12 +256,11 @@ Calibration fit_temperature(Communicator& comm, ThreadTeam& team, TargetKind tar
 }
 
 void collect_reliability(TargetKind targets, const MetricRows& rows, std::span<double> sums) {
-  Bins bins(sums);
   for (Index row = 0; row < rows.outputs.rows(); ++row) {
     if (targets == TargetKind::kBinary) {
       add_outputs(rows, row, sums);
     } else {
-      add_class(rows, row, bins);
+      add_class(rows, row, sums);
     }
   }
 }

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <limits>
 
-#include "lockstep/base/errors.h"
+#include "lockstep/base/error_if.h"
 #include "lockstep/base/text.h"
 #include "lockstep/train/evaluation/metric.h"
 
@@ -43,10 +43,8 @@ Patience::Patience(std::string_view key, std::string_view text) : text_(text) {
     }
   }
   const double value = duration_ ? duration_->value : evaluations_;
-  if (value <= 0) {
-    throw ConfigError(fmt::format("{} = {}: that is no time at all; give one above 0, such as '5 epochs'",
-                                  key, in_quotes(text)));
-  }
+  error_if(value <= 0, "{} = {}: that is no time at all; give one above 0, such as '5 epochs'", key,
+           in_quotes(text));
 }
 
 bool Patience::is_over(const Progress& before, const Progress& now, Index evaluations) const {
@@ -143,12 +141,10 @@ Measure::Measure(std::string name, const std::vector<std::string>& metrics, bool
   std::vector<std::string> known{"loss"};
   if (has_accuracy) known.emplace_back("accuracy");
   known.insert(known.end(), metrics.begin(), metrics.end());
-  if (std::ranges::find(known, name_) == known.end()) {
-    throw ConfigError(
-        fmt::format("train.early_stopping_metric is {}: expected one of '{}'; more measures come with "
-                    "eval.metrics",
-                    in_quotes(name_), fmt::join(known, "', '")));
-  }
+  error_if(std::ranges::find(known, name_) == known.end(),
+           "train.early_stopping_metric is {}: expected one of '{}'; more measures come with "
+           "eval.metrics",
+           in_quotes(name_), fmt::join(known, "', '"));
   smaller_is_better_ = smaller_is_better(name_);
 }
 

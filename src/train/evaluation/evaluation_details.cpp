@@ -25,7 +25,6 @@ struct Lane {
   ThresholdCounts counts;
   FitSamples fits;
   WorstRecords worst;
-  std::vector<ForecastStep> steps = {};
 };
 
 // *Collective.* The worst records of all ranks, on all ranks.
@@ -202,7 +201,7 @@ EvaluationDetails describe_evaluation(const EvaluationContext& context, Evaluati
     lane.counts.add(rows);
     lane.fits.add(rows, ids);
     lane.worst.add(rows, ids);
-    if (forecasts) add_steps(shown, *forecasts, rows, ids, lane.steps);
+    if (forecasts) add_forecasts(*forecasts, rows, ids, shown);
   });
   const bool outputs_named = form.targets == TargetKind::kBinary && outputs > 1;
   Lane& first = lanes.front();
@@ -210,7 +209,6 @@ EvaluationDetails describe_evaluation(const EvaluationContext& context, Evaluati
     first.counts.add(lane.counts);
     first.fits.add(lane.fits);
     for (const WorstRecord& record : lane.worst.records()) first.worst.add(record);
-    first.steps.insert(first.steps.end(), lane.steps.begin(), lane.steps.end());
   }
   EvaluationDetails details{.split = evaluation.split(),
                             .samples = info.rows,
@@ -219,7 +217,7 @@ EvaluationDetails describe_evaluation(const EvaluationContext& context, Evaluati
                             .outputs = outputs_named ? evaluation.output_names() : std::vector<std::string>(),
                             .curves = first.counts.curves(context.comm),
                             .fits = first.fits.fits(context.comm)};
-  gather_steps(context.comm, first.steps, shown);
+  share_forecasts(context.comm, shown);
   details.windows = std::move(shown);
   for (const WorstRecord& record : merge_worst(context.comm, first.worst)) {
     details.worst.push_back(
@@ -257,11 +255,10 @@ void FitSamples::add(const MetricRows& rows, std::span<const Index> ids) {
   predict_rows(form_, rows.outputs, predictions);
   for (std::size_t i = 0; i < targets_.size(); ++i) {
     const auto column = static_cast<Index>(i);
-    const auto in_units = [&](Scalar value) {
-      return scales_.empty() ? static_cast<double>(value) : scales_[i].undo(static_cast<double>(value));
-    };
+    const Index output = column * levels + levels / 2;
+    const auto in_units = [&](Scalar value) { return in_label_units(form_, scales_, output, value); };
     for (Index row = 0; row < rows.outputs.rows(); ++row) {
-      const double prediction = in_units(predictions(row, column * levels + levels / 2));
+      const double prediction = in_units(predictions(row, output));
       const double target = in_units(rows.targets(row, column));
       if (!std::isfinite(prediction) || !std::isfinite(target)) continue;
       targets_[i].residuals.push_back(static_cast<Scalar>(prediction - target));

@@ -41,28 +41,19 @@ std::unique_ptr<Records> load_donors(const Evaluation& evaluation, const RecordS
 }
 
 // Gives records the features of a column that their donors have.
-class ColumnSwap {
- public:
-  ColumnSwap(const Records& donors, const KeyedPermutation& order, Range features, Index label_columns)
-      : donors_(&donors), order_(&order), features_(features), label_columns_(label_columns) {}
-
-  void operator()(std::span<const Index> ids, Matrix& x) const {
+FeatureChange swap_column(const Records& donors, const KeyedPermutation& order, Range features,
+                          Index label_columns) {
+  return [&donors, &order, features, label_columns](std::span<const Index> ids, Matrix& x) {
     std::vector<Index> others(ids.begin(), ids.end());
-    order_->apply(others);
-    AlignedBuffer<Scalar> stored(x.size() + x.rows() * label_columns_);
+    order.apply(others);
+    AlignedBuffer<Scalar> stored(x.size() + x.rows() * label_columns);
     Matrix theirs(stored.data(), x.rows(), x.cols());
-    Matrix labels(stored.data() + x.size(), x.rows(), label_columns_);
-    donors_->gather(others, theirs, labels);
-    as_eigen(x).middleCols(features_.begin, features_.size()) =
-        as_eigen(theirs).middleCols(features_.begin, features_.size());
-  }
-
- private:
-  const Records* donors_;
-  const KeyedPermutation* order_;
-  Range features_;
-  Index label_columns_;
-};
+    Matrix labels(stored.data() + x.size(), x.rows(), label_columns);
+    donors.gather(others, theirs, labels);
+    as_eigen(x).middleCols(features.begin, features.size()) =
+        as_eigen(theirs).middleCols(features.begin, features.size());
+  };
+}
 
 double value_of(const Measure& measure, const EvalMetrics& metrics, const std::string& of) {
   const std::optional<double> value = measure.of(metrics);
@@ -104,7 +95,7 @@ Importance permutation_importance(const EvaluationContext& context, const Record
     const Records& donors = loaded ? *loaded : evaluation.records();
     for (std::size_t i = 0; i < request.columns.size(); ++i) {
       const FeatureColumn& column = request.columns[i];
-      evaluation.change_features(ColumnSwap(donors, order, column.features, info.label_columns()));
+      evaluation.change_features(swap_column(donors, order, column.features, info.label_columns()));
       const std::string of = fmt::format("{} with column {} permuted", set, in_quotes(column.name));
       const double permuted = value_of(request.measure, evaluation.run(values), of);
       importance.columns[i].losses.push_back(sign * (permuted - importance.baseline));

@@ -112,84 +112,6 @@ double loss_of_row(const Loss& loss, const Outputs& outputs, const TargetSample&
   return sum / all;
 }
 
-}  // namespace
-
-TargetSample gather_targets(Communicator& comm, const Records& records, std::span<const Index> ids,
-                            const DatasetInfo& info, const Weighing& weighing, Index features) {
-  std::vector<Scalar> x(static_cast<std::size_t>(features));
-  std::vector<Scalar> labels(static_cast<std::size_t>(info.label_columns()));
-  std::vector<Scalar> mine;
-  for (const Index id : ids) {
-    Scalar weight = 1;
-    Scalar present = 0;
-    Matrix row(x.data(), 1, features);
-    Matrix targets(labels.data(), 1, info.label_columns());
-    records.gather({&id, 1}, row, targets);
-    Scalar length = 0;
-    Matrix counted = take_lengths(info, targets, {&length, 1});
-    weigh(weighing, info, counted, {&weight, weighing.has_weights(info) ? 1U : 0U},
-          {&present, weighing.masks ? 1U : 0U});
-    mine.insert(mine.end(), labels.begin(), labels.begin() + info.target_columns);
-    mine.push_back(weight);
-  }
-  return {.columns = info.target_columns, .numbers = gather_records<Scalar>(comm, mine)};
-}
-
-std::optional<Guess> best_guess(const Loss& loss, Index outputs, const TargetSample& targets) {
-  constexpr Index kMaxOutputs = 1000;
-  const OutputForm form = loss.form();
-  if (targets.rows() == 0 || outputs > kMaxOutputs || form.positions > 0) return std::nullopt;
-  Guess guess;
-  Outputs row;
-  if (form.targets == TargetKind::kClass) {
-    const std::vector<double> shares = class_shares(targets, outputs);
-    guess.accuracy = *std::ranges::max_element(shares);
-    for (const double share : shares) row.push_back(output_of(form, share, *guess.accuracy));
-  }
-  for (Index column = 0; form.targets != TargetKind::kClass && column < targets.columns; ++column) {
-    const std::vector<Weighted> values = present_targets(targets, column);
-    add_outputs(form, values, row);
-    const double yes = weighted_mean(values);
-    if (form.targets == TargetKind::kBinary)
-      guess.accuracy =
-          guess.accuracy.value_or(0) + std::max(yes, 1 - yes) / static_cast<double>(targets.columns);
-  }
-  guess.loss = loss_of_row(loss, row, targets);
-  return std::isfinite(guess.loss) ? std::optional(guess) : std::nullopt;
-}
-
-std::string doubt_label(const OutputForm& form, const TargetSample& targets,
-                        std::span<const std::string> names) {
-  constexpr double kFar = 100;
-  constexpr double kNear = 0.01;
-  if (form.targets != TargetKind::kValue || form.link != Link::kIdentity || form.direction) return "";
-  for (Index column = 0; column < targets.columns; ++column) {
-    std::vector<Weighted> values = present_targets(targets, column);
-    const double mean = weighted_mean(values);
-    for (auto& [value, weight] : values) value = (value - mean) * (value - mean);
-    const double deviation = std::sqrt(weighted_mean(values));
-    if (deviation == 0 || (std::abs(mean) < kFar && deviation < kFar && deviation > kNear)) continue;
-    const bool named = column < std::ssize(names);
-    return fmt::format(
-        "{} is far from 1 (mean {:.2g}, deviation {:.2g}), and a model learns it late or never: {}",
-        named ? "label " + in_quotes(at(names, column)) : fmt::format("target {}", column), mean, deviation,
-        named ? fmt::format("columns = [\"{}: standard\"] in [data] scales it", excerpt(at(names, column)))
-              : fmt::format("let the file have (target - {:.2g}) / {:.2g}", mean, deviation));
-  }
-  return "";
-}
-
-void StepLosses::add(double loss) {
-  constexpr std::size_t kFirst = 10;
-  constexpr std::size_t kLast = 50;
-  if (!std::isfinite(loss)) return;
-  if (first.size() < kFirst) first.push_back(loss);
-  if (last.size() == kLast) last.erase(last.begin());
-  last.push_back(loss);
-}
-
-namespace {
-
 constexpr std::size_t kFewest = 10;
 constexpr Index kFewSteps = 100;
 constexpr double kMoves = 1e-3;  // what matters to a weight
@@ -268,6 +190,80 @@ std::string likely_cause(const LearningFacts& facts, Course course) {
 }
 
 }  // namespace
+
+TargetSample gather_targets(Communicator& comm, const Records& records, std::span<const Index> ids,
+                            const DatasetInfo& info, const Weighing& weighing, Index features) {
+  std::vector<Scalar> x(static_cast<std::size_t>(features));
+  std::vector<Scalar> labels(static_cast<std::size_t>(info.label_columns()));
+  std::vector<Scalar> mine;
+  for (const Index id : ids) {
+    Scalar weight = 1;
+    Scalar present = 0;
+    Matrix row(x.data(), 1, features);
+    Matrix targets(labels.data(), 1, info.label_columns());
+    records.gather({&id, 1}, row, targets);
+    Scalar length = 0;
+    Matrix counted = take_lengths(info, targets, {&length, 1});
+    weigh(weighing, info, counted, {&weight, weighing.has_weights(info) ? 1U : 0U},
+          {&present, weighing.masks ? 1U : 0U});
+    mine.insert(mine.end(), labels.begin(), labels.begin() + info.target_columns);
+    mine.push_back(weight);
+  }
+  return {.columns = info.target_columns, .numbers = gather_records<Scalar>(comm, mine)};
+}
+
+std::optional<Guess> best_guess(const Loss& loss, Index outputs, const TargetSample& targets) {
+  constexpr Index kMaxOutputs = 1000;
+  const OutputForm form = loss.form();
+  if (targets.rows() == 0 || outputs > kMaxOutputs || form.positions > 0) return std::nullopt;
+  Guess guess;
+  Outputs row;
+  if (form.targets == TargetKind::kClass) {
+    const std::vector<double> shares = class_shares(targets, outputs);
+    guess.accuracy = *std::ranges::max_element(shares);
+    for (const double share : shares) row.push_back(output_of(form, share, *guess.accuracy));
+  }
+  for (Index column = 0; form.targets != TargetKind::kClass && column < targets.columns; ++column) {
+    const std::vector<Weighted> values = present_targets(targets, column);
+    add_outputs(form, values, row);
+    const double yes = weighted_mean(values);
+    if (form.targets == TargetKind::kBinary)
+      guess.accuracy =
+          guess.accuracy.value_or(0) + std::max(yes, 1 - yes) / static_cast<double>(targets.columns);
+  }
+  guess.loss = loss_of_row(loss, row, targets);
+  return std::isfinite(guess.loss) ? std::optional(guess) : std::nullopt;
+}
+
+std::string doubt_label(const OutputForm& form, const TargetSample& targets,
+                        std::span<const std::string> names) {
+  constexpr double kFar = 100;
+  constexpr double kNear = 0.01;
+  if (form.targets != TargetKind::kValue || form.link != Link::kIdentity || form.direction) return "";
+  for (Index column = 0; column < targets.columns; ++column) {
+    std::vector<Weighted> values = present_targets(targets, column);
+    const double mean = weighted_mean(values);
+    for (auto& [value, weight] : values) value = (value - mean) * (value - mean);
+    const double deviation = std::sqrt(weighted_mean(values));
+    if (deviation == 0 || (std::abs(mean) < kFar && deviation < kFar && deviation > kNear)) continue;
+    const bool named = column < std::ssize(names);
+    return fmt::format(
+        "{} is far from 1 (mean {:.2g}, deviation {:.2g}), and a model learns it late or never: {}",
+        named ? "label " + in_quotes(at(names, column)) : fmt::format("target {}", column), mean, deviation,
+        named ? fmt::format("columns = [\"{}: standard\"] in [data] scales it", excerpt(at(names, column)))
+              : fmt::format("let the file have (target - {:.2g}) / {:.2g}", mean, deviation));
+  }
+  return "";
+}
+
+void StepLosses::add(double loss) {
+  constexpr std::size_t kFirst = 10;
+  constexpr std::size_t kLast = 50;
+  if (!std::isfinite(loss)) return;
+  if (first.size() < kFirst) first.push_back(loss);
+  if (last.size() == kLast) last.erase(last.begin());
+  last.push_back(loss);
+}
 
 std::string doubt_learning(const LearningFacts& facts) {
   const Course course = course_of(facts.losses);

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "lockstep/base/catalog.h"
-#include "lockstep/base/errors.h"
+#include "lockstep/base/error_if.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
 
@@ -99,9 +99,8 @@ MetricSet::MetricSet(std::span<const std::string> names, const OutputForm& form,
   for (const std::string& name : names) {
     const MetricEntry& entry = find_entry(metric_catalog(), "metric", name);
     refuse_misfit(entry, form);
-    if (std::ranges::find(members_, name, &Member::name) != members_.end()) {
-      throw ConfigError(fmt::format("eval.metrics: '{}' is named twice; name it once", name));
-    }
+    error_if(std::ranges::find(members_, name, &Member::name) != members_.end(),
+             "eval.metrics: '{}' is named twice; name it once", name);
     add(entry, form, outputs);
   }
   if (!names.empty() || (form.targets == TargetKind::kClass && outputs > 2)) return;
@@ -112,7 +111,7 @@ MetricSet::MetricSet(std::span<const std::string> names, const OutputForm& form,
 
 void MetricSet::add(const MetricEntry& entry, const OutputForm& form, Index outputs) {
   members_.push_back({.name = entry.name, .metric = entry.make(form, outputs), .first = needs_});
-  const MetricNeeds more = members_.back().metric->needs();
+  const MetricNeeds more = members_.back().metric.needs;
   needs_.sums += more.sums;
   needs_.rankings += more.rankings;
   needs_.samples += more.samples;
@@ -128,22 +127,22 @@ void MetricSet::collect(const MetricRows& given, const MetricParts& parts) const
   const MetricRows rows{
       .outputs = given.outputs, .targets = given.targets, .weights = given.weights, .scales = scales_};
   for (const Member& member : members_) {
-    const MetricNeeds needs = member.metric->needs();
-    member.metric->collect(rows, {.sums = piece(parts.sums, member.first.sums, needs.sums),
-                                  .scores = piece(parts.scores, member.first.rankings, needs.rankings),
-                                  .samples = piece(parts.samples, member.first.samples, needs.samples)});
+    const MetricNeeds needs = member.metric.needs;
+    member.metric.collect(rows, {.sums = piece(parts.sums, member.first.sums, needs.sums),
+                                 .scores = piece(parts.scores, member.first.rankings, needs.rankings),
+                                 .samples = piece(parts.samples, member.first.samples, needs.samples)});
   }
 }
 
 std::vector<MetricValue> MetricSet::values(const MetricTotals& totals) const {
   std::vector<MetricValue> values;
   for (const Member& member : members_) {
-    const MetricNeeds needs = member.metric->needs();
+    const MetricNeeds needs = member.metric.needs;
     const std::optional<double> value =
-        member.metric->value({.weight = totals.weight,
-                              .sums = piece(totals.sums, member.first.sums, needs.sums),
-                              .rankings = piece(totals.rankings, member.first.rankings, needs.rankings),
-                              .samples = piece(totals.samples, member.first.samples, needs.samples)});
+        member.metric.value({.weight = totals.weight,
+                             .sums = piece(totals.sums, member.first.sums, needs.sums),
+                             .rankings = piece(totals.rankings, member.first.rankings, needs.rankings),
+                             .samples = piece(totals.samples, member.first.samples, needs.samples)});
     values.push_back({member.name, value});
   }
   return values;

@@ -8,7 +8,7 @@
 #include <numeric>
 #include <utility>
 
-#include "lockstep/base/errors.h"
+#include "lockstep/base/error_if.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/data/load_records.h"
@@ -75,6 +75,11 @@ std::string name_of_target(std::span<const TargetLabel> labels, Index target) {
 
 const char* prefix_of(const OutputForm& form) {
   return form.link == Link::kIdentity ? "score_" : "p_";
+}
+
+// The number of a column of a row.
+auto copy_of(Index column) {
+  return [column](const Scalar* row) { return static_cast<double>(row[column]); };
 }
 
 }  // namespace
@@ -287,27 +292,20 @@ std::vector<std::string> class_names(const OutputForm& form, Index outputs,
 
 void check_view(const PredictionView& view, const OutputForm& form, Index outputs) {
   const bool of_classes = form.targets != TargetKind::kValue;
-  if (view.probabilities && (!of_classes || form.link == Link::kIdentity)) {
-    throw ConfigError(fmt::format("--proba: the model gives {}, not probabilities: leave --proba out",
-                                  of_classes ? "scores (its train.loss is a hinge loss)" : "numbers"));
-  }
-  if (view.top > 0 && form.targets != TargetKind::kClass) {
-    throw ConfigError(
-        fmt::format("--top: the model {}, so there are no most probable classes: leave --top out",
-                    of_classes ? "says yes or no" : "gives numbers"));
-  }
-  if (view.top > outputs) {
-    throw ConfigError(
-        fmt::format("--top {}: the model has {} classes: give at most that many", view.top, outputs));
-  }
-  if (view.threshold && !has_yes(form, outputs)) {
-    throw ConfigError(
-        fmt::format("--threshold is the probability from which on a model says yes, but this one {}: leave "
-                    "--threshold out",
-                    !of_classes                    ? "gives numbers"
-                    : form.link == Link::kIdentity ? "gives scores (its train.loss is a hinge loss)"
-                                                   : fmt::format("has {} classes", outputs)));
-  }
+  error_if(view.probabilities && (!of_classes || form.link == Link::kIdentity),
+           "--proba: the model gives {}, not probabilities: leave --proba out",
+           of_classes ? "scores (its train.loss is a hinge loss)" : "numbers");
+  error_if(view.top > 0 && form.targets != TargetKind::kClass,
+           "--top: the model {}, so there are no most probable classes: leave --top out",
+           of_classes ? "says yes or no" : "gives numbers");
+  error_if(view.top > outputs, "--top {}: the model has {} classes: give at most that many", view.top,
+           outputs);
+  error_if(view.threshold && !has_yes(form, outputs),
+           "--threshold is the probability from which on a model says yes, but this one {}: leave "
+           "--threshold out",
+           !of_classes                    ? "gives numbers"
+           : form.link == Link::kIdentity ? "gives scores (its train.loss is a hinge loss)"
+                                          : fmt::format("has {} classes", outputs));
 }
 
 PredictionTable::PredictionTable(const OutputForm& form, Index outputs, std::span<const TargetLabel> labels,
@@ -330,9 +328,18 @@ PredictionTable::PredictionTable(const OutputForm& form, Index outputs, std::spa
   }
 }
 
-void PredictionTable::add(PredictionColumn column, Source source) {
+void PredictionTable::add(PredictionColumn column, Value value) {
   columns_.push_back(std::move(column));
-  sources_.push_back(source);
+  values_.push_back(std::move(value));
+}
+
+// The class: that of the column `label` or, with a threshold, whether the probability in the column `yes`
+// reaches it.
+PredictionTable::Value PredictionTable::answer(Index label, Index yes) const {
+  if (!view_.threshold) return copy_of(label);
+  return [yes, threshold = *view_.threshold](const Scalar* row) {
+    return static_cast<double>(row[yes]) >= threshold ? 1.0 : 0.0;
+  };
 }
 
 // A row has the class first, then a value for each class.
@@ -340,16 +347,15 @@ void PredictionTable::add_classes(std::span<const TargetLabel> labels) {
   const auto names = std::make_shared<const std::vector<std::string>>(class_names(form_, outputs_, labels));
   const char* const prefix = prefix_of(form_);
   for (Index i = 0; i < view_.top; ++i) {
-    add({.name = fmt::format("top{}", i + 1), .classes = names}, {Cell::kTopClass, i});
-    add({.name = fmt::format("{}top{}", prefix, i + 1)}, {Cell::kTopValue, i});
+    add({.name = fmt::format("top{}", i + 1), .classes = names},
+        [this, i](const Scalar*) { return static_cast<double>(at(ranked_, i)); });
+    add({.name = fmt::format("{}top{}", prefix, i + 1)},
+        [this, i](const Scalar* row) { return static_cast<double>(row[1 + at(ranked_, i)]); });
   }
   if (view_.top > 0) return;
-  if (!view_.probabilities) {
-    const Source source = view_.threshold ? Source{Cell::kAbove, 2} : Source{};
-    add({.name = "prediction", .classes = names}, source);
-  }
+  if (!view_.probabilities) add({.name = "prediction", .classes = names}, answer(0, 2));
   for (Index i = 0; i < outputs_; ++i)
-    add({.name = fmt::format("{}{}", prefix, at(*names, i))}, {Cell::kCopy, 1 + i});
+    add({.name = fmt::format("{}{}", prefix, at(*names, i))}, copy_of(1 + i));
 }
 
 // A row has 0 or 1 for each target, then the probability of yes for each.
@@ -358,16 +364,17 @@ void PredictionTable::add_answers(std::span<const TargetLabel> labels) {
   for (Index i = 0; i < outputs_ && !view_.probabilities; ++i) {
     add({.name = one ? "prediction" : name_of_target(labels, i),
          .classes = std::make_shared<const std::vector<std::string>>(names_of_answers(labels, i))},
-        view_.threshold ? Source{Cell::kAbove, outputs_ + i} : Source{Cell::kCopy, i});
+        answer(i, outputs_ + i));
   }
   const char* const prefix = prefix_of(form_);
   const std::vector<std::string> answers = names_of_answers(labels, 0);
   if (one && form_.link == Link::kLogit && !view_.outputs_only) {
-    add({.name = fmt::format("{}{}", prefix, answers.front())}, {Cell::kComplement, 1});
+    add({.name = fmt::format("{}{}", prefix, answers.front())},
+        [](const Scalar* row) { return static_cast<double>(1 - row[1]); });
   }
   for (Index i = 0; i < outputs_; ++i) {
     add({.name = fmt::format("{}{}", prefix, one ? answers.back() : name_of_target(labels, i))},
-        {Cell::kCopy, outputs_ + i});
+        copy_of(outputs_ + i));
   }
 }
 
@@ -381,7 +388,8 @@ void PredictionTable::add_values(std::span<const TargetLabel> labels) {
       name = one ? level : fmt::format("{}_{}", name, level);
     }
     const int digits = scales_.empty() ? 0 : at(scales_, i / levels).digits();
-    add({.name = std::move(name), .digits = digits}, {Cell::kValue, i});
+    add({.name = std::move(name), .digits = digits},
+        [this, i](const Scalar* row) { return in_label_units(form_, scales_, i, row[i]); });
   }
 }
 
@@ -390,9 +398,9 @@ PredictedRows PredictionTable::convert(const ConstMatrix& rows) {
   for (Index i = 0; i < rows.rows(); ++i) {
     const Scalar* const row = rows.data() + i * rows.cols();
     if (view_.top > 0) rank_values(row + 1);
-    for (const Source& source : sources_) converted_.push_back(value_of(source, row));
+    for (const Value& value : values_) converted_.push_back(value(row));
   }
-  return {converted_.data(), rows.rows(), std::ssize(sources_)};
+  return {converted_.data(), rows.rows(), std::ssize(values_)};
 }
 
 // Equal values come in the order of their classes; what is not a number comes last.
@@ -403,24 +411,6 @@ void PredictionTable::rank_values(const Scalar* values) {
   std::iota(ranked_.begin(), ranked_.end(), Index{0});
   std::partial_sort(ranked_.begin(), ranked_.begin() + view_.top, ranked_.end(),
                     [&](Index a, Index b) { return value(a) > value(b) || (value(a) == value(b) && a < b); });
-}
-
-double PredictionTable::value_of(const Source& source, const Scalar* row) const {
-  switch (source.cell) {
-    case Cell::kCopy:
-      return static_cast<double>(row[source.index]);
-    case Cell::kValue:
-      return in_label_units(form_, scales_, source.index, row[source.index]);
-    case Cell::kComplement:
-      return static_cast<double>(1 - row[source.index]);
-    case Cell::kAbove:
-      return static_cast<double>(row[source.index]) >= *view_.threshold ? 1 : 0;
-    case Cell::kTopClass:
-      return static_cast<double>(at(ranked_, source.index));
-    case Cell::kTopValue:
-      return static_cast<double>(row[1 + at(ranked_, source.index)]);
-  }
-  return 0;
 }
 
 }  // namespace lockstep

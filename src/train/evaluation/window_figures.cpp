@@ -8,7 +8,6 @@
 #include <numeric>
 
 #include "lockstep/base/text.h"
-#include "lockstep/comm/agree.h"
 
 namespace lockstep {
 namespace {
@@ -29,6 +28,7 @@ void fill_known(const WindowSource& source, const ForecastForm& form, ShownWindo
     (step < 0 ? shown.past : shown.truth).push_back(form.truth(first, value));
     shown.times.push_back(source.time_of(shown.id, step));
   }
+  shown.low = shown.forecast = shown.high = std::vector<double>(shown.truth.size());
 }
 
 }  // namespace
@@ -108,29 +108,25 @@ std::vector<ShownWindow> choose_windows(const WindowSource& source, const Foreca
   return chosen;
 }
 
-void add_steps(std::span<const ShownWindow> windows, const ForecastForm& form, const MetricRows& rows,
-               std::span<const Index> ids, std::vector<ForecastStep>& steps) {
+void add_forecasts(const ForecastForm& form, const MetricRows& rows, std::span<const Index> ids,
+                   std::span<ShownWindow> windows) {
   const Index levels = form.form.outputs_per_target();
-  for (std::size_t i = 0; i < windows.size(); ++i) {
-    const Index row = std::ranges::find(ids, windows[i].id) - ids.begin();
-    const Index horizon = std::ssize(windows[i].truth);
+  for (ShownWindow& shown : windows) {
+    const Index row = std::ranges::find(ids, shown.id) - ids.begin();
+    const Index horizon = std::ssize(shown.truth);
     for (Index step = 0; step < horizon && row < std::ssize(ids); ++step) {
-      const auto level = [&](Index number) {
-        return form.forecast(windows[i].label * horizon + step, number, rows, row);
-      };
-      steps.push_back({i, step, level(0), level(levels / 2), level(levels - 1)});
+      const Index target = shown.label * horizon + step;
+      at(shown.low, step) = form.forecast(target, 0, rows, row);
+      at(shown.forecast, step) = form.forecast(target, levels / 2, rows, row);
+      at(shown.high, step) = form.forecast(target, levels - 1, rows, row);
     }
   }
 }
 
-void gather_steps(Communicator& comm, std::span<const ForecastStep> steps, std::span<ShownWindow> windows) {
-  std::vector<ForecastStep> all = gather_records(comm, steps);
-  std::ranges::sort(all);
-  for (const ForecastStep& step : all) {
-    ShownWindow& shown = windows[step.window];
-    shown.forecast.push_back(step.middle);
-    shown.low.push_back(step.low);
-    shown.high.push_back(step.high);
+void share_forecasts(Communicator& comm, std::span<ShownWindow> windows) {
+  for (ShownWindow& shown : windows) {
+    for (std::vector<double>* of_all : {&shown.low, &shown.forecast, &shown.high})
+      comm.all_reduce_sum(as_buffer(std::span(*of_all)));
   }
 }
 

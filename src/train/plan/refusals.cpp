@@ -4,11 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/embedded_text.h"
-#include "lockstep/base/errors.h"
+#include "lockstep/base/error_if.h"
 #include "lockstep/base/text.h"
 #include "lockstep/distributed/divided_layers.h"
 #include "lockstep/distributed/exchange/algorithm.h"
@@ -170,12 +169,11 @@ const std::string& label_source(const DatasetInfo& data) {
 
 void check_levels(const FitQuestion& question, Index levels) {
   const DatasetInfo& data = question.data;
-  if (data.target_columns * levels == question.model.output().size()) return;
-  throw ConfigError(fmt::format(
-      "{} puts out {}, but '{}' has {} and train.quantiles {} levels: train.loss '{}' needs {} "
-      "outputs, one for each level of each target",
-      last_layer(question), to_string(question.model.output()), label_source(data),
-      plural(data.target_columns, "target"), levels, question.loss, data.target_columns * levels));
+  error_if(data.target_columns * levels != question.model.output().size(),
+           "{} puts out {}, but '{}' has {} and train.quantiles {} levels: train.loss '{}' needs {} "
+           "outputs, one for each level of each target",
+           last_layer(question), to_string(question.model.output()), label_source(data),
+           plural(data.target_columns, "target"), levels, question.loss, data.target_columns * levels);
 }
 
 Index outputs_of(const FitQuestion& question) {
@@ -202,13 +200,11 @@ void check_columns(const FitQuestion& question) {
   const Index wanted = question.form.targets == TargetKind::kClass ? 1 : outputs;
   if (data.target_columns == wanted) return;
   const std::string& name = label_source(data);
-  if (question.form.targets != TargetKind::kClass) {
-    throw ConfigError(fmt::format(
-        "{} puts out {}, so train.loss '{}' needs {} per record, but '{}' has {}; change the last "
-        "layer or the loss",
-        last_layer(question), to_string(question.model.output()), question.loss, plural(wanted, "target"),
-        name, data.target_columns));
-  }
+  error_if(question.form.targets != TargetKind::kClass,
+           "{} puts out {}, so train.loss '{}' needs {} per record, but '{}' has {}; change the last "
+           "layer or the loss",
+           last_layer(question), to_string(question.model.output()), question.loss, plural(wanted, "target"),
+           name, data.target_columns);
   if (question.probabilities && data.target_columns == outputs) return;
   throw ConfigError(fmt::format(
       "the labels in '{}' have {} columns, but train.loss '{}' needs one, the number of the class{}: of "
@@ -223,23 +219,17 @@ void check_classes(const FitQuestion& question) {
   const Index outputs = outputs_of(question);
   const Index classes = question.data.target_classes;
   const bool of_classes = question.form.targets == TargetKind::kClass;
-  if (of_classes && outputs == 1) {
-    throw ConfigError(fmt::format(
-        "{} puts out 1 number, of which train.loss '{}' is always 0: give an output for each class, or for "
-        "yes and no train.loss 'binary_cross_entropy'",
-        last_layer(question), question.loss));
-  }
-  if (of_classes && classes > outputs) {
-    throw ConfigError(fmt::format("{}, but {} puts out {}: train.loss '{}' needs {} outputs",
-                                  describe_classes(question.data), last_layer(question), outputs,
-                                  question.loss, classes));
-  }
-  if (!of_classes && classes > 2) {
-    throw ConfigError(fmt::format(
-        "{}, whose numbers mean nothing to train.loss '{}': take 'softmax_cross_entropy' and a last layer "
-        "with {} outputs",
-        describe_classes(question.data), question.loss, classes));
-  }
+  error_if(
+      of_classes && outputs == 1,
+      "{} puts out 1 number, of which train.loss '{}' is always 0: give an output for each class, or for "
+      "yes and no train.loss 'binary_cross_entropy'",
+      last_layer(question), question.loss);
+  error_if(of_classes && classes > outputs, "{}, but {} puts out {}: train.loss '{}' needs {} outputs",
+           describe_classes(question.data), last_layer(question), outputs, question.loss, classes);
+  error_if(!of_classes && classes > 2,
+           "{}, whose numbers mean nothing to train.loss '{}': take 'softmax_cross_entropy' and a last layer "
+           "with {} outputs",
+           describe_classes(question.data), question.loss, classes);
 }
 
 // A loss that learns the logarithm of the mean wants the label itself.
@@ -254,11 +244,11 @@ void check_scales(const FitQuestion& question) {
 }
 
 void check_directions(const FitQuestion& question) {
-  if (!question.form.direction || question.model.output().size() > 1) return;
-  throw ConfigError(fmt::format(
+  error_if(
+      question.form.direction && question.model.output().size() == 1,
       "{} puts out 1 number, whose direction, all that train.loss '{}' looks at, is but its sign: give a "
       "label of several columns, or take 'mean_squared_error'",
-      last_layer(question), question.loss));
+      last_layer(question), question.loss);
 }
 
 }  // namespace

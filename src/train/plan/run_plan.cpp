@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "lockstep/base/catalog.h"
-#include "lockstep/base/errors.h"
+#include "lockstep/base/error_if.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/types.h"
 #include "lockstep/distributed/divided_layers.h"
@@ -35,12 +35,10 @@ Index run_steps(const TrainOptions& train, const RunPlan& plan) {
   const double steps = train.steps > 0     ? static_cast<double>(train.steps)
                        : train.samples > 0 ? static_cast<double>(steps_for_samples(plan, train.samples))
                                            : std::ceil(train.epochs * per_epoch - 1e-9);
-  if (steps * batch > kMaxSamples) {
-    throw ConfigError(
-        fmt::format("the run would take {:.3g} samples, expected at most {:.0e}; shorten train.epochs, "
-                    "train.steps or train.samples",
-                    steps * batch, kMaxSamples));
-  }
+  error_if(steps * batch > kMaxSamples,
+           "the run would take {:.3g} samples, expected at most {:.0e}; shorten train.epochs, "
+           "train.steps or train.samples",
+           steps * batch, kMaxSamples);
   return std::max<Index>(1, static_cast<Index>(steps));
 }
 
@@ -63,12 +61,10 @@ Index first_averaged_step(const TrainOptions& train, const RunPlan& plan) {
   if (train.ema > 0) return 1;
   if (train.swa_from.empty()) return 0;
   const Duration from = parse_duration("train.swa_from", train.swa_from);
-  if (from.value >= from.measure(plan.whole_run())) {
-    throw ConfigError(
-        fmt::format("train.swa_from is {}, and the run is over by then, after {} steps ({:.6g} epochs): give "
-                    "an earlier time, so that the ends of some epochs are averaged",
-                    in_quotes(train.swa_from), with_commas(plan.steps), plan.epochs));
-  }
+  error_if(from.value >= from.measure(plan.whole_run()),
+           "train.swa_from is {}, and the run is over by then, after {} steps ({:.6g} epochs): give "
+           "an earlier time, so that the ends of some epochs are averaged",
+           in_quotes(train.swa_from), with_commas(plan.steps), plan.epochs);
   const double per_epoch = from.measure(plan.before(plan.steps_per_epoch));
   const auto epoch = static_cast<Index>(std::ceil(from.value / per_epoch - 1e-9));
   return std::min(std::max<Index>(1, epoch) * plan.steps_per_epoch, plan.steps);

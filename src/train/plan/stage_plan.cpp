@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "lockstep/base/catalog.h"
-#include "lockstep/base/errors.h"
+#include "lockstep/base/error_if.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/load_records.h"
 #include "lockstep/data/loader.h"
@@ -191,33 +191,6 @@ void add_copies(const RunPlanRequest& request, const Model& model, RunPlan& plan
   if (plan.dist.servers > 0) plan.server_memory.checkpoint = file + state;
 }
 
-}  // namespace
-
-Plan plan_ranks(const RunPlanRequest& request, const Model& model, Index replicas) {
-  const Index servers = count_servers(request.distribute);
-  const Index stages = std::max<Index>(1, std::ssize(request.stages));
-  const Index groups = request.world / stages;
-  if (stages > 1 && groups > replicas) {
-    throw ConfigError(
-        fmt::format("{} groups of {} ranks, one for each stage, but {}: {} of them would have no "
-                    "work; start at most {} ranks, or raise train.replicas",
-                    groups, stages, plural(replicas, "replica"), groups - replicas, replicas * stages));
-  }
-  const bool divides = stages == 1 && divides_layers(request.distribute, request.world);
-  return make_plan(
-      request.distribute, model.layout(),
-      {.world = groups,
-       .servers = servers,
-       .replicas = replicas,
-       .threads = request.train.threads,
-       .max_rows = divide_up(request.train.global_batch_of(replicas), replicas),
-       .factored = stages > 1 ? std::vector<FactoredTensor>() : model.factored_tensors(),
-       .grain = owner_grain(request.distribute, request.optimizer),
-       .divided = divides ? divide_split_layers(model, request.world) : std::vector<DividedTensor>()});
-}
-
-namespace {
-
 // Copies that a rank has of a weight that its stage shares with others and does not own: one for training,
 // and one for each set that is evaluated.
 Index copies_of_borrowed(const RunPlanRequest& request) {
@@ -238,6 +211,27 @@ RunPlan plan_stage(const RunPlanRequest& request, const RunPlan& plan, const Pla
 }
 
 }  // namespace
+
+Plan plan_ranks(const RunPlanRequest& request, const Model& model, Index replicas) {
+  const Index servers = count_servers(request.distribute);
+  const Index stages = std::max<Index>(1, std::ssize(request.stages));
+  const Index groups = request.world / stages;
+  error_if(stages > 1 && groups > replicas,
+           "{} groups of {} ranks, one for each stage, but {}: {} of them would have no "
+           "work; start at most {} ranks, or raise train.replicas",
+           groups, stages, plural(replicas, "replica"), groups - replicas, replicas * stages);
+  const bool divides = stages == 1 && divides_layers(request.distribute, request.world);
+  return make_plan(
+      request.distribute, model.layout(),
+      {.world = groups,
+       .servers = servers,
+       .replicas = replicas,
+       .threads = request.train.threads,
+       .max_rows = divide_up(request.train.global_batch_of(replicas), replicas),
+       .factored = stages > 1 ? std::vector<FactoredTensor>() : model.factored_tensors(),
+       .grain = owner_grain(request.distribute, request.optimizer),
+       .divided = divides ? divide_split_layers(model, request.world) : std::vector<DividedTensor>()});
+}
 
 void plan_stages(const RunPlanRequest& request, RunPlan& plan) {
   const PipelineSchedule& schedule = request.distribute.schedule;

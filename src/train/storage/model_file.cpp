@@ -10,7 +10,7 @@
 #include <cstring>
 
 #include "lockstep/base/aligned_buffer.h"
-#include "lockstep/base/errors.h"
+#include "lockstep/base/error_if.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
@@ -250,12 +250,10 @@ std::optional<std::string> ModelFile::fact(const std::string& name) const {
 
 Shape ModelFile::input() const {
   const std::string input = fact(kInputShape).value_or("");
-  if (input.empty()) {
-    throw DataError(
-        fmt::format("'{}' does not say what the input of its model is: it was not written by Lockstep; to "
-                    "train from these weights, give them as train.init",
-                    path_.string()));
-  }
+  error_if<DataError>(input.empty(),
+                      "'{}' does not say what the input of its model is: it was not written by Lockstep; to "
+                      "train from these weights, give them as train.init",
+                      path_.string());
   try {
     return {.dims = whole_numbers(parse_json<SortedJson>(input)),
             .sequence = fact(kInputSequence).has_value()};
@@ -304,10 +302,9 @@ Index ModelFile::fill(const ParamStore& store) const {
     const Range bytes = found->second.bytes;
     const std::span<Scalar> values = part(store.values, param.range);
     read_all(*file_, path_, bytes.begin, std::as_writable_bytes(values));
-    if (param.name.ends_with(kVariance) && !all_variances(values)) {
-      throw DataError(fmt::format("'{}': {} holds a number that is no variance: negative, or not finite",
-                                  path_.string(), param.name));
-    }
+    error_if<DataError>(param.name.ends_with(kVariance) && !all_variances(values),
+                        "'{}': {} holds a number that is no variance: negative, or not finite",
+                        path_.string(), param.name);
     ++filled;
   }
   return filled;

@@ -12,7 +12,7 @@
 #include <cstring>
 #include <thread>
 
-#include "lockstep/base/errors.h"
+#include "lockstep/base/error_if.h"
 #include "lockstep/base/file.h"
 
 namespace lockstep {
@@ -111,16 +111,12 @@ std::optional<std::filesystem::path> RunLock::whereabouts() const {
 
 RunDirectory create_run_directory(const std::filesystem::path& root) {
   std::error_code error;
-  if (std::filesystem::exists(root, error) && !std::filesystem::is_directory(root, error)) {
-    throw ConfigError(
-        fmt::format("run.dir '{}' is a file; name a directory that does not exist yet", root.string()));
-  }
-  if (std::filesystem::exists(root, error) && !std::filesystem::is_empty(root, error)) {
-    throw ConfigError(fmt::format(
-        "run.dir '{0}' is not empty, and a run is never overwritten; name another "
-        "directory (--run.dir {0}-2), or move this one away; {1} moves away the directory of a run",
-        root.string(), kRestart));
-  }
+  error_if(std::filesystem::exists(root, error) && !std::filesystem::is_directory(root, error),
+           "run.dir '{}' is a file; name a directory that does not exist yet", root.string());
+  error_if(std::filesystem::exists(root, error) && !std::filesystem::is_empty(root, error),
+           "run.dir '{0}' is not empty, and a run is never overwritten; name another "
+           "directory (--run.dir {0}-2), or move this one away; {1} moves away the directory of a run",
+           root.string(), kRestart);
   create_synced_directories(root, error);
   if (error) throw DataError(fmt::format("cannot create run.dir '{}': {}", root.string(), error.message()));
   return {root};
@@ -149,12 +145,10 @@ RunDirectory reuse_run_directory(const std::filesystem::path& root) {
 
 RunLock claim_to_move(const RunDirectory& run) {
   std::error_code ignored;
-  if (std::filesystem::equivalent(run.root, std::filesystem::current_path(ignored), ignored)) {
-    throw ConfigError(
-        fmt::format("{} cannot move run.dir '{}', which is the working directory; start from "
-                    "another one",
-                    kRestart, run.root.string()));
-  }
+  error_if(std::filesystem::equivalent(run.root, std::filesystem::current_path(ignored), ignored),
+           "{} cannot move run.dir '{}', which is the working directory; start from "
+           "another one",
+           kRestart, run.root.string());
   if (!is_there(run.config()) || (!is_there(run.plan()) && !is_there(run.record())))
     reuse_run_directory(run.root);
   return RunLock(run);

@@ -9,12 +9,6 @@
 
 namespace lockstep {
 
-/// The time of MPI_Allreduce.
-struct ExchangeRate {
-  Index bytes = 0;
-  double seconds = 0;
-};
-
 /// A training step of the config, on average.
 struct StepRate {
   double seconds = 0;
@@ -41,7 +35,7 @@ struct BenchReport {
   MachineLimits machine;
   double cache_line_seconds = 0;  ///< time to a neighbour and back; 0: no two ranks share rank 0's host
   std::vector<OpRate> ops;
-  std::vector<ExchangeRate> exchanges;
+  std::vector<AlgorithmRate> exchanges;   ///< by MPI_Allreduce; without a name
   std::vector<AlgorithmRate> algorithms;  ///< sorted by size, then by algorithm: the same ones for each size
   std::string note_on_order;              ///< the algorithms that the reduction rules out, and why; ""
   std::vector<UpdateRate> updates;

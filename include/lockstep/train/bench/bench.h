@@ -60,7 +60,7 @@ double measure_cache_line(Communicator& node);
 
 /// One way to bring the sum of the gradients to every rank.
 struct AlgorithmRate {
-  std::string name;
+  std::string name = {};
   Index bytes = 0;
   double seconds = 0;
 };

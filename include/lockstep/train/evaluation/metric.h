@@ -4,7 +4,7 @@
 // number of ranks. A sample counts as often as its weight says, as sample_weight of scikit-learn.
 #pragma once
 
-#include <memory>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -97,24 +97,20 @@ struct MetricTotals {
   std::span<const ScoredSamples> samples = {};  ///< sorted; of the whole set on rank 0, elsewhere empty
 };
 
-class Metric {
- public:
-  virtual ~Metric() = default;
-  virtual MetricNeeds needs() const = 0;
-
+struct Metric {
+  MetricNeeds needs;
   /// Adds a block of rows. May be called by several threads at once.
-  virtual void collect(const MetricRows& rows, const MetricParts& parts) const = 0;
-
+  std::function<void(const MetricRows& rows, const MetricParts& parts)> collect;
   /// Nothing if the metric is not defined, as the AUC of a set without positives.
-  virtual std::optional<double> value(const MetricTotals& totals) const = 0;
+  std::function<std::optional<double>(const MetricTotals& totals)> value;
 };
 
 struct MetricEntry {
   std::string name;
-  std::string help;                 ///< one sentence, with its formula or source
-  std::vector<TargetKind> targets;  ///< kinds of targets that it is defined for
-  bool smaller_is_better;           ///< the smaller of two values is better; each entry says it
-  std::unique_ptr<Metric> (*make)(const OutputForm& form, Index outputs);
+  std::string help;                                        ///< one sentence, with its formula or source
+  std::vector<TargetKind> targets = {TargetKind::kValue};  ///< kinds that it is defined for
+  bool smaller_is_better;  ///< the smaller of two values is better; each entry says it
+  Metric (*make)(const OutputForm& form, Index outputs);
   /// Whether it is defined for outputs of this form, whose kind of targets is one of `targets`; null:
   /// always.
   bool (*suits)(const OutputForm& form) = nullptr;
@@ -166,7 +162,7 @@ class MetricSet {
  private:
   struct Member {
     std::string name;
-    std::unique_ptr<Metric> metric;
+    Metric metric;
     MetricNeeds first;  // offsets at which its part begins
   };
 

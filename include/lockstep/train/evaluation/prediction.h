@@ -168,6 +168,8 @@ class PredictionTable {
   /// Requires check_view(). `scales`: see in_label_units().
   PredictionTable(const OutputForm& form, Index outputs, std::span<const TargetLabel> labels,
                   const PredictionView& view = {}, std::vector<LabelScale> scales = {});
+  PredictionTable(const PredictionTable&) = delete;
+  PredictionTable& operator=(const PredictionTable&) = delete;
 
   std::span<const PredictionColumn> columns() const { return columns_; }
   /// Rows of predict_rows() as rows of the table, class numbers where a column has classes; valid until the
@@ -175,32 +177,22 @@ class PredictionTable {
   PredictedRows convert(const ConstMatrix& rows);
 
  private:
-  enum class Cell {
-    kCopy,        // the number of a column of the row
-    kValue,       // the same in the units of the label
-    kComplement,  // 1 - that
-    kAbove,       // 1 where it reaches the threshold, else 0
-    kTopClass,    // the class with the n-th highest value
-    kTopValue,    // that value
-  };
-  struct Source {
-    Cell cell = Cell::kCopy;
-    Index index = 0;  // of the column, or n
-  };
+  // Makes a cell of a row of predict_rows().
+  using Value = std::function<double(const Scalar* row)>;
 
-  void add(PredictionColumn column, Source source);
+  void add(PredictionColumn column, Value value);
+  Value answer(Index label, Index yes) const;
   void add_classes(std::span<const TargetLabel> labels);
   void add_answers(std::span<const TargetLabel> labels);
   void add_values(std::span<const TargetLabel> labels);
   void rank_values(const Scalar* values);
-  double value_of(const Source& source, const Scalar* row) const;
 
   OutputForm form_;
   Index outputs_;
   PredictionView view_;
   std::vector<LabelScale> scales_;
   std::vector<PredictionColumn> columns_;
-  std::vector<Source> sources_;
+  std::vector<Value> values_;  // by column
   std::vector<Index> ranked_;  // numbers of the outputs of a row, the highest value first
   std::vector<double> converted_;
 };

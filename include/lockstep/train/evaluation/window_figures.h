@@ -54,18 +54,10 @@ struct ShownWindow {
 /// The last window of each of four series or, with several labels, of one for four labels. Errors: DataError.
 std::vector<ShownWindow> choose_windows(const WindowSource& source, const ForecastForm& form);
 
-/// The forecast for one position of one of them.
-struct ForecastStep {
-  std::size_t window = 0;
-  Index step = 0;
-  double low = 0;
-  double middle = 0;
-  double high = 0;
-  auto operator<=>(const ForecastStep&) const = default;
-};
-void add_steps(std::span<const ShownWindow> windows, const ForecastForm& form, const MetricRows& rows,
-               std::span<const Index> ids, std::vector<ForecastStep>& steps);
-/// *Collective.* On rank 0 the windows get the steps of all ranks.
-void gather_steps(Communicator& comm, std::span<const ForecastStep> steps, std::span<ShownWindow> windows);
+/// Notes the forecasts of those of them that are among the rows. Several threads may call it at once.
+void add_forecasts(const ForecastForm& form, const MetricRows& rows, std::span<const Index> ids,
+                   std::span<ShownWindow> windows);
+/// *Collective.* All ranks get the forecasts of each other.
+void share_forecasts(Communicator& comm, std::span<ShownWindow> windows);
 
 }  // namespace lockstep

@@ -9,7 +9,7 @@
 #include <functional>
 #include <limits>
 
-#include "lockstep/base/errors.h"
+#include "lockstep/base/error_if.h"
 #include "lockstep/distributed/exchange/codec.h"
 
 namespace lockstep {
@@ -60,11 +60,10 @@ class TopK final : public Codec {
   // Some, but of nothing; a product such as 0.07 * 100 is a little more than 7.
   Index kept(Index count) const {
     if (count == 0) return 0;
-    if (count > std::numeric_limits<std::int32_t>::max()) {
-      throw ConfigError(
-          "compression top_k counts indices in 32 bits, and a slice of the gradient has more numbers; start "
-          "more ranks or lower distribute.bucket_kib");
-    }
+    error_if(
+        count > std::numeric_limits<std::int32_t>::max(),
+        "compression top_k counts indices in 32 bits, and a slice of the gradient has more numbers; start "
+        "more ranks or lower distribute.bucket_kib");
     return std::clamp<Index>(static_cast<Index>(std::ceil(share_ * static_cast<double>(count) - 1e-9)), 1,
                              count);
   }

@@ -8,7 +8,7 @@
 #include <sstream>
 #include <thread>
 
-#include "lockstep/base/errors.h"
+#include "lockstep/base/error_if.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/text.h"
 
@@ -126,40 +126,33 @@ void RequestQueue::save() const {
 
 void RequestQueue::load() {
   const std::string name = options_.replay.string();
-  if (!std::filesystem::exists(options_.replay)) {
-    throw DataError(
-        fmt::format("distribute.replay: there is no '{}'; give the directory of a run with "
-                    "distribute.record and as many servers",
-                    name));
-  }
+  error_if<DataError>(!std::filesystem::exists(options_.replay),
+                      "distribute.replay: there is no '{}'; give the directory of a run with "
+                      "distribute.record and as many servers",
+                      name);
   std::istringstream text(read_file(options_.replay));
   std::string title;
   Index peers = 0;
   Index count = 0;
   text >> title >> peers >> count;
-  if (!text || title != kTitle) {
-    throw DataError(
-        fmt::format("'{}' is no recording of arrivals: expected '{}' at its start", name, kTitle));
-  }
-  if (peers != std::ssize(options_.peers)) {
-    throw DataError(fmt::format(
-        "the recording '{}' is of {} workers, but the run has {}: start as many ranks as were recorded", name,
-        peers, options_.peers.size()));
-  }
+  error_if<DataError>(!text || title != kTitle,
+                      "'{}' is no recording of arrivals: expected '{}' at its start", name, kTitle);
+  error_if<DataError>(
+      peers != std::ssize(options_.peers),
+      "the recording '{}' is of {} workers, but the run has {}: start as many ranks as were recorded", name,
+      peers, options_.peers.size());
   Index peer = 0;
   for (char letter = 0; text >> peer >> letter;) {
     const std::size_t kind = kLetters.find(letter);
-    if (peer < 0 || peer >= peers || kind == std::string_view::npos) {
-      throw DataError(fmt::format(
-          "message {} of the recording '{}' is {}, expected a number below {} and one of the letters {}",
-          replayed_.size() + 1, name, in_quotes(fmt::format("{}{}", peer, letter)), peers, kLetters));
-    }
+    error_if<DataError>(
+        peer < 0 || peer >= peers || kind == std::string_view::npos,
+        "message {} of the recording '{}' is {}, expected a number below {} and one of the letters {}",
+        replayed_.size() + 1, name, in_quotes(fmt::format("{}{}", peer, letter)), peers, kLetters);
     replayed_.push_back({peer, static_cast<MessageKind>(kind)});
   }
-  if (std::ssize(replayed_) != count) {
-    throw DataError(fmt::format("the recording '{}' has {} messages, expected {}: it is not whole", name,
-                                replayed_.size(), count));
-  }
+  error_if<DataError>(std::ssize(replayed_) != count,
+                      "the recording '{}' has {} messages, expected {}: it is not whole", name,
+                      replayed_.size(), count);
 }
 
 void Timeout::give_up(const std::string& whom, double waited) {

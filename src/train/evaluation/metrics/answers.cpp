@@ -12,38 +12,24 @@ enum AnswerColumn : std::size_t { kAll, kTrue, kSaid, kBoth, kFalse, kRejected, 
 // The value of a metric of the sums of all questions.
 using ValueOfAnswers = std::optional<double> (*)(const Questions& questions, std::span<const double> sums);
 
-class AnswerMetric final : public Metric {
- public:
-  AnswerMetric(const Questions& questions, ValueOfAnswers of_answers)
-      : questions_(questions), of_answers_(of_answers) {}
-
-  MetricNeeds needs() const override { return {.sums = questions_.size() * Index{kAnswerColumns}}; }
-
-  void collect(const MetricRows& rows, const MetricParts& parts) const override {
-    for (Index row = 0; row < rows.outputs.rows(); ++row) {
-      const double weight = rows.weights[row];
-      questions_.visit_answers(rows, row, [&](Index question, bool truth, bool guess) {
-        double* sums = parts.sums.data() + question * Index{kAnswerColumns};
-        sums[kAll] += weight;
-        sums[truth ? kTrue : kFalse] += weight;
-        if (guess) sums[kSaid] += weight;
-        if (truth == guess) sums[truth ? kBoth : kRejected] += weight;
-      });
-    }
-  }
-
-  std::optional<double> value(const MetricTotals& totals) const override {
-    return of_answers_(questions_, totals.sums);
-  }
-
- private:
-  Questions questions_;
-  ValueOfAnswers of_answers_;
-};
-
 template <ValueOfAnswers kValue>
-std::unique_ptr<Metric> make_of_answers(const OutputForm& form, Index outputs) {
-  return std::make_unique<AnswerMetric>(Questions(form, outputs), kValue);
+Metric make_of_answers(const OutputForm& form, Index outputs) {
+  const Questions questions(form, outputs);
+  return {.needs = {.sums = questions.size() * Index{kAnswerColumns}},
+          .collect =
+              [questions](const MetricRows& rows, const MetricParts& parts) {
+                for (Index row = 0; row < rows.outputs.rows(); ++row) {
+                  const double weight = rows.weights[row];
+                  questions.visit_answers(rows, row, [&](Index question, bool truth, bool guess) {
+                    double* sums = parts.sums.data() + question * Index{kAnswerColumns};
+                    sums[kAll] += weight;
+                    sums[truth ? kTrue : kFalse] += weight;
+                    if (guess) sums[kSaid] += weight;
+                    if (truth == guess) sums[truth ? kBoth : kRejected] += weight;
+                  });
+                }
+              },
+          .value = [questions](const MetricTotals& totals) { return kValue(questions, totals.sums); }};
 }
 
 // The mean over the questions of kOfQuestion(sums of one).

@@ -33,32 +33,26 @@ double square(double x) {
 }
 
 // The mean over the outputs of the mean over the samples whose target is there.
-class BrierOfOutputs final : public Metric {
- public:
-  explicit BrierOfOutputs(Index outputs) : outputs_(outputs) {}
-
-  MetricNeeds needs() const override { return {.sums = 2 * outputs_}; }
-
-  void collect(const MetricRows& rows, const MetricParts& parts) const override {
-    for (Index row = 0; row < rows.outputs.rows(); ++row) {
-      visit_outputs(rows, row, [&](Index i, Scalar output, double target) {
-        at(parts.sums, 2 * i) += rows.weights[row];
-        at(parts.sums, 2 * i + 1) +=
-            rows.weights[row] * square(logistic(static_cast<double>(output)) - target);
-      });
-    }
-  }
-
-  std::optional<double> value(const MetricTotals& totals) const override {
-    return mean_over(outputs_, [&](Index i) -> std::optional<double> {
-      const double weight = at(totals.sums, 2 * i);
-      return weight > 0 ? std::optional(at(totals.sums, 2 * i + 1) / weight) : std::nullopt;
-    });
-  }
-
- private:
-  Index outputs_;
-};
+Metric brier_of_outputs(Index outputs) {
+  return {.needs = {.sums = 2 * outputs},
+          .collect =
+              [](const MetricRows& rows, const MetricParts& parts) {
+                for (Index row = 0; row < rows.outputs.rows(); ++row) {
+                  visit_outputs(rows, row, [&](Index i, Scalar output, double target) {
+                    at(parts.sums, 2 * i) += rows.weights[row];
+                    at(parts.sums, 2 * i + 1) +=
+                        rows.weights[row] * square(logistic(static_cast<double>(output)) - target);
+                  });
+                }
+              },
+          .value =
+              [outputs](const MetricTotals& totals) {
+                return mean_over(outputs, [&](Index i) -> std::optional<double> {
+                  const double weight = at(totals.sums, 2 * i);
+                  return weight > 0 ? std::optional(at(totals.sums, 2 * i + 1) / weight) : std::nullopt;
+                });
+              }};
+}
 
 double brier_of_classes(const MetricRows& rows, Index row) {
   if (rows.outputs.cols() == 2) {
@@ -74,29 +68,21 @@ double brier_of_classes(const MetricRows& rows, Index row) {
 }
 
 // With several outputs of yes or no it is the mean over them.
-class Ece final : public Metric {
- public:
-  Ece(TargetKind targets, Index outputs)
-      : targets_(targets), sets_(targets == TargetKind::kBinary ? outputs : 1) {}
-
-  MetricNeeds needs() const override { return {.sums = sets_ * kReliabilitySums}; }
-
-  void collect(const MetricRows& rows, const MetricParts& parts) const override {
-    collect_reliability(targets_, rows, parts.sums);
-  }
-
-  std::optional<double> value(const MetricTotals& totals) const override {
-    return mean_over(sets_, [&](Index i) -> std::optional<double> {
-      const auto sums = part(totals.sums, {i * kReliabilitySums, (i + 1) * kReliabilitySums});
-      if (std::ranges::all_of(sums, [](double sum) { return sum == 0; })) return std::nullopt;
-      return calibration_error(sums);
-    });
-  }
-
- private:
-  TargetKind targets_;
-  Index sets_;
-};
+Metric make_ece(const OutputForm& form, Index outputs) {
+  const Index sets = form.targets == TargetKind::kBinary ? outputs : 1;
+  return {.needs = {.sums = sets * kReliabilitySums},
+          .collect = [targets = form.targets](
+                         const MetricRows& rows,
+                         const MetricParts& parts) { collect_reliability(targets, rows, parts.sums); },
+          .value =
+              [sets](const MetricTotals& totals) {
+                return mean_over(sets, [&](Index i) -> std::optional<double> {
+                  const auto sums = part(totals.sums, {i * kReliabilitySums, (i + 1) * kReliabilitySums});
+                  if (std::ranges::all_of(sums, [](double sum) { return sum == 0; })) return std::nullopt;
+                  return calibration_error(sums);
+                });
+              }};
+}
 
 }  // namespace
 
@@ -120,10 +106,11 @@ std::vector<MetricEntry> probability_metrics() {
            "several outputs: the mean over them. Not of the margins of hinge losses",
        .targets = classes,
        .smaller_is_better = true,
-       .make = [](const OutputForm& form, Index outputs) -> std::unique_ptr<Metric> {
-         if (form.targets == TargetKind::kClass) return mean_over_samples(brier_of_classes);
-         return std::make_unique<BrierOfOutputs>(outputs);
-       },
+       .make =
+           [](const OutputForm& form, Index outputs) {
+             const bool of_class = form.targets == TargetKind::kClass;
+             return of_class ? mean_over_samples(brier_of_classes) : brier_of_outputs(outputs);
+           },
        .suits = has_probabilities,
        .by_name = true},
       {.name = "ece",
@@ -133,9 +120,7 @@ std::vector<MetricEntry> probability_metrics() {
                "margins of hinge losses",
        .targets = classes,
        .smaller_is_better = true,
-       .make = [](const OutputForm& form, Index outputs) -> std::unique_ptr<Metric> {
-         return std::make_unique<Ece>(form.targets, outputs);
-       },
+       .make = make_ece,
        .suits = has_probabilities,
        .by_name = true}};
 }

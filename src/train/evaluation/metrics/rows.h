@@ -6,7 +6,6 @@
 
 #include <cmath>
 #include <limits>
-#include <memory>
 #include <optional>
 #include <utility>
 
@@ -119,33 +118,44 @@ std::optional<double> mean_over(Index count, const Value& value) {
   return sum / static_cast<double>(defined);
 }
 
+/// The mean over some sets of samples of of_set(the samples of one), which visit(rows, row, add) tells of by
+/// add(set, score, target).
+template <class Visit, class OfSet>
+Metric mean_over_sets(Index sets, const Visit& visit, const OfSet& of_set) {
+  return {.needs = {.samples = sets},
+          .collect =
+              [visit](const MetricRows& rows, const MetricParts& parts) {
+                for (Index row = 0; row < rows.outputs.rows(); ++row) {
+                  const auto weight = static_cast<Scalar>(rows.weights[row]);
+                  visit(rows, row, [&](Index set, Scalar score, Scalar target) {
+                    at(parts.samples, set).push_back({.score = score, .target = target, .weight = weight});
+                  });
+                }
+              },
+          .value =
+              [of_set](const MetricTotals& totals) {
+                return mean_over(std::ssize(totals.samples),
+                                 [&](Index set) { return of_set(at(totals.samples, set)); });
+              }};
+}
+
 /// The mean over the samples of a sum that `add` makes of each block.
 template <class Add>
-class SampleMean final : public Metric {
- public:
-  explicit SampleMean(Add add) : add_(std::move(add)) {}
-
-  MetricNeeds needs() const override { return {.sums = 1}; }
-  void collect(const MetricRows& rows, const MetricParts& parts) const override {
-    parts.sums[0] += add_(rows);
-  }
-  std::optional<double> value(const MetricTotals& totals) const override {
-    return totals.sums[0] / totals.weight;
-  }
-
- private:
-  Add add_;
-};
+Metric mean_of_sums(Add add) {
+  return {.needs = {.sums = 1},
+          .collect = [add = std::move(add)](const MetricRows& rows,
+                                            const MetricParts& parts) { parts.sums[0] += add(rows); },
+          .value = [](const MetricTotals& totals) { return std::optional(totals.sums[0] / totals.weight); }};
+}
 
 /// The mean over the samples of of_row(rows, row).
 template <class OfRow>
-std::unique_ptr<Metric> mean_over_samples(OfRow of_row) {
-  auto add = [of_row = std::move(of_row)](const MetricRows& rows) {
+Metric mean_over_samples(OfRow of_row) {
+  return mean_of_sums([of_row = std::move(of_row)](const MetricRows& rows) {
     double sum = 0;
     for (Index row = 0; row < rows.outputs.rows(); ++row) sum += rows.weights[row] * of_row(rows, row);
     return sum;
-  };
-  return std::make_unique<SampleMean<decltype(add)>>(std::move(add));
+  });
 }
 
 }  // namespace lockstep

@@ -4,35 +4,30 @@
 namespace lockstep {
 namespace {
 
-class Auc final : public Metric {
- public:
-  explicit Auc(const Questions& questions) : questions_(questions) {}
-
-  MetricNeeds needs() const override { return {.rankings = questions_.size()}; }
-
-  void collect(const MetricRows& rows, const MetricParts& parts) const override {
-    for (Index row = 0; row < rows.outputs.rows(); ++row) {
-      questions_.visit_scores(rows, row, [&](Index question, bool truth, Scalar score) {
-        Scores& scores = at(parts.scores, question);
-        (truth ? scores.positives : scores.negatives).push_back(score);
-        if (!rows.weights.given()) return;
-        const Scalar weight = at(rows.weights.values, row);
-        (truth ? scores.positive_weights : scores.negative_weights).push_back(weight);
-      });
-    }
-  }
-
-  std::optional<double> value(const MetricTotals& totals) const override {
-    return mean_over(questions_.size(), [&](Index question) -> std::optional<double> {
-      const RankedPairs& ranked = at(totals.rankings, question);
-      if (ranked.positives == 0 || ranked.negatives == 0) return std::nullopt;
-      return ranked.twice_above / (2 * (ranked.positives * ranked.negatives));
-    });
-  }
-
- private:
-  Questions questions_;
-};
+Metric make_auc(const OutputForm& form, Index outputs) {
+  const Questions questions(form, outputs);
+  return {.needs = {.rankings = questions.size()},
+          .collect =
+              [questions](const MetricRows& rows, const MetricParts& parts) {
+                for (Index row = 0; row < rows.outputs.rows(); ++row) {
+                  questions.visit_scores(rows, row, [&](Index question, bool truth, Scalar score) {
+                    Scores& scores = at(parts.scores, question);
+                    (truth ? scores.positives : scores.negatives).push_back(score);
+                    if (!rows.weights.given()) return;
+                    const Scalar weight = at(rows.weights.values, row);
+                    (truth ? scores.positive_weights : scores.negative_weights).push_back(weight);
+                  });
+                }
+              },
+          .value =
+              [](const MetricTotals& totals) {
+                return mean_over(std::ssize(totals.rankings), [&](Index question) -> std::optional<double> {
+                  const RankedPairs& ranked = at(totals.rankings, question);
+                  if (ranked.positives == 0 || ranked.negatives == 0) return std::nullopt;
+                  return ranked.twice_above / (2 * (ranked.positives * ranked.negatives));
+                });
+              }};
+}
 
 // From the highest score down, each group of equal scores adds its share of the positives, times the
 // precision of all samples so far.
@@ -57,35 +52,16 @@ std::optional<double> average_precision(std::span<const ScoredSample> samples) {
   return sum / positives;
 }
 
-class AveragePrecision final : public Metric {
- public:
-  explicit AveragePrecision(const Questions& questions) : questions_(questions) {}
-
-  MetricNeeds needs() const override { return {.samples = questions_.size()}; }
-
-  void collect(const MetricRows& rows, const MetricParts& parts) const override {
-    for (Index row = 0; row < rows.outputs.rows(); ++row) {
-      questions_.visit_scores(rows, row, [&](Index question, bool truth, Scalar score) {
-        at(parts.samples, question)
-            .push_back({.score = score,
-                        .target = truth ? Scalar{1} : Scalar{0},
-                        .weight = static_cast<Scalar>(rows.weights[row])});
-      });
-    }
-  }
-
-  std::optional<double> value(const MetricTotals& totals) const override {
-    return mean_over(questions_.size(),
-                     [&](Index question) { return average_precision(at(totals.samples, question)); });
-  }
-
- private:
-  Questions questions_;
-};
-
-template <class Measured>
-std::unique_ptr<Metric> make_of_questions(const OutputForm& form, Index outputs) {
-  return std::make_unique<Measured>(Questions(form, outputs));
+Metric make_average_precision(const OutputForm& form, Index outputs) {
+  const Questions questions(form, outputs);
+  return mean_over_sets(
+      questions.size(),
+      [questions](const MetricRows& rows, Index row, const auto& add) {
+        questions.visit_scores(rows, row, [&](Index question, bool truth, Scalar score) {
+          add(question, score, truth ? Scalar{1} : Scalar{0});
+        });
+      },
+      average_precision);
 }
 
 }  // namespace
@@ -100,14 +76,14 @@ std::vector<MetricEntry> score_metrics() {
            "outputs: the mean over each against the rest",
        .targets = {TargetKind::kClass, TargetKind::kBinary},
        .smaller_is_better = false,
-       .make = make_of_questions<Auc>},
+       .make = make_auc},
       {.name = "average_precision",
        .help = "Area under the precision-recall curve: the mean over the positive samples of the precision "
                "among all whose output is as high or higher (scikit-learn's); exact, for 12 bytes a sample, "
                "all on one rank. Several classes or outputs: the mean over each against the rest",
        .targets = {TargetKind::kClass, TargetKind::kBinary},
        .smaller_is_better = false,
-       .make = make_of_questions<AveragePrecision>,
+       .make = make_average_precision,
        .by_name = true,
        .of_positive = true}};
 }

@@ -33,8 +33,8 @@ void visit_values(Link link, const MetricRows& rows, Index row, const Visit& vis
 
 // The mean over samples and outputs of penalty(i, prediction, target).
 template <class Penalty>
-std::unique_ptr<Metric> mean_over_values(Link link, Penalty penalty) {
-  auto add = [link, penalty = std::move(penalty)](const MetricRows& rows) {
+Metric mean_over_values(Link link, Penalty penalty) {
+  return mean_of_sums([link, penalty = std::move(penalty)](const MetricRows& rows) {
     double sum = 0;
     for (Index row = 0; row < rows.outputs.rows(); ++row) {
       visit_values(link, rows, row, [&](Index i, double value, double target) {
@@ -42,13 +42,12 @@ std::unique_ptr<Metric> mean_over_values(Link link, Penalty penalty) {
       });
     }
     return sum / static_cast<double>(rows.outputs.cols());
-  };
-  return std::make_unique<SampleMean<decltype(add)>>(std::move(add));
+  });
 }
 
 // The mean over samples and outputs of penalty(error of the prediction, target).
 template <class Penalty>
-std::unique_ptr<Metric> mean_penalty(const OutputForm& form, Penalty penalty) {
+Metric mean_penalty(const OutputForm& form, Penalty penalty) {
   return mean_over_values(
       form.link, [penalty](Index, double value, double target) { return penalty(value - target, target); });
 }
@@ -59,7 +58,7 @@ double share_of_target(double error, double target) {
 }
 
 // The mean over samples, targets and levels.
-std::unique_ptr<Metric> mean_quantile_loss(const OutputForm& form) {
+Metric mean_quantile_loss(const OutputForm& form) {
   return mean_over_values(form.link, [levels = form.quantiles](Index i, double value, double target) {
     const double level = at(levels, i % std::ssize(levels));
     const double d = target - value;
@@ -82,7 +81,7 @@ double tweedie_deviance(double target, double x, double p) {
               std::exp((2 - p) * x) / (2 - p));
 }
 
-std::unique_ptr<Metric> mean_deviance(double power) {
+Metric mean_deviance(double power) {
   return mean_over_values(Link::kIdentity, [power](Index, double x, double target) {
     if (power == 1) return poisson_deviance(target, x);
     return power == 2 ? gamma_deviance(target, x) : tweedie_deviance(target, x, power);
@@ -110,42 +109,26 @@ double cosine(const MetricRows& rows, Index row) {
 // the digits of their spread.
 enum SquareColumn : std::size_t { kWeight, kTarget, kSquare, kError, kSquareColumns };
 
-class SquareMetric final : public Metric {
- public:
-  using Value = std::optional<double> (*)(Index outputs, const double* sums);
-
-  SquareMetric(Link link, Index outputs, Value of_sums) : link_(link), outputs_(outputs), of_sums_(of_sums) {}
-
-  MetricNeeds needs() const override { return {.sums = outputs_ * Index{kSquareColumns}}; }
-
-  void collect(const MetricRows& rows, const MetricParts& parts) const override {
-    for (Index row = 0; row < rows.outputs.rows(); ++row) {
-      const double weight = rows.weights[row];
-      visit_values(link_, rows, row, [&](Index i, double value, double target) {
-        double* sums = parts.sums.data() + i * Index{kSquareColumns};
-        const double error = value - target;
-        const double distance = rows.scales.empty() ? target : target - at(rows.scales, i).undo(0);
-        sums[kWeight] += weight;
-        sums[kTarget] += weight * distance;
-        sums[kSquare] += weight * (distance * distance);
-        sums[kError] += weight * (error * error);
-      });
-    }
-  }
-
-  std::optional<double> value(const MetricTotals& totals) const override {
-    return of_sums_(outputs_, totals.sums.data());
-  }
-
- private:
-  Link link_;
-  Index outputs_;
-  Value of_sums_;
-};
-
-template <SquareMetric::Value kValue>
-std::unique_ptr<Metric> make_of_squares(const OutputForm& form, Index outputs) {
-  return std::make_unique<SquareMetric>(form.link, outputs, kValue);
+template <std::optional<double> (*kOfSums)(Index outputs, const double* sums)>
+Metric make_of_squares(const OutputForm& form, Index outputs) {
+  return {.needs = {.sums = outputs * Index{kSquareColumns}},
+          .collect =
+              [link = form.link](const MetricRows& rows, const MetricParts& parts) {
+                for (Index row = 0; row < rows.outputs.rows(); ++row) {
+                  const double weight = rows.weights[row];
+                  visit_values(link, rows, row, [&](Index i, double value, double target) {
+                    double* sums = parts.sums.data() + i * Index{kSquareColumns};
+                    const double error = value - target;
+                    const double distance =
+                        rows.scales.empty() ? target : target - at(rows.scales, i).undo(0);
+                    sums[kWeight] += weight;
+                    sums[kTarget] += weight * distance;
+                    sums[kSquare] += weight * (distance * distance);
+                    sums[kError] += weight * (error * error);
+                  });
+                }
+              },
+          .value = [outputs](const MetricTotals& totals) { return kOfSums(outputs, totals.sums.data()); }};
 }
 
 // An output without any target does not count.
@@ -214,30 +197,16 @@ std::optional<double> rank_correlation(std::span<const ScoredSample> all) {
   return common / (std::sqrt(of_predicted) * std::sqrt(of_true));
 }
 
-class Spearman final : public Metric {
- public:
-  explicit Spearman(Index outputs) : outputs_(outputs) {}
-
-  MetricNeeds needs() const override { return {.samples = outputs_}; }
-
-  void collect(const MetricRows& rows, const MetricParts& parts) const override {
-    for (Index row = 0; row < rows.outputs.rows(); ++row) {
-      visit_outputs(rows, row, [&](Index i, Scalar output, double target) {
-        at(parts.samples, i)
-            .push_back({.score = sortable(output),
-                        .target = static_cast<Scalar>(target),
-                        .weight = static_cast<Scalar>(rows.weights[row])});
-      });
-    }
-  }
-
-  std::optional<double> value(const MetricTotals& totals) const override {
-    return mean_over(outputs_, [&](Index i) { return rank_correlation(at(totals.samples, i)); });
-  }
-
- private:
-  Index outputs_;
-};
+Metric make_spearman(const OutputForm&, Index outputs) {
+  return mean_over_sets(
+      outputs,
+      [](const MetricRows& rows, Index row, const auto& add) {
+        visit_outputs(rows, row, [&](Index i, Scalar output, double target) {
+          add(i, sortable(output), static_cast<Scalar>(target));
+        });
+      },
+      rank_correlation);
+}
 
 // An output for each target, in its units.
 bool are_values(const OutputForm& form) {
@@ -251,14 +220,12 @@ std::vector<MetricEntry> error_metrics() {
       {.name = "mean_absolute_error",
        .help = "|prediction - target|, in units of the target: of a scaled label, its own. Several outputs: "
                "the mean over them",
-       .targets = {TargetKind::kValue},
        .smaller_is_better = true,
        .make = [](const OutputForm& form,
                   Index) { return mean_penalty(form, [](double error, double) { return std::abs(error); }); },
        .suits = are_values},
       {.name = "mean_squared_error",
        .help = "(prediction - target)^2, whatever the loss; of a scaled label in the square of its own units",
-       .targets = {TargetKind::kValue},
        .smaller_is_better = true,
        .make = [](const OutputForm& form,
                   Index) { return mean_penalty(form, [](double error, double) { return error * error; }); },
@@ -267,7 +234,6 @@ std::vector<MetricEntry> error_metrics() {
        .help =
            "The root of the mean of (prediction - target)^2, in units of the target: of a scaled label, its "
            "own. Several outputs: the mean over them",
-       .targets = {TargetKind::kValue},
        .smaller_is_better = true,
        .make = make_of_squares<root_mean_square>,
        .suits = are_values,
@@ -275,7 +241,6 @@ std::vector<MetricEntry> error_metrics() {
       {.name = "mean_absolute_percentage_error",
        .help = "|prediction - target| / |target|, a share: 0.1 is ten percent. Records with the target 0 "
                "count for much",
-       .targets = {TargetKind::kValue},
        .smaller_is_better = true,
        .make = [](const OutputForm& form, Index) { return mean_penalty(form, share_of_target); },
        .suits = are_values,
@@ -288,7 +253,6 @@ std::vector<MetricEntry> agreement_metrics() {
        .help =
            "1 - squared error / squared distance of the targets from their mean, of a scaled label in its "
            "own units: 1 is perfect, 0 no better than that mean. Several outputs: the mean over them",
-       .targets = {TargetKind::kValue},
        .smaller_is_better = false,
        .make = make_of_squares<r2>,
        .suits = are_values},
@@ -297,11 +261,8 @@ std::vector<MetricEntry> agreement_metrics() {
            "Rank correlation of the predictions and the targets (Spearman 1904), equal values with their "
            "mean rank: 1 if the order is the same, 0 by chance, -1 if it is reversed; exact, for 12 bytes "
            "a sample, all on one rank. Several outputs: the mean over them",
-       .targets = {TargetKind::kValue},
        .smaller_is_better = false,
-       .make = [](const OutputForm&, Index outputs) -> std::unique_ptr<Metric> {
-         return std::make_unique<Spearman>(outputs);
-       },
+       .make = make_spearman,
        .suits = are_values,
        .by_name = true}};
 }
@@ -311,33 +272,28 @@ std::vector<MetricEntry> likelihood_metrics() {
       {.name = "pinball",
        .help = "The quantile loss in units of the target, the mean over the levels of train.quantiles; "
                "train.loss 'quantile'",
-       .targets = {TargetKind::kValue},
        .smaller_is_better = true,
        .make = [](const OutputForm& form, Index) { return mean_quantile_loss(form); },
        .suits = [](const OutputForm& form) { return !form.quantiles.empty(); }},
       {.name = "poisson_deviance",
        .help = "2 (target log(target / prediction) - target + prediction); train.loss 'poisson', 'tweedie', "
                "'gamma'",
-       .targets = {TargetKind::kValue},
        .smaller_is_better = true,
        .make = [](const OutputForm&, Index) { return mean_deviance(1); },
        .suits = [](const OutputForm& form) { return form.power >= 1; }},
       {.name = "tweedie_deviance",
        .help = "The deviance of Tweedie's distribution of power train.tweedie_power; train.loss 'tweedie'",
-       .targets = {TargetKind::kValue},
        .smaller_is_better = true,
        .make = [](const OutputForm& form, Index) { return mean_deviance(form.power); },
        .suits = [](const OutputForm& form) { return form.power > 1 && form.power < 2; }},
       {.name = "gamma_deviance",
        .help = "2 (log(prediction / target) + target / prediction - 1); train.loss 'gamma'",
-       .targets = {TargetKind::kValue},
        .smaller_is_better = true,
        .make = [](const OutputForm&, Index) { return mean_deviance(2); },
        .suits = [](const OutputForm& form) { return form.power >= 2; }},
       {.name = "cosine_similarity",
        .help = "Cosine of the angle between the outputs and the targets of a record, scaled as they are "
                "learned; train.loss 'cosine_distance'",
-       .targets = {TargetKind::kValue},
        .smaller_is_better = false,
        .make = [](const OutputForm&, Index) { return mean_over_samples(cosine); },
        .suits = [](const OutputForm& form) { return form.direction; }}};

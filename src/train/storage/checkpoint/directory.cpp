@@ -14,7 +14,7 @@
 #include <random>
 #include <utility>
 
-#include "lockstep/base/errors.h"
+#include "lockstep/base/error_if.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/hash.h"
 #include "lockstep/base/text.h"
@@ -105,12 +105,11 @@ std::optional<RunIdentity> owner_in(const CheckpointDirectory& checkpoints) {
   if (!is_there(file)) return std::nullopt;
   const std::string text = read_file(file);
   const std::size_t end = text.find('\n');
-  if (end == 0 || end == std::string::npos || !text.ends_with('\n') || end + 1 == text.size()) {
-    throw DataError(
-        fmt::format("'{}' is damaged: expected the id and the directory of the run that owns the checkpoints "
-                    "beside it; remove it if that is this run",
-                    file.string()));
-  }
+  error_if<DataError>(
+      end == 0 || end == std::string::npos || !text.ends_with('\n') || end + 1 == text.size(),
+      "'{}' is damaged: expected the id and the directory of the run that owns the checkpoints "
+      "beside it; remove it if that is this run",
+      file.string());
   return RunIdentity{.id = text.substr(0, end), .directory = text.substr(end + 1, text.size() - end - 2)};
 }
 

@@ -9,7 +9,7 @@
 #include <fstream>
 #include <utility>
 
-#include "lockstep/base/errors.h"
+#include "lockstep/base/error_if.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/hash.h"
 #include "lockstep/base/json.h"
@@ -107,10 +107,8 @@ CheckpointFile parse_file(const std::string& name, const Json& json) {
     file.checksums.push_back(from_hex(checksum.get<std::string>()));
   }
   const Index wanted = file.bytes < 0 ? -1 : file.bytes / kCheckedBytes + (file.bytes % kCheckedBytes != 0);
-  if (wanted != std::ssize(file.checksums)) {
-    throw DataError(fmt::format("{}: {} bytes do not have {} checksums", in_quotes(name), file.bytes,
-                                file.checksums.size()));
-  }
+  error_if<DataError>(wanted != std::ssize(file.checksums), "{}: {} bytes do not have {} checksums",
+                      in_quotes(name), file.bytes, file.checksums.size());
   return file;
 }
 
@@ -131,11 +129,9 @@ CheckpointArray parse_array(const std::string& name, const Json& json, const Che
     const bool fits = in_order && file != parts.files.end() && block.offset >= 0 &&
                       block.offset <= file->second.bytes &&
                       block.range.size() <= (file->second.bytes - block.offset) / element;
-    if (!fits) {
-      throw DataError(fmt::format("array {} claims the elements {} to {} of {} in {} from byte {} on",
-                                  in_quotes(name), block.range.begin, block.range.end, array.size,
-                                  in_quotes(block.file), block.offset));
-    }
+    error_if<DataError>(!fits, "array {} claims the elements {} to {} of {} in {} from byte {} on",
+                        in_quotes(name), block.range.begin, block.range.end, array.size,
+                        in_quotes(block.file), block.offset);
     end = block.range.end;
     array.blocks.push_back(block);
   }
@@ -211,10 +207,8 @@ void read_bytes(const std::filesystem::path& path, Index offset, std::byte* to, 
   std::ifstream in(path, std::ios::binary);
   in.seekg(static_cast<std::streamoff>(offset));
   in.read(reinterpret_cast<char*>(to), static_cast<std::streamsize>(bytes));
-  if (!in) {
-    throw DataError(fmt::format("cannot read {} bytes from byte {} on of '{}': {}", bytes, offset,
-                                path.string(), std::strerror(errno)));
-  }
+  error_if<DataError>(!in, "cannot read {} bytes from byte {} on of '{}': {}", bytes, offset, path.string(),
+                      std::strerror(errno));
 }
 
 }  // namespace
@@ -275,10 +269,8 @@ void CheckpointReader::verify(Index ranks, Index rank) const {
   for (const auto& [name, wanted] : manifest_.parts.files) {
     if (number++ % ranks != rank) continue;
     const CheckpointFile found = describe_file(directory_ / name);
-    if (found.bytes != wanted.bytes) {
-      throw DataError(fmt::format("'{}' has {} bytes, {} says {}", (directory_ / name).string(), found.bytes,
-                                  kManifestName, wanted.bytes));
-    }
+    error_if<DataError>(found.bytes != wanted.bytes, "'{}' has {} bytes, {} says {}",
+                        (directory_ / name).string(), found.bytes, kManifestName, wanted.bytes);
     for (std::size_t block = 0; block < wanted.checksums.size(); ++block) {
       if (found.checksums[block] == wanted.checksums[block]) continue;
       const Index begin = static_cast<Index>(block) * kCheckedBytes;
@@ -311,11 +303,10 @@ std::vector<std::string> CheckpointReader::fill(const SavedState& state) const {
       throw DataError(fmt::format("'{}' has no array '{}'", directory_.string(), part.array));
     }
     const CheckpointArray& array = found->second;
-    if (array.size != part.size || array.type != part.memory.type) {
-      throw DataError(fmt::format("'{}': array '{}' has {} elements of {} bytes, expected {} of {}",
-                                  directory_.string(), part.array, array.size, size_of(array.type), part.size,
-                                  size_of(part.memory.type)));
-    }
+    error_if<DataError>(array.size != part.size || array.type != part.memory.type,
+                        "'{}': array '{}' has {} elements of {} bytes, expected {} of {}",
+                        directory_.string(), part.array, array.size, size_of(array.type), part.size,
+                        size_of(part.memory.type));
     const Index element = size_of(array.type);
     Index filled = 0;
     for (const CheckpointBlock& block : array.blocks) {
@@ -326,10 +317,8 @@ std::vector<std::string> CheckpointReader::fill(const SavedState& state) const {
                  common.size() * element);
       filled += common.size();
     }
-    if (filled != part.range.size()) {
-      throw DataError(fmt::format("'{}': array '{}' has {} of the elements {} to {}", directory_.string(),
-                                  part.array, filled, part.range.begin, part.range.end));
-    }
+    error_if<DataError>(filled != part.range.size(), "'{}': array '{}' has {} of the elements {} to {}",
+                        directory_.string(), part.array, filled, part.range.begin, part.range.end);
   }
   return missing;
 }

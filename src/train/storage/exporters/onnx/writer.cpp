@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "lockstep/base/aligned_buffer.h"
-#include "lockstep/base/errors.h"
+#include "lockstep/base/error_if.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/text.h"
@@ -42,12 +42,10 @@ std::string add_records(OnnxGraph& graph, const ModelToExport& exported) {
   }
   const std::vector<FeatureColumn> columns = feature_columns_of(*exported.schema);
   const Shape features{{columns.empty() ? 0 : columns.back().features.end}};
-  if (features != input) {
-    throw DataError(
-        fmt::format("the schema of the table has features of the shape {}, but the model takes {}: is "
-                    "schema.json that of this run? --format onnx_features does without it",
-                    to_string(features), to_string(input)));
-  }
+  error_if<DataError>(features != input,
+                      "the schema of the table has features of the shape {}, but the model takes {}: is "
+                      "schema.json that of this run? --format onnx_features does without it",
+                      to_string(features), to_string(input));
   return add_table_inputs(graph, *exported.schema);
 }
 
