@@ -22,15 +22,23 @@ LayerEntry dropout_entry();
 LayerEntry flatten_entry();
 LayerEntry slice_entry();
 LayerEntry as_sequence_entry();
+LayerEntry conv1d_entry();
+LayerEntry maxpool1d_entry();
+LayerEntry avgpool1d_entry();
+LayerEntry last_entry();
+LayerEntry mean_over_time_entry();
+LayerEntry max_over_time_entry();
 std::vector<LayerEntry> elementwise_entries();
 
 std::span<const LayerEntry> layer_catalog() {
   static const std::vector<LayerEntry> kEntries = [] {
     std::vector<LayerEntry> entries{
-        dense_entry(),          conv2d_entry(),     embedding_entry(),  periodic_entry(), scale_entry(),
-        tabm_entry(),           tabm_dense_entry(), tabm_heads_entry(), maxpool_entry(),  avgpool_entry(),
-        global_avgpool_entry(), batch_norm_entry(), layer_norm_entry(), dropout_entry(),  flatten_entry(),
-        slice_entry(),          as_sequence_entry()};
+        dense_entry(),       conv2d_entry(),         embedding_entry(),      periodic_entry(),
+        scale_entry(),       tabm_entry(),           tabm_dense_entry(),     tabm_heads_entry(),
+        maxpool_entry(),     avgpool_entry(),        global_avgpool_entry(), batch_norm_entry(),
+        layer_norm_entry(),  dropout_entry(),        flatten_entry(),        slice_entry(),
+        as_sequence_entry(), conv1d_entry(),         maxpool1d_entry(),      avgpool1d_entry(),
+        last_entry(),        mean_over_time_entry(), max_over_time_entry()};
     const std::vector<LayerEntry> functions = elementwise_entries();
     entries.insert(entries.end(), functions.begin(), functions.end());
     return entries;

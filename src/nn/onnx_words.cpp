@@ -40,6 +40,10 @@ std::string onnx_flat(OnnxNodes& graph, const std::string& value, const Shape& s
   return sample.dims.size() == 1 ? value : graph.add("Flatten", {value}, {{"axis", Index{1}}});
 }
 
+std::string onnx_swapped(OnnxNodes& graph, const std::string& value) {
+  return graph.add("Transpose", {value}, {{"perm", std::vector<Index>{0, 2, 1}}});
+}
+
 Index onnx_rank(const Shape& sample) {
   return as_image(sample) ? 4 : 1 + std::ssize(sample.dims);
 }

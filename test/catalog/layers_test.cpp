@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <tuple>
+#include <utility>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/random.h"
@@ -79,7 +80,19 @@ std::vector<Example> sequence_examples() {
           {"layer_norm relu dropout(0.3)", sequence(4, 3)},
           {"residual(dense(3) batch_norm tanh)", sequence(4, 3)},
           {"concat(dense(2) | tanh) scale", sequence(4, 3)},
-          {"dense(3) tanh dense(3, tie=1)", sequence(4, 3)}};
+          {"dense(3) tanh dense(3, tie=1)", sequence(4, 3)},
+          {"conv1d(3, 3)", sequence(5, 2)},
+          {"conv1d(4, 2, dilation=2, padding=causal, groups=2) relu", sequence(5, 2)},
+          {"conv1d(3, 4, stride=2, padding=same) tanh conv1d(2, 2)", sequence(6, 2)},
+          {"conv1d(3, 2, padding=1, stride=2, bias=false) maxpool1d(2) mean_over_time", sequence(5, 2)},
+          {"maxpool1d(3, 2, padding=same) avgpool1d(2, 1, padding=causal)", sequence(6, 3)},
+          {"maxpool1d(2) max_over_time", sequence(6, 3)},
+          {"avgpool1d(3, 1, padding=1) dense(2)", sequence(5, 2)},
+          {"concat(last | mean_over_time | max_over_time)", sequence(5, 3)},
+          {"residual(conv1d(4, 3, stride=2, padding=same) batch_norm relu) last", sequence(5, 3)},
+          {"conv1d(3, 4) batch_norm tanh max_over_time", sequence(5, 3)},
+          {"conv1d(3, 3) relu dropout(0.2) last dense(2)", sequence(5, 2)},
+          {"embedding(4, 3) conv1d(2, 2) mean_over_time", sequence(4, 1)}};
 }
 
 std::vector<Example> all_examples() {
@@ -160,6 +173,13 @@ struct Fixture {
       const Index counted = at(lengths, static_cast<Index>(at(kLengths, row))) * channels;
       std::ranges::fill(part(factors.span(), {row * size + counted, (row + 1) * size}), Scalar{0});
     }
+  }
+
+  // Leaves numbers where later passes have padding.
+  void run_without_padding() {
+    const bool kept = std::exchange(padded, false);
+    run({0, kRows}, gradient.span(), Write::kReplace);
+    padded = kept;
   }
 
   void run(Range rows, std::span<Scalar> into, Write write) {
@@ -248,11 +268,68 @@ TEST(Layers, NothingSeesThePadding) {
     const Index size = example.input.size();
     for (Index row = 0; row < kRows; ++row) {
       const Index counted = static_cast<Index>(at(kLengths, row)) * example.input.dims[1];
-      for (Index i = row * size + counted; i < (row + 1) * size; ++i) fixture.x_values.data()[i] = 7;
+      const Scalar other = takes_whole_numbers(example) ? 3 : 7;
+      for (Index i = row * size + counted; i < (row + 1) * size; ++i) fixture.x_values.data()[i] = other;
     }
     EXPECT_EQ(fixture.value(), value);
     fixture.run({0, kRows}, fixture.gradient.span(), Write::kReplace);
     EXPECT_TRUE(std::ranges::equal(fixture.gradient.span(), gradient));
+  }
+}
+
+// Compares the outputs for one sample with those of a sequence that is as long as what counts of it, and adds
+// the gradient for that. One too short for a window has no part in the gradient.
+void add_alone(const Example& example, Index row, Fixture& padded, AlignedBuffer<Scalar>& gradient) try {
+  const Index length = static_cast<Index>(at(kLengths, row));
+  Example alone = example;
+  alone.padded = false;
+  alone.input = sequence(length, example.input.dims[1]);
+  Fixture fixture(behind_weights(alone));
+  std::ranges::copy(padded.weights.span(), fixture.weights.data());
+  std::copy_n(padded.x_values.data() + row * example.input.size(), alone.input.size(),
+              fixture.x_values.data());
+  const Index size = fixture.model.output().size();
+  std::copy_n(padded.factors.data() + row * padded.model.output().size(), size, fixture.factors.data());
+  if (padded.model.output().sequence) {
+    EXPECT_EQ(at(padded.model.ops().back().lengths_out, length), fixture.model.output().dims[0]);
+  }
+  fixture.run({0, 1}, gradient.span(), Write::kAdd);
+  const ConstMatrix expected = fixture.forward({0, 1});
+  const ConstMatrix outputs = padded.forward({0, kRows});
+  for (Index i = 0; i < size; ++i) EXPECT_NEAR(outputs(row, i), expected(0, i), 1e-6) << row;
+} catch (const ConfigError&) {
+  const Index size = padded.model.output().size();
+  std::fill_n(padded.factors.data() + row * size, size, Scalar{0});
+}
+
+TEST(Layers, ASampleWithPaddingComesToWhatItDoesWithout) {
+  for (const Example& example : all_examples()) {
+    const bool takes_others = example.text.find("batch_norm") != std::string::npos;
+    if (!example.padded || takes_others || example.text.find("dropout") != std::string::npos) continue;
+    SCOPED_TRACE(example.text);
+    Fixture padded(behind_weights(example));
+    padded.run_without_padding();
+    AlignedBuffer<Scalar> sum(padded.gradient.size());
+    for (Index row = 0; row < kRows; ++row) add_alone(example, row, padded, sum);
+    padded.run({0, kRows}, padded.gradient.span(), Write::kReplace);
+    for (Index i = 0; i < sum.size(); ++i) {
+      EXPECT_NEAR(padded.gradient.data()[i], sum.data()[i], 1e-5 * std::max(1.0F, std::abs(sum.data()[i])));
+    }
+  }
+}
+
+// Where no position counts at all, in no sample, there is still no NaN.
+TEST(Layers, SequencesWithoutPositionsComeToNothing) {
+  for (const std::string layers :
+       {"conv1d(3, 6) batch_norm relu last", "conv1d(3, 6) maxpool1d(2, padding=1) mean_over_time",
+        "conv1d(3, 6) conv1d(2, 2, padding=same) layer_norm avgpool1d(2) max_over_time"}) {
+    SCOPED_TRACE(layers);
+    Fixture fixture({"dense(2) " + layers, sequence(8, 2), {}, true});
+    fixture.run_without_padding();
+    fixture.run({0, kRows}, fixture.gradient.span(), Write::kReplace);
+    EXPECT_FALSE(fixture.workspace.first_bad_op().has_value());
+    EXPECT_EQ(fixture.value(), 0);
+    EXPECT_TRUE(std::ranges::all_of(fixture.gradient.span(), [](Scalar g) { return g == 0; }));
   }
 }
 

@@ -64,10 +64,20 @@ List whole_numbers(const OnnxTensor& tensor) {
 }
 
 Windows windows_of(const List& kernel, Attributes& attributes, bool dilated) {
+  const List ones(kernel.size(), 1);
   return {.kernel = kernel,
-          .strides = attributes.list("strides", {1, 1}),
-          .pads = attributes.list("pads", {0, 0, 0, 0}),
-          .dilations = dilated ? attributes.list("dilations", {1, 1}) : List{1, 1}};
+          .strides = attributes.list("strides", ones),
+          .pads = attributes.list("pads", List(2 * kernel.size(), 0)),
+          .dilations = dilated ? attributes.list("dilations", ones) : ones};
+}
+
+// One window over all of the axes behind the channels.
+Windows global_windows(const OnnxTensor& x) {
+  const List kernel(x.dims.begin() + 2, x.dims.end());
+  return {.kernel = kernel,
+          .strides = List(kernel.size(), 1),
+          .pads = List(2 * kernel.size(), 0),
+          .dilations = List(kernel.size(), 1)};
 }
 
 const std::map<std::string, std::function<double(double)>>& functions() {
@@ -201,9 +211,9 @@ const std::map<std::string, Operation>& operations() {
       {"ReduceMean",
        [](const Tensors& in, Attributes& attributes) { return mean(in[0], attributes.list("axes", {})); }},
       {"GlobalAveragePool",
-       [](const Tensors& in, Attributes&) {
-         return mean(in[0], {2, 3});
-       }},
+       [](const Tensors& in, Attributes&) { return average_pooled(in[0], global_windows(in[0]), false); }},
+      {"GlobalMaxPool",
+       [](const Tensors& in, Attributes&) { return max_pooled(in[0], global_windows(in[0])); }},
       {"Softmax",
        [](const Tensors& in, Attributes& attributes) {
          return softmax(in[0], axis_of(in[0], attributes.whole("axis", -1)));
@@ -214,9 +224,8 @@ const std::map<std::string, Operation>& operations() {
        }},
       {"Conv",
        [](const Tensors& in, Attributes& attributes) {
-         const List& weight = in.at(1).dims;
-         return convolved(in, windows_of({weight.at(2), weight.at(3)}, attributes, true),
-                          attributes.whole("group", 1));
+         const List kernel(in.at(1).dims.begin() + 2, in.at(1).dims.end());
+         return convolved(in, windows_of(kernel, attributes, true), attributes.whole("group", 1));
        }},
       {"MaxPool",
        [](const Tensors& in, Attributes& attributes) {

@@ -214,9 +214,9 @@ namespace {
 void visit_window(const OnnxTensor& x, const Windows& windows, const List& place,
                   const std::function<void(const List&, const List&)>& visit) {
   made(windows.kernel, [&](const List& k) {
-    List from(2);
+    List from(k.size());
     bool inside = true;
-    for (std::size_t i = 0; i < 2; ++i) {
+    for (std::size_t i = 0; i < k.size(); ++i) {
       from[i] = place[2 + i] * windows.strides[i] - windows.pads[i] + k[i] * windows.dilations[i];
       inside = inside && from[i] >= 0 && from[i] < x.dims[2 + i];
     }
@@ -227,12 +227,22 @@ void visit_window(const OnnxTensor& x, const Windows& windows, const List& place
 
 List window_dims(const OnnxTensor& x, const Windows& windows, Index channels) {
   List dims{x.dims[0], channels};
-  for (std::size_t i = 0; i < 2; ++i) {
-    const Index covered = windows.dilations[i] * (windows.kernel[i] - 1) + 1;
-    dims.push_back((x.dims[2 + i] + windows.pads[i] + windows.pads[2 + i] - covered) / windows.strides[i] +
+  const std::size_t axes = windows.kernel.size();
+  for (std::size_t i = 0; i < axes; ++i) {
+    const Index covered = windows.dilations.at(i) * (windows.kernel[i] - 1) + 1;
+    dims.push_back((x.dims.at(2 + i) + windows.pads.at(i) + windows.pads.at(axes + i) - covered) /
+                       windows.strides.at(i) +
                    1);
   }
+  if (dims.size() != x.dims.size()) throw std::invalid_argument("windows of other axes");
   return dims;
+}
+
+// The place on the axes `places` of one sample and channel.
+List on_axes(Index sample, Index channel, const List& places) {
+  List all{sample, channel};
+  all.insert(all.end(), places.begin(), places.end());
+  return all;
 }
 
 }  // namespace
@@ -247,7 +257,7 @@ OnnxTensor convolved(const Tensors& in, const Windows& windows, Index groups) {
     visit_window(in[0], windows, place, [&](const List& from, const List& k) {
       for (Index c = 0; c < group_in; ++c) {
         const Index channel = place[1] / group_out * group_in + c;
-        sum += at(in[0], {place[0], channel, from[0], from[1]}) * at(weight, {place[1], c, k[0], k[1]});
+        sum += at(in[0], on_axes(place[0], channel, from)) * at(weight, on_axes(place[1], c, k));
       }
     });
     return sum;
@@ -258,7 +268,7 @@ OnnxTensor max_pooled(const OnnxTensor& x, const Windows& windows) {
   return made(window_dims(x, windows, x.dims[1]), [&](const List& place) {
     double largest = -std::numeric_limits<double>::infinity();
     visit_window(x, windows, place, [&](const List& from, const List&) {
-      largest = std::max(largest, at(x, {place[0], place[1], from[0], from[1]}));
+      largest = std::max(largest, at(x, on_axes(place[0], place[1], from)));
     });
     return largest;
   });
@@ -269,7 +279,7 @@ OnnxTensor average_pooled(const OnnxTensor& x, const Windows& windows, bool coun
     double sum = 0;
     Index count = 0;
     visit_window(x, windows, place, [&](const List& from, const List&) {
-      sum += at(x, {place[0], place[1], from[0], from[1]});
+      sum += at(x, on_axes(place[0], place[1], from));
       ++count;
     });
     return sum / static_cast<double>(counts_padding ? product(windows.kernel) : count);

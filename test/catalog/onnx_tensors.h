@@ -56,14 +56,14 @@ OnnxTensor softmax(const OnnxTensor& x, std::size_t axis);
 /// Inputs: x, scale, bias, mean, variance; channels are axis 1.
 OnnxTensor batch_normalised(const Tensors& in, double epsilon);
 
-/// Where windows fall on the images of [N, channels, height, width].
+/// Where windows fall on the axes of [N, channels, height, width] or [N, channels, positions].
 struct Windows {
   List kernel;
-  List strides = {1, 1};
-  List pads = {0, 0, 0, 0};  ///< top, left, bottom, right
-  List dilations = {1, 1};
+  List strides;
+  List pads;  ///< before on all axes, then behind: top, left, bottom, right
+  List dilations;
 };
-/// Inputs: x, weight [channels, channels of a group, height, width] and maybe bias.
+/// Inputs: x, weight [channels, channels of a group, and the axes] and maybe bias.
 OnnxTensor convolved(const Tensors& in, const Windows& windows, Index groups);
 OnnxTensor max_pooled(const OnnxTensor& x, const Windows& windows);
 OnnxTensor average_pooled(const OnnxTensor& x, const Windows& windows, bool counts_padding);

@@ -200,6 +200,15 @@ TEST(Onnx, ComputesWhatTheModelDoesWithAllArguments) {
         "layer_norm(eps=0.5)", "leaky_relu(0.3)", "elu(0.6)", "global_avgpool"}) {
     expect_same_outputs(layer + " flatten dense(3)", image);
   }
+  const Shape sequence = SequenceShape{.positions = 10, .channels = 4}.shape();
+  for (const std::string layer :
+       {"conv1d(6, 4, stride=3, padding=same, groups=2)", "conv1d(6, 2, dilation=3, padding=1, bias=false)",
+        "conv1d(4, 3, groups=depthwise, padding=causal)", "maxpool1d(3, stride=2, padding=same)",
+        "maxpool1d(2)", "avgpool1d(4, stride=3, padding=causal)", "avgpool1d(3, stride=1, padding=2)",
+        "residual(conv1d(6, 3, stride=2, padding=same) batch_norm(eps=0.5))", "layer_norm(eps=0.5)"}) {
+    expect_same_outputs(layer + " flatten dense(3)", sequence);
+    expect_same_outputs(layer + " concat(last | mean_over_time | max_over_time) dense(3)", sequence);
+  }
   for (const Shape& input : {Shape{{6}}, Shape{{4, 3}}, Shape{{2, 3, 2}}, Shape{{2, 3, 2, 2}}}) {
     expect_same_outputs("scale concat(periodic(2, frequencies=3) | flatten) dense(3)", input);
     expect_same_outputs("tabm(3) tabm_dense(4) tanh tabm_dense(2) tabm_heads(3)", input);
@@ -357,6 +366,11 @@ TEST(Onnx, HoldsTheNumbersOfTheLayers) {
             (Nodes{{"kernel_shape=3 3", "pads=1 1 1 1", "strides=2 2"}}));
   EXPECT_EQ(of("avgpool(2) flatten dense(3)", {{9, 8, 2}}, "AveragePool"),
             (Nodes{{"count_include_pad=0", "kernel_shape=2 2", "pads=0 0 0 0", "strides=2 2"}}));
+  const Shape sequence = SequenceShape{.positions = 9, .channels = 2}.shape();
+  EXPECT_EQ(of("conv1d(4, 3, stride=2, padding=causal, groups=2) flatten dense(3)", sequence, "Conv"),
+            (Nodes{{"dilations=1", "group=2", "pads=2 0", "strides=2"}}));
+  EXPECT_EQ(of("avgpool1d(2) flatten dense(3)", sequence, "AveragePool"),
+            (Nodes{{"count_include_pad=0", "kernel_shape=2", "pads=0 0", "strides=2"}}));
   EXPECT_EQ(of("dense(3)", {{4}}, "Gemm"), (Nodes{{"transB=1"}}));
   EXPECT_EQ(of("dense(3)", {{4}}, "Softmax"), (Nodes{{"axis=1"}}));
   EXPECT_EQ(of("concat(dense(2) | dense(3)) dense(3)", {{4}}, "Concat"), (Nodes{{"axis=1"}}));

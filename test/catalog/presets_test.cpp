@@ -31,7 +31,8 @@ std::vector<Scalar> run(const Model& model) {
 
 TEST(Presets, FitImagesAndGiveTheOutputsAskedFor) {
   for (const PresetEntry& entry : preset_catalog()) {
-    for (const Shape& input : {Shape{{28, 28}}, Shape{{32, 32, 3}}}) {
+    for (Shape input : {Shape{{28, 28}}, Shape{{32, 32, 3}}}) {
+      if (entry.name == "tcn") input = SequenceShape{.positions = 28, .channels = 28}.shape();
       SCOPED_TRACE(entry.name + " on " + to_string(input));
       EXPECT_FALSE(entry.help.empty());
       const std::vector<Scalar> outputs = run(build(entry.name, input, 7));
@@ -53,6 +54,25 @@ TEST(Presets, HaveTheNumbersOfWeightsOfTheirSources) {
   EXPECT_EQ(build("lenet5", {{28, 28}}).layout().count(), 61706);
   // Table 6 of the paper: 0.27 M. Without projections it is 269,722; those have 16 * 32 and 32 * 64.
   EXPECT_EQ(build("resnet20", {{32, 32, 3}}).layout().count(), 269722 + 16 * 32 + 32 * 64);
+}
+
+// Two convolutions a block, with dilations of 1, 2, 4, 8 and 16: the last position sees 125.
+TEST(Presets, TheLastPositionOfATcnSees125) {
+  const Model model = build("tcn", SequenceShape{.positions = 200, .channels = 1}.shape());
+  AlignedBuffer<Scalar> weights(model.layout().size);
+  std::ranges::fill(weights.span(), Scalar{0.1F});
+  std::vector<Scalar> x(200, 1);
+  Workspace workspace(model, 1, ActivationRetention::kForEvaluation);
+  const auto output = [&] {
+    return workspace.forward({.values = {.weights = weights.span(), .state = {}},
+                              .x = ConstMatrix(x.data(), 1, 200),
+                              .batch = {}})(0, 0);
+  };
+  const Scalar before = output();
+  x[74] = 100;
+  EXPECT_EQ(output(), before);
+  x[75] = 100;
+  EXPECT_NE(output(), before);
 }
 
 TEST(Presets, ResNetHas20LayersWithWeightsOnItsLongestPath) {

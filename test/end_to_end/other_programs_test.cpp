@@ -93,6 +93,11 @@ const std::vector<Trained> kAll{
      .input = {{6}},
      .layers =
          "concat(slice(0, 4) periodic(3) | slice(4, 2)) scale tabm(5) tabm_dense(8) relu tabm_heads(4)"},
+    {.name = "sequences",
+     .input = {{12, 3}},
+     .layers = "as_sequence(12) residual(conv1d(6, 3, padding=causal, dilation=2) relu) batch_norm "
+               "concat(maxpool1d(3, 2, padding=same) | conv1d(4, 2, stride=2, groups=2) dense(3) tanh "
+               "| avgpool1d(2)) layer_norm concat(last | mean_over_time | max_over_time) dense(4)"},
     {.name = "many_dimensions",
      .input = {{2, 3, 2, 2}},
      .layers = "concat(batch_norm | layer_norm) tanh dense(4)"},

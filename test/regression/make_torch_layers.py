@@ -5,8 +5,13 @@ The tests only need the file. It is written again by
 
 Pictures are channels-first in PyTorch and channels-last in the file. All is computed in double precision on numbers
 that single precision holds.
+
+A sequence is positions x channels in the file; convolutions and poolings of PyTorch have it turned. With lengths, each
+sample goes through the layers by itself, as long as it is, so that there is no padding at all; batch norm takes all
+positions of all samples together. Outputs and their gradient are filled up with zeros.
 """
 
+import copy
 import math
 
 import torch
@@ -112,6 +117,107 @@ class MembersDense(nn.Module):
         return ((x * self.in_scale) @ self.weight.T) * self.out_scale + self.bias
 
 
+class AsSequence(nn.Module):
+    """From here on sequences: a list of batches [samples, positions, channels]."""
+
+    def __init__(self, positions):
+        super().__init__()
+        self.positions = positions
+
+    def forward(self, x):
+        return [x.reshape(len(x), self.positions, -1)]
+
+
+class OnSequences(nn.Sequential):
+    """A chain of modules for lists of batches."""
+
+    def forward(self, x):
+        for module in self:
+            x = on_sequences(module, x)
+        return x
+
+
+class Sequences(OnSequences):
+    """A model of rows that become sequences; or, with lengths, of a batch with padding."""
+
+    def __init__(self, lengths, *modules):
+        super().__init__(*modules)
+        self.lengths = lengths
+
+    def forward(self, x, filled=lambda sample: sample):
+        if self.lengths:
+            x = [sample[None, :length] for sample, length in zip(x, self.lengths)]
+        y = super().forward(x)
+        if torch.is_tensor(y):
+            return filled(y)
+        longest = max(sample.shape[1] for sample in y)
+        return torch.cat([nn.functional.pad(filled(sample), (0, 0, 0, longest - sample.shape[1])) for sample in y])
+
+    def counted(self, x):
+        """1 for each output, 0 in the padding."""
+        return copy.deepcopy(self).forward(x, torch.ones_like)
+
+
+class SequenceResidual(Residual):
+    def __init__(self, shortcut, *body):
+        super().__init__(shortcut)
+        self.body = OnSequences(*body)
+
+    def forward(self, x):
+        return [a + b for a, b in zip(on_sequences(self.shortcut, x), self.body(x))]
+
+
+class Causal(nn.Conv1d):
+    def forward(self, x):
+        return super().forward(nn.functional.pad(x, ((self.kernel_size[0] - 1) * self.dilation[0], 0)))
+
+
+class OverTime(nn.Module):
+    """Positions become one vector."""
+
+    def __init__(self, *functions):
+        super().__init__()
+        self.functions = functions
+
+    def forward(self, x):
+        return torch.cat([torch.cat([function(batch) for function in self.functions], -1) for batch in x])
+
+
+class RowsOnPositions(nn.Embedding):
+    def forward(self, x):
+        return super().forward(x.long()).flatten(2)
+
+
+def last(x):
+    return x[:, -1]
+
+
+def mean_over_time(x):
+    return x.mean(1)
+
+
+def max_over_time(x):
+    return x.max(1).values
+
+
+TURNED = (nn.Conv1d, nn.MaxPool1d, nn.AvgPool1d)
+
+
+def on_sequences(module, x):
+    """A module for a list of batches."""
+    if isinstance(module, (AsSequence, OverTime, SequenceResidual)) or torch.is_tensor(x):
+        return module(x)
+    if isinstance(module, TURNED):
+        return [module(batch.transpose(1, 2)).transpose(1, 2) for batch in x]
+    if not isinstance(module, nn.BatchNorm1d):
+        return [module(batch) for batch in x]
+    if len(x) == 1:
+        return [module(x[0].transpose(1, 2)).transpose(1, 2)]
+    together = module(torch.cat([batch.flatten(0, 1) for batch in x]))
+    parts = together.split([batch.shape[0] * batch.shape[1] for batch in x])
+    return [part.reshape(*batch.shape[:2], -1) for part, batch in zip(parts, x)]
+
+
 def conv(channels, size, inputs=PICTURE[2], **options):
     return nn.Conv2d(inputs, channels, size, **options)
 
@@ -121,6 +227,57 @@ def behind_layer_norm(layers, shape, *modules):
     first = nn.LayerNorm(shape if len(shape) == 1 else (shape[2], shape[0], shape[1]))
     return f"layer_norm {layers}".strip(), shape, nn.Sequential(first, *modules)
 
+
+SEQUENCE = (6, 3)  # positions, channels
+LENGTHS = [6, 3, 4]
+
+
+def of_rows(layers, *modules):
+    """Behind a layer norm of rows, whose weights see the gradient of each number of a sequence."""
+    row = math.prod(SEQUENCE)
+    text = f"layer_norm as_sequence({SEQUENCE[0]}) {layers}"
+    return text, (row,), Sequences(None, nn.LayerNorm(row), AsSequence(SEQUENCE[0]), *modules)
+
+
+def with_lengths(layers, shape, *modules):
+    return layers, shape, Sequences(LENGTHS, *modules)
+
+
+def both(layers, *modules):
+    """Without padding and with: there a layer norm of positions stands in front."""
+    return of_rows(layers, *modules), with_lengths(f"layer_norm {layers}", SEQUENCE, nn.LayerNorm(SEQUENCE[1]),
+                                                   *copy.deepcopy(modules))
+
+
+def conv1d(channels, width, inputs=SEQUENCE[1], kind=nn.Conv1d, **options):
+    return kind(inputs, channels, width, **options)
+
+
+SEQUENCE_CASES = [
+    *both("conv1d(4, 3)", conv1d(4, 3)),
+    *both("conv1d(4, 3, stride=2, padding=1)", conv1d(4, 3, stride=2, padding=1)),
+    *both("conv1d(2, 2, dilation=2, padding=1)", conv1d(2, 2, dilation=2, padding=1)),
+    *both("conv1d(4, 4, padding=same)", conv1d(4, 4, padding="same")),
+    *both("conv1d(4, 3, stride=2, padding=same)", conv1d(4, 3, stride=2, padding=1)),
+    *both("conv1d(6, 2, dilation=3, padding=causal)", conv1d(6, 2, kind=Causal, dilation=3)),
+    *both("conv1d(5, 3, stride=2, padding=causal, bias=false)", conv1d(5, 3, kind=Causal, stride=2, bias=False)),
+    *both("conv1d(6, 2, groups=depthwise)", conv1d(6, 2, groups=3)),
+    *both("conv1d(4, 3, padding=1) tanh conv1d(6, 2, groups=2, stride=2, padding=causal)", conv1d(4, 3, padding=1),
+          nn.Tanh(), conv1d(6, 2, 4, Causal, groups=2, stride=2)),
+    *both("maxpool1d(2)", nn.MaxPool1d(2)),
+    *both("maxpool1d(3, 2, padding=1)", nn.MaxPool1d(3, 2, 1)),
+    *both("avgpool1d(3, 1)", nn.AvgPool1d(3, 1)),
+    *both("concat(last | mean_over_time | max_over_time)", OverTime(last, mean_over_time, max_over_time)),
+    *both("conv1d(4, 3) max_over_time dense(2)", conv1d(4, 3), OverTime(max_over_time), nn.Linear(4, 2)),
+    *both("dense(4) tanh layer_norm dense(2)", nn.Linear(3, 4), nn.Tanh(), nn.LayerNorm(4), nn.Linear(4, 2)),
+    *both("conv1d(4, 2) batch_norm(momentum=0.3) silu last", conv1d(4, 2), nn.BatchNorm1d(4, momentum=0.3), nn.SiLU(),
+          OverTime(last)),
+    *both("residual(conv1d(3, 2, padding=causal, dilation=2) tanh) residual(conv1d(4, 3, stride=2, padding=same)) last",
+          SequenceResidual(nn.Identity(), conv1d(3, 2, kind=Causal, dilation=2), nn.Tanh()),
+          SequenceResidual(conv1d(4, 1, stride=2, bias=False), conv1d(4, 3, stride=2, padding=1)), OverTime(last)),
+    with_lengths("embedding(5, 3) conv1d(2, 2) mean_over_time", (6, 1), RowsOnPositions(5, 3), conv1d(2, 2),
+                 OverTime(mean_over_time)),
+]
 
 CASES = [
     behind_layer_norm("", VECTOR),
@@ -175,7 +332,7 @@ def waves(shape, phase):
 
 def inputs(shape, model, phase):
     """A batch in the order of PyTorch."""
-    size = (ROWS, *shape) if len(shape) == 1 else (ROWS, shape[2], shape[0], shape[1])
+    size = (ROWS, shape[2], shape[0], shape[1]) if len(shape) == 3 else (ROWS, *shape)
     values = waves(size, phase)
     return torch.round((values + 1.5) / 3 * 4) if isinstance(model[0], nn.Embedding) else values
 
@@ -198,6 +355,8 @@ def layer_case(layers, shape, model):
     for x in batches:
         outputs = model(x)
     factors = waves(outputs.shape, 0.9)
+    if getattr(model, "lengths", None):
+        factors *= model.counted(batches[-1])
     (outputs * factors).sum().backward()
     case = {
         "layers": layers, "input": shape, "rows": ROWS,
@@ -208,10 +367,12 @@ def layer_case(layers, shape, model):
     }
     if isinstance(model, Windowed):
         case["window_scaling"] = model.scaling
+    if getattr(model, "lengths", None):
+        case["lengths"] = model.lengths
     if moments(model):
         case |= {"running": moments(model), "evaluation": channels_last(model.eval()(batches[-1]))}
     return case
 
 
 if __name__ == "__main__":
-    write("torch_layers.json", {"layers": [layer_case(*case) for case in CASES]})
+    write("torch_layers.json", {"layers": [layer_case(*case) for case in CASES + SEQUENCE_CASES]})

@@ -127,7 +127,9 @@ void RandomExperiment::draw_order(Dice& dice) {
 void RandomExperiment::draw_model(Dice& dice) {
   const Index outputs = data_.task == Task::kClasses ? data_.classes : 1;
   const bool meet = kind_ == Kind::kOrdered || kind_ == Kind::kNative;  // else replicas step alone
-  const std::string layers = draw_layers(dice, data_.features, outputs, meet);
+  // A table has as many features as its columns are encoded in.
+  const Shape features = data_.format == "csv" ? Shape{{1}} : data_.features;
+  const std::string layers = draw_layers(dice, features, outputs, meet);
   set("model.layers", layers);
   const bool normalises = layers.find("batch_norm") != std::string::npos;
   if (normalises && (meet || dice.chance(0.1))) {

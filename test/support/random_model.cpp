@@ -45,6 +45,20 @@ std::string convolution(Dice& dice) {
   }
 }
 
+// A row as a sequence, or "" where it is not several positions of equally many numbers.
+std::string over_time(Dice& dice, Index size, bool modes) {
+  Index positions = dice.whole(2, 6);
+  while (size % positions != 0) --positions;
+  if (positions < 2) return "";
+  const std::string padding = dice.one_of({"causal", "same", "1"});
+  std::string text =
+      fmt::format("as_sequence({}) conv1d({}, 2, padding={}) ", positions, dice.whole(2, 6), padding);
+  text += normalisation(dice, modes) + activation(dice) + " ";
+  if (dice.chance(0.3)) text += "residual(conv1d(4, 3, stride=2, padding=same)) ";
+  if (dice.chance(0.3)) text += "maxpool1d(2, padding=same) ";
+  return text + dice.one_of({"last ", "mean_over_time ", "max_over_time ", "flatten "});
+}
+
 }  // namespace
 
 std::string draw_layers(Dice& dice, const Shape& features, Index outputs, bool modes) {
@@ -54,6 +68,8 @@ std::string draw_layers(Dice& dice, const Shape& features, Index outputs, bool m
       text += convolution(dice) + " " + normalisation(dice, modes) + activation(dice) + " ";
     }
     text += dice.one_of({"flatten ", "global_avgpool ", "maxpool(2, padding=same) flatten "});
+  } else if (dice.chance(0.3)) {
+    text += over_time(dice, features.size(), modes);
   } else if (dice.chance(0.2)) {
     text += "batch_norm ";
   }

@@ -51,6 +51,57 @@ TEST(LayerArguments, WindowsGiveTheSizesOfPyTorchAndTensorFlow) {
   EXPECT_EQ(output_of("global_avgpool", image), (Shape{{3}}));
 }
 
+Shape sequence(Index positions, Index channels) {
+  return SequenceShape{.positions = positions, .channels = channels}.shape();
+}
+
+TEST(LayerArguments, WindowsOverTimeGiveTheSizesOfPyTorch) {
+  const Shape in = sequence(30, 3);
+  EXPECT_EQ(output_of("conv1d(8, 5)", in), sequence(26, 8));
+  EXPECT_EQ(output_of("conv1d(8, 5, padding=2)", in), sequence(30, 8));
+  EXPECT_EQ(output_of("conv1d(8, 3, 2, dilation=2)", in), sequence(13, 8));
+  EXPECT_EQ(output_of("conv1d(8, 4, stride=4, padding=same)", in), sequence(8, 8));
+  EXPECT_EQ(output_of("conv1d(8, 40, padding=same)", in), sequence(30, 8));
+  EXPECT_EQ(output_of("conv1d(8, 3, dilation=20, padding=causal)", in), sequence(30, 8));
+  EXPECT_EQ(output_of("conv1d(8, 3, stride=4, padding=causal)", in), sequence(8, 8));
+  EXPECT_EQ(output_of("maxpool1d(4)", in), sequence(7, 3));
+  EXPECT_EQ(output_of("avgpool1d(3, 2, padding=1)", in), sequence(15, 3));
+  for (const std::string layer : {"last", "mean_over_time", "max_over_time"})
+    EXPECT_EQ(output_of(layer, in), (Shape{{3}}));
+  const Model model({.layers = "conv1d(9, 5, groups=3)"}, sequence(9, 6));
+  EXPECT_EQ(model.layout().params[0].shape, (Shape{{9, 2, 5}}));
+}
+
+// What counts of an output is what a sample of that length alone comes to, and nothing of nothing.
+TEST(LayerArguments, LengthsFollowTheWindows) {
+  const auto lengths = [](const std::string& layer) {
+    return Model({.layers = layer + " layer_norm"}, sequence(5, 2)).op(0).lengths_out;
+  };
+  using List = std::vector<Index>;
+  EXPECT_EQ(lengths("conv1d(1, 3)"), (List{0, 0, 0, 1, 2, 3}));
+  EXPECT_EQ(lengths("conv1d(1, 3, stride=2, padding=1)"), (List{0, 1, 1, 2, 2, 3}));
+  EXPECT_EQ(lengths("conv1d(1, 4, padding=same)"), (List{0, 1, 2, 3, 4, 5}));
+  EXPECT_EQ(lengths("conv1d(1, 4, stride=2, padding=same)"), (List{0, 1, 1, 2, 2, 3}));
+  EXPECT_EQ(lengths("conv1d(1, 2, dilation=3, stride=3, padding=causal)"), (List{0, 1, 1, 1, 2, 2}));
+  EXPECT_EQ(lengths("maxpool1d(2)"), (List{0, 0, 1, 1, 2, 2}));
+  EXPECT_EQ(lengths("avgpool1d(2, padding=1)"), (List{0, 1, 2, 2, 3, 3}));
+  EXPECT_EQ(lengths("last"), List());
+}
+
+TEST(LayerArguments, LayersOfSequencesAndOfImagesTellTheOthers) {
+  for (const std::string layer : {"conv1d(8, 3)", "maxpool1d(2)", "avgpool1d(2)", "last", "mean_over_time"}) {
+    for (const Shape& other : {Shape{{20}}, Shape{{28, 28}}})
+      expect_refused(layer, other, {"layer 0", "expected a sequence", "as_sequence", "data.record"});
+  }
+  for (const std::string layer : {"conv2d(8, 3)", "maxpool(2)", "avgpool(2)", "global_avgpool"})
+    expect_refused(layer, sequence(20, 3), {"found a sequence", "conv1d", "maxpool1d", "mean_over_time"});
+  expect_refused("conv1d(8, 6)", sequence(5, 2), {"5 positions of 2", "6 positions does not fit into 5"});
+  expect_refused("conv2d(8, 3, padding=causal)", {{6, 6}}, {"'padding' must be valid or same or"});
+  expect_refused("conv1d(8, 3, padding=caus)", sequence(5, 2), {"valid, same, causal or", "'caus'"});
+  expect_refused("maxpool1d(2, padding=2)", sequence(5, 2), {"longer than its padding", "padding=2"});
+  expect_refused("conv1d(4, 3, groups=3)", sequence(5, 2), {"3 groups", "2 input", "4 output"});
+}
+
 TEST(LayerArguments, PaddingOfSameIsLargerBehind) {
   const Model model({.layers = "conv2d(1, 4, stride=2, padding=same)"}, {{5, 6}});
   PaddingOfNode node;
@@ -149,6 +200,9 @@ TEST(LayerArguments, ErrorsNameTheLayerWhereverItStands) {
   const std::string error =
       test::error_text<ConfigError>([] { Model({.layers = {}, .preset = "resnet20"}, {{6}}); });
   test::expect_parts(error, {"model.preset 'resnet20': layer 0 'conv2d", "expected an image"});
+  test::expect_parts(
+      test::error_text<ConfigError>([] { Model({.layers = {}, .preset = "tcn"}, {{6}}); }),
+      {"model.preset 'tcn': layer 0.body.0 'conv1d", "expected a sequence", "as_sequence", "data.record"});
 }
 
 TEST(LayerArguments, CompositesNestButNotWithoutEnd) {

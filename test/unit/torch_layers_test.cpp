@@ -23,17 +23,23 @@ WindowScaling scaling_of(const Json& reference) {
           .window = scaling.at(2)};
 }
 
+// With lengths a batch of sequences.
+Shape shape_of(const Json& reference) {
+  return {.dims = reference.at("input").get<std::vector<Index>>(), .sequence = reference.contains("lengths")};
+}
+
 // A model of a case, with its weights.
 class Reference {
  public:
   explicit Reference(const Json& reference)
       : rows_(reference.at("rows")),
         model_({.layers = reference.at("layers"), .window_scaling = scaling_of(reference)},
-               {reference.at("input").get<std::vector<Index>>()}),
+               shape_of(reference)),
         workspace_(model_, rows_, ActivationRetention::kForTraining),
         weights_(model_.layout().size),
         state_(model_.state_layout().size),
-        gradient_(model_.layout().size) {
+        gradient_(model_.layout().size),
+        lengths_(scalars(reference.value("lengths", Json::array()))) {
     initialise({&model_.state_layout(), state_.span()}, 1, 1.0);
     const Json& weights = reference.at("weights");
     EXPECT_EQ(weights.size(), model_.layout().params.size());
@@ -48,8 +54,10 @@ class Reference {
     x_ = x;
     const ConstMatrix y = workspace_.forward({.values = {.weights = weights_.span(), .state = state_.span()},
                                               .x = ConstMatrix(x_.data(), rows_, model_.input().size()),
-                                              .batch = {.training = training}});
-    return {y.data(), static_cast<std::size_t>(y.size())};
+                                              .batch = {.training = training, .lengths = lengths_}});
+    y_.assign(y.data(), y.data() + y.size());
+    clear_padding();
+    return y_;
   }
 
   void backward(const std::vector<Scalar>& output_gradient) {
@@ -70,6 +78,17 @@ class Reference {
   void expect_running(const Json& expected) const { expect_tensors(model_.state_layout(), state_, expected); }
 
  private:
+  // Nothing is known of the padding of outputs.
+  void clear_padding() {
+    if (lengths_.empty() || !model_.output().sequence) return;
+    const Index size = model_.output().size();
+    for (Index row = 0; row < rows_; ++row) {
+      const Index counted = at(model_.ops().back().lengths_out, static_cast<Index>(at(lengths_, row)));
+      const Range padding{row * size + counted * model_.output().dims[1], (row + 1) * size};
+      std::ranges::fill(part(std::span<Scalar>(y_), padding), Scalar{0});
+    }
+  }
+
   static void expect_tensors(const Layout& layout, const AlignedBuffer<Scalar>& values,
                              const Json& expected) {
     EXPECT_EQ(layout.params.size(), expected.size());
@@ -85,7 +104,9 @@ class Reference {
   AlignedBuffer<Scalar> weights_;
   AlignedBuffer<Scalar> state_;
   AlignedBuffer<Scalar> gradient_;
+  std::vector<Scalar> lengths_;
   std::vector<Scalar> x_;
+  std::vector<Scalar> y_;
 };
 
 TEST(TorchLayers, OutputsGradientsAndMomentsAgree) {

@@ -3,7 +3,7 @@
 // layers.
 //
 // In Lockstep an image has its channels last, in ONNX first: inside the graph an image is [N, channels,
-// height, width], and any other sample [N, dims] as it is.
+// height, width], and any other sample, a sequence too, [N, dims] as it is.
 #pragma once
 
 #include <functional>
@@ -60,6 +60,10 @@ std::string onnx_rows(OnnxNodes& graph, const std::string& value, const Shape& s
 
 /// From the order inside the graph to [N, size], in that order.
 std::string onnx_flat(OnnxNodes& graph, const std::string& value, const Shape& sample);
+
+/// A sequence, [N, positions, channels], with its channels first, as convolution and pooling want them there;
+/// or from that order back.
+std::string onnx_swapped(OnnxNodes& graph, const std::string& value);
 
 /// Axes inside the graph, that of the batch included.
 Index onnx_rank(const Shape& sample);

@@ -59,7 +59,7 @@ class AsSequence final : public Layer {
     const std::string rows = onnx_rows(graph, layer.inputs.front(), layer.in.front());
     if (!by_channel_) return graph.add("Reshape", {rows, graph.add_list({-1, positions_, channels_})});
     const std::string turned = graph.add("Reshape", {rows, graph.add_list({-1, channels_, positions_})});
-    return graph.add("Transpose", {turned}, {{"perm", std::vector<Index>{0, 2, 1}}});
+    return onnx_swapped(graph, turned);
   }
 
  private:

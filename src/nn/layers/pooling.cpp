@@ -1,7 +1,11 @@
-// The mean of each window, channel by channel.
+// The mean or the largest value of each window over an image or a sequence, or of one over all, channel by
+// channel.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <limits>
+#include <utility>
 
 #include "image_window.h"
 #include "lockstep/base/errors.h"
@@ -12,137 +16,126 @@
 namespace lockstep {
 namespace {
 
-// size, stride (default: size) and padding.
-WindowArguments take_pooling(TermArguments& arguments) {
-  const Index size = arguments.take_index("size", 1);
-  return {.size = size,
-          .stride = arguments.take_index("stride", 1, size),
-          .padding = arguments.take_word("padding", "valid")};
-}
-
-PoolingShape pooling_shape(const ImageWindows& windows) {
-  return {.in_height = windows.image.height,
-          .in_width = windows.image.width,
-          .channels = windows.image.channels,
-          .vertical = windows.vertical,
-          .horizontal = windows.horizontal};
-}
-
-// The output shape of a pooling of `in`.
-Shape pooled(const Shape& in, const PoolingShape& pooling) {
-  Shape out = in;
-  out.dims[0] = pooling.out_height();
-  out.dims[1] = pooling.out_width();
-  return out;
-}
-
-std::vector<OnnxAttribute> onnx_pooling(const PoolingShape& shape) {
-  return {{"kernel_shape", std::vector<Index>{shape.vertical.size, shape.horizontal.size}},
-          {"strides", std::vector<Index>{shape.vertical.stride, shape.horizontal.stride}},
-          {"pads", onnx_padding(shape.vertical, shape.horizontal)}};
-}
-
-class AvgPool final : public Layer {
- public:
-  explicit AvgPool(TermArguments& arguments) : window_(take_pooling(arguments)) {}
-
-  Shape declare(std::span<const Shape> inputs, ParamDeclarer&) override {
-    shape_ = pooling_shape(place_windows(window_, inputs.front()));
-    return pooled(inputs.front(), shape_);
-  }
-
-  void forward(const ForwardArgs& args) const override { average_pool_forward(shape_, args.x(), args.y); }
-  void backward(const BackwardArgs& args) const override {
-    if (args.dx() != nullptr) average_pool_backward(shape_, args.dy, *args.dx());
-  }
-
-  bool reads_input() const override { return false; }
-  std::string name() const override { return "avgpool"; }
-  std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
-    std::vector<OnnxAttribute> attributes = onnx_pooling(shape_);
-    attributes.emplace_back("count_include_pad", Index{0});
-    return graph.add("AveragePool", layer.inputs, attributes);
-  }
-  Index flops() const override { return shape_.out_size() * shape_.vertical.size * shape_.horizontal.size; }
-
- private:
-  WindowArguments window_;
-  PoolingShape shape_;
+struct PoolingKind {
+  std::string name;
+  bool largest = false;    // of the values, else their mean
+  bool over_time = false;  // of a sequence, else of an image
+  bool global = false;     // one window over all; the output is a vector
 };
 
-// The largest value of each window, channel by channel.
+// size, stride (default: size) and padding.
+WindowArguments take_pooling(const PoolingKind& kind, TermArguments& arguments) {
+  if (kind.global) return {.over_time = kind.over_time};
+  const Index size = arguments.take_index(kind.over_time ? "width" : "size", 1);
+  return {.size = size,
+          .stride = arguments.take_index("stride", 1, size),
+          .padding = arguments.take_word("padding", "valid"),
+          .over_time = kind.over_time};
+}
 
 // Winners are kept in the memory of the cache, one at the position of each scalar.
 static_assert(sizeof(std::int32_t) == sizeof(Scalar) && alignof(std::int32_t) == alignof(Scalar));
 
-class MaxPool final : public Layer {
+class Pooling final : public Layer {
  public:
-  explicit MaxPool(TermArguments& arguments) : window_(take_pooling(arguments)) {}
+  Pooling(PoolingKind kind, TermArguments& arguments)
+      : kind_(std::move(kind)), window_(take_pooling(kind_, arguments)) {}
 
   Shape declare(std::span<const Shape> inputs, ParamDeclarer&) override {
-    if (inputs.front().size() > std::numeric_limits<std::int32_t>::max()) {
-      throw ConfigError(fmt::format("an image of more than {} numbers is too large to pool",
+    const Shape& in = inputs.front();
+    if (kind_.largest && in.size() > std::numeric_limits<std::int32_t>::max()) {
+      throw ConfigError(fmt::format("{} of more than {} numbers is too large to pool",
+                                    kind_.over_time ? "a sequence" : "an image",
                                     std::numeric_limits<std::int32_t>::max()));
     }
-    shape_ = pooling_shape(place_windows(window_, inputs.front()));
-    return pooled(inputs.front(), shape_);
+    const ImageWindows windows = place_windows(window_, in);
+    shape_ = {.in_height = windows.image.height,
+              .in_width = windows.image.width,
+              .channels = windows.image.channels,
+              .vertical = windows.vertical,
+              .horizontal = windows.horizontal};
+    if (kind_.global) {
+      shape_.vertical = {.size = shape_.in_height};
+      shape_.horizontal = {.size = shape_.in_width};
+      return {{shape_.channels}};
+    }
+    Shape out = in;
+    out.dims[0] = kind_.over_time ? shape_.out_width() : shape_.out_height();
+    if (!kind_.over_time) out.dims[1] = shape_.out_width();
+    return out;
   }
 
   void forward(const ForwardArgs& args) const override {
-    max_pool_forward(shape_, args.x(), args.y,
-                     {reinterpret_cast<std::int32_t*>(args.cache.data()), args.cache.size()});
+    for_each_shape(args.lengths, args.y, [&](const PoolingShape& shape, Range rows, Matrix& y) {
+      const ConstMatrix x = rows_of(args.x(), rows);
+      if (!kind_.largest) return average_pool_forward(shape, x, y);
+      max_pool_forward(shape, x, y, winners<std::int32_t>(args.cache, rows));
+    });
   }
 
   void backward(const BackwardArgs& args) const override {
     if (args.dx() == nullptr) return;
-    max_pool_backward(shape_, args.dy,
-                      {reinterpret_cast<const std::int32_t*>(args.cache.data()), args.cache.size()},
-                      *args.dx());
+    for_each_shape(args.lengths, *args.dx(), [&](const PoolingShape& shape, Range rows, Matrix& dx) {
+      const ConstMatrix dy = rows_of(args.dy, rows);
+      if (!kind_.largest) return average_pool_backward(shape, dy, dx);
+      max_pool_backward(shape, dy, winners<const std::int32_t>(args.cache, rows), dx);
+    });
   }
 
   bool reads_input() const override { return false; }
-  std::string name() const override { return "maxpool"; }
-  std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
-    return graph.add("MaxPool", layer.inputs, onnx_pooling(shape_));
+  bool takes_sequences() const override { return true; }  // those of images refuse them
+  Index length_of_output(Index length) const override {
+    return length == 0 ? 0 : shape_.horizontal.positions(length);
   }
-  Index cache_size() const override { return shape_.out_size(); }
+  std::string name() const override { return kind_.name; }
+  std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
+    const std::string operation = kind_.largest ? "MaxPool" : "AveragePool";
+    const std::string& in = layer.inputs.front();
+    const std::string x = kind_.over_time ? onnx_swapped(graph, in) : in;
+    if (kind_.global)
+      return graph.add("Flatten", {graph.add("Global" + operation, {x})}, {{"axis", Index{1}}});
+    const std::vector<Window> axes = onnx_axes(shape_, window_);
+    std::vector<OnnxAttribute> attributes{{"kernel_shape", onnx_numbers(axes, &Window::size)},
+                                          {"strides", onnx_numbers(axes, &Window::stride)},
+                                          {"pads", onnx_padding(axes)}};
+    if (!kind_.largest) attributes.emplace_back("count_include_pad", Index{0});
+    const std::string y = graph.add(operation, {x}, attributes);
+    return kind_.over_time ? onnx_swapped(graph, y) : y;
+  }
+  Index cache_size() const override { return kind_.largest ? shape_.out_size() : 0; }
   Index flops() const override { return shape_.out_size() * shape_.vertical.size * shape_.horizontal.size; }
 
  private:
+  // Calls work(shape, rows, their part of `to`) for all samples at once; where they have padding for each
+  // sample, as if it had the positions alone that count. What is not worked on stays 0.
+  template <class Work>
+  void for_each_shape(const Lengths& lengths, Matrix& to, const Work& work) const {
+    if (!lengths.given()) return work(shape_, Range{0, to.rows()}, to);
+    std::ranges::fill(to.values(), Scalar{0});
+    PoolingShape shape = shape_;
+    for (Index row = 0; row < to.rows(); ++row) {
+      shape.in_width = lengths[row];
+      if (shape.in_width == 0) continue;
+      if (kind_.global) shape.horizontal.size = shape.in_width;
+      Matrix sample(to.data() + row * to.cols(), 1, to.cols());
+      work(shape, Range{row, row + 1}, sample);
+    }
+  }
+
+  template <class Winner, class Number>
+  std::span<Winner> winners(std::span<Number> cache, Range rows) const {
+    const std::span<Number> own = part(cache, {rows.begin * shape_.out_size(), rows.end * shape_.out_size()});
+    return {reinterpret_cast<Winner*>(own.data()), own.size()};
+  }
+
+  PoolingKind kind_;
   WindowArguments window_;
   PoolingShape shape_;
 };
 
-// The mean of each channel of an image.
-
-class GlobalAvgPool final : public Layer {
- public:
-  Shape declare(std::span<const Shape> inputs, ParamDeclarer&) override {
-    const std::optional<ImageShape> image = as_image(inputs.front());
-    if (!image) throw ConfigError("expected an image, height x width or height x width x channels");
-    shape_ = {.in_height = image->height,
-              .in_width = image->width,
-              .channels = image->channels,
-              .vertical = {.size = image->height},
-              .horizontal = {.size = image->width}};
-    return {{image->channels}};
-  }
-
-  void forward(const ForwardArgs& args) const override { average_pool_forward(shape_, args.x(), args.y); }
-  void backward(const BackwardArgs& args) const override {
-    if (args.dx() != nullptr) average_pool_backward(shape_, args.dy, *args.dx());
-  }
-
-  bool reads_input() const override { return false; }
-  std::string name() const override { return "global_avgpool"; }
-  std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
-    return graph.add("Flatten", {graph.add("GlobalAveragePool", layer.inputs)}, {{"axis", Index{1}}});
-  }
-  Index flops() const override { return shape_.in_size(); }
-
- private:
-  PoolingShape shape_;
-};
+auto maker(const PoolingKind& kind) {
+  return [kind](TermArguments& arguments) { return std::make_unique<Pooling>(kind, arguments); };
+}
 
 }  // namespace
 
@@ -154,7 +147,7 @@ LayerEntry avgpool_entry() {
               "each side) does not count (PyTorch: count_include_pad=False)",
           .example = "avgpool(3, 2, padding=1)",
           .example_input = {{5, 4, 2}},
-          .make = [](TermArguments& arguments) { return std::make_unique<AvgPool>(arguments); }};
+          .make = maker({.name = "avgpool"})};
 }
 
 LayerEntry maxpool_entry() {
@@ -165,7 +158,7 @@ LayerEntry maxpool_entry() {
               "pixels on each side) never wins",
           .example = "maxpool(3, 2, padding=1)",
           .example_input = {{5, 4, 2}},
-          .make = [](TermArguments& arguments) { return std::make_unique<MaxPool>(arguments); }};
+          .make = maker({.name = "maxpool", .largest = true})};
 }
 
 LayerEntry global_avgpool_entry() {
@@ -174,7 +167,52 @@ LayerEntry global_avgpool_entry() {
           .help = "the mean of each channel of an image, as a vector (Lin et al. 2013)",
           .example = "global_avgpool",
           .example_input = {{3, 2, 4}},
-          .make = [](TermArguments&) { return std::make_unique<GlobalAvgPool>(); }};
+          .make = maker({.name = "global_avgpool", .global = true})};
+}
+
+LayerEntry avgpool1d_entry() {
+  return {
+      .name = "avgpool1d",
+      .signature = "avgpool1d(width, stride=width, padding=valid)",
+      .help =
+          "the mean of each window of so many positions of a sequence; padding as for conv1d, and does not "
+          "count",
+      .example = "avgpool1d(3, 2, padding=1)",
+      .example_input = SequenceShape{.positions = 5, .channels = 2}.shape(),
+      .make = maker({.name = "avgpool1d", .over_time = true})};
+}
+
+LayerEntry maxpool1d_entry() {
+  return {
+      .name = "maxpool1d",
+      .signature = "maxpool1d(width, stride=width, padding=valid)",
+      .help =
+          "the largest value of each window of so many positions of a sequence; padding as for conv1d, and "
+          "never wins",
+      .example = "maxpool1d(3, 2, padding=1)",
+      .example_input = SequenceShape{.positions = 5, .channels = 2}.shape(),
+      .make = maker({.name = "maxpool1d", .largest = true, .over_time = true})};
+}
+
+LayerEntry mean_over_time_entry() {
+  return {
+      .name = "mean_over_time",
+      .signature = "mean_over_time",
+      .help = "the mean of each channel of a sequence over the positions that count, as a vector; 0 of none",
+      .example = "mean_over_time",
+      .example_input = SequenceShape{.positions = 4, .channels = 3}.shape(),
+      .make = maker({.name = "mean_over_time", .over_time = true, .global = true})};
+}
+
+LayerEntry max_over_time_entry() {
+  return {.name = "max_over_time",
+          .signature = "max_over_time",
+          .help =
+              "the largest value of each channel of a sequence over the positions that count, as a vector; 0 "
+              "of none",
+          .example = "max_over_time",
+          .example_input = SequenceShape{.positions = 4, .channels = 3}.shape(),
+          .make = maker({.name = "max_over_time", .largest = true, .over_time = true, .global = true})};
 }
 
 }  // namespace lockstep

@@ -1,0 +1,184 @@
+// Convolution of an image or a sequence: each output channel sums its taps over a window of the input
+// channels of its group. In bf16 the input, the weights and dy are rounded, and nothing else.
+//
+// A window over the last positions that count sees padding behind them: zeros, as the window's own padding.
+// So a sample comes to what it would without. dy is 0 beyond the output's length, whatever layers follow.
+#include <fmt/format.h>
+
+#include "arguments.h"
+#include "image_window.h"
+#include "lockstep/base/aligned_buffer.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/math/convolution.h"
+#include "lockstep/nn/layer.h"
+#include "lockstep/nn/onnx_words.h"
+#include "scratch.h"
+#include "sequence_input.h"
+
+namespace lockstep {
+namespace {
+
+class ConvolutionLayer final : public Layer {
+ public:
+  ConvolutionLayer(TermArguments& arguments, bool over_time)
+      : channels_(arguments.take_index("channels", 1)),
+        window_{.size = arguments.take_index(over_time ? "width" : "size", 1),
+                .stride = arguments.take_index("stride", 1, 1),
+                .over_time = over_time},
+        dilation_(arguments.take_word("dilation", "1")),
+        groups_(arguments.take_word("groups", "1")),
+        has_bias_(arguments.take_flag("bias", true)),
+        init_(take_initialiser(arguments)) {
+    window_.padding = arguments.take_word("padding", "valid");
+  }
+
+  Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
+    window_.dilation = whole_number("dilation", dilation_, 1, "");
+    shape_ = convolution(place_windows(window_, inputs.front()));
+    precision_ = params.precision();
+    const Index taps = shape_.vertical.size * shape_.horizontal.size;
+    Shape weight{{channels_, shape_.in_channels / shape_.groups, window_.size, window_.size}};
+    if (window_.over_time) weight.dims.pop_back();
+    weight_ = params.declare({.name = "weight",
+                              .shape = weight,
+                              .initialiser = init_.value_or(params.default_initialiser()),
+                              .fan_in = shape_.fan_in(),
+                              .fan_out = channels_ / shape_.groups * taps});
+    if (has_bias_) bias_ = params.declare({.name = "bias", .shape = {{channels_}}, .decays = false});
+    if (window_.over_time) {
+      return SequenceShape{.positions = shape_.out_width(), .channels = channels_}.shape();
+    }
+    return {{shape_.out_height(), shape_.out_width(), channels_}};
+  }
+
+  void forward(const ForwardArgs& args) const override {
+    if (precision_ == Precision::kBf16) {
+      return convolution_forward(shape_, rounded_input(input(args)), operand(args.rounded, args.version),
+                                 part(args.weights, bias_), args.y);
+    }
+    convolution_forward(shape_, input(args), operand(args.weights, args.version), part(args.weights, bias_),
+                        args.y);
+  }
+
+  void backward(const BackwardArgs& args) const override {
+    const bool in_bf16 = precision_ == Precision::kBf16;
+    in_bf16 ? backward_in_bf16(args) : backward_in_fp32(args);
+    if (args.dx() != nullptr) clear_padding(args.lengths, shape_.in_channels, *args.dx());
+  }
+
+  std::string name() const override { return window_.over_time ? "conv1d" : "conv2d"; }
+  bool takes_sequences() const override { return true; }  // for conv2d to refuse them
+  Index length_of_output(Index length) const override {
+    return length == 0 ? 0 : shape_.horizontal.positions(length);
+  }
+  std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
+    const std::vector<Window> axes = onnx_axes(shape_, window_);
+    std::vector<std::string> inputs = layer.inputs;
+    if (window_.over_time) inputs.front() = onnx_swapped(graph, inputs.front());
+    const std::string y = graph.add("Conv", joined_names(inputs, layer.tensors),
+                                    {{"strides", onnx_numbers(axes, &Window::stride)},
+                                     {"dilations", onnx_numbers(axes, &Window::dilation)},
+                                     {"group", shape_.groups},
+                                     {"pads", onnx_padding(axes)}});
+    return window_.over_time ? onnx_swapped(graph, y) : y;
+  }
+  Index flops() const override { return shape_.flops(); }
+  WeightUse weight_use() const override {
+    return {.rounded = precision_ == Precision::kBf16 ? weight_ : Range{}, .arranged = weight_};
+  }
+
+ private:
+  // Its weights in the arena.
+  template <class Number>
+  ConvolutionWeights<Number> operand(std::span<const Number> arena, std::uint64_t version) const {
+    return {.values = part(arena, weight_), .offset = weight_.begin, .version = version};
+  }
+
+  ConstMatrix input(const PassArgs& args) const {
+    thread_local AlignedBuffer<Scalar> buffer;
+    return with_zeros(args.x(), args.lengths, shape_.in_channels, buffer);
+  }
+
+  void backward_in_fp32(const BackwardArgs& args) const {
+    convolution_backward_weights(
+        shape_, input(args), args.dy,
+        {.weights = part(args.gradient, weight_), .bias = part(args.gradient, bias_), .write = args.write});
+    args.on_ready(weight_.begin);
+    if (args.dx() != nullptr) {
+      convolution_backward_data(shape_, args.dy, operand(args.weights, args.version), *args.dx());
+    }
+  }
+
+  void backward_in_bf16(const BackwardArgs& args) const {
+    const Bf16Matrix dy = rounded_output_gradient(args.dy);
+    convolution_backward_weights(shape_, rounded_input(input(args)), dy, part(args.gradient, weight_),
+                                 args.write);
+    const ConstMatrix dy_pixels(args.dy.data(), args.dy.size() / channels_, channels_);
+    sum_rows(dy_pixels, part(args.gradient, bias_), args.write);
+    args.on_ready(weight_.begin);
+    if (args.dx() != nullptr) {
+      convolution_backward_data(shape_, dy, operand(args.rounded, args.version), *args.dx());
+    }
+  }
+
+  ConvolutionShape convolution(const ImageWindows& windows) const {
+    const Index in = windows.image.channels;
+    const Index groups = groups_ == "depthwise" ? in : whole_number("groups", groups_, 1, "depthwise");
+    if (in % groups != 0 || channels_ % groups != 0) {
+      throw ConfigError(
+          fmt::format("{} groups must divide both the {} input channels and the {} output channels", groups,
+                      in, channels_));
+    }
+    return {.in_height = windows.image.height,
+            .in_width = windows.image.width,
+            .in_channels = in,
+            .out_channels = channels_,
+            .vertical = windows.vertical,
+            .horizontal = windows.horizontal,
+            .groups = groups};
+  }
+
+  Index channels_;
+  WindowArguments window_;
+  std::string dilation_;
+  std::string groups_;
+  bool has_bias_;
+  std::optional<Initialiser> init_;
+  ConvolutionShape shape_;
+  Precision precision_ = Precision::kFp32;
+  Range weight_;
+  Range bias_;  // stays empty without one
+};
+
+}  // namespace
+
+LayerEntry conv2d_entry() {
+  return {
+      .name = "conv2d",
+      .signature =
+          "conv2d(channels, size, stride=1, padding=valid, dilation=1, groups=1, bias=true, init=WORD)",
+      .help =
+          "convolution of an image with windows of size x size pixels; padding: valid (none), same (the "
+          "output has ceil(input / stride) pixels a side, as in TensorFlow) or a number of pixels on each "
+          "side; groups: a number, or depthwise (as many as input channels); init as for dense",
+      .example = "conv2d(4, 3, stride=2, padding=same, groups=2)",
+      .example_input = {{5, 4, 2}},
+      .make = [](TermArguments& arguments) { return std::make_unique<ConvolutionLayer>(arguments, false); }};
+}
+
+LayerEntry conv1d_entry() {
+  return {
+      .name = "conv1d",
+      .signature =
+          "conv1d(channels, width, stride=1, padding=valid, dilation=1, groups=1, bias=true, init=WORD)",
+      .help =
+          "convolution of a sequence with windows of so many positions; padding: valid (none), same (the "
+          "output has ceil(input / stride) positions), causal (all before: position t sees nothing after t) "
+          "or "
+          "a number of positions on each side; groups and init as for conv2d",
+      .example = "conv1d(4, 3, stride=2, padding=causal, groups=2)",
+      .example_input = SequenceShape{.positions = 5, .channels = 2}.shape(),
+      .make = [](TermArguments& arguments) { return std::make_unique<ConvolutionLayer>(arguments, true); }};
+}
+
+}  // namespace lockstep

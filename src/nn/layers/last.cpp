@@ -1,0 +1,68 @@
+// The last position of a sequence that counts.
+#include <algorithm>
+
+#include "lockstep/nn/layer.h"
+#include "lockstep/nn/onnx_words.h"
+#include "sequence_input.h"
+
+namespace lockstep {
+namespace {
+
+class Last final : public Layer {
+ public:
+  Shape declare(std::span<const Shape> inputs, ParamDeclarer&) override {
+    sequence_ = expect_sequence(inputs.front());
+    return {{sequence_.channels}};
+  }
+
+  void forward(const ForwardArgs& args) const override {
+    std::ranges::fill(args.y.values(), Scalar{0});
+    for_each_last(args.lengths, args.y.rows(), [&](Index in, Index out) {
+      std::copy_n(args.x().data() + in, sequence_.channels, args.y.data() + out);
+    });
+  }
+
+  void backward(const BackwardArgs& args) const override {
+    if (args.dx() == nullptr) return;
+    std::ranges::fill(args.dx()->values(), Scalar{0});
+    for_each_last(args.lengths, args.dy.rows(), [&](Index in, Index out) {
+      std::copy_n(args.dy.data() + out, sequence_.channels, args.dx()->data() + in);
+    });
+  }
+
+  bool reads_input() const override { return false; }
+  bool takes_sequences() const override { return true; }
+  std::string name() const override { return "last"; }
+  std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
+    const std::string position =
+        graph.add("Slice", {layer.inputs.front(), graph.add_list({sequence_.positions - 1}),
+                            graph.add_list({sequence_.positions}), graph.add_list({1})});
+    return graph.add("Flatten", {position}, {{"axis", Index{1}}});
+  }
+
+ private:
+  // Calls visit(where its last position begins, where its output does) for each sample that has one.
+  template <class Visit>
+  void for_each_last(const Lengths& lengths, Index rows, const Visit& visit) const {
+    for (Index row = 0; row < rows; ++row) {
+      const Index count = lengths.of(row, sequence_.positions);
+      if (count == 0) continue;
+      visit((row * sequence_.positions + count - 1) * sequence_.channels, row * sequence_.channels);
+    }
+  }
+
+  SequenceShape sequence_;
+};
+
+}  // namespace
+
+LayerEntry last_entry() {
+  return {.name = "last",
+          .signature = "last",
+          .help = "the last position of a sequence that counts, as a vector; zeros where none does",
+          .example = "last",
+          .example_input = SequenceShape{.positions = 2, .channels = 3}.shape(),
+          .make = [](TermArguments&) { return std::make_unique<Last>(); }};
+}
+
+}  // namespace lockstep
