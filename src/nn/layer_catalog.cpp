@@ -22,15 +22,17 @@ LayerEntry dropout_entry();
 LayerEntry flatten_entry();
 LayerEntry slice_entry();
 LayerEntry as_sequence_entry();
+LayerEntry lstm_entry();
+LayerEntry gru_entry();
 std::vector<LayerEntry> elementwise_entries();
 
 std::span<const LayerEntry> layer_catalog() {
   static const std::vector<LayerEntry> kEntries = [] {
     std::vector<LayerEntry> entries{
-        dense_entry(),          conv2d_entry(),     embedding_entry(),  periodic_entry(), scale_entry(),
-        tabm_entry(),           tabm_dense_entry(), tabm_heads_entry(), maxpool_entry(),  avgpool_entry(),
-        global_avgpool_entry(), batch_norm_entry(), layer_norm_entry(), dropout_entry(),  flatten_entry(),
-        slice_entry(),          as_sequence_entry()};
+        dense_entry(),          conv2d_entry(),      embedding_entry(),  periodic_entry(), scale_entry(),
+        tabm_entry(),           tabm_dense_entry(),  tabm_heads_entry(), maxpool_entry(),  avgpool_entry(),
+        global_avgpool_entry(), batch_norm_entry(),  layer_norm_entry(), dropout_entry(),  flatten_entry(),
+        slice_entry(),          as_sequence_entry(), lstm_entry(),       gru_entry()};
     const std::vector<LayerEntry> functions = elementwise_entries();
     entries.insert(entries.end(), functions.begin(), functions.end());
     return entries;

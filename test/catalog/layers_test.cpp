@@ -79,7 +79,15 @@ std::vector<Example> sequence_examples() {
           {"layer_norm relu dropout(0.3)", sequence(4, 3)},
           {"residual(dense(3) batch_norm tanh)", sequence(4, 3)},
           {"concat(dense(2) | tanh) scale", sequence(4, 3)},
-          {"dense(3) tanh dense(3, tie=1)", sequence(4, 3)}};
+          {"dense(3) tanh dense(3, tie=1)", sequence(4, 3)},
+          {"lstm(3)", sequence(4, 2)},
+          {"lstm(2, layers=2, bidirectional=true)", sequence(5, 3)},
+          {"lstm(2, layers=3, last=true, bias=false)", sequence(4, 2)},
+          {"dense(2) lstm(3, bidirectional=true, last=true) tanh", sequence(4, 2)},
+          {"gru(3)", sequence(4, 2)},
+          {"gru(2, layers=2, bidirectional=true)", sequence(5, 3)},
+          {"gru(2, layers=3, last=true, bias=false)", sequence(4, 2)},
+          {"dense(2) gru(3, bidirectional=true, last=true) tanh", sequence(4, 2)}};
 }
 
 std::vector<Example> all_examples() {
@@ -304,13 +312,14 @@ TEST(Layers, EntriesDescribeThemselves) {
   for (const CompositeEntry& entry : composite_catalog()) expect_described(entry);
 }
 
-// Weight decay pulls the factors of what comes in: no bias, and no scale of a normalisation, which starts
-// as 1.
+// Weight decay pulls the factors of what comes in ("weight", "weight_hh_l0"): no bias, and no scale of a
+// normalisation, which starts as 1.
 TEST(Layers, OnlyWeightsDecay) {
   for (const Example& example : catalog_examples()) {
     const Model model({.layers = before_others(example.text)}, example.input);
     for (const ParamInfo& param : model.layout().params) {
-      const bool weighs = param.name.ends_with("weight") && param.initialiser != Initialiser::kOne;
+      const bool weighs =
+          param.name.find("weight") != std::string::npos && param.initialiser != Initialiser::kOne;
       EXPECT_EQ(param.decays, weighs) << example.text << ": " << param.name;
     }
   }

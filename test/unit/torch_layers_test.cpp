@@ -29,7 +29,8 @@ class Reference {
   explicit Reference(const Json& reference)
       : rows_(reference.at("rows")),
         model_({.layers = reference.at("layers"), .window_scaling = scaling_of(reference)},
-               {reference.at("input").get<std::vector<Index>>()}),
+               {.dims = reference.at("input"), .sequence = reference.value("sequence", false)}),
+        lengths_(scalars(reference.value("lengths", Json::array()))),
         workspace_(model_, rows_, ActivationRetention::kForTraining),
         weights_(model_.layout().size),
         state_(model_.state_layout().size),
@@ -48,7 +49,7 @@ class Reference {
     x_ = x;
     const ConstMatrix y = workspace_.forward({.values = {.weights = weights_.span(), .state = state_.span()},
                                               .x = ConstMatrix(x_.data(), rows_, model_.input().size()),
-                                              .batch = {.training = training}});
+                                              .batch = {.training = training, .lengths = lengths_}});
     return {y.data(), static_cast<std::size_t>(y.size())};
   }
 
@@ -81,6 +82,7 @@ class Reference {
 
   Index rows_;
   Model model_;
+  std::vector<Scalar> lengths_;  // of padded sequences
   Workspace workspace_;
   AlignedBuffer<Scalar> weights_;
   AlignedBuffer<Scalar> state_;
