@@ -325,6 +325,21 @@ TEST(Layers, OnlyWeightsDecay) {
   }
 }
 
+// Uniform between +-1 / sqrt(units), biases too.
+TEST(Layers, RecurrentOnesStartAsInPyTorch) {
+  for (const std::string layer : {"lstm(25)", "gru(25)"}) {
+    const Model model({.layers = layer, .init = "zero"}, sequence(2, 9));
+    AlignedBuffer<Scalar> weights(model.layout().size);
+    initialise({&model.layout(), weights.span()}, test::seed(), 1.0);
+    for (const ParamInfo& param : model.layout().params) {
+      const auto [least, most] = std::ranges::minmax(part(weights.span(), param.range));
+      EXPECT_NEAR(least, -0.2, 0.05) << param.name;
+      EXPECT_NEAR(most, 0.2, 0.05) << param.name;
+      EXPECT_TRUE(least >= -0.2F && most <= 0.2F) << param.name;
+    }
+  }
+}
+
 TEST(Layers, AreNamedAsInTheCatalog) {
   for (const LayerEntry& entry : layer_catalog()) {
     SCOPED_TRACE(entry.name);

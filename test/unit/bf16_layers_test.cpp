@@ -22,16 +22,18 @@ struct Example {
 };
 
 std::vector<Example> examples() {
-  return {{"dense(40)", {{30}}},
-          {"dense(40, split=rows) tanh dense(300, split=rows)", {{64}}},
-          {"dense(16, bias=false) tanh dense(16) tanh dense(16, tie=2)", {{16}}},
-          {"dense(8, shared=3) tanh dense(8, tie=0, shared=3)", {{24}}},
-          {"embedding(6, 8) tanh dense(6, tie=0)", {{1}}},
-          {"conv2d(8, 3)", {{9, 7, 3}}},
-          {"conv2d(6, 3, stride=2, padding=same, groups=2) tanh conv2d(4, 2, padding=1)", {{8, 9, 4}}},
-          {"conv2d(6, 3, padding=1, groups=depthwise, bias=false) tanh flatten dense(5)", {{5, 6, 3}}},
-          {"residual(conv2d(4, 3, stride=2, padding=1) batch_norm tanh) conv2d(3, 3, dilation=2)",
-           {{14, 14, 4}}}};
+  return {
+      {"dense(40)", {{30}}},
+      {"dense(40, split=rows) tanh dense(300, split=rows)", {{64}}},
+      {"dense(16, bias=false) tanh dense(16) tanh dense(16, tie=2)", {{16}}},
+      {"dense(8, shared=3) tanh dense(8, tie=0, shared=3)", {{24}}},
+      {"embedding(6, 8) tanh dense(6, tie=0)", {{1}}},
+      {"conv2d(8, 3)", {{9, 7, 3}}},
+      {"conv2d(6, 3, stride=2, padding=same, groups=2) tanh conv2d(4, 2, padding=1)", {{8, 9, 4}}},
+      {"conv2d(6, 3, padding=1, groups=depthwise, bias=false) tanh flatten dense(5)", {{5, 6, 3}}},
+      {"residual(conv2d(4, 3, stride=2, padding=1) batch_norm tanh) conv2d(3, 3, dilation=2)", {{14, 14, 4}}},
+      {"dense(8) lstm(12, layers=2, bidirectional=true)", {.dims = {6, 5}, .sequence = true}},
+      {"dense(8) gru(12, last=true)", {.dims = {6, 5}, .sequence = true}}};
 }
 
 std::vector<Scalar> random_values(Index size, std::uint64_t stream) {

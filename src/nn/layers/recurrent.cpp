@@ -31,32 +31,21 @@ namespace {
 // Rows that the products for weights and input take together, about: they stay in the cache.
 constexpr Index kRowsAtOnce = 256;
 
-enum class StepMemory {
-  kRows,
-  kSums,
-  kCarry,
-  kDh,
-  kZeros,
-  kBias,
-  kWeights,
-  kTurned,
-  kDw,
-  kDx,
-  kEven,
-  kOdd,
-  kCount
+// A thread's memory, with any content.
+struct StepMemory {
+  AlignedBuffer<Scalar> rows, sums, carry, dh, zeros, bias, weights, turned, dw, dx, even, odd;
 };
+StepMemory& step_memory() {
+  thread_local StepMemory own;
+  return own;
+}
 
-// What a thread keeps for each use: a matrix with any content.
-Matrix step_memory(StepMemory use, Index rows, Index columns) {
-  thread_local std::array<AlignedBuffer<Scalar>, static_cast<std::size_t>(StepMemory::kCount)> buffers;
-  AlignedBuffer<Scalar>& buffer = at(buffers, static_cast<Index>(use));
+Matrix matrix_in(AlignedBuffer<Scalar>& buffer, Index rows, Index columns) {
   if (buffer.size() < rows * columns) buffer = AlignedBuffer<Scalar>(rows * columns);
   return {buffer.data(), rows, columns};
 }
-
-Matrix step_zeros(StepMemory use, Index rows, Index columns) {
-  Matrix zeros = step_memory(use, rows, columns);
+Matrix zeros_in(AlignedBuffer<Scalar>& buffer, Index rows, Index columns) {
+  Matrix zeros = matrix_in(buffer, rows, columns);
   std::ranges::fill(zeros.values(), Scalar{0});
   return zeros;
 }
@@ -83,7 +72,7 @@ struct Direction {
   Index position(Index step, Index length) const { return reverse ? length - 1 - step : step; }
 };
 
-// What a part of the steps passes to the part before it.
+// Passed from some steps to those before them.
 struct StepGradients {
   Matrix dh, carry;
   Matrix dw, db;  // of [W_ih W_hh], and of a bias for each sum
@@ -133,7 +122,7 @@ class Recurrent final : public Layer {
     for (Index level = levels_ - 1; level >= 0; --level) {
       const Index size = positions_ * at(directions_, level * ways_).inputs;
       Matrix dx = level > 0
-                      ? step_memory(level % 2 == 0 ? StepMemory::kEven : StepMemory::kOdd, samples, size)
+                      ? matrix_in(level % 2 == 0 ? step_memory().even : step_memory().odd, samples, size)
                       : Matrix(args.dx() == nullptr ? nullptr : args.dx()->data(), samples, size);
       if (dx.data() != nullptr) std::ranges::fill(dx.values(), Scalar{0});
       for (Index i = level * ways_; i < (level + 1) * ways_; ++i) backward_direction(args, i, dy, dx);
@@ -224,8 +213,8 @@ class Recurrent final : public Layer {
     return most;
   }
 
-  // Where the numbers of [W_ih W_hh b_ih b_hh], whose rows are the sums, stand in the arena: calls
-  // visit(row, columns, begin). What it leaves out is 0.
+  // [W_ih W_hh b_ih b_hh] has a row for each sum. Calls visit(row, columns, begin) for each part of a row
+  // that stands in the arena, at `begin`; the others are 0.
   template <class Visit>
   void for_each_part(const Direction& own, const Visit& visit) const {
     const std::array<Index, 5> borders{0, own.inputs, own.inputs + units_, own.inputs + units_ + 1,
@@ -241,7 +230,7 @@ class Recurrent final : public Layer {
   }
 
   Matrix weights(const PassArgs& args, const Direction& own, Range taken) const {
-    Matrix result = step_zeros(StepMemory::kWeights, sums(), taken.size());
+    Matrix result = zeros_in(step_memory().weights, sums(), taken.size());
     for_each_part(own, [&](Index row, Range columns, Index begin) {
       if (!taken.contains(columns)) return;
       std::copy_n(args.weights.data() + begin, columns.size(), &result(row, columns.begin - taken.begin));
@@ -255,7 +244,7 @@ class Recurrent final : public Layer {
     thread_local AlignedBuffer<Bf16> buffer;
     const bool exact = precision == Precision::kFp32;
     const Bf16Matrix rounded = exact ? Bf16Matrix(nullptr, 0, 0) : rounded_into(w, buffer);
-    Matrix turned = step_memory(StepMemory::kTurned, w.cols(), w.rows());
+    Matrix turned = matrix_in(step_memory().turned, w.cols(), w.rows());
     if (exact && !back) transpose(w, turned.data(), w.rows());
     if (exact) packed.pack(back ? w : turned);
     return [exact, back, rounded](const ConstMatrix& a, Matrix& c) {
@@ -271,10 +260,10 @@ class Recurrent final : public Layer {
     const PositionRows<const Scalar> x = input_of(own, args, args.cache);
     const PositionRows<Scalar> states = states_of(own, args.cache, args.y.data());
     const PositionRows<Scalar> kept = kept_of(own, args.cache);
-    Matrix rows = step_zeros(StepMemory::kRows, samples, own.inputs + units_);
-    Matrix carry = step_zeros(StepMemory::kCarry, samples, units_);
-    Matrix results = step_memory(StepMemory::kSums, samples, sums());
-    Matrix bias = step_zeros(StepMemory::kBias, 1, sums());
+    Matrix rows = zeros_in(step_memory().rows, samples, own.inputs + units_);
+    Matrix carry = zeros_in(step_memory().carry, samples, units_);
+    Matrix results = matrix_in(step_memory().sums, samples, sums());
+    Matrix bias = zeros_in(step_memory().bias, 1, sums());
     for_each_part(own, [&](Index row, Range columns, Index begin) {
       if (columns.begin >= rows.cols()) bias(0, row) += at(args.weights, begin);
     });
@@ -305,9 +294,9 @@ class Recurrent final : public Layer {
     const Index samples = args.dy.rows();
     const Index width = own.inputs + units_;
     if (own.reverse) dy.data += units_;
-    StepGradients of{step_zeros(StepMemory::kDh, samples, units_),
-                     step_zeros(StepMemory::kCarry, samples, units_),
-                     step_zeros(StepMemory::kDw, sums(), width), step_zeros(StepMemory::kBias, 1, sums())};
+    StepGradients of{zeros_in(step_memory().dh, samples, units_),
+                     zeros_in(step_memory().carry, samples, units_),
+                     zeros_in(step_memory().dw, sums(), width), zeros_in(step_memory().bias, 1, sums())};
     const auto multiply = product(precision_, true, weights(args, own, {own.inputs, width}));
     const Index at_once = std::max<Index>(kRowsAtOnce / std::max<Index>(samples, 1), 1);
     for (Index end = steps(args); end > 0; end -= std::min(end, at_once)) {
@@ -332,9 +321,9 @@ class Recurrent final : public Layer {
     const PositionRows<const Scalar> x = input_of(own, args, args.cache);
     const PositionRows<const Scalar> states = states_of(own, args.cache, args.y.data());
     const PositionRows<const Scalar> kept = kept_of(own, args.cache);
-    Matrix rows = step_zeros(StepMemory::kRows, steps.size() * samples, of.dw.cols());
-    Matrix gradients = step_zeros(StepMemory::kSums, steps.size() * samples, sums());
-    const Matrix zeros = step_zeros(StepMemory::kZeros, 1, units_);
+    Matrix rows = zeros_in(step_memory().rows, steps.size() * samples, of.dw.cols());
+    Matrix gradients = zeros_in(step_memory().sums, steps.size() * samples, sums());
+    const Matrix zeros = zeros_in(step_memory().zeros, 1, units_);
     for (Index step = steps.end - 1; step >= steps.begin; --step) {
       const Index first = (step - steps.begin) * samples;
       at_step(args, own, step, [&](Index row, Index position) {
@@ -353,15 +342,15 @@ class Recurrent final : public Layer {
                          Matrix& dx) const {
     const Index samples = args.dy.rows();
     const bool exact = precision_ == Precision::kFp32;
-    const ConstMatrix rows = step_memory(StepMemory::kRows, steps.size() * samples, of.dw.cols());
-    const ConstMatrix gradients = step_memory(StepMemory::kSums, rows.rows(), sums());
+    const ConstMatrix rows = matrix_in(step_memory().rows, steps.size() * samples, of.dw.cols());
+    const ConstMatrix gradients = matrix_in(step_memory().sums, rows.rows(), sums());
     const Bf16Matrix rounded = exact ? Bf16Matrix(nullptr, 0, 0) : rounded_output_gradient(gradients);
     sum_rows(gradients, of.db.values(), Write::kAdd);
     exact ? multiply_backward_weights(gradients, rows, {0, sums()}, of.dw, Write::kAdd)
           : multiply_backward_weights(rounded, rounded_input(rows), {0, sums()}, of.dw, Write::kAdd);
     if (dx.data() == nullptr) return;
     const ConstMatrix w = weights(args, own, {0, own.inputs});
-    Matrix by_step = step_memory(StepMemory::kDx, rows.rows(), own.inputs);
+    Matrix by_step = matrix_in(step_memory().dx, rows.rows(), own.inputs);
     exact ? multiply_backward_data(gradients, w, by_step)
           : multiply_backward_data(rounded, rounded_input(w), by_step);
     for (Index step = steps.begin; step < steps.end; ++step) {
