@@ -68,6 +68,9 @@ std::vector<Example> more_examples() {
           {"dense(2, shared=2)", {{6}}, {WindowScaling::Kind::kLast, 2, 3}},
           {"dense(4) tanh dense(6)", {{7}}, {WindowScaling::Kind::kStandard, 2, 3}},
           {"tabm(3) tabm_heads(4)", {{7}}, {WindowScaling::Kind::kStandard, 2, 3}},
+          // More steps than the products of the way back take together.
+          {"lstm(2, bidirectional=true)", sequence(60, 2)},
+          {"gru(2, last=true)", sequence(60, 2)},
           {"dense(40, split=rows)", {{64}}},
           {"residual(dense(64, split=rows, bias=false) tanh) dense(2, split=rows)", {{64}}}};
 }

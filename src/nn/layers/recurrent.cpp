@@ -33,7 +33,7 @@ constexpr Index kRowsAtOnce = 256;
 
 // A thread's memory, with any content.
 struct StepMemory {
-  AlignedBuffer<Scalar> rows, sums, carry, dh, zeros, bias, weights, turned, dw, dx, even, odd;
+  AlignedBuffer<Scalar> rows, sums, carry, dh, zeros, bias, weights, turned, input_weights, dw, dx, even, odd;
 };
 StepMemory& step_memory() {
   thread_local StepMemory own;
@@ -61,8 +61,8 @@ struct PositionRows {
 };
 
 struct Direction {
+  Index level;
   bool reverse;
-  bool is_top;
   Index inputs;
   Index below;                     // where the cache of a sample has the states of the level below,
   Index states;                    // its own states, unless they are the output,
@@ -72,10 +72,11 @@ struct Direction {
   Index position(Index step, Index length) const { return reverse ? length - 1 - step : step; }
 };
 
-// Passed from some steps to those before them.
+// Passed from some steps to those before them, and the W_ih that they multiply by.
 struct StepGradients {
   Matrix dh, carry;
   Matrix dw, db;  // of [W_ih W_hh], and of a bias for each sum
+  ConstMatrix input_weights;
 };
 
 template <class Cell>
@@ -94,12 +95,11 @@ class Recurrent final : public Layer {
     positions_ = in->positions;
     precision_ = params.precision();
     for (Index level = 0, below = 0; level < levels_; ++level) {
-      const bool is_top = level + 1 == levels_;
       const Index states = cache_size_;
-      if (!is_top || last_) cache_size_ += positions_ * width();
+      if (!is_output(level)) cache_size_ += positions_ * width();
       for (Index way = 0; way < ways_; ++way) {
-        directions_.push_back({.reverse = way == 1,
-                               .is_top = is_top,
+        directions_.push_back({.level = level,
+                               .reverse = way == 1,
                                .inputs = level == 0 ? in->channels : width(),
                                .below = below,
                                .states = states + way * units_,
@@ -113,7 +113,7 @@ class Recurrent final : public Layer {
   }
 
   void forward(const ForwardArgs& args) const override {
-    for (std::size_t i = 0; i < directions_.size(); ++i) forward_direction(args, i);
+    for (const Direction& own : directions_) forward_direction(args, own);
   }
 
   void backward(const BackwardArgs& args) const override {
@@ -125,7 +125,8 @@ class Recurrent final : public Layer {
                       ? matrix_in(level % 2 == 0 ? step_memory().even : step_memory().odd, samples, size)
                       : Matrix(args.dx() == nullptr ? nullptr : args.dx()->data(), samples, size);
       if (dx.data() != nullptr) std::ranges::fill(dx.values(), Scalar{0});
-      for (Index i = level * ways_; i < (level + 1) * ways_; ++i) backward_direction(args, i, dy, dx);
+      for (Index way = 0; way < ways_; ++way)
+        backward_direction(args, at(directions_, level * ways_ + way), dy, dx);
       dy = {dx.data(), size, size / positions_};
     }
   }
@@ -165,6 +166,7 @@ class Recurrent final : public Layer {
  private:
   Index width() const { return ways_ * units_; }
   Index sums() const { return kSums * units_; }
+  bool is_output(Index level) const { return !last_ && level + 1 == levels_; }
 
   // PyTorch's names, and its start: uniform between +-1 / sqrt(units); Xavier's bound is sqrt(6 / both fans).
   void declare(Direction& own, const std::string& ending, ParamDeclarer& params) const {
@@ -186,17 +188,13 @@ class Recurrent final : public Layer {
 
   PositionRows<const Scalar> input_of(const Direction& own, const PassArgs& args,
                                       std::span<const Scalar> cache) const {
-    if (&own < &directions_.front() + ways_) return {args.x().data(), args.x().cols(), own.inputs};
+    if (own.level == 0) return {args.x().data(), args.x().cols(), own.inputs};
     return {cache.data() + own.below, cache_size_, width()};
   }
   template <class T>
   PositionRows<T> states_of(const Direction& own, std::span<T> cache, T* y) const {
-    if (!own.is_top || last_) return {cache.data() + own.states, cache_size_, width()};
+    if (!is_output(own.level)) return {cache.data() + own.states, cache_size_, width()};
     return {y + (own.reverse ? units_ : 0), positions_ * width(), width()};
-  }
-  template <class T>
-  PositionRows<T> kept_of(const Direction& own, std::span<T> cache) const {
-    return {cache.data() + own.kept, cache_size_, Cell::kKept * units_};
   }
 
   // Calls visit(row, position) for each sample that has this step.
@@ -229,8 +227,8 @@ class Recurrent final : public Layer {
     }
   }
 
-  Matrix weights(const PassArgs& args, const Direction& own, Range taken) const {
-    Matrix result = zeros_in(step_memory().weights, sums(), taken.size());
+  Matrix weights(const PassArgs& args, const Direction& own, Range taken, AlignedBuffer<Scalar>& to) const {
+    Matrix result = zeros_in(to, sums(), taken.size());
     for_each_part(own, [&](Index row, Range columns, Index begin) {
       if (!taken.contains(columns)) return;
       std::copy_n(args.weights.data() + begin, columns.size(), &result(row, columns.begin - taken.begin));
@@ -254,12 +252,11 @@ class Recurrent final : public Layer {
     };
   }
 
-  void forward_direction(const ForwardArgs& args, std::size_t number) const {
-    const Direction& own = directions_[number];
+  void forward_direction(const ForwardArgs& args, const Direction& own) const {
     const Index samples = args.y.rows();
     const PositionRows<const Scalar> x = input_of(own, args, args.cache);
     const PositionRows<Scalar> states = states_of(own, args.cache, args.y.data());
-    const PositionRows<Scalar> kept = kept_of(own, args.cache);
+    const PositionRows<Scalar> kept{args.cache.data() + own.kept, cache_size_, Cell::kKept * units_};
     Matrix rows = zeros_in(step_memory().rows, samples, own.inputs + units_);
     Matrix carry = zeros_in(step_memory().carry, samples, units_);
     Matrix results = matrix_in(step_memory().sums, samples, sums());
@@ -267,7 +264,8 @@ class Recurrent final : public Layer {
     for_each_part(own, [&](Index row, Range columns, Index begin) {
       if (columns.begin >= rows.cols()) bias(0, row) += at(args.weights, begin);
     });
-    const auto multiply = product(precision_, false, weights(args, own, {0, rows.cols()}));
+    const auto multiply =
+        product(precision_, false, weights(args, own, {0, rows.cols()}, step_memory().weights));
     for (Index step = 0, count = steps(args); step < count; ++step) {
       at_step(args, own, step, [&](Index row, Index position) {
         std::copy_n(x.of(row, position), own.inputs, &rows(row, 0));
@@ -280,7 +278,7 @@ class Recurrent final : public Layer {
       });
     }
     for (Index row = 0; row < samples; ++row) {
-      if (own.is_top && last_)
+      if (last_ && own.level + 1 == levels_)
         std::copy_n(&rows(row, own.inputs), units_, &args.y(row, own.reverse ? units_ : 0));
       for (Index position = args.lengths.of(row, positions_); position < positions_; ++position)
         std::fill_n(states.of(row, position), units_, Scalar{0});
@@ -288,16 +286,17 @@ class Recurrent final : public Layer {
   }
 
   // Adds to dx, which has no data where nobody wants it.
-  void backward_direction(const BackwardArgs& args, Index number, PositionRows<const Scalar> dy,
+  void backward_direction(const BackwardArgs& args, const Direction& own, PositionRows<const Scalar> dy,
                           Matrix& dx) const {
-    const Direction& own = at(directions_, number);
     const Index samples = args.dy.rows();
     const Index width = own.inputs + units_;
     if (own.reverse) dy.data += units_;
     StepGradients of{zeros_in(step_memory().dh, samples, units_),
                      zeros_in(step_memory().carry, samples, units_),
-                     zeros_in(step_memory().dw, sums(), width), zeros_in(step_memory().bias, 1, sums())};
-    const auto multiply = product(precision_, true, weights(args, own, {own.inputs, width}));
+                     zeros_in(step_memory().dw, sums(), width), zeros_in(step_memory().bias, 1, sums()),
+                     weights(args, own, {0, own.inputs}, step_memory().input_weights)};
+    const auto multiply =
+        product(precision_, true, weights(args, own, {own.inputs, width}, step_memory().weights));
     const Index at_once = std::max<Index>(kRowsAtOnce / std::max<Index>(samples, 1), 1);
     for (Index end = steps(args); end > 0; end -= std::min(end, at_once)) {
       const Range steps{std::max<Index>(end - at_once, 0), end};
@@ -320,7 +319,7 @@ class Recurrent final : public Layer {
     const Index samples = args.dy.rows();
     const PositionRows<const Scalar> x = input_of(own, args, args.cache);
     const PositionRows<const Scalar> states = states_of(own, args.cache, args.y.data());
-    const PositionRows<const Scalar> kept = kept_of(own, args.cache);
+    const PositionRows<const Scalar> kept{args.cache.data() + own.kept, cache_size_, Cell::kKept * units_};
     Matrix rows = zeros_in(step_memory().rows, steps.size() * samples, of.dw.cols());
     Matrix gradients = zeros_in(step_memory().sums, steps.size() * samples, sums());
     const Matrix zeros = zeros_in(step_memory().zeros, 1, units_);
@@ -349,10 +348,9 @@ class Recurrent final : public Layer {
     exact ? multiply_backward_weights(gradients, rows, {0, sums()}, of.dw, Write::kAdd)
           : multiply_backward_weights(rounded, rounded_input(rows), {0, sums()}, of.dw, Write::kAdd);
     if (dx.data() == nullptr) return;
-    const ConstMatrix w = weights(args, own, {0, own.inputs});
     Matrix by_step = matrix_in(step_memory().dx, rows.rows(), own.inputs);
-    exact ? multiply_backward_data(gradients, w, by_step)
-          : multiply_backward_data(rounded, rounded_input(w), by_step);
+    exact ? multiply_backward_data(gradients, of.input_weights, by_step)
+          : multiply_backward_data(rounded, rounded_input(of.input_weights), by_step);
     for (Index step = steps.begin; step < steps.end; ++step) {
       at_step(args, own, step, [&](Index row, Index position) {
         const Scalar* const from = &by_step((step - steps.begin) * samples + row, 0);
