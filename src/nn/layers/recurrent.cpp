@@ -13,6 +13,7 @@
 #include <array>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -104,7 +105,7 @@ class Recurrent final : public Layer {
                                .below = below,
                                .states = states + way * units_,
                                .kept = cache_size_});
-        declare(directions_.back(), fmt::format("_l{}{}", level, way == 1 ? "_reverse" : ""), params);
+        declare(directions_.back(), params);
         cache_size_ += positions_ * Cell::kKept * units_;
       }
       below = states;
@@ -169,21 +170,20 @@ class Recurrent final : public Layer {
   bool is_output(Index level) const { return !last_ && level + 1 == levels_; }
 
   // PyTorch's names, and its start: uniform between +-1 / sqrt(units); Xavier's bound is sqrt(6 / both fans).
-  void declare(Direction& own, const std::string& ending, ParamDeclarer& params) const {
-    const Index rows = Cell::kGates * units_;
-    const auto tensor = [&](const std::string& name, const Shape& shape) {
-      return params.declare({.name = name + ending,
-                             .shape = shape,
-                             .decays = shape.dims.size() == 2,
-                             .initialiser = Initialiser::kXavier,
-                             .fan_in = 3 * units_,
-                             .fan_out = 3 * units_});
-    };
-    own.tensors[0] = tensor("weight_ih", {{rows, own.inputs}});
-    own.tensors[1] = tensor("weight_hh", {{rows, units_}});
-    if (!has_bias_) return;
-    own.tensors[2] = tensor("bias_ih", {{rows}});
-    own.tensors[3] = tensor("bias_hh", {{rows}});
+  void declare(Direction& own, ParamDeclarer& params) const {
+    constexpr std::array<const char*, 4> kNames{"weight_ih", "weight_hh", "bias_ih", "bias_hh"};
+    Shape shape{{Cell::kGates * units_, own.inputs}};
+    for (std::size_t i = 0; i < (has_bias_ ? 4U : 2U); ++i) {
+      if (i == 1) shape.dims[1] = units_;
+      if (i == 2) shape.dims.pop_back();
+      const std::string name = fmt::format("{}_l{}{}", kNames[i], own.level, own.reverse ? "_reverse" : "");
+      own.tensors[i] = params.declare({.name = name,
+                                       .shape = shape,
+                                       .decays = i < 2,
+                                       .initialiser = Initialiser::kXavier,
+                                       .fan_in = 3 * units_,
+                                       .fan_out = 3 * units_});
+    }
   }
 
   PositionRows<const Scalar> input_of(const Direction& own, const PassArgs& args,
