@@ -28,6 +28,8 @@ LayerEntry avgpool1d_entry();
 LayerEntry last_entry();
 LayerEntry mean_over_time_entry();
 LayerEntry max_over_time_entry();
+LayerEntry lstm_entry();
+LayerEntry gru_entry();
 std::vector<LayerEntry> elementwise_entries();
 
 std::span<const LayerEntry> layer_catalog() {
@@ -38,7 +40,8 @@ std::span<const LayerEntry> layer_catalog() {
         maxpool_entry(),     avgpool_entry(),        global_avgpool_entry(), batch_norm_entry(),
         layer_norm_entry(),  dropout_entry(),        flatten_entry(),        slice_entry(),
         as_sequence_entry(), conv1d_entry(),         maxpool1d_entry(),      avgpool1d_entry(),
-        last_entry(),        mean_over_time_entry(), max_over_time_entry()};
+        last_entry(),        mean_over_time_entry(), max_over_time_entry(),  lstm_entry(),
+        gru_entry()};
     const std::vector<LayerEntry> functions = elementwise_entries();
     entries.insert(entries.end(), functions.begin(), functions.end());
     return entries;

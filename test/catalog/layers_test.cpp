@@ -69,6 +69,9 @@ std::vector<Example> more_examples() {
           {"dense(2, shared=2)", {{6}}, {WindowScaling::Kind::kLast, 2, 3}},
           {"dense(4) tanh dense(6)", {{7}}, {WindowScaling::Kind::kStandard, 2, 3}},
           {"tabm(3) tabm_heads(4)", {{7}}, {WindowScaling::Kind::kStandard, 2, 3}},
+          // More steps than the products of the way back take together.
+          {"lstm(2, bidirectional=true)", sequence(60, 2)},
+          {"gru(2, last=true)", sequence(60, 2)},
           {"dense(40, split=rows)", {{64}}},
           {"residual(dense(64, split=rows, bias=false) tanh) dense(2, split=rows)", {{64}}}};
 }
@@ -92,7 +95,15 @@ std::vector<Example> sequence_examples() {
           {"residual(conv1d(4, 3, stride=2, padding=same) batch_norm relu) last", sequence(5, 3)},
           {"conv1d(3, 4) batch_norm tanh max_over_time", sequence(5, 3)},
           {"conv1d(3, 3) relu dropout(0.2) last dense(2)", sequence(5, 2)},
-          {"embedding(4, 3) conv1d(2, 2) mean_over_time", sequence(4, 1)}};
+          {"embedding(4, 3) conv1d(2, 2) mean_over_time", sequence(4, 1)},
+          {"lstm(3)", sequence(4, 2)},
+          {"lstm(2, layers=2, bidirectional=true)", sequence(5, 3)},
+          {"lstm(2, layers=3, last=true, bias=false)", sequence(4, 2)},
+          {"dense(2) lstm(3, bidirectional=true, last=true) tanh", sequence(4, 2)},
+          {"gru(3)", sequence(4, 2)},
+          {"gru(2, layers=2, bidirectional=true)", sequence(5, 3)},
+          {"gru(2, layers=3, last=true, bias=false)", sequence(4, 2)},
+          {"dense(2) gru(3, bidirectional=true, last=true) tanh", sequence(4, 2)}};
 }
 
 std::vector<Example> all_examples() {
@@ -381,14 +392,30 @@ TEST(Layers, EntriesDescribeThemselves) {
   for (const CompositeEntry& entry : composite_catalog()) expect_described(entry);
 }
 
-// Weight decay pulls the factors of what comes in: no bias, and no scale of a normalisation, which starts
-// as 1.
+// Weight decay pulls the factors of what comes in ("weight", "weight_hh_l0"): no bias, and no scale of a
+// normalisation, which starts as 1.
 TEST(Layers, OnlyWeightsDecay) {
   for (const Example& example : catalog_examples()) {
     const Model model({.layers = before_others(example.text)}, example.input);
     for (const ParamInfo& param : model.layout().params) {
-      const bool weighs = param.name.ends_with("weight") && param.initialiser != Initialiser::kOne;
+      const bool weighs =
+          param.name.find("weight") != std::string::npos && param.initialiser != Initialiser::kOne;
       EXPECT_EQ(param.decays, weighs) << example.text << ": " << param.name;
+    }
+  }
+}
+
+// Uniform between +-1 / sqrt(units), biases too.
+TEST(Layers, RecurrentOnesStartAsInPyTorch) {
+  for (const std::string layer : {"lstm(25)", "gru(25)"}) {
+    const Model model({.layers = layer, .init = "zero"}, sequence(2, 9));
+    AlignedBuffer<Scalar> weights(model.layout().size);
+    initialise({&model.layout(), weights.span()}, test::seed(), 1.0);
+    for (const ParamInfo& param : model.layout().params) {
+      const auto [least, most] = std::ranges::minmax(part(weights.span(), param.range));
+      EXPECT_NEAR(least, -0.2, 0.05) << param.name;
+      EXPECT_NEAR(most, 0.2, 0.05) << param.name;
+      EXPECT_TRUE(least >= -0.2F && most <= 0.2F) << param.name;
     }
   }
 }

@@ -38,6 +38,10 @@ class Attributes {
     return found == nullptr ? std::vector<std::string>()
                             : std::vector<std::string>(found->strings().begin(), found->strings().end());
   }
+  std::string text(const std::string& name, const std::string& missing) {
+    const onnx::AttributeProto* found = take(name, onnx::AttributeProto::STRING);
+    return found == nullptr ? missing : found->s();
+  }
   void expect_no_more() const {
     if (!left_.empty()) throw std::invalid_argument("an unknown attribute: " + left_.begin()->first);
   }
@@ -260,13 +264,26 @@ int type_of(const onnx::NodeProto& node, const Tensors& in) {
   return in.at(first).type;
 }
 
+// Its first output, or its second where that is the only one with a name.
+OnnxTensor recurrent_result(const onnx::NodeProto& node, const Tensors& in, Attributes& attributes) {
+  const bool is_lstm = node.op_type() == "LSTM";
+  const std::string direction = attributes.text("direction", "forward");
+  if (in.at(1).dims.at(0) != (direction == "bidirectional" ? 2 : 1))
+    throw std::invalid_argument("weights of other directions than " + direction);
+  if (!is_lstm && attributes.whole("linear_before_reset", 0) != 1)
+    throw std::invalid_argument("a reset that is not known here");
+  return recurrent(in, attributes.whole("hidden_size", 0), is_lstm, node.output(0).empty());
+}
+
 OnnxTensor result_of(const onnx::NodeProto& node, const Tensors& in) {
   if ((node.op_type() == "LabelEncoder") != (node.domain() == "ai.onnx.ml")) {
     throw std::invalid_argument("an operation of another domain: " + node.op_type());
   }
   Attributes attributes(node);
   OnnxTensor result;
-  if (const auto function = functions().find(node.op_type()); function != functions().end()) {
+  if (node.op_type() == "LSTM" || node.op_type() == "GRU") {
+    result = recurrent_result(node, in, attributes);
+  } else if (const auto function = functions().find(node.op_type()); function != functions().end()) {
     result = each(in.at(0), function->second);
   } else if (const auto pair = pair_functions().find(node.op_type()); pair != pair_functions().end()) {
     result = in.at(0);
@@ -319,7 +336,7 @@ OnnxValues evaluate(const onnx::GraphProto& graph, const OnnxValues& inputs) {
   for (const onnx::NodeProto& node : graph.node()) {
     Tensors in;
     for (const std::string& name : node.input()) in.push_back(values.at(name));
-    values[node.output(0)] = result_of(node, in);
+    values[node.output(node.output(0).empty() ? 1 : 0)] = result_of(node, in);
   }
   return values;
 }

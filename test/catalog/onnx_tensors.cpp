@@ -131,10 +131,12 @@ OnnxTensor gathered(const OnnxTensor& table, const OnnxTensor& rows) {
     return result;
   }
   List dims = rows.dims;
-  dims.push_back(table.dims.at(1));
+  dims.insert(dims.end(), table.dims.begin() + 1, table.dims.end());
   return made(dims, [&](const List& place) {
-    const List row(place.begin(), place.end() - 1);
-    return at(table, {static_cast<Index>(at(rows, row)), place.back()});
+    const auto border = place.begin() + std::ssize(rows.dims);
+    List from{static_cast<Index>(at(rows, List(place.begin(), border)))};
+    from.insert(from.end(), border, place.end());
+    return at(table, from);
   });
 }
 
@@ -207,6 +209,91 @@ OnnxTensor batch_normalised(const Tensors& in, double epsilon) {
 
 // ---- windows
 // -----------------------------------------------------------------------------------------------
+
+namespace {
+
+double sigmoid_of(double x) {
+  return 1 / (1 + std::exp(-x));
+}
+
+// The states of one sample in one direction; gates in the order of the standard: i, o, f, c, or z, r, h.
+class OnnxCell {
+ public:
+  OnnxCell(const Tensors& in, Index direction, Index units, bool is_lstm)
+      : in_(in),
+        direction_(direction),
+        units_(units),
+        is_lstm_(is_lstm),
+        h_(count(), 0.0),
+        c_(count(), 0.0) {}
+
+  const std::vector<double>& step(Index position, Index sample) {
+    const std::vector<double> before = h_;
+    const auto x_part = [&](Index gate, Index unit) {
+      double sum = bias(gate, unit);
+      for (Index i = 0; i < in_[0].dims[2]; ++i)
+        sum += at(in_[0], {position, sample, i}) * at(in_[1], {direction_, gate * units_ + unit, i});
+      return sum;
+    };
+    const auto h_part = [&](Index gate, Index unit) {
+      double sum = bias((is_lstm_ ? 4 : 3) + gate, unit);
+      for (Index i = 0; i < units_; ++i)
+        sum += before[static_cast<std::size_t>(i)] * at(in_[2], {direction_, gate * units_ + unit, i});
+      return sum;
+    };
+    const auto both = [&](Index gate, Index unit) { return x_part(gate, unit) + h_part(gate, unit); };
+    for (Index unit = 0; unit < units_; ++unit) {
+      double& h = h_[static_cast<std::size_t>(unit)];
+      if (is_lstm_) {
+        double& c = c_[static_cast<std::size_t>(unit)];
+        c = sigmoid_of(both(2, unit)) * c + sigmoid_of(both(0, unit)) * std::tanh(both(3, unit));
+        h = sigmoid_of(both(1, unit)) * std::tanh(c);
+      } else {
+        const double z = sigmoid_of(both(0, unit));
+        h = (1 - z) * std::tanh(x_part(2, unit) + sigmoid_of(both(1, unit)) * h_part(2, unit)) + z * h;
+      }
+    }
+    return h_;
+  }
+
+ private:
+  std::size_t count() const { return static_cast<std::size_t>(units_); }
+  double bias(Index gate, Index unit) const {
+    return in_.size() < 4 ? 0 : at(in_[3], {direction_, gate * units_ + unit});
+  }
+
+  const Tensors& in_;
+  Index direction_;
+  Index units_;
+  bool is_lstm_;
+  std::vector<double> h_;
+  std::vector<double> c_;
+};
+
+}  // namespace
+
+OnnxTensor recurrent(const Tensors& in, Index units, bool is_lstm, bool last) {
+  const Index positions = in[0].dims.at(0);
+  const Index samples = in[0].dims.at(1);
+  const Index directions = in.at(1).dims.at(0);
+  OnnxTensor all{.dims = {positions, directions, samples, units}, .values = {}};
+  all.values.resize(static_cast<std::size_t>(product(all.dims)));
+  OnnxTensor ends{.dims = {directions, samples, units}, .values = {}};
+  for (Index direction = 0; direction < directions; ++direction) {
+    for (Index sample = 0; sample < samples; ++sample) {
+      OnnxCell cell(in, direction, units, is_lstm);
+      std::vector<double> h;
+      for (Index step = 0; step < positions; ++step) {
+        const Index position = direction == 0 ? step : positions - 1 - step;
+        h = cell.step(position, sample);
+        std::ranges::copy(
+            h, all.values.begin() + ((position * directions + direction) * samples + sample) * units);
+      }
+      ends.values.insert(ends.values.end(), h.begin(), h.end());
+    }
+  }
+  return last ? ends : all;
+}
 
 namespace {
 

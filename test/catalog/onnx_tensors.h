@@ -56,6 +56,10 @@ OnnxTensor softmax(const OnnxTensor& x, std::size_t axis);
 /// Inputs: x, scale, bias, mean, variance; channels are axis 1.
 OnnxTensor batch_normalised(const Tensors& in, double epsilon);
 
+/// What LSTM and GRU (linear before the reset) make of x [positions, N, channels]: Y [positions, directions,
+/// N, units] or, if `last`, Y_h [directions, N, units]. Inputs: x, W, R and maybe B.
+OnnxTensor recurrent(const Tensors& in, Index units, bool is_lstm, bool last);
+
 /// Where windows fall on the axes of [N, channels, height, width] or [N, channels, positions].
 struct Windows {
   List kernel;

@@ -1,4 +1,4 @@
-// Every preset fits images, and has the number of weights that its source gives.
+// Every preset fits images, or sequences, and has the number of weights that its source gives.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,10 +29,11 @@ std::vector<Scalar> run(const Model& model) {
   return {y.data(), y.data() + y.size()};
 }
 
-TEST(Presets, FitImagesAndGiveTheOutputsAskedFor) {
+TEST(Presets, FitTheirRecordsAndGiveTheOutputsAskedFor) {
   for (const PresetEntry& entry : preset_catalog()) {
-    for (Shape input : {Shape{{28, 28}}, Shape{{32, 32, 3}}}) {
-      if (entry.name == "tcn") input = SequenceShape{.positions = 28, .channels = 28}.shape();
+    const bool of_sequences = entry.help.starts_with("for sequences");
+    for (const Shape& input :
+         {Shape{{28, 28}, of_sequences}, of_sequences ? Shape{{9, 1}, true} : Shape{{32, 32, 3}}}) {
       SCOPED_TRACE(entry.name + " on " + to_string(input));
       EXPECT_FALSE(entry.help.empty());
       const std::vector<Scalar> outputs = run(build(entry.name, input, 7));

@@ -16,6 +16,7 @@ import math
 
 import torch
 from torch import nn
+from torch.nn.utils import rnn
 
 from make_torch_references import numbers, write
 
@@ -218,6 +219,32 @@ def on_sequences(module, x):
     return [part.reshape(*batch.shape[:2], -1) for part, batch in zip(parts, x)]
 
 
+class OfSequences(nn.Module):
+    """An LSTM or a GRU. Of padded sequences it sees what counts; its states in the padding are 0."""
+
+    def __init__(self, kind, *sizes, last=False, **options):
+        super().__init__()
+        self.inner = kind(*sizes, batch_first=True, **options)
+        self.last = last
+        self.lengths = None
+
+    def forward(self, x):
+        lengths = self.lengths or [x.shape[1]] * len(x)
+        packed = rnn.pack_padded_sequence(x, torch.tensor(lengths), batch_first=True, enforce_sorted=False)
+        states, ends = self.inner(packed)
+        if self.last:
+            ends = ends[0] if isinstance(ends, tuple) else ends
+            return torch.cat(list(ends[-2 if self.inner.bidirectional else -1 :]), -1)
+        return rnn.pad_packed_sequence(states, batch_first=True, total_length=x.shape[1])[0]
+
+
+def recurrent(kind, layers, lengths=None, inputs=3, **options):
+    """Behind a dense layer, whose gradient is made of that of the input."""
+    model = nn.Sequential(nn.Linear(inputs, 3), OfSequences(kind, 3, 2, **options))
+    model[1].lengths = lengths
+    return f"dense(3) {layers}", (5, inputs), model
+
+
 def conv(channels, size, inputs=PICTURE[2], **options):
     return nn.Conv2d(inputs, channels, size, **options)
 
@@ -322,6 +349,15 @@ CASES = [
                  nn.ReLU(), conv(4, 3, inputs=4, padding=1)), nn.ReLU()),
     ("embedding(5, 3) dense(2)", (4,), nn.Sequential(Rows(5, 3), nn.Linear(12, 2))),
 ]
+for name, kind in (("lstm", nn.LSTM), ("gru", nn.GRU)):
+    CASES += [
+        recurrent(kind, f"{name}(2)"),
+        recurrent(kind, f"{name}(2, bidirectional=true)", lengths=[3, 5, 1], bidirectional=True),
+        recurrent(kind, f"{name}(2, last=true)", lengths=[2, 5, 4], last=True),
+        recurrent(kind, f"{name}(2, layers=3, bidirectional=true, last=true)", lengths=[5, 1, 4], num_layers=3,
+                  bidirectional=True, last=True),
+        recurrent(kind, f"{name}(2, layers=2, bias=false)", lengths=[4, 2, 5], num_layers=2, bias=False),
+    ]
 
 
 def waves(shape, phase):
@@ -339,6 +375,10 @@ def inputs(shape, model, phase):
 
 def channels_last(tensor):
     return numbers(tensor.permute(0, 2, 3, 1) if tensor.dim() == 4 else tensor)
+
+
+def own_name(name):
+    return name.replace("inner.", "")
 
 
 def moments(model):
@@ -360,11 +400,13 @@ def layer_case(layers, shape, model):
     (outputs * factors).sum().backward()
     case = {
         "layers": layers, "input": shape, "rows": ROWS,
-        "weights": {name: numbers(weight) for name, weight in model.named_parameters()},
+        "weights": {own_name(name): numbers(weight) for name, weight in model.named_parameters()},
         "batches": [channels_last(x) for x in batches],
         "outputs": channels_last(outputs), "output_gradient": channels_last(factors),
-        "gradient": {name: numbers(weight.grad) for name, weight in model.named_parameters()},
+        "gradient": {own_name(name): numbers(weight.grad) for name, weight in model.named_parameters()},
     }
+    if isinstance(model[-1], OfSequences):
+        case |= {"sequence": True, "lengths": model[-1].lengths or []}
     if isinstance(model, Windowed):
         case["window_scaling"] = model.scaling
     if getattr(model, "lengths", None):

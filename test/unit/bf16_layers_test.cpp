@@ -34,7 +34,9 @@ std::vector<Example> examples() {
       {"residual(conv2d(4, 3, stride=2, padding=1) batch_norm tanh) conv2d(3, 3, dilation=2)", {{14, 14, 4}}},
       {"as_sequence(10) conv1d(6, 3, stride=2, padding=same, groups=2) tanh conv1d(4, 2, padding=causal)",
        {{40}}},
-      {"as_sequence(10) dense(12) tanh dense(8) mean_over_time", {{40}}}};
+      {"as_sequence(10) dense(12) tanh dense(8) mean_over_time", {{40}}},
+      {"dense(8) lstm(12, layers=2, bidirectional=true)", {.dims = {6, 5}, .sequence = true}},
+      {"dense(8) gru(12, last=true)", {.dims = {6, 5}, .sequence = true}}};
 }
 
 std::vector<Scalar> random_values(Index size, std::uint64_t stream) {

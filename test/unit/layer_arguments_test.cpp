@@ -24,7 +24,7 @@ void expect_refused(const std::string& layer, const Shape& input, const std::vec
 // Keeps the padding that a layer states for ONNX.
 struct PaddingOfNode final : OnnxNodes {
   std::string add(const std::string&, const std::vector<std::string>&,
-                  const std::vector<OnnxAttribute>& attributes) override {
+                  const std::vector<OnnxAttribute>& attributes, Index /*output*/) override {
     const auto pads = std::ranges::find(attributes, "pads", &OnnxAttribute::first);
     top_left_bottom_right = std::get<std::vector<Index>>(pads->second);
     return {};

@@ -143,7 +143,14 @@ class OpAlone {
     return views;
   }
   static PassArgs pass(const std::vector<ConstMatrix>& x) {
-    return {.inputs = x, .weights = {}, .rounded = {}, .tied = {}, .version = 0, .state = {}, .sums = {}};
+    return {.inputs = x,
+            .weights = {},
+            .rounded = {},
+            .tied = {},
+            .version = 0,
+            .state = {},
+            .sums = {},
+            .lengths = {}};
   }
 
   std::unique_ptr<Layer> layer_;

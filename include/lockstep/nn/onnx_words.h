@@ -19,9 +19,8 @@
 namespace lockstep {
 
 /// "axis" and what it is.
-using OnnxAttribute =
-    std::pair<std::string,
-              std::variant<Index, double, std::vector<Index>, std::vector<double>, std::vector<std::string>>>;
+using OnnxAttribute = std::pair<std::string, std::variant<Index, double, std::string, std::vector<Index>,
+                                                          std::vector<double>, std::vector<std::string>>>;
 
 /// 64-bit whole numbers, as the attribute "to" of Cast has them.
 inline constexpr Index kOnnxInt64 = 7;
@@ -30,9 +29,10 @@ inline constexpr Index kOnnxInt64 = 7;
 class OnnxNodes {
  public:
   virtual ~OnnxNodes() = default;
-  /// A node of an operation of opset 13; gives the name of its output.
+  /// A node of an operation of opset 13; gives the name of its output: of those that the
+  /// operation has only this one.
   virtual std::string add(const std::string& op_type, const std::vector<std::string>& inputs,
-                          const std::vector<OnnxAttribute>& attributes = {}) = 0;
+                          const std::vector<OnnxAttribute>& attributes = {}, Index output = 0) = 0;
   /// A constant: one number (float), or a list of whole numbers (int64).
   virtual std::string add_number(double value) = 0;
   virtual std::string add_list(const std::vector<Index>& values) = 0;

@@ -204,7 +204,10 @@ struct PackedMatrix::Layouts {
   Layout* used = nullptr;
 };
 
-PackedMatrix::PackedMatrix() : layouts_(std::make_unique<Layouts>()) {}
+PackedMatrix::PackedMatrix() {
+  thread_engine();  // made before the layouts, as above
+  layouts_ = std::make_unique<Layouts>();
+}
 PackedMatrix::PackedMatrix(PackedMatrix&&) noexcept = default;
 PackedMatrix::~PackedMatrix() = default;
 

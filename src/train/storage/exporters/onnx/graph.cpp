@@ -32,6 +32,10 @@ struct AttributeWriter {
     attribute.set_type(onnx::AttributeProto::FLOAT);
     attribute.set_f(static_cast<float>(value));
   }
+  void operator()(const std::string& value) const {
+    attribute.set_type(onnx::AttributeProto::STRING);
+    attribute.set_s(value);
+  }
   void operator()(const std::vector<Index>& values) const {
     attribute.set_type(onnx::AttributeProto::INTS);
     for (const Index value : values) attribute.add_ints(value);
@@ -59,8 +63,9 @@ std::string OnnxGraph::free_name(std::string name) const {
 }
 
 std::string OnnxGraph::add(const std::string& op_type, const std::vector<std::string>& inputs,
-                           const std::vector<OnnxAttribute>& attributes) {
+                           const std::vector<OnnxAttribute>& attributes, Index output) {
   onnx::NodeProto& node = add_node(op_type, inputs, attributes);
+  for (Index left_out = 0; left_out < output; ++left_out) node.add_output("");
   node.add_output(node.name());
   return node.name();
 }

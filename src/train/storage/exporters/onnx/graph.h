@@ -38,7 +38,7 @@ class OnnxGraph final : public OnnxNodes {
   /// `name`, unless an input has it: then with underscores behind.
   std::string free_name(std::string name) const;
   std::string add(const std::string& op_type, const std::vector<std::string>& inputs,
-                  const std::vector<OnnxAttribute>& attributes = {}) override;
+                  const std::vector<OnnxAttribute>& attributes = {}, Index output = 0) override;
   /// A node of the operations for machine learning, ai.onnx.ml.
   std::string add_ml(const std::string& op_type, const std::vector<std::string>& inputs,
                      const std::vector<OnnxAttribute>& attributes);
