@@ -49,12 +49,14 @@ std::unique_ptr<RecordSource> open_input(const CommandLine& line, const DataOpti
   const FormatEntry* format = nullptr;
   const std::string input = line.text("input");
   peers.agree([&] { format = &format_of_input(input, data); });
-  if (!data.table.windows.any()) return format->open_input({data, input, peers, schema});
+  if (!data.table.windows.any())
+    return format->open({.options = data, .peers = peers, .schema = schema, .input = input});
   const DataOptions opened = data_of_windows(data);
   return open_last_windows(
       opened, schema,
       [&](Split, const std::string& known, const HoldOut&) {
-        return format->open_input({opened, input, peers, known, true});
+        return format->open(
+            {.options = opened, .peers = peers, .schema = known, .input = input, .labels = true});
       },
       peers);
 }

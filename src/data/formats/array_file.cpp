@@ -178,14 +178,9 @@ FormatEntry array_format(std::string name, std::string help, const std::vector<s
           .options = {"data.train", "data.train_labels", "data.train_weights", "data.validation",
                       "data.validation_labels", "data.validation_weights", "data.test", "data.test_labels",
                       "data.test_weights"},
-          .open =
-              [extensions, group](const OpenRequest& request) {
-                return open_files(request, Labels::kInFilesOfTheirOwn, extensions, group);
-              },
-          .open_input =
-              [extensions, group](const InputRequest& request) {
-                return open_input_files(request, extensions, group);
-              }};
+          .open = [extensions, group](const OpenRequest& request) {
+            return open_files(request, Labels::kInFilesOfTheirOwn, extensions, group);
+          }};
 }
 
 }  // namespace lockstep
