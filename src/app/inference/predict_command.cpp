@@ -51,7 +51,7 @@ std::unique_ptr<RecordSource> open_input(const CommandLine& line, const DataOpti
   peers.agree([&] { format = &format_of_input(input, data); });
   if (!data.table.windows.any())
     return format->open({.options = data, .peers = peers, .schema = schema, .input = input});
-  const DataOptions opened = data_of_windows(data);
+  const DataOptions opened = data_of_files(data);
   return open_last_windows(
       opened, schema,
       [&](Split, const std::string& known, const HoldOut&) {
