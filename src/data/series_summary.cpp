@@ -1,4 +1,4 @@
-#include "lockstep/data/series_summary.h"
+#include "lockstep/data/time_windows.h"
 
 #include <fmt/format.h>
 

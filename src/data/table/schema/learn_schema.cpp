@@ -21,7 +21,6 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/table/schema/scan.h"
-#include "lockstep/data/table/values/class_order.h"
 
 namespace lockstep {
 namespace {
