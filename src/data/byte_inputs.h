@@ -19,14 +19,21 @@ class ByteStream::Input {
   virtual bool compressed() const = 0;
   virtual Index max_bytes() const = 0;
   /// Bytes read, fewer than asked for only at the end; -1: failed, see reason().
-  virtual Index read(std::byte* bytes, Index count) = 0;
-  virtual bool go_to(Index position) = 0;
+  Index read(std::byte* bytes, Index count);
+  virtual bool go_to(Index position) {
+    position_ = position;
+    return true;
+  }
   virtual std::string reason() const = 0;
   virtual std::string cut_off() const { return ""; }
 
  protected:
+  /// Reads so many of the next bytes or fewer; 0: the end; -1: failed.
+  virtual Index read_some(std::byte* bytes, Index count) = 0;
   /// Reads on without keeping anything. False if that fails; the end of the data may come first.
   bool pass_over(Index count);
+
+  Index position_ = 0;  // of the next byte
 };
 
 // Errors of all: DataError if the file cannot be opened; ConfigError if the build lacks the library for it.

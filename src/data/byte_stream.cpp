@@ -33,26 +33,13 @@ class PlainInput final : public ByteStream::Input {
   bool compressed() const override { return false; }
   Index max_bytes() const override { return bytes_; }
 
-  Index read(std::byte* bytes, Index count) override {
-    Index done = 0;
-    while (done < count) {
-      const ssize_t got =
-          ::pread(file_, bytes + done, static_cast<std::size_t>(count - done), position_ + done);
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) {
-        error_ = errno;
-        return -1;
-      }
-      if (got == 0) break;
-      done += got;
-    }
-    position_ += done;
-    return done;
-  }
-
-  bool go_to(Index position) override {
-    position_ = position;
-    return true;
+  Index read_some(std::byte* bytes, Index count) override {
+    ssize_t got = 0;
+    do {
+      got = ::pread(file_, bytes, static_cast<std::size_t>(count), position_);
+    } while (got < 0 && errno == EINTR);
+    error_ = errno;
+    return got;
   }
   std::string reason() const override { return std::strerror(error_); }
 
@@ -60,7 +47,6 @@ class PlainInput final : public ByteStream::Input {
   int file_;
   int error_ = 0;
   Index bytes_ = 0;
-  Index position_ = 0;
 };
 
 std::unique_ptr<ByteStream::Input> open_input(const ArrayPath& path, Packing packing) {
@@ -132,15 +118,10 @@ std::string describe_start(const std::string& path) {
 }
 
 [[noreturn]] void fail_missing(const std::string& text, const std::string& key) {
-  if (text.find_first_of("*?[{") != std::string::npos) {
-    throw DataError(
-        fmt::format("{} names '{}', which does not exist{} and matches no file: correct it, or "
-                    "fetch the data set",
-                    key, text, describe_start(text)));
-  }
-  throw DataError(
-      fmt::format("{} names '{}', which does not exist{}: correct the path, or fetch the data set", key, text,
-                  describe_start(text)));
+  const bool is_pattern = text.find_first_of("*?[{") != std::string::npos;
+  throw DataError(fmt::format("{} names '{}', which does not exist{}{}, or fetch the data set", key, text,
+                              describe_start(text),
+                              is_pattern ? " and matches no file: correct it" : ": correct the path"));
 }
 
 std::vector<std::string> list(const std::string& text, std::span<const std::string> extensions,
@@ -206,6 +187,18 @@ std::vector<std::string> list_arrays(const std::string& file) {
 
 std::unique_ptr<ByteStream::Input> open_plain(const std::string& path) {
   return std::make_unique<PlainInput>(path);
+}
+
+Index ByteStream::Input::read(std::byte* bytes, Index count) {
+  Index done = 0;
+  while (done < count) {
+    const Index got = read_some(bytes + done, count - done);
+    if (got < 0) return -1;
+    if (got == 0) break;
+    done += got;
+    position_ += got;
+  }
+  return done;
 }
 
 bool ByteStream::Input::pass_over(Index count) {

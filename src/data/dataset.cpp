@@ -11,22 +11,6 @@ namespace {
 // Three decimals of a table are enough, and so is half precision.
 constexpr double kProbabilitySumError = 2e-3;
 
-}  // namespace
-
-std::string to_string(Split split) {
-  switch (split) {
-    case Split::kTrain:
-      return "train";
-    case Split::kValidation:
-      return "validation";
-    case Split::kTest:
-      return "test";
-  }
-  return "";
-}
-
-namespace {
-
 std::optional<BadTarget> find_bad_probability(std::span<const Scalar> targets) {
   double sum = 0;
   for (std::size_t i = 0; i < targets.size(); ++i) {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 #include "lockstep/base/hash.h"
 #include "lockstep/data/byte_stream.h"
@@ -41,17 +40,6 @@ std::vector<std::string> sampled_files(const std::vector<std::string>& all) {
   return chosen;
 }
 
-// *Collective.*
-Fingerprint sum_over_ranks(const Fingerprint& mine, PeerGroup& peers) {
-  std::vector<std::uint64_t> theirs(mine.parts.size());
-  Fingerprint sum{.kind = mine.kind, .parts = theirs};
-  for (const Bytes& bytes : peers.all_gather(std::as_bytes(std::span(mine.parts)))) {
-    std::memcpy(theirs.data(), bytes.data(), bytes.size());
-    for (std::size_t i = 0; i < theirs.size(); ++i) sum.parts[i] += theirs[i];
-  }
-  return sum;
-}
-
 // *Collective.* Takes at least two blocks of each file: `blocks` of all together, or, if that is 0, all that
 // there are.
 Fingerprint sum_of_blocks(const std::vector<std::string>& files, Index blocks, PeerGroup& peers) {
@@ -73,7 +61,8 @@ Fingerprint sum_of_blocks(const std::vector<std::string>& files, Index blocks, P
       }
     }
   });
-  return sum_over_ranks(mine, peers);
+  mine.parts = sum_over_ranks(mine.parts, peers);
+  return mine;
 }
 
 }  // namespace
@@ -91,7 +80,8 @@ void RecordHashes::add(Index id, std::span<const std::byte> record) {
 }
 
 Fingerprint RecordHashes::sum(PeerGroup& peers) const {
-  return sum_over_ranks({.kind = Fingerprint::kRecords, .parts = {features_, labels_, weights_}}, peers);
+  const std::vector<std::uint64_t> mine{features_, labels_, weights_};
+  return {.kind = Fingerprint::kRecords, .parts = sum_over_ranks(mine, peers)};
 }
 
 Fingerprint sample_files(const RecordSource& source, PeerGroup& peers) {

@@ -26,7 +26,7 @@ void refuse_empty(const FoldValues& values, const ValidationPart& part) {
   if (empty == values.texts.end()) return;
   throw ConfigError(fmt::format(
       "{}: column {} is empty in record {} (counted from 0), expected a value in each", part.setting,
-      in_quotes(part.column), with_commas(values.position(empty - values.texts.begin()))));
+      in_quotes(part.column), with_commas(values.source->position(empty - values.texts.begin()))));
 }
 
 [[noreturn]] void refuse_two_forms(const FoldValues& values, const ValidationPart& part,
@@ -91,7 +91,7 @@ FoldTimes read_values(const FoldValues& values, const ValidationPart& part) {
     if ((missing || !read_value(text, form, cell)) && times.problem.empty()) {
       times.problem =
           fmt::format("{} in record {} (counted from 0) {}", in_quotes(text),
-                      with_commas(values.position(std::ssize(times.numbers))),
+                      with_commas(values.source->position(std::ssize(times.numbers))),
                       missing     ? "stands for a missing value"
                       : form.date ? fmt::format("is no date as in date({})", to_string(form.date->form))
                                   : "is no number");
@@ -141,39 +141,12 @@ RecordsByClass records_by_class(const std::vector<Scalar>& targets, std::uint64_
   return classes;
 }
 
-void for_each_target(const RecordSource& source, const TargetRule& rule, const PeerGroup& peers,
-                     const std::function<void(std::span<const Scalar>)>& use) {
-  const DatasetInfo& info = source.info();
-  std::vector<Scalar> features(static_cast<std::size_t>(info.features.size()));
-  std::vector<Scalar> labels(static_cast<std::size_t>(info.label_columns()));
-  Matrix x(features.data(), 1, info.features.size());
-  Matrix y(labels.data(), 1, info.label_columns());
-  Bytes packed;
-  const auto unpack = [&](Range ids) {
-    for (Index id = ids.begin; id < ids.end; ++id) {
-      const std::byte* record = packed.data() + (id - ids.begin) * info.record_bytes;
-      source.unpack({&id, 1}, {&record, 1}, x, y);
-      use(std::span(labels).first(static_cast<std::size_t>(info.target_columns)));
-    }
-  };
-  const std::unique_ptr<ChunkReader> reader = source.reader(rule);
-  if (info.record_bytes == 0) return unpack(split_evenly(info.rows, peers.size(), peers.rank()));
-  const Range share = at(share_chunks(source.chunks(), peers.size()), peers.rank());
-  for (Index chunk = share.begin; chunk < share.end; ++chunk) {
-    throw_if_stopped();
-    const Range records = at(source.chunks(), chunk).records;
-    packed.resize(static_cast<std::size_t>(records.size() * info.record_bytes));
-    reader->read(chunk, packed);
-    unpack(records);
-  }
-}
-
 std::vector<Scalar> read_targets(const RecordSource& whole, const ValidationPart& part, PeerGroup& peers) {
   std::vector<Scalar> mine;
   peers.agree([&] {
     const Index columns = whole.info().target_columns;
     if (columns != 1) throw ConfigError(fmt::format("{} needs one label, found {}", part.setting, columns));
-    for_each_target(whole, {}, peers, [&](std::span<const Scalar> targets) {
+    for_each_record(whole, {}, peers, [&](std::span<const Scalar>, std::span<const Scalar> targets) {
       mine.push_back(targets.front());
       if (std::isnan(mine.back()))
         throw ConfigError(part.setting + " needs a label for each record, found none");
@@ -197,9 +170,8 @@ FoldValues read_column(const ValidationPart& part, const DataOptions& data, cons
                     part.setting, data.format));
   });
   const TableText table = open_table_text(whole.files(), data.table, peers);
-  FoldValues values{.missing = data.table.missing_values,
-                    .skipped = {whole.skipped().begin(), whole.skipped().end()},
-                    .separator = table.text.dialect.separator};
+  FoldValues values{
+      .missing = data.table.missing_values, .source = &whole, .separator = table.text.dialect.separator};
   MessageWriter mine;
   peers.agree([&] {
     const auto name = std::ranges::find(table.names, part.column);
@@ -222,7 +194,7 @@ FoldValues read_column(const ValidationPart& part, const DataOptions& data, cons
           [&](const std::string&) { mine.put_text(""); });  // it is among those that were left out
     }
   });
-  values.texts = without_skipped(peers.all_gather(mine.bytes()), values.skipped);
+  values.texts = without_skipped(peers.all_gather(mine.bytes()), whole.skipped());
   peers.agree([&] {
     if (std::ssize(values.texts) != whole.info().rows) {
       throw DataError(fmt::format("'{}' changed while it was read", whole.info().name));
@@ -230,11 +202,6 @@ FoldValues read_column(const ValidationPart& part, const DataOptions& data, cons
     refuse_empty(values, part);
   });
   return values;
-}
-
-Index FoldValues::position(Index id) const {
-  for (const Index before : skipped) id += before <= id ? 1 : 0;
-  return id;
 }
 
 FoldTimes times_of(const FoldValues& values, const ValidationPart& part) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -15,11 +14,6 @@
 #include "lockstep/data/table/values/schema.h"
 
 namespace lockstep {
-
-/// Calls `use` with the targets of each record of this rank's share of the source, in order. Errors:
-/// DataError.
-void for_each_target(const RecordSource& source, const TargetRule& rule, const PeerGroup& peers,
-                     const std::function<void(std::span<const Scalar>)>& use);
 
 /// *Collective.* The one target of each record. Errors: ConfigError.
 std::vector<Scalar> read_targets(const RecordSource& whole, const ValidationPart& part, PeerGroup& peers);
@@ -34,11 +28,8 @@ struct FoldValues {
   std::vector<std::string> texts = {};    ///< of each record
   TableColumn column = {};                ///< the column as data.columns declares it
   std::vector<std::string> missing = {};  ///< texts that stand for a missing value
-  std::vector<Index> skipped = {};        ///< positions in the file of records that have no number, in order
+  const RecordSource* source = nullptr;   ///< whose records they are; tells their positions in the file
   char separator = ',';                   ///< of the fields
-
-  /// The position in the file of record `id`.
-  Index position(Index id) const;
 };
 
 /// *Collective.* The text of the part's column in each record of the table, none of which is empty. Errors,

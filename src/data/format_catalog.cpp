@@ -164,7 +164,7 @@ const FormatEntry& format_of_input(const std::string& path, const DataOptions& o
   if (!told_by_content) refuse_foreign("--input", path);
   if (!options.format.empty()) {
     const FormatEntry& entry = choose_format(options);
-    if (entry.open_input) return entry;
+    if (entry.has_files) return entry;
   }
   refuse_empty_directory("--input", path);
   throw ConfigError(

@@ -32,8 +32,6 @@ class Hdf5Dataset {
 
   /// The data sets of a file. Errors: DataError; ConfigError as above.
   static std::vector<std::string> names(const std::string& file);
-  /// Their names in words: "images, labels".
-  static std::string list(const std::string& file);
 
  private:
   struct Library;  // objects of the library

@@ -29,7 +29,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <filesystem>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -214,6 +213,11 @@ class RecordsByTime {
   bool begins_a_time(Index position) const {
     return position == 0 || position == rows() || time(position - 1) < time(position);
   }
+  /// The last position up to this one that begins a time.
+  Index begin_of_time(Index position) const {
+    while (!begins_a_time(position)) --position;
+    return position;
+  }
   void mark(Range positions, Index fold, Folds& fold_of) const {
     for (Index i = positions.begin; i < positions.end; ++i)
       at(fold_of, at(ids_, i)) = static_cast<FoldNumber>(fold);
@@ -232,8 +236,7 @@ ShareChoice share_by_time(const ValidationPart& part, const FoldValues& values) 
   const Index rows = records.rows();
   const Index goal =
       std::clamp(rows - size_of_share(part.share, rows), Index{1}, std::max(Index{1}, rows - 1));
-  Index before = goal;
-  while (!records.begins_a_time(before)) --before;
+  const Index before = records.begin_of_time(goal);
   Index after = goal;
   while (!records.begins_a_time(after)) ++after;
   const bool later = after < rows && (before == 0 || after - goal < goal - before);
@@ -290,9 +293,7 @@ Folds fold_by_time(const ValidationPart& part, const FoldValues& values) {
   const Index size = rows / (part.folds + 1);
   // The first position of a fold: back to where its time begins.
   const auto begin_of = [&](Index fold) {
-    Index begin = rows - (part.folds - fold + 1) * size;
-    while (!records.begins_a_time(begin)) --begin;
-    return begin;
+    return records.begin_of_time(rows - (part.folds - fold + 1) * size);
   };
   Folds fold_of(values.texts.size());
   for (Index fold = 1; fold <= part.folds; ++fold) {
@@ -352,18 +353,10 @@ struct DividedBy {
 };
 
 Folds choose_folds(const ValidationPart& part, const DividedBy& by, std::uint64_t seed, Index rows) {
-  switch (part.by) {
-    case By::kClass:
-      return fold_by_class(part, by.targets, seed);
-    case By::kGroup:
-      return fold_by_group(part, by.values.texts, seed);
-    case By::kTime:
-      return fold_by_time(part, by.values);
-    case By::kColumn:
-      return fold_by_column(part, by.values);
-    case By::kRecord:
-      break;
-  }
+  if (part.by == By::kClass) return fold_by_class(part, by.targets, seed);
+  if (part.by == By::kGroup) return fold_by_group(part, by.values.texts, seed);
+  if (part.by == By::kTime) return fold_by_time(part, by.values);
+  if (part.by == By::kColumn) return fold_by_column(part, by.values);
   return fold_by_record(rows, part.folds, seed);
 }
 
@@ -401,6 +394,13 @@ DividedBy divided_by(const ValidationPart& part, const DataOptions& data, const 
   return by;
 }
 
+// A column that says only where a record belongs is no feature, unless a list takes it for one.
+void ignore_unused(TableOptions& table, const std::string& name) {
+  const auto names_it = [&](const auto* list) { return std::ranges::count(*list, name) > 0; };
+  const std::array lists{&table.numeric, &table.categorical, &table.ignore};
+  if (std::ranges::none_of(lists, names_it)) table.ignore.push_back(name);
+}
+
 }  // namespace
 
 bool HoldOut::holds(Index id) const {
@@ -425,73 +425,63 @@ DataParts parts_beside_files(const DataOptions& data) {
 DataOptions data_of_files(const DataOptions& data, const DataParts& parts) {
   DataOptions opened = data;
   if (parts.validation) opened.validation.clear();
-  TableOptions& table = opened.table;
   for (const auto& part : {parts.validation, parts.test}) {
     if (!part || (part->by != By::kGroup && part->by != By::kColumn)) continue;
-    const auto names = [&](const auto* used) { return std::ranges::count(*used, part->column) > 0; };
-    const std::array used{&table.numeric, &table.categorical, &table.ignore};
-    if (std::ranges::none_of(used, names)) table.ignore.push_back(part->column);
+    ignore_unused(opened.table, part->column);
+  }
+  const WindowOptions& windows = data.table.windows;
+  if (!windows.any()) return opened;
+  std::vector<std::string> names = windows.series;
+  names.push_back(windows.time);
+  for (const std::string& name : names) {
+    const auto declares_it = [&](const std::string& text) {
+      return text.starts_with(name) && trimmed(text.substr(name.size())).starts_with(':');
+    };
+    if (std::ranges::count(windows.future, name) == 0 &&
+        std::ranges::none_of(data.table.columns, declares_it))
+      ignore_unused(opened.table, name);
   }
   return opened;
 }
 
 namespace {
 
-// Marks records of the training set as those of one part after the other.
-class Marking {
- public:
-  Marking(const DataOptions& data, std::uint64_t seed, const RecordSource& whole, PeerGroup& peers)
-      : data_(data), seed_(seed), whole_(whole), peers_(peers), marks_(static_cast<std::size_t>(rows())) {}
-
-  // *Collective.* Records without a mark are chosen from; those of a share get `number`, those of folds
-  // theirs. Gives a sentence about them.
-  std::string mark(const ValidationPart& part, FoldNumber number, const char* set) {
-    std::vector<Index> ids;
-    for (Index id = 0; id < rows(); ++id) {
-      if (at(marks_, id) == 0) ids.push_back(id);
-    }
-    const DatasetInfo& info = whole_.info();
-    peers_.agree([&] { check_records(part, info, std::ssize(ids)); });
-    const DividedBy by = divided_by(part, data_, whole_, ids, peers_);
-    ShareChoice choice;
-    peers_.agree([&] {
-      const Index count = std::ssize(ids);
-      const std::uint64_t seed = number == kTestFold ? seed_ + kTestSeed : seed_;
-      choice = part.folds > 0 ? ShareChoice{choose_folds(part, by, seed, count), ""}
-                              : choose_share(part, by, seed, info, ids);
-      if (part.folds > 0) return;
-      const Index taken = std::ranges::count(choice.fold_of, 1);
-      if (taken == 0 && set == std::string_view("test"))
-        throw ConfigError(fmt::format("{} takes none of the {} records of '{}': expected some", part.setting,
-                                      with_commas(rows()), info.name));
-      choice.note = fmt::format("{} set, {}: {} of the {} records of '{}', {}", set, to_string(part),
-                                with_commas(taken), with_commas(rows()), info.name, choice.note);
-    });
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-      const FoldNumber chosen = choice.fold_of[i];
-      at(marks_, ids[i]) = part.folds == 0 && chosen == 1 ? number : chosen;
-    }
-    return choice.note;
+// *Collective.* Chooses records for the part among those without a mark: those of a share get `number`, those
+// of folds theirs. Gives a sentence about them.
+std::string mark(const ValidationPart& part, FoldNumber number, const DataOptions& data, std::uint64_t seed,
+                 const RecordSource& whole, PeerGroup& peers, Folds& marks) {
+  std::vector<Index> ids;
+  for (Index id = 0; id < std::ssize(marks); ++id) {
+    if (at(marks, id) == 0) ids.push_back(id);
   }
-
-  Folds& marks() { return marks_; }
-
- private:
-  static constexpr std::uint64_t kTestSeed = 0x7e57'0000;  // so that two shares are not of the same records
-
-  Index rows() const { return whole_.info().rows; }
-
-  const DataOptions& data_;
-  std::uint64_t seed_;
-  const RecordSource& whole_;
-  PeerGroup& peers_;
-  Folds marks_;
-};
+  const DatasetInfo& info = whole.info();
+  peers.agree([&] { check_records(part, info, std::ssize(ids)); });
+  const DividedBy by = divided_by(part, data, whole, ids, peers);
+  ShareChoice choice;
+  peers.agree([&] {
+    if (part.folds > 0) {
+      choice.fold_of = choose_folds(part, by, seed, std::ssize(ids));
+      return;
+    }
+    choice = choose_share(part, by, seed, info, ids);
+    const Index taken = std::ranges::count(choice.fold_of, 1);
+    if (taken == 0 && number == kTestFold)
+      throw ConfigError(fmt::format("{} takes none of the {} records of '{}': expected some", part.setting,
+                                    with_commas(info.rows), info.name));
+    choice.note = fmt::format("{} set, {}: {} of the {} records of '{}', {}",
+                              number == kTestFold ? "test" : "validation", to_string(part),
+                              with_commas(taken), with_commas(info.rows), info.name, choice.note);
+    std::ranges::replace(choice.fold_of, FoldNumber{1}, number);
+  });
+  for (std::size_t i = 0; i < ids.size(); ++i) at(marks, ids[i]) = choice.fold_of[i];
+  return choice.note;
+}
 
 }  // namespace
 
 HoldOut hold_out(const DataParts& parts, const DataOptions& data, std::uint64_t seed,
                  const std::function<std::unique_ptr<RecordSource>()>& open_whole, PeerGroup& peers) {
+  constexpr std::uint64_t kTestSeed = 0x7e57'0000;  // so that two shares are not of the same records
   HoldOut held{.key = seed, .fold = kNoFold};
   if (parts.validation) {
     const ValidationPart& part = *parts.validation;
@@ -502,13 +492,13 @@ HoldOut hold_out(const DataParts& parts, const DataOptions& data, std::uint64_t 
     if (part.folds == 0 && part.by == By::kRecord && !parts.test) return held;
   }
   const std::unique_ptr<RecordSource> whole = open_whole();
-  Marking marking(data, seed, *whole, peers);
+  Folds marks(static_cast<std::size_t>(whole->info().rows));
   if (parts.test) {
     if (!parts.validation) held.setting = parts.test->setting;
-    held.test_note = marking.mark(*parts.test, kTestFold, "test");
+    held.test_note = mark(*parts.test, kTestFold, data, seed + kTestSeed, *whole, peers, marks);
   }
-  if (parts.validation) held.note = marking.mark(*parts.validation, 1, "validation");
-  held.fold_of = std::make_shared<const Folds>(std::move(marking.marks()));
+  if (parts.validation) held.note = mark(*parts.validation, 1, data, seed, *whole, peers, marks);
+  held.fold_of = std::make_shared<const Folds>(std::move(marks));
   return held;
 }
 

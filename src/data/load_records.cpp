@@ -215,6 +215,34 @@ std::unique_ptr<Records> load_records(const RecordSource& source, const TargetRu
   return held;
 }
 
+void for_each_record(
+    const RecordSource& source, const TargetRule& rule, const PeerGroup& peers,
+    const std::function<void(std::span<const Scalar> features, std::span<const Scalar> targets)>& use) {
+  const DatasetInfo& info = source.info();
+  std::vector<Scalar> features(static_cast<std::size_t>(info.features.size()));
+  std::vector<Scalar> labels(static_cast<std::size_t>(info.label_columns()));
+  Matrix x(features.data(), 1, info.features.size());
+  Matrix y(labels.data(), 1, info.label_columns());
+  Bytes packed;
+  const auto unpack = [&](Range ids) {
+    for (Index id = ids.begin; id < ids.end; ++id) {
+      const std::byte* record = packed.data() + (id - ids.begin) * info.record_bytes;
+      source.unpack({&id, 1}, {&record, 1}, x, y);
+      use(features, std::span(labels).first(static_cast<std::size_t>(info.target_columns)));
+    }
+  };
+  const std::unique_ptr<ChunkReader> reader = source.reader(rule);
+  if (info.record_bytes == 0) return unpack(split_evenly(info.rows, peers.size(), peers.rank()));
+  const Range share = at(share_chunks(source.chunks(), peers.size()), peers.rank());
+  for (Index chunk = share.begin; chunk < share.end; ++chunk) {
+    throw_if_stopped();
+    const Range records = at(source.chunks(), chunk).records;
+    packed.resize(static_cast<std::size_t>(records.size() * info.record_bytes));
+    reader->read(chunk, packed);
+    unpack(records);
+  }
+}
+
 IdSet::IdSet(Index rows, const std::function<bool(Index)>& wanted)
     : blocks_(static_cast<std::size_t>((rows + 63) / 64)) {
   for (Index id = 0; id < rows; ++id) {

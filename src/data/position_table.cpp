@@ -54,15 +54,11 @@ void PositionTable::write_targets(Index origin, Scalar* to) const {
 
 // *Collective.* Records are read once, and put in the order of the positions.
 void PositionTable::load(PeerGroup& peers) {
-  const Index ranks = peers.size();
-  const std::unique_ptr<Records> records = load_records(*table_, {.anything = true},
-                                                        {.ranks =
-                                                             [ranks](Index) {
-                                                               return Range{0, ranks};
-                                                             },
-                                                         .count = table_->info().rows,
-                                                         .everyone = true},
-                                                        peers, &fingerprint_);
+  const Range ranks{0, peers.size()};
+  const RecordNeeds all{
+      .ranks = [ranks](Index) { return ranks; }, .count = table_->info().rows, .everyone = true};
+  const std::unique_ptr<Records> records =
+      load_records(*table_, {.anything = true}, all, peers, &fingerprint_);
   const Index numbers = columns() * axis_.positions();
   shared_ = peers.share_on_node(numbers * Index{sizeof(Scalar)});
   peers.agree([&] {
@@ -124,7 +120,7 @@ void PositionTable::fill_labels(Scalar* values) const {
 
 // Behind the last label of a series lies its future, and no gap.
 Range PositionTable::known_labels(const Scalar* label, Index series) const {
-  Range range{at(axis_.begins, series), at(axis_.begins, series + 1)};
+  Range range = axis_.positions_of(series);
   while (range.end > range.begin && std::isnan(label[range.end - 1])) --range.end;
   return range;
 }

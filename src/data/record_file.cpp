@@ -14,23 +14,28 @@ namespace {
 
 constexpr const char* kInputKey = "--input";
 
-// The files that the config names for a split; all paths are empty if it names nothing.
-FileGroup files_of(const DataOptions& options, Split split, Labels labels) {
+// The files that are asked for; all paths are empty if the config names nothing.
+FileGroup files_of(const OpenRequest& request, Labels labels) {
+  if (request.input) {
+    return {.records = *request.input,
+            .lengths = request.lengths,
+            .records_key = kInputKey,
+            .lengths_key = "--lengths",
+            .record = request.options.record};
+  }
   FileGroup files;
+  const DataOptions& options = request.options;
+  const Split split = request.split;
   files.records_key = "data." + to_string(split);
   files.labels_key = files.records_key + "_labels";
   files.weights_key = files.records_key + "_weights";
   files.lengths_key = files.records_key + "_lengths";
   files.record = options.record;
-  const auto of_split = [split](const std::string& train, const std::string& validation,
-                                const std::string& test) {
-    return split == Split::kTrain ? train : split == Split::kValidation ? validation : test;
-  };
-  files.records = of_split(options.train, options.validation, options.test);
+  files.records = of_split(split, options.train, options.validation, options.test);
   if (labels == Labels::kInFilesOfTheirOwn) {
-    files.labels = of_split(options.train_labels, options.validation_labels, options.test_labels);
-    files.weights = of_split(options.train_weights, options.validation_weights, options.test_weights);
-    files.lengths = of_split(options.train_lengths, options.validation_lengths, options.test_lengths);
+    files.labels = of_split(split, options.train_labels, options.validation_labels, options.test_labels);
+    files.weights = of_split(split, options.train_weights, options.validation_weights, options.test_weights);
+    files.lengths = of_split(split, options.train_lengths, options.validation_lengths, options.test_lengths);
   }
   const auto refuse_without_records = [&files](const std::string& path, const std::string& key,
                                                const char* noun) {
@@ -256,24 +261,8 @@ std::unique_ptr<RecordSource> open_files(const OpenRequest& request, Labels labe
                                          std::span<const std::string> extensions, const OpenGroup& open) {
   std::unique_ptr<RecordSource> source;
   request.peers.agree([&] {
-    const FileGroup files = files_of(request.options, request.split, labels);
-    if (!files.records.empty()) source = open_all(files, extensions, open);
-  });
-  return source;
-}
-
-std::unique_ptr<RecordSource> open_input_files(const InputRequest& request,
-                                               std::span<const std::string> extensions,
-                                               const OpenGroup& open) {
-  std::unique_ptr<RecordSource> source;
-  request.peers.agree([&] {
-    FileGroup input;
-    input.records = request.path;
-    input.records_key = kInputKey;
-    input.lengths = request.lengths;
-    input.lengths_key = "--lengths";
-    input.record = request.options.record;
-    source = open_all(input, extensions, open);
+    const FileGroup files = files_of(request, labels);
+    if (request.input || !files.records.empty()) source = open_all(files, extensions, open);
   });
   return source;
 }

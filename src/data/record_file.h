@@ -61,14 +61,14 @@ class RecordFileReader {
 /// One file of records, and the files of its labels, weights and lengths ("" where there is none), with the
 /// config keys that name them.
 struct FileGroup {
-  std::string records;
-  std::string labels;
-  std::string weights;
-  std::string lengths;
-  std::string records_key;
-  std::string labels_key;
-  std::string weights_key;
-  std::string lengths_key;
+  std::string records = {};
+  std::string labels = {};
+  std::string weights = {};
+  std::string lengths = {};
+  std::string records_key = {};
+  std::string labels_key = {};
+  std::string weights_key = {};
+  std::string lengths_key = {};
   RecordShape record = RecordShape::kAuto;
 };
 
@@ -78,14 +78,10 @@ using OpenGroup = std::function<std::unique_ptr<RecordSource>(const FileGroup&)>
 /// The files in which a format keeps its labels, and its weights and lengths if it has any.
 enum class Labels { kInFilesOfTheirOwn, kWithTheRecords };
 
-/// *Collective.* FormatEntry::open for such formats: all files that the config names for the split.
+/// *Collective.* FormatEntry::open for such formats: all files that the config names for the split, or that
+/// predictions are for.
 /// `extensions` are those of the format. Errors as there.
 std::unique_ptr<RecordSource> open_files(const OpenRequest& request, Labels labels,
                                          std::span<const std::string> extensions, const OpenGroup& open);
-
-/// *Collective.* FormatEntry::open_input likewise.
-std::unique_ptr<RecordSource> open_input_files(const InputRequest& request,
-                                               std::span<const std::string> extensions,
-                                               const OpenGroup& open);
 
 }  // namespace lockstep

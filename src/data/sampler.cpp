@@ -115,7 +115,12 @@ class StreamSampler final : public RoundRobinSampler {
 
 void check_sampling(const SamplingOptions& options) {
   if (options.rows < 1) throw ConfigError("the training set has no records, expected at least 1");
-  check_global_batch(options.global_batch, options.replicas);
+  if (options.global_batch < options.replicas) {
+    throw ConfigError(fmt::format(
+        "a global batch of {} cannot give each of {} replicas a sample: set train.global_batch to at "
+        "least {}, or use fewer replicas",
+        options.global_batch, options.replicas, options.replicas));
+  }
   const EpochPlan epoch = plan_epoch(options);
   if (epoch.steps < 1) {
     throw ConfigError(
@@ -123,14 +128,6 @@ void check_sampling(const SamplingOptions& options) {
                     "of {}; use a smaller batch, or tail = keep",
                     with_commas(epoch.positions), with_commas(options.global_batch)));
   }
-}
-
-void check_global_batch(Index global_batch, Index replicas) {
-  if (global_batch >= replicas) return;
-  throw ConfigError(fmt::format(
-      "a global batch of {} cannot give each of {} replicas a sample: set train.global_batch to at "
-      "least {}, or use fewer replicas",
-      global_batch, replicas, replicas));
 }
 
 EpochPlan plan_epoch(const SamplingOptions& options) {

@@ -1,4 +1,4 @@
-#include "lockstep/data/series_summary.h"
+#include "lockstep/data/time_windows.h"
 
 #include <fmt/format.h>
 
@@ -7,8 +7,8 @@
 #include <functional>
 #include <numeric>
 
-#include "fold_values.h"
 #include "lockstep/base/text.h"
+#include "lockstep/data/load_records.h"
 #include "time_axis.h"
 
 namespace lockstep {
@@ -87,15 +87,17 @@ std::string describe_step(const TimeAxis& axis) {
 // The values of each label in each series.
 std::vector<std::vector<double>> read_labels(const RecordSource& table, const TimeAxis& axis) {
   std::vector<double> values;
-  for_each_target(table, {.anything = true}, alone(), [&](std::span<const Scalar> targets) {
-    values.insert(values.end(), targets.begin(), targets.end());
-  });
+  for_each_record(table, {.anything = true}, alone(),
+                  [&](std::span<const Scalar>, std::span<const Scalar> targets) {
+                    values.insert(values.end(), targets.begin(), targets.end());
+                  });
   std::vector<std::vector<double>> series;
   const Index labels = table.info().target_columns;
   for (Index label = 0; label < labels; ++label) {
     for (Index i = 0; i < axis.series_count(); ++i) {
       std::vector<double>& one = series.emplace_back();
-      for (Index p = at(axis.begins, i); p < at(axis.begins, i + 1); ++p)
+      const Range positions = axis.positions_of(i);
+      for (Index p = positions.begin; p < positions.end; ++p)
         one.push_back(at(values, at(axis.records, p) * labels + label));
     }
   }
@@ -127,8 +129,7 @@ std::vector<Season> find_seasons(std::span<const std::vector<double>> series, st
 SeriesSummary summarise_series(const RecordSource& table, const DataOptions& data) {
   const TimeAxis axis = read_time_axis(table, data, alone());
   std::vector<Index> lengths;
-  for (Index i = 0; i < axis.series_count(); ++i)
-    lengths.push_back(at(axis.begins, i + 1) - at(axis.begins, i));
+  for (Index i = 0; i < axis.series_count(); ++i) lengths.push_back(axis.positions_of(i).size());
   std::ranges::sort(lengths);
   return {.series = axis.series_count(),
           .shortest = lengths.front(),

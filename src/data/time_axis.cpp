@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <map>
 #include <numeric>
@@ -17,26 +18,17 @@ namespace {
 
 constexpr double kSecondsOfDay = 86400;
 
-// A month of the calendar, counted from the year 0, and the day in it.
-struct CalendarDay {
-  Index month = 0;
-  Index day = 0;
-};
+using std::chrono::day;
+using std::chrono::sys_days;
+using std::chrono::year_month;
+using std::chrono::year_month_day;
 
-CalendarDay calendar_day(double days) {
-  const std::string text = write_date(std::floor(days));
-  const std::size_t month = text.find('-', 1);
-  return {std::stoll(text.substr(0, month)) * 12 + std::stoll(text.substr(month + 1, 2)) - 1,
-          std::stoll(text.substr(month + 4, 2))};
+year_month_day calendar_day(double days) {
+  return sys_days{std::chrono::days{static_cast<int>(std::floor(days))}};
 }
 
-// The day of a month, or its last one where it has no such day.
-double day_in_month(Index month, Index day) {
-  for (;; --day) {
-    const auto found =
-        parse_date(fmt::format("{:04}-{:02}-{:02}", month / 12, month % 12 + 1, day), DateForm::kYmd);
-    if (found) return *found;
-  }
+Index months_between(const year_month_day& before, const year_month_day& now) {
+  return (now.year() / now.month() - before.year() / before.month()).count();
 }
 
 template <class Key>
@@ -50,42 +42,48 @@ double rounded(double difference, bool dates) {
   return dates ? std::round(difference * kSecondsOfDay) / kSecondsOfDay : difference;
 }
 
+// Calls use(i) for each position that has one of its series before it.
+template <class Use>
+void for_each_step(const TimeAxis& axis, const Use& use) {
+  for (Index series = 0; series < axis.series_count(); ++series) {
+    const Range positions = axis.positions_of(series);
+    for (Index i = positions.begin + 1; i < positions.end; ++i) use(i);
+  }
+}
+
 // The most frequent step; months where it is as long as some.
 TimeStep find_step(const TimeAxis& axis) {
   std::map<double, Index> lengths;
   std::map<Index, Index> months;
-  for (Index series = 0; series < axis.series_count(); ++series) {
-    for (Index i = at(axis.begins, series) + 1; i < at(axis.begins, series + 1); ++i)
-      ++lengths[rounded(at(axis.times, i) - at(axis.times, i - 1), axis.form.has_value())];
-  }
+  bool same_days = true;
+  for_each_step(axis, [&](Index i) {
+    const double before = at(axis.times, i - 1);
+    const double now = at(axis.times, i);
+    ++lengths[rounded(now - before, axis.form.has_value())];
+    if (!axis.form) return;
+    const year_month_day from = calendar_day(before);
+    const year_month_day to = calendar_day(now);
+    ++months[months_between(from, to)];
+    constexpr day kLastDays{28};
+    same_days &= from.day() == to.day() || std::min(from.day(), to.day()) >= kLastDays;
+  });
   if (lengths.empty()) return {};
   TimeStep step{.length = most_frequent(lengths)};
   constexpr double kShortestMonth = 28;
   if (!axis.form || *axis.form == DateForm::kTime || step.length < kShortestMonth ||
       step.length != std::floor(step.length) || lengths.size() < 2)
     return step;
-  Index whole = 0;
-  Index all = 0;
-  for (Index series = 0; series < axis.series_count(); ++series) {
-    for (Index i = at(axis.begins, series) + 1; i < at(axis.begins, series + 1); ++i, ++all) {
-      const CalendarDay before = calendar_day(at(axis.times, i - 1));
-      const CalendarDay now = calendar_day(at(axis.times, i));
-      ++months[now.month - before.month];
-      constexpr Index kLastDays = 28;
-      whole += now.day == before.day || (now.day >= kLastDays && before.day >= kLastDays) ? 1 : 0;
-    }
-  }
   const Index usual = most_frequent(months);
-  if (usual > 0 && whole == all) step.months = usual;
+  if (usual > 0 && same_days) step.months = usual;
   step.month_ends =
-      std::ranges::all_of(axis.times, [](double time) { return calendar_day(time + 1).day == 1; });
+      std::ranges::all_of(axis.times, [](double time) { return calendar_day(time + 1).day() == day{1}; });
   return step;
 }
 
 // How many steps lie between two times; nothing if it is no whole number.
 std::optional<Index> steps_between(const TimeAxis& axis, double before, double now) {
   if (axis.step.months > 0) {
-    const Index months = calendar_day(now).month - calendar_day(before).month;
+    const Index months = months_between(calendar_day(before), calendar_day(now));
     const bool is_whole = months > 0 && months % axis.step.months == 0;
     return is_whole ? std::optional(months / axis.step.months) : std::nullopt;
   }
@@ -108,8 +106,9 @@ class Gaps {
     filled.records.clear();
     filled.times.clear();
     for (Index series = 0; series < axis_.series_count(); ++series) {
-      for (Index i = at(axis_.begins, series); i < at(axis_.begins, series + 1); ++i) {
-        if (i > at(axis_.begins, series)) compare_with_step(i, filled);
+      const Range positions = axis_.positions_of(series);
+      for (Index i = positions.begin; i < positions.end; ++i) {
+        if (i > positions.begin) compare_with_step(i, filled);
         append(filled, i, at(axis_.times, i), false);
       }
       filled.begins.push_back(filled.positions());
@@ -192,12 +191,9 @@ std::vector<Index> read_series(const RecordSource& table, const DataOptions& dat
 void refuse_one_time(const TimeAxis& axis, const RecordSource& table, const std::string& column) {
   Index pairs = 0;
   Index first = 0;
-  for (Index series = 0; series < axis.series_count(); ++series) {
-    for (Index i = at(axis.begins, series) + 1; i < at(axis.begins, series + 1); ++i) {
-      if (at(axis.times, i) != at(axis.times, i - 1)) continue;
-      if (pairs++ == 0) first = i;
-    }
-  }
+  for_each_step(axis, [&](Index i) {
+    if (at(axis.times, i) == at(axis.times, i - 1) && pairs++ == 0) first = i;
+  });
   if (pairs == 0) return;
   const std::string name = axis.series_name(axis.series_of(first));
   throw DataError(fmt::format(
@@ -223,10 +219,11 @@ std::string TimeAxis::series_name(Index number) const {
 
 double TimeAxis::after(double time, Index steps) const {
   if (step.months == 0) return time + static_cast<double>(steps) * step.length;
-  const CalendarDay from = calendar_day(time);
-  constexpr Index kLastDay = 31;
-  return day_in_month(from.month + steps * step.months, step.month_ends ? kLastDay : from.day) +
-         (time - std::floor(time));
+  const year_month_day from = calendar_day(time);
+  const year_month month = from.year() / from.month() + std::chrono::months{steps * step.months};
+  const day last = (month / std::chrono::last).day();  // it may have no such day
+  const sys_days date{month / (step.month_ends ? last : std::min(from.day(), last))};
+  return static_cast<double>(date.time_since_epoch().count()) + (time - std::floor(time));
 }
 
 std::string TimeAxis::text(double time) const {

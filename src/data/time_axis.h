@@ -31,6 +31,8 @@ struct TimeAxis {
 
   Index positions() const { return static_cast<Index>(records.size()); }
   Index series_count() const { return static_cast<Index>(series.size()); }
+  /// The positions of a series.
+  Range positions_of(Index number) const { return {at(begins, number), at(begins, number + 1)}; }
   /// The series of a position.
   Index series_of(Index position) const;
   /// Its values in quotes, "'north, 12'"; "" where the table is one series.

@@ -16,18 +16,8 @@ namespace lockstep {
 namespace {
 
 const char* set_name(Split split) {
-  return split == Split::kTrain ? "training" : split == Split::kValidation ? "validation" : "test";
+  return of_split(split, "training", "validation", "test");
 }
-
-bool names_column(const std::vector<std::string>& names, const std::string& name) {
-  return std::ranges::count(names, name) > 0;
-}
-
-// There is nothing to read: windows are cut out of the positions.
-class WindowReader final : public ChunkReader {
- public:
-  void read(Index, std::span<std::byte>) override {}
-};
 
 class PositionWindows final : public WindowSource {
  public:
@@ -37,8 +27,7 @@ class PositionWindows final : public WindowSource {
       : positions_(std::move(positions)),
         origins_(std::move(origins)),
         notes_(std::move(notes)),
-        doubts_(std::move(doubts)),
-        schema_(positions_->table().schema()) {
+        doubts_(std::move(doubts)) {
     const DatasetInfo& table = positions_->table().info();
     info_ = {.rows = static_cast<Index>(origins_.size()),
              .features = {{positions_->features()}},
@@ -51,7 +40,7 @@ class PositionWindows final : public WindowSource {
 
   const DatasetInfo& info() const override { return info_; }
   std::span<const Chunk> chunks() const override { return chunks_; }
-  std::string schema() const override { return schema_; }
+  std::string schema() const override { return positions_->table().schema(); }
   std::vector<std::string> notes() const override { return notes_; }
   std::vector<std::string> doubts() const override { return doubts_; }
   std::vector<std::string> files() const override { return positions_->table().files(); }
@@ -63,7 +52,7 @@ class PositionWindows final : public WindowSource {
 
   std::unique_ptr<ChunkReader> reader(const TargetRule& rule) const override {
     if (info_.target_columns > 0) check_labels(rule);
-    return std::make_unique<WindowReader>();
+    return std::make_unique<ComputedReader>();
   }
 
   void unpack(std::span<const Index> ids, std::span<const std::byte* const>, Matrix& x,
@@ -90,7 +79,7 @@ class PositionWindows final : public WindowSource {
   std::string time_of(Index id, Index step) const override {
     const TimeAxis& axis = positions_->axis();
     const Index origin = at(origins_, id);
-    const Index end = at(axis.begins, axis.series_of(origin - 1) + 1);
+    const Index end = axis.positions_of(axis.series_of(origin - 1)).end;
     return axis.text(origin + step < end ? at(axis.times, origin + step)
                                          : axis.after(at(axis.times, end - 1), origin + step - end + 1));
   }
@@ -138,19 +127,17 @@ class PositionWindows final : public WindowSource {
   std::vector<Index> origins_;  // of each window
   std::vector<std::string> notes_;
   std::vector<std::string> doubts_;
-  std::string schema_;
   DatasetInfo info_;
   std::vector<Chunk> chunks_;
 };
 
-// The windows of one set.
+// The windows of one set. `held`: null: all records are in it.
 class WindowChoice {
  public:
-  WindowChoice(const PositionTable& positions, Split split, const HoldOut& held)
+  WindowChoice(const PositionTable& positions, Split split, const HoldOut* held)
       : positions_(positions), split_(split), held_(held) {
     const TimeAxis& axis = positions.axis();
-    for (Index series = 0; series < axis.series_count(); ++series)
-      choose({at(axis.begins, series), at(axis.begins, series + 1)});
+    for (Index series = 0; series < axis.series_count(); ++series) choose(axis.positions_of(series));
   }
 
   // Errors: DataError if there is none.
@@ -185,7 +172,9 @@ class WindowChoice {
   }
 
  private:
-  bool in_set(Index position) const { return held_.takes(split_, at(positions_.axis().records, position)); }
+  bool in_set(Index position) const {
+    return held_ == nullptr || held_->takes(split_, at(positions_.axis().records, position));
+  }
   // A horizon is what was measured: "last" only stands for what is not known.
   bool is_known(Index position) const {
     return positions_.has_labels(position) &&
@@ -225,7 +214,7 @@ class WindowChoice {
 
   const PositionTable& positions_;
   Split split_;
-  const HoldOut& held_;
+  const HoldOut* held_;
   std::vector<Index> origins_;
   Index used_ = 0;  // series that give a window
   Index longest_ = 0;
@@ -235,7 +224,7 @@ class WindowChoice {
 };
 
 std::unique_ptr<RecordSource> windows_of(const std::shared_ptr<const PositionTable>& positions, Split split,
-                                         const HoldOut& held, bool tells_of_table, PeerGroup& peers) {
+                                         const HoldOut* held, bool tells_of_table, PeerGroup& peers) {
   std::unique_ptr<RecordSource> source;
   peers.agree([&] {
     WindowChoice choice(*positions, split, held);
@@ -257,7 +246,7 @@ std::unique_ptr<RecordSource> windows_of(const std::shared_ptr<const PositionTab
 
 void refuse_part_of_windows(const ValidationPart& part, const WindowOptions& windows) {
   if (part.by == ValidationPart::By::kTime ||
-      (part.by == ValidationPart::By::kGroup && names_column(windows.series, part.column)))
+      (part.by == ValidationPart::By::kGroup && std::ranges::count(windows.series, part.column) > 0))
     return;
   throw ConfigError(
       fmt::format("{}: windows overlap, so that a part of them by chance would be known from the others: "
@@ -267,10 +256,10 @@ void refuse_part_of_windows(const ValidationPart& part, const WindowOptions& win
 
 void check_window_columns(const WindowOptions& windows, const TableOptions& table) {
   for (const std::string& name : windows.future) {
-    if (names_column(table.label, name))
+    if (std::ranges::count(table.label, name) > 0)
       throw ConfigError(
           fmt::format("data.future = {}: it is a label, which is what is not known ahead", in_quotes(name)));
-    if (names_column(windows.series, name))
+    if (std::ranges::count(windows.series, name) > 0)
       throw ConfigError(
           fmt::format("data.future = {}: it names the series (data.series), and is the same at all times",
                       in_quotes(name)));
@@ -310,7 +299,7 @@ void refuse_new_series(const PositionTable& positions, const TableOptions& optio
                           !column->is_hashed() && std::ssize(column->values) < options.vocabulary;
     if (!is_known) continue;
     for (const std::vector<std::string>& names : positions.axis().series) {
-      if (names_column(column->values, names[i])) continue;
+      if (std::ranges::count(column->values, names[i]) > 0) continue;
       throw DataError(fmt::format(
           "'{}': training has no series with {} = {}, and the model knows series by that column ({}): leave "
           "such records out, or train with data.ignore = [\"{}\"], so that one model serves any series",
@@ -322,28 +311,9 @@ void refuse_new_series(const PositionTable& positions, const TableOptions& optio
 
 }  // namespace
 
-DataOptions data_of_windows(const DataOptions& data) {
-  DataOptions opened = data;
-  if (!data.table.windows.any()) return opened;
-  TableOptions& table = opened.table;
-  std::vector<std::string> names = table.windows.series;
-  names.push_back(table.windows.time);
-  const auto declares = [&](const std::string& text, const std::string& name) {
-    return text.starts_with(name) && trimmed(text.substr(name.size())).starts_with(':');
-  };
-  for (const std::string& name : names) {
-    const auto declares_it = [&](const std::string& text) { return declares(text, name); };
-    const bool used = names_column(table.numeric, name) || names_column(table.categorical, name) ||
-                      names_column(table.ignore, name) || names_column(table.windows.future, name) ||
-                      std::ranges::any_of(table.columns, declares_it);
-    if (!used) table.ignore.push_back(name);
-  }
-  return opened;
-}
-
-WindowSets open_windows(const DataOptions& data, const DataParts& parts, std::uint64_t seed,
-                        const std::set<Split>& wanted, const std::string& schema, const OpenTable& open,
-                        PeerGroup& peers) {
+DataSets open_windows(const DataOptions& data, const DataParts& parts, std::uint64_t seed,
+                      const std::set<Split>& wanted, const std::string& schema, const OpenTable& open,
+                      PeerGroup& peers) {
   const WindowOptions& windows = data.table.windows;
   peers.agree([&] {
     check_window_columns(windows, data.table);
@@ -351,7 +321,7 @@ WindowSets open_windows(const DataOptions& data, const DataParts& parts, std::ui
       if (part) refuse_part_of_windows(*part, windows);
     }
   });
-  WindowSets sets;
+  DataSets sets;
   std::string learnt = schema;
   if (wanted.contains(Split::kTrain)) {
     HoldOut held;
@@ -360,22 +330,18 @@ WindowSets open_windows(const DataOptions& data, const DataParts& parts, std::ui
           parts, data, seed, [&] { return open(Split::kTrain, schema, {}); }, peers);
     const auto positions = make_positions(open(Split::kTrain, schema, held), data, peers);
     learnt = positions->table().schema();
-    sets.train = windows_of(positions, Split::kTrain, held, true, peers);
-    if (parts.validation) sets.validation = windows_of(positions, Split::kValidation, held, false, peers);
-    if (parts.test) sets.test = windows_of(positions, Split::kTest, held, false, peers);
+    sets.train = windows_of(positions, Split::kTrain, &held, true, peers);
+    if (parts.validation) sets.validation = windows_of(positions, Split::kValidation, &held, false, peers);
+    if (parts.test) sets.test = windows_of(positions, Split::kTest, &held, false, peers);
   }
   for (auto& [split, set] :
        {std::pair(Split::kValidation, &sets.validation), std::pair(Split::kTest, &sets.test)}) {
     if (*set || !wanted.contains(split)) continue;
     std::unique_ptr<RecordSource> table = open(split, learnt, {});
     if (!table) continue;
-    // All records of a file of its own are those of its set.
-    HoldOut all{.fold = 1};
-    all.fold_of = std::make_shared<const std::vector<FoldNumber>>(
-        static_cast<std::size_t>(table->info().rows), split == Split::kTest ? kTestFold : FoldNumber{1});
     const auto positions = make_positions(std::move(table), data, peers);
     peers.agree([&] { refuse_new_series(*positions, data.table); });
-    *set = windows_of(positions, split, all, true, peers);
+    *set = windows_of(positions, split, nullptr, true, peers);
   }
   return sets;
 }
@@ -390,7 +356,7 @@ std::unique_ptr<RecordSource> open_last_windows(const DataOptions& data, const s
     const TableWindows& windows = positions->windows();
     std::vector<Index> origins;
     for (Index series = 0; series < axis.series_count(); ++series) {
-      const Range range{at(axis.begins, series), at(axis.begins, series + 1)};
+      const Range range = axis.positions_of(series);
       Index origin = range.end;
       while (origin > range.begin && !positions->has_labels(origin - 1)) --origin;
       const auto fail = [&](const std::string& problem) {

@@ -16,17 +16,17 @@ namespace {
 
 using By = ValidationPart::By;
 
-struct ShareWord {
+struct PartWord {
   By by;
   const char* name;
-  const char* usage;
+  const char* usage = "";
 };
 constexpr std::array kShareWords{
-    ShareWord{By::kRecord, "share", "share(0.1)"}, ShareWord{By::kClass, "stratified", "stratified(0.1)"},
-    ShareWord{By::kTime, "time", "time(date, 0.1)"}, ShareWord{By::kGroup, "group", "group(customer, 0.1)"}};
-constexpr std::array kFoldWords{std::pair{By::kRecord, "record"}, std::pair{By::kClass, "class"},
-                                std::pair{By::kTime, "time"}, std::pair{By::kGroup, "group"},
-                                std::pair{By::kColumn, "column"}};
+    PartWord{By::kRecord, "share", "share(0.1)"}, PartWord{By::kClass, "stratified", "stratified(0.1)"},
+    PartWord{By::kTime, "time", "time(date, 0.1)"}, PartWord{By::kGroup, "group", "group(customer, 0.1)"}};
+constexpr std::array kFoldWords{PartWord{By::kRecord, "record"}, PartWord{By::kClass, "class"},
+                                PartWord{By::kTime, "time"}, PartWord{By::kGroup, "group"},
+                                PartWord{By::kColumn, "column"}};
 
 std::string without_quotes(std::string_view text) {
   const bool quoted =
@@ -69,7 +69,7 @@ std::string_view take_span(std::string_view inside, ValidationPart& part) {
   return inside;
 }
 
-void parse_share(const ShareWord& word, std::string_view inside, ValidationPart& part) {
+void parse_share(const PartWord& word, std::string_view inside, ValidationPart& part) {
   part.by = word.by;
   if (word.by == By::kTime) {
     const std::string_view column = take_span(inside, part);
@@ -107,10 +107,9 @@ void parse_way(std::string_view text, ValidationPart& part) {
   if (equals == std::string_view::npos || trimmed(text.substr(0, equals)) != "by") refuse();
   const std::string_view way = trimmed(text.substr(equals + 1));
   const std::size_t open = std::min(way.find('('), way.size());
-  const auto word = std::ranges::find(kFoldWords, trimmed(way.substr(0, open)),
-                                      [](const auto& each) { return std::string_view(each.second); });
+  const auto word = std::ranges::find(kFoldWords, trimmed(way.substr(0, open)), &PartWord::name);
   if (word == kFoldWords.end()) refuse();
-  part.by = word->first;
+  part.by = word->by;
   if (open < way.size() && way.ends_with(')'))
     part.column = without_quotes(trimmed(way.substr(open + 1, way.size() - open - 2)));
   if (part.reads_column() == part.column.empty() || (open < way.size()) != part.reads_column()) refuse();
@@ -143,7 +142,7 @@ std::optional<ValidationPart> parse_validation_part(std::string_view key, std::s
   const std::string_view name = trimmed(text.substr(0, open));
   const std::string_view inside = text.substr(open + 1, text.size() - open - 2);
   ValidationPart part{.setting = fmt::format("{} = {}", key, in_quotes(text))};
-  const auto word = std::ranges::find(kShareWords, name, &ShareWord::name);
+  const auto word = std::ranges::find(kShareWords, name, &PartWord::name);
   if (word != kShareWords.end()) {
     parse_share(*word, inside, part);
   } else if (name == "fold") {
@@ -161,12 +160,11 @@ std::string to_string(const ValidationPart& part) {
   }
   if (part.folds == 0) {
     const std::string column = part.reads_column() ? column_text(part.column) + ", " : "";
-    return fmt::format("{}({}{})", std::ranges::find(kShareWords, part.by, &ShareWord::by)->name, column,
+    return fmt::format("{}({}{})", std::ranges::find(kShareWords, part.by, &PartWord::by)->name, column,
                        part.share);
   }
   const std::string column = part.reads_column() ? fmt::format("({})", column_text(part.column)) : "";
-  const char* word =
-      std::ranges::find(kFoldWords, part.by, [](const auto& each) { return each.first; })->second;
+  const char* word = std::ranges::find(kFoldWords, part.by, &PartWord::by)->name;
   const std::string way = part.by == By::kRecord ? "" : fmt::format(", by = {}{}", word, column);
   return fmt::format("fold({}/{}{})", part.fold, part.folds, way);
 }
@@ -180,8 +178,8 @@ ValidationPart earlier_fold(const EarlierValidation& earlier) {
                                   earlier.folds));
   }
   ValidationPart part{.column = earlier.column, .fold = earlier.fold, .folds = earlier.folds};
-  for (const auto& [by, name] : kFoldWords) {
-    if (earlier.by == name) part.by = by;
+  for (const PartWord& word : kFoldWords) {
+    if (earlier.by == word.name) part.by = word.by;
   }
   if (part.reads_column() && part.column.empty()) {
     throw ConfigError(

@@ -4,13 +4,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <functional>
 #include <utility>
 #include <vector>
 
-#include "fold_values.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/base/process.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/load_records.h"
 #include "lockstep/math/matrix.h"
@@ -18,47 +15,10 @@
 namespace lockstep {
 namespace {
 
-// Which of the parts.
-struct PartChoice {
-  HoldOut held;
-  Split split = Split::kTrain;
-
-  bool takes(Index id) const { return held.takes(split, id); }
-};
-
-// Reads whole chunks, and keeps the records of one part.
-class PartReader final : public ChunkReader {
- public:
-  PartReader(const RecordSource& whole, std::span<const Index> positions, const PartChoice& choice,
-             const TargetRule& rule)
-      : whole_(whole), positions_(positions), choice_(choice), reader_(whole.reader(rule)) {}
-
-  void read(Index chunk, std::span<std::byte> packed) override {
-    const Index position = at(positions_, chunk);
-    const Range records = at(whole_.chunks(), position).records;
-    const auto bytes = static_cast<std::size_t>(whole_.info().record_bytes);
-    all_.resize(static_cast<std::size_t>(records.size()) * bytes);
-    reader_->read(position, all_);
-    std::byte* to = packed.data();
-    for (Index id = records.begin; id < records.end; ++id) {
-      if (!choice_.takes(id)) continue;
-      std::memcpy(to, all_.data() + static_cast<std::size_t>(id - records.begin) * bytes, bytes);
-      to += bytes;
-    }
-  }
-
- private:
-  const RecordSource& whole_;
-  std::span<const Index> positions_;
-  PartChoice choice_;
-  std::unique_ptr<ChunkReader> reader_;
-  std::vector<std::byte> all_;
-};
-
 class PartSource final : public RecordSource {
  public:
-  PartSource(std::shared_ptr<const RecordSource> whole, const PartChoice& choice)
-      : whole_(std::move(whole)), choice_(choice), info_(whole_->info()) {
+  PartSource(std::shared_ptr<const RecordSource> whole, HoldOut held, Split split)
+      : whole_(std::move(whole)), held_(std::move(held)), split_(split), info_(whole_->info()) {
     info_.rows = 0;
     const std::span<const Chunk> chunks = whole_->chunks();
     for (std::size_t i = 0; i < chunks.size(); ++i) add(chunks[i], static_cast<Index>(i));
@@ -70,7 +30,7 @@ class PartSource final : public RecordSource {
   // Told once, by the part to train on; the other one says how it was chosen.
   std::vector<std::string> notes() const override {
     if (trains()) return whole_->notes();
-    const std::string& note = choice_.split == Split::kTest ? choice_.held.test_note : choice_.held.note;
+    const std::string& note = split_ == Split::kTest ? held_.test_note : held_.note;
     return note.empty() ? std::vector<std::string>{} : std::vector{note};
   }
   std::vector<std::string> doubts() const override {
@@ -87,13 +47,13 @@ class PartSource final : public RecordSource {
     const auto chunk = std::ranges::find_if(chunks_, holds);
     const Index first = at(positions_, chunk - chunks_.begin());
     Index position = at(whole_->chunks(), first).records.begin;
-    for (Index left = id - chunk->records.begin; left > 0 || !choice_.takes(position); ++position) {
-      if (choice_.takes(position)) --left;
+    for (Index left = id - chunk->records.begin; left > 0 || !takes(position); ++position) {
+      if (takes(position)) --left;
     }
     return whole_->position(position);
   }
   std::unique_ptr<ChunkReader> reader(const TargetRule& rule) const override {
-    return std::make_unique<PartReader>(*whole_, positions_, choice_, rule);
+    return std::make_unique<Reader>(*this, rule);
   }
   void unpack(std::span<const Index> ids, std::span<const std::byte* const> records, Matrix& x,
               Matrix& targets) const override {
@@ -101,11 +61,37 @@ class PartSource final : public RecordSource {
   }
 
  private:
-  bool trains() const { return choice_.split == Split::kTrain; }
+  // Reads whole chunks, and keeps the records of the part.
+  class Reader final : public ChunkReader {
+   public:
+    Reader(const PartSource& part, const TargetRule& rule)
+        : part_(part), reader_(part.whole_->reader(rule)) {}
+
+    void read(Index chunk, std::span<std::byte> packed) override {
+      const Index position = at(part_.positions_, chunk);
+      const Range records = at(part_.whole_->chunks(), position).records;
+      const auto bytes = static_cast<std::size_t>(part_.info_.record_bytes);
+      all_.resize(static_cast<std::size_t>(records.size()) * bytes);
+      reader_->read(position, all_);
+      std::byte* to = packed.data();
+      for (Index id = records.begin; id < records.end; ++id) {
+        if (!part_.takes(id)) continue;
+        std::memcpy(to, all_.data() + static_cast<std::size_t>(id - records.begin) * bytes, bytes);
+        to += bytes;
+      }
+    }
+
+   private:
+    const PartSource& part_;
+    std::unique_ptr<ChunkReader> reader_;
+    std::vector<std::byte> all_;
+  };
+
+  bool trains() const { return split_ == Split::kTrain; }
+  bool takes(Index id) const { return held_.takes(split_, id); }
   void add(const Chunk& chunk, Index position) {
     const Index begin = info_.rows;
-    for (Index id = chunk.records.begin; id < chunk.records.end; ++id)
-      info_.rows += choice_.takes(id) ? 1 : 0;
+    for (Index id = chunk.records.begin; id < chunk.records.end; ++id) info_.rows += takes(id) ? 1 : 0;
     if (info_.rows == begin) return;
     const bool first_of_file = chunks_.empty() || chunks_.back().file != chunk.file;
     chunks_.push_back({.records = {begin, info_.rows},
@@ -115,7 +101,8 @@ class PartSource final : public RecordSource {
   }
 
   std::shared_ptr<const RecordSource> whole_;
-  PartChoice choice_;
+  HoldOut held_;
+  Split split_;
   DatasetInfo info_;
   std::vector<Chunk> chunks_;
   std::vector<Index> positions_;  // index of each chunk among those of the whole
@@ -123,13 +110,11 @@ class PartSource final : public RecordSource {
 
 }  // namespace
 
-ValidationSplit split_validation(std::unique_ptr<RecordSource> whole, const HoldOut& held) {
+DataSets split_validation(std::unique_ptr<RecordSource> whole, const HoldOut& held) {
   const std::shared_ptr<const RecordSource> shared = std::move(whole);
   HoldOut noted = held;
-  const auto part = [&](Split split) {
-    return std::make_unique<PartSource>(shared, PartChoice{noted, split});
-  };
-  ValidationSplit parts{.train = part(Split::kTrain), .validation = nullptr, .test = nullptr};
+  const auto part = [&](Split split) { return std::make_unique<PartSource>(shared, noted, split); };
+  DataSets parts{.train = part(Split::kTrain)};
   if (!held.fold_of) {
     noted.note = fmt::format("validation set, {}: {} of the {} records of '{}', by a hash of their numbers",
                              held.setting, with_commas(shared->info().rows - parts.train->info().rows),
@@ -148,16 +133,11 @@ std::vector<Index> count_classes(const RecordSource& source, const TargetRule& r
                                  PeerGroup& peers) {
   std::vector<Index> mine(static_cast<std::size_t>(classes));
   peers.agree([&] {
-    for_each_target(source, rule, peers,
-                    [&](std::span<const Scalar> targets) { ++at(mine, class_of(targets)); });
+    for_each_record(source, rule, peers, [&](std::span<const Scalar>, std::span<const Scalar> targets) {
+      ++at(mine, class_of(targets));
+    });
   });
-  std::vector<Index> all(mine.size());
-  std::vector<Index> theirs(all.size());
-  for (const Bytes& bytes : peers.all_gather(std::as_bytes(std::span(mine)))) {
-    std::memcpy(theirs.data(), bytes.data(), bytes.size());
-    std::ranges::transform(all, theirs, all.begin(), std::plus<>());
-  }
-  return all;
+  return sum_over_ranks(mine, peers);
 }
 
 }  // namespace lockstep

@@ -189,10 +189,11 @@ TEST_P(Format, APartHasTheSameRecordsAsTheWhole) {
 }
 
 TEST_P(Format, AnInputIsTheRecordsWithoutTheirLabels) {
-  if (!entry().open_input) return;
+  if (!entry().has_files) return;
   EXPECT_EQ(&format_of_input(options_.train, options_), &entry());
   const auto labelled = open();
-  const auto input = entry().open_input({options_, options_.train, alone(), labelled->schema()});
+  const auto input = entry().open(
+      {.options = options_, .peers = alone(), .schema = labelled->schema(), .input = options_.train});
   EXPECT_EQ(input->info().rows, kRows);
   EXPECT_EQ(input->info().features, labelled->info().features);
   EXPECT_EQ(input->info().target_columns, 0);
@@ -201,7 +202,7 @@ TEST_P(Format, AnInputIsTheRecordsWithoutTheirLabels) {
   const auto whole = load(*labelled, everything(*labelled), {.classes = kClasses});
   EXPECT_EQ(gather(*records, input->info(), ids).features, gather(*whole, labelled->info(), ids).features);
   expect_parts(error_text<DataError>([&] {
-                 entry().open_input({options_, directory_ / "none", alone()});
+                 entry().open({.options = options_, .peers = alone(), .input = directory_ / "none"});
                }),
                {directory_ / "none", "--input"});
 }

@@ -33,8 +33,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   options.table.max_bad_share = 1;
   try {
     const bool labels_apart = std::ranges::count(format.options, "data.train_labels") > 0;
-    const auto source = labels_apart ? format.open_input({options, options.train, alone()})
-                                     : format.open({.options = options, .peers = alone()});
+    const auto source = labels_apart
+                            ? format.open({.options = options, .peers = alone(), .input = options.train})
+                            : format.open({.options = options, .peers = alone()});
     fuzz::read_all(*source);
   } catch (const Error&) {
     // What a user is told is a fine end.

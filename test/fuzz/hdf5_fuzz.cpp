@@ -90,7 +90,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   options.format = "hdf5";
   options.train = path + ":x";
   try {
-    fuzz::read_all(*choose_format(options).open_input({options, options.train, alone()}));
+    fuzz::read_all(
+        *choose_format(options).open({.options = options, .peers = alone(), .input = options.train}));
   } catch (const Error&) {
     // What a user is told is a fine end.
   }

@@ -284,7 +284,7 @@ TEST_F(BinaryFormats, ARecordIsInTheFileOfItsFeatures) {
   options_.train = directory_ / "*.x.npy";
   options_.train_labels = directory_ / "*.y.npy";
   std::unique_ptr<RecordSource> source = open();
-  const ValidationSplit parts = split_validation(open(), {.share = 0.5, .key = 1});
+  const DataSets parts = split_validation(open(), {.share = 0.5, .key = 1});
   for (const RecordSource* each : {source.get(), parts.train.get(), parts.validation.get()}) {
     for (const Chunk& chunk : each->chunks()) {
       EXPECT_EQ(each->file_of(chunk), at(paths, each->position(chunk.records.begin) / 3));

@@ -1,5 +1,5 @@
 // Which of two classes is yes: the one that is named, whose name means yes, that is rare, or the later one.
-#include "lockstep/data/table/values/class_order.h"
+#include "lockstep/data/table/values/column_stats.h"
 
 #include <gtest/gtest.h>
 

@@ -167,7 +167,7 @@ TEST_F(ShareOfTable, ATestSetIsChosenFirstAndTheValidationSetFromTheOthers) {
       EXPECT_NEAR(static_cast<double>(tests), 0.3 * kRows, 20) << test;
       EXPECT_NEAR(static_cast<double>(validates), 0.5 * static_cast<double>(kRows - tests), 25) << validation;
       expect_parts(held.test_note, {"test set", fmt::format("{} of the {} records", tests, kRows)});
-      const ValidationSplit sets = split_validation(open_whole(), held);
+      const DataSets sets = split_validation(open_whole(), held);
       EXPECT_EQ(sets.test->info().rows, tests);
       EXPECT_EQ(sets.validation->info().rows, validates);
       EXPECT_EQ(sets.train->info().rows, kRows - tests - validates);
@@ -176,7 +176,7 @@ TEST_F(ShareOfTable, ATestSetIsChosenFirstAndTheValidationSetFromTheOthers) {
   // Without a validation set.
   const HoldOut held =
       hold_out({.test = part("data.test_part", "stratified(0.3)")}, data_, 1, open_whole, alone());
-  const ValidationSplit sets = split_validation(open_whole(), held);
+  const DataSets sets = split_validation(open_whole(), held);
   EXPECT_EQ(sets.validation, nullptr);
   EXPECT_EQ(sets.train->info().rows + sets.test->info().rows, kRows);
 }

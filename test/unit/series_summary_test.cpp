@@ -1,5 +1,5 @@
 // The season that is found in series, and what inspect says of a table of them.
-#include "lockstep/data/series_summary.h"
+#include "lockstep/data/time_windows.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

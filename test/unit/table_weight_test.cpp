@@ -143,7 +143,7 @@ TEST_F(TableWeight, IsDeclaredOnceAndAsNothingElse) {
 TEST_F(TableWeight, GoesWithTheRecordsThatAreHeldBack) {
   std::string text = "w,a,y\n";
   for (int i = 1; i <= 60; ++i) text += std::to_string(i) + "," + std::to_string(i) + ",1\n";
-  const ValidationSplit parts = split_validation(open(text), {.share = 0.3, .key = 1});
+  const DataSets parts = split_validation(open(text), {.share = 0.3, .key = 1});
   for (const RecordSource* part : {parts.train.get(), parts.validation.get()}) {
     EXPECT_TRUE(part->info().weighted);
     const Gathered all = read(*part);

@@ -50,9 +50,9 @@ class TimeWindows : public testing::Test {
     write_file_atomically(file_, text + more);
   }
 
-  WindowSets open(PeerGroup& peers = alone()) const {
+  DataSets open(PeerGroup& peers = alone()) const {
     const DataParts parts = parts_beside_files(data_);
-    const DataOptions opened = data_of_windows(data_of_files(data_, parts));
+    const DataOptions opened = data_of_files(data_, parts);
     const OpenTable table = [&](Split split, const std::string& schema, const HoldOut& held) {
       return choose_format(opened).open({opened, split, 1, peers, schema, held});
     };
@@ -60,7 +60,7 @@ class TimeWindows : public testing::Test {
                         peers);
   }
   std::unique_ptr<RecordSource> open_last(const std::string& schema) const {
-    const DataOptions opened = data_of_windows(data_);
+    const DataOptions opened = data_of_files(data_);
     const OpenTable table = [&](Split split, const std::string& known, const HoldOut& held) {
       return choose_format(opened).open({opened, split, 1, alone(), known, held});
     };
@@ -83,7 +83,7 @@ class TimeWindows : public testing::Test {
 };
 
 TEST_F(TimeWindows, AWindowHasThePastOfLabelAndColumnsAndItsHorizonAsTargets) {
-  const WindowSets sets = open();
+  const DataSets sets = open();
   EXPECT_EQ(sets.train->info().rows, 2 * (20 - 4 - 3 + 1));
   EXPECT_EQ(sets.validation, nullptr);
   // The series that comes first in the file is the first.
@@ -97,7 +97,7 @@ TEST_F(TimeWindows, RanksCutTheSameWindows) {
   const Gathered expected = window(*open().train, 20);
   run_thread_ranks(3, [&](Communicator& comm) {
     RankPeerGroup peers(comm);
-    const WindowSets sets = open(peers);
+    const DataSets sets = open(peers);
     const Index rows = sets.train->info().rows;
     const auto records = load_records(*sets.train, {},
                                       {.ranks =
@@ -112,7 +112,7 @@ TEST_F(TimeWindows, RanksCutTheSameWindows) {
 
 TEST_F(TimeWindows, StrideTakesOneWindowOfSoMany) {
   data_.table.windows.stride = 5;
-  const WindowSets sets = open();
+  const DataSets sets = open();
   EXPECT_EQ(sets.train->info().rows, 2 * 3);
   EXPECT_EQ(window(*sets.train, 1).targets, (std::vector<Scalar>{9, 10, 11}));
 }
@@ -121,7 +121,7 @@ TEST_F(TimeWindows, StrideTakesOneWindowOfSoMany) {
 TEST_F(TimeWindows, AHorizonLiesInOneSpanAndThePastMayReachBack) {
   data_.validation = "time(day, from = 2024-01-13, to = 2024-01-17)";
   data_.test_part = "time(day, from = '2024-01-17')";
-  const WindowSets sets = open();
+  const DataSets sets = open();
   EXPECT_EQ(sets.train->info().rows, 2 * 6) << "origins 4 to 9";
   EXPECT_EQ(sets.validation->info().rows, 2 * 2) << "origins 12 and 13";
   EXPECT_EQ(sets.test->info().rows, 2 * 2);
@@ -142,7 +142,7 @@ TEST_F(TimeWindows, StatisticsAreThoseOfTheTrainingSpan) {
 
 TEST_F(TimeWindows, WhatIsBehindTheLastSpanIsInNoSet) {
   data_.validation = "time(day, from = 2024-01-13, to = 2024-01-17)";
-  const WindowSets sets = open();
+  const DataSets sets = open();
   EXPECT_EQ(sets.train->info().rows, 2 * 6);
   EXPECT_EQ(sets.validation->info().rows, 2 * 2);
   EXPECT_EQ(sets.test, nullptr);
@@ -150,7 +150,7 @@ TEST_F(TimeWindows, WhatIsBehindTheLastSpanIsInNoSet) {
 
 TEST_F(TimeWindows, WholeSeriesMayBeHeldBack) {
   data_.validation = "group(shop, 0.5)";
-  const WindowSets sets = open();
+  const DataSets sets = open();
   EXPECT_EQ(sets.train->info().rows, 14);
   EXPECT_EQ(sets.validation->info().rows, 14);
 }
@@ -158,7 +158,7 @@ TEST_F(TimeWindows, WholeSeriesMayBeHeldBack) {
 TEST_F(TimeWindows, ColumnsKnownAheadHaveTheirHorizon) {
   data_.table.windows.future = {"x"};
   data_.table.categorical = {"shop"};
-  const WindowSets sets = open();
+  const DataSets sets = open();
   const Gathered first = window(*sets.train, 0);
   EXPECT_EQ(std::vector(first.features.begin(), first.features.begin() + 11),
             (std::vector<Scalar>{0, 1, 2, 3, 0, -1, -2, -3, -4, -5, -6}));
@@ -180,7 +180,7 @@ TEST_F(TimeWindows, TargetsAreNamedByTheirStep) {
 
 TEST_F(TimeWindows, GapsAreNamedAndPositionsTakenAsTheyCome) {
   write("", [](int series, int day) { return series == 0 && (day == 9 || day == 10); });
-  const WindowSets sets = open();
+  const DataSets sets = open();
   expect_parts(all_notes(*sets.train),
                {"lacks 2 times in 1 gap", "2024-01-09 to 2024-01-12 of 'b'", "as they come"});
   EXPECT_EQ(sets.train->info().rows, 12 + 14);
@@ -190,7 +190,7 @@ TEST_F(TimeWindows, GapsAreNamedAndPositionsTakenAsTheyCome) {
 TEST_F(TimeWindows, FilledTimesRepeatWhatWasBeforeAndAreNeverForecast) {
   write("", [](int series, int day) { return series == 0 && day == 9; });
   data_.table.windows.fill = FillGaps::kLast;
-  const WindowSets sets = open();
+  const DataSets sets = open();
   EXPECT_EQ(sets.train->info().rows, (14 - 3) + 14);
   expect_parts(all_notes(*sets.train), {"they are filled", "3 windows left out"});
   const Gathered after = window(*sets.train, 3);  // the first whose horizon is behind the gap: origin 10
@@ -206,7 +206,7 @@ TEST_F(TimeWindows, AWindowWithAMissingLabelIsLeftOut) {
   std::string more;
   for (int day = 0; day < 10; ++day) more += fmt::format("c,{},{},1\n", date(day), day == 2 ? "" : "5");
   write(more);
-  const WindowSets sets = open();
+  const DataSets sets = open();
   EXPECT_EQ(sets.train->info().rows, 2 * 14 + 1) << "days 3 to 9 are one window";
   expect_parts(all_notes(*sets.train), {"3 windows left out, as a label is missing in them"});
 }
@@ -248,7 +248,7 @@ TEST_F(TimeWindows, MonthsOfTheCalendarAreSteps) {
     text += fmt::format("{}-{:02}-01,{}\n", 2022 + month / 12, month % 12 + 1, month);
   write_file_atomically(file_, text);
   data_.table.windows.series = {};
-  const WindowSets sets = open();
+  const DataSets sets = open();
   EXPECT_EQ(all_notes(*sets.train).find("lacks"), std::string::npos);
   EXPECT_EQ(open_last(sets.train->schema())->as_windows()->time_of(0, 2), "2023-11-01");
 }

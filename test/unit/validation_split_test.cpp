@@ -49,7 +49,7 @@ class ValidationSplitTest : public testing::Test {
 
 TEST_F(ValidationSplitTest, EachRecordIsInOnePartInOrder) {
   const std::vector<std::vector<Scalar>> whole = records_of(*open());
-  const ValidationSplit parts = split_validation(open(), {.share = 0.1, .key = 7});
+  const DataSets parts = split_validation(open(), {.share = 0.1, .key = 7});
   EXPECT_GT(parts.train->chunks().size(), 2U);
   EXPECT_NEAR(static_cast<double>(parts.validation->info().rows), 500, 110);  // five deviations
   const auto train = records_of(*parts.train);
@@ -118,8 +118,7 @@ class TwoPackedFiles final : public RecordSource {
 // Whoever reads a file from its start reads all of it.
 TEST(ValidationSplit, EachFileIsReadFromItsFirstChunkThatIsLeft) {
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {
-    const ValidationSplit parts =
-        split_validation(std::make_unique<TwoPackedFiles>(), {.share = 0.5, .key = seed});
+    const DataSets parts = split_validation(std::make_unique<TwoPackedFiles>(), {.share = 0.5, .key = seed});
     for (const RecordSource* part : {parts.train.get(), parts.validation.get()}) {
       Index file = -1;
       for (const Chunk& chunk : part->chunks()) {
@@ -133,8 +132,7 @@ TEST(ValidationSplit, EachFileIsReadFromItsFirstChunkThatIsLeft) {
 }
 
 TEST(ValidationSplit, WhatIsKnownOfTheFilesIsToldOnceAndTheSchemaGoesToBoth) {
-  const ValidationSplit parts =
-      split_validation(std::make_unique<TwoPackedFiles>(), {.share = 0.5, .key = 1});
+  const DataSets parts = split_validation(std::make_unique<TwoPackedFiles>(), {.share = 0.5, .key = 1});
   EXPECT_EQ(parts.train->notes(), std::vector<std::string>{"a note"});
   EXPECT_EQ(parts.train->rejects(), std::vector<std::string>{"a bad record"});
   const Index held = parts.validation->info().rows;

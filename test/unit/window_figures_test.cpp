@@ -45,7 +45,7 @@ class WindowFigures : public testing::Test {
     for (const std::string& label : labels) std::erase(data.table.ignore, label);
     data.table.windows = {
         .time = "day", .series = {"shop"}, .window = kWindow, .horizon = kHorizon, .season = 3};
-    const DataOptions opened = data_of_windows(data);
+    const DataOptions opened = data_of_files(data);
     const OpenTable open_table = [&](Split split, const std::string& schema, const HoldOut& held) {
       return choose_format(opened).open({opened, split, 1, alone(), schema, held});
     };

@@ -15,8 +15,15 @@ namespace lockstep {
 /// Which of the three data sets of a run.
 enum class Split { kTrain, kValidation, kTest };
 
+/// The one of three things that belongs to the set.
+template <class T>
+T of_split(Split split, T train, T validation, T test) {
+  return split == Split::kTrain ? train : split == Split::kValidation ? validation : test;
+}
 /// "train", "validation", "test".
-std::string to_string(Split split);
+inline std::string to_string(Split split) {
+  return of_split(split, "train", "validation", "test");
+}
 
 struct DatasetInfo {
   Index rows = 0;

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,7 +16,7 @@
 
 namespace lockstep {
 
-/// The request to open a data set.
+/// The request to open a data set that the options name, or a file of records to predict from.
 struct OpenRequest {
   const DataOptions& options;
   Split split = Split::kTrain;
@@ -23,15 +24,9 @@ struct OpenRequest {
   PeerGroup& peers;         ///< ranks that open it too
   std::string schema = {};  ///< schema of the training data; "" to learn it from this data
   HoldOut held = {};        ///< records of the training data that nothing is learnt from
-};
-
-/// A file of records to predict from.
-struct InputRequest {
-  const DataOptions& options;
-  std::string path;
-  PeerGroup& peers;
-  std::string schema = {};   ///< schema of the training data; "" if it has none
-  bool labels = false;       ///< with its labels, of a table: the past that a forecast is made from
+  /// The file to predict from (--input), without its labels.
+  std::optional<std::string> input = {};
+  bool labels = false;       ///< but with those of a table: the past that a forecast is made from
   std::string lengths = {};  ///< the file of their lengths, of sequences; "": all positions count
 };
 
@@ -40,12 +35,10 @@ struct FormatEntry {
   std::string help;
   std::vector<std::string> extensions;  ///< "-ubyte.gz": matched at the end of the file name
   std::vector<std::string> options;     ///< config keys that it reads
+  bool has_files = true;                ///< there can be one to predict from
   /// *Collective.* Null if the options name no such split. Errors, the same on all ranks (see
   /// PeerGroup::agree): ConfigError if that is the training set; DataError if a file is missing or wrong.
   std::function<std::unique_ptr<RecordSource>(const OpenRequest&)> open;
-  /// *Collective.* A file of records to predict from (--input), its labels (if it has any) left out:
-  /// target_columns is 0. Null for a format without files. Errors as above.
-  std::function<std::unique_ptr<RecordSource>(const InputRequest&)> open_input;
 };
 
 /// Every data format there is. To add one: src/README.md.

@@ -82,6 +82,12 @@ std::unique_ptr<Records> load_records(const RecordSource& source, const TargetRu
                                       const RecordNeeds& needs, PeerGroup& peers,
                                       Fingerprint* fingerprint = nullptr);
 
+/// Calls `use` with the features and the targets of each record of this rank's share of the source, in order.
+/// Errors: DataError.
+void for_each_record(
+    const RecordSource& source, const TargetRule& rule, const PeerGroup& peers,
+    const std::function<void(std::span<const Scalar> features, std::span<const Scalar> targets)>& use);
+
 /// The chunks that each of so many ranks reads: contiguous runs of about as many records, where chunks that
 /// follow on stay together.
 std::vector<Range> share_chunks(std::span<const Chunk> chunks, Index ranks);

@@ -2,7 +2,9 @@
 // what it finds gets to those who need it.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <span>
@@ -45,6 +47,18 @@ class PeerGroup {
   /// *Local*, once memory is shared. Whether this rank writes what its node shares: one of each node does.
   virtual bool writes_for_node(Index rank) const = 0;
 };
+
+/// *Collective.* The sum over all ranks of each of so many numbers.
+template <class T>
+std::vector<T> sum_over_ranks(const std::vector<T>& mine, PeerGroup& peers) {
+  std::vector<T> sums(mine.size());
+  std::vector<T> theirs(mine.size());
+  for (const Bytes& bytes : peers.all_gather(std::as_bytes(std::span(mine)))) {
+    std::memcpy(theirs.data(), bytes.data(), bytes.size());
+    std::ranges::transform(sums, theirs, sums.begin(), std::plus<>());
+  }
+  return sums;
+}
 
 /// *Collective.* Whether it is true on any rank.
 bool any_rank(PeerGroup& peers, bool mine);

@@ -41,6 +41,12 @@ class ChunkReader {
   virtual void read(Index chunk, std::span<std::byte> packed) = 0;
 };
 
+/// Reads nothing: the records are computed from their ids.
+class ComputedReader final : public ChunkReader {
+ public:
+  void read(Index, std::span<std::byte>) override {}
+};
+
 /// Immutable, so safe from several threads. Must outlive its readers and the records that were read.
 class RecordSource {
  public:

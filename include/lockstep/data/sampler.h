@@ -51,8 +51,6 @@ struct EpochPlan {
 };
 /// Errors: ConfigError if global_batch < replicas or rows < 1, or if dropping the tail leaves no step.
 void check_sampling(const SamplingOptions& options);
-/// Errors: ConfigError where a replica would be left without a sample.
-void check_global_batch(Index global_batch, Index replicas);
 
 /// Requires rows, replicas and global_batch above 0.
 EpochPlan plan_epoch(const SamplingOptions& options);

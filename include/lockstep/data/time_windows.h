@@ -12,7 +12,6 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -30,22 +29,12 @@ namespace lockstep {
 using OpenTable =
     std::function<std::unique_ptr<RecordSource>(Split, const std::string& schema, const HoldOut& held)>;
 
-/// The options of the table that windows are taken of: the column of time, and those that name the series,
-/// are no features, unless the config takes them for some.
-DataOptions data_of_windows(const DataOptions& data);
-
-struct WindowSets {
-  std::unique_ptr<RecordSource> train;
-  std::unique_ptr<RecordSource> validation;
-  std::unique_ptr<RecordSource> test;
-};
-
 /// A forecast that needs no model, measured on a set.
 struct NaiveForecast {
   std::string name;  ///< "the last value", "the value 24 positions before"
-  double absolute =
-      0;               ///< mean absolute error over windows, positions and labels, in the units of the labels
-  double squared = 0;  ///< mean squared error of the labels as the model learns them
+  /// Mean absolute error over windows, positions and labels, in the units of the labels.
+  double absolute = 0;
+  double squared = 0;                ///< mean squared error of the labels as the model learns them
   std::vector<double> by_step = {};  ///< absolute, of each position of the horizon
 };
 
@@ -65,13 +54,39 @@ class WindowSource : public RecordSource {
 
 /// *Collective.* The sets that are `wanted`: the parts of the training table, and what other files hold.
 /// Errors, the same on all ranks: ConfigError, DataError.
-WindowSets open_windows(const DataOptions& data, const DataParts& parts, std::uint64_t seed,
-                        const std::set<Split>& wanted, const std::string& schema, const OpenTable& open,
-                        PeerGroup& peers);
+DataSets open_windows(const DataOptions& data, const DataParts& parts, std::uint64_t seed,
+                      const std::set<Split>& wanted, const std::string& schema, const OpenTable& open,
+                      PeerGroup& peers);
 
 /// *Collective.* The last window of each series of a table, whose horizon lies behind the last known labels;
 /// without targets. Errors as above, also if a column that is known ahead is not known so far.
 std::unique_ptr<RecordSource> open_last_windows(const DataOptions& data, const std::string& schema,
                                                 const OpenTable& open, PeerGroup& peers);
+
+/// A number of positions after which labels come again.
+struct Season {
+  Index positions = 0;
+  double autocorrelation = 0;  ///< of the labels, a moving mean over so many positions taken off
+};
+
+/// The seasons of which the autocorrelation is high, the most so first, among those that are `usual` or else
+/// all lengths. One is seen three times at least, and is no multiple of one as good. Not a number: no value.
+std::vector<Season> find_seasons(std::span<const std::vector<double>> series, std::vector<Index> usual = {});
+
+/// The contents of a table of series of time, for someone who is about to forecast them.
+struct SeriesSummary {
+  Index series = 0;
+  Index shortest = 0;  ///< positions of a series
+  Index median = 0;
+  Index longest = 0;
+  std::string first;  ///< time
+  std::string last;
+  std::string step;                ///< the usual one: "1 day"
+  std::vector<std::string> notes;  ///< on gaps and irregular steps
+  std::vector<Season> seasons;
+};
+
+/// Reads the series that data.time and data.series name, and the labels. Errors: as read_time_axis.
+SeriesSummary summarise_series(const RecordSource& table, const DataOptions& data);
 
 }  // namespace lockstep

@@ -57,9 +57,9 @@ struct DataParts {
 /// that name.
 DataParts parts_beside_files(const DataOptions& data);
 
-/// The data as the formats are to open them: a part is no file, and a column that says only to which part a
-/// record belongs is no feature, unless the config takes it for one.
-DataOptions data_of_files(const DataOptions& data, const DataParts& parts);
+/// The data as the formats are to open them: a part is no file, and a column that says only to which part or
+/// series a record belongs, or only its time in windows, is no feature, unless the config takes it for one.
+DataOptions data_of_files(const DataOptions& data, const DataParts& parts = {});
 
 /// *Collective.* The records of the parts: those of the test set are chosen first, those of the validation
 /// set from the others. `open_whole` opens the training set without anything held back, if that has to be
@@ -67,15 +67,16 @@ DataOptions data_of_files(const DataOptions& data, const DataParts& parts);
 HoldOut hold_out(const DataParts& parts, const DataOptions& data, std::uint64_t seed,
                  const std::function<std::unique_ptr<RecordSource>()>& open_whole, PeerGroup& peers);
 
-struct ValidationSplit {
-  std::unique_ptr<RecordSource> train;
-  std::unique_ptr<RecordSource> validation;  ///< null without such a part
-  std::unique_ptr<RecordSource> test;        ///< null without such a part
+/// Null for a set that there is not.
+struct DataSets {
+  std::unique_ptr<RecordSource> train = nullptr;
+  std::unique_ptr<RecordSource> validation = nullptr;
+  std::unique_ptr<RecordSource> test = nullptr;
 };
 
 /// The records of `whole` that are held back, and those that are trained on. Requires packed records: a view
 /// has ids of its own. Errors: ConfigError if one of the sets would be empty.
-ValidationSplit split_validation(std::unique_ptr<RecordSource> whole, const HoldOut& held);
+DataSets split_validation(std::unique_ptr<RecordSource> whole, const HoldOut& held);
 
 /// *Collective.* How many records of a data set are of each class, by class_of() their targets, which obey
 /// the rule; each rank reads its share of the data set. Errors, the same on all ranks: DataError.

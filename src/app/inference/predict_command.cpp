@@ -47,15 +47,18 @@ std::unique_ptr<RecordSource> open_input(const CommandLine& line, const DataOpti
   const std::string input = line.text("input");
   peers.agree([&] { format = &format_of_input(input, data); });
   if (!data.table.windows.any()) {
-    InputRequest request{data, input, peers, schema};
-    request.lengths = line.value("lengths").value_or("");
-    return format->open_input(request);
+    return format->open({.options = data,
+                         .peers = peers,
+                         .schema = schema,
+                         .input = input,
+                         .lengths = line.value("lengths").value_or("")});
   }
-  const DataOptions opened = data_of_windows(data);
+  const DataOptions opened = data_of_files(data);
   return open_last_windows(
       opened, schema,
       [&](Split, const std::string& known, const HoldOut&) {
-        return format->open_input({opened, input, peers, known, true});
+        return format->open(
+            {.options = opened, .peers = peers, .schema = known, .input = input, .labels = true});
       },
       peers);
 }

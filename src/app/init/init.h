@@ -3,8 +3,6 @@
 #pragma once
 
 #include <optional>
-#include <set>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,8 +10,8 @@
 #include "lockstep/config/command_line.h"
 #include "lockstep/config/option.h"
 #include "lockstep/data/options.h"
-#include "lockstep/data/series_summary.h"
 #include "lockstep/data/table/inspect/inspect.h"
+#include "lockstep/data/time_windows.h"
 #include "lockstep/math/shape.h"
 
 namespace lockstep {
@@ -87,9 +85,6 @@ struct Task {
   std::string yes = {};   ///< of two classes the positive one
   std::string text = {};  ///< "two classes, No (73.5 %) and Yes (26.5 %)"
 };
-
-/// The names that --task takes.
-std::vector<std::string> task_names();
 
 /// The task that the labels suit, or the one that `wanted` names ("": none). Errors: ConfigError, DataError
 /// if the labels do not suit it, or are all equal.

@@ -9,7 +9,6 @@
 
 #include "lockstep/base/embedded_text.h"
 #include "lockstep/base/text.h"
-#include "lockstep/config/toml.h"
 
 namespace lockstep {
 namespace {

@@ -4,10 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <filesystem>
 #include <functional>
+#include <initializer_list>
 #include <iterator>
 #include <map>
 
@@ -17,7 +17,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/data/byte_stream.h"
 #include "lockstep/data/format.h"
-#include "lockstep/math/matrix.h"
+#include "lockstep/data/load_records.h"
 
 namespace lockstep {
 namespace {
@@ -104,14 +104,8 @@ bool numbers_the_rows(const InitData& data, const Finding& finding, const Number
          std::ranges::count(data.options.table.numeric, finding.column) == 0;
 }
 
-bool is_told(const Finding& finding) {
-  constexpr std::array<std::string_view, 4> kTold{"leak", "identifier", "sentinel", "spelling"};
-  return std::ranges::count(kTold, finding.kind) > 0;
-}
-
-bool is_of_dates(const Finding& finding) {
-  constexpr std::array<std::string_view, 3> kOfDates{"times", "years", "far date"};
-  return std::ranges::count(kOfDates, finding.kind) > 0;
+bool is_of(const Finding& finding, std::initializer_list<std::string_view> kinds) {
+  return std::ranges::count(kinds, finding.kind) > 0;
 }
 
 // Among many numbers a few texts make bad records, and no classes.
@@ -175,6 +169,7 @@ void read_table(InitData& data) {
     for (auto each = first; each != last; ++each) {
       const Finding& finding = *each->second;
       if (column.kind == ColumnKind::kIgnored) continue;
+      const bool of_dates = is_of(finding, {"times", "years", "far date"});
       if (numbers_the_rows(data, finding, table.scan.columns[i].numbers)) {
         column.kind = ColumnKind::kIgnored;
         remark = "the numbers of the rows, each once: it is ignored";
@@ -182,8 +177,8 @@ void read_table(InitData& data) {
         column.missing_values.push_back(finding.value);
         said.push_back(name + finding.text.substr(0, finding.text.rfind(':')) +
                        ": taken for a missing value");
-      } else if (is_told(finding) || is_of_dates(finding)) {
-        const bool has_setting = is_of_dates(finding) && !finding.setting.empty();
+      } else if (of_dates || is_of(finding, {"leak", "identifier", "sentinel", "spelling"})) {
+        const bool has_setting = of_dates && !finding.setting.empty();
         said.push_back(name + finding.text + (has_setting ? "; add " + finding.setting : ""));
       }
     }
@@ -201,29 +196,6 @@ void read_table(InitData& data) {
 
 // Arrays and sparse records ----------------------------------------------------------------------------
 
-// Calls `add` with the features and the labels of some records after the other.
-void read_all(const RecordSource& source, const std::function<void(const Matrix&, const Matrix&)>& add) {
-  const DatasetInfo& info = source.info();
-  const std::unique_ptr<ChunkReader> reader = source.reader({});
-  for (std::size_t chunk = 0; chunk < source.chunks().size(); ++chunk) {
-    const Range records = source.chunks()[chunk].records;
-    std::vector<std::byte> packed(static_cast<std::size_t>(records.size() * info.record_bytes));
-    reader->read(static_cast<Index>(chunk), packed);
-    std::vector<Index> ids;
-    std::vector<const std::byte*> pointers;
-    for (Index id = records.begin; id < records.end; ++id) {
-      ids.push_back(id);
-      pointers.push_back(packed.data() + (id - records.begin) * info.record_bytes);
-    }
-    std::vector<Scalar> features(static_cast<std::size_t>(records.size() * info.features.size()));
-    std::vector<Scalar> labels(static_cast<std::size_t>(records.size() * info.label_columns()));
-    Matrix x = as_matrix(std::span(features), records.size(), info.features.size());
-    Matrix targets = as_matrix(std::span(labels), records.size(), info.label_columns());
-    source.unpack(ids, pointers, x, targets);
-    add(x, targets);
-  }
-}
-
 void read_records(InitData& data) {
   const std::unique_ptr<RecordSource> source =
       choose_format(data.options).open({data.options, Split::kTrain, 1, alone()});
@@ -234,14 +206,11 @@ void read_records(InitData& data) {
   std::vector<NumberSums> features(static_cast<std::size_t>(data.features.size()));
   NumberSums labels;
   std::map<double, Index> values;
-  read_all(*source, [&](const Matrix& x, const Matrix& targets) {
-    for (Index row = 0; row < x.rows(); ++row) {
-      for (Index i = 0; i < x.cols(); ++i) at(features, i).add(static_cast<double>(x(row, i)));
-      for (Index i = 0; i < label.columns; ++i) {
-        const auto value = static_cast<double>(targets(row, i));
-        labels.add(value);
-        if (std::ssize(values) < kMaxValues) ++values[value];
-      }
+  for_each_record(*source, {}, alone(), [&](std::span<const Scalar> x, std::span<const Scalar> targets) {
+    for (std::size_t i = 0; i < x.size(); ++i) features[i].add(x[i]);
+    for (const Scalar target : targets) {
+      labels.add(target);
+      if (std::ssize(values) < kMaxValues) ++values[target];
     }
   });
   for (const NumberSums& sums : features) {

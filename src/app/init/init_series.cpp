@@ -9,7 +9,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/format.h"
-#include "lockstep/data/time_windows.h"
+#include "lockstep/data/validation_split.h"
 
 namespace lockstep {
 DataOptions options_of_series(const DataOptions& options, const CommandLine& line) {
@@ -36,7 +36,7 @@ std::optional<SeriesSummary> summarise_series_of(const TableInspection& table, c
   data.table.windows.horizon = 1;
   data.table.on_bad_record = OnBadRecord::kSkip;
   data.table.max_bad_share = 1;
-  const DataOptions opened = data_of_windows(data);
+  const DataOptions opened = data_of_files(data);
   return summarise_series(*choose_format(opened).open({opened, Split::kTrain, 1, alone()}), opened);
 }
 

@@ -9,7 +9,6 @@
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
-#include "lockstep/data/table/values/class_order.h"
 
 namespace lockstep {
 namespace {
@@ -159,12 +158,8 @@ Task suiting_task(const InitData& data, const std::string& wanted) {
 
 }  // namespace
 
-std::vector<std::string> task_names() {
-  return {"classes", "binary", "images", "numbers"};
-}
-
 Task choose_task(const InitData& data, const std::string& wanted) {
-  const std::vector<std::string> names = task_names();
+  const std::vector<std::string> names{"classes", "binary", "images", "numbers"};
   if (!wanted.empty() && std::ranges::count(names, wanted) == 0) throw_unknown_name("task", wanted, names);
   if (wanted == "images" && !as_image(data.features)) {
     throw ConfigError(

@@ -1,5 +1,4 @@
 // trainer bench: how near training comes to what this machine can do.
-#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -8,7 +7,6 @@
 #include "app/setup/rank_placement.h"
 #include "app/setup/startup.h"
 #include "app/training/run.h"
-#include "lockstep/base/errors.h"
 #include "lockstep/base/output_file.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"

@@ -113,12 +113,12 @@ void open_data(Experiment& experiment, const std::set<Split>& wanted, const std:
     format = &choose_format(options);
     parts = parts_beside_files(options);
   });
-  const DataOptions opened = data_of_windows(data_of_files(options, parts));
+  const DataOptions opened = data_of_files(options, parts);
   if (options.table.windows.any()) {
     const OpenTable open_table = [&](Split split, const std::string& known, const HoldOut& held) {
       return format->open({opened, split, experiment.seed(), peers, known, held});
     };
-    WindowSets sets = open_windows(opened, parts, experiment.seed(), wanted, schema, open_table, peers);
+    DataSets sets = open_windows(opened, parts, experiment.seed(), wanted, schema, open_table, peers);
     experiment.train = std::move(sets.train);
     experiment.validation = std::move(sets.validation);
     experiment.test = std::move(sets.test);
@@ -138,7 +138,7 @@ void open_data(Experiment& experiment, const std::set<Split>& wanted, const std:
   experiment.test = open(Split::kTest, learnt);
   if (!experiment.held.any()) return;
   peers.agree([&] {
-    ValidationSplit sets = split_validation(std::move(experiment.train), experiment.held);
+    DataSets sets = split_validation(std::move(experiment.train), experiment.held);
     experiment.train = std::move(sets.train);
     if (sets.validation) experiment.validation = std::move(sets.validation);
     if (sets.test) experiment.test = std::move(sets.test);

@@ -215,14 +215,9 @@ FormatEntry array_format(std::string name, std::string help, const std::vector<s
                       "data.validation", "data.validation_labels", "data.validation_weights",
                       "data.validation_lengths", "data.test", "data.test_labels", "data.test_weights",
                       "data.test_lengths", "data.record"},
-          .open =
-              [extensions, group](const OpenRequest& request) {
-                return open_files(request, Labels::kInFilesOfTheirOwn, extensions, group);
-              },
-          .open_input =
-              [extensions, group](const InputRequest& request) {
-                return open_input_files(request, extensions, group);
-              }};
+          .open = [extensions, group](const OpenRequest& request) {
+            return open_files(request, Labels::kInFilesOfTheirOwn, extensions, group);
+          }};
 }
 
 }  // namespace lockstep

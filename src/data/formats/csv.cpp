@@ -24,9 +24,7 @@ FormatEntry csv_format() {
                   "data.encoding",  "data.skip_lines",     "data.fold_case",     "data.time",
                   "data.series",    "data.window",         "data.horizon",       "data.stride",
                   "data.future",    "data.window_scale",   "data.fill_gaps",     "data.season"},
-      .open = [](const OpenRequest& request) { return open_tables<TableSource>(request, kCsvExtensions); },
-      .open_input =
-          [](const InputRequest& request) { return open_tables<TableSource>(request, kCsvExtensions); }};
+      .open = [](const OpenRequest& request) { return open_tables<TableSource>(request, kCsvExtensions); }};
 }
 
 }  // namespace lockstep

@@ -64,21 +64,13 @@ FormatEntry fixed_format(std::string name, std::string help, const std::vector<s
                     .help = std::move(help),
                     .extensions = {},
                     .options = {"data.train", "data.validation", "data.test"},
-                    .open =
-                        [records](const OpenRequest& request) {
-                          return open_files(
-                              request, Labels::kWithTheRecords, {}, [&](const FileGroup& files) {
-                                return open_fixed_records(files.records, records(request.options));
-                              });
-                        },
-                    .open_input =
-                        [records](const InputRequest& request) {
-                          return open_input_files(request, {}, [&](const FileGroup& files) {
-                            FixedRecords features = records(request.options);
-                            features.fields.targets.reset();
-                            return open_fixed_records(files.records, std::move(features));
-                          });
-                        }};
+                    .open = [records](const OpenRequest& request) {
+                      return open_files(request, Labels::kWithTheRecords, {}, [&](const FileGroup& files) {
+                        FixedRecords found = records(request.options);
+                        if (request.input) found.fields.targets.reset();
+                        return open_fixed_records(files.records, std::move(found));
+                      });
+                    }};
   entry.options.insert(entry.options.end(), own_options.begin(), own_options.end());
   return entry;
 }

@@ -21,47 +21,35 @@ class Hdf5Input final : public ByteStream::Input {
   bool compressed() const override { return false; }  // any row can be gone to
   Index max_bytes() const override { return dataset_.rows() * dataset_.row_bytes(); }
 
-  Index read(std::byte* bytes, Index count) override {
-    const Index row_bytes = dataset_.row_bytes();
+  Index read_some(std::byte* bytes, Index count) override {
     const Index wanted = std::clamp<Index>(max_bytes() - position_, 0, count);
-    for (Index done = 0; done < wanted;) {
-      const Index row = position_ / row_bytes;
-      const Index inside = position_ % row_bytes;
-      const Index whole = inside == 0 ? (wanted - done) / row_bytes : 0;
-      Index part = whole * row_bytes;
-      if (whole > 0) {
-        if (!dataset_.read({row, row + whole}, bytes + done)) return -1;
-      } else {
-        row_.resize(static_cast<std::size_t>(row_bytes));
-        if (!dataset_.read({row, row + 1}, row_.data())) return -1;
-        part = std::min(row_bytes - inside, wanted - done);
-        std::memcpy(bytes + done, row_.data() + inside, static_cast<std::size_t>(part));
-      }
-      done += part;
-      position_ += part;
-    }
-    return wanted;
-  }
-
-  bool go_to(Index position) override {
-    position_ = position;
-    return true;
+    if (wanted == 0) return 0;
+    const Index row_bytes = dataset_.row_bytes();
+    const Index row = position_ / row_bytes;
+    const Index inside = position_ % row_bytes;
+    const Index whole = inside == 0 ? wanted / row_bytes : 0;
+    if (whole > 0) return dataset_.read({row, row + whole}, bytes) ? whole * row_bytes : -1;
+    row_.resize(static_cast<std::size_t>(row_bytes));
+    if (!dataset_.read({row, row + 1}, row_.data())) return -1;
+    const Index part = std::min(row_bytes - inside, wanted);
+    std::memcpy(bytes, row_.data() + inside, static_cast<std::size_t>(part));
+    return part;
   }
   std::string reason() const override { return dataset_.reason(); }
 
  private:
   Hdf5Dataset dataset_;
-  Index position_ = 0;
   std::vector<std::byte> row_;  // a row of which a part is wanted
 };
 
 ArrayFile open_dataset(const std::string& path, const std::string& key) {
   const ArrayPath source = split_array_path(path);
   if (source.array.empty()) {
+    const std::vector<std::string> names = Hdf5Dataset::names(path);
     throw DataError(
         fmt::format("{} names the file '{}', which may hold several data sets ({}): say which one, "
                     "as in '{}:x_train'",
-                    key, path, Hdf5Dataset::list(path), path));
+                    key, path, names.empty() ? "none" : listed(names), path));
   }
   return open_array_file(path, [&](ByteStream&, ArrayFile& file) {
     const Hdf5Dataset dataset(source);

@@ -10,8 +10,10 @@
 // Everything is big endian, the elements are in row-major order. The file may be packed with gzip.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <string>
+#include <utility>
 
 #include "array_file.h"
 #include "lockstep/base/errors.h"
@@ -20,22 +22,11 @@ namespace lockstep {
 namespace {
 
 const Element* idx_element(std::byte code) {
-  switch (std::to_integer<int>(code)) {
-    case 0x08:
-      return find_element("u8", ByteOrder::kBig);
-    case 0x09:
-      return find_element("i8", ByteOrder::kBig);
-    case 0x0B:
-      return find_element("i16", ByteOrder::kBig);
-    case 0x0C:
-      return find_element("i32", ByteOrder::kBig);
-    case 0x0D:
-      return find_element("f32", ByteOrder::kBig);
-    case 0x0E:
-      return find_element("f64", ByteOrder::kBig);
-    default:
-      return nullptr;
-  }
+  constexpr std::array<std::pair<int, const char*>, 6> kNames{
+      {{0x08, "u8"}, {0x09, "i8"}, {0x0B, "i16"}, {0x0C, "i32"}, {0x0D, "f32"}, {0x0E, "f64"}}};
+  const auto* const name =
+      std::ranges::find(kNames, std::to_integer<int>(code), &std::pair<int, const char*>::first);
+  return name == kNames.end() ? nullptr : find_element(name->second, ByteOrder::kBig);
 }
 
 Index big_endian(const std::byte* bytes) {

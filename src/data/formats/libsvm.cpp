@@ -18,10 +18,9 @@ FormatEntry libsvm_format() {
       .extensions = kLibsvmExtensions,
       .options = {"data.train", "data.validation", "data.test", "data.columns", "data.positive",
                   "data.on_bad_record", "data.max_bad_share", "data.chunk_kib"},
-      .open =
-          [](const OpenRequest& request) { return open_tables<SparseSource>(request, kLibsvmExtensions); },
-      .open_input =
-          [](const InputRequest& request) { return open_tables<SparseSource>(request, kLibsvmExtensions); }};
+      .open = [](const OpenRequest& request) {
+        return open_tables<SparseSource>(request, kLibsvmExtensions);
+      }};
 }
 
 }  // namespace lockstep

@@ -19,12 +19,6 @@ namespace {
 // The first number of a stream's key: the samples of a split, or what all splits share. Never renumber.
 enum class Stream : std::uint64_t { kTrain = 0, kValidation = 1, kTest = 2, kCentre = 3, kWeights = 4 };
 
-Stream stream_of(Split split) {
-  return split == Split::kTrain        ? Stream::kTrain
-         : split == Split::kValidation ? Stream::kValidation
-                                       : Stream::kTest;
-}
-
 RandomStream stream(std::uint64_t seed, Stream which, Index number) {
   return RandomStream({.seed = seed,
                        .purpose = Purpose::kSynthetic,
@@ -33,9 +27,7 @@ RandomStream stream(std::uint64_t seed, Stream which, Index number) {
 }
 
 Index rows_of(const SyntheticOptions& options, Split split) {
-  return split == Split::kTrain        ? options.rows
-         : split == Split::kValidation ? options.validation_rows
-                                       : options.test_rows;
+  return of_split(split, options.rows, options.validation_rows, options.test_rows);
 }
 
 // Errors: DataError if the targets cannot obey the rule.
@@ -65,16 +57,12 @@ void check_targets(const SyntheticOptions& options, const TargetRule& rule) {
   }
 }
 
-// There is nothing to read.
-class SyntheticReader final : public ChunkReader {
- public:
-  void read(Index, std::span<std::byte>) override {}
-};
-
 class SyntheticSource : public RecordSource {
  public:
   SyntheticSource(const SyntheticOptions& options, Split split, std::uint64_t seed)
-      : options_(options), samples_(stream_of(split)), seed_(seed) {
+      : options_(options),
+        samples_(of_split(split, Stream::kTrain, Stream::kValidation, Stream::kTest)),
+        seed_(seed) {
     info_.rows = rows_of(options, split);
     info_.features.dims = {options.features};
     info_.target_columns = 1;
@@ -92,7 +80,7 @@ class SyntheticSource : public RecordSource {
 
   std::unique_ptr<ChunkReader> reader(const TargetRule& rule) const override {
     check_targets(options_, rule);
-    return std::make_unique<SyntheticReader>();
+    return std::make_unique<ComputedReader>();
   }
 
   void unpack(std::span<const Index> ids, std::span<const std::byte* const>, Matrix& x,
@@ -169,8 +157,8 @@ FormatEntry synthetic_format() {
       .extensions = {},
       .options = {"data.synthetic_rows", "data.synthetic_validation_rows", "data.synthetic_test_rows",
                   "data.synthetic_features", "data.synthetic_classes", "data.synthetic_noise"},
-      .open = open,
-      .open_input = nullptr};
+      .has_files = false,
+      .open = open};
 }
 
 }  // namespace lockstep

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <limits>
 #include <mutex>
 #include <string_view>
@@ -101,36 +102,26 @@ struct NumberType {
 
 // Numbers of other sizes, as 16-bit floats, become the next larger ones.
 NumberType number_type(hid_t type) {
+  const H5T_class_t kind = H5Tget_class(type);
   const std::size_t bytes = H5Tget_size(type);
-  const auto smallest = [bytes](std::span<const NumberType> by_size, std::size_t size) {
-    for (const NumberType& each : by_size) {
-      if (bytes <= size) return each;
-      size *= 2;
-    }
-    return NumberType{"", H5I_INVALID_HID};
-  };
-  switch (H5Tget_class(type)) {
-    case H5T_FLOAT:
-      return smallest(std::array<NumberType, 2>{{{"f32", H5T_IEEE_F32LE}, {"f64", H5T_IEEE_F64LE}}}, 4);
-    case H5T_INTEGER:
-      if (H5Tget_sign(type) == H5T_SGN_NONE) {
-        return smallest(std::array<NumberType, 4>{{{"u8", H5T_STD_U8LE},
-                                                   {"u16", H5T_STD_U16LE},
-                                                   {"u32", H5T_STD_U32LE},
-                                                   {"u64", H5T_STD_U64LE}}},
-                        1);
-      }
-      return smallest(
-          std::array<NumberType, 4>{
-              {{"i8", H5T_STD_I8LE}, {"i16", H5T_STD_I16LE}, {"i32", H5T_STD_I32LE}, {"i64", H5T_STD_I64LE}}},
-          1);
-    case H5T_ENUM:  // as h5py writes booleans
-      if (bytes == 1 && H5Tget_nmembers(type) == 2) return {"bool", type};
-      break;
-    default:
-      break;
-  }
-  return {"", H5I_INVALID_HID};
+  const bool is_float = kind == H5T_FLOAT;
+  if (kind == H5T_ENUM && bytes == 1 && H5Tget_nmembers(type) == 2) return {"bool", type};  // as of h5py
+  if (!is_float && kind != H5T_INTEGER) return {"", H5I_INVALID_HID};
+  const char letter = is_float ? 'f' : H5Tget_sign(type) == H5T_SGN_NONE ? 'u' : 'i';
+  const std::size_t size = std::max(std::bit_ceil(bytes), std::size_t{is_float ? 4U : 1U});
+  const std::array<NumberType, 10> known{{{"u8", H5T_STD_U8LE},
+                                          {"u16", H5T_STD_U16LE},
+                                          {"u32", H5T_STD_U32LE},
+                                          {"u64", H5T_STD_U64LE},
+                                          {"i8", H5T_STD_I8LE},
+                                          {"i16", H5T_STD_I16LE},
+                                          {"i32", H5T_STD_I32LE},
+                                          {"i64", H5T_STD_I64LE},
+                                          {"f32", H5T_IEEE_F32LE},
+                                          {"f64", H5T_IEEE_F64LE}}};
+  const auto* const found =
+      std::ranges::find(known, fmt::format("{}{}", letter, 8 * size), &NumberType::element);
+  return found == known.end() ? NumberType{"", H5I_INVALID_HID} : *found;
 }
 
 std::vector<Index> sizes_of(hid_t space) {
@@ -269,10 +260,6 @@ bool Hdf5Dataset::read(Range rows, std::byte* to) {
 std::vector<std::string> Hdf5Dataset::names(const std::string& file) {
   const LibraryLock lock;
   return datasets_in(open_file(file).id());
-}
-
-std::string Hdf5Dataset::list(const std::string& file) {
-  return describe(names(file));
 }
 
 }  // namespace lockstep

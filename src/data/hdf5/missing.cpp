@@ -29,9 +29,4 @@ std::vector<std::string> Hdf5Dataset::names(const std::string& file) {
   return {};
 }
 
-std::string Hdf5Dataset::list(const std::string& file) {
-  refuse(file);
-  return "";
-}
-
 }  // namespace lockstep

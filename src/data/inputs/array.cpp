@@ -1,6 +1,5 @@
 // Arrays in the zip archives that numpy.savez and savez_compressed write.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <zip.h>
 
 #include <algorithm>
@@ -63,16 +62,8 @@ class ArrayInput final : public ByteStream::Input {
   bool compressed() const override { return stat_.comp_method != ZIP_CM_STORE; }
   Index max_bytes() const override { return static_cast<Index>(stat_.size); }
 
-  Index read(std::byte* bytes, Index count) override {
-    Index done = 0;
-    while (done < count) {
-      const zip_int64_t got = zip_fread(array_.get(), bytes + done, static_cast<zip_uint64_t>(count - done));
-      if (got < 0) return -1;
-      if (got == 0) break;
-      done += got;
-    }
-    position_ += done;
-    return done;
+  Index read_some(std::byte* bytes, Index count) override {
+    return zip_fread(array_.get(), bytes, static_cast<zip_uint64_t>(count));
   }
 
   bool go_to(Index position) override {
@@ -108,7 +99,6 @@ class ArrayInput final : public ByteStream::Input {
   std::unique_ptr<zip_t, CloseArchive> archive_;
   zip_stat_t stat_{};
   std::unique_ptr<zip_file_t, CloseArray> array_;
-  Index position_ = 0;
 };
 
 }  // namespace

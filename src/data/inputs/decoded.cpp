@@ -42,20 +42,12 @@ class DecodedInput final : public ByteStream::Input {
   bool compressed() const override { return true; }
   Index max_bytes() const override { return encoded_->max_bytes() * kMaxGrowth; }
 
-  Index read(std::byte* bytes, Index count) override {
-    Index done = 0;
-    while (done < count) {
-      if (ready_.empty() && !decode_more()) {
-        if (failed_) return -1;
-        break;
-      }
-      const Index part = std::min(count - done, std::ssize(ready_));
-      std::memcpy(bytes + done, ready_.data(), static_cast<std::size_t>(part));
-      ready_ = ready_.subspan(static_cast<std::size_t>(part));
-      done += part;
-    }
-    position_ += done;
-    return done;
+  Index read_some(std::byte* bytes, Index count) override {
+    if (ready_.empty() && !decode_more()) return failed_ ? -1 : 0;
+    const Index part = std::min(count, std::ssize(ready_));
+    std::memcpy(bytes, ready_.data(), static_cast<std::size_t>(part));
+    ready_ = ready_.subspan(static_cast<std::size_t>(part));
+    return part;
   }
 
   bool go_to(Index position) override {
@@ -118,7 +110,6 @@ class DecodedInput final : public ByteStream::Input {
   std::vector<char> out_ = std::vector<char>(kMaxGrowth * kDecoderBufferBytes);
   std::span<const char> ready_;  // part of out_ that is decoded, and not handed on
   std::size_t left_ = 0;         // bytes at the start of in_: an incomplete character
-  Index position_ = 0;           // position in the decoded text
   Index encoded_bytes_ = 0;      // read so far
   bool failed_ = false;
   std::string reason_;

@@ -31,16 +31,8 @@ class GzipInput final : public ByteStream::Input {
   bool compressed() const override { return compressed_; }
   Index max_bytes() const override { return compressed_ ? bytes_ * kMaxUnpacked : bytes_; }
 
-  Index read(std::byte* bytes, Index count) override {
-    Index done = 0;
-    while (done < count) {
-      const auto length = static_cast<unsigned>(std::min(count - done, kLargestRead));
-      const int got = gzread(file_.get(), bytes + done, length);
-      if (got < 0) return -1;
-      done += got;
-      if (static_cast<unsigned>(got) < length) break;
-    }
-    return done;
+  Index read_some(std::byte* bytes, Index count) override {
+    return gzread(file_.get(), bytes, static_cast<unsigned>(std::min(count, kLargestRead)));
   }
 
   bool go_to(Index position) override { return gzseek(file_.get(), position, SEEK_SET) >= 0; }

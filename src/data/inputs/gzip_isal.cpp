@@ -25,17 +25,12 @@ class GzipInput final : public ByteStream::Input {
   bool compressed() const override { return true; }
   Index max_bytes() const override { return packed_->max_bytes() * kMaxUnpacked; }
 
-  Index read(std::byte* bytes, Index count) override {
-    Index done = 0;
-    while (done < count && !ended_) {
-      const Index part = std::min(count - done, kLargestRead);
-      state_.next_out = reinterpret_cast<std::uint8_t*>(bytes + done);
-      state_.avail_out = static_cast<std::uint32_t>(part);
-      if (!unpack()) return -1;
-      done += part - state_.avail_out;
-    }
-    position_ += done;
-    return done;
+  Index read_some(std::byte* bytes, Index count) override {
+    if (ended_) return 0;
+    const Index part = std::min(count, kLargestRead);
+    state_.next_out = reinterpret_cast<std::uint8_t*>(bytes);
+    state_.avail_out = static_cast<std::uint32_t>(part);
+    return unpack() ? part - state_.avail_out : -1;
   }
 
   bool go_to(Index position) override {
@@ -130,7 +125,6 @@ class GzipInput final : public ByteStream::Input {
   std::unique_ptr<ByteStream::Input> packed_;
   std::vector<std::byte> buffer_;
   inflate_state state_;
-  Index position_ = 0;
   bool ended_ = false;
   bool cut_off_ = false;
   std::string reason_;

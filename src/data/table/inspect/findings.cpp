@@ -183,6 +183,12 @@ class FindingList {
   }
 
  private:
+  // A finding on column i.
+  void add(std::string kind, std::size_t i, Index count, std::string text, std::string setting = "",
+           std::string value = "") {
+    findings_.push_back(
+        {std::move(kind), column(i).name, count, std::move(text), std::move(setting), std::move(value)});
+  }
   const TableColumn& column(std::size_t i) const { return inspection_.columns[i]; }
   const ColumnSummary& summary(std::size_t i) const { return inspection_.scan.columns[i]; }
 
@@ -192,13 +198,12 @@ class FindingList {
     if (!column(i).is_number() || !numbers.merge_in_single_precision()) return;
     const bool same = static_cast<Scalar>(numbers.min) == static_cast<Scalar>(numbers.max);
     const bool scaled = column(i).scale != Scale::kNone;
-    findings_.push_back(
-        {"rounding", column(i).name, numbers.count,
-         fmt::format("its {} numbers, from {:.17g} to {:.17g}, {} in single precision{}",
-                     with_commas(numbers.count), numbers.min, numbers.max,
-                     same ? "are all the same" : "lose what tells them apart",
-                     scaled ? ", in which an exported model takes them: subtract a number before" : ""),
-         scaled ? "" : fmt::format("columns = [{}]", toml_string(column(i).name + ": standard"))});
+    add("rounding", i, numbers.count,
+        fmt::format("its {} numbers, from {:.17g} to {:.17g}, {} in single precision{}",
+                    with_commas(numbers.count), numbers.min, numbers.max,
+                    same ? "are all the same" : "lose what tells them apart",
+                    scaled ? ", in which an exported model takes them: subtract a number before" : ""),
+        scaled ? "" : fmt::format("columns = [{}]", toml_string(column(i).name + ": standard")));
   }
 
   void look_at_balance(std::size_t i, const Counted& classes) {
@@ -208,25 +213,23 @@ class FindingList {
     const ValueCounts::Entry& first = classes.front();
     const ValueCounts::Entry& rarest = classes.back();
     if (percent(rarest.count, all) * static_cast<double>(classes.size()) >= kRarePercent) return;
-    findings_.push_back(
-        {"imbalance", column(i).name, rarest.count,
-         fmt::format("{:.3g} % of the records are {} and {:.3g} % ({}) are {}: always guessing the first is "
-                     "right as often, so look at the auc or the recall rather than at the accuracy",
-                     percent(first.count, all), in_quotes(first.text), percent(rarest.count, all),
-                     with_commas(rarest.count), in_quotes(rarest.text)),
-         "train.class_weights = \"balanced\""});
+    add("imbalance", i, rarest.count,
+        fmt::format("{:.3g} % of the records are {} and {:.3g} % ({}) are {}: always guessing the first is "
+                    "right as often, so look at the auc or the recall rather than at the accuracy",
+                    percent(first.count, all), in_quotes(first.text), percent(rarest.count, all),
+                    with_commas(rarest.count), in_quotes(rarest.text)),
+        "train.class_weights = \"balanced\"");
   }
 
   void look_at_constancy(std::size_t i, const Counted& values) {
     constexpr double kNearlyPercent = 99;
     const Index records = inspection_.scan.good;
     if (values.size() < 2 || percent(values.front().count, records) < kNearlyPercent) return;
-    findings_.push_back(
-        {"nearly constant", column(i).name, values.front().count,
-         fmt::format("it is {} in {} of {} records ({:.3g} %); another value is {}",
-                     in_quotes(values.front().text), with_commas(values.front().count), with_commas(records),
-                     percent(values.front().count, records), in_quotes(values[1].text)),
-         ignore_line(column(i).name)});
+    add("nearly constant", i, values.front().count,
+        fmt::format("it is {} in {} of {} records ({:.3g} %); another value is {}",
+                    in_quotes(values.front().text), with_commas(values.front().count), with_commas(records),
+                    percent(values.front().count, records), in_quotes(values[1].text)),
+        ignore_line(column(i).name));
   }
 
   // Least or greatest numbers of nines alone, such as -999, that are further from all others than these are
@@ -246,14 +249,13 @@ class FindingList {
       const double gap = std::max(rest.front() - end, end - rest.back());
       if (count < 2 || gap <= rest.back() - rest.front()) continue;
       const std::string value = fmt::format("{}", end);
-      findings_.push_back(
-          {"sentinel", column(i).name, count,
-           fmt::format(
-               "{} of {} numbers are {}, far from all others, which are {:.6g} to {:.6g}: does it stand "
-               "for a missing value?",
-               with_commas(count), with_commas(std::ssize(all)), value, rest.front(), rest.back()),
-           fmt::format("columns = [{}]", toml_string(fmt::format("{}: missing({})", column(i).name, value))),
-           value});
+      add("sentinel", i, count,
+          fmt::format(
+              "{} of {} numbers are {}, far from all others, which are {:.6g} to {:.6g}: does it stand "
+              "for a missing value?",
+              with_commas(count), with_commas(std::ssize(all)), value, rest.front(), rest.back()),
+          fmt::format("columns = [{}]", toml_string(fmt::format("{}: missing({})", column(i).name, value))),
+          value);
     }
   }
 
@@ -278,34 +280,32 @@ class FindingList {
         std::ranges::max_element(folded, {}, [](const auto& each) { return each.second.size(); });
     if (most == folded.end()) return;
     if (other > 0) {
-      findings_.push_back({"spelling", column(i).name, other,
-                           fmt::format("{} differ in case or blanks only, and are taken for different values "
-                                       "({} records have another spelling than most)",
-                                       listed(most->second, 4), with_commas(other)),
-                           "fold_case = true"});
+      add("spelling", i, other,
+          fmt::format("{} differ in case or blanks only, and are taken for different values "
+                      "({} records have another spelling than most)",
+                      listed(most->second, 4), with_commas(other)),
+          "fold_case = true");
     }
     const bool answers =
         std::ranges::all_of(folded, [](const auto& each) { return kYesOrNo.contains(each.first); });
     if (!answers || folded.size() < 3) return;
     std::vector<std::string> words;
     for (const ValueCounts::Entry& value : values) words.push_back(in_quotes(value.text));
-    findings_.push_back(
-        {"spelling", column(i).name, summary(i).present(),
-         fmt::format("yes and no are written in {} ways, {}: each is a value of its own; write "
-                     "them in one way in the file",
-                     words.size(), listed(words, 8))});
+    add("spelling", i, summary(i).present(),
+        fmt::format("yes and no are written in {} ways, {}: each is a value of its own; write "
+                    "them in one way in the file",
+                    words.size(), listed(words, 8)));
   }
 
   void look_at_identity(std::size_t i) {
     constexpr Index kMinRecords = 100;
     const Index different = sketch_.different(i);
     if (!column(i).is_number() || different < kMinRecords) return;
-    findings_.push_back(
-        {"identifier", column(i).name, different,
-         fmt::format("its {} values, such as {:.17g}, are whole numbers and all different (does it name "
-                     "the record, so that nothing can be learnt from it?)",
-                     with_commas(different), sketch_.example(i)),
-         ignore_line(column(i).name)});
+    add("identifier", i, different,
+        fmt::format("its {} values, such as {:.17g}, are whole numbers and all different (does it name "
+                    "the record, so that nothing can be learnt from it?)",
+                    with_commas(different), sketch_.example(i)),
+        ignore_line(column(i).name));
   }
 
   bool look_at_times(std::size_t i) {
@@ -315,11 +315,10 @@ class FindingList {
     const auto form = find_times(numbers_of(sketch_, i), of_time);
     if (!form) return false;
     const std::string word = fmt::format("date({})", to_string(*form));
-    findings_.push_back(
-        {"times", column(i).name, stats.count,
-         fmt::format("its numbers, such as {:.17g}, look like times: as {} they are from {} to {}", stats.min,
-                     word, write_date(days_of(stats.min, *form)), write_date(days_of(stats.max, *form))),
-         fmt::format("columns = [{}]", toml_string(column(i).name + ": " + word))});
+    add("times", i, stats.count,
+        fmt::format("its numbers, such as {:.17g}, look like times: as {} they are from {} to {}", stats.min,
+                    word, write_date(days_of(stats.min, *form)), write_date(days_of(stats.max, *form))),
+        fmt::format("columns = [{}]", toml_string(column(i).name + ": " + word)));
     return true;
   }
 
@@ -329,9 +328,8 @@ class FindingList {
     DateReading date = column(i).date.value_or(DateReading{});
     date.before = remark.before;
     const bool other = remark.future && remark.before > 0;
-    findings_.push_back(
-        {"years", column(i).name, summary(i).numbers.count, remark.text,
-         other ? fmt::format("columns = [{}]", toml_string(column(i).name + ": " + date.term())) : ""});
+    add("years", i, summary(i).numbers.count, remark.text,
+        other ? fmt::format("columns = [{}]", toml_string(column(i).name + ": " + date.term())) : "");
   }
 
   // A frequent first or last date that is far from all others: 9999-12-31, 1900-01-01.
@@ -346,12 +344,11 @@ class FindingList {
       const std::span<const double> others =
           last ? std::span(dates.begin(), begin) : std::span(end, dates.end());
       if (!is_far(date, count, others)) continue;
-      findings_.push_back(
-          {"far date", column(i).name, count,
-           fmt::format("{} of {} dates are {}, far from the others, {} to {}: if it stands for a missing "
-                       "one, name it in data.missing_values",
-                       with_commas(count), with_commas(std::ssize(dates)), write_date(date),
-                       write_date(others.front()), write_date(others.back()))});
+      add("far date", i, count,
+          fmt::format("{} of {} dates are {}, far from the others, {} to {}: if it stands for a missing "
+                      "one, name it in data.missing_values",
+                      with_commas(count), with_commas(std::ssize(dates)), write_date(date),
+                      write_date(others.front()), write_date(others.back())));
     }
   }
 
@@ -389,13 +386,12 @@ class FindingList {
                           with_commas(found.right), with_commas(found.tried), with_commas(found.most_often))
             : fmt::format("it explains {:.1f} % of the variance of {} records", 100 * found.explained,
                           with_commas(found.tried));
-    findings_.push_back(
-        {"leak", column(i).name, has_classes_ ? found.right : found.tried,
-         fmt::format("it alone gives the label {} away: {}, such as {} with {} (will it be known when you "
-                     "predict?)",
-                     in_quotes(column(label).name), how, text_of(i, sketch_.sample().front().values[i]),
-                     text_of(label, sketch_.sample().front().values[label])),
-         ignore_line(column(i).name)});
+    add("leak", i, has_classes_ ? found.right : found.tried,
+        fmt::format("it alone gives the label {} away: {}, such as {} with {} (will it be known when you "
+                    "predict?)",
+                    in_quotes(column(label).name), how, text_of(i, sketch_.sample().front().values[i]),
+                    text_of(label, sketch_.sample().front().values[label])),
+        ignore_line(column(i).name));
   }
 
   void look_at_duplicates() {

@@ -6,14 +6,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 
 #include "findings.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/byte_stream.h"
-#include "lockstep/data/table/values/class_order.h"
 #include "lockstep/data/table/values/number.h"
 
 namespace lockstep {
@@ -311,13 +309,17 @@ Json inspected_column_json(const TableColumn& column, const ColumnSummary& summa
 
 std::string series_text(const SeriesSummary& summary) {
   const Season season = summary.seasons.empty() ? Season{} : summary.seasons.front();
+  const std::string lengths =
+      summary.shortest == summary.longest
+          ? fmt::format("{} each", plural(summary.median, "position"))
+          : fmt::format("{} to {} positions, median {}", with_commas(summary.shortest),
+                        with_commas(summary.longest), with_commas(summary.median));
   std::string text = fmt::format(
-      "\nSeries of time\n  span    {} to {}\n  step    {}{}\n  series  {}, of {} to {} positions, median {}\n"
+      "\nSeries of time\n  span    {} to {}\n  step    {}{}\n  series  {}, of {}\n"
       "  season  {} (autocorrelation {:.2f})\n",
       summary.first, summary.last, summary.step, summary.notes.empty() ? ", always" : ", as a rule",
-      with_commas(summary.series), with_commas(summary.shortest), with_commas(summary.longest),
-      with_commas(summary.median), season.positions > 0 ? plural(season.positions, "position") : "none found",
-      season.autocorrelation);
+      with_commas(summary.series), lengths,
+      season.positions > 0 ? plural(season.positions, "position") : "none found", season.autocorrelation);
   for (const std::string& note : summary.notes) text += fmt::format("  gaps    {}\n", note);
   return text;
 }

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <iterator>
 #include <unordered_map>
@@ -56,11 +55,8 @@ void take_buckets(TermArguments& arguments, TableColumn& column) {
 char take_character(TermArguments& arguments, const char* key, std::string_view fallback,
                     std::string_view known) {
   const std::string text = arguments.take_word(key, fallback);
-  constexpr std::array kNames{std::pair{"point", '.'},         std::pair{"comma", ','},
-                              std::pair{"space", ' '},         std::pair{"apostrophe", '\''},
-                              std::pair{"\xe2\x80\x99", '\''}, std::pair{"none", '\0'}};
-  const auto name = std::ranges::find(kNames, text, &std::pair<const char*, char>::first);
-  const char sign = name != kNames.end() ? name->second : text.size() == 1 ? text.front() : '\1';
+  const auto* const name = std::ranges::find(kNumberSigns, text, &Named<char>::name);
+  const char sign = name != std::end(kNumberSigns) ? name->value : text.size() == 1 ? text.front() : '\1';
   if (sign != 0 && known.find(sign) == std::string_view::npos) {
     throw ConfigError(fmt::format(
         "'{}' is {}, expected {}", key, in_quotes(text),

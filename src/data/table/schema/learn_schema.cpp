@@ -21,7 +21,6 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/table/schema/scan.h"
-#include "lockstep/data/table/values/class_order.h"
 
 namespace lockstep {
 namespace {
@@ -260,11 +259,10 @@ LearntSchema learn_schema(const TableText& table, const TableOptions& options, c
   std::ranges::move(inferred.notes, std::back_inserter(learnt.remarks));
   learnt.doubts = std::move(inferred.doubts);
   for (TableColumn& column : schema.columns) {
-    if (!column.date) continue;
-    column.bins = 0;  // those that data.scale says of all columns: a date has parts
-    column.keeps_number = true;
-  }
-  for (TableColumn& column : schema.columns) {
+    if (column.date) {
+      column.bins = 0;  // those that data.scale says of all columns: a date has parts
+      column.keeps_number = true;
+    }
     const WindowOptions& windows = options.windows;
     // data.columns says only how it is read.
     const bool orders = windows.any() && column.name == windows.time;

@@ -16,7 +16,6 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
-#include "lockstep/data/table/values/class_order.h"
 #include "lockstep/data/table/values/message.h"
 #include "lockstep/data/table/values/number.h"
 

@@ -63,20 +63,24 @@ class FarNumbers {
       const double number = cells[cell].number;
       const double span = max - min;
       if (cells[cell].is_number && (number < min - span || number > max + span))
-        add(found_, {file, i, 1, number, number});
+        found_[{file, i}].merge({.count = 1, .mean = number, .min = number, .max = number});
     }
   }
 
   // *Collective.* A line for each file that has such numbers, of all ranks.
   std::vector<std::string> describe(const TextFiles& text, PeerGroup& peers) const {
     MessageWriter mine;
-    for (const auto& [where, outside] : found_) mine.put(outside);
+    for (const auto& [where, outside] : found_) mine.put(Outside{where.first, where.second, outside});
     Found all;
     for (const Bytes& message : peers.all_gather(mine.bytes())) {
-      for (MessageReader reader(message); !reader.done();) add(all, reader.take<Outside>());
+      for (MessageReader reader(message); !reader.done();) {
+        const auto theirs = reader.take<Outside>();
+        all[{theirs.file, theirs.bounds}].merge(theirs.numbers);
+      }
     }
     std::map<std::size_t, std::vector<std::string>> columns;  // by file
-    for (const auto& [where, outside] : all) columns[outside.file].push_back(describe(outside));
+    for (const auto& [where, outside] : all)
+      columns[where.first].push_back(describe(bounds_[where.second], outside));
     std::vector<std::string> lines;
     for (const auto& [file, found] : columns) {
       constexpr std::size_t kMaxColumns = 5;
@@ -97,27 +101,16 @@ class FarNumbers {
   };
   struct Outside {  // numbers of a file that lie outside
     std::size_t file, bounds;
-    Index records;
-    double min, max;
+    NumberStats numbers;
   };
-  using Found = std::map<std::pair<std::size_t, std::size_t>, Outside>;  // by file and bounds
+  using Found = std::map<std::pair<std::size_t, std::size_t>, NumberStats>;  // by file and bounds
 
-  static void add(Found& found, const Outside& outside) {
-    const auto [entry, is_new] = found.try_emplace({outside.file, outside.bounds}, outside);
-    if (is_new) return;
-    Outside& known = entry->second;
-    known.records += outside.records;
-    known.min = std::min(known.min, outside.min);
-    known.max = std::max(known.max, outside.max);
-  }
-
-  std::string describe(const Outside& outside) const {
-    const Bounds& bounds = bounds_[outside.bounds];
+  std::string describe(const Bounds& bounds, const NumberStats& outside) const {
     const std::string range = outside.min == outside.max
                                   ? fmt::format("{:.6g}", outside.min)
                                   : fmt::format("{:.6g} to {:.6g}", outside.min, outside.max);
     return fmt::format("{} has {} in {}, in training {:.6g} to {:.6g}",
-                       in_quotes(schema_.columns[bounds.cell].name), range, plural(outside.records, "record"),
+                       in_quotes(schema_.columns[bounds.cell].name), range, plural(outside.count, "record"),
                        bounds.min, bounds.max);
   }
 
@@ -306,11 +299,7 @@ Scan TableSource::check(const TableRequest& request) {
                               }},
                          peers);
   doubts_ = far.describe(table_.text, peers);
-  std::vector<Index> sums(unseen.size());
-  for (const Bytes& message : peers.all_gather(std::as_bytes(std::span(unseen)))) {
-    MessageReader reader(message);
-    for (Index& sum : sums) sum += reader.take<Index>();
-  }
+  const std::vector<Index> sums = sum_over_ranks(unseen, peers);
   for (std::size_t i = 0; i < sums.size(); ++i) {
     if (sums[i] == 0) continue;
     notes_.push_back(fmt::format(
@@ -353,35 +342,24 @@ std::unique_ptr<ChunkReader> TableSource::reader(const TargetRule& rule) const {
 std::optional<TableRequest> table_request(const OpenRequest& request,
                                           std::span<const std::string> extensions) {
   const DataOptions& data = request.options;
-  const std::string& name = request.split == Split::kTrain        ? data.train
-                            : request.split == Split::kValidation ? data.validation
-                                                                  : data.test;
+  const std::string name =
+      request.input.value_or(of_split(request.split, data.train, data.validation, data.test));
   if (name.empty() && request.split != Split::kTrain) return std::nullopt;
   std::vector<std::string> paths;
   request.peers.agree([&] {
-    if (name.empty()) {
+    if (name.empty() && !request.input) {
       throw ConfigError(
           "data.train is not set: name the file to train on, or set data.format = \"synthetic\"");
     }
-    paths = list_files(name, extensions, "data." + to_string(request.split));
+    paths = request.input ? list_input_files(name, extensions)
+                          : list_files(name, extensions, "data." + to_string(request.split));
   });
   return TableRequest{.paths = std::move(paths),
                       .name = name,
                       .options = data.table,
                       .schema = request.schema,
+                      .labels = !request.input || request.labels,
                       .held = request.held,
-                      .peers = request.peers};
-}
-
-std::optional<TableRequest> table_request(const InputRequest& request,
-                                          std::span<const std::string> extensions) {
-  std::vector<std::string> paths;
-  request.peers.agree([&] { paths = list_input_files(request.path, extensions); });
-  return TableRequest{.paths = std::move(paths),
-                      .name = request.path,
-                      .options = request.options.table,
-                      .schema = request.schema,
-                      .labels = request.labels,
                       .peers = request.peers};
 }
 

@@ -88,16 +88,14 @@ class TableSource final : public TextSource {
 
 // How the text formats open what the config names: all files that it means are one table.
 
-/// *Collective.* Nothing if the config names no such set. Errors as of FormatEntry::open and open_input.
+/// *Collective.* Nothing if the config names no such set. Errors as of FormatEntry::open.
 std::optional<TableRequest> table_request(const OpenRequest& request,
                                           std::span<const std::string> extensions);
-std::optional<TableRequest> table_request(const InputRequest& request,
-                                          std::span<const std::string> extensions);
 
-/// *Collective.* FormatEntry::open, or open_input, for a Source that is made from a TableRequest. Errors as
-/// there.
-template <class Source, class Request>
-std::unique_ptr<RecordSource> open_tables(const Request& request, std::span<const std::string> extensions) {
+/// *Collective.* FormatEntry::open for a Source that is made from a TableRequest. Errors as there.
+template <class Source>
+std::unique_ptr<RecordSource> open_tables(const OpenRequest& request,
+                                          std::span<const std::string> extensions) {
   const std::optional<TableRequest> tables = table_request(request, extensions);
   return tables ? std::make_unique<Source>(*tables) : nullptr;
 }

@@ -1,4 +1,4 @@
-#include "lockstep/data/table/values/class_order.h"
+#include "lockstep/data/table/values/column_stats.h"
 
 #include <fmt/format.h>
 

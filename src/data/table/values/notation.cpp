@@ -174,16 +174,7 @@ void take_least(std::string& least, std::string_view text) {
 }
 
 const char* word_of(char sign) {
-  switch (sign) {
-    case ',':
-      return "comma";
-    case '.':
-      return "point";
-    case '\'':
-      return "apostrophe";
-    default:
-      return "space";
-  }
+  return std::ranges::find(kNumberSigns, sign, &Named<char>::value)->name;
 }
 
 // For people: what is not plain in the notation.

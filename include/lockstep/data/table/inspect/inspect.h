@@ -15,8 +15,8 @@
 
 #include "lockstep/data/options.h"
 #include "lockstep/data/peer_group.h"
-#include "lockstep/data/series_summary.h"
 #include "lockstep/data/table/schema/scan.h"
+#include "lockstep/data/time_windows.h"
 
 namespace lockstep {
 

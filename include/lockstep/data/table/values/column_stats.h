@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -102,6 +103,14 @@ class ValueCounts {
   bool overflowed_ = false;
   std::unordered_map<std::string, Index, Hash, std::equal_to<>> counts_;
 };
+
+/// The classes of a label in order: by size if all are numbers, else by their letters; of two, the positive
+/// one last: its probability is that of yes, and precision, recall, F1 and average precision are about it.
+/// That is `positive` or, where it is "", the one whose name means yes where only one does; else the one with
+/// less than 0.4 of the records; else the later one. `label` names the label in messages. Errors: ConfigError
+/// for a `positive` that is no class, or where there are not two.
+std::vector<std::string> ordered_classes(std::span<const ValueCounts::Entry> classes,
+                                         const std::string& positive, std::string_view label);
 
 // Quantiles of the numbers of a column: exact of as many as are kept; beyond that of a sample, which is
 // chosen by a key of the record. So they are the same however many ranks share the work, and memory is

@@ -75,6 +75,8 @@ struct Named {
   E value;
   const char* name;
 };
+inline constexpr Named<char> kNumberSigns[]{{'.', "point"},       {',', "comma"},         {' ', "space"},
+                                            {'\'', "apostrophe"}, {'\'', "\xe2\x80\x99"}, {'\0', "none"}};
 std::span<const Named<DateForm>> date_forms();
 std::span<const Named<DatePart>> date_parts();
 const char* to_string(DateForm form);
