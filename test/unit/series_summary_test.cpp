@@ -136,6 +136,11 @@ TEST_F(SeriesTable, InspectSaysWhatTheSeriesAre) {
   EXPECT_EQ(text.find("on_bad_record"), std::string::npos) << "a window may lack a label";
   const auto json = parse_json<nlohmann::json>(to_json(inspection));
   EXPECT_EQ(json.at("columns").at(3).at("kind"), "label, numeric");
+  TableInspection alike = inspection;
+  alike.series->shortest = alike.series->median = 100;
+  expect_parts(to_text(alike), {"2, of 100 positions each\n"});
+  alike.series->series = 1;
+  expect_parts(to_text(alike), {"1, of 100 positions\n"});
 }
 
 TEST_F(SeriesTable, TwoRecordsOfOneTimeAreRefused) {

@@ -311,7 +311,7 @@ std::string series_text(const SeriesSummary& summary) {
   const Season season = summary.seasons.empty() ? Season{} : summary.seasons.front();
   const std::string lengths =
       summary.shortest == summary.longest
-          ? fmt::format("{} each", plural(summary.median, "position"))
+          ? plural(summary.median, "position") + (summary.series > 1 ? " each" : "")
           : fmt::format("{} to {} positions, median {}", with_commas(summary.shortest),
                         with_commas(summary.longest), with_commas(summary.median));
   std::string text = fmt::format(
