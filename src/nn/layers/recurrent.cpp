@@ -320,15 +320,17 @@ class Recurrent final : public Layer {
     const PositionRows<const Scalar> x = input_of(own, args, args.cache);
     const PositionRows<const Scalar> states = states_of(own, args.cache, args.y.data());
     const PositionRows<const Scalar> kept{args.cache.data() + own.kept, cache_size_, Cell::kKept * units_};
-    Matrix rows = zeros_in(step_memory().rows, steps.size() * samples, of.dw.cols());
-    Matrix gradients = zeros_in(step_memory().sums, steps.size() * samples, sums());
+    const auto fresh = args.lengths.given() ? zeros_in : matrix_in;
+    Matrix rows = fresh(step_memory().rows, steps.size() * samples, of.dw.cols());
+    Matrix gradients = fresh(step_memory().sums, steps.size() * samples, sums());
     const Matrix zeros = zeros_in(step_memory().zeros, 1, units_);
     for (Index step = steps.end - 1; step >= steps.begin; --step) {
       const Index first = (step - steps.begin) * samples;
       at_step(args, own, step, [&](Index row, Index position) {
         Scalar* const h = &rows(first + row, own.inputs);
         std::copy_n(x.of(row, position), own.inputs, h - own.inputs);
-        if (step > 0) std::copy_n(states.of(row, position + (own.reverse ? 1 : -1)), units_, h);
+        const Index before = position + (own.reverse ? 1 : -1);
+        std::copy_n(step > 0 ? states.of(row, before) : zeros.data(), units_, h);
         const bool is_seen = dy.position > 0 || step + 1 == args.lengths.of(row, positions_);
         Cell::backward({units_, kept.of(row, position), h, is_seen ? dy.of(row, position) : zeros.data(),
                         &of.dh(row, 0), &of.carry(row, 0), &gradients(first + row, 0)});
