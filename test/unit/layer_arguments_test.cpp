@@ -139,6 +139,24 @@ TEST(LayerArguments, DenseTakesAnImageThatIsAVector) {
   }
 }
 
+TEST(LayerArguments, RecurrentLayersTakeSequencesAndHaveTheTensorsOfPyTorch) {
+  const Shape in = SequenceShape{.positions = 5, .channels = 2}.shape();
+  EXPECT_EQ(output_of("lstm(3, bidirectional=true)", in), (SequenceShape{5, 6}.shape()));
+  EXPECT_EQ(output_of("gru(3, layers=2, bidirectional=true, last=true)", in), (Shape{{6}}));
+  const Model model({.layers = "gru(3, layers=2, bidirectional=true)"}, in);
+  std::vector<std::string> names;
+  for (const ParamInfo& param : model.layout().params) names.push_back(param.name);
+  names.resize(9);
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"0.weight_ih_l0", "0.weight_hh_l0", "0.bias_ih_l0", "0.bias_hh_l0",
+                                      "0.weight_ih_l0_reverse", "0.weight_hh_l0_reverse",
+                                      "0.bias_ih_l0_reverse", "0.bias_hh_l0_reverse", "0.weight_ih_l1"}));
+  EXPECT_EQ(model.layout().params[8].shape, (Shape{{9, 6}}));
+  EXPECT_EQ(model.op(0).layer->flops(), 2 * 5 * 2 * 9 * ((2 + 3) + (6 + 3)));
+  expect_refused("lstm(4)", {{6}}, {"layer 0 'lstm(4)' on 6", "put as_sequence(positions) before it"});
+  expect_refused("gru(4, layers=0)", in, {"'layers'", "at least 1"});
+}
+
 TEST(LayerArguments, PartsOfASampleShareADenseLayer) {
   const Model model({.layers = "dense(3, shared=4)"}, {{2, 4}});
   EXPECT_EQ(model.output(), (Shape{{12}}));

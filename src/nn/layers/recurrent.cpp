@@ -76,7 +76,7 @@ struct Direction {
 // Passed from some steps to those before them, and the W_ih that they multiply by.
 struct StepGradients {
   Matrix dh, carry;
-  Matrix dw, db;  // of [W_ih W_hh], and of a bias for each sum
+  Matrix dw, db;  // of [W_ih W_hh], turned, and of a bias for each sum
   ConstMatrix input_weights;
 };
 
@@ -293,7 +293,7 @@ class Recurrent final : public Layer {
     if (own.reverse) dy.data += units_;
     StepGradients of{zeros_in(step_memory().dh, samples, units_),
                      zeros_in(step_memory().carry, samples, units_),
-                     zeros_in(step_memory().dw, sums(), width), zeros_in(step_memory().bias, 1, sums()),
+                     zeros_in(step_memory().dw, width, sums()), zeros_in(step_memory().bias, 1, sums()),
                      weights(args, own, {0, own.inputs}, step_memory().input_weights)};
     const auto multiply =
         product(precision_, true, weights(args, own, {own.inputs, width}, step_memory().weights));
@@ -303,8 +303,10 @@ class Recurrent final : public Layer {
       backward_cells(args, own, steps, dy, multiply, of);
       backward_products(args, own, steps, of, dx);
     }
+    Matrix dw = matrix_in(step_memory().weights, sums(), width);
+    transpose(of.dw, dw.data(), width);
     for_each_part(own, [&](Index row, Range columns, Index begin) {
-      const Scalar* from = columns.begin < width ? &of.dw(row, columns.begin) : &of.db(0, row);
+      const Scalar* from = columns.begin < width ? &dw(row, columns.begin) : &of.db(0, row);
       Scalar* to = args.gradient.data() + begin;
       if (args.write == Write::kReplace) std::fill_n(to, columns.size(), Scalar{0});
       for (Index i = 0; i < columns.size(); ++i) to[i] += from[i];
@@ -320,15 +322,17 @@ class Recurrent final : public Layer {
     const PositionRows<const Scalar> x = input_of(own, args, args.cache);
     const PositionRows<const Scalar> states = states_of(own, args.cache, args.y.data());
     const PositionRows<const Scalar> kept{args.cache.data() + own.kept, cache_size_, Cell::kKept * units_};
-    Matrix rows = zeros_in(step_memory().rows, steps.size() * samples, of.dw.cols());
-    Matrix gradients = zeros_in(step_memory().sums, steps.size() * samples, sums());
+    const auto fresh = args.lengths.given() ? zeros_in : matrix_in;
+    Matrix rows = fresh(step_memory().rows, steps.size() * samples, of.dw.rows());
+    Matrix gradients = fresh(step_memory().sums, steps.size() * samples, sums());
     const Matrix zeros = zeros_in(step_memory().zeros, 1, units_);
     for (Index step = steps.end - 1; step >= steps.begin; --step) {
       const Index first = (step - steps.begin) * samples;
       at_step(args, own, step, [&](Index row, Index position) {
         Scalar* const h = &rows(first + row, own.inputs);
         std::copy_n(x.of(row, position), own.inputs, h - own.inputs);
-        if (step > 0) std::copy_n(states.of(row, position + (own.reverse ? 1 : -1)), units_, h);
+        const Index before = position + (own.reverse ? 1 : -1);
+        std::copy_n(step > 0 ? states.of(row, before) : zeros.data(), units_, h);
         const bool is_seen = dy.position > 0 || step + 1 == args.lengths.of(row, positions_);
         Cell::backward({units_, kept.of(row, position), h, is_seen ? dy.of(row, position) : zeros.data(),
                         &of.dh(row, 0), &of.carry(row, 0), &gradients(first + row, 0)});
@@ -341,12 +345,12 @@ class Recurrent final : public Layer {
                          Matrix& dx) const {
     const Index samples = args.dy.rows();
     const bool exact = precision_ == Precision::kFp32;
-    const ConstMatrix rows = matrix_in(step_memory().rows, steps.size() * samples, of.dw.cols());
+    const ConstMatrix rows = matrix_in(step_memory().rows, steps.size() * samples, of.dw.rows());
     const ConstMatrix gradients = matrix_in(step_memory().sums, rows.rows(), sums());
     const Bf16Matrix rounded = exact ? Bf16Matrix(nullptr, 0, 0) : rounded_output_gradient(gradients);
     sum_rows(gradients, of.db.values(), Write::kAdd);
-    exact ? multiply_backward_weights(gradients, rows, {0, sums()}, of.dw, Write::kAdd)
-          : multiply_backward_weights(rounded, rounded_input(rows), {0, sums()}, of.dw, Write::kAdd);
+    exact ? multiply_backward_weights(rows, gradients, {0, rows.cols()}, of.dw, Write::kAdd)
+          : multiply_backward_weights(rounded_input(rows), rounded, {0, rows.cols()}, of.dw, Write::kAdd);
     if (dx.data() == nullptr) return;
     Matrix by_step = matrix_in(step_memory().dx, rows.rows(), own.inputs);
     exact ? multiply_backward_data(gradients, of.input_weights, by_step)
