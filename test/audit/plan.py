@@ -6,7 +6,7 @@ import numpy as np
 
 from .said import human_bytes
 from .report import number_of
-from .forward import parts_of_input
+from .forward import parts_of_input, window_of
 from .log_data import first_averaged
 from .outputs import scaling_of
 from .steps import replicas_with_one
@@ -205,15 +205,12 @@ def check_stages(sheet, run, place, text, stages, parameters):
 
 def positions_behind(name, words, positions):
     """How many a window takes that moves over a sequence of so many."""
-    keyed = dict(word.split("=") for word in words if "=" in word)
-    plain = [word for word in words if "=" not in word][name == "conv1d" and "channels" not in keyed :]
-    width = int(keyed.get("width", plain[0] if plain else 0))
-    stride = int(keyed.get("stride", plain[1] if len(plain) > 1 else 1 if name == "conv1d" else width))
-    padding = keyed.get("padding", "valid")
+    width, stride, dilation, padding = window_of(words[name == "conv1d" :])
+    stride = stride or (1 if name == "conv1d" else width)
     if padding in ("same", "causal"):
         return width, -(-positions // stride)
     both = 0 if padding == "valid" else 2 * int(padding)
-    return width, (positions + both - (width - 1) * int(keyed.get("dilation", 1)) - 1) // stride + 1
+    return width, (positions + both - (width - 1) * dilation - 1) // stride + 1
 
 
 def check_over_time(sheet, place, row, words, weight, before):
