@@ -1,4 +1,4 @@
-"""Outputs of models of dense layers, computed from model.safetensors in double precision."""
+"""Outputs of models of dense layers, and of sequences, computed from model.safetensors in double precision."""
 
 import json
 import pathlib
@@ -33,6 +33,42 @@ def read_tensors(path):
 def parts_of_input(words):
     """How many equal parts of a sample a dense layer takes one by one (shared=K)."""
     return int(dict(word.strip().split("=") for word in words if "=" in word).get("shared", 1))
+
+
+OVER_TIME = {
+    "last": lambda x: x[:, -1],
+    "mean_over_time": lambda x: x.mean(axis=1),
+    "max_over_time": lambda x: x.max(axis=1),
+}
+
+
+def window_of(words):
+    """Width, stride, dilation and padding of conv1d, maxpool1d or avgpool1d, by their words without channels."""
+    keyed = dict(word.split("=") for word in words if "=" in word)
+    plain = [int(word) for word in words if "=" not in word]
+    width = int(keyed["width"]) if "width" in keyed else plain.pop(0)
+    stride = int(keyed.get("stride", plain[0] if plain else 0))
+    return width, stride, int(keyed.get("dilation", 1)), keyed.get("padding", "valid")
+
+
+def convolved(words, w, bias, x, noise):
+    """A window over a sequence [rows, positions, channels], by the definition; and how far it may be off."""
+    width, stride, dilation, padding = window_of([word.replace(" ", "") for word in words[1:]])
+    reach = (width - 1) * dilation
+    before = {"valid": 0, "same": reach // 2, "causal": reach}.get(padding)
+    behind = {"valid": 0, "same": reach - reach // 2, "causal": 0}.get(padding)
+    sides = (int(padding),) * 2 if before is None else (before, behind)
+    x, noise = (np.pad(each, ((0, 0), sides, (0, 0))) for each in (x, noise))
+    groups = x.shape[2] // w.shape[1]
+    first = np.arange(0, x.shape[1] - reach, stride or 1)
+    outputs = [np.zeros((len(x), len(first), len(w))) for _ in range(3)]  # of numbers, their sizes and their noise
+    for out in range(len(w)):
+        begin = out // (len(w) // groups) * w.shape[1]
+        for tap in range(width):
+            mine = w[out, :, tap]
+            for total, part, factor in zip(outputs, (x, np.abs(x), noise), (mine, np.abs(mine), np.abs(mine))):
+                total[:, :, out] += part[:, first + tap * dilation, begin : begin + w.shape[1]] @ factor
+    return outputs[0] + bias, outputs[2] + 6e-8 * (2 + np.sqrt(w[0].size)) * (outputs[1] + np.abs(bias))
 
 
 def forward(layers_text, tensors, features, scaling=None):
@@ -81,7 +117,11 @@ def known_layer(item):
         return len(words.split("|")) == 2 and all(known_layer(each) for part in words.split("|") for each in items_of(part))
     if name == "dense":
         return all(word.strip().startswith(("shared=", "init=")) for word in words.split(",")[1:])
-    return name in ACTIVATIONS or name in ("dropout", "flatten")
+    if name == "as_sequence":
+        return words.strip().isdigit()
+    if name == "conv1d":
+        return words[:1].isdigit() and "init=" not in words and "channels=" not in words
+    return name in ACTIVATIONS or name in OVER_TIME or name in ("dropout", "flatten")
 
 
 def chain(layers, tensors, prefix, x, noise):
@@ -97,10 +137,23 @@ def chain(layers, tensors, prefix, x, noise):
             noise = parts[0][1] + parts[1][1] + unit * np.abs(x)
         elif name == "dense":
             w = tensors[f"{prefix}{number}.weight"]
+            shape = x.shape[:-1] if x.ndim == 3 else (rows,)
             x, noise = (each.reshape(-1, w.shape[1]) for each in (x, noise))
             bias = tensors.get(f"{prefix}{number}.bias", np.zeros(len(w)))
             noise = noise @ np.abs(w).T + unit * (2 + np.sqrt(w.shape[1])) * (np.abs(x) @ np.abs(w).T + np.abs(bias))
-            x, noise = (each.reshape(rows, -1) for each in (x @ w.T + bias, noise))
+            x, noise = (each.reshape(*shape, -1) for each in (x @ w.T + bias, noise))
+        elif name == "as_sequence":
+            x, noise = (each.reshape(rows, int(text), -1) for each in (x, noise))
+        elif name == "conv1d":
+            w = tensors[f"{prefix}{number}.weight"]
+            x, noise = convolved(words, w, tensors.get(f"{prefix}{number}.bias", np.zeros(len(w))), x, noise)
+        elif name in OVER_TIME:
+            # The largest of numbers that are off is off by no more than the most of them; the sum of a mean is rounded, too.
+            noise = noise[:, -1] if name == "last" else noise.max(axis=1)
+            noise = noise + unit * (name == "mean_over_time") * np.abs(x).sum(axis=1)
+            x = OVER_TIME[name](x)
+        elif name == "flatten":
+            x, noise = (each.reshape(rows, -1) for each in (x, noise))
         elif name in ACTIVATIONS:
             try:
                 x = ACTIVATIONS[name](x, *[float(word.partition("=")[2] or word) for word in words])

@@ -90,6 +90,8 @@ EXAMPLES = {
     "hdf5": {"data.train": "data.h5:x", "data.train_labels": "data.h5:y", "data.train_weights": "data.h5:w", "model.layers": "dense(6) tanh dense(1)", "train.loss": "binary_cross_entropy", **BATCH, **TWO},
     "hdf5-values": {"data.train": "data.h5:x", "data.train_labels": "data.h5:group/values", "model.layers": "dense(6) tanh dense(1)", "train.loss": "huber", "data.validation_share": "0.2", "eval.metrics": NUMBERS, **BATCH},
     "idx": {**IMAGES, "model.layers": "conv2d(3,3,padding=1) batch_norm relu maxpool(2) flatten dense(2)", "data.mean": "0.5", "data.std": "0.25", **BATCH, **TWO},
+    "sequences": {**IMAGES, "model.layers": "as_sequence(4) conv1d(6, 3, padding=causal, dilation=2) batch_norm relu maxpool1d(2) dense(3) tanh conv1d(4, 2, stride=2) max_over_time dense(2)", **BATCH, **TWO},
+    "sequence-outputs": {**IMAGES, "model.layers": "as_sequence(4) conv1d(6, 3, padding=causal, dilation=2, groups=2) tanh dense(4) conv1d(4, 2, 1, padding=same) relu conv1d(3, 2, stride=2) max_over_time dense(2)", "data.validation_share": "0.2", "eval.metrics": YES, **BATCH},
     "idx-stratified": {**IMAGES, "model.layers": "flatten dense(2)", "data.validation": "stratified(0.2)", "eval.metrics": YES, **BATCH},
     "raw": {"data.train": "records.raw", "data.format": "raw", "data.raw_layout": "label:u8 skip:u8[2] features:f16[4]", "model.layers": "dense(6) gelu dense(1)", "train.loss": "binary_focal", **BATCH, **TWO},
     "cifar10": {"data.train": "cifar10-train.bin", "data.test": "cifar10-test.bin", "data.format": "cifar10", "model.layers": "flatten dense(10)", "eval.metrics": "auc,f1", "eval.top_k": "3", **BATCH},

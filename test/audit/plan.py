@@ -6,7 +6,7 @@ import numpy as np
 
 from .said import human_bytes
 from .report import number_of
-from .forward import parts_of_input
+from .forward import parts_of_input, window_of
 from .log_data import first_averaged
 from .outputs import scaling_of
 from .steps import replicas_with_one
@@ -203,14 +203,40 @@ def check_stages(sheet, run, place, text, stages, parameters):
         sheet.printed(place + "largest stage", uneven[1], max(flops) * len(flops) / sum(flops))
 
 
+def positions_behind(name, words, positions):
+    """How many a window takes that moves over a sequence of so many."""
+    width, stride, dilation, padding = window_of(words[name == "conv1d" :])
+    stride = stride or (1 if name == "conv1d" else width)
+    if padding in ("same", "causal"):
+        return width, -(-positions // stride)
+    both = 0 if padding == "valid" else 2 * int(padding)
+    return width, (positions + both - (width - 1) * dilation - 1) // stride + 1
+
+
+def check_over_time(sheet, place, row, words, weight, before):
+    """A layer that mixes the positions of a sequence: what comes out, operations, and bytes that it keeps."""
+    name, numbers = row[2].partition("(")[0], [int(each) for each in re.findall(r"\d+", row[3])]
+    positions, channels = before
+    if name in ("conv1d", "maxpool1d", "avgpool1d"):
+        width, positions = positions_behind(name, words, positions)
+        channels = weight.shape[0] if name == "conv1d" else channels
+        operations = positions * (2 * weight.size if name == "conv1d" else width * channels)
+        right = [positions, channels]
+    else:
+        operations, right = 0 if name == "last" else positions * channels, [channels]
+    copies = 2 if name.startswith("max") else 1
+    shown = [numbers, int(row[5].replace(",", "")), row[6]]
+    sheet.equal(place, shown, [right, operations, human_bytes(4 * copies * int(np.prod(right)))])
+
+
 def check_layers(sheet, run, text):
-    """Of each layer its parameters; of models of dense layers also operations and activations."""
+    """Of each layer its parameters; of models of dense layers and of sequences also operations and activations."""
     table = text[: text.find("\n\n")]
-    rows = list(re.finditer(r"^(\S+) (\S.*?)  +(\S+)  +([\d,]+)  +([\d,]+)  +(\S+ \w+)$", table, re.M))
+    rows = list(re.finditer(r"^(\S+) (\S.*?)  +(\S+|\d+ positions of \d+)  +([\d,]+)  +([\d,]+)  +(\S+ \w+)$", table, re.M))
     count = lambda row, group: int(row[group].replace(",", ""))
     take = lambda row, *groups: [text.free.__setitem__(slice(*row.span(group)), bytes(len(row[group]))) for group in groups]
-    area = lambda shape: int(np.prod([int(each) for each in shape.split("x")]))
-    width = None
+    area = lambda shape: int(np.prod([int(each) for each in re.findall(r"\d+", shape)]))
+    width = before = None  # numbers, and where it is a sequence [positions, channels], of what comes in
     for row in rows:
         place, (name, words) = f"plan.txt: layer {row[1]}", re.fullmatch(r"(\w+)(?:\((.*)\))?.*", row[2]).groups()
         mine = {path.rpartition(".")[2]: t for path, t in run.tensors.items() if path.rpartition(".")[0] == row[1]}
@@ -222,8 +248,10 @@ def check_layers(sheet, run, text):
         size = area(row[3])
         if name == "dense" and "weight" in mine:
             parts = parts_of_input((words or "").split(","))
+            parts = before[0] if before else parts
             width = parts * mine["weight"].shape[0]
-            sheet.equal(place, [row[3], count(row, 5), row[6]], [str(width), 2 * parts * mine["weight"].size, human_bytes(4 * width)])
+            shape = f"{parts} positions of {len(mine['weight'])}" if before else str(width)
+            sheet.equal(place, [row[3], count(row, 5), row[6]], [shape, 2 * parts * mine["weight"].size, human_bytes(4 * width)])
             take(row, 3, 5, 6)
         elif name in ("window_scale", "window_unscale"):
             kind, labels, window = scaling_of(run.config)
@@ -242,8 +270,21 @@ def check_layers(sheet, run, text):
                 take(row, 6)
             take(row, 3, 5)
             width = size
+        elif name in ("conv1d", "maxpool1d", "avgpool1d", "last", "mean_over_time", "max_over_time") and before:
+            check_over_time(sheet, place, row, (words or "").replace(" ", "").split(","), mine.get("weight"), before)
+            take(row, 3, 5, 6)
+            width = size
+        elif name == "as_sequence":
+            order = "order=channels" in (words or "")
+            sheet.equal(place, [row[3].split()[0], size, count(row, 5), row[6]],
+                        [re.search(r"\d+", words)[0], width or size, 0, human_bytes(4 * size * order)])
+            take(row, 3, 5, 6)
+            width = size
         else:
             width = None
+        # A chain of a composite begins with what stood before all of its chains.
+        outer = "positions" in row[3] and "." not in row[1]
+        before = [int(each) for each in re.findall(r"\d+", row[3])] if outer else None
     if not rows:
         return
     if features := taken(re.search(r"^input +(\d+(?:x\d+)*) *$", text, re.M)):

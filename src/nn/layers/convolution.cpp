@@ -61,8 +61,11 @@ class ConvolutionLayer final : public Layer {
   }
 
   void backward(const BackwardArgs& args) const override {
-    const bool in_bf16 = precision_ == Precision::kBf16;
-    in_bf16 ? backward_in_bf16(args) : backward_in_fp32(args);
+    if (precision_ == Precision::kBf16) {
+      backward_in_bf16(args);
+    } else {
+      backward_in_fp32(args);
+    }
     if (args.dx() != nullptr) clear_padding(args.lengths, shape_.in_channels, *args.dx());
   }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "image_window.h"
+#include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/math/pooling.h"
 #include "lockstep/nn/layer.h"
