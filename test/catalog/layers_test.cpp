@@ -29,7 +29,7 @@ struct Example {
   bool padded = false;  // records have the lengths below
 };
 
-// Of sequences of at least four positions.
+// Lengths for sequences of at least four positions.
 std::array<Scalar, kRows> lengths_of(const Shape& input) {
   std::array<Scalar, kRows> lengths{4, 1, 3, 2, 4};
   for (Scalar& length : lengths) length *= static_cast<Scalar>(input.dims[0] / 4);
@@ -77,7 +77,7 @@ std::vector<Example> more_examples() {
           {"residual(dense(64, split=rows, bias=false) tanh) dense(2, split=rows)", {{64}}}};
 }
 
-// Of sequences; each is tried with padding as well, unless its last layer shows it.
+// Models of sequences; each is tried with padding as well, unless its last layer shows it.
 std::vector<Example> sequence_examples() {
   return {{"dense(3) tanh", sequence(4, 2)},
           {"batch_norm dense(2)", sequence(4, 3)},

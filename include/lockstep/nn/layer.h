@@ -113,7 +113,7 @@ struct BatchContext {
   Index step = 0;
   Index replica = 0;
   Index first_row = 0;  ///< within the replica's samples of the step
-  /// Of records that are sequences of different lengths: the length of each; else empty.
+  /// The length of each record, where these are sequences of different lengths; else empty.
   std::span<const Scalar> lengths = {};
 };
 
