@@ -357,6 +357,25 @@ std::vector<std::string> DenseSource::files() const {
   return files;
 }
 
+std::vector<std::string> DenseSource::notes() const {
+  if (!fields_.lengths) return {};
+  double counted = 0;
+  try {
+    FieldReader lengths(*fields_.lengths);
+    for (const Chunk& chunk : chunks_) {
+      lengths.read(chunk.records);
+      for (Index i = 0; i < chunk.records.size(); ++i) counted += static_cast<double>(lengths.scalars(i)[0]);
+    }
+  } catch (const DataError&) {
+    return {};  // it is reported by all ranks together when they load the records
+  }
+  const auto rows = static_cast<double>(info_.rows);
+  const Index positions = fields_.shape.dims[0];
+  return {fmt::format("'{}': {:.4g} of {} positions of a record count in the mean; {:.3g} % are padding",
+                      info_.name, counted / rows, positions,
+                      100 * (1 - counted / (rows * static_cast<double>(positions))))};
+}
+
 std::unique_ptr<ChunkReader> DenseSource::reader(const TargetRule& rule) const {
   return std::make_unique<DenseReader>(fields_, layout_, chunks_, rule);
 }

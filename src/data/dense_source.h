@@ -90,6 +90,8 @@ class DenseSource final : public RecordSource {
   std::span<const Chunk> chunks() const override { return chunks_; }
   std::unique_ptr<ChunkReader> reader(const TargetRule& rule) const override;
   std::vector<std::string> files() const override;
+  /// The share of padding, where records have lengths.
+  std::vector<std::string> notes() const override;
   void unpack(std::span<const Index>, std::span<const std::byte* const> records, Matrix& x,
               Matrix& targets) const override {
     layout_.unpack(records, x, targets);

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
+#include <iterator>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
@@ -115,6 +117,11 @@ class JoinedSource final : public RecordSource {
     for (const auto& part : parts_) {
       for (const std::string& file : part->files()) all.push_back(file);
     }
+    return all;
+  }
+  std::vector<std::string> notes() const override {
+    std::vector<std::string> all;
+    for (const auto& part : parts_) std::ranges::move(part->notes(), std::back_inserter(all));
     return all;
   }
   std::string file_of(const Chunk& chunk) const override { return at(parts_, chunk.file)->files().front(); }
