@@ -298,7 +298,7 @@ TEST(Layers, NothingSeesThePadding) {
 // Compares the outputs for one sample with those of a sequence that is as long as what counts of it, and adds
 // the gradient for that. One too short for a window has no part in the gradient.
 void add_alone(const Example& example, Index row, Fixture& padded, AlignedBuffer<Scalar>& gradient) try {
-  const Index length = static_cast<Index>(at(kLengths, row));
+  const Index length = static_cast<Index>(at(padded.record_lengths, row));
   Example alone = example;
   alone.padded = false;
   alone.input = sequence(length, example.input.dims[1]);
@@ -343,6 +343,7 @@ TEST(Layers, SequencesWithoutPositionsComeToNothing) {
         "conv1d(3, 6) conv1d(2, 2, padding=same) layer_norm avgpool1d(2) max_over_time"}) {
     SCOPED_TRACE(layers);
     Fixture fixture({"dense(2) " + layers, sequence(8, 2), {}, true});
+    fixture.record_lengths = {4, 1, 3, 2, 4};
     fixture.run_without_padding();
     fixture.run({0, kRows}, fixture.gradient.span(), Write::kReplace);
     EXPECT_FALSE(fixture.workspace.first_bad_op().has_value());

@@ -160,7 +160,7 @@ TEST_F(Sequences, AnEvaluationIsTheMeanOverThePositionsThatCount) {
   }
   const ProcessResult evaluated = run_trainer(2, fmt::format("eval --model {} --json -", run_));
   ASSERT_EQ(evaluated.exit_code, 0) << evaluated.errors;
-  const auto test = parse_json<SortedJson>(evaluated.output).at("test");
+  const auto test = parse_json<nlohmann::json>(evaluated.output).at("test");
   EXPECT_NEAR(test.at("loss").get<double>(), loss / static_cast<double>(counted), 1e-5);
   EXPECT_NEAR(test.at("accuracy").get<double>(), right / static_cast<double>(counted), 1e-6);
 }
