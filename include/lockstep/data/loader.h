@@ -58,6 +58,11 @@ struct Weighing {
   bool has_weights(const DatasetInfo& info) const { return info.weighted || !of_class.empty(); }
 };
 
+/// Whether targets of a record can be missing: some of several, or those of its padding.
+inline bool may_miss_targets(const TargetRule& rule, const DatasetInfo& info) {
+  return rule.may_miss && (info.target_columns > 1 || info.has_lengths);
+}
+
 /// Takes the lengths, the last of label_columns() columns, out of `labels`, as Records::gather writes them,
 /// if records have any; gives the columns before them.
 Matrix take_lengths(const DatasetInfo& info, Matrix& labels, std::span<Scalar> lengths);

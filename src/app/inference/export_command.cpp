@@ -92,6 +92,8 @@ int export_command(const CommandLine& line) {
   log_info("exported {} numbers in {} tensors to {} ({}, {})",
            with_commas(trained.model->stored_layout().count()), trained.model->stored_layout().params.size(),
            describe_output(output), exporter.name, human_bytes(file.bytes()));
+  if (exporter.name.starts_with("onnx") && !config.data.train_lengths.empty())
+    log_info("the graph knows no lengths: it takes all positions of a record as if they counted");
   if (exporter.name.starts_with("onnx") && config.model.precision == Precision::kBf16) {
     log_info(
         "the graph computes in fp32, while trainer predict and eval compute in bf16 as training did: outputs "

@@ -1,5 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+#include <deque>
 #include <optional>
 
 #include "app/commands.h"
@@ -86,22 +89,37 @@ class ForecastColumns final : public TextColumns {
   Index next_ = 0;
 };
 
-// The record and the position of each row, both from 0 on.
+// The record and the position of each row, both from 0 on. Rows of padding are left out.
 class PositionColumns final : public TextColumns {
  public:
   explicit PositionColumns(Index positions) : positions_(positions) {}
   std::span<const std::string> names() const override { return names_; }
   std::span<const std::string> next() override {
-    cells_ = {std::to_string(next_ / positions_), std::to_string(next_ % positions_)};
-    ++next_;
+    const Index row = rows_.front();
+    rows_.pop_front();
+    cells_ = {std::to_string(row / positions_), std::to_string(row % positions_)};
     return cells_;
+  }
+
+  // Those of all positions that count, in memory that is valid until the next call.
+  ConstMatrix keep(const ConstMatrix& rows) {
+    kept_.clear();
+    for (Index row = 0; row < rows.rows(); ++row, ++given_) {
+      const Scalar* from = rows.data() + row * rows.cols();
+      if (std::isnan(*from)) continue;
+      kept_.insert(kept_.end(), from, from + rows.cols());
+      rows_.push_back(given_);
+    }
+    return {kept_.data(), std::ssize(kept_) / rows.cols(), rows.cols()};
   }
 
  private:
   Index positions_;
   std::vector<std::string> names_{"record", "position"};
   std::vector<std::string> cells_;
-  Index next_ = 0;
+  std::vector<Scalar> kept_;
+  std::deque<Index> rows_;  // kept, and not asked for yet
+  Index given_ = 0;
 };
 
 // Rows of forecasts as a row for each position of the horizon, in which a label has its levels side by side.
@@ -132,6 +150,8 @@ void check_files(const CommandLine& line, const PredictRequest& request, const D
   const PredictionFileEntry& output = prediction_file_of(line);
   const FormatEntry& input = format_of_input(line.text("input"), data);
   check_outputs(line, files_read(line));
+  error_if(line.has("lengths") && std::ranges::count(input.options, "data.train_lengths") == 0,
+           "--lengths: records of the format {} have none", input.name);
   error_if(request.keep && data.table.windows.any(),
            "--keep: the rows of a forecast lie behind those of the input; series and time stand beside them");
   if (request.keep) parse_column_names("--keep", *request.keep);
@@ -223,8 +243,16 @@ class PredictionOutput {
     }
     if (inference.forecasts() && entry.has_texts)
       kept_ = std::make_unique<ForecastColumns>(*source.as_windows(), config.data.table.windows);
-    if (inference.positions() > 0 && entry.has_texts)
-      kept_ = std::make_unique<PositionColumns>(inference.positions());
+    if (inference.positions() > 0 && entry.has_texts) {
+      auto columns = std::make_unique<PositionColumns>(inference.positions());
+      positions_ = columns.get();
+      kept_ = std::move(columns);
+    }
+    error_if(
+        source.info().has_lengths && inference.positions() > 0 && positions_ == nullptr,
+        "--lengths: {} cannot say which position a row is, and those of padding are left out: write CSV or "
+        "JSON lines (--format csv, --format jsonl)",
+        entry.name);
     file_ =
         entry.make({.path = line.text("output"),
                     .rows = source.info().rows * inference.rows_of_record() + std::ssize(source.skipped()),
@@ -235,6 +263,7 @@ class PredictionOutput {
 
   // Rows of predict_rows().
   void append(const ConstMatrix& rows) {
+    if (positions_ != nullptr) return lines_->append(positions_->keep(rows));
     lines_->append(horizon_ == 1 ? rows : by_step(rows, horizon_, levels_, steps_));
   }
   PredictionLines& lines() { return *lines_; }
@@ -245,6 +274,7 @@ class PredictionOutput {
   Index levels_;
   std::vector<Scalar> steps_;
   std::unique_ptr<TextColumns> kept_;
+  PositionColumns* positions_ = nullptr;  // kept_, where rows are positions
   std::unique_ptr<PredictionFile> file_;
   std::optional<PredictionLines> lines_;
 };
@@ -328,17 +358,15 @@ int predict_command(Communicator& comm, const CommandLine& line) {
   if (is_standard_input(line.text("input"))) spool_standard_input(comm);
   const std::unique_ptr<RecordSource> source = open_input(line, config.data, schema, peers);
   const DatasetInfo& input = source->info();
-  agree(comm, [&] {
-    check_input(line, input.features, inference.trained.model->input());
-    if (input.has_lengths && inference.positions() > 0)
-      throw ConfigError(
-          "--lengths with a class for each position: predict writes all positions, so leave it out");
-  });
+  agree(comm, [&] { check_input(line, input.features, inference.trained.model->input()); });
   const RecordSource* const sources[] = {source.get()};
   refuse_different_data(comm, sources);
   log_notes(sources);
   const BadRows bad = write_predictions(comm, line, config, inference, *source);
-  log_info("predicted {} rows of {} in {}: {}", with_commas(input.rows * inference.rows_of_record()),
+  const bool leaves_out = input.has_lengths && inference.positions() > 0;
+  log_info("predicted {} of {} in {}: {}",
+           leaves_out ? fmt::format("the positions of {}", plural(input.rows, "record"))
+                      : fmt::format("{} rows", with_commas(input.rows * inference.rows_of_record())),
            line.text("input"), human_seconds(watch.seconds()), describe_output(line.text("output")));
   report_bad_rows(line, bad, input.rows * inference.rows_of_record(), comm.rank());
   return 0;

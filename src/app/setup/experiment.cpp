@@ -182,17 +182,34 @@ void build_training(Experiment& experiment) {
   experiment.augmenter = make_augmenter(config.data.augment, experiment.model->input(), experiment.seed());
 }
 
-// Refuses lengths where a layer would see the padding.
+// Refuses lengths where a layer would see the padding, or a loss cannot leave it out, and sets that lack
+// them.
 void check_lengths(const Experiment& experiment, const DatasetInfo& info) {
+  const Shape& output = experiment.model->output();
+  const Loss& loss = *experiment.loss;
+  error_if<ConfigError>(
+      output.sequence && loss.form().direction,
+      "train.loss '{}' takes the direction of all outputs of a record together, and {} puts "
+      "out {}: put last, mean_over_time or max_over_time before it",
+      experiment.config.loss.loss, experiment.model->ops().back().title, to_string(output));
+  const bool trained_with = !experiment.config.data.train_lengths.empty();
+  error_if<ConfigError>(trained_with != info.has_lengths,
+                        "data.train_lengths is {}set, and '{}' has {} lengths: name them for all sets "
+                        "(data.train_lengths, data.validation_lengths, data.test_lengths), or for none",
+                        trained_with ? "" : "not ", info.name, info.has_lengths ? "its" : "no");
   if (!info.has_lengths) return;
-  const std::vector<ModelOp>& ops = experiment.model->ops();
-  const auto seen = std::ranges::find_if(
-      ops, [](const ModelOp& op) { return !op.lengths_in.empty() && !op.layer->masks(); });
-  if (seen == ops.end()) return;
-  throw ConfigError(fmt::format(
-      "{} sees all positions, but the records of '{}' have lengths, and padding behind them: put last, "
-      "mean_over_time or max_over_time before it, or leave the lengths out",
-      seen->title, info.name));
+  error_if<ConfigError>(
+      output.sequence && !loss.takes_missing_targets(),
+      "train.loss '{}' cannot leave out targets, as those of padding: choose another loss, or "
+      "put last, mean_over_time or max_over_time before the last layer",
+      experiment.config.loss.loss);
+  for (const ModelOp& op : experiment.model->ops()) {
+    error_if<ConfigError>(
+        !op.lengths_in.empty() && !op.layer->masks(),
+        "{} sees all positions, but the records of '{}' have lengths, and padding behind them: "
+        "put last, mean_over_time or max_over_time before it, or leave the lengths out",
+        op.title, info.name);
+  }
 }
 
 void check_fit(Experiment& experiment) {

@@ -237,7 +237,7 @@ std::optional<Index> Run::load_training_records(PeerGroup& peers, Index step) {
       records_ = std::move(streamed);
     });
     // Nobody has seen all records.
-    masks_ = experiment_.target_rule().may_miss && train.info().target_columns > 1;
+    masks_ = may_miss_targets(experiment_.target_rule(), train.info());
     return std::nullopt;
   }
   std::atomic<Index> largest_class = -1;
@@ -248,7 +248,7 @@ std::optional<Index> Run::load_training_records(PeerGroup& peers, Index step) {
   RecordNeeds needs = records_for(*sampler_, plan_.dist.hosted, peers.rank());
   needs.part = record_part();
   records_ = load_records(train, rule, needs, peers, &fingerprint_);
-  masks_ = rule.may_miss && train.info().target_columns > 1 && any_rank(peers, any_missing);
+  masks_ = may_miss_targets(rule, train.info()) && any_rank(peers, any_missing);
   if (streams()) return std::nullopt;
   return largest_class + 1;
 }

@@ -101,7 +101,7 @@ Evaluation::Evaluation(const EvaluationContext& context, const RecordSource& sou
     if (context.loss.targets() != TargetKind::kBinary || context.outputs() == 1) return;
     for (const TargetLabel& label : read_target_labels(source.schema())) output_names_.push_back(label.name);
   });
-  weighing_.masks = rule.may_miss && info_.target_columns > 1 && any_rank(peers, any_missing);
+  weighing_.masks = may_miss_targets(rule, info_) && any_rank(peers, any_missing);
   agree(context.comm, [&] {
     weights_.emplace(context.model);
     for (int thread = 0; thread < context.team.size(); ++thread) {

@@ -244,6 +244,17 @@ void Prediction::predict_block(Lane& lane, const ModelValues& values, Range rows
   const ConstMatrix all = divide_outputs(*given, context_.temperature, lane.scaled.span());
   const ConstMatrix outputs(all.data(), rows.size() * context_.rows_of_record(), context_.outputs());
   lane.crossed += predict_rows(context_.form, outputs, predictions);
+  if (context_.form.positions > 0 && info_.has_lengths) clear_padding(lane, predictions);
+}
+
+void Prediction::clear_padding(const Lane& lane, Matrix& predictions) const {
+  const std::vector<Index>& lengths = context_.model.whole().ops().back().lengths_out;
+  const Index size = context_.form.positions * columns_.size();
+  for (Index row = 0; row < predictions.rows() / context_.form.positions; ++row) {
+    const Index counted = at(lengths, static_cast<Index>(at(lane.lengths.span(), row))) * columns_.size();
+    std::ranges::fill(part(predictions.values(), {row * size + counted, (row + 1) * size}),
+                      std::numeric_limits<Scalar>::quiet_NaN());
+  }
 }
 
 // The results of a worker are at the last rank of its group.

@@ -183,12 +183,12 @@ Index outputs_of(const FitQuestion& question) {
 void check_positions(const FitQuestion& question) {
   const DatasetInfo& data = question.data;
   if (data.target_columns == question.form.positions) return;
-  throw ConfigError(
-      fmt::format("{} puts out {}, so train.loss '{}' needs {} per record, one for each position, but '{}' "
-                  "has {}: give a class "
-                  "for each, or put last, mean_over_time or max_over_time before the last layer",
-                  last_layer(question), to_string(question.model.output()), question.loss,
-                  plural(question.form.positions, "class"), label_source(data), data.target_columns));
+  throw ConfigError(fmt::format(
+      "{} puts out {}, so train.loss '{}' needs {} classes per record, one for each position, but '{}' "
+      "has {}: give a class "
+      "for each, or put last, mean_over_time or max_over_time before the last layer",
+      last_layer(question), to_string(question.model.output()), question.loss,
+      with_commas(question.form.positions), label_source(data), data.target_columns));
 }
 
 void check_columns(const FitQuestion& question) {

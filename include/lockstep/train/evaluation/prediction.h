@@ -86,7 +86,7 @@ class Prediction {
   Prediction(const PredictionContext& context, const RecordSource& source);
 
   /// *Collective.* All rows, in the order of the set, with a class for each position those of a record in
-  /// order.
+  /// order. A row of padding is NaN, its class too.
   void run(const ModelValues& values, const Sink& sink);
 
   /// Records of the last run() whose quantiles crossed, on all ranks.
@@ -111,6 +111,7 @@ class Prediction {
   void predict_share(const ModelValues& values, Range rows);
   void predict_block(Lane& lane, const ModelValues& values, Range rows, Index chunk, Matrix& predictions);
   ConstMatrix take_features(Lane& lane, Range rows, Index chunk);
+  void clear_padding(const Lane& lane, Matrix& predictions) const;
   void collect(Index round, const Sink& sink);
 
   PredictionContext context_;
