@@ -189,9 +189,9 @@ void declare_model_selection(const auto& train) {
 
 void declare_train(const auto& train, const auto& model) {
   train.option("train.init", &TrainOptions::init);
-  train.option("train.init_partial", &TrainOptions::init_partial).is_read = [](const Config& c) {
-    return !c.train.init.empty();
-  };
+  const auto has_init = [](const Config& c) { return !c.train.init.empty(); };
+  train.option("train.init_rename", &TrainOptions::init_rename).is_read = has_init;
+  train.option("train.init_partial", &TrainOptions::init_partial).is_read = has_init;
   train.option("train.epochs", &TrainOptions::epochs, above_up_to(0, 1e6));
   train.option("train.steps", &TrainOptions::steps, between(1, kMaxSamples));
   train.option("train.samples", &TrainOptions::samples, between(1, kMaxSamples));

@@ -135,6 +135,7 @@ void describe(Option& option, std::string key) {
   option.sets_rate = has("rate");
   option.earlier = has("earlier");
   option.takes_numbers = has("numbers");
+  option.takes_table = has("table");
 }
 
 const Option* find_option(std::span<const Option> options, std::string_view key) {

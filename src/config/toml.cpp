@@ -48,6 +48,19 @@ std::optional<std::string> list_text(const toml::node& node, const TextOf& text_
   return ValueType<std::vector<std::string>>::text(texts);
 }
 
+// Adds "key=text" for each entry of the table. The parts of a key that stands without quotes have their dots
+// between them, as it is written. Gives whether all values are texts.
+bool add_pairs(const toml::table& table, const std::string& start, std::vector<std::string>& pairs) {
+  return std::ranges::all_of(table, [&](const auto& entry) {
+    const std::string key = start + std::string(entry.first.str());
+    const toml::table* inner = entry.second.as_table();
+    if (inner) return add_pairs(*inner, key + ".", pairs);
+    const auto text = entry.second.template value_exact<std::string>();
+    if (text) pairs.push_back(fmt::format("{}={}", key, *text));
+    return text.has_value();
+  });
+}
+
 // The value as the text that an option takes; nothing if the TOML type does not fit.
 std::optional<std::string> value_text(const toml::node& node, ValueKind kind) {
   switch (kind) {
@@ -140,6 +153,9 @@ class Reading {
   void read_value(const Option& option, const toml::node& node, std::size_t line) {
     std::optional<std::string> text = value_text(node, option.kind);
     if (!text && option.takes_numbers) text = list_text(node, number_text);
+    std::vector<std::string> pairs;
+    const toml::table* entries = option.takes_table ? node.as_table() : nullptr;
+    if (entries && add_pairs(*entries, "", pairs)) text = ValueType<std::vector<std::string>>::text(pairs);
     if (text && option.accepts(*text)) {
       settings_.push_back({option.key, *text});
     } else {

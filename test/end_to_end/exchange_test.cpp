@@ -78,6 +78,40 @@ TEST_F(Exchange, WeightsThatDoNotFitAreListedAndRefused) {
   expect_refused(1, other + "--train.init_partial true", kExitConfig, {"without train.init"});
 }
 
+TEST_F(Exchange, TensorsOfOtherNamesAreTakenByATableOfTheirs) {
+  const std::string weights = read_file(train(1, "") + "/model.safetensors");
+  std::string theirs = weights;  // in.weight, in.bias, head.weight, ..., in a header of the same length
+  const std::size_t end = theirs.find("}}");
+  ASSERT_NE(end, std::string::npos);
+  for (const auto& [ours, name] : {std::pair("\"0.", "\"in."), std::pair("\"2.", "\"head.")}) {
+    for (std::size_t at = theirs.find(ours); at < end; at = theirs.find(ours, at + 1)) {
+      theirs.replace(at, 3, name);
+      theirs.erase(theirs.find("  ", end), std::string(name).size() - 3);
+    }
+  }
+  const std::string file = experiment_.directory() / "theirs.safetensors";
+  write_file_atomically(file, theirs);
+  const std::string init = "--train.lr 1e-30 --distribute.reduction ordered --init " + file + " ";
+  const std::string table = init + "--train.init_rename 0=in,2=head ";
+  for (const std::string ranks : {"", "--distribute.stages 2 "}) {
+    const std::string run = train(2, table + ranks);
+    expect_parts(output_, {"loaded 4 of 4 tensors from " + file});
+    EXPECT_TRUE(read_file(run + "/model.safetensors") == weights);
+  }
+  const std::string run = train(3, table);
+  EXPECT_TRUE(read_file(run + "/model.safetensors") == weights);
+  expect_parts(read_file(run + "/config.toml"), {"init_rename = [\"0=in\", \"2=head\"]"});
+
+  const std::string refused =
+      fmt::format("--config {} --run.dir {} --init {} ", experiment_.config(), experiment_.fresh_run(), file);
+  expect_refused(2, refused, kExitData,
+                 {"0.weight: missing", "head.weight: in the file", "train.init_rename"});
+  expect_refused(2, refused + "--train.init_rename 0=in,1=head", kExitConfig,
+                 {"'1' renames no tensor of the model, which has 0.weight"});
+  expect_refused(2, refused + "--train.init_rename 0=in,2=haed", kExitData,
+                 {file, "has no tensor 'haed.bias', but head.bias", "did you mean 'head.bias'?"});
+}
+
 TEST_F(Exchange, TheTensorsThatFitAreTakenWhenAsked) {
   const std::string first = train(1, "");
   const std::string init =

@@ -152,6 +152,91 @@ TEST_F(ModelFiles, FillsWhatFitsAndLeavesTheRest) {
   }
 }
 
+// A file of the weights of dense(6) relu dense(6) whose tensors have these names, read with
+// train.init_rename.
+class RenamedFiles : public ModelFiles {
+ protected:
+  std::string error_of(const std::vector<std::string>& names, const std::vector<std::string>& renamings) {
+    return test::error_text<Error>([&] { read(names, renamings); });
+  }
+
+  // Whether the tensors of the file, in their order, have become those of the model with these numbers.
+  bool becomes(const std::vector<std::string>& names, const std::vector<std::string>& renamings,
+               const std::vector<std::size_t>& tensors = {0, 1, 2, 3}) {
+    const ModelFile file = read(names, renamings);
+    Stored in("dense(6) relu dense(6)");
+    EXPECT_TRUE(file.differences(in.model.layout()).empty());
+    std::ranges::fill(in.weights.span(), Scalar{0});
+    EXPECT_EQ(file.fill(in.store()), 4);
+    const std::vector<ParamInfo>& params = in.model.layout().params;
+    for (std::size_t i = 0; i < params.size(); ++i) {
+      if (!std::ranges::equal(part(in.weights.span(), params[tensors[i]].range),
+                              part(out_.weights.span(), params[i].range)))
+        return false;
+    }
+    return true;
+  }
+
+  ModelFile read(const std::vector<std::string>& names, const std::vector<std::string>& renamings) {
+    Layout layout = out_.model.layout();
+    for (std::size_t i = 0; i < names.size(); ++i) layout.params[i].name = names[i];
+    const auto path = directory_.path() / "theirs.safetensors";
+    save_model(path, {&layout, out_.weights.span()}, out_.model.input());
+    ModelFile file(path);
+    file.rename(out_.model.layout(), renamings);
+    return file;
+  }
+
+  Stored out_{"dense(6) relu dense(6)"};
+};
+
+TEST_F(RenamedFiles, FillTheModelByNamesAndByWhatBeginsThem) {
+  EXPECT_TRUE(becomes({"0.weight", "0.bias", "2.weight", "2.bias"}, {}));
+  EXPECT_TRUE(becomes({"encoder.in.weight", "encoder.in.bias", "head.w", "head.b"},
+                      {"0=encoder.in", "2.weight = head.w", "2.bias=head.b"}));
+  EXPECT_TRUE(becomes({"module.0.weight", "module.0.bias", "module.2.weight", "module.2.bias"}, {"=module"}));
+  EXPECT_TRUE(becomes({"weight", "bias", "2.weight", "2.bias"}, {"0="}));
+  // The longest that fits a tensor counts, in any order.
+  for (const std::vector<std::string>& texts :
+       {std::vector<std::string>{"=module", "2=module.head", "2.bias=last"},
+        {"2.bias=last", "2=module.head", "=module"}}) {
+    EXPECT_TRUE(becomes({"module.0.weight", "module.0.bias", "module.head.weight", "last"}, texts));
+  }
+  // Two that change places: what is renamed is not renamed again.
+  EXPECT_TRUE(becomes({"0.weight", "0.bias", "2.weight", "2.bias"}, {"0=2", "2=0"}, {2, 3, 0, 1}));
+}
+
+TEST_F(RenamedFiles, WhatDoesNotFitIsListedUnderBothNames) {
+  const ModelFile file = read({"in.weight", "in.offset", "2.weight", "2.bias"}, {"0=in"});
+  const Stored other("dense(5) relu dense(6)");
+  EXPECT_EQ(file.differences(other.model.layout()),
+            (std::vector<std::string>{"0.weight (in.weight in the file): the model has 5x6, the file 6x6",
+                                      "0.bias (in.bias in the file): missing, the model has 5",
+                                      "2.weight: the model has 6x5, the file 6x6",
+                                      "in.offset: in the file (6), not in the model"}));
+}
+
+TEST_F(RenamedFiles, RenamingsThatRenameNothingAreRefused) {
+  const std::vector<std::string> names{"in.weight", "in.bias", "2.weight", "2.bias"};
+  const auto error = [&](const std::vector<std::string>& texts) { return error_of(names, texts); };
+  test::expect_parts(error({"0: in"}), {"train.init_rename has '0: in'", "\"0=encoder.lstm\""});
+  test::expect_parts(error({"0=in", "0 = in"}), {"train.init_rename has two names for '0'"});
+  test::expect_parts(error({"0=in", "1=2"}),
+                     {"'1' renames no tensor of the model, which has 0.weight, 0.bias, 2.weight, 2.bias"});
+  test::expect_parts(error({"0=in", "2.wieght=2.weight"}),
+                     {"'2.wieght' renames no tensor", "did you mean '2.weight'?"});
+  test::expect_parts(error({"0=in", "2.w=2.weight"}), {"'2.w' renames no tensor"});  // no part of a word
+  test::expect_parts(error({"0=in", "0.weight=in.weight", "0.bias=in.bias"}), {"'0' renames no tensor"});
+  test::expect_parts(error({"0=in", "2=in"}),
+                     {"0.weight and 2.weight would both be 'in.weight' of the file"});
+  test::expect_parts(error({"0=2"}), {"0.weight and 2.weight would both be '2.weight' of the file"});
+  test::expect_parts(error({"0=im"}), {"theirs.safetensors' has no tensor 'im.bias', but 2.bias, 2.weight, "
+                                       "in.bias, in.weight; did you mean 'in.bias'?"});
+  test::expect_parts(error({"0=in", "2.bias="}), {"has no tensor '', but"});
+  EXPECT_THROW(read(names, {"1=2"}), ConfigError);
+  EXPECT_THROW(read(names, {"0=im"}), DataError);
+}
+
 TEST_F(ModelFiles, SaysWhenItsInputIsNotKnown) {
   const auto path = directory_.path() / "elsewhere.safetensors";
   for (const char* header : {"{}", R"({"__metadata__":{"format":"pt"}})", R"({"__metadata__":3})"}) {

@@ -96,6 +96,26 @@ TEST(TomlReader, ReadsNumbersThatMayBeWords) {
   EXPECT_EQ(load("[distribute]\ncut = 3").distribute.cut, std::vector<std::string>{"3"});
 }
 
+TEST(TomlReader, ReadsTablesOfTexts) {
+  const std::vector<std::string> pairs{"0=encoder.lstm", "2.weight=head.w"};
+  for (const char* text : {"init_rename = {\"0\" = \"encoder.lstm\", \"2.weight\" = \"head.w\"}",
+                           "init_rename = {0 = \"encoder.lstm\", 2.weight = \"head.w\"}",
+                           "[train.init_rename]\n0 = \"encoder.lstm\"\n2.weight = \"head.w\"",
+                           "init_rename = [\"0=encoder.lstm\", \"2.weight=head.w\"]"}) {
+    const Config config = load(std::string("[train]\n") + text);
+    EXPECT_EQ(config.train.init_rename, pairs) << text;
+    EXPECT_EQ(load(to_toml(config)).train.init_rename, pairs);
+  }
+  EXPECT_EQ(load("[train]\ninit_rename = {\"0\" = \"a,b\"}").train.init_rename,
+            std::vector<std::string>{"0=a,b"});
+  EXPECT_TRUE(load("[train]\ninit_rename = {}").train.init_rename.empty());
+  EXPECT_EQ(
+      error_of("[train]\ninit_rename = {0 = \"a\", 2 = 3}"),
+      "run.toml:2: train.init_rename: expected a table such as {\"0\" = \"encoder.lstm\"}, or a list of "
+      "texts such as \"0=encoder.lstm\", found a section");
+  EXPECT_NE(error_of("[train]\nlr_multiplier = {0 = \"a\"}").find("found a section"), std::string::npos);
+}
+
 TEST(TomlReader, NamesTheNearestKey) {
   EXPECT_EQ(error_of("[train]\n\nlrr = 1"), "run.toml:3: unknown key 'train.lrr'; did you mean 'train.lr'?");
   EXPECT_EQ(error_of("lr = 1"), "run.toml:1: unknown key 'lr'; did you mean 'train.lr'?");

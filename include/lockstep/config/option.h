@@ -73,6 +73,7 @@ struct Option {
   bool most_used = false;       ///< shown on the short page of the help
   bool earlier = false;         ///< of an earlier version: it is read, but neither shown nor written
   bool takes_numbers = false;   ///< text or texts that may be written as numbers in TOML
+  bool takes_table = false;     ///< texts "a=b" that may be written as a table in TOML
 
   std::function<bool(std::string_view text)> accepts;
   std::function<void(Config& config, std::string_view text)> assign;  ///< Requires accepts(text).

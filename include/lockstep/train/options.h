@@ -38,6 +38,7 @@ inline constexpr const char* kNoCalibration = "none";
 /// 0 stands for "not given" in the alternatives of which exactly one is wanted.
 struct TrainOptions {
   std::string init;
+  std::vector<std::string> init_rename = {};  ///< "OURS=THEIRS"
   bool init_partial = false;
   double epochs = 0;
   Index steps = 0;

@@ -41,12 +41,13 @@ struct LoadedTensors {
 
 // `whole`: the layout of the model, of which `store` may be a stage.
 LoadedTensors start_from_file(const TrainOptions& options, const Layout& whole, const ParamStore& store) {
-  const ModelFile file(options.init);
+  ModelFile file(options.init);
+  file.rename(whole, options.init_rename);
   std::vector<std::string> differences = file.differences(whole);
   error_if<DataError>(
       !differences.empty() && !options.init_partial,
-      "train.init '{}' does not fit model.layers:\n  {}\nChange the model, or take what fits with "
-      "--train.init_partial true",
+      "train.init '{}' does not fit model.layers:\n  {}\nChange the model, name the tensors with "
+      "train.init_rename, or take what fits with --train.init_partial true",
       options.init, first_lines(differences));
   const Index count = file.fill(store);
   return {.count = count, .differences = std::move(differences)};

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "lockstep/base/aligned_buffer.h"
+#include "lockstep/base/catalog.h"
 #include "lockstep/base/error_if.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
@@ -174,6 +175,33 @@ std::string misfit(const ParamInfo& param, const StoredTensor& tensor) {
   return "";
 }
 
+// One of train.init_rename. The names have a dot behind them, so that what fits a tensor begins its name.
+struct Renaming {
+  std::string ours = {};
+  std::string theirs = {};
+  std::optional<std::string> last = {};  // the last name in the file that it makes
+  bool found = false;                    // one of these in the file
+};
+
+// Sorted so that of several that fit a tensor the longest comes first; the last fits all and changes nothing.
+std::vector<Renaming> parse_renamings(const std::vector<std::string>& texts) {
+  const auto dotted = [](std::string_view name) { return name.empty() ? "" : fmt::format("{}.", name); };
+  std::vector<Renaming> renamings;
+  for (const std::string_view text : texts) {
+    const std::size_t sign = text.find('=');
+    error_if(sign == text.npos,
+             "train.init_rename has {}: expected a name of ours, = and theirs, as in \"0=encoder.lstm\"",
+             in_quotes(text));
+    const std::string_view ours = trimmed(text.substr(0, sign));
+    error_if(std::ranges::count(renamings, dotted(ours), &Renaming::ours) > 0,
+             "train.init_rename has two names for {}", in_quotes(ours));
+    renamings.push_back({.ours = dotted(ours), .theirs = dotted(trimmed(text.substr(sign + 1)))});
+  }
+  renamings.push_back({.found = true});
+  std::ranges::stable_sort(renamings, [](const auto& a, const auto& b) { return a.ours > b.ours; });
+  return renamings;
+}
+
 }  // namespace
 
 std::string model_file_head(const Layout& layout, const Shape& input, const ModelFacts& facts) {
@@ -274,18 +302,53 @@ std::optional<Scalar> ModelFile::temperature() const {
   return value;
 }
 
+void ModelFile::rename(const Layout& layout, const std::vector<std::string>& texts) {
+  std::vector<Renaming> renamings = parse_renamings(texts);
+  std::vector<std::string> ours;
+  std::map<std::string, std::string> owners;  // by name in the file
+  for (const ParamInfo& param : layout.params) {
+    ours.push_back(param.name);
+    const std::string dotted = param.name + ".";
+    Renaming& renaming = *std::ranges::find_if(
+        renamings, [&dotted](const Renaming& each) { return dotted.starts_with(each.ours); });
+    std::string name = renaming.theirs + dotted.substr(renaming.ours.size());
+    if (!name.empty()) name.pop_back();
+    const auto [owner, is_new] = owners.emplace(name, param.name);
+    error_if(!is_new, "train.init_rename: {} and {} would both be {} of the file", owner->second, param.name,
+             in_quotes(name));
+    renaming.found = renaming.found || tensors_.contains(name);
+    renaming.last = names_[param.name] = name;
+  }
+  std::vector<std::string> theirs;
+  for (const auto& [name, tensor] : tensors_) theirs.push_back(name);
+  for (const Renaming& each : renamings) {
+    if (each.found) continue;
+    const std::string_view key = std::string_view(each.ours).substr(0, each.ours.size() - 1);
+    if (!each.last) {
+      throw ConfigError(fmt::format("train.init_rename: {} renames no tensor of the model, which has {}{}",
+                                    in_quotes(key), listed(ours), suggestion(key, ours)));
+    }
+    throw DataError(fmt::format("train.init_rename: '{}' has no tensor {}, but {}{}", path_.string(),
+                                in_quotes(*each.last), listed(theirs), suggestion(*each.last, theirs)));
+  }
+}
+
+const std::string& ModelFile::name_in_file(const std::string& ours) const {
+  const auto found = names_.find(ours);
+  return found == names_.end() ? ours : found->second;
+}
+
 std::vector<std::string> ModelFile::differences(const Layout& layout) const {
   std::vector<std::string> lines;
   std::map<std::string, StoredTensor> surplus = tensors_;
   for (const ParamInfo& param : layout.params) {
-    const auto found = tensors_.find(param.name);
-    if (found == tensors_.end()) {
-      lines.push_back(fmt::format("{}: missing, the model has {}", param.name, to_string(param.shape)));
-      continue;
-    }
-    const std::string problem = misfit(param, found->second);
-    if (!problem.empty()) lines.push_back(fmt::format("{}: {}", param.name, problem));
-    surplus.erase(param.name);
+    const std::string& name = name_in_file(param.name);
+    const auto found = tensors_.find(name);
+    const std::string problem = found == tensors_.end() ? "missing, the model has " + to_string(param.shape)
+                                                        : misfit(param, found->second);
+    const std::string theirs = name == param.name ? "" : fmt::format(" ({} in the file)", excerpt(name));
+    if (!problem.empty()) lines.push_back(fmt::format("{}{}: {}", param.name, theirs, problem));
+    surplus.erase(name);
   }
   for (const auto& [name, tensor] : surplus) {
     lines.push_back(fmt::format("{}: in the file ({}), not in the model", excerpt(name),
@@ -297,7 +360,7 @@ std::vector<std::string> ModelFile::differences(const Layout& layout) const {
 Index ModelFile::fill(const ParamStore& store) const {
   Index filled = 0;
   for (const ParamInfo& param : store.layout->params) {
-    const auto found = tensors_.find(param.name);
+    const auto found = tensors_.find(name_in_file(param.name));
     if (found == tensors_.end() || !misfit(param, found->second).empty()) continue;
     const Range bytes = found->second.bytes;
     const std::span<Scalar> values = part(store.values, param.range);

@@ -79,6 +79,10 @@ class ModelFile {
   std::optional<std::string> fact(const std::string& name) const;
   /// The temperature of a calibrated model. Errors: DataError if it is no number above 0.
   std::optional<Scalar> temperature() const;
+  /// From here on tensors of `layout` have the names in the file that `texts`, as train.init_rename has them,
+  /// say. Errors: ConfigError if one is no such text or renames nothing, or if two tensors would be one of
+  /// the file; DataError if the file has none of the tensors that a text names.
+  void rename(const Layout& layout, const std::vector<std::string>& texts);
   /// The reasons why the file cannot fill the layout, one line for each missing, surplus and misshapen
   /// tensor.
   std::vector<std::string> differences(const Layout& layout) const;
@@ -88,10 +92,13 @@ class ModelFile {
   Index fill(const ParamStore& store) const;
 
  private:
+  const std::string& name_in_file(const std::string& ours) const;
+
   std::filesystem::path path_;
   std::unique_ptr<ByteStream> file_;
   std::map<std::string, StoredTensor> tensors_;
-  ModelFacts facts_;  // all texts of its metadata
+  std::map<std::string, std::string> names_;  // in the file, of tensors of ours that have another there
+  ModelFacts facts_;                          // all texts of its metadata
 };
 
 /// Fills all tensors of the layout. Errors: DataError naming the file and what does not fit: every missing,
