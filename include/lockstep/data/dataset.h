@@ -73,7 +73,7 @@ struct TargetRule {
   std::atomic<bool>* any_missing = nullptr;
 
   bool allows(Scalar target) const;
-  /// Those of `targets` that count in a record of this length.
+  /// The part of `targets` that counts in a record of this length.
   std::span<const Scalar> counted(std::span<const Scalar> targets, Index length) const;
   /// "a class below 10, the number of outputs of the model"
   std::string expected() const;

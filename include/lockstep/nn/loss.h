@@ -74,9 +74,9 @@ class Loss {
   virtual const Loss& of_position() const { return *this; }
 };
 
-/// Where a loss takes classes, and a model gives a sequence: its mean over the positions of a row, with
+/// A loss of classes for a model that gives a sequence: its mean over the positions of a row, with
 /// outputs n x (positions x classes), targets n x positions. A position whose target is missing adds 0. Else
-/// the loss as it is.
+/// `loss` as it is.
 std::unique_ptr<Loss> over_positions(std::unique_ptr<Loss> loss, const Shape& output);
 
 /// Loss::evaluate with the loss of each row, and its gradient, multiplied by the weight of the row.

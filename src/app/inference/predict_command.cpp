@@ -101,7 +101,7 @@ class PositionColumns final : public TextColumns {
     return cells_;
   }
 
-  // Those of all positions that count, in memory that is valid until the next call.
+  // The rows of all positions that count, in memory that is valid until the next call.
   ConstMatrix keep(const ConstMatrix& rows) {
     kept_.clear();
     for (Index row = 0; row < rows.rows(); ++row, ++given_) {
@@ -187,7 +187,7 @@ struct Inference {
   Index positions() const { return trained.loss->form().positions; }
   // Rows of the file that a record has.
   Index rows_of_record() const { return std::max(horizon(), positions()); }
-  // Of the model, or of a position.
+  // Outputs of the model, or of a position that has a class.
   Index outputs() const { return trained.loss->form().outputs_of_position(trained.model->output().size()); }
   // A label has as many targets as its horizon has positions, and a row one of them.
   std::vector<TargetLabel> labels_of_rows() const {

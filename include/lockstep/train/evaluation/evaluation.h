@@ -83,7 +83,7 @@ struct EvaluationContext {
 
   Communicator& workers() const { return pipeline == nullptr ? comm : pipeline->workers(); }
   bool measures() const { return pipeline == nullptr || pipeline->is_last(); }
-  /// Of the model, or of a position.
+  /// Outputs of the model, or of a position that has a class.
   Index outputs() const { return loss.form().outputs_of_position(model.whole().output().size()); }
   /// The part of the records that this rank needs.
   RecordPart record_part(const DatasetInfo& info) const;

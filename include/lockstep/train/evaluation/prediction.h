@@ -71,7 +71,7 @@ struct PredictionContext {
 
   Communicator& workers() const { return pipeline == nullptr ? comm : pipeline->workers(); }
   bool has_outputs() const { return pipeline == nullptr || pipeline->is_last(); }
-  /// Of the model, or of a position that has a class.
+  /// Outputs of the model, or of a position that has a class.
   Index outputs() const { return form.outputs_of_position(model.whole().output().size()); }
   /// Rows of predict_rows() that a record has.
   Index rows_of_record() const { return std::max<Index>(1, form.positions); }
