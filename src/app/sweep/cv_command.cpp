@@ -91,8 +91,8 @@ std::size_t separators_in(const std::string& line) {
   return count;
 }
 
-// `skipped`: as RecordSource has it.
-void join_files(const std::vector<FoldNumber>& fold_of, std::span<const Index> skipped,
+// `skipped`: as RecordSource has it; `positions`: of a record, each with a line, or 0.
+void join_files(const std::vector<FoldNumber>& fold_of, std::span<const Index> skipped, Index positions,
                 const SweepState& state) {
   const SweepDirectory& directory = state.directory();
   std::vector<FoldLines> files;
@@ -100,14 +100,17 @@ void join_files(const std::vector<FoldNumber>& fold_of, std::span<const Index> s
   for (Index fold = 1; fold <= count; ++fold) files.emplace_back(directory.trial(fold).root / kFoldFile);
   AtomicFile joined(directory.root / "predictions.csv");
   const std::string& header = files.front().header();
-  joined.write(fmt::format("row,fold,{}\n", header));
+  joined.write(fmt::format("row,fold,{}{}\n", positions > 0 ? "position," : "", header));
   const std::string empty(separators_in(header), ',');
   Index record = 0;  // its number in the file, records that were left out counted with the others
   for (std::size_t i = 0; i < fold_of.size(); ++i, ++record) {
     for (; !skipped.empty() && skipped.front() == record; ++record) skipped = skipped.subspan(1);
     const Index fold = fold_of[i];
-    joined.write(fold <= 0 ? fmt::format("{},,{}\n", record, empty)
-                           : fmt::format("{},{},{}\n", record, fold, at(files, fold - 1).next()));
+    for (Index position = 0; position < std::max<Index>(1, positions); ++position) {
+      const std::string place = positions > 0 ? fmt::format("{},", position) : "";
+      joined.write(fold <= 0 ? fmt::format("{},,{}{}\n", record, place, empty)
+                             : fmt::format("{},{},{}{}\n", record, fold, place, at(files, fold - 1).next()));
+    }
   }
   joined.commit();
 }
@@ -142,16 +145,17 @@ void write_fold_predictions(Communicator& comm, const CommandLine& line, const C
                          .batch = experiment.config.eval.batch,
                          .temperature = temperature},
                         *experiment.validation);
-  PredictionTable table(experiment.loss->form(), experiment.model->output().size(), labels,
-                        {.threshold = threshold}, label_scales);
+  const OutputForm form = experiment.loss->form();
+  PredictionTable table(form, experiment.outputs(), labels, {.threshold = threshold}, label_scales);
   std::unique_ptr<PredictionFile> file;  // only rank 0 has one
   agree(comm, [&] {
     if (comm.rank() > 0) return;
     const std::string path = (run.root / kFoldFile).string();
     std::filesystem::remove(path);
-    file = choose_prediction_file(path).make({.path = path,
-                                              .rows = experiment.validation->info().rows,
-                                              .columns = {table.columns().begin(), table.columns().end()}});
+    file = choose_prediction_file(path).make(
+        {.path = path,
+         .rows = experiment.validation->info().rows * std::max<Index>(1, form.positions),
+         .columns = {table.columns().begin(), table.columns().end()}});
   });
   prediction.run(stored_values(*experiment.model, stored.span()),
                  [&](const ConstMatrix& rows) { file->append(table.convert(rows)); });
@@ -170,7 +174,9 @@ void join_fold_predictions(Communicator& comm, const SweepState& state) {
       make_evaluation(load_run_config_together(comm, first, state.text()), {Split::kValidation}, run,
                       read_together(comm, run.schema()), peers);
   agree(comm, [&] {
-    if (comm.rank() == 0) join_files(*experiment.held.fold_of, experiment.validation->skipped(), state);
+    if (comm.rank() == 0)
+      join_files(*experiment.held.fold_of, experiment.validation->skipped(),
+                 experiment.loss->form().positions, state);
   });
 }
 

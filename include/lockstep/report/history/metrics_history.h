@@ -32,7 +32,7 @@ using ConfusionMatrix = std::vector<std::vector<Index>>;
 
 /// Whether a number of an evaluation measures the model, not the evaluation.
 inline bool is_measure(std::string_view name) {
-  return name != "samples" && name != "top_k" && name != "seconds";
+  return name != "samples" && name != "positions" && name != "top_k" && name != "seconds";
 }
 
 struct MetricsLine {
