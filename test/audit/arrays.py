@@ -68,7 +68,16 @@ def split_arrays(config, cwd, split, read):
     weights = config.get(f"data.{split}_weights")
     y = stacked(labels, cwd, read)[0] if labels else None
     w = stacked(weights, cwd, read)[0] if weights else None
+    if config.get("data.record") == "sequence" and x.ndim == 2:
+        x = x[:, :, None]  # one number at each position
     return scaled(x), y, w, sizes, files
+
+
+def read_lengths(config, cwd, split):
+    """How many positions of each record count; None where all of them do."""
+    if not (text := config.get(f"data.{split}_lengths")):
+        return None
+    return stacked(text, cwd, hdf5_array if config["data.format"] == "hdf5" else numpy_array)[0].reshape(-1).astype(int)
 
 
 def cifar(config, cwd, split):

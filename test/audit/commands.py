@@ -57,9 +57,11 @@ def check_eval_text(sheet, run, split, text, shown):
     block = Text(sheet, place, block[0])
     block.ignore(r"^(?:class|output)  .* f1  samples$")
     lines = list(block.lines())
-    first = taken(re.fullmatch(rf"{split}: ([\d,]+) samples, (.*)", lines[0]))
+    first = taken(re.fullmatch(rf"{split}: ([\d,]+) samples(?:, ([\d,]+) positions)?, (.*)", lines[0]))
     sheet.printed(place + ": samples", first[1], shown["samples"])
-    check_said(sheet, place, without_scale(sheet, place, first[2], run), shown)
+    if first[2] or "positions" in shown:
+        sheet.printed(place + ": positions", first[2] or "(missing)", shown.get("positions"))
+    check_said(sheet, place, without_scale(sheet, place, first[3], run), shown)
     check_lines(sheet, run, lines)
     if found := taken(re.search(r"^quantiles of ([\d,]+) records? crossed, and were sorted$", block, re.M)):
         sheet.check(place + ": records whose quantiles crossed", int(found[1].replace(",", "")), shown["samples"], lambda a, b: 0 < a <= b)

@@ -6,6 +6,7 @@ import struct
 
 WIDTH = 4  # numbers of a record, beside the other columns of a table
 IMAGE = (6, 6, 1)
+SEQUENCE = (5, 3)
 CLASS_NAMES = {
     ("yes_no", "texts"): ("ham", "spam"),
     ("yes_no", "numbers"): ("0", "1"),
@@ -19,12 +20,13 @@ CLASS_NAMES = {
 class Records:
     """Random records of one set, whose labels depend on the features."""
 
-    def __init__(self, dice, levels, count, unseen, scaled=None):
-        self.levels = levels
+    def __init__(self, dice, levels, count, unseen, scaled=None, sequence=None):
+        """`sequence`: what a record of positions has, or None: "padding" and "of positions"."""
+        self.levels, self.sequence = levels, sequence
         # A decimal comma in a column of weights is not read (known fault), so that they are whole there.
         self.whole_weights = levels["numbers"] == "german" or dice.random() < 0.5
         self.scaled = dice.choice(("standard", "log")) if scaled is None else scaled
-        width = math.prod(IMAGE) if levels["image"] == "yes" else WIDTH
+        width = math.prod(IMAGE) if levels["image"] == "yes" else WIDTH if sequence is None else math.prod(SEQUENCE)
         self.rows = [self.record(dice, number, width, unseen) for number in range(count)]
 
     def __len__(self):
@@ -38,6 +40,8 @@ class Records:
             kind = "violet"
         z = x[0] + 0.5 * x[1] + (1 if kind == kinds[0] and self.levels["format"] == "csv" else 0) + 0.3 * dice.gauss(0, 1)
         weight = dice.choice((0, 1, 1, 2, 3)) if self.whole_weights else round(dice.uniform(0, 2), 3)
+        if self.sequence is not None:
+            return self.sequence_record(dice, z, x, weight)
         return {
             "id": f"p{number}",
             "x": [round(value, 4) for value in x],
@@ -49,6 +53,16 @@ class Records:
             "weight": weight,
             "targets": self.targets(dice, z, x),
         }
+
+    def sequence_record(self, dice, z, x, weight):
+        positions, channels = SEQUENCE
+        length = dice.randrange(1, positions + 1) if "padding" in self.sequence else positions
+        targets = self.targets(dice, z, x)
+        if "of positions" in self.sequence:
+            each = [self.targets(dice, x[i] + 0.5 * x[i + 1], x)[0] for i in range(0, len(x), channels)]
+            targets = each[:length] + [99] * (positions - length)
+        x = [round(value, 4) for value in x[: length * channels]]
+        return {"x": x + [self.sequence.get("padding")] * (positions * channels - len(x)), "length": length, "weight": weight, "targets": targets}
 
     def targets(self, dice, z, x):
         task, several = self.levels["task"], self.levels["targets"] == "several"
@@ -92,7 +106,7 @@ class DataFiles:
         for name, count in counts.items():
             unseen = self.at("unseen") == "yes" and name != "train"
             scaled = self.sets["train"].scaled if self.sets else None
-            self.sets[name] = Records(self.dice, self.levels, count, unseen, scaled)
+            self.sets[name] = Records(self.dice, self.levels, count, unseen, scaled, self.sequence)
         self.pack = gzip.compress if self.at("packed") == "yes" else lambda content: content
         self.tail = ".gz" if self.at("packed") == "yes" else ""
         write = {"csv": self.plan_table, "libsvm": self.plan_libsvm, "array": self.plan_arrays}[self.at("format")]
@@ -148,16 +162,18 @@ class DataFiles:
         if self.at("array") == "binary" and self.at("packed") == "no" and self.at("record_weights") == "none":
             self.kind = self.dice.choice(("idx", "raw"))
         self.set("data.format", {"npy": "numpy", "npz": "numpy"}.get(self.kind, self.kind))
+        if self.sequence is not None:
+            self.set("data.record", "sequence")
         for name, records in self.sets.items():
             written = [self.write_arrays(stem, rows) for stem, rows in self.parts(name, records.rows)]
-            for part, key in (("x", ""), ("y", "_labels"), ("w", "_weights")):
+            for part, key in (("x", ""), ("y", "_labels"), ("w", "_weights"), ("l", "_lengths")):
                 paths = [paths[part] for paths in written if part in paths]
                 if paths:
                     self.set(f"data.{name}{key}", self.one_path(paths))
 
     def write_arrays(self, stem, rows):
         """Writes features, labels and perhaps weights; returns the paths of "x", "y" and "w" as a config has them."""
-        shape = (len(rows), *(IMAGE if self.at("image") == "yes" else (WIDTH,)))
+        shape = (len(rows), *(IMAGE if self.at("image") == "yes" else (WIDTH,) if self.sequence is None else SEQUENCE))
         x = [value for row in rows for value in row["x"]]
         targets = [math.nan if target is None else target for row in rows for target in row["targets"]]
         per_row = len(rows[0]["targets"])
@@ -166,6 +182,8 @@ class DataFiles:
         arrays = {"x": (shape, x, "f4"), "y": (label_shape, targets, "i8" if whole else "f4")}
         if self.at("record_weights") != "none":
             arrays["w"] = ((len(rows),), [row["weight"] for row in rows], "f4")
+        if self.sequence is not None and "padding" in self.sequence:
+            arrays["l"] = ((len(rows),), [row["length"] for row in rows], "i8")
         if self.kind == "npy":
             return {part: self.write(f"{stem}.{part}.npy{self.tail}", self.pack(npy(*array))) for part, array in arrays.items()}
         if self.kind == "npz":

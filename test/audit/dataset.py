@@ -1,11 +1,12 @@
 """A set that a run was trained or evaluated on: its targets, weights, features, and where its records stand in the files."""
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .arrays import read_arrays, sparse
+from .arrays import read_arrays, read_lengths, sparse
+from .forward import ends_with_a_sequence
 from .notations import plain_number
 from .splits import Parts
 from .table_data import TableData
@@ -25,14 +26,30 @@ class DataSet:
     weighted: bool = False
     table: TableData = None  # of a table, with the cells of all its good records
     windows: WindowSet = None  # of which the records are
+    lengths: np.ndarray = None  # of sequences: how many positions count; None where all do
+    of_positions: bool = False  # the targets are a class for each position
 
     def part(self, chosen):
-        pick = np.flatnonzero(chosen)
-        take = lambda each: None if each is None else each[pick]
-        return DataSet(take(self.targets), take(self.weights), take(self.features), take(self.rows), take(self.numbers), self.files, take(self.file_of), self.weighted, self.table)
+        return self.part_of(np.flatnonzero(chosen))
 
     def __len__(self):
         return len(self.targets)
+
+    def places(self):
+        """Which positions count, as numbers of records and of positions."""
+        positions = np.arange(self.targets.shape[1])[None, :]
+        return np.nonzero(positions < (np.full(len(self), positions.size) if self.lengths is None else self.lengths)[:, None])
+
+    def counted(self):
+        """What an evaluation counts, each with one target: the records, or the positions that count."""
+        if not self.of_positions:
+            return self
+        records, _ = self.places()
+        return replace(self.part_of(records), targets=self.targets[self.places()][:, None], of_positions=False)
+
+    def part_of(self, pick):
+        take = lambda each: None if each is None else each[pick]
+        return replace(self, targets=take(self.targets), weights=take(self.weights), features=take(self.features), rows=take(self.rows), numbers=take(self.numbers), file_of=take(self.file_of), lengths=take(self.lengths))
 
 
 def read_set(config, schema, cwd, split):
@@ -47,7 +64,8 @@ def read_set(config, schema, cwd, split):
     x, y, w, sizes, files = read_arrays(config, cwd, split)
     targets = np.asarray(y, np.float32).astype(float).reshape(len(x), -1)
     count = np.arange(len(x))
-    return DataSet(targets, weights_or_ones(w, len(x)), normalised(x, config), count, count, files, np.repeat(np.arange(len(sizes)), sizes), w is not None)
+    lengths, of_positions = read_lengths(config, cwd, split), ends_with_a_sequence(config)
+    return DataSet(targets, weights_or_ones(w, len(x)), normalised(x, config), count, count, files, np.repeat(np.arange(len(sizes)), sizes), w is not None, lengths=lengths, of_positions=of_positions)
 
 
 def normalised(x, config):

@@ -25,7 +25,8 @@ def check_evaluation(sheet, place, json, figures, config, faults=None):
             given[fault] = others.named(name, json.get("top_k", 5)) if name != "unsure" else None
         return given
 
-    sheet.equal(f"{place}.samples", json.get("samples"), len(figures.targets))
+    sheet.equal(f"{place}.samples", json.get("samples"), figures.samples)
+    sheet.equal(f"{place}.positions", json.get("positions"), len(figures.targets) if figures.of_positions else None)
     wanted = ["loss"] + (["accuracy"] if figures.form.targets != "value" else [])
     k = config.get("eval.top_k", 5)
     if figures.form.targets == "class" and figures.classes > k:

@@ -78,6 +78,27 @@ class Experiment(DataFiles):
             by_class = at("targets") == "one" and at("task") != "value"
             self.folds = dice.choice(("class",) * by_class + ("group",) * (at("format") == "csv"))
 
+        self.sequence = self.plan_sequence()
+
+    def plan_sequence(self):
+        """Arrays of numpy and HDF5 may have positions, with padding behind those that count, and a class for each."""
+        dice, at = self.dice, self.at
+        if at("format") != "array" or at("array") == "binary" or at("image") == "yes" or self.ensemble:
+            return None
+        if at("look") == "importance" or dice.random() < 0.4:  # one position says nothing
+            return None
+        sequence = {}
+        classes = at("task") == "classes" or at("task") == "yes_no" and not self.sigmoid
+        alike = (at("class_weights"), at("calibrate"), at("threshold"), at("stratified"), self.folds) == ("none", "no", "none", "no", "record")
+        # The plan of composites of positions is not computed by the auditor.
+        if classes and alike and at("hidden") != "blocks" and dice.random() < 0.7:
+            sequence["of positions"] = True
+        # What `predict` does not tell, the auditor has to compute.
+        computed = (at("hidden"), at("ties"), at("norm"), at("precision")) == ("dense", "none", "none", "fp32")
+        if (computed or not sequence) and dice.random() < 0.8:
+            sequence["padding"] = 7.5 if sequence and at("look") == "predict" else dice.choice((float("nan"), 1e30))
+        return sequence
+
     def plan_workers(self):
         self.ranks = int(self.at("ranks"))
         self.ranks_of_trial = 1 if self.at("per_trial") == "one" else self.ranks
@@ -185,6 +206,11 @@ class Experiment(DataFiles):
         norm = {"none": [], "batch": ["batch_norm"], "layer": ["layer_norm"]}[self.at("norm")]
         dropout = ["dropout(0.2)"] if self.at("dropout") == "yes" else []
         layers = ["conv2d(3, 3, padding=1)", *norm, active, "flatten"] if self.at("image") == "yes" else []
+        if self.sequence is not None:
+            active = "tanh" if active == "gelu" and self.sequence else active
+            over_time = self.dice.choice(("conv1d(4, 3, padding=same)", "conv1d(4, 2, padding=causal)", "gru(3, bidirectional=true)", "lstm(4)"))
+            end = [] if "of positions" in self.sequence else [self.dice.choice(("last", "mean_over_time", "max_over_time"))]
+            layers = [over_time, *norm, active, *end]
         last = f"dense({self.outputs})"
         if self.ensemble:
             block = ["tabm_dense(8)", active]
@@ -363,8 +389,10 @@ class Experiment(DataFiles):
         if look == "eval":
             commands.append(f"$TRAINER eval --model {model} --json eval.json >eval.console 2>&1")
         if look == "predict":
-            path = self.keys.get("data.test", self.keys["data.train"])
-            commands.append(self.launch(2, f"predict --model {model} --input {quoted(path)} --output predictions.csv >predict.console 2>&1"))
+            split = "test" if "data.test" in self.keys else "train"
+            path, lengths = self.keys[f"data.{split}"], self.keys.get(f"data.{split}_lengths")
+            lengths = f" --lengths {quoted(lengths)}" if lengths and "of positions" not in self.sequence else ""
+            commands.append(self.launch(2, f"predict --model {model} --input {quoted(path)}{lengths} --output predictions.csv >predict.console 2>&1"))
         if look == "importance":
             # A measure may be undefined, with a column shuffled too: the command says so, with code 3.
             undefined = "{ [ $? = 3 ] && grep -q 'is not defined, or no finite number: choose another measure' importance.console; }"

@@ -76,6 +76,7 @@ class Figures:
     def __init__(self, form, outputs, targets, weights, names=(), scales=()):
         """`scales`: of the targets; none where they are the labels themselves."""
         self.form, self.outputs, self.targets, self.weights, self.names = form, outputs, targets, weights, list(names)
+        self.samples, self.of_positions = len(targets), False
         self.classes = outputs.values.shape[1]
         self.scales = list(scales) if form.targets == "value" and form.link != "direction" else []
         if form.loss == "quantile" and len(form.levels) > 1:

@@ -18,6 +18,9 @@ ACTIVATIONS = {
 }
 
 
+UNIT = 6e-8
+
+
 def read_tensors(path):
     raw = pathlib.Path(path).read_bytes()
     size = int.from_bytes(raw[:8], "little")
@@ -35,11 +38,81 @@ def parts_of_input(words):
     return int(dict(word.strip().split("=") for word in words if "=" in word).get("shared", 1))
 
 
-OVER_TIME = {
-    "last": lambda x: x[:, -1],
-    "mean_over_time": lambda x: x.mean(axis=1),
-    "max_over_time": lambda x: x.max(axis=1),
-}
+OVER_TIME = ("last", "mean_over_time", "max_over_time")
+
+
+def ends_with_a_sequence(config):
+    """Whether a model has outputs for each position."""
+    layers, sequence = config.get("model.layers") or "", config.get("data.record") == "sequence"
+    for name, words in items_of(layers):
+        sequence = name == "as_sequence" or sequence and not (name in (*OVER_TIME, "flatten") or "last=true" in words.replace(" ", ""))
+    return sequence
+
+
+def ended(name, x, counts):
+    """What is made of all positions that count, 0 of none."""
+    there = np.arange(x.shape[1])[None, :, None] < counts[:, None, None]
+    if name == "last":
+        found = x[np.arange(len(x)), np.maximum(counts, 1) - 1]
+    elif name == "mean_over_time":
+        found = np.where(there, x, 0).sum(axis=1) / np.maximum(counts, 1)[:, None]
+    else:
+        found = np.where(there, x, -np.inf).max(axis=1)
+    return np.where(counts[:, None] > 0, found, 0)
+
+
+def counts_behind(words, counts):
+    """How many positions a sequence has behind a window, by its length before."""
+    width, stride, dilation, padding = window_of([word.replace(" ", "") for word in words[1:]])
+    if padding in ("same", "causal"):
+        return -(-counts // (stride or 1))
+    reach = (width - 1) * dilation - (0 if padding == "valid" else 2 * int(padding))
+    return np.where(counts > 0, np.maximum((counts - reach - 1) // (stride or 1) + 1, 0), 0)
+
+
+def cell(kind, w, x, h, c, noises):
+    """States behind a step, by PyTorch's definition of a cell, each with how far it may be off."""
+    (wi, wh, bi, bh), (nx, nh, nc) = w, noises
+    rounding = lambda each, weights, bias: UNIT * (2 + np.sqrt(weights.shape[1])) * (np.abs(each) @ np.abs(weights).T + np.abs(bias))
+    a, na = x @ wi.T + bi, nx @ np.abs(wi).T + rounding(x, wi, bi)
+    b, nb = h @ wh.T + bh, nh @ np.abs(wh).T + rounding(h, wh, bh)
+    gate = lambda z: 0.5 * (1 + np.tanh(0.5 * z))
+    if kind == "lstm":
+        i, f, g, o = np.split(a + b, 4, axis=1)
+        ni, nf, ng, no = np.split(na + nb, 4, axis=1)
+        i, f, g, o = gate(i), gate(f), np.tanh(g), gate(o)
+        ni, nf, ng, no = (each + 4 * UNIT for each in (ni / 4, nf / 4, ng, no / 4))
+        nc = nf * np.abs(c) + f * nc + ni * np.abs(g) + i * ng
+        c = f * c + i * g
+        return o * np.tanh(c), c, no * np.abs(np.tanh(c)) + o * nc + 4 * UNIT, nc + 4 * UNIT * np.abs(c)
+    (ra, za, n_a), (rb, zb, n_b) = np.split(a, 3, axis=1), np.split(b, 3, axis=1)
+    (nra, nza, nna), (nrb, nzb, nnb) = np.split(na, 3, axis=1), np.split(nb, 3, axis=1)
+    r, z, nr, nz = gate(ra + rb), gate(za + zb), (nra + nrb) / 4 + 4 * UNIT, (nza + nzb) / 4 + 4 * UNIT
+    new, nnew = np.tanh(n_a + r * n_b), nna + nr * np.abs(n_b) + r * nnb + 4 * UNIT
+    return (1 - z) * new + z * h, c, (1 - z) * nnew + z * nh + nz * np.abs(h - new) + 4 * UNIT, nc
+
+
+def recurred(kind, words, tensors, prefix, x, noise, counts):
+    """All states of lstm or gru, or the last ones, and how far they may be off."""
+    keyed = {key: value for key, _, value in (word.replace(" ", "").partition("=") for word in words[1:])}
+    levels, both = int(keyed.get("layers", 1)), keyed.get("bidirectional") == "true"
+    for level in range(levels):
+        states = []
+        for side in ("", "_reverse")[: 1 + both]:
+            names = [f"{prefix}{part}_l{level}{side}" for part in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")]
+            w = [tensors[name] if name in tensors else np.zeros(len(tensors[names[0]])) for name in names]
+            h = c = nh = nc = np.zeros((len(x), w[1].shape[1]))
+            out = np.zeros((2, *x.shape[:2], h.shape[1]))
+            for t in range(x.shape[1])[:: -1 if side else 1]:
+                there = (t < counts)[:, None]
+                found = cell(kind, w, x[:, t], h, c, (noise[:, t], nh, nc))
+                h, c, nh, nc = (np.where(there, new, old) for new, old in zip(found, (h, c, nh, nc)))
+                out[:, :, t] = np.where(there, h, 0), np.where(there, nh, 0)
+            states.append((*out, h, nh))
+        x, noise = (np.concatenate([each[k] for each in states], axis=2) for k in (0, 1))
+    if keyed.get("last") == "true":
+        x, noise = (np.concatenate([each[k] for each in states], axis=1) for k in (2, 3))
+    return x, noise
 
 
 def window_of(words):
@@ -71,16 +144,19 @@ def convolved(words, w, bias, x, noise):
     return outputs[0] + bias, outputs[2] + 6e-8 * (2 + np.sqrt(w[0].size)) * (outputs[1] + np.abs(bias))
 
 
-def forward(layers_text, tensors, features, scaling=None):
+def forward(layers_text, tensors, features, scaling=None, sequence=False, lengths=None):
     """Outputs and how far single precision may be off; None for a model that this does not know. `scaling`: of windows, by
-    (kind, labels, window): the past of each label, and what is put out for it."""
+    (kind, labels, window): the past of each label, and what is put out for it. `sequence`: records are [positions, channels], of
+    which `lengths` count; None if all do."""
     layers = items_of(layers_text or "")
     if not layers or not all(map(known_layer, layers)):
         return None
     if features.ndim == 4 and ("flatten", "") in layers:
         features = features.transpose(0, 3, 1, 2)  # flatten goes channel by channel (guide from-pytorch)
-    x = features.reshape(len(features), -1).astype(float)
-    unit, noise = 6e-8, np.zeros_like(x)
+    x = (features if sequence else features.reshape(len(features), -1)).astype(float)
+    if lengths is not None:
+        x = np.where(np.arange(x.shape[1])[None, :, None] < lengths[:, None, None], x, 0)
+    unit, noise = UNIT, np.zeros_like(x)
     if scaling:
         kind, labels, window = scaling
         pasts = x[:, : labels * window].reshape(-1, labels, window)
@@ -88,7 +164,8 @@ def forward(layers_text, tensors, features, scaling=None):
         deviation = np.sqrt(pasts.var(axis=2, keepdims=True) + 1e-5) if kind == "standard" else np.ones_like(shift)
         x = np.concatenate([((pasts - shift) / deviation).reshape(len(x), -1), x[:, labels * window :]], axis=1)
         noise = unit * np.abs(x)
-    if (found := chain(layers, tensors, "", x, noise)) is None:
+    counts = np.full(len(x), x.shape[1]) if lengths is None else lengths
+    if (found := chain(layers, tensors, "", x, noise, counts)) is None:
         return None
     x, noise = found
     if scaling:
@@ -121,16 +198,18 @@ def known_layer(item):
         return words.strip().isdigit()
     if name == "conv1d":
         return words[:1].isdigit() and "init=" not in words and "channels=" not in words
+    if name in ("lstm", "gru"):
+        return words[:1].isdigit() and all(re.match(r"\s*(layers|bidirectional|last|bias)=", word) for word in words.split(",")[1:])
     return name in ACTIVATIONS or name in OVER_TIME or name in ("dropout", "flatten")
 
 
-def chain(layers, tensors, prefix, x, noise):
-    """Outputs of layers whose tensors are called so, and how far they may be off."""
-    unit, rows = 6e-8, len(x)
+def chain(layers, tensors, prefix, x, noise, counts):
+    """Outputs of layers whose tensors are called so, and how far they may be off. `counts`: of the positions of sequences."""
+    unit, rows = UNIT, len(x)
     for number, (name, text) in enumerate(layers):
         words = [word.strip() for word in text.split(",") if word.strip()]
         if name == "wide_deep":
-            parts = [chain(items_of(part), tensors, f"{prefix}{number}.{called}.", x, noise) for part, called in zip(text.split("|"), ("wide", "deep"))]
+            parts = [chain(items_of(part), tensors, f"{prefix}{number}.{called}.", x, noise, counts) for part, called in zip(text.split("|"), ("wide", "deep"))]
             if None in parts:
                 return None
             x = parts[0][0] + parts[1][0]
@@ -144,14 +223,18 @@ def chain(layers, tensors, prefix, x, noise):
             x, noise = (each.reshape(*shape, -1) for each in (x @ w.T + bias, noise))
         elif name == "as_sequence":
             x, noise = (each.reshape(rows, int(text), -1) for each in (x, noise))
+            counts = np.full(rows, int(text))
         elif name == "conv1d":
             w = tensors[f"{prefix}{number}.weight"]
             x, noise = convolved(words, w, tensors.get(f"{prefix}{number}.bias", np.zeros(len(w))), x, noise)
+            counts = counts_behind(words, counts)
+        elif name in ("lstm", "gru"):
+            x, noise = recurred(name, words, tensors, f"{prefix}{number}.", x, noise, counts)
         elif name in OVER_TIME:
             # The largest of numbers that are off is off by no more than the most of them; the sum of a mean is rounded, too.
-            noise = noise[:, -1] if name == "last" else noise.max(axis=1)
+            noise = ended("last" if name == "last" else "max_over_time", noise, counts)
             noise = noise + unit * (name == "mean_over_time") * np.abs(x).sum(axis=1)
-            x = OVER_TIME[name](x)
+            x = ended(name, x, counts)
         elif name == "flatten":
             x, noise = (each.reshape(rows, -1) for each in (x, noise))
         elif name in ACTIVATIONS:
@@ -160,4 +243,6 @@ def chain(layers, tensors, prefix, x, noise):
             except (TypeError, ValueError):
                 return None
             noise = noise + 2 * unit * np.abs(x)
+        if x.ndim == 3:  # windows see zeros behind the end
+            x, noise = (np.where(np.arange(x.shape[1])[None, :, None] < counts[:, None, None], each, 0) for each in (x, noise))
     return x, noise

@@ -90,7 +90,7 @@ def lost_lines(whole):
 
 def check_evaluation_line(sheet, run, place, text, evaluations, number):
     """`number`: of the evaluation; None in a run that was resumed, where it is one of that epoch and set."""
-    found = taken(re.fullmatch(r"epoch ([\d.]+)  (\w+) (loss .*)  \(([\d,]+) samples, (.*)\)", text))
+    found = taken(re.fullmatch(r"epoch ([\d.]+)  (\w+) (loss .*)  \(([\d,]+) samples, (?:([\d,]+) positions, )?(.*)\)", text))
     if not found:
         sheet.differ(place, text, "a line that can be read")
         return
@@ -103,8 +103,10 @@ def check_evaluation_line(sheet, run, place, text, evaluations, number):
     sheet.printed(place + ": epoch", found[1], line["epoch"])
     sheet.equal(place + ": split", found[2], line["split"])
     sheet.printed(place + ": samples", found[4], line["samples"])
+    if found[5] or "positions" in line:
+        sheet.printed(place + ": positions", found[5] or "(missing)", line.get("positions"))
     if number is not None:
-        check_time_text(sheet, place + ": seconds", found[5], line["seconds"])
+        check_time_text(sheet, place + ": seconds", found[6], line["seconds"])
     check_said(sheet, place, without_scale(sheet, place, found[3], run), line)
 
 

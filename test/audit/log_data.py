@@ -5,7 +5,7 @@ import pathlib
 import re
 
 from . import windows
-from .arrays import sparse
+from .arrays import sparse, split_name
 from .config import span_of
 from .notations import written_date
 from .report import Span
@@ -163,7 +163,26 @@ def check_class_weights(sheet, run, found):
 
 def check_targets(sheet, run, found):
     taken(found)
-    sheet.printed("log.txt: targets of a record", found[1], run.sets.files("train").targets.shape[1])
+    whole = run.sets.files("train")
+    sheet.printed("log.txt: targets of a record", found[1], whole.targets.shape[1])
+    sheet.equal("log.txt: why some targets are not there", found[2], "missing" if whole.lengths is None else "those of padding")
+
+
+def check_padding(sheet, run, found):
+    """Of a file: how many of its positions count, in the mean, and the share of those that do not."""
+    file = split_name(found[1])[0].lstrip("./")
+    for split in ("train", "validation", "test"):
+        whole = run.sets.files(split) if run.config.get(f"data.{split}") and split not in run.sets.parts().among else None
+        for number, path in enumerate(whole.files if whole is not None else []):
+            if not str(path).endswith(file) or whole.lengths is None:
+                continue
+            mean, positions = whole.lengths[whole.file_of == number].mean(), whole.features.shape[1]
+            place = f"log.txt: padding of {found[1]}: "
+            sheet.digits(place + "positions that count", found[2], float(mean), digits=4)
+            sheet.printed(place + "positions", found[3], positions)
+            sheet.digits(place + "share", found[4], float(100 * (1 - mean / positions)), digits=3)
+            taken(found)
+            return
 
 
 def first_averaged(run):
@@ -231,7 +250,8 @@ FORMS = (
     (r"(.*): ([\d,]+) of ([\d,]+) records are bad \((\S+) %\) and skipped", check_bad),
     (r"(.*): ([\d,]+) features, counted from ([\d,]+) in the file; at most ([\d,]+) of them in a record", check_sparse),
     (rf"(.*): records weigh from {SAID} to {SAID}, mean {SAID}", check_record_weights),
-    (r".*: some of the ([\d,]+) targets of a record are missing; .*", check_targets),
+    (r".*: some of the ([\d,]+) targets of a record are (missing|those of padding); .*", check_targets),
+    (r"'(.*)': (\S+) of ([\d,]+) positions of a record count in the mean; (\S+) % are padding", check_padding),
     (r"balanced class weights: (.*)", check_class_weights),
     (r"column '(.*)' is ignored: ([\d,]+) different texts, .*", check_ignored),
     (r"column '(.*)' has ([\d,]+) categories, more than data\.vocabulary = ([\d,]+): ([\d,]+) of ([\d,]+) records have one of the others", check_vocabulary),

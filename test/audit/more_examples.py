@@ -4,10 +4,11 @@ ranks, runs that end early or go on. `audit_test TRAINER --more MPIEXEC...` make
 import pathlib
 import random
 
-from .examples import CHECKPOINTS, HINGE, NUMBERS, YES, people, table
+from .examples import CHECKPOINT_KEYS, CHECKPOINTS, HINGE, NUMBERS, YES, people, table
 
 BATCH = {"train.epochs": "2", "train.global_batch": "20", "train.replicas": "2", "distribute.reduction": "ordered"}
 TWO = {"data.validation_share": "0.2", "eval.metrics": YES}
+SERIES = {"data.train": "series.npz:x", "data.train_lengths": "series.npz:lengths", "data.record": "sequence", "data.validation_share": "0.3", **BATCH}
 
 
 def write_data(directory):
@@ -32,6 +33,12 @@ def write_data(directory):
             images = dice.integers(0, 256, (rows, labels + 3072)).astype(np.uint8)
             images[:, :labels] %= 10
             (directory / f"{kind}-{part}.bin").write_bytes(images.tobytes())
+    # Sequences of different lengths, with a class for each position, and padding that nothing may see.
+    series, lengths = dice.normal(size=(120, 6, 3)).astype(np.float32), dice.integers(1, 7, 120).astype(np.int32)
+    classes = (series[:, :, 0] + np.roll(series[:, :, 0], 1, axis=1) > 0).astype(np.int64) + (series[:, :, 1] > 1)
+    padding = np.arange(6)[None, :] >= lengths[:, None]
+    series[padding], classes[padding] = np.nan, 99
+    np.savez(directory / "series.npz", x=series, y=classes, lengths=lengths, w=dice.integers(0, 3, 120).astype(np.float32), first=classes[:, 0])
     for part in (0, 1):
         np.save(directory / f"part{part}-x.npy", x[150 * part : 150 * part + 150])
         np.save(directory / f"part{part}-y.npy", y[150 * part : 150 * part + 150])
@@ -92,6 +99,8 @@ EXAMPLES = {
     "idx": {**IMAGES, "model.layers": "conv2d(3,3,padding=1) batch_norm relu maxpool(2) flatten dense(2)", "data.mean": "0.5", "data.std": "0.25", **BATCH, **TWO},
     "sequences": {**IMAGES, "model.layers": "as_sequence(4) conv1d(6, 3, padding=causal, dilation=2) batch_norm relu maxpool1d(2) dense(3) tanh conv1d(4, 2, stride=2) max_over_time dense(2)", **BATCH, **TWO},
     "sequence-outputs": {**IMAGES, "model.layers": "as_sequence(4) conv1d(6, 3, padding=causal, dilation=2, groups=2) tanh dense(4) conv1d(4, 2, 1, padding=same) relu conv1d(3, 2, stride=2) max_over_time dense(2)", "data.validation_share": "0.2", "eval.metrics": YES, **BATCH},
+    "positions": {**SERIES, "data.train_labels": "series.npz:y", "data.train_weights": "series.npz:w", "model.layers": "conv1d(6, 3, padding=same) tanh gru(4, bidirectional=true) dense(3)", "eval.metrics": YES, **CHECKPOINT_KEYS},
+    "padded-sequences": {**SERIES, "data.train_labels": "series.npz:first", "model.layers": "conv1d(5, 2) batch_norm relu lstm(4, layers=2) max_over_time dense(3)"},
     "idx-stratified": {**IMAGES, "model.layers": "flatten dense(2)", "data.validation": "stratified(0.2)", "eval.metrics": YES, **BATCH},
     "raw": {"data.train": "records.raw", "data.format": "raw", "data.raw_layout": "label:u8 skip:u8[2] features:f16[4]", "model.layers": "dense(6) gelu dense(1)", "train.loss": "binary_focal", **BATCH, **TWO},
     "cifar10": {"data.train": "cifar10-train.bin", "data.test": "cifar10-test.bin", "data.format": "cifar10", "model.layers": "flatten dense(10)", "eval.metrics": "auc,f1", "eval.top_k": "3", **BATCH},
@@ -122,5 +131,5 @@ EXAMPLES = {
     "cosine": {"data.train": "data.h5:x", "data.train_labels": "data.h5:x", "model.layers": "dense(4)", "train.loss": "cosine_distance", "data.validation_share": "0.2", **BATCH},
 }  # fmt: skip
 CONFIGS = {"german": "german.toml", "dates": "dates.toml"}
-RANKS = {"two-ranks": 2, "three-ranks": 3, "stages": 2, "groups": 4, "servers": 3, "local": 2, "streamed": 2, "delays": 2}
+RANKS = {"positions": 2, "two-ranks": 2, "three-ranks": 3, "stages": 2, "groups": 4, "servers": 3, "local": 2, "streamed": 2, "delays": 2}
 FAILS = {"resumed": ["--debug.fail_rank", "0", "--debug.fail_step", "40"]}  # and goes on

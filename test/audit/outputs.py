@@ -42,13 +42,14 @@ class NotFinite(Exception):
     pass
 
 
-def predict(trainer, model, text, cwd, config):
-    """The lines of `trainer predict` for some files: names of the columns, and cells of each record."""
+def predict(trainer, model, text, cwd, config, lengths=None):
+    """The lines of `trainer predict` for some files: names of the columns, and cells of each record. `lengths`: their file."""
     with tempfile.TemporaryDirectory() as directory:
         path = pathlib.Path(directory) / "predictions.csv"
         words = [trainer, "predict", "--model", str(model), "--input", text, "--output", str(path), "--allow-nan"]
         if config["data.format"] in ("csv", "libsvm"):
             words += ["--data.on_bad_record", "skip", "--data.max_bad_share", "1"]
+        words += ["--lengths", lengths] if lengths else []
         done = subprocess.run(words, cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
         if done.returncode != 0:
             raise RuntimeError(f"{' '.join(words)}: {done.stderr.strip()}")
@@ -141,7 +142,9 @@ def from_weights(config, tensors, temperature, dataset):
     if dataset.features is None or config.get("train.precision") == "bf16":
         return None
     layers = config.get("model.layers") or PRESETS.get(config.get("model.preset"), "").format(outputs=config.get("model.outputs"))
-    found = forward(layers, tensors, dataset.features, scaling_of(config))
+    found = forward(layers, tensors, dataset.features, scaling_of(config), config.get("data.record") == "sequence", dataset.lengths)
     if found is None:
         return None
+    if dataset.of_positions:
+        found = [each[dataset.places()] for each in found]
     return Outputs(found[0] / temperature, found[1] / temperature + UNIT * np.abs(found[0] / temperature))

@@ -236,7 +236,10 @@ def check_layers(sheet, run, text):
     count = lambda row, group: int(row[group].replace(",", ""))
     take = lambda row, *groups: [text.free.__setitem__(slice(*row.span(group)), bytes(len(row[group]))) for group in groups]
     area = lambda shape: int(np.prod([int(each) for each in re.findall(r"\d+", shape)]))
-    width = before = None  # numbers, and where it is a sequence [positions, channels], of what comes in
+    features = taken(re.search(r"^input +(\d+(?:x\d+)*|\d+ positions of \d+) *$", text, re.M))
+    # Numbers, and where it is a sequence [positions, channels], of what comes in.
+    before = before_all = [int(each) for each in re.findall(r"\d+", features[1])] if features and " positions " in features[1] else None
+    width = int(np.prod(before)) if before else None
     for row in rows:
         place, (name, words) = f"plan.txt: layer {row[1]}", re.fullmatch(r"(\w+)(?:\((.*)\))?.*", row[2]).groups()
         mine = {path.rpartition(".")[2]: t for path, t in run.tensors.items() if path.rpartition(".")[0] == row[1]}
@@ -287,10 +290,9 @@ def check_layers(sheet, run, text):
         before = [int(each) for each in re.findall(r"\d+", row[3])] if outer else None
     if not rows:
         return
-    if features := taken(re.search(r"^input +(\d+(?:x\d+)*) *$", text, re.M)):
-        x = run.sets["train"].features if run.sets["train"] is not None else None
-        if x is not None:
-            sheet.equal("plan.txt: features", area(features[1]), int(np.prod(x.shape[1:])))
+    if features and (x := run.sets["train"].features if run.sets["train"] is not None else None) is not None:
+        right = f"{x.shape[1]} positions of {x.shape[2]}" if run.config.get("data.record") == "sequence" else int(np.prod(x.shape[1:]))
+        sheet.equal("plan.txt: features", features[1] if before_all else area(features[1]), right)
     total = taken(re.search(r"^total +([\d,]+) +([\d,]+) +(\S+ \w+)", text, re.M))
     flops = sum(count(row, 5) for row in rows)
     sheet.equal("plan.txt: total of the layers", [count(total, i) for i in (1, 2)], [sum(count(row, 4) for row in rows), flops])

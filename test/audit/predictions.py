@@ -13,13 +13,20 @@ def check_predictions(sheet, run):
         return
     seen = set()
     for split in ("validation", "test"):
-        if run.sets[split] is None or run.files_text(split) in seen:
+        dataset = run.sets[split]
+        # Where positions are padding there are no lines of `predict` for those that count alone.
+        if dataset is None or run.files_text(split) in seen or dataset.of_positions and dataset.lengths is not None:
             continue
         seen.add(run.files_text(split))
         given = run.predicted(split)
         names, cells, place = given.names, given.cells, f"predict: {run.files_text(split)[0]}: "
         whole = run.sets.files(run.files_text(split)[0])
         sheet.equal(place + "numbers of the records", [row[0] for row in cells], [str(i) for i in range(len(cells))])
+        if dataset.of_positions:
+            each = dataset.targets.shape[1]
+            sheet.equal(place + "columns of positions", names[1:3], ["record", "position"])
+            sheet.equal(place + "lines of other positions", [row[0] for i, row in enumerate(cells) if row[1:3] != [str(i // each), str(i % each)]], [])
+            names, cells = names[:1] + names[3:], [row[:1] + row[3:] for row in cells]
         if whole.table is not None:
             bad = sorted(set(range(len(whole.table.table.records))) - {int(row) for row in whole.rows})
             # Records without a label can be predicted.

@@ -158,8 +158,8 @@ def check_worst(sheet, run, json, figures, dataset):
     left, last = np.ones(len(losses), bool), np.inf
     sheet.equal("evaluation.json: worst", len(json["worst"]), min(WORST, len(dataset)))
     for rank, shown in enumerate(json["worst"]):
-        place, i = f"evaluation.json: worst[{rank}]", row_of(dataset, shown)
         loss = np.inf if shown["loss"] is None else shown["loss"]
+        place, i = f"evaluation.json: worst[{rank}]", row_of(dataset, shown, np.where(left, losses, np.inf) - loss)
         off = 0.0 if i is None or (error[i] >= FAR).any() else 3 * float(error[i].max())
         slack = 2e-5 * abs(loss) + 2e-6 + off if np.isfinite(loss) else 0.0
         own = i is not None and left[i] and least[i] - slack <= loss <= most[i] + slack
@@ -173,10 +173,11 @@ def check_worst(sheet, run, json, figures, dataset):
         check_worst_record(sheet, run, place, shown, i, figures, dataset, values, json.get("columns", []))
 
 
-def row_of(dataset, shown):
-    """The record of the set that is shown; None for a number that is none of its records."""
+def row_of(dataset, shown, off):
+    """The record of the set that is shown, of several of its positions that whose loss is off the least; None for a number that
+    is none of its records."""
     found = np.flatnonzero(dataset.rows == shown["record"])
-    return int(found[0]) if len(found) else None
+    return int(found[np.argmin(np.abs(off[found]))]) if len(found) > 1 else int(found[0]) if len(found) else None
 
 
 def check_worst_record(sheet, run, place, shown, i, figures, dataset, values, columns):

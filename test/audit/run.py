@@ -81,7 +81,7 @@ class Run:
         split, text = self.files_text(split)
         key = (text, model)
         if key not in self.found:
-            names, cells = predict(self.trainer, f"{self.directory}{model}", text, self.cwd, self.config)
+            names, cells = predict(self.trainer, f"{self.directory}{model}", text, self.cwd, self.config, self.config.get(f"data.{split}_lengths"))
             self.found[key] = from_predictions(self.form, names, [row for row in cells], self.label_columns())
             self.found[key].names, self.found[key].cells = names, cells
         return self.found[key]
@@ -90,13 +90,22 @@ class Run:
         """The outputs of the set's records, with the temperature that `predict` applies. Where its digits do not tell
         them well, those computed from the weights stand in."""
         dataset = self.sets[split]
-        if dataset.windows:  # `predict` goes on behind the end of the file
+        # `predict` goes on behind the end of the file, and takes all positions for such that count.
+        if dataset.windows or dataset.of_positions and dataset.lengths is not None:
             return self.own_outputs(split, model)
-        given = self.predicted(split, model).part(dataset.rows)
+        given = self.given_outputs(split, model)
         if not model and (own := self.own_outputs(split)) is not None:
             poor = given.error > own.error
-            given = Outputs(np.where(poor, aligned(self.form, own.values, given.values), given.values), np.where(poor, own.error, given.error))
+            given = Outputs(np.where(poor, aligned(self.form, own.values), given.values), np.where(poor, own.error, given.error))
         return given
+
+    def given_outputs(self, split, model=""):
+        """By `trainer predict`, of what counts in the set."""
+        dataset = self.sets[split]
+        if not dataset.of_positions:
+            return self.predicted(split, model).part(dataset.rows)
+        records, positions = dataset.places()
+        return self.predicted(split, model).part(dataset.rows[records] * dataset.targets.shape[1] + positions)
 
     def own_outputs(self, split, model=""):
         """`model`: "@step-N" of a checkpoint. With averages model.safetensors holds the average itself."""
@@ -108,7 +117,7 @@ class Run:
 
     def weights(self, split):
         """Of the records in an evaluation."""
-        dataset = self.sets[split]
+        dataset = self.sets[split].counted()
         weights = dataset.weights
         if self.config.get("eval.class_weights") and self.config.get("train.class_weights"):
             weights = weights * self.class_weights()[dataset_classes(dataset)]
@@ -133,7 +142,7 @@ def dataset_classes(dataset):
     return dataset.targets.argmax(axis=1) if dataset.targets.shape[1] > 1 else dataset.targets[:, 0].astype(int)
 
 
-def aligned(form, own, given):
+def aligned(form, own):
     """Softmax outputs are known up to a constant in each row: both as logarithms of probabilities."""
     if form.link != "softmax":
         return own

@@ -47,7 +47,7 @@ def check_said(sheet, place, text, json):
         sheet.differ(place, text, f"with {', '.join(missing)}")
 
 
-NO_FIGURES = {"step", "epoch", "samples_seen", "samples", "seconds", "top_k"}
+NO_FIGURES = {"step", "epoch", "samples_seen", "samples", "positions", "seconds", "top_k"}
 
 
 def human_bytes(count):

@@ -21,5 +21,5 @@ def check_single(sheet, run):
     sheet.equal("evaluation.json: samples", json["samples"], len(dataset))
     check_curves(sheet, json, figures)
     check_fits(sheet, run, json, figures)
-    check_worst(sheet, run, json, figures, dataset)
+    check_worst(sheet, run, json, figures, dataset.counted())
     check_windows(sheet, run, json)

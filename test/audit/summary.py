@@ -13,7 +13,7 @@ from .report import leaves
 from .table_data import scale_of
 from .timing import check_ranks, check_shares, check_workers, gradients_of
 
-NO_MEASURES = ("step", "epoch", "samples_seen", "samples", "top_k", "seconds")
+NO_MEASURES = ("step", "epoch", "samples_seen", "samples", "positions", "top_k", "seconds")
 SMALLER = {"loss", "log_loss", "brier", "ece", "mean_absolute_error", "mean_squared_error", "root_mean_squared_error", "mean_absolute_percentage_error", "pinball", "poisson_deviance", "tweedie_deviance", "gamma_deviance"}
 
 
@@ -26,8 +26,9 @@ def figures_of(run, split, model="", divided=True):
             outputs = outputs.times(run.temperature)
         labels = run.label_columns()
         names = run.class_names() or ([c["name"] for c in labels] if len(labels) > 1 else [])
-        run.found[key] = Figures(run.form, outputs, run.sets[split].targets, run.weights(split), names, scales_of(labels))
-        run.found[key].windows = run.sets[split].windows
+        dataset = run.sets[split]
+        run.found[key] = Figures(run.form, outputs, dataset.counted().targets, run.weights(split), names, scales_of(labels))
+        run.found[key].windows, run.found[key].samples, run.found[key].of_positions = dataset.windows, len(dataset), dataset.of_positions
     return run.found[key]
 
 
@@ -217,6 +218,8 @@ def check_in_between(sheet, run, place, line):
         sheet.equal(place + ".samples", line["samples"], len(dataset))
     if "confusion" not in line or dataset is None:
         return
+    sheet.equal(place + ".positions", line.get("positions"), len(dataset.counted()) if dataset.of_positions else None)
+    dataset = dataset.counted()
     counts = np.array(line["confusion"])
     true = np.repeat(np.arange(len(counts)), counts.sum(axis=1)) if counts.size else np.zeros(0, int)
     classes = dataset.targets.argmax(axis=1) if dataset.targets.shape[1] > 1 else dataset.targets[:, 0]

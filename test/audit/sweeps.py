@@ -9,8 +9,9 @@ import statistics
 import numpy as np
 
 from .outputs import from_predictions
-from .run import Run
+from .run import Run, aligned
 from .summary import SMALLER, best_line, kept_measures
+from .windows import why_not
 
 
 def check_sweep(sheet, directory, trainer, cwd):
@@ -64,15 +65,28 @@ def check_fold_predictions(sheet, directory, runs):
     by_fold = {run.config["data.fold"]: run for run in runs.values() if run.config.get("data.fold")}
     first = next(iter(by_fold.values()))
     whole, folds = first.sets.files("train"), first.sets.parts().folds
-    sheet.equal(place + ": rows", len(rows), len(whole))
-    sheet.equal(place + ": rows of another record", sum(int(row[0]) != whole.rows[i] for i, row in enumerate(rows)), 0)
-    sheet.equal(place + ": folds", [int(row[1] or 0) for row in rows], [int(f) for f in folds])
+    each = whole.targets.shape[1] if whole.of_positions else 1
+    sheet.equal(place + ": rows", len(rows), each * len(whole))
+    sheet.equal(place + ": rows of another record", sum(int(row[0]) != whole.rows[i // each] for i, row in enumerate(rows)), 0)
+    sheet.equal(place + ": folds", [int(row[1] or 0) for row in rows], [int(f) for f in folds for _ in range(each)])
+    if whole.of_positions:
+        sheet.equal(place + ": column of positions", header[2], "position")
+        sheet.equal(place + ": rows of another position", sum(int(row[2]) != i % each for i, row in enumerate(rows)), 0)
+        header, rows = header[:2] + header[3:], [row[:2] + row[3:] for row in rows]
     for fold, run in by_fold.items():
+        if why_not(run):
+            continue
         mine = np.flatnonzero(folds == fold)
-        given = run.predicted("validation").part(whole.rows[mine])
+        if whole.of_positions:
+            records, places = run.sets["validation"].places()
+            mine = mine[records] * each + places
+        given = run.outputs("validation") if whole.of_positions else run.predicted("validation").part(whole.rows[mine])
         shown = from_predictions(run.form, header[1:], [rows[i][1:] for i in mine], run.label_columns())
-        wrong = np.abs(shown.values - given.values) > 4 * (shown.error + given.error) + 1e-6 * np.abs(given.values)
-        names = run.predicted("validation")
-        said = [rows[i][2] == names.cells[whole.rows[i]][1] for i in mine]
+        values = aligned(run.form, given.values) if whole.of_positions else given.values
+        wrong = np.abs(shown.values - values) > 4 * (shown.error + given.error) + 1e-6 * np.abs(values)
+        if whole.of_positions:
+            said = [int(rows[i][2]) == best for i, best in zip(mine, shown.values.argmax(axis=1))]
+        else:
+            said = [rows[i][2] == run.predicted("validation").cells[whole.rows[i]][1] for i in mine]
         sheet.equal(f"{place}: predictions of fold {fold} that differ", int(wrong.any(axis=1).sum()), 0)
         sheet.equal(f"{place}: answers of fold {fold} that differ", len(said) - sum(said), 0)

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -163,6 +164,36 @@ TEST_F(Sequences, AnEvaluationIsTheMeanOverThePositionsThatCount) {
   const auto test = parse_json<nlohmann::json>(evaluated.output).at("test");
   EXPECT_NEAR(test.at("loss").get<double>(), loss / static_cast<double>(counted), 1e-5);
   EXPECT_NEAR(test.at("accuracy").get<double>(), right / static_cast<double>(counted), 1e-6);
+}
+
+TEST_F(Sequences, EachPositionHasALineInThePredictionsOfCrossValidation) {
+  write_data();
+  const std::string file = config("dense(3) tanh dense(2)", "each");
+  const std::string folds = directory_ / "folds";
+  const ProcessResult result =
+      run_trainer(1, fmt::format("cv --config {} --run.dir {} --folds 3 --data.test '' --data.test_labels '' "
+                                 "--data.test_lengths ''",
+                                 file, folds));
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  std::ifstream rows(folds + "/predictions.csv");
+  std::string line;
+  std::getline(rows, line);
+  EXPECT_EQ(line, "row,fold,position,prediction,p_0,p_1");
+  Index count = 0;
+  for (; std::getline(rows, line); ++count) {
+    Index record = -1;
+    Index position = -1;
+    Index prediction = -1;
+    double no = -1;
+    double yes = -1;
+    ASSERT_EQ(
+        std::sscanf(line.c_str(), "%td,%*d,%td,%td,%lf,%lf", &record, &position, &prediction, &no, &yes), 5);
+    EXPECT_EQ(record, count / kPositions);
+    EXPECT_EQ(position, count % kPositions);
+    EXPECT_EQ(prediction, yes > no ? 1 : 0);
+    EXPECT_NEAR(no + yes, 1, 1e-6);
+  }
+  EXPECT_EQ(count, kRecords * kPositions);
 }
 
 TEST_F(Sequences, PredictTakesTheLengthsOfItsInput) {

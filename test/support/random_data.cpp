@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "lockstep/base/file.h"
 #include "lockstep/data/format.h"
@@ -18,13 +19,42 @@ namespace {
 struct Rows {
   std::vector<float> features;
   std::vector<float> labels;  // classes from 0, 0 or 1, or any number
+  std::vector<float> lengths;
+  std::vector<Index> label_sizes;
 
-  Index count() const { return std::ssize(labels); }
+  Index count() const { return label_sizes.front(); }
 };
+
+// A class for each record, or for each position, which the first channel tells; padding is full of numbers
+// that would show in anything that saw them.
+Rows draw_sequences(Dice& dice, const DataSpec& spec, Index rows) {
+  const Index positions = spec.features.dims[0];
+  Rows drawn{.features = {}, .labels = {}, .lengths = {}, .label_sizes = {rows}};
+  if (spec.of_positions) drawn.label_sizes.push_back(positions);
+  const float padding = dice.chance(0.5) ? std::numeric_limits<float>::quiet_NaN() : 1e30F;
+  for (Index row = 0; row < rows; ++row) {
+    const Index length = spec.padded ? dice.whole(1, positions) : positions;
+    if (spec.padded) drawn.lengths.push_back(static_cast<float>(length));
+    Index label = dice.whole(0, spec.outputs() > 1 ? spec.classes - 1 : 1);
+    for (Index position = 0; position < positions; ++position) {
+      const bool counts = position < length;
+      if (spec.of_positions) label = dice.whole(0, spec.classes - 1);
+      for (Index channel = 0; channel < spec.features.dims[1]; ++channel) {
+        const double value = dice.normal() + (channel == 0 ? 2 * static_cast<double>(label) : 0);
+        drawn.features.push_back(counts ? static_cast<float>(value) : padding);
+      }
+      if (spec.of_positions) drawn.labels.push_back(static_cast<float>(counts ? label : 99));
+    }
+    const double noise = spec.task == Task::kValues ? 0.1 * dice.normal() : 0;
+    if (!spec.of_positions) drawn.labels.push_back(static_cast<float>(static_cast<double>(label) + noise));
+  }
+  return drawn;
+}
 
 // The first feature tells the label, but for noise.
 Rows draw_rows(Dice& dice, const DataSpec& spec, Index rows) {
-  Rows drawn;
+  if (spec.sequence) return draw_sequences(dice, spec, rows);
+  Rows drawn{.features = {}, .labels = {}, .lengths = {}, .label_sizes = {rows}};
   for (Index row = 0; row < rows; ++row) {
     const Index label = spec.task == Task::kClasses ? dice.whole(0, spec.classes - 1) : dice.whole(0, 1);
     const double centre = static_cast<double>(label);
@@ -55,7 +85,7 @@ DataFiles write_csv(Dice& dice, const DataSpec& spec, const std::string& stem, c
   }
   const std::string path = stem + (spec.packed ? ".csv.gz" : ".csv");
   write_file_atomically(path, spec.packed ? gzipped(text) : text);
-  return {.records = path, .labels = ""};
+  return {.records = path, .labels = "", .lengths = ""};
 }
 
 DataFiles write_libsvm(Dice& dice, const DataSpec& spec, const std::string& stem, const Rows& rows) {
@@ -73,7 +103,7 @@ DataFiles write_libsvm(Dice& dice, const DataSpec& spec, const std::string& stem
   }
   const std::string path = stem + (spec.packed ? ".libsvm.gz" : ".libsvm");
   write_file_atomically(path, spec.packed ? gzipped(text) : text);
-  return {.records = path, .labels = ""};
+  return {.records = path, .labels = "", .lengths = ""};
 }
 
 std::vector<Index> sizes_of(const DataSpec& spec, Index rows) {
@@ -93,7 +123,8 @@ std::vector<double> as_bytes(const std::vector<float>& values) {
 
 DataFiles write_idx_files(const DataSpec& spec, const std::string& stem, const Rows& rows) {
   const std::string end = spec.packed ? "-ubyte.gz" : "-ubyte";
-  const DataFiles files{.records = stem + "-records-idx" + end, .labels = stem + "-labels-idx" + end};
+  const DataFiles files{
+      .records = stem + "-records-idx" + end, .labels = stem + "-labels-idx" + end, .lengths = ""};
   write_idx(files.records, idx_content(IdxType::kU8, sizes_of(spec, rows.count()), as_bytes(rows.features)));
   const IdxType type = spec.task == Task::kValues ? IdxType::kF32 : IdxType::kU8;
   write_idx(files.labels, idx_content(type, {rows.count()}, {rows.labels.begin(), rows.labels.end()}));
@@ -104,17 +135,26 @@ DataFiles write_numpy(Dice& dice, const DataSpec& spec, const std::string& stem,
   const std::string features = npy_content("<f4", sizes_of(spec, rows.count()), bytes_of(rows.features));
   const std::vector<std::int64_t> numbers(rows.labels.begin(), rows.labels.end());
   const bool values = spec.task == Task::kValues;
-  const std::string labels =
-      npy_content(values ? "<f4" : "<i8", {rows.count()}, values ? bytes_of(rows.labels) : bytes_of(numbers));
+  const std::string labels = npy_content(values ? "<f4" : "<i8", rows.label_sizes,
+                                         values ? bytes_of(rows.labels) : bytes_of(numbers));
+  std::vector<std::pair<std::string, std::string>> arrays{{"x", features}, {"y", labels}};
+  if (spec.padded) {
+    const std::vector<std::int32_t> lengths(rows.lengths.begin(), rows.lengths.end());
+    arrays.emplace_back("lengths", npy_content("<i4", {rows.count()}, bytes_of(lengths)));
+  }
   if (dice.chance(0.5)) {
-    write_npz(stem + ".npz", {{"x", features}, {"y", labels}}, spec.packed);
-    return {.records = stem + ".npz:x", .labels = stem + ".npz:y"};
+    write_npz(stem + ".npz", arrays, spec.packed);
+    return {.records = stem + ".npz:x",
+            .labels = stem + ".npz:y",
+            .lengths = spec.padded ? stem + ".npz:lengths" : ""};
   }
   const std::string end = spec.packed ? ".npy.gz" : ".npy";
-  const auto packed = [&](const std::string& content) { return spec.packed ? gzipped(content) : content; };
-  write_file_atomically(stem + "-x" + end, packed(features));
-  write_file_atomically(stem + "-y" + end, packed(labels));
-  return {.records = stem + "-x" + end, .labels = stem + "-y" + end};
+  for (const auto& [name, content] : arrays) {
+    write_file_atomically(fmt::format("{}-{}{}", stem, name, end), spec.packed ? gzipped(content) : content);
+  }
+  return {.records = stem + "-x" + end,
+          .labels = stem + "-y" + end,
+          .lengths = spec.padded ? stem + "-lengths" + end : ""};
 }
 
 DataFiles write_hdf5([[maybe_unused]] Dice& dice, [[maybe_unused]] const DataSpec& spec,
@@ -124,9 +164,13 @@ DataFiles write_hdf5([[maybe_unused]] Dice& dice, [[maybe_unused]] const DataSpe
   const Hdf5Chunks chunks{.rows = spec.packed ? dice.whole(1, rows.count()) : 0, .deflate = spec.packed};
   file.add("x", H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, sizes_of(spec, rows.count()), rows.features.data(), chunks);
   file.add("labels/y", spec.task == Task::kValues ? H5T_IEEE_F32LE : H5T_STD_I16LE, H5T_NATIVE_FLOAT,
-           {rows.count()}, rows.labels.data(), chunks);
+           rows.label_sizes, rows.labels.data(), chunks);
+  if (spec.padded)
+    file.add("lengths", H5T_STD_I32LE, H5T_NATIVE_FLOAT, {rows.count()}, rows.lengths.data(), chunks);
 #endif
-  return {.records = stem + ".h5:x", .labels = stem + ".h5:/labels/y"};
+  return {.records = stem + ".h5:x",
+          .labels = stem + ".h5:/labels/y",
+          .lengths = spec.padded ? stem + ".h5:lengths" : ""};
 }
 
 DataFiles write_raw(const DataSpec& spec, const std::string& stem, const Rows& rows) {
@@ -138,7 +182,7 @@ DataFiles write_raw(const DataSpec& spec, const std::string& stem, const Rows& r
     bytes += bytes_of(std::vector<float>(first, first + static_cast<std::ptrdiff_t>(width)));
   }
   write_file_atomically(stem + ".bin", bytes);
-  return {.records = stem + ".bin", .labels = ""};
+  return {.records = stem + ".bin", .labels = "", .lengths = ""};
 }
 
 }  // namespace

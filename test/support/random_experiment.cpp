@@ -57,10 +57,20 @@ void RandomExperiment::draw_data(Dice& dice, const std::string& directory) {
   data_.classes = dice.whole(2, 4);
   data_.packed = dice.chance(0.4);
   std::vector<std::string> formats = file_formats();
-  if (data_.task != Task::kBinary) formats.insert(formats.end(), {"synthetic", "synthetic"});
+  data_.sequence = dice.chance(0.2);
+  if (data_.sequence) {
+    std::erase_if(formats, [](const std::string& name) { return name != "numpy" && name != "hdf5"; });
+  } else if (data_.task != Task::kBinary) {
+    formats.insert(formats.end(), {"synthetic", "synthetic"});
+  }
   data_.format = dice.one_of(formats);
   const bool images = data_.format != "csv" && data_.format != "libsvm" && data_.format != "synthetic";
-  if (images && dice.chance(0.5)) {
+  if (data_.sequence) {
+    data_.features = {{dice.whole(3, 8), dice.whole(1, 4)}};
+    data_.padded = dice.chance(0.7);
+    data_.of_positions = data_.task == Task::kClasses && dice.chance(0.5);
+    set("data.record", "sequence");
+  } else if (images && dice.chance(0.5)) {
     data_.features = {{dice.whole(5, 9), dice.whole(5, 9), dice.whole(1, 3)}};
   } else {
     data_.features = {{dice.whole(2, 12)}};
@@ -87,6 +97,7 @@ void RandomExperiment::draw_files(Dice& dice, const std::string& directory) {
     const DataFiles files = write_random_data(dice, data_, directory + "/" + split, rows);
     set("data." + split, files.records);
     if (!files.labels.empty()) set("data." + split + "_labels", files.labels);
+    if (!files.lengths.empty()) set("data." + split + "_lengths", files.lengths);
   };
   add("train", rows_);
   if (dice.chance(0.6)) {
@@ -125,11 +136,8 @@ void RandomExperiment::draw_order(Dice& dice) {
 }
 
 void RandomExperiment::draw_model(Dice& dice) {
-  const Index outputs = data_.task == Task::kClasses ? data_.classes : 1;
   const bool meet = kind_ == Kind::kOrdered || kind_ == Kind::kNative;  // else replicas step alone
-  // A table has as many features as its columns are encoded in.
-  const Shape features = data_.format == "csv" ? Shape{{1}} : data_.features;
-  const std::string layers = draw_layers(dice, features, outputs, meet);
+  const std::string layers = draw_layers(dice, data_, meet);
   set("model.layers", layers);
   const bool normalises = layers.find("batch_norm") != std::string::npos;
   if (normalises && (meet || dice.chance(0.1))) {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <vector>
+
 namespace lockstep::test {
 namespace {
 
@@ -45,31 +47,55 @@ std::string convolution(Dice& dice) {
   }
 }
 
+// A small recurrent layer.
+std::string recurrence(Dice& dice) {
+  const std::string words = dice.one_of({"", "", ", bidirectional=true", ", layers=2"});
+  return fmt::format("{}({}{}) ", dice.one_of({"lstm", "gru"}), dice.whole(2, 5), words);
+}
+
+// From a sequence to one, where each position has a class, or to a row.
+std::string over_time(Dice& dice, const DataSpec& data, bool modes) {
+  std::string text;
+  if (dice.chance(0.7)) {
+    std::vector<std::string> paddings{"causal", "same"};
+    if (!data.of_positions) paddings.insert(paddings.end(), {"valid", "1"});
+    text += fmt::format("conv1d({}, 2, padding={}) ", dice.whole(2, 6), dice.one_of(paddings));
+    text += normalisation(dice, modes) + activation(dice) + " ";
+  }
+  if (dice.chance(0.4)) text += recurrence(dice);
+  if (dice.chance(0.3)) {
+    const Index stride = data.of_positions ? 1 : 2;
+    text += fmt::format("residual(conv1d(4, 3, stride={}, padding=same)) ", stride);
+  }
+  if (data.of_positions) return text;
+  if (dice.chance(0.3)) text += dice.one_of({"maxpool1d(2, padding=same) ", "avgpool1d(2, padding=same) "});
+  std::vector<std::string> ends{"last ", "mean_over_time ", "max_over_time "};
+  if (!data.padded) ends.emplace_back("flatten ");
+  return text + dice.one_of(ends);
+}
+
 // A row as a sequence, or "" where it is not several positions of equally many numbers.
-std::string over_time(Dice& dice, Index size, bool modes) {
+std::string row_over_time(Dice& dice, const DataSpec& data, bool modes) {
+  // A table has as many features as its columns are encoded in.
+  const Index size = data.format == "csv" ? 1 : data.features.size();
   Index positions = dice.whole(2, 6);
   while (size % positions != 0) --positions;
-  if (positions < 2) return "";
-  const std::string padding = dice.one_of({"causal", "same", "1"});
-  std::string text =
-      fmt::format("as_sequence({}) conv1d({}, 2, padding={}) ", positions, dice.whole(2, 6), padding);
-  text += normalisation(dice, modes) + activation(dice) + " ";
-  if (dice.chance(0.3)) text += "residual(conv1d(4, 3, stride=2, padding=same)) ";
-  if (dice.chance(0.3)) text += "maxpool1d(2, padding=same) ";
-  return text + dice.one_of({"last ", "mean_over_time ", "max_over_time ", "flatten "});
+  return positions < 2 ? "" : fmt::format("as_sequence({}) ", positions) + over_time(dice, data, modes);
 }
 
 }  // namespace
 
-std::string draw_layers(Dice& dice, const Shape& features, Index outputs, bool modes) {
+std::string draw_layers(Dice& dice, const DataSpec& data, bool modes) {
   std::string text;
-  if (features.dims.size() == 3) {
+  if (data.features.dims.size() == 3) {
     for (Index i = dice.whole(1, 2); i-- > 0;) {
       text += convolution(dice) + " " + normalisation(dice, modes) + activation(dice) + " ";
     }
     text += dice.one_of({"flatten ", "global_avgpool ", "maxpool(2, padding=same) flatten "});
+  } else if (data.sequence) {
+    text += over_time(dice, data, modes);
   } else if (dice.chance(0.3)) {
-    text += over_time(dice, features.size(), modes);
+    text += row_over_time(dice, data, modes);
   } else if (dice.chance(0.2)) {
     text += "batch_norm ";
   }
@@ -77,7 +103,7 @@ std::string draw_layers(Dice& dice, const Shape& features, Index outputs, bool m
     text += hidden(dice) + " " + normalisation(dice, modes) + activation(dice) + " ";
     if (dice.chance(0.25)) text += "dropout(0.2) ";
   }
-  return text + fmt::format("dense({})", outputs);
+  return text + fmt::format("dense({})", data.outputs());
 }
 
 }  // namespace lockstep::test

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <vector>
 
@@ -115,6 +116,18 @@ void join_files(const std::vector<FoldNumber>& fold_of, std::span<const Index> s
   joined.commit();
 }
 
+// `of_positions`: a row that is NaN is one of padding, and its cells stay empty.
+void append_rows(const ConstMatrix& rows, bool of_positions, PredictionTable& table, PredictionFile& file) {
+  if (!of_positions) return file.append(table.convert(rows));
+  for (Index row = 0; row < rows.rows(); ++row) {
+    if (std::isnan(rows(row, 0))) {
+      file.append_unknown();
+    } else {
+      file.append(table.convert(rows_of(rows, {row, row + 1})));
+    }
+  }
+}
+
 // *Collective over the ranks of a trial.* Writes the predictions for the fold of a finished run into its
 // directory.
 void write_fold_predictions(Communicator& comm, const CommandLine& line, const ConfigText& text) {
@@ -158,7 +171,7 @@ void write_fold_predictions(Communicator& comm, const CommandLine& line, const C
          .columns = {table.columns().begin(), table.columns().end()}});
   });
   prediction.run(stored_values(*experiment.model, stored.span()),
-                 [&](const ConstMatrix& rows) { file->append(table.convert(rows)); });
+                 [&](const ConstMatrix& rows) { append_rows(rows, form.positions > 0, table, *file); });
   agree(comm, [&] {
     if (file) file->finish();
   });
