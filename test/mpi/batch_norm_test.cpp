@@ -175,7 +175,7 @@ TEST(BatchNorm, SyncOverReplicasOfOneSampleIsPyTorchOnTheWholeBatch) {
   int cases = 0;
   for (const nlohmann::json& torch : test::torch_references("layers", "torch_layers.json")) {
     const std::string layers = torch.at("layers");
-    if (layers.find("batch_norm") == std::string::npos) continue;
+    if (layers.find("batch_norm") == std::string::npos || torch.contains("lengths")) continue;
     SCOPED_TRACE(layers);
     ++cases;
     const OneStep step{.model = {.layers = layers, .batch_norm = "sync"},
@@ -199,7 +199,7 @@ TEST(BatchNorm, SyncOverReplicasOfOneSampleIsPyTorchOnTheWholeBatch) {
       }
     });
   }
-  EXPECT_EQ(cases, 3);
+  EXPECT_EQ(cases, 4);
 }
 
 TEST(BatchNorm, SameBitsOnAnyNumberOfRanksAndThreads) {
