@@ -9,6 +9,7 @@
 #include "data/byte_inputs.h"
 #include "data/hdf5_dataset.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/base/text.h"
 
 namespace lockstep {
 namespace {
