@@ -241,6 +241,13 @@ TEST_F(Sequences, WhatDoesNotFitIsRefused) {
   expect_error(config("dense(2)", "y"), {"6 positions of 2", "one for each position"});
   expect_error(config("mean_over_time dense(2)", "each"), {"the labels in", "6 columns"});
   expect_error(config("as_sequence(6) mean_over_time dense(2)", "y"), {"it is a sequence already"});
+  const ProcessResult lacking = run(2, config("mean_over_time dense(2)", "y"), "--data.test_lengths ''");
+  EXPECT_EQ(lacking.exit_code, 2);
+  expect_parts(lacking.errors, {"data.train_lengths is set", "x.npy' has no lengths", "or for none"});
+  const ProcessResult masked =
+      run(2, config("dense(2)", "each"), "--train.loss quantile --train.quantiles 0.1,0.9");
+  EXPECT_EQ(masked.exit_code, 2);
+  expect_parts(masked.errors, {"train.loss 'quantile' cannot leave out targets"});
   std::vector<std::int32_t> lengths(kRecords, 3);
   lengths[7] = 0;
   write("lengths", npy_content("<i4", {kRecords}, bytes_of(lengths)));
