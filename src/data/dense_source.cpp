@@ -162,8 +162,8 @@ class DenseReader final : public ChunkReader {
     if (const auto bad = rule_.find_bad(values)) targets_->fail(i, bad->found, bad->expected);
     store(values, to);
     if (values.size() == all.size()) return;
-    const std::vector<Scalar> missing(all.size() - values.size(), std::numeric_limits<Scalar>::quiet_NaN());
-    store(missing, to + values.size_bytes());
+    constexpr Scalar kMissing = std::numeric_limits<Scalar>::quiet_NaN();
+    for (std::size_t k = values.size(); k < all.size(); ++k) store({&kMissing, 1}, to + k * sizeof(Scalar));
     if (rule_.any_missing != nullptr) rule_.any_missing->store(true, std::memory_order_relaxed);
   }
 

@@ -108,9 +108,11 @@ std::vector<std::string> describe_changes(const Fingerprint& before, const Finge
   std::vector<std::string> changes;
   for (std::size_t i = 0; i < now.parts.size(); ++i) {
     if (before.parts[i] == now.parts[i]) continue;
-    const std::string what = of_records ? fmt::format("the {} of '{}' are not those of the run",
-                                                      kPartsOfRecords[i], source.info().name)
-                                        : fmt::format("the content of '{}' is not that of the run", files[i]);
+    const bool both = i == 2 && source.info().has_lengths;
+    const std::string what =
+        of_records ? fmt::format("the {} of '{}' are not those of the run",
+                                 both ? "weights or lengths" : kPartsOfRecords[i], source.info().name)
+                   : fmt::format("the content of '{}' is not that of the run", files[i]);
     changes.push_back(
         fmt::format("{} (fingerprint {:016x}, was {:016x})", what, now.parts[i], before.parts[i]));
   }

@@ -59,16 +59,13 @@ class OverPositions final : public Loss {
   double evaluate(const ConstMatrix& outputs, const ConstMatrix& targets, Matrix* gradient) const override {
     const ConstMatrix all(outputs.data(), targets.size(), outputs.cols() / positions_);
     const ConstMatrix classes(targets.data(), targets.size(), 1);
-    if (gradient != nullptr) std::ranges::fill(gradient->values(), Scalar{0});
     double total = 0;
     for (Index begin = 0; begin < targets.size();) {
       const bool missing = std::isnan(classes(begin, 0));
       Index end = begin + 1;
       while (end < targets.size() && std::isnan(classes(end, 0)) == missing) ++end;
-      if (!missing) total += evaluate_present({begin, end}, all, classes, gradient);
-      // Beside a missing target an output that is not finite still shows: x - x is 0 or NaN.
-      for (Index row = begin; missing && row < end; ++row)
-        total += static_cast<double>(all(row, 0) - all(row, 0));
+      total += missing ? pass_over({begin, end}, all, gradient)
+                       : evaluate_present({begin, end}, all, classes, gradient);
       begin = end;
     }
     return total / static_cast<double>(positions_);
@@ -81,6 +78,18 @@ class OverPositions final : public Loss {
     Matrix slopes(gradient->data() + rows.begin * all.cols(), rows.size(), all.cols());
     const double total = loss_->evaluate(rows_of(all, rows), rows_of(classes, rows), &slopes);
     as_array(slopes) /= static_cast<Scalar>(positions_);
+    return total;
+  }
+
+  // Beside a missing target an output that is not finite still shows: x - x is 0 or NaN.
+  static double pass_over(Range rows, const ConstMatrix& all, Matrix* gradient) {
+    if (gradient != nullptr) {
+      const Range numbers{rows.begin * all.cols(), rows.end * all.cols()};
+      std::ranges::fill(part(gradient->values(), numbers), Scalar{0});
+    }
+    double total = 0;
+    for (Index row = rows.begin; row < rows.end; ++row)
+      total += static_cast<double>(all(row, 0) - all(row, 0));
     return total;
   }
 

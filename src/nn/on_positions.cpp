@@ -6,6 +6,7 @@
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/nn/onnx_words.h"
+#include "nn/layers/sequence_input.h"
 
 namespace lockstep {
 namespace {
@@ -50,11 +51,7 @@ class OnPositions final : public Layer, public BatchStatistics {
                       std::span<Matrix* const>(&wanted, 1), args.gradient, args.write, args.tied_gradient,
                       nullptr, args.on_ready});
     // The statistics move each position, but padding is no part of them.
-    if (wanted == nullptr || layer_->statistics() == nullptr || !args.lengths.given()) return;
-    for (Index row = 0; row < args.dy.rows(); ++row) {
-      const Index begin = (row * positions_ + args.lengths[row]) * in_.size();
-      std::ranges::fill(part(dx.values(), {begin, (row + 1) * positions_ * in_.size()}), Scalar{0});
-    }
+    if (whole != nullptr && layer_->statistics() != nullptr) clear_padding(args.lengths, in_.size(), *whole);
   }
 
   std::string name() const override { return layer_->name(); }

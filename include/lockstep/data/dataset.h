@@ -27,14 +27,13 @@ inline std::string to_string(Split split) {
 
 struct DatasetInfo {
   Index rows = 0;
-  Shape features;            ///< shape of one record
-  Index target_columns = 0;  ///< 0: no labels
-  bool weighted = false;     ///< each record has a weight, which its loss is multiplied by
-  bool has_lengths =
-      false;               ///< records are sequences, of which the first positions count: each says how many
-  std::string name;        ///< its name in messages: a path, or "synthetic"
-  Index record_bytes = 0;  ///< size of a packed record; 0: records are computed from their ids
-  Index source_bytes = 0;  ///< sum of the sizes of its files; compared over the ranks
+  Shape features;                 ///< shape of one record
+  Index target_columns = 0;       ///< 0: no labels
+  bool weighted = false;          ///< each record has a weight, which its loss is multiplied by
+  bool has_lengths = false;       ///< each record is a sequence and says how many of its positions count
+  std::string name;               ///< its name in messages: a path, or "synthetic"
+  Index record_bytes = 0;         ///< size of a packed record; 0: records are computed from their ids
+  Index source_bytes = 0;         ///< sum of the sizes of its files; compared over the ranks
   Index target_classes = 0;       ///< number of classes of a target that is a category; 0: none is
   std::string target_text = {};   ///< such a target in messages: "label 'species' (setosa, virginica)"
   std::string scaled_label = {};  ///< the first label that data.columns scales, "price: log"; "": none is

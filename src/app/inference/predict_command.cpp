@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <deque>
 #include <optional>
 
@@ -105,8 +104,8 @@ class PositionColumns final : public TextColumns {
   ConstMatrix keep(const ConstMatrix& rows) {
     kept_.clear();
     for (Index row = 0; row < rows.rows(); ++row, ++given_) {
+      if (is_padding(rows, row)) continue;
       const Scalar* from = rows.data() + row * rows.cols();
-      if (std::isnan(*from)) continue;
       kept_.insert(kept_.end(), from, from + rows.cols());
       rows_.push_back(given_);
     }

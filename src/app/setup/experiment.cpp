@@ -182,36 +182,6 @@ void build_training(Experiment& experiment) {
   experiment.augmenter = make_augmenter(config.data.augment, experiment.model->input(), experiment.seed());
 }
 
-// Refuses lengths where a layer would see the padding, or a loss cannot leave it out, and sets that lack
-// them.
-void check_lengths(const Experiment& experiment, const DatasetInfo& info) {
-  const Shape& output = experiment.model->output();
-  const Loss& loss = *experiment.loss;
-  error_if<ConfigError>(
-      output.sequence && loss.form().direction,
-      "train.loss '{}' takes the direction of all outputs of a record together, and {} puts "
-      "out {}: put last, mean_over_time or max_over_time before it",
-      experiment.config.loss.loss, experiment.model->ops().back().title, to_string(output));
-  const bool trained_with = !experiment.config.data.train_lengths.empty();
-  error_if<ConfigError>(trained_with != info.has_lengths,
-                        "data.train_lengths is {}set, and '{}' has {} lengths: name them for all sets "
-                        "(data.train_lengths, data.validation_lengths, data.test_lengths), or for none",
-                        trained_with ? "" : "not ", info.name, info.has_lengths ? "its" : "no");
-  if (!info.has_lengths) return;
-  error_if<ConfigError>(
-      output.sequence && !loss.takes_missing_targets(),
-      "train.loss '{}' cannot leave out targets, as those of padding: choose another loss, or "
-      "put last, mean_over_time or max_over_time before the last layer",
-      experiment.config.loss.loss);
-  for (const ModelOp& op : experiment.model->ops()) {
-    error_if<ConfigError>(
-        !op.lengths_in.empty() && !op.layer->masks(),
-        "{} sees all positions, but the records of '{}' have lengths, and padding behind them: "
-        "put last, mean_over_time or max_over_time before it, or leave the lengths out",
-        op.title, info.name);
-  }
-}
-
 void check_fit(Experiment& experiment) {
   refuse_if(experiment.config.train.calibrate != kNoCalibration && experiment.loss->form().positions > 0,
             "train.calibrate with a class for each position");
@@ -222,7 +192,6 @@ void check_fit(Experiment& experiment) {
             "data.window_scale with a loss whose outputs are logarithms");
   for (const RecordSource* source : experiment.sources()) {
     check_record_features(experiment, *source);
-    check_lengths(experiment, source->info());
     refuse_misfit(experiment.fit(*source));
   }
   state_class_weights(experiment);
@@ -344,7 +313,9 @@ FitQuestion Experiment::fit(const RecordSource& source) const {
           .model = *model,
           .form = loss->form(),
           .loss = config.loss.loss,
-          .probabilities = loss->takes_probabilities()};
+          .probabilities = loss->takes_probabilities(),
+          .leaves_out = loss->takes_missing_targets(),
+          .lengths = !config.data.train_lengths.empty()};
 }
 
 TargetRule Experiment::target_rule() const {

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <fstream>
 #include <vector>
 
@@ -116,11 +115,11 @@ void join_files(const std::vector<FoldNumber>& fold_of, std::span<const Index> s
   joined.commit();
 }
 
-// `of_positions`: a row that is NaN is one of padding, and its cells stay empty.
+// `of_positions`: each row is a position of a record; the cells of padding stay empty.
 void append_rows(const ConstMatrix& rows, bool of_positions, PredictionTable& table, PredictionFile& file) {
   if (!of_positions) return file.append(table.convert(rows));
   for (Index row = 0; row < rows.rows(); ++row) {
-    if (std::isnan(rows(row, 0))) {
+    if (is_padding(rows, row)) {
       file.append_unknown();
     } else {
       file.append(table.convert(rows_of(rows, {row, row + 1})));

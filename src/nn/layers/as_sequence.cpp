@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include "arguments.h"
-#include "lockstep/math/eigen_matrix.h"
 #include "lockstep/nn/layer.h"
 #include "lockstep/nn/onnx_words.h"
+#include "scratch.h"
 
 namespace lockstep {
 namespace {
@@ -36,20 +36,11 @@ class AsSequence final : public Layer {
   }
 
   void forward(const ForwardArgs& args) const override {
-    for (Index row = 0; row < args.y.rows(); ++row) {
-      const ConstMatrix x(args.x().data() + row * args.y.cols(), channels_, positions_);
-      Matrix y(args.y.data() + row * args.y.cols(), positions_, channels_);
-      as_eigen(y) = as_eigen(x).transpose();
-    }
+    transpose_samples(args.x(), channels_, positions_, args.y);
   }
 
   void backward(const BackwardArgs& args) const override {
-    if (args.dx() == nullptr) return;
-    for (Index row = 0; row < args.dy.rows(); ++row) {
-      const ConstMatrix dy(args.dy.data() + row * args.dy.cols(), positions_, channels_);
-      Matrix dx(args.dx()->data() + row * args.dy.cols(), channels_, positions_);
-      as_eigen(dx) = as_eigen(dy).transpose();
-    }
+    if (args.dx() != nullptr) transpose_samples(args.dy, positions_, channels_, *args.dx());
   }
 
   bool reads_input() const override { return false; }

@@ -177,8 +177,7 @@ LayerEntry conv1d_entry() {
       .help =
           "convolution of a sequence with windows of so many positions; padding: valid (none), same (the "
           "output has ceil(input / stride) positions), causal (all before: position t sees nothing after t) "
-          "or "
-          "a number of positions on each side; groups and init as for conv2d",
+          "or a number of positions on each side; groups and init as for conv2d",
       .example = "conv1d(4, 3, stride=2, padding=causal, groups=2)",
       .example_input = SequenceShape{.positions = 5, .channels = 2}.shape(),
       .make = [](TermArguments& arguments) { return std::make_unique<ConvolutionLayer>(arguments, true); }};

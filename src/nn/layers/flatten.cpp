@@ -1,9 +1,9 @@
 // A sample of any shape becomes one vector. An image becomes its channels one after the other, as in
 // PyTorch, so that the weights of a dense layer behind it mean the same there; a sequence becomes its
 // positions.
-#include "lockstep/math/eigen_matrix.h"
 #include "lockstep/nn/layer.h"
 #include "lockstep/nn/onnx_words.h"
+#include "scratch.h"
 
 namespace lockstep {
 namespace {
@@ -20,20 +20,11 @@ class Flatten final : public Layer {
   }
 
   void forward(const ForwardArgs& args) const override {
-    for (Index row = 0; row < args.y.rows(); ++row) {
-      const ConstMatrix x(args.x().data() + row * args.y.cols(), pixels_, channels_);
-      Matrix y(args.y.data() + row * args.y.cols(), channels_, pixels_);
-      as_eigen(y) = as_eigen(x).transpose();
-    }
+    transpose_samples(args.x(), pixels_, channels_, args.y);
   }
 
   void backward(const BackwardArgs& args) const override {
-    if (args.dx() == nullptr) return;
-    for (Index row = 0; row < args.dy.rows(); ++row) {
-      const ConstMatrix dy(args.dy.data() + row * args.dy.cols(), channels_, pixels_);
-      Matrix dx(args.dx()->data() + row * args.dy.cols(), pixels_, channels_);
-      as_eigen(dx) = as_eigen(dy).transpose();
-    }
+    if (args.dx() != nullptr) transpose_samples(args.dy, channels_, pixels_, *args.dx());
   }
 
   bool reads_input() const override { return false; }

@@ -12,19 +12,18 @@
 #include <algorithm>
 #include <array>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "arguments.h"
 #include "lockstep/base/aligned_buffer.h"
-#include "lockstep/base/errors.h"
 #include "lockstep/math/kernels.h"
 #include "lockstep/nn/layer.h"
 #include "lockstep/nn/onnx_words.h"
 #include "recurrent_cells.h"
 #include "scratch.h"
+#include "sequence_input.h"
 
 namespace lockstep {
 namespace {
@@ -51,14 +50,14 @@ Matrix zeros_in(AlignedBuffer<Scalar>& buffer, Index rows, Index columns) {
   return zeros;
 }
 
-// Vectors by sample and position: so far it is from one sample, and from one position, to the next.
+// A vector for each sample and position, with the strides from one to the next.
 template <class T>
-struct PositionRows {
+struct VectorsByPosition {
   T* data;
-  Index sample;
-  Index position;
+  Index sample_stride;
+  Index position_stride;
 
-  T* of(Index row, Index place) const { return data + row * sample + place * position; }
+  T* of(Index row, Index position) const { return data + row * sample_stride + position * position_stride; }
 };
 
 struct Direction {
@@ -86,24 +85,23 @@ class Recurrent final : public Layer {
   explicit Recurrent(TermArguments& arguments)
       : units_(arguments.take_index("units", 1)),
         levels_(arguments.take_index("layers", 1, 1)),
-        ways_(arguments.take_flag("bidirectional", false) ? 2 : 1),
+        directions_per_level_(arguments.take_flag("bidirectional", false) ? 2 : 1),
         last_(arguments.take_flag("last", false)),
         has_bias_(arguments.take_flag("bias", true)) {}
 
   Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
-    const std::optional<SequenceShape> in = as_sequence(inputs.front());
-    if (!in) throw ConfigError("it takes a sequence: put as_sequence(positions) before it");
-    positions_ = in->positions;
+    const SequenceShape in = expect_sequence(inputs.front());
+    positions_ = in.positions;
     precision_ = params.precision();
     for (Index level = 0, below = 0; level < levels_; ++level) {
       const Index states = cache_size_;
       if (!is_output(level)) cache_size_ += positions_ * width();
-      for (Index way = 0; way < ways_; ++way) {
+      for (Index i = 0; i < directions_per_level_; ++i) {
         directions_.push_back({.level = level,
-                               .reverse = way == 1,
-                               .inputs = level == 0 ? in->channels : width(),
+                               .reverse = i == 1,
+                               .inputs = level == 0 ? in.channels : width(),
                                .below = below,
-                               .states = states + way * units_,
+                               .states = states + i * units_,
                                .kept = cache_size_});
         declare(directions_.back(), params);
         cache_size_ += positions_ * Cell::kKept * units_;
@@ -119,15 +117,15 @@ class Recurrent final : public Layer {
 
   void backward(const BackwardArgs& args) const override {
     const Index samples = args.dy.rows();
-    PositionRows<const Scalar> dy{args.dy.data(), args.dy.cols(), last_ ? 0 : width()};
+    VectorsByPosition<const Scalar> dy{args.dy.data(), args.dy.cols(), last_ ? 0 : width()};
     for (Index level = levels_ - 1; level >= 0; --level) {
-      const Index size = positions_ * at(directions_, level * ways_).inputs;
+      const Index size = positions_ * at(directions_, level * directions_per_level_).inputs;
       Matrix dx = level > 0
                       ? matrix_in(level % 2 == 0 ? step_memory().even : step_memory().odd, samples, size)
                       : Matrix(args.dx() == nullptr ? nullptr : args.dx()->data(), samples, size);
       if (dx.data() != nullptr) std::ranges::fill(dx.values(), Scalar{0});
-      for (Index way = 0; way < ways_; ++way)
-        backward_direction(args, at(directions_, level * ways_ + way), dy, dx);
+      for (Index i = 0; i < directions_per_level_; ++i)
+        backward_direction(args, at(directions_, level * directions_per_level_ + i), dy, dx);
       dy = {dx.data(), size, size / positions_};
     }
   }
@@ -151,7 +149,7 @@ class Recurrent final : public Layer {
     for (Index level = 0; level < levels_; ++level) {
       const bool is_top = level + 1 == levels_;
       std::vector<OnnxAttribute> attributes{{"hidden_size", units_}};
-      if (ways_ == 2) attributes.emplace_back("direction", "bidirectional");
+      if (directions_per_level_ == 2) attributes.emplace_back("direction", "bidirectional");
       if (Cell::kGates == 3) attributes.emplace_back("linear_before_reset", Index{1});
       std::vector<std::string> inputs{x, onnx_weights(graph, layer, level, {0}),
                                       onnx_weights(graph, layer, level, {1})};
@@ -165,7 +163,7 @@ class Recurrent final : public Layer {
   }
 
  private:
-  Index width() const { return ways_ * units_; }
+  Index width() const { return directions_per_level_ * units_; }
   Index sums() const { return kSums * units_; }
   bool is_output(Index level) const { return !last_ && level + 1 == levels_; }
 
@@ -186,13 +184,13 @@ class Recurrent final : public Layer {
     }
   }
 
-  PositionRows<const Scalar> input_of(const Direction& own, const PassArgs& args,
-                                      std::span<const Scalar> cache) const {
+  VectorsByPosition<const Scalar> input_of(const Direction& own, const PassArgs& args,
+                                           std::span<const Scalar> cache) const {
     if (own.level == 0) return {args.x().data(), args.x().cols(), own.inputs};
     return {cache.data() + own.below, cache_size_, width()};
   }
   template <class T>
-  PositionRows<T> states_of(const Direction& own, std::span<T> cache, T* y) const {
+  VectorsByPosition<T> states_of(const Direction& own, std::span<T> cache, T* y) const {
     if (!is_output(own.level)) return {cache.data() + own.states, cache_size_, width()};
     return {y + (own.reverse ? units_ : 0), positions_ * width(), width()};
   }
@@ -236,7 +234,7 @@ class Recurrent final : public Layer {
     return result;
   }
 
-  // The product with weights that stay the same: a w^T or, on the way back, a w.
+  // The product with weights that stay the same: a w^T or, backward, a w.
   static auto product(Precision precision, bool back, const ConstMatrix& w) {
     thread_local PackedMatrix packed;
     thread_local AlignedBuffer<Bf16> buffer;
@@ -254,9 +252,9 @@ class Recurrent final : public Layer {
 
   void forward_direction(const ForwardArgs& args, const Direction& own) const {
     const Index samples = args.y.rows();
-    const PositionRows<const Scalar> x = input_of(own, args, args.cache);
-    const PositionRows<Scalar> states = states_of(own, args.cache, args.y.data());
-    const PositionRows<Scalar> kept{args.cache.data() + own.kept, cache_size_, Cell::kKept * units_};
+    const VectorsByPosition<const Scalar> x = input_of(own, args, args.cache);
+    const VectorsByPosition<Scalar> states = states_of(own, args.cache, args.y.data());
+    const VectorsByPosition<Scalar> kept{args.cache.data() + own.kept, cache_size_, Cell::kKept * units_};
     Matrix rows = zeros_in(step_memory().rows, samples, own.inputs + units_);
     Matrix carry = zeros_in(step_memory().carry, samples, units_);
     Matrix results = matrix_in(step_memory().sums, samples, sums());
@@ -286,7 +284,7 @@ class Recurrent final : public Layer {
   }
 
   // Adds to dx, which has no data where nobody wants it.
-  void backward_direction(const BackwardArgs& args, const Direction& own, PositionRows<const Scalar> dy,
+  void backward_direction(const BackwardArgs& args, const Direction& own, VectorsByPosition<const Scalar> dy,
                           Matrix& dx) const {
     const Index samples = args.dy.rows();
     const Index width = own.inputs + units_;
@@ -316,12 +314,13 @@ class Recurrent final : public Layer {
   // Leaves the rows of these steps and the gradients of their sums; a sample without a step has 0.
   template <class Multiply>
   void backward_cells(const BackwardArgs& args, const Direction& own, Range steps,
-                      const PositionRows<const Scalar>& dy, const Multiply& multiply,
+                      const VectorsByPosition<const Scalar>& dy, const Multiply& multiply,
                       StepGradients& of) const {
     const Index samples = args.dy.rows();
-    const PositionRows<const Scalar> x = input_of(own, args, args.cache);
-    const PositionRows<const Scalar> states = states_of(own, args.cache, args.y.data());
-    const PositionRows<const Scalar> kept{args.cache.data() + own.kept, cache_size_, Cell::kKept * units_};
+    const VectorsByPosition<const Scalar> x = input_of(own, args, args.cache);
+    const VectorsByPosition<const Scalar> states = states_of(own, args.cache, args.y.data());
+    const VectorsByPosition<const Scalar> kept{args.cache.data() + own.kept, cache_size_,
+                                               Cell::kKept * units_};
     const auto fresh = args.lengths.given() ? zeros_in : matrix_in;
     Matrix rows = fresh(step_memory().rows, steps.size() * samples, of.dw.rows());
     Matrix gradients = fresh(step_memory().sums, steps.size() * samples, sums());
@@ -333,7 +332,7 @@ class Recurrent final : public Layer {
         std::copy_n(x.of(row, position), own.inputs, h - own.inputs);
         const Index before = position + (own.reverse ? 1 : -1);
         std::copy_n(step > 0 ? states.of(row, before) : zeros.data(), units_, h);
-        const bool is_seen = dy.position > 0 || step + 1 == args.lengths.of(row, positions_);
+        const bool is_seen = dy.position_stride > 0 || step + 1 == args.lengths.of(row, positions_);
         Cell::backward({units_, kept.of(row, position), h, is_seen ? dy.of(row, position) : zeros.data(),
                         &of.dh(row, 0), &of.carry(row, 0), &gradients(first + row, 0)});
       });
@@ -371,22 +370,23 @@ class Recurrent final : public Layer {
     for (const Index gate : Cell::kOnnxGates) {
       for (Index unit = 0; unit < units_; ++unit) rows.push_back(gate * units_ + unit);
     }
-    std::vector<std::string> ways;
-    for (Index way = level * ways_; way < (level + 1) * ways_; ++way) {
+    std::vector<std::string> directions;
+    for (Index i = 0; i < directions_per_level_; ++i) {
+      const Index first = (level * directions_per_level_ + i) * (has_bias_ ? 4 : 2);
       std::vector<std::string> parts;
       for (const Index tensor : tensors) {
-        const std::string& whole = at(layer.tensors, way * (has_bias_ ? 4 : 2) + tensor);
+        const std::string& whole = at(layer.tensors, first + tensor);
         parts.push_back(graph.add("Gather", {whole, graph.add_list(rows)}, {{"axis", Index{0}}}));
       }
       const std::string joined = graph.add("Concat", parts, {{"axis", Index{0}}});
-      ways.push_back(graph.add("Unsqueeze", {joined, graph.add_list({0})}));
+      directions.push_back(graph.add("Unsqueeze", {joined, graph.add_list({0})}));
     }
-    return graph.add("Concat", ways, {{"axis", Index{0}}});
+    return graph.add("Concat", directions, {{"axis", Index{0}}});
   }
 
   Index units_;
   Index levels_;
-  Index ways_;  // directions of a level
+  Index directions_per_level_;
   bool last_;
   bool has_bias_;
   Precision precision_ = Precision::kFp32;
@@ -411,19 +411,16 @@ LayerEntry recurrent_entry(const std::string& help) {
 LayerEntry lstm_entry() {
   return recurrent_entry<LstmCell>(
       "of a sequence: long short-term memory (Hochreiter & Schmidhuber 1997), with gates, tensors and start "
-      "as "
-      "in PyTorch: its states at each position; layers stand on each other; bidirectional: beside them the "
-      "states of the way back from the last position; last=true: a vector, the state after the last "
-      "position, "
-      "and of the way back that at the first; in bf16 the operands of products are rounded, the states among "
-      "them");
+      "as in PyTorch: its states at each position; layers stand on each other; bidirectional: beside them "
+      "the states of the reverse direction, which begins at the last position; last=true: a vector, the "
+      "state after the last position, and of the reverse direction that at the first; in bf16 the operands "
+      "of products are rounded, the states among them");
 }
 
 LayerEntry gru_entry() {
   return recurrent_entry<GruCell>(
       "of a sequence: gated recurrent units (Cho et al. 2014), linear before the reset as in PyTorch; the "
-      "rest "
-      "as for lstm");
+      "rest as for lstm");
 }
 
 }  // namespace lockstep

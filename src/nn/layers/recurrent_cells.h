@@ -1,6 +1,6 @@
-// The cells of recurrent layers: a step of one sample, forward and back. Both have four sums of so many units
-// side by side, of W_ih x and W_hh h, and a bias for each. For each sum a cell says which gate of PyTorch's
-// tensors is its part of W_ih, and which of W_hh; kNoGate: none.
+// The cells of recurrent layers: a step of one sample, forward and backward. Both have four sums of so many
+// units side by side, of W_ih x and W_hh h, and a bias for each. For each sum a cell says which gate of
+// PyTorch's tensors is its part of W_ih, and which of W_hh; kNoGate: none.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ struct CellForward {
   const Scalar* bias;
   Scalar* carry;  ///< what a cell takes to its next step beside h
   Scalar* h;      ///< the state, which becomes the new one
-  Scalar* kept;   ///< for the way back
+  Scalar* kept;   ///< for the backward pass
 };
 
 struct CellBackward {

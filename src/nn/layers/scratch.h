@@ -51,6 +51,12 @@ double sum_of(Index count, const Term& term) {
   return std::accumulate(lanes.begin(), lanes.end(), 0.0);
 }
 
+/// Each sample of `from`, rows x columns in memory, becomes columns x rows in `to`.
+inline void transpose_samples(const ConstMatrix& from, Index rows, Index columns, Matrix& to) {
+  for (Index begin = 0; begin < from.size(); begin += from.cols())
+    transpose(ConstMatrix(from.data() + begin, rows, columns), to.data() + begin, rows);
+}
+
 /// A factor for each feature: to[row][i] = from[row][i] * scale[i]
 inline void scale_rows(const Scalar* from, const Scalar* scale, Index rows, Index size, Scalar* to) {
   for (Index row = 0; row < rows; ++row) {

@@ -229,9 +229,9 @@ void Evaluation::run_block(Lane& lane, const ModelValues& values, Index block, I
   const MetricRows records{.outputs = outputs, .targets = targets, .weights = weights};
   if (context_.loss.form().positions == 0) return work(lane, records, block);
   lane.positions.fill(records);
-  std::ranges::transform(lane.positions.records(), std::back_inserter(lane.ids),
-                         [&](Index row) { return ids.begin + row; });
-  lane.ids.erase(lane.ids.begin(), lane.ids.begin() + rows);
+  const std::span<const Index> numbers = lane.positions.records();
+  lane.ids.resize(numbers.size());
+  std::ranges::transform(numbers, lane.ids.begin(), [&](Index number) { return ids.begin + number; });
   work(lane, lane.positions.rows(), block);
 }
 

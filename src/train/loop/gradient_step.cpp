@@ -25,14 +25,14 @@ namespace lockstep {
 namespace {
 
 // With a class for each position, a record counts with the share of its positions that is right.
-double count_correct_records(const OutputForm& form, const MetricRows& records) {
-  if (form.positions == 0)
-    return count_correct(form.targets, records.outputs, records.targets, records.weights);
+double count_correct_records(const Loss& loss, const MetricRows& records) {
+  if (&loss.of_position() == &loss)
+    return count_correct(loss.targets(), records.outputs, records.targets, records.weights);
   thread_local PositionRows positions;
   positions.fill(records);
   const MetricRows rows = positions.rows();
-  return count_correct(form.targets, rows.outputs, rows.targets, rows.weights) /
-         static_cast<double>(form.positions);
+  return count_correct(loss.targets(), rows.outputs, rows.targets, rows.weights) /
+         static_cast<double>(records.targets.cols());
 }
 
 class PerReplicaWalk final : public ReplicaWalk {
@@ -268,8 +268,8 @@ void ReplicaPass::evaluate_loss(const MicroBatch& batch) {
     tally.loss = std::numeric_limits<double>::quiet_NaN();
   }
   const ConstMatrix outputs = batch.workspace.outputs();
-  tally.correct = count_correct_records(context_.loss.form(),
-                                        {.outputs = outputs, .targets = targets, .weights = weights});
+  tally.correct =
+      count_correct_records(context_.loss, {.outputs = outputs, .targets = targets, .weights = weights});
   tallies_[replica.local].add(tally);
   // Before backward: the loss leaves with the first bucket.
   Scalar& loss_sum = at(replica.target.arena, context_.plan.loss_offset);

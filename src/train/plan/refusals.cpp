@@ -232,6 +232,27 @@ void check_classes(const FitQuestion& question) {
            describe_classes(question.data), question.loss, classes);
 }
 
+// Lengths: all sets have them, or none; no layer sees the padding, and the loss can leave it out.
+void check_lengths(const FitQuestion& question) {
+  const DatasetInfo& data = question.data;
+  const Shape& output = question.model.output();
+  error_if(question.lengths != data.has_lengths,
+           "data.train_lengths is {}set, and '{}' has {} lengths: name them for all sets "
+           "(data.train_lengths, data.validation_lengths, data.test_lengths), or for none",
+           question.lengths ? "" : "not ", data.name, data.has_lengths ? "its" : "no");
+  if (!data.has_lengths) return;
+  error_if(output.sequence && !question.leaves_out,
+           "train.loss '{}' cannot leave out targets, as those of padding: choose another loss, or put last, "
+           "mean_over_time or max_over_time before the last layer",
+           question.loss);
+  for (const ModelOp& op : question.model.ops()) {
+    error_if(!op.lengths_in.empty() && !op.layer->masks(),
+             "{} sees all positions, but the records of '{}' have lengths, and padding behind them: put "
+             "last, mean_over_time or max_over_time before it, or leave the lengths out",
+             op.title, data.name);
+  }
+}
+
 // A loss that learns the logarithm of the mean wants the label itself.
 void check_scales(const FitQuestion& question) {
   const std::string& scaled = question.data.scaled_label;
@@ -244,6 +265,11 @@ void check_scales(const FitQuestion& question) {
 }
 
 void check_directions(const FitQuestion& question) {
+  const Shape& output = question.model.output();
+  error_if(output.sequence && question.form.direction,
+           "train.loss '{}' takes the direction of all outputs of a record together, and {} puts out {}: put "
+           "last, mean_over_time or max_over_time before it",
+           question.loss, last_layer(question), to_string(output));
   error_if(
       question.form.direction && question.model.output().size() == 1,
       "{} puts out 1 number, whose direction, all that train.loss '{}' looks at, is but its sign: give a "
@@ -294,6 +320,7 @@ void refuse_run(const RunPlanRequest& request, const SamplingOptions& sampling) 
 }
 
 void refuse_misfit(const FitQuestion& question) {
+  check_lengths(question);
   check_classes(question);
   check_columns(question);
   check_scales(question);

@@ -16,7 +16,7 @@ class PositionRows {
   /// positions. Each has the weight of its record.
   void fill(const MetricRows& records);
 
-  /// Valid until the next fill().
+  /// Valid until the next fill(), and as long as the records: they are copied only where a target is missing.
   MetricRows rows() const {
     return {.outputs = *outputs_, .targets = *targets_, .weights = {.values = weights_}};
   }

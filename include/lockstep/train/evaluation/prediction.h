@@ -5,6 +5,7 @@
 // blocks in a round, one after the other, and its last stage has the results.
 #pragma once
 
+#include <cmath>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -58,6 +59,11 @@ std::string describe_crossed(Index records);
 /// undone unless only their direction counts; empty: none.
 double in_label_units(const OutputForm& form, std::span<const LabelScale> scales, Index output, Scalar value);
 
+/// Whether a row that Prediction gives is one of padding, where each position has a class: its class is NaN.
+inline bool is_padding(const ConstMatrix& rows, Index row) {
+  return std::isnan(rows(row, 0));
+}
+
 /// The arguments that a prediction is made from. Everything outlives it.
 struct PredictionContext {
   Communicator& comm;
@@ -86,7 +92,7 @@ class Prediction {
   Prediction(const PredictionContext& context, const RecordSource& source);
 
   /// *Collective.* All rows, in the order of the set, with a class for each position those of a record in
-  /// order. A row of padding is NaN, its class too.
+  /// order. See is_padding().
   void run(const ModelValues& values, const Sink& sink);
 
   /// Records of the last run() whose quantiles crossed, on all ranks.

@@ -41,6 +41,8 @@ struct FitQuestion {
   OutputForm form;             ///< form of the outputs under the loss
   std::string loss;            ///< its name in the catalog
   bool probabilities = false;  ///< it learns from a probability for each class, too
+  bool leaves_out = false;     ///< Loss::takes_missing_targets()
+  bool lengths = false;        ///< the training set has lengths
 };
 
 /// Errors: ConfigError if the loss cannot learn these targets from these outputs.
