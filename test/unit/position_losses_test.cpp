@@ -9,6 +9,7 @@
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/data/dataset.h"
+#include "lockstep/data/loader.h"
 #include "lockstep/nn/loss.h"
 #include "lockstep/train/evaluation/metrics.h"
 #include "lockstep/train/evaluation/position_rows.h"
@@ -101,6 +102,20 @@ TEST(TargetRule, OfPositionsTakesAClassForEachThatCounts) {
   EXPECT_TRUE(rule.find_bad(targets).has_value());
   EXPECT_FALSE(rule.find_bad(rule.counted(targets, 2)).has_value());
   EXPECT_TRUE(rule.find_bad(rule.counted(targets, 3)).has_value());
+}
+
+// A window of two positions has none where a record has one: its one target is missing.
+TEST(TargetRule, OfOnePositionMayMissIt) {
+  const std::array<Index, 3> lengths{0, 0, 1};
+  const Shape output = SequenceShape{.positions = 1, .channels = kClasses}.shape();
+  const TargetRule rule = target_rule(*over_positions(of_record(), output), output, lengths);
+  const std::array<Scalar, 1> target{1};
+  EXPECT_EQ(rule.counted(target, 1).size(), 0U);
+  EXPECT_EQ(rule.counted(target, 2).size(), 1U);
+  DatasetInfo info{.features = {}, .target_columns = 1, .name = ""};
+  EXPECT_FALSE(may_miss_targets(rule, info));
+  info.has_lengths = true;
+  EXPECT_TRUE(may_miss_targets(rule, info));
 }
 
 }  // namespace
