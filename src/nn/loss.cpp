@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "lockstep/base/aligned_buffer.h"
 #include "lockstep/math/eigen_matrix.h"
 
 namespace lockstep {
