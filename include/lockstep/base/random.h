@@ -28,6 +28,7 @@ enum class Purpose : std::uint32_t {
   kTrial = 31,
   kFold = 32,
   kImportance = 33,
+  kToken = 34,
 };
 
 /// Names one stream of random numbers.

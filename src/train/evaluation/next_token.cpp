@@ -1,0 +1,63 @@
+#include "lockstep/train/evaluation/next_token.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/base/random.h"
+
+namespace lockstep {
+
+double TokenDrawer::choose_candidates(std::span<const Scalar> outputs) {
+  candidates_.resize(outputs.size());
+  std::iota(candidates_.begin(), candidates_.end(), Index{0});
+  const Index size = std::ssize(outputs);
+  const Index kept = options_.top_k > 0 ? std::min(options_.top_k, size) : size;
+  const auto is_likelier = [outputs](Index a, Index b) {
+    return at(outputs, a) != at(outputs, b) ? at(outputs, a) > at(outputs, b) : a < b;
+  };
+  // With all tokens allowed the order is free, as long as it is always the same.
+  if (kept < size || options_.top_p < 1)
+    std::partial_sort(candidates_.begin(), candidates_.begin() + kept, candidates_.end(), is_likelier);
+  candidates_.resize(static_cast<std::size_t>(kept));
+  const auto largest = static_cast<double>(*std::ranges::max_element(outputs));
+  shares_.clear();
+  double sum = 0;
+  for (const Index token : candidates_) {
+    const auto output = static_cast<double>(at(outputs, token));
+    sum += shares_.emplace_back(std::exp((output - largest) / options_.temperature));
+  }
+  if (options_.top_p >= 1) return sum;
+  double nucleus = 0;
+  std::size_t count = 0;
+  while (count < shares_.size() && (count == 0 || nucleus < options_.top_p * sum))
+    nucleus += shares_[count++];
+  shares_.resize(count);
+  return nucleus;
+}
+
+Index TokenDrawer::draw(std::span<const Scalar> outputs, Index text, Index position) {
+  const bool finite = std::ranges::all_of(outputs, [](Scalar value) { return std::isfinite(value); });
+  if (!finite) {
+    throw DataError(fmt::format(
+        "the model gives outputs that are not finite numbers at position {}: its weights are bad; "
+        "take a checkpoint of an earlier step, as in --model RUN@step-500",
+        position));
+  }
+  if (options_.temperature == 0) return std::ranges::max_element(outputs) - outputs.begin();
+  const double sum = choose_candidates(outputs);
+  RandomStream random({.seed = options_.seed,
+                       .purpose = Purpose::kToken,
+                       .a = static_cast<std::uint64_t>(text),
+                       .b = static_cast<std::uint64_t>(position)});
+  // 53 bits, uniform in [0, 1).
+  double rest = std::ldexp(static_cast<double>(random.bits64() >> 11U), -53) * sum;
+  std::size_t drawn = 0;
+  while (drawn + 1 < shares_.size() && rest >= shares_[drawn]) rest -= shares_[drawn++];
+  return candidates_[drawn];
+}
+
+}  // namespace lockstep
