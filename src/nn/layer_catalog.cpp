@@ -30,6 +30,10 @@ LayerEntry mean_over_time_entry();
 LayerEntry max_over_time_entry();
 LayerEntry lstm_entry();
 LayerEntry gru_entry();
+LayerEntry attend_entry();
+LayerEntry positions_entry();
+LayerEntry rms_norm_entry();
+LayerEntry swiglu_entry();
 std::vector<LayerEntry> elementwise_entries();
 
 std::span<const LayerEntry> layer_catalog() {
@@ -41,7 +45,8 @@ std::span<const LayerEntry> layer_catalog() {
         layer_norm_entry(),  dropout_entry(),        flatten_entry(),        slice_entry(),
         as_sequence_entry(), conv1d_entry(),         maxpool1d_entry(),      avgpool1d_entry(),
         last_entry(),        mean_over_time_entry(), max_over_time_entry(),  lstm_entry(),
-        gru_entry()};
+        gru_entry(),         attend_entry(),         positions_entry(),      rms_norm_entry(),
+        swiglu_entry()};
     const std::vector<LayerEntry> functions = elementwise_entries();
     entries.insert(entries.end(), functions.begin(), functions.end());
     return entries;

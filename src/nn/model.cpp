@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "lockstep/base/aligned_buffer.h"
-#include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/nn/composite.h"
 #include "lockstep/nn/preset.h"
@@ -98,8 +97,7 @@ BuiltOps build(const ModelOptions& options, ModelBuilder& builder, Link link) {
   const bool scales = scaling.kind != WindowScaling::Kind::kNone;
   Index last = kModelInput;
   if (scales) last = builder.add_layer(scale_windows(scaling), {last}, "past", "window_scale");
-  last = builder.add_chain(
-      parse_terms(model_text(options), {.composites = catalog_names(composite_catalog())}), last, "");
+  last = builder.add_chain(parse_layers(model_text(options)), last, "");
   const Index members = count_members(builder);
   if (scales) {
     last = builder.add_layer(unscale_windows(scaling, members), {last, kModelInput}, "forecast",

@@ -269,7 +269,7 @@ Index ModelBuilder::add_term(const Term& term, Index input, const std::string& p
 }
 
 Index ModelBuilder::add_layer(const std::string& text, Index input, const std::string& path) {
-  return add_term(parse_terms(text).front(), input, path);
+  return add_term(parse_layers(text).front(), input, path);
 }
 
 Index ModelBuilder::add_layer(std::unique_ptr<Layer> layer, std::vector<Index> inputs,

@@ -107,7 +107,16 @@ std::vector<Example> sequence_examples() {
           {"gru(2, last=true)", sequence(60, 2)},
           {"gru(2, layers=2, bidirectional=true)", sequence(5, 3)},
           {"gru(2, layers=3, last=true, bias=false)", sequence(4, 2)},
-          {"dense(2) gru(3, bidirectional=true, last=true) tanh", sequence(4, 2)}};
+          {"dense(2) gru(3, bidirectional=true, last=true) tanh", sequence(4, 2)},
+          {"attention(2)", sequence(5, 4)},
+          {"attention(2, causal=true, window=2, bias=false)", sequence(6, 4)},
+          {"attention(4, kv_heads=2, window=3, rotary=true)", sequence(6, 8)},
+          // More positions than a block of queries or keys has, and more than a chunk.
+          {"attend(1, causal=true)", sequence(20, 3)},
+          {"attend(1, window=5)", sequence(40, 3)},
+          {"attend(1, causal=true, window=12)", sequence(150, 3)},
+          {"positions(sinusoidal) rms_norm swiglu", sequence(4, 4)},
+          {"transformer(1, 2, causal=true, mlp=swiglu, norm=rms_norm, rotary=true)", sequence(4, 4)}};
 }
 
 std::vector<Example> all_examples() {

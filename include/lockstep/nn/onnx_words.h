@@ -22,7 +22,8 @@ namespace lockstep {
 using OnnxAttribute = std::pair<std::string, std::variant<Index, double, std::string, std::vector<Index>,
                                                           std::vector<double>, std::vector<std::string>>>;
 
-/// 64-bit whole numbers, as the attribute "to" of Cast has them.
+/// 32-bit numbers and 64-bit whole numbers, as the attribute "to" of Cast has them.
+inline constexpr Index kOnnxFloat = 1;
 inline constexpr Index kOnnxInt64 = 7;
 
 /// A graph in the making, as far as a layer adds to it.

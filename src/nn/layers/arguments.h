@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <cmath>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,17 +13,44 @@
 #include "lockstep/base/terms.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/types.h"
+#include "lockstep/nn/layer.h"
 #include "lockstep/nn/params.h"
 
 namespace lockstep {
 
-/// init=WORD. Nothing if it is not given: the layer starts as model.init has it. Errors: ConfigError for an
-/// unknown word.
-inline std::optional<Initialiser> take_initialiser(TermArguments& arguments) {
-  const std::string word = arguments.take_word("init", "");
-  if (word.empty()) return std::nullopt;
-  return parse_initialiser(word);
-}
+/// init=WORD, or init=normal(0.02), which names its deviation; where it is not given the layer starts as
+/// model.init has it. Errors: ConfigError for an unknown word.
+class StartArgument {
+ public:
+  explicit StartArgument(TermArguments& arguments) {
+    const std::string word = arguments.take_word("init", "");
+    if (word.starts_with("normal(")) {
+      initialiser_ = Initialiser::kDeviation;
+      deviation_ = positive_number("init=normal(...)", word.substr(7, word.size() - 8));
+    } else if (!word.empty()) {
+      initialiser_ = parse_initialiser(word);
+    }
+  }
+
+  bool given() const { return initialiser_.has_value(); }
+  ParamSpec of(const ParamDeclarer& params, ParamSpec spec) const {
+    spec.initialiser = initialiser_.value_or(params.default_initialiser());
+    spec.deviation = deviation_;
+    return spec;
+  }
+
+ private:
+  static double positive_number(std::string_view key, const std::string& text) {
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error == std::errc{} && end == text.data() + text.size() && value > 0 && std::isfinite(value))
+      return value;
+    throw ConfigError(fmt::format("'{}' must be a number above 0, found {}", key, in_quotes(text)));
+  }
+
+  std::optional<Initialiser> initialiser_;
+  double deviation_ = 0;
+};
 
 /// The number of an argument that may also be a word. Errors: ConfigError if it is below `least` or none;
 /// `words` are what else it may be.

@@ -28,7 +28,7 @@ class ConvolutionLayer final : public Layer {
         dilation_(arguments.take_word("dilation", "1")),
         groups_(arguments.take_word("groups", "1")),
         has_bias_(arguments.take_flag("bias", true)),
-        init_(take_initialiser(arguments)) {
+        init_(arguments) {
     window_.padding = arguments.take_word("padding", "valid");
   }
 
@@ -39,11 +39,10 @@ class ConvolutionLayer final : public Layer {
     const Index taps = shape_.vertical.size * shape_.horizontal.size;
     Shape weight{{channels_, shape_.in_channels / shape_.groups, window_.size, window_.size}};
     if (window_.over_time) weight.dims.pop_back();
-    weight_ = params.declare({.name = "weight",
-                              .shape = weight,
-                              .initialiser = init_.value_or(params.default_initialiser()),
-                              .fan_in = shape_.fan_in(),
-                              .fan_out = channels_ / shape_.groups * taps});
+    weight_ = params.declare(init_.of(params, {.name = "weight",
+                                               .shape = weight,
+                                               .fan_in = shape_.fan_in(),
+                                               .fan_out = channels_ / shape_.groups * taps}));
     if (has_bias_) bias_ = params.declare({.name = "bias", .shape = {{channels_}}, .decays = false});
     if (window_.over_time) {
       return SequenceShape{.positions = shape_.out_width(), .channels = channels_}.shape();
@@ -146,7 +145,7 @@ class ConvolutionLayer final : public Layer {
   std::string dilation_;
   std::string groups_;
   bool has_bias_;
-  std::optional<Initialiser> init_;
+  StartArgument init_;
   ConvolutionShape shape_;
   Precision precision_ = Precision::kFp32;
   Range weight_;

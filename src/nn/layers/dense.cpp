@@ -29,10 +29,10 @@ class DenseLayer : public Layer {
   explicit DenseLayer(TermArguments& arguments)
       : units_(arguments.take_index("units", 1)),
         shared_(whole_number("shared", arguments.take_word("shared", "1"), 1, "")),
-        init_(take_initialiser(arguments)),
+        init_(arguments),
         has_bias_(arguments.take_flag("bias", true)),
         tie_(arguments.take_word("tie", "")) {
-    if (init_ && !tie_.empty())
+    if (init_.given() && !tie_.empty())
       throw ConfigError("a shared weight has the init of its owner: leave out init");
   }
 
@@ -47,12 +47,10 @@ class DenseLayer : public Layer {
     inputs_ = size / shared_;
     precision_ = params.precision();
     const Shape shape{{units_, inputs_}};
-    weight_ = !tie_.empty() ? params.tie(tie_, shape)
-                            : params.declare({.name = "weight",
-                                              .shape = shape,
-                                              .initialiser = init_.value_or(params.default_initialiser()),
-                                              .fan_in = inputs_,
-                                              .fan_out = units_});
+    weight_ = !tie_.empty()
+                  ? params.tie(tie_, shape)
+                  : params.declare(init_.of(
+                        params, {.name = "weight", .shape = shape, .fan_in = inputs_, .fan_out = units_}));
     if (has_bias_) bias_ = params.declare({.name = "bias", .shape = {{units_}}, .decays = false});
     return {{shared_ * units_}};
   }
@@ -93,7 +91,7 @@ class DenseLayer : public Layer {
   Range bias_;
 
  private:
-  std::optional<Initialiser> init_;
+  StartArgument init_;
   bool has_bias_;
   std::string tie_;
   Precision precision_ = Precision::kFp32;

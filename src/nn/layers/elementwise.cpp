@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/base/text.h"
 #include "lockstep/math/elementary.h"
 #include "lockstep/nn/layer.h"
 #include "lockstep/nn/onnx_words.h"
@@ -173,6 +174,46 @@ std::string onnx_gelu(OnnxNodes& graph, const OnnxLayer& layer) {
   return graph.add("Mul", {graph.add("Mul", {x, graph.add_number(0.5)}), twice});
 }
 
+// With an approximation of that function by tanh, as GPT-2 has it.
+struct GeluByTanh {
+  static constexpr Scalar kFactor = 0.79788456080286536F;  // sqrt(2 / pi)
+  static constexpr Scalar kCubic = 0.044715F;
+  static Scalar inner_tanh(Scalar x) { return hyperbolic_tangent(kFactor * (x + kCubic * x * x * x)); }
+  Scalar value(Scalar x) const { return Scalar{0.5F} * x * (1 + inner_tanh(x)); }
+  Scalar derivative(Scalar x, Scalar) const {
+    const Scalar t = inner_tanh(x);
+    return Scalar{0.5F} * (1 + t + x * (1 - t * t) * kFactor * (1 + 3 * kCubic * x * x));
+  }
+};
+
+std::string onnx_gelu_by_tanh(OnnxNodes& graph, const OnnxLayer& layer) {
+  const std::string& x = layer.inputs.front();
+  const auto times = [&](const std::string& value, double factor) {
+    return graph.add("Mul", {value, graph.add_number(factor)});
+  };
+  const std::string cube = graph.add("Mul", {graph.add("Mul", {x, x}), x});
+  const std::string inner = graph.add("Add", {x, times(cube, double{GeluByTanh::kCubic})});
+  const std::string tanh = graph.add("Tanh", {times(inner, double{GeluByTanh::kFactor})});
+  return graph.add("Mul", {times(x, 0.5), graph.add("Add", {tanh, graph.add_number(1)})});
+}
+
+LayerEntry gelu_entry() {
+  return {
+      .name = "gelu",
+      .signature = "gelu(FORM)",
+      .help =
+          "x * Phi(x), exact (Hendrycks & Gimpel 2016); gelu(tanh) is their approximation, which GPT-2 has",
+      .example = "gelu",
+      .example_input = {{6}},
+      .make = [](TermArguments& arguments) -> std::unique_ptr<Layer> {
+        const std::string form = arguments.has_next() ? arguments.take_next("form") : "exact";
+        if (form == "tanh") return make_elementwise(GeluByTanh{}, "gelu", onnx_gelu_by_tanh);
+        if (form != "exact")
+          throw ConfigError(fmt::format("its form must be exact or tanh, found {}", in_quotes(form)));
+        return make_elementwise(Gelu{}, "gelu", onnx_gelu);
+      }};
+}
+
 struct Silu {
   Scalar value(Scalar x) const { return x * sigmoid(x); }
   Scalar derivative(Scalar x, Scalar) const {
@@ -207,7 +248,7 @@ std::vector<LayerEntry> elementwise_entries() {
       relu_entry(),
       leaky_relu_entry(),
       elu_entry(),
-      elementwise_entry<Gelu>("gelu", "x * Phi(x), exact (Hendrycks & Gimpel 2016)", onnx_gelu),
+      gelu_entry(),
       elementwise_entry<Silu>("silu", "x / (1 + e^-x) (Elfwing et al. 2017; swish)", onnx_silu),
       elementwise_entry<Softplus>("softplus", "log(1 + e^x) (Dugas et al. 2001)", onnx_operation("Softplus")),
       elementwise_entry<Sigmoid>("sigmoid", "1 / (1 + exp(-x))", onnx_operation("Sigmoid")),

@@ -21,9 +21,7 @@ constexpr Index kMaxRows = Index{1} << 24;
 class Embedding : public Layer {
  public:
   explicit Embedding(TermArguments& arguments)
-      : rows_(arguments.take_index("rows", 1)),
-        width_(arguments.take_index("width", 1)),
-        init_(take_initialiser(arguments)) {
+      : rows_(arguments.take_index("rows", 1)), width_(arguments.take_index("width", 1)), init_(arguments) {
     if (rows_ > kMaxRows) {
       throw ConfigError(
           fmt::format("rows must be at most {} (single precision holds no larger whole "
@@ -34,12 +32,11 @@ class Embedding : public Layer {
 
   Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
     features_ = inputs.front().size();
-    weight_ = params.declare({.name = "weight",
-                              .shape = {{rows_, width_}},
-                              .looked_up = true,
-                              .initialiser = init_.value_or(params.default_initialiser()),
-                              .fan_in = width_,
-                              .fan_out = rows_});
+    weight_ = params.declare(init_.of(params, {.name = "weight",
+                                               .shape = {{rows_, width_}},
+                                               .looked_up = true,
+                                               .fan_in = width_,
+                                               .fan_out = rows_}));
     return {{features_ * width_}};
   }
 
@@ -102,7 +99,7 @@ class Embedding : public Layer {
                     rows_, width_, column, value, rows_ - 1));
   }
 
-  std::optional<Initialiser> init_;
+  StartArgument init_;
 };
 
 class SplitEmbedding final : public Embedding, public SplitLayer {

@@ -1,5 +1,5 @@
-// y = weight (x - mean) / sqrt(variance + eps) + bias, with the moments of the sample itself (Ba, Kiros &
-// Hinton 2016).
+// layer_norm: y = weight (x - mean) / sqrt(variance + eps) + bias, with the moments of the sample itself (Ba,
+// Kiros & Hinton 2016). rms_norm takes no mean and adds no bias (Zhang & Sennrich 2019).
 #include <fmt/format.h>
 
 #include <cmath>
@@ -22,7 +22,8 @@ struct SampleMoments {
 
 class LayerNorm final : public Layer {
  public:
-  explicit LayerNorm(TermArguments& arguments) : eps_(arguments.take_number("eps", 1e-5)) {
+  LayerNorm(TermArguments& arguments, bool centres)
+      : eps_(arguments.take_number("eps", 1e-5)), centres_(centres) {
     if (!(eps_ > 0)) throw ConfigError(fmt::format("eps must be above 0, found {}", eps_));
   }
 
@@ -39,13 +40,14 @@ class LayerNorm final : public Layer {
     }
     weight_ = params.declare(
         {.name = "weight", .shape = tensor, .decays = false, .initialiser = Initialiser::kOne});
-    bias_ = params.declare({.name = "bias", .shape = tensor, .decays = false});
+    if (centres_) bias_ = params.declare({.name = "bias", .shape = tensor, .decays = false});
     return in;
   }
 
   void forward(const ForwardArgs& args) const override {
     const RowMajorMatrix weight = in_sample_order(part(args.weights, weight_));
-    const RowMajorMatrix bias = in_sample_order(part(args.weights, bias_));
+    const RowMajorMatrix bias = centres_ ? in_sample_order(part(args.weights, bias_))
+                                         : RowMajorMatrix(RowMajorMatrix::Zero(pixels_, channels_));
     for (Index row = 0; row < args.y.rows(); ++row) {
       const Scalar* x = args.x().data() + row * size_;
       Scalar* y = args.y.data() + row * size_;
@@ -77,22 +79,26 @@ class LayerNorm final : public Layer {
       }
     }
     put(dweight, part(args.gradient, weight_), args.write);
-    put(dbias, part(args.gradient, bias_), args.write);
+    if (centres_) put(dbias, part(args.gradient, bias_), args.write);
   }
 
-  std::string name() const override { return "layer_norm"; }
+  std::string name() const override { return centres_ ? "layer_norm" : "rms_norm"; }
   // In the operations of opset 13, which has no LayerNormalization.
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     std::vector<Index> axes;
     for (Index axis = 1; axis < onnx_rank(layer.in.front()); ++axis) axes.push_back(axis);
-    const std::string mean = graph.add("ReduceMean", layer.inputs, {{"axes", axes}});
-    const std::string centred = graph.add("Sub", {layer.inputs.front(), mean});
+    std::string centred = layer.inputs.front();
+    if (centres_) {
+      const std::string mean = graph.add("ReduceMean", layer.inputs, {{"axes", axes}});
+      centred = graph.add("Sub", {centred, mean});
+    }
     const std::string squares = graph.add("Mul", {centred, centred});
     const std::string variance = graph.add("ReduceMean", {squares}, {{"axes", axes}});
     const std::string eps = graph.add_number(eps_);
     const std::string deviation = graph.add("Sqrt", {graph.add("Add", {variance, eps})});
     const std::string normal = graph.add("Div", {centred, deviation});
-    return graph.add("Add", {graph.add("Mul", {normal, layer.tensors[0]}), layer.tensors[1]});
+    const std::string scaled = graph.add("Mul", {normal, layer.tensors[0]});
+    return centres_ ? graph.add("Add", {scaled, layer.tensors[1]}) : scaled;
   }
   Index cache_size() const override { return 2; }
   Index flops() const override { return 8 * size_; }
@@ -100,17 +106,18 @@ class LayerNorm final : public Layer {
  private:
   SampleMoments measure(const Scalar* x) const {
     const auto value = [&](Index i) { return static_cast<double>(x[i]); };
-    const double mean = sum_of(size_, value) / static_cast<double>(size_);
+    const double mean = centres_ ? sum_of(size_, value) / static_cast<double>(size_) : 0;
     const double squares = sum_of(size_, [&](Index i) { return (value(i) - mean) * (value(i) - mean); });
     return {.mean = static_cast<Scalar>(mean),
             .factor = static_cast<Scalar>(1 / std::sqrt(squares / static_cast<double>(size_) + eps_))};
   }
 
-  // dx = factor (g - mean of g - normalised x * mean of (g * normalised x)), where g = dy * weight
+  // dx = factor (g - mean of g - normalised x * mean of (g * normalised x)), where g = dy * weight; without
+  // the mean of g where none was taken of x.
   void sample_backward(std::span<const Scalar> normalised, Scalar factor, const Scalar* weight,
                        const Scalar* dy, Scalar* dx) const {
     const auto g = [&](Index i) { return static_cast<double>(dy[i] * weight[i]); };
-    const double sum = sum_of(size_, g);
+    const double sum = centres_ ? sum_of(size_, g) : 0;
     const double product =
         sum_of(size_, [&](Index i) { return g(i) * static_cast<double>(at(normalised, i)); });
     const auto a = static_cast<Scalar>(sum / static_cast<double>(size_));
@@ -134,6 +141,7 @@ class LayerNorm final : public Layer {
   }
 
   double eps_;
+  bool centres_;
   Index size_ = 0;
   Index pixels_ = 0;
   Index channels_ = 1;
@@ -151,7 +159,19 @@ LayerEntry layer_norm_entry() {
           "normalises each sample as a whole, then weight * x + bias by feature (Ba, Kiros & Hinton 2016)",
       .example = "layer_norm",
       .example_input = {{3, 2, 4}},
-      .make = [](TermArguments& arguments) { return std::make_unique<LayerNorm>(arguments); }};
+      .make = [](TermArguments& arguments) { return std::make_unique<LayerNorm>(arguments, true); }};
+}
+
+LayerEntry rms_norm_entry() {
+  return {
+      .name = "rms_norm",
+      .signature = "rms_norm(eps=1e-5)",
+      .help =
+          "divides each sample by the root of the mean of its squares, then weight * x by feature (Zhang & "
+          "Sennrich 2019)",
+      .example = "rms_norm",
+      .example_input = {{3, 2, 4}},
+      .make = [](TermArguments& arguments) { return std::make_unique<LayerNorm>(arguments, false); }};
 }
 
 }  // namespace lockstep

@@ -94,17 +94,13 @@ class TabM final : public Layer {
 
 class TabMDense final : public Layer {
  public:
-  explicit TabMDense(TermArguments& arguments)
-      : units_(arguments.take_index("units", 1)), init_(take_initialiser(arguments)) {}
+  explicit TabMDense(TermArguments& arguments) : units_(arguments.take_index("units", 1)), init_(arguments) {}
 
   Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
     members_ = members_of(inputs.front());
     inputs_ = inputs.front().dims[1];
-    weight_ = params.declare({.name = "weight",
-                              .shape = {{units_, inputs_}},
-                              .initialiser = init_.value_or(params.default_initialiser()),
-                              .fan_in = inputs_,
-                              .fan_out = units_});
+    weight_ = params.declare(init_.of(
+        params, {.name = "weight", .shape = {{units_, inputs_}}, .fan_in = inputs_, .fan_out = units_}));
     const auto scale = [&](const char* name, Index size, Initialiser initialiser) {
       return params.declare(
           {.name = name, .shape = {{members_, size}}, .decays = false, .initialiser = initialiser});
@@ -171,7 +167,7 @@ class TabMDense final : public Layer {
   static ConstMatrix as_const(const Matrix& m) { return {m.data(), m.rows(), m.cols()}; }
 
   Index units_;
-  std::optional<Initialiser> init_;
+  StartArgument init_;
   Index members_ = 0;
   Index inputs_ = 0;
   Range weight_;
@@ -189,17 +185,14 @@ using ConstStrided = Eigen::Map<const RowMajorMatrix, 0, Eigen::OuterStride<>>;
 
 class TabMHeads final : public Layer {
  public:
-  explicit TabMHeads(TermArguments& arguments)
-      : units_(arguments.take_index("units", 1)), init_(take_initialiser(arguments)) {}
+  explicit TabMHeads(TermArguments& arguments) : units_(arguments.take_index("units", 1)), init_(arguments) {}
 
   Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
     members_ = members_of(inputs.front());
     inputs_ = inputs.front().dims[1];
-    weight_ = params.declare({.name = "weight",
-                              .shape = {{members_, units_, inputs_}},
-                              .initialiser = init_.value_or(params.default_initialiser()),
-                              .fan_in = inputs_,
-                              .fan_out = units_});
+    weight_ = params.declare(init_.of(
+        params,
+        {.name = "weight", .shape = {{members_, units_, inputs_}}, .fan_in = inputs_, .fan_out = units_}));
     bias_ = params.declare({.name = "bias", .shape = {{members_, units_}}, .decays = false});
     return {{members_, units_}};
   }
@@ -260,7 +253,7 @@ class TabMHeads final : public Layer {
   Range bias_of(Index m) const { return {bias_.begin + m * units_, bias_.begin + (m + 1) * units_}; }
 
   Index units_;
-  std::optional<Initialiser> init_;
+  StartArgument init_;
   Index members_ = 0;
   Index inputs_ = 0;
   Range weight_;

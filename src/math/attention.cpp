@@ -1,0 +1,458 @@
+// All products are made of tiles: some rows by some columns that stay in registers. An element of a product
+// is the sum of fused multiply-adds in the order of its depth, whatever the tile, so that tiles of other
+// sizes give the same bits. Heads are copied first, turned and with zeros up to whole tiles, so that no tile
+// is ragged; a copied matrix lies *in rows* (positions x size) or *in panels*: turned around, kWidth
+// positions side by side.
+//
+// Forward goes from block to block of queries, and takes the keys that a block sees in chunks. Of each query
+// it carries the largest score m so far, the sum of e^(score - m), and the sum of values with these weights;
+// both sums shrink by e^(m before - m) when m grows. Backward goes from chunk to chunk of queries, and inside
+// from block to block of keys: it has scores turned around, so that what belongs to a query stands in a
+// vector.
+#include "lockstep/math/attention.h"
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "lockstep/base/aligned_buffer.h"
+#include "lockstep/math/elementary.h"
+#include "lockstep/math/kernels.h"
+
+namespace lockstep {
+namespace {
+
+using Packet = Eigen::internal::packet_traits<Scalar>::type;
+constexpr Index kLanes = Eigen::internal::packet_traits<Scalar>::size;
+
+constexpr Index kWidth = 16;   // of panels; whole vectors on every processor
+constexpr Index kBlock = 16;   // queries (forward) or keys (backward) at a time
+constexpr Index kChunk = 128;  // the others
+constexpr Index kTileRows = kLanes >= 16 ? 8 : 4;
+// Above all scores that are masked, and below all others.
+constexpr Scalar kLowest = std::numeric_limits<Scalar>::lowest() / 2;
+constexpr Scalar kMasked = -std::numeric_limits<Scalar>::infinity();
+
+// The left side of a product: element (i, k) at data[i * row + k * depth].
+struct Left {
+  const Scalar* data;
+  Index row;
+  Index depth;
+};
+
+// The right side: element (k, j) at data[k * depth + j / kWidth * panel + j % kWidth].
+struct Right {
+  const Scalar* data;
+  Index depth;
+  Index panel;
+};
+
+// The place for a product: rows that begin `stride` apart.
+struct Result {
+  Scalar* data;
+  Index stride;
+  Write write;
+};
+
+template <Index kVectors>
+void multiply_tile(Index depth, Left a, Right b, Result c) {
+  using namespace Eigen::internal;
+  constexpr Index kVectorsOfPanel = kWidth / kLanes;
+  Packet sums[kTileRows][kVectors];
+  for (Index i = 0; i < kTileRows; ++i)
+    for (Index j = 0; j < kVectors; ++j)
+      sums[i][j] = c.write == Write::kAdd ? ploadu<Packet>(c.data + i * c.stride + j * kLanes)
+                                          : pset1<Packet>(Scalar{0});
+  for (Index k = 0; k < depth; ++k) {
+    Packet right[kVectors];
+    for (Index j = 0; j < kVectors; ++j)
+      right[j] =
+          ploadu<Packet>(b.data + k * b.depth + j / kVectorsOfPanel * b.panel + j % kVectorsOfPanel * kLanes);
+    for (Index i = 0; i < kTileRows; ++i) {
+      const Packet left = pset1<Packet>(a.data[i * a.row + k * a.depth]);
+      for (Index j = 0; j < kVectors; ++j) sums[i][j] = pmadd(left, right[j], sums[i][j]);
+    }
+  }
+  for (Index i = 0; i < kTileRows; ++i)
+    for (Index j = 0; j < kVectors; ++j) pstoreu(c.data + i * c.stride + j * kLanes, sums[i][j]);
+}
+
+// c(rows x columns) (+)= a(rows x depth) · b(depth x columns); rows and columns are multiples of kWidth.
+void multiply(Index rows, Index columns, Index depth, Left a, Right b, Result c) {
+  constexpr Index kPanels = kLanes >= 16 ? 2 : 1;  // in a tile
+  for (Index j = 0; j < columns;) {
+    const bool wide = columns - j >= kPanels * kWidth;
+    const Right right{b.data + j / kWidth * b.panel, b.depth, b.panel};
+    for (Index i = 0; i < rows; i += kTileRows) {
+      const Left left{a.data + i * a.row, a.row, a.depth};
+      const Result tile{c.data + i * c.stride + j, c.stride, c.write};
+      if (wide) {
+        multiply_tile<kPanels * kWidth / kLanes>(depth, left, right, tile);
+      } else {
+        multiply_tile<kWidth / kLanes>(depth, left, right, tile);
+      }
+    }
+    j += wide ? kPanels * kWidth : kWidth;
+  }
+}
+
+// One head of all positions, in rows of `width` and in panels.
+struct Head {
+  Index size;
+  Index width;  // size, up to whole panels
+  Scalar* rows;
+  Scalar* panels;
+
+  Scalar* row(Index position) const { return rows + position * width; }
+  Left as_left(Index position) const { return {row(position), width, 1}; }
+  Right as_right(Index position) const { return {row(position), width, kWidth}; }
+  Right turned(Index position) const { return {panels + position * size, kWidth, size * kWidth}; }
+};
+
+// A thread's memory, linear in the positions, with any content.
+class Scratch {
+ public:
+  Scratch(const AttentionShape& shape, Index heads, Index scalars)
+      : size_(shape.size),
+        width_(round_up(shape.size, kWidth)),
+        positions_(round_up(shape.positions, kWidth)) {
+    thread_local AlignedBuffer<Scalar> own;
+    const Index needed = heads * positions_ * 2 * width_ + scalars;
+    if (own.size() < needed) own = AlignedBuffer<Scalar>(needed);
+    next_ = own.data();
+  }
+  Scalar* take(Index scalars) {
+    Scalar* const taken = next_;
+    next_ += round_up(scalars, kWidth);
+    return taken;
+  }
+  Head take_head() {
+    Scalar* const rows = take(positions_ * width_);
+    return {.size = size_, .width = width_, .rows = rows, .panels = take(positions_ * width_)};
+  }
+  Index width() const { return width_; }
+  Index positions() const { return positions_; }
+
+ private:
+  Index size_;
+  Index width_;
+  Index positions_;
+  Scalar* next_ = nullptr;
+};
+
+// A vector turned by the angles of its position, or back.
+void turn(const AttentionShape& shape, Index position, bool back, Scalar* vector) {
+  const Index half = shape.size / 2;
+  const Scalar* cosines = shape.rotation.data() + position * shape.size;
+  const Scalar* sines = cosines + half;
+  const Scalar sign = back ? -1 : 1;
+  for (Index i = 0; i < half; ++i) {
+    const Scalar a = vector[i];
+    const Scalar b = vector[i + half];
+    vector[i] = a * cosines[i] - sign * b * sines[i];
+    vector[i + half] = b * cosines[i] + sign * a * sines[i];
+  }
+}
+
+// The place of a head: where it begins in a position, how far positions lie apart, and what becomes of its
+// vectors.
+struct Place {
+  Index begin;
+  Index stride;
+  bool turns;
+  Scalar factor = 1;
+};
+
+struct Places {
+  Place query, key, value, output;
+};
+Places places_of(const AttentionShape& shape, Index head) {
+  const Index width = shape.input_width();
+  const Index kv = head / shape.group();
+  const bool turns = !shape.rotation.empty();
+  return {.query = {head * shape.size, width, turns, 1 / std::sqrt(static_cast<Scalar>(shape.size))},
+          .key = {(shape.heads + kv) * shape.size, width, turns},
+          .value = {(shape.heads + shape.kv_heads + kv) * shape.size, width, false},
+          .output = {head * shape.size, shape.output_width(), false}};
+}
+
+// Copies what counts; zeros behind it.
+void copy_rows(const AttentionShape& shape, const Scalar* from, const Place& place, Index length,
+               const Head& to) {
+  const Index positions = round_up(shape.positions, kWidth);
+  for (Index t = 0; t < length; ++t) {
+    Scalar* row = to.row(t);
+    std::copy_n(from + t * place.stride + place.begin, shape.size, row);
+    if (place.turns) turn(shape, t, false, row);
+    for (Index i = 0; place.factor != 1 && i < shape.size; ++i) row[i] *= place.factor;
+    std::fill(row + shape.size, row + to.width, Scalar{0});
+  }
+  std::fill(to.row(length), to.row(positions), Scalar{0});
+}
+
+void fill_panels(Index positions, const Head& head) {
+  for (Index begin = 0; begin < positions; begin += kWidth) {
+    Scalar* panel = head.panels + begin * head.size;
+    for (Index j = 0; j < kWidth; ++j) {
+      const Scalar* row = head.row(begin + j);
+      for (Index i = 0; i < head.size; ++i) panel[i * kWidth + j] = row[i];
+    }
+  }
+}
+
+// The gradient of what copy_rows() copied.
+void put_rows(const AttentionShape& shape, const Head& from, const Place& place, Index length, Scalar* to) {
+  for (Index t = 0; t < shape.positions; ++t) {
+    Scalar* const target = to + t * place.stride + place.begin;
+    if (t >= length) {
+      std::fill_n(target, shape.size, Scalar{0});
+      continue;
+    }
+    Scalar* row = from.row(t);
+    if (place.turns) turn(shape, t, true, row);
+    for (Index i = 0; i < shape.size; ++i) target[i] = row[i] * place.factor;
+  }
+}
+
+// Numbers outside of `seen`, which counts from the number at `begin`, are masked.
+void mask(Range seen, Index begin, Index count, Scalar* scores) {
+  const Range kept{std::clamp<Index>(seen.begin - begin, 0, count),
+                   std::clamp<Index>(seen.end - begin, 0, count)};
+  std::fill(scores, scores + kept.begin, kMasked);
+  std::fill(scores + std::max(kept.begin, kept.end), scores + count, kMasked);
+}
+
+// The sum and the largest of `count` numbers, a multiple of kWidth, in lanes of fixed number.
+struct Lanes {
+  Scalar values[kWidth];
+  explicit Lanes(Scalar start) { std::fill_n(values, kWidth, start); }
+  template <class Join>
+  Scalar joined(const Join& join) {
+    for (Index half = kWidth / 2; half > 0; half /= 2)
+      for (Index i = 0; i < half; ++i) values[i] = join(values[i], values[i + half]);
+    return values[0];
+  }
+};
+
+Scalar larger(Scalar a, Scalar b) {
+  return a > b ? a : b;
+}
+
+// The numbers that are carried along with a block of queries.
+struct Carried {
+  Scalar largest[kBlock];
+  Scalar sum[kBlock];
+
+  // Scores become weights, and `values`, which was summed with the weights before, is scaled to them.
+  void take(Index row, Scalar* scores, Index count, Scalar* values, Index width) {
+    Lanes most(largest[row]);
+    for (Index j = 0; j < count; j += kWidth)
+      for (Index i = 0; i < kWidth; ++i) most.values[i] = larger(scores[j + i], most.values[i]);
+    const Scalar now = most.joined(larger);
+    for (Index j = 0; j < count; ++j) scores[j] = exp_nonpositive(scores[j] - now);
+    Lanes lanes(0);
+    for (Index j = 0; j < count; j += kWidth)
+      for (Index i = 0; i < kWidth; ++i) lanes.values[i] += scores[j + i];
+    const Scalar factor = exp_nonpositive(largest[row] - now);
+    sum[row] = sum[row] * factor + lanes.joined([](Scalar a, Scalar b) { return a + b; });
+    largest[row] = now;
+    for (Index i = 0; factor != 1 && i < width; ++i) values[i] *= factor;
+  }
+};
+
+struct HeadForward {
+  const AttentionShape& shape;
+  Index length;
+  Head q, k, v;
+  Scalar* scores;  // kBlock x kChunk
+  Scalar* values;  // kBlock x width
+
+  // The queries from `begin` on.
+  void block(Index begin, Carried& carried) const {
+    std::fill_n(carried.largest, kBlock, kLowest);
+    std::fill_n(carried.sum, kBlock, Scalar{0});
+    std::fill_n(values, kBlock * q.width, Scalar{0});
+    const Index last = std::min(begin + kBlock, length) - 1;
+    const Range keys{shape.seen_by(begin, length).begin / kWidth * kWidth,
+                     round_up(shape.seen_by(last, length).end, kWidth)};
+    for (Index from = keys.begin; from < keys.end; from += kChunk) {
+      const Index count = std::min(keys.end - from, kChunk);
+      multiply(kBlock, count, q.size, q.as_left(begin), k.turned(from), {scores, kChunk, Write::kReplace});
+      for (Index row = 0; row < kBlock; ++row) {
+        mask(shape.seen_by(begin + row, length), from, count, scores + row * kChunk);
+        carried.take(row, scores + row * kChunk, count, values + row * q.width, q.width);
+      }
+      multiply(kBlock, q.width, count, {scores, kChunk, 1}, v.as_right(from), {values, q.width, Write::kAdd});
+    }
+  }
+};
+
+struct HeadBackward {
+  const AttentionShape& shape;
+  Index length;
+  Head q, k, v, dy, dq, dk, dv;
+  Scalar* logs;     // of each query
+  Scalar* means;    // of each query the mean of the gradients of its weights: dy · y
+  Scalar* weights;  // kBlock x kChunk
+  Scalar* slopes;   // likewise
+
+  // The keys from `key` on with `count` queries from `query` on.
+  void block(Index key, Index query, Index count) const {
+    const auto replace = [](Scalar* to) { return Result{to, kChunk, Write::kReplace}; };
+    const auto add = [&](Scalar* to) { return Result{to, q.width, Write::kAdd}; };
+    multiply(kBlock, count, q.size, k.as_left(key), q.turned(query), replace(weights));
+    multiply(kBlock, count, q.size, v.as_left(key), dy.turned(query), replace(slopes));
+    for (Index row = 0; row < kBlock; ++row) {
+      Scalar* const p = weights + row * kChunk;
+      Scalar* const d = slopes + row * kChunk;
+      mask(shape.seeing(key + row, length), query, count, p);
+      for (Index j = 0; j < count; ++j) {
+        p[j] = exp_nonpositive(std::min(p[j] - logs[query + j], Scalar{0}));
+        d[j] = p[j] * (d[j] - means[query + j]);
+      }
+    }
+    multiply(kBlock, q.width, count, {weights, kChunk, 1}, dy.as_right(query), add(dv.row(key)));
+    multiply(kBlock, q.width, count, {slopes, kChunk, 1}, q.as_right(query), add(dk.row(key)));
+    multiply(count, q.width, kBlock, {slopes, 1, kChunk}, k.as_right(key), add(dq.row(query)));
+  }
+
+  void chunk(Index query, Index end) const {
+    const Range keys{shape.seen_by(query, length).begin / kBlock * kBlock,
+                     shape.seen_by(std::min(end, length) - 1, length).end};
+    for (Index key = keys.begin; key < keys.end; key += kBlock) {
+      const Range queries = intersect(
+          {query, end}, {shape.seeing(key, length).begin / kWidth * kWidth,
+                         round_up(shape.seeing(std::min(key + kBlock, length) - 1, length).end, kWidth)});
+      if (!queries.empty()) block(key, queries.begin, queries.size());
+    }
+  }
+};
+
+}  // namespace
+
+Range AttentionShape::seen_by(Index query, Index length) const {
+  if (query >= length) return {};
+  return {window == 0 ? 0 : std::max<Index>(query - window + 1, 0),
+          causal ? query + 1 : (window == 0 ? length : std::min(query + window, length))};
+}
+
+Range AttentionShape::seeing(Index key, Index length) const {
+  if (key >= length) return {};
+  return {causal ? key : (window == 0 ? 0 : std::max<Index>(key - window + 1, 0)),
+          window == 0 ? length : std::min(key + window, length)};
+}
+
+void attend(const AttentionShape& shape, const Scalar* x, Index length, Scalar* y, Scalar* logs) {
+  Scratch scratch(shape, 3, kBlock * (kChunk + round_up(shape.size, kWidth)));
+  const Head q = scratch.take_head();
+  const Head k = scratch.take_head();
+  const Head v = scratch.take_head();
+  const HeadForward pass{
+      shape, length, q, k, v, scratch.take(kBlock * kChunk), scratch.take(kBlock * scratch.width())};
+  std::fill(y + length * shape.output_width(), y + shape.positions * shape.output_width(), Scalar{0});
+  std::fill_n(logs, shape.heads * shape.positions, Scalar{0});
+  for (Index head = 0; head < shape.heads; ++head) {
+    const Places at = places_of(shape, head);
+    copy_rows(shape, x, at.query, length, q);
+    if (head % shape.group() == 0) {
+      copy_rows(shape, x, at.key, length, k);
+      copy_rows(shape, x, at.value, length, v);
+      fill_panels(scratch.positions(), k);
+    }
+    for (Index begin = 0; begin < length; begin += kBlock) {
+      Carried carried;
+      pass.block(begin, carried);
+      for (Index row = 0; row < std::min(kBlock, length - begin); ++row) {
+        Scalar* const to = y + (begin + row) * at.output.stride + at.output.begin;
+        const Scalar factor = 1 / carried.sum[row];
+        for (Index i = 0; i < shape.size; ++i) to[i] = pass.values[row * q.width + i] * factor;
+        logs[head * shape.positions + begin + row] = carried.largest[row] + std::log(carried.sum[row]);
+      }
+    }
+  }
+}
+
+void attend_backward(const AttentionShape& shape, const AttentionBackward& pass, Scalar* dx) {
+  const Index length = pass.length;
+  const Index padded = round_up(shape.positions, kWidth);
+  Scratch scratch(shape, 7, 2 * padded + 2 * kBlock * kChunk);
+  HeadBackward own{shape,
+                   length,
+                   scratch.take_head(),
+                   scratch.take_head(),
+                   scratch.take_head(),
+                   scratch.take_head(),
+                   scratch.take_head(),
+                   scratch.take_head(),
+                   scratch.take_head(),
+                   scratch.take(padded),
+                   scratch.take(padded),
+                   scratch.take(kBlock * kChunk),
+                   scratch.take(kBlock * kChunk)};
+  const auto clear = [&](const Head& head) { std::fill_n(head.rows, padded * head.width, Scalar{0}); };
+  for (Index head = 0; head < shape.heads; ++head) {
+    const Places at = places_of(shape, head);
+    copy_rows(shape, pass.x, at.query, length, own.q);
+    copy_rows(shape, pass.dy, at.output, length, own.dy);
+    fill_panels(padded, own.q);
+    fill_panels(padded, own.dy);
+    clear(own.dq);
+    if (head % shape.group() == 0) {
+      copy_rows(shape, pass.x, at.key, length, own.k);
+      copy_rows(shape, pass.x, at.value, length, own.v);
+      clear(own.dk);
+      clear(own.dv);
+    }
+    std::fill_n(own.logs, padded, Scalar{0});
+    std::fill_n(own.means, padded, Scalar{0});
+    for (Index t = 0; t < length; ++t) {
+      const Scalar* y = pass.y + t * at.output.stride + at.output.begin;
+      const Scalar* dy = own.dy.row(t);
+      own.logs[t] = pass.logs[head * shape.positions + t];
+      for (Index i = 0; i < shape.size; ++i) own.means[t] += dy[i] * y[i];
+    }
+    for (Index query = 0; query < length; query += kChunk)
+      own.chunk(query, std::min(query + kChunk, round_up(length, kWidth)));
+    put_rows(shape, own.dq, at.query, length, dx);
+    if ((head + 1) % shape.group() == 0) {
+      put_rows(shape, own.dk, at.key, length, dx);
+      put_rows(shape, own.dv, at.value, length, dx);
+    }
+  }
+}
+
+void attend_next(const AttentionShape& shape, const Scalar* x, Index count, Scalar* kept, Scalar* y) {
+  const Index width = shape.kv_heads * shape.size;
+  const Index last = count - 1;
+  Scratch scratch(shape, 1, shape.positions);
+  Scalar* const query = scratch.take(shape.size);
+  Scalar* const weights = scratch.take(count);
+  std::copy_n(x + shape.output_width(), 2 * width, kept + last * 2 * width);
+  for (Index head = 0; !shape.rotation.empty() && head < shape.kv_heads; ++head)
+    turn(shape, last, false, kept + last * 2 * width + head * shape.size);
+  const Range keys = shape.seen_by(last, count);
+  for (Index head = 0; head < shape.heads; ++head) {
+    const Scalar* const key = kept + head / shape.group() * shape.size;
+    std::copy_n(x + head * shape.size, shape.size, query);
+    if (!shape.rotation.empty()) turn(shape, last, false, query);
+    Scalar most = kLowest;
+    for (Index t = keys.begin; t < keys.end; ++t) {
+      Scalar score = 0;
+      for (Index i = 0; i < shape.size; ++i) score += query[i] * key[t * 2 * width + i];
+      weights[t] = score / std::sqrt(static_cast<Scalar>(shape.size));
+      most = larger(weights[t], most);
+    }
+    Scalar* const to = y + head * shape.size;
+    std::fill_n(to, shape.size, Scalar{0});
+    Scalar sum = 0;
+    for (Index t = keys.begin; t < keys.end; ++t) {
+      const Scalar weight = exp_nonpositive(weights[t] - most);
+      sum += weight;
+      for (Index i = 0; i < shape.size; ++i) to[i] += weight * key[t * 2 * width + width + i];
+    }
+    for (Index i = 0; i < shape.size; ++i) to[i] /= sum;
+  }
+}
+
+}  // namespace lockstep

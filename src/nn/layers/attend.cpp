@@ -1,0 +1,177 @@
+// Attention between the dense layers that make queries, keys and values and that join the heads: it has no
+// weights (math/attention.h). In bf16 runs it computes in fp32.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lockstep/base/aligned_buffer.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/math/attention.h"
+#include "lockstep/nn/layer.h"
+#include "lockstep/nn/onnx_words.h"
+#include "position_angles.h"
+#include "sequence_input.h"
+
+namespace lockstep {
+namespace {
+
+class Attend final : public Layer {
+ public:
+  explicit Attend(TermArguments& arguments) {
+    shape_.heads = arguments.take_index("heads", 1);
+    shape_.causal = arguments.take_flag("causal", false);
+    shape_.kv_heads = arguments.take_index("kv_heads", 1, shape_.heads);
+    shape_.window = arguments.take_index("window", 0, 0);
+    rotary_ = arguments.take_flag("rotary", false);
+    if (shape_.heads % shape_.kv_heads != 0) {
+      throw ConfigError(
+          fmt::format("kv_heads must divide the {} heads, found {}", shape_.heads, shape_.kv_heads));
+    }
+  }
+
+  Shape declare(std::span<const Shape> inputs, ParamDeclarer&) override {
+    const SequenceShape in = expect_sequence(inputs.front());
+    const Index vectors = shape_.heads + 2 * shape_.kv_heads;
+    if (in.channels % vectors != 0) {
+      throw ConfigError(
+          fmt::format("{} heads of queries, {} of keys and {} of values do not divide {} channels",
+                      shape_.heads, shape_.kv_heads, shape_.kv_heads, in.channels));
+    }
+    shape_.positions = in.positions;
+    shape_.size = in.channels / vectors;
+    if (rotary_) fill_rotation();
+    return SequenceShape{.positions = in.positions, .channels = shape_.output_width()}.shape();
+  }
+
+  void forward(const ForwardArgs& args) const override {
+    for (Index row = 0; row < args.y.rows(); ++row) {
+      attend(shape_, args.x().data() + row * args.x().cols(), args.lengths.of(row, shape_.positions),
+             args.y.data() + row * args.y.cols(), args.cache.data() + row * cache_size());
+    }
+  }
+
+  void backward(const BackwardArgs& args) const override {
+    if (args.dx() == nullptr) return;
+    for (Index row = 0; row < args.dy.rows(); ++row) {
+      attend_backward(shape_,
+                      {.x = args.x().data() + row * args.x().cols(),
+                       .length = args.lengths.of(row, shape_.positions),
+                       .y = args.y.data() + row * args.y.cols(),
+                       .logs = args.cache.data() + row * cache_size(),
+                       .dy = args.dy.data() + row * args.dy.cols()},
+                      args.dx()->data() + row * args.dx()->cols());
+    }
+  }
+
+  std::string name() const override { return "attend"; }
+  bool takes_sequences() const override { return true; }
+  bool reads_output() const override { return true; }
+  Index cache_size() const override { return shape_.heads * shape_.positions; }
+  // Two products, of the pairs that are seen.
+  Index flops() const override {
+    Index pairs = 0;
+    for (Index t = 0; t < shape_.positions; ++t) pairs += shape_.seen_by(t, shape_.positions).size();
+    return 4 * pairs * shape_.output_width();
+  }
+
+  // In 5 dimensions: samples, heads of keys, queries of each, positions, numbers.
+  std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
+    const Index t = shape_.positions;
+    const auto heads = [&](Index first, Index group) {
+      const Index begin = first * shape_.size;
+      const Index end = begin + shape_.kv_heads * group * shape_.size;
+      const std::string own = onnx_slice(graph, layer.inputs.front(), {begin, end}, 2);
+      const std::string split =
+          graph.add("Reshape", {own, graph.add_list({-1, t, shape_.kv_heads, group, shape_.size})});
+      return graph.add("Transpose", {split}, {{"perm", std::vector<Index>{0, 2, 3, 1, 4}}});
+    };
+    const std::string q = onnx_turned(graph, heads(0, shape_.group()));
+    const std::string k = onnx_turned(graph, heads(shape_.heads, 1));
+    const std::string v = heads(shape_.heads + shape_.kv_heads, 1);
+    const std::string k_columns = graph.add("Transpose", {k}, {{"perm", std::vector<Index>{0, 1, 2, 4, 3}}});
+    const std::string factor = graph.add_number(1 / std::sqrt(static_cast<double>(shape_.size)));
+    std::string scores = graph.add("Mul", {graph.add("MatMul", {q, k_columns}), factor});
+    scores = onnx_masked(graph, scores);
+    const std::string weights = graph.add("Softmax", {scores}, {{"axis", Index{4}}});
+    const std::string values = graph.add("MatMul", {weights, v});
+    const std::string by_position =
+        graph.add("Transpose", {values}, {{"perm", std::vector<Index>{0, 3, 1, 2, 4}}});
+    return graph.add("Reshape", {by_position, graph.add_list({-1, t, shape_.output_width()})});
+  }
+
+ private:
+  void fill_rotation() {
+    if (shape_.size % 2 != 0)
+      throw ConfigError(fmt::format("rotary=true turns pairs, and a head has {} numbers", shape_.size));
+    const Index half = shape_.size / 2;
+    rotation_ = AlignedBuffer<Scalar>(shape_.positions * shape_.size);
+    for (Index t = 0; t < shape_.positions; ++t) {
+      for (Index i = 0; i < half; ++i) {
+        const double angle = position_angle(t, i, shape_.size);
+        at(rotation_.span(), t * shape_.size + i) = static_cast<Scalar>(std::cos(angle));
+        at(rotation_.span(), t * shape_.size + half + i) = static_cast<Scalar>(std::sin(angle));
+      }
+    }
+    shape_.rotation = rotation_.span();
+  }
+
+  static std::string onnx_slice(OnnxNodes& graph, const std::string& x, Range range, Index axis) {
+    return graph.add("Slice",
+                     {x, graph.add_list({range.begin}), graph.add_list({range.end}), graph.add_list({axis})});
+  }
+
+  std::string onnx_turned(OnnxNodes& graph, const std::string& x) const {
+    if (!rotary_) return x;
+    const Index half = shape_.size / 2;
+    const std::string angles = onnx_angles(graph, shape_.positions, shape_.size);
+    const std::string cosines = graph.add("Cos", {angles});
+    const std::string sines = graph.add("Sin", {angles});
+    const std::string a = onnx_slice(graph, x, {0, half}, 4);
+    const std::string b = onnx_slice(graph, x, {half, shape_.size}, 4);
+    const std::string first =
+        graph.add("Sub", {graph.add("Mul", {a, cosines}), graph.add("Mul", {b, sines})});
+    const std::string second =
+        graph.add("Add", {graph.add("Mul", {b, cosines}), graph.add("Mul", {a, sines})});
+    return graph.add("Concat", {first, second}, {{"axis", Index{4}}});
+  }
+
+  std::string onnx_masked(OnnxNodes& graph, std::string scores) const {
+    const Index t = shape_.positions;
+    const std::string low = graph.add_number(-1e30);
+    // How far a key lies before a query.
+    const std::string distance =
+        graph.add("Sub", {onnx_numbers(graph, t, {t, 1}), onnx_numbers(graph, t, {1, t})});
+    const auto keep_below = [&](const std::string& value, Index limit) {
+      const std::string is_seen = graph.add("Greater", {graph.add_number(static_cast<double>(limit)), value});
+      scores = graph.add("Where", {is_seen, scores, low});
+    };
+    const auto backwards = [&] { return graph.add("Mul", {distance, graph.add_number(-1)}); };
+    if (shape_.window > 0) keep_below(distance, shape_.window);
+    if (shape_.causal) keep_below(backwards(), 1);
+    if (!shape_.causal && shape_.window > 0) keep_below(backwards(), shape_.window);
+    return scores;
+  }
+
+  AttentionShape shape_;
+  bool rotary_ = false;
+  AlignedBuffer<Scalar> rotation_;
+};
+
+}  // namespace
+
+LayerEntry attend_entry() {
+  return {
+      .name = "attend",
+      .signature = "attend(heads, causal=false, kv_heads=heads, window=0, rotary=false)",
+      .help =
+          "scaled dot-product attention (Vaswani et al. 2017) of queries, keys and values that stand side by "
+          "side in the channels: attention(heads) without its dense layers",
+      .example = "attend(2, causal=true, kv_heads=1, rotary=true)",
+      .example_input = SequenceShape{.positions = 4, .channels = 8}.shape(),
+      .make = [](TermArguments& arguments) { return std::make_unique<Attend>(arguments); }};
+}
+
+}  // namespace lockstep

@@ -1,0 +1,106 @@
+// Adds to each position of a sequence a vector that says which it is.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <memory>
+#include <string>
+
+#include "arguments.h"
+#include "lockstep/base/aligned_buffer.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/math/kernels.h"
+#include "lockstep/nn/layer.h"
+#include "lockstep/nn/onnx_words.h"
+#include "position_angles.h"
+#include "sequence_input.h"
+
+namespace lockstep {
+namespace {
+
+class Positions final : public Layer {
+ public:
+  explicit Positions(TermArguments& arguments)
+      : kind_(arguments.take_next("learned or sinusoidal")), init_(arguments) {
+    if (kind_ != "learned" && kind_ != "sinusoidal")
+      throw ConfigError(fmt::format("expected learned or sinusoidal, found {}", in_quotes(kind_)));
+    if (init_.given() && !is_learned())
+      throw ConfigError("sinusoidal positions have no weights: leave out init");
+  }
+
+  Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
+    sequence_ = expect_sequence(inputs.front());
+    const auto [positions, channels] = sequence_;
+    if (is_learned()) {
+      weight_ = params.declare(init_.of(
+          params,
+          {.name = "weight", .shape = {{positions, channels}}, .fan_in = channels, .fan_out = positions}));
+      return inputs.front();
+    }
+    if (channels % 2 != 0)
+      throw ConfigError(fmt::format(
+          "sinusoidal positions are pairs of a sine and a cosine, and there are {} channels", channels));
+    waves_ = AlignedBuffer<Scalar>(positions * channels);
+    for (Index t = 0; t < positions; ++t) {
+      for (Index i = 0; i < channels; ++i) {
+        const double angle = position_angle(t, i / 2, channels);
+        at(waves_.span(), t * channels + i) =
+            static_cast<Scalar>(i % 2 == 0 ? std::sin(angle) : std::cos(angle));
+      }
+    }
+    return inputs.front();
+  }
+
+  void forward(const ForwardArgs& args) const override {
+    if (args.y.data() != args.x().data()) std::ranges::copy(args.x().values(), args.y.data());
+    add_to_rows(is_learned() ? part(args.weights, weight_) : waves_.span(), args.y);
+  }
+
+  void backward(const BackwardArgs& args) const override {
+    if (is_learned()) sum_rows(args.dy, part(args.gradient, weight_), args.write);
+    if (args.dx() != nullptr && args.dx()->data() != args.dy.data())
+      std::ranges::copy(args.dy.values(), args.dx()->data());
+  }
+
+  std::string name() const override { return "positions"; }
+  bool takes_sequences() const override { return true; }
+  bool in_place() const override { return true; }
+  Index flops() const override { return sequence_.positions * sequence_.channels; }
+
+  std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
+    if (is_learned()) return graph.add("Add", {layer.inputs.front(), layer.tensors.front()});
+    const auto [positions, channels] = sequence_;
+    const std::string angles = onnx_angles(graph, positions, channels);
+    const auto wave = [&](const char* function) {
+      return graph.add("Reshape",
+                       {graph.add(function, {angles}), graph.add_list({positions, channels / 2, 1})});
+    };
+    const std::string pairs = graph.add("Concat", {wave("Sin"), wave("Cos")}, {{"axis", Index{2}}});
+    const std::string waves = graph.add("Reshape", {pairs, graph.add_list({positions, channels})});
+    return graph.add("Add", {layer.inputs.front(), waves});
+  }
+
+ private:
+  bool is_learned() const { return kind_ == "learned"; }
+
+  std::string kind_;
+  StartArgument init_;
+  SequenceShape sequence_;
+  Range weight_;
+  AlignedBuffer<Scalar> waves_;
+};
+
+}  // namespace
+
+LayerEntry positions_entry() {
+  return {
+      .name = "positions",
+      .signature = "positions(learned | sinusoidal, init=WORD)",
+      .help =
+          "adds to each position of a sequence a vector of its own: a weight, or sines and cosines of many "
+          "wavelengths (Vaswani et al. 2017); init as for dense",
+      .example = "positions(learned)",
+      .example_input = SequenceShape{.positions = 4, .channels = 3}.shape(),
+      .make = [](TermArguments& arguments) { return std::make_unique<Positions>(arguments); }};
+}
+
+}  // namespace lockstep
