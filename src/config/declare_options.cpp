@@ -190,7 +190,10 @@ void declare_model_selection(const auto& train) {
 void declare_train(const auto& train, const auto& model) {
   train.option("train.init", &TrainOptions::init);
   const auto has_init = [](const Config& c) { return !c.train.init.empty(); };
-  train.option("train.init_rename", &TrainOptions::init_rename).is_read = has_init;
+  train.choice("train.init_map", &TrainOptions::init_map, {"gpt2"}).is_read = has_init;
+  train.option("train.init_rename", &TrainOptions::init_rename).is_read = [has_init](const Config& c) {
+    return has_init(c) && c.train.init_map.empty();
+  };
   train.option("train.init_partial", &TrainOptions::init_partial).is_read = has_init;
   train.option("train.epochs", &TrainOptions::epochs, above_up_to(0, 1e6));
   train.option("train.steps", &TrainOptions::steps, between(1, kMaxSamples));

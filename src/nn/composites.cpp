@@ -2,6 +2,7 @@
 #include "lockstep/nn/composite.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -290,12 +291,13 @@ CompositeEntry attention_entry() {
           .build = written_as(write_attention)};
 }
 
-// One of two words.
-bool takes_second(TermArguments& arguments, std::string_view key, std::string_view first,
-                  std::string_view second) {
-  const std::string word = arguments.take_word(key, first);
-  if (word == first || word == second) return word == second;
-  throw ConfigError(fmt::format("'{}' must be {} or {}, found {}", key, first, second, in_quotes(word)));
+// One of these words; the first where none is given.
+std::string take_one_of(TermArguments& arguments, std::string_view key,
+                        const std::vector<std::string>& words) {
+  std::string word = arguments.take_word(key, words.front());
+  if (std::ranges::count(words, word) > 0) return word;
+  throw ConfigError(
+      fmt::format("'{}' must be one of {}, found {}", key, fmt::join(words, ", "), in_quotes(word)));
 }
 
 // Radford et al. 2019: all matrices start with a deviation of 0.02, those that are added to what goes around
@@ -303,21 +305,21 @@ bool takes_second(TermArguments& arguments, std::string_view key, std::string_vi
 std::string write_transformer(TermArguments& arguments, Index channels) {
   const Index blocks = arguments.take_index("blocks", 1);
   const AttendArguments attend(arguments);
-  const bool gated = takes_second(arguments, "mlp", "gelu", "swiglu");
+  const std::string activation = take_one_of(arguments, "mlp", {"gelu", "gelu(tanh)", "swiglu"});
+  const bool gated = activation == "swiglu";
   const Index hidden =
       arguments.take_index("hidden", 1, gated ? round_up(8 * channels / 3, kAlignment) : 4 * channels);
-  const bool rms = takes_second(arguments, "norm", "layer_norm", "rms_norm");
+  const std::string norm = take_one_of(arguments, "norm", {"layer_norm", "rms_norm"});
   const bool bias = arguments.take_flag("bias", true);
   const double dropout = arguments.take_number("dropout", 0);
-  const std::string norm = rms ? "rms_norm" : "layer_norm";
   const std::string last = dropout == 0 ? "" : fmt::format(" dropout({})", dropout);
   const std::string out_init = fmt::format("normal({})", 0.02 / std::sqrt(2.0 * static_cast<double>(blocks)));
   const std::string attention =
       fmt::format("residual({} attention({}, bias={}, init=normal(0.02), out_init={}){})", norm,
                   attend.text(), bias, out_init, last);
-  const std::string mlp = fmt::format(
-      "residual({} dense({}, bias={}, init=normal(0.02)) {} dense({}, bias={}, init={}){})", norm,
-      gated ? 2 * hidden : hidden, bias, gated ? "swiglu" : "gelu", channels, bias, out_init, last);
+  const std::string mlp =
+      fmt::format("residual({} dense({}, bias={}, init=normal(0.02)) {} dense({}, bias={}, init={}){})", norm,
+                  gated ? 2 * hidden : hidden, bias, activation, channels, bias, out_init, last);
   std::string layers;
   for (Index block = 0; block < blocks; ++block) layers += fmt::format("{} {} ", attention, mlp);
   return layers;
@@ -332,8 +334,8 @@ CompositeEntry transformer_entry() {
           .help =
               "so many blocks of attention and a perceptron, each with a norm before it and x added behind "
               "it, that "
-              "start as those of GPT-2 (Radford et al. 2019); mlp=swiglu and norm=rms_norm as in Llama; "
-              "hidden: units "
+              "start as those of GPT-2 (Radford et al. 2019), which has mlp=gelu(tanh); mlp=swiglu and "
+              "norm=rms_norm as in Llama; hidden: units "
               "of the perceptron, four times the channels (8 / 3 with swiglu); the others as for attention",
           .example = "transformer(1, 2, causal=true)",
           .example_input = SequenceShape{.positions = 4, .channels = 4}.shape(),

@@ -1,6 +1,7 @@
 #include "lockstep/train/storage/model_file.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,7 +14,9 @@
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
+#include "lockstep/base/json.h"
 #include "lockstep/nn/model.h"
+#include "lockstep/nn/workspace.h"
 #include "support/error_text.h"
 #include "support/seed.h"
 #include "support/temporary_directory.h"
@@ -401,6 +404,64 @@ TEST_F(ModelFiles, AnyChangedOrMissingByteIsRefusedOrHarmless) {
     changed[random() % changed.size()] = static_cast<char>(random());
     error_of_loading(changed);  // a changed weight is another model; a changed header must not crash
   }
+}
+
+// Logits of a file of transformers (test/regression/make_gpt2_reference.py).
+class Gpt2Files : public testing::Test {
+ protected:
+  static constexpr const char* kBody =
+      "embedding(11, 8) positions(learned) transformer(2, 2, causal=true, mlp=gelu(tanh)) layer_norm ";
+
+  static void expect_logits(const std::string& layers) {
+    const auto reference =
+        parse_json<nlohmann::json>(read_file(LOCKSTEP_TEST_DATA "/regression/gpt2_tiny.json"));
+    const auto ids = reference.at("ids").get<std::vector<std::vector<Scalar>>>();
+    const auto expected = reference.at("logits").get<std::vector<Scalar>>();
+    const Model model({.layers = layers}, SequenceShape{.positions = 6, .channels = 1}.shape());
+    AlignedBuffer<Scalar> weights(model.layout().size);
+    ModelFile file(LOCKSTEP_TEST_DATA "/regression/gpt2_tiny.safetensors");
+    file.take_as_of("gpt2", model.layout());
+    EXPECT_EQ(file.differences(model.layout()), std::vector<std::string>());
+    EXPECT_EQ(file.fill({&model.layout(), weights.span()}), std::ssize(model.layout().params));
+    std::vector<Scalar> x;
+    for (const std::vector<Scalar>& each : ids) x.insert(x.end(), each.begin(), each.end());
+    Workspace workspace(model, 2, ActivationRetention::kForEvaluation);
+    const ConstMatrix y = workspace.forward(
+        {.values = {.weights = weights.span(), .state = {}}, .x = ConstMatrix(x.data(), 2, 6), .batch = {}});
+    ASSERT_EQ(y.size(), std::ssize(expected));
+    for (Index i = 0; i < y.size(); ++i) EXPECT_NEAR(y.data()[i], at(expected, i), 1e-5) << i;
+  }
+
+  static std::string error_of(const std::string& layers) {
+    const Model model({.layers = layers}, SequenceShape{.positions = 6, .channels = 1}.shape());
+    ModelFile file(LOCKSTEP_TEST_DATA "/regression/gpt2_tiny.safetensors");
+    return test::error_text<ConfigError>([&] { file.take_as_of("gpt2", model.layout()); });
+  }
+};
+
+TEST_F(Gpt2Files, GiveTheLogitsOfTransformers) {
+  expect_logits(kBody + std::string("dense(11, bias=false, tie=0)"));
+}
+
+TEST_F(Gpt2Files, AreRefusedByModelsThatAreNoGpt2) {
+  test::expect_parts(error_of("embedding(11, 8) last dense(11)"), {"the model has 3 tensors", "4 + 12 B"});
+  test::expect_parts(error_of("embedding(11, 8) positions(learned) transformer(1, 2, bias=false) dense(11)"),
+                     {"4 + 12 B", "transformer(12, 12"});
+}
+
+TEST_F(Gpt2Files, OfAnotherSizeAreListedByTheirNames) {
+  const Model model(
+      {.layers = "embedding(12, 8) positions(learned) transformer(2, 2, causal=true, hidden=9) layer_norm "
+                 "dense(12, bias=false)"},
+      SequenceShape{.positions = 10, .channels = 1}.shape());
+  ModelFile file(LOCKSTEP_TEST_DATA "/regression/gpt2_tiny.safetensors");
+  file.take_as_of("gpt2", model.layout());
+  const std::string all = fmt::format("{}", fmt::join(file.differences(model.layout()), "\n"));
+  test::expect_parts(
+      all, {"0.weight (transformer.wte.weight in the file): the model has 12x8, the file 11x8",
+            "(transformer.wpe.weight in the file): the model has 10x8, the file 9x8",
+            "(transformer.h.1.mlp.c_fc.weight in the file): the model has 9x8, the file 8x32 (in x out)",
+            "(lm_head.weight in the file): missing, the model has 12x8"});
 }
 
 }  // namespace

@@ -39,6 +39,7 @@ inline constexpr const char* kNoCalibration = "none";
 struct TrainOptions {
   std::string init;
   std::vector<std::string> init_rename = {};  ///< "OURS=THEIRS"
+  std::string init_map = "";                  ///< the program that wrote it
   bool init_partial = false;
   double epochs = 0;
   Index steps = 0;

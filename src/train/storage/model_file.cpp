@@ -15,6 +15,8 @@
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
+#include "lockstep/math/kernels.h"
+#include "lockstep/math/matrix.h"
 
 namespace lockstep {
 namespace {
@@ -163,14 +165,17 @@ bool all_variances(std::span<const Scalar> values) {
 }
 
 // Why the tensor cannot fill `param`; "" if it can.
-std::string misfit(const ParamInfo& param, const StoredTensor& tensor) {
+std::string misfit(const ParamInfo& param, const TensorSource& source, const StoredTensor& tensor) {
   if (tensor.type != "F32") return fmt::format("expected type F32, found {}", excerpt(tensor.type));
-  if (tensor.shape != param.shape) {
-    return fmt::format("the model has {}, the file {}", to_string(param.shape),
-                       excerpt(to_string(tensor.shape)));
+  Shape found = tensor.shape;
+  if (source.transposed) std::ranges::reverse(found.dims);
+  if (source.first_rows && !found.dims.empty()) found.dims[0] = std::min(found.dims[0], param.shape.dims[0]);
+  if (found != param.shape) {
+    return fmt::format("the model has {}, the file {}{}", to_string(param.shape),
+                       excerpt(to_string(tensor.shape)), source.transposed ? " (in x out)" : "");
   }
-  if (tensor.bytes.size() != param.shape.size() * Index{sizeof(Scalar)}) {
-    return fmt::format("{} has {} bytes", to_string(param.shape), tensor.bytes.size());
+  if (tensor.bytes.size() != tensor.shape.size() * Index{sizeof(Scalar)}) {
+    return fmt::format("{} has {} bytes", to_string(tensor.shape), tensor.bytes.size());
   }
   return "";
 }
@@ -317,7 +322,8 @@ void ModelFile::rename(const Layout& layout, const std::vector<std::string>& tex
     error_if(!is_new, "train.init_rename: {} and {} would both be {} of the file", owner->second, param.name,
              in_quotes(name));
     renaming.found = renaming.found || tensors_.contains(name);
-    renaming.last = names_[param.name] = name;
+    renaming.last = name;
+    sources_[param.name] = {.name = name};
   }
   std::vector<std::string> theirs;
   for (const auto& [name, tensor] : tensors_) theirs.push_back(name);
@@ -333,22 +339,39 @@ void ModelFile::rename(const Layout& layout, const std::vector<std::string>& tex
   }
 }
 
-const std::string& ModelFile::name_in_file(const std::string& ours) const {
-  const auto found = names_.find(ours);
-  return found == names_.end() ? ours : found->second;
+void ModelFile::take_as_of(const std::string& program, const Layout& layout) {
+  error_if(program != "gpt2", "train.init_map must be gpt2, found {}", in_quotes(program));
+  std::vector<TensorSource> sources = gpt2_sources(layout);
+  // Masks are no weights, and a head that shares the embedding is stored once or twice.
+  const auto is_extra = [&](const std::string& name) {
+    return name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias") ||
+           (name == "lm_head.weight" && sources.back().name != name);
+  };
+  std::erase_if(tensors_, [&](const auto& named) { return is_extra(named.first); });
+  const bool is_part = tensors_.contains("transformer.wte.weight");
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    if (is_part && sources[i].name != "lm_head.weight") sources[i].name.insert(0, "transformer.");
+    sources_[layout.params[i].name] = sources[i];
+  }
+}
+
+TensorSource ModelFile::source_of(const ParamInfo& param) const {
+  const auto found = sources_.find(param.name);
+  return found == sources_.end() ? TensorSource{.name = param.name} : found->second;
 }
 
 std::vector<std::string> ModelFile::differences(const Layout& layout) const {
   std::vector<std::string> lines;
   std::map<std::string, StoredTensor> surplus = tensors_;
   for (const ParamInfo& param : layout.params) {
-    const std::string& name = name_in_file(param.name);
-    const auto found = tensors_.find(name);
+    const TensorSource source = source_of(param);
+    const auto found = tensors_.find(source.name);
     const std::string problem = found == tensors_.end() ? "missing, the model has " + to_string(param.shape)
-                                                        : misfit(param, found->second);
-    const std::string theirs = name == param.name ? "" : fmt::format(" ({} in the file)", excerpt(name));
+                                                        : misfit(param, source, found->second);
+    const std::string theirs =
+        source.name == param.name ? "" : fmt::format(" ({} in the file)", excerpt(source.name));
     if (!problem.empty()) lines.push_back(fmt::format("{}{}: {}", param.name, theirs, problem));
-    surplus.erase(name);
+    surplus.erase(source.name);
   }
   for (const auto& [name, tensor] : surplus) {
     lines.push_back(fmt::format("{}: in the file ({}), not in the model", excerpt(name),
@@ -360,11 +383,17 @@ std::vector<std::string> ModelFile::differences(const Layout& layout) const {
 Index ModelFile::fill(const ParamStore& store) const {
   Index filled = 0;
   for (const ParamInfo& param : store.layout->params) {
-    const auto found = tensors_.find(name_in_file(param.name));
-    if (found == tensors_.end() || !misfit(param, found->second).empty()) continue;
-    const Range bytes = found->second.bytes;
+    const TensorSource source = source_of(param);
+    const auto found = tensors_.find(source.name);
+    if (found == tensors_.end() || !misfit(param, source, found->second).empty()) continue;
     const std::span<Scalar> values = part(store.values, param.range);
-    read_all(*file_, path_, bytes.begin, std::as_writable_bytes(values));
+    read_all(*file_, path_, found->second.bytes.begin, std::as_writable_bytes(values));
+    if (source.transposed) {
+      const std::vector<Scalar> read(values.begin(), values.end());
+      const Index out = param.shape.dims[0];
+      transpose(as_matrix(std::span(read), std::ssize(read) / out, out), values.data(),
+                std::ssize(read) / out);
+    }
     error_if<DataError>(param.name.ends_with(kVariance) && !all_variances(values),
                         "'{}': {} holds a number that is no variance: negative, or not finite",
                         path_.string(), param.name);

@@ -66,6 +66,17 @@ struct StoredTensor {
   Range bytes;  ///< its bytes in the file
 };
 
+/// The name of a tensor in a file that another program wrote, and how it lies there.
+struct TensorSource {
+  std::string name;
+  bool transposed = false;  ///< a matrix: in x out
+  bool first_rows = false;  ///< the file may have more rows
+};
+
+/// The tensors of a GPT-2 as Hugging Face's transformers writes it, for those of a model of the preset gpt's
+/// layers, in its order. Errors: ConfigError if `layout` has not as many as such a model.
+std::vector<TensorSource> gpt2_sources(const Layout& layout);
+
 /// A safetensors file, written here or elsewhere. Only its header is held in memory.
 class ModelFile {
  public:
@@ -83,6 +94,9 @@ class ModelFile {
   /// say. Errors: ConfigError if one is no such text or renames nothing, or if two tensors would be one of
   /// the file; DataError if the file has none of the tensors that a text names.
   void rename(const Layout& layout, const std::vector<std::string>& texts);
+  /// From here on the file is taken for one that this program wrote (train.init_map). Errors: ConfigError if
+  /// no such program is known, or if `layout` is no model of its kind.
+  void take_as_of(const std::string& program, const Layout& layout);
   /// The reasons why the file cannot fill the layout, one line for each missing, surplus and misshapen
   /// tensor.
   std::vector<std::string> differences(const Layout& layout) const;
@@ -92,13 +106,13 @@ class ModelFile {
   Index fill(const ParamStore& store) const;
 
  private:
-  const std::string& name_in_file(const std::string& ours) const;
+  TensorSource source_of(const ParamInfo& param) const;
 
   std::filesystem::path path_;
   std::unique_ptr<ByteStream> file_;
   std::map<std::string, StoredTensor> tensors_;
-  std::map<std::string, std::string> names_;  // in the file, of tensors of ours that have another there
-  ModelFacts facts_;                          // all texts of its metadata
+  std::map<std::string, TensorSource> sources_;  // of tensors of ours that lie differently in the file
+  ModelFacts facts_;                             // all texts of its metadata
 };
 
 /// Fills all tensors of the layout. Errors: DataError naming the file and what does not fit: every missing,
