@@ -17,6 +17,7 @@ int plan_command(const CommandLine& line);
 int bench_command(Communicator& comm, const CommandLine& line);
 int eval_command(Communicator& comm, const CommandLine& line);
 int predict_command(Communicator& comm, const CommandLine& line);
+int generate_command(const CommandLine& line);
 int importance_command(Communicator& comm, const CommandLine& line);
 int export_command(const CommandLine& line);
 int inspect_command(const CommandLine& line);
@@ -49,6 +50,7 @@ std::span<const CommandFunction> command_functions() {
       CommandFunction{.name = "bench", .with_ranks = bench_command},
       CommandFunction{.name = "eval", .with_ranks = eval_command},
       CommandFunction{.name = "predict", .with_ranks = predict_command},
+      CommandFunction{.name = "generate", .alone = generate_command},
       CommandFunction{.name = "importance", .with_ranks = importance_command},
       CommandFunction{.name = "export", .alone = export_command},
       CommandFunction{.name = "inspect", .alone = inspect_command},

@@ -64,8 +64,8 @@ class Synonyms : public testing::Test {
         catalog_names(codec_catalog()),
         catalog_names(preset_catalog()),
         catalog_names(metric_catalog()),
-        {"plan", "bench", "eval", "predict", "importance", "export", "inspect", "init", "compare", "report",
-         "export-metrics", "status", "watch", "trace", "sweep", "cv", "reference"}};
+        {"plan", "bench", "eval", "predict", "generate", "importance", "export", "inspect", "init", "compare",
+         "report", "export-metrics", "status", "watch", "trace", "sweep", "cv", "reference"}};
     Names sections;
     for (const Option& option : options_) {
       if (!option.choices.empty()) all.push_back(option.choices);

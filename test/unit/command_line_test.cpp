@@ -198,7 +198,8 @@ TEST(CommandLine, SaysWhatACommandNeeds) {
             "--nodes: unknown option; plan no longer predicts times on other machines: the guide performance "
             "estimates them from what bench and plan say");
   EXPECT_EQ(error_of({"--config", "a", "--model", "mlp"}),
-            "--model belongs to 'trainer eval', 'trainer predict', 'trainer importance', 'trainer export'; "
+            "--model belongs to 'trainer eval', 'trainer predict', 'trainer generate', 'trainer importance', "
+            "'trainer export'; "
             "layers are set with --model.layers");
   EXPECT_EQ(error_of({"eval", "--model", "a", "--input", "b"}),
             "--input belongs to 'trainer predict'; the data of a run is set with --data.train, "

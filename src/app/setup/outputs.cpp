@@ -104,8 +104,8 @@ Index read_piece(std::string& piece) {
 }  // namespace
 
 bool writes_to_standard_output(const CommandLine& line) {
-  return is_standard_output(line.text("output")) || is_standard_output(line.text("json")) ||
-         is_standard_output(line.text("csv"));
+  return line.command == "generate" || is_standard_output(line.text("output")) ||
+         is_standard_output(line.text("json")) || is_standard_output(line.text("csv"));
 }
 
 std::vector<std::string> files_read(const CommandLine& line) {

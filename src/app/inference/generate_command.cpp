@@ -1,0 +1,177 @@
+// Text that goes on behind a prompt, token by token. What layers know of the positions before is kept, so
+// that a token costs one position. A model has as many positions as its window: where all are taken, the
+// second half of the text in them is taken again as a beginning.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/setup/experiment.h"
+#include "app/setup/startup.h"
+#include "app/setup/trained_model.h"
+#include "lockstep/base/error_if.h"
+#include "lockstep/base/file.h"
+#include "lockstep/base/log.h"
+#include "lockstep/base/terminal.h"
+#include "lockstep/base/text.h"
+#include "lockstep/base/timer.h"
+#include "lockstep/data/vocabulary.h"
+#include "lockstep/nn/next_position.h"
+#include "lockstep/train/evaluation/next_token.h"
+
+namespace lockstep {
+namespace {
+
+constexpr Range kAnyCount{0, Index{1} << 53};
+constexpr Range kLengths{1, 1'000'000'001};
+constexpr Range kSamples{1, 1001};
+
+double number_of(const CommandLine& line, const std::string& flag, double otherwise, Range allowed) {
+  const std::optional<std::string> text = line.value(flag);
+  if (!text) return otherwise;
+  const std::optional<double> number = ValueType<double>::parse(*text);
+  error_if(!number || !(*number >= static_cast<double>(allowed.begin)) ||
+               !(*number <= static_cast<double>(allowed.end)),
+           "--{}: expected a number from {} to {}, found {}", flag, allowed.begin, allowed.end,
+           in_quotes(*text));
+  return *number;
+}
+
+DrawOptions read_draw_options(const CommandLine& line) {
+  const DrawOptions defaults;
+  return {
+      .temperature = number_of(line, "temperature", defaults.temperature, {0, 1000}),
+      .top_k = line.count("top_k", kAnyCount, defaults.top_k),
+      .top_p = number_of(line, "top_p", defaults.top_p, {0, 1}),
+      .seed = static_cast<std::uint64_t>(line.count("seed", kAnyCount, static_cast<Index>(defaults.seed)))};
+}
+
+// Errors: ConfigError, DataError for what the vocabulary has not.
+std::vector<Index> read_prompt(const CommandLine& line, const Vocabulary& vocabulary, Index window) {
+  const bool is_given = line.value("prompt").has_value();
+  error_if(!is_given && ::isatty(STDIN_FILENO) != 0,
+           "a text goes on behind another one: give it with --prompt, or on standard input");
+  const std::string text = is_given ? line.text("prompt") : read_file("/dev/stdin");
+  std::vector<Index> prompt = vocabulary.encode(text, is_given ? "--prompt" : "standard input");
+  error_if(prompt.empty(), "the prompt is empty: give at least one {}", to_string(vocabulary.kind()));
+  error_if(std::ssize(prompt) > window,
+           "the prompt has {} tokens, and the model of '{}' sees {} (data.window): give the last part of it",
+           with_commas(std::ssize(prompt)), line.text("model"), with_commas(window));
+  return prompt;
+}
+
+// Texts that go on side by side behind one prompt.
+class Texts {
+ public:
+  Texts(const TrainedModel& trained, const DrawOptions& options, std::vector<Index> prompt, Index count)
+      : values_(trained.values()),
+        window_(trained.run().input().dims.front()),
+        drawer_(options),
+        next_(trained.run(), count),
+        texts_(static_cast<std::size_t>(count), std::move(prompt)) {
+    take({0, std::ssize(texts_.front())});
+  }
+
+  // Adds the next token to each text.
+  void go_on() {
+    const Index position = std::ssize(texts_.front());
+    for (Index i = 0; i < std::ssize(texts_); ++i) {
+      at(texts_, i).push_back(
+          drawer_.draw(outputs_.values().subspan(static_cast<std::size_t>(i * outputs_.cols()),
+                                                 static_cast<std::size_t>(outputs_.cols())),
+                       i, position));
+    }
+    const bool is_full = next_.position() == window_;
+    if (is_full) next_.start_again();
+    take({is_full ? position + 1 - (window_ + 1) / 2 : position, position + 1});
+  }
+
+  const std::vector<Index>& text(Index i) const { return at(texts_, i); }
+
+ private:
+  void take(Range positions) {
+    for (Index position = positions.begin; position < positions.end; ++position) {
+      ids_.clear();
+      for (const std::vector<Index>& text : texts_) ids_.push_back(static_cast<Scalar>(at(text, position)));
+      outputs_ = next_.next(values_, ConstMatrix(ids_.data(), std::ssize(ids_), 1));
+    }
+  }
+
+  ModelValues values_;
+  Index window_;
+  TokenDrawer drawer_;
+  NextPosition next_;
+  std::vector<std::vector<Index>> texts_;  // with the prompt
+  std::vector<Scalar> ids_;
+  ConstMatrix outputs_{nullptr, 0, 0};
+};
+
+// Prints tokens as they come. A token may be a part of a character, which waits for the rest.
+class TokenPrinter {
+ public:
+  explicit TokenPrinter(const Vocabulary& vocabulary) : vocabulary_(vocabulary) {}
+  ~TokenPrinter() { print_text(waiting_ + "\n"); }
+  TokenPrinter(const TokenPrinter&) = delete;
+  TokenPrinter& operator=(const TokenPrinter&) = delete;
+
+  void print(std::span<const Index> tokens) {
+    constexpr std::size_t kLongestCharacter = 4;
+    waiting_ += vocabulary_.decode(tokens);
+    std::size_t whole = 0;
+    while (whole < waiting_.size()) {
+      const std::size_t length = utf8_length(std::string_view(waiting_).substr(whole));
+      if (length == 0 && waiting_.size() - whole < kLongestCharacter) break;
+      whole += std::max<std::size_t>(length, 1);
+    }
+    print_text(waiting_.substr(0, whole));
+    waiting_.erase(0, whole);
+    std::fflush(stdout);
+  }
+
+ private:
+  const Vocabulary& vocabulary_;
+  std::string waiting_;
+};
+
+}  // namespace
+
+int generate_command(const CommandLine& line) {
+  const DrawOptions options = read_draw_options(line);
+  const Index length = line.count("length", kLengths, 500);
+  const Index samples = line.count("samples", kSamples, 1);
+  const RunDirectory directory = open_run_directory(line.text("model"));
+  const Config config = load_run_config(line, read_config_file(config_of_run(line, directory)));
+  const std::string schema = std::filesystem::exists(directory.schema()) ? read_file(directory.schema()) : "";
+  error_if(
+      !is_vocabulary(schema),
+      "'{}' has not learned from a text: trainer generate needs a run of data.format \"text\" (guide text)",
+      line.text("model"));
+  const Vocabulary vocabulary(schema);
+  const TrainedModel trained = load_trained_model(directory, config);
+  const std::vector<Index> prompt = read_prompt(line, vocabulary, trained.model->input().dims.front());
+  Texts texts(trained, options, prompt, samples);
+  const Stopwatch watch;
+  {
+    TokenPrinter first(vocabulary);
+    if (samples > 1) print_out("--- 1 of {}\n", samples);
+    first.print(prompt);
+    for (Index i = 0; i < length; ++i) {
+      texts.go_on();
+      first.print(std::span(texts.text(0)).last(1));
+    }
+  }
+  for (Index i = 1; i < samples; ++i) {
+    print_out("--- {} of {}\n", i + 1, samples);
+    TokenPrinter(vocabulary).print(texts.text(i));
+  }
+  const double seconds = watch.seconds();
+  log_info("{} in {}, {} a second", plural(length * samples, "token"), human_seconds(seconds),
+           with_commas(static_cast<Index>(static_cast<double>(length * samples) / std::max(seconds, 1e-9))));
+  return 0;
+}
+
+}  // namespace lockstep
