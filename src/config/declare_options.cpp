@@ -100,6 +100,7 @@ void declare_data(const auto& data, const KnownNames& names) {
   data.option("data.shard_by", &DataOptions::shard_by).is_read = is_streamed;
   data.option("data.audit", &DataOptions::audit);
   data.option("data.reshuffle", &DataOptions::reshuffle);
+  data.option("data.bucket_by_length", &DataOptions::bucket_by_length, between(0, 1'000'000));
   data.option("data.raw_layout", &DataOptions::raw_layout);
   declare_synthetic(data.inner(&DataOptions::synthetic));
   declare_table(data.inner(&DataOptions::table));

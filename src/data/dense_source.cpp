@@ -112,6 +112,16 @@ void store(std::span<const Scalar> values, std::byte* to) {
   std::memcpy(to, values.data(), values.size_bytes());
 }
 
+// The length of record `i`, which has so many positions.
+Scalar length_of(FieldReader& lengths, Index i, Index positions) {
+  const Scalar length = lengths.scalars(i)[0];
+  if (!(length >= 1 && length <= static_cast<Scalar>(positions)) || length != std::floor(length)) {
+    lengths.fail(i, fmt::format("length {}", length),
+                 fmt::format("a whole number from 1 to {}, the positions of a record", positions));
+  }
+  return length;
+}
+
 class DenseReader final : public ChunkReader {
  public:
   DenseReader(const DenseFields& fields, const DenseLayout& layout, std::span<const Chunk> chunks,
@@ -168,14 +178,9 @@ class DenseReader final : public ChunkReader {
   }
 
   Index pack_length(Index i, std::byte* to) {
-    const std::span<const Scalar> length = lengths_->scalars(i);
-    if (!(length[0] >= 1 && length[0] <= static_cast<Scalar>(positions_)) ||
-        length[0] != std::floor(length[0])) {
-      lengths_->fail(i, fmt::format("length {}", length[0]),
-                     fmt::format("a whole number from 1 to {}, the positions of a record", positions_));
-    }
-    store(length, to);
-    return static_cast<Index>(length[0]);
+    const Scalar length = length_of(*lengths_, i, positions_);
+    store({&length, 1}, to);
+    return static_cast<Index>(length);
   }
 
   void pack_weight(Index i, std::byte* to) {
@@ -361,11 +366,7 @@ std::vector<std::string> DenseSource::notes() const {
   if (!fields_.lengths) return {};
   double counted = 0;
   try {
-    FieldReader lengths(*fields_.lengths);
-    for (const Chunk& chunk : chunks_) {
-      lengths.read(chunk.records);
-      for (Index i = 0; i < chunk.records.size(); ++i) counted += static_cast<double>(lengths.scalars(i)[0]);
-    }
+    for (const Scalar length : lengths()) counted += static_cast<double>(length);
   } catch (const DataError&) {
     return {};  // it is reported by all ranks together when they load the records
   }
@@ -374,6 +375,18 @@ std::vector<std::string> DenseSource::notes() const {
   return {fmt::format("'{}': {:.4g} of {} positions of a record count in the mean; {:.3g} % are padding",
                       info_.name, counted / rows, positions,
                       100 * (1 - counted / (rows * static_cast<double>(positions))))};
+}
+
+std::vector<Scalar> DenseSource::lengths() const {
+  std::vector<Scalar> all;
+  if (!fields_.lengths) return all;
+  FieldReader reader(*fields_.lengths);
+  for (const Chunk& chunk : chunks_) {
+    reader.read(chunk.records);
+    for (Index i = 0; i < chunk.records.size(); ++i)
+      all.push_back(length_of(reader, i, fields_.shape.dims[0]));
+  }
+  return all;
 }
 
 std::unique_ptr<ChunkReader> DenseSource::reader(const TargetRule& rule) const {

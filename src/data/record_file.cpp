@@ -124,6 +124,11 @@ class JoinedSource final : public RecordSource {
     for (const auto& part : parts_) std::ranges::move(part->notes(), std::back_inserter(all));
     return all;
   }
+  std::vector<Scalar> lengths() const override {
+    std::vector<Scalar> all;
+    for (const auto& part : parts_) std::ranges::copy(part->lengths(), std::back_inserter(all));
+    return all;
+  }
   std::string file_of(const Chunk& chunk) const override { return at(parts_, chunk.file)->files().front(); }
 
  private:

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <mutex>
 #include <numeric>
 #include <utility>
 
@@ -67,9 +68,26 @@ class RoundRobinSampler : public Sampler {
 // Samples records in memory, any of which can come next.
 class MemorySampler final : public RoundRobinSampler {
  public:
-  explicit MemorySampler(const SamplingOptions& options) : RoundRobinSampler(options), shards_(options, 0) {}
+  explicit MemorySampler(const SamplingOptions& options)
+      : RoundRobinSampler(options),
+        shards_(options, 0),
+        runs_(static_cast<std::size_t>(options.buckets ? options.replicas : 0)) {}
 
   void ids(Index step, Index replica, std::vector<Index>& out) const override {
+    if (!options().buckets) return draw(step, round_robin().numbers(step, replica), replica, out);
+    const std::shared_ptr<const Run> run = run_of(step, replica);
+    out = at(run->batches, step - run->steps.begin);
+  }
+
+ private:
+  // The samples that a replica has in a run, by step. (The top of the header defines it.)
+  struct Run {
+    Range steps;
+    std::vector<std::vector<Index>> batches;
+  };
+
+  // The records with these numbers among the replica's samples of the step's epoch.
+  void draw(Index step, Range numbers, Index replica, std::vector<Index>& out) const {
     const Index epoch = round_robin().epoch_of(step);
     const bool own_shard = options().mode == DataMode::kShard;
     const bool anew = own_shard && options().reshuffle == Reshuffle::kGlobal && epoch > 0;
@@ -79,17 +97,60 @@ class MemorySampler final : public RoundRobinSampler {
                                   .purpose = Purpose::kShuffle,
                                   .a = static_cast<std::uint64_t>(epoch),
                                   .b = static_cast<std::uint64_t>(replica)});
-    const Range numbers = round_robin().numbers(step, replica);
     out.resize(static_cast<std::size_t>(numbers.size()));
     std::iota(out.begin(), out.end(), numbers.begin);
     order.apply(out);
     if (own_shard) shards.to_records(replica, out);
   }
 
- private:
+  Range steps_of_run(Index step) const {
+    const Index first = round_robin().epoch_of(step) * epoch().steps;
+    const Index begin = step - (step - first) % options().buckets->batches;
+    return {begin, std::min(begin + options().buckets->batches, first + epoch().steps)};
+  }
+
+  std::shared_ptr<const Run> make_run(Range steps, Index replica) const {
+    const BucketOptions& buckets = *options().buckets;
+    const auto size = [&](Index step) { return round_robin().numbers(step, replica).size(); };
+    const Index first = round_robin().numbers(steps.begin, replica).begin;
+    std::vector<Index> all;
+    draw(steps.begin, {first, round_robin().numbers(steps.end - 1, replica).end}, replica, all);
+    std::ranges::stable_sort(all, {}, [&](Index id) { return at(*buckets.lengths, id); });
+    const KeyedPermutation order(
+        steps.size(), {.seed = options().seed,
+                       .purpose = Purpose::kBuckets,
+                       .a = static_cast<std::uint64_t>(round_robin().epoch_of(steps.begin)),
+                       .b = static_cast<std::uint64_t>(steps.begin % epoch().steps / buckets.batches)});
+    auto run = std::make_shared<Run>();
+    run->steps = steps;
+    run->batches.resize(static_cast<std::size_t>(steps.size()));
+    auto next = all.begin();
+    for (Index i = 0; i < steps.size(); ++i) {
+      const Index place = order(i);
+      const auto end = next + size(steps.begin + place);
+      at(run->batches, place).assign(next, end);
+      next = end;
+    }
+    return run;
+  }
+
+  // The last run of each replica is kept.
+  std::shared_ptr<const Run> run_of(Index step, Index replica) const {
+    {
+      const std::lock_guard lock(mutex_);
+      const std::shared_ptr<const Run>& last = at(runs_, replica);
+      if (last && last->steps.contains(step)) return last;
+    }
+    std::shared_ptr<const Run> run = make_run(steps_of_run(step), replica);
+    const std::lock_guard lock(mutex_);
+    return at(runs_, replica) = std::move(run);
+  }
+
   Index first_replica_of(Index record) const override { return shards_.replica_of(record); }
 
   ShardMap shards_;
+  mutable std::mutex mutex_;  // guards the runs
+  mutable std::vector<std::shared_ptr<const Run>> runs_;
 };
 
 // Samples records that are read as they are needed.
@@ -193,6 +254,25 @@ RecordNeeds records_for(const Sampler& sampler, std::vector<Range> hosted, Index
               },
           .count = count,
           .everyone = sampler.needed({0, 1}) == sampler.needed({0, sampler_replicas})};
+}
+
+double padding_share(const Sampler& sampler, std::span<const Scalar> lengths) {
+  constexpr Index kSteps = 1000;
+  double counted = 0;
+  double computed = 0;
+  std::vector<Index> ids;
+  for (Index step = 0; step < std::min(kSteps, sampler.epoch().steps); ++step) {
+    for (Index replica = 0; replica < sampler.replicas(); ++replica) {
+      sampler.ids(step, replica, ids);
+      Scalar longest = 0;
+      for (const Index id : ids) {
+        longest = std::max(longest, at(lengths, id));
+        counted += static_cast<double>(at(lengths, id));
+      }
+      computed += static_cast<double>(longest) * static_cast<double>(ids.size());
+    }
+  }
+  return 1 - counted / computed;
 }
 
 std::unique_ptr<Sampler> make_sampler(const SamplingOptions& options) {

@@ -39,6 +39,14 @@ class PartSource final : public RecordSource {
   std::vector<std::string> rejects() const override {
     return trains() ? whole_->rejects() : std::vector<std::string>{};
   }
+  std::vector<Scalar> lengths() const override {
+    const std::vector<Scalar> all = whole_->lengths();
+    std::vector<Scalar> own;
+    for (Index id = 0; id < std::ssize(all); ++id) {
+      if (takes(id)) own.push_back(at(all, id));
+    }
+    return own;
+  }
   std::vector<std::string> files() const override { return whole_->files(); }
   std::string file_of(const Chunk& chunk) const override { return whole_->file_of(chunk); }
   std::span<const Index> skipped() const override { return whole_->skipped(); }

@@ -11,7 +11,8 @@
 namespace lockstep {
 namespace {
 
-// The rows of the inner layer are the positions of all samples.
+// The rows of the inner layer are the positions of all samples; where there is padding and much to compute,
+// the positions that count alone.
 class OnPositions final : public Layer, public BatchStatistics {
  public:
   explicit OnPositions(std::unique_ptr<Layer> layer) : layer_(std::move(layer)) {}
@@ -32,24 +33,37 @@ class OnPositions final : public Layer, public BatchStatistics {
   }
 
   void forward(const ForwardArgs& args) const override {
-    const ConstMatrix x = rows_of(args.x());
-    Matrix y(args.y.data(), args.y.rows() * positions_, out_.size());
+    thread_local AlignedBuffer<Scalar> kept_x;
+    thread_local AlignedBuffer<Scalar> kept_y;
+    const bool skips = skips_padding(args.lengths);
+    const ConstMatrix x = skips ? packed(args.x(), args.lengths, in_.size(), kept_x) : rows_of(args.x());
+    Matrix y = skips ? matrix_in(kept_y, x.rows(), out_.size())
+                     : Matrix(args.y.data(), args.y.rows() * positions_, out_.size());
     BatchContext batch = args.batch;
     batch.first_row *= positions_;
     batch.lengths = {};
     layer_->forward({inner(args, x), args.cache, batch, y});
+    if (skips) spread(y, args.lengths, args.y);
   }
 
   void backward(const BackwardArgs& args) const override {
-    const ConstMatrix x = rows_of(args.x());
+    thread_local AlignedBuffer<Scalar> kept_x;
+    thread_local AlignedBuffer<Scalar> kept_dy;
+    thread_local AlignedBuffer<Scalar> kept_dx;
+    const bool skips = skips_padding(args.lengths);
+    const ConstMatrix x = skips ? packed(args.x(), args.lengths, in_.size(), kept_x) : rows_of(args.x());
     const ConstMatrix y(args.y.data(), args.y.rows() * positions_, out_.size());
-    const ConstMatrix dy(args.dy.data(), args.dy.rows() * positions_, out_.size());
+    const ConstMatrix dy = skips ? packed(args.dy, args.lengths, out_.size(), kept_dy)
+                                 : ConstMatrix(args.dy.data(), args.dy.rows() * positions_, out_.size());
     Matrix* const whole = args.dx();
-    Matrix dx(whole == nullptr ? nullptr : whole->data(), dy.rows(), in_.size());
+    Matrix dx = whole == nullptr ? Matrix(nullptr, dy.rows(), in_.size())
+                : skips          ? matrix_in(kept_dx, dy.rows(), in_.size())
+                                 : Matrix(whole->data(), dy.rows(), in_.size());
     Matrix* const wanted = whole == nullptr ? nullptr : &dx;
     layer_->backward({inner(args, x), y, dy, args.own_back_sums, args.back_sums, args.cache,
                       std::span<Matrix* const>(&wanted, 1), args.gradient, args.write, args.tied_gradient,
                       nullptr, args.on_ready});
+    if (skips && whole != nullptr) spread(dx, args.lengths, *whole);
     // The statistics move each position, but padding is no part of them.
     if (whole != nullptr && layer_->statistics() != nullptr) clear_padding(args.lengths, in_.size(), *whole);
   }
@@ -111,12 +125,39 @@ class OnPositions final : public Layer, public BatchStatistics {
     return of_rows;
   }
 
+  // A copy of the positions costs as much as some operations on each of their numbers.
+  bool skips_padding(const Lengths& lengths) const {
+    constexpr Index kWorthACopy = 8;
+    return lengths.given() && layer_->reads_input() && !layer_->reads_output() && !layer_->in_place() &&
+           layer_->statistics() == nullptr && layer_->flops() >= kWorthACopy * (in_.size() + out_.size());
+  }
+
+  // The rows of counted(), and zeros up to one of eight numbers of rows: kernels keep something for each.
+  ConstMatrix packed(const ConstMatrix& x, const Lengths& lengths, Index channels,
+                     AlignedBuffer<Scalar>& kept) const {
+    const Index all = x.rows() * positions_;
+    const Index count = counted(x, lengths, channels, kept).rows();
+    const Index rows = std::min(round_up(count, std::max<Index>(divide_up(all, 8), 1)), all);
+    std::fill(kept.data() + count * channels, kept.data() + rows * channels, Scalar{0});
+    return {kept.data(), rows, channels};
+  }
+
+  // The reverse: padding becomes 0.
+  static void spread(const ConstMatrix& packed, const Lengths& lengths, Matrix& samples) {
+    const Scalar* from = packed.data();
+    for (Index row = 0; row < samples.rows(); ++row) {
+      const Index size = lengths[row] * packed.cols();
+      Scalar* const end = std::copy_n(from, size, samples.data() + row * samples.cols());
+      std::fill(end, samples.data() + (row + 1) * samples.cols(), Scalar{0});
+      from += size;
+    }
+  }
+
   // The positions that count, of all samples in order; copied to `kept` where there is padding.
   ConstMatrix counted(const ConstMatrix& x, const Lengths& lengths, Index channels,
                       AlignedBuffer<Scalar>& kept) const {
     if (!lengths.given()) return {x.data(), x.rows() * positions_, channels};
-    if (kept.size() < x.size()) kept = AlignedBuffer<Scalar>(x.size());
-    Scalar* to = kept.data();
+    Scalar* to = matrix_in(kept, x.rows(), x.cols()).data();
     for (Index row = 0; row < x.rows(); ++row) {
       to = std::copy_n(x.data() + row * x.cols(), lengths[row] * channels, to);
     }

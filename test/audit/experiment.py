@@ -97,6 +97,8 @@ class Experiment(DataFiles):
         computed = (at("hidden"), at("ties"), at("norm"), at("precision")) == ("dense", "none", "none", "fp32")
         if (computed or not sequence) and dice.random() < 0.8:
             sequence["padding"] = 7.5 if sequence and at("look") == "predict" else dice.choice((float("nan"), 1e30))
+            if at("memory") == "load":
+                sequence["bucket"] = dice.choice((0, 2, 5))
         return sequence
 
     def plan_workers(self):
@@ -174,6 +176,8 @@ class Experiment(DataFiles):
         if self.at("memory") == "stream":
             self.set("data.memory", "stream")
             self.set("data.shuffle_buffer", self.dice.choice((5, 40)))
+        if self.sequence and self.sequence.get("bucket"):
+            self.set("data.bucket_by_length", self.sequence["bucket"])
         if self.at("mode") == "full":
             self.set("data.mode", "full")
         if self.at("shard_order") == "other":

@@ -4,7 +4,7 @@ import math
 import pathlib
 import re
 
-from . import windows
+from . import order, windows
 from .arrays import sparse, split_name
 from .config import span_of
 from .notations import written_date
@@ -252,6 +252,7 @@ FORMS = (
     (rf"(.*): records weigh from {SAID} to {SAID}, mean {SAID}", check_record_weights),
     (r".*: some of the ([\d,]+) targets of a record are (missing|those of padding); .*", check_targets),
     (r"'(.*)': (\S+) of ([\d,]+) positions of a record count in the mean; (\S+) % are padding", check_padding),
+    order.FORM,
     (r"balanced class weights: (.*)", check_class_weights),
     (r"column '(.*)' is ignored: ([\d,]+) different texts, .*", check_ignored),
     (r"column '(.*)' has ([\d,]+) categories, more than data\.vocabulary = ([\d,]+): ([\d,]+) of ([\d,]+) records have one of the others", check_vocabulary),

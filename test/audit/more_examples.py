@@ -99,7 +99,7 @@ EXAMPLES = {
     "idx": {**IMAGES, "model.layers": "conv2d(3,3,padding=1) batch_norm relu maxpool(2) flatten dense(2)", "data.mean": "0.5", "data.std": "0.25", **BATCH, **TWO},
     "sequences": {**IMAGES, "model.layers": "as_sequence(4) conv1d(6, 3, padding=causal, dilation=2) batch_norm relu maxpool1d(2) dense(3) tanh conv1d(4, 2, stride=2) max_over_time dense(2)", **BATCH, **TWO},
     "sequence-outputs": {**IMAGES, "model.layers": "as_sequence(4) conv1d(6, 3, padding=causal, dilation=2, groups=2) tanh dense(4) conv1d(4, 2, 1, padding=same) relu conv1d(3, 2, stride=2) max_over_time dense(2)", "data.validation_share": "0.2", "eval.metrics": YES, **BATCH},
-    "positions": {**SERIES, "data.train_labels": "series.npz:y", "data.train_weights": "series.npz:w", "model.layers": "conv1d(6, 3, padding=same) tanh gru(4, bidirectional=true) dense(3)", "eval.metrics": YES, **CHECKPOINT_KEYS},
+    "positions": {**SERIES, "data.train_labels": "series.npz:y", "data.train_weights": "series.npz:w", "data.bucket_by_length": "2", "model.layers": "conv1d(6, 3, padding=same) tanh gru(4, bidirectional=true) dense(3)", "eval.metrics": YES, **CHECKPOINT_KEYS},
     "padded-sequences": {**SERIES, "data.train_labels": "series.npz:first", "model.layers": "conv1d(5, 2) batch_norm relu lstm(4, layers=2) max_over_time dense(3)"},
     "idx-stratified": {**IMAGES, "model.layers": "flatten dense(2)", "data.validation": "stratified(0.2)", "eval.metrics": YES, **BATCH},
     "raw": {"data.train": "records.raw", "data.format": "raw", "data.raw_layout": "label:u8 skip:u8[2] features:f16[4]", "model.layers": "dense(6) gelu dense(1)", "train.loss": "binary_focal", **BATCH, **TWO},

@@ -45,12 +45,12 @@ def stream(seed, purpose, count, a=0, b=0):
     return [words[2 * i] << 32 | words[2 * i + 1] for i in range(count)]
 
 
-def permutation(size, seed):
-    """The image of each record in the order that decides folds."""
+def permutation(size, seed, purpose=FOLDS, a=0, b=0):
+    """The image of each number; by itself, of each record in the order that decides folds."""
     bits = max(size - 1, 1).bit_length()
     half = np.uint64((bits + 1) // 2)
     mask = np.uint64((1 << int(half)) - 1)
-    keys = [np.uint64(key) for key in stream(seed, FOLDS, 6)]
+    keys = [np.uint64(key) for key in stream(seed, purpose, 6, a, b)]
     image = np.arange(size, dtype=np.uint64)
     outside = np.ones(size, bool)
     while outside.any():

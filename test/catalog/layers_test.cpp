@@ -85,7 +85,11 @@ std::vector<Example> sequence_examples() {
           {"residual(dense(3) batch_norm tanh)", sequence(5, 3)},
           {"concat(dense(2) | tanh) scale", sequence(4, 3)},
           {"dense(3) tanh dense(3, tie=1)", sequence(4, 3)},
+          // So much work at a position that padding is left out.
+          {"dense(24) tanh", sequence(23, 8)},
+          {"dense(24) relu dense(24, tie=1) mean_over_time", sequence(9, 24)},
           {"conv1d(3, 3)", sequence(5, 2)},
+          {"conv1d(3, 5, stride=2, padding=same) tanh conv1d(2, 3) last", sequence(43, 2)},
           {"conv1d(4, 2, dilation=2, padding=causal, groups=2) tanh", sequence(5, 2)},
           {"conv1d(3, 4, stride=2, padding=same) tanh conv1d(2, 2)", sequence(6, 2)},
           {"conv1d(3, 2, padding=1, stride=2, bias=false) maxpool1d(2) mean_over_time", sequence(5, 2)},
@@ -362,6 +366,7 @@ TEST(Layers, ASampleWithPaddingComesToWhatItDoesWithout) {
 TEST(Layers, SequencesWithoutPositionsComeToNothing) {
   for (const std::string layers :
        {"conv1d(3, 6) batch_norm relu last", "conv1d(3, 6) maxpool1d(2, padding=1) mean_over_time",
+        "conv1d(12, 6) dense(40) mean_over_time",
         "conv1d(3, 6) conv1d(2, 2, padding=same) layer_norm avgpool1d(2) max_over_time"}) {
     SCOPED_TRACE(layers);
     Fixture fixture({"dense(2) " + layers, sequence(8, 2), {}, true});

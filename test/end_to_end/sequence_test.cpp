@@ -91,27 +91,33 @@ class Sequences : public testing::Test {
     return value;
   }
 
-  void expect_same_bits(const std::string& layers, const std::string& labels) {
+  // `always`: flags of all runs.
+  void expect_same_bits(const std::string& layers, const std::string& labels,
+                        const std::string& always = "") {
     write_data();
     const std::string file = config(layers, labels);
-    const std::string expected = model_of(run(1, file));
+    const auto model = [&](int ranks, const std::string& flags = "") {
+      return model_of(run(ranks, file, always + " " + flags));
+    };
+    const std::string expected = model(1);
     for (const auto& [ranks, flags] :
          {std::pair(2, ""), std::pair(3, ""), std::pair(1, "--train.threads 3 --data.prefetch 2"),
           std::pair(3, "--distribute.strategy zero1"), std::pair(2, "--distribute.strategy central_storage"),
           std::pair(3, "--distribute.strategy parameter_server"),
           std::pair(2, "--distribute.stages 2 --distribute.schedule gpipe")}) {
-      EXPECT_EQ(model_of(run(ranks, file, flags)) == expected, true) << ranks << " ranks " << flags;
+      EXPECT_EQ(model(ranks, flags) == expected, true) << ranks << " ranks " << flags;
     }
     // Numbers that no layer could hide, and classes that there are not.
     write_data(std::nanf(""), 99);
-    EXPECT_EQ(model_of(run(2, file)) == expected, true);
+    EXPECT_EQ(model(2) == expected, true);
     // Killed, and gone on with on another number of ranks.
     const std::string killed = directory_ / "killed";
-    const std::string arguments = fmt::format(
-        "--config {} --run.dir {} --checkpoint.every '2 steps' --checkpoint.wait true", file, killed);
+    const std::string arguments =
+        fmt::format("--config {} --run.dir {} --checkpoint.every '2 steps' --checkpoint.wait true {}", file,
+                    killed, always);
     EXPECT_NE(run_trainer(2, arguments + " --debug.fail_rank 1 --debug.fail_step 5").exit_code, 0);
     EXPECT_EQ(run_trainer(3, arguments).exit_code, 0);
-    EXPECT_EQ(read_file(killed + "/model.safetensors") == model_of(run(1, file)), true);
+    EXPECT_EQ(read_file(killed + "/model.safetensors") == model(1), true);
   }
 
   TemporaryDirectory directory_;
@@ -126,6 +132,22 @@ TEST_F(Sequences, AClassForEachRecordHasTheSameBitsOnAnyRanksAndWithAnyPadding) 
 
 TEST_F(Sequences, AClassForEachPositionHasTheSameBitsOnAnyRanksAndWithAnyPadding) {
   expect_same_bits("gru(4) layer_norm dense(2)", "each");
+}
+
+TEST_F(Sequences, BatchesOfSimilarLengthsHaveTheSameBitsOnAnyRanksAndWithAnyPadding) {
+  const std::string buckets = "--data.bucket_by_length 2";
+  expect_same_bits("conv1d(6, 2, padding=same) relu dense(16) gru(4) dense(2)", "each",
+                   buckets + " --data.audit true");
+  write_data();
+  const std::string file = config("gru(4) dense(2)", "each");
+  EXPECT_EQ(model_of(run(1, file)) != model_of(run(1, file, buckets)), true);
+  for (const std::string command : {"plan --config ", "--config "}) {
+    const ProcessResult result =
+        run_trainer(1, fmt::format("{}{} {} --run.dir {}", command, file, buckets, directory_ / "said"));
+    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    expect_parts(result.output, {"padding up to the longest record of a batch: ",
+                                 " % (drawn from the first epoch); ", " % without data.bucket_by_length"});
+  }
 }
 
 // A position counts once, whatever the length of its record.
@@ -241,6 +263,12 @@ TEST_F(Sequences, WhatDoesNotFitIsRefused) {
   expect_error(config("dense(2)", "y"), {"6 positions of 2", "one for each position"});
   expect_error(config("mean_over_time dense(2)", "each"), {"the labels in", "6 columns"});
   expect_error(config("as_sequence(6) mean_over_time dense(2)", "y"), {"it is a sequence already"});
+  const ProcessResult unknown =
+      run(2, config("mean_over_time dense(2)", "y", false), "--data.bucket_by_length 3");
+  EXPECT_EQ(unknown.exit_code, 2);
+  expect_parts(unknown.errors, {"refused: data.bucket_by_length without data.train_lengths; ",
+                                "as for records that are no sequences"});
+  EXPECT_EQ(run(2, config("mean_over_time dense(2)", "y"), "--data.bucket_by_length=-1").exit_code, 2);
   const ProcessResult lacking = run(2, config("mean_over_time dense(2)", "y"), "--data.test_lengths ''");
   EXPECT_EQ(lacking.exit_code, 2);
   expect_parts(lacking.errors, {"data.train_lengths is set", "x.npy' has no lengths", "or for none"});

@@ -143,6 +143,12 @@ std::vector<std::pair<std::string, test::Given>> conflicts_of_runs() {
   run = add("data.shard_order strided with streamed samples");
   run->streamed = std::make_shared<const std::vector<Chunk>>(1);
   run->data.shard_order = ShardOrder::kStrided;
+  run = add("data.bucket_by_length without data.train_lengths");
+  run->data.bucket_by_length = 10;
+  run = add("data.bucket_by_length with streamed samples");
+  run->has_lengths = true;
+  run->streamed = std::make_shared<const std::vector<Chunk>>(1);
+  run->data.bucket_by_length = 10;
   add("batch norm in groups of more replicas than there are",
       "dense(64) batch_norm(mode=group(65)) relu dense(10)");
   run = add("batch norm of single values in each step", "dense(64) batch_norm(mode=local) relu dense(10)");

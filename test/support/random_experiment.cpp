@@ -122,6 +122,8 @@ void RandomExperiment::draw_order(Dice& dice) {
     set("data.memory", "stream");
     set_number("data.shuffle_buffer", static_cast<double>(dice.whole(1, 40)));
   }
+  if (data_.padded && !stream && dice.chance(0.5))
+    set_number("data.bucket_by_length", static_cast<double>(dice.whole(1, 6)));
   if (dice.chance(0.25)) set("data.mode", "full");
   if (dice.chance(0.2)) {
     set("data.reshuffle", "global");
@@ -139,6 +141,11 @@ void RandomExperiment::draw_model(Dice& dice) {
   const bool meet = kind_ == Kind::kOrdered || kind_ == Kind::kNative;  // else replicas step alone
   const std::string layers = draw_layers(dice, data_, meet);
   set("model.layers", layers);
+  Index depth = 0;
+  for (const char c : layers) {
+    depth += (c == '(' ? 1 : 0) - (c == ')' ? 1 : 0);
+    spaces_between_layers_ += c == ' ' && depth == 0 ? 1 : 0;
+  }
   const bool normalises = layers.find("batch_norm") != std::string::npos;
   if (normalises && (meet || dice.chance(0.1))) {
     set("model.batch_norm", dice.one_of({"local", "averaged", "sync", "group(2)", "group(3)"}));
@@ -283,6 +290,7 @@ void RandomExperiment::draw_contradiction(Dice& dice) {
                                           "data.audit = true\ntrain.tail = \"drop\"",
                                           "train.rho = 0.5",
                                           "data.shard_order = \"strided\"",
+                                          "data.bucket_by_length = 3",
                                           "distribute.staleness = 2",
                                           "train.huber_delta = 2.0",
                                           "eval.metrics = [\"auc\"]",

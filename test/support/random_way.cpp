@@ -20,17 +20,23 @@ std::vector<Index> RandomExperiment::workers() const {
 
 RandomExperiment::Way RandomExperiment::draw_way(Dice& dice, Index workers) const {
   Way way{.workers = workers, .servers = 0, .flags = ""};
-  const Index max_threads = replicas_ / workers;
+  // Two ranks may have a half of the model each, if it has so many layers that it can be cut.
+  constexpr Index kEnough = 2;
+  const bool meet = kind_ == Kind::kOrdered || kind_ == Kind::kNative;
+  const bool stages =
+      meet && !lossy_ && workers == 2 && spaces_between_layers_ >= kEnough && dice.chance(0.4);
+  const Index max_threads = stages ? 1 : replicas_ / workers;
   bool one_node = false;
   way.flags =
       fmt::format("--train.threads {} --comm.verify_every {}", dice.whole(1, std::min<Index>(3, max_threads)),
                   dice.one_of({"0", "1", "3", "1000"}));
   if (dice.chance(0.6)) way.flags += fmt::format(" --data.prefetch {}", dice.one_of({"0", "1", "5"}));
   if (kind_ == Kind::kAlone) way.servers = dice.whole(1, 2);
-  if (kind_ == Kind::kOrdered || kind_ == Kind::kNative) {
+  if (stages) way.flags += " --distribute.stages 2 --distribute.schedule gpipe";
+  if (meet) {
     std::vector<std::string> names{"auto"};
     for (const StrategyEntry& entry : strategy_catalog()) {
-      if (entry.promises.same_bits) names.push_back(entry.name);
+      if (entry.promises.same_bits && !(stages && entry.has_servers)) names.push_back(entry.name);
     }
     const std::string name = dice.one_of(names);
     way.flags += " --distribute.strategy " + name;

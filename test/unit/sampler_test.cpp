@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <numeric>
 #include <random>
 #include <set>
@@ -267,6 +268,90 @@ TEST(EpochPlan, AGlobalBatchIsSharedOut) {
   for (Index replica = 0; replica < 8; ++replica) EXPECT_EQ(sampler->count(0, replica), 8);
   EXPECT_EQ(sampler->step_samples(0), 64);
   EXPECT_EQ(sampler->epoch().steps, 100);
+}
+
+// Lengths that follow from the ids, some of them alike.
+std::vector<Scalar> lengths_of(Index rows) {
+  std::vector<Scalar> lengths;
+  for (Index id = 0; id < rows; ++id) lengths.push_back(static_cast<Scalar>(1 + id * 37 % 23));
+  return lengths;
+}
+
+SamplingOptions bucketed(SamplingOptions options, Index batches) {
+  options.buckets = {.lengths = std::make_shared<const std::vector<Scalar>>(lengths_of(options.rows)),
+                     .batches = batches};
+  return options;
+}
+
+// The samples of a replica in these steps.
+std::vector<Index> ids_of_steps(const Sampler& sampler, Range steps, Index replica) {
+  std::vector<Index> all;
+  for (Index step = steps.begin; step < steps.end; ++step) {
+    for (const Index id : ids_of(sampler, step, replica)) all.push_back(id);
+  }
+  return all;
+}
+
+TEST(Sampler, BucketsMoveSamplesInsideOfARunAlone) {
+  for_each_small([](const SamplingOptions& options) {
+    const auto plain = make_sampler(options);
+    const auto sampler = make_sampler(bucketed(options, 3));
+    const Index steps = plain->epoch().steps;
+    for (Index replica = 0; replica < options.replicas; ++replica) {
+      for (Index begin = 0; begin < 2 * steps;
+           begin += begin % steps + 3 < steps ? 3 : steps - begin % steps) {
+        const Range run{begin, std::min(begin + 3, (begin / steps + 1) * steps)};
+        for (Index step = run.begin; step < run.end; ++step)
+          EXPECT_EQ(std::ssize(ids_of(*sampler, step, replica)), plain->count(step, replica));
+        std::vector<Index> before = ids_of_steps(*plain, run, replica);
+        std::vector<Index> after = ids_of_steps(*sampler, run, replica);
+        std::ranges::sort(before);
+        std::ranges::sort(after);
+        EXPECT_EQ(before, after);
+      }
+    }
+  });
+}
+
+// The batches of a run, one behind the other in order of their lengths, are its samples sorted by length, and
+// those of one length stand as they came. In one step all replicas are at the same place of that order.
+TEST(Sampler, ABatchOfABucketHasNeighboursInTheOrderOfLengths) {
+  const SamplingOptions options{.rows = 240, .replicas = 3, .global_batch = 15};
+  const std::vector<Scalar> lengths = lengths_of(options.rows);
+  const auto plain = make_sampler(options);
+  const auto sampler = make_sampler(bucketed(options, 8));
+  std::set<std::vector<Index>> orders;
+  for (Index begin = 0; begin < 4 * sampler->epoch().steps; begin += 8) {
+    std::vector<Index> places;
+    for (Index replica = 0; replica < options.replicas; ++replica) {
+      std::vector<Index> sorted = ids_of_steps(*plain, {begin, begin + 8}, replica);
+      std::ranges::stable_sort(sorted, {}, [&](Index id) { return at(lengths, id); });
+      std::vector<Index> own;
+      for (Index step = begin; step < begin + 8; ++step) {
+        const std::vector<Index> ids = ids_of(*sampler, step, replica);
+        const Index place = std::ranges::find(sorted, ids.front()) - sorted.begin();
+        EXPECT_TRUE(std::equal(ids.begin(), ids.end(), sorted.begin() + place));
+        own.push_back(place);
+      }
+      if (replica > 0) EXPECT_EQ(own, places);
+      places = own;
+    }
+    orders.insert(places);
+  }
+  EXPECT_EQ(orders.size(), 8U);  // another one in each run of each epoch
+  EXPECT_LT(padding_share(*sampler, lengths), 0.2);
+  EXPECT_GT(padding_share(*plain, lengths), 0.3);
+}
+
+// As after resuming, or by another rank.
+TEST(Sampler, IdsOfBucketsArePureInAnyOrder) {
+  const SamplingOptions options =
+      bucketed({.rows = 101, .replicas = 3, .global_batch = 10, .reshuffle = Reshuffle::kGlobal}, 4);
+  const auto walked = make_sampler(options);
+  const auto back = make_sampler(options);
+  std::vector<std::vector<Index>> answers;
+  for (Index step = 0; step < 40; ++step) answers.push_back(ids_of(*walked, step, step % 3));
+  for (Index step = 39; step >= 0; --step) EXPECT_EQ(ids_of(*back, step, step % 3), at(answers, step));
 }
 
 TEST(Sampler, RefusesWhatCannotBe) {

@@ -178,6 +178,7 @@ struct DataOptions {
   ShardOrder shard_order = ShardOrder::kShuffled;
   ShardBy shard_by = ShardBy::kAuto;
   Reshuffle reshuffle = Reshuffle::kShard;
+  Index bucket_by_length = 0;  ///< batches; 0: none
   bool audit = false;
   SyntheticOptions synthetic;
   TableOptions table;

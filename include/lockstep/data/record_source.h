@@ -66,6 +66,8 @@ class RecordSource {
   /// Records that were left out because they are bad, a hundred at most: position, found and expected of
   /// each.
   virtual std::vector<std::string> rejects() const { return {}; }
+  /// The length of each record, where info().has_lengths, else none. Errors: DataError.
+  virtual std::vector<Scalar> lengths() const { return {}; }
   /// Positions of all records that were left out: their numbers, as if they had been counted with the others
   /// from 0 on; ascending.
   virtual std::span<const Index> skipped() const { return {}; }

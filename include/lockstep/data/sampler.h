@@ -8,6 +8,12 @@
 // positions, and shards partition the records: the record with position q in a keyed permutation of the whole
 // data set belongs to replica q mod R. In full mode there are rows * R positions and every replica walks all
 // the records. Within an epoch each replica takes its records in an order keyed by (seed, epoch, replica).
+//
+// With buckets, batches have records of similar lengths. A *run* is `batches` steps of an epoch, or what is
+// left of it. The samples that a replica has in a run are sorted by length, those of one length as they
+// came, and cut into as many batches. Which of these comes in which step is a permutation keyed by (seed,
+// epoch, run), the same for all replicas: in one step all have about the same lengths, and none waits long
+// for another.
 #pragma once
 
 #include <memory>
@@ -29,6 +35,12 @@ struct StreamOptions {
   Index window = 1;  ///< records that are mixed at a time: data.shuffle_buffer
 };
 
+/// The options that put records of similar lengths into a batch.
+struct BucketOptions {
+  std::shared_ptr<const std::vector<Scalar>> lengths;  ///< of all records
+  Index batches = 1;                                   ///< of a run: data.bucket_by_length
+};
+
 struct SamplingOptions {
   Index rows = 0;
   Index replicas = 1;
@@ -38,7 +50,8 @@ struct SamplingOptions {
   std::uint64_t seed = 1;
   ShardOrder shard_order = ShardOrder::kShuffled;
   Reshuffle reshuffle = Reshuffle::kShard;
-  std::optional<StreamOptions> stream = std::nullopt;  ///< none: all records are in memory
+  std::optional<StreamOptions> stream = std::nullopt;   ///< none: all records are in memory
+  std::optional<BucketOptions> buckets = std::nullopt;  ///< only of records in memory
 };
 
 /// The numbers of an epoch that follow from the options alone.
@@ -119,6 +132,10 @@ class Sampler {
 /// The records that ranks must load that host these replicas each, as `rank` sees it; the ranks that host
 /// some come first. The sampler must outlive the result.
 RecordNeeds records_for(const Sampler& sampler, std::vector<Range> hosted, Index rank);
+
+/// The share of padding in the batches of the replicas, each cut at its longest record: that of the first
+/// epoch, or of its first thousand steps. `lengths`: of all records.
+double padding_share(const Sampler& sampler, std::span<const Scalar> lengths);
 
 /// The sampler described at the top of this file or, where records are streamed, in streamed_records.h.
 /// Errors: as check_sampling.

@@ -234,6 +234,8 @@ Experiment make_experiment(Config config, PeerGroup& peers, const std::string& s
     build_model(experiment, experiment.train->info().features);
     build_training(experiment);
     check_fit(experiment);
+    if (data.bucket_by_length > 0 && experiment.train->info().has_lengths)
+      experiment.lengths = std::make_shared<const std::vector<Scalar>>(experiment.train->lengths());
   });
   return experiment;
 }
@@ -427,6 +429,7 @@ RunPlanRequest Experiment::plan_request(const Config& other, std::span<const std
           .target_columns = train->info().target_columns,
           .weighted = train->info().weighted || weighs_classes(Split::kTrain),
           .has_lengths = train->info().has_lengths,
+          .lengths = lengths,
           .positive = positive_class(),
           .optimizer = {*optimizer, model->layout()},
           .stage_optimizers = stage_optimizers,

@@ -37,6 +37,7 @@ struct Experiment {
   std::unique_ptr<Normaliser> normaliser;
   HoldOut held = {};                     ///< the records of data.train that are the validation set
   std::unique_ptr<Augmenter> augmenter;  ///< changes the training samples; may be null
+  std::shared_ptr<const std::vector<Scalar>> lengths;  ///< of the training samples, for buckets; else null
   /// The weights of the classes as the config states them; empty: none, or they are to be balanced.
   std::vector<Scalar> stated_class_weights;
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -245,6 +246,32 @@ void log_rest(const Experiment& experiment, const RunPlan& plan, const ResumeSta
   log_warning("the learning rate {}{} with step {}, since {}",
               last == next ? "stays at " : fmt::format("goes from {} to ", last), next, with_commas(done + 1),
               fmt::join(reasons(experiment.config, plan, before, *old), ", and "));
+}
+
+std::string describe_padding(const Experiment& experiment, const SamplingOptions& sampling) {
+  constexpr Index kProposed = 50;
+  if (!experiment.train->info().has_lengths || sampling.stream) return "";
+  std::vector<Scalar> lengths;
+  try {
+    lengths = experiment.train->lengths();
+  } catch (const DataError&) {
+    return "";  // it is reported by all ranks together when they load the records
+  }
+  const bool has_buckets = sampling.buckets.has_value();
+  const auto share = [&](const std::optional<BucketOptions>& buckets) {
+    SamplingOptions drawn = sampling;
+    drawn.buckets = buckets;
+    return 100 * padding_share(*make_sampler(drawn), lengths);
+  };
+  const BucketOptions buckets = sampling.buckets.value_or(
+      BucketOptions{std::make_shared<const std::vector<Scalar>>(lengths), kProposed});
+  const double with = share(buckets);
+  const double without = share(std::nullopt);
+  return fmt::format(
+      "padding up to the longest record of a batch: {:.3g} % (drawn from the first epoch); {:.3g} % {}",
+      has_buckets ? with : without, has_buckets ? without : with,
+      has_buckets ? "without data.bucket_by_length"
+                  : fmt::format("with data.bucket_by_length = {}", kProposed));
 }
 
 std::string warn_of_uneven_shards(const Experiment& experiment, const SamplingOptions& sampling) {

@@ -252,7 +252,11 @@ void TrainCommand::announce_run() {
   constexpr std::size_t kFewLines = 12;  // with the plan they leave a line of 24 for the first number
   log_notes(experiment_.sources(), config().run.plan == PlanStyle::kFull ? kAllLines : kFewLines);
   log_doubts(comm_, experiment_, plan_);
-  if (first()) announce(config(), plan_, placement_);
+  if (first()) {
+    const std::string padding = describe_padding(experiment_, plan_.sampling);
+    if (!padding.empty()) log_info("{}", padding);
+    announce(config(), plan_, placement_);
+  }
   for (const std::string& reason : division_) {
     if (first()) log_info("{}", reason);
   }

@@ -3,7 +3,11 @@
 //
 // A window over the last positions that count sees padding behind them: zeros, as the window's own padding.
 // So a sample comes to what it would without. dy is 0 beyond the output's length, whatever layers follow.
+// What stands behind the longest sample of a batch is not computed: the kernels get the positions before it
+// alone.
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "arguments.h"
 #include "image_window.h"
@@ -51,21 +55,35 @@ class ConvolutionLayer final : public Layer {
   }
 
   void forward(const ForwardArgs& args) const override {
+    thread_local AlignedBuffer<Scalar> buffer;
+    const ConvolutionShape shape = shape_of(args);
+    const ConstMatrix x = input(args, shape);
+    Matrix y = args.lengths.given() ? matrix_in(buffer, x.rows(), shape.out_size()) : args.y;
     if (precision_ == Precision::kBf16) {
-      return convolution_forward(shape_, rounded_input(input(args)), operand(args.rounded, args.version),
-                                 part(args.weights, bias_), args.y);
+      convolution_forward(shape, rounded_input(x), operand(args.rounded, args.version),
+                          part(args.weights, bias_), y);
+    } else {
+      convolution_forward(shape, x, operand(args.weights, args.version), part(args.weights, bias_), y);
     }
-    convolution_forward(shape_, input(args), operand(args.weights, args.version), part(args.weights, bias_),
-                        args.y);
+    if (!args.lengths.given()) return;
+    std::ranges::fill(args.y.values(), Scalar{0});
+    copy_first(y, args.y);
   }
 
   void backward(const BackwardArgs& args) const override {
-    if (precision_ == Precision::kBf16) {
-      backward_in_bf16(args);
-    } else {
-      backward_in_fp32(args);
-    }
-    if (args.dx() != nullptr) clear_padding(args.lengths, shape_.in_channels, *args.dx());
+    thread_local AlignedBuffer<Scalar> of_dy;
+    thread_local AlignedBuffer<Scalar> of_dx;
+    const Index samples = args.dy.rows();
+    const ConvolutionShape shape = shape_of(args);
+    if (!args.lengths.given()) return backward(args, {shape, args.x(), args.dy, args.dx()});
+    Matrix dy = matrix_in(of_dy, samples, shape.out_size());
+    copy_first(args.dy, dy);
+    Matrix* const whole = args.dx();
+    Matrix dx = matrix_in(of_dx, whole == nullptr ? 0 : samples, shape.in_size());
+    backward(args, {shape, input(args, shape), dy, whole == nullptr ? nullptr : &dx});
+    if (whole == nullptr) return;
+    copy_first(dx, *whole);
+    clear_padding(args.lengths, shape_.in_channels, *whole);
   }
 
   std::string name() const override { return window_.over_time ? "conv1d" : "conv2d"; }
@@ -96,30 +114,59 @@ class ConvolutionLayer final : public Layer {
     return {.values = part(arena, weight_), .offset = weight_.begin, .version = version};
   }
 
-  ConstMatrix input(const PassArgs& args) const {
-    thread_local AlignedBuffer<Scalar> buffer;
-    return with_zeros(args.x(), args.lengths, shape_.in_channels, buffer);
+  // The operands of the kernels: of a batch with padding, the positions up to the longest sample.
+  struct Operands {
+    const ConvolutionShape& shape;
+    const ConstMatrix& x;
+    const ConstMatrix& dy;
+    Matrix* dx;  // null if nobody wants it
+  };
+
+  // Kernels keep something for each shape, so the positions are one of eight numbers.
+  ConvolutionShape shape_of(const PassArgs& args) const {
+    ConvolutionShape shape = shape_;
+    if (!args.lengths.given()) return shape;
+    const Index grain = divide_up(shape_.in_width, 8);
+    Index longest = 1;
+    for (Index row = 0; row < args.x().rows(); ++row) longest = std::max(longest, args.lengths[row]);
+    shape.in_width = 0;
+    while (shape.in_width < longest || shape.out_width() < 1)
+      shape.in_width = std::min(shape.in_width + grain, shape_.in_width);
+    return shape;
   }
 
-  void backward_in_fp32(const BackwardArgs& args) const {
+  // Zeros in place of padding.
+  ConstMatrix input(const PassArgs& args, const ConvolutionShape& shape) const {
+    if (!args.lengths.given()) return args.x();
+    thread_local AlignedBuffer<Scalar> buffer;
+    Matrix x = matrix_in(buffer, args.x().rows(), shape.in_size());
+    copy_first(args.x(), x);
+    clear_padding(args.lengths, shape_.in_channels, x);
+    return x;
+  }
+
+  void backward(const BackwardArgs& args, const Operands& of) const {
+    precision_ == Precision::kBf16 ? backward_in_bf16(args, of) : backward_in_fp32(args, of);
+  }
+
+  void backward_in_fp32(const BackwardArgs& args, const Operands& of) const {
     convolution_backward_weights(
-        shape_, input(args), args.dy,
+        of.shape, of.x, of.dy,
         {.weights = part(args.gradient, weight_), .bias = part(args.gradient, bias_), .write = args.write});
     args.on_ready(weight_.begin);
-    if (args.dx() != nullptr) {
-      convolution_backward_data(shape_, args.dy, operand(args.weights, args.version), *args.dx());
+    if (of.dx != nullptr) {
+      convolution_backward_data(of.shape, of.dy, operand(args.weights, args.version), *of.dx);
     }
   }
 
-  void backward_in_bf16(const BackwardArgs& args) const {
-    const Bf16Matrix dy = rounded_output_gradient(args.dy);
-    convolution_backward_weights(shape_, rounded_input(input(args)), dy, part(args.gradient, weight_),
-                                 args.write);
-    const ConstMatrix dy_pixels(args.dy.data(), args.dy.size() / channels_, channels_);
+  void backward_in_bf16(const BackwardArgs& args, const Operands& of) const {
+    const Bf16Matrix dy = rounded_output_gradient(of.dy);
+    convolution_backward_weights(of.shape, rounded_input(of.x), dy, part(args.gradient, weight_), args.write);
+    const ConstMatrix dy_pixels(of.dy.data(), of.dy.size() / channels_, channels_);
     sum_rows(dy_pixels, part(args.gradient, bias_), args.write);
     args.on_ready(weight_.begin);
-    if (args.dx() != nullptr) {
-      convolution_backward_data(shape_, dy, operand(args.rounded, args.version), *args.dx());
+    if (of.dx != nullptr) {
+      convolution_backward_data(of.shape, dy, operand(args.rounded, args.version), *of.dx);
     }
   }
 

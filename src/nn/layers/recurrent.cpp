@@ -40,10 +40,6 @@ StepMemory& step_memory() {
   return own;
 }
 
-Matrix matrix_in(AlignedBuffer<Scalar>& buffer, Index rows, Index columns) {
-  if (buffer.size() < rows * columns) buffer = AlignedBuffer<Scalar>(rows * columns);
-  return {buffer.data(), rows, columns};
-}
 Matrix zeros_in(AlignedBuffer<Scalar>& buffer, Index rows, Index columns) {
   Matrix zeros = matrix_in(buffer, rows, columns);
   std::ranges::fill(zeros.values(), Scalar{0});

@@ -30,15 +30,17 @@ inline void clear_padding(const Lengths& lengths, Index channels, Matrix& sample
   }
 }
 
-/// The samples, or where they have padding a copy in `buffer` with zeros there.
-inline ConstMatrix with_zeros(const ConstMatrix& samples, const Lengths& lengths, Index channels,
-                              AlignedBuffer<Scalar>& buffer) {
-  if (!lengths.given()) return samples;
-  if (buffer.size() < samples.size()) buffer = AlignedBuffer<Scalar>(samples.size());
-  Matrix copy(buffer.data(), samples.rows(), samples.cols());
-  std::ranges::copy(samples.values(), copy.data());
-  clear_padding(lengths, channels, copy);
-  return copy;
+/// Room for so many rows in `buffer`, with any content.
+inline Matrix matrix_in(AlignedBuffer<Scalar>& buffer, Index rows, Index columns) {
+  if (buffer.size() < rows * columns) buffer = AlignedBuffer<Scalar>(rows * columns);
+  return {buffer.data(), rows, columns};
+}
+
+/// The first numbers of each row of `from`, or of `to` where these are fewer, as the first ones of `to`.
+inline void copy_first(const ConstMatrix& from, Matrix& to) {
+  const Index size = std::min(from.cols(), to.cols());
+  for (Index row = 0; row < to.rows(); ++row)
+    std::copy_n(from.data() + row * from.cols(), size, to.data() + row * to.cols());
 }
 
 }  // namespace lockstep

@@ -100,6 +100,9 @@ void refuse_samples(const AskedRun& run) {
             "data.reshuffle global with a data.shard_order that is not shuffled");
   refuse_if(run.sampling.stream && run.data.shard_order == ShardOrder::kStrided,
             "data.shard_order strided with streamed samples");
+  const bool buckets = run.data.bucket_by_length > 0;
+  refuse_if(buckets && !run.request.has_lengths, "data.bucket_by_length without data.train_lengths");
+  refuse_if(buckets && run.sampling.stream, "data.bucket_by_length with streamed samples");
 }
 
 void refuse_stages(const AskedRun& run) {

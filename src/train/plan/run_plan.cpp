@@ -109,6 +109,9 @@ SamplingOptions sampling_of(const RunPlanRequest& request, Index replicas) {
     sampling.stream = {
         .chunks = request.streamed, .shard_by = request.data.shard_by, .window = request.data.shuffle_buffer};
   }
+  if (request.lengths) {
+    sampling.buckets = {.lengths = request.lengths, .batches = request.data.bucket_by_length};
+  }
   return sampling;
 }
 

@@ -168,6 +168,7 @@ void add_replicas(const RunPlanRequest& request, const PlannedStage& stage, cons
   }
   const Index ahead = steps_ahead(request.data, true, plan.sampling.stream.has_value());  // an upper bound
   memory.data = record_memory(request, model, plan) + hosted * batch * sample_bytes * (ahead + 1);
+  if (request.lengths) memory.data += request.rows * kScalarBytes;
 }
 
 // Bytes of the pieces in which the first rank of all writes a model whose stages other ranks have.

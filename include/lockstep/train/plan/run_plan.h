@@ -32,8 +32,10 @@ struct RunPlanRequest {
   std::shared_ptr<const std::vector<Chunk>> streamed =
       nullptr;  ///< chunks of the training set; null: it is loaded
   Index target_columns = 1;
-  bool weighted = false;      ///< records have weights
-  bool has_lengths = false;   ///< records are sequences of different lengths
+  bool weighted = false;     ///< records have weights
+  bool has_lengths = false;  ///< records are sequences of different lengths
+  std::shared_ptr<const std::vector<Scalar>> lengths =
+      nullptr;                ///< of the training set, for data.bucket_by_length; null: without
   std::string positive = {};  ///< the class that is yes, of two: the model file names it
   OptimizerMemory optimizer = {};
   std::vector<OptimizerMemory> stage_optimizers = {};  ///< of each of the stages
