@@ -23,6 +23,7 @@ struct Given {
   Index evaluation_rankings = 0;
   Index evaluation_sets = 1;
   bool weighted = false;
+  bool of_positions = false;
   std::string positive = {};
   bool saves = false;
   bool keeps_best = false;
@@ -44,6 +45,7 @@ struct Given {
                           .record_bytes = 104,
                           .streamed = streamed,
                           .weighted = weighted,
+                          .of_positions = of_positions,
                           .positive = positive,
                           .optimizer = optimizer,
                           .evaluation_rows = 1000,

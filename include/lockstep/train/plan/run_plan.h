@@ -34,6 +34,7 @@ struct RunPlanRequest {
   Index target_columns = 1;
   bool weighted = false;      ///< records have weights
   bool has_lengths = false;   ///< records are sequences of different lengths
+  bool of_positions = false;  ///< each position of a record has targets
   std::string positive = {};  ///< the class that is yes, of two: the model file names it
   OptimizerMemory optimizer = {};
   std::vector<OptimizerMemory> stage_optimizers = {};  ///< of each of the stages
@@ -89,6 +90,7 @@ struct RunPlan {
   EpochPlan epoch;
   std::string strategy;
   bool weighted = false;           ///< a step divides by the sum of the weights of its samples
+  bool of_positions = false;       ///< it divides by positions, not by samples
   bool asynchronous = false;       ///< workers do not wait for each other
   Index backup_workers = 0;        ///< workers whose gradients a step does not wait for
   std::optional<Index> max_ahead;  ///< gradients that a worker may be ahead of the slowest
