@@ -15,7 +15,7 @@ constexpr Index kBlockBytes = Index{64} << 10;
 constexpr Index kBlocks = 66;  // blocks of all files together: the first, the last, and 64 between
 constexpr Index kMaxFiles = 64;
 
-constexpr std::array kPartsOfRecords{"features", "labels", "weights"};
+constexpr std::array kPartsOfRecords{"features", "labels", "weights", "lengths"};
 
 // The hash of bytes at a position: equal bytes that changed positions do not cancel.
 std::uint64_t keyed(std::uint64_t hash, Index position) {
@@ -70,17 +70,21 @@ Fingerprint sum_of_blocks(const std::vector<std::string>& files, Index blocks, P
 RecordHashes::RecordHashes(const DatasetInfo& info)
     : feature_bytes_(static_cast<std::size_t>(info.record_bytes) -
                      static_cast<std::size_t>(info.label_columns()) * sizeof(Scalar)),
-      target_bytes_(static_cast<std::size_t>(info.target_columns) * sizeof(Scalar)) {}
+      target_bytes_(static_cast<std::size_t>(info.target_columns) * sizeof(Scalar)),
+      weight_bytes_(info.weighted ? sizeof(Scalar) : 0),
+      has_lengths_(info.has_lengths) {}
 
 void RecordHashes::add(Index id, std::span<const std::byte> record) {
   features_ += keyed(hash_bytes(record.first(feature_bytes_)), id);
   labels_ += keyed(hash_bytes(record.subspan(feature_bytes_, target_bytes_)), id);
-  const std::span<const std::byte> weight = record.subspan(feature_bytes_ + target_bytes_);
-  if (!weight.empty()) weights_ += keyed(hash_bytes(weight), id);
+  const std::span<const std::byte> behind = record.subspan(feature_bytes_ + target_bytes_);
+  if (weight_bytes_ > 0) weights_ += keyed(hash_bytes(behind.first(weight_bytes_)), id);
+  if (has_lengths_) lengths_ += keyed(hash_bytes(behind.subspan(weight_bytes_)), id);
 }
 
 Fingerprint RecordHashes::sum(PeerGroup& peers) const {
-  const std::vector<std::uint64_t> mine{features_, labels_, weights_};
+  std::vector<std::uint64_t> mine{features_, labels_, weights_};
+  if (has_lengths_) mine.push_back(lengths_);
   return {.kind = Fingerprint::kRecords, .parts = sum_over_ranks(mine, peers)};
 }
 
@@ -103,16 +107,17 @@ std::vector<std::string> describe_changes(const Fingerprint& before, const Finge
   const std::vector<std::string> files =
       of_records ? std::vector<std::string>{} : sampled_files(source.files());
   if (before.parts.size() != now.parts.size()) {
+    if (of_records)
+      return {fmt::format("'{}' has {}lengths, unlike that of the run", source.info().name,
+                          source.info().has_lengths ? "" : "no ")};
     return {fmt::format("'{}' is not in as many files as that of the run", source.info().name)};
   }
   std::vector<std::string> changes;
   for (std::size_t i = 0; i < now.parts.size(); ++i) {
     if (before.parts[i] == now.parts[i]) continue;
-    const bool both = i == 2 && source.info().has_lengths;
-    const std::string what =
-        of_records ? fmt::format("the {} of '{}' are not those of the run",
-                                 both ? "weights or lengths" : kPartsOfRecords[i], source.info().name)
-                   : fmt::format("the content of '{}' is not that of the run", files[i]);
+    const std::string what = of_records ? fmt::format("the {} of '{}' are not those of the run",
+                                                      kPartsOfRecords[i], source.info().name)
+                                        : fmt::format("the content of '{}' is not that of the run", files[i]);
     changes.push_back(
         fmt::format("{} (fingerprint {:016x}, was {:016x})", what, now.parts[i], before.parts[i]));
   }

@@ -58,7 +58,7 @@ Loader::Loader(const Records& records, const DatasetInfo& info, const Sampler& s
           AlignedBuffer<Scalar>(options.part == RecordPart::kAll ? capacity * info.features.size() : 0);
       samples.targets = AlignedBuffer<Scalar>(capacity * info.label_columns());
       samples.weights = AlignedBuffer<Scalar>(options.weighing.has_weights(info) ? capacity : 0);
-      samples.present = AlignedBuffer<Scalar>(options.weighing.masks ? capacity : 0);
+      samples.present = AlignedBuffer<Scalar>(options.weighing.has_shares() ? capacity : 0);
       samples.lengths = AlignedBuffer<Scalar>(info.has_lengths ? capacity : 0);
       if (options.prefetch > 0 || weighs()) continue;
       samples.prepare = [this, i] { fill(ring_.front(), i); };
@@ -212,17 +212,22 @@ void weigh(const Weighing& weighing, const DatasetInfo& info, Matrix& labels, st
            std::span<Scalar> present) {
   if (info.weighted) {
     take_last_column(labels, weights);
-  } else if (!weighing.of_class.empty()) {
+  } else if (weighing.has_weights(info)) {
     std::ranges::fill(weights, Scalar{1});
   }
   if (weighing.of_class.empty() && !weighing.masks) return;
+  const bool by_position = !weighing.of_class.empty() && weighing.of_positions;
   for (Index row = 0; row < labels.rows(); ++row) {
     const std::span<const Scalar> targets(labels.data() + row * info.target_columns,
                                           static_cast<std::size_t>(info.target_columns));
-    if (!weighing.of_class.empty()) at(weights, row) *= at(weighing.of_class, class_of(targets));
-    if (!weighing.masks) continue;
-    const auto missing = std::ranges::count_if(targets, [](Scalar target) { return std::isnan(target); });
-    at(present, row) = static_cast<Scalar>(info.target_columns - missing);
+    if (!weighing.of_class.empty() && !by_position)
+      at(weights, row) *= at(weighing.of_class, class_of(targets));
+    if (!weighing.has_shares()) continue;
+    Scalar share = 0;
+    for (const Scalar& target : targets) {
+      if (!std::isnan(target)) share += by_position ? at(weighing.of_class, class_of({&target, 1})) : 1;
+    }
+    at(present, row) = share;
   }
 }
 

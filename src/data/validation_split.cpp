@@ -142,7 +142,10 @@ std::vector<Index> count_classes(const RecordSource& source, const TargetRule& r
   std::vector<Index> mine(static_cast<std::size_t>(classes));
   peers.agree([&] {
     for_each_record(source, rule, peers, [&](std::span<const Scalar>, std::span<const Scalar> targets) {
-      ++at(mine, class_of(targets));
+      if (rule.positions == 0) ++at(mine, class_of(targets));
+      for (std::size_t i = 0; i < targets.size() && rule.positions > 0; ++i) {
+        if (!std::isnan(targets[i])) ++at(mine, class_of(targets.subspan(i, 1)));
+      }
     });
   });
   return sum_over_ranks(mine, peers);

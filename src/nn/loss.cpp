@@ -45,8 +45,11 @@ double sum_weighted(const Loss& loss, Index rows_of_sample, const ConstMatrix& o
 
 class OverPositions final : public Loss {
  public:
-  OverPositions(std::unique_ptr<Loss> loss, Index positions)
-      : loss_(std::move(loss)), positions_(positions) {}
+  OverPositions(std::unique_ptr<Loss> loss, const SequenceShape& output)
+      : loss_(std::move(loss)), positions_(output.positions) {
+    const OutputForm form = loss_->form();
+    columns_ = form.targets == TargetKind::kClass ? 1 : output.channels / form.outputs_per_target();
+  }
 
   TargetKind targets() const override { return loss_->targets(); }
   OutputForm form() const override {
@@ -54,31 +57,46 @@ class OverPositions final : public Loss {
     form.positions = positions_;
     return form;
   }
-  bool takes_missing_targets() const override { return true; }
+  // Some of several targets of a position are what the loss of a position has to leave out.
+  bool takes_missing_targets() const override { return columns_ == 1 || loss_->takes_missing_targets(); }
   const Loss& of_position() const override { return *loss_; }
+  void weigh_classes(std::span<const Scalar> of_class) override { of_class_ = of_class; }
+  std::span<const Scalar> class_weights() const override { return of_class_; }
 
   double evaluate(const ConstMatrix& outputs, const ConstMatrix& targets, Matrix* gradient) const override {
-    const ConstMatrix all(outputs.data(), targets.size(), outputs.cols() / positions_);
-    const ConstMatrix classes(targets.data(), targets.size(), 1);
+    const Index rows = outputs.rows() * positions_;
+    const ConstMatrix all(outputs.data(), rows, outputs.cols() / positions_);
+    const ConstMatrix of_rows(targets.data(), rows, targets.cols() / positions_);
     double total = 0;
-    for (Index begin = 0; begin < targets.size();) {
-      const bool missing = std::isnan(classes(begin, 0));
+    for (Index begin = 0; begin < rows;) {
+      const bool missing = is_missing(of_rows, begin);
       Index end = begin + 1;
-      while (end < targets.size() && std::isnan(classes(end, 0)) == missing) ++end;
+      while (end < rows && is_missing(of_rows, end) == missing) ++end;
       total += missing ? pass_over({begin, end}, all, gradient)
-                       : evaluate_present({begin, end}, all, classes, gradient);
+                       : evaluate_present({begin, end}, all, of_rows, gradient);
       begin = end;
     }
     return total / static_cast<double>(positions_);
   }
 
  private:
-  double evaluate_present(Range rows, const ConstMatrix& all, const ConstMatrix& classes,
+  static bool is_missing(const ConstMatrix& targets, Index row) {
+    const std::span<const Scalar> of_row = rows_of(targets, {row, row + 1}).values();
+    return std::ranges::all_of(of_row, [](Scalar target) { return std::isnan(target); });
+  }
+
+  double evaluate_present(Range rows, const ConstMatrix& all, const ConstMatrix& targets,
                           Matrix* gradient) const {
-    if (gradient == nullptr) return loss_->evaluate(rows_of(all, rows), rows_of(classes, rows), nullptr);
-    Matrix slopes(gradient->data() + rows.begin * all.cols(), rows.size(), all.cols());
-    const double total = loss_->evaluate(rows_of(all, rows), rows_of(classes, rows), &slopes);
-    as_array(slopes) /= static_cast<Scalar>(positions_);
+    thread_local std::vector<Scalar> weights;
+    weights.clear();
+    for (Index row = rows.begin; row < rows.end && !of_class_.empty(); ++row)
+      weights.push_back(at(of_class_, static_cast<Index>(std::ceil(targets(row, 0) - Scalar{0.5}))));
+    std::optional<Matrix> slopes;
+    if (gradient != nullptr)
+      slopes.emplace(gradient->data() + rows.begin * all.cols(), rows.size(), all.cols());
+    const double total = sum_weighted(*loss_, 1, rows_of(all, rows), rows_of(targets, rows),
+                                      {.values = weights}, slopes ? &*slopes : nullptr);
+    if (slopes) as_array(*slopes) /= static_cast<Scalar>(positions_);
     return total;
   }
 
@@ -96,14 +114,16 @@ class OverPositions final : public Loss {
 
   std::unique_ptr<Loss> loss_;
   Index positions_;
+  Index columns_;  // targets of a position
+  std::span<const Scalar> of_class_;
 };
 
 }  // namespace
 
-std::unique_ptr<Loss> over_positions(std::unique_ptr<Loss> loss, const Shape& output) {
+std::unique_ptr<Loss> over_positions(std::unique_ptr<Loss> loss, const Shape& output, bool named) {
   const auto sequence = as_sequence(output);
-  if (!sequence || loss->targets() != TargetKind::kClass) return loss;
-  return std::make_unique<OverPositions>(std::move(loss), sequence->positions);
+  if (!sequence || (named && loss->targets() != TargetKind::kClass)) return loss;
+  return std::make_unique<OverPositions>(std::move(loss), *sequence);
 }
 
 OutputForm::OutputForm(TargetKind kind) : OutputForm(kind, usual_link(kind)) {}

@@ -1,5 +1,7 @@
 #include "lockstep/nn/onnx_words.h"
 
+#include <numeric>
+
 namespace lockstep {
 namespace {
 
@@ -42,6 +44,24 @@ std::string onnx_flat(OnnxNodes& graph, const std::string& value, const Shape& s
 
 std::string onnx_swapped(OnnxNodes& graph, const std::string& value) {
   return graph.add("Transpose", {value}, {{"perm", std::vector<Index>{0, 2, 1}}});
+}
+
+std::string onnx_masked(OnnxNodes& graph, const OnnxLayer& layer, double fill) {
+  const std::string& x = layer.inputs.front();
+  if (layer.lengths.empty()) return x;
+  return graph.add("Where", {onnx_counted(graph, layer), x, graph.add_number(fill)});
+}
+
+std::string onnx_lengths(OnnxNodes& graph, const OnnxLayer& layer) {
+  const std::string rows = graph.add("Unsqueeze", {layer.lengths, graph.add_list({1})});
+  return graph.add("Gather", {graph.add_list(layer.counted), rows}, {{"axis", Index{0}}});
+}
+
+std::string onnx_counted(OnnxNodes& graph, const OnnxLayer& layer) {
+  std::vector<Index> numbers(static_cast<std::size_t>(layer.in.front().dims[0]));
+  std::iota(numbers.begin(), numbers.end(), Index{0});
+  const std::string counted = graph.add("Greater", {onnx_lengths(graph, layer), graph.add_list(numbers)});
+  return graph.add("Unsqueeze", {counted, graph.add_list({2})});
 }
 
 Index onnx_rank(const Shape& sample) {

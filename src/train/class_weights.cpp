@@ -115,12 +115,12 @@ std::string describe_unbalanced(std::span<const Index> counts, const DatasetInfo
 }
 
 std::string describe_class_weights(std::span<const Scalar> weights, std::span<const Index> counts,
-                                   const DatasetInfo& data) {
+                                   const DatasetInfo& data, std::string_view counted) {
   constexpr Index kMaxShown = 20;
   std::string line;
   for (Index number = 0; number < std::min(kMaxShown, std::ssize(weights)); ++number) {
     line += fmt::format("{}{} {:.4g}", number > 0 ? ", " : "", name_of(number, data), at(weights, number));
-    if (!counts.empty()) line += fmt::format(" ({} records)", with_commas(at(counts, number)));
+    if (!counts.empty()) line += fmt::format(" ({} {})", with_commas(at(counts, number)), counted);
   }
   return std::ssize(weights) > kMaxShown ? line + ", ..." : line;
 }

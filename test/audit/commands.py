@@ -63,8 +63,8 @@ def check_eval_text(sheet, run, split, text, shown):
         sheet.printed(place + ": positions", first[2] or "(missing)", shown.get("positions"))
     check_said(sheet, place, without_scale(sheet, place, first[3], run), shown)
     check_lines(sheet, run, lines)
-    if found := taken(re.search(r"^quantiles of ([\d,]+) records? crossed, and were sorted$", block, re.M)):
-        sheet.check(place + ": records whose quantiles crossed", int(found[1].replace(",", "")), shown["samples"], lambda a, b: 0 < a <= b)
+    if found := taken(re.search(r"^quantiles of ([\d,]+) (?:record|position)s? crossed, and were sorted$", block, re.M)):
+        sheet.check(place + ": records whose quantiles crossed", int(found[1].replace(",", "")), shown.get("positions", shown["samples"]), lambda a, b: 0 < a <= b)
     if "confusion" in shown and len(shown["confusion"]) <= 30:
         begin = lines.index("confusion matrix (row: true class, column: predicted class)") + 1
         rows = [[int(word) for word in taken(re.fullmatch(r"(.*)", line))[1].split()] for line in lines[begin : begin + len(shown["confusion"])]]

@@ -27,7 +27,9 @@ class DataSet:
     table: TableData = None  # of a table, with the cells of all its good records
     windows: WindowSet = None  # of which the records are
     lengths: np.ndarray = None  # of sequences: how many positions count; None where all do
-    of_positions: bool = False  # the targets are a class for each position
+    of_positions: bool = False  # each position has targets
+    each: int = 1  # targets of a position
+    place: np.ndarray = None  # of counted(): the position that each is of its record
 
     def part(self, chosen):
         return self.part_of(np.flatnonzero(chosen))
@@ -37,15 +39,21 @@ class DataSet:
 
     def places(self):
         """Which positions count, as numbers of records and of positions."""
-        positions = np.arange(self.targets.shape[1])[None, :]
+        positions = np.arange(self.targets.shape[1] // self.each)[None, :]
         return np.nonzero(positions < (np.full(len(self), positions.size) if self.lengths is None else self.lengths)[:, None])
 
+    def first_lines(self):
+        """Of the records of whole files, the first line that `predict` writes of each."""
+        counts = np.full(len(self), self.targets.shape[1] // self.each) if self.lengths is None else self.lengths
+        return np.cumsum(counts) - counts
+
     def counted(self):
-        """What an evaluation counts, each with one target: the records, or the positions that count."""
+        """What an evaluation counts: the records, or the positions that count."""
         if not self.of_positions:
             return self
-        records, _ = self.places()
-        return replace(self.part_of(records), targets=self.targets[self.places()][:, None], of_positions=False)
+        records, places = self.places()
+        targets = self.targets.reshape(len(self), -1, self.each)[self.places()]
+        return replace(self.part_of(records), targets=targets, place=places, of_positions=False)
 
     def part_of(self, pick):
         take = lambda each: None if each is None else each[pick]
@@ -65,7 +73,8 @@ def read_set(config, schema, cwd, split):
     targets = np.asarray(y, np.float32).astype(float).reshape(len(x), -1)
     count = np.arange(len(x))
     lengths, of_positions = read_lengths(config, cwd, split), ends_with_a_sequence(config)
-    return DataSet(targets, weights_or_ones(w, len(x)), normalised(x, config), count, count, files, np.repeat(np.arange(len(sizes)), sizes), w is not None, lengths=lengths, of_positions=of_positions)
+    each = np.asarray(y).shape[2] if of_positions and np.asarray(y).ndim == 3 else 1
+    return DataSet(targets, weights_or_ones(w, len(x)), normalised(x, config), count, count, files, np.repeat(np.arange(len(sizes)), sizes), w is not None, lengths=lengths, of_positions=of_positions, each=each)
 
 
 def normalised(x, config):

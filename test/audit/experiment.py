@@ -81,21 +81,19 @@ class Experiment(DataFiles):
         self.sequence = self.plan_sequence()
 
     def plan_sequence(self):
-        """Arrays of numpy and HDF5 may have positions, with padding behind those that count, and a class for each."""
+        """Arrays of numpy and HDF5 may have positions, with padding behind those that count, and targets for each."""
         dice, at = self.dice, self.at
         if at("format") != "array" or at("array") == "binary" or at("image") == "yes" or self.ensemble:
             return None
         if at("look") == "importance" or dice.random() < 0.4:  # one position says nothing
             return None
         sequence = {}
-        classes = at("task") == "classes" or at("task") == "yes_no" and not self.sigmoid
-        alike = (at("class_weights"), at("calibrate"), at("threshold"), at("stratified"), self.folds) == ("none", "no", "none", "no", "record")
+        single = at("targets") == "one" and at("missing_targets") != "yes"
+        alike = (at("stratified"), self.folds) == ("no", "record")
         # The plan of composites of positions is not computed by the auditor.
-        if classes and alike and at("hidden") != "blocks" and dice.random() < 0.7:
+        if single and alike and at("hidden") != "blocks" and dice.random() < 0.7:
             sequence["of positions"] = True
-        # What `predict` does not tell, the auditor has to compute.
-        computed = (at("hidden"), at("ties"), at("norm"), at("precision")) == ("dense", "none", "none", "fp32")
-        if (computed or not sequence) and dice.random() < 0.8:
+        if dice.random() < 0.8:
             sequence["padding"] = 7.5 if sequence and at("look") == "predict" else dice.choice((float("nan"), 1e30))
             if at("memory") == "load":
                 sequence["bucket"] = dice.choice((0, 2, 5))
@@ -211,7 +209,6 @@ class Experiment(DataFiles):
         dropout = ["dropout(0.2)"] if self.at("dropout") == "yes" else []
         layers = ["conv2d(3, 3, padding=1)", *norm, active, "flatten"] if self.at("image") == "yes" else []
         if self.sequence is not None:
-            active = "tanh" if active == "gelu" and self.sequence else active
             over_time = self.dice.choice(("conv1d(4, 3, padding=same)", "conv1d(4, 2, padding=causal)", "gru(3, bidirectional=true)", "lstm(4)"))
             end = [] if "of positions" in self.sequence else [self.dice.choice(("last", "mean_over_time", "max_over_time"))]
             layers = [over_time, *norm, active, *end]

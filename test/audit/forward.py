@@ -1,6 +1,7 @@
 """Outputs of models of dense layers, and of sequences, computed from model.safetensors in double precision."""
 
 import json
+import math
 import pathlib
 import re
 
@@ -15,6 +16,7 @@ ACTIVATIONS = {
     "softplus": lambda x: np.logaddexp(0, x),
     "silu": lambda x: x * 0.5 * (1 + np.tanh(0.5 * x)),
     "identity": lambda x: x,
+    "gelu": lambda x: x * 0.5 * (1 + np.vectorize(math.erf, otypes=[float])(x / np.sqrt(2))),
 }
 
 
@@ -144,12 +146,29 @@ def convolved(words, w, bias, x, noise):
     return outputs[0] + bias, outputs[2] + 6e-8 * (2 + np.sqrt(w[0].size)) * (outputs[1] + np.abs(bias))
 
 
+def normed(name, words, tensors, prefix, x, noise):
+    """layer_norm over the last numbers, or batch_norm by its running moments; and how far it may be off."""
+    keyed = {key: value for key, _, value in (word.replace(" ", "").partition("=") for word in words)}
+    if name == "layer_norm":
+        mean, variance = x.mean(axis=-1, keepdims=True), x.var(axis=-1, keepdims=True)
+    else:
+        mean, variance = tensors[prefix + "running_mean"], tensors[prefix + "running_var"]
+    deviation = np.sqrt(variance + float(keyed.get("eps", 1e-5)))
+    found = (x - mean) / deviation
+    off = noise + 4 * UNIT * (np.abs(x) + np.abs(mean))
+    if name == "layer_norm":
+        off = off + off.mean(axis=-1, keepdims=True) + np.abs(found) * (np.abs(found) * off).mean(axis=-1, keepdims=True)
+    weight, bias = tensors[prefix + "weight"], tensors[prefix + "bias"]
+    off = off / deviation + 8 * UNIT * np.abs(found)
+    return found * weight + bias, off * np.abs(weight) + UNIT * (np.abs(found * weight) + np.abs(bias))
+
+
 def forward(layers_text, tensors, features, scaling=None, sequence=False, lengths=None):
     """Outputs and how far single precision may be off; None for a model that this does not know. `scaling`: of windows, by
     (kind, labels, window): the past of each label, and what is put out for it. `sequence`: records are [positions, channels], of
     which `lengths` count; None if all do."""
     layers = items_of(layers_text or "")
-    if not layers or not all(map(known_layer, layers)):
+    if not layers or not all(known_layer(item, sequence) for item in layers):
         return None
     if features.ndim == 4 and ("flatten", "") in layers:
         features = features.transpose(0, 3, 1, 2)  # flatten goes channel by channel (guide from-pytorch)
@@ -188,10 +207,17 @@ def items_of(text):
     return items if not text[at:].strip() else []
 
 
-def known_layer(item):
+def known_layer(item, sequence=False):
+    """`sequence`: whether the records are."""
     name, words = item
     if name == "wide_deep":
-        return len(words.split("|")) == 2 and all(known_layer(each) for part in words.split("|") for each in items_of(part))
+        return len(words.split("|")) == 2 and all(known_layer(each, sequence) for part in words.split("|") for each in items_of(part))
+    if name == "residual":
+        return sequence and all(known_layer(each, sequence) for each in items_of(words))
+    if name in ("layer_norm", "batch_norm"):
+        return sequence
+    if name == "gelu":
+        return sequence and not words
     if name == "dense":
         return all(word.strip().startswith(("shared=", "init=")) for word in words.split(",")[1:])
     if name == "as_sequence":
@@ -214,6 +240,18 @@ def chain(layers, tensors, prefix, x, noise, counts):
                 return None
             x = parts[0][0] + parts[1][0]
             noise = parts[0][1] + parts[1][1] + unit * np.abs(x)
+        elif name == "residual":
+            body = chain(items_of(text), tensors, f"{prefix}{number}.body.", x, noise, counts)
+            if body is None or body[0].ndim != x.ndim:
+                return None
+            w = tensors.get(f"{prefix}{number}.shortcut.weight")
+            if w is not None:
+                w = w.reshape(len(w), -1)
+                x, noise = x @ w.T, noise @ np.abs(w).T + unit * (2 + np.sqrt(w.shape[1])) * (np.abs(x) @ np.abs(w).T)
+            x, noise = body[0] + x, body[1] + noise
+            noise = noise + unit * np.abs(x)
+        elif name in ("layer_norm", "batch_norm"):
+            x, noise = normed(name, words, tensors, f"{prefix}{number}.", x, noise)
         elif name == "dense":
             w = tensors[f"{prefix}{number}.weight"]
             shape = x.shape[:-1] if x.ndim == 3 else (rows,)

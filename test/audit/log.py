@@ -59,8 +59,8 @@ def check_log(sheet, run):
             check_evaluation_line(sheet, run, f"log.txt: evaluation {numbers[id(line)]}", line, evaluations, None if again else numbers[id(line)])
         elif found := re.match(r"step ([\d,]+)/([\d,]+)  epoch", line):
             check_step_line(sheet, f"log.txt: step {found[1]}", line, steps.get(int(found[1].replace(",", ""))), length_of(run), again)
-        elif found := taken(re.fullmatch(r"(\w+) set: quantiles of ([\d,]+) records? crossed, and were sorted", line)):
-            sheet.check("log.txt: records whose quantiles crossed", int(found[2].replace(",", "")), len(run.sets[found[1]]) if run.sets[found[1]] else 0, lambda a, b: 0 < a <= (b or a))
+        elif found := taken(re.fullmatch(r"(\w+) set: quantiles of ([\d,]+) (?:record|position)s? crossed, and were sorted", line)):
+            sheet.check("log.txt: records whose quantiles crossed", int(found[2].replace(",", "")), len(run.sets[found[1]].counted()) if run.sets[found[1]] else 0, lambda a, b: 0 < a <= (b or a))
         elif line in plan:
             taken(re.fullmatch(r"(.*)", line))
         else:

@@ -155,8 +155,8 @@ def check_class_weights(sheet, run, found):
     if run.sets["train"] is None:
         return
     taken(found)
-    classes, weights = dataset_classes(run.sets["train"]), run.class_weights()
-    for i, (weight, records) in enumerate(re.findall(r" (\S+) \(([\d,]+) records\)(?:, |$)", found[1])):
+    classes, weights = dataset_classes(run.sets["train"].counted()), run.class_weights()
+    for i, (weight, records) in enumerate(re.findall(r" (\S+) \(([\d,]+) (?:records|positions)\)(?:, |$)", found[1])):
         sheet.digits(f"log.txt: weight of class {i}", weight, float(weights[i]), digits=4)
         sheet.printed(f"log.txt: records of class {i}", records, int((classes == i).sum()))
 

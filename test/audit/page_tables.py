@@ -137,6 +137,9 @@ def check_worst_table(sheet, run, place, caption, rows):
     found = re.match(r"The ([\d,]+) of ([\d,]+) records of the (\w+) set with the largest losses", caption)
     worst = run.evaluation["worst"]
     sheet.equal(f"{place}: records", [number_of(found[1]), number_of(found[2]), found[3]], [len(worst), run.evaluation["samples"], run.evaluation["split"]])
+    if rows[0][1] == "position":
+        sheet.equal(f"{place}: positions", [number_of(row[1]) for row in rows[1:]], [record["position"] for record in worst])
+        rows = [row[:1] + row[2:] for row in rows]
     columns = rows[0][4:]
     for i, (row, record) in enumerate(zip(rows[1:], worst)):
         sheet.printed(f"{place}: record {i}", row[0], record["record"])

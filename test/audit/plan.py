@@ -139,7 +139,7 @@ def check_sentences(sheet, run, place, text, length):
     samples = min(length.batch, length.epoch_samples)
     dropped = length.positions - length.epoch_samples if length.drop else 0
     forms = {
-        r"the sum of the gradients of (\d+) samples over (\d+) replicas?, divided by (?:(\d+)|the sum)": (samples, replicas, samples),
+        r"the sum of the gradients of (\d+) samples over (\d+) replicas?, divided by (?:(\d+)|the sum|the number of their positions)": (samples, replicas, samples),
         r"an update that each of the (\d+) replicas makes .*? its own samples \((\d+) samples in all\); after every ([\d,]+) of them": (replicas, samples, run.config.get("distribute.average_every")),
         r"^Each of the first ([\d,]+) steps": (None,),
         r"An epoch is one pass over the ([\d,]+) rows by all replicas together": (length.rows,),

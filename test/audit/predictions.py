@@ -14,8 +14,7 @@ def check_predictions(sheet, run):
     seen = set()
     for split in ("validation", "test"):
         dataset = run.sets[split]
-        # Where positions are padding there are no lines of `predict` for those that count alone.
-        if dataset is None or run.files_text(split) in seen or dataset.of_positions and dataset.lengths is not None:
+        if dataset is None or run.files_text(split) in seen:
             continue
         seen.add(run.files_text(split))
         given = run.predicted(split)
@@ -23,9 +22,10 @@ def check_predictions(sheet, run):
         whole = run.sets.files(run.files_text(split)[0])
         sheet.equal(place + "numbers of the records", [row[0] for row in cells], [str(i) for i in range(len(cells))])
         if dataset.of_positions:
-            each = dataset.targets.shape[1]
+            wanted = [[str(number) for number in pair] for pair in zip(*whole.places())]
             sheet.equal(place + "columns of positions", names[1:3], ["record", "position"])
-            sheet.equal(place + "lines of other positions", [row[0] for i, row in enumerate(cells) if row[1:3] != [str(i // each), str(i % each)]], [])
+            sheet.equal(place + "lines", len(cells), len(wanted))
+            sheet.equal(place + "lines of other positions", [row[0] for row, pair in zip(cells, wanted) if row[1:3] != pair], [])
             names, cells = names[:1] + names[3:], [row[:1] + row[3:] for row in cells]
         if whole.table is not None:
             bad = sorted(set(range(len(whole.table.table.records))) - {int(row) for row in whole.rows})
@@ -38,7 +38,7 @@ def check_predictions(sheet, run):
 
 def check_answers(sheet, run, place, names, cells):
     form, classes = run.form, run.class_names()
-    targets = [column["name"] for column in run.label_columns()] or [f"target{i}" for i in range(run.sets["train"].targets.shape[1])]
+    targets = [column["name"] for column in run.label_columns()] or [f"target{i}" for i in range(run.sets["train"].counted().targets.shape[1])]
     if form.targets == "value":
         levels = [f"q{level:g}" for level in form.levels] if form.loss == "quantile" else []
         if levels:

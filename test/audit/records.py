@@ -159,7 +159,7 @@ def check_worst(sheet, run, json, figures, dataset):
     sheet.equal("evaluation.json: worst", len(json["worst"]), min(WORST, len(dataset)))
     for rank, shown in enumerate(json["worst"]):
         loss = np.inf if shown["loss"] is None else shown["loss"]
-        place, i = f"evaluation.json: worst[{rank}]", row_of(dataset, shown, np.where(left, losses, np.inf) - loss)
+        place, i = f"evaluation.json: worst[{rank}]", row_of(dataset, shown)
         off = 0.0 if i is None or (error[i] >= FAR).any() else 3 * float(error[i].max())
         slack = 2e-5 * abs(loss) + 2e-6 + off if np.isfinite(loss) else 0.0
         own = i is not None and left[i] and least[i] - slack <= loss <= most[i] + slack
@@ -168,16 +168,17 @@ def check_worst(sheet, run, json, figures, dataset):
         sheet.check(f"{place}.record", shown["record"], int(dataset.rows[np.argmax(np.where(left, least, -np.inf))]), lambda a, b: first)
         if i is None:
             continue
+        if "position" in shown:
+            sheet.equal(f"{place}.position", shown["position"], None if dataset.place is None else int(dataset.place[i]))
         sheet.check(f"{place}.loss", shown["loss"], float(losses[i]), lambda a, b: own)
         left[i], last = False, loss
         check_worst_record(sheet, run, place, shown, i, figures, dataset, values, json.get("columns", []))
 
 
-def row_of(dataset, shown, off):
-    """The record of the set that is shown, of several of its positions that whose loss is off the least; None for a number that
-    is none of its records."""
-    found = np.flatnonzero(dataset.rows == shown["record"])
-    return int(found[np.argmin(np.abs(off[found]))]) if len(found) > 1 else int(found[0]) if len(found) else None
+def row_of(dataset, shown):
+    """The record, or position, of the set that is shown; None for numbers that are none of its."""
+    found = np.flatnonzero((dataset.rows == shown["record"]) & (True if dataset.place is None else dataset.place == shown.get("position")))
+    return int(found[0]) if len(found) else None
 
 
 def check_worst_record(sheet, run, place, shown, i, figures, dataset, values, columns):

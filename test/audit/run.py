@@ -82,7 +82,9 @@ class Run:
         key = (text, model)
         if key not in self.found:
             names, cells = predict(self.trainer, f"{self.directory}{model}", text, self.cwd, self.config, self.config.get(f"data.{split}_lengths"))
-            self.found[key] = from_predictions(self.form, names, [row for row in cells], self.label_columns())
+            own = slice(1, 3 if names[1:3] == ["record", "position"] else 1)  # columns that are no predictions
+            without = lambda row: [cell for i, cell in enumerate(row) if not own.start <= i < own.stop]
+            self.found[key] = from_predictions(self.form, without(names), [without(row) for row in cells], self.label_columns())
             self.found[key].names, self.found[key].cells = names, cells
         return self.found[key]
 
@@ -90,8 +92,8 @@ class Run:
         """The outputs of the set's records, with the temperature that `predict` applies. Where its digits do not tell
         them well, those computed from the weights stand in."""
         dataset = self.sets[split]
-        # `predict` goes on behind the end of the file, and takes all positions for such that count.
-        if dataset.windows or dataset.of_positions and dataset.lengths is not None:
+        # `predict` goes on behind the end of the file.
+        if dataset.windows:
             return self.own_outputs(split, model)
         given = self.given_outputs(split, model)
         if not model and (own := self.own_outputs(split)) is not None:
@@ -105,7 +107,8 @@ class Run:
         if not dataset.of_positions:
             return self.predicted(split, model).part(dataset.rows)
         records, positions = dataset.places()
-        return self.predicted(split, model).part(dataset.rows[records] * dataset.targets.shape[1] + positions)
+        begins = self.sets.files(self.files_text(split)[0]).first_lines()
+        return self.predicted(split, model).part(begins[dataset.rows[records]] + positions)
 
     def own_outputs(self, split, model=""):
         """`model`: "@step-N" of a checkpoint. With averages model.safetensors holds the average itself."""
@@ -126,7 +129,7 @@ class Run:
     def class_weights(self):
         words = self.config["train.class_weights"]
         names = self.class_names()
-        classes = dataset_classes(self.sets["train"])
+        classes = dataset_classes(self.sets["train"].counted())
         count = max(len(names), int(classes.max()) + 1, 2)
         if words == ["balanced"]:
             of_class = np.bincount(classes, minlength=count)

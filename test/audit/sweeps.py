@@ -65,7 +65,7 @@ def check_fold_predictions(sheet, directory, runs):
     by_fold = {run.config["data.fold"]: run for run in runs.values() if run.config.get("data.fold")}
     first = next(iter(by_fold.values()))
     whole, folds = first.sets.files("train"), first.sets.parts().folds
-    each = whole.targets.shape[1] if whole.of_positions else 1
+    each = whole.targets.shape[1] // whole.each if whole.of_positions else 1
     sheet.equal(place + ": rows", len(rows), each * len(whole))
     sheet.equal(place + ": rows of another record", sum(int(row[0]) != whole.rows[i // each] for i, row in enumerate(rows)), 0)
     sheet.equal(place + ": folds", [int(row[1] or 0) for row in rows], [int(f) for f in folds for _ in range(each)])
@@ -84,7 +84,9 @@ def check_fold_predictions(sheet, directory, runs):
         shown = from_predictions(run.form, header[1:], [rows[i][1:] for i in mine], run.label_columns())
         values = aligned(run.form, given.values) if whole.of_positions else given.values
         wrong = np.abs(shown.values - values) > 4 * (shown.error + given.error) + 1e-6 * np.abs(values)
-        if whole.of_positions:
+        if whole.of_positions and run.form.targets != "class":
+            said = []
+        elif whole.of_positions:
             said = [int(rows[i][2]) == best for i, best in zip(mine, shown.values.argmax(axis=1))]
         else:
             said = [rows[i][2] == run.predicted("validation").cells[whole.rows[i]][1] for i in mine]

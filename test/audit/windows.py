@@ -14,12 +14,11 @@ from .window_data import list_of
 
 
 def why_not(run):
-    """Why the auditor knows nothing of a run on windows, or of positions that count or not; empty if it does."""
+    """Why the auditor knows nothing of a run on windows; empty if it does."""
     split = next((each for each in ("test", "validation", "train") if run.sets[each] is not None), None)
-    masked = split is not None and run.sets[split].of_positions and run.sets[split].lengths is not None
-    if not run.config.get("data.window") and not masked or run.own_outputs(split) is not None:
+    if not run.config.get("data.window") or run.own_outputs(split) is not None:
         return ""
-    return f"it {'has a class for each position' if masked else 'forecasts'} with layers, or a precision, that the auditor does not compute"
+    return "it forecasts with layers, or a precision, that the auditor does not compute"
 
 
 def whole(text):

@@ -214,6 +214,7 @@ const std::map<std::string, Operation>& operations() {
        }},
       {"ReduceMean",
        [](const Tensors& in, Attributes& attributes) { return mean(in[0], attributes.list("axes", {})); }},
+      {"ReduceSum", [](const Tensors& in, Attributes&) { return sum(in[0], whole_numbers(in.at(1))); }},
       {"GlobalAveragePool",
        [](const Tensors& in, Attributes&) { return average_pooled(in[0], global_windows(in[0]), false); }},
       {"GlobalMaxPool",
@@ -335,7 +336,7 @@ OnnxValues evaluate(const onnx::GraphProto& graph, const OnnxValues& inputs) {
   for (const onnx::TensorProto& tensor : graph.initializer()) values[tensor.name()] = constant(tensor);
   for (const onnx::NodeProto& node : graph.node()) {
     Tensors in;
-    for (const std::string& name : node.input()) in.push_back(values.at(name));
+    for (const std::string& name : node.input()) in.push_back(name.empty() ? OnnxTensor{} : values.at(name));
     values[node.output(node.output(0).empty() ? 1 : 0)] = result_of(node, in);
   }
   return values;

@@ -259,7 +259,7 @@ class OnnxCell {
  private:
   std::size_t count() const { return static_cast<std::size_t>(units_); }
   double bias(Index gate, Index unit) const {
-    return in_.size() < 4 ? 0 : at(in_[3], {direction_, gate * units_ + unit});
+    return in_.size() < 4 || in_[3].dims.empty() ? 0 : at(in_[3], {direction_, gate * units_ + unit});
   }
 
   const Tensors& in_;
@@ -282,9 +282,10 @@ OnnxTensor recurrent(const Tensors& in, Index units, bool is_lstm, bool last) {
   for (Index direction = 0; direction < directions; ++direction) {
     for (Index sample = 0; sample < samples; ++sample) {
       OnnxCell cell(in, direction, units, is_lstm);
-      std::vector<double> h;
-      for (Index step = 0; step < positions; ++step) {
-        const Index position = direction == 0 ? step : positions - 1 - step;
+      std::vector<double> h(static_cast<std::size_t>(units));
+      const Index counted = in.size() > 4 ? static_cast<Index>(at(in[4], {sample})) : positions;
+      for (Index step = 0; step < counted; ++step) {
+        const Index position = direction == 0 ? step : counted - 1 - step;
         h = cell.step(position, sample);
         std::ranges::copy(
             h, all.values.begin() + ((position * directions + direction) * samples + sample) * units);

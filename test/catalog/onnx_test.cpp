@@ -77,7 +77,8 @@ void expect_tensor(const onnx::GraphProto& graph, const std::string& name, const
 
 // Each node takes what is there before it; all names differ; all weights are used.
 void expect_sound(const onnx::GraphProto& graph) {
-  std::set<std::string> known{graph.input(0).name()};
+  std::set<std::string> known;
+  for (const onnx::ValueInfoProto& input : graph.input()) known.insert(input.name());
   std::set<std::string> unused;
   for (const onnx::TensorProto& tensor : graph.initializer()) {
     EXPECT_TRUE(known.insert(tensor.name()).second) << tensor.name();
@@ -230,6 +231,61 @@ TEST(Onnx, ComputesWhatTheModelDoesAlongSequences) {
       expect_same_outputs(cell + arguments + " flatten dense(3)", {.dims = {5, 2}, .sequence = true});
     }
     expect_same_outputs("as_sequence(3, order=channels) dense(2) " + cell + "(3) flatten dense(2)", {{6}});
+  }
+}
+
+// The padding has numbers that are none: they must not show, nor the second record's empty windows.
+TEST(Onnx, ComputesWhatTheModelDoesWithLengthsOfItsRecords) {
+  const Shape input = SequenceShape{.positions = 7, .channels = 2}.shape();
+  const std::vector<Scalar> lengths{7, 1, 4, 2};
+  const Index rows = std::ssize(lengths);
+  for (const std::string layers :
+       {"last", "mean_over_time", "max_over_time", "conv1d(3, 3, padding=causal) tanh conv1d(2, 3) last",
+        "conv1d(3, 3) mean_over_time", "conv1d(3, 3, stride=2, padding=same) max_over_time",
+        "maxpool1d(3, 2, padding=same) dense(2)", "avgpool1d(3, 1, padding=1) conv1d(2, 2, padding=same)",
+        "avgpool1d(2) batch_norm dense(3)", "lstm(3, bidirectional=true) dense(3)", "gru(3, last=true)",
+        "conv1d(2, 3) lstm(2, layers=2, bias=false) mean_over_time",
+        "residual(gru(2)) layer_norm dense(3)"}) {
+    SCOPED_TRACE(layers);
+    ExportableModel exportable(layers, input);
+    const ModelOp& end = exportable.model.ops().back();
+    OutputForm form(TargetKind::kClass);
+    form.positions = end.out.sequence ? end.out.dims[0] : 0;
+    ModelToExport exported = exportable.to_export(form);
+    exported.lengths = true;
+    const auto graph = exported_graph(exported);
+    expect_sound(graph);
+    std::vector<Scalar> x = random_numbers(rows * input.size());
+    OnnxTensor given{.dims = {rows, 7, 2}, .values = {x.begin(), x.end()}};
+    for (Index i = 0; i < std::ssize(x); ++i) {
+      if (i % input.size() / 2 < static_cast<Index>(at(lengths, i / input.size()))) continue;
+      x[static_cast<std::size_t>(i)] = 0;
+      given.values[static_cast<std::size_t>(i)] = std::nan("");
+    }
+    OnnxTensor counts{.dims = {rows}, .values = {lengths.begin(), lengths.end()}};
+    counts.type = onnx::TensorProto::INT64;
+    const auto computed = evaluate(graph, OnnxValues{{"input", given}, {"lengths", counts}});
+    Workspace workspace(exportable.model, rows, ActivationRetention::kForEvaluation);
+    const ConstMatrix outputs =
+        workspace.forward({.values = stored_values(exportable.model, exportable.stored.span()),
+                           .x = ConstMatrix(x.data(), rows, input.size()),
+                           .batch = {.lengths = lengths}});
+    const std::vector<double>& found = computed.at("outputs").values;
+    ASSERT_EQ(std::ssize(found), outputs.size());
+    const Index width = form.outputs_of_position(outputs.cols());
+    if (form.positions > 0) {
+      EXPECT_EQ(signatures(graph.output()).back(),
+                fmt::format("probabilities[N,{},{}]", form.positions, width));
+      EXPECT_NEAR(computed.at("probabilities").values[0] + computed.at("probabilities").values[1] +
+                      (width > 2 ? computed.at("probabilities").values[2] : 0),
+                  1, 1e-9);
+    }
+    for (Index i = 0; i < std::ssize(found); ++i) {
+      const Index position = i % outputs.cols() / width;
+      const auto length = static_cast<Index>(at(lengths, i / outputs.cols()));
+      if (form.positions > 0 && position >= at(end.lengths_out, length)) continue;
+      EXPECT_NEAR(at(found, i), outputs.data()[i], 1e-4) << "number " << i;
+    }
   }
 }
 

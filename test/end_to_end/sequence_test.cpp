@@ -9,6 +9,7 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lockstep/base/file.h"
@@ -36,6 +37,7 @@ class Sequences : public testing::Test {
     std::vector<std::int32_t> lengths;
     std::vector<std::int32_t> classes;
     std::vector<std::int32_t> of_positions;
+    std::vector<float> numbers;
     for (Index record = 0; record < kRecords; ++record) {
       const auto length = 1 + static_cast<Index>(random.below(kPositions));
       double sum = 0;
@@ -45,6 +47,7 @@ class Sequences : public testing::Test {
           const Scalar value = random.normal();
           if (channel == 0 && counts) sum += static_cast<double>(value);
           if (channel == 0) of_positions.push_back(counts ? (value > 0 ? 1 : 0) : padding_class);
+          if (channel == 0) numbers.push_back(counts ? 2 * value - 1 : padding);
           features.push_back(counts ? value : padding);
         }
       }
@@ -55,6 +58,7 @@ class Sequences : public testing::Test {
     write("lengths", npy_content("<i4", {kRecords}, bytes_of(lengths)));
     write("y", npy_content("<i4", {kRecords}, bytes_of(classes)));
     write("each", npy_content("<i4", {kRecords, kPositions}, bytes_of(of_positions)));
+    write("numbers", npy_content("<f4", {kRecords, kPositions}, bytes_of(numbers)));
   }
   void write(const std::string& name, const std::string& content) const {
     std::ofstream(path(name), std::ios::binary) << content;
@@ -84,11 +88,34 @@ class Sequences : public testing::Test {
     return read_file(run_ + "/model.safetensors");
   }
 
-  // A whole number of an array file whose numbers begin there.
-  static std::int32_t number(const std::string& bytes, Index begin, Index i) {
-    std::int32_t value = 0;
+  // A number of 4 bytes of an array file whose numbers begin there.
+  template <class Number = std::int32_t>
+  static Number number(const std::string& bytes, Index begin, Index i) {
+    Number value = 0;
     std::copy_n(bytes.data() + begin + i * 4, 4, reinterpret_cast<char*>(&value));
     return value;
+  }
+  // The same number of each record, or of each position.
+  template <class Number>
+  std::vector<Number> numbers_of(const std::string& name, Index count) const {
+    const std::string bytes = read_file(path(name));
+    std::vector<Number> all;
+    for (Index i = 0; i < count; ++i) all.push_back(number<Number>(bytes, std::ssize(bytes) - count * 4, i));
+    return all;
+  }
+
+  std::string predict(const std::string& output, int ranks = 2) const {
+    const std::string file = directory_ / output;
+    const ProcessResult result =
+        run_trainer(ranks, fmt::format("predict --model {} --input {} --lengths {} --output {} --overwrite",
+                                       run_, path("x"), path("lengths"), file));
+    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    return read_file(file);
+  }
+  nlohmann::json evaluate() const {
+    const ProcessResult result = run_trainer(2, fmt::format("eval --model {} --json -", run_));
+    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    return parse_json<nlohmann::json>(result.output).at("test");
   }
 
   // `always`: flags of all runs.
@@ -194,6 +221,80 @@ TEST_F(Sequences, AnEvaluationIsTheMeanOverThePositionsThatCount) {
   EXPECT_NEAR(test.at("accuracy").get<double>(), right / static_cast<double>(counted), 1e-6);
 }
 
+// All measures are of the positions that count, whatever stands in the padding.
+TEST_F(Sequences, ANumberForEachPositionIsMeasuredAndPredictedByPosition) {
+  write_data(std::nanf(""));
+  const std::string file = config("conv1d(3, 3, padding=same) tanh dense(1)", "numbers");
+  const std::string flags = "--train.loss mean_squared_error";
+  const std::string expected = model_of(run(1, file, flags));
+  EXPECT_EQ(model_of(run(2, file, flags)) == expected, true);
+  const std::string array = predict("p.npy");
+  EXPECT_NE(array.find("(60, 6, 1)"), std::string::npos) << array.substr(0, 80);
+  const Index count = kRecords * kPositions;
+  const std::vector<float> truth = numbers_of<float>("numbers", count);
+  std::vector<std::pair<double, double>> pairs;
+  std::string lines;
+  for (Index i = 0; i < count; ++i) {
+    const auto predicted = number<float>(array, std::ssize(array) - count * 4, i);
+    EXPECT_EQ(std::isnan(predicted), std::isnan(at(truth, i))) << i;
+    if (std::isnan(predicted)) continue;
+    lines += fmt::format("{{\"row\":{},\"record\":{},\"position\":{},\"prediction\":{}}}\n", pairs.size(),
+                         i / kPositions, i % kPositions, predicted);
+    pairs.emplace_back(at(truth, i), predicted);
+  }
+  EXPECT_EQ(predict("p.jsonl", 1), lines);
+  double mean = 0;
+  for (const auto& [target, _] : pairs) mean += target / static_cast<double>(pairs.size());
+  double off = 0;
+  double squares = 0;
+  double spread = 0;
+  for (const auto& [target, predicted] : pairs) {
+    off += std::abs(target - predicted);
+    squares += (target - predicted) * (target - predicted);
+    spread += (target - mean) * (target - mean);
+  }
+  const auto test = evaluate();
+  EXPECT_EQ(test.at("positions"), pairs.size());
+  EXPECT_NEAR(test.at("loss").get<double>(), squares / static_cast<double>(pairs.size()), 1e-5);
+  EXPECT_NEAR(test.at("mean_absolute_error").get<double>(), off / static_cast<double>(pairs.size()), 1e-5);
+  EXPECT_NEAR(test.at("r2").get<double>(), 1 - squares / spread, 1e-5);
+  const auto worst = parse_json<nlohmann::json>(read_file(run_ + "/evaluation.json")).at("worst").at(0);
+  const auto place = worst.at("record").get<Index>() * kPositions + worst.at("position").get<Index>();
+  EXPECT_NEAR(std::stod(worst.at("target").get<std::string>()), at(truth, place), 1e-3);
+  const ProcessResult importance = run_trainer(1, fmt::format("importance --model {}", run_));
+  EXPECT_EQ(importance.exit_code, 2);
+  expect_parts(importance.errors, {"one number of a sequence says nothing by itself"});
+}
+
+// As CrossEntropyLoss(weight=...) of PyTorch, and with the temperature that predict applies, too.
+TEST_F(Sequences, APositionWeighsWhatItsClassDoes) {
+  write_data(std::nanf(""), 99);
+  const std::string file = config("gru(3) dense(2)", "each");
+  const std::string flags =
+      "--train.class_weights '0: 1,1: 3' --eval.class_weights true --train.calibrate temperature "
+      "--data.validation 'share(0.3)' --eval.metrics auc";
+  const std::string expected = model_of(run(1, file, flags));
+  EXPECT_EQ(model_of(run(3, file, flags + " --train.accumulate 2")) == expected, true);
+  EXPECT_EQ(model_of(run(2, file, flags)) == expected, true);
+  const std::string array = predict("p.npy");
+  const Index count = kRecords * kPositions;
+  const std::vector<std::int32_t> truth = numbers_of<std::int32_t>("each", count);
+  double loss = 0;
+  double right = 0;
+  double weight = 0;
+  for (Index i = 0; i < count; ++i) {
+    if (at(truth, i) == 99) continue;
+    const auto p = number<float>(array, std::ssize(array) - count * 8, 2 * i + at(truth, i));
+    const double mine = at(truth, i) == 1 ? 3 : 1;
+    loss -= mine * std::log(static_cast<double>(p));
+    right += p > 0.5F ? mine : 0;
+    weight += mine;
+  }
+  const auto test = evaluate();
+  EXPECT_NEAR(test.at("loss").get<double>(), loss / weight, 1e-5);
+  EXPECT_NEAR(test.at("accuracy").get<double>(), right / weight, 1e-6);
+}
+
 TEST_F(Sequences, EachPositionHasALineInThePredictionsOfCrossValidation) {
   write_data();
   const std::string file = config("dense(3) tanh dense(2)", "each");
@@ -272,8 +373,9 @@ TEST_F(Sequences, WhatDoesNotFitIsRefused) {
   const ProcessResult lacking = run(2, config("mean_over_time dense(2)", "y"), "--data.test_lengths ''");
   EXPECT_EQ(lacking.exit_code, 2);
   expect_parts(lacking.errors, {"data.train_lengths is set", "x.npy' has no lengths", "or for none"});
+  write("pairs", npy_content("<f4", {kRecords, kPositions, 2}, bytes_of(std::vector<float>(720, 1))));
   const ProcessResult masked =
-      run(2, config("dense(2)", "each"), "--train.loss quantile --train.quantiles 0.1,0.9");
+      run(2, config("dense(4)", "pairs"), "--train.loss quantile --train.quantiles 0.1,0.9");
   EXPECT_EQ(masked.exit_code, 2);
   expect_parts(masked.errors, {"train.loss 'quantile' cannot leave out targets"});
   std::vector<std::int32_t> lengths(kRecords, 3);

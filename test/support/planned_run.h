@@ -24,6 +24,7 @@ struct Given {
   Index evaluation_sets = 1;
   bool weighted = false;
   bool has_lengths = false;
+  bool of_positions = false;
   std::string positive = {};
   bool saves = false;
   bool keeps_best = false;
@@ -46,6 +47,7 @@ struct Given {
                           .streamed = streamed,
                           .weighted = weighted,
                           .has_lengths = has_lengths,
+                          .of_positions = of_positions,
                           .positive = positive,
                           .optimizer = optimizer,
                           .evaluation_rows = 1000,

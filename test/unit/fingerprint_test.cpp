@@ -181,6 +181,12 @@ TEST(Fingerprint, ChangesAreNamed) {
                                       "00000000000000ff, was 0000000000000002)",
                                       "the weights of 'numbered' are not those of the run (fingerprint "
                                       "0000000000000004, was 0000000000000003)"}));
+  const Fingerprint with_lengths{.kind = Fingerprint::kRecords, .parts = {1, 2, 3, 4}};
+  EXPECT_EQ(describe_changes(with_lengths, before, source),
+            std::vector<std::string>{"'numbered' has no lengths, unlike that of the run"});
+  Fingerprint others = with_lengths;
+  others.parts[3] = 5;
+  EXPECT_TRUE(describe_changes(with_lengths, others, source).at(0).starts_with("the lengths of 'numbered'"));
   const Fingerprint sampled{.kind = Fingerprint::kFileBlocks, .parts = {1}};
   EXPECT_EQ(
       describe_changes({.kind = Fingerprint::kFileBlocks, .parts = {2}}, sampled, FileSource({"a.bin"})),

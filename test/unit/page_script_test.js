@@ -200,6 +200,8 @@ const tests = {
     const table = table_named(page_of(run), "The 2 of 5,000");
     assert.deepStrictEqual(table["record"], ["loss", "target", "prediction", "file", "size", "age"]);
     assert.deepStrictEqual(table["1,234"], ["2.5", "no", "yes", "b.idx", "5", ""]);
+    run.predictions.worst = [{...record, position: 17}];
+    assert.deepStrictEqual(table_named(page_of(run), "The 1 of 5,000")["1,234"].slice(0, 2), ["17", "2.5"]);
   },
 
   plans_and_configs_have_what_was_done_and_given() {

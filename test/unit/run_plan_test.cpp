@@ -292,6 +292,10 @@ TEST(RunPlan, TheSentenceSaysWhatTheTailDoes) {
   EXPECT_NE(table().find("over 64 replicas, divided by the sum of the weights of these samples."),
             std::string::npos)
       << table();
+  setup.of_positions = true;
+  EXPECT_NE(table().find("divided by the sum of the weights of their positions that count."),
+            std::string::npos)
+      << table();
   setup.distribute.strategy = "local_sgd";
   EXPECT_NE(table().find("with the weighted mean gradient of its own samples"), std::string::npos) << table();
 }

@@ -32,6 +32,7 @@ EvaluationDetails details() {
   details.worst = {
       {.record = {.loss = std::numeric_limits<double>::infinity(), .target = "no", .prediction = "yes"},
        .position = 17,
+       .of_record = 3,
        .file = "a.csv",
        .cells = {"5"}},
       {.record = {.loss = 2.5, .target = "yes", .prediction = "no"}, .position = 0}};
@@ -54,6 +55,8 @@ TEST(ShownPredictions, HaveTheSharesOfEachThreshold) {
   EXPECT_EQ(json["fits"][0]["residual_width"], 2.5);
   EXPECT_TRUE(json["worst"][0]["loss"].is_null());
   EXPECT_EQ(json["worst"][0]["record"], 17);
+  EXPECT_EQ(json["worst"][0]["position"], 3);
+  EXPECT_FALSE(json["worst"][1].contains("position"));
 }
 
 // Several outputs of yes or no are no classes: each has the name of its label.

@@ -16,7 +16,8 @@ namespace lockstep {
 struct Fingerprint {
   /// kRecords or kFileBlocks; "": nothing is known. Only fingerprints of one kind can be compared.
   std::string kind;
-  /// kRecords: features, labels and weights. kFileBlocks: one for each sampled file.
+  /// kRecords: features, labels, weights and, if they have any, lengths. kFileBlocks: one for each sampled
+  /// file.
   std::vector<std::uint64_t> parts;
 
   bool operator==(const Fingerprint&) const = default;
@@ -38,11 +39,15 @@ class RecordHashes {
   Fingerprint sum(PeerGroup& peers) const;
 
  private:
-  std::size_t feature_bytes_;  // size of the features of a record; labels follow, and then the weight
+  // Sizes of the parts of a record; the length is behind them.
+  std::size_t feature_bytes_;
   std::size_t target_bytes_;
+  std::size_t weight_bytes_;
+  bool has_lengths_;
   std::uint64_t features_ = 0;
   std::uint64_t labels_ = 0;
   std::uint64_t weights_ = 0;
+  std::uint64_t lengths_ = 0;
 };
 
 /// *Collective.* The fingerprint of kind kFileBlocks of the files of a source: some MiB are read, spread

@@ -53,9 +53,14 @@ std::string compare_sums(const IdSums& found, const IdSums& expected, Index epoc
 struct Weighing {
   std::span<const Scalar> of_class = {};  ///< the weight of each class, which outlives this; empty: 1
   bool masks = false;                     ///< targets may be missing
+  bool of_positions = false;              ///< each target is a position, which has the weight of its class
 
   /// Whether samples of this data set have weights.
-  bool has_weights(const DatasetInfo& info) const { return info.weighted || !of_class.empty(); }
+  bool has_weights(const DatasetInfo& info) const {
+    return info.weighted || (!of_class.empty() && !of_positions);
+  }
+  /// Whether samples count with a share of their targets.
+  bool has_shares() const { return masks || (!of_class.empty() && of_positions); }
 };
 
 /// Whether targets of a record can be missing: some of several, or those of its padding.
@@ -69,7 +74,7 @@ Matrix take_lengths(const DatasetInfo& info, Matrix& labels, std::span<Scalar> l
 
 /// Turns the columns that this gives into target_columns, packed at their start. `weights`: becomes the
 /// weight of each row; not written if samples have none. `present`: becomes the number of targets of each
-/// row; not written unless targets may be missing.
+/// row, or the sum of the weights of its positions; not written unless has_shares().
 void weigh(const Weighing& weighing, const DatasetInfo& info, Matrix& labels, std::span<Scalar> weights,
            std::span<Scalar> present);
 
@@ -141,7 +146,9 @@ class Loader {
  private:
   bool reads() const { return options_.part != RecordPart::kNothing; }
   // Samples do not all count once.
-  bool weighs() const { return reads() && (options_.weighing.has_weights(info_) || options_.weighing.masks); }
+  bool weighs() const {
+    return reads() && (options_.weighing.has_weights(info_) || options_.weighing.has_shares());
+  }
   // Steps that are prepared ahead.
   Index ahead() const { return reads() ? options_.prefetch : 0; }
   void fill_ahead();

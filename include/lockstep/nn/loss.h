@@ -48,7 +48,7 @@ struct OutputForm {
   std::vector<double> quantiles = {};
   /// Whether only the direction of a row of values means something, not its length.
   bool direction = false;
-  /// Above 0: the outputs are those of so many positions, each with a class of its own (over_positions()).
+  /// Above 0: the outputs are those of so many positions, each with targets of its own (over_positions()).
   Index positions = 0;
 
   Index outputs_per_target() const { return quantiles.empty() ? 1 : std::ssize(quantiles); }
@@ -72,12 +72,17 @@ class Loss {
   virtual double evaluate(const ConstMatrix& outputs, const ConstMatrix& targets, Matrix* gradient) const = 0;
   /// The loss of a position, for one over_positions(); else this.
   virtual const Loss& of_position() const { return *this; }
+  /// Gives each position the weight of its class, for one over_positions(). They outlive the loss.
+  virtual void weigh_classes(std::span<const Scalar> /*of_class*/) {}
+  /// Empty: all count alike.
+  virtual std::span<const Scalar> class_weights() const { return {}; }
 };
 
-/// A loss of classes for a model that gives a sequence: its mean over the positions of a row, with
-/// outputs n x (positions x classes), targets n x positions. A position whose target is missing adds 0. Else
-/// `loss` as it is.
-std::unique_ptr<Loss> over_positions(std::unique_ptr<Loss> loss, const Shape& output);
+/// A loss for a model that gives a sequence: its mean over the positions of a row, with outputs
+/// n x (positions x outputs of each) and targets n x (positions x targets of each). A position whose targets
+/// are all missing adds 0. Else `loss` as it is, also where targets of numbers or of yes and no are `named`:
+/// columns of a table have names and scales of their own, and are no positions.
+std::unique_ptr<Loss> over_positions(std::unique_ptr<Loss> loss, const Shape& output, bool named = false);
 
 /// Loss::evaluate with the loss of each row, and its gradient, multiplied by the weight of the row.
 double evaluate_weighted(const Loss& loss, const ConstMatrix& outputs, const ConstMatrix& targets,

@@ -22,8 +22,9 @@ namespace lockstep {
 using OnnxAttribute = std::pair<std::string, std::variant<Index, double, std::string, std::vector<Index>,
                                                           std::vector<double>, std::vector<std::string>>>;
 
-/// 32-bit numbers and 64-bit whole numbers, as the attribute "to" of Cast has them.
+/// Types, as the attribute "to" of Cast has them.
 inline constexpr Index kOnnxFloat = 1;
+inline constexpr Index kOnnxInt32 = 6;
 inline constexpr Index kOnnxInt64 = 7;
 
 /// A graph in the making, as far as a layer adds to it.
@@ -45,6 +46,8 @@ struct OnnxLayer {
   std::vector<std::string> inputs;   ///< in the order inside the graph
   std::vector<std::string> tensors;  ///< its weights in the order in which it declares them
   std::vector<std::string> state;    ///< likewise
+  std::string lengths = {};          ///< positions of each record that count, int64 [N]; "": all do
+  std::vector<Index> counted = {};   ///< as many of them count at its input, for each length of a record
 };
 
 /// The words of a layer that is one operation without attributes, of all its inputs.
@@ -65,6 +68,16 @@ std::string onnx_flat(OnnxNodes& graph, const std::string& value, const Shape& s
 /// A sequence, [N, positions, channels], with its channels first, as convolution and pooling want them there;
 /// or from that order back.
 std::string onnx_swapped(OnnxNodes& graph, const std::string& value);
+
+/// Its first input, a sequence, with `fill` where positions do not count: what stands there is lost, even
+/// NaN.
+std::string onnx_masked(OnnxNodes& graph, const OnnxLayer& layer, double fill = 0);
+
+/// How many positions of its input count, int64 [N, 1]. Requires lengths.
+std::string onnx_lengths(OnnxNodes& graph, const OnnxLayer& layer);
+
+/// Whether each position of its input counts, bool [N, positions, 1]. Requires lengths.
+std::string onnx_counted(OnnxNodes& graph, const OnnxLayer& layer);
 
 /// Axes inside the graph, that of the batch included.
 Index onnx_rank(const Shape& sample);

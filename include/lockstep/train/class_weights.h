@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lockstep/data/dataset.h"
@@ -33,7 +34,8 @@ std::vector<Scalar> balance_classes(std::span<const Index> counts);
 std::string describe_unbalanced(std::span<const Index> counts, const DatasetInfo& data);
 
 /// One line for people: "ham 0.58 (4,825 records), spam 3.7 (747)"; without counts if there are none.
+/// `counted`: what they are of, "records".
 std::string describe_class_weights(std::span<const Scalar> weights, std::span<const Index> counts,
-                                   const DatasetInfo& data);
+                                   const DatasetInfo& data, std::string_view counted = "records");
 
 }  // namespace lockstep

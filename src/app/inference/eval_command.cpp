@@ -42,7 +42,7 @@ void print_metrics(const EvalMetrics& metrics) {
   if (metrics.top_k_accuracy) print_out(", top-{} accuracy {:.5g}", metrics.top_k, *metrics.top_k_accuracy);
   for (const MetricValue& other : metrics.others) print_out(", {}", to_string(other, metrics.positive()));
   print_out("\n");
-  if (metrics.crossed > 0) print_out("{}\n", describe_crossed(metrics.crossed));
+  if (metrics.crossed > 0) print_out("{}\n", describe_crossed(metrics.crossed, metrics.positions > 0));
   if (!metrics.confusion.empty() && metrics.classes <= kMaxClassesShown) print_confusion(metrics);
   print_out("{}", evaluation_tables(metrics));
   if (metrics.forecast.naive.empty()) return;

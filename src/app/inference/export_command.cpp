@@ -65,10 +65,10 @@ int export_command(const CommandLine& line) {
   check_outputs(line, files_read(line));
   const Config config = load_run_config(line, read_config_file(config_of_run(line, directory)));
   TrainedModel trained = load_trained_model(directory, config);
-  if (exporter.name.starts_with("onnx") && trained.loss->form().positions > 0) {
+  if (exporter.encodes && trained.loss->form().positions > 0 && is_there(directory.schema())) {
     throw ConfigError(
-        "the model gives a class for each position, for which its graph has no answer: export its weights "
-        "(--format safetensors)");
+        "the model gives a class for each position, for which a graph of the columns of a table has no "
+        "answer: export it for their features (--format onnx_features)");
   }
   const Normaliser normaliser(config.data.mean, config.data.std, trained.model->input().size());
   const bool of_table = std::filesystem::exists(directory.schema());
@@ -85,6 +85,7 @@ int export_command(const CommandLine& line) {
                   .label_scales = scales,
                   .temperature = trained.temperature,
                   .threshold = threshold,
+                  .lengths = !config.data.train_lengths.empty(),
                   .schema = schema ? &*schema : nullptr,
                   .facts = onnx_facts(directory)},
                  file);
@@ -93,7 +94,7 @@ int export_command(const CommandLine& line) {
            with_commas(trained.model->stored_layout().count()), trained.model->stored_layout().params.size(),
            describe_output(output), exporter.name, human_bytes(file.bytes()));
   if (exporter.name.starts_with("onnx") && !config.data.train_lengths.empty())
-    log_info("the graph knows no lengths: it takes all positions of a record as if they counted");
+    log_info("its input 'lengths', int64 [N], is the positions of each record that count");
   if (exporter.name.starts_with("onnx") && config.model.precision == Precision::kBf16) {
     log_info(
         "the graph computes in fp32, while trainer predict and eval compute in bf16 as training did: outputs "

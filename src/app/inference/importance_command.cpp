@@ -45,17 +45,18 @@ std::unique_ptr<MetricSet> metrics_with(const std::string& measure, const Experi
   error_if(measure == "accuracy" && form.targets == TargetKind::kValue,
            "--metric accuracy is not defined for predictions of numbers: choose loss, r2 or another metric");
   return std::make_unique<MetricSet>(always ? experiment.config.eval.metrics : std::vector{measure}, form,
-                                     experiment.model->output().size(), experiment.scales());
+                                     experiment.outputs(), experiment.scales());
 }
 
 // The columns of a set, whose records must be rows of features.
 std::vector<FeatureColumn> columns_of(const Experiment& experiment, const RecordSource& source,
                                       const std::string& schema) {
   const Shape& features = source.info().features;
-  error_if(features.dims.size() > 1,
-           "records of '{}' have the shape {}: importance permutes columns, and one pixel of an image "
-           "says nothing by itself",
-           source.info().name, to_string(features));
+  error_if(
+      features.dims.size() > 1,
+      "records of '{}' have the shape {}: importance permutes columns, and one {} says nothing by itself",
+      source.info().name, to_string(features),
+      features.sequence ? "number of a sequence" : "pixel of an image");
   return feature_columns(schema, experiment.model->input().size());
 }
 

@@ -93,6 +93,7 @@ class PositionColumns final : public TextColumns {
  public:
   explicit PositionColumns(Index positions) : positions_(positions) {}
   std::span<const std::string> names() const override { return names_; }
+  bool are_numbers() const override { return true; }
   std::span<const std::string> next() override {
     const Index row = rows_.front();
     rows_.pop_front();
@@ -186,7 +187,7 @@ struct Inference {
   Index positions() const { return trained.loss->form().positions; }
   // Rows of the file that a record has.
   Index rows_of_record() const { return std::max(horizon(), positions()); }
-  // Outputs of the model, or of a position that has a class.
+  // Outputs of the model, or of a position that has targets of its own.
   Index outputs() const { return trained.loss->form().outputs_of_position(trained.model->output().size()); }
   // A label has as many targets as its horizon has positions, and a row one of them.
   std::vector<TargetLabel> labels_of_rows() const {
@@ -242,19 +243,22 @@ class PredictionOutput {
     }
     if (inference.forecasts() && entry.has_texts)
       kept_ = std::make_unique<ForecastColumns>(*source.as_windows(), config.data.table.windows);
+    error_if(inference.positions() > 0 && kept_,
+             "--keep: each row is a position of a record, whose numbers stand beside it: leave --keep out");
+    error_if<DataError>(
+        inference.positions() > 0 && !source.skipped().empty(),
+        "'{}': {} cannot be read, and positions of others would have a wrong record: mend the "
+        "input",
+        line.text("input"), plural(std::ssize(source.skipped()), "record"));
     if (inference.positions() > 0 && entry.has_texts) {
       auto columns = std::make_unique<PositionColumns>(inference.positions());
       positions_ = columns.get();
       kept_ = std::move(columns);
     }
-    error_if(
-        source.info().has_lengths && inference.positions() > 0 && positions_ == nullptr,
-        "--lengths: {} cannot say which position a row is, and those of padding are left out: write CSV or "
-        "JSON lines (--format csv, --format jsonl)",
-        entry.name);
     file_ =
         entry.make({.path = line.text("output"),
                     .rows = source.info().rows * inference.rows_of_record() + std::ssize(source.skipped()),
+                    .positions = inference.positions(),
                     .columns = {table_.columns().begin(), table_.columns().end()},
                     .kept = kept_.get()});
     lines_.emplace(table_, *file_, source.skipped());
@@ -301,7 +305,8 @@ BadRows write_predictions(Communicator& comm, const CommandLine& line, const Con
   agree(comm, [&] {
     if (output) output->lines().finish();
   });
-  if (comm.rank() == 0 && prediction.crossed() > 0) log_info("{}", describe_crossed(prediction.crossed()));
+  if (comm.rank() == 0 && prediction.crossed() > 0)
+    log_info("{}", describe_crossed(prediction.crossed(), inference.positions() > 0));
   BadRows bad = output ? output->lines().bad_rows() : BadRows();
   comm.broadcast(as_buffer(std::as_writable_bytes(std::span(&bad, 1))), 0);
   return bad;

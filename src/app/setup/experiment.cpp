@@ -151,20 +151,19 @@ void state_class_weights(Experiment& experiment) {
   if (option.empty()) return;
   const TargetKind targets = experiment.loss->targets();
   refuse_if(targets == TargetKind::kValue, "train.class_weights with a loss on numbers");
-  refuse_if(targets == TargetKind::kBinary && experiment.model->output().size() > 1,
+  refuse_if(targets == TargetKind::kBinary && experiment.outputs() > 1,
             "train.class_weights with several targets of yes or no");
-  refuse_if(experiment.loss->form().positions > 0, "train.class_weights with a class for each position");
   if (is_balanced(option) || experiment.sources().empty()) return;
   experiment.stated_class_weights = match_class_weights(
       parse_class_weights(option), experiment.sources().front()->info(), experiment.classes());
 }
 
-// `input`: the shape of a record.
-void build_model(Experiment& experiment, const Shape& input) {
+// `input`: the shape of a record. `named`: see over_positions().
+void build_model(Experiment& experiment, const Shape& input, bool named) {
   const Config& config = experiment.config;
   experiment.loss = make_loss(config);
   experiment.model = std::make_unique<Model>(config.model, input, experiment.loss->form().link);
-  experiment.loss = over_positions(std::move(experiment.loss), experiment.model->output());
+  experiment.loss = over_positions(std::move(experiment.loss), experiment.model->output(), named);
   const OutputForm form = experiment.loss->form();
   experiment.metrics = std::make_unique<MetricSet>(
       config.eval.metrics, form, form.outputs_of_position(experiment.model->output().size()),
@@ -183,8 +182,6 @@ void build_training(Experiment& experiment) {
 }
 
 void check_fit(Experiment& experiment) {
-  refuse_if(experiment.config.train.calibrate != kNoCalibration && experiment.loss->form().positions > 0,
-            "train.calibrate with a class for each position");
   refuse_if(experiment.config.data.table.windows.any() && experiment.loss->targets() != TargetKind::kValue,
             "data.window with a loss that does not learn numbers");
   refuse_if(experiment.config.model.window_scaling.kind != WindowScaling::Kind::kNone &&
@@ -231,7 +228,7 @@ Experiment make_experiment(Config config, PeerGroup& peers, const std::string& s
   DataOptions& data = experiment.config.data;
   data.memory = is_streamed(data, experiment.train->info()) ? MemoryMode::kStream : MemoryMode::kLoad;
   peers.agree([&] {
-    build_model(experiment, experiment.train->info().features);
+    build_model(experiment, experiment.train->info().features, !experiment.train->schema().empty());
     build_training(experiment);
     check_fit(experiment);
     if (data.bucket_by_length > 0 && experiment.train->info().has_lengths)
@@ -259,7 +256,7 @@ Experiment make_evaluation(Config config, const std::set<Split>& splits, const R
   if (!splits.contains(Split::kValidation)) experiment.validation.reset();
   if (!splits.contains(Split::kTest)) experiment.test.reset();
   peers.agree([&] {
-    build_model(experiment, input);
+    build_model(experiment, input, !schema.empty());
     check_fit(experiment);
   });
   return experiment;
@@ -362,7 +359,9 @@ std::vector<Scalar> Experiment::class_weights(PeerGroup& peers) const {
           "class",
           lacks);
     }
-    log_info("balanced class weights: {}", describe_class_weights(weights, counts, train->info()));
+    log_info("balanced class weights: {}",
+             describe_class_weights(weights, counts, train->info(),
+                                    loss->form().positions > 0 ? "positions" : "records"));
   }
   return weights;
 }
@@ -429,6 +428,7 @@ RunPlanRequest Experiment::plan_request(const Config& other, std::span<const std
           .target_columns = train->info().target_columns,
           .weighted = train->info().weighted || weighs_classes(Split::kTrain),
           .has_lengths = train->info().has_lengths,
+          .of_positions = loss->form().positions > 0,
           .lengths = lengths,
           .positive = positive_class(),
           .optimizer = {*optimizer, model->layout()},

@@ -93,7 +93,8 @@ TrainedModel load_trained_model(const RunDirectory& directory, const Config& con
   trained.loss = make_loss(config);
   trained.model =
       std::make_unique<Model>(config.model, ModelFile(directory.model()).input(), trained.loss->form().link);
-  trained.loss = over_positions(std::move(trained.loss), trained.model->output());
+  trained.loss =
+      over_positions(std::move(trained.loss), trained.model->output(), is_there(directory.schema()));
   const OutputForm form = trained.loss->form();
   if (grid.stages() > 1) trained.stage = make_stage(config, *trained.model, grid.stage_of(rank));
   trained.stored = load_stored(directory, trained.run());

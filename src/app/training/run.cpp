@@ -163,6 +163,7 @@ void Run::load(Index step) {
   }
   if (classes && experiment_.train->info().target_classes == 0) warn_of_spare_outputs(*classes);
   if (experiment_.weighs_classes(Split::kTrain)) class_weights_ = experiment_.class_weights(peers);
+  experiment_.loss->weigh_classes(class_weights_);
   validation_ = load_evaluation(experiment_.validation.get(), Split::kValidation);
   test_ = load_evaluation(experiment_.test.get(), Split::kTest);
   look_at_targets();
@@ -186,8 +187,7 @@ std::vector<Index> Run::some_training_ids() const {
 TargetSample Run::training_targets() const {
   const DatasetInfo& info = experiment_.train->info();
   const Index features = record_part() == RecordPart::kAll ? info.features.size() : 0;
-  return gather_targets(comm_, *records_, some_training_ids(), info,
-                        {.of_class = class_weights_, .masks = masks_}, features);
+  return gather_targets(comm_, *records_, some_training_ids(), info, weighing(), features);
 }
 
 void Run::look_at_targets() {
@@ -274,6 +274,11 @@ RecordPart Run::record_part() const {
   return streams() && needed == RecordPart::kTargets ? RecordPart::kAll : needed;
 }
 
+Weighing Run::weighing() const {
+  return {
+      .of_class = class_weights_, .masks = masks_, .of_positions = experiment_.loss->form().positions > 0};
+}
+
 // Whether the weight of a step is another than the number of its samples.
 bool Run::weighs_samples() const {
   return experiment_.train->info().weighted || !class_weights_.empty() || masks_;
@@ -358,7 +363,7 @@ std::unique_ptr<Loader> Run::make_loader(Range steps) {
                                                 .prefetch = ahead,
                                                 .team = &team_,
                                                 .augmenter = experiment_.augmenter.get(),
-                                                .weighing = {.of_class = class_weights_, .masks = masks_},
+                                                .weighing = weighing(),
                                                 .part = record_part()});
 }
 

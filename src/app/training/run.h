@@ -103,6 +103,7 @@ class Run {
   // *Collective over the group.* Stages without records learn what the others know of them.
   void share_record_facts();
   bool weighs_samples() const;
+  Weighing weighing() const;
   bool streams() const { return plan_.sampling.stream && experiment_.train->info().record_bytes > 0; }
   RecordPart record_part() const;
   EvaluationContext evaluation_context(Split split);

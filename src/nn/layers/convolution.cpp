@@ -94,7 +94,7 @@ class ConvolutionLayer final : public Layer {
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     const std::vector<Window> axes = onnx_axes(shape_, window_);
     std::vector<std::string> inputs = layer.inputs;
-    if (window_.over_time) inputs.front() = onnx_swapped(graph, inputs.front());
+    if (window_.over_time) inputs.front() = onnx_swapped(graph, onnx_masked(graph, layer));
     const std::string y = graph.add("Conv", joined_names(inputs, layer.tensors),
                                     {{"strides", onnx_numbers(axes, &Window::stride)},
                                      {"dilations", onnx_numbers(axes, &Window::dilation)},

@@ -1,5 +1,7 @@
 // The last position of a sequence that counts.
 #include <algorithm>
+#include <numeric>
+#include <vector>
 
 #include "lockstep/nn/layer.h"
 #include "lockstep/nn/onnx_words.h"
@@ -34,6 +36,7 @@ class Last final : public Layer {
   bool takes_sequences() const override { return true; }
   std::string name() const override { return "last"; }
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
+    if (!layer.lengths.empty()) return add_last(graph, layer);
     const std::string position =
         graph.add("Slice", {layer.inputs.front(), graph.add_list({sequence_.positions - 1}),
                             graph.add_list({sequence_.positions}), graph.add_list({1})});
@@ -41,6 +44,16 @@ class Last final : public Layer {
   }
 
  private:
+  // The sum over all positions, of which the last that counts is the only one that is not 0.
+  std::string add_last(OnnxNodes& graph, const OnnxLayer& layer) const {
+    std::vector<Index> lengths(static_cast<std::size_t>(sequence_.positions));
+    std::iota(lengths.begin(), lengths.end(), Index{1});
+    const std::string is_last = graph.add("Equal", {onnx_lengths(graph, layer), graph.add_list(lengths)});
+    const std::string alone = graph.add("Where", {graph.add("Unsqueeze", {is_last, graph.add_list({2})}),
+                                                  layer.inputs.front(), graph.add_number(0)});
+    return graph.add("Flatten", {graph.add("ReduceSum", {alone, graph.add_list({1})})}, {{"axis", Index{1}}});
+  }
+
   // Calls visit(where its last position begins, where its output does) for each sample that has one.
   template <class Visit>
   void for_each_last(const Lengths& lengths, Index rows, const Visit& visit) const {

@@ -89,18 +89,20 @@ class Pooling final : public Layer {
     return length == 0 ? 0 : shape_.horizontal.positions(length);
   }
   std::string name() const override { return kind_.name; }
+  // Padding is the least number, or it adds 0 to a mean, which is divided by the share that counts. What
+  // comes of a window without any position that counts is padding.
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
-    const std::string operation = kind_.largest ? "MaxPool" : "AveragePool";
-    const std::string& in = layer.inputs.front();
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    const bool masked = !layer.lengths.empty();
+    if (kind_.global) return add_global(graph, layer);
+    const std::string in =
+        kind_.over_time ? onnx_masked(graph, layer, kind_.largest ? -kInfinity : 0) : layer.inputs.front();
     const std::string x = kind_.over_time ? onnx_swapped(graph, in) : in;
-    if (kind_.global)
-      return graph.add("Flatten", {graph.add("Global" + operation, {x})}, {{"axis", Index{1}}});
-    const std::vector<Window> axes = onnx_axes(shape_, window_);
-    std::vector<OnnxAttribute> attributes{{"kernel_shape", onnx_numbers(axes, &Window::size)},
-                                          {"strides", onnx_numbers(axes, &Window::stride)},
-                                          {"pads", onnx_padding(axes)}};
-    if (!kind_.largest) attributes.emplace_back("count_include_pad", Index{0});
-    const std::string y = graph.add(operation, {x}, attributes);
+    std::string y = add_windows(graph, x);
+    if (masked && !kind_.largest) {
+      const std::string counts = graph.add("Cast", {onnx_counted(graph, layer)}, {{"to", kOnnxFloat}});
+      y = graph.add("Div", {y, add_windows(graph, onnx_swapped(graph, counts))});
+    }
     return kind_.over_time ? onnx_swapped(graph, y) : y;
   }
   Index cache_size() const override { return kind_.largest ? shape_.out_size() : 0; }
@@ -121,6 +123,33 @@ class Pooling final : public Layer {
       Matrix sample(to.data() + row * to.cols(), 1, to.cols());
       work(shape, Range{row, row + 1}, sample);
     }
+  }
+
+  std::string add_windows(OnnxNodes& graph, const std::string& x) const {
+    const std::vector<Window> axes = onnx_axes(shape_, window_);
+    std::vector<OnnxAttribute> attributes{{"kernel_shape", onnx_numbers(axes, &Window::size)},
+                                          {"strides", onnx_numbers(axes, &Window::stride)},
+                                          {"pads", onnx_padding(axes)}};
+    if (!kind_.largest) attributes.emplace_back("count_include_pad", Index{0});
+    return graph.add(kind_.largest ? "MaxPool" : "AveragePool", {x}, attributes);
+  }
+
+  // Nothing that counts comes to 0.
+  std::string add_global(OnnxNodes& graph, const OnnxLayer& layer) const {
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    const std::string in = onnx_masked(graph, layer, kind_.largest ? -kInfinity : 0);
+    const std::string operation = kind_.largest ? "GlobalMaxPool" : "GlobalAveragePool";
+    const std::string y =
+        graph.add("Flatten", {graph.add(operation, {kind_.over_time ? onnx_swapped(graph, in) : in})},
+                  {{"axis", Index{1}}});
+    if (layer.lengths.empty()) return y;
+    const std::string lengths = onnx_lengths(graph, layer);
+    const std::string some = graph.add("Greater", {lengths, graph.add_list({0})});
+    if (kind_.largest) return graph.add("Where", {some, y, graph.add_number(0)});
+    const std::string all = graph.add_number(static_cast<double>(shape_.in_width));
+    const std::string count = graph.add("Cast", {lengths}, {{"to", kOnnxFloat}});
+    const std::string mean = graph.add("Div", {graph.add("Mul", {y, all}), count});
+    return graph.add("Where", {some, mean, graph.add_number(0)});
   }
 
   template <class Winner, class Number>

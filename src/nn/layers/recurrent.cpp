@@ -141,7 +141,12 @@ class Recurrent final : public Layer {
     const auto turned = [&](const std::string& value, const List& perm, const List& dims) {
       return graph.add("Reshape", {graph.add("Transpose", {value}, {{"perm", perm}}), graph.add_list(dims)});
     };
-    std::string x = graph.add("Transpose", {layer.inputs.front()}, {{"perm", List{1, 0, 2}}});
+    std::string x = graph.add("Transpose", {onnx_masked(graph, layer)}, {{"perm", List{1, 0, 2}}});
+    std::string lengths;
+    if (!layer.lengths.empty()) {
+      const std::string row = graph.add("Reshape", {onnx_lengths(graph, layer), graph.add_list({-1})});
+      lengths = graph.add("Cast", {row}, {{"to", kOnnxInt32}});
+    }
     for (Index level = 0; level < levels_; ++level) {
       const bool is_top = level + 1 == levels_;
       std::vector<OnnxAttribute> attributes{{"hidden_size", units_}};
@@ -150,6 +155,8 @@ class Recurrent final : public Layer {
       std::vector<std::string> inputs{x, onnx_weights(graph, layer, level, {0}),
                                       onnx_weights(graph, layer, level, {1})};
       if (has_bias_) inputs.push_back(onnx_weights(graph, layer, level, {2, 3}));
+      if (!has_bias_ && !lengths.empty()) inputs.emplace_back();
+      if (!lengths.empty()) inputs.push_back(lengths);
       const std::string states = graph.add(Cell::kOnnxName, inputs, attributes, is_top && last_ ? 1 : 0);
       if (is_top && last_) return turned(states, {1, 0, 2}, {-1, width()});
       x = is_top ? turned(states, {2, 0, 1, 3}, {-1, positions_, width()})

@@ -135,7 +135,8 @@ void ProgressLine::on_evaluation(const EvalMetrics& metrics) {
            describe_loss(metrics), accuracy, top_k, others, metrics.counted(),
            human_seconds(metrics.seconds));
   if (metrics.crossed > 0)
-    log_info("{} set: {}", to_string(metrics.split), describe_crossed(metrics.crossed));
+    log_info("{} set: {}", to_string(metrics.split),
+             describe_crossed(metrics.crossed, metrics.positions > 0));
 }
 
 Index EvaluationSchedule::still_due(Split split, const Progress& progress, const Progress& whole) const {

@@ -179,10 +179,13 @@ const worst_of = ({predictions}) => {
   const of_file = several_files || !worst[0].file ? "" : `, of ${worst[0].file}`;
   const caption = `The ${worst.length} of ${count_text(samples)} records of the ${split} set with the largest losses${of_file}; `
     + "records are counted from 0";
+  const by_position = worst[0].position !== undefined;
   const table = words_box({
     caption,
-    head: ["record", "loss", "target", "prediction", ...several_files ? ["file"] : [], ...columns],
-    rows: worst.map((record) => [count_text(record.record), number_text(record.loss), record.target, record.prediction,
+    head: ["record", ...by_position ? ["position"] : [], "loss", "target", "prediction",
+      ...several_files ? ["file"] : [], ...columns],
+    rows: worst.map((record) => [count_text(record.record), ...by_position ? [count_text(record.position)] : [],
+      number_text(record.loss), record.target, record.prediction,
       ...several_files ? [record.file] : [], ...columns.map((_, i) => record.cells[i] || "")]),
   });
   if (!worst.every((record) => record.picture)) return [table];

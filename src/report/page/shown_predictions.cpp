@@ -133,6 +133,7 @@ Json worst_json(const EvaluationDetails& details, const ShownRecord& shown) {
   const Json picture = image ? picture_of(shown.pixels, *image) : Json();
   if (!picture.is_null()) json["picture"] = picture;
   if (!shown.cells.empty()) json["cells"] = shown.cells;
+  if (shown.of_record) json["position"] = *shown.of_record;
   return json;
 }
 
@@ -204,6 +205,7 @@ Json read_worst(const Json& json) {
              {"cells", shown_json(json.value("cells", std::vector<std::string>()))}};
   const Json picture = read_picture(json.value("picture", Json()));
   if (!picture.is_null()) worst["picture"] = picture;
+  if (json.contains("position")) worst["position"] = read_number(json.at("position"));
   return worst;
 }
 

@@ -124,6 +124,12 @@ std::string asynchronous_sentence(const RunPlan& plan) {
       workers - plan.backup_workers, workers, plan.step_batch, plan.sampling.global_batch);
 }
 
+std::string divisor_of(const RunPlan& plan, Index batch) {
+  const char* const counted = plan.of_positions ? "their positions that count" : "these samples";
+  if (plan.weighted) return fmt::format("the sum of the weights of {}", counted);
+  return plan.of_positions ? fmt::format("the number of {}", counted) : fmt::format("{}", batch);
+}
+
 // The meaning of a step: synchronous, asynchronous or local.
 std::string update_sentence(const RunPlan& plan) {
   if (plan.asynchronous) return asynchronous_sentence(plan);
@@ -132,8 +138,7 @@ std::string update_sentence(const RunPlan& plan) {
   const std::string together = fmt::format(
       "is one update of the weights with the sum of the gradients of {} samples over {}, divided "
       "by {}",
-      batch, plural(replicas, "replica"),
-      plan.weighted ? "the sum of the weights of these samples" : fmt::format("{}", batch));
+      batch, plural(replicas, "replica"), divisor_of(plan, batch));
   if (plan.average_every == 0 || plan.dist.local_from >= plan.steps)
     return fmt::format("Each step {}.", together);
   const std::string alone = fmt::format(

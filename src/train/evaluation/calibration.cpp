@@ -80,7 +80,8 @@ class Fit {
         targets_(targets),
         kept_(kept),
         metrics_(kMeasured, OutputForm(targets), kept.outputs) {
-    const Index largest = kept.blocks.empty() ? 0 : kept.blocks.front().rows().outputs.size();
+    Index largest = 0;
+    for (const KeptBlock& block : kept.blocks) largest = std::max(largest, block.rows().outputs.size());
     for (int thread = 0; thread < team.size(); ++thread) scaled_.emplace_back(largest);
   }
 
@@ -228,15 +229,19 @@ ConstMatrix divide_outputs(const ConstMatrix& outputs, Scalar temperature, std::
 
 KeptBlock::KeptBlock(Index rows, Index outputs, Index targets, bool weighted)
     : numbers_(rows * (outputs + targets + (weighted ? 1 : 0))),
-      outputs_(numbers_.data(), rows, outputs),
-      targets_(numbers_.data() + rows * outputs, rows, targets),
+      capacity_(rows),
       weights_(numbers_.span().subspan(static_cast<std::size_t>(rows * (outputs + targets)))) {}
 
 void KeptBlock::keep(const MetricRows& rows) {
+  const Index count = rows.outputs.rows();
+  Scalar* const targets = numbers_.data() + capacity_ * rows.outputs.cols();
   std::ranges::copy(rows.outputs.values(), numbers_.data());
-  std::ranges::copy(rows.targets.values(), numbers_.data() + outputs_.size());
-  if (!weights_.empty()) std::ranges::copy(rows.weights.values, weights_.begin());
-  weight_ = rows.weights.sum(rows.outputs.rows());
+  std::ranges::copy(rows.targets.values(), targets);
+  outputs_.emplace(numbers_.data(), count, rows.outputs.cols());
+  targets_.emplace(targets, count, rows.targets.cols());
+  weights_ = weights_.first(weights_.empty() ? 0 : static_cast<std::size_t>(count));
+  std::ranges::copy(weights_.empty() ? std::span<const Scalar>() : rows.weights.values, weights_.begin());
+  weight_ = rows.weights.sum(count);
 }
 
 Calibration fit_temperature(Communicator& comm, ThreadTeam& team, TargetKind targets,

@@ -65,7 +65,7 @@ Evaluation::Lane::Lane(const EvaluationContext& context, Index rows, const Datas
       features(part == RecordPart::kAll ? rows * context.model.input().size() : 0),
       labels(part == RecordPart::kNothing ? 0 : rows * info.label_columns()),
       weights(weighing.has_weights(info) ? rows : 0),
-      present(weighing.masks ? rows : 0),
+      present(weighing.has_shares() ? rows : 0),
       lengths(info.has_lengths ? rows : 0),
       scaled(context.measures() && changes_outputs(context.loss.form())
                  ? rows * context.model.whole().output().size()
@@ -78,7 +78,7 @@ Evaluation::Evaluation(const EvaluationContext& context, const RecordSource& sou
     : context_(context),
       split_(split),
       info_(source.info()),
-      weighing_{.of_class = context.class_weights},
+      weighing_{.of_class = context.class_weights, .of_positions = context.loss.form().positions > 0},
       part_(context.record_part(info_)),
       rows_(std::min(context.options.batch, info_.rows)),
       blocks_(divide_up(info_.rows, rows_)),
@@ -224,15 +224,21 @@ void Evaluation::run_block(Lane& lane, const ModelValues& values, Index block, I
   if (!given) return;
   Matrix labels(lane.labels.data(), rows, info_.label_columns() - (info_.has_lengths ? 1 : 0));
   const SampleWeights weights = take_labels(lane, labels);
-  const ConstMatrix outputs = take_outputs(lane, *given);
   const ConstMatrix targets(lane.labels.data(), rows, info_.target_columns);
-  const MetricRows records{.outputs = outputs, .targets = targets, .weights = weights};
-  if (context_.loss.form().positions == 0) return work(lane, records, block);
-  lane.positions.fill(records);
-  const std::span<const Index> numbers = lane.positions.records();
+  const Index positions = context_.loss.form().positions;
+  if (positions == 0) {
+    const ConstMatrix outputs = take_outputs(lane, *given);
+    return work(lane, {.outputs = outputs, .targets = targets, .weights = weights}, block);
+  }
+  lane.positions.fill({.outputs = *given, .targets = targets, .weights = weights}, positions,
+                      context_.class_weights);
+  const std::span<const Index> numbers = lane.positions.numbers();
   lane.ids.resize(numbers.size());
-  std::ranges::transform(numbers, lane.ids.begin(), [&](Index number) { return ids.begin + number; });
-  work(lane, lane.positions.rows(), block);
+  std::ranges::transform(numbers, lane.ids.begin(),
+                         [&](Index number) { return ids.begin * positions + number; });
+  const MetricRows counted = lane.positions.rows();
+  const ConstMatrix outputs = take_outputs(lane, counted.outputs);
+  work(lane, {.outputs = outputs, .targets = counted.targets, .weights = counted.weights}, block);
 }
 
 void Evaluation::measure_block(Lane& lane, const MetricRows& measured, Index block) {
@@ -267,8 +273,9 @@ std::optional<Calibration> Evaluation::calibrate(const ModelValues& values,
   KeptBlocks kept{.local = measured_blocks_, .all = blocks_, .outputs = context_.outputs()};
   agree(context_.comm, [&] {
     for (Index block = kept.local.begin; block < kept.local.end; ++block) {
-      kept.blocks.emplace_back(rows_of_block(block).size(), kept.outputs, info_.target_columns,
-                               weighing_.has_weights(info_));
+      const Index positions = std::max<Index>(1, context_.loss.form().positions);
+      kept.blocks.emplace_back(rows_of_block(block).size() * positions, kept.outputs,
+                               info_.target_columns / positions, has_weights());
     }
   });
   const bool finished =
@@ -358,8 +365,8 @@ std::vector<MetricValue> Evaluation::combine_metrics(std::span<const double> sum
   }
   std::vector<RankedPairs> rankings;
   for (Scores& each : scores) {
-    rankings.push_back(weighing_.has_weights(info_) ? rank_weighted_pairs(context_.comm, each)
-                                                    : rank_pairs(context_.comm, each));
+    rankings.push_back(has_weights() ? rank_weighted_pairs(context_.comm, each)
+                                     : rank_pairs(context_.comm, each));
     each = {};  // not kept until the next evaluation
   }
   std::vector<ScoredSamples>& samples = lanes_.front().samples;

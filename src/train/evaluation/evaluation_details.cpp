@@ -180,6 +180,7 @@ EvaluationDetails describe_evaluation(const EvaluationContext& context, Evaluati
   const DatasetInfo& info = evaluation.info();
   const OutputForm form = context.loss.form();
   const Index outputs = context.outputs();
+  const Index positions = std::max<Index>(1, form.positions);
   const std::optional<ForecastForm>& forecasts = evaluation.forecast_form();
   const auto* const windows = source.as_windows();
   PredictionWords words{.classes = info.class_names};
@@ -193,7 +194,7 @@ EvaluationDetails describe_evaluation(const EvaluationContext& context, Evaluati
   std::vector<Lane> lanes;
   for (int thread = 0; thread < evaluation.threads(); ++thread) {
     lanes.push_back({.counts = {form, outputs},
-                     .fits = {form, windows == nullptr ? outputs : 0, info.rows, words.scales},
+                     .fits = {form, windows == nullptr ? outputs : 0, info.rows * positions, words.scales},
                      .worst = {context.loss.of_position(), words}});
   }
   evaluation.visit(values, [&](int thread, const MetricRows& rows, std::span<const Index> ids) {
@@ -220,15 +221,16 @@ EvaluationDetails describe_evaluation(const EvaluationContext& context, Evaluati
   share_forecasts(context.comm, shown);
   details.windows = std::move(shown);
   for (const WorstRecord& record : merge_worst(context.comm, first.worst)) {
-    details.worst.push_back(
-        {.record = record, .position = source.position(record.id), .file = file_of(source, record.id)});
+    const Index id = record.id / positions;
+    details.worst.push_back({.record = record, .position = source.position(id), .file = file_of(source, id)});
+    if (form.positions > 0) details.worst.back().of_record = record.id % positions;
     if (windows != nullptr) {
-      details.worst.back().cells = windows->series_of(record.id);
-      details.worst.back().cells.push_back(windows->time_of(record.id, 0));
+      details.worst.back().cells = windows->series_of(id);
+      details.worst.back().cells.push_back(windows->time_of(id, 0));
       continue;
     }
     if (columns.empty() && (!as_image(info.features) || info.features.size() > kMaxFeatures)) continue;
-    std::vector<Scalar> features = features_of(context, evaluation, record.id);
+    std::vector<Scalar> features = features_of(context, evaluation, id);
     for (const FeatureColumn& column : columns)
       details.worst.back().cells.push_back(value_text(column, part(std::span(features), column.features)));
     if (columns.empty()) details.worst.back().pixels = std::move(features);

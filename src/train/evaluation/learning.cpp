@@ -36,6 +36,21 @@ std::vector<Weighted> present_targets(const TargetSample& targets, Index column)
   return present;
 }
 
+// A row for each position that has a target; with 0 positions those of the records.
+TargetSample by_position(const TargetSample& records, Index positions) {
+  if (positions == 0) return records;
+  TargetSample rows{.columns = records.columns / positions};
+  for (Index i = 0; i < records.rows() * positions; ++i) {
+    const Scalar* const record = records.row(i / positions);
+    const std::span<const Scalar> own(record + i % positions * rows.columns,
+                                      static_cast<std::size_t>(rows.columns));
+    if (std::ranges::all_of(own, [](Scalar target) { return std::isnan(target); })) continue;
+    rows.numbers.insert(rows.numbers.end(), own.begin(), own.end());
+    rows.numbers.push_back(record[records.columns]);
+  }
+  return rows;
+}
+
 double weight_of_all(const std::vector<Weighted>& values) {
   double weight = 0;
   for (const Weighted& value : values) weight += value.second;
@@ -205,17 +220,19 @@ TargetSample gather_targets(Communicator& comm, const Records& records, std::spa
     Scalar length = 0;
     Matrix counted = take_lengths(info, targets, {&length, 1});
     weigh(weighing, info, counted, {&weight, weighing.has_weights(info) ? 1U : 0U},
-          {&present, weighing.masks ? 1U : 0U});
+          {&present, weighing.has_shares() ? 1U : 0U});
     mine.insert(mine.end(), labels.begin(), labels.begin() + info.target_columns);
     mine.push_back(weight);
   }
   return {.columns = info.target_columns, .numbers = gather_records<Scalar>(comm, mine)};
 }
 
-std::optional<Guess> best_guess(const Loss& loss, Index outputs, const TargetSample& targets) {
+std::optional<Guess> best_guess(const Loss& whole, Index outputs, const TargetSample& records) {
   constexpr Index kMaxOutputs = 1000;
+  const Loss& loss = whole.of_position();
   const OutputForm form = loss.form();
-  if (targets.rows() == 0 || outputs > kMaxOutputs || form.positions > 0) return std::nullopt;
+  const TargetSample targets = by_position(records, whole.form().positions);
+  if (targets.rows() == 0 || outputs > kMaxOutputs || !whole.class_weights().empty()) return std::nullopt;
   Guess guess;
   Outputs row;
   if (form.targets == TargetKind::kClass) {
@@ -235,11 +252,12 @@ std::optional<Guess> best_guess(const Loss& loss, Index outputs, const TargetSam
   return std::isfinite(guess.loss) ? std::optional(guess) : std::nullopt;
 }
 
-std::string doubt_label(const OutputForm& form, const TargetSample& targets,
+std::string doubt_label(const OutputForm& form, const TargetSample& records,
                         std::span<const std::string> names) {
   constexpr double kFar = 100;
   constexpr double kNear = 0.01;
   if (form.targets != TargetKind::kValue || form.link != Link::kIdentity || form.direction) return "";
+  const TargetSample targets = by_position(records, form.positions);
   for (Index column = 0; column < targets.columns; ++column) {
     std::vector<Weighted> values = present_targets(targets, column);
     const double mean = weighted_mean(values);

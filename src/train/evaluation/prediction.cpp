@@ -128,8 +128,9 @@ Index sort_quantiles(const OutputForm& form, Matrix& rows) {
   return crossed;
 }
 
-std::string describe_crossed(Index records) {
-  return fmt::format("quantiles of {} crossed, and were sorted", plural(records, "record"));
+std::string describe_crossed(Index count, bool of_positions) {
+  return fmt::format("quantiles of {} crossed, and were sorted",
+                     plural(count, of_positions ? "position" : "record"));
 }
 
 double in_label_units(const OutputForm& form, std::span<const LabelScale> scales, Index output,
@@ -243,18 +244,25 @@ void Prediction::predict_block(Lane& lane, const ModelValues& values, Range rows
   if (!given) return;
   const ConstMatrix all = divide_outputs(*given, context_.temperature, lane.scaled.span());
   const ConstMatrix outputs(all.data(), rows.size() * context_.rows_of_record(), context_.outputs());
-  lane.crossed += predict_rows(context_.form, outputs, predictions);
-  if (context_.form.positions > 0 && info_.has_lengths) clear_padding(lane, predictions);
+  lane.crossed += context_.form.positions > 0 && info_.has_lengths
+                      ? predict_records(lane, outputs, predictions)
+                      : predict_rows(context_.form, outputs, predictions);
 }
 
-void Prediction::clear_padding(const Lane& lane, Matrix& predictions) const {
+// As predict_rows(), of the positions of each record that count; the others are padding.
+Index Prediction::predict_records(const Lane& lane, const ConstMatrix& outputs, Matrix& predictions) const {
   const std::vector<Index>& lengths = context_.model.whole().ops().back().lengths_out;
-  const Index size = context_.form.positions * columns_.size();
-  for (Index row = 0; row < predictions.rows() / context_.form.positions; ++row) {
-    const Index counted = at(lengths, static_cast<Index>(at(lane.lengths.span(), row))) * columns_.size();
-    std::ranges::fill(part(predictions.values(), {row * size + counted, (row + 1) * size}),
-                      std::numeric_limits<Scalar>::quiet_NaN());
+  const Index positions = context_.form.positions;
+  Index crossed = 0;
+  for (Index begin = 0; begin < outputs.rows(); begin += positions) {
+    const Index length = static_cast<Index>(at(lane.lengths.span(), begin / positions));
+    const Range counted{begin, begin + at(lengths, length)};
+    Matrix of_record(predictions.data() + begin * columns_.size(), counted.size(), columns_.size());
+    crossed += predict_rows(context_.form, rows_of(outputs, counted), of_record);
+    std::fill_n(of_record.data() + of_record.size(), (positions - counted.size()) * columns_.size(),
+                kPadding);
   }
+  return crossed;
 }
 
 // The results of a worker are at the last rank of its group.
@@ -293,7 +301,7 @@ std::vector<std::string> class_names(const OutputForm& form, Index outputs,
                                      std::span<const TargetLabel> labels) {
   if (form.targets == TargetKind::kBinary) return names_of_answers(labels, 0);
   std::vector<std::string> names;
-  if (labels.size() == 1) {
+  if (labels.size() == 1 || (form.positions > 0 && !labels.empty())) {
     names = labels.front().classes;
   } else {  // each is the probability of a class
     for (const TargetLabel& label : labels) names.push_back(label.name);

@@ -24,15 +24,15 @@
 namespace lockstep {
 namespace {
 
-// With a class for each position, a record counts with the share of its positions that is right.
+// With targets for each position, a record counts with the share of its positions that is right.
 double count_correct_records(const Loss& loss, const MetricRows& records) {
   if (&loss.of_position() == &loss)
     return count_correct(loss.targets(), records.outputs, records.targets, records.weights);
   thread_local PositionRows positions;
-  positions.fill(records);
+  const Index count = loss.form().positions;
+  positions.fill(records, count, loss.class_weights());
   const MetricRows rows = positions.rows();
-  return count_correct(loss.targets(), rows.outputs, rows.targets, rows.weights) /
-         static_cast<double>(records.targets.cols());
+  return count_correct(loss.targets(), rows.outputs, rows.targets, rows.weights) / static_cast<double>(count);
 }
 
 class PerReplicaWalk final : public ReplicaWalk {

@@ -195,7 +195,8 @@ void check_positions(const FitQuestion& question) {
 }
 
 void check_columns(const FitQuestion& question) {
-  if (question.form.positions > 0) return check_positions(question);
+  if (question.form.positions > 0 && question.form.targets == TargetKind::kClass)
+    return check_positions(question);
   const Index outputs = question.model.output().size();
   const Index levels = question.form.outputs_per_target();
   const DatasetInfo& data = question.data;

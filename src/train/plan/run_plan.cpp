@@ -165,6 +165,7 @@ RunPlan make_run_plan(const RunPlanRequest& request) {
   plan.epoch = plan_epoch(plan.sampling);
   plan.strategy = request.distribute.strategy;
   plan.weighted = request.weighted;
+  plan.of_positions = request.of_positions;
   plan.asynchronous = is_asynchronous(request.distribute);
   if (plan.asynchronous && request.distribute.mode == ServerMode::kBounded) {
     plan.max_ahead = request.distribute.staleness;

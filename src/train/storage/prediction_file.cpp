@@ -38,6 +38,7 @@ void PredictionLines::finish() {
 void PredictionLines::note_bad_rows(const ConstMatrix& rows, const PredictedRows& converted) {
   constexpr auto kIsFinite = [](auto value) { return std::isfinite(value); };
   for (Index row = 0; row < rows.rows(); ++row) {
+    if (is_padding(rows, row)) continue;
     if (std::ranges::all_of(rows_of(rows, {row, row + 1}).values(), kIsFinite) &&
         std::ranges::all_of(rows_of(converted, {row, row + 1}).values(), kIsFinite))
       continue;

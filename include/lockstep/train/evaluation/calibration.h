@@ -4,6 +4,7 @@
 // not learned from; it has the same bits on any number of ranks and threads.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -31,21 +32,23 @@ struct Calibration {
 /// A copy of the outputs of a model for a block of a set, with targets and weights.
 class KeptBlock {
  public:
+  /// Memory for at most so many rows.
   KeptBlock(Index rows, Index outputs, Index targets, bool weighted);
 
   void keep(const MetricRows& rows);
 
   /// Their weights do not know which targets are missing.
   MetricRows rows() const {
-    return {.outputs = outputs_, .targets = targets_, .weights = {.values = weights_}};
+    return {.outputs = *outputs_, .targets = *targets_, .weights = {.values = weights_}};
   }
   /// SampleWeights::sum() of the rows as they were given.
   double weight() const { return weight_; }
 
  private:
   AlignedBuffer<Scalar> numbers_;  // outputs, targets, weights
-  ConstMatrix outputs_;
-  ConstMatrix targets_;
+  Index capacity_;                 // rows
+  std::optional<ConstMatrix> outputs_;
+  std::optional<ConstMatrix> targets_;
   std::span<Scalar> weights_;  // empty: none
   double weight_ = 0;
 };

@@ -83,7 +83,7 @@ struct EvaluationContext {
 
   Communicator& workers() const { return pipeline == nullptr ? comm : pipeline->workers(); }
   bool measures() const { return pipeline == nullptr || pipeline->is_last(); }
-  /// Outputs of the model, or of a position that has a class.
+  /// Outputs of the model, or of a position that has targets of its own.
   Index outputs() const { return loss.form().outputs_of_position(model.whole().output().size()); }
   /// The part of the records that this rank needs.
   RecordPart record_part(const DatasetInfo& info) const;
@@ -99,7 +99,8 @@ class Evaluation {
   /// *Collective.* Nothing if `interrupted` returns true, which is asked again and again, and is collective.
   std::optional<EvalMetrics> run(const ModelValues& values, const std::function<bool()>& interrupted);
 
-  /// Gets a block of rows with the ids of its records; several threads call it at once, each with its number.
+  /// Gets a block of rows with their ids: those of records or, of positions, record * positions + position;
+  /// several threads call it at once, each with its number.
   using Visit = std::function<void(int thread, const MetricRows& rows, std::span<const Index> ids)>;
   /// *Local.* Runs the model over this rank's part of the set.
   void visit(const ModelValues& values, const Visit& visit);
@@ -166,6 +167,8 @@ class Evaluation {
   void measure_naive_forecasts(const RecordSource& source);
   Range reliability_columns() const;
   Index columns() const;
+  // Whether the rows that are measured have weights.
+  bool has_weights() const { return info_.weighted || !context_.class_weights.empty(); }
 
   EvaluationContext context_;
   Split split_;

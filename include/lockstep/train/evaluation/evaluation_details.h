@@ -71,7 +71,7 @@ inline constexpr std::size_t kWorstRecords = 20;
 
 struct WorstRecord {
   double loss = 0;  ///< infinite where it is not a number
-  Index id = 0;
+  Index id = 0;     ///< see Evaluation::Visit
   std::string target = {};
   std::string prediction = {};
 };
@@ -105,6 +105,7 @@ class WorstRecords {
 struct ShownRecord {
   WorstRecord record;
   Index position = 0;                   ///< number in the files, from 0 on
+  std::optional<Index> of_record = {};  ///< the position of the record that this is, where it has targets
   std::string file = {};                ///< path of its file; "" for data that are computed
   std::vector<Scalar> pixels = {};      ///< of an image; else empty
   std::vector<std::string> cells = {};  ///< values of the columns; empty for an image

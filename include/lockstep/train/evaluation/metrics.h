@@ -88,7 +88,7 @@ struct EvalMetrics {
   Split split = Split::kTest;
   Progress progress;
   Index samples = 0;
-  Index positions = 0;  ///< with a class for each position, those that count: all is measured of them; else 0
+  Index positions = 0;  ///< with targets for each position, those that count: all is measured of them; else 0
   double loss = 0;
   std::optional<double> accuracy;
   std::optional<double> top_k_accuracy;  ///< none where k classes are all there are
@@ -102,7 +102,7 @@ struct EvalMetrics {
   std::vector<MetricValue> others;          ///< values of eval.metrics
   ForecastErrors forecast = {};             ///< of windows of time
   bool of_scaled_label = false;             ///< the loss, in whose units the others are not
-  Index crossed = 0;                        ///< records whose quantiles crossed, and were sorted
+  Index crossed = 0;  ///< records, or positions, whose quantiles crossed, and were sorted
   double seconds = 0;
 
   /// See positive_class_of().

@@ -5,7 +5,8 @@
 // blocks in a round, one after the other, and its last stage has the results.
 #pragma once
 
-#include <cmath>
+#include <bit>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -52,16 +53,20 @@ Index predict_rows(const OutputForm& form, const ConstMatrix& outputs, Matrix& p
 /// Puts the quantiles of each target of the rows into rising order. Gives the rows where some were not.
 Index sort_quantiles(const OutputForm& form, Matrix& rows);
 
-/// "quantiles of 3 records crossed, and were sorted"
-std::string describe_crossed(Index records);
+/// "quantiles of 3 records crossed, and were sorted"; or of so many positions.
+std::string describe_crossed(Index count, bool of_positions = false);
 
 /// The value, one of predict_rows(), of an output in the units of the label. `scales`: those of the targets,
 /// undone unless only their direction counts; empty: none.
 double in_label_units(const OutputForm& form, std::span<const LabelScale> scales, Index output, Scalar value);
 
-/// Whether a row that Prediction gives is one of padding, where each position has a class: its class is NaN.
+/// The number in all columns of padding, where records are predicted by position: a NaN with bits that no
+/// arithmetic gives.
+inline constexpr auto kPadding = std::bit_cast<Scalar>(std::uint32_t{0x7fc5a5a5});
+
+/// Whether a row that Prediction gives is one of padding.
 inline bool is_padding(const ConstMatrix& rows, Index row) {
-  return std::isnan(rows(row, 0));
+  return std::bit_cast<std::uint32_t>(rows(row, 0)) == std::bit_cast<std::uint32_t>(kPadding);
 }
 
 /// The arguments that a prediction is made from. Everything outlives it.
@@ -77,7 +82,7 @@ struct PredictionContext {
 
   Communicator& workers() const { return pipeline == nullptr ? comm : pipeline->workers(); }
   bool has_outputs() const { return pipeline == nullptr || pipeline->is_last(); }
-  /// Outputs of the model, or of a position that has a class.
+  /// Outputs of the model, or of a position that has targets of its own.
   Index outputs() const { return form.outputs_of_position(model.whole().output().size()); }
   /// Rows of predict_rows() that a record has.
   Index rows_of_record() const { return std::max<Index>(1, form.positions); }
@@ -91,11 +96,11 @@ class Prediction {
   /// *Collective.* Loads this rank's part of a set; targets are not looked at. Errors: AgreedError.
   Prediction(const PredictionContext& context, const RecordSource& source);
 
-  /// *Collective.* All rows, in the order of the set, with a class for each position those of a record in
-  /// order. See is_padding().
+  /// *Collective.* All rows, in the order of the set; by position those of a record in order. See
+  /// is_padding().
   void run(const ModelValues& values, const Sink& sink);
 
-  /// Records of the last run() whose quantiles crossed, on all ranks.
+  /// Records, or positions, of the last run() whose quantiles crossed, on all ranks.
   Index crossed() const { return crossed_; }
 
   /// *Local.* From now on the model sees the records so changed.
@@ -117,7 +122,7 @@ class Prediction {
   void predict_share(const ModelValues& values, Range rows);
   void predict_block(Lane& lane, const ModelValues& values, Range rows, Index chunk, Matrix& predictions);
   ConstMatrix take_features(Lane& lane, Range rows, Index chunk);
-  void clear_padding(const Lane& lane, Matrix& predictions) const;
+  Index predict_records(const Lane& lane, const ConstMatrix& outputs, Matrix& predictions) const;
   void collect(Index round, const Sink& sink);
 
   PredictionContext context_;

@@ -32,8 +32,9 @@ struct RunPlanRequest {
   std::shared_ptr<const std::vector<Chunk>> streamed =
       nullptr;  ///< chunks of the training set; null: it is loaded
   Index target_columns = 1;
-  bool weighted = false;     ///< records have weights
-  bool has_lengths = false;  ///< records are sequences of different lengths
+  bool weighted = false;      ///< records have weights
+  bool has_lengths = false;   ///< records are sequences of different lengths
+  bool of_positions = false;  ///< each position of a record has targets
   std::shared_ptr<const std::vector<Scalar>> lengths =
       nullptr;                ///< of the training set, for data.bucket_by_length; null: without
   std::string positive = {};  ///< the class that is yes, of two: the model file names it
@@ -91,6 +92,7 @@ struct RunPlan {
   EpochPlan epoch;
   std::string strategy;
   bool weighted = false;           ///< a step divides by the sum of the weights of its samples
+  bool of_positions = false;       ///< it divides by positions, not by samples
   bool asynchronous = false;       ///< workers do not wait for each other
   Index backup_workers = 0;        ///< workers whose gradients a step does not wait for
   std::optional<Index> max_ahead;  ///< gradients that a worker may be ahead of the slowest

@@ -26,6 +26,7 @@ struct ModelToExport {
   std::span<const LabelScale> label_scales = {};  ///< one for each target; empty: none
   Scalar temperature = 1;                         ///< what the outputs are divided by
   std::optional<double> threshold = {};  ///< probability from which on one yes or no is yes; none: one half
+  bool lengths = false;                  ///< records are sequences that say how many positions count
   const TableSchema* schema = nullptr;   ///< schema of the table whose columns are records; null: none
   std::vector<std::pair<std::string, std::string>> facts = {};  ///< facts of the run, by name, as JSON
 };

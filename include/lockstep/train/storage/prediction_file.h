@@ -26,8 +26,9 @@ class PredictionFile {
 };
 
 struct PredictionFileRequest {
-  std::string path;  ///< see OutputFile
-  Index rows = 0;    ///< rows that will be appended
+  std::string path;     ///< see OutputFile
+  Index rows = 0;       ///< rows that will be appended
+  Index positions = 0;  ///< above 0: so many rows are those of a record
   std::vector<PredictionColumn> columns;
   TextColumns* kept = nullptr;  ///< columns of the input for the same rows; null: none
 };

@@ -1,5 +1,6 @@
 // An array of rows x columns of numbers for numpy.load, without classes: of floats or, where a column has
-// more digits, of doubles. An unknown row is NaN.
+// more digits, of doubles; by position of records x positions x columns. An unknown row, or one of padding,
+// is NaN.
 #include <algorithm>
 #include <cassert>
 #include <limits>
@@ -21,7 +22,10 @@ class NpyPredictions final : public PredictionFile {
       if (!at(request.columns, i).classes) numbers_.push_back(i);
       doubles_ |= at(request.columns, i).digits > 0;
     }
-    file_.write(npy_header({{request.rows, std::ssize(numbers_)}}, doubles_));
+    Shape shape{{request.rows, std::ssize(numbers_)}};
+    if (request.positions > 0)
+      shape = {{request.rows / request.positions, request.positions, std::ssize(numbers_)}};
+    file_.write(npy_header(shape, doubles_));
   }
 
   void append(const PredictedRows& rows) override {

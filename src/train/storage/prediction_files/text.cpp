@@ -105,7 +105,8 @@ class TextPredictions final : public PredictionFile {
     std::size_t cell = 0;
     fmt::format_to(std::back_inserter(text), "{}{}{}", style_.begin, before_[cell++], row_++);
     if (kept_ == nullptr) return cell;
-    for (const std::string& kept : kept_->next()) text += before_[cell++] + style_.cell(kept);
+    for (const std::string& kept : kept_->next())
+      text += before_[cell++] + (kept_->are_numbers() ? kept : style_.cell(kept));
     return cell;
   }
 

@@ -21,6 +21,8 @@ class TextColumns {
  public:
   virtual ~TextColumns() = default;
   virtual std::span<const std::string> names() const = 0;
+  /// Whether all cells are numbers.
+  virtual bool are_numbers() const { return false; }
   /// The cells of the next row, one for each name; valid until the next call. Errors: DataError.
   virtual std::span<const std::string> next() = 0;
 };

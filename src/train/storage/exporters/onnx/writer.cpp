@@ -28,6 +28,7 @@ constexpr Index kOpset = 13;
 constexpr Index kMlOpset = 2;
 constexpr const char* kInputName = "input";
 constexpr const char* kOutputs = "outputs";
+constexpr const char* kLengths = "lengths";
 
 // Protobuf writes no file of 2 GiB or more; a tensor's name and shape come on top of its numbers.
 constexpr Index kMaxBytes = std::numeric_limits<int>::max();
@@ -69,15 +70,19 @@ std::vector<std::string> names_of(const OnnxGraph& graph, const Layout& layout, 
   return names;
 }
 
-// Gives the model's output. Errors: ConfigError naming a layer for which there are no words.
-std::string add_layers(OnnxGraph& graph, const Model& model, const std::string& input) {
+// Gives the model's output. `lengths`: an input, or "". Errors: ConfigError naming a layer for which there
+// are no words.
+std::string add_layers(OnnxGraph& graph, const Model& model, const std::string& input,
+                       const std::string& lengths) {
   std::vector<std::string> outputs;
   for (const ModelOp& op : model.ops()) {
     const Index number = std::ssize(outputs);
     OnnxLayer layer{.in = op.in,
                     .inputs = {},
                     .tensors = names_of(graph, model.layout(), number, op.tie),
-                    .state = names_of(graph, model.state_layout(), number)};
+                    .state = names_of(graph, model.state_layout(), number),
+                    .lengths = op.lengths_in.empty() ? "" : lengths,
+                    .counted = op.lengths_in};
     for (const Index from : op.inputs) {
       layer.inputs.push_back(from == kModelInput ? input : at(outputs, from));
     }
@@ -95,6 +100,19 @@ std::string add_layers(OnnxGraph& graph, const Model& model, const std::string& 
 std::string divide(OnnxGraph& graph, const ModelToExport& exported, const std::string& outputs) {
   if (exported.temperature == 1) return outputs;
   return graph.add("Div", {outputs, graph.add_number(exported.temperature)});
+}
+
+// The outputs of a record: a row or, by position, positions x outputs of each.
+Shape shape_of_outputs(const ModelToExport& exported) {
+  const Index count = exported.model.output().size();
+  const Index positions = exported.form.positions;
+  return positions > 0 ? Shape{{positions, count / positions}} : Shape{{count}};
+}
+
+std::string reshape_to_outputs(OnnxGraph& graph, const ModelToExport& exported, const std::string& values) {
+  std::vector<Index> dims = shape_of_outputs(exported).dims;
+  dims.insert(dims.begin(), -1);
+  return graph.add("Reshape", {values, graph.add_list(dims)});
 }
 
 // The words of the answer of a model of a table.
@@ -164,14 +182,13 @@ std::string add_undone_scales(OnnxGraph& graph, const ModelToExport& exported, c
 // Adds "predictions" of values: quantiles in rising order, in the units of the labels. They are doubles only
 // where single precision cannot hold a label.
 void add_values(OnnxGraph& graph, const ModelToExport& exported, const std::string& outputs) {
-  const Index count = exported.model.output().size();
   const Index levels = exported.form.outputs_per_target();
-  OnnxValue predictions{.name = kPredictions, .sample = {{count}}};
+  OnnxValue predictions{.name = kPredictions, .sample = shape_of_outputs(exported)};
   std::string values = outputs;
   if (levels > 1) {
     const std::string sorted =
         graph.add_sorted(graph.add("Reshape", {values, graph.add_list({-1, levels})}), levels);
-    values = graph.add("Reshape", {sorted, graph.add_list({-1, count})});
+    values = reshape_to_outputs(graph, exported, sorted);
   }
   if (has_scales(exported)) {
     if (std::ranges::any_of(exported.label_scales, [](const LabelScale& each) { return each.digits() > 0; }))
@@ -183,7 +200,7 @@ void add_values(OnnxGraph& graph, const ModelToExport& exported, const std::stri
 }
 
 OnnxValue outputs_called(const ModelToExport& exported, const char* name) {
-  return {.name = name, .sample = {{exported.model.output().size()}}};
+  return {.name = name, .sample = shape_of_outputs(exported)};
 }
 
 // ---- names of classes ------------------------------------------------------------------------------------
@@ -235,12 +252,13 @@ void add_label(OnnxGraph& graph, const ModelToExport& exported, const std::strin
                    {{"axis", Index{0}}});
 }
 
-// Adds "probabilities" or "predictions" of `outputs`, float [N, outputs], if a prediction gives other numbers
-// than these.
+// Adds "probabilities" or "predictions" of `outputs`, float [N, shape_of_outputs()], if a prediction gives
+// other numbers than these.
 void add_predictions(OnnxGraph& graph, const ModelToExport& exported, const std::string& outputs) {
   switch (exported.form.link) {
     case Link::kSoftmax:
-      graph.add_output(outputs_called(exported, kProbabilities), "Softmax", {outputs}, {{"axis", Index{1}}});
+      graph.add_output(outputs_called(exported, kProbabilities), "Softmax", {outputs},
+                       {{"axis", std::ssize(shape_of_outputs(exported).dims)}});
       return;
     case Link::kLogit:
       graph.add_output(outputs_called(exported, kProbabilities), "Sigmoid", {outputs});
@@ -274,12 +292,19 @@ void add_answer(OnnxGraph& graph, const ModelToExport& exported, const std::stri
 void add_graph(OnnxGraph& graph, const ModelToExport& exported) {
   const Model& model = exported.model;
   const std::string records = add_records(graph, exported);
+  if (exported.lengths) {
+    graph.add_input({.name = kLengths,
+                     .sample = {},
+                     .type = onnx::TensorProto::INT64,
+                     .help = "the positions of each record that count, the first ones"});
+  }
   graph.begin_layer(kInputName);
   const std::string input = onnx_ordered(graph, add_normalisation(graph, exported, records), model.input());
-  const std::string output = add_layers(graph, model, input);
+  const std::string output = add_layers(graph, model, input, exported.lengths ? kLengths : "");
   graph.begin_layer(kOutputs);
-  const std::string rows = divide(graph, exported, onnx_rows(graph, output, model.output()));
-  const OnnxValue outputs{.name = kOutputs, .sample = {{model.output().size()}}};
+  std::string rows = divide(graph, exported, onnx_rows(graph, output, model.output()));
+  if (exported.form.positions > 0) rows = reshape_to_outputs(graph, exported, rows);
+  const OnnxValue outputs = outputs_called(exported, kOutputs);
   if (exported.schema != nullptr) {
     add_answer(graph, exported, rows);
     graph.add_output(outputs, "Identity", {rows});
