@@ -25,6 +25,7 @@ enum class Purpose : std::uint32_t {
   kPieces = 8,
   kWindow = 9,
   kSplit = 10,
+  kStart = 11,
   kTrial = 31,
   kFold = 32,
   kImportance = 33,
