@@ -84,9 +84,22 @@ class MemorySampler final : public RoundRobinSampler {
     std::iota(out.begin(), out.end(), numbers.begin);
     order.apply(out);
     if (own_shard) shards.to_records(replica, out);
+    if (options().starts > 0) draw_starts(walk(step, replica), out);
   }
 
  private:
+  // Each record of a walk stands for a place of its own.
+  void draw_starts(Index walk, std::vector<Index>& records) const {
+    for (Index& record : records) {
+      RandomStream random({.seed = options().seed,
+                           .purpose = Purpose::kStart,
+                           .a = static_cast<std::uint64_t>(walk),
+                           .b = static_cast<std::uint64_t>(record)});
+      record =
+          options().rows + static_cast<Index>(random.bits64() % static_cast<std::uint64_t>(options().starts));
+    }
+  }
+
   Index first_replica_of(Index record) const override { return shards_.replica_of(record); }
 
   ShardMap shards_;

@@ -202,7 +202,7 @@ class CrossValidation {
               "data.fold_by and data.fold_column have no effect on cv, whose flags say how records become "
               "folds, such as --stratified: remove them");
           error_if(
-              config.data.table.windows.any(),
+              config.data.has_time_windows(),
               "cv knows no windows of time (data.window): give data.validation = \"time(COLUMN, 0.2)\" and "
               "data.test_part, and train once");
           refuse_other_folds(config.data, request.folds);
