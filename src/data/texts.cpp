@@ -16,6 +16,10 @@
 namespace lockstep {
 namespace {
 
+const char* set_of(Split split) {
+  return of_split(split, "training", "validation", "test");
+}
+
 // The windows of a span of an encoded text.
 class TextSource final : public RecordSource {
  public:
@@ -89,7 +93,7 @@ std::string describe_windows(const TextSource& source, Split split, Range span, 
           ? "which begin anywhere, in each epoch elsewhere"
           : fmt::format("one behind the other{}",
                         left > 0 ? fmt::format(", the last {} left out", plural(left, "token")) : "");
-  return fmt::format("{} set: {} of '{}', {} of {}, {}", to_string(split), plural(span.size(), "token"),
+  return fmt::format("{} set: {} of '{}', {} of {}, {}", set_of(split), plural(span.size(), "token"),
                      source.info().name, plural(source.info().rows, "window"), window, drawn);
 }
 
@@ -101,7 +105,7 @@ std::unique_ptr<RecordSource> text_windows_of(const EncodedText& text, Range spa
     throw DataError(
         fmt::format("'{}': the {} set has {}, and a window of {} and the token after it needs {}: lower "
                     "data.window, or give more text",
-                    text.name, to_string(split), plural(span.size(), "token"), window, window + 1));
+                    text.name, set_of(split), plural(span.size(), "token"), window, window + 1));
   }
   DataOptions drawn = data;
   if (split != Split::kTrain) drawn.text.draw = "in turn";

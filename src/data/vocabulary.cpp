@@ -64,13 +64,13 @@ std::string to_string(TokenKind kind) {
 }
 
 std::size_t token_length(TokenKind kind, std::string_view text) {
-  if (kind == TokenKind::kByteValues) return 1;
+  if (kind == TokenKind::kBytes) return 1;
   return kind == TokenKind::kCharacters ? utf8_length(text) : word_length(text);
 }
 
 Vocabulary::Vocabulary(TokenRule rule, std::vector<std::string> values)
     : rule_(rule), values_(std::move(values)) {
-  if (rule_.kind == TokenKind::kByteValues) {
+  if (rule_.kind == TokenKind::kBytes) {
     size_ = kByteValues;
     return;
   }
@@ -137,7 +137,7 @@ std::string Vocabulary::decode(std::span<const Index> ids) const {
   for (const Index id : ids) {
     if (rule_.kind == TokenKind::kIds) {
       text += fmt::format("{}{}", text.empty() ? "" : " ", id);
-    } else if (rule_.kind == TokenKind::kByteValues) {
+    } else if (rule_.kind == TokenKind::kBytes) {
       text += static_cast<char>(id);
     } else {
       text += id < std::ssize(values_) ? at(values_, id) : kStandIn;
@@ -148,7 +148,7 @@ std::string Vocabulary::decode(std::span<const Index> ids) const {
 
 double Vocabulary::characters(Index id) const {
   const auto begins = [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; };
-  if (rule_.kind == TokenKind::kByteValues) return begins(static_cast<char>(id)) ? 1 : 0;
+  if (rule_.kind == TokenKind::kBytes) return begins(static_cast<char>(id)) ? 1 : 0;
   if (rule_.kind == TokenKind::kIds || id >= std::ssize(values_)) return 1;
   return static_cast<double>(std::ranges::count_if(at(values_, id), begins));
 }

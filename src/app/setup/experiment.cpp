@@ -238,7 +238,7 @@ void check_fit(Experiment& experiment) {
 std::string token_directory(const Config& config) {
   if (!config.data.text.cache.empty()) return config.data.text.cache;
   const std::filesystem::path run = config.run.dir;
-  return (run.has_filename() ? run.parent_path() : run.parent_path().parent_path()) / "tokens";
+  return (run.has_filename() ? run.parent_path() : run.parent_path().parent_path()) / ".tokens";
 }
 
 Config load_training_config(const CommandLine& line, const ConfigText& text, const Placement& placement) {

@@ -95,7 +95,7 @@ Experiment make_evaluation(Config config, const std::set<Split>& splits, const R
 /// The parts of the model by distribute.stages, cut and schedule (divide_model()). Errors: ConfigError.
 std::vector<Range> parts_of_model(const Model& model, const DistOptions& distribute);
 
-/// The directory of encoded texts: data.token_cache, or "tokens" beside the run.
+/// The directory of encoded texts: data.token_cache, or ".tokens" beside the run.
 std::string token_directory(const Config& config);
 
 /// The one that train.loss names.
