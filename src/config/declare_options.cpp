@@ -59,6 +59,13 @@ bool has_windows(const Config& config) {
   return config.data.table.windows.any();
 }
 
+void declare_text(const auto& text) {
+  text.option("data.tokens", &TextOptions::tokens);
+  text.choice("data.unknown", &TextOptions::unknown, {"refuse", "replace"});
+  text.choice("data.draw", &TextOptions::draw, {"in turn", "anywhere"});
+  text.option("data.token_cache", &TextOptions::cache);
+}
+
 void declare_windows(const auto& windows) {
   windows.option("data.time", &WindowOptions::time).is_read = has_windows;
   windows.option("data.series", &WindowOptions::series).is_read = has_windows;
@@ -105,6 +112,7 @@ void declare_data(const auto& data, const KnownNames& names) {
   declare_synthetic(data.inner(&DataOptions::synthetic));
   declare_table(data.inner(&DataOptions::table));
   declare_windows(data.inner(&DataOptions::table).inner(&TableOptions::windows));
+  declare_text(data.inner(&DataOptions::text));
 }
 
 // Keys of earlier versions, behind all others: see adopt_earlier_keys().

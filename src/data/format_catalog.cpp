@@ -113,11 +113,12 @@ FormatEntry libsvm_format();
 FormatEntry numpy_format();
 FormatEntry raw_format();
 FormatEntry synthetic_format();
+FormatEntry text_format();
 
 std::span<const FormatEntry> format_catalog() {
-  static const std::vector<FormatEntry> catalog = {csv_format(),      libsvm_format(), idx_format(),
-                                                   numpy_format(),    hdf5_format(),   cifar10_format(),
-                                                   cifar100_format(), raw_format(),    synthetic_format()};
+  static const std::vector<FormatEntry> catalog = {
+      csv_format(),  text_format(),    libsvm_format(),   idx_format(), numpy_format(),
+      hdf5_format(), cifar10_format(), cifar100_format(), raw_format(), synthetic_format()};
   return catalog;
 }
 

@@ -23,7 +23,8 @@ FileGroup files_of(const OpenRequest& request, Labels labels) {
             .lengths = request.lengths,
             .records_key = kInputKey,
             .lengths_key = "--lengths",
-            .record = request.options.record};
+            .record = request.options.record,
+            .numbers = request.numbers};
   }
   FileGroup files;
   const DataOptions& options = request.options;

@@ -70,6 +70,7 @@ struct FileGroup {
   std::string weights_key = {};
   std::string lengths_key = {};
   RecordShape record = RecordShape::kAuto;
+  bool numbers = false;  ///< see OpenRequest
 };
 
 /// How a format opens one file, or a group. Errors: DataError.

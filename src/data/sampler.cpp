@@ -101,6 +101,7 @@ class MemorySampler final : public RoundRobinSampler {
     std::iota(out.begin(), out.end(), numbers.begin);
     order.apply(out);
     if (own_shard) shards.to_records(replica, out);
+    if (options().starts > 0) draw_starts(walk(step, replica), out);
   }
 
   Range steps_of_run(Index step) const {
@@ -144,6 +145,18 @@ class MemorySampler final : public RoundRobinSampler {
     std::shared_ptr<const Run> run = make_run(steps_of_run(step), replica);
     const std::lock_guard lock(mutex_);
     return at(runs_, replica) = std::move(run);
+  }
+
+  // Each record of a walk stands for a place of its own.
+  void draw_starts(Index walk, std::vector<Index>& records) const {
+    for (Index& record : records) {
+      RandomStream random({.seed = options().seed,
+                           .purpose = Purpose::kStart,
+                           .a = static_cast<std::uint64_t>(walk),
+                           .b = static_cast<std::uint64_t>(record)});
+      record =
+          options().rows + static_cast<Index>(random.bits64() % static_cast<std::uint64_t>(options().starts));
+    }
   }
 
   Index first_replica_of(Index record) const override { return shards_.replica_of(record); }

@@ -182,6 +182,12 @@ Keys windows(Keys keys) {
   return keys;
 }
 
+// A config of a text, but for these keys.
+Keys text(Keys keys) {
+  keys.merge(Keys{{"data.format", "'text'"}, {"data.label", ""}, {"data.window", "2"}});
+  return keys;
+}
+
 // Refusals that are found before there is a run: the keys that make each apply.
 std::map<std::string, Keys> conflicts_of_configs() {
   return {
@@ -211,6 +217,10 @@ std::map<std::string, Keys> conflicts_of_configs() {
       {"data.window with a loss that does not learn numbers", windows({{"model.layers", "'dense(2)'"}})},
       {"data.window_scale with a loss whose outputs are logarithms",
        windows({{"data.window_scale", "'last'"}, {"train.loss", "'poisson'"}})},
+      {"data.tokens ids with a text", text({{"data.tokens", "'ids'"}})},
+      {"data.audit with data.draw anywhere", text({{"data.draw", "'anywhere'"}, {"data.audit", "true"}})},
+      {"data.augment with tokens", text({{"data.augment", "'flip'"}})},
+      {"data.mean or data.std with tokens", text({{"data.mean", "0.5"}})},
       {"stratified parts or folds of data with a loss of numbers",
        {{"data.validation", "'stratified(0.1)'"},
         {"train.loss", "'mean_squared_error'"},

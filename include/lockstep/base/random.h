@@ -26,6 +26,7 @@ enum class Purpose : std::uint32_t {
   kWindow = 9,
   kSplit = 10,
   kBuckets = 11,
+  kStart = 12,
   kTrial = 31,
   kFold = 32,
   kImportance = 33,

@@ -38,6 +38,8 @@ struct DatasetInfo {
   std::string target_text = {};   ///< such a target in messages: "label 'species' (setosa, virginica)"
   std::string scaled_label = {};  ///< the first label that data.columns scales, "price: log"; "": none is
   std::vector<std::string> class_names = {};  ///< names of the classes of that target, in order
+  /// Above 0: records that are drawn anywhere may begin at so many positions. Their ids are `rows` and more.
+  Index starts = 0;
   std::string label_file = {};  ///< path of the labels' own file, for messages; "" if they have none
 
   /// Columns that RecordSource::unpack writes beside the features: the targets, then the weight if there is

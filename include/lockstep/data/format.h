@@ -27,6 +27,7 @@ struct OpenRequest {
   /// The file to predict from (--input), without its labels.
   std::optional<std::string> input = {};
   bool labels = false;       ///< but with those of a table: the past that a forecast is made from
+  bool numbers = false;      ///< a record is a single number, as arrays of one dimension have them
   std::string lengths = {};  ///< the file of their lengths, of sequences; "": all positions count
 };
 

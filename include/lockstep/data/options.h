@@ -111,6 +111,15 @@ struct TableOptions {
   WindowOptions windows = {};
 };
 
+/// How a text becomes a stream of tokens, windows of which are the records (texts.h).
+struct TextOptions {
+  std::string tokens =
+      "characters";  ///< "bytes", "characters", "words(20000)"; "ids": arrays have their numbers
+  std::string unknown = "refuse";  ///< the treatment of a token that training has not seen: refuse, replace
+  std::string draw = "in turn";    ///< where windows begin: in turn, anywhere
+  std::string cache = "";          ///< the directory of encoded texts
+};
+
 /// The most folds: the number of a fold is kept in 16 bits.
 inline constexpr Index kMaxFolds = 1000;
 
@@ -182,8 +191,13 @@ struct DataOptions {
   bool audit = false;
   SyntheticOptions synthetic;
   TableOptions table;
+  TextOptions text;
   EarlierValidation earlier;
 
+  /// Whether the records are windows of a stream of tokens. Once the format is chosen.
+  bool reads_tokens() const { return format == "text" || text.tokens == "ids"; }
+  /// Whether they are windows of time of a table.
+  bool has_time_windows() const { return table.windows.any() && !reads_tokens(); }
   bool has_validation() const { return !validation.empty() || synthetic.validation_rows > 0; }
 };
 

@@ -50,6 +50,7 @@ struct SamplingOptions {
   std::uint64_t seed = 1;
   ShardOrder shard_order = ShardOrder::kShuffled;
   Reshuffle reshuffle = Reshuffle::kShard;
+  Index starts = 0;  ///< DatasetInfo::starts: above 0, each sample is drawn anew, with an id behind `rows`
   std::optional<StreamOptions> stream = std::nullopt;   ///< none: all records are in memory
   std::optional<BucketOptions> buckets = std::nullopt;  ///< only of records in memory
 };

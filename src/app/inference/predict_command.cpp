@@ -19,6 +19,7 @@
 #include "lockstep/data/table/schema/kept_columns.h"
 #include "lockstep/data/table/sources/feature_columns.h"
 #include "lockstep/data/table/values/schema.h"
+#include "lockstep/data/texts.h"
 #include "lockstep/data/time_windows.h"
 #include "lockstep/distributed/pipeline.h"
 #include "lockstep/train/evaluation/prediction.h"
@@ -43,12 +44,18 @@ const PredictionFileEntry& prediction_file_of(const CommandLine& line) {
 }
 
 // *Collective.* The records or, of windows of time, the last one of each series.
-std::unique_ptr<RecordSource> open_input(const CommandLine& line, const DataOptions& data,
+std::unique_ptr<RecordSource> open_input(const CommandLine& line, const Config& config,
                                          const std::string& schema, PeerGroup& peers) {
+  const DataOptions& data = config.data;
   const FormatEntry* format = nullptr;
   const std::string input = line.text("input");
   peers.agree([&] { format = &format_of_input(input, data); });
-  if (!data.table.windows.any()) {
+  if (data.reads_tokens()) {
+    DataOptions opened = data;
+    opened.text.cache = token_directory(config);
+    return open_input_text(opened, input, schema, peers);
+  }
+  if (!data.has_time_windows()) {
     return format->open({.options = data,
                          .peers = peers,
                          .schema = schema,
@@ -152,7 +159,7 @@ void check_files(const CommandLine& line, const PredictRequest& request, const D
   check_outputs(line, files_read(line));
   error_if(line.has("lengths") && std::ranges::count(input.options, "data.train_lengths") == 0,
            "--lengths: records of the format {} have none", input.name);
-  error_if(request.keep && data.table.windows.any(),
+  error_if(request.keep && data.has_time_windows(),
            "--keep: the rows of a forecast lie behind those of the input; series and time stand beside them");
   if (request.keep) parse_column_names("--keep", *request.keep);
   error_if(request.keep && !output.has_texts,
@@ -360,7 +367,7 @@ int predict_command(Communicator& comm, const CommandLine& line) {
     inference.labels = read_target_labels(schema);
   });
   if (is_standard_input(line.text("input"))) spool_standard_input(comm);
-  const std::unique_ptr<RecordSource> source = open_input(line, config.data, schema, peers);
+  const std::unique_ptr<RecordSource> source = open_input(line, config, schema, peers);
   const DatasetInfo& input = source->info();
   agree(comm, [&] { check_input(line, input.features, inference.trained.model->input()); });
   const RecordSource* const sources[] = {source.get()};

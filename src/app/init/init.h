@@ -11,6 +11,7 @@
 #include "lockstep/config/option.h"
 #include "lockstep/data/options.h"
 #include "lockstep/data/table/inspect/inspect.h"
+#include "lockstep/data/texts.h"
 #include "lockstep/data/time_windows.h"
 #include "lockstep/math/shape.h"
 
@@ -39,6 +40,16 @@ struct ForecastPlan {
   Index windows = 0;      ///< to train on, about
 };
 
+/// What init does with a text.
+struct TextPlan {
+  TextSummary summary = {};
+  std::string tokens = {};  ///< data.tokens
+  bool replaces = false;    ///< one token stands for those that training has not seen
+  Index window = 0;
+  double held = 0.1;  ///< share of the tokens that validate
+  Index outputs = 0;
+};
+
 struct InitData {
   DataOptions options = {};  ///< data.train, data.train_labels, data.format and what was given
   std::string format = {};
@@ -47,6 +58,7 @@ struct InitData {
   LabelFacts label = {};
   std::optional<TableInspection> table = {};   ///< inspection of a CSV file
   std::optional<ForecastPlan> forecast = {};   ///< of a table of series of time
+  std::optional<TextPlan> text = {};           ///< of a text
   std::vector<NumberStats> numbers = {};       ///< of each feature of what is no table
   std::optional<std::string> validation = {};  ///< found beside it, by name
   std::optional<std::string> test = {};
@@ -73,6 +85,11 @@ std::optional<SeriesSummary> summarise_series_of(const TableInspection& table, c
 /// The windows that fit the series of `table`, with data.window, data.horizon and data.season as they are
 /// given. Errors: ConfigError naming what would fit.
 ForecastPlan plan_forecast(const TableInspection& table, const WindowOptions& options);
+
+/// Errors: ConfigError, DataError.
+TextPlan plan_text(const DataOptions& options);
+/// The contents of a text, and what counts alone tell of it, as lines.
+std::string describe_text(const std::string& path, const std::string& tokens, const TextSummary& summary);
 
 /// The kind of thing to learn.
 enum class TaskKind { kClasses, kBinary, kNumbers };

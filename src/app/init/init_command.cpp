@@ -12,6 +12,7 @@
 #include "app/setup/experiment.h"
 #include "app/setup/outputs.h"
 #include "init.h"
+#include "lockstep/base/error_if.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/output_file.h"
 #include "lockstep/base/text.h"
@@ -62,7 +63,7 @@ std::string train_command(const InitData& data, const Config& config, const std:
 
 std::string describe_sets(const InitData& data, const Experiment& experiment) {
   const Config& config = experiment.config;
-  if (data.forecast) {
+  if (data.forecast || data.text) {
     const auto rows = [](const auto& set) { return set ? with_commas(set->info().rows) : "none"; };
     return fmt::format("{} windows to train on, {} to validate, {} to test", rows(experiment.train),
                        rows(experiment.validation), rows(experiment.test));
@@ -82,9 +83,11 @@ std::string describe_sets(const InitData& data, const Experiment& experiment) {
 std::string report_of(const InitData& data, const Task& task, const Experiment& experiment) {
   const Config& config = experiment.config;
   const Shape& features = experiment.train->info().features;
-  std::string text = fmt::format("{}: {} records, {} feature{} each, format {}\n", data.options.train,
-                                 with_commas(data.records), to_string(features),
-                                 features.size() == 1 ? "" : "s", data.format);
+  std::string text = data.text
+                         ? describe_text(data.options.train, data.text->tokens, data.text->summary) + "\n"
+                         : fmt::format("{}: {} records, {} feature{} each, format {}\n", data.options.train,
+                                       with_commas(data.records), to_string(features),
+                                       features.size() == 1 ? "" : "s", data.format);
   const auto line = [&text](const char* word, const std::string& value) {
     text += fmt::format("  {:<8}{}\n", word, value);
   };
@@ -132,10 +135,10 @@ std::vector<OtherSet> other_sets(const DataOptions& options) {
 std::vector<CommentedSetting> with_flags(std::vector<CommentedSetting> settings, const Config& given) {
   // These stand in the lines that were made of the data.
   static const std::set<std::string> kSeen{
-      "data.train",  "data.train_labels", "data.format",      "data.label",  "data.positive",
-      "data.weight", "data.numeric",      "data.categorical", "data.ignore", "data.columns",
-      "data.header", "data.separator",    "data.encoding",    "data.quotes", "data.time",
-      "data.series", "data.window",       "data.horizon",     "data.future"};
+      "data.train",    "data.train_labels", "data.format", "data.label",   "data.positive", "data.weight",
+      "data.numeric",  "data.categorical",  "data.ignore", "data.columns", "data.header",   "data.separator",
+      "data.encoding", "data.quotes",       "data.time",   "data.series",  "data.window",   "data.horizon",
+      "data.future",   "data.tokens",       "data.unknown"};
   for (const std::string& key : given.flagged) {
     if (kSeen.contains(key)) continue;
     std::set<std::string> replaced{key};
@@ -187,8 +190,10 @@ int init_command(const CommandLine& line) {
   const Experiment experiment = try_out(file, body);
   const std::string train = train_command(data, experiment.config, file);
   const std::string predict =
-      fmt::format("trainer predict --model {} --input {} --output {}", shell_word(experiment.config.run.dir),
-                  shell_word(data.input), data.forecast ? "forecast.csv" : "predictions.csv");
+      data.text ? fmt::format("trainer eval --model {}", shell_word(experiment.config.run.dir))
+                : fmt::format("trainer predict --model {} --input {} --output {}",
+                              shell_word(experiment.config.run.dir), shell_word(data.input),
+                              data.forecast ? "forecast.csv" : "predictions.csv");
   const std::string text =
       to_toml(settings, {fmt::format("A first config for {}: {}", excerpt(path), task.text),
                          "  " + excerpt(train, 200), "  " + excerpt(predict, 400),
@@ -203,9 +208,15 @@ int inspect_command(const CommandLine& line) {
   const std::string& path = line.operands.front();
   DataOptions options = options_of_series(load_config(line, {}, readable_options()).data, line);
   options.train = path;
+  if ((!options.format.empty() || has_known_extension(path)) && choose_format(options).name == "text") {
+    check_outputs(line, files_read(line));
+    error_if(line.has("json"), "--json: what inspect says of a text is for people: leave it out");
+    print_report(line, describe_text(path, options.text.tokens, summarise_text(options, 0.1)));
+    return 0;
+  }
   if (options.format.empty() && has_known_extension(options.train) && choose_format(options).name != "csv") {
     throw ConfigError(
-        fmt::format("'{}' is of the format '{}': inspect looks at tables; where this is one, "
+        fmt::format("'{}' is of the format '{}': inspect looks at tables and texts; where this is one, "
                     "give --data.format csv",
                     path, choose_format(options).name));
   }

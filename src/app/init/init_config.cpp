@@ -127,10 +127,17 @@ bool reaches(const NumberStats& numbers, double deviations) {
 class Chooser {
  public:
   Chooser(const InitData& data, const Task& task, std::string_view preset)
-      : data_(data), task_(task), preset_(preset), sizes_(choose_sizes(data, task, preset)) {}
+      : data_(data),
+        task_(task),
+        preset_(preset),
+        sizes_(data.text ? Sizes{} : choose_sizes(data, task, preset)) {}
 
   std::vector<CommentedSetting> choose(const std::string& name) {
     say("dir", toml_string("runs/" + name));
+    if (data_.text) {
+      add_text(*data_.text);
+      return std::move(settings_);
+    }
     say("epochs", sizes_.epochs);
     say("batch", sizes_.batch);
     say("replicas", sizes_.replicas);
@@ -281,6 +288,30 @@ class Chooser {
     add_block(preset_.empty() ? "linear map" : "preset");
     add_block("forecast");
     add_block("evaluations");
+  }
+
+  void add_text(const TextPlan& plan) {
+    constexpr Index kBatch = 32;
+    constexpr Index kSteps = 2000;
+    constexpr Index kEpochs = 50;
+    const Index windows =
+        static_cast<Index>((1 - plan.held) * static_cast<double>(plan.summary.tokens)) / plan.window;
+    const Index batch = std::clamp<Index>(windows / 8, 1, kBatch);
+    say("train", toml_string(data_.options.train));
+    say("count", with_commas(plan.summary.tokens));
+    say("tokens", toml_string(plan.tokens));
+    say("vocabulary", with_commas(plan.summary.vocabulary));
+    say("window", plan.window);
+    say("held", toml_string(fmt::format("share({})", plan.held)));
+    say("outputs", plan.outputs);
+    say("steps", std::clamp(kEpochs * windows / batch, Index{20}, kSteps));
+    say("batch", batch);
+    say("replicas", std::min<Index>(batch, 8));
+    say("baseline", plan.summary.models.empty() ? ""
+                                                : fmt::format("; counts of three tokens before have {:.2f}",
+                                                              plan.summary.models.back().bits_per_character));
+    add_block("text");
+    if (plan.replaces) add_block("unknown tokens");
   }
 
   void add_sets() {

@@ -346,6 +346,13 @@ InitData read_init_data(const std::string& path, const DataOptions& options) {
   if (data.format != "csv" && !options.table.windows.time.empty())
     throw ConfigError(
         fmt::format("--time names a column of a table, and '{}' has the format '{}'", path, data.format));
+  if (data.format == "text") {
+    if (!options.table.label.empty())
+      throw ConfigError("--label: the label of a text is its next token: leave it out");
+    data.text = plan_text(data.options);
+    data.input = path;
+    return data;
+  }
   const bool arrays = data.format == "idx" || data.format == "numpy" || data.format == "hdf5";
   if (arrays) {
     name_labels(data);

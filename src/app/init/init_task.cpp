@@ -7,6 +7,7 @@
 
 #include "init.h"
 #include "lockstep/base/catalog.h"
+#include "lockstep/base/error_if.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
 
@@ -161,10 +162,17 @@ Task suiting_task(const InitData& data, const std::string& wanted) {
 Task choose_task(const InitData& data, const std::string& wanted) {
   const std::vector<std::string> names{"classes", "binary", "images", "numbers"};
   if (!wanted.empty() && std::ranges::count(names, wanted) == 0) throw_unknown_name("task", wanted, names);
+  error_if(data.text && !wanted.empty(),
+           "--task {}: a text has one task, to tell its next token: leave it out", wanted);
   if (wanted == "images" && !as_image(data.features)) {
     throw ConfigError(
         fmt::format("--task images: a record has the shape {}, expected height x width x channels",
                     to_string(data.features)));
+  }
+  if (data.text) {
+    return {.outputs = data.text->outputs,
+            .text = fmt::format("the next of {} ({}), from {} before at most",
+                                with_commas(data.text->outputs), data.text->tokens, data.text->window)};
   }
   if (data.label.columns == 0)
     throw DataError(fmt::format("'{}' has no labels to learn", data.options.train));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <functional>
 #include <utility>
 
@@ -12,8 +13,10 @@
 #include "lockstep/base/log.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/streamed_records.h"
+#include "lockstep/data/texts.h"
 #include "lockstep/data/time_windows.h"
 #include "lockstep/data/validation_split.h"
+#include "lockstep/data/vocabulary.h"
 #include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/distributed/update.h"
 #include "lockstep/nn/stages.h"
@@ -55,6 +58,15 @@ std::string choose_strategy(const Config& config, const Placement& placement) {
   return one_node && !wants_exchange ? "central_storage" : "allreduce";
 }
 
+void refuse_texts(const DataOptions& data) {
+  const bool texts = data.reads_tokens();
+  refuse_if(data.format == "text" && data.text.tokens == "ids", "data.tokens ids with a text");
+  refuse_if(data.text.draw == "anywhere" && data.audit, "data.audit with data.draw anywhere");
+  refuse_if(texts && !data.augment.empty(), "data.augment with tokens");
+  refuse_if(texts && (data.mean != DataOptions().mean || data.std != DataOptions().std),
+            "data.mean or data.std with tokens");
+}
+
 // Combinations of keys about sets and evaluations, which every command refuses, before data are opened.
 void refuse_sets(const Config& config) {
   const DataOptions& data = config.data;
@@ -63,8 +75,9 @@ void refuse_sets(const Config& config) {
             "data.validation_labels or data.validation_weights with a part of the training samples");
   refuse_if(!data.test_part.empty() && !data.test.empty(), "data.test with data.test_part");
   const WindowOptions& windows = data.table.windows;
-  refuse_if(windows.any() && (windows.time.empty() || windows.horizon == 0),
+  refuse_if(data.has_time_windows() && (windows.time.empty() || windows.horizon == 0),
             "data.window without data.time or data.horizon");
+  refuse_texts(data);
   refuse_if(windows.any() && data.memory == MemoryMode::kStream, "data.window with data.memory stream");
   refuse_if(!threshold.measure.empty() && !has_validation(config),
             "eval.threshold by a measure without a validation set");
@@ -90,7 +103,7 @@ void refuse_training(const Config& config) {
 WindowScaling scaling_of_windows(const TableOptions& table) {
   using Kind = WindowScaling::Kind;
   const WindowOptions& windows = table.windows;
-  if (!windows.any() || windows.scale == WindowScale::kNone) return {};
+  if (windows.time.empty() || windows.scale == WindowScale::kNone) return {};
   return {.kind = windows.scale == WindowScale::kLast ? Kind::kLast : Kind::kStandard,
           .labels = std::ssize(table.label),
           .window = windows.window};
@@ -113,8 +126,16 @@ void open_data(Experiment& experiment, const std::set<Split>& wanted, const std:
     format = &choose_format(options);
     parts = parts_beside_files(options);
   });
-  const DataOptions opened = data_of_files(options, parts);
-  if (options.table.windows.any()) {
+  DataOptions opened = data_of_files(options, parts);
+  if (options.reads_tokens()) {
+    opened.text.cache = token_directory(experiment.config);
+    DataSets sets = open_texts(opened, parts, wanted, schema, peers);
+    experiment.train = std::move(sets.train);
+    experiment.validation = std::move(sets.validation);
+    experiment.test = std::move(sets.test);
+    return;
+  }
+  if (options.has_time_windows()) {
     const OpenTable open_table = [&](Split split, const std::string& known, const HoldOut& held) {
       return format->open({opened, split, experiment.seed(), peers, known, held});
     };
@@ -167,7 +188,7 @@ void build_model(Experiment& experiment, const Shape& input, bool named) {
   const OutputForm form = experiment.loss->form();
   experiment.metrics = std::make_unique<MetricSet>(
       config.eval.metrics, form, form.outputs_of_position(experiment.model->output().size()),
-      experiment.scales());
+      experiment.scales(), experiment.characters());
   experiment.normaliser = std::make_unique<Normaliser>(config.data.mean, config.data.std, input.size());
 }
 
@@ -181,8 +202,21 @@ void build_training(Experiment& experiment) {
   experiment.augmenter = make_augmenter(config.data.augment, experiment.model->input(), experiment.seed());
 }
 
+// Errors: ConfigError for an embedding at the input that has no row for some token.
+void check_embedding(const Experiment& experiment) {
+  const ModelOp& first = experiment.model->ops().front();
+  if (first.layer->name() != "embedding" || experiment.sources().empty()) return;
+  const std::vector<ParamInfo>& params = experiment.model->layout().params;
+  const auto table = std::ranges::find(params, first.path + ".weight", &ParamInfo::name);
+  const DatasetInfo& data = experiment.sources().front()->info();
+  error_if(table != params.end() && table->shape.dims.front() < data.target_classes,
+           "{} has {} rows, and {} of '{}' has {} tokens: give it a row for each, as in embedding({}, {})",
+           first.title, table->shape.dims.front(), data.target_text, data.name,
+           with_commas(data.target_classes), data.target_classes, table->shape.dims.back());
+}
+
 void check_fit(Experiment& experiment) {
-  refuse_if(experiment.config.data.table.windows.any() && experiment.loss->targets() != TargetKind::kValue,
+  refuse_if(experiment.config.data.has_time_windows() && experiment.loss->targets() != TargetKind::kValue,
             "data.window with a loss that does not learn numbers");
   refuse_if(experiment.config.model.window_scaling.kind != WindowScaling::Kind::kNone &&
                 experiment.loss->form().link != Link::kIdentity,
@@ -191,11 +225,18 @@ void check_fit(Experiment& experiment) {
     check_record_features(experiment, *source);
     refuse_misfit(experiment.fit(*source));
   }
+  if (experiment.config.data.reads_tokens()) check_embedding(experiment);
   state_class_weights(experiment);
   refuse_threshold(experiment.config, experiment.loss->form(), experiment.outputs());
 }
 
 }  // namespace
+
+std::string token_directory(const Config& config) {
+  if (!config.data.text.cache.empty()) return config.data.text.cache;
+  const std::filesystem::path run = config.run.dir;
+  return (run.has_filename() ? run.parent_path() : run.parent_path().parent_path()) / ".tokens";
+}
 
 Config load_training_config(const CommandLine& line, const ConfigText& text, const Placement& placement) {
   Config config = load_config(line, text, readable_options());
@@ -305,6 +346,12 @@ std::vector<const RecordSource*> Experiment::sources() const {
 std::vector<LabelScale> Experiment::scales() const {
   const std::vector<const RecordSource*> opened = sources();
   return opened.empty() ? std::vector<LabelScale>() : read_label_scales(opened.front()->schema());
+}
+
+std::vector<double> Experiment::characters() const {
+  const std::vector<const RecordSource*> opened = sources();
+  return config.data.reads_tokens() && !opened.empty() ? characters_of_tokens(opened.front()->schema())
+                                                       : std::vector<double>();
 }
 
 FitQuestion Experiment::fit(const RecordSource& source) const {
@@ -423,6 +470,7 @@ RunPlanRequest Experiment::plan_request(const Config& other, std::span<const std
           .stages = parts,
           .seed = static_cast<std::uint64_t>(other.run.seed),
           .rows = train->info().rows,
+          .starts = train->info().starts,
           .record_bytes = train->info().record_bytes,
           .streamed = streamed,
           .target_columns = train->info().target_columns,

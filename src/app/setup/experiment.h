@@ -68,6 +68,8 @@ struct Experiment {
   TargetRule target_rule() const;
   /// See label_scales(); those of the data that the model is trained on.
   std::vector<LabelScale> scales() const;
+  /// Of each token, where the data are texts: see characters_of_tokens().
+  std::vector<double> characters() const;
   /// Outputs of the model, or of each position that has a class.
   Index outputs() const { return loss->form().outputs_of_position(model->output().size()); }
   /// Classes that train.class_weights is about.
@@ -93,6 +95,9 @@ Experiment make_evaluation(Config config, const std::set<Split>& splits, const R
 
 /// The parts of the model by distribute.stages, cut and schedule (divide_model()). Errors: ConfigError.
 std::vector<Range> parts_of_model(const Model& model, const DistOptions& distribute);
+
+/// The directory of encoded texts: data.token_cache, or ".tokens" beside the run.
+std::string token_directory(const Config& config);
 
 /// The one that train.loss names.
 std::unique_ptr<Loss> make_loss(const Config& config);

@@ -17,6 +17,7 @@
 #include "lockstep/base/terminal.h"
 #include "lockstep/base/thread_team.h"
 #include "lockstep/comm/agree.h"
+#include "lockstep/data/format.h"
 #include "lockstep/data/table/sources/feature_columns.h"
 #include "lockstep/data/table/values/schema.h"
 #include "lockstep/optim/schedule.h"
@@ -202,7 +203,10 @@ class CrossValidation {
               "data.fold_by and data.fold_column have no effect on cv, whose flags say how records become "
               "folds, such as --stratified: remove them");
           error_if(
-              config.data.table.windows.any(),
+              choose_format(config.data).name == "text" || config.data.reads_tokens(),
+              "cv knows no texts: give data.validation = \"share(0.1)\", the last tokens, and train once");
+          error_if(
+              config.data.has_time_windows(),
               "cv knows no windows of time (data.window): give data.validation = \"time(COLUMN, 0.2)\" and "
               "data.test_part, and train once");
           refuse_other_folds(config.data, request.folds);

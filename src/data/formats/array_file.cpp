@@ -55,7 +55,11 @@ std::vector<Index> fortran_positions(const ArrayFile& file) {
 }
 
 void check_features(const ArrayFile& features, const FileGroup& files, const std::string& noun) {
-  if (features.sizes.size() >= 2) return;
+  if (files.numbers && features.sizes.size() != 1) {
+    throw DataError(fmt::format("'{}' has {} dimensions, expected 1: the ids of one token behind the other",
+                                files.records, features.sizes.size()));
+  }
+  if (files.numbers || features.sizes.size() >= 2) return;
   throw DataError(
       fmt::format("'{}' has 1 dimension, expected at least 2 (records x features): is {} the {} of labels?{}",
                   files.records, files.records_key, noun,
@@ -214,7 +218,8 @@ FormatEntry array_format(std::string name, std::string help, const std::vector<s
           .options = {"data.train", "data.train_labels", "data.train_weights", "data.train_lengths",
                       "data.validation", "data.validation_labels", "data.validation_weights",
                       "data.validation_lengths", "data.test", "data.test_labels", "data.test_weights",
-                      "data.test_lengths", "data.record"},
+                      "data.test_lengths", "data.record", "data.window", "data.tokens", "data.draw",
+                      "data.token_cache"},
           .open = [extensions, group](const OpenRequest& request) {
             return open_files(request, Labels::kInFilesOfTheirOwn, extensions, group);
           }};

@@ -93,9 +93,10 @@ std::string to_string(const MetricValue& metric, const std::string& positive) {
 }
 
 MetricSet::MetricSet(std::span<const std::string> names, const OutputForm& form, Index outputs,
-                     std::vector<LabelScale> scales)
+                     std::vector<LabelScale> scales, std::vector<double> characters)
     : scales_(form.targets == TargetKind::kValue && !form.direction ? std::move(scales)
-                                                                    : std::vector<LabelScale>()) {
+                                                                    : std::vector<LabelScale>()),
+      characters_(std::move(characters)) {
   for (const std::string& name : names) {
     const MetricEntry& entry = find_entry(metric_catalog(), "metric", name);
     refuse_misfit(entry, form);
@@ -124,8 +125,11 @@ std::vector<std::string> MetricSet::names() const {
 }
 
 void MetricSet::collect(const MetricRows& given, const MetricParts& parts) const {
-  const MetricRows rows{
-      .outputs = given.outputs, .targets = given.targets, .weights = given.weights, .scales = scales_};
+  const MetricRows rows{.outputs = given.outputs,
+                        .targets = given.targets,
+                        .weights = given.weights,
+                        .scales = scales_,
+                        .characters = characters_};
   for (const Member& member : members_) {
     const MetricNeeds needs = member.metric.needs;
     member.metric.collect(rows, {.sums = piece(parts.sums, member.first.sums, needs.sums),

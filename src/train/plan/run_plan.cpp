@@ -104,7 +104,8 @@ SamplingOptions sampling_of(const RunPlanRequest& request, Index replicas) {
                            .tail = request.train.tail,
                            .seed = request.seed,
                            .shard_order = request.data.shard_order,
-                           .reshuffle = request.data.reshuffle};
+                           .reshuffle = request.data.reshuffle,
+                           .starts = request.starts};
   if (request.streamed) {
     sampling.stream = {
         .chunks = request.streamed, .shard_by = request.data.shard_by, .window = request.data.shuffle_buffer};

@@ -79,6 +79,7 @@ struct MetricRows {
   const ConstMatrix& targets;
   SampleWeights weights = {};
   std::span<const LabelScale> scales = {};  ///< of each target; empty: targets are the labels themselves
+  std::span<const double> characters = {};  ///< of each class, a token of a text; empty: of each 1
 };
 
 /// Sums, scores and samples that a metric has collected so far; sums are of this block alone, and 0 at its
@@ -147,9 +148,9 @@ class MetricSet {
   /// `names`: of eval.metrics. Without any: all that are defined for such outputs and not for naming alone,
   /// but none where there are more than two classes. Errors: ConfigError where a metric is named twice or not
   /// defined for the outputs. `scales`: those of the targets. Measures of numbers are in the units of the
-  /// labels, but for those of directions.
+  /// labels, but for those of directions. `characters`: see MetricRows.
   MetricSet(std::span<const std::string> names, const OutputForm& form, Index outputs,
-            std::vector<LabelScale> scales = {});
+            std::vector<LabelScale> scales = {}, std::vector<double> characters = {});
 
   /// In the order in which they are reported.
   std::vector<std::string> names() const;
@@ -170,6 +171,7 @@ class MetricSet {
 
   std::vector<Member> members_;
   std::vector<LabelScale> scales_;
+  std::vector<double> characters_;
   MetricNeeds needs_;
 };
 

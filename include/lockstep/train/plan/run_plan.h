@@ -28,6 +28,7 @@ struct RunPlanRequest {
   std::span<const std::unique_ptr<Model>> stages = {};  ///< stages of the model; empty if it is not divided
   std::uint64_t seed = 1;
   Index rows = 0;          ///< rows of the training set
+  Index starts = 0;        ///< DatasetInfo::starts of it
   Index record_bytes = 0;  ///< memory of one record
   std::shared_ptr<const std::vector<Chunk>> streamed =
       nullptr;  ///< chunks of the training set; null: it is loaded

@@ -1,4 +1,5 @@
 #include "lockstep/data/table/sources/feature_columns.h"
+#include "lockstep/data/vocabulary.h"
 
 #include <fmt/format.h>
 
@@ -198,7 +199,8 @@ std::vector<FeatureColumn> feature_columns(const std::string& schema, Index feat
   if (const std::optional<TableSchema> table = read_table_schema(schema)) {
     columns = feature_columns_of(*table);
   } else {
-    columns = numbered(features, schema.empty() ? 0 : parse_sparse_schema(schema).first_index);
+    columns = numbered(features,
+                       schema.empty() || is_vocabulary(schema) ? 0 : parse_sparse_schema(schema).first_index);
   }
   const Index found = columns.empty() ? 0 : columns.back().features.end;
   if (found == features) return columns;
@@ -259,6 +261,7 @@ std::vector<TargetLabel> read_target_labels(const std::string& json) {
   if (json.empty()) return {};
   if (const std::optional<TableSchema> table = read_table_schema(json)) return target_labels(*table);
   TargetLabel label{.name = "label"};
+  if (is_vocabulary(json)) return {};
   for (const double value : parse_sparse_schema(json).classes)
     label.classes.push_back(fmt::format("{}", value));
   return {label};

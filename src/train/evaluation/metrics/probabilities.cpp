@@ -1,5 +1,8 @@
 // Metrics of the probabilities that are predicted.
 #include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <optional>
 
 #include "lockstep/train/evaluation/calibration.h"
 #include "rows.h"
@@ -26,6 +29,37 @@ double log_loss_of_outputs(const MetricRows& rows, Index row) {
     sum += softplus(x) - x * target;
   });
   return sum / static_cast<double>(rows.outputs.cols());
+}
+
+// What the log loss comes to in bits, over the characters that the true tokens have.
+Metric bits_of_characters() {
+  return {.needs = {.sums = 2},
+          .collect =
+              [](const MetricRows& rows, const MetricParts& parts) {
+                for (Index row = 0; row < rows.outputs.rows(); ++row) {
+                  const double weight = rows.weights[row];
+                  parts.sums[0] += weight * log_loss_of_class(rows, row) / std::numbers::ln2;
+                  parts.sums[1] +=
+                      weight *
+                      (rows.characters.empty() ? 1 : at(rows.characters, true_class(rows.targets, row)));
+                }
+              },
+          .value =
+              [](const MetricTotals& totals) {
+                return totals.sums[1] > 0 ? std::optional(totals.sums[0] / totals.sums[1]) : std::nullopt;
+              }};
+}
+
+Metric perplexity_of_classes() {
+  Metric metric = mean_over_samples(log_loss_of_class);
+  metric.value = [](const MetricTotals& totals) {
+    return std::optional(std::exp(totals.sums[0] / totals.weight));
+  };
+  return metric;
+}
+
+bool has_tokens(const OutputForm& form) {
+  return form.positions > 0 && form.link != Link::kIdentity;
 }
 
 double square(double x) {
@@ -121,6 +155,26 @@ std::vector<MetricEntry> probability_metrics() {
        .targets = classes,
        .smaller_is_better = true,
        .make = make_ece,
+       .suits = has_probabilities,
+       .by_name = true},
+      {.name = "bits_per_character",
+       .help = "-log2 of the probability given to the tokens of a text, over their characters (data.tokens "
+               "bytes: "
+               "those that its UTF-8 has), so that models with other tokens compare; of other classes of "
+               "positions "
+               "over the positions",
+       .targets = {TargetKind::kClass},
+       .smaller_is_better = true,
+       .make = [](const OutputForm&, Index) { return bits_of_characters(); },
+       .suits = has_tokens,
+       .by_name = true},
+      {.name = "perplexity",
+       .help = "e to the power of the mean log_loss: among so many classes, or tokens, the model is as "
+               "undecided as "
+               "among equals",
+       .targets = {TargetKind::kClass},
+       .smaller_is_better = true,
+       .make = [](const OutputForm&, Index) { return perplexity_of_classes(); },
        .suits = has_probabilities,
        .by_name = true}};
 }

@@ -1,0 +1,51 @@
+// Texts as data: one stream of tokens, files one behind the other. A record is a window of data.window
+// tokens, a sequence of their numbers, and its targets are the tokens after each of them. The stream is
+// encoded once, by rank 0, into a file that all ranks map; windows are cut when a batch is made.
+#pragma once
+
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lockstep/data/options.h"
+#include "lockstep/data/peer_group.h"
+#include "lockstep/data/record_source.h"
+#include "lockstep/data/validation_split.h"
+
+namespace lockstep {
+
+/// *Collective.* The sets that are `wanted`: parts of the training text, the last of its tokens, and what
+/// other files hold. `schema`: the vocabulary; "": it is learnt from the training part. Errors, the same on
+/// all ranks: ConfigError, DataError.
+DataSets open_texts(const DataOptions& data, const DataParts& parts, const std::set<Split>& wanted,
+                    const std::string& schema, PeerGroup& peers);
+
+/// *Collective.* The windows of a text to predict from, without targets. Errors as above.
+std::unique_ptr<RecordSource> open_input_text(const DataOptions& data, const std::string& input,
+                                              const std::string& schema, PeerGroup& peers);
+
+/// What the tokens before tell of the next one, by counts alone: a baseline that needs no model.
+struct OrderModel {
+  Index order = 0;  ///< tokens before that count
+  double bits_per_character = 0;
+};
+
+struct TextSummary {
+  Index tokens = 0;
+  Index characters = 0;
+  Index vocabulary = 0;                    ///< of the training part
+  Index unseen = 0;                        ///< tokens held back that the training part does not have
+  std::vector<std::string> frequent = {};  ///< the most frequent tokens, with their shares
+  Index counted = 0;                       ///< tokens, from the front, that the models have counted
+  Index measured = 0;                      ///< tokens held back that they are measured on
+  std::vector<OrderModel> models = {};     ///< order 0 to 3
+};
+
+/// Reads the text of data.train, whose last tokens, `share` of all, are held back. An order-k model counts
+/// what follows k tokens, and falls back on k - 1 as Witten and Bell (1991) do; order 0 falls back on equal
+/// probabilities. Errors: as above.
+TextSummary summarise_text(const DataOptions& data, double share);
+
+}  // namespace lockstep

@@ -1,0 +1,88 @@
+#include "encoded_text.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+#include <filesystem>
+#include <limits>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/data/byte_stream.h"
+#include "lockstep/data/format.h"
+
+namespace lockstep {
+namespace {
+
+// The last tokens of the stream, those of the test set behind those of the validation set.
+void divide(Index size, const DataParts& parts, EncodedText& text) {
+  const auto cut = [](Index end, double share) {
+    return static_cast<Index>(std::floor(static_cast<double>(end) * (1 - share)));
+  };
+  const Index tested = parts.test ? cut(size, parts.test->share) : size;
+  const Index held = parts.validation ? cut(tested, parts.validation->share) : tested;
+  text.train = {0, held};
+  text.validation = {held, tested};
+  text.test = {tested, size};
+}
+
+void refuse_part_of_text(const std::optional<ValidationPart>& part) {
+  if (!part || (part->by == ValidationPart::By::kRecord && part->folds == 0)) return;
+  throw ConfigError(
+      fmt::format("{}: of a text its last tokens are held back: share(0.1), or other files", part->setting));
+}
+
+TokenInput open_input(const DataOptions& data, const EncodedText& text) {
+  TokenInput input{
+      .rule = parse_token_rule(data.text.tokens, data.text.unknown), .files = text.paths, .name = text.name};
+  if (input.rule.kind != TokenKind::kIds) return input;
+  const std::string list = fmt::format("{}", fmt::join(text.paths, ","));
+  input.numbers =
+      choose_format(data).open({.options = data, .peers = alone(), .input = list, .numbers = true});
+  return input;
+}
+
+// *Collective.* The texts that rank 0 has.
+std::vector<std::string> share_texts(const std::vector<std::string>& mine, PeerGroup& peers) {
+  std::vector<std::string> shared;
+  for (const std::string& text : mine.empty() ? std::vector<std::string>(2) : mine) {
+    const Bytes first = peers.all_gather(std::as_bytes(std::span(text))).front();
+    shared.emplace_back(reinterpret_cast<const char*>(first.data()), first.size());
+  }
+  return shared;
+}
+
+}  // namespace
+
+EncodedText encode_text(const DataOptions& data, const std::string& text, const std::string& key,
+                        const DataParts& parts, const std::string& schema, PeerGroup& peers) {
+  EncodedText encoded{.name = text, .schema = schema};
+  std::vector<std::string> found;  // of rank 0: schema and path
+  peers.agree([&] {
+    refuse_part_of_text(parts.validation);
+    refuse_part_of_text(parts.test);
+    encoded.paths = list_files(text, choose_format(data).extensions, key);
+    if (peers.rank() > 0) return;
+    const TokenInput input = open_input(data, encoded);
+    if (encoded.schema.empty()) {
+      encoded.train.end = std::numeric_limits<Index>::max();
+      if (parts.any()) divide(count_tokens(input), parts, encoded);
+      encoded.schema = learn_vocabulary(input, encoded.train.end).schema();
+    }
+    const std::string directory =
+        data.text.cache.empty() ? std::filesystem::temp_directory_path().string() : data.text.cache;
+    const Vocabulary vocabulary(encoded.schema);
+    if (vocabulary.size() > 0) found = {encoded.schema, encode_tokens(input, vocabulary, directory)};
+    if (vocabulary.size() == 0 || TokenFile(found[1]).size() == 0)
+      throw DataError(fmt::format("{} names '{}', which is empty: expected a text", key, text));
+  });
+  found = share_texts(found, peers);
+  peers.agree([&] {
+    encoded.schema = found[0];
+    encoded.tokens = std::make_shared<const TokenFile>(found[1]);
+    divide(encoded.tokens->size(), parts, encoded);
+  });
+  return encoded;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,176 @@
+#include "lockstep/data/texts.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "encoded_text.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
+#include "lockstep/base/hash.h"
+#include "lockstep/base/text.h"
+#include "lockstep/data/byte_stream.h"
+#include "lockstep/data/fingerprint.h"
+#include "lockstep/math/shape.h"
+
+namespace lockstep {
+namespace {
+
+const char* set_of(Split split) {
+  return of_split(split, "training", "validation", "test");
+}
+
+// The windows of a span of an encoded text.
+class TextSource final : public RecordSource {
+ public:
+  // `span`: of the text's tokens. `targets`: whether the token after a window belongs to it.
+  TextSource(EncodedText text, Range span, const DataOptions& data, bool targets,
+             std::vector<std::string> notes)
+      : text_(std::move(text)), span_(span), window_(data.table.windows.window), notes_(std::move(notes)) {
+    const Vocabulary vocabulary(text_.schema);
+    const Index after = targets ? 1 : 0;
+    info_ = {.rows = (span.size() - after) / window_,
+             .features = SequenceShape{.positions = window_, .channels = 1}.shape(),
+             .target_columns = targets ? window_ : 0,
+             .name = text_.name,
+             .target_classes = vocabulary.size(),
+             .target_text = fmt::format("the vocabulary ({})", to_string(vocabulary.kind())),
+             .starts = data.text.draw == "anywhere" ? span.size() - window_ : 0};
+    for (const std::string& path : text_.paths) info_.source_bytes += file_bytes(split_array_path(path).file);
+    if (vocabulary.kind() != TokenKind::kIds && vocabulary.size() <= kMaxNames) {
+      for (Index id = 0; id < vocabulary.size(); ++id)
+        info_.class_names.push_back(excerpt(vocabulary.decode({&id, 1})));
+    }
+    chunks_ = {{.records = {0, info_.rows}}};
+    fingerprint_ = {
+        .kind = Fingerprint::kRecords,
+        .parts = {id_hash(text_.tokens->hash(), span.begin), id_hash(text_.tokens->hash(), span.end)}};
+  }
+
+  const DatasetInfo& info() const override { return info_; }
+  std::span<const Chunk> chunks() const override { return chunks_; }
+  std::string schema() const override { return text_.schema; }
+  std::vector<std::string> notes() const override { return notes_; }
+  std::vector<std::string> files() const override { return text_.paths; }
+  const Fingerprint* fingerprint() const override { return &fingerprint_; }
+
+  std::unique_ptr<ChunkReader> reader(const TargetRule&) const override {
+    return std::make_unique<ComputedReader>();
+  }
+
+  void unpack(std::span<const Index> ids, std::span<const std::byte* const>, Matrix& x,
+              Matrix& targets) const override {
+    for (Index row = 0; row < std::ssize(ids); ++row) {
+      const Index id = at(ids, row);
+      const Index begin = span_.begin + (id < info_.rows ? id * window_ : id - info_.rows);
+      write(begin, x.data() + row * x.cols());
+      if (info_.target_columns > 0) write(begin + 1, targets.data() + row * targets.cols());
+    }
+  }
+
+ private:
+  static constexpr Index kMaxNames = 1000;
+
+  void write(Index begin, Scalar* to) const {
+    const TokenFile& tokens = *text_.tokens;
+    for (Index i = 0; i < window_; ++i) to[i] = static_cast<Scalar>(tokens[begin + i]);
+  }
+
+  EncodedText text_;
+  Range span_;
+  Index window_;
+  std::vector<std::string> notes_;
+  Fingerprint fingerprint_;
+  DatasetInfo info_;
+  std::vector<Chunk> chunks_;
+};
+
+std::string describe_windows(const TextSource& source, Split split, Range span, const DataOptions& data) {
+  const Index window = data.table.windows.window;
+  const Index left = span.size() - source.info().rows * window - 1;
+  const std::string drawn =
+      split == Split::kTrain && source.info().starts > 0
+          ? "which begin anywhere, in each epoch elsewhere"
+          : fmt::format("one behind the other{}",
+                        left > 0 ? fmt::format(", the last {} left out", plural(left, "token")) : "");
+  return fmt::format("{} set: {} of '{}', {} of {}, {}", set_of(split), plural(span.size(), "token"),
+                     source.info().name, plural(source.info().rows, "window"), window, drawn);
+}
+
+// Errors: DataError if there is no window.
+std::unique_ptr<RecordSource> text_windows_of(const EncodedText& text, Range span, Split split,
+                                              const DataOptions& data) {
+  const Index window = data.table.windows.window;
+  if (span.size() <= window) {
+    throw DataError(
+        fmt::format("'{}': the {} set has {}, and a window of {} and the token after it needs {}: lower "
+                    "data.window, or give more text",
+                    text.name, set_of(split), plural(span.size(), "token"), window, window + 1));
+  }
+  DataOptions drawn = data;
+  if (split != Split::kTrain) drawn.text.draw = "in turn";
+  std::vector<std::string> notes;
+  if (split == Split::kTrain) {
+    const Vocabulary vocabulary(text.schema);
+    notes.push_back(fmt::format("text: {}, a vocabulary of {} ({}), so the model ends with {} outputs",
+                                plural(text.tokens->size(), "token"), with_commas(vocabulary.size()),
+                                data.text.tokens, vocabulary.size()));
+  }
+  const TextSource source(text, span, drawn, true, {});
+  notes.push_back(describe_windows(source, split, span, data));
+  return std::make_unique<TextSource>(text, span, drawn, true, std::move(notes));
+}
+
+void check_window(const DataOptions& data) {
+  if (data.table.windows.window > 0) return;
+  throw ConfigError(
+      "data.window is missing: set it to the tokens of a record, as in data.window = 64: the model sees so "
+      "many "
+      "before the one that it tells");
+}
+
+}  // namespace
+
+DataSets open_texts(const DataOptions& data, const DataParts& parts, const std::set<Split>& wanted,
+                    const std::string& schema, PeerGroup& peers) {
+  peers.agree([&] { check_window(data); });
+  DataSets sets;
+  std::string known = schema;
+  if (wanted.contains(Split::kTrain)) {
+    if (data.train.empty()) throw ConfigError("data.train is not set: name the text to train on");
+    const EncodedText text = encode_text(data, data.train, "data.train", parts, schema, peers);
+    known = text.schema;
+    peers.agree([&] {
+      sets.train = text_windows_of(text, text.train, Split::kTrain, data);
+      if (parts.validation)
+        sets.validation = text_windows_of(text, text.validation, Split::kValidation, data);
+      if (parts.test) sets.test = text_windows_of(text, text.test, Split::kTest, data);
+    });
+  }
+  for (auto& [split, set] :
+       {std::pair(Split::kValidation, &sets.validation), std::pair(Split::kTest, &sets.test)}) {
+    const std::string& files = split == Split::kTest ? data.test : data.validation;
+    if (*set || files.empty() || !wanted.contains(split)) continue;
+    const EncodedText text = encode_text(data, files, "data." + to_string(split), {}, known, peers);
+    peers.agree([&] { *set = text_windows_of(text, text.train, split, data); });
+  }
+  return sets;
+}
+
+std::unique_ptr<RecordSource> open_input_text(const DataOptions& data, const std::string& input,
+                                              const std::string& schema, PeerGroup& peers) {
+  peers.agree([&] { check_window(data); });
+  const EncodedText text = encode_text(data, input, "--input", {}, schema, peers);
+  std::unique_ptr<RecordSource> source;
+  peers.agree([&] {
+    const Index window = data.table.windows.window;
+    if (text.tokens->size() < window) {
+      throw DataError(fmt::format("'{}' has {}, and a record of the model has {}: give a longer text", input,
+                                  plural(text.tokens->size(), "token"), window));
+    }
+    source = std::make_unique<TextSource>(text, text.train, data, false, std::vector<std::string>());
+  });
+  return source;
+}
+
+}  // namespace lockstep
