@@ -4,21 +4,25 @@
 // is ragged; a copied matrix lies *in rows* (positions x size) or *in panels*: turned around, kWidth
 // positions side by side.
 //
-// Forward goes from block to block of queries, and takes the keys that a block sees in chunks. Of each query
-// it carries the largest score m so far, the sum of e^(score - m), and the sum of values with these weights;
-// both sums shrink by e^(m before - m) when m grows. Backward goes from chunk to chunk of queries, and inside
-// from block to block of keys: it has scores turned around, so that what belongs to a query stands in a
-// vector.
+// Scores have a row for each key, so that what belongs to a query stands in a vector. Forward goes from block
+// to block of queries, and takes the keys that a block sees in chunks. Of each query it carries the largest
+// score m so far, the sum of e^(score - m), and the sum of values with these weights; both sums shrink by
+// e^(m before - m) when m grows. Backward goes from chunk to chunk of queries, and inside from block to block
+// of keys.
 #include "lockstep/math/attention.h"
 
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/math/elementary.h"
 #include "lockstep/math/kernels.h"
+
+// GCC says of vectors that they lose their alignment as arguments of a template.
+#pragma GCC diagnostic ignored "-Wignored-attributes"
 
 namespace lockstep {
 namespace {
@@ -29,7 +33,6 @@ constexpr Index kLanes = Eigen::internal::packet_traits<Scalar>::size;
 constexpr Index kWidth = 16;   // of panels; whole vectors on every processor
 constexpr Index kBlock = 16;   // queries (forward) or keys (backward) at a time
 constexpr Index kChunk = 128;  // the others
-constexpr Index kTileRows = kLanes >= 16 ? 8 : 4;
 // Above all scores that are masked, and below all others.
 constexpr Scalar kLowest = std::numeric_limits<Scalar>::lowest() / 2;
 constexpr Scalar kMasked = -std::numeric_limits<Scalar>::infinity();
@@ -56,11 +59,15 @@ struct Result {
 };
 
 template <Index kVectors>
+constexpr Index kTileRows = kLanes >= 16 ? 16 / kVectors : 4;
+
+template <Index kVectors>
 void multiply_tile(Index depth, Left a, Right b, Result c) {
   using namespace Eigen::internal;
   constexpr Index kVectorsOfPanel = kWidth / kLanes;
-  Packet sums[kTileRows][kVectors];
-  for (Index i = 0; i < kTileRows; ++i)
+  constexpr Index kRows = kTileRows<kVectors>;
+  Packet sums[kRows][kVectors];
+  for (Index i = 0; i < kRows; ++i)
     for (Index j = 0; j < kVectors; ++j)
       sums[i][j] = c.write == Write::kAdd ? ploadu<Packet>(c.data + i * c.stride + j * kLanes)
                                           : pset1<Packet>(Scalar{0});
@@ -69,32 +76,35 @@ void multiply_tile(Index depth, Left a, Right b, Result c) {
     for (Index j = 0; j < kVectors; ++j)
       right[j] =
           ploadu<Packet>(b.data + k * b.depth + j / kVectorsOfPanel * b.panel + j % kVectorsOfPanel * kLanes);
-    for (Index i = 0; i < kTileRows; ++i) {
+    for (Index i = 0; i < kRows; ++i) {
       const Packet left = pset1<Packet>(a.data[i * a.row + k * a.depth]);
       for (Index j = 0; j < kVectors; ++j) sums[i][j] = pmadd(left, right[j], sums[i][j]);
     }
   }
-  for (Index i = 0; i < kTileRows; ++i)
+  for (Index i = 0; i < kRows; ++i)
     for (Index j = 0; j < kVectors; ++j) pstoreu(c.data + i * c.stride + j * kLanes, sums[i][j]);
+}
+
+template <Index kVectors>
+void multiply_columns(Index rows, Index depth, Left a, Right b, Result c) {
+  for (Index i = 0; i < rows; i += kTileRows<kVectors>) {
+    multiply_tile<kVectors>(depth, {a.data + i * a.row, a.row, a.depth}, b,
+                            {c.data + i * c.stride, c.stride, c.write});
+  }
 }
 
 // c(rows x columns) (+)= a(rows x depth) · b(depth x columns); rows and columns are multiples of kWidth.
 void multiply(Index rows, Index columns, Index depth, Left a, Right b, Result c) {
-  constexpr Index kPanels = kLanes >= 16 ? 2 : 1;  // in a tile
-  for (Index j = 0; j < columns;) {
-    const bool wide = columns - j >= kPanels * kWidth;
-    const Right right{b.data + j / kWidth * b.panel, b.depth, b.panel};
-    for (Index i = 0; i < rows; i += kTileRows) {
-      const Left left{a.data + i * a.row, a.row, a.depth};
-      const Result tile{c.data + i * c.stride + j, c.stride, c.write};
-      if (wide) {
-        multiply_tile<kPanels * kWidth / kLanes>(depth, left, right, tile);
-      } else {
-        multiply_tile<kWidth / kLanes>(depth, left, right, tile);
-      }
-    }
-    j += wide ? kPanels * kWidth : kWidth;
-  }
+  constexpr Index kVectors = kWidth / kLanes;  // in a panel
+  constexpr Index kPanels = kLanes >= 16 ? 2 : 1;
+  Index j = 0;
+  const auto take = [&](const auto& work, Index width) {
+    for (; j + width <= columns; j += width)
+      work(rows, depth, a, Right{b.data + j / kWidth * b.panel, b.depth, b.panel},
+           Result{c.data + j, c.stride, c.write});
+  };
+  take(multiply_columns<kPanels * kVectors>, kPanels * kWidth);
+  take(multiply_columns<kVectors>, kWidth);
 }
 
 // One head of all positions, in rows of `width` and in panels.
@@ -107,7 +117,7 @@ struct Head {
   Scalar* row(Index position) const { return rows + position * width; }
   Left as_left(Index position) const { return {row(position), width, 1}; }
   Right as_right(Index position) const { return {row(position), width, kWidth}; }
-  Right turned(Index position) const { return {panels + position * size, kWidth, size * kWidth}; }
+  Right turned(Index position) const { return {panels + position * width, kWidth, width * kWidth}; }
 };
 
 // A thread's memory, linear in the positions, with any content.
@@ -178,25 +188,29 @@ Places places_of(const AttentionShape& shape, Index head) {
 }
 
 // Copies what counts; zeros behind it.
-void copy_rows(const AttentionShape& shape, const Scalar* from, const Place& place, Index length,
+void copy_rows(const AttentionShape& shape, const Scalar* x, const Place& place, Index length,
                const Head& to) {
   const Index positions = round_up(shape.positions, kWidth);
   for (Index t = 0; t < length; ++t) {
+    const Scalar* from = x + t * place.stride + place.begin;
     Scalar* row = to.row(t);
-    std::copy_n(from + t * place.stride + place.begin, shape.size, row);
+#pragma GCC ivdep
+    for (Index i = 0; i < shape.size; ++i) row[i] = from[i] * place.factor;
+    for (Index i = shape.size; i < to.width; ++i) row[i] = 0;
     if (place.turns) turn(shape, t, false, row);
-    for (Index i = 0; place.factor != 1 && i < shape.size; ++i) row[i] *= place.factor;
-    std::fill(row + shape.size, row + to.width, Scalar{0});
   }
   std::fill(to.row(length), to.row(positions), Scalar{0});
 }
 
 void fill_panels(Index positions, const Head& head) {
-  for (Index begin = 0; begin < positions; begin += kWidth) {
-    Scalar* panel = head.panels + begin * head.size;
-    for (Index j = 0; j < kWidth; ++j) {
-      const Scalar* row = head.row(begin + j);
-      for (Index i = 0; i < head.size; ++i) panel[i * kWidth + j] = row[i];
+  using namespace Eigen::internal;
+  for (Index t = 0; t < positions; t += kLanes) {
+    for (Index i = 0; i < head.width; i += kLanes) {
+      PacketBlock<Packet, kLanes> square;
+      for (Index j = 0; j < kLanes; ++j) square.packet[j] = ploadu<Packet>(head.row(t + j) + i);
+      ptranspose(square);
+      Scalar* const to = head.panels + t / kWidth * kWidth * head.width + i * kWidth + t % kWidth;
+      for (Index j = 0; j < kLanes; ++j) pstoreu(to + j * kWidth, square.packet[j]);
     }
   }
 }
@@ -215,76 +229,75 @@ void put_rows(const AttentionShape& shape, const Head& from, const Place& place,
   }
 }
 
-// Numbers outside of `seen`, which counts from the number at `begin`, are masked.
-void mask(Range seen, Index begin, Index count, Scalar* scores) {
-  const Range kept{std::clamp<Index>(seen.begin - begin, 0, count),
-                   std::clamp<Index>(seen.end - begin, 0, count)};
-  std::fill(scores, scores + kept.begin, kMasked);
-  std::fill(scores + std::max(kept.begin, kept.end), scores + count, kMasked);
-}
-
-// The sum and the largest of `count` numbers, a multiple of kWidth, in lanes of fixed number.
-struct Lanes {
-  Scalar values[kWidth];
-  explicit Lanes(Scalar start) { std::fill_n(values, kWidth, start); }
-  template <class Join>
-  Scalar joined(const Join& join) {
-    for (Index half = kWidth / 2; half > 0; half /= 2)
-      for (Index i = 0; i < half; ++i) values[i] = join(values[i], values[i + half]);
-    return values[0];
-  }
-};
-
 Scalar larger(Scalar a, Scalar b) {
   return a > b ? a : b;
 }
 
-// The numbers that are carried along with a block of queries.
-struct Carried {
-  Scalar largest[kBlock];
-  Scalar sum[kBlock];
-
-  // Scores become weights, and `values`, which was summed with the weights before, is scaled to them.
-  void take(Index row, Scalar* scores, Index count, Scalar* values, Index width) {
-    Lanes most(largest[row]);
-    for (Index j = 0; j < count; j += kWidth)
-      for (Index i = 0; i < kWidth; ++i) most.values[i] = larger(scores[j + i], most.values[i]);
-    const Scalar now = most.joined(larger);
-    for (Index j = 0; j < count; ++j) scores[j] = exp_nonpositive(scores[j] - now);
-    Lanes lanes(0);
-    for (Index j = 0; j < count; j += kWidth)
-      for (Index i = 0; i < kWidth; ++i) lanes.values[i] += scores[j + i];
-    const Scalar factor = exp_nonpositive(largest[row] - now);
-    sum[row] = sum[row] * factor + lanes.joined([](Scalar a, Scalar b) { return a + b; });
-    largest[row] = now;
-    for (Index i = 0; factor != 1 && i < width; ++i) values[i] *= factor;
+// Masks the scores of queries, in columns, that do not see a key. Rows begin `stride` apart.
+void mask(const AttentionShape& shape, Index length, Range keys, Range queries, Scalar* scores,
+          Index stride) {
+  const bool all = queries.end <= length && shape.seen_by(queries.begin, length).contains(keys) &&
+                   shape.seen_by(queries.end - 1, length).contains(keys);
+  for (Index key = keys.begin; !all && key < keys.end; ++key, scores += stride) {
+    const Range seeing = shape.seeing(key, length);
+    const Index first = std::clamp(seeing.begin, queries.begin, queries.end) - queries.begin;
+    const Index end = std::clamp(seeing.end - queries.begin, first, queries.size());
+    std::fill(scores, scores + first, kMasked);
+    std::fill(scores + end, scores + queries.size(), kMasked);
   }
-};
+}
+
+// For each query of a block.
+using OfQueries = Scalar[kBlock];
 
 struct HeadForward {
   const AttentionShape& shape;
   Index length;
   Head q, k, v;
-  Scalar* scores;  // kBlock x kChunk
+  Scalar* scores;  // kChunk x kBlock
   Scalar* values;  // kBlock x width
 
-  // The queries from `begin` on.
-  void block(Index begin, Carried& carried) const {
-    std::fill_n(carried.largest, kBlock, kLowest);
-    std::fill_n(carried.sum, kBlock, Scalar{0});
-    std::fill_n(values, kBlock * q.width, Scalar{0});
+  // The queries from `begin` on: the sums of values, the largest scores and the sums of weights.
+  void block(Index begin, OfQueries& most, OfQueries& sum) const {
+    std::fill_n(most, kBlock, kLowest);
+    std::fill_n(sum, kBlock, Scalar{0});
     const Index last = std::min(begin + kBlock, length) - 1;
     const Range keys{shape.seen_by(begin, length).begin / kWidth * kWidth,
                      round_up(shape.seen_by(last, length).end, kWidth)};
     for (Index from = keys.begin; from < keys.end; from += kChunk) {
       const Index count = std::min(keys.end - from, kChunk);
-      multiply(kBlock, count, q.size, q.as_left(begin), k.turned(from), {scores, kChunk, Write::kReplace});
-      for (Index row = 0; row < kBlock; ++row) {
-        mask(shape.seen_by(begin + row, length), from, count, scores + row * kChunk);
-        carried.take(row, scores + row * kChunk, count, values + row * q.width, q.width);
-      }
-      multiply(kBlock, q.width, count, {scores, kChunk, 1}, v.as_right(from), {values, q.width, Write::kAdd});
+      multiply(count, kBlock, q.size, k.as_left(from), q.turned(begin), {scores, kBlock, Write::kReplace});
+      for (Index key = from; key < from + count; key += kWidth)
+        mask(shape, length, {key, key + kWidth}, {begin, begin + kBlock}, scores + (key - from) * kBlock,
+             kBlock);
+      weigh(count, most, sum, from > keys.begin);
+      multiply(kBlock, q.width, count, {scores, 1, kBlock}, v.as_right(from),
+               {values, q.width, from > keys.begin ? Write::kAdd : Write::kReplace});
     }
+  }
+
+ private:
+  // Scores become weights; what was summed with the weights before is scaled to them.
+  void weigh(Index count, OfQueries& most, OfQueries& sum, bool scales) const {
+    OfQueries now;
+    OfQueries factor;
+    std::copy_n(most, kBlock, now);
+    for (Index j = 0; j < count; ++j)
+      for (Index i = 0; i < kBlock; ++i) now[i] = larger(scores[j * kBlock + i], now[i]);
+    for (Index i = 0; i < kBlock; ++i) {
+      factor[i] = exp_nonpositive(most[i] - now[i]);
+      most[i] = now[i];
+      sum[i] *= factor[i];
+    }
+    for (Index j = 0; j < count; ++j) {
+      Scalar* const row = scores + j * kBlock;
+      for (Index i = 0; i < kBlock; ++i) {
+        row[i] = exp_nonpositive(row[i] - now[i]);
+        sum[i] += row[i];
+      }
+    }
+    for (Index i = 0; scales && i < kBlock; ++i)
+      for (Index c = 0; c < q.width; ++c) values[i * q.width + c] *= factor[i];
   }
 };
 
@@ -303,12 +316,13 @@ struct HeadBackward {
     const auto add = [&](Scalar* to) { return Result{to, q.width, Write::kAdd}; };
     multiply(kBlock, count, q.size, k.as_left(key), q.turned(query), replace(weights));
     multiply(kBlock, count, q.size, v.as_left(key), dy.turned(query), replace(slopes));
+    mask(shape, length, {key, key + kBlock}, {query, query + count}, weights, kChunk);
     for (Index row = 0; row < kBlock; ++row) {
       Scalar* const p = weights + row * kChunk;
       Scalar* const d = slopes + row * kChunk;
-      mask(shape.seeing(key + row, length), query, count, p);
+#pragma GCC ivdep
       for (Index j = 0; j < count; ++j) {
-        p[j] = exp_nonpositive(std::min(p[j] - logs[query + j], Scalar{0}));
+        p[j] = exp_nonpositive(p[j] - logs[query + j]);  // at most 0, but for rounding
         d[j] = p[j] * (d[j] - means[query + j]);
       }
     }
@@ -355,19 +369,20 @@ void attend(const AttentionShape& shape, const Scalar* x, Index length, Scalar* 
   for (Index head = 0; head < shape.heads; ++head) {
     const Places at = places_of(shape, head);
     copy_rows(shape, x, at.query, length, q);
+    fill_panels(scratch.positions(), q);
     if (head % shape.group() == 0) {
       copy_rows(shape, x, at.key, length, k);
       copy_rows(shape, x, at.value, length, v);
-      fill_panels(scratch.positions(), k);
     }
     for (Index begin = 0; begin < length; begin += kBlock) {
-      Carried carried;
-      pass.block(begin, carried);
+      OfQueries most;
+      OfQueries sum;
+      pass.block(begin, most, sum);
       for (Index row = 0; row < std::min(kBlock, length - begin); ++row) {
         Scalar* const to = y + (begin + row) * at.output.stride + at.output.begin;
-        const Scalar factor = 1 / carried.sum[row];
+        const Scalar factor = 1 / sum[row];
         for (Index i = 0; i < shape.size; ++i) to[i] = pass.values[row * q.width + i] * factor;
-        logs[head * shape.positions + begin + row] = carried.largest[row] + std::log(carried.sum[row]);
+        logs[head * shape.positions + begin + row] = most[row] + logarithm(sum[row]);
       }
     }
   }
@@ -410,7 +425,11 @@ void attend_backward(const AttentionShape& shape, const AttentionBackward& pass,
       const Scalar* y = pass.y + t * at.output.stride + at.output.begin;
       const Scalar* dy = own.dy.row(t);
       own.logs[t] = pass.logs[head * shape.positions + t];
-      for (Index i = 0; i < shape.size; ++i) own.means[t] += dy[i] * y[i];
+      OfQueries lanes{};
+      for (Index i = 0; i < shape.size; i += kWidth)
+        for (Index lane = 0; lane < std::min(kWidth, shape.size - i); ++lane)
+          lanes[lane] += dy[i + lane] * y[i + lane];
+      own.means[t] = std::accumulate(lanes, lanes + kWidth, Scalar{0});
     }
     for (Index query = 0; query < length; query += kChunk)
       own.chunk(query, std::min(query + kChunk, round_up(length, kWidth)));

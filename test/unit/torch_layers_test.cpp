@@ -1,9 +1,15 @@
-// The same models with the same weights as PyTorch: outputs, gradients, running moments, evaluation.
+// The same models with the same weights as PyTorch: outputs, gradients, running moments, evaluation, and a
+// training.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
+#include "lockstep/base/catalog.h"
+#include "lockstep/distributed/update.h"
+#include "lockstep/nn/loss.h"
 #include "lockstep/nn/workspace.h"
+#include "lockstep/optim/schedule.h"
+#include "support/config_text.h"
 #include "support/torch_references.h"
 
 namespace lockstep {
@@ -125,6 +131,56 @@ TEST(TorchLayers, OutputsGradientsAndMomentsAgree) {
     if (!expected.contains("evaluation")) continue;
     const std::vector<Scalar> last = scalars(expected.at("batches").back());
     test::expect_close(reference.forward(last, false), expected.at("evaluation"), 1e-6);
+  }
+}
+
+// Losses, and weights after 20 steps.
+TEST(TorchLayers, AGptTrainsAsInPyTorch) {
+  for (const Json& expected : test::torch_references("training", "torch_layers.json")) {
+    const Index rows = expected.at("rows");
+    const Index positions = expected.at("positions");
+    const Config config = test::train_config(expected.at("options"));
+    const Model model({.layers = expected.at("layers")},
+                      SequenceShape{.positions = positions, .channels = 1}.shape());
+    AlignedBuffer<Scalar> weights(model.layout().size);
+    AlignedBuffer<Scalar> gradient(model.layout().size);
+    for (const ParamInfo& param : model.layout().params)
+      std::ranges::copy(scalars(expected.at("weights").at(param.name)),
+                        part(weights.span(), param.range).begin());
+    const std::vector<Scalar> text = scalars(expected.at("text"));
+    std::vector<Scalar> ids;
+    std::vector<Scalar> next;
+    for (Index i = 0; i < rows * (positions + 1); ++i) {
+      if (i % (positions + 1) < positions) ids.push_back(at(text, i));
+      if (i % (positions + 1) > 0) next.push_back(at(text, i));
+    }
+    const auto loss =
+        over_positions(find_entry(loss_catalog(), "loss", "softmax_cross_entropy").make({}), model.output());
+    const auto optimizer =
+        find_entry(optimizer_catalog(), "optimizer", config.optimizer.optimizer).make(config.optimizer);
+    ParameterUpdate update(model.layout(), *optimizer, update_rules(model, config.optimizer));
+    const std::vector<double> losses = expected.at("losses");
+    const Schedule schedule(config.schedule, {.steps = std::ssize(losses), .samples = std::ssize(losses)},
+                            rows);
+    Workspace workspace(model, rows, ActivationRetention::kForTraining);
+    for (Index step = 0; step < std::ssize(losses); ++step) {
+      const ConstMatrix y = workspace.forward({.values = {.weights = weights.span(), .state = {}},
+                                               .x = ConstMatrix(ids.data(), rows, positions),
+                                               .batch = {.training = true}});
+      Matrix dy = workspace.output_gradient();
+      const double sum = loss->evaluate(y, ConstMatrix(next.data(), rows, positions), &dy);
+      EXPECT_NEAR(sum / static_cast<double>(rows), at(losses, step), 1e-5) << step;
+      workspace.backward(gradient.span(), Write::kReplace, {});
+      ASSERT_TRUE(update.good(gradient.span(), static_cast<double>(rows)));
+      update.step(weights.span(), gradient.span(),
+                  {.step = step + 1,
+                   .weight = static_cast<double>(rows),
+                   .lr = schedule.lr({.steps = step, .samples = step})});
+    }
+    for (const ParamInfo& param : model.layout().params) {
+      SCOPED_TRACE(param.name);
+      test::expect_close(part(weights.span(), param.range), expected.at("trained").at(param.name), 1e-5);
+    }
   }
 }
 
