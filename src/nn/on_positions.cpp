@@ -12,7 +12,7 @@ namespace lockstep {
 namespace {
 
 // The rows of the inner layer are the positions of all samples.
-class OnPositions final : public Layer, public BatchStatistics {
+class OnPositions final : public EachPosition, public BatchStatistics {
  public:
   explicit OnPositions(std::unique_ptr<Layer> layer) : layer_(std::move(layer)) {}
 
@@ -38,6 +38,10 @@ class OnPositions final : public Layer, public BatchStatistics {
     batch.first_row *= positions_;
     batch.lengths = {};
     layer_->forward({inner(args, x), args.cache, batch, y});
+  }
+
+  void forward_next(const ForwardArgs& args, Index, std::span<Scalar>) const override {
+    layer_->forward(args);
   }
 
   void backward(const BackwardArgs& args) const override {
