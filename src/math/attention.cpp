@@ -15,7 +15,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/math/elementary.h"
@@ -141,8 +140,6 @@ class Scratch {
     Scalar* const rows = take(positions_ * width_);
     return {.size = size_, .width = width_, .rows = rows, .panels = take(positions_ * width_)};
   }
-  Index width() const { return width_; }
-  Index positions() const { return positions_; }
 
  private:
   Index size_;
@@ -229,6 +226,18 @@ void put_rows(const AttentionShape& shape, const Head& from, const Place& place,
   }
 }
 
+// In fixed lanes side by side: a single sum would wait for each addition.
+Scalar dot(const Scalar* a, const Scalar* b, Index size) {
+  Scalar lanes[kWidth]{};
+  Index i = 0;
+  for (; i + kWidth <= size; i += kWidth)
+    for (Index lane = 0; lane < kWidth; ++lane) lanes[lane] += a[i + lane] * b[i + lane];
+  for (Index lane = 0; i < size; ++i, ++lane) lanes[lane] += a[i] * b[i];
+  for (Index half = kWidth / 2; half > 0; half /= 2)
+    for (Index lane = 0; lane < half; ++lane) lanes[lane] += lanes[lane + half];
+  return lanes[0];
+}
+
 Scalar larger(Scalar a, Scalar b) {
   return a > b ? a : b;
 }
@@ -253,9 +262,10 @@ using OfQueries = Scalar[kBlock];
 struct HeadForward {
   const AttentionShape& shape;
   Index length;
-  Head q, k, v;
-  Scalar* scores;  // kChunk x kBlock
-  Scalar* values;  // kBlock x width
+  Scratch scratch{shape, 3, kBlock*(kChunk + round_up(shape.size, kWidth))};
+  Head q = scratch.take_head(), k = scratch.take_head(), v = scratch.take_head();
+  Scalar* scores = scratch.take(kBlock * kChunk);   // kChunk x kBlock
+  Scalar* values = scratch.take(kBlock * q.width);  // kBlock x width
 
   // The queries from `begin` on: the sums of values, the largest scores and the sums of weights.
   void block(Index begin, OfQueries& most, OfQueries& sum) const {
@@ -304,11 +314,29 @@ struct HeadForward {
 struct HeadBackward {
   const AttentionShape& shape;
   Index length;
-  Head q, k, v, dy, dq, dk, dv;
-  Scalar* logs;     // of each query
-  Scalar* means;    // of each query the mean of the gradients of its weights: dy · y
-  Scalar* weights;  // kBlock x kChunk
-  Scalar* slopes;   // likewise
+  Index padded = round_up(shape.positions, kWidth);
+  Scratch scratch{shape, 7, 2 * padded + 2 * kBlock* kChunk};
+  Head q = scratch.take_head(), k = scratch.take_head(), v = scratch.take_head(), dy = scratch.take_head();
+  Head dq = scratch.take_head(), dk = scratch.take_head(), dv = scratch.take_head();
+  Scalar* logs = scratch.take(padded);              // of each query
+  Scalar* means = scratch.take(padded);             // of the gradients of its weights: dy · y
+  Scalar* weights = scratch.take(kBlock * kChunk);  // kBlock x kChunk
+  Scalar* slopes = scratch.take(kBlock * kChunk);   // likewise
+
+  void clear(const Head& head) const { std::fill_n(head.rows, padded * head.width, Scalar{0}); }
+
+  void take_queries(const AttentionBackward& pass, const Places& at, const Scalar* logs_of_head) {
+    copy_rows(shape, pass.x, at.query, length, q);
+    copy_rows(shape, pass.dy, at.output, length, dy);
+    fill_panels(padded, q);
+    fill_panels(padded, dy);
+    std::fill(std::copy_n(logs_of_head, length, logs), logs + padded, Scalar{0});
+    std::fill_n(means, padded, Scalar{0});
+    for (Index t = 0; t < length; ++t) {
+      const Scalar* y = pass.y + t * at.output.stride + at.output.begin;
+      means[t] = dot(dy.row(t), y, shape.size);
+    }
+  }
 
   // The keys from `key` on with `count` queries from `query` on.
   void block(Index key, Index query, Index count) const {
@@ -358,21 +386,16 @@ Range AttentionShape::seeing(Index key, Index length) const {
 }
 
 void attend(const AttentionShape& shape, const Scalar* x, Index length, Scalar* y, Scalar* logs) {
-  Scratch scratch(shape, 3, kBlock * (kChunk + round_up(shape.size, kWidth)));
-  const Head q = scratch.take_head();
-  const Head k = scratch.take_head();
-  const Head v = scratch.take_head();
-  const HeadForward pass{
-      shape, length, q, k, v, scratch.take(kBlock * kChunk), scratch.take(kBlock * scratch.width())};
+  const HeadForward pass{shape, length};
   std::fill(y + length * shape.output_width(), y + shape.positions * shape.output_width(), Scalar{0});
   std::fill_n(logs, shape.heads * shape.positions, Scalar{0});
   for (Index head = 0; head < shape.heads; ++head) {
     const Places at = places_of(shape, head);
-    copy_rows(shape, x, at.query, length, q);
-    fill_panels(scratch.positions(), q);
+    copy_rows(shape, x, at.query, length, pass.q);
+    fill_panels(round_up(shape.positions, kWidth), pass.q);
     if (head % shape.group() == 0) {
-      copy_rows(shape, x, at.key, length, k);
-      copy_rows(shape, x, at.value, length, v);
+      copy_rows(shape, x, at.key, length, pass.k);
+      copy_rows(shape, x, at.value, length, pass.v);
     }
     for (Index begin = 0; begin < length; begin += kBlock) {
       OfQueries most;
@@ -381,7 +404,7 @@ void attend(const AttentionShape& shape, const Scalar* x, Index length, Scalar* 
       for (Index row = 0; row < std::min(kBlock, length - begin); ++row) {
         Scalar* const to = y + (begin + row) * at.output.stride + at.output.begin;
         const Scalar factor = 1 / sum[row];
-        for (Index i = 0; i < shape.size; ++i) to[i] = pass.values[row * q.width + i] * factor;
+        for (Index i = 0; i < shape.size; ++i) to[i] = pass.values[row * pass.q.width + i] * factor;
         logs[head * shape.positions + begin + row] = most[row] + logarithm(sum[row]);
       }
     }
@@ -390,46 +413,16 @@ void attend(const AttentionShape& shape, const Scalar* x, Index length, Scalar* 
 
 void attend_backward(const AttentionShape& shape, const AttentionBackward& pass, Scalar* dx) {
   const Index length = pass.length;
-  const Index padded = round_up(shape.positions, kWidth);
-  Scratch scratch(shape, 7, 2 * padded + 2 * kBlock * kChunk);
-  HeadBackward own{shape,
-                   length,
-                   scratch.take_head(),
-                   scratch.take_head(),
-                   scratch.take_head(),
-                   scratch.take_head(),
-                   scratch.take_head(),
-                   scratch.take_head(),
-                   scratch.take_head(),
-                   scratch.take(padded),
-                   scratch.take(padded),
-                   scratch.take(kBlock * kChunk),
-                   scratch.take(kBlock * kChunk)};
-  const auto clear = [&](const Head& head) { std::fill_n(head.rows, padded * head.width, Scalar{0}); };
+  HeadBackward own{shape, length};
   for (Index head = 0; head < shape.heads; ++head) {
     const Places at = places_of(shape, head);
-    copy_rows(shape, pass.x, at.query, length, own.q);
-    copy_rows(shape, pass.dy, at.output, length, own.dy);
-    fill_panels(padded, own.q);
-    fill_panels(padded, own.dy);
-    clear(own.dq);
+    own.take_queries(pass, at, pass.logs + head * shape.positions);
+    own.clear(own.dq);
     if (head % shape.group() == 0) {
       copy_rows(shape, pass.x, at.key, length, own.k);
       copy_rows(shape, pass.x, at.value, length, own.v);
-      clear(own.dk);
-      clear(own.dv);
-    }
-    std::fill_n(own.logs, padded, Scalar{0});
-    std::fill_n(own.means, padded, Scalar{0});
-    for (Index t = 0; t < length; ++t) {
-      const Scalar* y = pass.y + t * at.output.stride + at.output.begin;
-      const Scalar* dy = own.dy.row(t);
-      own.logs[t] = pass.logs[head * shape.positions + t];
-      OfQueries lanes{};
-      for (Index i = 0; i < shape.size; i += kWidth)
-        for (Index lane = 0; lane < std::min(kWidth, shape.size - i); ++lane)
-          lanes[lane] += dy[i + lane] * y[i + lane];
-      own.means[t] = std::accumulate(lanes, lanes + kWidth, Scalar{0});
+      own.clear(own.dk);
+      own.clear(own.dv);
     }
     for (Index query = 0; query < length; query += kChunk)
       own.chunk(query, std::min(query + kChunk, round_up(length, kWidth)));
@@ -442,24 +435,25 @@ void attend_backward(const AttentionShape& shape, const AttentionBackward& pass,
 }
 
 void attend_next(const AttentionShape& shape, const Scalar* x, Index count, Scalar* kept, Scalar* y) {
-  const Index width = shape.kv_heads * shape.size;
   const Index last = count - 1;
+  const Index stride = 2 * shape.kv_heads * shape.size;  // of positions that are kept
   Scratch scratch(shape, 1, shape.positions);
   Scalar* const query = scratch.take(shape.size);
   Scalar* const weights = scratch.take(count);
-  std::copy_n(x + shape.output_width(), 2 * width, kept + last * 2 * width);
-  for (Index head = 0; !shape.rotation.empty() && head < shape.kv_heads; ++head)
-    turn(shape, last, false, kept + last * 2 * width + head * shape.size);
+  const bool turns = !shape.rotation.empty();
+  std::copy_n(x + shape.output_width(), stride, kept + last * stride);
+  for (Index head = 0; turns && head < shape.kv_heads; ++head)
+    turn(shape, last, false, kept + last * stride + head * shape.size);
   const Range keys = shape.seen_by(last, count);
   for (Index head = 0; head < shape.heads; ++head) {
     const Scalar* const key = kept + head / shape.group() * shape.size;
-    std::copy_n(x + head * shape.size, shape.size, query);
-    if (!shape.rotation.empty()) turn(shape, last, false, query);
+    const Scalar* const value = key + shape.kv_heads * shape.size;
+    const Scalar factor = places_of(shape, head).query.factor;
+    for (Index i = 0; i < shape.size; ++i) query[i] = x[head * shape.size + i] * factor;
+    if (turns) turn(shape, last, false, query);
     Scalar most = kLowest;
     for (Index t = keys.begin; t < keys.end; ++t) {
-      Scalar score = 0;
-      for (Index i = 0; i < shape.size; ++i) score += query[i] * key[t * 2 * width + i];
-      weights[t] = score / std::sqrt(static_cast<Scalar>(shape.size));
+      weights[t] = dot(query, key + t * stride, shape.size);
       most = larger(weights[t], most);
     }
     Scalar* const to = y + head * shape.size;
@@ -468,7 +462,8 @@ void attend_next(const AttentionShape& shape, const Scalar* x, Index count, Scal
     for (Index t = keys.begin; t < keys.end; ++t) {
       const Scalar weight = exp_nonpositive(weights[t] - most);
       sum += weight;
-      for (Index i = 0; i < shape.size; ++i) to[i] += weight * key[t * 2 * width + width + i];
+#pragma GCC ivdep
+      for (Index i = 0; i < shape.size; ++i) to[i] += weight * value[t * stride + i];
     }
     for (Index i = 0; i < shape.size; ++i) to[i] /= sum;
   }

@@ -15,6 +15,7 @@
 #include "lockstep/nn/layer.h"
 #include "lockstep/nn/onnx_words.h"
 #include "model_builder.h"
+#include "nn/layers/sequence_input.h"
 
 namespace lockstep {
 namespace {
@@ -29,7 +30,7 @@ void expect_chains(const ModelBuilder& graph, const Term& term, const std::strin
 }
 
 // y = a + b + ...: the join of residual and wide_deep.
-class Sum final : public Layer {
+class Sum final : public EachPosition {
  public:
   Shape declare(std::span<const Shape> inputs, ParamDeclarer&) override {
     for (const Shape& other : inputs) {
@@ -67,7 +68,7 @@ class Sum final : public Layer {
 
 // The outputs of several chains side by side. Joins the last dimension: features of vectors, channels of
 // images.
-class Concat final : public Layer {
+class Concat final : public EachPosition {
  public:
   Shape declare(std::span<const Shape> inputs, ParamDeclarer&) override {
     Shape out = inputs.front();
@@ -209,20 +210,15 @@ CompositeEntry wide_deep_entry() {
           }};
 }
 
-// A composite that is a text in other layers. `write`: makes the text of the arguments and the shape of the
-// input; it may throw a ConfigError without the place.
+// A composite of sequences that is a text of other layers. `write`: makes it of the arguments and the
+// channels; its errors (ConfigError) need not name the place.
 template <class Write>
 auto written_as(Write write) {
   return [write](ModelBuilder& graph, const Term& term, Index input, const std::string& path) {
     std::string layers;
     try {
-      const std::optional<SequenceShape> in = as_sequence(graph.shape(input));
-      if (!in)
-        throw ConfigError(
-            "expected a sequence: put as_sequence(positions) before it, or set data.record = "
-            "\"sequence\"");
       TermArguments arguments(term);
-      layers = write(arguments, in->channels);
+      layers = write(arguments, expect_sequence(graph.shape(input)).channels);
       arguments.finish();
     } catch (const ConfigError& problem) {
       throw graph.error(path, term.text, problem.what());
@@ -231,116 +227,109 @@ auto written_as(Write write) {
   };
 }
 
-// ", init=WORD"; "" for none.
-std::string and_init(TermArguments& arguments, std::string_view key) {
-  const std::string word = arguments.take_word(key, "");
-  return word.empty() ? "" : fmt::format(", init={}", word);
-}
-
-// The arguments of attend.
-struct AttendArguments {
-  explicit AttendArguments(TermArguments& arguments)
+// The arguments that attention and transformer share.
+struct AttentionArguments {
+  explicit AttentionArguments(TermArguments& arguments)
       : heads(arguments.take_index("heads", 1)),
-        causal(arguments.take_flag("causal", false)),
         kv_heads(arguments.take_index("kv_heads", 1, heads)),
+        causal(arguments.take_flag("causal", false)),
         window(arguments.take_index("window", 0, 0)),
-        rotary(arguments.take_flag("rotary", false)) {}
+        rotary(arguments.take_flag("rotary", false)),
+        bias(arguments.take_flag("bias", true) ? "" : ", bias=false") {}
 
-  std::string text() const {
-    return fmt::format("{}, causal={}, kv_heads={}, window={}, rotary={}", heads, causal, kv_heads, window,
-                       rotary);
+  // But for what is as if it were not given.
+  std::string of_attend() const {
+    return fmt::format("{}{}{}{}{}", heads, causal ? ", causal=true" : "",
+                       kv_heads == heads ? "" : fmt::format(", kv_heads={}", kv_heads),
+                       window == 0 ? "" : fmt::format(", window={}", window), rotary ? ", rotary=true" : "");
   }
 
   Index heads;
-  bool causal;
   Index kv_heads;
+  bool causal;
   Index window;
   bool rotary;
+  std::string bias;
 };
 
 std::string write_attention(TermArguments& arguments, Index channels) {
-  const AttendArguments attend(arguments);
-  if (channels % attend.heads != 0) {
+  const AttentionArguments own(arguments);
+  if (channels % own.heads != 0)
     throw ConfigError(
-        fmt::format("{} heads do not divide the {} channels into equal parts", attend.heads, channels));
-  }
-  const bool bias = arguments.take_flag("bias", true);
-  const std::string init = and_init(arguments, "init");
-  const std::string out_init = and_init(arguments, "out_init");
-  return fmt::format("dense({}, bias={}{}) attend({}) dense({}, bias={}{})",
-                     channels / attend.heads * (attend.heads + 2 * attend.kv_heads), bias, init,
-                     attend.text(), channels, bias, out_init);
+        fmt::format("{} heads do not divide the {} channels into equal parts", own.heads, channels));
+  const auto init = [&](std::string_view key) {
+    const std::string word = arguments.take_word(key, "");
+    return word.empty() ? "" : fmt::format(", init={}", word);
+  };
+  const std::string first = init("init");
+  return fmt::format("dense({}{}{}) attend({}) dense({}{}{})",
+                     channels / own.heads * (own.heads + 2 * own.kv_heads), own.bias, first, own.of_attend(),
+                     channels, own.bias, init("out_init"));
 }
 
 CompositeEntry attention_entry() {
-  return {.name = "attention",
-          .signature =
-              "attention(heads, causal=false, kv_heads=heads, window=0, rotary=false, bias=true, init=WORD, "
-              "out_init=WORD)",
-          .help =
-              "dense layers around attend (Vaswani et al. 2017), of which the first makes queries, keys and "
-              "values "
-              "side by side; causal: a position sees none behind it; kv_heads: so many keys and values, "
-              "shared by "
-              "neighbouring heads; window: it sees only positions nearer than this; rotary: turns queries "
-              "and keys "
-              "by their position (Su et al. 2021); out_init: init of the last dense layer",
-          .example = "attention(2, causal=true)",
-          .example_input = SequenceShape{.positions = 4, .channels = 6}.shape(),
-          .takes_layers = false,
-          .build = written_as(write_attention)};
+  return {
+      .name = "attention",
+      .signature =
+          "attention(heads, kv_heads=heads, causal=false, window=0, rotary=false, bias=true, init=WORD, "
+          "out_init=WORD)",
+      .help =
+          "dense layers around attend (Vaswani et al. 2017), of which the first makes queries, keys and "
+          "values side by side; kv_heads: so many keys and values, shared by neighbouring heads; causal: a "
+          "position sees none behind it; window: it sees only positions nearer than this; rotary: turns "
+          "queries and keys by their position (Su et al. 2021); out_init: init of the last dense layer",
+      .example = "attention(2, causal=true)",
+      .example_input = SequenceShape{.positions = 4, .channels = 6}.shape(),
+      .takes_layers = false,
+      .build = written_as(write_attention)};
 }
 
-// One of these words; the first where none is given.
+// The first of `known` if none is given.
 std::string take_one_of(TermArguments& arguments, std::string_view key,
-                        const std::vector<std::string>& words) {
-  std::string word = arguments.take_word(key, words.front());
-  if (std::ranges::count(words, word) > 0) return word;
-  throw ConfigError(
-      fmt::format("'{}' must be one of {}, found {}", key, fmt::join(words, ", "), in_quotes(word)));
+                        const std::vector<std::string>& known) {
+  std::string word = arguments.take_word(key, known.front());
+  if (std::ranges::find(known, word) != known.end()) return word;
+  throw ConfigError(fmt::format("'{}' must be {}, found {}", key, fmt::join(known, " or "), in_quotes(word)));
 }
 
 // Radford et al. 2019: all matrices start with a deviation of 0.02, those that are added to what goes around
 // them with that through the root of how many there are.
 std::string write_transformer(TermArguments& arguments, Index channels) {
   const Index blocks = arguments.take_index("blocks", 1);
-  const AttendArguments attend(arguments);
-  const std::string activation = take_one_of(arguments, "mlp", {"gelu", "gelu(tanh)", "swiglu"});
-  const bool gated = activation == "swiglu";
+  const AttentionArguments own(arguments);
+  const std::string function = take_one_of(arguments, "mlp", {"gelu", "gelu(tanh)", "swiglu"});
+  const bool gated = function == "swiglu";
   const Index hidden =
       arguments.take_index("hidden", 1, gated ? round_up(8 * channels / 3, kAlignment) : 4 * channels);
   const std::string norm = take_one_of(arguments, "norm", {"layer_norm", "rms_norm"});
-  const bool bias = arguments.take_flag("bias", true);
   const double dropout = arguments.take_number("dropout", 0);
   const std::string last = dropout == 0 ? "" : fmt::format(" dropout({})", dropout);
-  const std::string out_init = fmt::format("normal({})", 0.02 / std::sqrt(2.0 * static_cast<double>(blocks)));
-  const std::string attention =
-      fmt::format("residual({} attention({}, bias={}, init=normal(0.02), out_init={}){})", norm,
-                  attend.text(), bias, out_init, last);
-  const std::string mlp =
-      fmt::format("residual({} dense({}, bias={}, init=normal(0.02)) {} dense({}, bias={}, init={}){})", norm,
-                  gated ? 2 * hidden : hidden, bias, activation, channels, bias, out_init, last);
+  const std::string out = fmt::format("normal({:.6g})", 0.02 / std::sqrt(2.0 * static_cast<double>(blocks)));
+  const std::string attention = fmt::format("residual({} attention({}{}, init=normal(0.02), out_init={}){}) ",
+                                            norm, own.of_attend(), own.bias, out, last);
+  const std::string perceptron =
+      fmt::format("residual({} dense({}{}, init=normal(0.02)) {} dense({}{}, init={}){}) ", norm,
+                  gated ? 2 * hidden : hidden, own.bias, function, channels, own.bias, out, last);
   std::string layers;
-  for (Index block = 0; block < blocks; ++block) layers += fmt::format("{} {} ", attention, mlp);
+  for (Index block = 0; block < blocks; ++block) layers += attention + perceptron;
   return layers;
 }
 
 CompositeEntry transformer_entry() {
-  return {.name = "transformer",
-          .signature =
-              "transformer(blocks, heads, causal=false, kv_heads=heads, window=0, rotary=false, mlp=gelu, "
-              "hidden=N, "
-              "norm=layer_norm, bias=true, dropout=0)",
-          .help =
-              "so many blocks of attention and a perceptron, each with a norm before it and x added behind "
-              "it, that "
-              "start as those of GPT-2 (Radford et al. 2019), which has mlp=gelu(tanh); mlp=swiglu and "
-              "norm=rms_norm as in Llama; hidden: units "
-              "of the perceptron, four times the channels (8 / 3 with swiglu); the others as for attention",
-          .example = "transformer(1, 2, causal=true)",
-          .example_input = SequenceShape{.positions = 4, .channels = 4}.shape(),
-          .takes_layers = false,
-          .build = written_as(write_transformer)};
+  return {
+      .name = "transformer",
+      .signature =
+          "transformer(blocks, heads, kv_heads=heads, causal=false, window=0, rotary=false, bias=true, "
+          "mlp=gelu, hidden=N, norm=layer_norm, dropout=0)",
+      .help =
+          "so many blocks of attention and a perceptron, each with a norm before it and x added behind it, "
+          "that start as those of GPT-2 (Radford et al. 2019); mlp: gelu, gelu(tanh) or swiglu, norm: "
+          "layer_norm or rms_norm; hidden: units of the perceptron, four times the channels (8 / 3 with "
+          "swiglu); the others as for attention",
+      .example = "transformer(1, 2, causal=true)",
+      .example_input = SequenceShape{.positions = 4, .channels = 4}.shape(),
+      .takes_layers = false,
+      .build = written_as(write_transformer)};
 }
 
 }  // namespace

@@ -270,6 +270,13 @@ ModelValues stored_values(const Model& model, std::span<const Scalar> stored) {
           .state = part(stored, {weights, weights + model.state_layout().size})};
 }
 
+TiedWeight tied_weight(const ModelOp& op, const ModelValues& values) {
+  if (!op.tie) return {};
+  const std::span<const Bf16> rounded = op.tie->borrowed ? values.borrowed_rounded : values.rounded;
+  return {.exact = part(op.tie->borrowed ? values.borrowed : values.weights, op.tie->weight),
+          .rounded = rounded.empty() ? rounded : part(rounded, op.tie->weight)};
+}
+
 KernelWeights::KernelWeights(const Model& model) {
   const auto take = [&](bool borrowed, Index size) {
     Rounding rounding;

@@ -13,7 +13,7 @@ namespace {
 
 // The rows of the inner layer are the positions of all samples; where there is padding and much to compute,
 // the positions that count alone.
-class OnPositions final : public Layer, public BatchStatistics {
+class OnPositions final : public EachPosition, public BatchStatistics {
  public:
   explicit OnPositions(std::unique_ptr<Layer> layer) : layer_(std::move(layer)) {}
 
@@ -44,6 +44,10 @@ class OnPositions final : public Layer, public BatchStatistics {
     batch.lengths = {};
     layer_->forward({inner(args, x), args.cache, batch, y});
     if (skips) spread(y, args.lengths, args.y);
+  }
+
+  void forward_next(const ForwardArgs& args, Index, std::span<Scalar>) const override {
+    layer_->forward(args);
   }
 
   void backward(const BackwardArgs& args) const override {

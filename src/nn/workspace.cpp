@@ -207,7 +207,7 @@ PassArgs Workspace::pass_args(Index number, Range rows) const {
   return {.inputs = inputs_,
           .weights = values_.weights,
           .rounded = values_.rounded,
-          .tied = tied_weight(op),
+          .tied = tied_weight(op, values_),
           .version = values_.version,
           .state = values_.state,
           .sums = batch_.training ? std::span<const double>(at(sums_, number).forward)
@@ -235,13 +235,6 @@ void Workspace::run_forward(Index number, Range rows) {
   batch.first_row += rows.begin;
   if (!batch.lengths.empty()) batch.lengths = part(batch.lengths, rows);
   op.layer->forward({pass_args(number, rows), cache_of(number, rows), batch, y});
-}
-
-TiedWeight Workspace::tied_weight(const ModelOp& op) const {
-  if (!op.tie) return {};
-  const std::span<const Bf16> rounded = op.tie->borrowed ? values_.borrowed_rounded : values_.rounded;
-  return {.exact = part(op.tie->borrowed ? values_.borrowed : values_.weights, op.tie->weight),
-          .rounded = rounded.empty() ? rounded : part(rounded, op.tie->weight)};
 }
 
 ConstMatrix Workspace::input(Index op) const {

@@ -232,6 +232,11 @@ TEST(Onnx, ComputesWhatTheModelDoesAlongSequences) {
     }
     expect_same_outputs("as_sequence(3, order=channels) dense(2) " + cell + "(3) flatten dense(2)", {{6}});
   }
+  for (const std::string attention :
+       {"dense(16) attend(4, kv_heads=2, causal=true, rotary=true)", "dense(12) attend(2, window=2)",
+        "dense(12) attend(2, causal=true, window=3)", "dense(4) positions(sinusoidal) gelu(tanh)"}) {
+    expect_same_outputs(attention + " flatten dense(3)", {.dims = {5, 2}, .sequence = true});
+  }
 }
 
 // The padding has numbers that are none: they must not show, nor the second record's empty windows.

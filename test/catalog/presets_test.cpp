@@ -54,6 +54,15 @@ TEST(Presets, AGptHasAnOutputForEachIdAtEachPosition) {
   constexpr Index kBlock = 4 * 128 * 128 + 8 * 128 * 128 + 128 * (3 + 1 + 4 + 1) + 4 * 128;
   EXPECT_EQ(model.layout().count(), 65 * 128 + 64 * 128 + 4 * kBlock + 2 * 128);
   EXPECT_TRUE(all_finite(run(model)));
+  // Radford et al. 2019: 0.02, and 0.02 / sqrt(8) for the eight layers that are added to what goes around
+  // them.
+  for (const ParamInfo& param : model.layout().params) {
+    if (param.shape.dims.size() < 2) continue;
+    const bool is_added = param.name.ends_with("1.2.weight") || param.name.ends_with("body.3.weight");
+    EXPECT_EQ(param.initialiser, Initialiser::kDeviation) << param.name;
+    EXPECT_NEAR(param.deviation, is_added ? 0.0070711 : 0.02, 1e-7) << param.name;
+    EXPECT_TRUE(param.decays) << param.name;
+  }
 }
 
 TEST(Presets, FitTables) {

@@ -98,6 +98,12 @@ const std::vector<Trained> kAll{
      .layers = "as_sequence(12) residual(conv1d(6, 3, padding=causal, dilation=2) relu) batch_norm "
                "concat(maxpool1d(3, 2, padding=same) | conv1d(4, 2, stride=2, groups=2) dense(3) tanh "
                "| avgpool1d(2)) layer_norm concat(last | mean_over_time | max_over_time) dense(4)"},
+    {.name = "attention",
+     .input = {{6, 4}},
+     .layers =
+         "as_sequence(6) dense(8) positions(learned) attention(4, kv_heads=2, causal=true, rotary=true) "
+         "rms_norm dense(12) attend(2, window=3) positions(sinusoidal) dense(12) swiglu dense(4) "
+         "transformer(1, 2, mlp=gelu(tanh)) mean_over_time dense(4)"},
     {.name = "many_dimensions",
      .input = {{2, 3, 2, 2}},
      .layers = "concat(batch_norm | layer_norm) tanh dense(4)"},

@@ -177,6 +177,38 @@ TEST_F(Sequences, BatchesOfSimilarLengthsHaveTheSameBitsOnAnyRanksAndWithAnyPadd
   }
 }
 
+TEST_F(Sequences, ATransformerHasTheSameBitsOnAnyRanksAndWithAnyPadding) {
+  expect_same_bits(
+      "dense(8) positions(learned) transformer(1, 2, causal=true, dropout=0.1) layer_norm dense(2)", "each");
+}
+
+// Records are texts of ids; the output layer has the weight of the embedding, which is in another stage.
+TEST_F(Sequences, AGptOfIdsHasTheSameBitsOnAnyRanks) {
+  std::vector<std::int32_t> ids;
+  std::vector<std::int32_t> next;
+  for (Index record = 0; record < kRecords; ++record) {
+    for (Index position = 0; position <= kPositions; ++position) {
+      const auto id = static_cast<std::int32_t>((record + position * (1 + record % 3)) % 9);
+      if (position < kPositions) ids.push_back(id);
+      if (position > 0) next.push_back(id);
+    }
+  }
+  write("x", npy_content("<i4", {kRecords, kPositions}, bytes_of(ids)));
+  write("next", npy_content("<i4", {kRecords, kPositions}, bytes_of(next)));
+  const std::string file = config(
+      "embedding(9, 8) positions(learned) transformer(2, 2, causal=true) layer_norm dense(9, bias=false, "
+      "tie=0)",
+      "next", false);
+  const std::string expected = model_of(run(1, file));
+  for (const auto& [ranks, flags] :
+       {std::pair(2, "--train.threads 2"), std::pair(3, "--distribute.strategy zero1"),
+        std::pair(2, "--distribute.stages 2"), std::pair(3, "--distribute.stages 3")}) {
+    EXPECT_EQ(model_of(run(ranks, file, flags)) == expected, true) << ranks << " ranks " << flags;
+  }
+  const ProcessResult rounded = run(2, file, "--train.precision bf16 --train.epochs 1");
+  EXPECT_EQ(rounded.exit_code, 0) << rounded.errors;
+}
+
 // A position counts once, whatever the length of its record.
 TEST_F(Sequences, AnEvaluationIsTheMeanOverThePositionsThatCount) {
   write_data();
@@ -362,6 +394,8 @@ TEST_F(Sequences, WhatDoesNotFitIsRefused) {
   expect_error(config("flatten dense(2)", "y"),
                {"layer 0 'flatten' sees all positions", "lengths", "mean_over_time"});
   expect_error(config("dense(2)", "y"), {"6 positions of 2", "one for each position"});
+  expect_error(config("dense(6) attention(4) dense(2)", "each"),
+               {"layer 1 'attention(4)'", "4 heads do not divide the 6 channels"});
   expect_error(config("mean_over_time dense(2)", "each"), {"the labels in", "6 columns"});
   expect_error(config("as_sequence(6) mean_over_time dense(2)", "y"), {"it is a sequence already"});
   const ProcessResult unknown =

@@ -197,6 +197,9 @@ struct ModelValues {
 /// The two parts of an arena of stored_layout().
 ModelValues stored_values(const Model& model, std::span<const Scalar> stored);
 
+/// For an op that shares a weight; else empty.
+TiedWeight tied_weight(const ModelOp& op, const ModelValues& values);
+
 /// The weights as kernels take them: made ready once, for all passes with the same weights.
 class KernelWeights {
  public:

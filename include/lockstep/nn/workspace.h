@@ -153,7 +153,6 @@ class Workspace {
   void run_forward(Index op, Range rows);
   void run_backward(Index op, Range rows, std::span<Scalar> gradient, Write write,
                     const GradientReadyCallback& on_ready);
-  TiedWeight tied_weight(const ModelOp& op) const;
 
   const Model& model_;
   const std::vector<OpRun> forward_runs_;

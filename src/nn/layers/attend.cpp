@@ -18,7 +18,7 @@
 namespace lockstep {
 namespace {
 
-class Attend final : public Layer {
+class Attend final : public Layer, public Incremental {
  public:
   explicit Attend(TermArguments& arguments) {
     shape_.heads = arguments.take_index("heads", 1);
@@ -63,6 +63,15 @@ class Attend final : public Layer {
                        .logs = args.cache.data() + row * cache_size(),
                        .dy = args.dy.data() + row * args.dy.cols()},
                       args.dx()->data() + row * args.dx()->cols());
+    }
+  }
+
+  const Incremental* incremental() const override { return shape_.causal ? this : nullptr; }
+  Index kept_size() const override { return shape_.positions * 2 * shape_.kv_heads * shape_.size; }
+  void forward_next(const ForwardArgs& args, Index position, std::span<Scalar> kept) const override {
+    for (Index row = 0; row < args.y.rows(); ++row) {
+      attend_next(shape_, args.x().data() + row * args.x().cols(), position + 1,
+                  kept.data() + row * kept_size(), args.y.data() + row * args.y.cols());
     }
   }
 

@@ -346,7 +346,8 @@ LayerEntry dense_entry() {
       .signature = "dense(units, shared=1, init=WORD, bias=true, tie=LAYER, split=rows)",
       .help =
           "y = x W^T + b; shared=K: of each of K equal parts of x, with the same W and b; init: he, xavier, "
-          "normal or zero for this layer; tie: the number of an earlier layer whose weight, of the same "
+          "normal, normal(deviation) or zero for this layer; tie: the number of an earlier layer whose "
+          "weight, of the same "
           "shape, is this one's too; split=rows computes a wide layer in fixed blocks of its units",
       .example = "dense(5)",
       .example_input = {{6}},

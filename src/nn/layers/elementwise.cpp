@@ -164,7 +164,10 @@ LayerEntry elu_entry() {
 // x times the standard normal distribution function.
 struct Gelu {
   Scalar value(Scalar x) const { return x * normal_distribution(x); }
-  Scalar derivative(Scalar x, Scalar) const { return normal_distribution(x) + x * normal_density(x); }
+  Scalar derivative(Scalar x, Scalar) const {
+    const Scalar density = normal_density(x);
+    return normal_distribution(x, density) + x * density;
+  }
 };
 
 std::string onnx_gelu(OnnxNodes& graph, const OnnxLayer& layer) {

@@ -17,7 +17,7 @@
 namespace lockstep {
 namespace {
 
-class Positions final : public Layer {
+class Positions final : public Layer, public Incremental {
  public:
   explicit Positions(TermArguments& arguments)
       : kind_(arguments.take_next("learned or sinusoidal")), init_(arguments) {
@@ -52,7 +52,14 @@ class Positions final : public Layer {
 
   void forward(const ForwardArgs& args) const override {
     if (args.y.data() != args.x().data()) std::ranges::copy(args.x().values(), args.y.data());
-    add_to_rows(is_learned() ? part(args.weights, weight_) : waves_.span(), args.y);
+    add_to_rows(vectors(args), args.y);
+  }
+  const Incremental* incremental() const override { return this; }
+  Index kept_size() const override { return 0; }
+  void forward_next(const ForwardArgs& args, Index position, std::span<Scalar>) const override {
+    const Index channels = sequence_.channels;
+    std::ranges::copy(args.x().values(), args.y.data());
+    add_to_rows(part(vectors(args), {position * channels, (position + 1) * channels}), args.y);
   }
 
   void backward(const BackwardArgs& args) const override {
@@ -81,6 +88,9 @@ class Positions final : public Layer {
 
  private:
   bool is_learned() const { return kind_ == "learned"; }
+  std::span<const Scalar> vectors(const PassArgs& args) const {
+    return is_learned() ? part(args.weights, weight_) : waves_.span();
+  }
 
   std::string kind_;
   StartArgument init_;

@@ -1,0 +1,38 @@
+// The outputs of a model of sequences for one position after another, as text is generated: layers keep what
+// they need of the positions before (Incremental), and nothing is computed twice.
+#pragma once
+
+#include <vector>
+
+#include "lockstep/base/aligned_buffer.h"
+#include "lockstep/nn/model.h"
+
+namespace lockstep {
+
+class NextPosition {
+ public:
+  /// For so many samples side by side. Errors: ConfigError naming a layer that sees positions behind its own,
+  /// or cannot go on from one position to the next.
+  NextPosition(const Model& model, Index samples);
+
+  /// Positions that were taken since the start.
+  Index position() const { return position_; }
+  void start_again() { position_ = 0; }
+  /// Takes the next position of each sample, x (samples x channels); gives the outputs there, valid until the
+  /// next call. All calls since the start have the same values. Requires position() < the model's positions.
+  ConstMatrix next(const ModelValues& values, const ConstMatrix& x);
+
+ private:
+  struct OpMemory {
+    AlignedBuffer<Scalar> output, cache, kept;
+  };
+
+  ConstMatrix output_of(Index op, const ConstMatrix& x) const;
+
+  const Model& model_;
+  Index samples_;
+  Index position_ = 0;
+  std::vector<OpMemory> memory_;  // by op
+};
+
+}  // namespace lockstep
