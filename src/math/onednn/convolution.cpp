@@ -63,13 +63,13 @@ dnnl::convolution_forward::primitive_desc forward_hint(const Key& key) {
       Description(key, {.x = kType<Number>, .weights = kType<Number>, .y = kType<Number>}));
 }
 
-// The description of a backward primitive with these operands. The hint has to live on while other
-// implementations of it are asked for.
-template <class Primitive, class... Operands>
+// The description of a backward primitive with these operands.
+template <class Primitive, class Suits, class... Operands>
 typename Primitive::primitive_desc backward_primitive(const dnnl::convolution_forward::primitive_desc& hint,
-                                                      const Description& d, const Operands&... operands) {
-  return describe_backward<Primitive>(hint, kDirect, operands..., d.strides, d.dilations, d.pads_before,
-                                      d.pads_after);
+                                                      const Suits& suits, const Description& d,
+                                                      const Operands&... operands) {
+  return describe_backward<Primitive>(hint, suits, kDirect, operands..., d.strides, d.dilations,
+                                      d.pads_before, d.pads_after);
 }
 
 template <class Number>
@@ -78,7 +78,8 @@ class BackwardData {
   explicit BackwardData(const Key& key)
       : tensors_(key, {.x = Type::f32, .weights = kType<Number>, .y = kType<Number>}),
         description_(backward_primitive<dnnl::convolution_backward_data>(
-            forward_hint<Number>(key), tensors_, tensors_.x, tensors_.any_weights, tensors_.y)) {}
+            forward_hint<Number>(key), [](const char*) { return true; }, tensors_, tensors_.x,
+            tensors_.any_weights, tensors_.y)) {}
 
   template <class Operand>
   void run(const Operand& dy, const ConvolutionWeights<Number>& w, Matrix& dx) {
@@ -108,21 +109,15 @@ bool packs_beyond_memory(const ConvolutionShape& s, const char* implementation) 
   return pointwise && strided && !whole_vectors && std::string_view(implementation).starts_with("jit_1x1");
 }
 
-dnnl::convolution_backward_weights::primitive_desc sound_implementation(
-    const ConvolutionShape& shape, dnnl::convolution_backward_weights::primitive_desc primitive) {
-  while (packs_beyond_memory(shape, primitive.impl_info_str()) && primitive.next_impl()) {
-  }
-  return primitive;
-}
-
 template <class Number>
 class BackwardWeights {
  public:
   explicit BackwardWeights(const Key& key)
       : tensors_(key, {.x = kType<Number>, .weights = Type::f32, .y = kType<Number>}),
-        description_(sound_implementation(key.shape, backward_primitive<dnnl::convolution_backward_weights>(
-                                                         forward_hint<Number>(key), tensors_, tensors_.x,
-                                                         tensors_.any_weights, tensors_.bias, tensors_.y))) {
+        description_(backward_primitive<dnnl::convolution_backward_weights>(
+            forward_hint<Number>(key),
+            [&key](const char* name) { return !packs_beyond_memory(key.shape, name); }, tensors_, tensors_.x,
+            tensors_.any_weights, tensors_.bias, tensors_.y)) {
     if (!key.has_bias) return;
     bias_.emplace(tensors_.bias, tensors_.bias);
     arguments_.emplace(DNNL_ARG_DIFF_BIAS, bias_->memory());

@@ -36,13 +36,20 @@ typename Primitive::primitive_desc describe(const dnnl::primitive_attr& attribut
   return {{operands...}, attributes, thread_engine().engine};
 #endif
 }
-template <class Primitive, class Hint, class... Operands>
-typename Primitive::primitive_desc describe_backward(const Hint& hint, const Operands&... operands) {
+/// `suits`: whether an implementation will do, by its name; hint and descriptor have to live on while others
+/// are asked for.
+template <class Primitive, class Hint, class Suits, class... Operands>
+typename Primitive::primitive_desc describe_backward(const Hint& hint, const Suits& suits,
+                                                     const Operands&... operands) {
 #if DNNL_VERSION_MAJOR >= 3
-  return {thread_engine().engine, operands..., hint, exact_attributes()};
+  typename Primitive::primitive_desc found(thread_engine().engine, operands..., hint, exact_attributes());
 #else
-  return {{operands...}, exact_attributes(), thread_engine().engine, hint};
+  const typename Primitive::desc descriptor(operands...);
+  typename Primitive::primitive_desc found(descriptor, exact_attributes(), thread_engine().engine, hint);
 #endif
+  while (!suits(found.impl_info_str()) && found.next_impl()) {
+  }
+  return found;
 }
 
 /// Memory without an address yet: see point_to().
