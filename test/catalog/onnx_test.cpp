@@ -77,7 +77,7 @@ void expect_tensor(const onnx::GraphProto& graph, const std::string& name, const
 
 // Each node takes what is there before it; all names differ; all weights are used.
 void expect_sound(const onnx::GraphProto& graph) {
-  std::set<std::string> known;
+  std::set<std::string> known{""};  // an input that is left out
   for (const onnx::ValueInfoProto& input : graph.input()) known.insert(input.name());
   std::set<std::string> unused;
   for (const onnx::TensorProto& tensor : graph.initializer()) {
