@@ -1,5 +1,3 @@
-#include "encoded_text.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -10,6 +8,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/data/byte_stream.h"
 #include "lockstep/data/format.h"
+#include "token_file.h"
 
 namespace lockstep {
 namespace {
@@ -61,7 +60,8 @@ EncodedText encode_text(const DataOptions& data, const std::string& text, const 
   peers.agree([&] {
     refuse_part_of_text(parts.validation);
     refuse_part_of_text(parts.test);
-    encoded.paths = list_files(text, choose_format(data).extensions, key);
+    const std::span<const std::string> extensions = choose_format(data).extensions;
+    encoded.paths = key == "--input" ? list_input_files(text, extensions) : list_files(text, extensions, key);
     if (peers.rank() > 0) return;
     const TokenInput input = open_input(data, encoded);
     if (encoded.schema.empty()) {
@@ -79,6 +79,7 @@ EncodedText encode_text(const DataOptions& data, const std::string& text, const 
   found = share_texts(found, peers);
   peers.agree([&] {
     encoded.schema = found[0];
+    encoded.path = found[1];
     encoded.tokens = std::make_shared<const TokenFile>(found[1]);
     divide(encoded.tokens->size(), parts, encoded);
   });

@@ -7,41 +7,18 @@
 #include <cstdint>
 #include <filesystem>
 #include <unordered_map>
-#include <utility>
 
-#include "encoded_text.h"
-#include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
 #include "lockstep/base/hash.h"
-#include "lockstep/base/text.h"
 #include "lockstep/data/texts.h"
+#include "token_file.h"
 
 namespace lockstep {
 namespace {
 
 constexpr Index kOrders = 4;
-constexpr Index kMostCounted = 5'000'000;
-constexpr Index kMostMeasured = 1'000'000;
-constexpr Index kFrequent = 8;
-
-// A directory that is gone at the end.
-class ScratchDirectory {
- public:
-  ScratchDirectory() : path_((std::filesystem::temp_directory_path() / "trainer-text-XXXXXX").string()) {
-    if (mkdtemp(path_.data()) == nullptr)
-      throw DataError(fmt::format("cannot make a directory in '{}' for the encoded text",
-                                  std::filesystem::temp_directory_path().string()));
-  }
-  ~ScratchDirectory() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  ScratchDirectory(const ScratchDirectory&) = delete;
-  ScratchDirectory& operator=(const ScratchDirectory&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
+constexpr Index kCountedTokens = 5'000'000;
+constexpr Index kMeasuredTokens = 1'000'000;
 
 // Counts of what follows up to three tokens. A context, and a context with its token, are known by a hash.
 class OrderCounts {
@@ -92,24 +69,10 @@ class OrderCounts {
   std::unordered_map<std::uint64_t, Index> tokens_;
 };
 
-std::vector<std::string> shown_frequent(const Vocabulary& vocabulary, std::span<const Index> counts,
-                                        Index tokens) {
-  std::vector<std::pair<Index, Index>> order;
-  for (Index id = 0; id < std::ssize(counts); ++id) order.emplace_back(-at(counts, id), id);
-  std::ranges::sort(order);
-  std::vector<std::string> shown;
-  for (Index i = 0; i < std::min<Index>(kFrequent, std::ssize(order)); ++i) {
-    const auto [count, id] = at(order, i);
-    shown.push_back(fmt::format("{} {:.1f} %", in_quotes(vocabulary.decode({&id, 1})),
-                                -100 * static_cast<double>(count) / static_cast<double>(tokens)));
-  }
-  return shown;
-}
-
 void measure_orders(const TokenFile& tokens, const EncodedText& text, const Vocabulary& vocabulary,
                     TextSummary& summary) {
-  summary.counted = std::min(text.train.size(), kMostCounted);
-  summary.measured = std::min(text.validation.size(), kMostMeasured);
+  summary.counted = std::min(text.train.size(), kCountedTokens);
+  summary.measured = std::min(text.validation.size(), kMeasuredTokens);
   OrderCounts counts(std::max<Index>(vocabulary.size(), 1));
   for (Index i = 0; i < summary.counted; ++i) counts.count(tokens, i);
   std::array<double, kOrders> bits{};
@@ -119,35 +82,29 @@ void measure_orders(const TokenFile& tokens, const EncodedText& text, const Voca
     characters += vocabulary.characters(tokens[i]);
   }
   if (characters == 0) return;
-  for (Index order = 0; order < kOrders; ++order)
-    summary.models.push_back({.order = order, .bits_per_character = at(bits, order) / characters});
+  for (const double each : bits) summary.bits.push_back(each / characters);
 }
 
 }  // namespace
 
 TextSummary summarise_text(const DataOptions& data, double share) {
-  const ScratchDirectory scratch;
   DataOptions opened = data;
-  opened.text.cache = scratch.path();
   opened.text.unknown = "replace";
-  const bool ids = data.text.tokens == "ids";
-  const DataParts parts{.validation = ids ? std::nullopt : std::optional(ValidationPart{.share = share})};
-  EncodedText text = encode_text(opened, data.train, "data.train", parts, "", alone());
+  opened.text.cache = (std::filesystem::temp_directory_path() / fmt::format("trainer-{}", getpid())).string();
+  const EncodedText text = encode_text(opened, data.train, "data.train",
+                                       {.validation = ValidationPart{.share = share}}, "", alone());
+  remove_if_there(text.path);  // it stays mapped
+  remove_if_there(opened.text.cache);
   const TokenFile& tokens = *text.tokens;
-  if (ids) text.validation = {text.train.end, text.train.end};
   const Vocabulary vocabulary(text.schema);
-  const bool has_stand_in =
-      vocabulary.kind() == TokenKind::kCharacters || vocabulary.kind() == TokenKind::kWords;
+  const bool has_stand_in = vocabulary.kind() != TokenKind::kBytes;
   TextSummary summary{.tokens = tokens.size(), .vocabulary = vocabulary.size() - (has_stand_in ? 1 : 0)};
-  std::vector<Index> counts(static_cast<std::size_t>(vocabulary.size()));
   double characters = 0;
   for (Index i = 0; i < tokens.size(); ++i) {
-    ++at(counts, tokens[i]);
+    summary.unseen += has_stand_in && tokens[i] == vocabulary.size() - 1 ? 1 : 0;
     characters += vocabulary.characters(tokens[i]);
   }
   summary.characters = static_cast<Index>(characters);
-  if (has_stand_in) summary.unseen = at(counts, vocabulary.size() - 1);
-  summary.frequent = shown_frequent(vocabulary, counts, tokens.size());
   measure_orders(tokens, text, vocabulary, summary);
   return summary;
 }

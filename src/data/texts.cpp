@@ -4,7 +4,6 @@
 
 #include <utility>
 
-#include "encoded_text.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/hash.h"
@@ -12,6 +11,7 @@
 #include "lockstep/data/byte_stream.h"
 #include "lockstep/data/fingerprint.h"
 #include "lockstep/math/shape.h"
+#include "token_file.h"
 
 namespace lockstep {
 namespace {
@@ -23,10 +23,11 @@ const char* set_of(Split split) {
 // The windows of a span of an encoded text.
 class TextSource final : public RecordSource {
  public:
-  // `span`: of the text's tokens. `targets`: whether the token after a window belongs to it.
-  TextSource(EncodedText text, Range span, const DataOptions& data, bool targets,
+  // `span`: of the text's tokens, which is longer than a window. `targets`: whether the token after a window
+  // belongs to it.
+  TextSource(EncodedText text, Range span, Index window, bool targets, bool anywhere,
              std::vector<std::string> notes)
-      : text_(std::move(text)), span_(span), window_(data.table.windows.window), notes_(std::move(notes)) {
+      : text_(std::move(text)), span_(span), window_(window), notes_(std::move(notes)) {
     const Vocabulary vocabulary(text_.schema);
     const Index after = targets ? 1 : 0;
     info_ = {.rows = (span.size() - after) / window_,
@@ -35,7 +36,7 @@ class TextSource final : public RecordSource {
              .name = text_.name,
              .target_classes = vocabulary.size(),
              .target_text = fmt::format("the vocabulary ({})", to_string(vocabulary.kind())),
-             .starts = data.text.draw == "anywhere" ? span.size() - window_ : 0};
+             .starts = anywhere ? span.size() - window_ : 0};
     for (const std::string& path : text_.paths) info_.source_bytes += file_bytes(split_array_path(path).file);
     if (vocabulary.kind() != TokenKind::kIds && vocabulary.size() <= kMaxNames) {
       for (Index id = 0; id < vocabulary.size(); ++id)
@@ -85,18 +86,6 @@ class TextSource final : public RecordSource {
   std::vector<Chunk> chunks_;
 };
 
-std::string describe_windows(const TextSource& source, Split split, Range span, const DataOptions& data) {
-  const Index window = data.table.windows.window;
-  const Index left = span.size() - source.info().rows * window - 1;
-  const std::string drawn =
-      split == Split::kTrain && source.info().starts > 0
-          ? "which begin anywhere, in each epoch elsewhere"
-          : fmt::format("one behind the other{}",
-                        left > 0 ? fmt::format(", the last {} left out", plural(left, "token")) : "");
-  return fmt::format("{} set: {} of '{}', {} of {}, {}", set_of(split), plural(span.size(), "token"),
-                     source.info().name, plural(source.info().rows, "window"), window, drawn);
-}
-
 // Errors: DataError if there is no window.
 std::unique_ptr<RecordSource> text_windows_of(const EncodedText& text, Range span, Split split,
                                               const DataOptions& data) {
@@ -107,18 +96,22 @@ std::unique_ptr<RecordSource> text_windows_of(const EncodedText& text, Range spa
                     "data.window, or give more text",
                     text.name, set_of(split), plural(span.size(), "token"), window, window + 1));
   }
-  DataOptions drawn = data;
-  if (split != Split::kTrain) drawn.text.draw = "in turn";
-  std::vector<std::string> notes;
+  const bool anywhere = split == Split::kTrain && data.text.draw == "anywhere";
+  const Index rows = (span.size() - 1) / window;
+  const Index left = span.size() - 1 - rows * window;
+  std::vector<std::string> notes{fmt::format(
+      "{} set: {} of '{}', {} of {}, {}", set_of(split), plural(span.size(), "token"), text.name,
+      plural(rows, "window"), window,
+      anywhere   ? "which begin anywhere, in each epoch elsewhere"
+      : left > 0 ? fmt::format("one behind the other, the last {} left out", plural(left, "token"))
+                 : "one behind the other")};
+  const std::string outputs = with_commas(Vocabulary(text.schema).size());
   if (split == Split::kTrain) {
-    const Vocabulary vocabulary(text.schema);
-    notes.push_back(fmt::format("text: {}, a vocabulary of {} ({}), so the model ends with {} outputs",
-                                plural(text.tokens->size(), "token"), with_commas(vocabulary.size()),
-                                data.text.tokens, vocabulary.size()));
+    notes.insert(notes.begin(),
+                 fmt::format("text: {}, a vocabulary of {} ({}), so the model ends with {} outputs",
+                             plural(text.tokens->size(), "token"), outputs, data.text.tokens, outputs));
   }
-  const TextSource source(text, span, drawn, true, {});
-  notes.push_back(describe_windows(source, split, span, data));
-  return std::make_unique<TextSource>(text, span, drawn, true, std::move(notes));
+  return std::make_unique<TextSource>(text, span, window, true, anywhere, std::move(notes));
 }
 
 void check_window(const DataOptions& data) {
@@ -168,7 +161,7 @@ std::unique_ptr<RecordSource> open_input_text(const DataOptions& data, const std
       throw DataError(fmt::format("'{}' has {}, and a record of the model has {}: give a longer text", input,
                                   plural(text.tokens->size(), "token"), window));
     }
-    source = std::make_unique<TextSource>(text, text.train, data, false, std::vector<std::string>());
+    source = std::make_unique<TextSource>(text, text.train, window, false, false, std::vector<std::string>());
   });
   return source;
 }

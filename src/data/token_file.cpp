@@ -9,11 +9,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
-#include <optional>
 #include <system_error>
 #include <unordered_map>
 #include <utility>
@@ -161,38 +159,6 @@ class TokenWriter {
   std::string block_;
 };
 
-std::optional<Footer> read_footer(int descriptor, Index length) {
-  Footer footer;
-  const Index begin = length - Index{sizeof footer};
-  if (begin < 0 || pread(descriptor, &footer, sizeof footer, begin) != ssize_t{sizeof footer}) return {};
-  const bool whole = footer.magic == kMagic && (footer.width == 2 || footer.width == 4) &&
-                     footer.size * footer.width == begin;
-  return whole ? std::optional(footer) : std::nullopt;
-}
-
-// A descriptor that is closed at the end.
-class OpenedFile {
- public:
-  explicit OpenedFile(const std::string& path) : descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-    if (descriptor_ >= 0) length_ = lseek(descriptor_, 0, SEEK_END);
-  }
-  ~OpenedFile() {
-    if (descriptor_ >= 0) close(descriptor_);
-  }
-  OpenedFile(const OpenedFile&) = delete;
-  OpenedFile& operator=(const OpenedFile&) = delete;
-
-  int descriptor() const { return descriptor_; }
-  Index length() const { return length_; }
-  std::optional<Footer> footer() const {
-    return descriptor_ < 0 ? std::nullopt : read_footer(descriptor_, length_);
-  }
-
- private:
-  int descriptor_;
-  Index length_ = 0;
-};
-
 std::string name_of(const TokenInput& input, const Vocabulary& vocabulary) {
   std::string key = vocabulary.schema();
   for (const std::string& file : input.files) {
@@ -276,7 +242,11 @@ Vocabulary learn_vocabulary(const TokenInput& input, Index tokens) {
 std::string encode_tokens(const TokenInput& input, const Vocabulary& vocabulary,
                           const std::string& directory) {
   const std::string path = (fs::path(directory) / name_of(input, vocabulary)).string();
-  if (OpenedFile(path).footer()) return path;
+  try {
+    const TokenFile whole(path);
+    return path;
+  } catch (const DataError&) {  // it is not there, or not whole
+  }
   std::error_code error;
   create_synced_directories(directory, error);
   if (error) {
@@ -290,22 +260,22 @@ std::string encode_tokens(const TokenInput& input, const Vocabulary& vocabulary,
 }
 
 TokenFile::TokenFile(const std::string& path) {
-  const OpenedFile file(path);
-  const std::optional<Footer> footer = file.footer();
-  if (!footer) {
-    throw DataError(fmt::format(
-        "'{}', the encoded text, {}: all nodes need it: name a directory that they share in data.token_cache",
-        path, file.descriptor() < 0 ? "cannot be opened" : "is not whole"));
-  }
-  length_ = file.length();
-  size_ = footer->size;
-  width_ = footer->width;
-  hash_ = footer->hash;
-  memory_ = mmap(nullptr, static_cast<std::size_t>(length_), PROT_READ, MAP_SHARED, file.descriptor(), 0);
-  if (memory_ == MAP_FAILED) {
-    throw DataError(
-        fmt::format("cannot map '{}' into memory: {}", path, std::generic_category().message(errno)));
-  }
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  length_ = descriptor < 0 ? 0 : lseek(descriptor, 0, SEEK_END);
+  const Index begin = length_ - Index{sizeof(Footer)};
+  Footer footer{.magic = 0};
+  if (begin >= 0 && pread(descriptor, &footer, sizeof footer, begin) == ssize_t{sizeof footer})
+    memory_ = mmap(nullptr, static_cast<std::size_t>(length_), PROT_READ, MAP_SHARED, descriptor, 0);
+  if (descriptor >= 0) close(descriptor);
+  size_ = footer.size;
+  width_ = footer.width;
+  hash_ = footer.hash;
+  if (memory_ != nullptr && memory_ != MAP_FAILED && footer.magic == kMagic && size_ * width_ == begin)
+    return;
+  throw DataError(
+      fmt::format("'{}', the encoded text, cannot be mapped, or is not whole: all nodes need it: name a "
+                  "directory that they share in data.token_cache",
+                  path));
 }
 
 TokenFile::~TokenFile() {

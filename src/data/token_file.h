@@ -8,16 +8,19 @@
 #include <vector>
 
 #include "lockstep/base/types.h"
+#include "lockstep/data/options.h"
+#include "lockstep/data/peer_group.h"
 #include "lockstep/data/record_source.h"
+#include "lockstep/data/validation_split.h"
 #include "lockstep/data/vocabulary.h"
 
 namespace lockstep {
 
-/// What is encoded: files of text, or an array of numbers.
+/// Tokens to encode: files of text, or an array of numbers.
 struct TokenInput {
   TokenRule rule;
   std::vector<std::string> files = {};
-  std::unique_ptr<RecordSource> numbers = nullptr;  ///< of kIds
+  std::unique_ptr<RecordSource> numbers = nullptr;  ///< the array, with kIds
   std::string name = {};                            ///< of the data, in messages
 };
 
@@ -43,7 +46,6 @@ class TokenFile {
   Index size() const { return size_; }
   /// Tells these tokens from others.
   std::uint64_t hash() const { return hash_; }
-  Index bytes() const { return size_ * width_; }
   Index operator[](Index i) const {
     return width_ == 2 ? Index{static_cast<const std::uint16_t*>(memory_)[i]}
                        : Index{static_cast<const std::uint32_t*>(memory_)[i]};
@@ -56,5 +58,22 @@ class TokenFile {
   Index width_ = 2;
   std::uint64_t hash_ = 0;
 };
+
+/// The tokens of some files. All ranks hold the same.
+struct EncodedText {
+  std::string name;
+  std::vector<std::string> paths = {};
+  std::string schema = {};
+  std::string path = {};  ///< of the encoded file
+  std::shared_ptr<const TokenFile> tokens = nullptr;
+  /// The part of a training text that is trained on, and those held back behind it.
+  Range train = {};
+  Range validation = {};
+  Range test = {};
+};
+
+/// *Collective.* `text`: what `key` says; `schema`: as for open_texts(). Errors as there.
+EncodedText encode_text(const DataOptions& data, const std::string& text, const std::string& key,
+                        const DataParts& parts, const std::string& schema, PeerGroup& peers);
 
 }  // namespace lockstep

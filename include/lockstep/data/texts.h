@@ -26,21 +26,14 @@ DataSets open_texts(const DataOptions& data, const DataParts& parts, const std::
 std::unique_ptr<RecordSource> open_input_text(const DataOptions& data, const std::string& input,
                                               const std::string& schema, PeerGroup& peers);
 
-/// What the tokens before tell of the next one, by counts alone: a baseline that needs no model.
-struct OrderModel {
-  Index order = 0;  ///< tokens before that count
-  double bits_per_character = 0;
-};
-
 struct TextSummary {
   Index tokens = 0;
   Index characters = 0;
-  Index vocabulary = 0;                    ///< of the training part
-  Index unseen = 0;                        ///< tokens held back that the training part does not have
-  std::vector<std::string> frequent = {};  ///< the most frequent tokens, with their shares
-  Index counted = 0;                       ///< tokens, from the front, that the models have counted
-  Index measured = 0;                      ///< tokens held back that they are measured on
-  std::vector<OrderModel> models = {};     ///< order 0 to 3
+  Index vocabulary = 0;           ///< of the training part
+  Index unseen = 0;               ///< tokens held back that the training part does not have
+  Index counted = 0;              ///< tokens, from the front, that the models have counted
+  Index measured = 0;             ///< tokens held back that they are measured on
+  std::vector<double> bits = {};  ///< per character, of orders 0 to 3
 };
 
 /// Reads the text of data.train, whose last tokens, `share` of all, are held back. An order-k model counts

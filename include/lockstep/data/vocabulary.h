@@ -42,9 +42,9 @@ class Vocabulary {
  public:
   /// `values`: the tokens in order of their numbers, of characters and words.
   Vocabulary(TokenRule rule, std::vector<std::string> values);
-  /// Of numbers below `size`.
+  /// Numbers below `size`.
   static Vocabulary of_ids(Index size);
-  /// Of a schema. Errors: DataError.
+  /// Reads a schema. Errors: DataError.
   explicit Vocabulary(const std::string& schema);
 
   std::string schema() const;

@@ -40,7 +40,7 @@ struct ForecastPlan {
   Index windows = 0;      ///< to train on, about
 };
 
-/// What init does with a text.
+/// The way that init chooses for a text.
 struct TextPlan {
   TextSummary summary = {};
   std::string tokens = {};  ///< data.tokens

@@ -307,9 +307,9 @@ class Chooser {
     say("steps", std::clamp(kEpochs * windows / batch, Index{20}, kSteps));
     say("batch", batch);
     say("replicas", std::min<Index>(batch, 8));
-    say("baseline", plan.summary.models.empty() ? ""
-                                                : fmt::format("; counts of three tokens before have {:.2f}",
-                                                              plan.summary.models.back().bits_per_character));
+    say("baseline", plan.summary.bits.empty() ? ""
+                                              : fmt::format("; counts of three tokens before have {:.2f}",
+                                                            plan.summary.bits.back()));
     add_block("text");
     if (plan.replaces) add_block("unknown tokens");
   }

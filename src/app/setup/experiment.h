@@ -68,7 +68,7 @@ struct Experiment {
   TargetRule target_rule() const;
   /// See label_scales(); those of the data that the model is trained on.
   std::vector<LabelScale> scales() const;
-  /// Of each token, where the data are texts: see characters_of_tokens().
+  /// See characters_of_tokens(); none where the data are no texts.
   std::vector<double> characters() const;
   /// Outputs of the model, or of each position that has a class.
   Index outputs() const { return loss->form().outputs_of_position(model->output().size()); }

@@ -31,7 +31,7 @@ double log_loss_of_outputs(const MetricRows& rows, Index row) {
   return sum / static_cast<double>(rows.outputs.cols());
 }
 
-// What the log loss comes to in bits, over the characters that the true tokens have.
+// The log loss in bits, over the characters that the true tokens have.
 Metric bits_of_characters() {
   return {.needs = {.sums = 2},
           .collect =
@@ -56,10 +56,6 @@ Metric perplexity_of_classes() {
     return std::optional(std::exp(totals.sums[0] / totals.weight));
   };
   return metric;
-}
-
-bool has_tokens(const OutputForm& form) {
-  return form.positions > 0 && form.link != Link::kIdentity;
 }
 
 double square(double x) {
@@ -166,7 +162,7 @@ std::vector<MetricEntry> probability_metrics() {
        .targets = {TargetKind::kClass},
        .smaller_is_better = true,
        .make = [](const OutputForm&, Index) { return bits_of_characters(); },
-       .suits = has_tokens,
+       .suits = [](const OutputForm& form) { return form.positions > 0 && has_probabilities(form); },
        .by_name = true},
       {.name = "perplexity",
        .help = "e to the power of the mean log_loss: among so many classes, or tokens, the model is as "
