@@ -1,9 +1,11 @@
 """What scripts/bench measures: each case gives figures, each with the line that it must reach."""
 
 import dataclasses
+import functools
 import itertools
 import json
 import pathlib
+import random
 import re
 import shlex
 import statistics
@@ -23,15 +25,13 @@ MODELS = {
     "cnn": CONVS.format(norm=""),
     "bncnn": CONVS.format(norm="batch_norm"),
     # The narrow first layer makes two equal halves: the first layer of a net has no gradient of its input to compute.
-    **{f"{layer}{positions}": f"as_sequence({positions}) {layer}(128, last=true) dense(10)" for layer in ("lstm", "gru") for positions in (28, 128)},
-    "tcn": f"as_sequence(512) {3 * 'conv1d(64, 9, padding=same) relu '}mean_over_time dense(10)",
     "halves": "dense(16) dense(1024) relu dense(1024) relu dense(1024) relu dense(1024) relu dense(1024) relu dense(10)",
+    **{f"{layer}{positions}": f"{'as_sequence(28) ' * (positions == 28)}{layer}(128, last=true) dense(10)" for layer in ("lstm", "gru") for positions in (28, 128)},
+    "tcn": f"{3 * 'conv1d(64, 9, padding=same) relu '}mean_over_time dense(10)",
 }
 CUT_OF_HALVES = "7"
-
-
 SEQUENCES = pathlib.Path(__file__).resolve().parent / "sequences.toml"
-RANDOM_SAMPLES = 4096
+RANDOM_SAMPLES = 4096  # as many as ddp.py makes
 CHANNELS = 16
 POSITIONS_OF_RANDOM = {"lstm128": 128, "gru128": 128, "tcn": 512}
 
@@ -96,6 +96,25 @@ def rate_after_first(lines):
     return sum(samples) / sum(count / line["samples_per_second"] for count, line in zip(samples, lines[1:]))
 
 
+def npy(shape, values):
+    """An array file of bytes."""
+    header = f"{{'descr': '|u1', 'fortran_order': False, 'shape': ({', '.join(map(str, shape))},)}}\n".encode()
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + values
+
+
+@functools.cache
+def random_sequences(positions):
+    """Where their files are: the trainer's own synthetic data are computed in each step, on the core that trains."""
+    directory = runs.ROOT / "build/bench"
+    directory.mkdir(parents=True, exist_ok=True)
+    random_bytes = random.Random(1).randbytes
+    arrays = {f"x{positions}.npy": ((RANDOM_SAMPLES, positions, CHANNELS), random_bytes(RANDOM_SAMPLES * positions * CHANNELS)),
+              "y.npy": ((RANDOM_SAMPLES,), bytes(byte % 10 for byte in random_bytes(RANDOM_SAMPLES)))}  # fmt: skip
+    for name, (shape, values) in arrays.items():
+        (directory / name).write_bytes(npy(shape, values))
+    return {"data.train": directory / f"x{positions}.npy", "data.train_labels": directory / "y.npy"}
+
+
 class Bench:
     """Runs both sides, pinned to cores, as many to a rank as it has threads."""
 
@@ -120,7 +139,7 @@ class Bench:
     def config(self, ranks, model, batch):
         config = {"model.layers": MODELS[model], "distribute.strategy": "auto", "distribute.reduction": "native", "train.replicas": ranks, "train.per_replica_batch": batch}
         if model in POSITIONS_OF_RANDOM:
-            config["data.synthetic_features"] = POSITIONS_OF_RANDOM[model] * CHANNELS
+            config |= random_sequences(POSITIONS_OF_RANDOM[model])
         return config
 
     def flags(self, model, config):
