@@ -178,7 +178,9 @@ int init_command(const CommandLine& line) {
   CommandLine named = line;
   named.flags["output"] = {output};
   check_outputs(named, {split_array_path(path).file});
-  const InitData data = read_init_data(path, options_of_series(given.data, line));
+  DataOptions options = options_of_series(given.data, line);
+  if (line.has("lengths")) options.train_lengths = line.text("lengths");
+  const InitData data = read_init_data(path, options);
   const Task task = choose_task(data, line.text("task"));
   const std::vector<CommentedSetting> settings = with_flags(
       choose_settings(data, task, name_of(output == "-" ? path : output), given.model.preset), given);
@@ -186,9 +188,11 @@ int init_command(const CommandLine& line) {
   const std::string body = to_toml(settings, {});
   const Experiment experiment = try_out(file, body);
   const std::string train = train_command(data, experiment.config, file);
-  const std::string predict =
-      fmt::format("trainer predict --model {} --input {} --output {}", shell_word(experiment.config.run.dir),
-                  shell_word(data.input), data.forecast ? "forecast.csv" : "predictions.csv");
+  const std::string& lengths = data.test ? data.options.test_lengths : data.options.train_lengths;
+  const std::string predict = fmt::format("trainer predict --model {} --input {}{} --output {}",
+                                          shell_word(experiment.config.run.dir), shell_word(data.input),
+                                          lengths.empty() ? "" : " --lengths " + shell_word(lengths),
+                                          data.forecast ? "forecast.csv" : "predictions.csv");
   const std::string text =
       to_toml(settings, {fmt::format("A first config for {}: {}", excerpt(path), task.text),
                          "  " + excerpt(train, 200), "  " + excerpt(predict, 400),
