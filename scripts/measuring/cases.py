@@ -1,8 +1,11 @@
 """What scripts/bench measures: each case gives figures, each with the line that it must reach."""
 
 import dataclasses
+import functools
 import itertools
 import json
+import pathlib
+import random
 import re
 import shlex
 import statistics
@@ -23,8 +26,14 @@ MODELS = {
     "bncnn": CONVS.format(norm="batch_norm"),
     # The narrow first layer makes two equal halves: the first layer of a net has no gradient of its input to compute.
     "halves": "dense(16) dense(1024) relu dense(1024) relu dense(1024) relu dense(1024) relu dense(1024) relu dense(10)",
+    **{f"{layer}{positions}": f"{'as_sequence(28) ' * (positions == 28)}{layer}(128, last=true) dense(10)" for layer in ("lstm", "gru") for positions in (28, 128)},
+    "tcn": f"{3 * 'conv1d(64, 9, padding=same) relu '}mean_over_time dense(10)",
 }
 CUT_OF_HALVES = "7"
+SEQUENCES = pathlib.Path(__file__).resolve().parent / "sequences.toml"
+RANDOM_SAMPLES = 4096  # as many as ddp.py makes
+CHANNELS = 16
+POSITIONS_OF_RANDOM = {"lstm128": 128, "gru128": 128, "tcn": 512}
 
 
 @dataclasses.dataclass
@@ -38,6 +47,7 @@ class Figure:
     commands: list  # that made it, with what they need of the environment
     at_most: bool = False
     rate: float = 0  # our samples/s, where it is a ratio of those
+    share: float = 0  # of the cores' multiply-adds, where it is known
 
     @property
     def missed(self):
@@ -86,6 +96,25 @@ def rate_after_first(lines):
     return sum(samples) / sum(count / line["samples_per_second"] for count, line in zip(samples, lines[1:]))
 
 
+def npy(shape, values):
+    """An array file of bytes."""
+    header = f"{{'descr': '|u1', 'fortran_order': False, 'shape': ({', '.join(map(str, shape))},)}}\n".encode()
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + values
+
+
+@functools.cache
+def random_sequences(positions):
+    """Where their files are: the trainer's own synthetic data are computed in each step, on the core that trains."""
+    directory = runs.ROOT / "build/bench"
+    directory.mkdir(parents=True, exist_ok=True)
+    random_bytes = random.Random(1).randbytes
+    arrays = {f"x{positions}.npy": ((RANDOM_SAMPLES, positions, CHANNELS), random_bytes(RANDOM_SAMPLES * positions * CHANNELS)),
+              "y.npy": ((RANDOM_SAMPLES,), bytes(byte % 10 for byte in random_bytes(RANDOM_SAMPLES)))}  # fmt: skip
+    for name, (shape, values) in arrays.items():
+        (directory / name).write_bytes(npy(shape, values))
+    return {"data.train": directory / f"x{positions}.npy", "data.train_labels": directory / "y.npy"}
+
+
 class Bench:
     """Runs both sides, pinned to cores, as many to a rank as it has threads."""
 
@@ -108,7 +137,14 @@ class Bench:
         return ["mpirun", "--map-by", f"slot:PE={threads}", "--bind-to", "core", "-np", ranks]
 
     def config(self, ranks, model, batch):
-        return {"model.layers": MODELS[model], "distribute.strategy": "auto", "distribute.reduction": "native", "train.replicas": ranks, "train.per_replica_batch": batch}
+        config = {"model.layers": MODELS[model], "distribute.strategy": "auto", "distribute.reduction": "native", "train.replicas": ranks, "train.per_replica_batch": batch}
+        if model in POSITIONS_OF_RANDOM:
+            config |= random_sequences(POSITIONS_OF_RANDOM[model])
+        return config
+
+    def flags(self, model, config):
+        """Of a command, with the file that `config` changes."""
+        return ["--config", SEQUENCES if model in POSITIONS_OF_RANDOM else runs.CONFIG, *runs.as_arguments(config)]
 
     def fresh_run(self):
         return self.directory / f"run{time.monotonic_ns()}"
@@ -118,14 +154,15 @@ class Bench:
         directory = self.fresh_run()
         all_flags = self.config(ranks, model, batch) | {"run.dir": directory, "run.progress": "none", "eval.every": "never"} | flags
         launch = self.launch(ranks, all_flags.get("train.threads", 1))
-        self.call([*launch, runs.TRAINER, "--config", runs.CONFIG, *runs.as_arguments(all_flags)])
+        self.call([*launch, runs.TRAINER, *self.flags(model, all_flags)])
         return directory
 
     def train(self, ranks, model, batch, epochs, flags=None):
         """Our samples/s, without the first steps: see leave_out_first(). The peer leaves out five."""
         flags = {"train.epochs": epochs} | (flags or {})
         config = self.config(ranks, model, batch) | flags
-        steps = runs.FASHION_MNIST_SAMPLES * epochs / (config["train.replicas"] * config["train.per_replica_batch"])
+        samples = RANDOM_SAMPLES if model in POSITIONS_OF_RANDOM else runs.FASHION_MNIST_SAMPLES
+        steps = samples * epochs / (config["train.replicas"] * config["train.per_replica_batch"])
         return rate_after_first(train_lines(self.run(ranks, model, batch, flags | leave_out_first(steps))))
 
     def peer(self, peer, ranks, model, batch, epochs):
@@ -139,8 +176,8 @@ class Bench:
     def machine(self, ranks, model, batch):
         """What trainer bench says."""
         report = self.directory / "bench.json"
-        flags = runs.as_arguments(self.config(ranks, model, batch))
-        self.call([*self.launch(ranks), runs.TRAINER, "bench", "--config", runs.CONFIG, "--json", report, "--overwrite", *flags])
+        flags = self.flags(model, self.config(ranks, model, batch))
+        self.call([*self.launch(ranks), runs.TRAINER, "bench", "--json", report, "--overwrite", *flags])
         found = json.loads(report.read_text())
         self.core_flops = max(self.core_flops, found["machine"]["flops"])
         return found
@@ -155,15 +192,26 @@ class Bench:
         ratio = statistics.median(x / y for x, y in zip(a, b))
         return Figure(what, ratio, line, f"{spread(a)} against {spread(b)} samples/s", commands, rate=statistics.median(a))
 
-    def against(self, peer, what, line, model, batch, ours, peer_epochs):
-        """Two ranks against the peer's two; and the share of the cores' multiply-adds that our rate takes, and that one at the line would take: a line near 100 % asks for what the cores do not have."""
-        self.machine(2, model, batch)
-        figure = self.compare(what, line, ours, lambda: self.peer(peer, 2, model, batch, peer_epochs))
-        step = self.machine(2, model, batch)["step"]
-        share = figure.rate * step["flops"] / step["samples_per_second"] / (2 * self.core_flops)
-        figure.detail += f"; {share:.0%} of the multiply-adds that the cores can make, at the line {share * line / figure.ratio:.0%}"
+    def share(self, ranks, model, batch, rate):
+        """The share of the cores' multiply-adds that so many samples/s take."""
+        step = self.machine(ranks, model, batch)["step"]
+        return rate * step["flops"] / step["samples_per_second"] / (ranks * self.core_flops)
+
+    def against(self, peer, what, line, model, batch, ours, peer_epochs, ranks=2):
+        """So many ranks against as many of the peer; and the share of the cores' multiply-adds that our rate takes, and that one at the line would take: a line near 100 % asks for what the cores do not have."""
+        self.machine(ranks, model, batch)
+        figure = self.compare(what, line, ours, lambda: self.peer(peer, ranks, model, batch, peer_epochs))
+        share = self.share(ranks, model, batch, figure.rate)
+        at_line = f", at the line {share * line / figure.ratio:.0%}" if line else ""
+        figure.detail += f"; {share:.0%} of the multiply-adds that the cores can make{at_line}"
         figure.commands.append(self.command)
+        figure.share = share
         return figure
+
+    def beside(self, peer, what, line, *rest):
+        """As against(), where the line is of the share, and the ratio is only reported."""
+        figure = self.against(peer, what, 0, *rest)
+        return dataclasses.replace(figure, what=f"{what}: share of the multiply-adds", ratio=figure.share, line=line, detail=f"{figure.ratio:.3g} times the peer: {figure.detail}")
 
 
 def mlp(bench):
@@ -190,6 +238,27 @@ def cnn(bench):
     two = lambda: bench.train(2, "cnn", 64, 0.5)  # noqa: E731
     yield bench.against(DDP, "2 ranks to DDP, batch 64", 2.5, "cnn", 64, two, 0.3)
     yield bench.compare("2 ranks to 1", 1.9, two, lambda: bench.train(1, "cnn", 64, 0.3))
+
+
+SEQUENCE_PEERS = {1: "1 rank to PyTorch alone", 2: "2 ranks to DDP"}
+
+
+def recurrent(layer):
+    """Fashion-MNIST as 28 steps of 28 against PyTorch, and the share of the cores at 128 steps."""
+
+    def figures(bench):
+        short, long = f"{layer}28", f"{layer}128"
+        for ranks, line in ((1, 1.4), (2, 2.5)):
+            yield bench.against(DDP, f"T 28, {SEQUENCE_PEERS[ranks]}, batch 64", line, short, 64, lambda: bench.train(ranks, short, 64, 0.5 * ranks), 0.3, ranks)  # noqa: B023
+        for ranks in SEQUENCE_PEERS:
+            yield bench.beside(DDP, f"T 128, {SEQUENCE_PEERS[ranks]}, batch 64", 0.75, long, 64, lambda: bench.train(ranks, long, 64, 2 * ranks), 1, ranks)  # noqa: B023
+
+    return figures
+
+
+def tcn(bench):
+    for ranks in SEQUENCE_PEERS:
+        yield bench.beside(DDP, f"T 512, {SEQUENCE_PEERS[ranks]}, batch 64", 0.75, "tcn", 64, lambda: bench.train(ranks, "tcn", 64, ranks), 1, ranks)  # noqa: B023
 
 
 def tensorflow(bench):
@@ -278,5 +347,5 @@ def pipeline(bench):
     yield bench.compare("2 stages with 8 micro-batches to 2 data parallel ranks, equal halves", 0.85, staged, together)
 
 
-CASES = {"mlp": mlp, "wide": wide, "cnn": cnn, "tensorflow": tensorflow, "bncnn": bncnn, "threads": threads, "update": update, "ordered": ordered, "bf16": bf16, "startup": startup,
+CASES = {"mlp": mlp, "wide": wide, "cnn": cnn, "lstm": recurrent("lstm"), "gru": recurrent("gru"), "tcn": tcn, "tensorflow": tensorflow, "bncnn": bncnn, "threads": threads, "update": update, "ordered": ordered, "bf16": bf16, "startup": startup,
          "pipeline": pipeline}  # fmt: skip

@@ -22,10 +22,14 @@ ImageShape image_shape(const Shape& features) {
                   to_string(features)));
 }
 
-void check_length(const char* key, std::size_t found, Index features) {
-  if (found == 1 || static_cast<Index>(found) == features) return;
-  throw ConfigError(
-      fmt::format("{} has {} numbers, expected 1 or {} (one for each feature)", key, found, features));
+void check_length(const char* key, std::size_t found, const Shape& features) {
+  const bool has_channels = features.sequence || features.dims.size() == 3;
+  const Index channels = has_channels ? features.dims.back() : features.size();
+  const auto count = static_cast<Index>(found);
+  if (count == 1 || count == features.size() || count == channels) return;
+  throw ConfigError(fmt::format("{} has {} numbers, expected 1{} or {} (one for each feature)", key, found,
+                                has_channels ? fmt::format(", {} (one for each channel)", channels) : "",
+                                features.size()));
 }
 
 }  // namespace
@@ -72,7 +76,8 @@ std::unique_ptr<Augmenter> make_augmenter(std::string_view text, const Shape& fe
   return text.empty() ? nullptr : std::make_unique<Augmenter>(text, features, seed);
 }
 
-Normaliser::Normaliser(const std::vector<double>& mean, const std::vector<double>& std, Index features) {
+Normaliser::Normaliser(const std::vector<double>& mean, const std::vector<double>& std,
+                       const Shape& features) {
   check_length("data.mean", mean.size(), features);
   check_length("data.std", std.size(), features);
   for (const double value : mean) {
@@ -86,10 +91,11 @@ Normaliser::Normaliser(const std::vector<double>& mean, const std::vector<double
                     "changes",
                     value));
   }
-  const std::size_t length = std::max(mean.size(), std.size());
+  const std::size_t length =
+      mean.size() == 1 && std.size() == 1 ? 1 : static_cast<std::size_t>(features.size());
   for (std::size_t i = 0; i < length; ++i) {
-    mean_.push_back(static_cast<Scalar>(mean[mean.size() == 1 ? 0 : i]));
-    scale_.push_back(static_cast<Scalar>(1 / std[std.size() == 1 ? 0 : i]));
+    mean_.push_back(static_cast<Scalar>(mean[i % mean.size()]));
+    scale_.push_back(static_cast<Scalar>(1 / std[i % std.size()]));
   }
   identity_ = std::ranges::all_of(mean_, [](Scalar value) { return value == 0; }) &&
               std::ranges::all_of(scale_, [](Scalar value) { return value == 1; });

@@ -228,7 +228,11 @@ void for_each_record(
     for (Index id = ids.begin; id < ids.end; ++id) {
       const std::byte* record = packed.data() + (id - ids.begin) * info.record_bytes;
       source.unpack({&id, 1}, {&record, 1}, x, y);
-      use(features, std::span(labels).first(static_cast<std::size_t>(info.target_columns)));
+      const Index counted = info.has_lengths
+                                ? as_sequence(info.features)->channels * static_cast<Index>(labels.back())
+                                : x.cols();
+      use(std::span(features).first(static_cast<std::size_t>(counted)),
+          std::span(labels).first(static_cast<std::size_t>(info.target_columns)));
     }
   };
   const std::unique_ptr<ChunkReader> reader = source.reader(rule);

@@ -157,7 +157,8 @@ std::vector<Scalar> random_numbers(Index count) {
 
 // For random weights and moments, so that no two inputs of an operation can be exchanged unnoticed.
 void expect_same_outputs(const std::string& layers, const Shape& input,
-                         const Normaliser& normaliser = {{0}, {1}, 1}, const WindowScaling& scaling = {}) {
+                         const Normaliser& normaliser = {{0}, {1}, {{1}}},
+                         const WindowScaling& scaling = {}) {
   SCOPED_TRACE(layers);
   constexpr Index kRows = 3;
   ExportableModel exportable(layers, input, normaliser, scaling);
@@ -219,8 +220,9 @@ TEST(Onnx, ComputesWhatTheModelDoesWithAllArguments) {
   }
   expect_same_outputs("concat(slice(0, 2) | slice(3, 4)) dense(5, bias=false) gelu dense(3)", {{7}});
   expect_same_outputs("embedding(5, 3) dense(3)", {{2, 2}});
-  expect_same_outputs("dense(2)", {{2, 2}}, {{0.5}, {1, 2, 3, 4}, 4});
-  expect_same_outputs("dense(2)", {{2, 2}}, {{0.5}, {0.25}, 4});
+  expect_same_outputs("dense(2)", {{2, 2}}, {{0.5}, {1, 2, 3, 4}, {{4}}});
+  expect_same_outputs("dense(2)", {{2, 2}}, {{0.5}, {0.25}, {{4}}});
+  expect_same_outputs("mean_over_time dense(2)", {{3, 2}, true}, {{0.5, 1}, {1, 2}, {{3, 2}, true}});
 }
 
 TEST(Onnx, ComputesWhatTheModelDoesAlongSequences) {
@@ -299,8 +301,8 @@ TEST(Onnx, ComputesWhatTheModelDoesAroundWindows) {
   for (const auto kind : {WindowScaling::Kind::kLast, WindowScaling::Kind::kStandard}) {
     for (const std::string layers :
          {"dense(6, shared=3)", "dense(4) relu dense(12)", "tabm(2) tabm_heads(6)"}) {
-      expect_same_outputs(layers, {{12}}, {{0.5}, {0.25}, 12}, {kind, 3, 4});
-      expect_same_outputs(layers, {{12}}, {{0}, {1}, 1}, {kind, 2, 5});
+      expect_same_outputs(layers, {{12}}, {{0.5}, {0.25}, {{12}}}, {kind, 3, 4});
+      expect_same_outputs(layers, {{12}}, {{0}, {1}, {{1}}}, {kind, 2, 5});
     }
   }
   expect_same_outputs("dense(2, shared=3) tanh dense(3)", {{4, 3}});
@@ -394,9 +396,9 @@ TEST(Onnx, ChannelsAreJoinedOnTheAxisThatTheyHaveInside) {
 }
 
 TEST(Onnx, NormalisesWhereTheRunDoes) {
-  ExportableModel one("dense(2)", {{4}}, {{0.5}, {0.25}, 4});
+  ExportableModel one("dense(2)", {{4}}, {{0.5}, {0.25}, {{4}}});
   expect_tensor(exported_graph(one.to_export()), "normalisation.mean", {}, one.normaliser.mean());
-  ExportableModel each("dense(2)", {{2, 2}}, {{0.5}, {1, 2, 3, 4}, 4});
+  ExportableModel each("dense(2)", {{2, 2}}, {{0.5}, {1, 2, 3, 4}, {{4}}});
   const auto graph = exported_graph(each.to_export());
   expect_tensor(graph, "normalisation.scale", {{2, 2}}, each.normaliser.scale());
   EXPECT_EQ(operations(graph), (Words{"Sub", "Mul", "Unsqueeze", "Flatten", "Gemm", "Identity", "Softmax"}));
@@ -471,7 +473,7 @@ TEST(Onnx, LayersThatShareAWeightShareItInTheFile) {
 
 TEST(Onnx, RefusesAModelThatNoFileHolds) {
   const Model model({.layers = "dense(30000)"}, {{20000}});
-  const Normaliser normaliser({0}, {1}, 1);
+  const Normaliser normaliser({0}, {1}, {{1}});
   const ModelToExport exported{.model = model,
                                .store = {.layout = &model.stored_layout(), .values = {}},
                                .normaliser = normaliser,

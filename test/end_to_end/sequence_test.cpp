@@ -382,6 +382,27 @@ TEST_F(Sequences, PredictTakesTheLengthsOfItsInput) {
   EXPECT_EQ(expected, predict(2, lengths));
 }
 
+// The lengths are those of the file beside, and neither the padding nor its class is seen.
+TEST_F(Sequences, InitWritesAConfigThatTrains) {
+  write_data(std::nanf(""), 99);
+  const std::string file = directory_ / "first.toml";
+  for (const auto& [labels, model] : {std::pair("y", "preset = \"gru_classifier\""),
+                                      std::pair("each", "gru(64, bidirectional=true) dense(2)")}) {
+    const ProcessResult init = run_trainer(
+        1, fmt::format("init {} --label {} --output {} --overwrite", path("x"), path(labels), file));
+    ASSERT_EQ(init.exit_code, 0) << init.errors;
+    expect_parts(init.output, {"60 records, 6 positions of 3 features each", "--lengths " + path("lengths")});
+    expect_parts(read_file(file), {"record = \"sequence\"", "lengths.npy", model, "clip_norm"});
+    EXPECT_EQ(run(2, file, "--train.epochs 1").exit_code, 0);
+  }
+  write_data();
+  std::remove(path("lengths").c_str());
+  const std::string init = fmt::format("init {} --label {} --output - ", path("x"), path("y"));
+  expect_parts(run_trainer(1, init).errors, {"6 positions of 3 numbers, give --data.record sequence"});
+  expect_parts(run_trainer(1, init + "--data.record sequence").output,
+               {"record = \"sequence\"", "preset = \"gru_classifier\""});
+}
+
 TEST_F(Sequences, WhatDoesNotFitIsRefused) {
   write_data();
   const auto expect_error = [&](const std::string& file, const std::vector<std::string>& parts) {

@@ -145,7 +145,7 @@ std::unique_ptr<RecordSource> open_records() {
 std::vector<Scalar> predict(Communicator& comm, const Model& model, Pipeline* pipeline,
                             const ModelValues& values) {
   const auto source = open_records();
-  const Normaliser normaliser({0.5}, {2.0}, 12);
+  const Normaliser normaliser({0.5}, {2.0}, {{12}});
   ThreadTeam team(1);
   Prediction prediction({.comm = comm,
                          .model = model,

@@ -9,8 +9,8 @@
 namespace lockstep::test {
 
 struct ExportableModel {
-  ExportableModel(const std::string& layers, const Shape& input, const Normaliser& normalise = {{0}, {1}, 1},
-                  const WindowScaling& scaling = {})
+  ExportableModel(const std::string& layers, const Shape& input,
+                  const Normaliser& normalise = {{0}, {1}, {{1}}}, const WindowScaling& scaling = {})
       : model({.layers = layers, .window_scaling = scaling}, input),
         normaliser(normalise),
         stored(model.stored_layout().size) {

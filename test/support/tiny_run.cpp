@@ -143,7 +143,7 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
   RecordNeeds needs = records_for(*sampler, plan.dist.hosted, workers.rank());
   needs.part = needed_part(needs_features(model), needs_targets(model));
   const auto records = load_records(*train, target_rule(*loss, whole.output()), needs, peers);
-  const Normaliser normaliser(config.data.mean, config.data.std, model.input().size());
+  const Normaliser normaliser(config.data.mean, config.data.std, model.input());
   ThreadTeam team(static_cast<int>(plan.dist.threads));
   UpdateRules rules = update_rules(model, config.optimizer);
   rules.pipeline = pipeline ? &*pipeline : nullptr;

@@ -148,7 +148,7 @@ TEST(Augmenter, NormalisesBetweenCropAndCutout) {
   // Without its random numbers: the border of the crop is black, and so normalised to -2; the square of the
   // cutout is 0 in the end.
   const Augmenter augmenter("crop(2) cutout(3)", {{4, 4}}, 1);
-  const Normaliser normaliser({1.0}, {0.5}, 16);
+  const Normaliser normaliser({1.0}, {0.5}, {{16}});
   std::set<Scalar> seen;
   for (Index id = 0; id < 50; ++id) {
     std::vector<Scalar> image(16, 7);
@@ -190,7 +190,7 @@ Seen load(const Walks& walks) {
   const DatasetInfo info{.rows = 31, .features = {{5, 4}}, .target_columns = 1, .name = "images"};
   const auto sampler =
       make_sampler({.rows = 31, .replicas = walks.replicas, .global_batch = 12, .mode = walks.mode});
-  const Normaliser identity({0.0}, {1.0}, 20);
+  const Normaliser identity({0.0}, {1.0}, {{20}});
   const auto augmenter = make_augmenter(walks.augment, info.features, 1);
   const Index steps = 3 * sampler->epoch().steps;
   Seen seen;

@@ -60,7 +60,7 @@ void with_evaluation(Communicator& comm, int threads, bool weighted,
   const std::span<Scalar> matrix = part(weights.span(), model.layout().params.front().range);
   for (std::size_t i = 0; i < matrix.size(); i += 3 + 1) matrix[i] = 1;
   const auto loss = find_entry(loss_catalog(), "loss", "softmax_cross_entropy").make({});
-  const Normaliser normaliser({0}, {1}, 3);
+  const Normaliser normaliser({0}, {1}, {{3}});
   ThreadTeam team(threads);
   const EvalOptions options{.batch = 2, .top_k = 2, .metrics = {"recall"}};
   const MetricSet metrics(options.metrics, TargetKind::kClass, 3);

@@ -78,7 +78,7 @@ struct Linear {
   Model model{{.layers = "dense(1)"}, {{4}}};
   AlignedBuffer<Scalar> weights{model.layout().size};
   std::unique_ptr<Loss> loss = find_entry(loss_catalog(), "loss", "mean_squared_error").make({});
-  Normaliser normaliser{{0.0}, {1.0}, 4};
+  Normaliser normaliser{{0.0}, {1.0}, {{4}}};
 };
 
 Importance importance(Communicator& comm, const std::string& measure, Index repeats, double noise = 0,

@@ -64,7 +64,7 @@ struct Setting {
   DatasetInfo info{.rows = 53, .features = {{2}}, .target_columns = 1, .name = "numbered"};
   // 53 records, 10 at a time, over 4 replicas: uneven shares and a last batch of 3.
   std::unique_ptr<Sampler> sampler = make_sampler({.rows = 53, .replicas = 4, .global_batch = 10});
-  Normaliser identity{{0.0}, {1.0}, 2};
+  Normaliser identity{{0.0}, {1.0}, {{2}}};
 };
 
 void expect_step(const StepBatch& batch, const Sampler& sampler, Index step, Range replicas) {
@@ -116,7 +116,7 @@ TEST(Loader, AtItsEndItThrowsAndNeverWaits) {
 
 TEST(Loader, NormalisesTheFeaturesOnly) {
   const Setting setting;
-  const Normaliser normaliser({1.0}, {0.5}, 2);
+  const Normaliser normaliser({1.0}, {0.5}, {{2}});
   Loader loader(setting.records, setting.info, *setting.sampler, normaliser,
                 {.replicas = {0, 1}, .steps = {0, 1}, .prefetch = 1});
   const ReplicaBatch& samples = prepared(loader.next()).replicas[0];
@@ -248,23 +248,32 @@ TEST(Loader, StopsAtOnceInTheMiddle) {
 TEST(Normaliser, ScalesWithOneConstantOrOneForEachFeature) {
   std::vector<Scalar> values = {1, 2, 3, 4, 5, 6};
   Matrix x = as_matrix(std::span(values), 2, 3);
-  Normaliser({0.0}, {1.0}, 3).apply(x);
+  Normaliser({0.0}, {1.0}, {{3}}).apply(x);
   EXPECT_EQ(values, (std::vector<Scalar>{1, 2, 3, 4, 5, 6}));
-  Normaliser({1.0}, {0.5}, 3).apply(x);
+  Normaliser({1.0}, {0.5}, {{3}}).apply(x);
   EXPECT_EQ(values, (std::vector<Scalar>{0, 2, 4, 6, 8, 10}));
-  Normaliser({0.0, 2.0, 4.0}, {2.0}, 3).apply(x);
+  Normaliser({0.0, 2.0, 4.0}, {2.0}, {{3}}).apply(x);
   EXPECT_EQ(values, (std::vector<Scalar>{0, 0, 0, 3, 3, 3}));
-  Normaliser({1.0}, {1.0, 2.0, 4.0}, 3).apply(x);
+  Normaliser({1.0}, {1.0, 2.0, 4.0}, {{3}}).apply(x);
   EXPECT_EQ(values, (std::vector<Scalar>{-1, -0.5, -0.25, 2, 1, 0.5}));
 }
 
+TEST(Normaliser, ScalesEachChannelOfASequenceAlike) {
+  std::vector<Scalar> values = {1, 2, 3, 4, 5, 6};
+  Matrix x = as_matrix(std::span(values), 1, 6);
+  Normaliser({1.0, 2.0}, {1.0, 0.5}, SequenceShape{.positions = 3, .channels = 2}.shape()).apply(x);
+  EXPECT_EQ(values, (std::vector<Scalar>{0, 0, 2, 4, 4, 8}));
+}
+
 TEST(Normaliser, RefusesWhatCannotBe) {
-  const auto error = [](const std::vector<double>& mean, const std::vector<double>& std) {
-    return error_text<ConfigError>([&] { Normaliser(mean, std, 784); });
+  const auto error = [](const std::vector<double>& mean, const std::vector<double>& std,
+                        const Shape& features = {{784}}) {
+    return error_text<ConfigError>([&] { Normaliser(mean, std, features); });
   };
   expect_parts(error({0, 0, 0}, {1}), {"data.mean has 3", "1 or 784"});
   expect_parts(error({0}, {1, 1}), {"data.std has 2", "1 or 784"});
   expect_parts(error({}, {1}), {"data.mean has 0"});
+  expect_parts(error({0, 0}, {1}, {{4, 3}, true}), {"data.mean has 2", "1, 3 (one for each channel) or 12"});
   expect_parts(error({0}, {0}), {"data.std holds 0", "above 0"});
   expect_parts(error({0}, {-2}), {"data.std holds -2", "above 0"});
 }

@@ -96,7 +96,7 @@ struct Setting {
 
   WaveSource source;
   Model model{{.layers = "dense(5) tanh dense(4)", .init = "xavier"}, {{3}}};
-  Normaliser normaliser{{0.5}, {2.0}, 3};
+  Normaliser normaliser{{0.5}, {2.0}, {{3}}};
   AlignedBuffer<Scalar> weights;
 };
 

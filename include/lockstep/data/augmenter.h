@@ -28,8 +28,9 @@ namespace lockstep {
 /// (x - mean) / std, feature by feature or with one constant for all.
 class Normaliser {
  public:
-  /// Errors: ConfigError if a list has neither 1 nor `features` numbers, or a deviation is not above 0.
-  Normaliser(const std::vector<double>& mean, const std::vector<double>& std, Index features);
+  /// A list has 1 number, one for each feature, or one for each channel of an image or a sequence. Errors:
+  /// ConfigError if it has another number of them, or a deviation is not above 0.
+  Normaliser(const std::vector<double>& mean, const std::vector<double>& std, const Shape& features);
   void apply(Matrix& x) const;
 
   /// Changes nothing.

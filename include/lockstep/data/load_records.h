@@ -82,7 +82,8 @@ std::unique_ptr<Records> load_records(const RecordSource& source, const TargetRu
                                       const RecordNeeds& needs, PeerGroup& peers,
                                       Fingerprint* fingerprint = nullptr);
 
-/// Calls `use` with the features and the targets of each record of this rank's share of the source, in order.
+/// Calls `use` with the features (those of padding left out) and the targets of each record of this rank's
+/// share of the source, in order.
 /// Errors: DataError.
 void for_each_record(
     const RecordSource& source, const TargetRule& rule, const PeerGroup& peers,

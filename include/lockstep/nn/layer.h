@@ -258,6 +258,8 @@ class Layer {
   virtual const BatchStatistics* statistics() const { return nullptr; }
   /// Floating-point operations of one sample in the forward pass.
   virtual Index flops() const { return 0; }
+  /// Operations of the backward pass of one sample that make the gradient of its input.
+  virtual Index flops_of_dx() const { return flops(); }
   /// Weights of which kernels or exchange make use in a way of their own.
   virtual WeightUse weight_use() const { return {}; }
   virtual EnsemblePart ensemble_part() const { return EnsemblePart::kNone; }

@@ -70,7 +70,7 @@ int export_command(const CommandLine& line) {
         "the model gives a class for each position, for which a graph of the columns of a table has no "
         "answer: export it for their features (--format onnx_features)");
   }
-  const Normaliser normaliser(config.data.mean, config.data.std, trained.model->input().size());
+  const Normaliser normaliser(config.data.mean, config.data.std, trained.model->input());
   const bool of_table = std::filesystem::exists(directory.schema());
   const std::string json = of_table ? read_file(directory.schema().string()) : "";
   const std::optional<TableSchema> schema = read_table_schema(json);

@@ -224,7 +224,7 @@ void prepare(Inference& inference, const CommandLine& line, const FinishedRun& r
   inference.grid = inference_grid(config, ranks.size(), ranks.rank());
   inference.trained = load_trained_model(directory, config, *inference.grid, ranks.rank());
   const Shape& input = inference.trained.model->input();
-  inference.normaliser = std::make_unique<Normaliser>(config.data.mean, config.data.std, input.size());
+  inference.normaliser = std::make_unique<Normaliser>(config.data.mean, config.data.std, input);
   const Index outputs = inference.outputs();
   refuse_threshold(config, inference.trained.loss->form(), outputs);
   PredictionView& view = inference.request.view;

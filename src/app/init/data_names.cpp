@@ -64,28 +64,37 @@ bool data_exists(const std::string& path) {
   return std::ranges::find(names, name) != names.end();
 }
 
-}  // namespace
-
-std::optional<std::string> find_labels(const std::string& path) {
-  static const std::vector<Exchange> kExchanges{{"images", "labels"},
-                                                {"features", "labels"},
-                                                {"features", "targets"},
-                                                {"inputs", "targets"},
-                                                {"data", "labels"},
-                                                {"data", "target"},
-                                                {"x", "y"},
-                                                {"images", "targets"}};
-  for (const Exchange& exchange : kExchanges) {
+// The first of these exchanges that gives the name of data which are there.
+std::optional<std::string> find_partner(const std::string& path, const std::vector<Exchange>& exchanges) {
+  for (const Exchange& exchange : exchanges) {
     for (const bool keeps_case : {true, false}) {
-      std::optional<std::string> labels = exchanged_in_path(path, {exchange.from, exchange.to, keeps_case});
-      if (!labels) continue;
+      std::optional<std::string> partner = exchanged_in_path(path, {exchange.from, exchange.to, keeps_case});
+      if (!partner) continue;
       // MNIST: train-images-idx3-ubyte has its labels in train-labels-idx1-ubyte.
-      const std::size_t dimensions = labels->find("idx3");
-      if (dimensions != std::string::npos) labels->replace(dimensions, 4, "idx1");
-      if (data_exists(*labels)) return labels;
+      const std::size_t dimensions = partner->find("idx3");
+      if (dimensions != std::string::npos) partner->replace(dimensions, 4, "idx1");
+      if (data_exists(*partner)) return partner;
     }
   }
   return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::string> find_labels(const std::string& path) {
+  return find_partner(path, {{"images", "labels"},
+                             {"features", "labels"},
+                             {"features", "targets"},
+                             {"inputs", "targets"},
+                             {"data", "labels"},
+                             {"data", "target"},
+                             {"x", "y"},
+                             {"images", "targets"}});
+}
+
+std::optional<std::string> find_lengths(const std::string& path) {
+  return find_partner(
+      path, {{"x", "lengths"}, {"features", "lengths"}, {"inputs", "lengths"}, {"data", "lengths"}});
 }
 
 std::optional<std::string> find_beside(const std::string& path, const std::vector<std::string>& words) {

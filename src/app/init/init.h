@@ -20,7 +20,8 @@ namespace lockstep {
 /// The values of the labels.
 struct LabelFacts {
   std::string name = {};  ///< name in messages: "label 'churn'", "labels 'y.npy'"
-  Index columns = 1;      ///< columns of a record's labels
+  Index columns = 1;      ///< columns of a record's labels, or of those of a position
+  Index positions = 0;    ///< above 0: each of so many positions of a record has its labels
   /// Different values with their counts, the most frequent first; empty if there are very many.
   std::vector<ValueCounts::Entry> values = {};
   Index texts = 0;           ///< values that are no numbers
@@ -59,11 +60,14 @@ struct InitData {
   std::optional<TableInspection> table = {};   ///< inspection of a CSV file
   std::optional<ForecastPlan> forecast = {};   ///< of a table of series of time
   std::optional<TextPlan> text = {};           ///< of a text
-  std::vector<NumberStats> numbers = {};       ///< of each feature of what is no table
+  std::vector<NumberStats> numbers = {};       ///< of each feature, or channel, of what is no table
   std::optional<std::string> validation = {};  ///< found beside it, by name
   std::optional<std::string> test = {};
   std::string input = {};                ///< file for the first predictions
   std::vector<std::string> doubts = {};  ///< doubts that the user should look at
+
+  /// Labels to learn: one of each record, or of each position that counts.
+  Index label_count() const { return label.positions > 0 ? label.numbers.count : records; }
 };
 
 /// `options`: as given by flags; data.label also names the labels of arrays. Errors: ConfigError, DataError.
@@ -74,6 +78,8 @@ InitData read_init_data(const std::string& path, const DataOptions& options);
 std::optional<std::string> find_beside(const std::string& path, const std::vector<std::string>& words);
 /// The labels of the records in `path`, which is a file or an array of one: "y_train.npy" for "x_train.npy".
 std::optional<std::string> find_labels(const std::string& path);
+/// Their lengths, likewise: "lengths_train.npy".
+std::optional<std::string> find_lengths(const std::string& path);
 
 inline const std::vector<std::string> kTestWords{"test", "testing", "t10k"};
 inline const std::vector<std::string> kValidationWords{"validation", "valid", "val", "dev"};

@@ -61,6 +61,15 @@ std::string train_command(const InitData& data, const Config& config, const std:
   return fmt::format("mpirun -np {} trainer --config {}", std::bit_floor(most), shell_word(file));
 }
 
+// What comes after training.
+std::string predict_command_of(const InitData& data, const std::string& run) {
+  if (data.text) return fmt::format("trainer generate --model {} --prompt TEXT", shell_word(run));
+  const std::string& lengths = data.test ? data.options.test_lengths : data.options.train_lengths;
+  return fmt::format("trainer predict --model {} --input {}{} --output {}", shell_word(run),
+                     shell_word(data.input), lengths.empty() ? "" : " --lengths " + shell_word(lengths),
+                     data.forecast ? "forecast.csv" : "predictions.csv");
+}
+
 std::string describe_sets(const InitData& data, const Experiment& experiment) {
   const Config& config = experiment.config;
   if (data.forecast || data.text) {
@@ -181,7 +190,9 @@ int init_command(const CommandLine& line) {
   CommandLine named = line;
   named.flags["output"] = {output};
   check_outputs(named, {split_array_path(path).file});
-  const InitData data = read_init_data(path, options_of_series(given.data, line));
+  DataOptions options = options_of_series(given.data, line);
+  if (line.has("lengths")) options.train_lengths = line.text("lengths");
+  const InitData data = read_init_data(path, options);
   const Task task = choose_task(data, line.text("task"));
   const std::vector<CommentedSetting> settings = with_flags(
       choose_settings(data, task, name_of(output == "-" ? path : output), given.model.preset), given);
@@ -189,11 +200,7 @@ int init_command(const CommandLine& line) {
   const std::string body = to_toml(settings, {});
   const Experiment experiment = try_out(file, body);
   const std::string train = train_command(data, experiment.config, file);
-  const std::string predict =
-      data.text ? fmt::format("trainer eval --model {}", shell_word(experiment.config.run.dir))
-                : fmt::format("trainer predict --model {} --input {} --output {}",
-                              shell_word(experiment.config.run.dir), shell_word(data.input),
-                              data.forecast ? "forecast.csv" : "predictions.csv");
+  const std::string predict = predict_command_of(data, experiment.config.run.dir);
   const std::string text =
       to_toml(settings, {fmt::format("A first config for {}: {}", excerpt(path), task.text),
                          "  " + excerpt(train, 200), "  " + excerpt(predict, 400),

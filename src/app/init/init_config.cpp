@@ -85,6 +85,11 @@ std::string convolutions(const ImageShape& image, Index outputs) {
                               small ? "flatten" : "global_avgpool", outputs);
 }
 
+// For labels of each position, which may follow from what is behind it.
+std::string states_of_both_directions(Index outputs) {
+  return fmt::format("gru(64, bidirectional=true) dense({})", outputs);
+}
+
 std::string perceptron(const InitData& data, Index outputs) {
   const Index rows = data.records;
   const std::string hidden = rows < 1000     ? "dense(16) relu "
@@ -124,12 +129,20 @@ bool reaches(const NumberStats& numbers, double deviations) {
   return numbers.max - numbers.mean > far || numbers.mean - numbers.min > far;
 }
 
+// A class or number of the record; a long sequence is read by convolutions.
+std::string_view preset_of_sequences(const InitData& data) {
+  constexpr Index kLong = 500;
+  const std::optional<SequenceShape> sequence = as_sequence(data.features);
+  if (!sequence || data.label.positions > 0) return "";
+  return sequence->positions <= kLong ? "gru_classifier" : "tcn";
+}
+
 class Chooser {
  public:
   Chooser(const InitData& data, const Task& task, std::string_view preset)
       : data_(data),
         task_(task),
-        preset_(preset),
+        preset_(preset.empty() ? preset_of_sequences(data) : preset),
         sizes_(data.text ? Sizes{} : choose_sizes(data, task, preset)) {}
 
   std::vector<CommentedSetting> choose(const std::string& name) {
@@ -227,6 +240,9 @@ class Chooser {
         fmt::format("{} records of {}", with_commas(data_.records), to_string(data_.features)));
     if (!options.train_labels.empty())
       add("data.train_labels", toml_string(options.train_labels), "to be learned: " + task_.text);
+    if (data_.features.sequence) add_block("sequences of an array");
+    if (!options.train_lengths.empty())
+      add("data.train_lengths", toml_string(options.train_lengths), "what stands behind them is padding");
     if (!options.raw_layout.empty()) add("data.raw_layout", toml_string(options.raw_layout));
     if (task_.named) {
       add("data.columns", "[\"label: categorical\"]", "labels become classes 0, 1, ... in their order");
@@ -256,7 +272,9 @@ class Chooser {
       deviations.push_back(fmt::format("{:.4g}", each.deviation() > 0 ? each.deviation() : 1));
     }
     add("data.mean", fmt::format("[{}]", fmt::join(means, ", ")),
-        alike ? "of all features, as read (bytes as 0 to 1)" : "of each feature");
+        alike                     ? "of all features, as read (bytes as 0 to 1)"
+        : data_.features.sequence ? "of each channel"
+                                  : "of each feature");
     add("data.std", fmt::format("[{}]", fmt::join(deviations, ", ")));
   }
 
@@ -323,13 +341,18 @@ class Chooser {
     if (!data_.validation && sizes_.held > 0) add_block("held back");
     if (data_.validation && !options.validation_labels.empty())
       add("data.validation_labels", toml_string(options.validation_labels));
+    if (data_.validation && !options.validation_lengths.empty())
+      add("data.validation_lengths", toml_string(options.validation_lengths));
     if (data_.test) add_block("test set");
     if (data_.test && !options.test_labels.empty()) add("data.test_labels", toml_string(options.test_labels));
+    if (data_.test && !options.test_lengths.empty())
+      add("data.test_lengths", toml_string(options.test_lengths));
   }
 
   void add_model() {
     say("layers", toml_string(task_.images ? convolutions(*as_image(data_.features), task_.outputs)
-                                           : perceptron(data_, task_.outputs)));
+                              : data_.features.sequence ? states_of_both_directions(task_.outputs)
+                                                        : perceptron(data_, task_.outputs)));
     say("preset", toml_string(preset_));
     say("outputs", task_.outputs);
     const bool classes = task_.kind == TaskKind::kClasses;
@@ -353,7 +376,10 @@ class Chooser {
       add_block("rare class");
     }
     say("lr", data_.records < 10'000 ? "0.003" : "0.005");
-    add_block(tabular ? "tabular" : task_.images ? "images" : "perceptron");
+    add_block(tabular                   ? "tabular"
+              : task_.images            ? "images"
+              : data_.features.sequence ? "sequences"
+                                        : "perceptron");
     if (sizes_.held == 0 && !data_.validation) return;
     // On few records the loss is less noisy than accuracy and AUC. Without a preset the classes may be
     // weighted, and the loss with them.
@@ -381,13 +407,13 @@ class Chooser {
     constexpr Index kTimes = 10;
     constexpr Index kEnough = 10;  // fewer records would each count as thousands do
     const std::vector<ValueCounts::Entry>& classes = data_.label.values;
-    if (task_.kind == TaskKind::kNumbers || classes.size() < 2) return false;
+    if (task_.kind == TaskKind::kNumbers || classes.size() < 2 || data_.label.positions > 0) return false;
     return classes.back().count >= kEnough && classes.front().count > kTimes * classes.back().count;
   }
 
   const InitData& data_;
   const Task& task_;
-  std::string_view preset_;  // model.preset as given to init, or ""
+  std::string_view preset_;  // model.preset, or ""
   Sizes sizes_;
   const std::vector<TextEntry> texts_ = embedded_entries("texts/init.txt");
   fmt::dynamic_format_arg_store<fmt::format_context> words_;

@@ -10,6 +10,7 @@
 #include <initializer_list>
 #include <iterator>
 #include <map>
+#include <numeric>
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
@@ -18,6 +19,7 @@
 #include "lockstep/data/byte_stream.h"
 #include "lockstep/data/format.h"
 #include "lockstep/data/load_records.h"
+#include "lockstep/math/shape.h"
 
 namespace lockstep {
 namespace {
@@ -203,12 +205,22 @@ void read_records(InitData& data) {
   data.features = source->info().features;
   LabelFacts& label = data.label;
   label.columns = source->info().target_columns;
-  std::vector<NumberSums> features(static_cast<std::size_t>(data.features.size()));
+  const std::optional<SequenceShape> sequence = as_sequence(data.features);
+  if (sequence && sequence->positions > 1 && label.columns % sequence->positions == 0 && label.columns > 0) {
+    label.positions = sequence->positions;
+    label.columns /= label.positions;
+  }
+  std::vector<Index> lengths(static_cast<std::size_t>(label.positions + 1));
+  std::iota(lengths.begin(), lengths.end(), 0);
+  const TargetRule rule{.positions = label.positions, .lengths = lengths};
+  std::vector<NumberSums> features(
+      static_cast<std::size_t>(sequence ? sequence->channels : data.features.size()));
   NumberSums labels;
   std::map<double, Index> values;
-  for_each_record(*source, {}, alone(), [&](std::span<const Scalar> x, std::span<const Scalar> targets) {
-    for (std::size_t i = 0; i < x.size(); ++i) features[i].add(x[i]);
+  for_each_record(*source, rule, alone(), [&](std::span<const Scalar> x, std::span<const Scalar> targets) {
+    for (std::size_t i = 0; i < x.size(); ++i) features[i % features.size()].add(x[i]);
     for (const Scalar target : targets) {
+      if (std::isnan(target)) continue;  // of padding
       labels.add(target);
       if (std::ssize(values) < kMaxValues) ++values[target];
     }
@@ -322,16 +334,46 @@ void name_features(InitData& data) {
                                                 options.train_labels, listed(fitting))));
 }
 
-// Sets beside arrays need their labels beside them, too.
+// Records with lengths are sequences.
+void take_for_sequences(DataOptions& options) {
+  if (!options.train_lengths.empty() && options.record == RecordShape::kAuto)
+    options.record = RecordShape::kSequence;
+}
+
+void name_lengths(DataOptions& options) {
+  const bool may_be_sequences =
+      options.record == RecordShape::kAuto || options.record == RecordShape::kSequence;
+  if (options.train_lengths.empty() && may_be_sequences)
+    options.train_lengths = find_lengths(options.train).value_or("");
+  take_for_sequences(options);
+}
+
+// Sets beside arrays need their labels beside them, too, and their lengths if the records have some.
 void take_if_paired(const InitData& data, std::optional<std::string>& file,
-                    const std::vector<std::string>& words, std::string& labels) {
+                    const std::vector<std::string>& words, std::string& labels, std::string& lengths) {
   if (!file) return;
-  std::optional<std::string> found = find_beside(data.options.train_labels, words);
-  if (!found) found = find_labels(*file);
-  if (found)
-    labels = *found;
-  else
-    file.reset();
+  const auto partner = [&](const std::string& of_training, const auto& find) {
+    std::optional<std::string> found = find_beside(of_training, words);
+    return found ? found : find(*file);
+  };
+  const std::string& lengths_of_training = data.options.train_lengths;
+  const std::optional<std::string> its_labels = partner(data.options.train_labels, find_labels);
+  const std::optional<std::string> its_lengths =
+      lengths_of_training.empty() ? "" : partner(lengths_of_training, find_lengths);
+  if (!its_labels || !its_lengths) return file.reset();
+  labels = *its_labels;
+  lengths = *its_lengths;
+}
+
+// Two dimensions may be pixels as well as positions.
+void doubt_shape(InitData& data) {
+  const std::vector<Index>& dims = data.features.dims;
+  const bool may_be_either = data.format == "numpy" || data.format == "hdf5";
+  if (!may_be_either || data.options.record != RecordShape::kAuto || dims.size() != 2 || dims[0] == dims[1])
+    return;
+  data.doubts.push_back(fmt::format(
+      "records of {}: if they are sequences, {} positions of {} numbers, give --data.record sequence",
+      to_string(data.features), dims[0], dims[1]));
 }
 
 }  // namespace
@@ -354,9 +396,13 @@ InitData read_init_data(const std::string& path, const DataOptions& options) {
     return data;
   }
   const bool arrays = data.format == "idx" || data.format == "numpy" || data.format == "hdf5";
+  error_if(!arrays && !options.train_lengths.empty(), "--lengths: records of the format {} have none",
+           data.format);
   if (arrays) {
+    take_for_sequences(data.options);
     name_labels(data);
     name_features(data);
+    name_lengths(data.options);
   }
   data.test = find_beside(data.options.train, kTestWords);
   data.validation = find_beside(data.options.train, kValidationWords);
@@ -366,8 +412,9 @@ InitData read_init_data(const std::string& path, const DataOptions& options) {
     return data;
   }
   if (arrays) {
-    take_if_paired(data, data.test, kTestWords, data.options.test_labels);
-    take_if_paired(data, data.validation, kValidationWords, data.options.validation_labels);
+    take_if_paired(data, data.test, kTestWords, data.options.test_labels, data.options.test_lengths);
+    take_if_paired(data, data.validation, kValidationWords, data.options.validation_labels,
+                   data.options.validation_lengths);
   } else {
     if (!options.table.label.empty())
       throw ConfigError(fmt::format(
@@ -377,6 +424,7 @@ InitData read_init_data(const std::string& path, const DataOptions& options) {
   }
   data.label.can_be_named = data.format == "libsvm";
   read_records(data);
+  doubt_shape(data);
   return data;
 }
 

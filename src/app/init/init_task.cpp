@@ -29,12 +29,12 @@ bool count_from_zero(const LabelFacts& label) {
          label.numbers.max == static_cast<double>(different(label) - 1);
 }
 
-bool are_classes(const LabelFacts& label, Index records, bool array) {
+bool are_classes(const LabelFacts& label, Index labels, bool array) {
   const Index count = different(label);
   if (label.texts > 0) return true;
   if (!label.whole || count == 0) return false;
   if (count == 2) return true;
-  const bool often = records >= kRecordsOfAClass * count;
+  const bool often = labels >= kRecordsOfAClass * count;
   if (count <= kFewValues) return often;
   return array && often && count <= kMaxCounted && count_from_zero(label);
 }
@@ -46,7 +46,8 @@ void check_classes(const InitData& data) {
     throw DataError(fmt::format("{} is {} in every record: there is nothing to learn", label.name,
                                 in_quotes(label.values.front().text)));
   }
-  const bool rare = count == 0 || count > kMaxClasses || (count > kFewValues && count > data.records / 2);
+  const bool rare =
+      count == 0 || count > kMaxClasses || (count > kFewValues && count > data.label_count() / 2);
   if (!rare) return;
   const std::string number = count == 0 ? "very many" : with_commas(count);
   if (label.texts > 0) {
@@ -62,7 +63,7 @@ void check_classes(const InitData& data) {
 
 std::string describe_classes(const InitData& data) {
   constexpr std::size_t kMaxShown = 4;
-  return list_shares(data.label.values, "classes", data.records, kMaxShown);
+  return list_shares(data.label.values, "classes", data.label_count(), kMaxShown);
 }
 
 Task classes(const InitData& data, bool keeps_two) {
@@ -145,14 +146,15 @@ Task suiting_task(const InitData& data, const std::string& wanted) {
   if (data.label.texts + data.label.numbers.count == 0)
     throw DataError(fmt::format("{} has no value in any record", data.label.name));
   const bool as_classes =
-      wanted.empty() ? are_classes(data.label, data.records, !data.table) : wanted != "numbers";
+      wanted.empty() ? are_classes(data.label, data.label_count(), !data.table) : wanted != "numbers";
   if (!as_classes) return numbers(data);
   check_classes(data);
   if (wanted == "binary" && different(data.label) != 2) {
     throw ConfigError(
         fmt::format("--task binary: {} has {}, expected two", data.label.name, describe_classes(data)));
   }
-  Task task = classes(data, wanted == "classes");
+  // predict writes a row for each position of classes alone.
+  Task task = classes(data, wanted == "classes" || (wanted.empty() && data.label.positions > 0));
   task.images = wanted == "images" || (wanted.empty() && looks_like_image(data.features));
   return task;
 }
@@ -177,7 +179,8 @@ Task choose_task(const InitData& data, const std::string& wanted) {
   if (data.label.columns == 0)
     throw DataError(fmt::format("'{}' has no labels to learn", data.options.train));
   if (data.forecast) return forecast(data, wanted);
-  const Task task = suiting_task(data, wanted);
+  Task task = suiting_task(data, wanted);
+  if (data.label.positions > 0) task.text = "at each position " + task.text;
   if (data.features.size() == 0)
     throw DataError(fmt::format("no column of '{}' is left as a feature: {}", data.options.train,
                                 fmt::join(data.doubts, "; ")));

@@ -189,7 +189,7 @@ void build_model(Experiment& experiment, const Shape& input, bool named) {
   experiment.metrics = std::make_unique<MetricSet>(
       config.eval.metrics, form, form.outputs_of_position(experiment.model->output().size()),
       experiment.scales(), experiment.characters());
-  experiment.normaliser = std::make_unique<Normaliser>(config.data.mean, config.data.std, input.size());
+  experiment.normaliser = std::make_unique<Normaliser>(config.data.mean, config.data.std, input);
 }
 
 // Makes what only a training needs.

@@ -135,6 +135,10 @@ class Recurrent final : public Layer {
     for (const Direction& own : directions_) weights += own.tensors[0].size() + own.tensors[1].size();
     return 2 * positions_ * weights;
   }
+  // The gradient of the states before is always wanted.
+  Index flops_of_dx() const override {
+    return 2 * positions_ * directions_per_level_ * directions_.front().tensors[0].size();
+  }
 
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     using List = std::vector<Index>;

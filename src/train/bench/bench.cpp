@@ -74,8 +74,11 @@ void fill(std::span<Scalar> values, std::uint64_t seed) {
   for (Scalar& value : values) value = random.uniform();
 }
 
-bool takes_only_input(const ModelOp& op) {
-  return std::ranges::all_of(op.inputs, [](Index input) { return input == kModelInput; });
+// Whether it takes nothing but the samples, perhaps in another shape: nobody wants the gradient of its input.
+bool takes_only_input(const Model& model, const ModelOp& op) {
+  return std::ranges::all_of(op.inputs, [&model](Index input) {
+    return input == kModelInput || at(model.output_owners(), input) == kModelInput;
+  });
 }
 
 // A batch of random samples, once through the model and back.
@@ -203,12 +206,13 @@ std::vector<OpRate> measure_ops(Communicator& comm, const Model& model, Index ro
     const ModelOp& op = model.op(i);
     if (op.layer->only_reshapes()) continue;
     const Index flops = rows * op.layer->flops();
+    const Index unwanted = takes_only_input(model, op) ? rows * op.layer->flops_of_dx() : 0;
     const auto seconds = [&](void (RandomBatch::*pass)(Range)) {
       return median_seconds(comm, kShortBudget, [&] { (batch.*pass)(Range{i, i + 1}); });
     };
     rates.push_back({.title = op.title,
                      .forward_flops = flops,
-                     .backward_flops = takes_only_input(op) ? flops : 2 * flops,
+                     .backward_flops = 2 * flops - unwanted,
                      .forward_seconds = seconds(&RandomBatch::forward),
                      .backward_seconds = seconds(&RandomBatch::backward)});
   }
