@@ -25,14 +25,22 @@ class TextRuns : public testing::Test {
     return run_command(fmt::format("cd {} && {} init t.txt", directory_.path().string(), trainer_path()));
   }
   ProcessResult train(int ranks, const std::string& name, const std::string& flags = "") const {
-    return run_trainer(ranks,
-                       fmt::format("--config {} --data.train {} --run.dir {} --train.steps 40 {}",
-                                   directory_ / "t.toml", directory_ / "t.txt", directory_ / name, flags));
+    return run_trainer(
+        ranks, fmt::format("--config {} --data.train {} --run.dir {} --train.steps 40 --model.preset '' "
+                           "--model.layers '{}' {}",
+                           directory_ / "t.toml", directory_ / "t.txt", directory_ / name, kLayers, flags));
   }
   std::string model(const std::string& name) const {
     return read_file(directory_ / name + "/model.safetensors");
   }
 
+  ProcessResult generate(const std::string& name, const std::string& flags) const {
+    return run_command(
+        fmt::format("{} generate --model {} {} </dev/null", trainer_path(), directory_ / name, flags));
+  }
+
+  static constexpr const char* kLayers =
+      "embedding(22, 32) positions(learned) transformer(1, 2, causal=true) layer_norm dense(22)";
   TemporaryDirectory directory_;
 };
 
@@ -72,6 +80,38 @@ TEST_F(TextRuns, AVocabularyIsThatOfTheRun) {
   EXPECT_EQ(predicted.exit_code, 0) << predicted.errors;
   EXPECT_TRUE(read_file(directory_ / "p.csv").starts_with("record,position,"))
       << read_file(directory_ / "p.csv");
+}
+
+TEST_F(TextRuns, GenerateGoesOnWithAPrompt) {
+  ASSERT_EQ(init().exit_code, 0);
+  ASSERT_EQ(train(2, "run", "--train.steps 150 --train.lr 0.003").exit_code, 0);
+  // Twice as long as the window.
+  const ProcessResult likely = generate("run", "--prompt '3 sheep and ' --length 130 --temperature 0");
+  ASSERT_EQ(likely.exit_code, 0) << likely.errors;
+  EXPECT_TRUE(likely.output.starts_with("3 sheep and ") && likely.output.ends_with("\n")) << likely.output;
+  EXPECT_EQ(likely.output.size(), 12 + 130 + 1);
+  expect_parts(likely.output.substr(90), {" sheep and ", " goats, "});
+  expect_parts(likely.errors, {"130 tokens in ", " a second"});
+
+  const std::string drawn = "--prompt 4 --length 40 --top_k 5 --top_p 0.95 ";
+  const std::string one = generate("run", drawn).output;
+  EXPECT_EQ(generate("run", drawn).output, one);
+  EXPECT_NE(generate("run", drawn + "--seed 2").output, one);
+  const std::string three = generate("run", drawn + "--samples 3").output;
+  EXPECT_TRUE(three.starts_with("--- 1 of 3\n" + one + "--- 2 of 3\n4")) << three;
+  expect_parts(three, {"--- 3 of 3\n4"});
+
+  const auto expect_refused = [&](const std::string& flags, int code, const std::vector<std::string>& parts) {
+    const ProcessResult refused = generate("run", flags);
+    EXPECT_EQ(refused.exit_code, code) << flags;
+    expect_parts(refused.errors, parts);
+  };
+  expect_refused("--prompt wolf", 3, {"--prompt", "the character 'w'"});
+  expect_refused("--prompt ''", 2, {"the prompt is empty"});
+  expect_refused("--prompt " + std::string(65, '3'), 2,
+                 {"the prompt has 65 tokens", "sees 64", "data.window"});
+  expect_refused("--prompt 3 --top_p 1.5", 2, {"--top_p: expected a number from 0 to 1, found '1.5'"});
+  expect_refused("", 2, {"the prompt is empty"});
 }
 
 }  // namespace
