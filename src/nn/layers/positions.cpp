@@ -75,7 +75,8 @@ class Positions final : public Layer, public Incremental {
 
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     if (is_learned()) return graph.add("Add", {layer.inputs.front(), layer.tensors.front()});
-    const auto [positions, channels] = sequence_;
+    const Index positions = sequence_.positions;
+    const Index channels = sequence_.channels;
     const std::string angles = onnx_angles(graph, positions, channels);
     const auto wave = [&](const char* function) {
       return graph.add("Reshape",
