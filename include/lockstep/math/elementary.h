@@ -154,8 +154,8 @@ inline Scalar normal_density(Scalar x) {
 }
 
 /// Distribution function of the standard normal, to 1.5e-7 (Abramowitz & Stegun 1964, 26.2.17 by way
-/// of 7.1.26), where the density is known, or else.
-inline Scalar normal_distribution(Scalar x, Scalar density) {
+/// of 7.1.26), from the density there.
+inline Scalar normal_distribution_with(Scalar x, Scalar density) {
   const Scalar z = (x < 0 ? -x : x) * Scalar{0.70710678118654752F};
   const Scalar t = 1 / (1 + Scalar{0.3275911F} * z);
   Scalar p = 1.061405429F;
@@ -166,8 +166,9 @@ inline Scalar normal_distribution(Scalar x, Scalar density) {
   const Scalar tail = Scalar{1.2533141373155003F} * p * t * density;  // sqrt(pi / 2)
   return x < 0 ? tail : 1 - tail;
 }
+/// Likewise, without it.
 inline Scalar normal_distribution(Scalar x) {
-  return normal_distribution(x, normal_density(x));
+  return normal_distribution_with(x, normal_density(x));
 }
 
 }  // namespace lockstep

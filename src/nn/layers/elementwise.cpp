@@ -166,7 +166,7 @@ struct Gelu {
   Scalar value(Scalar x) const { return x * normal_distribution(x); }
   Scalar derivative(Scalar x, Scalar) const {
     const Scalar density = normal_density(x);
-    return normal_distribution(x, density) + x * density;
+    return normal_distribution_with(x, density) + x * density;
   }
 };
 
