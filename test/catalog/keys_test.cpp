@@ -15,6 +15,7 @@
 #include "lockstep/data/augmenter.h"
 #include "lockstep/data/format.h"
 #include "lockstep/data/table/values/schema.h"
+#include "lockstep/data/vocabulary.h"
 #include "lockstep/distributed/update.h"
 #include "lockstep/nn/layer.h"
 #include "lockstep/nn/loss.h"
@@ -204,6 +205,7 @@ std::map<std::string, std::function<void(const std::string&)>> parsers() {
       {"train.early_stopping_metric", metrics},
       {"eval.metrics", metrics},
       {"report.trace", [](const std::string& text) { parse_trace("key", text); }},
+      {"data.tokens", [](const std::string& text) { parse_token_rule(text, "refuse"); }},
       {"eval.threshold", [](const std::string& text) { parse_threshold("key", text); }}};
 }
 

@@ -78,8 +78,7 @@ TEST_F(TextRuns, AVocabularyIsThatOfTheRun) {
   write_file_atomically(directory_ / "new.txt", std::string(150, '3'));
   const ProcessResult predicted = predict();
   EXPECT_EQ(predicted.exit_code, 0) << predicted.errors;
-  EXPECT_TRUE(read_file(directory_ / "p.csv").starts_with("record,position,"))
-      << read_file(directory_ / "p.csv");
+  EXPECT_TRUE(read_file(directory_ / "p.csv").starts_with("row,record,position,prediction,p_0,"));
 }
 
 TEST_F(TextRuns, GenerateGoesOnWithAPrompt) {

@@ -130,6 +130,8 @@ def class_case(classes, never=None, weights=None):
             "mcc": metrics.matthews_corrcoef(t, guesses, sample_weight=weights),
             "balanced_accuracy": metrics.balanced_accuracy_score(t, guesses, sample_weight=weights),
         }
+    values["perplexity"] = float(np.exp(values["log_loss"]))
+    values["bits_per_character"] = float(values["log_loss"] / np.log(2))
     return case("classes", x, t, values, weights, metrics.accuracy_score(t, guesses, sample_weight=weights))
 
 

@@ -63,7 +63,7 @@ TEST_F(Texts, WordsAreTheTextAgainAndTheRestOneToken) {
   data.text.unknown = "replace";
   const Vocabulary vocabulary(open(data).train->schema());
   EXPECT_EQ(vocabulary.size(), 4);
-  EXPECT_EQ(vocabulary.decode(vocabulary.encode(" the the ")), " the\uFFFD ");
+  EXPECT_EQ(vocabulary.decode(vocabulary.encode(" the cat ")), " the\uFFFD ");
   EXPECT_EQ(vocabulary.encode(" the").front(), 0);  // the most frequent
   EXPECT_EQ(vocabulary.characters(0), 4);
   const Vocabulary whole({.kind = TokenKind::kWords}, {"Gr\u00fc\u00dfe", ",", " Bob1", " ", "\n"});

@@ -162,7 +162,7 @@ std::vector<MetricEntry> probability_metrics() {
        .targets = {TargetKind::kClass},
        .smaller_is_better = true,
        .make = [](const OutputForm&, Index) { return bits_of_characters(); },
-       .suits = [](const OutputForm& form) { return form.positions > 0 && has_probabilities(form); },
+       .suits = has_probabilities,
        .by_name = true},
       {.name = "perplexity",
        .help = "e to the power of the mean log_loss: among so many classes, or tokens, the model is as "
