@@ -60,8 +60,7 @@ EncodedText encode_text(const DataOptions& data, const std::string& text, const 
   peers.agree([&] {
     refuse_part_of_text(parts.validation);
     refuse_part_of_text(parts.test);
-    const std::span<const std::string> extensions = choose_format(data).extensions;
-    encoded.paths = key == "--input" ? list_input_files(text, extensions) : list_files(text, extensions, key);
+    encoded.paths = list_files(text, choose_format(data).extensions, key);
     if (peers.rank() > 0) return;
     const TokenInput input = open_input(data, encoded);
     if (encoded.schema.empty()) {
