@@ -81,8 +81,8 @@ class Texts {
     const Index position = std::ssize(texts_.front());
     for (Index i = 0; i < std::ssize(texts_); ++i) {
       at(texts_, i).push_back(
-          drawer_.draw(outputs_.values().subspan(static_cast<std::size_t>(i * outputs_.cols()),
-                                                 static_cast<std::size_t>(outputs_.cols())),
+          drawer_.draw(outputs_->values().subspan(static_cast<std::size_t>(i * outputs_->cols()),
+                                                  static_cast<std::size_t>(outputs_->cols())),
                        i, position));
     }
     const bool is_full = next_.position() == window_;
@@ -97,7 +97,7 @@ class Texts {
     for (Index position = positions.begin; position < positions.end; ++position) {
       ids_.clear();
       for (const std::vector<Index>& text : texts_) ids_.push_back(static_cast<Scalar>(at(text, position)));
-      outputs_ = next_.next(values_, ConstMatrix(ids_.data(), std::ssize(ids_), 1));
+      outputs_.emplace(next_.next(values_, ConstMatrix(ids_.data(), std::ssize(ids_), 1)));
     }
   }
 
@@ -107,7 +107,7 @@ class Texts {
   NextPosition next_;
   std::vector<std::vector<Index>> texts_;  // with the prompt
   std::vector<Scalar> ids_;
-  ConstMatrix outputs_{nullptr, 0, 0};
+  std::optional<ConstMatrix> outputs_;  // behind the last position
 };
 
 // Prints tokens as they come. A token may be a part of a character, which waits for the rest.
