@@ -156,6 +156,13 @@ std::string epoch_sentence(const RunPlan& plan) {
   const Index dropped = plan.epoch.positions - plan.epoch.samples;
   const std::string but =
       dropped == 0 ? "" : fmt::format(", but for the {} dropped at its end", with_commas(dropped));
+  if (plan.sampling.starts > 0) {
+    return fmt::format(
+        "{}\nAn epoch is {} windows that begin anywhere, over all replicas: as many tokens as the text has, "
+        "of "
+        "which some are seen several times and some not at all.",
+        update, with_commas(plan.epoch.samples));
+  }
   if (plan.sampling.mode == DataMode::kShard) {
     return fmt::format(
         "{}\nAn epoch is one pass over the {} rows by all replicas together: each example is {} once{}{}.",
