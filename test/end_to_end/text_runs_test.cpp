@@ -97,6 +97,10 @@ TEST_F(TextRuns, GenerateGoesOnWithAPrompt) {
   const std::string one = generate("run", drawn).output;
   EXPECT_EQ(generate("run", drawn).output, one);
   EXPECT_NE(generate("run", drawn + "--seed 2").output, one);
+  const ProcessResult piped =
+      run_command(fmt::format("printf 4 | {} generate --model {} --length 40 --top_k 5 --top_p 0.95",
+                              trainer_path(), directory_ / "run"));
+  EXPECT_EQ(piped.output, one) << piped.errors;
   const std::string three = generate("run", drawn + "--samples 3").output;
   EXPECT_TRUE(three.starts_with("--- 1 of 3\n" + one + "--- 2 of 3\n4")) << three;
   expect_parts(three, {"--- 3 of 3\n4"});

@@ -6,6 +6,8 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <iostream>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <vector>
@@ -55,7 +57,8 @@ std::vector<Index> read_prompt(const CommandLine& line, const Vocabulary& vocabu
   const bool is_given = line.value("prompt").has_value();
   error_if(!is_given && ::isatty(STDIN_FILENO) != 0,
            "a text goes on behind another one: give it with --prompt, or on standard input");
-  const std::string text = is_given ? line.text("prompt") : read_file("/dev/stdin");
+  const std::string text =
+      is_given ? line.text("prompt") : std::string(std::istreambuf_iterator<char>(std::cin), {});
   std::vector<Index> prompt = vocabulary.encode(text, is_given ? "--prompt" : "standard input");
   error_if(prompt.empty(), "the prompt is empty: give at least one {}", to_string(vocabulary.kind()));
   error_if(std::ssize(prompt) > window,
