@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <regex>
 #include <string>
 
 #include "lockstep/base/file.h"
@@ -21,14 +22,24 @@ class TextRuns : public testing::Test {
     write_file_atomically(directory_ / "t.txt", text);
   }
 
+  // The config that init writes, with a small model in place of its preset.
   ProcessResult init() const {
-    return run_command(fmt::format("cd {} && {} init t.txt", directory_.path().string(), trainer_path()));
+    ProcessResult result =
+        run_command(fmt::format("cd {} && {} init t.txt", directory_.path().string(), trainer_path()));
+    const std::string config = result.exit_code == 0 ? read_file(directory_ / "t.toml") : "";
+    const std::regex preset("preset = \"gpt\"[^\n]*\noutputs = 22[^\n]*\n");
+    EXPECT_TRUE(std::regex_search(config, preset)) << result.errors << config;
+    write_file_atomically(
+        directory_ / "t.toml",
+        std::regex_replace(config, preset,
+                           "layers = \"embedding(22, 32) positions(learned) transformer(1, 2, "
+                           "causal=true) layer_norm dense(22)\"\n"));
+    return result;
   }
   ProcessResult train(int ranks, const std::string& name, const std::string& flags = "") const {
-    return run_trainer(
-        ranks, fmt::format("--config {} --data.train {} --run.dir {} --train.steps 40 --model.preset '' "
-                           "--model.layers '{}' {}",
-                           directory_ / "t.toml", directory_ / "t.txt", directory_ / name, kLayers, flags));
+    return run_trainer(ranks,
+                       fmt::format("--config {} --data.train {} --run.dir {} --train.steps 40 {}",
+                                   directory_ / "t.toml", directory_ / "t.txt", directory_ / name, flags));
   }
   std::string model(const std::string& name) const {
     return read_file(directory_ / name + "/model.safetensors");
@@ -39,8 +50,6 @@ class TextRuns : public testing::Test {
         fmt::format("{} generate --model {} {} </dev/null", trainer_path(), directory_ / name, flags));
   }
 
-  static constexpr const char* kLayers =
-      "embedding(22, 32) positions(learned) transformer(1, 2, causal=true) layer_norm dense(22)";
   TemporaryDirectory directory_;
 };
 
@@ -113,7 +122,7 @@ TEST_F(TextRuns, GenerateGoesOnWithAPrompt) {
   expect_refused("--prompt wolf", 3, {"--prompt", "the character 'w'"});
   expect_refused("--prompt ''", 2, {"the prompt is empty"});
   expect_refused("--prompt " + std::string(65, '3'), 2,
-                 {"the prompt has 65 tokens", "sees 64", "data.window"});
+                 {"the prompt has 65 tokens", "sees 32", "data.window"});
   expect_refused("--prompt 3 --top_p 1.5", 2, {"--top_p: expected a number from 0 to 1, found '1.5'"});
   expect_refused("", 2, {"the prompt is empty"});
 }

@@ -62,7 +62,9 @@ TEST(BestMeasure, EachMeasureHasItsDirection) {
                                                         {"balanced_accuracy", true},
                                                         {"root_mean_squared_error", false},
                                                         {"mean_absolute_percentage_error", false},
-                                                        {"spearman", true}};
+                                                        {"spearman", true},
+                                                        {"bits_per_character", false},
+                                                        {"perplexity", false}};
   for (const MetricEntry& entry : metric_catalog()) EXPECT_TRUE(larger_is_better.contains(entry.name));
   for (const auto& [name, larger] : larger_is_better) {
     SCOPED_TRACE(name);

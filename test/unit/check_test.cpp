@@ -146,6 +146,7 @@ TEST(CheckConfig, AcceptsEveryKeyWithWhatItIsReadWith) {
       {"model.outputs", [](Config& config) { config.model.preset = "mlp"; }},
       {"train.lr_reference_batch", [](Config& config) { config.schedule.lr_scaling = "sqrt"; }},
       {"train.weight_decay_multiplier", [](Config& config) { config.optimizer.weight_decay = 0.1; }},
+      {"train.init_map", [](Config& config) { config.train.init = "weights.safetensors"; }},
       {"train.init_rename", [](Config& config) { config.train.init = "weights.safetensors"; }},
       {"train.init_partial", [](Config& config) { config.train.init = "weights.safetensors"; }},
       {"train.skip_limit", [](Config& config) { config.train.on_nan = OnNan::kSkip; }},

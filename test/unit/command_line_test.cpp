@@ -107,7 +107,7 @@ TEST(CommandLine, HelpWinsOverEveryMistakeButAMissingValue) {
 }
 
 const std::string kKnown =
-    "sweep, cv, plan, bench, eval, predict, importance, export, inspect, init, compare, report, "
+    "sweep, cv, plan, bench, eval, predict, generate, importance, export, inspect, init, compare, report, "
     "export-metrics, status, watch, trace, reference, help";
 
 TEST(CommandLine, NamesTheNearestOptionOrCommand) {

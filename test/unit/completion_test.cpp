@@ -139,9 +139,9 @@ TEST_F(Bash, CompletesEveryKeyAndChoice) {
 
 TEST_F(Bash, CompletesCommandsFlagsAndParts) {
   EXPECT_EQ(offers({"pl"}), Words{"plan"});
-  EXPECT_EQ(offers({""}), (Words{"sweep", "cv", "plan", "bench", "eval", "predict", "importance", "export",
-                                 "inspect", "init", "compare", "report", "export-metrics", "status", "watch",
-                                 "trace", "reference", "help"}));
+  EXPECT_EQ(offers({""}), (Words{"sweep", "cv", "plan", "bench", "eval", "predict", "generate", "importance",
+                                 "export", "inspect", "init", "compare", "report", "export-metrics", "status",
+                                 "watch", "trace", "reference", "help"}));
   EXPECT_EQ(offers({"--train.lr", "0.1", "ev"}), Words{"eval"});
   EXPECT_EQ(offers({"--train.lr", "=", "0.1", "ev"}), Words{"eval"});
   EXPECT_EQ(offers({"sweep", "--ra"}), (Words{"--random", "--ranks-per-trial"}));
