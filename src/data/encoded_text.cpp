@@ -41,6 +41,21 @@ TokenInput open_input(const DataOptions& data, const EncodedText& text) {
   return input;
 }
 
+// Errors: ConfigError where the options ask for another vocabulary than the run has.
+void check_rule(const DataOptions& data, const Vocabulary& vocabulary) {
+  const TokenRule asked = parse_token_rule(data.text.tokens, data.text.unknown);
+  const TokenKind kind = vocabulary.kind();
+  const bool names_values = kind == TokenKind::kCharacters || kind == TokenKind::kWords;
+  if (asked.kind == kind && (!names_values || asked.replaces == vocabulary.replaces())) return;
+  throw ConfigError(fmt::format(
+      "data.tokens = \"{}\" and data.unknown = \"{}\" make another vocabulary than that of the run, which "
+      "has {}{}: leave them as they were",
+      data.text.tokens, data.text.unknown, to_string(kind),
+      !names_values           ? ""
+      : vocabulary.replaces() ? " and replaces those that are unknown"
+                              : " and refuses those that are unknown"));
+}
+
 // *Collective.* The texts that rank 0 has.
 std::vector<std::string> share_texts(const std::vector<std::string>& mine, PeerGroup& peers) {
   std::vector<std::string> shared;
@@ -60,6 +75,7 @@ EncodedText encode_text(const DataOptions& data, const std::string& text, const 
   peers.agree([&] {
     refuse_part_of_text(parts.validation);
     refuse_part_of_text(parts.test);
+    if (!schema.empty()) check_rule(data, Vocabulary(schema));
     encoded.paths = list_files(text, choose_format(data).extensions, key);
     if (peers.rank() > 0) return;
     const TokenInput input = open_input(data, encoded);

@@ -76,6 +76,10 @@ TEST_F(TextRuns, GiveTheSameBitsOnAnyRanksAndAfterAResume) {
 TEST_F(TextRuns, AVocabularyIsThatOfTheRun) {
   ASSERT_EQ(init().exit_code, 0);
   ASSERT_EQ(train(1, "run", "--train.steps 3").exit_code, 0);
+  const ProcessResult other =
+      run_trainer(2, fmt::format("eval --model {} --data.tokens bytes", directory_ / "run"));
+  EXPECT_EQ(other.exit_code, 2);
+  expect_parts(other.errors, {"data.tokens = \"bytes\"", "the run, which has characters and refuses"});
   write_file_atomically(directory_ / "new.txt",
                         "3 sheep, 4 goats and 5 sheep, 6 goats and 7 sheep, 8 wolves, 9 sheep");
   const auto predict = [&] {
@@ -113,6 +117,9 @@ TEST_F(TextRuns, GenerateGoesOnWithAPrompt) {
   const std::string three = generate("run", drawn + "--samples 3").output;
   EXPECT_TRUE(three.starts_with("--- 1 of 3\n" + one + "--- 2 of 3\n4")) << three;
   expect_parts(three, {"--- 3 of 3\n4"});
+
+  ASSERT_EQ(train(1, "rounded", "--train.precision bf16 --train.calibrate temperature").exit_code, 0);
+  EXPECT_EQ(generate("rounded", "--prompt 4 --length 9").exit_code, 0);
 
   const auto expect_refused = [&](const std::string& flags, int code, const std::vector<std::string>& parts) {
     const ProcessResult refused = generate("run", flags);

@@ -51,6 +51,8 @@ class Vocabulary {
   /// The number of tokens, with the one that stands for others.
   Index size() const { return size_; }
   TokenKind kind() const { return rule_.kind; }
+  /// Whether its last token stands for all that are not known.
+  bool replaces() const { return unknown_ >= 0; }
   /// The number of a token; -1: it is not known, and nothing stands for it.
   Index find(std::string_view token) const {
     if (rule_.kind == TokenKind::kBytes) return static_cast<unsigned char>(token.front());

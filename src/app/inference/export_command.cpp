@@ -14,6 +14,7 @@
 #include "lockstep/base/log.h"
 #include "lockstep/base/output_file.h"
 #include "lockstep/base/text.h"
+#include "lockstep/data/vocabulary.h"
 #include "lockstep/train/storage/exporter.h"
 #include "lockstep/train/storage/run_record.h"
 
@@ -47,13 +48,14 @@ std::vector<std::pair<std::string, std::string>> onnx_facts(const RunDirectory& 
   return {{"metric", metric.dump()}};
 }
 
-void export_schema(const RunDirectory& directory, const std::string& output) {
+void export_schema(const RunDirectory& directory, const std::string& output, bool is_text) {
   std::string schema = directory.schema().string();
   if (!is_stream(output)) {
     write_output(schema_beside(output), read_file(schema));
     schema = schema_beside(output);
   }
-  log_info("what makes its features of the columns of a table: {}", schema);
+  log_info("{}: {}", is_text ? "its vocabulary" : "what makes its features of the columns of a table",
+           schema);
 }
 
 }  // namespace
@@ -114,7 +116,7 @@ int export_command(const CommandLine& line) {
   }
   const bool complete = exporter.encodes && schema;
   if (complete) log_info("its inputs are the columns of the table");
-  if (of_table && !complete) export_schema(directory, output);
+  if (of_table && !complete) export_schema(directory, output, is_vocabulary(json));
   return 0;
 }
 

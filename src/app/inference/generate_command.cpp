@@ -20,6 +20,7 @@
 #include "lockstep/base/log.h"
 #include "lockstep/base/terminal.h"
 #include "lockstep/base/text.h"
+#include "lockstep/base/thread_team.h"
 #include "lockstep/base/timer.h"
 #include "lockstep/data/vocabulary.h"
 #include "lockstep/nn/next_position.h"
@@ -43,10 +44,12 @@ double number_of(const CommandLine& line, const std::string& flag, double otherw
   return *number;
 }
 
-DrawOptions read_draw_options(const CommandLine& line) {
+// `calibrated`: what the outputs of the model are divided by.
+DrawOptions read_draw_options(const CommandLine& line, Scalar calibrated) {
   const DrawOptions defaults;
   return {
-      .temperature = number_of(line, "temperature", defaults.temperature, {0, 1000}),
+      .temperature =
+          number_of(line, "temperature", defaults.temperature, {0, 1000}) * static_cast<double>(calibrated),
       .top_k = line.count("top_k", kAnyCount, defaults.top_k),
       .top_p = number_of(line, "top_p", defaults.top_p, {0, 1}),
       .seed = static_cast<std::uint64_t>(line.count("seed", kAnyCount, static_cast<Index>(defaults.seed)))};
@@ -60,7 +63,7 @@ std::vector<Index> read_prompt(const CommandLine& line, const Vocabulary& vocabu
   const std::string text =
       is_given ? line.text("prompt") : std::string(std::istreambuf_iterator<char>(std::cin), {});
   std::vector<Index> prompt = vocabulary.encode(text, is_given ? "--prompt" : "standard input");
-  error_if(prompt.empty(), "the prompt is empty: give at least one {}", to_string(vocabulary.kind()));
+  error_if(prompt.empty(), "the prompt is empty: give at least one token");
   error_if(std::ssize(prompt) > window,
            "the prompt has {} tokens, and the model of '{}' sees {} (data.window): give the last part of it",
            with_commas(std::ssize(prompt)), line.text("model"), with_commas(window));
@@ -71,7 +74,8 @@ std::vector<Index> read_prompt(const CommandLine& line, const Vocabulary& vocabu
 class Texts {
  public:
   Texts(const TrainedModel& trained, const DrawOptions& options, std::vector<Index> prompt, Index count)
-      : values_(trained.values()),
+      : weights_(trained.run()),
+        values_(weights_.prepare(trained.values(), team_)),
         window_(trained.run().input().dims.front()),
         drawer_(options),
         next_(trained.run(), count),
@@ -104,6 +108,8 @@ class Texts {
     }
   }
 
+  ThreadTeam team_{1};
+  KernelWeights weights_;
   ModelValues values_;
   Index window_;
   TokenDrawer drawer_;
@@ -117,7 +123,7 @@ class Texts {
 class TokenPrinter {
  public:
   explicit TokenPrinter(const Vocabulary& vocabulary) : vocabulary_(vocabulary) {}
-  ~TokenPrinter() { print_text(waiting_ + "\n"); }
+  ~TokenPrinter() { print(waiting_ + "\n"); }
   TokenPrinter(const TokenPrinter&) = delete;
   TokenPrinter& operator=(const TokenPrinter&) = delete;
 
@@ -130,12 +136,17 @@ class TokenPrinter {
       if (length == 0 && waiting_.size() - whole < kLongestCharacter) break;
       whole += std::max<std::size_t>(length, 1);
     }
-    print_text(waiting_.substr(0, whole));
+    print(waiting_.substr(0, whole));
     waiting_.erase(0, whole);
     std::fflush(stdout);
   }
 
  private:
+  // A terminal gets what it can show, a file the bytes as they are.
+  static void print(std::string_view text) {
+    ::isatty(STDOUT_FILENO) != 0 ? print_text(text) : print_raw(text);
+  }
+
   const Vocabulary& vocabulary_;
   std::string waiting_;
 };
@@ -143,7 +154,6 @@ class TokenPrinter {
 }  // namespace
 
 int generate_command(const CommandLine& line) {
-  const DrawOptions options = read_draw_options(line);
   const Index length = line.count("length", kLengths, 500);
   const Index samples = line.count("samples", kSamples, 1);
   const RunDirectory directory = open_run_directory(line.text("model"));
@@ -155,6 +165,7 @@ int generate_command(const CommandLine& line) {
       line.text("model"));
   const Vocabulary vocabulary(schema);
   const TrainedModel trained = load_trained_model(directory, config);
+  const DrawOptions options = read_draw_options(line, trained.temperature);
   const std::vector<Index> prompt = read_prompt(line, vocabulary, trained.model->input().dims.front());
   Texts texts(trained, options, prompt, samples);
   const Stopwatch watch;

@@ -51,6 +51,11 @@ std::unique_ptr<RecordSource> open_input(const CommandLine& line, const Config& 
   const std::string input = line.text("input");
   peers.agree([&] { format = &format_of_input(input, data); });
   if (data.reads_tokens()) {
+    peers.agree([&] {
+      error_if(is_standard_input(input),
+               "--input -: a text is read from a file: give its path (trainer generate takes a prompt from "
+               "standard input)");
+    });
     DataOptions opened = data;
     opened.text.cache = token_directory(config);
     return open_input_text(opened, input, schema, peers);

@@ -300,6 +300,13 @@ EvalMetrics Evaluation::combine() {
   const std::vector<double> sums =
       ordered_sums(context_.comm, block_sums_, measured_blocks_, blocks_, columns());
   const TargetKind kind = context_.loss.targets();
+  if (context_.loss.form().positions > 0 && sums[kPositions] == 0) {
+    throw AgreedError(
+        fmt::format("'{}' ({} set): no position of its {} samples counts, so there is nothing to "
+                    "measure: they are shorter than what the layers need for one output",
+                    info_.name, to_string(split_), info_.rows),
+        kExitData);
+  }
   if (sums[kWeight] == 0) {
     throw AgreedError(
         fmt::format("'{0}' ({1} set): all weights of its {2} samples are 0, so there is nothing to "
