@@ -61,7 +61,7 @@ std::string train_command(const InitData& data, const Config& config, const std:
   return fmt::format("mpirun -np {} trainer --config {}", std::bit_floor(most), shell_word(file));
 }
 
-// What comes after training.
+// The command that comes after training.
 std::string predict_command_of(const InitData& data, const std::string& run) {
   if (data.text) return fmt::format("trainer generate --model {} --prompt TEXT", shell_word(run));
   const std::string& lengths = data.test ? data.options.test_lengths : data.options.train_lengths;
