@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <memory>
 #include <utility>
 
 #include "lockstep/base/errors.h"
@@ -140,12 +141,12 @@ DataSets open_texts(const DataOptions& data, const DataParts& parts, const std::
       if (parts.test) sets.test = text_windows_of(text, text.test, Split::kTest, data);
     });
   }
-  for (auto& [split, set] :
-       {std::pair(Split::kValidation, &sets.validation), std::pair(Split::kTest, &sets.test)}) {
+  for (const Split split : {Split::kValidation, Split::kTest}) {
+    std::unique_ptr<RecordSource>& set = split == Split::kTest ? sets.test : sets.validation;
     const std::string& files = split == Split::kTest ? data.test : data.validation;
-    if (*set || files.empty() || !wanted.contains(split)) continue;
+    if (set || files.empty() || !wanted.contains(split)) continue;
     const EncodedText text = encode_text(data, files, "data." + to_string(split), {}, known, peers);
-    peers.agree([&] { *set = text_windows_of(text, text.train, split, data); });
+    peers.agree([&] { set = text_windows_of(text, text.train, split, data); });
   }
   return sets;
 }
