@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "lockstep/base/aligned_buffer.h"
 #include "lockstep/data/dataset.h"
 
 namespace lockstep {
