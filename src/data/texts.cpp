@@ -17,10 +17,6 @@
 namespace lockstep {
 namespace {
 
-const char* set_of(Split split) {
-  return of_split(split, "training", "validation", "test");
-}
-
 // The windows of a span of an encoded text.
 class TextSource final : public RecordSource {
  public:
@@ -95,13 +91,13 @@ std::unique_ptr<RecordSource> text_windows_of(const EncodedText& text, Range spa
     throw DataError(
         fmt::format("'{}': the {} set has {}, and a window of {} and the token after it needs {}: lower "
                     "data.window, or give more text",
-                    text.name, set_of(split), plural(span.size(), "token"), window, window + 1));
+                    text.name, set_name(split), plural(span.size(), "token"), window, window + 1));
   }
   const bool anywhere = split == Split::kTrain && data.text.draw == "anywhere";
   const Index rows = (span.size() - 1) / window;
   const Index left = span.size() - 1 - rows * window;
   std::vector<std::string> notes{fmt::format(
-      "{} set: {} of '{}', {} of {}, {}", set_of(split), plural(span.size(), "token"), text.name,
+      "{} set: {} of '{}', {} of {}, {}", set_name(split), plural(span.size(), "token"), text.name,
       plural(rows, "window"), window,
       anywhere   ? "which begin anywhere, in each epoch elsewhere"
       : left > 0 ? fmt::format("one behind the other, the last {} left out", plural(left, "token"))
@@ -119,8 +115,7 @@ void check_window(const DataOptions& data) {
   if (data.table.windows.window > 0) return;
   throw ConfigError(
       "data.window is missing: set it to the tokens of a record, as in data.window = 64: the model sees so "
-      "many "
-      "before the one that it tells");
+      "many before the one that it predicts");
 }
 
 }  // namespace

@@ -15,10 +15,6 @@
 namespace lockstep {
 namespace {
 
-const char* set_name(Split split) {
-  return of_split(split, "training", "validation", "test");
-}
-
 class PositionWindows final : public WindowSource {
  public:
   // `has_targets`: the horizon of each window is known.

@@ -119,8 +119,8 @@ std::vector<std::string> most_frequent(const std::unordered_map<std::string, Ind
   return words;
 }
 
-// Words of a text that do not come again are most of all that there are: the rare ones are dropped where they
-// would take too much memory, which is no matter of chance.
+// Most of the different words of a text come once. Where all of them would take too much memory, the rare
+// ones so far are forgotten: which these are follows from the text alone.
 constexpr std::size_t kMaxCounted = 1'000'000;
 
 void drop_rare(std::unordered_map<std::string, Index>& counts) {

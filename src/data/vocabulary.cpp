@@ -54,8 +54,7 @@ TokenRule parse_token_rule(const std::string& tokens, const std::string& unknown
   }
   throw ConfigError(
       fmt::format("data.tokens: found {}, expected bytes, characters, words(N) with N from 1 to {}, as in "
-                  "words(20000), or, "
-                  "of arrays, ids",
+                  "words(20000), or, of arrays, ids",
                   in_quotes(tokens), with_commas(kMaxWords)));
 }
 
@@ -171,8 +170,8 @@ std::string describe_unknown(const Vocabulary& vocabulary, std::string_view toke
   const bool word = vocabulary.kind() == TokenKind::kWords;
   return fmt::format(
       "the {} {} is none of the {} that the vocabulary has from training: take it out of the text, or train "
-      "with "
-      "data.unknown = \"replace\", which makes one more token for all such, or with data.tokens = \"bytes\"",
+      "with data.unknown = \"replace\", which makes one more token for all such, or with data.tokens = "
+      "\"bytes\"",
       word ? "word" : "character", in_quotes(token), with_commas(vocabulary.size()));
 }
 

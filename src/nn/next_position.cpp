@@ -12,8 +12,7 @@ NextPosition::NextPosition(const Model& model, Index samples) : model_(model), s
     if (incremental == nullptr) {
       throw ConfigError(
           fmt::format("{} cannot go on from one position to the next: generating takes layers that see no "
-                      "position behind "
-                      "their own, such as attention(heads, causal=true)",
+                      "position behind their own, such as attention(heads, causal=true)",
                       op.title));
     }
     memory_.push_back({.output = AlignedBuffer<Scalar>(samples * op.out.dims.back()),

@@ -420,7 +420,7 @@ class Gpt2Files : public testing::Test {
     const Model model({.layers = layers}, SequenceShape{.positions = 6, .channels = 1}.shape());
     AlignedBuffer<Scalar> weights(model.layout().size);
     ModelFile file(LOCKSTEP_TEST_DATA "/regression/gpt2_tiny.safetensors");
-    file.take_as_of("gpt2", model.layout());
+    file.apply_map("gpt2", model.layout());
     EXPECT_EQ(file.differences(model.layout()), std::vector<std::string>());
     EXPECT_EQ(file.fill({&model.layout(), weights.span()}), std::ssize(model.layout().params));
     std::vector<Scalar> x;
@@ -435,7 +435,7 @@ class Gpt2Files : public testing::Test {
   static std::string error_of(const std::string& layers) {
     const Model model({.layers = layers}, SequenceShape{.positions = 6, .channels = 1}.shape());
     ModelFile file(LOCKSTEP_TEST_DATA "/regression/gpt2_tiny.safetensors");
-    return test::error_text<ConfigError>([&] { file.take_as_of("gpt2", model.layout()); });
+    return test::error_text<ConfigError>([&] { file.apply_map("gpt2", model.layout()); });
   }
 };
 
@@ -455,7 +455,7 @@ TEST_F(Gpt2Files, OfAnotherSizeAreListedByTheirNames) {
                  "dense(12, bias=false)"},
       SequenceShape{.positions = 10, .channels = 1}.shape());
   ModelFile file(LOCKSTEP_TEST_DATA "/regression/gpt2_tiny.safetensors");
-  file.take_as_of("gpt2", model.layout());
+  file.apply_map("gpt2", model.layout());
   const std::string all = fmt::format("{}", fmt::join(file.differences(model.layout()), "\n"));
   test::expect_parts(
       all, {"0.weight (transformer.wte.weight in the file): the model has 12x8, the file 11x8",

@@ -24,6 +24,10 @@ T of_split(Split split, T train, T validation, T test) {
 inline std::string to_string(Split split) {
   return of_split(split, "train", "validation", "test");
 }
+/// For sentences: "training", "validation", "test".
+inline const char* set_name(Split split) {
+  return of_split(split, "training", "validation", "test");
+}
 
 struct DatasetInfo {
   Index rows = 0;

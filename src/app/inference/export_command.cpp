@@ -1,4 +1,3 @@
-#include <filesystem>
 #include <optional>
 
 #include "app/commands.h"
@@ -67,14 +66,14 @@ int export_command(const CommandLine& line) {
   check_outputs(line, files_read(line));
   const Config config = load_run_config(line, read_config_file(config_of_run(line, directory)));
   TrainedModel trained = load_trained_model(directory, config);
-  if (exporter.encodes && trained.loss->form().positions > 0 && is_there(directory.schema())) {
+  const bool has_schema = is_there(directory.schema());
+  if (exporter.encodes && trained.loss->form().positions > 0 && has_schema) {
     throw ConfigError(
         "the model gives a class for each position, for which a graph of the columns of a table has no "
         "answer: export it for their features (--format onnx_features)");
   }
   const Normaliser normaliser(config.data.mean, config.data.std, trained.model->input());
-  const bool of_table = std::filesystem::exists(directory.schema());
-  const std::string json = of_table ? read_file(directory.schema().string()) : "";
+  const std::string json = has_schema ? read_file(directory.schema().string()) : "";
   const std::optional<TableSchema> schema = read_table_schema(json);
   const std::vector<LabelScale> scales = schema ? label_scales(*schema) : std::vector<LabelScale>();
   const std::optional<double> threshold = threshold_of(directory, config, 0);
@@ -116,7 +115,7 @@ int export_command(const CommandLine& line) {
   }
   const bool complete = exporter.encodes && schema;
   if (complete) log_info("its inputs are the columns of the table");
-  if (of_table && !complete) export_schema(directory, output, is_vocabulary(json));
+  if (has_schema && !complete) export_schema(directory, output, is_vocabulary(json));
   return 0;
 }
 

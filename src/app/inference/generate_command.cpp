@@ -1,15 +1,18 @@
-// Text that goes on behind a prompt, token by token. What layers know of the positions before is kept, so
-// that a token costs one position. A model has as many positions as its window: where all are taken, the
+// Generates text behind a prompt, token by token. What layers keep of the positions before makes a token cost
+// one position. A model has as many positions as its window: where all are taken, the
 // second half of the text in them is taken again as a beginning.
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
 #include <iterator>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "app/setup/experiment.h"
@@ -59,7 +62,7 @@ DrawOptions read_draw_options(const CommandLine& line, Scalar calibrated) {
 std::vector<Index> read_prompt(const CommandLine& line, const Vocabulary& vocabulary, Index window) {
   const bool is_given = line.value("prompt").has_value();
   error_if(!is_given && ::isatty(STDIN_FILENO) != 0,
-           "a text goes on behind another one: give it with --prompt, or on standard input");
+           "there is no prompt to continue: give it with --prompt, or on standard input");
   const std::string text =
       is_given ? line.text("prompt") : std::string(std::istreambuf_iterator<char>(std::cin), {});
   std::vector<Index> prompt = vocabulary.encode(text, is_given ? "--prompt" : "standard input");
@@ -70,7 +73,7 @@ std::vector<Index> read_prompt(const CommandLine& line, const Vocabulary& vocabu
   return prompt;
 }
 
-// Texts that go on side by side behind one prompt.
+// Texts that continue one prompt, side by side.
 class Texts {
  public:
   Texts(const TrainedModel& trained, const DrawOptions& options, std::vector<Index> prompt, Index count)
@@ -84,7 +87,7 @@ class Texts {
   }
 
   // Adds the next token to each text.
-  void go_on() {
+  void add_token() {
     const Index position = std::ssize(texts_.front());
     for (Index i = 0; i < std::ssize(texts_); ++i) {
       at(texts_, i).push_back(
@@ -174,7 +177,7 @@ int generate_command(const CommandLine& line) {
     if (samples > 1) print_out("--- 1 of {}\n", samples);
     first.print(prompt);
     for (Index i = 0; i < length; ++i) {
-      texts.go_on();
+      texts.add_token();
       first.print(std::span(texts.text(0)).last(1));
     }
   }

@@ -41,7 +41,7 @@ struct ForecastPlan {
   Index windows = 0;      ///< to train on, about
 };
 
-/// The way that init chooses for a text.
+/// The choices of init for a text.
 struct TextPlan {
   TextSummary summary = {};
   std::string tokens = {};  ///< data.tokens
@@ -92,9 +92,11 @@ std::optional<SeriesSummary> summarise_series_of(const TableInspection& table, c
 /// given. Errors: ConfigError naming what would fit.
 ForecastPlan plan_forecast(const TableInspection& table, const WindowOptions& options);
 
+/// Whether data.train is known to be a text, by data.format or by its name.
+bool is_text(const DataOptions& options);
 /// Errors: ConfigError, DataError.
 TextPlan plan_text(const DataOptions& options);
-/// The contents of a text, and what counts alone tell of it, as lines.
+/// The contents of a text, and how well counts alone predict it, as lines.
 std::string describe_text(const std::string& path, const std::string& tokens, const TextSummary& summary);
 
 /// The kind of thing to learn.

@@ -215,7 +215,7 @@ int inspect_command(const CommandLine& line) {
   const std::string& path = line.operands.front();
   DataOptions options = options_of_series(load_config(line, {}, readable_options()).data, line);
   options.train = path;
-  if ((!options.format.empty() || has_known_extension(path)) && choose_format(options).name == "text") {
+  if (is_text(options)) {
     check_outputs(line, files_read(line));
     error_if(line.has("json"), "--json: what inspect says of a text is for people: leave it out");
     print_report(line, describe_text(path, options.text.tokens, summarise_text(options, 0.1)));

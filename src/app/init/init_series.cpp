@@ -17,10 +17,8 @@ DataOptions options_of_series(const DataOptions& options, const CommandLine& lin
   WindowOptions& windows = data.table.windows;
   if (line.has("time")) windows.time = line.text("time");
   data.train = line.operands.front();
-  const bool is_text =
-      (!data.format.empty() || has_known_extension(data.train)) && choose_format(data).name == "text";
-  const bool asks = windows.horizon > 0 || (windows.window > 0 && !is_text) || !windows.series.empty() ||
-                    !windows.future.empty();
+  const bool asks = windows.horizon > 0 || (windows.window > 0 && !is_text(data)) ||
+                    !windows.series.empty() || !windows.future.empty();
   if (windows.time.empty() && asks)
     throw ConfigError(
         "--horizon, --window, --series and --future need --time: the column of the time of each record");

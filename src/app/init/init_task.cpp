@@ -153,7 +153,7 @@ Task suiting_task(const InitData& data, const std::string& wanted) {
     throw ConfigError(
         fmt::format("--task binary: {} has {}, expected two", data.label.name, describe_classes(data)));
   }
-  // predict writes a row for each position of classes alone.
+  // Two classes of positions are learned as any number of them: an output for each.
   Task task = classes(data, wanted == "classes" || (wanted.empty() && data.label.positions > 0));
   task.images = wanted == "images" || (wanted.empty() && looks_like_image(data.features));
   return task;
@@ -165,7 +165,7 @@ Task choose_task(const InitData& data, const std::string& wanted) {
   const std::vector<std::string> names{"classes", "binary", "images", "numbers"};
   if (!wanted.empty() && std::ranges::count(names, wanted) == 0) throw_unknown_name("task", wanted, names);
   error_if(data.text && !wanted.empty(),
-           "--task {}: a text has one task, to tell its next token: leave it out", wanted);
+           "--task {}: a text has one task, to predict its next token: leave it out", wanted);
   if (wanted == "images" && !as_image(data.features)) {
     throw ConfigError(
         fmt::format("--task images: a record has the shape {}, expected height x width x channels",

@@ -2,8 +2,14 @@
 
 #include "init.h"
 #include "lockstep/base/text.h"
+#include "lockstep/data/format.h"
 
 namespace lockstep {
+
+bool is_text(const DataOptions& options) {
+  return (!options.format.empty() || has_known_extension(options.train)) &&
+         choose_format(options).name == "text";
+}
 
 TextPlan plan_text(const DataOptions& options) {
   constexpr Index kWindow = 64;
@@ -29,8 +35,10 @@ std::string describe_text(const std::string& path, const std::string& tokens, co
                         plural(summary.unseen, "token"));
   }
   if (summary.bits.empty()) return text;
-  text += fmt::format("\nWhat counts of the first {} tell of {} of the last tenth, to beat by a model:\n\n",
-                      plural(summary.counted, "token"), plural(summary.measured, "token"));
+  text += fmt::format(
+      "\nCounts of the first {} predict {} of the last tenth with so many bits, which a model has to "
+      "beat:\n\n",
+      plural(summary.counted, "token"), plural(summary.measured, "token"));
   std::vector<std::vector<std::string>> rows{{"tokens before that count", "bits per character"}};
   for (const double bits : summary.bits)
     rows.push_back({fmt::format("{}", rows.size() - 1), fmt::format("{:.3f}", bits)});

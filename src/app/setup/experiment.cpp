@@ -116,6 +116,12 @@ void complete_and_check(Config& config) {
   refuse_sets(config);
 }
 
+void take(Experiment& experiment, DataSets sets) {
+  experiment.train = std::move(sets.train);
+  experiment.validation = std::move(sets.validation);
+  experiment.test = std::move(sets.test);
+}
+
 // *Collective.* Opens `wanted`, and what it takes to know them.
 void open_data(Experiment& experiment, const std::set<Split>& wanted, const std::string& schema,
                PeerGroup& peers) {
@@ -129,21 +135,14 @@ void open_data(Experiment& experiment, const std::set<Split>& wanted, const std:
   DataOptions opened = data_of_files(options, parts);
   if (options.reads_tokens()) {
     opened.text.cache = token_directory(experiment.config);
-    DataSets sets = open_texts(opened, parts, wanted, schema, peers);
-    experiment.train = std::move(sets.train);
-    experiment.validation = std::move(sets.validation);
-    experiment.test = std::move(sets.test);
-    return;
+    return take(experiment, open_texts(opened, parts, wanted, schema, peers));
   }
   if (options.has_time_windows()) {
     const OpenTable open_table = [&](Split split, const std::string& known, const HoldOut& held) {
       return format->open({opened, split, experiment.seed(), peers, known, held});
     };
-    DataSets sets = open_windows(opened, parts, experiment.seed(), wanted, schema, open_table, peers);
-    experiment.train = std::move(sets.train);
-    experiment.validation = std::move(sets.validation);
-    experiment.test = std::move(sets.test);
-    return;
+    return take(experiment,
+                open_windows(opened, parts, experiment.seed(), wanted, schema, open_table, peers));
   }
   const auto open = [&](Split split, const std::string& known) -> std::unique_ptr<RecordSource> {
     if (!wanted.contains(split)) return nullptr;

@@ -251,20 +251,20 @@ void log_rest(const Experiment& experiment, const RunPlan& plan, const ResumeSta
 std::string describe_padding(const Experiment& experiment, const SamplingOptions& sampling) {
   constexpr Index kProposed = 50;
   if (!experiment.train->info().has_lengths || sampling.stream) return "";
-  std::vector<Scalar> lengths;
-  try {
-    lengths = experiment.train->lengths();
-  } catch (const DataError&) {
-    return "";  // it is reported by all ranks together when they load the records
-  }
   const bool has_buckets = sampling.buckets.has_value();
-  const auto share = [&](const std::optional<BucketOptions>& buckets) {
+  BucketOptions buckets = sampling.buckets.value_or(BucketOptions{nullptr, kProposed});
+  if (!has_buckets) {
+    try {
+      buckets.lengths = std::make_shared<const std::vector<Scalar>>(experiment.train->lengths());
+    } catch (const DataError&) {
+      return "";  // it is reported by all ranks together when they load the records
+    }
+  }
+  const auto share = [&](const std::optional<BucketOptions>& drawn_by) {
     SamplingOptions drawn = sampling;
-    drawn.buckets = buckets;
-    return 100 * padding_share(*make_sampler(drawn), lengths);
+    drawn.buckets = drawn_by;
+    return 100 * padding_share(*make_sampler(drawn), *buckets.lengths);
   };
-  const BucketOptions buckets = sampling.buckets.value_or(
-      BucketOptions{std::make_shared<const std::vector<Scalar>>(lengths), kProposed});
   const double with = share(buckets);
   const double without = share(std::nullopt);
   return fmt::format(

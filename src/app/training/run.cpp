@@ -42,7 +42,7 @@ struct LoadedTensors {
 // `whole`: the layout of the model, of which `store` may be a stage.
 LoadedTensors start_from_file(const TrainOptions& options, const Layout& whole, const ParamStore& store) {
   ModelFile file(options.init);
-  if (!options.init_map.empty()) file.take_as_of(options.init_map, whole);
+  if (!options.init_map.empty()) file.apply_map(options.init_map, whole);
   if (!options.init_rename.empty()) file.rename(whole, options.init_rename);
   std::vector<std::string> differences = file.differences(whole);
   error_if<DataError>(

@@ -20,9 +20,9 @@ namespace lockstep {
 
 /// init=WORD, or init=normal(0.02), which names its deviation; where it is not given the layer starts as
 /// model.init has it. Errors: ConfigError for an unknown word.
-class StartArgument {
+class InitArgument {
  public:
-  explicit StartArgument(TermArguments& arguments) {
+  explicit InitArgument(TermArguments& arguments) {
     const std::string word = arguments.take_word("init", "");
     if (word.starts_with("normal(")) {
       initialiser_ = Initialiser::kDeviation;

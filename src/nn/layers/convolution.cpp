@@ -192,7 +192,7 @@ class ConvolutionLayer final : public Layer {
   std::string dilation_;
   std::string groups_;
   bool has_bias_;
-  StartArgument init_;
+  InitArgument init_;
   ConvolutionShape shape_;
   Precision precision_ = Precision::kFp32;
   Range weight_;

@@ -91,7 +91,7 @@ class DenseLayer : public Layer {
   Range bias_;
 
  private:
-  StartArgument init_;
+  InitArgument init_;
   bool has_bias_;
   std::string tie_;
   Precision precision_ = Precision::kFp32;
@@ -347,8 +347,8 @@ LayerEntry dense_entry() {
       .help =
           "y = x W^T + b; shared=K: of each of K equal parts of x, with the same W and b; init: he, xavier, "
           "normal, normal(deviation) or zero for this layer; tie: the number of an earlier layer whose "
-          "weight, of the same "
-          "shape, is this one's too; split=rows computes a wide layer in fixed blocks of its units",
+          "weight, of the same shape, is this one's too; split=rows computes a wide layer in fixed blocks of "
+          "its units",
       .example = "dense(5)",
       .example_input = {{6}},
       .make = make_dense};

@@ -99,7 +99,7 @@ class Embedding : public Layer {
                     rows_, width_, column, value, rows_ - 1));
   }
 
-  StartArgument init_;
+  InitArgument init_;
 };
 
 class SplitEmbedding final : public Embedding, public SplitLayer {

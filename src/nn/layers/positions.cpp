@@ -94,7 +94,7 @@ class Positions final : public Layer, public Incremental {
   }
 
   std::string kind_;
-  StartArgument init_;
+  InitArgument init_;
   SequenceShape sequence_;
   Range weight_;
   AlignedBuffer<Scalar> waves_;

@@ -167,7 +167,7 @@ class TabMDense final : public Layer {
   static ConstMatrix as_const(const Matrix& m) { return {m.data(), m.rows(), m.cols()}; }
 
   Index units_;
-  StartArgument init_;
+  InitArgument init_;
   Index members_ = 0;
   Index inputs_ = 0;
   Range weight_;
@@ -253,7 +253,7 @@ class TabMHeads final : public Layer {
   Range bias_of(Index m) const { return {bias_.begin + m * units_, bias_.begin + (m + 1) * units_}; }
 
   Index units_;
-  StartArgument init_;
+  InitArgument init_;
   Index members_ = 0;
   Index inputs_ = 0;
   Range weight_;

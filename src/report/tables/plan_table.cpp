@@ -159,8 +159,7 @@ std::string epoch_sentence(const RunPlan& plan) {
   if (plan.sampling.starts > 0) {
     return fmt::format(
         "{}\nAn epoch is {} windows that begin anywhere, over all replicas: as many tokens as the text has, "
-        "of "
-        "which some are seen several times and some not at all.",
+        "of which some are seen several times and some not at all.",
         update, with_commas(plan.epoch.samples));
   }
   if (plan.sampling.mode == DataMode::kShard) {

@@ -28,8 +28,8 @@ std::vector<TensorSource> gpt2_sources(const Layout& layout) {
   error_if(
       blocks == 0 || (rest != kAround && rest != kAround + 1),
       "train.init_map = \"gpt2\": the model has {} tensors, and a GPT-2 of B blocks has 4 + 12 B, or one "
-      "more "
-      "without tie: expected layers such as embedding(50257, 768) positions(learned) transformer(12, 12, "
+      "more without tie: expected layers such as embedding(50257, 768) positions(learned) transformer(12, "
+      "12, "
       "causal=true, mlp=gelu(tanh)) layer_norm dense(50257, bias=false, tie=0)",
       count);
   std::vector<TensorSource> sources{{.name = "wte.weight"}, {.name = "wpe.weight", .first_rows = true}};

@@ -339,7 +339,7 @@ void ModelFile::rename(const Layout& layout, const std::vector<std::string>& tex
   }
 }
 
-void ModelFile::take_as_of(const std::string& program, const Layout& layout) {
+void ModelFile::apply_map(const std::string& program, const Layout& layout) {
   error_if(program != "gpt2", "train.init_map must be gpt2, found {}", in_quotes(program));
   std::vector<TensorSource> sources = gpt2_sources(layout);
   // Masks are no weights, and a head that shares the embedding is stored once or twice.

@@ -94,9 +94,10 @@ class ModelFile {
   /// say. Errors: ConfigError if one is no such text or renames nothing, or if two tensors would be one of
   /// the file; DataError if the file has none of the tensors that a text names.
   void rename(const Layout& layout, const std::vector<std::string>& texts);
-  /// From here on the file is taken for one that this program wrote (train.init_map). Errors: ConfigError if
-  /// no such program is known, or if `layout` is no model of its kind.
-  void take_as_of(const std::string& program, const Layout& layout);
+  /// From here on tensors of `layout` have the names and the order of numbers that `program` writes, as
+  /// train.init_map says. Errors: ConfigError if no such program is known, or if `layout` is no model of its
+  /// kind.
+  void apply_map(const std::string& program, const Layout& layout);
   /// The reasons why the file cannot fill the layout, one line for each missing, surplus and misshapen
   /// tensor.
   std::vector<std::string> differences(const Layout& layout) const;

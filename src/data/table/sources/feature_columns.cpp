@@ -1,5 +1,4 @@
 #include "lockstep/data/table/sources/feature_columns.h"
-#include "lockstep/data/vocabulary.h"
 
 #include <fmt/format.h>
 
@@ -9,6 +8,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/table/values/schema.h"
+#include "lockstep/data/vocabulary.h"
 #include "sparse_source.h"
 
 namespace lockstep {
@@ -260,8 +260,8 @@ std::vector<TargetLabel> target_labels(const TableSchema& schema) {
 std::vector<TargetLabel> read_target_labels(const std::string& json) {
   if (json.empty()) return {};
   if (const std::optional<TableSchema> table = read_table_schema(json)) return target_labels(*table);
-  TargetLabel label{.name = "label"};
   if (is_vocabulary(json)) return {};
+  TargetLabel label{.name = "label"};
   for (const double value : parse_sparse_schema(json).classes)
     label.classes.push_back(fmt::format("{}", value));
   return {label};

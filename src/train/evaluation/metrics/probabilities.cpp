@@ -154,11 +154,10 @@ std::vector<MetricEntry> probability_metrics() {
        .suits = has_probabilities,
        .by_name = true},
       {.name = "bits_per_character",
-       .help = "-log2 of the probability given to the tokens of a text, over their characters (data.tokens "
-               "bytes: "
-               "those that its UTF-8 has), so that models with other tokens compare; of other classes of "
-               "positions "
-               "over the positions",
+       .help =
+           "-log2 of the probability given to the tokens of a text, over their characters (data.tokens "
+           "bytes: those that its UTF-8 has), so that models with other tokens compare; of other classes of "
+           "positions over the positions",
        .targets = {TargetKind::kClass},
        .smaller_is_better = true,
        .make = [](const OutputForm&, Index) { return bits_of_characters(); },
@@ -166,8 +165,7 @@ std::vector<MetricEntry> probability_metrics() {
        .by_name = true},
       {.name = "perplexity",
        .help = "e to the power of the mean log_loss: among so many classes, or tokens, the model is as "
-               "undecided as "
-               "among equals",
+               "undecided as among equals",
        .targets = {TargetKind::kClass},
        .smaller_is_better = true,
        .make = [](const OutputForm&, Index) { return perplexity_of_classes(); },
