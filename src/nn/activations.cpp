@@ -5,11 +5,13 @@
 //
 // If all users are in one run, the buffer is reused for each block of samples, so it holds one block. If they
 // are in several runs, or if an op reads the output again in the backward pass, it holds the whole batch.
-// Gradients follow the same rule with the runs of the backward pass. Workspace allocates by these numbers,
-// and the plan of a run states them before anything is allocated.
+// Gradients follow the same rule with the runs of the backward pass. Buffers of which no run needs both share
+// memory, so that it stays in a cache. Workspace allocates by these numbers, and the plan of a run states
+// them before anything is allocated.
 #include "lockstep/nn/activations.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "lockstep/nn/split_layer.h"
 
@@ -48,11 +50,50 @@ std::vector<Users> users_of(const Model& model) {
   return users;
 }
 
-// How many samples at a time these ops see. The runs are in the order of their ops.
-Index samples_at_once(const std::vector<OpRun>& runs, Range ops, Index batch) {
+// The number of the run that has the op; those of the caller are before the first and behind the last.
+Index run_of(const std::vector<OpRun>& runs, Index op) {
   const auto run =
-      std::ranges::partition_point(runs, [&](const OpRun& before) { return before.ops.end <= ops.begin; });
-  return run != runs.end() && run->ops.contains(ops) ? run->rows_of(batch) : batch;
+      std::ranges::partition_point(runs, [&](const OpRun& before) { return before.ops.end <= op; });
+  return op < 0 ? -1 : run - runs.begin();
+}
+
+// The runs from the first to the last user.
+Range runs_of(const std::vector<OpRun>& runs, Range ops) {
+  return {run_of(runs, ops.begin), run_of(runs, ops.end - 1) + 1};
+}
+
+// How many samples at a time these ops see.
+Index samples_at_once(const std::vector<OpRun>& runs, Range ops, Index batch) {
+  const Range users = runs_of(runs, ops);
+  const bool is_one = users.size() == 1 && Range{0, std::ssize(runs)}.contains(users.begin);
+  return is_one ? at(runs, users.begin).rows_of(batch) : batch;
+}
+
+// The buffer of an op, and the runs of a pass that need it.
+struct Lifetime {
+  Index op;
+  Index size;
+  Range runs;
+};
+
+// Gives each buffer, in the order in which they are needed, the lowest gap between those that are needed
+// then.
+SharedMemory share_memory(Index ops, std::vector<Lifetime> buffers) {
+  SharedMemory plan{.begin = std::vector<Index>(static_cast<std::size_t>(ops), 0)};
+  std::ranges::stable_sort(buffers, {}, [](const Lifetime& buffer) { return buffer.runs.begin; });
+  std::vector<std::pair<Range, Index>> used;  // places and the ends of their lives, by place
+  for (const Lifetime& buffer : buffers) {
+    constexpr Index kCacheLine = 16;
+    const Index size = round_up(buffer.size, kCacheLine);
+    std::erase_if(used, [&](const auto& other) { return other.second <= buffer.runs.begin; });
+    Index begin = 0;
+    auto behind = used.begin();
+    for (; behind != used.end() && behind->first.begin < begin + size; ++behind) begin = behind->first.end;
+    used.insert(behind, {{begin, begin + size}, buffer.runs.end});
+    at(plan.begin, buffer.op) = begin;
+    plan.size = std::max(plan.size, begin + size);
+  }
+  return plan;
 }
 
 // The ops of a model are cut into runs. The ops of a run work on one block of samples after another: so the
@@ -153,6 +194,36 @@ std::vector<RetainedSamples> retained_samples(const Model& model, Index batch, A
   return samples;
 }
 
+ActivationMemory activation_memory(const Model& model, Index batch, ActivationRetention kept) {
+  const std::vector<OpRun> forward = forward_runs(model);
+  const std::vector<OpRun> backward = backward_runs(model);
+  const std::vector<Users> users = users_of(model);
+  const std::vector<RetainedSamples> samples = retained_samples(model, batch, kept);
+  const bool shares =
+      kept == ActivationRetention::kForEvaluation || kept == ActivationRetention::kForTraining;
+  const Index ends = std::max(std::ssize(forward), std::ssize(backward)) + 2;
+  const auto passes_border = [&](Index op) {
+    const auto is_owner = [&](Index sent) { return at(model.output_owners(), sent) == op; };
+    return model.op(op).received || std::ranges::any_of(model.sent(), is_owner);
+  };
+  std::vector<Lifetime> outputs;
+  std::vector<Lifetime> gradients;
+  for (Index i = 0; i < std::ssize(users); ++i) {
+    const Range there = runs_of(forward, at(users, i).ops);
+    const Range back = runs_of(backward, at(users, i).ops);
+    const Index size = model.op(i).out.size();
+    // Messages from and to other stages may be on their way before and after the pass.
+    const bool stays = !shares || passes_border(i);
+    const bool reads_back = kept == ActivationRetention::kForTraining && at(users, i).reads_back;
+    const Range always{-ends, ends};
+    const Range forth = stays ? always : Range{there.begin, reads_back ? ends : there.end};
+    outputs.push_back({i, at(samples, i).output * size, forth});
+    gradients.push_back({i, at(samples, i).gradient * size, stays ? always : Range{-back.end, -back.begin}});
+  }
+  return {.outputs = share_memory(std::ssize(users), std::move(outputs)),
+          .gradients = share_memory(std::ssize(users), std::move(gradients))};
+}
+
 Index tied_gradient_size(const Model& model) {
   Index size = 0;
   for (const ModelOp& op : model.ops()) {
@@ -167,11 +238,10 @@ Index activation_bytes(const Model& model, Index batch, ActivationRetention kept
     for (Index i = 0; i < model.chunks(); ++i) bytes += activation_bytes(model.chunk(i), batch, kept);
     return bytes;
   }
-  const std::vector<RetainedSamples> samples = retained_samples(model, batch, kept);
-  Index scalars = kept == ActivationRetention::kForTraining ? tied_gradient_size(model) : 0;
-  for (std::size_t i = 0; i < samples.size(); ++i) {
-    const ModelOp& op = model.ops()[i];
-    scalars += (samples[i].output + samples[i].gradient) * op.out.size();
+  const ActivationMemory memory = activation_memory(model, batch, kept);
+  Index scalars = memory.outputs.size + memory.gradients.size;
+  if (kept == ActivationRetention::kForTraining) scalars += tied_gradient_size(model);
+  for (const ModelOp& op : model.ops()) {
     if (!op.layer->only_reshapes()) scalars += batch * op.layer->cache_size();
   }
   return scalars * Index{sizeof(Scalar)};

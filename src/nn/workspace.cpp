@@ -34,8 +34,8 @@ void accumulate(std::span<const double> block, Range rows, std::span<double> sum
 }
 
 // The rows of a block: a buffer of a single block holds the current one, at its start.
-Scalar* rows_in(AlignedBuffer<Scalar>& memory, Index kept, Range rows, Index size) {
-  return memory.data() + (rows.begin < kept ? rows.begin * size : 0);
+Scalar* rows_in(Scalar* memory, Index kept, Range rows, Index size) {
+  return memory + (rows.begin < kept ? rows.begin * size : 0);
 }
 
 }  // namespace
@@ -50,14 +50,17 @@ Workspace::Workspace(const Model& model, Index max_rows, ActivationRetention kep
       sums_(model.ops().size()) {
   const bool for_training = kept != ActivationRetention::kForEvaluation;
   const std::vector<RetainedSamples> samples = retained_samples(model, max_rows, kept);
+  const ActivationMemory memory = activation_memory(model, max_rows, kept);
+  outputs_ = AlignedBuffer<Scalar>(memory.outputs.size);
+  gradients_ = AlignedBuffer<Scalar>(memory.gradients.size);
   for (std::size_t i = 0; i < buffers_.size(); ++i) {
     const ModelOp& op = model.ops()[i];
     OpBuffers& own = buffers_[i];
     if (op.layer->only_reshapes()) continue;
     own.cache = AlignedBuffer<Scalar>(max_rows * op.layer->cache_size());
     own.kept = samples[i];
-    own.output = AlignedBuffer<Scalar>(own.kept.output * op.out.size());
-    own.gradient = AlignedBuffer<Scalar>(own.kept.gradient * op.out.size());
+    own.output = own.kept.output > 0 ? outputs_.data() + memory.outputs.begin[i] : nullptr;
+    own.gradient = own.kept.gradient > 0 ? gradients_.data() + memory.gradients.begin[i] : nullptr;
     if (const BatchStatistics* statistics = op.layer->statistics(); statistics != nullptr && for_training) {
       const auto forward = static_cast<std::size_t>(statistics->forward_count());
       const auto backward = static_cast<std::size_t>(statistics->backward_count());
@@ -83,23 +86,30 @@ Workspace::Workspace(const Model& model, Index max_rows, ActivationRetention kep
 // which is added. An op that works in place is the only user of its input.
 void Workspace::plan_gradients(Index max_rows) {
   std::vector<bool> written(buffers_.size(), false);
+  Index scratch_size = 0;
   for (const Index number : model_.sent()) at(written, owner_of(number)) = true;  // by the stage behind
   for (auto run = backward_runs_.rbegin(); run != backward_runs_.rend(); ++run) {
     const Index rows = run->rows_of(max_rows);
     for (Index i = run->ops.end - 1; i >= run->ops.begin; --i) {
       const ModelOp& op = model_.op(i);
       if (!op.works()) continue;
-      std::vector<AlignedBuffer<Scalar>>& scratch = at(buffers_, i).scratch;
+      std::vector<std::optional<Index>>& scratch = at(buffers_, i).scratch;
       scratch.resize(op.inputs.size());
+      Index size = 0;
       if (!model_.owns_output(i)) continue;
       for (std::size_t j = 0; j < op.inputs.size(); ++j) {
         const Index owner = owner_of(op.inputs[j]);
         if (owner == kModelInput) continue;
-        if (at(written, owner)) scratch[j] = AlignedBuffer<Scalar>(rows * op.in[j].size());
+        if (at(written, owner)) {
+          scratch[j] = size;
+          size += round_up(rows * op.in[j].size(), Index{16});
+        }
         at(written, owner) = true;
       }
+      scratch_size = std::max(scratch_size, size);
     }
   }
+  scratch_ = AlignedBuffer<Scalar>(scratch_size);
 }
 
 void Workspace::begin(const Pass& pass) {
@@ -138,7 +148,7 @@ Scalar* Workspace::gradient_of(Index op, Range rows) {
 
 ConstMatrix Workspace::output_of_op(Index op) const {
   const Index owner = owner_of(op);
-  const Scalar* y = owner == kModelInput ? x_ : at(buffers_, owner).output.data();
+  const Scalar* y = owner == kModelInput ? x_ : at(buffers_, owner).output;
   return {y, rows_, model_.op(op).out.size()};
 }
 
@@ -249,7 +259,8 @@ Matrix Workspace::input_gradient(Index op) {
 
 // A scratch buffer is added to the gradient behind the op.
 Scalar* Workspace::input_gradient_of(const ModelOp& op, OpBuffers& own, std::size_t input, Range rows) {
-  return own.scratch[input].size() > 0 ? own.scratch[input].data() : gradient_of(op.inputs[input], rows);
+  const std::optional<Index> scratch = own.scratch[input];
+  return scratch ? scratch_.data() + *scratch : gradient_of(op.inputs[input], rows);
 }
 
 Matrix Workspace::output_gradient() {
@@ -350,18 +361,18 @@ void Workspace::run_backward(Index number, Range rows, std::span<Scalar> gradien
   if (op.tie && model_.has_owner(*op.tie)) add(part(gradient, op.tie->weight), own.tied_gradient);
   if (rows.end == rows_) look_.check_sums(op, checked, gradient);
   for (std::size_t j = 0; j < op.inputs.size(); ++j) {
-    if (own.scratch[j].size() == 0) continue;
+    if (!own.scratch[j]) continue;
     const auto count = static_cast<std::size_t>(rows.size() * op.in[j].size());
-    add({gradient_of(op.inputs[j], rows), count}, {own.scratch[j].data(), count});
+    add({gradient_of(op.inputs[j], rows), count}, {scratch_.data() + *own.scratch[j], count});
   }
 }
 
 std::optional<Index> Workspace::first_bad_op() const {
   for (std::size_t i = 0; i < buffers_.size(); ++i) {
-    if (buffers_[i].output.size() == 0) continue;
+    if (buffers_[i].output == nullptr) continue;
     assert(buffers_[i].kept.output >= rows_);
-    const Range used{0, rows_ * model_.ops()[i].out.size()};
-    if (!all_finite(part(buffers_[i].output.span(), used))) return static_cast<Index>(i);
+    const auto used = static_cast<std::size_t>(rows_ * model_.ops()[i].out.size());
+    if (!all_finite({buffers_[i].output, used})) return static_cast<Index>(i);
   }
   return std::nullopt;
 }

@@ -83,14 +83,29 @@ TEST(RetainedSamples, StatisticsNeedTheirWholeInput) {
   EXPECT_EQ(kinds.gradient[1], kSamples);
 }
 
-TEST(RetainedSamples, BytesAreThoseOfAllRooms) {
+// What dense puts out takes the memory of conv2d, which nobody reads again; its gradient lies before those of
+// which the way back needs three at once.
+TEST(ActivationMemory, BytesAreThoseThatARunNeedsAtOnce) {
+  constexpr Index kCacheLine = 16;
   const Index image = 8 * kImage.size();
   const Index pooled = image / 4;
-  const Index forward = kAlone * image + kSamples * (pooled + pooled + 3);
-  const Index gradients = kAlone * (image + pooled) + kSamples * (pooled + 3);
+  const Index outputs = kAlone * image + kSamples * (pooled + pooled);
+  const Index gradients = kCacheLine + kSamples * pooled + kAlone * (image + pooled);
   const Index winners = kSamples * pooled;
   EXPECT_EQ(activation_bytes(model_of(kPooled), kSamples, ActivationRetention::kForTraining),
-            (forward + gradients + winners) * Index{sizeof(Scalar)});
+            (outputs + gradients + winners) * Index{sizeof(Scalar)});
+}
+
+TEST(ActivationMemory, AChainTakesTurnsInTwoBuffers) {
+  constexpr Index kUnits = 256;  // each layer has a run of its own
+  const Model chain({.layers = "dense(256) dense(256) dense(256) dense(256) dense(256)"}, Shape{{kUnits}});
+  const Index two = 2 * kSamples * kUnits;
+  const ActivationMemory training = activation_memory(chain, kSamples, ActivationRetention::kForTraining);
+  EXPECT_EQ(training.gradients.size, two);
+  EXPECT_EQ(training.outputs.size, 5 * kSamples * kUnits);
+  EXPECT_EQ(activation_memory(chain, kSamples, ActivationRetention::kForEvaluation).outputs.size, two);
+  EXPECT_EQ(activation_memory(chain, kSamples, ActivationRetention::kAll).gradients.size,
+            5 * kSamples * kUnits);
 }
 
 // A model with a batch of random numbers.

@@ -25,6 +25,19 @@ struct RetainedSamples {
 /// By op, for batches of up to `batch` samples.
 std::vector<RetainedSamples> retained_samples(const Model& model, Index batch, ActivationRetention kept);
 
+/// Where buffers begin in one memory, in scalars. Two share it if they are never needed at once.
+struct SharedMemory {
+  std::vector<Index> begin;
+  Index size = 0;
+};
+
+/// The memory of outputs and of their gradients, by op.
+struct ActivationMemory {
+  SharedMemory outputs;
+  SharedMemory gradients;
+};
+ActivationMemory activation_memory(const Model& model, Index batch, ActivationRetention kept);
+
 /// Scalars of the largest weight that ops of the model share: the gradient by one of them has memory of its
 /// own before it is added to that of the owner. 0: none is shared.
 Index tied_gradient_size(const Model& model);

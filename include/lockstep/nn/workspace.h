@@ -121,10 +121,11 @@ class Workspace {
  private:
   struct OpBuffers {
     RetainedSamples kept;
-    AlignedBuffer<Scalar> output;    // empty for an op whose output another owns
-    AlignedBuffer<Scalar> gradient;  // gradient of the output; likewise
+    Scalar* output = nullptr;    // null for an op whose output another owns
+    Scalar* gradient = nullptr;  // gradient of the output; likewise
     AlignedBuffer<Scalar> cache;
-    std::vector<AlignedBuffer<Scalar>> scratch;  // gradients of inputs to which another op wrote one before
+    // Where in scratch_ gradients of inputs lie to which another op wrote one before.
+    std::vector<std::optional<Index>> scratch;
     std::span<Scalar> tied_gradient;  // of the weight that the op shares, on its way to the owner's
     bool syncs = false;
     const SplitLayer* computed_outside = nullptr;  // at a sync point
@@ -161,7 +162,10 @@ class Workspace {
   std::vector<OpBuffers> buffers_;
   std::vector<OpSums> sums_;
   std::vector<double> block_sums_;
-  AlignedBuffer<Scalar> tied_;  // see tied_gradient_size()
+  AlignedBuffer<Scalar> outputs_;
+  AlignedBuffer<Scalar> gradients_;
+  AlignedBuffer<Scalar> scratch_;  // of one op
+  AlignedBuffer<Scalar> tied_;     // see tied_gradient_size()
 
   Index rows_ = 0;
   const Scalar* x_ = nullptr;
