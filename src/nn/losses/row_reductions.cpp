@@ -23,14 +23,18 @@ double row_sum(std::span<const Scalar> row) {
 }
 
 Scalar row_max(std::span<const Scalar> row) {
+  const auto take = [](Scalar& most, Scalar value) { most = most < value ? value : most; };
   Scalar lanes[kLanes];
   std::ranges::fill(lanes, row[0]);
   std::size_t i = 0;
   for (; i + kLanes <= row.size(); i += kLanes) {
-    for (std::size_t lane = 0; lane < kLanes; ++lane) lanes[lane] = std::max(lanes[lane], row[i + lane]);
+    for (std::size_t lane = 0; lane < kLanes; ++lane) take(lanes[lane], row[i + lane]);
   }
-  for (; i < row.size(); ++i) lanes[0] = std::max(lanes[0], row[i]);
-  return *std::ranges::max_element(lanes);
+  for (; i < row.size(); ++i) take(lanes[0], row[i]);
+  for (std::size_t half = kLanes / 2; half > 0; half /= 2) {
+    for (std::size_t lane = 0; lane < half; ++lane) take(lanes[lane], lanes[lane + half]);
+  }
+  return lanes[0];
 }
 
 }  // namespace lockstep
