@@ -1,5 +1,6 @@
 """What scripts/bench measures: each case gives figures, each with the line that it must reach."""
 
+import array
 import dataclasses
 import functools
 import itertools
@@ -18,6 +19,9 @@ PEERS = runs.ROOT / "scripts/peers"
 PEERS_PYTHON = PEERS / "python"
 DDP = [PEERS_PYTHON, PEERS / "ddp.py"]
 MULTI_WORKER_MIRRORED = [PEERS_PYTHON, "--tensorflow", PEERS / "multi_worker_mirrored.py"]
+GPT = [PEERS_PYTHON, PEERS / "gpt.py"]
+GPTS = {"gpt": (65, 128, 4, 4), "gpt2": (50257, 768, 12, 12)}  # tokens, width, blocks, heads
+GPT_TOKENS = 640_000
 CONVS = "conv2d(32, 3, padding=same) {norm} relu maxpool(2) conv2d(64, 3, padding=same) {norm} relu maxpool(2) flatten dense(128) relu dense(10)"
 MODELS = {
     "mlp": "dense(256) relu dense(128) relu dense(10)",
@@ -27,10 +31,13 @@ MODELS = {
     # The narrow first layer makes two equal halves: the first layer of a net has no gradient of its input to compute.
     "halves": "dense(16) dense(1024) relu dense(1024) relu dense(1024) relu dense(1024) relu dense(1024) relu dense(10)",
     **{f"{layer}{positions}": f"{'as_sequence(28) ' * (positions == 28)}{layer}(128, last=true) dense(10)" for layer in ("lstm", "gru") for positions in (28, 128)},
+    **{name: f"embedding({tokens}, {width}, init=normal(0.02)) positions(learned, init=normal(0.02)) transformer({blocks}, {heads}, causal=true, bias=false) "
+       f"layer_norm dense({tokens}, bias=false, tie=0)" for name, (tokens, width, blocks, heads) in GPTS.items()},
     "tcn": f"{3 * 'conv1d(64, 9, padding=same) relu '}mean_over_time dense(10)",
 }
 CUT_OF_HALVES = "7"
 SEQUENCES = pathlib.Path(__file__).resolve().parent / "sequences.toml"
+TEXTS = SEQUENCES.with_name("gpt.toml")
 RANDOM_SAMPLES = 4096  # as many as ddp.py makes
 CHANNELS = 16
 POSITIONS_OF_RANDOM = {"lstm128": 128, "gru128": 128, "tcn": 512}
@@ -96,9 +103,9 @@ def rate_after_first(lines):
     return sum(samples) / sum(count / line["samples_per_second"] for count, line in zip(samples, lines[1:]))
 
 
-def npy(shape, values):
-    """An array file of bytes."""
-    header = f"{{'descr': '|u1', 'fortran_order': False, 'shape': ({', '.join(map(str, shape))},)}}\n".encode()
+def npy(shape, values, kind="|u1"):
+    """An array file, of bytes or of another kind of numbers."""
+    header = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': ({', '.join(map(str, shape))},)}}\n".encode()
     return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + values
 
 
@@ -113,6 +120,18 @@ def random_sequences(positions):
     for name, (shape, values) in arrays.items():
         (directory / name).write_bytes(npy(shape, values))
     return {"data.train": directory / f"x{positions}.npy", "data.train_labels": directory / "y.npy"}
+
+
+@functools.cache
+def random_tokens(tokens):
+    """Where they are, with the largest among them, which says how many there are."""
+    directory = runs.ROOT / "build/bench"
+    directory.mkdir(parents=True, exist_ok=True)
+    draw = random.Random(1).randrange
+    ids = array.array("H", [tokens - 1, *(draw(tokens) for _ in range(GPT_TOKENS))])
+    path = directory / f"ids{tokens}.npy"
+    path.write_bytes(npy((len(ids),), ids.tobytes(), "<u2"))
+    return {"data.train": path}
 
 
 class Bench:
@@ -140,11 +159,14 @@ class Bench:
         config = {"model.layers": MODELS[model], "distribute.strategy": "auto", "distribute.reduction": "native", "train.replicas": ranks, "train.per_replica_batch": batch}
         if model in POSITIONS_OF_RANDOM:
             config |= random_sequences(POSITIONS_OF_RANDOM[model])
+        if model in GPTS:
+            config |= random_tokens(GPTS[model][0])
         return config
 
     def flags(self, model, config):
         """Of a command, with the file that `config` changes."""
-        return ["--config", SEQUENCES if model in POSITIONS_OF_RANDOM else runs.CONFIG, *runs.as_arguments(config)]
+        file = SEQUENCES if model in POSITIONS_OF_RANDOM else TEXTS if model in GPTS else runs.CONFIG
+        return ["--config", file, *runs.as_arguments(config)]
 
     def fresh_run(self):
         return self.directory / f"run{time.monotonic_ns()}"
@@ -165,13 +187,17 @@ class Bench:
         steps = samples * epochs / (config["train.replicas"] * config["train.per_replica_batch"])
         return rate_after_first(train_lines(self.run(ranks, model, batch, flags | leave_out_first(steps))))
 
-    def peer(self, peer, ranks, model, batch, epochs):
-        """The peer's samples/s."""
+    def train_steps(self, ranks, model, batch, steps):
+        return rate_after_first(train_lines(self.run(ranks, model, batch, {"train.steps": steps} | leave_out_first(steps))))
+
+    def peer(self, peer, ranks, model, batch, epochs, threads=1):
+        """The peer's samples/s, of so many ranks or of one process with so many threads."""
         if subprocess.run([str(word) for word in peer[:-1]], check=False).returncode != 0:  # installs it, where it is missing
             raise SystemExit(1)
         command = [*peer, model, batch, epochs]
-        text = self.call([*self.launch(ranks), *command] if ranks > 1 else ["taskset", "-c", 0, *command])
-        return float(re.search(r"samples_per_s=(\d+)", text).group(1))
+        alone = ["env", f"OMP_NUM_THREADS={threads}", "taskset", "-c", f"0-{threads - 1}", *command]
+        text = self.call([*self.launch(ranks), *command] if ranks > 1 else alone)
+        return float(re.search(r"samples_per_s=([\d.]+)", text).group(1))
 
     def machine(self, ranks, model, batch):
         """What trainer bench says."""
@@ -197,10 +223,11 @@ class Bench:
         step = self.machine(ranks, model, batch)["step"]
         return rate * step["flops"] / step["samples_per_second"] / (ranks * self.core_flops)
 
-    def against(self, peer, what, line, model, batch, ours, peer_epochs, ranks=2):
-        """So many ranks against as many of the peer; and the share of the cores' multiply-adds that our rate takes, and that one at the line would take: a line near 100 % asks for what the cores do not have."""
+    def against(self, peer, what, line, model, batch, ours, peer_epochs, ranks=2, threads=1):
+        """So many ranks against as many of the peer, or its threads; and the share of the cores' multiply-adds that our rate takes, and that one at the line would take: a line near 100 % asks for what the cores do not have."""
         self.machine(ranks, model, batch)
-        figure = self.compare(what, line, ours, lambda: self.peer(peer, ranks, model, batch, peer_epochs))
+        shape = (1, model, batch * ranks) if threads > 1 else (ranks, model, batch)
+        figure = self.compare(what, line, ours, lambda: self.peer(peer, *shape, peer_epochs, threads))
         share = self.share(ranks, model, batch, figure.rate)
         at_line = f", at the line {share * line / figure.ratio:.0%}" if line else ""
         figure.detail += f"; {share:.0%} of the multiply-adds that the cores can make{at_line}"
@@ -259,6 +286,13 @@ def recurrent(layer):
 def tcn(bench):
     for ranks in SEQUENCE_PEERS:
         yield bench.beside(DDP, f"T 512, {SEQUENCE_PEERS[ranks]}, batch 64", 0.75, "tcn", 64, lambda: bench.train(ranks, "tcn", 64, ranks), 1, ranks)  # noqa: B023
+
+
+def gpt(bench):
+    """Both cores on each side: two ranks here, two threads there, as they come or compiled."""
+    for model, batch, steps, figure, line in (("gpt", 6, 300, bench.against, 1 / 0.6), ("gpt2", 2, 20, bench.beside, 0.65)):
+        ours = lambda: bench.train_steps(2, model, batch, steps)  # noqa: B023, E731
+        yield figure(GPT, f"{model}, T 64, {2 * batch} samples: 2 ranks to PyTorch with 2 threads", line, model, batch, ours, steps, 2, 2)
 
 
 def tensorflow(bench):
@@ -347,5 +381,5 @@ def pipeline(bench):
     yield bench.compare("2 stages with 8 micro-batches to 2 data parallel ranks, equal halves", 0.85, staged, together)
 
 
-CASES = {"mlp": mlp, "wide": wide, "cnn": cnn, "lstm": recurrent("lstm"), "gru": recurrent("gru"), "tcn": tcn, "tensorflow": tensorflow, "bncnn": bncnn, "threads": threads, "update": update, "ordered": ordered, "bf16": bf16, "startup": startup,
+CASES = {"mlp": mlp, "wide": wide, "cnn": cnn, "lstm": recurrent("lstm"), "gru": recurrent("gru"), "tcn": tcn, "gpt": gpt, "tensorflow": tensorflow, "bncnn": bncnn, "threads": threads, "update": update, "ordered": ordered, "bf16": bf16, "startup": startup,
          "pipeline": pipeline}  # fmt: skip

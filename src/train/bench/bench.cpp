@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstring>
 #include <functional>
 #include <thread>
@@ -74,6 +75,12 @@ void fill(std::span<Scalar> values, std::uint64_t seed) {
   for (Scalar& value : values) value = random.uniform();
 }
 
+// Zeros and ones, which an embedding can look up.
+void fill_with_bits(std::span<Scalar> values) {
+  RandomStream random({.seed = 1});
+  for (Scalar& value : values) value = std::round(random.uniform());
+}
+
 // Whether it takes nothing but the samples, perhaps in another shape: nobody wants the gradient of its input.
 bool takes_only_input(const Model& model, const ModelOp& op) {
   return std::ranges::all_of(op.inputs, [&model](Index input) {
@@ -94,7 +101,7 @@ class RandomBatch {
         weights_(model),
         workspace_(model, rows, ActivationRetention::kForTraining) {
     initialise({.layout = &model.stored_layout(), .values = stored_.span()}, 1, 0.01);
-    fill(x_.span(), 1);
+    fill_with_bits(x_.span());
     begin();
     forward(ops_);
     Matrix dy = workspace_.output_gradient();
