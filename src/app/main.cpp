@@ -77,6 +77,7 @@ int run(const std::vector<std::string>& arguments) {
     if (!parsed.error) {
       const CommandFunction& command = function_of(parsed.line);
       if (command.alone != nullptr) {
+        if (launched_rank().value_or(0) > 0) return 0;  // the first of several does it
         const int exit_code = command.alone(parsed.line);
         finish_printing();
         return exit_code;

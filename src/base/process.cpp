@@ -124,6 +124,13 @@ std::optional<Index> environment_number(const char* name) {
   return number;
 }
 
+std::optional<Index> launched_rank() {
+  for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"}) {
+    if (const std::optional<Index> rank = environment_number(variable)) return rank;
+  }
+  return std::nullopt;
+}
+
 std::string host_name() {
   std::array<char, HOST_NAME_MAX + 1> name{};
   ::gethostname(name.data(), name.size() - 1);

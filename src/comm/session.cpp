@@ -32,11 +32,8 @@ std::atomic<bool> initialising = false;
 
 // The code to end with instead.
 int report_failure(int code) {
-  std::string rank;
-  for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMI_RANK"}) {
-    const auto number = lockstep::environment_number(variable);
-    if (number && rank.empty()) rank = fmt::format("rank {}: ", *number);
-  }
+  const auto number = lockstep::launched_rank();
+  const std::string rank = number ? fmt::format("rank {}: ", *number) : "";
   lockstep::log_error(
       "{}MPI did not start: {} ended the program within MPI_Init (code {}); its own lines above say why. "
       "Check that the program is started by the mpirun of that MPI, its settings (OMPI_MCA_... in the "

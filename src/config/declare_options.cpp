@@ -252,6 +252,7 @@ void declare_report(const auto& report) {
     return c.report.tensorboard;
   };
   report.option("report.trace", &ReportOptions::trace);
+  report.option("report.sample", &ReportOptions::sample);
 }
 
 void declare_local_steps(const auto& distribute) {

@@ -13,10 +13,13 @@
 
 #include <Eigen/Core>
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
 #include "lockstep/base/aligned_buffer.h"
+#include "lockstep/base/random.h"
 #include "lockstep/math/elementary.h"
 #include "lockstep/math/kernels.h"
 
@@ -29,8 +32,9 @@ namespace {
 using Packet = Eigen::internal::packet_traits<Scalar>::type;
 constexpr Index kLanes = Eigen::internal::packet_traits<Scalar>::size;
 
-constexpr Index kWidth = 16;   // of panels; whole vectors on every processor
-constexpr Index kBlock = 16;   // queries (forward) or keys (backward) at a time
+constexpr Index kWidth = 16;  // of panels; whole vectors on every processor
+constexpr Index kBlock = 16;  // queries (forward) or keys (backward) at a time
+static_assert(kBlock == kWidth);
 constexpr Index kChunk = 128;  // the others
 // Above all scores that are masked, and below all others.
 constexpr Scalar kLowest = std::numeric_limits<Scalar>::lowest() / 2;
@@ -266,12 +270,35 @@ void mask(const AttentionShape& shape, Index length, Range keys, Range queries, 
   }
 }
 
+// What a tile of weights is multiplied by: kWidth keys in rows, which begin `stride` apart, by kWidth
+// queries.
+void draw_factors(const AttentionDropout& dropout, Index head, Index key, Index query, Scalar* factors,
+                  Index stride) {
+  constexpr Index kHalf = kWidth / 2;
+  constexpr int kDigits = 16;  // a draw is half of a random number
+  std::array<std::uint32_t, kWidth * kHalf> bits;
+  fill_bits({.seed = dropout.seed,
+             .purpose = Purpose::kDropout,
+             .a = static_cast<std::uint64_t>(head),
+             .b = static_cast<std::uint64_t>(key << 32 | query)},
+            bits);
+  const auto kept = static_cast<Scalar>(1 / (1 - dropout.rate));
+  const auto dropped = static_cast<std::uint32_t>(std::ceil(std::ldexp(dropout.rate, kDigits)));
+  for (Index i = 0; i < kWidth * kHalf; ++i) {
+    Scalar* const to = factors + i / kHalf * stride + i % kHalf;
+    to[0] = value_if((at(bits, i) & 0xffffU) >= dropped, kept);
+    to[kHalf] = value_if(at(bits, i) >> kDigits >= dropped, kept);
+  }
+}
+
 // For each query of a block.
 using OfQueries = Scalar[kBlock];
 
 struct HeadForward {
   const AttentionShape& shape;
   Index length;
+  const AttentionDropout& dropout;
+  Index head = 0;
   Scratch scratch{shape, 3, kBlock*(kChunk + round_up(shape.size, kWidth))};
   Head q = scratch.take_head(), k = scratch.take_head(), v = scratch.take_head();
   Scalar* scores = scratch.take(kBlock * kChunk);   // kChunk x kBlock
@@ -291,6 +318,7 @@ struct HeadForward {
         mask(shape, length, {key, key + kWidth}, {begin, begin + kBlock}, scores + (key - from) * kBlock,
              kBlock);
       weigh(count, most, sum, from > keys.begin);
+      if (dropout.rate > 0) drop(from, count, begin);
       multiply(kBlock, q.width, count, {scores, 1, kBlock}, v.as_right(from),
                {values, q.width, from > keys.begin ? Write::kAdd : Write::kReplace});
     }
@@ -319,24 +347,36 @@ struct HeadForward {
     for (Index i = 0; scales && i < kBlock; ++i)
       for (Index c = 0; c < q.width; ++c) values[i * q.width + c] *= factor[i];
   }
+
+  // Their sum is that of all weights, dropped or not.
+  void drop(Index from, Index count, Index query) const {
+    Scalar factors[kWidth * kBlock];
+    for (Index key = 0; key < count; key += kWidth) {
+      draw_factors(dropout, head, from + key, query, factors, kBlock);
+      for (Index i = 0; i < kWidth * kBlock; ++i) scores[key * kBlock + i] *= factors[i];
+    }
+  }
 };
 
 struct HeadBackward {
   const AttentionShape& shape;
   Index length;
+  const AttentionDropout& dropout;
+  Index head = 0;
   Index padded = round_up(shape.positions, kWidth);
-  Scratch scratch{shape, 7, 2 * padded + 2 * kBlock* kChunk};
+  Scratch scratch{shape, 7, 2 * padded + 3 * kBlock* kChunk};
   Head q = scratch.take_head(), k = scratch.take_head(), v = scratch.take_head(), dy = scratch.take_head();
   Head dq = scratch.take_head(), dk = scratch.take_head(), dv = scratch.take_head();
   Scalar* logs = scratch.take(padded);              // of each query
   Scalar* means = scratch.take(padded);             // of the gradients of its weights: dy · y
   Scalar* weights = scratch.take(kBlock * kChunk);  // kBlock x kChunk
   Scalar* slopes = scratch.take(kBlock * kChunk);   // likewise
+  Scalar* factors = scratch.take(kBlock * kChunk);  // likewise, of dropout
 
   void clear(const Head& head) const { std::fill_n(head.rows, padded * head.width, Scalar{0}); }
 
   void take_queries(const AttentionBackward& pass, const Places& at, const Scalar* logs_of_head) {
-    copy_rows(shape, pass.x, at.query, length, q);
+    copy_rows(shape, pass.input.x, at.query, length, q);
     copy_rows(shape, pass.dy, at.output, length, dy);
     fill_panels(padded, q);
     fill_panels(padded, dy);
@@ -355,6 +395,9 @@ struct HeadBackward {
     multiply(kBlock, count, q.size, k.as_left(key), q.turned(query), replace(weights));
     multiply(kBlock, count, q.size, v.as_left(key), dy.turned(query), replace(slopes));
     mask(shape, length, {key, key + kBlock}, {query, query + count}, weights, kChunk);
+    for (Index j = 0; dropout.rate > 0 && j < count; j += kWidth)
+      draw_factors(dropout, head, key, query + j, factors + j, kChunk);
+    drop(count, slopes);
     for (Index row = 0; row < kBlock; ++row) {
       Scalar* const p = weights + row * kChunk;
       Scalar* const d = slopes + row * kChunk;
@@ -364,9 +407,16 @@ struct HeadBackward {
         d[j] = p[j] * (d[j] - means[query + j]);
       }
     }
+    drop(count, weights);
     multiply(kBlock, q.width, count, {weights, kChunk, 1}, dy.as_right(query), add(dv.row(key)));
     multiply(kBlock, q.width, count, {slopes, kChunk, 1}, q.as_right(query), add(dk.row(key)));
     multiply(count, q.width, kBlock, {slopes, 1, kChunk}, k.as_right(key), add(dq.row(query)));
+  }
+
+  void drop(Index count, Scalar* of_weights) const {
+    for (Index row = 0; dropout.rate > 0 && row < kBlock; ++row) {
+      for (Index j = 0; j < count; ++j) of_weights[row * kChunk + j] *= factors[row * kChunk + j];
+    }
   }
 
   void chunk(Index query, Index end) const {
@@ -395,12 +445,14 @@ Range AttentionShape::seeing(Index key, Index length) const {
           window == 0 ? length : std::min(key + window, length)};
 }
 
-void attend(const AttentionShape& shape, const Scalar* x, Index length, Scalar* y, Scalar* logs) {
-  const HeadForward pass{shape, length};
+void attend(const AttentionShape& shape, const AttentionInput& input, Scalar* y, Scalar* logs) {
+  const auto& [x, length, dropout] = input;
+  HeadForward pass{shape, length, dropout};
   std::fill(y + length * shape.output_width(), y + shape.positions * shape.output_width(), Scalar{0});
   std::fill_n(logs, shape.heads * shape.positions, Scalar{0});
   for (Index head = 0; head < shape.heads; ++head) {
     const Places at = places_of(shape, head);
+    pass.head = head;
     copy_rows(shape, x, at.query, length, pass.q);
     fill_panels(round_up(shape.positions, kWidth), pass.q);
     if (head % shape.group() == 0) {
@@ -422,15 +474,16 @@ void attend(const AttentionShape& shape, const Scalar* x, Index length, Scalar* 
 }
 
 void attend_backward(const AttentionShape& shape, const AttentionBackward& pass, Scalar* dx) {
-  const Index length = pass.length;
-  HeadBackward own{shape, length};
+  const auto& [x, length, dropout] = pass.input;
+  HeadBackward own{shape, length, dropout};
   for (Index head = 0; head < shape.heads; ++head) {
     const Places at = places_of(shape, head);
+    own.head = head;
     own.take_queries(pass, at, pass.logs + head * shape.positions);
     own.clear(own.dq);
     if (head % shape.group() == 0) {
-      copy_rows(shape, pass.x, at.key, length, own.k);
-      copy_rows(shape, pass.x, at.value, length, own.v);
+      copy_rows(shape, x, at.key, length, own.k);
+      copy_rows(shape, x, at.value, length, own.v);
       own.clear(own.dk);
       own.clear(own.dv);
     }

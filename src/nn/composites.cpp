@@ -229,19 +229,21 @@ auto written_as(Write write) {
 
 // The arguments that attention and transformer share.
 struct AttentionArguments {
-  explicit AttentionArguments(TermArguments& arguments)
+  AttentionArguments(TermArguments& arguments, std::string_view key_of_dropout)
       : heads(arguments.take_index("heads", 1)),
         kv_heads(arguments.take_index("kv_heads", 1, heads)),
         causal(arguments.take_flag("causal", false)),
         window(arguments.take_index("window", 0, 0)),
         rotary(arguments.take_flag("rotary", false)),
+        dropout(arguments.take_number(key_of_dropout, 0)),
         bias(arguments.take_flag("bias", true) ? "" : ", bias=false") {}
 
   // But for what is as if it were not given.
   std::string of_attend() const {
-    return fmt::format("{}{}{}{}{}", heads, causal ? ", causal=true" : "",
+    return fmt::format("{}{}{}{}{}{}", heads, causal ? ", causal=true" : "",
                        kv_heads == heads ? "" : fmt::format(", kv_heads={}", kv_heads),
-                       window == 0 ? "" : fmt::format(", window={}", window), rotary ? ", rotary=true" : "");
+                       window == 0 ? "" : fmt::format(", window={}", window), rotary ? ", rotary=true" : "",
+                       dropout == 0 ? "" : fmt::format(", dropout={}", dropout));
   }
 
   Index heads;
@@ -249,11 +251,12 @@ struct AttentionArguments {
   bool causal;
   Index window;
   bool rotary;
+  double dropout;  // of weights
   std::string bias;
 };
 
 std::string write_attention(TermArguments& arguments, Index channels) {
-  const AttentionArguments own(arguments);
+  const AttentionArguments own(arguments, "dropout");
   if (channels % own.heads != 0)
     throw ConfigError(
         fmt::format("{} heads do not divide the {} channels into equal parts", own.heads, channels));
@@ -271,13 +274,14 @@ CompositeEntry attention_entry() {
   return {
       .name = "attention",
       .signature =
-          "attention(heads, kv_heads=heads, causal=false, window=0, rotary=false, bias=true, init=WORD, "
-          "out_init=WORD)",
+          "attention(heads, kv_heads=heads, causal=false, window=0, rotary=false, dropout=0, bias=true, "
+          "init=WORD, out_init=WORD)",
       .help =
           "dense layers around attend (Vaswani et al. 2017), of which the first makes queries, keys and "
           "values side by side; kv_heads: so many keys and values, shared by neighbouring heads; causal: a "
           "position sees none behind it; window: it sees only positions nearer than this; rotary: turns "
-          "queries and keys by their position (Su et al. 2021); out_init: init of the last dense layer",
+          "queries and keys by their position (Su et al. 2021); dropout: of the weights, in training; "
+          "out_init: init of the last dense layer",
       .example = "attention(2, causal=true)",
       .example_input = SequenceShape{.positions = 4, .channels = 6}.shape(),
       .takes_layers = false,
@@ -296,7 +300,7 @@ std::string take_one_of(TermArguments& arguments, std::string_view key,
 // them with that through the root of how many there are.
 std::string write_transformer(TermArguments& arguments, Index channels) {
   const Index blocks = arguments.take_index("blocks", 1);
-  const AttentionArguments own(arguments);
+  const AttentionArguments own(arguments, "attention_dropout");
   const std::string function = take_one_of(arguments, "mlp", {"gelu", "gelu(tanh)", "swiglu"});
   const bool gated = function == "swiglu";
   const Index hidden =
@@ -320,7 +324,7 @@ CompositeEntry transformer_entry() {
       .name = "transformer",
       .signature =
           "transformer(blocks, heads, kv_heads=heads, causal=false, window=0, rotary=false, bias=true, "
-          "mlp=gelu, hidden=N, norm=layer_norm, dropout=0)",
+          "mlp=gelu, hidden=N, norm=layer_norm, dropout=0, attention_dropout=0)",
       .help =
           "so many blocks of attention and a perceptron, each with a norm before it and x added behind it, "
           "that start as those of GPT-2 (Radford et al. 2019); mlp: gelu, gelu(tanh) or swiglu, norm: "

@@ -2,9 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "lockstep/base/errors.h"
 
 namespace lockstep {
+
+bool goes_by_position(const Model& model) {
+  return std::ranges::all_of(model.ops(),
+                             [](const ModelOp& op) { return op.layer->incremental() != nullptr; });
+}
 
 NextPosition::NextPosition(const Model& model, Index samples) : model_(model), samples_(samples) {
   for (const ModelOp& op : model.ops()) {

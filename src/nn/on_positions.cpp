@@ -92,7 +92,12 @@ class OnPositions final : public EachPosition, public BatchStatistics {
     inner.in = {in_};
     inner.inputs = {graph.add("Reshape", {layer.inputs.front(), graph.add_list({-1, in_.size()})})};
     const std::string y = layer_->add_to(graph, inner);
-    return y.empty() ? y : graph.add("Reshape", {y, graph.add_list({-1, positions_, out_.size()})});
+    if (y.empty()) return y;
+    const std::string dims = graph.add(
+        "Concat",
+        {graph.add_list({-1}), onnx_positions(graph, layer.inputs.front()), graph.add_list({out_.size()})},
+        {{"axis", Index{0}}});
+    return graph.add("Reshape", {y, dims});
   }
 
   const BatchStatistics* statistics() const override {

@@ -52,6 +52,16 @@ std::string onnx_masked(OnnxNodes& graph, const OnnxLayer& layer, double fill) {
   return graph.add("Where", {onnx_counted(graph, layer), x, graph.add_number(fill)});
 }
 
+std::string onnx_positions(OnnxNodes& graph, const std::string& sequence) {
+  return graph.add("Slice", {graph.add("Shape", {sequence}), graph.add_list({1}), graph.add_list({2}),
+                             graph.add_list({0})});
+}
+
+std::string onnx_first_rows(OnnxNodes& graph, const std::string& table, const std::string& sequence) {
+  return graph.add("Slice",
+                   {table, graph.add_list({0}), onnx_positions(graph, sequence), graph.add_list({0})});
+}
+
 std::string onnx_lengths(OnnxNodes& graph, const OnnxLayer& layer) {
   const std::string rows = graph.add("Unsqueeze", {layer.lengths, graph.add_list({1})});
   return graph.add("Gather", {graph.add_list(layer.counted), rows}, {{"axis", Index{0}}});

@@ -20,11 +20,12 @@ from .seen import check_inspect, check_schema
 from .single import check_single
 from .steps import check_counted_steps
 from .summary import check_metrics, check_summary
+from .text_data import check_vocabulary
 from .sweep_words import check_console
 from .sweeps import check_sweep
 from .windows import why_not
 
-PARTS = [check_record, check_summary, check_counted_steps, check_metrics, check_threshold, check_calibration, check_single, check_log, check_plan, check_page, check_schema, check_predictions, check_eval, check_compare, check_status]  # fmt: skip
+PARTS = [check_record, check_summary, check_counted_steps, check_metrics, check_threshold, check_calibration, check_single, check_log, check_plan, check_page, check_schema, check_vocabulary, check_predictions, check_eval, check_compare, check_status]  # fmt: skip
 LONGER = [check_inspect, lambda sheet, run: check_importance(sheet, run, ask=True)]
 
 
@@ -59,7 +60,7 @@ def check_weights(sheet, run):
     """What `predict` gives is what the weights give."""
     for split in ("validation", "test"):
         dataset = run.sets[split]
-        if dataset is None or dataset.windows or (own := run.own_outputs(split)) is None:
+        if dataset is None or dataset.windows or dataset.text or (own := run.own_outputs(split)) is None:
             continue
         given = run.given_outputs(split)
         values = log_softmax(own.values) if run.form.link == "softmax" else own.values

@@ -85,7 +85,8 @@ def check_eval_text(sheet, run, split, text, shown):
 
 def check_row(sheet, place, lines, name, values):
     """A row has its name and these values, and no others."""
-    row = next((line for line in lines if line.startswith(str(name) + " ")), None)
+    # A token of a text may be a blank, with which other rows begin, too.
+    row = next((line for line in lines if line.startswith(str(name) + " ") and (str(name).strip() or len(line.split()) == len(values))), None)
     if row is None:
         sheet.differ(f"{place}: {name}", "(no row)", values)
         return

@@ -11,6 +11,7 @@ from .notations import plain_number
 from .splits import Parts
 from .table_data import TableData
 from .table_text import read_table
+from .text_data import TextPart, TextSets, is_text
 from .window_data import Positions, WindowSet
 
 
@@ -29,6 +30,7 @@ class DataSet:
     lengths: np.ndarray = None  # of sequences: how many positions count; None where all do
     of_positions: bool = False  # each position has targets
     each: int = 1  # targets of a position
+    text: TextPart = None  # of a text, whose windows the records are
     place: np.ndarray = None  # of counted(): the position that each is of its record
 
     def part(self, chosen):
@@ -67,7 +69,7 @@ def read_set(config, schema, cwd, split):
         return read_table_set(config, schema, cwd, config[f"data.{split}"])
     if kind == "libsvm":
         return read_sparse_set(config, schema, cwd, split)
-    if kind == "synthetic":
+    if kind in ("synthetic", "text"):
         return None
     x, y, w, sizes, files = read_arrays(config, cwd, split)
     targets = np.asarray(y, np.float32).astype(float).reshape(len(x), -1)
@@ -126,6 +128,7 @@ class DataSets:
         self.config, self.schema, self.cwd = config, schema, cwd
         self.read, self.sets = {}, {}
         self.parts, self.positions = functools.cache(self.parts), functools.cache(self.positions)
+        self.texts_data = TextSets(config, cwd) if is_text(config) else None
 
     def files(self, split):
         if split not in self.read:
@@ -148,6 +151,8 @@ class DataSets:
 
     def __getitem__(self, split):
         """ "train", "validation" or "test"; None if there is none, or if it is made up."""
+        if split not in self.sets and self.texts_data:
+            self.sets[split] = self.windows_of_text(split) if split in self.texts_data.spans else None
         if split not in self.sets:
             found = self.records(split)
             self.sets[split] = self.windows(split, found) if found is not None and self.config.get("data.window") else found
@@ -157,6 +162,17 @@ class DataSets:
         """Of the files of a set, in the order of time."""
         whole = self.files(split)
         return Positions(self.config, self.schema, whole, lambda name: self.texts(whole, name), self.column)
+
+    def windows_of_text(self, split):
+        texts = self.texts_data
+        features, targets = texts.windows(texts.spans[split][0], 1)
+        return replace(self.of_windows(features), targets=targets, files=texts.spans[split][2], text=texts.part(split))
+
+    @staticmethod
+    def of_windows(features):
+        """Windows of tokens without targets."""
+        rows = np.arange(len(features))
+        return DataSet(features[:, :, 0], np.ones(len(rows)), features, rows, rows, [], np.zeros(len(rows), int), of_positions=True)
 
     def windows(self, split, records):
         file = "train" if split == "train" or split in self.parts().among else split

@@ -55,6 +55,9 @@ def write_data(directory):
         for i in range(200):
             x, colour = dice.gauss(0, 1), "" if i % 4 == 0 else dice.choice(["red", "green", "blue"])
             file.write(f"{x:.6f},{colour},{int(x + dice.gauss(0, 1) > 0)}\n")
+    animals = ["sheep", "goats", "h\u00e9rons", "cows"]
+    lines = [f"{dice.randrange(10)} {dice.choice(animals)} and {dice.randrange(10)} {dice.choice(animals)}.\n" for _ in range(260)]
+    (directory / "animals.txt").write_text("".join(lines))
     write_arrays(directory)
 
 
@@ -82,6 +85,7 @@ def table(label, features=("age", "hours", "city", "zip"), **other):
 CHECKPOINTS = {"checkpoint_every": "1 epoch", "checkpoint_keep": "100", "checkpoint_wait": "true"}
 CHECKPOINT_KEYS = {name.replace("_", "."): value for name, value in CHECKPOINTS.items()}
 WINDOWS = {"data.train": "sales.csv", "data.time": "day", "data.series": "store", "data.window": "14", "data.horizon": "7", "data.season": "7", "train.loss": "mean_squared_error", "train.optimizer": "adam", "train.lr": "0.01", "train.epochs": "4", "train.global_batch": "32", "train.replicas": "2", "distribute.reduction": "ordered"}
+TEXT = {"data.train": "animals.txt", "data.window": "16", "data.validation": "share(0.1)", "eval.metrics": "bits_per_character,perplexity", "eval.top_k": "3", "train.optimizer": "adam", "train.lr": "0.003", "train.epochs": "2", "train.global_batch": "16", "train.replicas": "2", "distribute.reduction": "ordered"}
 YES = "auc,average_precision,log_loss,precision,recall,brier,ece,f1,mcc,balanced_accuracy"
 HINGE = "auc,average_precision,precision,recall,f1,mcc,balanced_accuracy"
 NUMBERS = "mean_absolute_error,mean_squared_error,r2,root_mean_squared_error,mean_absolute_percentage_error,spearman"
@@ -113,6 +117,7 @@ EXAMPLES = {
     "preset-price": table("price", data_columns="price: standard,zip: hash(16)", model_preset="mlp", model_outputs="1", train_loss="mean_squared_error", data_validation_share="0.25", train_epochs="2"),
     "forecast": {**WINDOWS, "data.label": "sold", "data.columns": "sold: standard", "data.future": "holiday", "data.window_scale": "last", "data.validation": "time(day, 0.2)", "data.test_part": "time(day, from = '2023-05-20')", "model.preset": "forecast_mlp", "model.outputs": "7", **CHECKPOINT_KEYS},
     "forecasts": {**WINDOWS, "data.label": "sold,price", "data.columns": "sold: standard,price: minmax", "data.ignore": "store,holiday", "data.fill_gaps": "last", "data.stride": "2", "data.window_scale": "standard", "data.validation": "group(store, 0.5)", "train.loss": "quantile", "train.quantiles": "0.1,0.5,0.9", "model.layers": "dense(21, shared=2)"},
+    "text": {**TEXT, "model.layers": "embedding(27, 16) positions(learned) transformer(1, 2, causal=true) layer_norm dense(27, bias=false, tie=0)", "report.sample": "3 sheep and ", **CHECKPOINT_KEYS},
     "synthetic": {"data.format": "synthetic", "data.synthetic_rows": "500", "data.synthetic_test_rows": "100", "data.synthetic_classes": "3", "model.layers": "dense(8) relu dense(3)", "train.epochs": "3", "train.global_batch": "20", "train.replicas": "2"},
 }
 

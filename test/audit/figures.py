@@ -76,7 +76,7 @@ class Figures:
     def __init__(self, form, outputs, targets, weights, names=(), scales=()):
         """`scales`: of the targets; none where they are the labels themselves."""
         self.form, self.outputs, self.targets, self.weights, self.names = form, outputs, targets, weights, list(names)
-        self.samples, self.of_positions = len(targets), False
+        self.samples, self.of_positions, self.characters = len(targets), False, None
         self.classes = outputs.values.shape[1]
         self.scales = list(scales) if form.targets == "value" and form.link != "direction" else []
         if form.loss == "quantile" and len(form.levels) > 1:
@@ -120,6 +120,9 @@ class Figures:
         if name in IN_UNITS and self.scales:
             labels = lambda values: self.labels(values, name == "r2")
             return spanned(self.form, self.outputs, self.targets, lambda values: metrics.BY_NAME[name](self.form, labels(values), labels(self.targets), self.weights))
+        if name == "bits_per_character":
+            bits = len(self.targets) / np.log(2) / (self.characters or len(self.targets))
+            return self.figure(lambda *of: metrics.log_loss(*of) * bits)
         found = self.figure(metrics.BY_NAME[name])
         if name == "average_precision":
             return self.untied(found)

@@ -146,19 +146,96 @@ def convolved(words, w, bias, x, noise):
     return outputs[0] + bias, outputs[2] + 6e-8 * (2 + np.sqrt(w[0].size)) * (outputs[1] + np.abs(bias))
 
 
+def with_keys(words):
+    """Words before the keys, and what stands behind each key: "4, causal=true" as (["4"], {"causal": "true"})."""
+    words = [word.replace(" ", "") for word in words]
+    return [word for word in words if "=" not in word], dict(word.split("=", 1) for word in words if "=" in word)
+
+
+def written(name, words, channels):
+    """The layers that an attention, or a transformer of so many blocks, is made of."""
+    plain, keys = with_keys(words)
+    heads = int(plain[-1])
+    bias = ", bias=false" if keys.get("bias") == "false" else ""
+    of_attend = ", ".join([str(heads), *(f"{key}={keys[key]}" for key in ("causal", "kv_heads", "window", "rotary") if key in keys)])
+    if name == "attention":
+        width = channels // heads * (heads + 2 * int(keys.get("kv_heads", heads)))
+        return f"dense({width}{bias}) attend({of_attend}) dense({channels}{bias})"
+    mlp, norm = keys.get("mlp", "gelu"), keys.get("norm", "layer_norm")
+    hidden = int(keys.get("hidden", -(-(8 * channels // 3) // 16) * 16 if mlp == "swiglu" else 4 * channels))
+    last = " dropout(0.1)" if float(keys.get("dropout", 0)) else ""
+    attention = f"residual({norm} attention({of_attend}{bias}){last})"
+    perceptron = f"residual({norm} dense({hidden * (1 + (mlp == 'swiglu'))}{bias}) {mlp} dense({channels}{bias}){last})"
+    return f"{attention} {perceptron} " * int(plain[0])
+
+
+def angles(positions, size):
+    return np.arange(positions)[:, None] * 10000.0 ** (-2 * np.arange(size // 2)[None, :] / size)
+
+
+def with_positions(words, tensors, prefix, x, noise):
+    if words[0] == "learned":
+        added = tensors[prefix + "weight"]
+    else:
+        turns = angles(*x.shape[1:])
+        added = np.stack([np.sin(turns), np.cos(turns)], axis=2).reshape(x.shape[1:])
+    return x + added, noise + UNIT * (np.abs(x + added) + np.abs(added))
+
+
+def attended(words, x, noise):
+    """Attention of queries, keys and values side by side, by the definition; and how far it may be off."""
+    plain, keys = with_keys(words)
+    heads, (rows, positions, width) = int(plain[0]), x.shape
+    kv, limit = int(keys.get("kv_heads", heads)), int(keys.get("window", 0))
+    size = width // (heads + 2 * kv)
+    distance = np.arange(positions)[:, None] - np.arange(positions)[None, :]
+    seen = (distance >= 0) | (keys.get("causal") != "true")
+    if limit:
+        seen &= np.abs(distance) < limit
+
+    def apart(each, first, count):
+        own = each[:, :, first * size : (first + count) * size].reshape(rows, positions, count, size).transpose(0, 2, 1, 3)
+        return np.repeat(own, heads // count, axis=1)
+
+    def turned(each, sign):
+        if keys.get("rotary") != "true":
+            return each
+        turns, (a, b) = angles(positions, size), np.split(each, 2, axis=3)
+        cosines, sines = (np.cos(turns), np.sin(turns)) if sign else (np.abs(np.cos(turns)), np.abs(np.sin(turns)))
+        return np.concatenate([a * cosines - sign * b * sines, b * cosines + sign * a * sines] if sign else [a * cosines + b * sines, b * cosines + a * sines], axis=3)
+
+    q, k, v = apart(x, 0, heads), apart(x, heads, kv), apart(x, heads + kv, kv)
+    nq, nk, nv = apart(noise, 0, heads), apart(noise, heads, kv), apart(noise, heads + kv, kv)
+    nq, nk = (turned(n, 0) + 4 * UNIT * turned(np.abs(each), 0) for n, each in ((nq, q), (nk, k)))
+    q, k = turned(q, 1), turned(k, 1)
+    flip = lambda each: each.transpose(0, 1, 3, 2)
+    sizes = np.abs(q) @ flip(np.abs(k))
+    off = (nq @ flip(np.abs(k)) + np.abs(q) @ flip(nk) + UNIT * (3 + np.sqrt(size)) * sizes) / np.sqrt(size)
+    scores = np.where(seen, q @ flip(k) / np.sqrt(size), -np.inf)
+    weights = np.exp(scores - scores.max(axis=3, keepdims=True))
+    weights /= weights.sum(axis=3, keepdims=True)
+    off = np.where(seen, off, 0)
+    off = weights * (off + (weights * off).sum(axis=3, keepdims=True) + 8 * UNIT)
+    joined = lambda each: each.transpose(0, 2, 1, 3).reshape(rows, positions, heads * size)
+    rounding = UNIT * (2 + np.sqrt(positions)) * weights @ np.abs(v)
+    return joined(weights @ v), joined(weights @ nv + off @ np.abs(v) + rounding)
+
+
 def normed(name, words, tensors, prefix, x, noise):
-    """layer_norm over the last numbers, or batch_norm by its running moments; and how far it may be off."""
+    """layer_norm or rms_norm over the last numbers, or batch_norm by its running moments; and how far it may be off."""
     keyed = {key: value for key, _, value in (word.replace(" ", "").partition("=") for word in words)}
-    if name == "layer_norm":
+    if name == "rms_norm":
+        mean, variance = 0.0, (x**2).mean(axis=-1, keepdims=True)
+    elif name == "layer_norm":
         mean, variance = x.mean(axis=-1, keepdims=True), x.var(axis=-1, keepdims=True)
     else:
         mean, variance = tensors[prefix + "running_mean"], tensors[prefix + "running_var"]
     deviation = np.sqrt(variance + float(keyed.get("eps", 1e-5)))
     found = (x - mean) / deviation
     off = noise + 4 * UNIT * (np.abs(x) + np.abs(mean))
-    if name == "layer_norm":
+    if name != "batch_norm":
         off = off + off.mean(axis=-1, keepdims=True) + np.abs(found) * (np.abs(found) * off).mean(axis=-1, keepdims=True)
-    weight, bias = tensors[prefix + "weight"], tensors[prefix + "bias"]
+    weight, bias = tensors[prefix + "weight"], tensors.get(prefix + "bias", 0.0)
     off = off / deviation + 8 * UNIT * np.abs(found)
     return found * weight + bias, off * np.abs(weight) + UNIT * (np.abs(found * weight) + np.abs(bias))
 
@@ -214,12 +291,12 @@ def known_layer(item, sequence=False):
         return len(words.split("|")) == 2 and all(known_layer(each, sequence) for part in words.split("|") for each in items_of(part))
     if name == "residual":
         return sequence and all(known_layer(each, sequence) for each in items_of(words))
-    if name in ("layer_norm", "batch_norm"):
+    if name in ("layer_norm", "rms_norm", "batch_norm", "embedding", "positions", "attention", "attend", "transformer", "swiglu"):
         return sequence
     if name == "gelu":
-        return sequence and not words
+        return sequence and words in ("", "tanh")
     if name == "dense":
-        return all(word.strip().startswith(("shared=", "init=")) for word in words.split(",")[1:])
+        return all(word.strip().startswith(("shared=", "init=", "bias=", "tie=")) for word in words.split(",")[1:])
     if name == "as_sequence":
         return words.strip().isdigit()
     if name == "conv1d":
@@ -250,10 +327,29 @@ def chain(layers, tensors, prefix, x, noise, counts):
                 x, noise = x @ w.T, noise @ np.abs(w).T + unit * (2 + np.sqrt(w.shape[1])) * (np.abs(x) @ np.abs(w).T)
             x, noise = body[0] + x, body[1] + noise
             noise = noise + unit * np.abs(x)
-        elif name in ("layer_norm", "batch_norm"):
+        elif name in ("attention", "transformer"):
+            if (found := chain(items_of(written(name, words, x.shape[2])), tensors, f"{prefix}{number}.", x, noise, counts)) is None:
+                return None
+            x, noise = found
+        elif name == "embedding":
+            x = tensors[f"{prefix}{number}.weight"][x[:, :, 0].astype(int)]
+            noise = np.zeros_like(x)
+        elif name == "positions":
+            x, noise = with_positions(words, tensors, f"{prefix}{number}.", x, noise)
+        elif name == "attend":
+            x, noise = attended(words, x, noise)
+        elif name == "swiglu":
+            (a, b), (na, nb) = np.split(x, 2, axis=2), np.split(noise, 2, axis=2)
+            gated = ACTIVATIONS["silu"](a)
+            x, noise = gated * b, (1.1 * na + 2 * UNIT * np.abs(gated)) * np.abs(b) + np.abs(gated) * nb + UNIT * np.abs(gated * b)
+        elif (name, text) == ("gelu", "tanh"):
+            x = 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
+            noise = 1.2 * noise + 4 * UNIT * np.abs(x)
+        elif name in ("layer_norm", "rms_norm", "batch_norm"):
             x, noise = normed(name, words, tensors, f"{prefix}{number}.", x, noise)
         elif name == "dense":
-            w = tensors[f"{prefix}{number}.weight"]
+            owner = with_keys(words)[1].get("tie")  # the layer whose weight it has
+            w = tensors[f"{owner or f'{prefix}{number}'}.weight"]
             shape = x.shape[:-1] if x.ndim == 3 else (rows,)
             x, noise = (each.reshape(-1, w.shape[1]) for each in (x, noise))
             bias = tensors.get(f"{prefix}{number}.bias", np.zeros(len(w)))

@@ -39,6 +39,7 @@ def check_log(sheet, run):
         "worker ": check_worker,
         "the learning rate falls ": check_fall,
         "stopped after ": check_break,
+        "sample: ": check_sample,
     }
     whole = list(text.lines())
     # Lines after a checkpoint, or after a start that came to nothing, are made twice.
@@ -65,6 +66,14 @@ def check_log(sheet, run):
             taken(re.fullmatch(r"(.*)", line))
         else:
             check_setup_line(sheet, run, line, again)
+
+
+def check_sample(sheet, run, line):
+    """The beginning of a text that the model has written."""
+    taken(re.fullmatch(r"(.*)", line))
+    shown = line.removeprefix("sample: ").partition("... (")[0]
+    samples = [m["sample"].replace("\n", " ") for m in run.metrics if "sample" in m]
+    sheet.check("log.txt: sample", shown, samples, lambda a, b: any(each.startswith(a) for each in b))
 
 
 def check_told(sheet, run, console):

@@ -4,7 +4,7 @@ import math
 import pathlib
 import re
 
-from . import order, windows
+from . import order, text_data, windows
 from .arrays import sparse, split_name
 from .config import span_of
 from .notations import written_date
@@ -260,6 +260,7 @@ FORMS = (
     (r".*?column '(.*)': (?:years of two digits: .*; the latest is|the latest of its dates,) (\d[-\d]+(?: \d\d:\d\d)?)(?:,? .*)?", check_years),
     (r"audit: epoch ([\d,]+) used ([\d,]+) samples, each ([\d,]+) times?", check_audit),
     *windows.FORMS,
+    *text_data.FORMS,
 )
 
 

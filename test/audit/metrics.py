@@ -302,4 +302,5 @@ BY_NAME = {
     "gamma_deviance": lambda form, o, t, w: deviance(2, o, t, w),
     "tweedie_deviance": lambda form, o, t, w: deviance(form.options.get("train.tweedie_power", 1.5), o, t, w),
     "cosine_similarity": cosine_similarity,
+    "perplexity": lambda *of: float(np.exp(log_loss(*of))),
 }

@@ -4,7 +4,7 @@ ranks, runs that end early or go on. `audit_test TRAINER --more MPIEXEC...` make
 import pathlib
 import random
 
-from .examples import CHECKPOINT_KEYS, CHECKPOINTS, HINGE, NUMBERS, YES, people, table
+from .examples import CHECKPOINT_KEYS, CHECKPOINTS, HINGE, NUMBERS, TEXT, YES, people, table
 
 BATCH = {"train.epochs": "2", "train.global_batch": "20", "train.replicas": "2", "distribute.reduction": "ordered"}
 TWO = {"data.validation_share": "0.2", "eval.metrics": YES}
@@ -129,6 +129,8 @@ EXAMPLES = {
     "several-quantiles": table("price,hours", features=("age", "city"), data_columns="price: standard,hours: standard", model_layers="dense(8) relu dense(4)", train_loss="quantile", train_quantiles="0.25,0.75", data_validation_share="0.25"),
     "tweedie": table("count", data_columns="zip: hash(16)", model_layers="dense(8) relu dense(1)", train_loss="tweedie", data_test="test.csv"),
     "cosine": {"data.train": "data.h5:x", "data.train_labels": "data.h5:x", "model.layers": "dense(4)", "train.loss": "cosine_distance", "data.validation_share": "0.2", **BATCH},
+    "text-bytes": {**TEXT, "data.tokens": "bytes", "data.draw": "anywhere", "data.test_part": "share(0.1)", "model.layers": "embedding(256, 12) transformer(1, 2, causal=true, rotary=true, kv_heads=1, window=9, bias=false, norm=rms_norm, mlp=swiglu) dense(256)"},
+    "text-words": {**TEXT, "data.tokens": "words(12)", "data.unknown": "replace", "data.test": "animals.txt", "model.layers": "embedding(13, 8) positions(sinusoidal) attention(2, causal=true) gelu(tanh) dense(13)"},
 }  # fmt: skip
 CONFIGS = {"german": "german.toml", "dates": "dates.toml"}
 RANKS = {"positions": 2, "two-ranks": 2, "three-ranks": 3, "stages": 2, "groups": 4, "servers": 3, "local": 2, "streamed": 2, "delays": 2}

@@ -128,12 +128,12 @@ def from_predictions(form, names, cells, label_columns, hinge_scores=True):
     return Outputs(np.array(columns).T, np.array(errors).T)
 
 
-PRESETS = {"nlinear": "flatten dense({outputs}, init=zero)", "forecast_mlp": "flatten wide_deep(dense({outputs}, init=zero) | dense(128) relu dropout(0.1) dense({outputs}))"}
+PRESETS = {"gpt": "embedding({outputs}, 128) positions(learned) transformer(4, 4, causal=true) layer_norm dense({outputs}, bias=false, tie=0)", "nlinear": "flatten dense({outputs}, init=zero)", "forecast_mlp": "flatten wide_deep(dense({outputs}, init=zero) | dense(128) relu dropout(0.1) dense({outputs}))"}
 
 
 def scaling_of(config):
     """How pasts of labels are scaled before the layers and behind them: (kind, labels, window), or None."""
-    kind = config.get("data.window_scale", "none") if config.get("data.window") else "none"
+    kind = config.get("data.window_scale", "none") if config.get("data.window") and config.get("data.horizon") else "none"
     return None if kind == "none" else (kind, len(list_of(config["data.label"])), config["data.window"])
 
 
@@ -142,7 +142,7 @@ def from_weights(config, tensors, temperature, dataset):
     if dataset.features is None or config.get("train.precision") == "bf16":
         return None
     layers = config.get("model.layers") or PRESETS.get(config.get("model.preset"), "").format(outputs=config.get("model.outputs"))
-    found = forward(layers, tensors, dataset.features, scaling_of(config), config.get("data.record") == "sequence", dataset.lengths)
+    found = forward(layers, tensors, dataset.features, scaling_of(config), config.get("data.record") == "sequence" or config.get("data.format") == "text", dataset.lengths)
     if found is None:
         return None
     if dataset.of_positions:

@@ -73,8 +73,17 @@ def check_page(sheet, run):
     names = titles_of(run)
     check_words(sheet, run, text, charts, names)
     check_tables(sheet, run, tables_of(text), charts, names)
+    check_samples(sheet, run, text)
     areas = {four_digits(curve["area"]) for curve in (run.evaluation or {}).get("curves", []) if curve["area"] is not None}
     sheet.equal("report.html: areas that no curve has", sorted(set(re.findall(r", area (\d\.\d{4})", text)) - areas), [])
+
+
+def check_samples(sheet, run, text):
+    """The texts that the model has written, if there are few enough for all of them to be shown."""
+    written = [(m["step"], m["sample"]) for m in run.metrics if "sample" in m]
+    steps = [number_of(step) for step in re.findall(r"<h3>After step ([\d,]+)</h3>", text)]
+    shown = list(zip(steps, map(html.unescape, re.findall(r'<pre class="text">(.*?)</pre>', text, re.S))))
+    sheet.check("report.html: samples", shown, written, lambda a, b: a == b or len(b) > 20 >= len(a) and set(a) <= set(b))
 
 
 def four_digits(area):

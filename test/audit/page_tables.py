@@ -144,7 +144,7 @@ def check_worst_table(sheet, run, place, caption, rows):
     for i, (row, record) in enumerate(zip(rows[1:], worst)):
         sheet.printed(f"{place}: record {i}", row[0], record["record"])
         sheet.digits(f"{place}: loss {i}", row[1], record["loss"])
-        sheet.equal(f"{place}: words {i}", row[2:4], [re.sub(r"\s+", " ", record[k]) for k in ("target", "prediction")])
+        sheet.equal(f"{place}: words {i}", row[2:4], [re.sub(r"\s+", " ", record[k]).strip() for k in ("target", "prediction")])
         cells = ([record.get("file", "")] if columns[:1] == ["file"] else []) + [str(cell) for cell in record.get("cells", [])]
         sheet.equal(f"{place}: cells {i}", [cell for cell in row[4:] if cell], [text for cell in cells if (text := re.sub(r"\s+", " ", cell).strip())])
 

@@ -36,6 +36,7 @@ def check_words(sheet, run, page, charts, names):
         (r"^On the (\w+) set after step ([\d,]+): (.*)\.$", lambda *of: check_result(*of, names)),
         (r"^The last evaluation, after step ([\d,]+): (.*)\.$", lambda *of: check_last(*of, names)),
         (r"^Kept are the weights of step ([\d,]+), with the best (.*?) of the validation set\.", lambda *of: check_kept(*of, names)),
+        (r"^After step ([\d,]+)$", lambda *of: None),  # above its sample, which has its own check
         (r"^Kept are the last weights, those of step ([\d,]+)\.", check_last_kept),
         (r"^The training loss (\S+) is all that was measured", check_training_loss),
         (r"^The validation set was best at step ([\d,]+) of ([\d,]+), ", check_best_step),

@@ -144,6 +144,7 @@ def check_sentences(sheet, run, place, text, length):
         r"^Each of the first ([\d,]+) steps": (None,),
         r"An epoch is one pass over the ([\d,]+) rows by all replicas together": (length.rows,),
         r"An epoch is one pass over the ([\d,]+) rows by every one of the (\d+) replicas: ([\d,]+) samples, each example (\d+) times": (length.rows, replicas, length.epoch_samples, replicas),
+        r"An epoch is ([\d,]+) windows that begin anywhere, over all replicas": (length.rows,),
         r"but for the ([\d,]+) dropped at its end": (dropped,),
         r"Each step is one worker's gradient of (\d+) samples": (length.step_batch,),
         r"no worker more than (\d+) ahead of the slowest": (run.config.get("distribute.staleness"),),
@@ -286,12 +287,12 @@ def check_layers(sheet, run, text):
         else:
             width = None
         # A chain of a composite begins with what stood before all of its chains.
-        outer = "positions" in row[3] and "." not in row[1]
+        outer = "positions" in row[3] and ("." not in row[1] or run.sets.texts_data)
         before = [int(each) for each in re.findall(r"\d+", row[3])] if outer else None
     if not rows:
         return
     if features and (x := run.sets["train"].features if run.sets["train"] is not None else None) is not None:
-        right = f"{x.shape[1]} positions of {x.shape[2]}" if run.config.get("data.record") == "sequence" else int(np.prod(x.shape[1:]))
+        right = f"{x.shape[1]} positions of {x.shape[2]}" if "sequence" in (run.config.get("data.record"), run.sets["train"].text and "sequence") else int(np.prod(x.shape[1:]))
         sheet.equal("plan.txt: features", features[1] if before_all else area(features[1]), right)
     total = taken(re.search(r"^total +([\d,]+) +([\d,]+) +(\S+ \w+)", text, re.M))
     flops = sum(count(row, 5) for row in rows)

@@ -3,10 +3,13 @@
 import numpy as np
 
 from .outputs import numbers
+from .text_data import check_predicted_text
 from .windows import check_last_windows
 
 
 def check_predictions(sheet, run):
+    if run.sets.texts_data:
+        return check_predicted_text(sheet, run, check_answers)
     if run.config.get("data.window"):
         if names := check_last_windows(sheet, run):
             check_answers(sheet, run, "predict: ", names, [])
@@ -36,8 +39,8 @@ def check_predictions(sheet, run):
         check_answers(sheet, run, place, names, [row for row in cells if any(row[1:])])
 
 
-def check_answers(sheet, run, place, names, cells):
-    form, classes = run.form, run.class_names()
+def check_answers(sheet, run, place, names, cells, classes=None):
+    form, classes = run.form, run.class_names() if classes is None else classes
     targets = [column["name"] for column in run.label_columns()] or [f"target{i}" for i in range(run.sets["train"].counted().targets.shape[1])]
     if form.targets == "value":
         levels = [f"q{level:g}" for level in form.levels] if form.loss == "quantile" else []

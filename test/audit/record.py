@@ -80,7 +80,7 @@ def check_figures(sheet, run, place, record):
             sheet.equal(f"{at}values.{name}", figures["values"].get(name), measures.get(name))
     check_kept_figures(sheet, run, place, record, last)
     forecasts = record.get("forecasts") or {}
-    sheet.equal(place + "forecasts", sorted(forecasts), sorted(last) if run.config.get("data.window") else [])
+    sheet.equal(place + "forecasts", sorted(forecasts), sorted(last) if run.config.get("data.horizon") else [])
     for split, shown in forecasts.items():
         check_forecast(sheet, f"{place}forecasts.{split}", shown, figures_of(run, split))
     measure, best = best_line(run)

@@ -45,7 +45,7 @@ class Values:
 
 def check_fits(sheet, run, json, figures):
     form = figures.form
-    wanted = min(figures.targets.shape[1], 4) if form.targets == "value" and form.link != "direction" and not run.config.get("data.window") else 0
+    wanted = min(figures.targets.shape[1], 4) if form.targets == "value" and form.link != "direction" and not run.config.get("data.horizon") else 0
     sheet.equal("evaluation.json: fits", len(json.get("fits", [])), wanted)
     if not wanted:
         return

@@ -58,12 +58,14 @@ class Run:
 
     def target_columns(self):
         """The label of each target: in a window one for each position of its horizon."""
-        return [column for column in self.label_columns() for _ in range(self.config["data.horizon"] if self.config.get("data.window") else 1)]
+        return [column for column in self.label_columns() for _ in range(self.config["data.horizon"] if self.config.get("data.horizon") else 1)]
 
     def class_names(self):
         """Of one label that is a category; empty if classes have numbers."""
         if "classes" in (self.schema or {}):
             return [f"{value:g}" for value in self.schema["classes"]]
+        if self.sets.texts_data:
+            return self.sets["train"].text.names()
         labels = self.label_columns()
         return labels[0]["values"] if len(labels) == 1 and labels[0]["kind"] == "categorical" else []
 
@@ -93,7 +95,7 @@ class Run:
         them well, those computed from the weights stand in."""
         dataset = self.sets[split]
         # `predict` goes on behind the end of the file.
-        if dataset.windows:
+        if dataset.windows or dataset.text:
             return self.own_outputs(split, model)
         given = self.given_outputs(split, model)
         if not model and (own := self.own_outputs(split)) is not None:

@@ -14,7 +14,7 @@ from .table_data import scale_of
 from .timing import check_ranks, check_shares, check_workers, gradients_of
 
 NO_MEASURES = ("step", "epoch", "samples_seen", "samples", "positions", "top_k", "seconds")
-SMALLER = {"loss", "log_loss", "brier", "ece", "mean_absolute_error", "mean_squared_error", "root_mean_squared_error", "mean_absolute_percentage_error", "pinball", "poisson_deviance", "tweedie_deviance", "gamma_deviance"}
+SMALLER = {"loss", "log_loss", "bits_per_character", "perplexity", "brier", "ece", "mean_absolute_error", "mean_squared_error", "root_mean_squared_error", "mean_absolute_percentage_error", "pinball", "poisson_deviance", "tweedie_deviance", "gamma_deviance"}
 
 
 def figures_of(run, split, model="", divided=True):
@@ -28,6 +28,7 @@ def figures_of(run, split, model="", divided=True):
         names = run.class_names() or ([c["name"] for c in labels] if len(labels) > 1 else [])
         dataset = run.sets[split]
         run.found[key] = Figures(run.form, outputs, dataset.counted().targets, run.weights(split), names, scales_of(labels))
+        run.found[key].characters = dataset.text and dataset.text.characters
         run.found[key].windows, run.found[key].samples, run.found[key].of_positions = dataset.windows, len(dataset), dataset.of_positions
     return run.found[key]
 

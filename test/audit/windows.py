@@ -18,7 +18,7 @@ def why_not(run):
     split = next((each for each in ("test", "validation", "train") if run.sets[each] is not None), None)
     if not run.config.get("data.window") or run.own_outputs(split) is not None:
         return ""
-    return "it forecasts with layers, or a precision, that the auditor does not compute"
+    return "its windows go through layers, or a precision, that the auditor does not compute"
 
 
 def whole(text):

@@ -118,7 +118,7 @@ std::vector<Example> sequence_examples() {
           // More positions than a block of queries or keys has, and more than a chunk.
           {"attend(1, causal=true)", sequence(20, 3)},
           {"attend(1, window=5)", sequence(40, 3)},
-          {"attend(1, window=100)", sequence(140, 3)},
+          {"attend(1, window=100, dropout=0.2)", sequence(140, 3)},
           {"positions(sinusoidal) rms_norm swiglu", sequence(4, 4)},
           {"transformer(1, 2, causal=true, mlp=swiglu, norm=rms_norm, rotary=true)", sequence(4, 4)}};
 }

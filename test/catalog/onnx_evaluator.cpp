@@ -173,6 +173,11 @@ const std::map<std::string, Operation>& operations() {
          return result;
        }},
       {"Reshape", [](const Tensors& in, Attributes&) { return reshaped(in[0], whole_numbers(in.at(1))); }},
+      {"Shape",
+       [](const Tensors& in, Attributes&) {
+         return OnnxTensor{.dims = {std::ssize(in[0].dims)},
+                           .values = {in[0].dims.begin(), in[0].dims.end()}};
+       }},
       {"Flatten", [](const Tensors& in,
                      Attributes& attributes) { return flattened(in[0], attributes.whole("axis", 1)); }},
       {"Unsqueeze",
@@ -259,7 +264,7 @@ int type_of(const onnx::NodeProto& node, const Tensors& in) {
   }
   if (operation == "Equal" || operation == "Greater" || operation == "GreaterOrEqual" || operation == "IsNaN")
     return onnx::TensorProto::BOOL;
-  if (operation == "ArgMax") return onnx::TensorProto::INT64;
+  if (operation == "ArgMax" || operation == "Shape") return onnx::TensorProto::INT64;
   if (operation == "LabelEncoder") return onnx::TensorProto::FLOAT;
   if (operation == "Cast") return static_cast<int>(node.attribute(0).i());
   return in.at(first).type;

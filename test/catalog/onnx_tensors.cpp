@@ -77,6 +77,9 @@ OnnxTensor chosen(const OnnxTensor& condition, const OnnxTensor& a, const OnnxTe
 // ------------------------------------------------------------------------------------------------
 
 OnnxTensor reshaped(const OnnxTensor& x, List dims) {
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    if (dims[i] == 0) dims[i] = x.dims.at(i);
+  }
   const auto open = std::ranges::find(dims, -1);
   if (open != dims.end()) *open = product(x.dims) / -product(dims);
   if (product(dims) != product(x.dims)) throw std::invalid_argument("a shape of another size");

@@ -32,7 +32,7 @@ OnnxTensor pairwise(const OnnxTensor& a, const OnnxTensor& b,
 /// `a` where `condition` is not 0, else `b`.
 OnnxTensor chosen(const OnnxTensor& condition, const OnnxTensor& a, const OnnxTensor& b);
 
-/// A dimension of -1 is what is left.
+/// A dimension of -1 is what is left, one of 0 that of x.
 OnnxTensor reshaped(const OnnxTensor& x, List dims);
 OnnxTensor flattened(const OnnxTensor& x, Index axis);
 OnnxTensor unsqueezed(const OnnxTensor& x, const List& axes);

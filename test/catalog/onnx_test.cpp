@@ -241,6 +241,49 @@ TEST(Onnx, ComputesWhatTheModelDoesAlongSequences) {
   }
 }
 
+// Its positions are any number of those of the model, none of which sees one behind it.
+TEST(Onnx, TakesTokensAtAnyNumberOfPositions) {
+  const Shape input = SequenceShape{.positions = 6, .channels = 1}.shape();
+  const Index rows = 2;
+  for (const std::string layers :
+       {"embedding(5, 8) positions(learned) transformer(1, 2, causal=true, window=3) layer_norm dense(5, "
+        "tie=0)",
+        "embedding(5, 8) positions(sinusoidal) transformer(1, 2, causal=true, kv_heads=1, rotary=true, "
+        "norm=rms_norm, mlp=swiglu) dense(5)"}) {
+    ExportableModel exportable(layers, input);
+    RandomStream random({.seed = 5});
+    for (Scalar& value : exportable.stored.span()) value = random.normal();
+    OutputForm form(TargetKind::kClass);
+    form.positions = 6;
+    ModelToExport exported = exportable.to_export(form);
+    exported.tokens = true;
+    const auto graph = exported_graph(exported);
+    expect_sound(graph);
+    for (const auto& value : {graph.input(0), graph.output(0), graph.output(1)})
+      EXPECT_EQ(value.type().tensor_type().shape().dim(1).dim_param(), "T");
+    const std::vector<Scalar> x = whole_numbers(rows * 6);
+    Workspace workspace(exportable.model, rows, ActivationRetention::kForEvaluation);
+    const ConstMatrix outputs =
+        workspace.forward({.values = stored_values(exportable.model, exportable.stored.span()),
+                           .x = ConstMatrix(x.data(), rows, 6),
+                           .batch = {}});
+    for (const Index positions : {6, 4, 1}) {
+      OnnxTensor given{
+          .dims = {rows, positions}, .values = {}, .texts = {}, .type = onnx::TensorProto::INT64};
+      for (Index i = 0; i < rows * positions; ++i)
+        given.values.push_back(at(x, i / positions * 6 + i % positions));
+      const OnnxTensor found = evaluate(graph, given).at("outputs");
+      EXPECT_EQ(found.dims, (List{rows, positions, 5}));
+      for (Index i = 0; i < std::ssize(found.values); ++i)
+        EXPECT_NEAR(at(found.values, i), outputs(i / (5 * positions), i % (5 * positions)), 1e-4) << i;
+    }
+  }
+  ExportableModel exportable("embedding(5, 8) lstm(4) dense(5)", input);
+  ModelToExport exported = exportable.to_export();
+  exported.tokens = true;
+  EXPECT_EQ(exported_graph(exported).input(0).type().tensor_type().shape().dim(1).dim_value(), 6);
+}
+
 // The padding has numbers that are none: they must not show, nor the second record's empty windows.
 TEST(Onnx, ComputesWhatTheModelDoesWithLengthsOfItsRecords) {
   const Shape input = SequenceShape{.positions = 7, .channels = 2}.shape();

@@ -2,8 +2,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <regex>
+#include <sstream>
 #include <string>
+#include <vector>
 
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
@@ -73,6 +76,40 @@ TEST_F(TextRuns, GiveTheSameBitsOnAnyRanksAndAfterAResume) {
               figures.front().at("loss").get<double>() / 0.693147, 1e-4);
 }
 
+TEST_F(TextRuns, SamplesAreWhatGenerateWritesAndLeaveTheTrainingAsItIs) {
+  ASSERT_EQ(init().exit_code, 0);
+  const std::string steps = "--eval.every '10 steps' --checkpoint.every '15 steps' ";
+  const std::string flags = steps + "--report.sample '3 sheep and '";
+  const auto samples_of = [this](const std::string& name) {
+    std::vector<std::string> samples;
+    std::istringstream lines(read_file(directory_ / name + "/metrics.jsonl"));
+    for (std::string line; std::getline(lines, line);) {
+      const auto json = nlohmann::json::parse(line);
+      if (json.contains("sample")) samples.push_back(json.at("sample").get<std::string>());
+    }
+    return samples;
+  };
+  const ProcessResult one = train(1, "one", flags);
+  ASSERT_EQ(one.exit_code, 0) << one.errors;
+  expect_parts(one.output, {"sample: 3 sheep and "});
+  ASSERT_EQ(train(1, "plain", steps).exit_code, 0);
+  EXPECT_EQ(model("one"), model("plain"));
+  ASSERT_NE(train(3, "three", flags + " --debug.fail_rank 2 --debug.fail_step 25").exit_code, 0);
+  ASSERT_EQ(train(2, "three", flags).exit_code, 0);
+  const std::vector<std::string> samples = samples_of("one");
+  ASSERT_EQ(samples.size(), 4U);
+  EXPECT_NE(samples[0], samples[3]);
+  EXPECT_EQ(samples_of("three"), samples);
+  const std::string last = directory_ / "one" + "@last --prompt '3 sheep and ' --length 200";
+  EXPECT_EQ(run_command(fmt::format("{} generate --model {}", trainer_path(), last)).output,
+            samples[3] + "\n");
+  const ProcessResult refused = train(2, "refused", "--report.sample wolf");
+  EXPECT_EQ(refused.exit_code, 3);
+  expect_parts(refused.errors, {"report.sample: its text, byte 1", "the character 'w'"});
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "refused"));
+  expect_parts(read_file(directory_ / "one/report.html"), {"\"texts\":[{\"step\":10,\"text\":\"3 sheep"});
+}
+
 TEST_F(TextRuns, AVocabularyIsThatOfTheRun) {
   ASSERT_EQ(init().exit_code, 0);
   ASSERT_EQ(train(1, "run", "--train.steps 3").exit_code, 0);
@@ -114,6 +151,7 @@ TEST_F(TextRuns, GenerateGoesOnWithAPrompt) {
       run_command(fmt::format("printf 4 | {} generate --model {} --length 40 --top_k 5 --top_p 0.95",
                               trainer_path(), directory_ / "run"));
   EXPECT_EQ(piped.output, one) << piped.errors;
+  EXPECT_EQ(run_trainer(2, fmt::format("generate --model {} {}", directory_ / "run", drawn)).output, one);
   const std::string three = generate("run", drawn + "--samples 3").output;
   EXPECT_TRUE(three.starts_with("--- 1 of 3\n" + one + "--- 2 of 3\n4")) << three;
   expect_parts(three, {"--- 3 of 3\n4"});

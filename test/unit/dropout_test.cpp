@@ -128,5 +128,42 @@ TEST(Dropout, DoesNothingInEvaluationOrAtARateOfZero) {
   EXPECT_EQ(mask_of(kBatch, kRows, "layer_norm dropout(0)"), ones);
 }
 
+// Queries and keys are zeros and values those of an identity, so that outputs are weights.
+Mask mask_of_attention(const BatchContext& batch, Index rows) {
+  constexpr Index kPositions = 40;
+  const Model model({.layers = "attend(2, kv_heads=1, dropout=0.4)"},
+                    SequenceShape{.positions = kPositions, .channels = 4 * kPositions}.shape());
+  std::vector<Scalar> x(static_cast<std::size_t>(rows * kPositions * 4 * kPositions));
+  for (Index i = 0; i < rows * kPositions; ++i)
+    at(x, i * 4 * kPositions + 3 * kPositions + i % kPositions) = kPositions;
+  Workspace workspace(model, rows, ActivationRetention::kForEvaluation);
+  const ConstMatrix y = workspace.forward({.values = {.weights = {}, .state = {}},
+                                           .x = ConstMatrix(x.data(), rows, std::ssize(x) / rows),
+                                           .batch = batch});
+  return {y.data(), y.data() + y.size()};
+}
+
+TEST(Dropout, OfAttentionBelongsToSampleHeadQueryAndKey) {
+  const Mask mask = mask_of_attention(kBatch, 5);
+  const auto count = static_cast<double>(mask.size());
+  double dropped = 0;
+  for (const Scalar value : mask) {
+    EXPECT_TRUE(value == 0 || std::abs(value - 1 / 0.6F) < 1e-5F) << value;
+    dropped += value == 0 ? 1 : 0;
+  }
+  EXPECT_NEAR(dropped / count, 0.4, 5 * std::sqrt(0.24 / count));
+  // Neighbours, heads and samples are equal as often as chance has it: 0.4^2 + 0.6^2.
+  for (const std::size_t step : {1, 16, 40, 80, 16 * 80, 3200}) {
+    double equal = 0;
+    for (std::size_t i = step; i < mask.size(); ++i) equal += (mask[i] == 0) == (mask[i - step] == 0) ? 1 : 0;
+    EXPECT_NEAR(equal / (count - static_cast<double>(step)), 0.52, 0.03) << step;
+  }
+  BatchContext later = kBatch;
+  later.first_row = 3;
+  EXPECT_TRUE(std::ranges::equal(mask_of_attention(later, 2), std::span(mask).subspan(3 * 3200)));
+  later.training = false;
+  for (const Scalar value : mask_of_attention(later, 1)) EXPECT_NEAR(value, 1, 1e-5);
+}
+
 }  // namespace
 }  // namespace lockstep

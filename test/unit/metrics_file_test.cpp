@@ -133,7 +133,9 @@ TEST_F(MetricsFileTest, EachNumberStandsUnderItsName) {
     evaluation.confusion = {1, 2, 3, 4};
     evaluation.others = {{"auc", 0.75}, {"r2", std::nullopt}};
     evaluation.seconds = 1.25;
+    evaluation.sample = "In the beginning";
     file.on_evaluation(evaluation);
+    evaluation.sample.clear();
     evaluation.accuracy.reset();
     evaluation.top_k_accuracy.reset();
     evaluation.confusion.clear();
@@ -161,7 +163,8 @@ TEST_F(MetricsFileTest, EachNumberStandsUnderItsName) {
             parse_json<nlohmann::json>(
                 R"({"kind":"evaluation","split":"validation","step":9,"epoch":1.5,"samples_seen":90,)"
                 R"("samples":11,"loss":0.375,"accuracy":0.625,"top_k":2,"top_k_accuracy":0.875,"auc":0.75,)"
-                R"("r2":null,"positive":"1","confusion":[[1,2],[3,4]],"seconds":1.25})"));
+                R"("r2":null,"positive":"1","confusion":[[1,2],[3,4]],"seconds":1.25,)"
+                R"("sample":"In the beginning"})"));
   EXPECT_EQ(lines[2],
             parse_json<nlohmann::json>(
                 R"({"kind":"evaluation","split":"validation","step":9,"epoch":1.5,"samples_seen":90,)"
@@ -241,7 +244,9 @@ TEST_F(MetricsFileTest, TheGuideHasEachFieldOfALineAndNoOther) {
     training.time.idle = 0.1;
     training.time.hidden = 0.5;
     file.on_train_metrics(training);
-    file.on_evaluation(full_evaluation());
+    EvalMetrics evaluation = full_evaluation();
+    evaluation.sample = "In the beginning";
+    file.on_evaluation(evaluation);
     file.on_workers({.totals = {}, .workers = {{}}}, {});
     RankTimes times = times_of_two_ranks();
     times.load = 1;

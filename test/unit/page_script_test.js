@@ -23,7 +23,7 @@ const run_named = (name) => ({
     {measure: "loss", title: "Loss", split: "validation", points: 2, step: [20, 40], samples: [160, 320], seconds: [5, 10], y: [1.5, 1.25]},
   ],
   results: [{name: "validation", step: 20, values: [["Loss", 1.125]]}, {name: "last validation", step: 40, values: [["Loss", 1.25]]}],
-  workers: [], forecasts: [], predictions: {split: "", samples: 0, curves: [], fits: [], columns: [], worst: [], windows: []},
+  workers: [], forecasts: [], texts: [], predictions: {split: "", samples: 0, curves: [], fits: [], columns: [], worst: [], windows: []},
   plan: [], sentences: [], model: [], stages: [], config: [], launch: "", algorithm: "", placement: [],
 });
 const page_of = (...runs) => draw_data({runs, differing: []});
@@ -52,6 +52,12 @@ const tests = {
     assert.strictEqual(page.title, "a: report of Lockstep");
     assert.deepStrictEqual(chart_named(page_of(run, run_named("b")), "Loss").series.map((each) => each.label),
       ["a, train", "a, validation", "b, train", "b, validation"]);
+  },
+
+  samples_stay_texts_with_their_lines() {
+    const run = {...run_named("a"), texts: [{step: 20, text: "<b>In the\nbeginning"}, {step: 40, text: "In"}]};
+    const texts = page_of(run).main.all("pre");
+    assert.deepStrictEqual(texts.map(plain), ["<b>In the\nbeginning", "In"]);
   },
 
   a_long_table_keeps_the_peaks() {

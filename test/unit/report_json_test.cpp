@@ -58,6 +58,19 @@ TEST(ReportJson, ACurveHasItsPointsByStepSamplesAndSeconds) {
   EXPECT_EQ(json["kept"], Json::parse(R"({"step":20,"samples":160,"seconds":5})"));
 }
 
+TEST(ReportJson, SamplesAreSpreadOverTheSteps) {
+  PageRun run = run_named("a");
+  for (int step = 1; step <= 500; ++step)
+    run.metrics.samples.push_back({.step = 10.0 * step, .text = "line\none\x1b" + std::string(3000, 'x')});
+  const Json texts = run_of(run)["texts"];
+  EXPECT_LE(texts.size(), 20U);
+  EXPECT_EQ(texts.front()["step"], 10);
+  EXPECT_EQ(texts.back()["step"], 5000);
+  const auto text = texts.back()["text"].get<std::string>();
+  EXPECT_TRUE(text.starts_with("line\none\\x1bxxx")) << text;
+  EXPECT_LT(text.size(), 2100U);
+}
+
 TEST(ReportJson, TheKeptWeightsHaveTheSamplesOfTheirEvaluation) {
   PageRun run = run_named("runs/a");
   run.record.kept = {.best = true, .step = 20};

@@ -21,6 +21,9 @@ std::optional<std::string> environment_text(const char* name);
 /// anything else.
 std::optional<Index> environment_number(const char* name);
 
+/// The number that an MPI launcher has given this process; none if it was started without one.
+std::optional<Index> launched_rank();
+
 /// The name of this machine.
 std::string host_name();
 

@@ -3,6 +3,7 @@
 // 2022). All is computed in fp32 by one thread, and its bits depend on this sequence alone.
 #pragma once
 
+#include <cstdint>
 #include <span>
 
 #include "lockstep/base/types.h"
@@ -31,20 +32,33 @@ struct AttentionShape {
   Range seeing(Index key, Index length) const;
 };
 
-/// y (positions x output_width) of x (positions x input_width), of which the first `length` positions count;
-/// zeros behind them. logs (heads x positions): the logarithm of the sum of the exponentials of each query.
-void attend(const AttentionShape& shape, const Scalar* x, Index length, Scalar* y, Scalar* logs);
+/// In training a weight becomes 0 with the probability `rate`, and the others are divided by 1 - rate. The
+/// seed, the head and the positions of query and key decide which do.
+struct AttentionDropout {
+  double rate = 0;
+  std::uint64_t seed = 0;
+};
 
-/// The arguments and results of attend(), and the gradient of y.
-struct AttentionBackward {
+/// x (positions x input_width), of which the first `length` positions count.
+struct AttentionInput {
   const Scalar* x;
   Index length;
+  AttentionDropout dropout = {};
+};
+
+/// y (positions x output_width), with zeros behind the positions that count. logs (heads x positions): the
+/// logarithm of the sum of the exponentials of each query.
+void attend(const AttentionShape& shape, const AttentionInput& input, Scalar* y, Scalar* logs);
+
+/// The argument and the results of attend(), and the gradient of y.
+struct AttentionBackward {
+  AttentionInput input;
   const Scalar* y;
   const Scalar* logs;
   const Scalar* dy;
 };
 
-/// dx, all of it; zeros behind `length`.
+/// dx, all of it; zeros behind the positions that count.
 void attend_backward(const AttentionShape& shape, const AttentionBackward& pass, Scalar* dx);
 
 /// attend() for the query of the last of `count` positions. `kept` has the keys, then the values of so many

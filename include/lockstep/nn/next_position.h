@@ -9,10 +9,12 @@
 
 namespace lockstep {
 
+/// Whether each layer can go on from one position to the next, so that none sees a position behind its own.
+bool goes_by_position(const Model& model);
+
 class NextPosition {
  public:
-  /// For so many samples side by side. Errors: ConfigError naming a layer that sees positions behind its own,
-  /// or cannot go on from one position to the next.
+  /// For so many samples side by side. Errors: ConfigError naming a layer if not goes_by_position().
   NextPosition(const Model& model, Index samples);
 
   /// Positions that were taken since the start.

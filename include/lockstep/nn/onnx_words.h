@@ -73,6 +73,12 @@ std::string onnx_swapped(OnnxNodes& graph, const std::string& value);
 /// NaN.
 std::string onnx_masked(OnnxNodes& graph, const OnnxLayer& layer, double fill = 0);
 
+/// How many positions a sequence in the graph has, int64 [1]: perhaps fewer than the layers are made for.
+std::string onnx_positions(OnnxNodes& graph, const std::string& sequence);
+
+/// The first rows of `table`, as many as the sequence has positions.
+std::string onnx_first_rows(OnnxNodes& graph, const std::string& table, const std::string& sequence);
+
 /// How many positions of its input count, int64 [N, 1]. Requires lengths.
 std::string onnx_lengths(OnnxNodes& graph, const OnnxLayer& layer);
 

@@ -14,6 +14,7 @@
 #include "lockstep/base/output_file.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/vocabulary.h"
+#include "lockstep/nn/next_position.h"
 #include "lockstep/train/storage/exporter.h"
 #include "lockstep/train/storage/run_record.h"
 
@@ -67,13 +68,14 @@ int export_command(const CommandLine& line) {
   const Config config = load_run_config(line, read_config_file(config_of_run(line, directory)));
   TrainedModel trained = load_trained_model(directory, config);
   const bool has_schema = is_there(directory.schema());
-  if (exporter.encodes && trained.loss->form().positions > 0 && has_schema) {
+  const std::string json = has_schema ? read_file(directory.schema().string()) : "";
+  const bool is_text = is_vocabulary(json);
+  if (exporter.encodes && trained.loss->form().positions > 0 && has_schema && !is_text) {
     throw ConfigError(
         "the model gives a class for each position, for which a graph of the columns of a table has no "
         "answer: export it for their features (--format onnx_features)");
   }
   const Normaliser normaliser(config.data.mean, config.data.std, trained.model->input());
-  const std::string json = has_schema ? read_file(directory.schema().string()) : "";
   const std::optional<TableSchema> schema = read_table_schema(json);
   const std::vector<LabelScale> scales = schema ? label_scales(*schema) : std::vector<LabelScale>();
   const std::optional<double> threshold = threshold_of(directory, config, 0);
@@ -87,6 +89,7 @@ int export_command(const CommandLine& line) {
                   .temperature = trained.temperature,
                   .threshold = threshold,
                   .lengths = !config.data.train_lengths.empty(),
+                  .tokens = is_text,
                   .schema = schema ? &*schema : nullptr,
                   .facts = onnx_facts(directory)},
                  file);
@@ -115,7 +118,11 @@ int export_command(const CommandLine& line) {
   }
   const bool complete = exporter.encodes && schema;
   if (complete) log_info("its inputs are the columns of the table");
-  if (has_schema && !complete) export_schema(directory, output, is_vocabulary(json));
+  if (exporter.encodes && is_text) {
+    log_info("its input is the numbers of tokens, int64 [N, T], with {} T = {}",
+             goes_by_position(*trained.model) ? "at most" : "exactly", trained.model->input().dims.front());
+  }
+  if (has_schema && !complete) export_schema(directory, output, is_text);
   return 0;
 }
 

@@ -1,6 +1,4 @@
-// Generates text behind a prompt, token by token. What layers keep of the positions before makes a token cost
-// one position. A model has as many positions as its window: where all are taken, the
-// second half of the text in them is taken again as a beginning.
+// Generates text behind a prompt, and prints it token by token.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -23,10 +21,8 @@
 #include "lockstep/base/log.h"
 #include "lockstep/base/terminal.h"
 #include "lockstep/base/text.h"
-#include "lockstep/base/thread_team.h"
 #include "lockstep/base/timer.h"
 #include "lockstep/data/vocabulary.h"
-#include "lockstep/nn/next_position.h"
 #include "lockstep/train/evaluation/next_token.h"
 
 namespace lockstep {
@@ -59,68 +55,14 @@ DrawOptions read_draw_options(const CommandLine& line, Scalar calibrated) {
 }
 
 // Errors: ConfigError, DataError for what the vocabulary has not.
-std::vector<Index> read_prompt(const CommandLine& line, const Vocabulary& vocabulary, Index window) {
+std::vector<Index> read_prompt(const CommandLine& line, const Vocabulary& vocabulary) {
   const bool is_given = line.value("prompt").has_value();
   error_if(!is_given && ::isatty(STDIN_FILENO) != 0,
            "there is no prompt to continue: give it with --prompt, or on standard input");
   const std::string text =
       is_given ? line.text("prompt") : std::string(std::istreambuf_iterator<char>(std::cin), {});
-  std::vector<Index> prompt = vocabulary.encode(text, is_given ? "--prompt" : "standard input");
-  error_if(prompt.empty(), "the prompt is empty: give at least one token");
-  error_if(std::ssize(prompt) > window,
-           "the prompt has {} tokens, and the model of '{}' sees {} (data.window): give the last part of it",
-           with_commas(std::ssize(prompt)), line.text("model"), with_commas(window));
-  return prompt;
+  return vocabulary.encode(text, is_given ? "--prompt" : "standard input");
 }
-
-// Texts that continue one prompt, side by side.
-class Texts {
- public:
-  Texts(const TrainedModel& trained, const DrawOptions& options, std::vector<Index> prompt, Index count)
-      : weights_(trained.run()),
-        values_(weights_.prepare(trained.values(), team_)),
-        window_(trained.run().input().dims.front()),
-        drawer_(options),
-        next_(trained.run(), count),
-        texts_(static_cast<std::size_t>(count), std::move(prompt)) {
-    take({0, std::ssize(texts_.front())});
-  }
-
-  // Adds the next token to each text.
-  void add_token() {
-    const Index position = std::ssize(texts_.front());
-    for (Index i = 0; i < std::ssize(texts_); ++i) {
-      at(texts_, i).push_back(
-          drawer_.draw(outputs_->values().subspan(static_cast<std::size_t>(i * outputs_->cols()),
-                                                  static_cast<std::size_t>(outputs_->cols())),
-                       i, position));
-    }
-    const bool is_full = next_.position() == window_;
-    if (is_full) next_.start_again();
-    take({is_full ? position + 1 - (window_ + 1) / 2 : position, position + 1});
-  }
-
-  const std::vector<Index>& text(Index i) const { return at(texts_, i); }
-
- private:
-  void take(Range positions) {
-    for (Index position = positions.begin; position < positions.end; ++position) {
-      ids_.clear();
-      for (const std::vector<Index>& text : texts_) ids_.push_back(static_cast<Scalar>(at(text, position)));
-      outputs_.emplace(next_.next(values_, ConstMatrix(ids_.data(), std::ssize(ids_), 1)));
-    }
-  }
-
-  ThreadTeam team_{1};
-  KernelWeights weights_;
-  ModelValues values_;
-  Index window_;
-  TokenDrawer drawer_;
-  NextPosition next_;
-  std::vector<std::vector<Index>> texts_;  // with the prompt
-  std::vector<Scalar> ids_;
-  std::optional<ConstMatrix> outputs_;  // behind the last position
-};
 
 // Prints tokens as they come. A token may be a part of a character, which waits for the rest.
 class TokenPrinter {
@@ -169,13 +111,13 @@ int generate_command(const CommandLine& line) {
   const Vocabulary vocabulary(schema);
   const TrainedModel trained = load_trained_model(directory, config);
   const DrawOptions options = read_draw_options(line, trained.temperature);
-  const std::vector<Index> prompt = read_prompt(line, vocabulary, trained.model->input().dims.front());
-  Texts texts(trained, options, prompt, samples);
+  TextGenerator texts(trained.run(), options, read_prompt(line, vocabulary), samples);
+  texts.start(trained.values());
   const Stopwatch watch;
   {
     TokenPrinter first(vocabulary);
     if (samples > 1) print_out("--- 1 of {}\n", samples);
-    first.print(prompt);
+    first.print(texts.text(0));
     for (Index i = 0; i < length; ++i) {
       texts.add_token();
       first.print(std::span(texts.text(0)).last(1));

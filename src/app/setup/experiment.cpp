@@ -10,7 +10,9 @@
 #include "catalogs.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/error_if.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/base/log.h"
+#include "lockstep/base/terminal.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/streamed_records.h"
 #include "lockstep/data/texts.h"
@@ -22,6 +24,7 @@
 #include "lockstep/nn/stages.h"
 #include "lockstep/train/class_weights.h"
 #include "lockstep/train/evaluation/metrics.h"
+#include "lockstep/train/evaluation/next_token.h"
 #include "lockstep/train/evaluation/threshold.h"
 #include "lockstep/train/plan/refusals.h"
 #include "lockstep/train/storage/checkpoint/directory.h"
@@ -191,9 +194,34 @@ void build_model(Experiment& experiment, const Shape& input, bool named) {
   experiment.normaliser = std::make_unique<Normaliser>(config.data.mean, config.data.std, input);
 }
 
+// Refuses report.sample where nothing can continue it.
+void build_sample(Experiment& experiment) {
+  constexpr Index kTokens = 200;
+  const std::string& beginning = experiment.config.report.sample;
+  if (beginning.empty()) return;
+  const std::string schema = experiment.train->schema();
+  refuse_if(!is_vocabulary(schema), "report.sample without a text");
+  refuse_if(!experiment.validation && !experiment.test, "report.sample without a set that is evaluated");
+  refuse_if(experiment.config.distribute.stages != 1, "report.sample with distribute.stages");
+  const auto vocabulary = std::make_shared<const Vocabulary>(schema);
+  std::shared_ptr<TextGenerator> texts;
+  try {
+    texts = std::make_shared<TextGenerator>(*experiment.model, DrawOptions(),
+                                            vocabulary->encode(beginning, "its text"), 1);
+  } catch (const Error& error) {
+    throw Error(fmt::format("report.sample: {}", error.what()), error.exit_code());
+  }
+  experiment.continue_sample = [=](const ModelValues& values) {
+    texts->start(values);
+    for (Index i = 0; i < kTokens; ++i) texts->add_token();
+    return printable_lines(vocabulary->decode(texts->text(0)));
+  };
+}
+
 // Makes what only a training needs.
 void build_training(Experiment& experiment) {
   const Config& config = experiment.config;
+  build_sample(experiment);
   experiment.stages = experiment.divided(config.distribute);
   experiment.optimizer =
       find_entry(optimizer_catalog(), "optimizer", config.optimizer.optimizer).make(config.optimizer);

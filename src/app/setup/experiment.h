@@ -2,6 +2,7 @@
 // record is read.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -40,6 +41,9 @@ struct Experiment {
   std::shared_ptr<const std::vector<Scalar>> lengths;  ///< of the training samples, for buckets; else null
   /// The weights of the classes as the config states them; empty: none, or they are to be balanced.
   std::vector<Scalar> stated_class_weights;
+  /// *Local.* Continues report.sample with these values of the model, always by the same draws; null: nothing
+  /// is continued. Errors: DataError if the model gives what is no finite number.
+  std::function<std::string(const ModelValues&)> continue_sample;
 
   /// The data sets that there are, three at most.
   std::vector<const RecordSource*> sources() const;

@@ -409,7 +409,8 @@ TrainingResult Run::train(const TrainingHandles& handles) {
                    .early_stopping = handles.early_stopping,
                    .plateau = handles.plateau,
                    .checkpoint = handles.checkpoint,
-                   .pipeline = pipeline_.get()});
+                   .pipeline = pipeline_.get(),
+                   .continue_sample = experiment_.continue_sample});
   return trainer.run();
 }
 

@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <cstdint>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/base/random.h"
 #include "lockstep/math/attention.h"
 #include "lockstep/nn/layer.h"
 #include "lockstep/nn/onnx_words.h"
@@ -26,13 +29,17 @@ class Attend final : public Layer, public Incremental {
     shape_.kv_heads = arguments.take_index("kv_heads", 1, shape_.heads);
     shape_.window = arguments.take_index("window", 0, 0);
     rotary_ = arguments.take_flag("rotary", false);
+    dropout_ = arguments.take_number("dropout", 0);
+    if (!(dropout_ >= 0 && dropout_ < 1))
+      throw ConfigError(fmt::format("dropout must be at least 0 and below 1, found {}", dropout_));
     if (shape_.heads % shape_.kv_heads != 0) {
       throw ConfigError(
           fmt::format("kv_heads must divide the {} heads, found {}", shape_.heads, shape_.kv_heads));
     }
   }
 
-  Shape declare(std::span<const Shape> inputs, ParamDeclarer&) override {
+  Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
+    number_ = params.number();
     const SequenceShape in = expect_sequence(inputs.front());
     const Index vectors = shape_.heads + 2 * shape_.kv_heads;
     if (in.channels % vectors != 0) {
@@ -48,19 +55,20 @@ class Attend final : public Layer, public Incremental {
 
   void forward(const ForwardArgs& args) const override {
     for (Index row = 0; row < args.y.rows(); ++row) {
-      attend(shape_, args.x().data() + row * args.x().cols(), args.lengths.of(row, shape_.positions),
-             args.y.data() + row * args.y.cols(), args.cache.data() + row * cache_size());
+      Scalar* const cache = args.cache.data() + row * cache_size();
+      if (dropout_ > 0) keep_seed(args.batch, row, cache);
+      attend(shape_, input_of(args, row, cache), args.y.data() + row * args.y.cols(), cache);
     }
   }
 
   void backward(const BackwardArgs& args) const override {
     if (args.dx() == nullptr) return;
     for (Index row = 0; row < args.dy.rows(); ++row) {
+      const Scalar* const cache = args.cache.data() + row * cache_size();
       attend_backward(shape_,
-                      {.x = args.x().data() + row * args.x().cols(),
-                       .length = args.lengths.of(row, shape_.positions),
+                      {.input = input_of(args, row, cache),
                        .y = args.y.data() + row * args.y.cols(),
-                       .logs = args.cache.data() + row * cache_size(),
+                       .logs = cache,
                        .dy = args.dy.data() + row * args.dy.cols()},
                       args.dx()->data() + row * args.dx()->cols());
     }
@@ -78,7 +86,7 @@ class Attend final : public Layer, public Incremental {
   std::string name() const override { return "attend"; }
   bool takes_sequences() const override { return true; }
   bool reads_output() const override { return true; }
-  Index cache_size() const override { return shape_.heads * shape_.positions; }
+  Index cache_size() const override { return logs() + (dropout_ > 0 ? kSeedScalars : 0); }
   // Two products, of the pairs that are seen.
   Index flops() const override {
     Index pairs = 0;
@@ -88,30 +96,58 @@ class Attend final : public Layer, public Incremental {
 
   // In 5 dimensions: samples, heads of keys, queries of each, positions, numbers.
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
-    const Index t = shape_.positions;
+    const std::string& x = layer.inputs.front();
     const auto heads = [&](Index first, Index group) {
       const Index begin = first * shape_.size;
       const Index end = begin + shape_.kv_heads * group * shape_.size;
-      const std::string own = onnx_slice(graph, layer.inputs.front(), {begin, end}, 2);
+      const std::string own = onnx_slice(graph, x, {begin, end}, 2);
+      // 0 keeps what is there: samples and positions.
       const std::string split =
-          graph.add("Reshape", {own, graph.add_list({-1, t, shape_.kv_heads, group, shape_.size})});
+          graph.add("Reshape", {own, graph.add_list({0, 0, shape_.kv_heads, group, shape_.size})});
       return graph.add("Transpose", {split}, {{"perm", std::vector<Index>{0, 2, 3, 1, 4}}});
     };
-    const std::string q = onnx_turned(graph, heads(0, shape_.group()));
-    const std::string k = onnx_turned(graph, heads(shape_.heads, 1));
+    const std::string q = onnx_turned(graph, x, heads(0, shape_.group()));
+    const std::string k = onnx_turned(graph, x, heads(shape_.heads, 1));
     const std::string v = heads(shape_.heads + shape_.kv_heads, 1);
     const std::string k_columns = graph.add("Transpose", {k}, {{"perm", std::vector<Index>{0, 1, 2, 4, 3}}});
     const std::string factor = graph.add_number(1 / std::sqrt(static_cast<double>(shape_.size)));
     std::string scores = graph.add("Mul", {graph.add("MatMul", {q, k_columns}), factor});
-    scores = onnx_masked(graph, scores);
+    scores = onnx_masked(graph, x, scores);
     const std::string weights = graph.add("Softmax", {scores}, {{"axis", Index{4}}});
     const std::string values = graph.add("MatMul", {weights, v});
     const std::string by_position =
         graph.add("Transpose", {values}, {{"perm", std::vector<Index>{0, 3, 1, 2, 4}}});
-    return graph.add("Reshape", {by_position, graph.add_list({-1, t, shape_.output_width()})});
+    return graph.add("Reshape", {by_position, graph.add_list({0, 0, shape_.output_width()})});
   }
 
  private:
+  static constexpr Index kSeedScalars = sizeof(std::uint64_t) / sizeof(Scalar);
+
+  Index logs() const { return shape_.heads * shape_.positions; }
+
+  // Behind the logs of a sample stands the seed of its draws, for the backward pass too; 0: nothing is
+  // dropped.
+  void keep_seed(const BatchContext& batch, Index row, Scalar* cache) const {
+    std::uint64_t seed = 0;
+    if (batch.training) {
+      RandomStream random({.seed = batch.seed,
+                           .purpose = Purpose::kDropout,
+                           .a = static_cast<std::uint64_t>(batch.step << 16 | number_),
+                           .b = static_cast<std::uint64_t>(batch.replica << 32 | (batch.first_row + row))});
+      seed = random.bits64() | 1;
+    }
+    std::memcpy(cache + logs(), &seed, sizeof(seed));
+  }
+
+  AttentionInput input_of(const PassArgs& args, Index row, const Scalar* cache) const {
+    AttentionInput input{.x = args.x().data() + row * args.x().cols(),
+                         .length = args.lengths.of(row, shape_.positions)};
+    if (dropout_ == 0) return input;
+    std::memcpy(&input.dropout.seed, cache + logs(), sizeof(input.dropout.seed));
+    if (input.dropout.seed != 0) input.dropout.rate = dropout_;
+    return input;
+  }
+
   void fill_rotation() {
     if (shape_.size % 2 != 0)
       throw ConfigError(fmt::format("rotary=true turns pairs, and a head has {} numbers", shape_.size));
@@ -132,14 +168,15 @@ class Attend final : public Layer, public Incremental {
                      {x, graph.add_list({range.begin}), graph.add_list({range.end}), graph.add_list({axis})});
   }
 
-  std::string onnx_turned(OnnxNodes& graph, const std::string& x) const {
-    if (!rotary_) return x;
+  // `sequence`: the input, which says how many positions there are.
+  std::string onnx_turned(OnnxNodes& graph, const std::string& sequence, const std::string& heads) const {
+    if (!rotary_) return heads;
     const Index half = shape_.size / 2;
-    const std::string angles = onnx_angles(graph, shape_.positions, shape_.size);
+    const std::string angles = onnx_angles(graph, sequence, shape_.positions, shape_.size);
     const std::string cosines = graph.add("Cos", {angles});
     const std::string sines = graph.add("Sin", {angles});
-    const std::string a = onnx_slice(graph, x, {0, half}, 4);
-    const std::string b = onnx_slice(graph, x, {half, shape_.size}, 4);
+    const std::string a = onnx_slice(graph, heads, {0, half}, 4);
+    const std::string b = onnx_slice(graph, heads, {half, shape_.size}, 4);
     const std::string first =
         graph.add("Sub", {graph.add("Mul", {a, cosines}), graph.add("Mul", {b, sines})});
     const std::string second =
@@ -147,12 +184,13 @@ class Attend final : public Layer, public Incremental {
     return graph.add("Concat", {first, second}, {{"axis", Index{4}}});
   }
 
-  std::string onnx_masked(OnnxNodes& graph, std::string scores) const {
-    const Index t = shape_.positions;
+  std::string onnx_masked(OnnxNodes& graph, const std::string& sequence, std::string scores) const {
+    const auto numbers = [&](const std::vector<Index>& shape) {
+      return onnx_position_numbers(graph, sequence, shape_.positions, shape);
+    };
     const std::string low = graph.add_number(-1e30);
     // How far a key lies before a query.
-    const std::string distance =
-        graph.add("Sub", {onnx_numbers(graph, t, {t, 1}), onnx_numbers(graph, t, {1, t})});
+    const std::string distance = graph.add("Sub", {numbers({-1, 1}), numbers({1, -1})});
     const auto keep_below = [&](const std::string& value, Index limit) {
       const std::string is_seen = graph.add("Greater", {graph.add_number(static_cast<double>(limit)), value});
       scores = graph.add("Where", {is_seen, scores, low});
@@ -166,6 +204,8 @@ class Attend final : public Layer, public Incremental {
 
   AttentionShape shape_;
   bool rotary_ = false;
+  double dropout_ = 0;
+  Index number_ = 0;
   AlignedBuffer<Scalar> rotation_;
 };
 
@@ -174,11 +214,11 @@ class Attend final : public Layer, public Incremental {
 LayerEntry attend_entry() {
   return {
       .name = "attend",
-      .signature = "attend(heads, causal=false, kv_heads=heads, window=0, rotary=false)",
+      .signature = "attend(heads, causal=false, kv_heads=heads, window=0, rotary=false, dropout=0)",
       .help =
           "scaled dot-product attention (Vaswani et al. 2017) of queries, keys and values that stand side by "
           "side in the channels: attention(heads) without its dense layers",
-      .example = "attend(2, causal=true, kv_heads=1, rotary=true)",
+      .example = "attend(2, causal=true, kv_heads=1, rotary=true, dropout=0.3)",
       .example_input = SequenceShape{.positions = 4, .channels = 8}.shape(),
       .make = [](TermArguments& arguments) { return std::make_unique<Attend>(arguments); }};
 }

@@ -74,17 +74,15 @@ class Positions final : public Layer, public Incremental {
   Index flops() const override { return sequence_.positions * sequence_.channels; }
 
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
-    if (is_learned()) return graph.add("Add", {layer.inputs.front(), layer.tensors.front()});
-    const Index positions = sequence_.positions;
-    const Index channels = sequence_.channels;
-    const std::string angles = onnx_angles(graph, positions, channels);
-    const auto wave = [&](const char* function) {
-      return graph.add("Reshape",
-                       {graph.add(function, {angles}), graph.add_list({positions, channels / 2, 1})});
+    const std::string& x = layer.inputs.front();
+    if (is_learned()) return graph.add("Add", {x, onnx_first_rows(graph, layer.tensors.front(), x)});
+    const auto [positions, channels] = sequence_;
+    const std::string angles = onnx_angles(graph, x, positions, channels);
+    const auto wave = [&, half = channels / 2](const char* function) {
+      return graph.add("Reshape", {graph.add(function, {angles}), graph.add_list({-1, half, 1})});
     };
     const std::string pairs = graph.add("Concat", {wave("Sin"), wave("Cos")}, {{"axis", Index{2}}});
-    const std::string waves = graph.add("Reshape", {pairs, graph.add_list({positions, channels})});
-    return graph.add("Add", {layer.inputs.front(), waves});
+    return graph.add("Add", {x, graph.add("Reshape", {pairs, graph.add_list({-1, channels})})});
   }
 
  private:

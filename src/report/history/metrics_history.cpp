@@ -171,6 +171,7 @@ void add_line(MetricsHistory& history, const MetricsLine& line, double kept_step
   if (line.kind == "workers") history.workers = line.workers;
   if (line.kind == "ranks") history.ranks = line.ranks;
   if (line.kind != "evaluation") return;
+  if (!line.sample.empty()) history.samples.push_back({line.step, line.sample});
   auto found = std::ranges::find(history.evaluations, line.split, &EvaluationHistory::split);
   if (found == history.evaluations.end()) {
     found = history.evaluations.insert(found, EvaluationHistory{.split = line.split});
@@ -281,6 +282,7 @@ MetricsLine metrics_line(const Json& json) {
   MetricsLine line;
   line.kind = json.value("kind", Json()).is_string() ? json.at("kind").get<std::string>() : "";
   line.split = json.value("split", Json()).is_string() ? json.at("split").get<std::string>() : "";
+  line.sample = json.value("sample", Json()).is_string() ? json.at("sample").get<std::string>() : "";
   line.step = number_of(json, "step");
   line.epoch = number_of(json, "epoch");
   line.samples = number_of(json, "samples_seen");

@@ -110,7 +110,9 @@ void MetricsFile::on_train_metrics(const TrainMetrics& metrics) {
 }
 
 void MetricsFile::on_evaluation(const EvalMetrics& metrics) {
-  write(evaluation_json(metrics));
+  Json json = evaluation_json(metrics);
+  if (!metrics.sample.empty()) json["sample"] = metrics.sample;
+  write(json);
 }
 
 void MetricsFile::on_workers(const WorkersReport& report, const Progress& progress) {

@@ -27,6 +27,7 @@ constexpr int kLeastBarWidth = 6;
 
 constexpr double kFirstEstimateSeconds = 0.5;
 constexpr double kRounding = 1e-9;
+constexpr std::size_t kSampleBytes = 160;
 
 std::size_t index_of(Split split) {
   return split == Split::kValidation ? 0 : 1;
@@ -137,6 +138,10 @@ void ProgressLine::on_evaluation(const EvalMetrics& metrics) {
   if (metrics.crossed > 0)
     log_info("{} set: {}", to_string(metrics.split),
              describe_crossed(metrics.crossed, metrics.positions > 0));
+  if (metrics.sample.empty()) return;
+  std::string line = metrics.sample;
+  std::ranges::replace(line, '\n', ' ');
+  log_info("sample: {}", excerpt(line, kSampleBytes));
 }
 
 Index EvaluationSchedule::still_due(Split split, const Progress& progress, const Progress& whole) const {

@@ -14,6 +14,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
+#include "lockstep/base/terminal.h"
 #include "lockstep/base/text.h"
 #include "lockstep/report/page/report_page.h"
 #include "lockstep/report/tables/evaluation_tables.h"
@@ -263,6 +264,19 @@ void add_words(const PageRun& run, Json& json) {
   json["placement"] = placement_json(record.launch);
 }
 
+// Texts that the model has written, of many those that are spread over the steps.
+Json texts_json(const std::vector<WrittenSample>& samples, const PageLimits& limits) {
+  constexpr std::size_t kMaxTextBytes = 2000;
+  std::vector<double> steps;
+  for (const WrittenSample& sample : samples) steps.push_back(sample.step);
+  Json json = Json::array();
+  for (const std::size_t i : kept_points(steps, limits.records)) {
+    json.push_back({{"step", shown_json(samples[i].step)},
+                    {"text", printable_lines(std::string_view(samples[i].text).substr(0, kMaxTextBytes))}});
+  }
+  return json;
+}
+
 // The evaluations of the kept weights, and of the last ones where they are others: "last validation".
 Json results_json(const PageRun& run) {
   Json json = Json::array();
@@ -304,6 +318,7 @@ Json run_json(const PageRun& run, bool alone, const PageLimits& limits) {
     json["confusion"] = confusion_json(*shown, run.classes);
   json["predictions"] = predictions_json(run.predictions, alone, limits);
   json["forecasts"] = forecasts_json(run.record.forecasts, limits);
+  json["texts"] = texts_json(run.metrics.samples, limits);
   if (const Json reliability = reliability_json(run.record.result); !reliability.is_null()) {
     json["reliability"] = reliability;
   }

@@ -192,6 +192,9 @@ const worst_of = ({predictions}) => {
   return [element("p", null, `${caption}.`), gallery_of(worst), folded("Table of these records", table)];
 };
 
+const texts_of = ({texts}) => texts.flatMap(({step, text}) => [
+  element("h3", null, `After step ${count_text(step)}`), element("pre", {class: "text"}, text)]);
+
 const columns_of = ({columns}) => columns ? [words_box({
   caption: columns.rows.length < columns.count ? `The first ${columns.rows.length} of ${columns.count} columns`
     : "Columns of the table, as training has seen them",
@@ -255,6 +258,7 @@ const make_sections = (data, figures) => [
   ["workers", "Asynchronous workers", [...figures("workers"), ...for_each_run(data, workers_of)]],
   ["classes", "Classes", for_each_run(data, classes_of)],
   ["forecasts", "Forecasts", figures("forecasts")],
+  ["samples", "Samples", for_each_run(data, texts_of)],
   ["predictions", "Predictions", figures("predictions")],
   ["worst", "Records that are predicted worst", for_each_run(data, worst_of)],
   ["importance", "Importance of the columns", figures("importance")],

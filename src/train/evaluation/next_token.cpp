@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
+#include "lockstep/base/error_if.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/random.h"
+#include "lockstep/base/text.h"
 
 namespace lockstep {
 
@@ -58,6 +61,47 @@ Index TokenDrawer::draw(std::span<const Scalar> outputs, Index text, Index posit
   std::size_t drawn = 0;
   while (drawn + 1 < shares_.size() && rest >= shares_[drawn]) rest -= shares_[drawn++];
   return candidates_[drawn];
+}
+
+TextGenerator::TextGenerator(const Model& model, const DrawOptions& options, std::vector<Index> prompt,
+                             Index texts)
+    : weights_(model),
+      window_(model.input().dims.front()),
+      drawer_(options),
+      next_(model, texts),
+      prompt_(std::move(prompt)),
+      texts_(static_cast<std::size_t>(texts)) {
+  error_if(prompt_.empty(), "the prompt is empty: give at least one token");
+  error_if(std::ssize(prompt_) > window_,
+           "the prompt has {} tokens, and the model sees {} (data.window): give the last part of it",
+           with_commas(std::ssize(prompt_)), with_commas(window_));
+}
+
+void TextGenerator::start(const ModelValues& values) {
+  values_ = weights_.prepare(values, team_);
+  std::ranges::fill(texts_, prompt_);
+  next_.start_again();
+  take({0, std::ssize(prompt_)});
+}
+
+void TextGenerator::add_token() {
+  const Index position = std::ssize(texts_.front());
+  for (Index i = 0; i < std::ssize(texts_); ++i) {
+    const auto outputs = outputs_->values().subspan(static_cast<std::size_t>(i * outputs_->cols()),
+                                                    static_cast<std::size_t>(outputs_->cols()));
+    at(texts_, i).push_back(drawer_.draw(outputs, i, position));
+  }
+  const bool is_full = next_.position() == window_;
+  if (is_full) next_.start_again();
+  take({is_full ? position + 1 - (window_ + 1) / 2 : position, position + 1});
+}
+
+void TextGenerator::take(Range positions) {
+  for (Index position = positions.begin; position < positions.end; ++position) {
+    ids_.clear();
+    for (const std::vector<Index>& text : texts_) ids_.push_back(static_cast<Scalar>(at(text, position)));
+    outputs_.emplace(next_.next(values_, ConstMatrix(ids_.data(), std::ssize(ids_), 1)));
+  }
 }
 
 }  // namespace lockstep

@@ -82,7 +82,7 @@ TrainingResult Trainer::run() {
 // Until the end of the plan, or something ends the run early: evaluates if that is due, trains to the next
 // stop, saves if that is due.
 void Trainer::take_steps() {
-  Evaluation* during = context_.validation != nullptr ? context_.validation : context_.test;
+  Evaluation* const during = evaluation_during();
   const Index steps = context_.plan.steps;
   Index done = loop_->progress().steps;
   // The last checkpoint may have been made before an evaluation that was due; that of another run has its
@@ -347,6 +347,8 @@ void Trainer::evaluate(Evaluation* evaluation) {
   if (chooses && context_.early_stopping != nullptr) context_.early_stopping->look(*last_evaluation_);
   if (chooses) fall = adapt_lr(*last_evaluation_);
   if (context_.comm.rank() == 0) {
+    const bool writes = context_.continue_sample && evaluation == evaluation_during();
+    if (writes && std::isfinite(metrics->loss)) last_evaluation_->sample = context_.continue_sample(values);
     context_.observer.on_evaluation(*last_evaluation_);
     if (!fall.empty()) log_info("{}", fall);
   }

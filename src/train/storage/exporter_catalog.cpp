@@ -15,6 +15,7 @@ namespace {
 void write_onnx_of_features(const ModelToExport& exported, OutputFile& output) {
   ModelToExport features = exported;
   features.schema = nullptr;
+  features.tokens = false;
   write_onnx(features, output);
 }
 
@@ -31,8 +32,8 @@ std::span<const ExporterEntry> exporter_catalog() {
        .write = write_npz},
       {.name = "onnx",
        .help = "an ONNX model (opset 13) from records to predictions, for inference runtimes; of a table "
-               "from its "
-               "columns to the names of classes, or to numbers in its units",
+               "from its columns to the names of classes, or to numbers in its units; of a text from the "
+               "numbers of tokens",
        .feature = "ONNX",
        .encodes = true,
        .write = write_onnx},

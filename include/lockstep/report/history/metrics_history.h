@@ -36,8 +36,9 @@ inline bool is_measure(std::string_view name) {
 }
 
 struct MetricsLine {
-  std::string kind = {};   ///< "train", "evaluation", "workers" or "ranks"
-  std::string split = {};  ///< split of an evaluation: "validation" or "test"
+  std::string kind = {};    ///< "train", "evaluation", "workers" or "ranks"
+  std::string split = {};   ///< split of an evaluation: "validation" or "test"
+  std::string sample = {};  ///< text that the model wrote then
   double step = 0;
   double epoch = 0;
   double samples = 0;
@@ -90,11 +91,18 @@ struct EvaluationHistory {
   double confusion_step = 0;
 };
 
+/// A text that the model wrote after a step.
+struct WrittenSample {
+  double step = 0;
+  std::string text = {};
+};
+
 struct MetricsHistory {
   MetricsTable train = {};
   std::vector<EvaluationHistory> evaluations = {};  ///< one for each split
   std::vector<WorkerRecord> workers = {};           ///< from the last line of kind "workers"
   RankTimes ranks = {};                             ///< from the last line of kind "ranks"; without hosts
+  std::vector<WrittenSample> samples = {};          ///< in the order of the lines
   std::vector<std::string> faults = {};             ///< see read_metrics_lines
 
   /// Seconds of training at some number of samples.

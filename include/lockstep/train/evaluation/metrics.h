@@ -104,6 +104,7 @@ struct EvalMetrics {
   bool of_scaled_label = false;             ///< the loss, in whose units the others are not
   Index crossed = 0;  ///< records, or positions, whose quantiles crossed, and were sorted
   double seconds = 0;
+  std::string sample = {};  ///< on rank 0 a text that the model has written, as printable_lines() has it
 
   /// See positive_class_of().
   std::string positive() const;

@@ -1,11 +1,16 @@
-// The token that goes on with a text, drawn from what a model gives for each token of its vocabulary.
+// Texts that a model continues: each token is drawn from what it gives for each token of its vocabulary. What
+// layers keep of the positions before makes a token cost one position.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "lockstep/base/thread_team.h"
 #include "lockstep/base/types.h"
+#include "lockstep/nn/model.h"
+#include "lockstep/nn/next_position.h"
 
 namespace lockstep {
 
@@ -36,6 +41,37 @@ class TokenDrawer {
   DrawOptions options_;
   std::vector<Index> candidates_;
   std::vector<double> shares_;
+};
+
+/// Texts that continue one prompt, side by side; each is what it would be alone. A model has as many
+/// positions as its window: where a text has filled it, its second half is taken again as a beginning.
+class TextGenerator {
+ public:
+  /// `model` outlives it. `prompt`: numbers of tokens. Errors: ConfigError for a model that cannot go on from
+  /// one position to the next, and for a prompt that is empty or longer than its positions.
+  TextGenerator(const Model& model, const DrawOptions& options, std::vector<Index> prompt, Index texts);
+
+  /// The texts are the prompt again, which the model with these values goes on with. They stay where they are
+  /// until the next start.
+  void start(const ModelValues& values);
+  /// Adds the next token to each text. Errors: DataError if the model gives what is no finite number.
+  void add_token();
+  /// The prompt, and what was added to it.
+  const std::vector<Index>& text(Index i) const { return at(texts_, i); }
+
+ private:
+  void take(Range positions);
+
+  ThreadTeam team_{1};
+  KernelWeights weights_;
+  ModelValues values_;
+  Index window_;
+  TokenDrawer drawer_;
+  NextPosition next_;
+  std::vector<Index> prompt_;
+  std::vector<std::vector<Index>> texts_;
+  std::vector<Scalar> ids_;
+  std::optional<ConstMatrix> outputs_;  // behind the last position
 };
 
 }  // namespace lockstep

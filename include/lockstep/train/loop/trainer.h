@@ -97,6 +97,8 @@ struct TrainingContext {
   Plateau* plateau = nullptr;                    ///< null: the schedule alone decides the learning rate
   const CheckpointReader* checkpoint = nullptr;  ///< null: from the first step
   Pipeline* pipeline = nullptr;                  ///< `model` is a stage of the model; null: all of it
+  /// *Local.* A text that the model with these values writes; null: it writes none.
+  std::function<std::string(const ModelValues&)> continue_sample = {};
 
   /// The ranks that exchange the gradients of `model`: plan.dist is theirs.
   Communicator& workers() const { return pipeline == nullptr ? comm : pipeline->workers(); }
@@ -170,7 +172,11 @@ class Trainer {
   bool is_over() const;
   TrainingResult result();
   SavedState saved_state();
-  bool has_evaluation() const { return context_.validation != nullptr || context_.test != nullptr; }
+  // The one that training stops for; null: there is none.
+  Evaluation* evaluation_during() const {
+    return context_.validation != nullptr ? context_.validation : context_.test;
+  }
+  bool has_evaluation() const { return evaluation_during() != nullptr; }
   bool evaluates_at_start() const { return context_.settings.evaluates_at_start && has_evaluation(); }
   // Whether one is due in a step after `before`, up to the one that ends with `steps_done`.
   bool evaluation_due(Index before, Index steps_done) const;

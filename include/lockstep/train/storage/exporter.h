@@ -27,6 +27,7 @@ struct ModelToExport {
   Scalar temperature = 1;                         ///< what the outputs are divided by
   std::optional<double> threshold = {};  ///< probability from which on one yes or no is yes; none: one half
   bool lengths = false;                  ///< records are sequences that say how many positions count
+  bool tokens = false;                   ///< records are numbers of tokens, which the file takes as such
   const TableSchema* schema = nullptr;   ///< schema of the table whose columns are records; null: none
   std::vector<std::pair<std::string, std::string>> facts = {};  ///< facts of the run, by name, as JSON
 };

@@ -11,6 +11,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "ONNX's raw data is little endian");
 
 constexpr const char* kBatch = "N";
+constexpr const char* kPositions = "T";
 
 void describe(onnx::ValueInfoProto& described, const std::string& name, const OnnxValue& value) {
   described.set_name(name);
@@ -19,6 +20,7 @@ void describe(onnx::ValueInfoProto& described, const std::string& name, const On
   type.set_elem_type(value.type);
   type.mutable_shape()->add_dim()->set_dim_param(kBatch);
   for (const Index dim : value.sample.dims) type.mutable_shape()->add_dim()->set_dim_value(dim);
+  if (value.any_positions) type.mutable_shape()->mutable_dim(1)->set_dim_param(kPositions);
 }
 
 struct AttributeWriter {

@@ -23,7 +23,8 @@ struct OnnxValue {
   std::string name;
   Shape sample;
   onnx::TensorProto_DataType type = onnx::TensorProto::FLOAT;
-  std::string help = {};  ///< for people
+  std::string help = {};       ///< for people
+  bool any_positions = false;  ///< [N, T, ...]: any number of positions up to the first of its dims
 };
 
 class OnnxGraph final : public OnnxNodes {

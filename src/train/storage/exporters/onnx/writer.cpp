@@ -13,6 +13,7 @@
 #include "lockstep/base/log.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/table/sources/feature_columns.h"
+#include "lockstep/nn/next_position.h"
 #include "lockstep/nn/onnx_words.h"
 #include "lockstep/train/evaluation/prediction.h"
 #include "lockstep/train/storage/exporter.h"
@@ -34,9 +35,23 @@ constexpr const char* kLengths = "lengths";
 constexpr Index kMaxBytes = std::numeric_limits<int>::max();
 constexpr Index kTensorBytes = 1024;
 
+// Fewer positions than the model has get the outputs that they have among all.
+bool takes_any_positions(const ModelToExport& exported) {
+  return exported.tokens && goes_by_position(exported.model);
+}
+
 // Gives the records, [N, dims].
 std::string add_records(OnnxGraph& graph, const ModelToExport& exported) {
   const Shape& input = exported.model.input();
+  if (exported.tokens) {
+    graph.add_input({.name = kInputName,
+                     .sample = {{input.dims.front()}},
+                     .type = onnx::TensorProto::INT64,
+                     .help = "numbers of tokens",
+                     .any_positions = takes_any_positions(exported)});
+    graph.begin_layer(kInputName);
+    return graph.cast(graph.add("Unsqueeze", {kInputName, graph.add_list({2})}), onnx::TensorProto::FLOAT);
+  }
   if (exported.schema == nullptr) {
     graph.add_input({.name = kInputName, .sample = input});
     return kInputName;
@@ -200,7 +215,7 @@ void add_values(OnnxGraph& graph, const ModelToExport& exported, const std::stri
 }
 
 OnnxValue outputs_called(const ModelToExport& exported, const char* name) {
-  return {.name = name, .sample = shape_of_outputs(exported)};
+  return {.name = name, .sample = shape_of_outputs(exported), .any_positions = takes_any_positions(exported)};
 }
 
 // ---- names of classes ------------------------------------------------------------------------------------
@@ -302,8 +317,9 @@ void add_graph(OnnxGraph& graph, const ModelToExport& exported) {
   const std::string input = onnx_ordered(graph, add_normalisation(graph, exported, records), model.input());
   const std::string output = add_layers(graph, model, input, exported.lengths ? kLengths : "");
   graph.begin_layer(kOutputs);
-  std::string rows = divide(graph, exported, onnx_rows(graph, output, model.output()));
-  if (exported.form.positions > 0) rows = reshape_to_outputs(graph, exported, rows);
+  const bool by_position = exported.form.positions > 0;  // the output is the sequence of these
+  const std::string rows =
+      divide(graph, exported, by_position ? output : onnx_rows(graph, output, model.output()));
   const OnnxValue outputs = outputs_called(exported, kOutputs);
   if (exported.schema != nullptr) {
     add_answer(graph, exported, rows);
