@@ -94,7 +94,7 @@ class RandomBatch {
         weights_(model),
         workspace_(model, rows, ActivationRetention::kForTraining) {
     initialise({.layout = &model.stored_layout(), .values = stored_.span()}, 1, 0.01);
-    fill(x_.span(), 1);
+    if (model.ops().front().layer->name() != "embedding") fill(x_.span(), 1);  // rows of a table: all 0
     begin();
     forward(ops_);
     Matrix dy = workspace_.output_gradient();
@@ -169,6 +169,18 @@ double measure_cache_line(Communicator& node) {
     }
   });
   return seconds / kTrips;
+}
+
+double measure_pass(const Model& model, Index rows) {
+  constexpr Index kPasses = 5;
+  RandomBatch batch(model, rows);
+  const Stopwatch watch;
+  for (Index pass = 0; pass < kPasses; ++pass) {
+    batch.begin();
+    batch.forward(batch.all());
+    batch.backward(batch.all());
+  }
+  return watch.seconds() / static_cast<double>(kPasses);
 }
 
 Index count_cores() {
