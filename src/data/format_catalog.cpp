@@ -59,16 +59,19 @@ const FormatEntry* find_by_extension(const std::string& name) {
   return nullptr;
 }
 
-// The format of a directory is that of its first file, by name, whose end is known.
+// The format of the first file, by name, whose end is known; that of a text where there are no others.
 const FormatEntry* find_in_directory(const std::string& path) {
   std::error_code ignored;  // opening the files gives the reason
   std::vector<std::string> files;
   for (const auto& file : std::filesystem::directory_iterator(path, ignored)) files.push_back(file.path());
   std::ranges::sort(files);
+  const FormatEntry* text = nullptr;  // a README says nothing of the data beside it
   for (const std::string& file : files) {
-    if (const FormatEntry* entry = find_by_extension(file)) return entry;
+    const FormatEntry* entry = find_by_extension(file);
+    if (entry != nullptr && entry->name != "text") return entry;
+    if (entry != nullptr) text = entry;
   }
-  return nullptr;
+  return text;
 }
 
 const FormatEntry* find_by_name(const std::string& path) {

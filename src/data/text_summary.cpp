@@ -47,6 +47,7 @@ class OrderCounts {
       }
       at(bits, order) -= std::log2(probability);
     });
+    for (Index order = i + 1; order < kOrders; ++order) at(bits, order) -= std::log2(probability);
   }
 
  private:
@@ -97,7 +98,7 @@ TextSummary summarise_text(const DataOptions& data, double share) {
   remove_if_there(opened.text.cache);
   const TokenFile& tokens = *text.tokens;
   const Vocabulary vocabulary(text.schema);
-  const bool has_stand_in = vocabulary.kind() != TokenKind::kBytes;
+  const bool has_stand_in = vocabulary.replaces();
   TextSummary summary{.tokens = tokens.size(), .vocabulary = vocabulary.size() - (has_stand_in ? 1 : 0)};
   double characters = 0;
   for (Index i = 0; i < tokens.size(); ++i) {

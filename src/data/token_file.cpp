@@ -62,13 +62,15 @@ bool visit_file(const std::string& file, TokenKind kind, const Use& use) {
     const auto got = static_cast<std::size_t>(stream.read(room));
     last = got < room.size();
     const std::string_view text(block.data(), kept + got);
-    std::size_t begin = 0;
+    const bool marked = first == 0 && kept == 0 && kind != TokenKind::kBytes;
+    if (marked && (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff")))
+      TextPlace{file, 0}.fail(describe_no_text(text));
+    std::size_t begin = marked && text.starts_with("\xef\xbb\xbf") ? 3 : 0;  // a mark of UTF-8 is no text
     while (begin < text.size() && (last || text.size() - begin >= kTokenBytes)) {
       const std::string_view rest = text.substr(begin);
       const TextPlace place{file, first + static_cast<Index>(begin)};
-      const std::size_t length = static_cast<signed char>(rest.front()) >= 0 && kind != TokenKind::kWords
-                                     ? 1
-                                     : token_length(kind, rest);
+      const bool single = kind <= TokenKind::kCharacters && static_cast<signed char>(rest.front()) >= 0;
+      const std::size_t length = single ? 1 : token_length(kind, rest);
       if (length == 0) place.fail(describe_no_text(rest));
       if (!use(rest.substr(0, length), place)) return false;
       begin += length;
@@ -186,10 +188,11 @@ void write_tokens(const TokenInput& input, const Vocabulary& vocabulary, const s
       writer.add(id);
     });
   } else {
+    std::vector<Index> ids;
     visit_texts(input, [&](std::string_view token, const TextPlace& place) {
-      const Index id = vocabulary.find(token);
-      if (id < 0) place.fail(describe_unknown(vocabulary, token));
-      writer.add(id);
+      ids.clear();
+      if (!vocabulary.add(token, ids)) place.fail(describe_unknown(vocabulary, token));
+      for (const Index id : ids) writer.add(id);
       return true;
     });
   }
@@ -233,8 +236,9 @@ Vocabulary learn_vocabulary(const TokenInput& input, Index tokens) {
   for (Index byte = 0; byte < 256; ++byte) {
     if (at(ascii, byte) > 0) counts[std::string(1, static_cast<char>(byte))] = at(ascii, byte);
   }
+  if (kind == TokenKind::kPieces) return {input.rule, learn_pieces(counts, input.rule.most)};
   std::vector<std::string> values =
-      most_frequent(counts, kind == TokenKind::kWords ? input.rule.words : std::ssize(counts));
+      most_frequent(counts, kind == TokenKind::kWords ? input.rule.most : std::ssize(counts));
   if (kind == TokenKind::kCharacters) std::ranges::sort(values);  // UTF-8 is in the order of code points
   return {input.rule, std::move(values)};
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "lockstep/base/types.h"
@@ -24,11 +25,15 @@ struct TokenInput {
   std::string name = {};                            ///< of the data, in messages
 };
 
-/// Tokens in all files. Errors, also of the functions below: DataError with file, byte and what stands there.
+/// Tokens, or runs of pieces, in all files. Errors, also of the functions below: DataError with file, byte
+/// and what stands there.
 Index count_tokens(const TokenInput& input);
 
-/// The vocabulary of the first `tokens`.
+/// The vocabulary of the first `tokens`, or of so many runs of pieces.
 Vocabulary learn_vocabulary(const TokenInput& input, Index tokens);
+
+/// The 256 bytes and the pieces of a byte-pair encoding of runs with their counts, at most so many.
+std::vector<std::string> learn_pieces(const std::unordered_map<std::string, Index>& runs, Index most);
 
 /// The path, in `directory`, of the tokens of the input: it is written, in one pass, if it is not there. Its
 /// name follows from the vocabulary and from paths, sizes and times of the files.

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstddef>
+#include <utility>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/json.h"
@@ -15,10 +17,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array<const char*, 4> kKinds{"bytes", "characters", "words", "ids"};
+constexpr std::array<const char*, 5> kKinds{"bytes", "characters", "words", "pieces", "ids"};
 constexpr std::size_t kWordBytes = 64;
 constexpr Index kByteValues = 256;
-constexpr Index kMaxWords = 500'000;
+constexpr Index kMaxValues = 500'000;
 constexpr const char* kStandIn = "\uFFFD";
 
 bool in_word(char c) {
@@ -37,25 +39,77 @@ std::size_t word_length(std::string_view text) {
   return length;
 }
 
+bool begins_character(char c) {
+  return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
+}
+
+enum class RunOf { kBlanks, kLetters, kDigits, kMarks };
+
+RunOf run_of(char c) {
+  if (c == ' ' || (c >= '\t' && c <= '\r')) return RunOf::kBlanks;
+  if (c >= '0' && c <= '9') return RunOf::kDigits;
+  return in_word(c) ? RunOf::kLetters : RunOf::kMarks;
+}
+
+// Blanks leave their last one to the run behind them.
+std::size_t run_length(std::string_view text) {
+  std::size_t length = text.size() > 1 && text[0] == ' ' && run_of(text[1]) != RunOf::kBlanks ? 1 : 0;
+  const RunOf kind = run_of(text[length]);
+  const std::size_t longest = std::min(text.size(), kWordBytes);
+  while (length < longest && run_of(text[length]) == kind) ++length;
+  if (length == text.size()) return length;
+  while (length > kWordBytes - 3 && !begins_character(text[length])) --length;
+  const bool leaves_one = kind == RunOf::kBlanks && length > 1 && text[length - 1] == ' ' &&
+                          run_of(text[length]) != RunOf::kBlanks;
+  return leaves_one ? length - 1 : length;
+}
+
+// Bytes as JSON can hold them: each as the character of its number.
+std::string to_characters(std::string_view bytes) {
+  std::string text;
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x80) text += static_cast<char>(0xc0 | byte >> 6);
+    text += static_cast<char>(byte >= 0x80 ? 0x80 | (byte & 0x3f) : byte);
+  }
+  return text;
+}
+
+std::string to_bytes(std::string_view text) {
+  std::string bytes;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool two = static_cast<signed char>(text[i]) < 0 && i + 1 < text.size();
+    bytes += two ? static_cast<char>(text[i] << 6 | (text[i + 1] & 0x3f)) : text[i];
+    i += two ? 1 : 0;
+  }
+  return bytes;
+}
+
+// The number in "words(20000)", if `name` stands before its parentheses; else 0.
+Index count_in(const std::string& tokens, const std::string& name) {
+  Index count = 0;
+  if (!tokens.starts_with(name + "(") || !tokens.ends_with(')')) return 0;
+  const char* const end = tokens.data() + tokens.size() - 1;
+  const auto [stop, error] = std::from_chars(tokens.data() + name.size() + 1, end, count);
+  return error == std::errc() && stop == end ? count : 0;
+}
+
 }  // namespace
 
 TokenRule parse_token_rule(const std::string& tokens, const std::string& unknown) {
-  TokenRule rule{.replaces = unknown == "replace"};
-  const auto kind = std::ranges::find(kKinds, tokens);
-  if (kind != kKinds.end() && tokens != "words") {
-    rule.kind = static_cast<TokenKind>(kind - kKinds.begin());
-    return rule;
-  }
-  rule.kind = TokenKind::kWords;
-  if (tokens.starts_with("words(") && tokens.ends_with(')')) {
-    const char* const end = tokens.data() + tokens.size() - 1;
-    const auto [stop, error] = std::from_chars(tokens.data() + 6, end, rule.words);
-    if (error == std::errc() && stop == end && rule.words >= 1 && rule.words <= kMaxWords) return rule;
-  }
+  const bool replaces = unknown == "replace";
+  const Index words = count_in(tokens, "words");
+  const Index pieces = count_in(tokens, "pieces");
+  if (tokens == "bytes") return {.kind = TokenKind::kBytes};
+  if (tokens == "characters") return {.kind = TokenKind::kCharacters, .replaces = replaces};
+  if (tokens == "ids") return {.kind = TokenKind::kIds};
+  if (words >= 1 && words <= kMaxValues)
+    return {.kind = TokenKind::kWords, .most = words, .replaces = replaces};
+  if (pieces > kByteValues && pieces <= kMaxValues) return {.kind = TokenKind::kPieces, .most = pieces};
   throw ConfigError(
       fmt::format("data.tokens: found {}, expected bytes, characters, words(N) with N from 1 to {}, as in "
-                  "words(20000), or, of arrays, ids",
-                  in_quotes(tokens), with_commas(kMaxWords)));
+                  "words(20000), pieces(N) with N from {} on, as in pieces(4096), or, of arrays, ids",
+                  in_quotes(tokens), with_commas(kMaxValues), kByteValues + 1));
 }
 
 std::string to_string(TokenKind kind) {
@@ -64,6 +118,7 @@ std::string to_string(TokenKind kind) {
 
 std::size_t token_length(TokenKind kind, std::string_view text) {
   if (kind == TokenKind::kBytes) return 1;
+  if (kind == TokenKind::kPieces) return run_length(text);
   return kind == TokenKind::kCharacters ? utf8_length(text) : word_length(text);
 }
 
@@ -96,20 +151,47 @@ Vocabulary::Vocabulary(const std::string& schema) : Vocabulary(TokenRule{}, {}) 
     if (kind == kKinds.end()) throw DataError("its kind of tokens is not known");
     const TokenRule rule{.kind = static_cast<TokenKind>(kind - kKinds.begin()),
                          .replaces = json.at("unknown").get<std::string>() == "replace"};
-    *this = rule.kind == TokenKind::kIds
-                ? of_ids(whole_number(json.at("size")))
-                : Vocabulary(rule, json.at("values").get<std::vector<std::string>>());
+    auto values = json.at("values").get<std::vector<std::string>>();
+    if (rule.kind == TokenKind::kPieces) std::ranges::transform(values, values.begin(), to_bytes);
+    *this = rule.kind == TokenKind::kIds ? of_ids(whole_number(json.at("size")))
+                                         : Vocabulary(rule, std::move(values));
   } catch (const nlohmann::json::exception& error) {
     throw DataError(fmt::format("the schema of the model is no vocabulary: {}", error.what()));
   }
 }
 
 std::string Vocabulary::schema() const {
+  std::vector<std::string> values = values_;
+  if (rule_.kind == TokenKind::kPieces) std::ranges::transform(values, values.begin(), to_characters);
   return indented(Json{{"format", "text"},
                        {"tokens", to_string(rule_.kind)},
                        {"unknown", rule_.replaces ? "replace" : "refuse"},
                        {"size", size_},
-                       {"values", values_}});
+                       {"values", values}});
+}
+
+// Neighbours become one piece in the order in which training has learnt such pieces: lowest number first.
+bool Vocabulary::add(std::string_view token, std::vector<Index>& ids) const {
+  const Index whole = find(token);
+  if (whole >= 0) ids.push_back(whole);
+  if (whole >= 0 || rule_.kind != TokenKind::kPieces) return whole >= 0;
+  std::vector<std::string_view> pieces;
+  for (std::size_t i = 0; i < token.size(); ++i) pieces.push_back(token.substr(i, 1));
+  while (pieces.size() > 1) {
+    Index lowest = size_;
+    std::size_t first = 0;  // of the two
+    for (std::size_t i = 0; i + 1 < pieces.size(); ++i) {
+      const Index id = find({pieces[i].data(), pieces[i].size() + pieces[i + 1].size()});
+      if (id < 0 || id >= lowest) continue;
+      lowest = id;
+      first = i;
+    }
+    if (lowest == size_) break;
+    pieces[first] = {pieces[first].data(), pieces[first].size() + pieces[first + 1].size()};
+    pieces.erase(pieces.begin() + static_cast<std::ptrdiff_t>(first) + 1);
+  }
+  for (const std::string_view piece : pieces) ids.push_back(find(piece));
+  return true;
 }
 
 std::vector<Index> Vocabulary::encode(std::string_view text, const std::string& name) const {
@@ -124,8 +206,7 @@ std::vector<Index> Vocabulary::encode(std::string_view text, const std::string& 
     const std::size_t length = token_length(rule_.kind, text.substr(begin));
     if (length == 0) fail(describe_no_text(text.substr(begin)));
     const std::string_view token = text.substr(begin, length);
-    ids.push_back(find(token));
-    if (ids.back() < 0) fail(describe_unknown(*this, token));
+    if (!add(token, ids)) fail(describe_unknown(*this, token));
     begin += length;
   }
   return ids;
@@ -146,10 +227,9 @@ std::string Vocabulary::decode(std::span<const Index> ids) const {
 }
 
 double Vocabulary::characters(Index id) const {
-  const auto begins = [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; };
-  if (rule_.kind == TokenKind::kBytes) return begins(static_cast<char>(id)) ? 1 : 0;
+  if (rule_.kind == TokenKind::kBytes) return begins_character(static_cast<char>(id)) ? 1 : 0;
   if (rule_.kind == TokenKind::kIds || id >= std::ssize(values_)) return 1;
-  return static_cast<double>(std::ranges::count_if(at(values_, id), begins));
+  return static_cast<double>(std::ranges::count_if(at(values_, id), begins_character));
 }
 
 bool is_vocabulary(const std::string& schema) {
@@ -171,15 +251,16 @@ std::string describe_unknown(const Vocabulary& vocabulary, std::string_view toke
   return fmt::format(
       "the {} {} is none of the {} that the vocabulary has from training: take it out of the text, or train "
       "with data.unknown = \"replace\", which makes one more token for all such, or with data.tokens = "
-      "\"bytes\"",
+      "\"pieces(4096)\"",
       word ? "word" : "character", in_quotes(token), with_commas(vocabulary.size()));
 }
 
 std::string describe_no_text(std::string_view text) {
+  const bool wide = text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff");
   return fmt::format(
-      "found {}, expected UTF-8: convert the file, as with iconv -f latin1 -t utf-8, or take any bytes by "
+      "found {}, expected UTF-8: convert the file, as with iconv -f {} -t utf-8, or take any bytes by "
       "data.tokens = \"bytes\"",
-      in_quotes(text.substr(0, 1)));
+      in_quotes(text.substr(0, wide ? 2 : 1)), wide ? "utf-16" : "latin1");
 }
 
 }  // namespace lockstep

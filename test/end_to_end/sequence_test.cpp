@@ -327,6 +327,16 @@ TEST_F(Sequences, APositionWeighsWhatItsClassDoes) {
   EXPECT_NEAR(test.at("accuracy").get<double>(), right / weight, 1e-6);
 }
 
+TEST_F(Sequences, ATrainingSetWithoutAPositionThatCountsIsAnError) {
+  write_data();
+  write("lengths", npy_content("<i4", {kRecords}, bytes_of(std::vector<std::int32_t>(kRecords, 3))));
+  write("each", npy_content("<i4", {kRecords, 3}, bytes_of(std::vector<std::int32_t>(kRecords * 3, 1))));
+  const ProcessResult refused = run(2, config("conv1d(4, 4) dense(2)", "each"),
+                                    "--data.test '' --data.test_labels '' --data.test_lengths ''");
+  EXPECT_EQ(refused.exit_code, 3) << refused.output;
+  expect_parts(refused.errors, {"x.npy' (training set): no position of its 60 samples counts", "shorter"});
+}
+
 TEST_F(Sequences, EachPositionHasALineInThePredictionsOfCrossValidation) {
   write_data();
   const std::string file = config("dense(3) tanh dense(2)", "each");

@@ -172,5 +172,50 @@ TEST_F(TextRuns, GenerateGoesOnWithAPrompt) {
   expect_refused("", 2, {"the prompt is empty"});
 }
 
+TEST_F(TextRuns, PiecesReadAndWriteAnyText) {
+  ASSERT_EQ(init().exit_code, 0);
+  const std::string pieces =
+      "--data.tokens 'pieces(266)' --model.layers 'embedding(266, 16) positions(learned) transformer(1, 2, "
+      "causal=true) dense(266)' --train.steps 20";
+  ASSERT_EQ(train(1, "one", pieces).exit_code, 0);
+  ASSERT_EQ(train(2, "two", pieces).exit_code, 0);
+  EXPECT_EQ(model("two"), model("one"));
+  const ProcessResult generated = generate("one", "--prompt 'W\u00f6lfe\n' --length 20");
+  EXPECT_EQ(generated.exit_code, 0) << generated.errors;
+  EXPECT_TRUE(generated.output.starts_with("W\u00f6lfe\n")) << generated.output;
+  const auto figures = evaluate(2, fmt::format("--model {}", directory_ / "one")).front();
+  const double bits_of_token = figures.at("loss").get<double>() / 0.693147;
+  EXPECT_LT(figures.at("bits_per_character").get<double>(), 0.8 * bits_of_token);
+}
+
+TEST_F(TextRuns, InitSizesAModelForMinutes) {
+  const auto init_for = [&](const std::string& flags) {
+    const ProcessResult result = run_command(fmt::format("cd {} && {} init t.txt --overwrite {}",
+                                                         directory_.path().string(), trainer_path(), flags));
+    return result.exit_code == 0 ? read_file(directory_ / "t.toml") : result.errors;
+  };
+  // No model learns from 20 tokens for each weight of a text so short: it is the smallest, for 50 epochs.
+  const std::string config = init_for("--minutes 9000");
+  expect_parts(
+      config, {"layers = \"embedding(22, 64, ", "transformer(2, 2, causal=true)", "which init has measured"});
+  std::smatch steps;
+  ASSERT_TRUE(
+      std::regex_search(config, steps, std::regex("\nsteps = ([0-9]+) .*\nglobal_batch = ([0-9]+) ")));
+  const double tokens = std::stod(steps[1]) * std::stod(steps[2]) * 32;
+  EXPECT_NEAR(tokens, 50 * 0.9 * static_cast<double>(file_bytes(directory_ / "t.txt")), 2000);
+  expect_parts(init_for("--minutes 0"), {"--minutes", "1 to 100000"});
+}
+
+TEST_F(TextRuns, FlagsOfRecordsAreRefused) {
+  for (const std::string flags :
+       {"init t.txt --lengths t.txt", "init t.txt --label x", "inspect t.txt --label x"}) {
+    const ProcessResult refused =
+        run_command(fmt::format("cd {} && {} {}", directory_.path().string(), trainer_path(), flags));
+    EXPECT_EQ(refused.exit_code, 2) << flags;
+    expect_parts(refused.errors, {flags.ends_with("x") ? "--label: the label of a text is its next token"
+                                                       : "--lengths: records of a text"});
+  }
+}
+
 }  // namespace
 }  // namespace lockstep::test

@@ -219,6 +219,7 @@ std::map<std::string, Keys> conflicts_of_configs() {
        windows({{"data.window_scale", "'last'"}, {"train.loss", "'poisson'"}})},
       {"data.tokens ids with a text", text({{"data.tokens", "'ids'"}})},
       {"data.audit with data.draw anywhere", text({{"data.draw", "'anywhere'"}, {"data.audit", "true"}})},
+      {"data.memory stream with tokens", text({{"data.memory", "'stream'"}})},
       {"data.augment with tokens", text({{"data.augment", "'flip'"}})},
       {"data.mean or data.std with tokens", text({{"data.mean", "0.5"}})},
       {"report.sample without a text", {{"report.sample", "'x'"}}},

@@ -72,6 +72,48 @@ TEST_F(Texts, WordsAreTheTextAgainAndTheRestOneToken) {
   EXPECT_EQ(whole.characters(0), 5);
 }
 
+// The numbers are those of an independent program, which counts all pairs anew for each piece.
+TEST_F(Texts, PiecesAreThePairsThatStandSideBySideMostOften) {
+  const std::string text =
+      "low low low low low lower lower newest newest newest newest newest newest widest widest widest, "
+      "aaaa aaaa Gr\u00fc\u00dfe Gr\u00fc\u00dfe 1984 1984\n\n  x\n\n  x";
+  const DataSets sets = open(options(text, "pieces(400)", 2));
+  const Vocabulary vocabulary(sets.train->schema());
+  EXPECT_EQ(vocabulary.size(), 288);  // no pair is left that stands twice
+  const std::vector<std::string> first{"es", "est", "lo", "low", " n", " low", "aa", "ew", " new", " newest"};
+  for (Index i = 0; i < std::ssize(first); ++i)
+    EXPECT_EQ(vocabulary.decode(std::vector<Index>{256 + i}), at(first, i));
+  EXPECT_EQ(
+      vocabulary.encode("lowest  Gr\u00f6\u00dfe 1985, aaa\n\n  y"),
+      (std::vector<Index>{259, 257, 32, 284, 182, 195, 279, 271, 57, 56, 53, 44, 274, 97, 282, 32, 121}));
+  EXPECT_EQ(vocabulary.encode("\u00dfes"), (std::vector<Index>{195, 159, 256}));  // not the first pair first
+  for (const std::string any : {"Gr\u00fc\u00dfe \xff\x80\xe2 newest", "", " ", "\n \n", "\t x  "}) {
+    const std::vector<Index> ids = vocabulary.encode(any);
+    EXPECT_EQ(vocabulary.decode(ids), any);
+  }
+  double characters = 0;
+  for (const Index id : vocabulary.encode(" Gr\u00fc\u00dfe Gr\u00f6\u00dfe"))
+    characters += vocabulary.characters(id);
+  EXPECT_EQ(characters, 12);
+  EXPECT_EQ(Vocabulary(open(options(text, "pieces(260)", 2)).train->schema()).size(), 260);
+}
+
+TEST_F(Texts, PiecesAreTheTextAgainOverTheBordersOfBlocks) {
+  std::string text;
+  for (Index i = 0; std::ssize(text) < 2'500'000; ++i)
+    text += i % 97 == 0 ? std::string(static_cast<std::size_t>(i % 300), "\u00e4 7.a"[i % 6])
+                        : fmt::format(" w{}\u4e2d\u6587,\n   ", i * i % 1009);
+  const Index window = 500;
+  const DataSets sets = open(options(text, "pieces(600)", window));
+  std::vector<Index> rows;
+  for (Index row = 0; row < sets.train->info().rows; ++row) rows.push_back(row);
+  std::vector<Index> ids;
+  for (const Scalar id : read(*sets.train, rows).features) ids.push_back(static_cast<Index>(id));
+  const std::string again = Vocabulary(sets.train->schema()).decode(ids);
+  EXPECT_GT(again.size(), text.size() - 20'000);
+  EXPECT_TRUE(text.starts_with(again));
+}
+
 TEST_F(Texts, BytesCountTheCharactersOfTheirText) {
   const Vocabulary bytes(TokenRule{.kind = TokenKind::kBytes}, {});
   double characters = 0;
@@ -156,10 +198,24 @@ TEST_F(Texts, WhatCannotBeReadIsNamed) {
                {"data.train", "t.txt", "empty"});
   expect_parts(error_text<DataError>([&] { open(options("ab\xff", "characters", 1)); }),
                {"t.txt', byte 2", "'\\xff'", "UTF-8"});
+  expect_parts(error_text<DataError>([&] {
+                 open(
+                     options("\xff\xfe"
+                             "a",
+                             "pieces(300)", 1));
+               }),
+               {"t.txt', byte 0", "'\\xff\\xfe'", "iconv -f utf-16"});
+  const DataSets marked =
+      open(options("\ufeff"
+                   "ab\ufeff",
+                   "characters", 1));  // it is text behind the front
+  EXPECT_EQ(Vocabulary(marked.train->schema()).decode(std::vector<Index>{0, 1, 2}), "ab\ufeff");
+  EXPECT_EQ(read(*marked.train, {0}).features, (std::vector<Scalar>{0}));
   expect_parts(error_text<DataError>([&] { open(options("abc", "characters", 3)); }),
                {"t.txt", "3 tokens", "needs 4", "data.window"});
   expect_parts(error_text<ConfigError>([&] { open(options("abc", "words(x)", 1)); }),
-               {"words(x)", "words(N)"});
+               {"words(x)", "words(N)", "pieces(4096)"});
+  expect_parts(error_text<ConfigError>([&] { open(options("abc", "pieces(256)", 1)); }), {"from 257 on"});
   expect_parts(error_text<ConfigError>([&] { open(options("abc", "bytes", 0)); }),
                {"data.window is missing"});
 }
@@ -192,6 +248,11 @@ TEST_F(Texts, CountsTellTheNextTokenTheBetterTheMoreTheySee) {
   EXPECT_NEAR(summary.bits[0], 0.6 * std::log2(5) + 0.4 * std::log2(2.5), 0.01);
   EXPECT_NEAR(summary.bits[1], 0.4, 0.01);
   EXPECT_LT(summary.bits[2], 0.02);
+}
+
+TEST_F(Texts, CountsOfAShortTextFallBackOnWhatThereIs) {
+  const TextSummary summary = summarise_text(options("ab", "characters", 0), 0.1);
+  EXPECT_EQ(summary.bits, (std::vector<double>(4, 2)));  // half of what a half costs
 }
 
 }  // namespace

@@ -15,32 +15,33 @@
 namespace lockstep {
 
 /// kWords: a run of letters, digits and characters beyond ASCII, with one blank before it if there is one, is
-/// a token, and so is any other character; what is longer than 64 bytes is cut. All tokens one behind the
-/// other are the text. kIds: the numbers of an array.
-enum class TokenKind { kBytes, kCharacters, kWords, kIds };
+/// a token, and so is any other character; what is longer than 64 bytes is cut. kPieces: parts of runs, each
+/// a byte or what training has often; a run has letters, digits, marks or blanks alone, with one blank
+/// before. All tokens one behind the other are the text. kIds: the numbers of an array.
+enum class TokenKind { kBytes, kCharacters, kWords, kPieces, kIds };
 
 struct TokenRule {
   TokenKind kind = TokenKind::kCharacters;
-  Index words = 0;        ///< kWords: the most frequent that have a number
+  Index most = 0;         ///< kWords: the most frequent that have a number; kPieces: all, with the 256 bytes
   bool replaces = false;  ///< one more token, the last, stands for all that are not known
 };
 
 /// data.tokens and data.unknown. Errors: ConfigError.
 TokenRule parse_token_rule(const std::string& tokens, const std::string& unknown);
 
-/// "bytes", "characters", "words", "ids".
+/// "bytes", "characters", "words", "pieces", "ids".
 std::string to_string(TokenKind kind);
 
 /// More bytes than any token has.
 inline constexpr std::size_t kTokenBytes = 80;
 
-/// Bytes of the token that a text, which is not empty, starts with; 0: it is no UTF-8 there. Requires that
-/// the text goes on for kTokenBytes, or to its end. Not for kIds.
+/// Bytes of the token, or of the run of pieces, that a text, which is not empty, starts with; 0: it is no
+/// UTF-8 there. Requires that the text goes on for kTokenBytes, or to its end. Not for kIds.
 std::size_t token_length(TokenKind kind, std::string_view text);
 
 class Vocabulary {
  public:
-  /// `values`: the tokens in order of their numbers, of characters and words.
+  /// `values`: the tokens in order of their numbers, of characters, words and pieces.
   Vocabulary(TokenRule rule, std::vector<std::string> values);
   /// Numbers below `size`.
   static Vocabulary of_ids(Index size);
@@ -60,6 +61,9 @@ class Vocabulary {
     const auto found = numbers_.find(token);
     return found == numbers_.end() ? unknown_ : found->second;
   }
+  /// Adds the numbers of what token_length() has cut: one, or those of a run's pieces. False: it is not
+  /// known, and nothing stands for it.
+  bool add(std::string_view token, std::vector<Index>& ids) const;
   /// The numbers of a text's tokens. Errors: DataError naming the byte of `name` and what stands there;
   /// ConfigError of numbers, which have no text.
   std::vector<Index> encode(std::string_view text, const std::string& name = "the text") const;

@@ -49,6 +49,15 @@ struct TextPlan {
   Index window = 0;
   double held = 0.1;  ///< share of the tokens that validate
   Index outputs = 0;
+  Index batch = 1;
+  Index steps = 0;
+  Index every = 250;        ///< steps from one evaluation to the next
+  std::string layers = {};  ///< "": a preset
+  std::string reason = "a first answer in minutes; ten times as many give better texts";  ///< for `steps`
+
+  Index training_tokens() const {
+    return static_cast<Index>((1 - held) * static_cast<double>(summary.tokens));
+  }
 };
 
 struct InitData {
@@ -94,8 +103,13 @@ ForecastPlan plan_forecast(const TableInspection& table, const WindowOptions& op
 
 /// Whether data.train is known to be a text, by data.format or by its name.
 bool is_text(const DataOptions& options);
+/// Errors: ConfigError for options of records, which a text has not.
+void refuse_for_text(const DataOptions& options);
 /// Errors: ConfigError, DataError.
 TextPlan plan_text(const DataOptions& options);
+/// Chooses the model for so many minutes on all cores of this machine, whose speed it measures: the largest
+/// that learns from 20 tokens for each of its weights (Hoffmann et al. 2022).
+void size_model(TextPlan& plan, const DataOptions& options, Index minutes);
 /// The contents of a text, and how well counts alone predict it, as lines.
 std::string describe_text(const std::string& path, const std::string& tokens, const TextSummary& summary);
 

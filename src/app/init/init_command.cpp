@@ -192,7 +192,9 @@ int init_command(const CommandLine& line) {
   check_outputs(named, {split_array_path(path).file});
   DataOptions options = options_of_series(given.data, line);
   if (line.has("lengths")) options.train_lengths = line.text("lengths");
-  const InitData data = read_init_data(path, options);
+  InitData data = read_init_data(path, options);
+  error_if(!data.text && line.has("minutes"), "--minutes sizes the model of a text: leave it out");
+  if (line.has("minutes")) size_model(*data.text, options, line.count("minutes", {1, 100'001}, 1));
   const Task task = choose_task(data, line.text("task"));
   const std::vector<CommentedSetting> settings = with_flags(
       choose_settings(data, task, name_of(output == "-" ? path : output), given.model.preset), given);
@@ -217,6 +219,7 @@ int inspect_command(const CommandLine& line) {
   options.train = path;
   if (is_text(options)) {
     check_outputs(line, files_read(line));
+    refuse_for_text(options);
     error_if(line.has("json"), "--json: what inspect says of a text is for people: leave it out");
     print_report(line, describe_text(path, options.text.tokens, summarise_text(options, 0.1)));
     return 0;

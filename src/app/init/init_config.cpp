@@ -309,12 +309,6 @@ class Chooser {
   }
 
   void add_text(const TextPlan& plan) {
-    constexpr Index kBatch = 32;
-    constexpr Index kSteps = 2000;
-    constexpr Index kEpochs = 50;
-    const Index windows =
-        static_cast<Index>((1 - plan.held) * static_cast<double>(plan.summary.tokens)) / plan.window;
-    const Index batch = std::clamp<Index>(windows / 8, 1, kBatch);
     say("train", toml_string(data_.options.train));
     say("count", with_commas(plan.summary.tokens));
     say("tokens", toml_string(plan.tokens));
@@ -322,13 +316,17 @@ class Chooser {
     say("window", plan.window);
     say("held", toml_string(fmt::format("share({})", plan.held)));
     say("outputs", plan.outputs);
-    say("steps", std::clamp(kEpochs * windows / batch, Index{20}, kSteps));
-    say("batch", batch);
-    say("replicas", std::min<Index>(batch, 8));
+    say("layers", toml_string(plan.layers));
+    say("steps", plan.steps);
+    say("reason", plan.reason);
+    say("every", plan.every);
+    say("batch", plan.batch);
+    say("replicas", std::min<Index>(plan.batch, 8));
     say("baseline", plan.summary.bits.empty() ? ""
                                               : fmt::format("; counts of three tokens before have {:.2f}",
                                                             plan.summary.bits.back()));
     add_block("text");
+    add_block(plan.layers.empty() ? "preset for text" : "layers for text");
     if (plan.replaces) add_block("unknown tokens");
   }
 

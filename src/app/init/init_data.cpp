@@ -390,8 +390,7 @@ InitData read_init_data(const std::string& path, const DataOptions& options) {
     throw ConfigError(
         fmt::format("--time names a column of a table, and '{}' has the format '{}'", path, data.format));
   if (data.format == "text") {
-    if (!options.table.label.empty())
-      throw ConfigError("--label: the label of a text is its next token: leave it out");
+    refuse_for_text(options);
     data.text = plan_text(data.options);
     data.input = path;
     return data;

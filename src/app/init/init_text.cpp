@@ -1,29 +1,80 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 #include "init.h"
+#include "lockstep/base/error_if.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/format.h"
+#include "lockstep/data/vocabulary.h"
+#include "lockstep/math/shape.h"
+#include "lockstep/nn/model.h"
+#include "lockstep/train/bench/bench.h"
 
 namespace lockstep {
+
+static constexpr Index kTextEpochs = 50;  // of a short text, at most
 
 bool is_text(const DataOptions& options) {
   return (!options.format.empty() || has_known_extension(options.train)) &&
          choose_format(options).name == "text";
 }
 
+void refuse_for_text(const DataOptions& options) {
+  error_if(!options.table.label.empty(), "--label: the label of a text is its next token: leave it out");
+  error_if(!options.train_lengths.empty(),
+           "--lengths: records of a text have as many tokens each as --data.window says: leave it out");
+  error_if(!options.table.windows.time.empty(), "--time names a column of a table, and a text has none");
+}
+
 TextPlan plan_text(const DataOptions& options) {
   constexpr Index kWindow = 64;
   constexpr Index kWindows = 200;  // that a short text has at least, if it can
   constexpr Index kShortest = 8;
+  constexpr Index kBatch = 32;
+  constexpr Index kSteps = 2000;
   TextPlan plan{.tokens = options.text.tokens};
   plan.summary = summarise_text(options, plan.held);
-  plan.replaces = plan.summary.unseen > 0 || options.text.unknown == "replace";
-  plan.outputs = plan.summary.vocabulary + (plan.replaces && plan.tokens != "bytes" ? 1 : 0);
+  const bool may_replace = parse_token_rule(plan.tokens, "replace").replaces;
+  plan.replaces = may_replace && (plan.summary.unseen > 0 || options.text.unknown == "replace");
+  plan.outputs = plan.summary.vocabulary + (plan.replaces ? 1 : 0);
   plan.window = options.table.windows.window;
-  if (plan.window > 0) return plan;
-  plan.window = kWindow;
-  while (plan.window > kShortest && plan.summary.tokens < kWindows * plan.window) plan.window /= 2;
+  if (plan.window == 0) {
+    plan.window = kWindow;
+    while (plan.window > kShortest && plan.summary.tokens < kWindows * plan.window) plan.window /= 2;
+  }
+  const Index windows = plan.training_tokens() / plan.window;
+  plan.batch = std::clamp<Index>(windows / 8, 1, kBatch);
+  plan.steps = std::clamp(kTextEpochs * windows / plan.batch, Index{20}, kSteps);
   return plan;
+}
+
+void size_model(TextPlan& plan, const DataOptions& options, Index minutes) {
+  constexpr double kShare = 0.7;  // of the time; evaluations, optimizer and exchange take the rest
+  const auto training = static_cast<double>(plan.training_tokens());
+  using Size = std::pair<Index, Index>;
+  for (const auto& [width, blocks] : {Size(64, 2), Size(128, 4), Size(192, 6), Size(256, 6), Size(384, 8)}) {
+    TextPlan sized = plan;
+    sized.layers = fmt::format(
+        "embedding({0}, {1}, init=normal(0.02)) positions(learned, init=normal(0.02)) transformer({2}, {3}, "
+        "causal=true) layer_norm dense({0}, bias=false, tie=0)",
+        plan.outputs, width, blocks, width / 32);
+    if (options.table.windows.window == 0) sized.window = std::min(width, plan.window * width / 64);
+    const Model model({.layers = sized.layers}, SequenceShape{sized.window, 1}.shape());
+    const Index rows = std::max<Index>(plan.batch / 8, 1);
+    const double rate = static_cast<double>(count_cores() * rows * sized.window) / measure_pass(model, rows);
+    const double tokens = std::min(kShare * 60 * static_cast<double>(minutes) * rate, kTextEpochs * training);
+    if (!plan.layers.empty() && tokens < 20 * static_cast<double>(model.layout().count())) break;
+    sized.steps = std::max(Index{20}, static_cast<Index>(tokens) / (sized.batch * sized.window));
+    const double evaluations =
+        std::clamp(0.45 * tokens / (plan.held / (1 - plan.held) * training), 1.0, 10.0);
+    sized.every = static_cast<Index>(static_cast<double>(sized.steps) / evaluations);
+    sized.reason = fmt::format("{} at {} tokens a second, which init has measured",
+                               human_seconds(tokens / rate / kShare), with_commas(static_cast<Index>(rate)));
+    plan = sized;
+  }
 }
 
 std::string describe_text(const std::string& path, const std::string& tokens, const TextSummary& summary) {

@@ -65,6 +65,7 @@ void refuse_texts(const DataOptions& data) {
   const bool texts = data.reads_tokens();
   refuse_if(data.format == "text" && data.text.tokens == "ids", "data.tokens ids with a text");
   refuse_if(data.text.draw == "anywhere" && data.audit, "data.audit with data.draw anywhere");
+  refuse_if(texts && data.memory == MemoryMode::kStream, "data.memory stream with tokens");
   refuse_if(texts && !data.augment.empty(), "data.augment with tokens");
   refuse_if(texts && (data.mean != DataOptions().mean || data.std != DataOptions().std),
             "data.mean or data.std with tokens");
@@ -242,6 +243,18 @@ void check_embedding(const Experiment& experiment) {
            with_commas(data.target_classes), data.target_classes, table->shape.dims.back());
 }
 
+// Errors: DataError for a training set without any target to learn from.
+void check_positions(const Experiment& experiment) {
+  const TargetRule rule = experiment.target_rule();
+  if (!experiment.train || rule.positions == 0 || rule.lengths.empty()) return;
+  const auto counts = [&rule](Scalar length) { return at(rule.lengths, static_cast<Index>(length)) > 0; };
+  const std::vector<Scalar> lengths = experiment.train->lengths();
+  error_if<DataError>(!lengths.empty() && std::ranges::none_of(lengths, counts),
+                      "'{}' (training set): no position of its {} samples counts, so there is nothing to "
+                      "learn: they are shorter than what the layers need for one output",
+                      experiment.train->info().name, with_commas(experiment.train->info().rows));
+}
+
 void check_fit(Experiment& experiment) {
   refuse_if(experiment.config.data.has_time_windows() && experiment.loss->targets() != TargetKind::kValue,
             "data.window with a loss that does not learn numbers");
@@ -253,6 +266,7 @@ void check_fit(Experiment& experiment) {
     refuse_misfit(experiment.fit(*source));
   }
   if (experiment.config.data.reads_tokens()) check_embedding(experiment);
+  check_positions(experiment);
   state_class_weights(experiment);
   refuse_threshold(experiment.config, experiment.loss->form(), experiment.outputs());
 }

@@ -19,7 +19,7 @@ FormatEntry text_format() {
       .help =
           "a text, raw or gzip, or several one behind the other: records are windows of data.window tokens, "
           "whose targets are the tokens after each; 'trainer init FILE' writes a config for one",
-      .extensions = {".txt", ".txt.gz"},
+      .extensions = {".txt", ".txt.gz", ".md", ".md.gz", ".rst", ".rst.gz", ".tex", ".tex.gz"},
       .options = {"data.train", "data.validation", "data.test", "data.window", "data.tokens", "data.unknown",
                   "data.draw", "data.token_cache"},
       .open = open_text};

@@ -178,6 +178,18 @@ double measure_cache_line(Communicator& node) {
   return seconds / kTrips;
 }
 
+double measure_pass(const Model& model, Index rows) {
+  constexpr Index kPasses = 5;
+  RandomBatch batch(model, rows);
+  const Stopwatch watch;
+  for (Index pass = 0; pass < kPasses; ++pass) {
+    batch.begin();
+    batch.forward(batch.all());
+    batch.backward(batch.all());
+  }
+  return watch.seconds() / static_cast<double>(kPasses);
+}
+
 Index count_cores() {
   return std::max<Index>(1, sysconf(_SC_NPROCESSORS_ONLN));
 }
