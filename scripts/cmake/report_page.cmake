@@ -3,7 +3,7 @@
 set(page_folder ${PROJECT_SOURCE_DIR}/src/report/page)
 set(page_css ${page_folder}/page.css)
 set(page_licence ${page_folder}/chart_licence.txt)
-set(page_script ${page_folder}/charts.js ${page_folder}/sections.js ${page_folder}/page.js)
+set(page_script ${page_folder}/charts.js ${page_folder}/story.js ${page_folder}/sections.js ${page_folder}/page.js)
 set(page_charts "")
 if(has_CHARTJS)
   set(page_charts ${CHARTJS_FILE})
