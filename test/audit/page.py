@@ -22,6 +22,7 @@ TITLES = {
     "Mean absolute percentage error": "mean_absolute_percentage_error", "Average precision": "average_precision",
     "Brier score": "brier", "Expected calibration error": "ece", "F1": "f1", "Matthews correlation": "mcc",
     "Balanced accuracy": "balanced_accuracy", "Rank correlation": "spearman", "Top-K accuracy": "top_k_accuracy",
+    "Bits per character": "bits_per_character", "Perplexity": "perplexity",
 }  # fmt: skip
 
 
