@@ -32,9 +32,10 @@ lockstep_write_if_changed("${report_page_file}" "// Written by scripts/cmake/rep
 namespace lockstep {
 
 const PageParts& page_parts() {
+  using namespace std::string_view_literals;  // with their lengths: the compiler counts no long text
   static constexpr PageParts kParts{
-      .before = R\"part(${page_before})part\",
-      .after = R\"part(${page_after})part\",
+      .before = R\"part(${page_before})part\"sv,
+      .after = R\"part(${page_after})part\"sv,
   };
   return kParts;
 }

@@ -81,7 +81,7 @@ class Chart {
     for (const {ticks: {callback}, afterBuildTicks} of Object.values(options.scales)) {
       const made = {ticks};
       if (afterBuildTicks) afterBuildTicks(made);
-      if (callback) made.ticks.forEach(({value}, i) => expect_text(callback(value, i, made.ticks), "a tick"));
+      if (callback) made.ticks.forEach(({value}, i) => [].concat(callback(value, i, made.ticks)).forEach((text) => expect_text(text, "a tick")));
     }
     for (const items of [[], ...data.datasets.map((_, datasetIndex) => [{datasetIndex}])]) options.onHover({}, items, this);
     const {title, label} = options.plugins.tooltip.callbacks;
@@ -97,6 +97,7 @@ class Chart {
   destroy() {}
 }
 Chart.drawn = new Map();
+Chart.defaults = {font: {}};
 
 const check_legends = (main) => {
   for (const button of main.all("button")) {

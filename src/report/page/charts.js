@@ -26,14 +26,16 @@ const short_value = (runs, run, key) => {
 };
 
 // Several runs are called by the values in which they differ: "lr 0.1, epochs 2"; by their directories where these values
-// are many, or do not tell them apart.
+// are many, or do not tell them apart. Keys that some runs lack follow from others, as an optimizer's from its name.
 const name_runs = (data) => {
   const {runs, differing} = data;
-  const called = (run) => differing.map((key) => `${key.slice(key.lastIndexOf(".") + 1)} ${short_value(runs, run, key)}`).join(", ");
-  const names = runs.map(called);
-  data.named = differing.length > 0 && differing.length <= 4 && runs.every((run) => run.config.length > 0)
-    && new Set(names).size === runs.length;
-  if (data.named) runs.forEach((run, i) => { run.short_name = names[i]; });
+  const called = (keys) => runs.map((run) =>
+    keys.map((key) => `${key.slice(key.lastIndexOf(".") + 1)} ${short_value(runs, run, key)}`).join(", "));
+  const given = differing.filter((key) => runs.every((run) => value_of(run, key)));
+  const keys = runs.every((run) => run.config.length > 0) && [given, differing].find((each) => each.length > 0 && each.length <= 4 && new Set(called(each)).size === runs.length);
+  data.keys = keys || differing;
+  data.named = Boolean(keys);
+  if (keys) called(keys).forEach((name, i) => { runs[i].short_name = name; });
 };
 
 // Several runs have their names before the labels of series, and behind the titles of charts.
@@ -187,7 +189,7 @@ const threshold_charts = (data) => {
   if (curves.length === 0) return [];
   return [
     point_chart({
-      title: "ROC curves", x_name: "false positive rate", y_name: "true positive rate (recall)", unit: true,
+      title: "ROC curves", x_name: "false positive rate", y_name: "true positive rate", unit: true,
       summary: `ROC curves: ${curves.map((curve) => curve.measured).join("; ")}; the table below has the numbers.`,
       series: [
         ...curves.map((curve) => ({label: curve.measured, ...curve.of, style: "line", x: [0, ...curve.false_positive_rate], y: [0, ...curve.recall]})),
@@ -298,7 +300,7 @@ const search_of = (data) => {
   const [{best}] = data.runs;
   const runs = data.runs.map((run, index) => ({...run, index}))
     .filter((run) => best && run.best && run.best.split === best.split && run.best.title === best.title && run.best.value !== null);
-  const keys = data.differing.map((key) => {
+  const keys = data.keys.map((key) => {
     const texts = runs.map((run) => short_value(runs, run, key));
     const numeric = texts.every((text) => Number.isFinite(Number(text)));
     const values = [...new Set(texts)].sort(numeric ? (a, b) => a - b : (a, b) => a.localeCompare(b, "en", {numeric: true}));
@@ -310,19 +312,22 @@ const search_of = (data) => {
 };
 
 const kMaxKeyCharts = 6;
+const is_wide = (values) => Math.min(...values) > 0 && Math.max(...values) >= 10 * Math.min(...values);
 
 const search_charts = (data) => {
   const {runs, keys, share, name} = search_of(data);
   if (runs.length < 2 || keys.length === 0) return [];
   const of_keys = keys.slice(0, kMaxKeyCharts).map(({key, numeric, values, texts, at}) => point_chart({
     section: "search", title: `${name}, against ${key}`, x_name: key, y_name: name, times: numeric ? null : values,
-    wide: numeric && values[0] > 0 && values.at(-1) >= 20 * values[0],
+    wide: numeric && is_wide([values[0], values.at(-1)]), wide_y: is_wide(runs.map((run) => run.best.value)),
     summary: `${name} of each run against its ${key}; the best is that of ${runs[0].short_name}.`,
     series: runs.map((run, i) => ({label: run.short_name, style: "points", run: run.index, y: [run.best.value],
       x: [numeric ? Number(texts[i]) : at[i]]})),
   }));
   if (keys.length < 3) return of_keys;
-  const axes = [...keys.map(({key, values}) => `${key}: ${values[0]} to ${values.at(-1)}`), name].map((text) => short_text(text, 40));
+  const results = runs.map((run) => run.best.value).sort((a, b) => a - b);
+  const axes = [...keys.map(({key, values}) => `${key.slice(key.lastIndexOf(".") + 1)}: ${values[0]} to ${values.at(-1)}`),
+    `result: ${number_text(results[0])} to ${number_text(results.at(-1))}`];
   return [...of_keys, point_chart({
     section: "search", title: "All keys together", x_name: "", y_name: "value", times: axes, unit: true, parallel: true,
     summary: "A line for each run through its value of each key, from the smallest to the largest, to its result.",

@@ -135,11 +135,16 @@
   const point_options = (spec) => {
     const bounds = spec.unit ? {min: 0, max: 1} : {};
     const words = spec.section === "search" && spec.times;
+    // The range of an axis stands in a line of its own.
+    const word_of = (value) => !Number.isInteger(value) ? "" : spec.parallel
+      ? x_text(spec, value).split(": ").map((line) => short_text(line, 18)) : short_text(x_text(spec, value), words ? 16 : 40);
     const widths = {guide: 1, points: 0, edge: 0.5, band: 0.5};
     const colors = spec.series.map((each, i) => each.style === "guide" ? paint("--soft") : color_of(each, i));
     const shades = {points: spec.section === "search" ? "" : "80", band: "30"};
     const values = scale({type: "linear", name: spec.x_name, ...bounds, bounds: spec.times ? "data" : "ticks",
-      ticks: {callback: spec.times ? (value) => Number.isInteger(value) ? short_text(x_text(spec, value), words ? 16 : 40) : "" : tick_text}});
+      ticks: {callback: spec.times ? word_of : tick_text}});
+    const y = scale({type: "linear", name: spec.y_name, ...bounds, display: !spec.parallel, ticks: {callback: tick_text}});
+    if (spec.wide_y) Object.assign(y, logarithmic(spec.series.flatMap((each) => each.y)));
     if (spec.wide) Object.assign(values, logarithmic(spec.series.flatMap((each) => each.x)));
     if (words) Object.assign(values, {min: spec.parallel ? 0 : -0.5, max: spec.times.length - (spec.parallel ? 1 : 0.5)});
     if (words) values.afterBuildTicks = (axis) => { axis.ticks = spec.times.map((_, value) => ({value})); };
@@ -161,10 +166,7 @@
       }))},
       options: {
         interaction: {mode: "nearest", intersect: false},
-        scales: {
-          x: values,
-          y: scale({type: "linear", name: spec.y_name, ...bounds, display: !spec.parallel, ticks: {callback: tick_text}}),
-        },
+        scales: {x: values, y},
         plugins: {tooltip: {callbacks: {
           label: (item) => {
             const {texts} = spec.series[item.datasetIndex] || {};
@@ -179,10 +181,10 @@
     const across = spec.across;
     const values = scale({stacked: true, max: spec.percent ? 100 : undefined,
       ticks: {callback: (value) => spec.percent ? `${value} %` : tick_text(value)}});
-    const groups = scale({stacked: true, grid: {display: false}});
+    const groups = scale({stacked: true, grid: {display: false}, ticks: {autoSkip: !across}});
     return {
       type: "bar",
-      data: {labels: spec.names.map((name) => short_text(name, 24)), datasets: spec.series.map((each, i) => ({
+      data: {labels: spec.names.map((name) => short_text(name, 30)), datasets: spec.series.map((each, i) => ({
         label: each.label, data: each.y, backgroundColor: color_of(each, i), maxBarThickness: 40,
       }))},
       options: {
@@ -203,6 +205,7 @@
 
   // The legend is made of buttons, so that the keyboard reaches it.
   const draw_legend = (box, spec, chart, hidden) => {
+    if (spec.section === "search") return;  // the curves below have the same colours
     const names = spec.series.map((each) => names_of(spec, each));
     const show = () => names.forEach((all, i) => chart.setDatasetVisibility(i, !all.some((name) => hidden.has(name))));
     const buttons = new Map();
@@ -262,9 +265,10 @@
 
   const draw = () => figures.forEach((each) => {
     if (each.chart) each.chart.destroy();
+    Chart.defaults.font.size = printed ? 9 : 12;
     const made = {bars: bar_options, points: point_options, curve: curve_options}[each.spec.kind](each.spec);
     Object.assign(made.options, {animation: false, responsive: !printed, maintainAspectRatio: false, onHover: touch(each.spec)});
-    if (printed) Object.assign(made.options, {devicePixelRatio: 2});
+    if (printed) made.options.devicePixelRatio = 3;
     made.options.plugins.legend = {display: false};
     each.chart = new Chart(each.canvas, made);
     if (printed) each.chart.resize(paper.width, each.rows ? Math.min(14 * each.rows, 600) : paper.height);

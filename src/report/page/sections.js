@@ -19,7 +19,7 @@ const folded = (summary, ...content) => element("details", null, element("summar
 // A box that scrolls by the keyboard, too. The first cell of a row is its head; `row` makes the others, of numbers as a rule.
 const table_box = (kind, {caption, head, rows}, cell = (text) => element("td", null, text)) => element("div",
   {class: "scroll", tabindex: "0", role: "region", "aria-label": caption},
-  element("table", {class: kind},
+  element("table", {class: head.length > 14 ? `${kind} wide` : kind},
     element("caption", null, element("span", null, caption)),
     element("thead", null, element("tr", null, ...head.map((text) => element("th", {scope: "col"}, text)))),
     element("tbody", null, ...rows.map(([name, ...cells], row) => element("tr", null,
@@ -154,7 +154,8 @@ const meanings = (data) => {
   const sentences = (run, words) => run.sentences.filter((line) => line.startsWith(words)).join(" ");
   const rows = data.runs.map((run) => [run.short_name, sentences(run, "Each "), sentences(run, "An epoch ")]);
   const different = new Set(rows.map(([, ...words]) => words.join("\n"))).size > 1;
-  return different ? [words_box({caption: "What a step and an epoch are", head: ["run", "step", "epoch"], rows})] : [];
+  const caption = "What a step and an epoch are";
+  return different ? [folded(caption, words_box({caption, head: ["run", "step", "epoch"], rows}))] : [];
 };
 
 const workers_of = (run) => {
