@@ -212,7 +212,7 @@ def check_bars(sheet, run, place, chart):
     elif chart["title"].startswith("By how much"):
         importance = run.json("importance.json")
         if importance:
-            same_list(sheet, place, chart["series"][0]["y"], [c["mean"] for c in importance["columns"]][:20], 6)
+            same_list(sheet, place, chart["series"][0]["y"], [c["importance"] for c in importance["columns"]][:20], 6)
 
 
 def tables_of(body):

@@ -40,6 +40,7 @@ def check_words(sheet, run, page, charts, names):
         (r"^(\d+) % of the time (?:was spent in |went into |)(waiting for the slowest|the exchange|waiting for samples|stages waited)", check_time),
         (r"^Rank (\d+) on host \S+ is slow \((\w+)\): its data and compute take (\S+) times those of the fastest rank and (\S+) times its own best, and waiting for it costs (\S+) % of the time", check_slow),
         (r"^Class (.*) is recognised least: (\S+) % of its samples in the (\w+) set\. It is most often taken for class (.*) \(([\d,]+) of ([\d,]+)\)", check_class),
+        (r"^Permutation importance: the \w+ is (\S+) with all columns", lambda sheet, run, place, found: sheet.digits(place, found[1], run.json("importance.json")["baseline"])),
         (r"^Predictions against targets of (\d+) samples", lambda sheet, run, place, found: sheet.equal(place, int(found[1]) in [len(fit["target"]) for fit in run.evaluation["fits"]], True)),
         (r"^The last window of the \w+ set: its past, then truth and forecast from (.*) to (.*)\.$", check_window_words),
         (r"^Samples of the \w+ set after step ([\d,]+): rows are true classes", lambda *of: None),  # as the caption of their table

@@ -19,7 +19,7 @@ const folded = (summary, ...content) => element("details", null, element("summar
 // A box that scrolls by the keyboard, too. The first cell of a row is its head; `row` makes the others, of numbers as a rule.
 const table_box = (kind, {caption, head, rows}, cell = (text) => element("td", null, text)) => element("div",
   {class: "scroll", tabindex: "0", role: "region", "aria-label": caption},
-  element("table", {class: head.length > 14 ? `${kind} wide` : kind},
+  element("table", {class: head.length > 10 ? `${kind} wide` : kind},
     element("caption", null, element("span", null, caption)),
     element("thead", null, element("tr", null, ...head.map((text) => element("th", {scope: "col"}, text)))),
     element("tbody", null, ...rows.map(([name, ...cells], row) => element("tr", null,
