@@ -111,7 +111,7 @@ const tests = {
     const run = run_named("a");
     run.predictions = {...run.predictions, split: "test",
       curves: [{class: "1 (yes)", area: 0.8125, recall: [0.5, 1], false_positive_rate: [0.25, 1], precision: [0.75, 0.5]}],
-      fits: [{samples: 3, target: [1, 4, 2], prediction: [1.5, 3, 2], width: 2.5, residuals: [1, 0, 2, 0, 4]}]};
+      fits: [{samples: 3, target: [1, 4, 2], prediction: [1.5, 3, 2], residual_width: 2.5, residuals: [1, 0, 2, 0, 4]}]};
     run.reliability = {split: "validation", predicted: [0.25], observed: [0.5], samples: [30]};
     const page = page_of(run);
     const points = (title) => chart_named(page, title).series.map((each) => [each.label, each.x, each.y]);
@@ -152,7 +152,7 @@ const tests = {
   },
 
   importance_is_that_of_the_columns() {
-    const run = {...run_named("a"), importance: {measure: "auc", set: "test", baseline: 0.875, columns: [{name: "c0", mean: 0.5}]}};
+    const run = {...run_named("a"), importance: {measure: "auc", set: "test", baseline: 0.875, columns: [{column: "c0", importance: 0.5}]}};
     const chart = chart_named(page_of(run), "By how much the auc of the test set gets worse");
     assert.deepStrictEqual([chart.names, chart.series[0].y], [["c0"], [0.5]]);
     assert.ok(chart.summary.includes("the auc is 0.875 with all columns"));
@@ -378,7 +378,7 @@ const tests = {
       : value && typeof value === "object" ? Object.fromEntries(Object.entries(value).map(([key, each]) => [key, spoiled(each)])) : value;
     const run = spoiled({...run_named("a"), warnings: ["x"], columns: {count: 1, rows: [["x"]]}, config: [{key: "x", value: "y", default: ""}],
       confusion: {split: "test", step: 1, classes: ["x"], counts: [[1]], scores: [{samples: 1, precision: 1, recall: 1, f1: 1}]},
-      importance: {measure: "auc", set: "test", baseline: 1, columns: [{name: "x", mean: 1}]}, launch: "x", placement: [["x", "x", "x"]],
+      importance: {measure: "auc", set: "test", baseline: 1, columns: [{column: "x", importance: 1}]}, launch: "x", placement: [["x", "x", "x"]],
       ranks: {count: 1, shown: [{rank: 0, host: "x", compute: 1, exchange: 1, waiting: 1, data: 1}]}});
     for (const split of ["constructor", "__proto__"]) run.curves.push({...run.curves[0], split});
     for (const runs of [[run], [run, run], [run, run, run]]) {

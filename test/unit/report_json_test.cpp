@@ -180,7 +180,8 @@ TEST(ReportJson, PredictionsAreThoseOfEvaluationJson) {
   EXPECT_EQ(shown["samples"], 1234);
   EXPECT_EQ(shown["curves"], Json::parse(R"([{"class":"yes","area":0.8125,"recall":[0.5,1],
     "false_positive_rate":[0.25,1],"precision":[0.75,0.5]}])"));
-  EXPECT_EQ(shown["fits"], Json::parse(R"([{"samples":3,"target":[1,4,2],"prediction":[1.5,3,2],"width":2.5,
+  EXPECT_EQ(shown["fits"],
+            Json::parse(R"([{"samples":3,"target":[1,4,2],"prediction":[1.5,3,2],"residual_width":2.5,
     "residuals":[1,0,2,0,4]}])"));
   EXPECT_EQ(shown["columns"], Json({"size"}));
   ASSERT_EQ(shown["worst"].size(), 20U);
@@ -217,7 +218,7 @@ TEST(ReportJson, ImportanceHasTheFirstTwentyColumns) {
   EXPECT_EQ(importance["set"], "test");
   EXPECT_EQ(importance["baseline"], 0.875);
   ASSERT_EQ(importance["columns"].size(), 20U);
-  EXPECT_EQ(importance["columns"][1], Json::parse(R"({"name":"c1","mean":0.5})"));
+  EXPECT_EQ(importance["columns"][1], Json::parse(R"({"column":"c1","importance":0.5})"));
 }
 
 TEST(ReportJson, HasTheScoresOfClasses) {

@@ -159,7 +159,8 @@ TEST_F(Report, TakesNoNameForMarkup) {
   run.record.warnings = {hostile};
   run.metrics.evaluations[0].confusion = {{1, 2}, {3, 4}};
   run.metrics.ranks.ranks = {{.host = hostile}, {.host = hostile}};
-  run.importance = {{"measure", hostile}, {"set", hostile}, {"columns", {{{"name", hostile}, {"mean", 1}}}}};
+  run.importance = {
+      {"measure", hostile}, {"set", hostile}, {"columns", {{{"column", hostile}, {"importance", 1}}}}};
   run.record.result["evaluation"] = {{"split", hostile}, {"reliability", {{{"samples", 1}}}}};
   const nlohmann::ordered_json none = nlohmann::ordered_json::array();
   run.predictions = {{"split", hostile},

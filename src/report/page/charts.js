@@ -235,7 +235,7 @@ const residual_chart = (fit, title) => bar_chart({
   summary: "How often each residual occurs; the outer bins have all that lie beyond. The table below has the numbers.",
   names: fit.residuals.map((_, i) => {
     const middle = (2 * i + 1) / fit.residuals.length - 1;
-    return Math.abs(middle) < 1e-9 ? "0" : String(+(fit.width * middle).toPrecision(3));
+    return Math.abs(middle) < 1e-9 ? "0" : String(+(fit.residual_width * middle).toPrecision(3));
   }),
   series: [{label: "samples", y: fit.residuals}],
 });
@@ -278,7 +278,7 @@ const window_charts = (data) => data.runs.flatMap((run) => run.predictions.windo
     summary: `The last window of the ${run.predictions.split} set: its past, then truth and forecast from ${times[past.length]} to ${times.at(-1)}.`,
     series: [
       series("past", "line", 0, past, 0), series("truth", "line", 0, truth), series("forecast", "line", 1, forecast),
-      ...low ? [series("lowest level", "edge", 1, low), series("highest level", "band", 1, high)] : [],
+      ...low && high ? [series("lowest level", "edge", 1, low), series("highest level", "band", 1, high)] : [],
     ],
   });
 }));
@@ -289,8 +289,8 @@ const importance_charts = (data) => few_runs(data, (run) => run.importance).map(
     section: "importance", of_names: "column", across: true,
     title: title_of(data, run, `By how much the ${measure} of the ${set} set gets worse when a column is shuffled`),
     summary: `Permutation importance: the ${measure} is ${number_text(baseline)} with all columns as they are.`,
-    names: columns.map((column) => column.name),
-    series: [{label: "mean over the permutations", y: columns.map((column) => column.mean)}],
+    names: columns.map((each) => each.column),
+    series: [{label: "mean over the permutations", y: columns.map((each) => each.importance)}],
   });
 });
 

@@ -379,17 +379,12 @@ void add_predictions(PageRun& run, const std::string& text) {
 
 void add_importance(PageRun& run, const std::string& text) {
   constexpr std::size_t kMaxBars = 20;
-  const auto json = parse_json<Json>(text);
-  Json shown{{"measure", text_at(json, "measure")},
-             {"set", text_at(json, "set")},
-             {"baseline", number_or_zero(json, "baseline")},
-             {"columns", Json::array()}};
-  for (const Json& column : part_of(json, "columns")) {
-    if (shown["columns"].size() == kMaxBars) break;
-    shown["columns"].push_back(
-        {{"name", text_at(column, "column")}, {"mean", number_or_zero(column, "importance")}});
-  }
-  if (!shown["columns"].empty()) run.importance = shown_json(shown);
+  static const auto kForm = Json::parse(
+      R"({"measure": "", "set": "", "baseline": null, "columns": [{"column": "", "importance": null}]})");
+  Json shown = read_as(kForm, parse_json<Json>(text));
+  auto& columns = shown["columns"].get_ref<Json::array_t&>();
+  columns.resize(std::min(columns.size(), kMaxBars));
+  if (!columns.empty()) run.importance = shown;
 }
 
 std::string describe_values(const Json& column) {

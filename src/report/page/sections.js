@@ -103,7 +103,7 @@ const runs_table = (data) => {
   return [numbers_box({
     caption: "The runs, the best first", head: ["run", ...keys, ...names],
     rows: data.runs.map((run, i) => [i === 0 && run.best ? element("strong", null, run.short_name) : run.short_name,
-      ...keys.map((key) => shown(run, key)), ...names.map((name) => {
+      ...keys.map((key) => element("span", {class: "word"}, shown(run, key))), ...names.map((name) => {
         const number = all[i].get(name) || ["-"];
         return is_best(name, number) ? element("strong", null, number[0]) : number[0];
       })]),
