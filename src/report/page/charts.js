@@ -306,17 +306,16 @@ const search_of = (data) => {
     const values = [...new Set(texts)].sort(numeric ? (a, b) => a - b : (a, b) => a.localeCompare(b, "en", {numeric: true}));
     return {key, numeric, values, texts, at: texts.map((text) => values.indexOf(text))};
   }).filter((each) => each.values.length > 1);
-  const [least, greatest] = [Math.min(...runs.map((run) => run.best.value)), Math.max(...runs.map((run) => run.best.value))];
-  const share = (value) => greatest > least ? (value - least) / (greatest - least) : 1;
-  return {runs, keys, share, name: best && `${best.title}, ${best.split} set`};
+  return {runs, keys, name: best && `${best.title}, ${best.split} set`};
 };
 
+const kMaxKeys = 10;  // of a search: runs that differ in more are no search
 const kMaxKeyCharts = 6;
 const is_wide = (values) => Math.min(...values) > 0 && Math.max(...values) >= 10 * Math.min(...values);
 
 const search_charts = (data) => {
-  const {runs, keys, share, name} = search_of(data);
-  if (runs.length < 2 || keys.length === 0) return [];
+  const {runs, keys, name} = search_of(data);
+  if (runs.length < 2 || keys.length === 0 || keys.length > kMaxKeys) return [];
   const of_keys = keys.slice(0, kMaxKeyCharts).map(({key, numeric, values, texts, at}) => point_chart({
     section: "search", title: `${name}, against ${key}`, x_name: key, y_name: name, times: numeric ? null : values,
     wide: numeric && is_wide([values[0], values.at(-1)]), wide_y: is_wide(runs.map((run) => run.best.value)),
@@ -332,7 +331,7 @@ const search_charts = (data) => {
     section: "search", title: "All keys together", x_name: "", y_name: "value", times: axes, unit: true, parallel: true,
     summary: "A line for each run through its value of each key, from the smallest to the largest, to its result.",
     series: runs.map((run, i) => ({label: run.short_name, style: "both", run: run.index, x: axes.map((_, axis) => axis),
-      y: [...keys.map(({values, at}) => at[i] / (values.length - 1)), share(run.best.value)],
+      y: [...keys.map(({values, at}) => at[i] / (values.length - 1)), (run.best.value - results[0]) / (results.at(-1) - results[0] || 1)],
       texts: [...keys.map(({texts}) => texts[i]), number_text(run.best.value)]})),
   })];
 };

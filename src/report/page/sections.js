@@ -28,11 +28,12 @@ const numbers_box = (table) => table_box("numbers", table);
 const words_box = (table) => table_box(null, table);
 
 // With several runs each has its part, under its name.
-const for_each_run = (data, part, title = "Each") => {
+const for_each_run = (data, part, title = "") => {
   const parts = data.runs.map((run) => [run, part(run)]).filter(([, content]) => content.length > 0);
   if (data.runs.length === 1) return parts.flatMap(([, content]) => content);
   const folds = parts.map(([run, content]) => folded(`${run.short_name} (${run.name})`, ...content));
-  return folds.length > 3 ? [folded(`${title} of ${folds.length} runs`, ...folds)] : folds;
+  const one_fold = folds.length > 3 || (title && folds.length > 0);
+  return one_fold ? [folded(`${title || "Each"} of ${folds.length} runs`, ...folds)] : folds;
 };
 
 // Four figures: the result, the loss, the time, and how the run is.
@@ -88,7 +89,7 @@ const numbers_of = (run) => {
   ];
 };
 
-// A row for each run, the best first; of each measure the best is bold. The keys stand apart where they do not name the runs.
+// A row for each run, the best first; of each measure the best is bold. Keys that do not name the runs stand last.
 const runs_table = (data) => {
   const all = data.runs.map((run) => new Map(numbers_of(run).map(([name, ...rest]) => [name, rest])));
   const known = [...new Set(all.flatMap((numbers) => [...numbers.keys()]))];
@@ -101,12 +102,12 @@ const runs_table = (data) => {
     return !Number.isFinite(other) || (less ? value <= other : value >= other);
   });
   return [numbers_box({
-    caption: "The runs, the best first", head: ["run", ...keys, ...names],
+    caption: "The runs, the best first", head: ["run", ...names, ...keys],
     rows: data.runs.map((run, i) => [i === 0 && run.best ? element("strong", null, run.short_name) : run.short_name,
-      ...keys.map((key) => element("span", {class: "word"}, shown(run, key))), ...names.map((name) => {
+      ...names.map((name) => {
         const number = all[i].get(name) || ["-"];
         return is_best(name, number) ? element("strong", null, number[0]) : number[0];
-      })]),
+      }), ...keys.map((key) => element("span", {class: "word"}, shown(run, key)))]),
   }), ...same.length > 0 ? [element("p", null, `The same for all runs: ${same.join("; ")}.`)] : []];
 };
 
