@@ -197,7 +197,7 @@
     };
   };
 
-  // What a legend calls a series by: curves of several runs by run and by set, which are switched apart.
+  // The names of a series in a legend: curves of several runs have that of the run and that of the set, switched apart.
   const names_of = (spec, each) => {
     if (is_grey(each)) return [`${data.runs.length - kColoredRuns} more: touch a line`];
     return each.run !== undefined && spec.kind === "curve" ? [data.runs[each.run].short_name, each.split] : [each.label];

@@ -23,10 +23,10 @@ inline constexpr std::size_t kMaxNameBytes = 200;
 /// where it is whole.
 nlohmann::ordered_json shown_json(const nlohmann::ordered_json& json, std::size_t max_bytes = kMaxNameBytes);
 
-/// What `json` has of a form, as shown_json() has it. In a form "" is a text, 0 a number, null a number or
-/// null, true anything, and a list has elements as its first. What has a ? may be missing, a list is empty
-/// then, but for one of numbers. The lists of numbers of an object are equally long, but for those with a +.
-/// Errors: DataError, Json::exception.
+/// Takes from `json` the parts of a form, as shown_json() has them. In a form "" is a text, 0 a number, null
+/// a number or null, true anything, and a list has elements as its first. A name with ? may be missing, which
+/// leaves a list empty, if it is not one of numbers. The lists of numbers of an object are equally long, but
+/// for names with +. Errors: DataError, Json::exception.
 nlohmann::ordered_json read_as(const nlohmann::ordered_json& form, const nlohmann::ordered_json& json);
 
 }  // namespace lockstep

@@ -61,14 +61,14 @@ const results_of = ({results}) => {
   })];
 };
 
-const look_at_of = (run) => {
+const notes_box = (run) => {
   const notes = notes_of(run);
   return notes.length === 0 ? [] : [
     element("h3", null, "What to look at"), element("ul", null, ...notes.map((note) => element("li", null, note))),
   ];
 };
 
-// What came of a run, as rows of a name, a text and, for a measure, its value and whether less of it is better.
+// The numbers of a run: rows of a name, a text and, for a measure, its value and whether less of it is better.
 const numbers_of = (run) => {
   const training = run.curves.filter((each) => each.split === "train" && each.measure === "loss");
   const known = (name, text) => text ? [[name, text]] : [];
@@ -117,11 +117,11 @@ const summary_section = (data) => {
     const best = run.best ? `The best of ${data.runs.length} runs by the ${small_first(run.best.title)} of the ${run.best.split} set, `
       + `${value_text(run.best.title, run.best.value)}, is ${run.short_name}.` : "None of the runs has a measure.";
     return [element("p", {class: "verdict"}, best), ...runs_table(data), ...meanings(data),
-      ...data.differing.length === 0 ? [element("p", null, "All keys have the same values.")] : [], ...for_each_run(data, look_at_of, "What to look at: in each")];
+      ...data.differing.length === 0 ? [element("p", null, "All keys have the same values.")] : [], ...for_each_run(data, notes_box, "What to look at: in each")];
   }
   const told = run.curves.length > 0 ? story_of(run) : story_of(run).slice(0, 1);
   return [figures_of_run(run), element("p", {class: "verdict"}, verdict_of(run)), element("p", null, told.join("\n")),
-    ...look_at_of(run), ...results_of(run)];
+    ...notes_box(run), ...results_of(run)];
 };
 
 // Two keys that were searched make a grid: a cell is the darker, the better the best of its runs is.

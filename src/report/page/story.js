@@ -54,7 +54,7 @@ const verdict_of = (run) => {
 
 const rate_text = (run) => count_text(run.samples / run.seconds);
 
-// What was trained, for how long, and which weights are kept.
+// The length of the run, its model and data, and the weights that are kept.
 const story_of = (run) => {
   const given = (key) => value_of(run, key);
   const with_noun = (text, noun) => `${text} ${noun}${text === "1" ? "" : "s"}`;
