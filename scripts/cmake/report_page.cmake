@@ -3,7 +3,7 @@
 set(page_folder ${PROJECT_SOURCE_DIR}/src/report/page)
 set(page_css ${page_folder}/page.css)
 set(page_licence ${page_folder}/chart_licence.txt)
-set(page_script ${page_folder}/charts.js ${page_folder}/sections.js ${page_folder}/page.js)
+set(page_script ${page_folder}/charts.js ${page_folder}/story.js ${page_folder}/sections.js ${page_folder}/page.js)
 set(page_charts "")
 if(has_CHARTJS)
   set(page_charts ${CHARTJS_FILE})
@@ -32,9 +32,10 @@ lockstep_write_if_changed("${report_page_file}" "// Written by scripts/cmake/rep
 namespace lockstep {
 
 const PageParts& page_parts() {
+  using namespace std::string_view_literals;  // with their lengths: the compiler counts no long text
   static constexpr PageParts kParts{
-      .before = R\"part(${page_before})part\",
-      .after = R\"part(${page_after})part\",
+      .before = R\"part(${page_before})part\"sv,
+      .after = R\"part(${page_after})part\"sv,
   };
   return kParts;
 }

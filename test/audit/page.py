@@ -22,6 +22,7 @@ TITLES = {
     "Mean absolute percentage error": "mean_absolute_percentage_error", "Average precision": "average_precision",
     "Brier score": "brier", "Expected calibration error": "ece", "F1": "f1", "Matthews correlation": "mcc",
     "Balanced accuracy": "balanced_accuracy", "Rank correlation": "spearman", "Top-K accuracy": "top_k_accuracy",
+    "Bits per character": "bits_per_character", "Perplexity": "perplexity",
 }  # fmt: skip
 
 
@@ -220,7 +221,7 @@ def check_bars(sheet, run, place, chart):
     elif chart["title"].startswith("By how much"):
         importance = run.json("importance.json")
         if importance:
-            same_list(sheet, place, chart["series"][0]["y"], [c["mean"] for c in importance["columns"]][:20], 6)
+            same_list(sheet, place, chart["series"][0]["y"], [c["importance"] for c in importance["columns"]][:20], 6)
 
 
 def tables_of(body):

@@ -5,8 +5,9 @@ import re
 import numpy as np
 
 from .figures import f1_of
+from .page_words import check_value
 from .report import number_of, same_digits, same_text
-from .summary import length_of
+from .summary import kept_measures, length_of
 
 
 def check_tables(sheet, run, tables, charts, names):
@@ -30,7 +31,9 @@ def check_tables(sheet, run, tables, charts, names):
             check_columns_table(sheet, run, place, rows)
         elif caption == "What each worker gave":
             check_worker_table(sheet, run, place, rows)
-        elif caption in ("What differs from the defaults", "Every key; * marks those that differ from the default"):
+        elif caption.startswith("What the kept weights came to"):
+            check_results(sheet, run, place, rows, names)
+        elif caption in ("What differs from the defaults", "All other keys"):
             check_config_table(sheet, run, place, rows)
         elif caption in (of_plan := planned_tables(run)):
             sheet.equal(place, [[cell.strip() for cell in row] for row in rows], of_plan[caption])
@@ -116,6 +119,19 @@ def check_class_table(sheet, run, place, rows):
             sheet.printed(f"{place}: {row[0]}: {name}", shown, 100 * right)
 
 
+def check_results(sheet, run, place, rows, names):
+    """A column for each set, and one for the last weights where they are others than the kept ones."""
+    for column, head in enumerate(rows[0][1:], 1):
+        split, _, step = head.partition(", step ")
+        last = run.summary.get("last_evaluation", {}) if split.startswith("last ") else None
+        sheet.equal(f"{place}: {split}: step", int(number_of(step)), run.summary["kept"]["step"] if last is None else last.get("step"))
+        right = (kept_measures(run, split) or {}) if last is None else last
+        for row in rows[1:]:
+            measure = names.get(row[0], row[0])
+            if row[column] or measure in right:
+                check_value(sheet, f"{place}: {split}: {measure}", row[column], right.get(measure))
+
+
 def check_planned(sheet, run, place, rows):
     s, length = run.summary, length_of(run)
     right = {
@@ -176,6 +192,6 @@ def check_worker_table(sheet, run, place, rows):
 def check_config_table(sheet, run, place, rows):
     """Numbers of the config as they stand there."""
     for row in rows[1:]:
-        right = run.config.get(row[0].removesuffix(" *"))
+        right = run.config.get(row[0])
         if isinstance(right, (int, float)) and not isinstance(right, bool) and row[1] != "(not given)":
             sheet.check(f"{place}: {row[0]}", row[1], right, lambda a, b: float(a) == float(b))

@@ -3,9 +3,7 @@
 import html
 import re
 
-from .positive import OF_POSITIVE, positive_of, without_class
 from .report import number_of, same_digits, span, within
-from .said import human_seconds
 from .summary import kept_measures, length_of
 from .texts import Text, taken
 
@@ -14,8 +12,8 @@ NUMBER = r"(-?[\d.,]+(?:e[+-]?\d+)?|-|undefined)"
 
 
 def words_of(page):
-    """A line for each piece of text, tables, code and legends left out."""
-    body = re.sub(r"<(table|pre|button)\b.*?</\1>", "", page, flags=re.S)
+    """A line for each piece of text, tables, code, legends and the large figures left out."""
+    body = re.sub(r"<(table|pre|button|dl)\b.*?</\1>", "", page, flags=re.S)
     labels = re.findall(r'aria-label="([^"]*)"', body)
     lines = [*re.sub(r"<[^>]+>", "\n", body).split("\n"), *labels]
     return "\n".join(html.unescape(line.strip()) for line in lines)
@@ -33,16 +31,17 @@ def check_words(sheet, run, page, charts, names):
     forms = (
         (r"^.*of ([\d,]+) parameters was trained on .*?(?: \(([\d,]+) records\))?, with the loss \w+(?: of the scaled label \((.*); other measures are in its own units\))? and .*", check_model),
         (r"^It made ([\d,]+) of ([\d,]+) steps, (\S+) epochs with ([\d,]+) samples, on (\d+) ranks?, in (.*?) of training \(([\d,.e+]+) samples a second\)\.", check_length),
-        (r"^On the (\w+) set after step ([\d,]+): (.*)\.$", lambda *of: check_result(*of, names)),
-        (r"^The last evaluation, after step ([\d,]+): (.*)\.$", lambda *of: check_last(*of, names)),
+        (r"^The model is right about (\S+ %) of the (\w+) set, which", lambda *of: check_verdict(*of, "Accuracy", names)),
+        (r"^The model is off by (\S+) on average on the (\w+) set, which", lambda *of: check_verdict(*of, "Mean absolute error", names)),
+        (r"^The model has the (.*) on the (\w+) set, which", lambda *of: check_verdict(*of, "", names)),
         (r"^Kept are the weights of step ([\d,]+), with the best (.*?) of the validation set\.", lambda *of: check_kept(*of, names)),
         (r"^After step ([\d,]+)$", lambda *of: None),  # above its sample, which has its own check
         (r"^Kept are the last weights, those of step ([\d,]+)\.", check_last_kept),
-        (r"^The training loss (\S+) is all that was measured", check_training_loss),
         (r"^The validation set was best at step ([\d,]+) of ([\d,]+), ", check_best_step),
         (r"^(\d+) % of the time (?:was spent in |went into |)(waiting for the slowest|the exchange|waiting for samples|stages waited)", check_time),
         (r"^Rank (\d+) on host \S+ is slow \((\w+)\): its data and compute take (\S+) times those of the fastest rank and (\S+) times its own best, and waiting for it costs (\S+) % of the time", check_slow),
         (r"^Class (.*) is recognised least: (\S+) % of its samples in the (\w+) set\. It is most often taken for class (.*) \(([\d,]+) of ([\d,]+)\)", check_class),
+        (r"^Permutation importance: the \w+ is (\S+) with all columns", lambda sheet, run, place, found: sheet.digits(place, found[1], run.json("importance.json")["baseline"])),
         (r"^Predictions against targets of (\d+) samples", lambda sheet, run, place, found: sheet.equal(place, int(found[1]) in [len(fit["target"]) for fit in run.evaluation["fits"]], True)),
         (r"^The last window of the \w+ set: its past, then truth and forecast from (.*) to (.*)\.$", check_window_words),
         (r"^Samples of the \w+ set after step ([\d,]+): rows are true classes", lambda *of: None),  # as the caption of their table
@@ -58,6 +57,7 @@ def check_words(sheet, run, page, charts, names):
             if (found := re.match(pattern, line)) and (found[1] in charts or handler is check_curve_labels):
                 handler(sheet, run, f"report.html: description of '{found[1]}'", taken(found), charts)
     sheet.equal("report.html: summary: sentences on the length", shown, 1)
+    check_large_figures(sheet, run, page, names)
     check_pictures(sheet, run, text)
     text.ignore("^" + re.escape(launch_words(run.record["launch"])) + "$")
 
@@ -91,7 +91,7 @@ def check_length(sheet, run, place, found):
     sheet.digits(place + ": epochs", found[3], s["epochs"], digits=4)
     sheet.printed(place + ": samples", found[4], s["samples_seen"])
     sheet.printed(place + ": ranks", found[5], length.ranks)
-    sheet.equal(place + ": seconds", found[6], human_seconds(s["seconds"]))
+    check_duration(sheet, place + ": seconds", found[6], s["seconds"])
     rate = s["samples_seen"] / s["seconds"]
     sheet.check(place + ": samples/s", found[7], rate, lambda a, b: same_digits(a, b, 5) if "e" in a else int(number_of(a)) == round(b))
 
@@ -109,23 +109,34 @@ def accepted(shown, right, factor):
     return within(float(shown), span(right).map(lambda x: 100 * x), 0.00501) if factor == 100 else same_digits(shown, right, 5)
 
 
-def check_result(sheet, run, place, found, names):
-    split, step, words = found.groups()
-    check_measures(sheet, run, f"{place}: {split}", run.summary["kept"]["step"], step, words, kept_measures(run, split), names)
+def check_verdict(sheet, run, place, found, title, names):
+    """Of the set that says most one measure, in the sentence that a reader reads first."""
+    measure, shown, factor = measure_words(f"{title} {found[1]}".strip(), names)
+    right = (kept_measures(run, found[2]) or {}).get(measure)
+    sheet.check(f"{place}: verdict: {measure}", shown, right, lambda a, b: accepted(a, b, factor))
 
 
-def check_last(sheet, run, place, found, names):
-    last = run.summary.get("last_evaluation", {"step": None})
-    check_measures(sheet, run, place + ": last", last["step"], *found.groups(), last, names)
+def check_large_figures(sheet, run, page, names):
+    figures = {html.unescape(name): html.unescape(text) for name, text in re.findall(r"<dt>(.*?)</dt><dd[^>]*>(.*?)</dd>", page)}
+    sheet.equal("report.html: large figures: state", figures.pop("State", None), run.record["state"])
+    for name, text in figures.items():
+        place, (title, _, split) = f"report.html: large figures: {name}", name.rpartition(", ")
+        if name == "Time of training":
+            check_duration(sheet, place, text, run.summary["seconds"])
+        elif split == "training":
+            sheet.digits(place, text, [m["loss"] for m in run.metrics if m["kind"] == "train"][-1])
+        else:
+            check_value(sheet, place, text, (kept_measures(run, split.removesuffix(" set")) or {}).get(names.get(title, title)))
 
 
-def check_measures(sheet, run, place, right_step, step, words, right, names):
-    sheet.equal(f"{place}: step", int(number_of(step)), right_step)
-    words = without_class(sheet, place, words, right, positive_of(run), OF_POSITIVE.get)
-    names = names | {title: measure for measure, title in OF_POSITIVE.items()}
-    for each in words.split(", "):
-        measure, shown, factor = measure_words(each, names)
-        sheet.check(f"{place}: {measure}", shown, right.get(measure), lambda a, b: accepted(a, b, factor))
+def check_value(sheet, place, text, right):
+    """ "81.25 %" or "0.3213"."""
+    sheet.check(place, text.removesuffix(" %"), right, lambda a, b: accepted(a, b, 100 if text.endswith("%") else 1))
+
+
+def check_duration(sheet, place, text, right):
+    number, unit = text.split(" ")
+    sheet.digits(place, number, right / {"s": 1, "min": 60, "h": 3600}[unit], digits=4)
 
 
 def check_kept(sheet, run, place, found, names):
@@ -138,10 +149,6 @@ def check_kept(sheet, run, place, found, names):
 def check_last_kept(sheet, run, place, found):
     sheet.printed(place + ": kept step", found[1], run.summary["kept"]["step"])
     sheet.equal(place + ": kept weights", run.summary["kept"]["weights"], "last")
-
-
-def check_training_loss(sheet, run, place, found):
-    sheet.digits(place + ": training loss", found[1], [m["loss"] for m in run.metrics if m["kind"] == "train"][-1])
 
 
 def check_best_step(sheet, run, place, found):

@@ -79,6 +79,17 @@ class Browser:
         for kind in ("rawKeyDown", "keyUp"):
             self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code)
 
+    def pdf(self):
+        """The page on paper, as bytes. What its style for print lays out can be measured by run() with paper()."""
+        return base64.b64decode(self.call("Page.printToPDF", printBackground=True, preferCSSPageSize=True)["data"])
+
+    def paper(self, on, width=703):
+        """Lays the page out as for print, on a sheet of this width within its margins, in pixels; or as before."""
+        self.call("Emulation.setEmulatedMedia", media="print" if on else "")
+        if on:
+            self.call("Emulation.setDeviceMetricsOverride", width=width, height=1000, deviceScaleFactor=1, mobile=False)
+        self.run(f"dispatchEvent(new Event('{'beforeprint' if on else 'afterprint'}'))")
+
     def picture(self, path, whole=True):
         shot = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
         with open(path, "wb") as file:

@@ -22,6 +22,7 @@ const context = () => ({
 
 class Element {
   constructor(name) {
+    this.classList = {toggle() {}};
     Object.assign(this, {name, attributes: {}, children: [], listeners: {}, style: new Style(), parentElement: null, hidden: false});
   }
   setAttribute(name, value) { this.attributes[name] = String(value); }
@@ -77,11 +78,14 @@ class Chart {
     }
     (data.labels || []).forEach((label) => expect_name(label, "a bar"));
     const ticks = [{value: 0}, {value: 0.25}, {value: 12345}];
-    for (const {ticks: {callback}} of Object.values(options.scales)) {
-      if (callback) ticks.forEach(({value}, i) => expect_text(callback(value, i, ticks), "a tick"));
+    for (const {ticks: {callback}, afterBuildTicks} of Object.values(options.scales)) {
+      const made = {ticks};
+      if (afterBuildTicks) afterBuildTicks(made);
+      if (callback) made.ticks.forEach(({value}, i) => [].concat(callback(value, i, made.ticks)).forEach((text) => expect_text(text, "a tick")));
     }
+    for (const items of [[], ...data.datasets.map((_, datasetIndex) => [{datasetIndex}])]) options.onHover({}, items, this);
     const {title, label} = options.plugins.tooltip.callbacks;
-    const item = {dataset: {label: "a"}, parsed: {x: 2, y: 0.5}, raw: 0.5};
+    const item = {dataset: {label: "a"}, datasetIndex: 0, dataIndex: 0, parsed: {x: 2, y: 0.5}, raw: 0.5};
     if (title) expect_text(title([item]), "a title of a tooltip");
     expect_text(label(item), "a tooltip");
     const area = {left: 0, right: 100, top: 0, bottom: 100};
@@ -89,19 +93,21 @@ class Chart {
   }
   setDatasetVisibility(series, visible) { this.visible[series] = visible; }
   update() {}
+  resize() {}
   destroy() {}
 }
 Chart.drawn = new Map();
+Chart.defaults = {font: {}};
 
 const check_legends = (main) => {
   for (const button of main.all("button")) {
     expect_name(button.textContent, "a legend");
     const expect_pressed = (pressed) => expect(button.attributes["aria-pressed"] === pressed, button.textContent, "is not", pressed);
-    expect_pressed("true");
-    button.listeners.click();
-    expect_pressed("false");
-    button.listeners.click();
-    expect_pressed("true");
+    const [before, after] = button.attributes["aria-pressed"] === "true" ? ["true", "false"] : ["false", "true"];
+    for (const pressed of [after, before]) {
+      button.listeners.click();
+      expect_pressed(pressed);
+    }
   }
 };
 

@@ -10,25 +10,33 @@ const root = path.join(__dirname, "../..");
 const read = (file) => fs.readFileSync(path.join(root, "src/report/page", file), "utf8");
 
 const draw_data = (data) => {
-  const texts = {DATA: JSON.stringify(data).replaceAll("<", "\\u003c"), SCRIPT: ["charts.js", "sections.js", "page.js"].map(read).join("")};
+  const texts = {DATA: JSON.stringify(data).replaceAll("<", "\\u003c"), SCRIPT: ["charts.js", "story.js", "sections.js", "page.js"].map(read).join("")};
   return draw(read("page.html").replace(/{{(\w+)}}/g, (whole, name) => texts[name] || ""));
 };
 
 const run_named = (name) => ({
-  name: `runs/${name}`, short_name: name, state: "done", story: ["It ran."], look_at: [],
+  name: `runs/${name}`, short_name: name, state: "done", reason: "", scaled_label: "", positive: "", faults: [], warnings: [], slow: [],
   steps: 40, samples: 320, epochs: 2.5, seconds: 16,
   curves: [
-    {measure: "loss", title: "Loss", split: "train", points: 4, step: [10, 20, 30, 40], samples: [80, 160, 240, 320],
+    {measure: "loss", split: "train", points: 4, step: [10, 20, 30, 40], samples: [80, 160, 240, 320],
       seconds: [2.5, 5, 7.5, 10], y: [2, 1, 0.5, 0.75]},
-    {measure: "loss", title: "Loss", split: "validation", points: 2, step: [20, 40], samples: [160, 320], seconds: [5, 10], y: [1.5, 1.25]},
+    {measure: "loss", split: "validation", points: 2, step: [20, 40], samples: [160, 320], seconds: [5, 10], y: [1.5, 1.25]},
   ],
-  results: [{name: "validation", step: 20, values: [["Loss", 1.125]]}, {name: "last validation", step: 40, values: [["Loss", 1.25]]}],
+  results: [{name: "validation", step: 20, values: [["loss", 1.125]]}, {name: "last validation", step: 40, values: [["loss", 1.25]]}],
   workers: [], forecasts: [], texts: [], predictions: {split: "", samples: 0, curves: [], fits: [], columns: [], worst: [], windows: []},
   plan: [], sentences: [], model: [], stages: [], config: [], launch: "", algorithm: "", placement: [],
 });
 const page_of = (...runs) => draw_data({runs, differing: []});
+// A run for each way to choose a value of each key, the first the best.
+const sweep_of = (keys) => {
+  const choices = Object.entries(keys).reduce((all, [key, values]) =>
+    all.flatMap((config) => values.map((value) => [...config, {key, value, default: ""}])), [[]]);
+  return draw_data({differing: Object.keys(keys), runs: choices.map((config, i) => ({...run_named(`trial-${i}`), config,
+    best: {split: "validation", measure: "loss", value: i + 1, smaller_is_better: true}}))});
+};
 const chart_named = (page, title) => page.charts.find((each) => each.title.startsWith(title));
 const plain = (element) => element.textContent;
+const notes_of = (run) => page_of(run).main.all("li").map(plain);
 
 // The rows of a table by its caption, each by its first cell.
 const table_named = (page, caption) => {
@@ -66,7 +74,7 @@ const tests = {
     const y = steps.map((step) => step === 777 ? 99 : step > 400 && step < 600 ? null : Math.sin(step));
     run.curves = [{...run.curves[0], points: 5000, step: steps, samples: steps, seconds: steps, y}];
     const page = page_of(run);
-    const [, shown] = plain(page.main.all("caption")[0]).match(/^Loss by step: (\d+) of 5,000 points, with the least and the greatest$/);
+    const [, shown] = plain(page.main.all("caption")[1]).match(/^Loss by step: (\d+) of 5,000 points, with the least and the greatest$/);
     const rows = table_named(page, "Loss by step");
     assert.strictEqual(Object.keys(rows).length, 1 + Number(shown), "and a head");
     assert.ok(shown > 25 && shown <= 40, shown);
@@ -109,7 +117,7 @@ const tests = {
     const run = run_named("a");
     run.predictions = {...run.predictions, split: "test",
       curves: [{class: "1 (yes)", area: 0.8125, recall: [0.5, 1], false_positive_rate: [0.25, 1], precision: [0.75, 0.5]}],
-      fits: [{samples: 3, target: [1, 4, 2], prediction: [1.5, 3, 2], width: 2.5, residuals: [1, 0, 2, 0, 4]}]};
+      fits: [{samples: 3, target: [1, 4, 2], prediction: [1.5, 3, 2], residual_width: 2.5, residuals: [1, 0, 2, 0, 4]}]};
     run.reliability = {split: "validation", predicted: [0.25], observed: [0.5], samples: [30]};
     const page = page_of(run);
     const points = (title) => chart_named(page, title).series.map((each) => [each.label, each.x, each.y]);
@@ -150,29 +158,62 @@ const tests = {
   },
 
   importance_is_that_of_the_columns() {
-    const run = {...run_named("a"), importance: {measure: "auc", set: "test", baseline: 0.875, columns: [{name: "c0", mean: 0.5}]}};
+    const run = {...run_named("a"), importance: {measure: "auc", set: "test", baseline: 0.875, columns: [{column: "c0", importance: 0.5}]}};
     const chart = chart_named(page_of(run), "By how much the auc of the test set gets worse");
     assert.deepStrictEqual([chart.names, chart.series[0].y], [["c0"], [0.5]]);
     assert.ok(chart.summary.includes("the auc is 0.875 with all columns"));
   },
 
-  runs_stand_side_by_side() {
+  runs_stand_in_a_table_and_the_best_of_each_measure_is_bold() {
     const a = {...run_named("a"), plan: [["global batch", "8"], ["each example seen", "2 times"]], kept: {step: 1234, samples: 9872, seconds: 2},
+      best: {split: "validation", measure: "loss", value: 1.125, smaller_is_better: true},
       workers: [{computed: 7, samples: 7, dropped: 0, staleness: [4, 2, 1]}, {computed: 1, samples: 1, dropped: 0, staleness: [1]}],
       sentences: ["Each step is one."], config: [{key: "train.lr", value: "0.1", default: ""}, {key: "data.test", value: "", default: ""}]};
     const b = {...run_named("b"), state: "failed", steps: 5000, samples: 20000, seconds: 90, config: [],
-      curves: [{...a.curves[1], split: "test", y: [1, 0.25]}], results: [{name: "test", step: 5000, values: [["Loss", 0.25]]}]};
+      curves: [{...a.curves[1], split: "test", y: [1, 0.25]}], results: [{name: "test", step: 5000, values: [["loss", 0.25, true]]}]};
     const page = draw_data({runs: [a, b], differing: ["train.lr", "data.test"]});
-    assert.deepStrictEqual(table_named(page, "The numbers of each run"), {
-      "": ["a", "b"], state: ["done", "failed"], "validation: Loss": ["1.125", "-"], "last validation: Loss": ["1.25", "-"], "train: Loss": ["0.75", "-"],
-      steps: ["40", "5,000"], samples: ["320", "20,000"], "samples of a step": ["8", "4"], "global batch": ["8", "-"],
-      "each example seen (planned)": ["2 times", "-"], "mean staleness": ["0.5", "-"], "kept step": ["1,234", "-"],
-      "time of training": ["16 s", "90 s"], "samples a second": ["20", "222"], "test: Loss": ["-", "0.25"],
+    const rows = table_named(page, "The runs, the best first");
+    const numbers = (name) => Object.fromEntries(rows.run.map((head, i) => [head, rows[name][i]]));
+    assert.deepStrictEqual(numbers("a"), {
+      "train.lr": "0.1", "data.test": "(not given)", state: "done", "validation: Loss": "1.125", "last validation: Loss": "1.25",
+      "train: Loss": "0.75", steps: "40", samples: "320", "samples of a step": "8", "global batch": "8",
+      "each example seen (planned)": "2 times", "mean staleness": "0.5", "kept step": "1,234", "time of training": "16 s",
+      "samples a second": "20", "test: Loss": "-", directory: "runs/a",
     });
-    assert.deepStrictEqual(table_named(page, "Keys that differ"),
-      {"": ["a", "b"], "train.lr": ["0.1", "-"], "data.test": ["(not given)", "-"]});
+    assert.deepStrictEqual([numbers("b")["train.lr"], numbers("b")["test: Loss"], numbers("b")["samples a second"]], ["-", "0.25", "222"]);
+    assert.ok(plain(page.main).includes("The best of 2 runs by the loss of the validation set, 1.125, is a."));
     assert.deepStrictEqual(table_named(page, "What a step and an epoch are").a, ["Each step is one.", ""]);
     assert.ok(plain(page_of(a, a).main).includes("All keys have the same values."));
+    const result = (value) => [{name: "test", step: 40, values: [["loss", value, true], ["accuracy", value, false]]}];
+    const bold = page_of({...a, results: result(0.25)}, {...b, results: result(0.5)}).main.all("strong").map(plain);
+    assert.deepStrictEqual(bold.slice(0, 3), ["a", "0.25", "50.00 %"], "less of the loss, more of the accuracy");
+  },
+
+  trials_are_called_by_what_was_searched() {
+    const page = sweep_of({"train.lr": ["0.01", "0.1", "1"], "model.layers": ["dense(8) relu", "dense(16) relu"]});
+    assert.deepStrictEqual(Object.keys(table_named(page, "The runs")).slice(1, 3), ["lr 0.01, layers dense(8)...", "lr 0.01, layers dense(16)..."]);
+    assert.strictEqual(table_named(page, "The runs").run[0], "directory", "the keys are in the names, and all numbers are the same");
+    assert.ok(plain(page.main).includes("The same for all runs: validation: Loss 1.125; last validation: Loss 1.25; train: Loss 0.75; steps 40;"));
+    const chart = chart_named(page, "Loss, validation set, against train.lr");
+    assert.deepStrictEqual(chart.series.map((each) => [each.x[0], each.y[0]]), [[0.01, 1], [0.01, 2], [0.1, 3], [0.1, 4], [1, 5], [1, 6]]);
+    assert.ok(chart.wide, "a hundredfold range");
+    assert.deepStrictEqual(chart_named(page, "Loss, validation set, against model.layers").times, ["dense(8)...", "dense(16)..."]);
+    const grid = page.main.all("table").find((each) => each.attributes.class === "confusion keys");
+    assert.deepStrictEqual(grid.all("tr").map((row) => row.children.map(plain)), [["train.lr \\ model.layers", "dense(8)...", "dense(16)..."],
+      ["0.01", "1", "2"], ["0.1", "3", "4"], ["1", "5", "6"]]);
+    assert.deepStrictEqual(grid.all("td").map((cell) => cell.style["--s"]), ["1.00", "0.83", "0.67", "0.50", "0.33", "0.17"]);
+    assert.strictEqual(chart_named(page, "All keys together"), undefined, "two keys have a grid");
+    const three = sweep_of({a: ["1", "3"], b: ["1", "2"], c: ["x", "y"]});
+    const lines = chart_named(three, "All keys together").series;
+    assert.deepStrictEqual([lines[1].y, lines[1].texts], [[0, 0, 1, 1 / 7], ["1", "1", "y", "2"]]);
+  },
+
+  a_legend_has_eight_runs_and_the_others_are_grey() {
+    const page = sweep_of({"train.lr": Array.from({length: 12}, (_, i) => String(i + 1))});
+    const figure = page.main.all("figure").find((each) => plain(each.all("figcaption")[0]) === "Loss");
+    const buttons = figure.all("button");
+    assert.deepStrictEqual(buttons.map(plain), [..."12345678".split("").map((lr) => `lr ${lr}`), "4 more: touch a line", "train", "validation"]);
+    assert.strictEqual(buttons[9].attributes["aria-pressed"], "false", "training curves would hide the others");
   },
 
   classes_have_their_scores_and_their_colours() {
@@ -220,7 +261,7 @@ const tests = {
     assert.deepStrictEqual(table_named(page, "Planned and done"), {"": ["planned", "done"], steps: ["60", "40"],
       samples: ["480", "320"], epochs: ["3", "2.5"], "each example seen": ["3.75 times", "2.5 times"]});
     assert.deepStrictEqual(table_named(page, "What differs from the defaults"), {key: ["value", "default"], "train.lr": ["0.1", "0.01"]});
-    assert.deepStrictEqual(table_named(page, "Every key"), {key: ["value"], "train.lr *": ["0.1"], "data.test": ["(not given)"]});
+    assert.deepStrictEqual(table_named(page, "All other keys"), {key: ["value"], "data.test": ["(not given)"]});
     assert.deepStrictEqual(table_named(page, "The first 1 of 300 columns").x, ["feature", "number", "0", "1 to 2"]);
     assert.deepStrictEqual(table_named(page, "The layers of the model"), {layer: ["output"], "0 dense(2)": ["2"]});
     assert.deepStrictEqual(table_named(page, "The plan").rows, ["128"]);
@@ -229,8 +270,109 @@ const tests = {
     assert.deepStrictEqual(page.main.all("h2").map(plain).slice(-3), ["The plan and what happened", "Config", "Environment"]);
   },
 
+  a_run_begins_with_four_figures_and_its_story() {
+    const run = {...run_named("a"), state: "stopped early", reason: "no better loss", seconds: 90, steps: 1200, samples: 9600,
+      kept: {step: 1000, best: true}, best: {split: "validation", measure: "accuracy", value: 0.8125, smaller_is_better: false},
+      plan: [["ranks", "4"], ["rows", "3,840"], ["parameters", "1,234"], ["steps", "1,500"]],
+      results: [{name: "validation", step: 1000, values: [["loss", 0.5, true], ["accuracy", 0.8125, false]]},
+        {name: "test", step: 1000, values: [["loss", 0.4375, true], ["auc", 0.96875, false], ["accuracy", 0.75, false]]}],
+      config: [["model.layers", "dense(2)"], ["data.train", "a.csv"], ["train.loss", "softmax_cross_entropy"], ["train.optimizer", "adam"]]
+        .map(([key, value]) => ({key, value, default: value}))};
+    const page = page_of(run);
+    assert.deepStrictEqual(page.main.all("dl")[0].children.map((each) => each.children.map(plain)), [["Accuracy, test set", "75.00 %"],
+      ["Loss, test set", "0.4375"], ["Time of training", "90 s"], ["State", "stopped early"]]);
+    const [verdict, story] = page.main.all("p").map(plain);
+    assert.strictEqual(verdict, "The model is right about 75.00 % of the test set, which it has not learnt from.");
+    assert.deepStrictEqual(story.split("\n"), [
+      'A model "dense(2)" of 1,234 parameters was trained on a.csv (3,840 records), with the loss softmax_cross_entropy and the optimizer adam.',
+      "It made 1,200 of 1,500 steps, 2.5 epochs with 9,600 samples, on 4 ranks, in 90 s of training (107 samples a second).",
+      "It ended early: no better loss.",
+      "Kept are the weights of step 1,000, with the best accuracy 81.25 % of the validation set."]);
+    assert.deepStrictEqual(table_named(page, "What the kept weights came to"), {"": ["validation, step 1,000", "test, step 1,000"],
+      Loss: ["0.5", "0.4375"], Accuracy: ["81.25 %", "75.00 %"], AUC: ["", "0.96875"]});
+    const last = page_of({...run, kept: {step: 1200, best: false}, results: [], best: undefined, scaled_label: "price: standard"});
+    assert.ok(plain(last.main).includes("Kept are the last weights, those of step 1,200."));
+    assert.ok(plain(last.main).includes("Nothing but the training was measured."));
+    assert.ok(plain(last.main).includes("of the scaled label (price: standard; other measures are in its own units) and"));
+    assert.deepStrictEqual(last.main.all("dt").map(plain), ["Loss of the scaled label, training", "Time of training", "State"]);
+  },
+
+  titles_are_words() {
+    const titles = (run) => page_of({...run, curves: ["lr", "mean_squared_error", "f1", "auc", "constructor", "my <b>"].map((measure) =>
+      ({...run_named("a").curves[0], measure}))}).charts.map((each) => each.title);
+    assert.deepStrictEqual(titles({...run_named("a"), positive: "fraud"}),
+      ["Learning rate", "Mean squared error", "F1 of 'fraud'", "AUC", "Constructor", "my <b>"]);
+    assert.deepStrictEqual(page_of({...run_named("a"), scaled_label: "price: log"}).charts.map((each) => each.title), ["Loss of the scaled label"]);
+  },
+
+  notes_say_where_the_validation_set_was_best() {
+    const run = {...run_named("a"), steps: 1200, kept: {step: 1000, best: true}, time: {}};
+    const notes = (change) => notes_of({...run, ...change});
+    assert.deepStrictEqual(notes({}), []);
+    assert.deepStrictEqual(notes({kept: {step: 840, best: true}}), [], "just 70 %");
+    assert.deepStrictEqual(notes({kept: {step: 839, best: true}}),
+      ["The validation set was best at step 839 of 1,200, and no better afterwards. train.early_stopping would end such a run."]);
+    assert.deepStrictEqual(notes({kept: {step: 1199, best: true}}), []);
+    const last = {kept: {step: 1200, best: true}, best: {split: "validation", measure: "accuracy", value: 0.5, smaller_is_better: false}};
+    assert.deepStrictEqual(notes(last), ["The validation set was best at the last step: a longer run may be better still."]);
+    assert.deepStrictEqual(notes({...last, best: {...last.best, value: 1}}), [], "nothing is better than right");
+    assert.deepStrictEqual(notes({kept: {step: 1200, best: false}}), []);
+    assert.match(notes({curves: [{...run.curves[0]}, {...run.curves[1], split: "test"}]})[0], /^There was no validation set/, "a test set is none");
+  },
+
+  notes_say_that_a_model_fits_too_closely_if_only_the_training_loss_falls() {
+    const notes = (train, validation, config = []) => notes_of({...run_named("a"), steps: 40, kept: {step: 30, best: true}, time: {}, config,
+      curves: [["train", train], ["validation", validation]].map(([split, loss]) =>
+        ({measure: "loss", split, points: 2, step: [30, 40], samples: [1, 2], seconds: [1, 2], y: [0.5, loss]}))}).join();
+    const stopping = {key: "train.early_stopping", value: "5 epochs", default: ""};
+    const decay = {key: "train.weight_decay", value: "0.01", default: "0"};
+    assert.match(notes(0.25, 0.75), /too closely after that\. train\.early_stopping would end such a run, or train\.weight_decay may help\.$/);
+    assert.match(notes(0.25, 0.75, [stopping]), /too closely after that\. train\.weight_decay may help\.$/, "stopping was tried");
+    assert.match(notes(0.25, 0.75, [stopping, decay]), /too closely after that\.$/, "both were tried");
+    assert.strictEqual(notes(0.625, 0.75), "", "the training loss rises, too");
+    assert.strictEqual(notes(0.25, 0.51), "", "hardly worse");
+    assert.strictEqual(notes(0.25, 0.375), "", "better");
+  },
+
+  notes_say_what_took_more_than_a_quarter_of_the_time() {
+    const run = {...run_named("a"), kept: {step: 35, best: true}};
+    const notes = (time, config = []) => notes_of({...run, time, config});
+    assert.deepStrictEqual(notes({waiting: 0.25, communication: 0.25, data: 0.25, idle: 0.25}), []);
+    const shown = notes({waiting: 0.26, communication: 0.4, data: 0.3, idle: 0.3});
+    [/^26 % of the time was spent in waiting for the slowest rank/, /^40 % of the time went into the exchange of gradients/,
+      /^30 % of the time was spent in waiting for samples: data\.prefetch prepares them ahead, or train\.threads shares the work out\.$/,
+      /^30 % of the time stages waited/].forEach((words, i) => assert.match(shown[i], words));
+    const tried = ["data.prefetch", "train.threads"].map((key) => ({key, value: "4", default: "1"}));
+    assert.deepStrictEqual(notes({data: 0.5}, tried), ["50 % of the time was spent in waiting for samples."]);
+  },
+
+  notes_name_what_went_wrong() {
+    const run = {...run_named("a"), state: "failed", reason: "line 2: it is no JSON", faults: ["line 2: it is no JSON", "line 4: it has no step"],
+      warnings: ["disk full"], config: [{key: "train.clip_norm", value: "1", default: "0"}],
+      slow: [{rank: 1, host: "n2", slowness: "chronic", to_best: 1.5, to_own: 1.25, cost: 0.125}]};
+    run.curves[0].bad_step = 20;
+    assert.deepStrictEqual(notes_of(run), ["The run is failed: line 2: it is no JSON",
+      "metrics.jsonl is damaged: line 4: it has no step. The other lines are shown.",
+      "The training loss is not a finite number (NaN or infinite), first in the line of step 20. "
+        + "A lower learning rate (train.lr), or a warm-up (train.warmup) may help.",
+      "Rank 1 on host n2 is slow (chronic): its data and compute take 1.50 times those of the fastest rank and 1.25 times its own best, "
+        + "and waiting for it costs 12.5 % of the time of all ranks.",
+      "The log warns: disk full"]);
+  },
+
+  // Rows are true classes. Of class 1 three of ten are right, and five are taken for class 2.
+  notes_name_the_class_of_which_less_than_half_is_recognised() {
+    const notes = (counts, recalls) => notes_of({...run_named("a"), kept: {step: 35, best: true}, time: {},
+      confusion: {split: "test", step: 1, classes: ["0 (ant)", "1 (bee)", "2 (cow)"], counts,
+        scores: recalls.map((recall, i) => ({samples: counts[i].reduce((a, b) => a + b), precision: 1, recall, f1: 1}))}});
+    assert.deepStrictEqual(notes([[9, 1, 0], [2, 3, 5], [4, 0, 6]], [0.9, 0.3, 0.6]), ["Class 1 (bee) is recognised least: 30.0 % of its "
+      + "samples in the test set. It is most often taken for class 2 (cow) (5 of 10)."]);
+    assert.deepStrictEqual(notes([[4, 0, 0], [0, 4, 0], [0, 0, 0]], [1, 1, null]), [], "all are right");
+    assert.deepStrictEqual(notes([[2, 2, 0], [0, 4, 0], [0, 0, 0]], [0.5, 1, null]), [], "half of them are right");
+  },
+
   a_run_of_which_nothing_is_known_is_shown() {
-    const page = page_of({...run_named("a"), state: "damaged", curves: [], story: [], look_at: ["The run is damaged: it is a file"],
+    const page = page_of({...run_named("a"), state: "damaged", curves: [], story: [], reason: "it is a file",
       steps: 0, samples: 0, epochs: 0, seconds: 0});
     assert.deepStrictEqual(page.main.all("li").map(plain), ["The run is damaged: it is a file"]);
     assert.deepStrictEqual(page.main.all("h2").map(plain), ["Summary"]);
@@ -240,14 +382,14 @@ const tests = {
     const hostile = "</script><img src=x onerror=alert(1)>\"'&{{DATA}}";
     const spoiled = (value) => typeof value === "string" ? hostile : Array.isArray(value) ? value.map(spoiled)
       : value && typeof value === "object" ? Object.fromEntries(Object.entries(value).map(([key, each]) => [key, spoiled(each)])) : value;
-    const run = spoiled({...run_named("a"), look_at: ["x"], columns: {count: 1, rows: [["x"]]}, config: [{key: "x", value: "y", default: ""}],
+    const run = spoiled({...run_named("a"), warnings: ["x"], columns: {count: 1, rows: [["x"]]}, config: [{key: "x", value: "y", default: ""}],
       confusion: {split: "test", step: 1, classes: ["x"], counts: [[1]], scores: [{samples: 1, precision: 1, recall: 1, f1: 1}]},
-      importance: {measure: "auc", set: "test", baseline: 1, columns: [{name: "x", mean: 1}]}, launch: "x", placement: [["x", "x", "x"]],
+      importance: {measure: "auc", set: "test", baseline: 1, columns: [{column: "x", importance: 1}]}, launch: "x", placement: [["x", "x", "x"]],
       ranks: {count: 1, shown: [{rank: 0, host: "x", compute: 1, exchange: 1, waiting: 1, data: 1}]}});
     for (const split of ["constructor", "__proto__"]) run.curves.push({...run.curves[0], split});
     for (const runs of [[run], [run, run], [run, run, run]]) {
       const page = draw_data({runs, differing: [hostile]});
-      const known = ["section", "h2", "h3", "p", "ul", "li", "details", "summary", "div", "figure", "figcaption", "canvas", "button", "span", "table",
+      const known = ["section", "h2", "h3", "p", "ul", "li", "dl", "dt", "dd", "strong", "details", "summary", "div", "figure", "figcaption", "canvas", "button", "span", "table",
         "caption", "thead", "tbody", "tr", "th", "td", "pre"];
       const all = (element) => [element.name, ...element.children.filter((each) => each.name).flatMap(all)];
       assert.deepStrictEqual([...new Set(all(page.main))].filter((name) => name !== "main" && !known.includes(name)), []);

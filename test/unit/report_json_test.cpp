@@ -48,14 +48,14 @@ TEST(ReportJson, ACurveHasItsPointsByStepSamplesAndSeconds) {
   EXPECT_EQ(json["name"], "runs/a");
   EXPECT_EQ(json["short_name"], "a");
   ASSERT_EQ(json["curves"].size(), 3U) << "times are no curve";
-  EXPECT_EQ(json["curves"][0], Json::parse(R"({"measure":"loss","title":"Loss","split":"train","points":4,
+  EXPECT_EQ(json["curves"][0], Json::parse(R"({"measure":"loss","split":"train","points":4,
     "step":[10,20,30,40],"samples":[80,160,240,320],"seconds":[2.5,5,7.5,10],"y":[2,1,0.5,0.75]})"));
-  EXPECT_EQ(json["curves"][1]["title"], "Norm of the gradient");
+  EXPECT_EQ(json["curves"][1]["measure"], "gradient_norm");
   EXPECT_EQ(json["curves"][1]["step"], Json({20, 40})) << "where it was measured";
   EXPECT_EQ(json["curves"][1]["y"], Json::parse("[0.123456789,3]"));
   EXPECT_EQ(json["curves"][2]["split"], "validation");
   EXPECT_EQ(json["curves"][2]["y"], Json::parse("[1.5,1.25]"));
-  EXPECT_EQ(json["kept"], Json::parse(R"({"step":20,"samples":160,"seconds":5})"));
+  EXPECT_EQ(json["kept"], Json::parse(R"({"step":20,"best":true,"samples":160,"seconds":5})"));
 }
 
 TEST(ReportJson, SamplesAreSpreadOverTheSteps) {
@@ -77,9 +77,23 @@ TEST(ReportJson, TheKeptWeightsHaveTheSamplesOfTheirEvaluation) {
   run.record.progress.samples = 290;  // the last batch of an epoch is smaller
   EXPECT_EQ(run_of(run)["kept"]["samples"], 160);
   run.metrics.evaluations.clear();
-  EXPECT_EQ(run_of(run)["kept"], Json::parse(R"({"step":20})")) << "no line has it";
+  EXPECT_EQ(run_of(run)["kept"], Json::parse(R"({"step":20,"best":true})")) << "no line has it";
   run.record.kept = {.step = 40};
   EXPECT_EQ(run_of(run)["kept"]["samples"], 290) << "the run's own";
+}
+
+TEST(ReportJson, TheResultSaysWhichWayEachMeasureIsBetter) {
+  PageRun run = run_named("runs/a");
+  EXPECT_FALSE(run_of(run).contains("best"));
+  run.record.figures["test"] = {.step = 20, .values = {{"loss", 0.5}, {"auc", 0.75}}};
+  run.record.deciding["validation"] = {.split = "validation", .measure = "auc", .value = 0.875, .step = 20};
+  run.record.scaled_label = "price: standard";
+  const Json json = run_of(run);
+  EXPECT_EQ(json["results"],
+            Json::parse(R"([{"name":"test","step":20,"values":[["loss",0.5,true],["auc",0.75,false]]}])"));
+  EXPECT_EQ(json["best"],
+            Json::parse(R"({"split":"validation","measure":"auc","value":0.875,"smaller_is_better":false})"));
+  EXPECT_EQ(json["scaled_label"], "price: standard");
 }
 
 TEST(ReportJson, TimesAreSharesAndOfTheRanksThatWaitLeastSeconds) {
@@ -114,6 +128,25 @@ TEST(ReportJson, ForecastsHaveTheErrorsOfEachStep) {
                   R"("mean_absolute_error":4}])"));
   run.record.forecasts["test"][0]["by_step"] = std::vector<double>(9000, 1);
   EXPECT_EQ(run_of(run)["forecasts"].size(), 1U) << "too long for a page";
+}
+
+TEST(ReportJson, SlowRanksHaveWhatTheyCost) {
+  PageRun run = run_named("runs/a");
+  EXPECT_EQ(run_of(run)["slow"], Json::array());
+  run.metrics.ranks.seconds = 200;
+  run.metrics.ranks.windows = 10;
+  run.metrics.ranks.ranks = {{.host = "n1"},
+                             {.host = "n2",
+                              .delay = 25,
+                              .to_best = 1.5,
+                              .to_own = 1.25,
+                              .slow_windows = 9,
+                              .slowness = Slowness::kChronic}};
+  EXPECT_EQ(run_of(run)["slow"],
+            Json::parse(
+                R"([{"rank":1,"host":"n2","slowness":"chronic","to_best":1.5,"to_own":1.25,"cost":0.125}])"));
+  run.metrics.ranks.seconds = 20;
+  EXPECT_EQ(run_of(run)["slow"], Json::array()) << "a run of seconds";
 }
 
 TEST(ReportJson, WorkersHaveTheFateOfTheirGradients) {
@@ -160,7 +193,8 @@ TEST(ReportJson, PredictionsAreThoseOfEvaluationJson) {
   EXPECT_EQ(shown["samples"], 1234);
   EXPECT_EQ(shown["curves"], Json::parse(R"([{"class":"yes","area":0.8125,"recall":[0.5,1],
     "false_positive_rate":[0.25,1],"precision":[0.75,0.5]}])"));
-  EXPECT_EQ(shown["fits"], Json::parse(R"([{"samples":3,"target":[1,4,2],"prediction":[1.5,3,2],"width":2.5,
+  EXPECT_EQ(shown["fits"],
+            Json::parse(R"([{"samples":3,"target":[1,4,2],"prediction":[1.5,3,2],"residual_width":2.5,
     "residuals":[1,0,2,0,4]}])"));
   EXPECT_EQ(shown["columns"], Json({"size"}));
   ASSERT_EQ(shown["worst"].size(), 20U);
@@ -197,7 +231,7 @@ TEST(ReportJson, ImportanceHasTheFirstTwentyColumns) {
   EXPECT_EQ(importance["set"], "test");
   EXPECT_EQ(importance["baseline"], 0.875);
   ASSERT_EQ(importance["columns"].size(), 20U);
-  EXPECT_EQ(importance["columns"][1], Json::parse(R"({"name":"c1","mean":0.5})"));
+  EXPECT_EQ(importance["columns"][1], Json::parse(R"({"column":"c1","importance":0.5})"));
 }
 
 TEST(ReportJson, HasTheScoresOfClasses) {
@@ -206,6 +240,7 @@ TEST(ReportJson, HasTheScoresOfClasses) {
   run.metrics.evaluations[0].confusion = {{1000, 250}, {0, 0}};
   run.metrics.evaluations[0].confusion_step = 1234;
   const Json confusion = run_of(run)["confusion"];
+  EXPECT_EQ(run_of(run)["positive"], "bee");
   EXPECT_EQ(confusion["split"], "validation");
   EXPECT_EQ(confusion["step"], 1234);
   EXPECT_EQ(confusion["classes"], Json({"0 (ant)", "1 (bee)"}));

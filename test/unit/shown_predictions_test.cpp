@@ -80,7 +80,7 @@ TEST(ShownPredictions, AreReadAsTheyWereWritten) {
   EXPECT_EQ(shown["fits"][0]["samples"], 2);
   EXPECT_EQ(shown["fits"][0]["target"], Json({1, 2}));
   EXPECT_EQ(shown["fits"][0]["prediction"], Json({1.5, -3}));
-  EXPECT_EQ(shown["fits"][0]["width"], 2.5);
+  EXPECT_EQ(shown["fits"][0]["residual_width"], 2.5);
   EXPECT_EQ(shown["fits"][0]["residuals"], Json({1, 0, 1}));
   EXPECT_EQ(shown["columns"], Json({"size"}));
   ASSERT_EQ(shown["worst"].size(), 2U);
@@ -172,9 +172,13 @@ TEST(ShownPredictions, OfOneKindHaveNoArea) {
 }
 
 TEST(ShownPredictions, OfAnotherFormAreRefused) {
-  for (const char* text : {"[]", "{}", R"({"split":"test","samples":3})",
-                           R"({"split":"test","samples":3,"worst":[],"fits":[{"target":[1],"prediction":[],)"
-                           R"("residual_width":1,"residuals":[]}]})"}) {
+  for (
+      const char* text :
+      {"[]", "{}", R"({"split":"test","samples":3})",
+       R"({"split":"test","samples":3,"worst":[],"curves":[{"class":"a","area":1}]})",
+       R"({"split":"test","samples":3,"worst":[],"windows":[{"name":"a","times":["b"],"past":[null],"truth":[],"forecast":[]}]})",
+       R"({"split":"test","samples":3,"worst":[],"fits":[{"target":[1],"prediction":[],)"
+       R"("residual_width":1,"residuals":[]}]})"}) {
     EXPECT_THROW(read_shown_predictions(text), DataError) << text;
   }
 }

@@ -143,10 +143,10 @@ int report_command(const CommandLine& line) {
            "trainer report needs --output FILE, for a page, or --json FILE, for its numbers");
   if (line.has("output")) require_feature("CHARTJS", "a page of trainer report");
   check_outputs(line, {});
+  std::vector<ViewedRun> found = read_runs(line.operands);
+  sort_runs(found, "best");
   std::vector<PageRun> runs;
-  for (const std::filesystem::path& directory : find_runs(line.operands)) {
-    runs.push_back(read_page_run(read_run(directory), {directory}));
-  }
+  for (ViewedRun& run : found) runs.push_back(read_page_run(run, {run.name}));
   const auto write = [&](const std::string& name, const std::string& text) {
     write_output(name, text);
     log_info("report of {}: {} ({})", plural(std::ssize(runs), "run"), describe_output(name),

@@ -2,9 +2,8 @@
 // which stand in JSON as shown_json() has them.
 #pragma once
 
-#include <string>
+#include <cstddef>
 #include <string_view>
-#include <vector>
 
 #include "lockstep/base/json.h"
 #include "lockstep/report/page/report_page.h"
@@ -24,23 +23,10 @@ inline constexpr std::size_t kMaxNameBytes = 200;
 /// where it is whole.
 nlohmann::ordered_json shown_json(const nlohmann::ordered_json& json, std::size_t max_bytes = kMaxNameBytes);
 
-// A run in plain sentences, and what its reader should look at.
-
-/// A story of the run: model, data, quality and length. No HTML.
-std::vector<std::string> tell_story(const PageRun& run);
-
-/// Why it ended, numbers that are not finite, weights that were kept from long before the end, ranks that
-/// waited, classes that are recognised badly, warnings of the log. No HTML.
-std::vector<std::string> things_to_look_at(const PageRun& run);
-
-/// The evaluation whose confusion matrix is shown: of the test set, else of the validation set; null without
-/// one.
-const EvaluationHistory* shown_confusion(const PageRun& run);
-
-/// The positive one of two classes, or "".
-std::string positive_class(const PageRun& run);
-
-/// The name of a measure in a title: "Learning rate" for "lr", "F1 of 'fraud'" where `positive` is "fraud".
-std::string measure_title(const std::string& measure, const std::string& positive);
+/// Takes from `json` the parts of a form, as shown_json() has them. In a form "" is a text, 0 a number, null
+/// a number or null, true anything, and a list has elements as its first. A name with ? may be missing, which
+/// leaves a list empty, if it is not one of numbers. The lists of numbers of an object are equally long, but
+/// for names with +. Errors: DataError, Json::exception.
+nlohmann::ordered_json read_as(const nlohmann::ordered_json& form, const nlohmann::ordered_json& json);
 
 }  // namespace lockstep

@@ -16,8 +16,12 @@
 #include "lockstep/base/json.h"
 #include "lockstep/base/terminal.h"
 #include "lockstep/base/text.h"
+#include "lockstep/report/history/viewed_run.h"
 #include "lockstep/report/page/report_page.h"
 #include "lockstep/report/tables/evaluation_tables.h"
+#include "lockstep/train/evaluation/early_stopping.h"
+#include "lockstep/train/evaluation/metrics.h"
+#include "lockstep/train/loop/observer.h"
 #include "page_parts.h"
 
 namespace lockstep {
@@ -55,9 +59,7 @@ bool is_rarely_measured(const std::string& name) {
 }
 
 // Each measure of one set over the steps, the samples and the time of training.
-void add_curves(const PageRun& run, const std::string& split, const MetricsTable& table,
-                const PageLimits& limits, Json& curves) {
-  const std::string positive = positive_class(run);
+void add_curves(const std::string& split, const MetricsTable& table, const PageLimits& limits, Json& curves) {
   constexpr int kCountDigits = 15;
   constexpr int kTimeDigits = 5;
   for (const MetricsTable::Column& column : table.columns) {
@@ -73,16 +75,16 @@ void add_curves(const PageRun& run, const std::string& split, const MetricsTable
     std::vector<std::size_t> points;
     for (const std::size_t point : kept_points(values, limits.points)) points.push_back(rows[point]);
     curves.push_back({{"measure", shown_json(column.name)},
-                      {"title", shown_json(measure_title(column.name, positive) +
-                                           (column.name == "loss" && !run.record.scaled_label.empty()
-                                                ? " of the scaled label"
-                                                : ""))},
                       {"split", shown_json(split)},
                       {"points", rows.size()},
                       {"step", numbers_json(table.steps, points, kCountDigits)},
                       {"samples", numbers_json(table.samples, points, kCountDigits)},
                       {"seconds", numbers_json(table.seconds, points, kTimeDigits)},
                       {"y", numbers_json(column.values, points)}});
+    const auto bad = std::ranges::find_if(column.values, [](double value) { return !std::isfinite(value); });
+    if (column.name == "loss" && bad != column.values.end())
+      curves.back()["bad_step"] =
+          shown_json(table.steps[static_cast<std::size_t>(bad - column.values.begin())]);
   }
 }
 
@@ -100,7 +102,7 @@ std::optional<double> samples_at(const PageRun& run, double step) {
 // The step of the kept weights, to be marked in curves.
 Json kept_json(const PageRun& run) {
   const auto step = static_cast<double>(run.record.kept.step);
-  Json json{{"step", step}};
+  Json json{{"step", step}, {"best", run.record.kept.best}};
   if (const std::optional<double> samples = samples_at(run, step))
     json.update({{"samples", *samples}, {"seconds", run.metrics.seconds_at(*samples)}});
   return shown_json(json);
@@ -123,6 +125,23 @@ Json ranks_json(const std::vector<RankTime>& ranks) {
   return shown_json(json, kMaxHostBytes);
 }
 
+// The ranks that cost most time, of those that are slow.
+Json slow_json(const RankTimes& times) {
+  constexpr std::size_t kMaxSlow = 4;
+  Json json = Json::array();
+  for (const std::size_t i : slow_ranks(times)) {
+    const RankTime& rank = times.ranks[i];
+    if (json.size() == kMaxSlow) break;
+    json.push_back({{"rank", i},
+                    {"host", rank.host},
+                    {"slowness", to_string(rank.slowness)},
+                    {"to_best", rank.to_best},
+                    {"to_own", rank.to_own},
+                    {"cost", times.cost(rank.delay)}});
+  }
+  return shown_json(json);
+}
+
 Json workers_json(const std::vector<WorkerRecord>& workers) {
   Json json = Json::array();
   for (const WorkerRecord& worker : workers) {
@@ -132,6 +151,23 @@ Json workers_json(const std::vector<WorkerRecord>& workers) {
                     {"staleness", worker.staleness}});
   }
   return json;
+}
+
+// The evaluation whose confusion matrix is shown: of the test set, else of the validation set; null without
+// one.
+const EvaluationHistory* shown_confusion(const PageRun& run) {
+  const EvaluationHistory* shown = nullptr;
+  for (const EvaluationHistory& each : run.metrics.evaluations) {
+    if (each.confusion.empty()) continue;
+    if (shown == nullptr || each.split == "test") shown = &each;
+  }
+  return shown;
+}
+
+// The positive one of two classes, or "".
+std::string positive_class(const PageRun& run) {
+  const EvaluationHistory* shown = shown_confusion(run);
+  return shown == nullptr ? "" : positive_class_of(std::ssize(shown->confusion), run.classes);
 }
 
 Json confusion_json(const EvaluationHistory& shown, const std::vector<std::string>& names) {
@@ -280,11 +316,10 @@ Json texts_json(const std::vector<WrittenSample>& samples, const PageLimits& lim
 // The evaluations of the kept weights, and of the last ones where they are others: "last validation".
 Json results_json(const PageRun& run) {
   Json json = Json::array();
-  const std::string positive = positive_class(run);
   const auto add = [&](const std::string& name, const EvaluationFigures& figures) {
     Json values = Json::array();
     for (const auto& [measure, value] : figures.values) {
-      values.push_back({measure_title(measure, positive), value});
+      values.push_back({measure, value, smaller_is_better(measure)});
     }
     json.push_back({{"name", name}, {"step", figures.step}, {"values", values}});
   };
@@ -299,17 +334,27 @@ Json run_json(const PageRun& run, bool alone, const PageLimits& limits) {
   Json json{{"name", shown_json(run.name)},
             {"short_name", shown_json(run.short_name())},
             {"state", run.state()},
-            {"story", shown_json(tell_story(run), kMaxSentenceBytes)},
-            {"look_at", shown_json(things_to_look_at(run), kMaxSentenceBytes)},
+            {"reason", shown_json(run.record.reason, kMaxSentenceBytes)},
+            {"scaled_label", shown_json(run.record.scaled_label)},
+            {"positive", shown_json(positive_class(run))},
+            {"faults", shown_json(run.metrics.faults, kMaxSentenceBytes)},
+            {"warnings", shown_json(run.record.warnings, kMaxSentenceBytes)},
+            {"slow", slow_json(run.metrics.ranks)},
             {"steps", run.record.progress.steps},
             {"samples", run.record.progress.samples},
             {"epochs", shown_json(run.record.progress.epochs)},
             {"seconds", shown_json(run.record.seconds)},
             {"results", results_json(run)},
             {"curves", Json::array()}};
-  add_curves(run, "train", run.metrics.train, limits, json["curves"]);
+  add_curves("train", run.metrics.train, limits, json["curves"]);
   for (const EvaluationHistory& each : run.metrics.evaluations)
-    add_curves(run, each.split, each.table, limits, json["curves"]);
+    add_curves(each.split, each.table, limits, json["curves"]);
+  if (const DecidingFigure* best = run.record.decides()) {
+    json["best"] = shown_json({{"split", best->split},
+                               {"measure", best->measure},
+                               {"value", best->value},
+                               {"smaller_is_better", smaller_is_better(best->measure)}});
+  }
   if (run.record.is_complete()) json["kept"] = kept_json(run);
   if (run.record.is_complete()) json["time"] = time_json(run);
   if (run.metrics.ranks.ranks.size() > 1) json["ranks"] = ranks_json(run.metrics.ranks.ranks);
@@ -349,17 +394,12 @@ void add_predictions(PageRun& run, const std::string& text) {
 
 void add_importance(PageRun& run, const std::string& text) {
   constexpr std::size_t kMaxBars = 20;
-  const auto json = parse_json<Json>(text);
-  Json shown{{"measure", text_at(json, "measure")},
-             {"set", text_at(json, "set")},
-             {"baseline", number_or_zero(json, "baseline")},
-             {"columns", Json::array()}};
-  for (const Json& column : part_of(json, "columns")) {
-    if (shown["columns"].size() == kMaxBars) break;
-    shown["columns"].push_back(
-        {{"name", text_at(column, "column")}, {"mean", number_or_zero(column, "importance")}});
-  }
-  if (!shown["columns"].empty()) run.importance = shown_json(shown);
+  static const auto kForm = Json::parse(
+      R"({"measure": "", "set": "", "baseline": null, "columns": [{"column": "", "importance": null}]})");
+  Json shown = read_as(kForm, parse_json<Json>(text));
+  auto& columns = shown["columns"].get_ref<Json::array_t&>();
+  columns.resize(std::min(columns.size(), kMaxBars));
+  if (!columns.empty()) run.importance = shown;
 }
 
 std::string describe_values(const Json& column) {

@@ -19,7 +19,7 @@ const folded = (summary, ...content) => element("details", null, element("summar
 // A box that scrolls by the keyboard, too. The first cell of a row is its head; `row` makes the others, of numbers as a rule.
 const table_box = (kind, {caption, head, rows}, cell = (text) => element("td", null, text)) => element("div",
   {class: "scroll", tabindex: "0", role: "region", "aria-label": caption},
-  element("table", {class: kind},
+  element("table", {class: head.length > 10 ? `${kind} wide` : kind},
     element("caption", null, element("span", null, caption)),
     element("thead", null, element("tr", null, ...head.map((text) => element("th", {scope: "col"}, text)))),
     element("tbody", null, ...rows.map(([name, ...cells], row) => element("tr", null,
@@ -28,45 +28,52 @@ const numbers_box = (table) => table_box("numbers", table);
 const words_box = (table) => table_box(null, table);
 
 // With several runs each has its part, under its name.
-const for_each_run = (data, part) => data.runs.flatMap((run) => {
-  const content = part(run);
-  if (content.length === 0) return [];
-  return data.runs.length > 1 ? [folded(run.name, ...content)] : content;
-});
-
-const duration_text = (seconds) => {
-  if (seconds < 120) return `${+seconds.toPrecision(4)} s`;
-  return seconds < 7200 ? `${+(seconds / 60).toPrecision(4)} min` : `${+(seconds / 3600).toPrecision(4)} h`;
+const for_each_run = (data, part, title = "") => {
+  const parts = data.runs.map((run) => [run, part(run)]).filter(([, content]) => content.length > 0);
+  if (data.runs.length === 1) return parts.flatMap(([, content]) => content);
+  const folds = parts.map(([run, content]) => folded(`${run.short_name} (${run.name})`, ...content));
+  const one_fold = folds.length > 3 || (title && folds.length > 0);
+  return one_fold ? [folded(`${title || "Each"} of ${folds.length} runs`, ...folds)] : folds;
 };
 
-const summary_of = (run) => [
-  element("p", {class: `state${run.state === "done" ? " done" : ""}`}, run.state),
-  element("p", null, run.story.join("\n")),
-  ...run.look_at.length === 0 ? [] : [
-    element("h3", null, "What to look at"),
-    element("ul", null, ...run.look_at.map((thing) => element("li", null, thing))),
-  ],
-];
-
-// The stories of more than two runs are folded, so that the curves are not far.
-const summary_section = (data) => data.runs.flatMap((run) => {
-  if (data.runs.length > 2) return [folded(`${run.name}: ${run.state}`, ...summary_of(run))];
-  return data.runs.length > 1 ? [element("h3", {class: "run"}, run.name), ...summary_of(run)] : summary_of(run);
-});
-
-const mean_staleness = (run) => {
-  const counts = run.workers.flatMap((worker) => worker.staleness.map((gradients, staleness) => [gradients, staleness]));
-  const gradients = sum_of(counts.map(([count]) => count));
-  return gradients > 0 ? sum_of(counts.map(([count, staleness]) => count * staleness)) / gradients : 0;
+// Four figures: the result, the loss, the time, and how the run is.
+const figures_of_run = (run) => {
+  const {set, main, loss} = result_of(run) || {};
+  const trained = run.curves.find((each) => each.split === "train" && each.measure === "loss");
+  const figures = [
+    ...main ? [[`${main[0]}, ${set} set`, value_text(...main)]] : [],
+    ...loss && loss !== main ? [[`${loss[0]}, ${set} set`, number_text(loss[1])]]
+      : trained ? [[`${trained.title}, training`, number_text(trained.y.at(-1))]] : [],
+    ...run.seconds > 0 ? [["Time of training", duration_text(run.seconds)]] : [],
+    ["State", run.state],
+  ];
+  return element("dl", {class: "figures"}, ...figures.map(([name, text]) => element("div", null, element("dt", null, name),
+    element("dd", {class: name === "State" ? `state${text === "done" ? " done" : ""}` : null}, text))));
 };
 
-// What came of a run, as rows of a name and a text.
+const results_of = ({results}) => {
+  const titles = [...new Set(results.flatMap(({values}) => values.map(([title]) => title)))];
+  const cell = ({values}, title) => values.filter(([name]) => name === title).map(([, value]) => value_text(title, value))[0] || "";
+  return results.length === 0 ? [] : [numbers_box({
+    caption: "What the kept weights came to, and the last ones where they are others",
+    head: ["", ...results.map(({name, step}) => `${name}, step ${count_text(step)}`)],
+    rows: titles.map((title) => [title, ...results.map((each) => cell(each, title))]),
+  })];
+};
+
+const notes_box = (run) => {
+  const notes = notes_of(run);
+  return notes.length === 0 ? [] : [
+    element("h3", null, "What to look at"), element("ul", null, ...notes.map((note) => element("li", null, note))),
+  ];
+};
+
+// The numbers of a run: rows of a name, a text and, for a measure, its value and whether less of it is better.
 const numbers_of = (run) => {
   const training = run.curves.filter((each) => each.split === "train" && each.measure === "loss");
   const known = (name, text) => text ? [[name, text]] : [];
   return [
-    ["state", run.state],
-    ...run.results.flatMap(({name, values}) => values.map(([title, value]) => [`${name}: ${title}`, number_text(value)])),
+    ...run.results.flatMap(({name, values}) => values.map(([title, value, less]) => [`${name}: ${title}`, value_text(title, value), value, less])),
     ...training.map((each) => [`train: ${each.title}`, number_text(each.y.at(-1))]),
     ["steps", count_text(run.steps)],
     ["samples", count_text(run.samples)],
@@ -76,8 +83,71 @@ const numbers_of = (run) => {
     ...known("mean staleness", run.workers.length > 0 && number_text(mean_staleness(run))),
     ...known("kept step", run.kept && count_text(run.kept.step)),
     ...known("time of training", run.seconds > 0 && duration_text(run.seconds)),
-    ...known("samples a second", run.seconds > 0 && count_text(run.samples / run.seconds)),
+    ...known("samples a second", run.seconds > 0 && rate_text(run)),
+    ["state", run.state],
+    ["directory", run.name],
   ];
+};
+
+// A row for each run, the best first; of each measure the best is bold. Keys that do not name the runs stand last.
+const runs_table = (data) => {
+  const all = data.runs.map((run) => new Map(numbers_of(run).map(([name, ...rest]) => [name, rest])));
+  const known = [...new Set(all.flatMap((numbers) => [...numbers.keys()]))];
+  const names = known.filter((name) => new Set(all.map((numbers) => (numbers.get(name) || ["-"])[0])).size > 1);
+  const same = known.filter((name) => !names.includes(name)).map((name) => `${name} ${all[0].get(name)[0]}`);
+  const keys = data.named ? [] : data.differing;
+  const shown = (run, key) => run.config.length === 0 ? "-" : value_of(run, key) || "(not given)";
+  const is_best = (name, [, value, less]) => Number.isFinite(value) && all.every((numbers) => {
+    const [, other] = numbers.get(name) || [];
+    return !Number.isFinite(other) || (less ? value <= other : value >= other);
+  });
+  return [numbers_box({
+    caption: "The runs, the best first", head: ["run", ...names, ...keys],
+    rows: data.runs.map((run, i) => [i === 0 && run.best ? element("strong", null, run.short_name) : run.short_name,
+      ...names.map((name) => {
+        const number = all[i].get(name) || ["-"];
+        return is_best(name, number) ? element("strong", null, number[0]) : number[0];
+      }), ...keys.map((key) => element("span", {class: "word"}, shown(run, key)))]),
+  }), ...same.length > 0 ? [element("p", null, `The same for all runs: ${same.join("; ")}.`)] : []];
+};
+
+const summary_section = (data) => {
+  const [run] = data.runs;
+  if (data.runs.length > 1) {
+    const best = run.best ? `The best of ${data.runs.length} runs by the ${small_first(run.best.title)} of the ${run.best.split} set, `
+      + `${value_text(run.best.title, run.best.value)}, is ${run.short_name}.` : "None of the runs has a measure.";
+    return [element("p", {class: "verdict"}, best), ...runs_table(data), ...meanings(data),
+      ...data.differing.length === 0 ? [element("p", null, "All keys have the same values.")] : [], ...for_each_run(data, notes_box, "What to look at: in each")];
+  }
+  const told = run.curves.length > 0 ? story_of(run) : story_of(run).slice(0, 1);
+  return [figures_of_run(run), element("p", {class: "verdict"}, verdict_of(run)), element("p", null, told.join("\n")),
+    ...notes_box(run), ...results_of(run)];
+};
+
+// Two keys that were searched make a grid: a cell is the darker, the better the best of its runs is.
+const search_grid = (data) => {
+  const {runs, keys, name} = search_of(data);
+  if (keys.length !== 2) return [];
+  const [down, across] = keys;
+  const cells = down.values.map((_, y) => across.values.map((__, x) =>
+    runs.find((___, i) => down.at[i] === y && across.at[i] === x)));
+  return [table_box("confusion keys", {
+    caption: `${name}: rows are ${down.key}, columns ${across.key}`,
+    head: [`${down.key} \\ ${across.key}`, ...across.values],
+    rows: cells.map((row, y) => [down.values[y], ...row]),
+  }, (run) => {
+    if (!run) return element("td", null, "-");
+    const text = value_text(run.best.title, run.best.value);
+    const cell = element("td", {class: "y"}, run === runs[0] ? element("strong", null, text) : text);
+    cell.style.setProperty("--s", (1 - runs.indexOf(run) / runs.length).toFixed(2));
+    return cell;
+  })];
+};
+
+const mean_staleness = (run) => {
+  const counts = run.workers.flatMap((worker) => worker.staleness.map((gradients, staleness) => [gradients, staleness]));
+  const gradients = sum_of(counts.map(([count]) => count));
+  return gradients > 0 ? sum_of(counts.map(([count, staleness]) => count * staleness)) / gradients : 0;
 };
 
 // What the runs mean by a step and an epoch, in the words of their plans; nothing if all mean the same.
@@ -85,29 +155,8 @@ const meanings = (data) => {
   const sentences = (run, words) => run.sentences.filter((line) => line.startsWith(words)).join(" ");
   const rows = data.runs.map((run) => [run.short_name, sentences(run, "Each "), sentences(run, "An epoch ")]);
   const different = new Set(rows.map(([, ...words]) => words.join("\n"))).size > 1;
-  return different ? [words_box({caption: "What a step and an epoch are", head: ["run", "step", "epoch"], rows})] : [];
-};
-
-const comparison_section = (data) => {
-  if (data.runs.length < 2) return [];
-  const all = data.runs.map((run) => new Map(numbers_of(run)));
-  const names = [...new Set(all.flatMap((numbers) => [...numbers.keys()]))];
-  const head = ["", ...data.runs.map((run) => run.short_name)];
-  const value_of = (run, key) => {
-    const line = run.config.find((each) => each.key === key);
-    return line ? line.value || "(not given)" : "-";
-  };
-  return [
-    numbers_box({
-      caption: "The numbers of each run", head,
-      rows: names.map((name) => [name, ...all.map((numbers) => numbers.get(name) || "-")]),
-    }),
-    ...meanings(data),
-    data.differing.length === 0 ? element("p", null, "All keys have the same values.") : words_box({
-      caption: "Keys that differ", head,
-      rows: data.differing.map((key) => [key, ...data.runs.map((run) => value_of(run, key))]),
-    }),
-  ];
+  const caption = "What a step and an epoch are";
+  return different ? [folded(caption, words_box({caption, head: ["run", "step", "epoch"], rows}))] : [];
 };
 
 const workers_of = (run) => {
@@ -202,9 +251,6 @@ const columns_of = ({columns}) => columns ? [words_box({
   rows: columns.rows,
 })] : [];
 
-// The value in a row of the plan.
-const planned = (run, row) => (run.plan.find(([name]) => name === row) || [])[1];
-
 const plan_of = (run) => {
   const {steps, samples, epochs, plan, model, stages, sentences} = run;
   const records = Number((planned(run, "rows") || "0").replaceAll(",", ""));
@@ -228,17 +274,13 @@ const plan_of = (run) => {
 const config_of = ({config}) => {
   if (config.length === 0) return [];
   const shown = (value) => value || "(not given)";
-  const differs = (line) => line.value !== line.default;
-  return [
-    words_box({
-      caption: "What differs from the defaults", head: ["key", "value", "default"],
-      rows: config.filter(differs).map((line) => [line.key, shown(line.value), shown(line.default)]),
-    }),
-    folded("All keys", words_box({
-      caption: "Every key; * marks those that differ from the default", head: ["key", "value"],
-      rows: config.map((line) => [line.key + (differs(line) ? " *" : ""), shown(line.value)]),
-    })),
-  ];
+  const [differing, others] = [true, false].map((differs) => config.filter((line) => (line.value !== line.default) === differs));
+  return [folded("Keys and their values", words_box({
+    caption: "What differs from the defaults", head: ["key", "value", "default"],
+    rows: differing.map((line) => [line.key, shown(line.value), shown(line.default)]),
+  }), words_box({
+    caption: "All other keys", head: ["key", "value"], rows: others.map((line) => [line.key, shown(line.value)]),
+  }))];
 };
 
 const environment_of = ({launch, algorithm, placement}) => [
@@ -251,7 +293,7 @@ const environment_of = ({launch, algorithm, placement}) => [
 // The sections in their order: id, title, and what is in it. `figures` draws the charts of a section.
 const make_sections = (data, figures) => [
   ["summary", data.runs.length > 1 ? "The runs" : "Summary", summary_section(data)],
-  ["side-by-side", "Side by side", comparison_section(data)],
+  ["search", "What the keys do", [...search_grid(data), ...figures("search")]],
   ["curves", "Learning curves", figures("curves")],
   ["speed", "Learning rate, speed and norms", figures("speed")],
   ["time", "Where the time went", figures("time")],

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <set>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/json.h"
@@ -137,47 +138,13 @@ Json worst_json(const EvaluationDetails& details, const ShownRecord& shown) {
   return json;
 }
 
-Json read_number(const Json& json) {
-  return json.is_null() ? json : shown_json(json.get<double>());
-}
-
-Json read_text(const Json& json) {
-  return shown_json(json.get_ref<const std::string&>());
-}
-
-// Some lists of numbers.
-Json read_lists(const Json& json, std::initializer_list<const char*> names) {
-  Json lists;
-  for (const char* name : names) {
-    lists[name] = json.at(name).get<std::vector<double>>();
-    if (lists[name].size() != lists[*names.begin()].size())
-      throw DataError("it has lists of different lengths");
-  }
-  return lists;
-}
-
-Json read_curve(const Json& json) {
-  Json curve{{"class", read_text(json.at("class"))}, {"area", read_number(json.at("area"))}};
-  curve.update(read_lists(json, {"recall", "false_positive_rate", "precision"}));
-  return curve;
-}
-
-Json read_fit(const Json& json) {
-  Json fit{{"samples", json.at("target").size()}};
-  fit.update(read_lists(json, {"target", "prediction"}));
-  fit["width"] = read_number(json.at("residual_width"));
-  fit.update(read_lists(json, {"residuals"}));
-  return fit;
-}
-
-Json read_window(const Json& json) {
-  Json window{{"name", read_text(json.at("name"))},
-              {"times", shown_json(json.at("times").get<std::vector<std::string>>())}};
-  window.update(read_lists(json, {"past"}));
-  window.update(json.contains("low") ? read_lists(json, {"truth", "forecast", "low", "high"})
-                                     : read_lists(json, {"truth", "forecast"}));
-  return window;
-}
+// The form of evaluation.json, see read_as().
+constexpr const char* kForm =
+    R"({"split": "", "samples": 0, "columns?": [""], "curves?": [{"class": "", "area": null,
+  "recall": [0], "false_positive_rate": [0], "precision": [0]}], "fits?": [{"target": [0], "prediction": [0],
+  "residual_width": null, "residuals+": [0]}], "worst": [{"record": 0, "file": "", "loss": null, "target": "", "prediction": "",
+  "cells?": [""], "picture?": true, "position?": 0}], "windows?": [{"name": "", "times": [""], "past+": [0], "truth": [0],
+  "forecast": [0], "low?": [0], "high?": [0]}]})";
 
 // Null where sizes and bytes do not fit together, as in files of earlier programs.
 Json read_picture(const Json& json) {
@@ -196,20 +163,29 @@ Json read_picture(const Json& json) {
   return {{"width", width}, {"height", height}, {"channels", channels}, {"pixels", pixels}};
 }
 
-Json read_worst(const Json& json) {
-  Json worst{{"record", read_number(json.at("record"))},
-             {"file", read_text(json.at("file"))},
-             {"loss", read_number(json.at("loss"))},
-             {"target", read_text(json.at("target"))},
-             {"prediction", read_text(json.at("prediction"))},
-             {"cells", shown_json(json.value("cells", std::vector<std::string>()))}};
-  const Json picture = read_picture(json.value("picture", Json()));
-  if (!picture.is_null()) worst["picture"] = picture;
-  if (json.contains("position")) worst["position"] = read_number(json.at("position"));
-  return worst;
-}
-
 }  // namespace
+
+Json read_as(const Json& form, const Json& json) {
+  if (form.is_string()) return shown_json(json.get_ref<const std::string&>());
+  if (form.is_number() || (form.is_null() && !json.is_null())) return shown_json(json.get<double>());
+  if (!form.is_structured()) return json;
+  Json read = form.is_array() ? Json::array() : Json::object();
+  if (form.is_array()) {
+    for (const Json& each : json.get_ref<const Json::array_t&>()) read.push_back(read_as(form[0], each));
+    return read;
+  }
+  std::set<std::size_t> lengths;
+  for (const auto& [key, part] : form.items()) {
+    const std::string name = key.substr(0, key.find_first_of("?+"));
+    const bool numbers = part.is_array() && part[0].is_number();
+    const bool missing = key.ends_with('?') && !json.contains(name);
+    if (!missing) read[name] = read_as(part, json.at(name));
+    if (missing && part.is_array() && !numbers) read[name] = Json::array();
+    if (!missing && numbers && !key.ends_with('+')) lengths.insert(read[name].size());
+  }
+  if (lengths.size() > 1) throw DataError("it has lists of different lengths");
+  return read;
+}
 
 std::string to_json(const EvaluationDetails& details) {
   Json json{{"split", to_string(details.split)}, {"samples", details.samples}};
@@ -228,19 +204,12 @@ Json read_shown_predictions(const std::string& text) {
   const auto json = parse_json<Json>(text);
   if (!json.is_object()) throw DataError("it is no object");
   try {
-    Json shown{{"split", read_text(json.at("split"))},
-               {"samples", read_number(json.at("samples"))},
-               {"curves", Json::array()},
-               {"fits", Json::array()},
-               {"columns", shown_json(json.value("columns", std::vector<std::string>()))},
-               {"worst", Json::array()},
-               {"windows", Json::array()}};
-    for (const Json& curve : json.value("curves", Json::array()))
-      shown["curves"].push_back(read_curve(curve));
-    for (const Json& fit : json.value("fits", Json::array())) shown["fits"].push_back(read_fit(fit));
-    for (const Json& record : json.at("worst")) shown["worst"].push_back(read_worst(record));
-    for (const Json& window : json.value("windows", Json::array()))
-      shown["windows"].push_back(read_window(window));
+    Json shown = read_as(Json::parse(kForm), json);
+    for (Json& fit : shown["fits"]) fit["samples"] = fit["target"].size();
+    for (Json& record : shown["worst"]) {
+      record["picture"] = read_picture(record.value("picture", Json()));
+      if (record["picture"].is_null()) record.erase("picture");
+    }
     return shown;
   } catch (const Json::exception& error) {
     throw DataError(fmt::format("it has not the form of evaluation.json: {}", error.what()));

@@ -1,0 +1,154 @@
+// A run in plain sentences: how good it is, what was trained, and what its reader should look at. Texts, no markup.
+"use strict";
+
+const duration_text = (seconds) => {
+  if (seconds < 120) return `${+seconds.toPrecision(4)} s`;
+  return seconds < 7200 ? `${+(seconds / 60).toPrecision(4)} min` : `${+(seconds / 3600).toPrecision(4)} h`;
+};
+
+// The value in a row of the plan.
+const planned = (run, row) => (run.plan.find(([name]) => name === row) || [])[1];
+
+// Titles of measures that are not their names with a capital and blanks.
+const kTitles = new Map(Object.entries({
+  lr: "Learning rate", samples_per_second: "Throughput, in samples per second", gradient_norm: "Norm of the gradient",
+  weight_norm: "Norm of the weights", auc: "AUC", r2: "R²", brier: "Brier score", ece: "Expected calibration error", f1: "F1",
+  mcc: "Matthews correlation", spearman: "Rank correlation", top_k_accuracy: "Top-K accuracy",
+}));
+const kOfPositive = ["precision", "recall", "f1", "average_precision"];
+
+// "Learning rate" for "lr", "F1 of 'fraud'" where one of two classes is the positive one.
+const measure_title = (run, measure) => {
+  const plain = /^[a-z][a-z0-9_]*$/.test(measure) ? measure[0].toUpperCase() + measure.slice(1).replaceAll("_", " ") : measure;
+  return (kTitles.get(measure) || plain) + (run.positive && kOfPositive.includes(measure) ? ` of '${run.positive}'` : "");
+};
+
+// The value of a measure in words: shares in percent.
+const kShares = ["Accuracy", "Top-K accuracy", "Precision", "Recall"];
+const value_text = (title, value) => {
+  const share = value !== null && kShares.some((name) => title === name || title.startsWith(`${name} of `));
+  return share ? `${(100 * value).toFixed(2)} %` : number_text(value);
+};
+
+const small_first = (title) => /^(?!Matthews|Brier)[A-Z][a-z]/.test(title) ? title[0].toLowerCase() + title.slice(1) : title;
+
+// The set that says most, with the measure by which the weights were chosen, or the first one, and the loss.
+const result_of = (run) => {
+  const shown = ["test", "validation"].map((set) => run.results.find((each) => each.name === set)).find((each) => each);
+  if (!shown) return null;
+  const loss = shown.values.find(([title]) => title.startsWith("Loss"));
+  const measures = shown.values.filter((each) => each !== loss);
+  return {set: shown.name, main: measures.find(([title]) => run.best && title === run.best.title) || measures[0] || loss, loss};
+};
+
+// A sentence for a reader who reads no more than that.
+const verdict_of = (run) => {
+  const {set, main} = result_of(run) || {};
+  if (!main) return run.curves.length > 0 ? "Nothing but the training was measured." : "metrics.jsonl has no training line, so there are no curves of it.";
+  const text = value_text(main[0], main[1]);
+  const where = `the ${set} set, which it has not learnt from`;
+  if (main[0] === "Accuracy") return `The model is right about ${text} of ${where}.`;
+  if (main[0] === "Mean absolute error") return `The model is off by ${text} on average on ${where}.`;
+  return `The model has the ${small_first(main[0])} ${text} on ${where}.`;
+};
+
+const rate_text = (run) => count_text(run.samples / run.seconds);
+
+// The length of the run, its model and data, and the weights that are kept.
+const story_of = (run) => {
+  const given = (key) => value_of(run, key);
+  const with_noun = (text, noun) => `${text} ${noun}${text === "1" ? "" : "s"}`;
+  const known = (row, noun, around) => planned(run, row) ? around(with_noun(planned(run, row), noun)) : "";
+  const model = run.config.length === 0 ? "Its config cannot be read, so this page does not know what was trained."
+    : `A model "${given("model.preset") || given("model.layers")}"${known("parameters", "parameter", (text) => ` of ${text}`)} was trained on `
+    + `${given("data.train") || "synthetic data"}${known("rows", "record", (text) => ` (${text})`)}, with the loss ${given("train.loss")}`
+    + (run.scaled_label ? ` of the scaled label (${run.scaled_label}; other measures are in its own units)` : "")
+    + ` and the optimizer ${given("train.optimizer")}.`;
+  const of_steps = planned(run, "steps") ? ` of ${planned(run, "steps")}` : "";
+  const length = `It made ${count_text(run.steps)}${of_steps} steps`
+    + (run.epochs > 0 ? `, ${+run.epochs.toPrecision(4)} epochs with ${count_text(run.samples)} samples` : "")
+    + known("ranks", "rank", (text) => `, on ${text}`)
+    + (run.seconds > 0 ? `, in ${duration_text(run.seconds)} of training (${rate_text(run)} samples a second).` : ".");
+  const kept = !run.kept ? [] : run.kept.best && run.best
+    ? [`Kept are the weights of step ${count_text(run.kept.step)}, with the best ${small_first(run.best.title)} `
+      + `${value_text(run.best.title, run.best.value)} of the validation set.`]
+    : [`Kept are the last weights, those of step ${count_text(run.kept.step)}.`];
+  return [model, length, ...run.state === "stopped early" ? [`It ended early: ${run.reason}.`] : [], ...kept];
+};
+
+// Things that a user may try, as "first, or second": of those whose keys, if any, the run leaves at their defaults.
+const untried = (run, things) => things.filter(([key]) => {
+  const line = run.config.find((each) => each.key === key);
+  return !line || line.value === line.default;
+}).map(([, words]) => words).join(", or ");
+
+const notes_on_numbers = (run) => run.curves.filter((each) => each.bad_step !== undefined).map((each) =>
+  `The ${each.split === "train" ? "training" : each.split} loss is not a finite number (NaN or infinite), first in the line of step `
+  + `${count_text(each.bad_step)}. ${untried(run, [["", "A lower learning rate (train.lr)"], ["train.clip_norm", "train.clip_norm"],
+    ["train.warmup", "a warm-up (train.warmup)"]])} may help.`);
+
+// By how much the loss of a set grew from the kept weights to the last ones, as a share; NaN where that is unknown.
+const loss_growth = (run, split) => {
+  const {step, y} = run.curves.find((each) => each.split === split && each.measure === "loss") || {step: [], y: []};
+  const kept = y[step.findLastIndex((each) => each <= run.kept.step)];
+  return (y.at(-1) - kept) / Math.abs(kept);
+};
+
+const notes_on_kept = (run) => {
+  if (!run.curves.some((each) => each.split === "validation")) {
+    return ['There was no validation set: nobody chose between the weights. data.validation = "share(0.1)" holds some records back.'];
+  }
+  const {step, best} = run.kept;
+  if (!best || run.steps <= 0) return [];
+  const overfits = loss_growth(run, "validation") > 0.05 && loss_growth(run, "train") < 0;
+  if (!overfits && step >= 0.7 * run.steps) {
+    const perfect = run.best && run.best.value === (run.best.smaller_is_better ? 0 : 1);
+    return step >= run.steps && !perfect ? ["The validation set was best at the last step: a longer run may be better still."] : [];
+  }
+  const advice = untried(run, [["train.early_stopping", "train.early_stopping would end such a run"],
+    ...overfits ? [["train.weight_decay", "train.weight_decay may help"]] : []]);
+  const after = overfits ? "got worse afterwards while the training loss fell: the model fits its training data too closely after that"
+    : "no better afterwards";
+  return advice || overfits
+    ? [`The validation set was best at step ${count_text(step)} of ${count_text(run.steps)}, and ${after}.${advice && ` ${advice}.`}`] : [];
+};
+
+// Parts that took more than a quarter of the time.
+const notes_on_time = (run) => {
+  const shares = untried(run, [["data.prefetch", "data.prefetch prepares them ahead"], ["train.threads", "train.threads shares the work out"]]);
+  return [
+    ["waiting", "was spent in waiting for the slowest rank: see the guide on performance."],
+    ["communication", "went into the exchange of gradients: a larger train.global_batch or fewer ranks give the ranks more to compute "
+      + "between exchanges."],
+    ["data", `was spent in waiting for samples${shares && `: ${shares}`}.`],
+    ["idle", "stages waited for other stages: more replicas for each group, or train.accumulate, keep them busy, and so do stages that "
+      + "are equally long (distribute.cut)."],
+  ].filter(([part]) => run.time[part] > 0.25).map(([part, words]) => `${(100 * run.time[part]).toFixed(0)} % of the time ${words}`);
+};
+
+// The class that is recognised least, where that is less than half of it.
+const notes_on_classes = ({confusion}) => {
+  if (!confusion) return [];
+  const {scores, counts, classes, split} = confusion;
+  const recalls = scores.map(({recall}) => recall ?? 1);
+  const worst = recalls.indexOf(Math.min(...recalls));
+  const others = counts[worst].map((count, i) => i === worst ? -1 : count);
+  const taken = others.indexOf(Math.max(...others));
+  return recalls[worst] >= 0.5 || others[taken] <= 0 ? [] : [`Class ${classes[worst]} is recognised least: `
+    + `${(100 * recalls[worst]).toFixed(1)} % of its samples in the ${split} set. It is most often taken for class ${classes[taken]} `
+    + `(${count_text(others[taken])} of ${count_text(scores[worst].samples)}).`];
+};
+
+// Only what may be wrong.
+const notes_of = (run) => [
+  ...run.kept ? [] : [`The run is ${run.state}: ${run.reason}`],
+  ...run.faults.filter((fault) => !run.reason.endsWith(fault)).map((fault) => `metrics.jsonl is damaged: ${fault}. The other lines are shown.`),
+  ...notes_on_numbers(run),
+  ...run.kept ? notes_on_kept(run) : [],
+  ...run.time ? notes_on_time(run) : [],
+  ...run.slow.map((each) => `Rank ${each.rank} on host ${each.host} is slow (${each.slowness}): its data and compute take `
+    + `${each.to_best.toFixed(2)} times those of the fastest rank and ${each.to_own.toFixed(2)} times its own best, and waiting for it `
+    + `costs ${(100 * each.cost).toFixed(1)} % of the time of all ranks.`),
+  ...notes_on_classes(run),
+  ...run.warnings.map((warning) => `The log warns: ${warning}`),
+];
