@@ -25,7 +25,6 @@ int init_command(const CommandLine& line);
 int compare_command(const CommandLine& line);
 int report_command(const CommandLine& line);
 int export_metrics_command(const CommandLine& line);
-int status_command(const CommandLine& line);
 int watch_command(const CommandLine& line);
 int trace_command(const CommandLine& line);
 int reference_command(const CommandLine& line);
@@ -58,7 +57,7 @@ std::span<const CommandFunction> command_functions() {
       CommandFunction{.name = "compare", .alone = compare_command},
       CommandFunction{.name = "report", .alone = report_command},
       CommandFunction{.name = "export-metrics", .alone = export_metrics_command},
-      CommandFunction{.name = "status", .alone = status_command},
+      CommandFunction{.name = "status", .alone = watch_command},
       CommandFunction{.name = "watch", .alone = watch_command},
       CommandFunction{.name = "trace", .alone = trace_command},
       CommandFunction{.name = "reference", .alone = reference_command},

@@ -24,6 +24,7 @@ namespace lockstep {
 namespace {
 
 constexpr std::string_view kProgram = "trainer";
+constexpr std::string_view kTexts = "texts/commands.txt";
 
 CommandEntry to_command(const TextEntry& entry) {
   const std::vector<std::string> usages = entry.get_all("usage");
@@ -33,6 +34,7 @@ CommandEntry to_command(const TextEntry& entry) {
                        .needs = entry.get_words("needs"),
                        .takes = entry.get_words("takes"),
                        .operand = entry.get("operand"),
+                       .otherwise = entry.get_words("otherwise"),
                        .example = entry.get("example"),
                        .guide = entry.get("guide")};
   for (std::size_t i = 0; i < usages.size(); ++i) command.usages.push_back({usages[i], helps.at(i)});
@@ -50,7 +52,7 @@ OwnFlag to_flag(const TextEntry& entry) {
           .kind = is_kind ? value : "",
           .values = is_kind ? std::vector<std::string>() : entry.get_words("value"),
           .help = entry.get("help"),
-          .elsewhere = entry.get("elsewhere"),
+          .also = entry.get("also"),
           .common = !entry.get("common").empty()};
 }
 
@@ -58,7 +60,7 @@ OwnFlag to_flag(const TextEntry& entry) {
 template <class Entry>
 std::vector<Entry> read_entries(std::string_view beginning, Entry (*convert)(const TextEntry&)) {
   std::vector<Entry> entries;
-  for (const TextEntry& entry : embedded_entries("texts/commands.txt")) {
+  for (const TextEntry& entry : embedded_entries(kTexts)) {
     if (entry.name.starts_with(beginning)) entries.push_back(convert(entry));
   }
   return entries;
@@ -78,38 +80,59 @@ const CommandEntry& find_command(const std::optional<std::string>& wanted) {
                                 in_quotes(name), suggestion(name, known), fmt::join(known, ", ")));
 }
 
-// "--np belongs to 'trainer plan'; mpirun -np sets the number of ranks of a run"
-std::string describe_misplaced(const OwnFlag& flag) {
+// "--np belongs to 'trainer plan'; mpirun -np sets the number of ranks of a run", or which flag of the
+// command was meant instead.
+std::string describe_misplaced(const OwnFlag& flag, const CommandEntry& command) {
+  const std::vector<TextEntry> entries = embedded_entries(kTexts);
+  const TextEntry& entry = *std::ranges::find(entries, flag.words(), &TextEntry::name);
+  if (const std::string advice = entry.get("in " + command.name); !advice.empty()) {
+    return fmt::format("'trainer {}' has no --{}: {}", command.name, flag.name, advice);
+  }
   std::vector<std::string> owners;
   for (const CommandEntry& words : command_catalog()) {
     if (words.has_flag(flag.name)) owners.push_back(fmt::format("'trainer {}'", words.name));
   }
-  return fmt::format("--{} belongs to {}; {}", flag.name, fmt::join(owners, ", "), flag.elsewhere);
+  return fmt::format("--{} belongs to {}; {}", flag.name, fmt::join(owners, ", "), entry.get("elsewhere"));
 }
 
-void check_operands(const CommandEntry& words, const std::vector<std::string>& operands) {
-  const bool runs = words.operand == "runs";
-  const std::size_t most = words.operand.empty() ? 0 : 1;
-  if (operands.size() > most && !runs) {
-    throw ConfigError(
-        fmt::format("unexpected argument {}; 'trainer --help' shows the usage", in_quotes(operands[most])));
+// A run as the first word is the value of --model.
+void take_operands(const CommandEntry& words, CommandLine& line) {
+  std::vector<std::string>& operands = line.operands;
+  if (words.operand == "model" && !operands.empty() && !line.has("model")) {
+    line.flags["model"] = {operands.front()};
+    operands.erase(operands.begin());
   }
-  error_if((runs || words.operand == "file") && operands.empty(), "the {} is missing; usage: {}",
-           runs ? "directory of a run" : "file", words.usages.front().words);
+  const bool runs = words.operand == "runs";
+  const std::size_t most = runs || words.operand == "topic"                    ? operands.size()
+                           : words.operand.empty() || words.operand == "model" ? 0
+                                                                               : 1;
+  if (operands.size() > most) {
+    throw ConfigError(fmt::format("unexpected argument {}; usage: {}", in_quotes(operands[most]),
+                                  words.usages.front().words));
+  }
+  const bool file = words.operand == "file";
+  error_if((runs || file || words.operand == "run") && operands.empty(), "the {} is missing; usage: {}",
+           file ? "file" : "directory of a run", words.usages.front().words);
 }
 
-void check_command(const CommandEntry& words, const CommandLine& line) {
-  check_operands(words, line.operands);
+void check_command(const CommandEntry& words, CommandLine& line) {
+  take_operands(words, line);
   for (const OwnFlag& flag : own_flags()) {
     if (line.flags.contains(flag.name) && !words.has_flag(flag.name))
-      throw ConfigError(describe_misplaced(flag));
+      throw ConfigError(describe_misplaced(flag, words));
   }
   for (const std::string& flag : words.needs) {
+    const bool run = flag == "model";
     const char* const advice = flag == "config"
                                    ? "\nconfigs/ has examples, and 'trainer --help' shows the options"
-                               : flag == "model" ? ", where RUN is the directory of a run"
-                                                 : "";
-    error_if(!line.has(flag), "--{} is missing; usage: {}{}", flag, words.usages.front().words, advice);
+                               : run ? ", where RUN is the directory of a run"
+                                     : "";
+    error_if(!line.has(flag), "{} is missing; usage: {}{}", run ? "the run" : "--" + flag,
+             words.usages.front().words, advice);
+  }
+  for (const std::string& flag : words.otherwise) {
+    const std::size_t equals = flag.find('=');
+    line.flags.try_emplace(flag.substr(0, equals), 1, flag.substr(equals + 1));
   }
 }
 
@@ -117,13 +140,9 @@ void check_command(const CommandEntry& words, const CommandLine& line) {
 std::vector<std::string> split_at_equals(const std::vector<std::string>& arguments) {
   std::vector<std::string> split;
   for (const std::string& argument : arguments) {
-    const std::size_t equals = argument.find('=');
-    if (argument.starts_with("--") && equals != std::string::npos) {
-      split.push_back(argument.substr(0, equals));
-      split.push_back(argument.substr(equals + 1));
-    } else {
-      split.push_back(argument);
-    }
+    const std::size_t equals = argument.starts_with("--") ? argument.find('=') : std::string::npos;
+    split.push_back(argument.substr(0, equals));
+    if (equals != std::string::npos) split.push_back(argument.substr(equals + 1));
   }
   return split;
 }
@@ -169,7 +188,7 @@ Words take_apart(const std::vector<std::string>& arguments, std::span<const Opti
   std::vector<const CLI::Option*> own;
   for (const OwnFlag& flag : own_flags()) {
     own.push_back(flag.value_name.empty() ? app.add_flag("--" + flag.name)
-                                          : add_value_flag("--" + flag.name));
+                                          : add_value_flag("--" + flag.name + flag.also));
   }
 
   std::vector<std::string> pending = split_at_equals(complete_json_of_version(arguments));
@@ -198,17 +217,27 @@ Words take_apart(const std::vector<std::string>& arguments, std::span<const Opti
   return words;
 }
 
-std::string describe_unknown_flag(std::string_view flag, std::span<const Option> options) {
+// `command`: the command that it stands with, whose own flags are likelier than keys.
+std::string describe_unknown_flag(std::string_view flag, std::span<const Option> options,
+                                  const std::string& command) {
+  static const std::vector<Synonym> kWords = embedded_synonyms(kTexts);
   const std::string_view name = flag.substr(std::min(flag.find_first_not_of('-'), flag.size()));
   std::vector<std::string> short_names{"help", "help-all", "version"};
-  for (const OwnFlag& own : own_flags()) short_names.push_back(own.name);
+  std::vector<std::string> of_command;
+  const auto entry = std::ranges::find(command_catalog(), command, &CommandEntry::name);
+  for (const OwnFlag& own : own_flags()) {
+    short_names.push_back(own.name);
+    if (entry != command_catalog().end() && entry->has_flag(own.name)) of_command.push_back(own.words());
+  }
   for (const Option& option : options) {
     if (!option.alias.empty()) short_names.push_back(option.alias);
   }
+  const Synonym* const word = find_synonym(kWords, name, of_command);
   const std::string nearest =
       describe_other_word(name, options).empty() ? nearest_name(name, short_names) : "";
-  const std::string hint =
-      nearest.empty() ? suggest_key(name, options, "--") : fmt::format("did you mean '--{}'?", nearest);
+  const std::string hint = word != nullptr    ? describe(*word)
+                           : !nearest.empty() ? fmt::format("did you mean '--{}'?", nearest)
+                                              : suggest_key(name, options, "--");
   return fmt::format("{}: unknown option; {}", excerpt(flag),
                      hint.empty() ? "'trainer --help-all' lists them" : hint);
 }
@@ -276,10 +305,6 @@ std::vector<std::string> command_names() {
   return names;
 }
 
-std::vector<std::string> metrics_formats() {
-  return {"csv"};
-}
-
 std::span<const OwnFlag> own_flags() {
   static const std::vector<OwnFlag> kFlags = read_entries("--", to_flag);
   return kFlags;
@@ -317,7 +342,8 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments, std::s
     return line;
   }
   for (const std::string& extra : line.operands) {
-    if (extra.starts_with('-')) throw ConfigError(describe_unknown_flag(extra, options));
+    if (extra.starts_with('-'))
+      throw ConfigError(describe_unknown_flag(extra, options, command.value_or("")));
   }
   check_settings(line.settings, options);
   const CommandEntry& entry = find_command(command);

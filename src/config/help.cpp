@@ -6,21 +6,12 @@
 #include <algorithm>
 #include <array>
 
-#include "lockstep/base/errors.h"
+#include "lockstep/base/embedded_text.h"
 #include "lockstep/config/toml.h"
 #include "option_list.h"
 
 namespace lockstep {
 namespace {
-
-constexpr std::string_view kPurpose =
-    "Trains a neural network on N ranks of a CPU cluster, with one meaning for every step.";
-
-constexpr std::string_view kLastFlags =
-    R"(  --init FILE     start from these weights (safetensors)
-  --KEY VALUE     any option, such as --train.lr 0.1 or --data.mean 0.1,0.2: the last one wins over the file
-  -h, --help      this page; --help-all (or trainer reference): every option; --version: the version
-)";
 
 constexpr std::size_t kColumns = 110;
 
@@ -82,8 +73,9 @@ std::string flag_paragraphs(bool common) {
 
 // `all`: the ways to use each command, else the first of them.
 std::string first_page(bool all) {
-  return fmt::format("{}\n\nUsage\n{}\nFlags\n{}{}", kPurpose, usage_paragraphs(all), flag_paragraphs(true),
-                     kLastFlags);
+  const TextEntry first = embedded_entries("texts/help.txt").front();
+  return fmt::format("{}\n\nUsage\n{}\nFlags\n{}  {}\n", first.get("purpose"), usage_paragraphs(all),
+                     flag_paragraphs(true), fmt::join(first.get_all("flag"), "\n  "));
 }
 
 std::string exit_code_line() {
@@ -94,19 +86,12 @@ std::string exit_code_line() {
 
 }  // namespace
 
-std::span<const ExitCode> exit_codes() {
-  static constexpr std::array kCodes{
-      ExitCode{0, "done", "the command did what was asked for"},
-      ExitCode{kExitInternal, "internal", "an error in trainer itself"},
-      ExitCode{kExitConfig, "config", "the config, the command line or the launch is wrong"},
-      ExitCode{kExitData, "data", "a file is missing, damaged or of the wrong kind, or cannot be written"},
-      ExitCode{kExitComm, "communication", "MPI failed, or the ranks do not agree"},
-      ExitCode{kExitTraining, "bad numbers", "the loss or a gradient is not a finite number"},
-      ExitCode{kExitStopped, "stopped",
-               "the run was asked to stop and has saved itself; started again it goes on"},
-      ExitCode{kExitStalled, "stalled", "a rank did not come, and the watchdog has ended the job"},
-  };
-  return kCodes;
+std::vector<ExitCode> exit_codes() {
+  std::vector<ExitCode> codes;
+  for (const TextEntry& entry : embedded_entries("texts/help.txt")) {
+    if (entry.name != "first") codes.push_back({entry.name, entry.get("word"), entry.get("help")});
+  }
+  return codes;
 }
 
 std::string describe(const Option& option) {
@@ -170,6 +155,10 @@ std::string option_page(const Option& option) {
       fmt::format("in a config:  {} in section [{}]\nas a flag:    --{}{}\n", option.name(), option.section(),
                   option.key, option.alias.empty() ? "" : fmt::format(", --{}", option.alias));
   page += fmt::format("value:        {}\ndefault:      {}\n", option.expected, fallback);
+  if (!option.example.empty()) {
+    page += fmt::format("example:      [{}]  {} = {}\n", option.section(), option.name(),
+                        toml_value(option, option.example));
+  }
   if (!option.read_if.empty()) page += fmt::format("read with:    {}\n", option.read_if);
   constexpr std::array<std::string_view, 3> kOnResume{"must stay as it is", "may change",
                                                       "may change to one that keeps the same state"};

@@ -103,7 +103,8 @@ std::string command_rows(std::span<const std::string> topics) {
   for (const CommandEntry& command : command_catalog()) {
     if (!command.name.empty()) rows += row(kTraining, command.name, "none", command.usages.front().help);
     if (command.operand == "file") rows += row(command.name, "", "file", "");
-    if (command.operand == "runs") rows += row(command.name, "", "directory", "");
+    if (command.operand.starts_with("run") || command.operand == "model")
+      rows += row(command.name, "", "directory", "");
     if (command.operand != "topic") continue;
     for (const std::string& topic : topics) rows += row(command.name, topic, "none", "");
   }
@@ -189,7 +190,7 @@ std::string man_page(std::span<const Option> options, const KnownNames&) {
   }
   std::string codes;
   for (const ExitCode& exit : exit_codes()) {
-    codes += term(bold(std::to_string(exit.code)), fmt::format("{}: {}", exit.word, exit.help));
+    codes += term(bold(exit.code), fmt::format("{}: {}", exit.word, exit.help));
   }
   return fmt::format(
       fmt::runtime(embedded_text("texts/trainer.1")), fmt::arg("version", troff_escaped(LOCKSTEP_VERSION)),
@@ -200,14 +201,13 @@ std::string man_page(std::span<const Option> options, const KnownNames&) {
 }  // namespace
 
 std::span<const ReferenceEntry> reference_catalog() {
-  static const std::array<ReferenceEntry, 5> kEntries{{
+  static const std::array<ReferenceEntry, 4> kEntries{{
       {"markdown", reference_markdown},
       {"man", man_page},
       {"bash", [](std::span<const Option> options,
                   const KnownNames& names) { return completion("bash", options, names); }},
       {"zsh", [](std::span<const Option> options,
                  const KnownNames& names) { return completion("zsh", options, names); }},
-      {"numbers", [](std::span<const Option>, const KnownNames& names) { return names.numbers; }},
   }};
   return kEntries;
 }

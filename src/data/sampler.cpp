@@ -56,7 +56,7 @@ class RoundRobinSampler : public Sampler {
 
  private:
   bool every_replica_needs_all() const {
-    return options_.mode == DataMode::kFull || options_.reshuffle == Reshuffle::kGlobal;
+    return options_.mode == DataMode::kFull || options_.reshuffle != Reshuffle::kShard;
   }
   // In shard mode, where the replicas keep their shards.
   virtual Index first_replica_of(Index record) const = 0;
@@ -92,15 +92,18 @@ class MemorySampler final : public RoundRobinSampler {
     const bool own_shard = options().mode == DataMode::kShard;
     const bool anew = own_shard && options().reshuffle == Reshuffle::kGlobal && epoch > 0;
     const ShardMap shards = anew ? ShardMap(options(), epoch) : shards_;
-    const KeyedPermutation order(own_shard ? shards.size(replica) : options().rows,
+    const bool divided = options().reshuffle == Reshuffle::kBatch;  // what replica 0 of one would get
+    const Index drawer = divided ? 0 : replica;
+    const KeyedPermutation order(own_shard ? shards.size(drawer) : options().rows,
                                  {.seed = options().seed,
                                   .purpose = Purpose::kShuffle,
                                   .a = static_cast<std::uint64_t>(epoch),
-                                  .b = static_cast<std::uint64_t>(replica)});
+                                  .b = static_cast<std::uint64_t>(drawer)});
     out.resize(static_cast<std::size_t>(numbers.size()));
     std::iota(out.begin(), out.end(), numbers.begin);
+    for (Index& number : out) number = divided ? replica + number * options().replicas : number;
     order.apply(out);
-    if (own_shard) shards.to_records(replica, out);
+    if (own_shard) shards.to_records(drawer, out);
     if (options().starts > 0) draw_starts(walk(step, replica), out);
   }
 
@@ -230,7 +233,7 @@ Range RoundRobin::numbers(Index step, Index replica) const {
 }
 
 ShardMap::ShardMap(const SamplingOptions& options, Index epoch)
-    : replicas_(options.replicas),
+    : replicas_(options.reshuffle == Reshuffle::kBatch ? 1 : options.replicas),
       shard_order_(options.shard_order),
       order_(options.rows,
              {.seed = options.seed, .purpose = Purpose::kShard, .a = static_cast<std::uint64_t>(epoch)}) {}

@@ -124,7 +124,7 @@ def check_compare(sheet, run):
     sheet.equal("compare: best_measure", row["best_measure"], measure)
     sheet.number("compare: best_value", float(row["best_value"]), best[measure], relative=1e-9)
     sheet.number("compare: best_step", float(row["best_step"]), best["step"], relative=1e-9)
-    known = {"run", "state", "reason", "steps", "seconds", "best_split", "best_measure", "best_value", "best_step"}
+    known = {"run", "state", "reason", "steps", "seconds", "best_split", "best_measure", "best_value", "best_step", "commit", "ranks", "cpu", "weights"}
     for name, shown in row.items():
         found = re.fullmatch(r"(last_|)(validation|test)_(\w+)", name)
         if not found:
@@ -139,16 +139,18 @@ def check_compare(sheet, run):
     check_compare_text(sheet, run, row, right)
 
 
-def cells_of(text):
-    """Rows of a table whose columns stand two blanks apart at least."""
-    return [re.split(r" {2,}", line.strip()) for line in text.splitlines()]
+def table_of(text):
+    """Heads and cells of the row of one run. Heads stand above the cells, in several lines each."""
+    *heads, cells = text.splitlines()
+    starts = [found.start() for found in re.finditer(r"\S+(?: \S+)*", cells)]
+    ends = starts[1:] + [None]
+    words = [" ".join(part for head in heads if (part := head[a:b].strip())) for a, b in zip(starts, ends)]
+    return words, [cells[a:b].strip() for a, b in zip(starts, ends)]
 
 
 def check_compare_text(sheet, run, row, right):
     """The table as people read it has the figures of the CSV, which are checked by themselves, with fewer digits."""
-    text = run.command("compare", run.directory)[1]
-    table = cells_of(text[text.find("run ") :])
-    sheet.equal("compare's text: rows", [len(table), len(table[0])], [2, len(table[1]) if len(table) > 1 else 0])
+    heads, cells = table_of(run.command("compare", run.directory, "--all")[1])
     split = right["split"] if right else ""
     positive = positive_of(run)
 
@@ -159,7 +161,9 @@ def check_compare_text(sheet, run, row, right):
     values = {f"best {row['best_split']} {deciding}": row["best_value"], "at step": row["best_step"], "steps": row["steps"]}
     values.update({f"{split} {titled(name.removeprefix(split + '_'))}": value for name, value in row.items() if split and name.startswith(split + "_")})
     values.update({f"last {row['best_split']} {deciding}": value for name, value in row.items() if name == f"last_{row['best_split']}_{row['best_measure']}"})
-    for name, shown in zip(table[0], table[-1]):
+    if split == row["best_split"] and row[f"{split}_{row['best_measure']}"] == row["best_value"]:
+        values.pop(f"{split} {deciding}")  # it stands there as the best
+    for name, shown in zip(heads, cells):
         if name in values:
             accept = (lambda a, b: number_of(a) == float(b)) if name.endswith(("step", "steps")) else (lambda a, b: same_digits(a, float(b or "nan"), 5))
             sheet.check(f"compare's text: {name}", shown, values.pop(name), accept)
@@ -172,7 +176,7 @@ def check_status(sheet, run):
     """What `status` shows of the run: for programs, and in the lines of its view."""
     code, text, error = run.command("status", run.directory, "--json", "-")
     view = run.command("status", run.directory)[1].splitlines()
-    if code != 0 or len(view) < 3:
+    if code != 0 or len(view) < 4:
         sheet.differ("status", (text + error).strip()[-200:], "what can be read")
         return
     shown, s, length = json.loads(text)[0], run.summary, length_of(run)
@@ -185,9 +189,10 @@ def check_status(sheet, run):
         sheet.equal(f"status: {name}", shown[name], value)
     sheet.number("status: value", shown["value"], kept.get(measure))
     sheet.equal("status: kept.step", shown["kept"]["step"], s["kept"]["step"])
-    head = re.search(rf"  {state}  step ([\d,]+)/([\d,]+) \((\d+) %\)(?:  ([\d,]+) samples/s  )?", view[0])  # 80 columns
+    sheet.check("status's text: state", view[0], state, lambda a, b: re.search(rf"  {b}(?::|$)", a) is not None)
+    head = re.match(r"step ([\d,]+)/([\d,]+) \((\d+) %\)(?:  ([\d,]+) samples/s  )?", view[1])
     if not head:
-        sheet.differ("status's text", view[0], "state, steps and rate")
+        sheet.differ("status's text", view[1], "steps and rate")
         return
     sheet.equal("status's text: steps", head[1], f"{s['steps']:,}")
     sheet.equal("status's text: planned", head[2], f"{length.steps:,}")
@@ -195,9 +200,9 @@ def check_status(sheet, run):
     if head[4]:
         check_rate_text(sheet, "status's text:", head[4], s["samples_seen"] / s["seconds"])
     positive = re.escape(quoted(positive_of(run) or ""))
-    found = re.fullmatch(rf"(\w+) (\w+)(?: of {positive})? (\S+) at step ([\d,]+)( \(best(?:: (\S+))?\))?(?:; last: (\S+))?", view[2])
+    found = re.fullmatch(rf"(\w+) (\w+)(?: of {positive})? (\S+) at step ([\d,]+)( \(best(?:: (\S+))?\))?(?:; last: (\S+))?", view[3])
     if not found:
-        sheet.differ("status's text", view[2], "the measure that decides")
+        sheet.differ("status's text", view[3], "the measure that decides")
         return
     sheet.equal("status's text: measure", (found[1], found[2]), (split, measure))
     sheet.digits("status's text: value", found[3], kept.get(measure))

@@ -67,7 +67,7 @@ def check_plan_line(sheet, run, found):
 def check_rank_rows(sheet, run, found):
     """Which replicas a rank has; of all ranks together that each is somewhere."""
     taken(found)
-    first, last = int(found["first"]), int(found["last"])
+    first, last = int(found["first"]), int(found["last"] or found["first"])
     replicas = int((plan_row(run, "replicas") or "0").replace(",", ""))
     sheet.check(f"log.txt: replicas of rank {found['rank']}", (first, last), f"of {replicas}", lambda a, b: 0 <= a[0] <= a[1] < replicas)
     rows = int(found["rows"].replace(",", ""))
@@ -244,8 +244,8 @@ def check_audit(sheet, run, found):
 FORMS = (
     (r".*: the ([\d,]+) features? of a (?:record|position)", check_width),
     (r"([\d,]+) ranks? on ([\d,]+) hosts?, ([\d,]+) replicas?, ([\d,]+) threads?, precision (?:fp32|bf16.*?); .*", check_ranks),
-    (r"plan: ([\d,]+) steps of ([\d,]+) samples, (\S+) epochs; ([\d,]+) parameters; (.*) of memory per rank; (.*) sent per step and rank", check_plan_line),
-    (r"rank (?P<rank>\d+) (?:loaded|streams) (?P<rows>[\d,]+) rows(?:, .*?)? \(replicas (?P<first>\d+) to (?P<last>\d+)\)", check_rank_rows),
+    (r"plan: ([\d,]+) steps? of ([\d,]+) samples?, (\S+) epochs?; ([\d,]+) parameters?; (.*) of memory per rank; (.*) sent per step and rank", check_plan_line),
+    (r"rank (?P<rank>\d+) (?:loaded|streams) (?P<rows>[\d,]+) rows?(?:, .*?)? \(replicas? (?P<first>\d+)(?: to (?P<last>\d+))?\)", check_rank_rows),
     (r"(validation|test) set, .*?: ([\d,]+) of the ([\d,]+) records of '.*?', (.*)", check_split),
     (r"(.*): ([\d,]+) of ([\d,]+) records are bad \((\S+) %\) and skipped", check_bad),
     (r"(.*): ([\d,]+) features, counted from ([\d,]+) in the file; at most ([\d,]+) of them in a record", check_sparse),

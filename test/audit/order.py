@@ -14,6 +14,8 @@ STEPS = 1000  # of which the share of padding is drawn, at most
 def records_of(run, length, replica):
     """In the order of the replica."""
     seed, rows, replicas = run.config.get("run.seed", 1), length.rows, length.replicas
+    if run.config.get("data.reshuffle") == "batch":
+        return permutation(rows, seed, SHARD)[permutation(rows, seed, SHUFFLE, 0, 0)[replica::replicas]]
     own = permutation(rows if length.full else -(-(rows - replica) // replicas), seed, SHUFFLE, 0, replica)
     order = run.config.get("data.shard_order", "shuffled")
     if length.full:

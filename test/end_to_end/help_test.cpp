@@ -56,12 +56,67 @@ TEST(Help, HasAPageForEachCommand) {
   EXPECT_NE(run_trainer("--help").output, run_trainer("plan --help").output);
 }
 
+// What users ask for, and the heading of the part of the guides that answers.
+TEST(Help, AnswersThirtyQueries) {
+  const std::vector<std::pair<std::string, std::string>> queries{
+      {"overfitting", "## Which weights are the model?"},
+      {"leak", "### Step by step"},
+      {"slurm", "## How do I run under Slurm?"},
+      {"srun", "## How do I run under Slurm?"},
+      {"allreduce", "## Which strategy should I choose?"},
+      {"ring", "## Exchange algorithms"},
+      {"async", "## Parameter servers"},
+      {"stale", "## Parameter servers"},
+      {"parameter_server", "## Parameter servers"},
+      {"zero", "## What does a strategy hold and send?"},
+      {"'global batch'", "## Is the batch global or of each worker?"},
+      {"MirroredStrategy", "## Their word, ours"},
+      {"DDP", "## How does a PyTorch DDP script become a config?"},
+      {"auc", "## Which metrics are measured?"},
+      {"threshold", "### From which probability on is it yes?"},
+      {"onnx", "## How do I use the model in other programs?"},
+      {"group", "## How do I hold records back for validation?"},
+      {"time", "## How do I hold records back for validation?"},
+      {"early stopping", "## Which weights are the model?"},
+      {"checkpoint", "## When does a run save itself?"},
+      {"resume", "## How do I resume a run?"},
+      {"nan", "## What if the loss is not finite?"},
+      {"diverged", "## What if the loss is not finite?"},
+      {"bf16", "## When does bfloat16 pay?"},
+      {"threads", "## How do I place ranks and threads?"},
+      {"binding", "## How do I place ranks and threads?"},
+      {"forecast", "## From a file to a forecast"},
+      {"image folder", "## Which formats are read?"},
+      {"positive class", "### Which of two classes is yes?"},
+      {"units", "## What do I give as label and loss?"},
+      // Words that no comment names: of a heading, and of a text alone.
+      {"backup workers", "### What do backup workers drop?"},
+      {"preemption", "## How do I run under Slurm?"}};
+  for (const auto& [query, heading] : queries) {
+    const ProcessResult answer = help(query);
+    EXPECT_EQ(answer.exit_code, 0) << query << answer.errors;
+    EXPECT_NE(("\n" + answer.output).find("\n" + heading + "\n"), std::string::npos)
+        << query << ":\n"
+        << answer.output.substr(0, 300);
+  }
+}
+
+TEST(Help, KnowsWhatAConfigCanName) {
+  expect_parts(help("transformer").output, {"Layers (`model.layers`): `transformer", "meaning: "});
+  expect_parts(help("gpt").output, {"Presets (`model.preset`): `gpt`", "embed"});
+  expect_parts(help("huber").output, {"Losses (`train.loss`): `huber`", "train.huber_delta"});
+  expect_parts(help("adamw").output, {"Optimizers (`train.optimizer`): `adamw`"});
+  expect_parts(help("auc").output, {"Metrics (`eval.metrics`): `auc`"});
+  expect_parts(help("bce").output, {"Losses (`train.loss`): `binary_cross_entropy`"});
+  expect_parts(help("learning-rate").output, {"train.lr\n", "--train.lr"});
+}
+
 TEST(Help, KnowsNoOtherTopicsAndNamesTheNearest) {
   const ProcessResult wrong = help("tabels");
   EXPECT_EQ(wrong.exit_code, kExitConfig);
   expect_parts(wrong.errors, {"no help on 'tabels'", "did you mean 'tables'?", "'trainer help' lists"});
   expect_parts(help("train.learning_rate").errors, {"'train.lr'"});
-  expect_parts(help("tables data").errors, {"unexpected argument 'data'"});
+  expect_parts(help("tables data").errors, {"no help on 'tables data'"});
 }
 
 }  // namespace

@@ -137,7 +137,10 @@ std::vector<std::pair<std::string, test::Given>> conflicts_of_runs() {
   test::Given* run = add("data.audit with train.tail drop, or with asynchronous workers");
   run->data.audit = true;
   run->train.tail = Tail::kDrop;
-  run = add("data.reshuffle global with a data.shard_order that is not shuffled");
+  run = add("data.reshuffle batch without one batch of all replicas");
+  run->data.reshuffle = Reshuffle::kBatch;
+  run->data.mode = DataMode::kFull;
+  run = add("data.reshuffle global or batch with a data.shard_order that is not shuffled");
   run->data.reshuffle = Reshuffle::kGlobal;
   run->data.shard_order = ShardOrder::kContiguous;
   run = add("data.shard_order strided with streamed samples");

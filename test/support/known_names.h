@@ -18,7 +18,7 @@ inline KnownNames known_names() {
           .metrics = {"auc", "recall"},
           .formats_of = {{"predict", {"csv"}},
                          {"export", {"npz", "onnx"}},
-                         {"export-metrics", metrics_formats()},
+                         {"export-metrics", {"csv"}},
                          {"reference", catalog_names(reference_catalog())}},
           .guides = {"tables", "data"}};
 }

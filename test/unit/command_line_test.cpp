@@ -73,7 +73,8 @@ TEST(CommandLine, KnowsItsCommands) {
   EXPECT_EQ(inspect.command, "inspect");
   EXPECT_EQ(inspect.operands.front() + inspect.text("json"), "a.csvb.json");
   EXPECT_EQ(error_of({"inspect"}), "the file is missing; usage: trainer inspect DATA --label NAME");
-  EXPECT_EQ(error_of({"inspect", "a", "b"}), "unexpected argument 'b'; 'trainer --help' shows the usage");
+  EXPECT_EQ(error_of({"inspect", "a", "b"}),
+            "unexpected argument 'b'; usage: trainer inspect DATA --label NAME");
   const CommandLine init =
       parse({"init", "a.csv", "--label", "y", "--task", "classes", "--output", "b.toml"});
   EXPECT_EQ(init.operands.front() + init.text("task") + init.text("output"), "a.csvclassesb.toml");
@@ -103,7 +104,7 @@ TEST(CommandLine, HelpWinsOverEveryMistakeButAMissingValue) {
   EXPECT_EQ(parse({"--help-all"}).command, "--help-all");
   EXPECT_EQ(parse({"help"}).command, "help");
   EXPECT_EQ(parse({"help", "tables"}).operands, Arguments{"tables"});
-  EXPECT_EQ(error_of({"help", "a", "b"}), "unexpected argument 'b'; 'trainer --help' shows the usage");
+  EXPECT_EQ(parse({"help", "early", "stopping"}).operands, (Arguments{"early", "stopping"}));
 }
 
 const std::string kKnown =
@@ -126,7 +127,8 @@ TEST(CommandLine, NamesTheNearestOptionOrCommand) {
   EXPECT_EQ(error_of({"a.toml"}), "unexpected 'a.toml'; did you mean --config a.toml?");
   EXPECT_EQ(error_of({"--train.lrr", "1", "plan"}),
             "--train.lrr: unknown option; did you mean '--train.lr'?");
-  EXPECT_EQ(error_of({"plan", "more"}), "unexpected argument 'more'; 'trainer --help' shows the usage");
+  EXPECT_EQ(error_of({"plan", "more"}),
+            "unexpected argument 'more'; usage: trainer plan --config FILE --np 1,2,4,8");
 }
 
 TEST(CommandLine, KnowsWordsOfOtherPrograms) {
@@ -187,11 +189,11 @@ TEST(CommandLine, SaysWhatACommandNeeds) {
             "--config is missing; usage: trainer plan --config FILE --np 1,2,4,8\n"
             "configs/ has examples, and 'trainer --help' shows the options");
   EXPECT_EQ(error_of({"eval"}),
-            "--model is missing; usage: trainer eval --model RUN, where RUN is the directory of a run");
-  EXPECT_EQ(error_of({"predict", "--model", "a", "--input", "b"}),
-            "--output is missing; usage: trainer predict --model RUN --input DATA --output FILE");
-  EXPECT_EQ(error_of({"export", "--model", "a", "--output", "b"}),
-            "--format is missing; usage: trainer export --model RUN --format npz --output FILE");
+            "the run is missing; usage: trainer eval RUN, where RUN is the directory of a run");
+  EXPECT_EQ(error_of({"predict", "--model", "a"}),
+            "--input is missing; usage: trainer predict RUN --input DATA");
+  EXPECT_EQ(error_of({"export", "a", "--output", "b"}),
+            "--format is missing; usage: trainer export RUN --format npz --output FILE");
   EXPECT_EQ(error_of({"--config", "a", "--np", "2"}),
             "--np belongs to 'trainer plan'; mpirun -np sets the number of ranks of a run");
   EXPECT_EQ(error_of({"plan", "--config", "a", "--nodes", "2"}),
@@ -202,8 +204,42 @@ TEST(CommandLine, SaysWhatACommandNeeds) {
             "'trainer export'; "
             "layers are set with --model.layers");
   EXPECT_EQ(error_of({"eval", "--model", "a", "--input", "b"}),
-            "--input belongs to 'trainer predict'; the data of a run is set with --data.train, "
-            "--data.validation and --data.test");
+            "'trainer eval' has no --input: records to evaluate are given with --data.test FILE");
+  EXPECT_EQ(error_of({"eval", "a", "--output", "b"}),
+            "'trainer eval' has no --output: the figures are written with --json FILE");
+}
+
+TEST(CommandLine, TakesTheRunAsItsFirstWord) {
+  const std::vector<Arguments> commands{{"eval"},
+                                        {"predict", "--input", "b"},
+                                        {"importance"},
+                                        {"export", "--format", "npz", "--output", "c"},
+                                        {"generate"}};
+  for (Arguments words : commands) {
+    const std::string command = words.front();
+    Arguments before = words;
+    words.insert(words.begin() + 1, "runs/a@best");
+    const CommandLine line = parse(words);
+    EXPECT_EQ(line.text("model"), "runs/a@best") << command;
+    EXPECT_TRUE(line.operands.empty()) << command;
+    before.insert(before.end(), {"--model", "runs/a@best"});
+    EXPECT_EQ(parse(before).flags, line.flags) << command;
+    before.push_back("runs/b");
+    EXPECT_NE(error_of(before).find("unexpected argument 'runs/b'; usage: trainer " + command + " RUN"),
+              std::string::npos)
+        << error_of(before);
+  }
+  EXPECT_EQ(parse({"predict", "a", "--input", "b"}).text("output"), "-");
+  EXPECT_EQ(parse({"predict", "a", "--input", "b", "--output", "c"}).text("output"), "c");
+}
+
+TEST(CommandLine, UnderstandsShortAndNearFlags) {
+  for (const Arguments& words : {Arguments{"-c", "a.toml"}, {"--conf", "a.toml"}, {"--conf=a.toml"}})
+    EXPECT_EQ(parse(words).text("config"), "a.toml");
+  EXPECT_EQ(error_of({"predict", "a", "--data", "b"}),
+            "--data: unknown option; Lockstep calls it '--input DATA'");
+  EXPECT_EQ(error_of({"generate", "a", "--max_new_tokens", "9"}),
+            "--max_new_tokens: unknown option; Lockstep calls it '--length N'");
 }
 
 TEST(CommandLine, AnyArgumentsParseOrAreAConfigError) {

@@ -7,6 +7,7 @@
 #include "app/runs/read_run.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
+#include "lockstep/base/hash.h"
 #include "lockstep/base/json.h"
 #include "lockstep/train/storage/run_directory.h"
 #include "support/error_text.h"
@@ -71,8 +72,11 @@ TEST_F(Compare, ShowsTheKeysThatDifferAndTheBestAndLastValues) {
   EXPECT_EQ(runs[0].record.decides()->value, 0.9);
   EXPECT_EQ(runs[0].record.decides()->step, 20);
   EXPECT_EQ(find_metric(runs[0].record.last.at("validation").values, "accuracy"), 0.7);
-  expect_parts(to_text(runs), {"train.lr", "best validation accuracy", " validation accuracy",
-                               "last validation accuracy", "0.9 ", "0.7 ", "done"});
+  const std::string text = to_text(runs, 80);
+  expect_parts(text, {"train.lr", "best", "last", "validation", "accuracy", "0.9 ", "0.7 ", "0.55"});
+  EXPECT_EQ(text.find("done"), std::string::npos) << "all are";
+  EXPECT_EQ(text.find("run.dir"), std::string::npos) << "a path";
+  expect_parts(to_text(runs, kAllColumns), {"run.dir", "done"});
   const auto json = parse_json<nlohmann::json>(compared_json(runs));
   EXPECT_EQ(json[1]["config"]["train.lr"], 0.2);
   EXPECT_EQ(json[1]["best"]["value"], 0.8);
@@ -81,14 +85,15 @@ TEST_F(Compare, ShowsTheKeysThatDifferAndTheBestAndLastValues) {
   EXPECT_EQ(json[1]["last"]["validation"]["accuracy"], 0.8);
   EXPECT_EQ(
       to_csv(runs).substr(0, to_csv(runs).find('\n')),
-      "run,state,reason,train.lr,steps,seconds,best_split,best_measure,best_value,best_step,validation_loss,"
-      "validation_accuracy,last_validation_loss,last_validation_accuracy");
+      "run,state,reason,train.lr,run.dir,steps,seconds,best_split,best_measure,best_value,best_step,commit,"
+      "ranks,cpu,weights,validation_loss,validation_accuracy,last_validation_loss,last_validation_accuracy");
 }
 
 TEST_F(Compare, TheLastWeightsHaveNoColumnsWhereTheyAreKept) {
   make("a", "", {0.5, 0.75});
   make("b", "keep = \"last\"", {0.9, 0.7});
-  EXPECT_EQ(to_text(all()).find("last v"), std::string::npos) << to_text(all());
+  const std::string text = to_text(all(), 80);
+  EXPECT_EQ(text.substr(0, text.find('\n')).find("last"), std::string::npos) << text;
   EXPECT_EQ(to_csv(all()).find("last_"), std::string::npos);
 }
 
@@ -107,13 +112,17 @@ TEST_F(Compare, ShowsTheTestSetWhereThereAreBoth) {
   test_set(make("a", "lr = 0.1", {0.5, 0.75}), 0.25);
   test_set(make("b", "lr = 0.2", {0.5, 0.625}), 0.375);
   std::vector<ViewedRun> runs = all();
-  EXPECT_EQ(to_text(runs).find("0.75 "), to_text(runs).rfind("0.75 ")) << "only as the best";
-  expect_parts(to_text(runs), {"best validation accuracy", "0.375  ", "0.25  ", "0.5  ", "0.75"});
+  const std::string text = to_text(runs, 80);
+  EXPECT_EQ(text.find("0.75 "), text.rfind("0.75 ")) << "only as the best";
+  expect_parts(text, {"best", "validation", "test loss", "0.375  ", "0.25  ", "0.5  ", "0.75"});
+  const std::string weights = fmt::format("{:016x}", hash_text(""));
   EXPECT_EQ(to_csv(runs),
-            "run,state,reason,train.lr,steps,seconds,best_split,best_measure,best_value,best_step,"
-            "validation_loss,validation_accuracy,test_loss,test_accuracy\n" +
-                runs[0].name + ",done,,0.1,20,1.5,validation,accuracy,0.75,20,0.625,0.75,0.375,0.25\n" +
-                runs[1].name + ",done,,0.2,20,1.5,validation,accuracy,0.625,20,0.6875,0.625,0.5,0.375\n");
+            "run,state,reason,train.lr,run.dir,steps,seconds,best_split,best_measure,best_value,best_step,"
+            "commit,ranks,cpu,weights,validation_loss,validation_accuracy,test_loss,test_accuracy\n" +
+                runs[0].name + ",done,,0.1,a,20,1.5,validation,accuracy,0.75,20,,0,," + weights +
+                ",0.625,0.75,0.375,0.25\n" + runs[1].name +
+                ",done,,0.2,b,20,1.5,validation,accuracy,0.625,20,,0,," + weights +
+                ",0.6875,0.625,0.5,0.375\n");
   const auto json = parse_json<nlohmann::json>(compared_json(runs));
   EXPECT_EQ(json[0]["last"]["validation"]["accuracy"], 0.75);
   EXPECT_EQ(json[0]["last"]["test"]["accuracy"], 0.25);
@@ -143,6 +152,31 @@ TEST_F(Compare, SortsByTheKeptMeasureOrByWhatIsNamed) {
   expect_parts(error_text<ConfigError>([&] { sort_runs(runs, "acuracy"); }), {"did you mean 'accuracy'?"});
 }
 
+// Whatever differs, the table fits, begins with what explains most, and says what it leaves out.
+TEST_F(Compare, FitsTheTerminalAndNamesTheColumnsThatDoNot) {
+  make("one", "lr = 0.1\nmomentum = 0.5\noptimizer = \"sgd\"\nglobal_batch = 8\nepochs = 3", {0.5, 0.75});
+  make("two", "lr = 0.2\nweight_decay = 0.5\noptimizer = \"adam\"\nglobal_batch = 16\nepochs = 4", {0.25});
+  const std::string text = to_text(all(), 80);
+  for (std::size_t begin = 0; begin < text.size(); begin = text.find('\n', begin) + 1)
+    EXPECT_LE(text.find('\n', begin) - begin, 80U) << text;
+  EXPECT_LT(text.find("optimizer"), text.find("train.lr")) << text;
+  EXPECT_LT(text.find("train.lr"), text.find("batch")) << text;
+  expect_parts(to_text(all(), 40), {"not shown: ", "train.epochs", "--all shows all"});
+  EXPECT_EQ(to_text(all(), kAllColumns).find("not shown"), std::string::npos);
+}
+
+TEST_F(Compare, RunsOfOtherDataOrLossesHaveATableOfTheirOwn) {
+  make("a", "loss = \"huber\"", {0.5});
+  make("b", "loss = \"mean_squared_error\"", {0.25});
+  make("c", "loss = \"huber\"", {0.75});
+  std::vector<ViewedRun> runs = all();
+  sort_runs(runs, "best");
+  const std::string text = to_text(runs, 80);
+  expect_parts(text, {", loss: huber\n", ", loss: mean_squared_error\n"});
+  EXPECT_LT(text.find("0.75"), text.find("0.5 ")) << text;
+  EXPECT_LT(text.find("0.5 "), text.find("0.25")) << text;
+}
+
 TEST_F(Compare, TheBestLossIsTheSmallest) {
   make("a", "", {0.9, 0.1}, "loss");
   EXPECT_EQ(all().front().record.decides()->value, 0.55);
@@ -170,7 +204,7 @@ TEST_F(Compare, ARunThatIsNotDoneIsARowWithItsReason) {
   expect_parts(states["config"], {"damaged: config.toml: ", "train.lr"});
   expect_parts(states["lines"], {"damaged: metrics.jsonl, line 1: it is no JSON"});
   EXPECT_EQ(states["model"], "damaged: it has no model.safetensors");
-  expect_parts(to_text(all()), {"failed: the loss is not finite"});
+  expect_parts(to_text(all(), 200), {"failed: the loss is not finite"});
 }
 
 // The metrics of a run without a record say how far it came, and its config what decides.

@@ -11,7 +11,7 @@
 #include <set>
 #include <sstream>
 
-#include "app/help/help_topics.h"
+#include "lockstep/base/embedded_text.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/log.h"
@@ -197,6 +197,20 @@ Names names_in(const nlohmann::json& object) {
   Names names;
   for (const auto& [name, value] : object.items()) names.insert(name);
   return names;
+}
+
+// Every number that a run writes, with its one definition: the tables of the guide on output, each with its
+// mark above it, `<!-- numbers: training -->`, and an empty line below.
+std::string number_tables() {
+  std::string tables;
+  bool inside = false;
+  std::istringstream lines{std::string(embedded_text("guides/output.md"))};
+  for (std::string line; std::getline(lines, line);) {
+    inside = inside || line.starts_with("<!-- numbers: ");
+    if (inside) tables += line + "\n";
+    inside = inside && !line.empty();
+  }
+  return tables;
 }
 
 // The fields of some tables of the guide, together. They stand in the first column, each in backticks; what

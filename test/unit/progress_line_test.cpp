@@ -63,6 +63,47 @@ TEST(ProgressLine, KnowsTheBestOfEarlierStartsAndNoneWhereItIsNotKept) {
   }
 }
 
+// Short epochs do not fill a terminal; the last evaluation always stands there, and all with run.log_every
+// = 1.
+TEST(ProgressLine, ShowsOneEvaluationASecondOnATerminal) {
+  for (const bool every : {false, true}) {
+    testing::internal::CaptureStdout();
+    {
+      ProgressLine line(ProgressStyle::kLive, {.steps = 10, .samples = 100, .epochs = 10},
+                        {.validation = true, .every_line = every}, {"loss", {}, false});
+      for (const Index step : {1, 2, 3, 10}) {
+        TrainMetrics metrics;
+        EvalMetrics evaluation;
+        metrics.progress =
+            evaluation.progress = {.steps = step, .samples = 10 * step, .epochs = static_cast<double>(step)};
+        evaluation.split = Split::kValidation;
+        line.on_train_metrics(metrics);
+        line.on_evaluation(evaluation);
+      }
+    }
+    const std::string shown = testing::internal::GetCapturedStdout();
+    for (const char* text : {"epoch 1.00  validation", "epoch 10.00  validation"})
+      EXPECT_NE(shown.find(text), std::string::npos) << shown;
+    EXPECT_EQ(shown.find("epoch 2.00  validation") != std::string::npos, every) << shown;
+    EXPECT_EQ(shown.find("step 2/10") != std::string::npos, every) << shown;
+  }
+}
+
+// By the time so far, a resumed run by that since its start; the first step alone says nothing.
+TEST(ProgressLine, EstimatesTheTimeLeftByThePace) {
+  testing::internal::CaptureStdout();
+  {
+    ProgressLine line(ProgressStyle::kLive, {.steps = 11, .samples = 1100, .epochs = 1}, {},
+                      {"loss", {}, false});
+    line.on_step({.steps = 1, .samples = 100, .epochs = 0.1}, 2.5);
+    std::this_thread::sleep_for(std::chrono::milliseconds(600));
+    line.on_step({.steps = 6, .samples = 600, .epochs = 0.5}, 2.5);
+  }
+  const std::string shown = testing::internal::GetCapturedStdout();
+  EXPECT_NE(shown.find("  0.6 s left"), std::string::npos) << shown;
+  EXPECT_NE(shown.find(" samples/s"), std::string::npos) << shown;
+}
+
 TEST(ProgressLine, TheBarIsFilledByTheShare) {
   EXPECT_EQ(bar(0, 4), "[>   ]");
   EXPECT_EQ(bar(0.5, 4), "[==> ]");

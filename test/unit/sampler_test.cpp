@@ -241,6 +241,29 @@ TEST(Sampler, DealtAnewAShardChangesWithTheEpochAndEveryoneNeedsAll) {
   EXPECT_EQ(ids_of(*sampler, 0, 2), ids_of(*make_sampler(kept), 0, 2));
 }
 
+// Together, and in order, 8 replicas of 8 have what one of 64 has, in each step of each epoch.
+TEST(Sampler, ADividedBatchIsThatOfOneReplica) {
+  SamplingOptions options{
+      .rows = 203, .replicas = 1, .global_batch = 64, .seed = 7, .reshuffle = Reshuffle::kBatch};
+  const auto one = make_sampler(options);
+  SamplingOptions usual = options;
+  usual.reshuffle = Reshuffle::kShard;
+  options.replicas = 8;
+  const auto eight = make_sampler(options);
+  for (Index step = 0; step < 3 * one->epoch().steps; ++step) {
+    const std::vector<Index> whole = ids_of(*one, step, 0);
+    EXPECT_EQ(whole, ids_of(*make_sampler(usual), step, 0)) << "as without it";
+    std::vector<Index> together(whole.size());
+    for (Index replica = 0; replica < 8; ++replica) {
+      const std::vector<Index> part = ids_of(*eight, step, replica);
+      EXPECT_EQ(std::ssize(part), eight->count(step, replica));
+      for (Index i = 0; i < std::ssize(part); ++i) at(together, replica + 8 * i) = at(part, i);
+    }
+    EXPECT_EQ(together, whole) << step;
+  }
+  EXPECT_EQ(eight->replicas_of(5), (Range{0, 8}));
+}
+
 // The figures of the usual confusions, worked out by hand.
 TEST(EpochPlan, OnePassOverTheData) {
   const EpochPlan plan = plan_epoch({.rows = 650'000, .replicas = 6, .global_batch = 128});

@@ -64,7 +64,7 @@ TEST(SweepTable, HasTheBestFirst) {
        "trial-0004       0.4                                                                      failed\n"
        "trial-0006       0.6           0.0625   1.50                                             dropped\n",
        "trial-0004 failed with exit code 4: the loss is not finite\n", "the same command tries 1 trial again",
-       "best: trial-0003, validation loss 0.25 after epoch 1.50; use it: trainer predict --model "
+       "best: trial-0003, validation loss 0.25 after epoch 1.50; use it: trainer predict "
        "runs/s/trial-0003 "});
 }
 

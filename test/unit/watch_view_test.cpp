@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "lockstep/base/text.h"
+
 namespace lockstep {
 namespace {
 
@@ -48,23 +50,22 @@ ViewedRun run_named(const std::string& name) {
   return run;
 }
 
-TEST(BlockCurve, FillsFromTheLeastToTheGreatestValue) {
-  EXPECT_EQ(block_curve({0, 1, 2, 3, 4, 5, 6, 7}, 8, 1), Lines{"▁▂▃▄▅▆▇█"});
-  EXPECT_EQ(block_curve({1, 0}, 2, 2), (Lines{"█ ", "█▁"}));
-  EXPECT_EQ(block_curve({0, 2, 7, 7}, 2, 1), Lines{"▁█"}) << "the mean of each stretch";
-  EXPECT_EQ(block_curve({0, 7}, 4, 1), Lines{"▁▁██"});
-  EXPECT_EQ(block_curve({0, NAN, 7}, 3, 1), Lines{"▁ █"});
-  EXPECT_EQ(block_curve({3, 3}, 2, 1), Lines{"██"});
-  EXPECT_EQ(block_curve({}, 3, 2), (Lines{"", ""}));
+TEST(BrailleCurve, RunsFromTheLeastToTheGreatestValue) {
+  EXPECT_EQ(braille_curve({0, 3}, 1, 1), Lines{"⡸"}) << "a dot below on the left, a line up on the right";
+  EXPECT_EQ(braille_curve({0, 1, 2, 3}, 2, 1), Lines{"⡠⠊"});
+  EXPECT_EQ(braille_curve({7, 0}, 1, 2), (Lines{"⢱", "⢸"}));
+  EXPECT_EQ(braille_curve({0, 2, 7, 7}, 1, 1), Lines{"⡸"}) << "the mean of each stretch";
+  EXPECT_EQ(braille_curve({0, NAN, NAN, 3}, 2, 1), Lines{"⡀⠈"}) << "nothing is drawn over a gap";
+  EXPECT_EQ(braille_curve({3, 3}, 1, 1), Lines{"⣀"});
+  EXPECT_EQ(braille_curve({}, 3, 2), (Lines{"⠀⠀⠀", "⠀⠀⠀"}));
 }
 
 TEST(WatchView, OfOneRunShowsProgressCurvesAndTimes) {
   const Lines lines = watch_view({run_named("runs/a")}, {.columns = 80, .rows = 24});
-  EXPECT_NE(lines[0].find("runs/a  running  step 50/200 (25 %)"), std::string::npos) << lines[0];
-  EXPECT_NE(lines[0].find("250 samples/s"), std::string::npos) << lines[0];
-  EXPECT_NE(lines[0].find("6.0 s left"), std::string::npos) << lines[0];
-  EXPECT_EQ(std::ranges::count(lines[1], '\xe2'), 20) << "a quarter of the bar";
-  EXPECT_EQ(lines[2], "validation accuracy 0.9 at step 30 (best); last: 0.5");
+  EXPECT_EQ(lines[0], "runs/a  running");
+  EXPECT_EQ(lines[1], "step 50/200 (25 %)  250 samples/s  2.0 s  6.0 s left");
+  EXPECT_EQ(std::ranges::count(lines[2], '\xe2'), 20) << "a quarter of the bar";
+  EXPECT_EQ(lines[3], "validation accuracy 0.9 at step 30 (best); last: 0.5");
   const auto has = [&lines](const std::string& part) {
     return std::ranges::any_of(lines, [&](const std::string& line) { return line.starts_with(part); });
   };
@@ -78,6 +79,12 @@ TEST(WatchView, FitsItsPlaceWhateverRunsAreCalled) {
   ViewedRun warned = hostile;
   warned.record.warnings = {"first", "second\x1b]0;title\x07", std::string(500, 'w'), "fourth"};
   warned.record.reason = std::string(400, 'r');
+  warned.name = "runs/größe-" + std::string(70, 'x');
+  warned.record.plan.steps = 1'000'000'000;
+  for (std::size_t rank = 0; rank < 9; ++rank) {
+    warned.metrics.ranks.ranks.push_back({.compute = 100, .waiting = rank == 0 ? 0.0 : 50.0});
+    warned.metrics.ranks.ranks.back().slowness = rank == 0 ? Slowness::kChronic : Slowness::kNone;
+  }
   for (const auto& runs :
        {std::vector{hostile}, {warned}, {hostile, warned, warned, hostile}, {ViewedRun{}}}) {
     for (const ViewSize size : {ViewSize{80, 24}, {200, 50}, {20, 5}, {30, 3}}) {
@@ -85,10 +92,20 @@ TEST(WatchView, FitsItsPlaceWhateverRunsAreCalled) {
       EXPECT_LE(std::ssize(lines), size.rows) << size.columns;
       for (const std::string& line : lines) {
         EXPECT_LE(characters(line), size.columns) << line;
+        EXPECT_TRUE(is_text(line)) << "no character is cut in two: " << line;
         EXPECT_EQ(line.find('\x1b'), std::string::npos);
       }
     }
   }
+}
+
+TEST(WatchView, OfSeveralRunsShowsHowFarHowFastAndHowGoodIn80Columns) {
+  const Lines lines = watch_view({run_named("runs/sweep/a"), run_named("runs/sweep/b")}, {80, 24});
+  ASSERT_EQ(lines.size(), 3U);
+  EXPECT_EQ(lines[0], "run                state     done samples/s     left measure             loss");
+  EXPECT_EQ(lines[1].substr(0, 72),
+            "a                  running   25 %       250    6.0 s 0.9 accuracy       ");
+  EXPECT_EQ(characters(lines[1]), 80) << lines[1];
 }
 
 TEST(WatchView, OfManyRunsSaysHowManyAreLeftOut) {

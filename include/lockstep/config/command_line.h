@@ -28,9 +28,11 @@ struct CommandEntry {
   std::vector<Usage> usages;       ///< never empty
   std::vector<std::string> needs;  ///< flags that it cannot do without
   std::vector<std::string> takes;  ///< flags that it may have
-  std::string operand;  ///< after its name: "file", "runs" (one or more), perhaps "topic"; "" for nothing
-  std::string example;  ///< a command line, with files that the project has
-  std::string guide;    ///< name of the guide to read on in
+  /// After its name: "file", "model" or "run" (one), "runs" (one or more), perhaps "topic"; "" for nothing.
+  std::string operand;
+  std::vector<std::string> otherwise;  ///< "output=-": what flags are that are not given
+  std::string example;                 ///< a command line, with files that the project has
+  std::string guide;                   ///< name of the guide to read on in
 
   bool has_flag(std::string_view flag) const;
 };
@@ -39,9 +41,6 @@ std::span<const CommandEntry> command_catalog();
 /// Names of all commands but training, which has none.
 std::vector<std::string> command_names();
 
-/// Names of the formats that export-metrics writes.
-std::vector<std::string> metrics_formats();
-
 /// A flag of the program itself, which is no option of a run.
 struct OwnFlag {
   std::string name;        ///< "config"
@@ -49,8 +48,8 @@ struct OwnFlag {
   std::string kind;        ///< "file", "directory", "config" (files of TOML), "format" or "" for other texts
   std::vector<std::string> values;  ///< texts that it may be, where they are few
   std::string help;
-  std::string elsewhere;  ///< advice if it is given to a command that does not take it
-  bool common = false;    ///< shown on the short page of the help
+  std::string also;     ///< words that mean it, too: ",-c"
+  bool common = false;  ///< shown on the short page of the help
 
   /// "--config FILE"
   std::string words() const;
@@ -61,7 +60,8 @@ std::span<const OwnFlag> own_flags();
 struct CommandLine {
   /// Its name, "" to train; or the flag that asks for a text: "--help", "--help-all" or "--version".
   std::string command;
-  /// The words after its name, as many as CommandEntry::operand says; for --help the command it is about.
+  /// The words after its name, as many as CommandEntry::operand says, but for the model, which is the flag
+  /// then; for --help the command it is about.
   std::vector<std::string> operands = {};
   /// Own flags with their values, in order; "true" for one that takes none.
   std::map<std::string, std::vector<std::string>, std::less<>> flags = {};

@@ -5,18 +5,19 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "lockstep/config/command_line.h"
 
 namespace lockstep {
 
 struct ExitCode {
-  int code;
-  std::string_view word;  ///< "config"
-  std::string_view help;
+  std::string code;
+  std::string word;  ///< "config"
+  std::string help;
 };
 
-std::span<const ExitCode> exit_codes();
+std::vector<ExitCode> exit_codes();
 
 /// Meaning of the option, its choices and its default, in one line.
 std::string describe(const Option& option);

@@ -43,7 +43,6 @@ struct KnownNames {
   std::vector<std::string> metrics;
   std::map<std::string, std::vector<std::string>> formats_of = {};  ///< what --format of a command may be
   std::vector<std::string> guides = {};  ///< names of the guides of the help; may be empty
-  std::string numbers = {};              ///< what a run measures, as tables in Markdown; may be empty
   ConfigFacts facts = {};
 };
 

@@ -104,7 +104,7 @@ inline constexpr auto kEnumNames<RecordShape> = std::to_array<std::string_view>(
 template <>
 inline constexpr auto kEnumNames<ShardBy> = std::to_array<std::string_view>({"auto", "record", "file"});
 template <>
-inline constexpr auto kEnumNames<Reshuffle> = std::to_array<std::string_view>({"shard", "global"});
+inline constexpr auto kEnumNames<Reshuffle> = std::to_array<std::string_view>({"shard", "global", "batch"});
 template <>
 inline constexpr auto kEnumNames<Tail> = std::to_array<std::string_view>({"keep", "drop"});
 template <>

@@ -23,8 +23,9 @@ enum class MemoryMode { kAuto, kLoad, kStream };
 /// Which records a replica gets: a keyed choice, a run of neighbours, or every R-th.
 enum class ShardOrder { kShuffled, kContiguous, kStrided };
 
-/// Whether a replica keeps its shard for the whole run, or gets another in each epoch.
-enum class Reshuffle { kShard, kGlobal };
+/// Whether a replica keeps its shard for the whole run, gets another in each epoch, or a part of each batch
+/// that a single replica would draw.
+enum class Reshuffle { kShard, kGlobal, kBatch };
 
 /// The unit that is streamed in one piece: a chunk of records, or a file.
 enum class ShardBy { kAuto, kRecord, kFile };

@@ -12,6 +12,7 @@
 #include "help_topics.h"
 #include "lockstep/base/build_info.h"
 #include "lockstep/base/catalog.h"
+#include "lockstep/base/embedded_text.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/output_file.h"
@@ -27,35 +28,57 @@ namespace lockstep {
 namespace {
 
 std::string list_topics() {
-  std::string text =
-      "trainer help TOPIC prints a guide, what a key means, the keys of a section, or a command.\n\nGuides\n";
+  const TextEntry first = embedded_entries("texts/help.txt").front();
+  std::string text = fmt::format("{}\n\nGuides\n", fmt::join(first.get_all("topic"), "\n"));
   for (const Guide& guide : guides()) text += fmt::format("  {:<28}{}\n", guide.name, guide_title(guide));
-  return text +
-         "\nKeys and sections\n  train.lr, data.label, ...    'trainer --help-all' lists them\n"
-         "  train, data, model, ...\n\nCommands\n  plan, bench, eval, ...       'trainer --help' lists "
-         "them\n";
+  return text + fmt::format("\nOther topics\n  {}\n", fmt::join(first.get_all("other"), "\n  "));
 }
 
-std::string key_page(const Option& option) {
-  const KeyUses uses = find_uses(option.key);
-  std::string page = option_page(option);
-  const std::string example =
-      option.example.empty()
-          ? uses.example
-          : fmt::format("[{}]  {} = {}", option.section(), option.name(), toml_value(option, option.example));
-  if (!example.empty()) page += fmt::format("example:      {}\n", example);
-  if (!uses.names.empty())
-    page += fmt::format("read on:      trainer help {}\n", fmt::join(uses.names, ", "));
-  return page;
-}
-
-std::vector<const Option*> find_options(std::span<const Option> options, std::string_view topic) {
-  std::vector<const Option*> found;
+// The options of that key or name, or which other programs call so.
+std::string key_pages(std::span<const Option> options, std::string_view topic) {
+  std::string pages;
   for (const Option& option : options) {
-    if (option.key == topic) return {&option};
-    if (option.name() == topic) found.push_back(&option);
+    const std::string name(option.name());
+    const bool is_meant = option.key == topic || same_spelling(name, topic) ||
+                          find_synonym(key_synonyms(), topic, {&option.key, 1}) != nullptr;
+    if (is_meant) pages += option_page(option) + "\n";
   }
-  return found;
+  return pages;
+}
+
+// The entries of that name in all catalogs: a loss, a layer, a strategy.
+std::string entry_pages(std::string_view topic) {
+  std::string pages;
+  for (const CatalogTable& table : catalog_tables()) {
+    const Cells& heads = table.rows.front();
+    for (const Cells& row : std::span(table.rows).subspan(1)) {
+      if (!row.front().starts_with('`')) continue;
+      const std::string name = row.front().substr(1, row.front().find_first_of("`(", 1) - 1);
+      if (!same_spelling(name, topic) && find_synonym(name_synonyms(), topic, {&name, 1}) == nullptr)
+        continue;
+      pages += fmt::format("{}: {}\n", table.title, row.front());
+      for (std::size_t i = 1; i < row.size(); ++i) {
+        if (!row[i].empty()) pages += fmt::format("  {}: {}\n", heads[i], row[i]);
+      }
+      pages += '\n';
+    }
+  }
+  return wrap_lines(pages, terminal_columns());
+}
+
+// The best part of the guides, and where else to read. `known`: other pages stand above, so that a part whose
+// heading does not name the topic is left out.
+std::string guide_parts(std::string_view topic, bool known) {
+  constexpr std::size_t kMaxOthers = 6;
+  const std::vector<GuideSection> parts = find_sections(topic);
+  const bool shown = !parts.empty() && (!known || parts.front().score >= kNamed);
+  std::string text = shown ? fmt::format("{}\nRead on:   trainer help {}\n", guide_page(parts.front().text),
+                                         parts.front().guide)
+                           : "";
+  for (std::size_t i = shown ? 1 : 0; i < std::min(parts.size(), kMaxOthers); ++i) {
+    text += fmt::format("See also:  trainer help \"{}\"\n", parts[i].heading);
+  }
+  return text;
 }
 
 [[noreturn]] void refuse(const std::string& topic, std::span<const Option> options) {
@@ -121,14 +144,14 @@ std::string version_json() {
 
 int help_command(const CommandLine& line) {
   const std::span<const Option> options = known_options();
-  const std::string topic = line.operands.empty() ? "" : line.operands.front();
+  const std::string topic = fmt::format("{}", fmt::join(line.operands, " "));
   if (topic.empty()) {
     print_text(line.command == "help" ? list_topics() : short_help(options));
     return 0;
   }
   for (const Guide& guide : guides()) {
     if (guide.name != topic || line.command != "help") continue;
-    print_text(guide_page(guide));
+    print_text(guide_page(guide.text));
     return 0;
   }
   for (const CommandEntry& command : command_catalog()) {
@@ -136,16 +159,14 @@ int help_command(const CommandLine& line) {
     print_text(command_page(command, known_names()));
     return 0;
   }
-  const std::string section = section_help(options, topic);
-  if (!section.empty()) {
-    print_text(section);
-    return 0;
-  }
-  const std::vector<const Option*> found = find_options(options, topic);
-  if (found.empty()) refuse(topic, options);
-  for (const Option* option : found) {
-    print_out("{}{}", option == found.front() ? "" : "\n", key_page(*option));
-  }
+  std::string pages = section_help(options, topic);
+  std::string name = topic;
+  std::ranges::replace(name, ' ', '_');
+  pages += key_pages(options, name) + entry_pages(name);
+  const bool is_key = topic.find('.') != std::string::npos;
+  if (!is_key || !pages.empty()) pages += guide_parts(topic.substr(topic.rfind('.') + 1), !pages.empty());
+  if (pages.empty()) refuse(topic, options);
+  print_text(pages);
   return 0;
 }
 

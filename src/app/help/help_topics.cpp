@@ -1,5 +1,3 @@
-// A guide is Markdown. A key stands in its blocks of TOML as `name = value` below its section, and in its
-// prose and its commands as `section.name`.
 #include "help_topics.h"
 
 #include <fmt/format.h>
@@ -22,32 +20,49 @@ void for_each_line(std::string_view text, const std::function<void(std::string_v
   }
 }
 
-// The first line of a config in the text that gives the key a value; "" if there is none.
-std::string find_example(std::string_view text, std::string_view key) {
-  const std::size_t dot = key.find('.');
-  const std::string section = fmt::format("[{}]", key.substr(0, dot));
-  const std::string beginning = fmt::format("{} = ", key.substr(dot + 1));
-  bool inside = false;
-  std::string example;
-  for_each_line(text, [&](std::string_view line) {
-    if (line.starts_with("```")) inside = false;
-    if (line.starts_with('[')) inside = line.starts_with(section);
-    if (!inside || !line.starts_with(beginning) || !example.empty()) return;
-    example = fmt::format("{}  {}", section, trimmed(line.substr(0, line.find(" #"))));
+// Headings stand outside of blocks, in which a '#' begins a comment.
+std::vector<GuideSection> sections_of(const Guide& guide) {
+  std::vector<GuideSection> sections;
+  bool in_block = false;
+  for_each_line(guide.text, [&](std::string_view line) {
+    if (line.starts_with("```")) in_block = !in_block;
+    if (line.starts_with('#') && !in_block)
+      sections.push_back({guide.name, line.substr(line.find(' ') + 1), line});
+    GuideSection& last = sections.back();
+    last.text = std::string_view(last.text.data(), line.data() + line.size());
   });
-  return example;
+  return sections;
 }
 
-bool names_key(std::string_view text, std::string_view key) {
-  for (std::size_t at = text.find(key); at != std::string_view::npos; at = text.find(key, at + 1)) {
-    const auto is_part = [&](std::size_t place) {
-      if (place >= text.size()) return false;
-      const char c = text[place];
-      return c == '_' || ('a' <= c && c <= 'z') || ('0' <= c && c <= '9');
-    };
-    if (!is_part(at + key.size()) && (at == 0 || (!is_part(at - 1) && text[at - 1] != '.'))) return true;
+// In small letters, with a blank for '_' and '-', so that each word of it stands between others.
+std::string plain(std::string_view text) {
+  std::string words(text);
+  std::ranges::transform(words, words.begin(),
+                         [](char c) { return c == '_' || c == '-' ? ' ' : lower_case(c); });
+  return words;
+}
+
+// How often a plain text has the words: 2 for each time, 1 where a longer word begins with them.
+int count_words(std::string_view text, std::string_view words) {
+  const auto is_letter = [&](std::size_t at) {
+    return at < text.size() && ((text[at] >= 'a' && text[at] <= 'z') || (text[at] >= '0' && text[at] <= '9'));
+  };
+  int count = 0;
+  for (std::size_t at = text.find(words); at != std::string_view::npos; at = text.find(words, at + 1)) {
+    if (at == 0 || !is_letter(at - 1)) count += is_letter(at + words.size()) ? 1 : 2;
   }
-  return false;
+  return count;
+}
+
+int score_of(const GuideSection& section, std::string_view words) {
+  int score = std::min(count_words(plain(section.text), words), kNamed - 1);
+  score += kNamed * count_words(plain(section.heading), words);
+  for_each_line(section.text, [&](std::string_view line) {
+    if (!line.starts_with("<!-- help: ")) return;
+    const std::string answers = ", " + plain(line.substr(11, line.rfind(" -->") - 11)) + ",";
+    if (answers.find(fmt::format(", {},", words)) != std::string::npos) score += 10 * kNamed;
+  });
+  return score;
 }
 
 }  // namespace
@@ -67,27 +82,15 @@ std::span<const Guide> guides() {
   return kGuides;
 }
 
-std::string number_tables() {
-  std::string tables;
-  bool inside = false;
-  for_each_line(std::ranges::find(guides(), "output", &Guide::name)->text, [&](std::string_view line) {
-    inside = inside || line.starts_with("<!-- numbers: ");
-    if (inside) tables.append(line).append("\n");
-    inside = inside && !line.empty();
-  });
-  return tables;
-}
-
 KnownNames names_with_guides() {
   KnownNames names = known_names();
   for (const Guide& guide : guides()) names.guides.emplace_back(guide.name);
-  names.numbers = number_tables();
   return names;
 }
 
-std::string guide_page(const Guide& guide) {
+std::string guide_page(std::string_view text) {
   std::string page;
-  for_each_line(guide.text, [&](std::string_view line) {
+  for_each_line(text, [&](std::string_view line) {
     if (line.starts_with("<!-- ") && line.ends_with("-->")) return;
     page.append(line).append("\n");
   });
@@ -100,14 +103,17 @@ std::string_view guide_title(const Guide& guide) {
   return title;
 }
 
-KeyUses find_uses(std::string_view key) {
-  KeyUses uses;
+std::vector<GuideSection> find_sections(std::string_view words) {
+  const std::string wanted = plain(words);
+  std::vector<GuideSection> found;
   for (const Guide& guide : guides()) {
-    const std::string example = find_example(guide.text, key);
-    if (!example.empty() || names_key(guide.text, key)) uses.names.push_back(guide.name);
-    if (uses.example.empty()) uses.example = example;
+    for (GuideSection& section : sections_of(guide)) {
+      section.score = score_of(section, wanted);
+      if (section.score > 0) found.push_back(section);
+    }
   }
-  return uses;
+  std::ranges::stable_sort(found, std::greater(), &GuideSection::score);
+  return found;
 }
 
 }  // namespace lockstep

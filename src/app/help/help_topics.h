@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lockstep/base/table.h"
 #include "lockstep/config/option.h"
 
 namespace lockstep {
@@ -18,26 +19,41 @@ struct Guide {
 
 std::span<const Guide> guides();
 
-/// Every number that a run writes, with its one definition: the fields of metrics.jsonl and summary.json, and
-/// the words of the log for them. They are the tables of the guide on output, each with its mark above it,
-/// `<!-- numbers: training -->`, and an empty line below.
-std::string number_tables();
-
 /// known_names(), and those of the guides.
 KnownNames names_with_guides();
 
-/// The text of a guide for a terminal: without the comments that say how its commands are checked.
-std::string guide_page(const Guide& guide);
+/// The text of a guide, or of a part of it, for a terminal: without the comments that say how its commands
+/// are checked.
+std::string guide_page(std::string_view text);
+
+/// A part of a guide: from a heading to the next one. A comment below the heading may name what it answers:
+/// `<!-- help: overfitting, regularisation -->`.
+struct GuideSection {
+  std::string_view guide;    ///< its name
+  std::string_view heading;  ///< without its mark
+  std::string_view text;     ///< with the heading
+  int score = 0;             ///< how well it answers; see kNamed
+};
+
+/// From this score on a heading, or the comment below it, has the words.
+inline constexpr int kNamed = 1000;
+
+/// The sections that have the words, the best first: those whose comment names them, whose heading has them,
+/// whose text has them often. Case, '_' and '-' do not matter, and a word may be the beginning of a longer
+/// one.
+std::vector<GuideSection> find_sections(std::string_view words);
 
 /// The title of a guide: its first line, without the mark.
 std::string_view guide_title(const Guide& guide);
 
-/// The guides that show or name a key of the config.
-struct KeyUses {
-  std::string example;                  ///< a line of a config; "" if none shows it
-  std::vector<std::string_view> names;  ///< guides that name it
+/// A catalog as a table: the heads, and a row for each entry, whose first cell is its name in backticks,
+/// perhaps with arguments behind it.
+struct CatalogTable {
+  std::string title;  ///< "Losses (`train.loss`)"
+  std::vector<Cells> rows;
 };
 
-KeyUses find_uses(std::string_view key);
+/// All that a config can name: layers, presets, losses and so on, and what cannot be combined.
+std::vector<CatalogTable> catalog_tables();
 
 }  // namespace lockstep

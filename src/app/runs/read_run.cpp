@@ -81,15 +81,6 @@ void forget_metrics(ViewedRun& run) {
   record.keeps_best = run.value("train.keep") != "last";
 }
 
-// Adds an evaluation to the record of an earlier program, unless it is of other weights than the kept ones.
-void add_kept(RunRecord& record, const MetricsLine& line) {
-  if (line.kind != "evaluation") return;
-  const auto before = record.figures.find(line.split);
-  const bool of_kept = line.step == static_cast<double>(record.kept.step);
-  if (before != record.figures.end() && before->second.step == record.kept.step && !of_kept) return;
-  record.figures[line.split] = figures_of(line, record.kept);
-}
-
 // The record of a run that has not ended may be some seconds behind its metrics.
 void read_metrics(ViewedRun& run, const RunDirectory& directory) {
   RunRecord& record = run.record;
@@ -97,16 +88,11 @@ void read_metrics(ViewedRun& run, const RunDirectory& directory) {
   const std::string average = record.kept.average;
   const bool ended = record.is_complete() || !record.result.is_null();
   if (!ended) forget_metrics(run);
-  const bool lacks_figures = ended && record.figures.empty();
   double ranks_step = 0;
   run.metrics = read_metrics_history(directory.metrics(), kept_step, [&](const MetricsLine& line) {
     if (line.kind == "ranks") ranks_step = line.step;
     if (!ended) add_line(record, line, [&](Index) { return average; });
-    if (lacks_figures) add_kept(record, line);
   });
-  if (lacks_figures && record.result.contains("evaluation")) {
-    add_kept(record, metrics_line(record.result["evaluation"]));
-  }
   // The times of the ranks are those since the last start.
   const std::vector<Index>& starts = record.launch.resumed_at;
   if (!starts.empty() && ranks_step <= static_cast<double>(starts.back())) run.metrics.ranks = {};

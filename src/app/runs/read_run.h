@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,10 @@ std::vector<ViewedRun> read_runs(const std::vector<std::string>& names);
 /// numbers in ascending order. Runs without such a value come last. Errors: ConfigError for another `by`.
 void sort_runs(std::vector<ViewedRun>& runs, const std::string& by);
 
-std::string to_text(const std::vector<ViewedRun>& runs);
+/// Runs of different data or losses stand in tables of their own. Of a limited `width` in characters: the
+/// columns that have room, and the names of the others.
+std::string to_text(const std::vector<ViewedRun>& runs, int width);
+inline constexpr int kAllColumns = std::numeric_limits<int>::max();
 std::string to_csv(const std::vector<ViewedRun>& runs);
 std::string compared_json(const std::vector<ViewedRun>& runs);
 

@@ -4,18 +4,24 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "app/setup/catalogs.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
+#include "lockstep/base/hash.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/table.h"
+#include "lockstep/base/terminal.h"
 #include "lockstep/base/text.h"
 #include "lockstep/train/evaluation/early_stopping.h"
 #include "lockstep/train/evaluation/metric.h"
+#include "lockstep/train/storage/run_directory.h"
 
 namespace lockstep {
 namespace {
@@ -49,21 +55,6 @@ std::optional<double> as_number(const std::string& text) {
   return ValueType<double>::parse(text);
 }
 
-// A value that runs are sorted by: numbers before texts, and those without one last.
-struct SortValue {
-  std::string measure;  // runs of one stand together; "" where it does not matter
-  std::optional<double> number;
-  std::string text;
-
-  bool missing() const { return !number && text.empty(); }
-  bool operator<(const SortValue& other) const {
-    if (missing() != other.missing()) return other.missing();
-    if (measure != other.measure) return measure > other.measure;  // those of validation sets first
-    if (number.has_value() != other.number.has_value()) return number.has_value();
-    return number ? *number < *other.number : text < other.text;
-  }
-};
-
 std::vector<std::string> measure_columns(const std::vector<ViewedRun>& runs) {
   std::vector<std::string> names;
   for (const ViewedRun& run : runs) {
@@ -74,6 +65,12 @@ std::vector<std::string> measure_columns(const std::vector<ViewedRun>& runs) {
     }
   }
   return names;
+}
+
+// Runs of the same bits have the same; "" before there are any.
+std::string hash_of_weights(const ViewedRun& run) {
+  const std::filesystem::path model = RunDirectory{run.name}.model();
+  return is_there(model) ? fmt::format("{:016x}", hash_text(read_file(model))) : "";
 }
 
 // Makes less be better.
@@ -88,109 +85,116 @@ std::string label_of(const ViewedRun& run) {
   return best == nullptr ? "" : best->split + " " + name_with_class(best->measure, run.record.positive);
 }
 
-using Value = std::function<SortValue(const ViewedRun&)>;
+// The value that sorts runs: those that lack it stand last, runs of one measure together, numbers before
+// texts.
+using SortValue = std::tuple<bool, std::string, bool, double, std::string>;
 
-Value value_by(const std::string& by, const std::vector<ViewedRun>& runs) {
-  if (by == "best") {
-    return [](const ViewedRun& run) -> SortValue {
-      const DecidingFigure* best = run.record.decides();
-      return best == nullptr ? SortValue{} : SortValue{label_of(run), turned(best->value, best->measure), ""};
-    };
+SortValue value_of(std::optional<double> number, const std::string& text = "",
+                   const std::string& measure = "") {
+  return {!number && text.empty(), measure, !number, number.value_or(0), number ? "" : text};
+}
+
+SortValue sort_value(const ViewedRun& run, const std::string& by) {
+  const DecidingFigure* const best = run.record.decides();
+  if (by == "best" && best == nullptr) return value_of({});
+  if (by == "best") {  // those of validation sets first
+    const char* const first = best->split == "validation" ? "" : "~";
+    return value_of(turned(best->value, best->measure), "", first + label_of(run));
   }
-  if (by == "run") return [](const ViewedRun& run) -> SortValue { return {"", std::nullopt, run.name}; };
-  if (by == "steps") return [](const ViewedRun& run) -> SortValue { return {"", run.steps(), ""}; };
-  if (by == "seconds") return [](const ViewedRun& run) -> SortValue { return {"", run.record.seconds, ""}; };
-  const std::vector<std::string> measures = measure_columns(runs);
-  if (std::ranges::count(measures, by) > 0) {
-    return [by](const ViewedRun& run) -> SortValue {
-      return {"", turned(value_in(run.record.figures, main_split(run), by), by), ""};
-    };
-  }
-  std::vector<std::string> known{"best", "run", "steps", "seconds"};
-  known.insert(known.end(), measures.begin(), measures.end());
-  for (const Option& option : known_options()) {
-    if (option.key == by) {
-      return [by](const ViewedRun& run) -> SortValue {
-        const std::string value = run.value(by);
-        const std::optional<double> number = as_number(value);
-        return {"", number, number ? "" : value};
-      };
-    }
-  }
-  const std::string key = suggest_key(by, known_options());
-  const std::string nearest = nearest_name(by, known);
-  throw ConfigError(fmt::format("--sort: there is no key and no measure {}{}; measures here: {}",
-                                in_quotes(by),
-                                !nearest.empty() ? fmt::format("; did you mean '{}'?", nearest)
-                                : key.empty()    ? ""
-                                                 : fmt::format("; {}", key),
-                                fmt::join(known, ", ")));
+  if (by == "run") return value_of({}, run.name);
+  if (by == "steps") return value_of(run.steps());
+  if (by == "seconds") return value_of(run.record.seconds);
+  if (find_option(known_options(), by) != nullptr) return value_of(as_number(run.value(by)), run.value(by));
+  return value_of(turned(value_in(run.record.figures, main_split(run), by), by));
 }
 
-std::string shown(double value) {
-  return fmt::format("{:.5g}", value);
-}
-
-std::string best_cell(const ViewedRun& run, bool common) {
-  const DecidingFigure* best = run.record.decides();
-  if (best == nullptr) return "-";
-  return (common ? "" : label_of(run) + " ") + shown(best->value);
-}
-
-std::string value_cell(const std::string& text) {
-  constexpr std::size_t kMaxBytes = 40;
-  return text.empty() ? "-" : excerpt(text, kMaxBytes);
-}
-
-std::string exact(std::optional<double> value) {
-  return value ? fmt::format("{}", *value) : "";
+// A cell of a table that is `width` characters wide at most: a third of it, or what many columns can have.
+std::string value_cell(const std::string& text, int width) {
+  const std::size_t most = width == kAllColumns ? 200 : static_cast<std::size_t>(std::max(29, width / 3));
+  if (text.empty()) return "-";
+  std::string shown = excerpt(text, most);
+  if (text.size() > most) shown.erase(shown.rfind(" ("));  // how long it is
+  return shown;
 }
 
 bool any_has_other_last(const std::vector<ViewedRun>& runs, const std::string& split) {
   return std::ranges::any_of(runs, [&](const ViewedRun& run) { return has_other_last(run, split); });
 }
 
-// "validation_auc" of the kept weights, and of the last ones where they are others: of all that any run has.
+// A text on the measure that decides; nothing before there is one.
+template <class Text>
+std::function<std::string(const ViewedRun&)> of_best(Text text) {
+  return [text](const ViewedRun& run) {
+    const DecidingFigure* best = run.record.decides();
+    return best == nullptr ? std::string() : text(run, *best);
+  };
+}
+
+// All measures that any run has of the set, `of` the kept or the last weights. `format`: of the values.
 void add_figures(Columns& columns, const std::vector<ViewedRun>& runs, const std::string& prefix,
-                 Figures RunRecord::*of) {
-  for (const std::string split : {"validation", "test"}) {
-    if (!prefix.empty() && !any_has_other_last(runs, split)) continue;
-    for (const std::string& measure : measure_columns(runs)) {
-      const auto value = [=](const ViewedRun& run) { return value_in(run.record.*of, split, measure); };
-      const auto has_value = [&](const ViewedRun& run) { return value(run).has_value(); };
-      if (std::ranges::none_of(runs, has_value)) continue;
-      columns.push_back({fmt::format("{}{}_{}", prefix, split, measure),
-                         [value](const ViewedRun& run) { return exact(value(run)); }});
-    }
+                 const std::string& split, Figures RunRecord::*of, fmt::format_string<double&> format,
+                 const std::string& positive = "") {
+  for (const std::string& measure : measure_columns(runs)) {
+    const auto value = [=](const ViewedRun& run) { return value_in(run.record.*of, split, measure); };
+    const auto has_value = [&](const ViewedRun& run) { return value(run).has_value(); };
+    if (std::ranges::none_of(runs, has_value)) continue;
+    columns.push_back({prefix + name_with_class(measure, positive), [value, format](const ViewedRun& run) {
+                         std::optional<double> number = value(run);
+                         return number ? fmt::format(format, *number) : "";
+                       }});
   }
 }
 
-// The measures of the kept weights, and the one that decides of the last weights where they are others.
-void add_result(Columns& columns, const std::vector<ViewedRun>& runs) {
-  const std::string split = common_text(runs, main_split);
-  const std::string positive = common_text(runs, [](const ViewedRun& run) { return run.record.positive; });
-  for (const std::string& measure : measure_columns(runs)) {
-    const auto value = [measure](const ViewedRun& run) {
-      return value_in(run.record.figures, main_split(run), measure);
-    };
-    const std::string name = name_with_class(measure, positive);
-    if (std::ranges::none_of(runs, [&](const ViewedRun& run) { return value(run).has_value(); })) continue;
-    columns.push_back({split.empty() ? name : fmt::format("{} {}", split, name),
-                       [value, measure, positive, common = !split.empty()](const ViewedRun& run) {
-                         const auto of_run = positive.empty() ? run.record.positive : "";
-                         return value(run) ? (common ? "" : main_split(run) + " ") + shown(*value(run)) +
-                                                 name_with_class(measure, of_run).substr(measure.size())
-                                           : "-";
+// Keys in the order in which they explain most.
+std::vector<std::string> explaining_keys(const std::vector<ViewedRun>& runs, bool all) {
+  constexpr std::array<std::string_view, 8> kFirst{
+      "train.optimizer", "train.lr",     "train.global_batch", "train.per_replica_batch",
+      "model.layers",    "model.preset", "train.loss",         "distribute.strategy"};
+  std::vector<std::string> keys = differing_keys(runs, all);
+  std::ranges::stable_sort(keys, {}, [&](const std::string& key) { return std::ranges::find(kFirst, key); });
+  return keys;
+}
+
+// The columns for runs of one data set and loss, the most telling first.
+Columns shown_columns(const std::vector<ViewedRun>& runs, std::size_t directory, bool all) {
+  const std::string best = common_text(runs, label_of);
+  Columns columns{{"run", [directory](const ViewedRun& run) { return run.name.substr(directory); }},
+                  {"best " + best, of_best([best](const ViewedRun& run, const DecidingFigure& figure) {
+                     return fmt::format("{}{:.5g}", best.empty() ? label_of(run) + " " : "", figure.value);
+                   })}};
+  const auto is_done = [](const ViewedRun& run) { return run.record.state == RunState::kDone; };
+  if (all || !std::ranges::all_of(runs, is_done)) {
+    columns.push_back({"state", [](const ViewedRun& run) {
+                         return run.state() + (run.record.reason.empty() ? "" : ": " + run.record.reason);
                        }});
   }
-  if (!any_has_other_last(runs, "validation")) return;
-  const std::string label = common_text(runs, label_of);
-  columns.push_back({label.empty() ? "last" : fmt::format("last {}", label), [label](const ViewedRun& run) {
-                       const DecidingFigure* best = run.record.decides();
-                       if (best == nullptr) return std::string("-");
-                       const auto last = value_in(run.record.last, best->split, best->measure);
-                       return last ? (label.empty() ? label_of(run) + " " : "") + shown(*last) : "-";
-                     }});
+  for (const std::string& key : explaining_keys(runs, all))
+    columns.push_back({key, [key](const ViewedRun& run) { return run.value(key); }});
+  if (any_has_other_last(runs, "validation")) {
+    columns.push_back({"last " + best, of_best([](const ViewedRun& run, const DecidingFigure& figure) {
+                         const auto last = value_in(run.record.last, figure.split, figure.measure);
+                         return last ? fmt::format("{:.5g}", *last) : "";
+                       })});
+  }
+  std::set<std::string> splits;
+  for (const ViewedRun& run : runs) splits.insert(main_split(run));
+  for (const std::string& split : splits)
+    add_figures(columns, runs, split + " ", split, &RunRecord::figures, "{:.5g}",
+                common_text(runs, [](const ViewedRun& run) { return run.record.positive; }));
+  // The measure that decides stands there as the best already, unless a temperature has changed it since.
+  const auto is_best = [](const ViewedRun& run) {
+    const DecidingFigure* figure = run.record.decides();
+    return figure == nullptr ||
+           value_in(run.record.figures, figure->split, figure->measure).value_or(figure->value) ==
+               figure->value;
+  };
+  if (std::ranges::all_of(runs, is_best))
+    std::erase_if(columns, [&](const auto& each) { return each.head == best; });
+  columns.push_back({"at step", of_best([](const ViewedRun&, const DecidingFigure& figure) {
+                       return with_commas(figure.step);
+                     })});
+  columns.push_back({"steps", [](const ViewedRun& run) { return with_commas(run.record.progress.steps); }});
+  return columns;
 }
 
 Json run_json(const ViewedRun& run, const std::vector<std::string>& keys) {
@@ -219,36 +223,76 @@ Json run_json(const ViewedRun& run, const std::vector<std::string>& keys) {
   return json;
 }
 
+constexpr std::size_t kMaxHead = 4;  // lines
+
+// A head in short lines: its words, and of a key the section above the name.
+Cells head_lines(const std::string& head) {
+  constexpr std::size_t kMaxLine = 10;
+  Cells lines(1);
+  for (std::size_t begin = 0; begin < head.size();) {
+    const std::size_t end = std::min(head.find_first_of(" .", begin), head.size() - 1) + 1;
+    const std::string part = head.substr(begin, end - begin);
+    const bool full = !lines.back().empty() && lines.back().size() + trimmed(part).size() > kMaxLine;
+    if (full && lines.size() < kMaxHead) lines.emplace_back();
+    lines.back() += part;
+    begin = end;
+  }
+  lines.insert(lines.begin(), kMaxHead - lines.size(), "");
+  return lines;
+}
+
+// As many of the columns as have room, and the names of the others.
+std::string fitting_table(const Columns& columns, const std::vector<ViewedRun>& runs, int width) {
+  std::vector<Cells> rows(kMaxHead + runs.size());
+  std::vector<std::string> left_out;
+  std::size_t used = 0;
+  for (const auto& [head, cell] : columns) {
+    Cells cells = head_lines(head);
+    for (const ViewedRun& run : runs) cells.push_back(value_cell(cell(run), width));
+    const std::size_t widest = std::ranges::max(cells, {}, &std::string::size).size();
+    if (used + widest > static_cast<std::size_t>(width)) {
+      left_out.push_back(head);
+      continue;
+    }
+    used += widest + 2;
+    for (std::size_t i = 0; i < rows.size(); ++i) rows[i].push_back(cells[i]);
+  }
+  const auto is_empty = [](const Cells& row) { return std::ranges::all_of(row, &std::string::empty); };
+  std::erase_if(rows, is_empty);
+  const std::string rest = fmt::format("not shown: {}; --all shows all\n", fmt::join(left_out, ", "));
+  return text_table(rows) + (left_out.empty() ? "" : wrap_lines(rest, width));
+}
+
 }  // namespace
 
 void sort_runs(std::vector<ViewedRun>& runs, const std::string& by) {
-  std::ranges::stable_sort(runs, std::less<>(), value_by(by, runs));
+  std::vector<std::string> known = measure_columns(runs);
+  known.insert(known.begin(), {"best", "run", "steps", "seconds"});
+  if (find_option(known_options(), by) == nullptr && std::ranges::count(known, by) == 0) {
+    const std::string nearest = nearest_name(by, known);
+    const std::string hint =
+        nearest.empty() ? suggest_key(by, known_options()) : fmt::format("did you mean '{}'?", nearest);
+    throw ConfigError(fmt::format("--sort: there is no key and no measure {}{}{}; measures here: {}",
+                                  in_quotes(by), hint.empty() ? "" : "; ", hint, fmt::join(known, ", ")));
+  }
+  std::ranges::stable_sort(runs, {}, [&](const ViewedRun& run) { return sort_value(run, by); });
 }
 
-std::string to_text(const std::vector<ViewedRun>& runs) {
-  constexpr std::size_t kMaxKeys = 8;
-  std::vector<std::string> keys = differing_keys(runs);
-  const std::size_t all = keys.size();
-  keys.resize(std::min(all, kMaxKeys));
-  const std::string common = common_text(runs, label_of);
-  Columns columns{{"run", [](const ViewedRun& run) { return run.name; }}};
-  for (const std::string& key : keys) {
-    columns.push_back({key, [key](const ViewedRun& run) { return value_cell(run.value(key)); }});
+std::string to_text(const std::vector<ViewedRun>& runs, int width) {
+  std::map<std::string, std::vector<ViewedRun>> groups;
+  for (const ViewedRun& run : runs) {
+    const std::string data = run.value("data.train");
+    groups[fmt::format("data: {}, loss: {}",
+                       value_cell(data.empty() ? run.value("data.format") : data, width),
+                       value_cell(run.value("train.loss"), width))]
+        .push_back(run);
   }
-  columns.push_back({common.empty() ? "best" : fmt::format("best {}", common),
-                     [&](const ViewedRun& run) { return best_cell(run, !common.empty()); }});
-  columns.push_back({"at step", [](const ViewedRun& run) {
-                       const DecidingFigure* best = run.record.decides();
-                       return best == nullptr ? "-" : with_commas(best->step);
-                     }});
-  columns.push_back({"steps", [](const ViewedRun& run) { return with_commas(run.record.progress.steps); }});
-  add_result(columns, runs);
-  columns.push_back({"state", [](const ViewedRun& run) {
-                       const std::string& reason = run.record.reason;
-                       return run.state() + (reason.empty() ? "" : ": " + excerpt(reason, 120));
-                     }});
-  std::string text = text_table(table_of(columns, runs));
-  if (all > kMaxKeys) text += fmt::format("{} more keys differ: --csv and --json have all\n", all - kMaxKeys);
+  std::string text;
+  for (const auto& [title, group] : groups) {
+    if (groups.size() > 1) text += (text.empty() ? "" : "\n") + title + "\n";
+    text += fitting_table(shown_columns(group, common_directory(runs).size(), width == kAllColumns), group,
+                          width);
+  }
   return text;
 }
 
@@ -256,28 +300,30 @@ std::string to_csv(const std::vector<ViewedRun>& runs) {
   Columns columns{{"run", [](const ViewedRun& run) { return run.name; }},
                   {"state", [](const ViewedRun& run) { return run.state(); }},
                   {"reason", [](const ViewedRun& run) { return run.record.reason; }}};
-  for (const std::string& key : differing_keys(runs)) {
+  for (const std::string& key : explaining_keys(runs, true)) {
     columns.push_back({key, [key](const ViewedRun& run) { return run.value(key); }});
   }
-  const auto of_best = [](const auto& text) {
-    return [text](const ViewedRun& run) {
-      const DecidingFigure* best = run.record.decides();
-      return best == nullptr ? std::string() : text(*best);
-    };
-  };
   const auto seconds = [](const ViewedRun& run) {
     return run.record.seconds > 0 ? fmt::format("{}", run.record.seconds) : "";
   };
+  using Best = const DecidingFigure&;
   columns.insert(
       columns.end(),
       {{"steps", [](const ViewedRun& run) { return fmt::format("{}", run.record.progress.steps); }},
        {"seconds", seconds},
-       {"best_split", of_best([](const DecidingFigure& best) { return best.split; })},
-       {"best_measure", of_best([](const DecidingFigure& best) { return best.measure; })},
-       {"best_value", of_best([](const DecidingFigure& best) { return exact(best.value); })},
-       {"best_step", of_best([](const DecidingFigure& best) { return fmt::format("{}", best.step); })}});
-  add_figures(columns, runs, "", &RunRecord::figures);
-  add_figures(columns, runs, "last_", &RunRecord::last);
+       {"best_split", of_best([](const ViewedRun&, Best best) { return best.split; })},
+       {"best_measure", of_best([](const ViewedRun&, Best best) { return best.measure; })},
+       {"best_value", of_best([](const ViewedRun&, Best best) { return fmt::format("{}", best.value); })},
+       {"best_step", of_best([](const ViewedRun&, Best best) { return fmt::format("{}", best.step); })},
+       {"commit", [](const ViewedRun& run) { return run.record.commit; }},
+       {"ranks", [](const ViewedRun& run) { return fmt::format("{}", run.record.plan.ranks); }},
+       {"cpu", [](const ViewedRun& run) { return run.record.launch.cpu; }},
+       {"weights", hash_of_weights}});
+  for (const std::string split : {"validation", "test"}) {
+    add_figures(columns, runs, split + "_", split, &RunRecord::figures, "{}");
+    if (any_has_other_last(runs, split))
+      add_figures(columns, runs, "last_" + split + "_", split, &RunRecord::last, "{}");
+  }
   return csv_table(table_of(columns, runs));
 }
 

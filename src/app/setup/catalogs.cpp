@@ -63,7 +63,7 @@ const KnownNames& known_names() {
                                  .metrics = catalog_names(metric_catalog()),
                                  .formats_of = {{"predict", catalog_names(prediction_file_catalog())},
                                                 {"export", catalog_names(exporter_catalog())},
-                                                {"export-metrics", metrics_formats()},
+                                                {"export-metrics", {"csv"}},
                                                 {"reference", catalog_names(reference_catalog())}},
                                  .facts = config_facts()};
   return kNames;

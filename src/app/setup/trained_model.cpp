@@ -143,11 +143,10 @@ std::string find_model(const std::string& text) {
   if (!steps.empty()) known.emplace_back("last");
   std::ranges::reverse(steps);
   for (const Index step : steps) known.push_back(fmt::format("step-{}", step));
-  throw ConfigError(fmt::format("--model {}: the run '{}' has no checkpoint {}; {}", in_quotes(text),
-                                run.root.string(), in_quotes(name),
-                                known.empty()
-                                    ? fmt::format("there is none in '{}'", checkpoints.root().string())
-                                    : fmt::format("those that it has: {}", fmt::join(known, ", "))));
+  throw ConfigError(fmt::format(
+      "{}: the run '{}' has no checkpoint {}; {}", in_quotes(text), run.root.string(), in_quotes(name),
+      known.empty() ? fmt::format("there is none in '{}'", checkpoints.root().string())
+                    : fmt::format("those that it has: {}", fmt::join(known, ", "))));
 }
 
 }  // namespace lockstep

@@ -158,7 +158,7 @@ std::string describe_best(const std::vector<TrialRow>& sorted, const Measure& me
   }
   const std::string run = directory.trial(best->number).root.string();
   return fmt::format(
-      "best: {}, validation {} {:.6g} after epoch {:.2f}; use it: trainer predict --model {} --input DATA "
+      "best: {}, validation {} {:.6g} after epoch {:.2f}; use it: trainer predict {} --input DATA "
       "--output FILE\n",
       directory.name(best->number), measure.name(), best->score->value, best->score->epoch, run);
 }

@@ -34,9 +34,8 @@ std::string describe_length(const TrainOptions& train, const RunPlan& plan) {
   const std::string key = train.steps > 0     ? fmt::format("train.steps = {}", train.steps)
                           : train.samples > 0 ? fmt::format("train.samples = {}", train.samples)
                                               : fmt::format("train.epochs = {}", train.epochs);
-  return fmt::format("with {}, at {} sample{} a step, the run has {} step{}", key,
-                     with_commas(plan.step_batch), plan.step_batch == 1 ? "" : "s", with_commas(plan.steps),
-                     plan.steps == 1 ? "" : "s");
+  return fmt::format("with {}, at {} a step, the run has {}", key, plural(plan.step_batch, "sample"),
+                     plural(plan.steps, "step"));
 }
 
 // The plan of the config that the run began with, if it can be planned: data and ranks may differ now.
@@ -111,6 +110,15 @@ std::string command_of_process() {
   return command;
 }
 
+// "AMD EPYC 7B13"; "" where the system does not tell.
+std::string cpu_name() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+  }
+  return "";
+}
+
 Launch launch_of(const Config& config, const RunPlan& plan, const RankPlacement& placement) {
   return {.command = command_of_process(),
           .time = Heartbeat::now().time,
@@ -118,6 +126,7 @@ Launch launch_of(const Config& config, const RunPlan& plan, const RankPlacement&
           .threads = plan.dist.threads,
           .precision = describe_precision(config),
           .placement = placement.summary,
+          .cpu = cpu_name(),
           .hosts = placement.host_of,
           .cores = placement.cores};
 }
@@ -156,11 +165,12 @@ RunRecord first_record(const Experiment& experiment, const RunPlan& plan, const 
   return record;
 }
 
-void announce(const Config& config, const RunPlan& plan, const RankPlacement& placement) {
+void announce(const Config& config, const RunPlan& plan, const RankPlacement& placement, bool is_new) {
   log_info("{}", launch_of(config, plan, placement).describe());
   const bool full = config.run.plan == PlanStyle::kFull;
   std::string text = full ? plan_table(std::span(&plan, 1)) : plan_summary(plan);
-  text.pop_back();  // the log ends the line itself
+  // The log ends the line itself; what a step is was told when the run began.
+  text.resize(is_new || full ? text.size() - 1 : text.find('\n'));
   log_info("plan:{}{}", full ? "\n" : " ", text);
 }
 
@@ -168,15 +178,17 @@ void report_loaded(Communicator& comm, const RunPlan& plan, const Records& train
   constexpr std::size_t kMaxLines = 64;
   const std::size_t shown = style == PlanStyle::kFull ? kMaxLines : 4;
   const Range replicas = plan.dist.hosted_by(plan.grid().group_of(comm.rank()));
+  const std::string hosted = replicas.size() == 1
+                                 ? fmt::format("replica {}", replicas.begin)
+                                 : fmt::format("replicas {} to {}", replicas.begin, replicas.end - 1);
   const std::string holds =
       replicas.empty()    ? "serves"
       : train.rows() == 0 ? "needs no records: its stage gets what the stage before computes"
       : plan.sampling.stream
-          ? fmt::format("streams {} rows (replicas {} to {})",
-                        with_commas(make_sampler(plan.sampling)->needed(replicas)), replicas.begin,
-                        replicas.end - 1)
-          : fmt::format("loaded {} rows, {} (replicas {} to {})", with_commas(train.rows()),
-                        human_bytes(train.bytes()), replicas.begin, replicas.end - 1);
+          ? fmt::format("streams {} ({})", plural(make_sampler(plan.sampling)->needed(replicas), "row"),
+                        hosted)
+          : fmt::format("loaded {}, {} ({})", plural(train.rows(), "row"), human_bytes(train.bytes()),
+                        hosted);
   const std::vector<std::string> lines = gather_texts(comm, fmt::format("rank {} {}", comm.rank(), holds));
   for (std::size_t rank = 0; rank < std::min(lines.size(), kMaxLines); ++rank)
     write_log(rank < shown ? LogLevel::kInfo : LogLevel::kDebug, lines[rank]);
@@ -275,7 +287,7 @@ std::string describe_padding(const Experiment& experiment, const SamplingOptions
 }
 
 std::string warn_of_uneven_shards(const Experiment& experiment, const SamplingOptions& sampling) {
-  const bool by_chance = sampling.mode == DataMode::kFull || sampling.reshuffle == Reshuffle::kGlobal ||
+  const bool by_chance = sampling.mode == DataMode::kFull || sampling.reshuffle != Reshuffle::kShard ||
                          (!sampling.stream && sampling.shard_order == ShardOrder::kShuffled) ||
                          sampling.replicas == 1;
   const OutputForm form = experiment.loss->form();

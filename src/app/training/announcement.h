@@ -17,7 +17,7 @@ RunRecord first_record(const Experiment& experiment, const RunPlan& plan, const 
                        const ResumeState& resume);
 
 /// Logs the ranks, their placement and the plan.
-void announce(const Config& config, const RunPlan& plan, const RankPlacement& placement);
+void announce(const Config& config, const RunPlan& plan, const RankPlacement& placement, bool is_new);
 
 /// *Collective.* One line for each rank: what it holds. Only a few of them are on the console, unless the
 /// full plan is.

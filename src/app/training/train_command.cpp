@@ -255,7 +255,7 @@ void TrainCommand::announce_run() {
   if (first()) {
     const std::string padding = describe_padding(experiment_, plan_.sampling);
     if (!padding.empty()) log_info("{}", padding);
-    announce(config(), plan_, placement_);
+    announce(config(), plan_, placement_, resume_.is_new);
   }
   for (const std::string& reason : division_) {
     if (first()) log_info("{}", reason);

@@ -24,13 +24,21 @@ std::string ViewedRun::short_name() const {
   return last.empty() || last == "." ? name : last;
 }
 
+std::string common_directory(const std::vector<ViewedRun>& runs) {
+  if (runs.size() < 2) return "";
+  std::string common = runs.front().name;
+  for (const ViewedRun& run : runs)
+    common.resize(static_cast<std::size_t>(std::ranges::mismatch(common, run.name).in1 - common.begin()));
+  return common.substr(0, common.rfind('/') + 1);
+}
+
 bool names_no_result(std::string_view key) {
   return key == "run.dir" || key == "checkpoint.dir" || key == "run.resume" || key == "run.progress" ||
          key == "run.plan" || key.starts_with("report.");
 }
 
 // Configs that can be read have all keys, in one order.
-std::vector<std::string> differing_keys(const std::vector<const ViewedRun*>& runs) {
+std::vector<std::string> differing_keys(const std::vector<const ViewedRun*>& runs, bool all) {
   std::vector<std::string> keys;
   const auto read = std::ranges::find_if(runs, [](const ViewedRun* run) { return !run->config.empty(); });
   if (read == runs.end()) return keys;
@@ -39,7 +47,7 @@ std::vector<std::string> differing_keys(const std::vector<const ViewedRun*>& run
     for (const ViewedRun* run : runs) {
       if (!run->config.empty()) values.insert(run->value(line.key));
     }
-    if (values.size() > 1 && !names_no_result(line.key)) keys.push_back(line.key);
+    if (values.size() > 1 && (all || !names_no_result(line.key))) keys.push_back(line.key);
   }
   return keys;
 }

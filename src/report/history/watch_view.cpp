@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
@@ -17,15 +18,21 @@ using Json = nlohmann::ordered_json;
 using Lines = std::vector<std::string>;
 
 constexpr int kEighths = 8;
-constexpr std::array kBlocks{" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+// A character of Braille has dots in two columns and four rows, and a bit for each.
+constexpr int kDotRows = 4;
+constexpr int kDotBits[2][kDotRows] = {{0x01, 0x02, 0x04, 0x40}, {0x08, 0x10, 0x20, 0x80}};
 
 std::size_t size_of(int count) {
   return static_cast<std::size_t>(std::max(count, 0));
 }
 
-// ASCII, as all names are that excerpt() has gone over, so that bytes are characters.
-std::string cut(const std::string& text, int columns) {
-  return text.substr(0, size_of(columns));
+// At most so many characters, with control characters as excerpt() has them.
+std::string cut(std::string_view text, int columns) {
+  const std::string shown = excerpt(text, std::string::npos);
+  std::size_t end = 0;
+  for (int column = 0; column < columns && end < shown.size(); ++column)
+    end += std::max<std::size_t>(1, utf8_length(std::string_view(shown).substr(end)));
+  return shown.substr(0, end);
 }
 
 // The means of as many equal stretches of a series as there are columns; with fewer values, each is drawn
@@ -74,16 +81,24 @@ std::string blocks(double share, int width) {
   return text;
 }
 
+// The last characters of a name, which tell runs apart.
+std::string end_of(const std::string& name, std::size_t columns) {
+  const std::string shown = excerpt(name, std::string::npos);
+  std::size_t begin = shown.size() > columns ? shown.size() - columns + 3 : 0;
+  while (begin < shown.size() && (shown[begin] & 0xC0) == 0x80) ++begin;  // within a character
+  return (begin > 0 ? "..." : "") + shown.substr(begin);
+}
+
 // "0.52341 |" beside the first line of a curve, the least beside the last one.
 Lines labelled_curve(const std::string& name, const std::vector<double>& values, ViewSize size) {
-  constexpr int kLabel = 10;
+  constexpr int kLabel = 11;
   const int width = size.columns - kLabel - 2;
   const int height = size.rows - 1;
   if (width < 10 || height < 1 || values.empty()) return {};
   const Span span = span_of(stretches(values, width));
   if (span.least > span.most) return {};
   Lines lines{cut(name, size.columns)};
-  const Lines curve = block_curve(values, width, height);
+  const Lines curve = braille_curve(values, width, height);
   for (int row = 0; row < height; ++row) {
     const std::string label = row == 0            ? short_number(span.most)
                               : row + 1 == height ? short_number(span.least)
@@ -91,11 +106,6 @@ Lines labelled_curve(const std::string& name, const std::vector<double>& values,
     lines.push_back(fmt::format("{:>{}} │{}", label, kLabel, at(curve, row)));
   }
   return lines;
-}
-
-std::string progress_bar(const ViewedRun& run, int columns) {
-  const auto planned = static_cast<double>(run.record.plan.steps);
-  return planned > 0 ? blocks(run.steps() / planned, columns) : "";
 }
 
 Lines time_bars(const ViewedRun& run, int columns) {
@@ -115,7 +125,7 @@ Lines time_bars(const ViewedRun& run, int columns) {
 Lines rank_bars(const ViewedRun& run, ViewSize size) {
   const std::vector<RankTime>& ranks = run.metrics.ranks.ranks;
   constexpr std::size_t kMaxRanks = 8;
-  constexpr int kTaken = 48;
+  constexpr int kTaken = 50;
   const int width = std::min(size.columns - kTaken, 40);
   if (ranks.size() < 2 || width < 4) return {};
   Lines lines;
@@ -133,8 +143,8 @@ Lines rank_bars(const ViewedRun& run, ViewSize size) {
   return lines;
 }
 
-std::string head_of(const ViewedRun& run) {
-  std::string text = fmt::format("{}  {}  step {}", excerpt(run.name, 60), run.state(), progress_of(run));
+std::string pace_of(const ViewedRun& run) {
+  std::string text = fmt::format("step {}", progress_of(run));
   if (run.record.seconds > 0) {
     text += fmt::format("  {} samples/s  {}", count_text(run.samples() / run.record.seconds),
                         human_seconds(run.record.seconds));
@@ -156,10 +166,11 @@ std::string measure_of(const ViewedRun& run) {
 }
 
 Lines one_run(const ViewedRun& run, ViewSize size) {
-  Lines lines{cut(head_of(run), size.columns), progress_bar(run, size.columns),
+  const auto planned = static_cast<double>(run.record.plan.steps);
+  const std::string reason = run.record.reason.empty() ? "" : ": " + run.record.reason;
+  Lines lines{cut(fmt::format("{}  {}{}", end_of(run.name, 48), run.state(), reason), size.columns),
+              cut(pace_of(run), size.columns), blocks(planned > 0 ? run.steps() / planned : 0, size.columns),
               cut(measure_of(run), size.columns)};
-  if (!run.record.reason.empty())
-    lines.push_back(cut(run.state() + ": " + excerpt(run.record.reason, 300), size.columns));
   Lines bars = time_bars(run, size.columns);
   const Lines ranks = rank_bars(run, size);
   bars.insert(bars.end(), ranks.begin(), ranks.end());
@@ -167,7 +178,7 @@ Lines one_run(const ViewedRun& run, ViewSize size) {
   constexpr std::size_t kWarnings = 3;
   for (std::size_t i = run.record.warnings.size() - std::min(kWarnings, run.record.warnings.size());
        i < run.record.warnings.size(); ++i) {
-    warnings.push_back(cut("warning: " + excerpt(run.record.warnings[i], 300), size.columns));
+    warnings.push_back(cut("warning: " + run.record.warnings[i], size.columns));
   }
   const int left = size.rows - static_cast<int>(lines.size() + bars.size() + warnings.size());
   const MetricsTable::Column* loss = run.metrics.train.find("loss");
@@ -182,42 +193,63 @@ Lines one_run(const ViewedRun& run, ViewSize size) {
   return lines;
 }
 
+// 79 characters with a curve of 8: the name, the state, how far and how fast the run is, and how good.
 Lines several_runs(const std::vector<ViewedRun>& runs, ViewSize size) {
-  constexpr int kCurve = 16;
-  Lines lines{cut(fmt::format("{:<28} {:<10} {:<22} {:<26} {}", "run", "state", "steps", "measure", "loss"),
-                  size.columns)};
+  constexpr int kMaxCurve = 24;
+  const auto row = [](const auto&... cells) {
+    return fmt::format("{:<18} {:<8} {:>5} {:>9} {:>8} {:<19}", cells...);
+  };
+  const std::string head = row("run", "state", "done", "samples/s", "left", "measure") + " loss";
+  const std::size_t directory = common_directory(runs).size();
+  Lines lines{cut(head, size.columns)};
   for (const ViewedRun& run : runs) {
     if (static_cast<int>(lines.size()) + 1 == size.rows && runs.size() > lines.size()) {
       lines.push_back(cut(fmt::format("... and {} more", runs.size() - lines.size() + 1), size.columns));
       break;
     }
     const ShownMeasure shown = shown_measure(run);
-    const std::string name = excerpt(run.name, 200);
-    const std::string text = fmt::format(
-        "{:<28} {:<10} {:<22} {:<26}", name.size() > 28 ? "..." + name.substr(name.size() - 25) : name,
-        run.state(), progress_of(run), shown.name() + " " + short_number(shown.value));
+    const auto planned = static_cast<double>(run.record.plan.steps);
+    const double left = seconds_left(run);
+    const std::string text =
+        row(end_of(run.name.substr(directory), 18), cut(run.state(), 8),
+            planned > 0 ? fmt::format("{:.0f} %", 100 * run.steps() / planned) : "-",
+            cut(run.record.seconds > 0 ? count_text(run.samples() / run.record.seconds) : "-", 9),
+            cut(std::isfinite(left) ? human_seconds(left) : "-", 8),
+            cut(fmt::format("{} {}", short_number(shown.value), shown.measure), 19));
     const MetricsTable::Column* loss = run.metrics.train.find("loss");
-    const int room = std::min(size.columns - static_cast<int>(text.size()) - 1, kCurve);
+    const int room = std::min(size.columns - 73, kMaxCurve);
     lines.push_back(loss == nullptr || room < 4 ? cut(text, size.columns)
-                                                : text + " " + block_curve(loss->values, room, 1).front());
+                                                : text + " " + braille_curve(loss->values, room, 1).front());
   }
   return lines;
 }
 
 }  // namespace
 
-std::vector<std::string> block_curve(const std::vector<double>& values, int width, int height) {
-  const std::vector<double> means = stretches(values, width);
+std::vector<std::string> braille_curve(const std::vector<double>& values, int width, int height) {
+  const std::vector<double> means = stretches(values, 2 * width);
   const Span span = span_of(means);
-  Lines lines(size_of(height));
-  for (int row = 0; row < height; ++row) {
-    for (const double mean : means) {
-      // The least value is drawn, too: as the thinnest block.
-      const double share = span.most > span.least ? (mean - span.least) / (span.most - span.least) : 1;
-      const int filled =
-          std::isfinite(mean) ? 1 + static_cast<int>(std::lround(share * (height * kEighths - 1))) : 0;
-      at(lines, row) += at(kBlocks, std::clamp(filled - (height - 1 - row) * kEighths, 0, kEighths));
+  std::vector<std::vector<int>> dots(size_of(height), std::vector<int>(size_of(width)));
+  std::optional<int> before;  // how high the curve was in the column before
+  for (int column = 0; column < static_cast<int>(means.size()); ++column) {
+    const double mean = at(means, column);
+    if (!std::isfinite(mean)) before.reset();
+    if (!std::isfinite(mean)) continue;
+    const double share = span.most > span.least ? (mean - span.least) / (span.most - span.least) : 0;
+    const int level = static_cast<int>(std::lround(share * (height * kDotRows - 1)));
+    const int from = before.value_or(level);
+    for (int dot = std::min(level, from + 1); dot <= std::max(level, from - 1); ++dot) {
+      at(at(dots, height - 1 - dot / kDotRows), column / 2) |=
+          kDotBits[column % 2][kDotRows - 1 - dot % kDotRows];
     }
+    before = level;
+  }
+  Lines lines;
+  for (const std::vector<int>& row : dots) {
+    std::string& line = lines.emplace_back();
+    // U+2800 and the bits, in UTF-8.
+    for (const int bits : row)
+      line += {'\xe2', static_cast<char>(0xa0 | bits >> 6), static_cast<char>(0x80 | (bits & 0x3f))};
   }
   return lines;
 }

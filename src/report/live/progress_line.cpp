@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "lockstep/base/log.h"
+#include "lockstep/base/process.h"
 #include "lockstep/base/terminal.h"
 #include "lockstep/base/text.h"
 #include "lockstep/train/evaluation/prediction.h"
@@ -26,12 +27,7 @@ constexpr int kBarWidth = 24;
 constexpr int kLeastBarWidth = 6;
 
 constexpr double kFirstEstimateSeconds = 0.5;
-constexpr double kRounding = 1e-9;
 constexpr std::size_t kSampleBytes = 160;
-
-std::size_t index_of(Split split) {
-  return split == Split::kValidation ? 0 : 1;
-}
 
 }  // namespace
 
@@ -43,16 +39,17 @@ std::string bar(double share, int width) {
   return "[" + text + "]";
 }
 
-ProgressLine::ProgressLine(ProgressStyle style, const Progress& whole, const EvaluationSchedule& evaluations,
+ProgressLine::ProgressLine(ProgressStyle style, const Progress& whole, const ShownProgress& shown,
                            Measure measure)
     : live_(style == ProgressStyle::kLive ||
             (style == ProgressStyle::kAuto && output_is_live() && rows_can_be_redrawn())),
       plain_(!live_ && style != ProgressStyle::kNone),
+      every_line_(shown.every_line && style != ProgressStyle::kNone),
       whole_(whole),
-      estimate_(whole, evaluations),
-      split_(evaluations.validation ? Split::kValidation : Split::kTest),
-      keeps_best_(evaluations.keeps_best),
-      best_(std::move(measure)) {}
+      split_(shown.validation ? Split::kValidation : Split::kTest),
+      keeps_best_(shown.keeps_best),
+      best_(std::move(measure)),
+      line_of_evaluation_(-kMaxLineSeconds) {}
 
 void ProgressLine::go_on(const RunRecord& earlier) {
   const auto found = earlier.deciding.find(to_string(split_));
@@ -65,7 +62,10 @@ void ProgressLine::on_step(const Progress& progress, double loss) {
   smooth_loss_ = has_loss_ ? kLossMemory * smooth_loss_ + (1 - kLossMemory) * loss : loss;
   has_loss_ = true;
   if (!live_ && !plain_) return;
-  estimate_.on_step(progress, since_start_.seconds());
+  if (!first_) {
+    first_ = progress;
+    first_seconds_ = since_start_.seconds();
+  }
   if (plain_ && since_line_.seconds() >= kMaxSilentSeconds) print_step(progress);
   if (!live_ || since_redraw_.seconds() < kRedrawSeconds) return;
   since_redraw_.lap();
@@ -73,11 +73,8 @@ void ProgressLine::on_step(const Progress& progress, double loss) {
 }
 
 void ProgressLine::redraw(const Progress& progress) {
-  std::string numbers =
-      fmt::format(" epoch {:.2f}/{:.2f}  loss {:.5g}", progress.epochs, whole_.epochs, smooth_loss_);
-  if (const std::optional<double> rate = estimate_.rate()) {
-    numbers += fmt::format("  {} samples/s{}", count_text(*rate), time_left());
-  }
+  std::string numbers = fmt::format(" epoch {:.2f}/{:.2f}  loss {:.5g}{}", progress.epochs, whole_.epochs,
+                                    smooth_loss_, pace(progress, true));
   // One row only: a longer one would wrap, and the next redraw would leave its first part behind.
   const int columns = terminal_columns() - 1;
   const std::string evaluated = evaluation();
@@ -95,34 +92,40 @@ std::string ProgressLine::evaluation() const {
   return fmt::format("  {} {:.5g}{}", name, *latest_, best);
 }
 
-std::string ProgressLine::time_left() const {
-  const std::optional<double> seconds = estimate_.seconds_left();
-  return seconds ? fmt::format("  {} left", human_seconds(*seconds)) : "";
+// By the time so far, of which evaluations are a part, but not of the rate.
+std::string ProgressLine::pace(const Progress& progress, bool rate) const {
+  const double seconds = since_start_.seconds() - first_seconds_;
+  const double trained = seconds - evaluating_;
+  if (!first_ || trained < kFirstEstimateSeconds || progress.samples <= first_->samples) return "";
+  const auto done = static_cast<double>(progress.samples - first_->samples);
+  const auto left = static_cast<double>(whole_.samples - progress.samples);
+  return (rate ? fmt::format("  {} samples/s", count_text(done / trained)) : "") +
+         fmt::format("  {} left", human_seconds(seconds * left / done));
 }
 
 void ProgressLine::print_step(const Progress& progress) {
   since_line_.lap();
   log_info("step {}/{}  epoch {:.2f}  loss {:.5g}{}", with_commas(progress.steps), with_commas(whole_.steps),
-           progress.epochs, smooth_loss_, time_left());
+           progress.epochs, smooth_loss_, pace(progress, false));
 }
 
 void ProgressLine::on_train_metrics(const TrainMetrics& metrics) {
   const bool last = metrics.progress.steps == whole_.steps;
   if (last) erase_live_row();
   const double pause = std::clamp(since_start_.seconds() / 10, kMinLineSeconds, kMaxLineSeconds);
-  if (!last && since_line_.seconds() < pause) return;
+  if (!last && !every_line_ && since_line_.seconds() < pause) return;
   since_line_.lap();
   const std::string accuracy = metrics.accuracy ? fmt::format("  accuracy {:.5g}", *metrics.accuracy) : "";
   // The log file has these lines in any case.
-  write_log(plain_ ? LogLevel::kInfo : LogLevel::kDebug,
+  write_log(plain_ || every_line_ ? LogLevel::kInfo : LogLevel::kDebug,
             fmt::format("step {}/{}  epoch {:.2f}  loss {:.5g}{}  lr {:.5g}  {} samples/s{}",
                         with_commas(metrics.progress.steps), with_commas(whole_.steps),
                         metrics.progress.epochs, metrics.loss, accuracy, metrics.lr,
-                        count_text(metrics.samples_per_second), last ? "" : time_left()));
+                        count_text(metrics.samples_per_second), last ? "" : pace(metrics.progress, false)));
 }
 
 void ProgressLine::on_evaluation(const EvalMetrics& metrics) {
-  estimate_.on_evaluation(metrics.split, metrics.seconds);
+  if (first_) evaluating_ += metrics.seconds;
   if (metrics.split == split_) {
     best_.improves(metrics);
     latest_ = best_.measure().of(metrics);
@@ -132,9 +135,15 @@ void ProgressLine::on_evaluation(const EvalMetrics& metrics) {
       metrics.top_k_accuracy ? fmt::format("  top-{} {:.5g}", metrics.top_k, *metrics.top_k_accuracy) : "";
   std::string others;
   for (const MetricValue& other : metrics.others) others += "  " + to_string(other, metrics.positive());
-  log_info("epoch {:.2f}  {} {}{}{}{}  ({}, {})", metrics.progress.epochs, to_string(metrics.split),
-           describe_loss(metrics), accuracy, top_k, others, metrics.counted(),
-           human_seconds(metrics.seconds));
+  // Short epochs would fill a terminal, or the file of a batch job.
+  const double pause = live_ ? 1 : environment_number("SLURM_JOB_ID") ? kMaxLineSeconds : 0;
+  const bool shown = every_line_ || metrics.progress.steps == whole_.steps ||
+                     since_start_.seconds() >= line_of_evaluation_ + pause;
+  if (shown) line_of_evaluation_ = since_start_.seconds();
+  write_log(shown ? LogLevel::kInfo : LogLevel::kDebug,
+            fmt::format("epoch {:.2f}  {} {}{}{}{}  ({}, {})", metrics.progress.epochs,
+                        to_string(metrics.split), describe_loss(metrics), accuracy, top_k, others,
+                        metrics.counted(), human_seconds(metrics.seconds)));
   if (metrics.crossed > 0)
     log_info("{} set: {}", to_string(metrics.split),
              describe_crossed(metrics.crossed, metrics.positions > 0));
@@ -142,57 +151,6 @@ void ProgressLine::on_evaluation(const EvalMetrics& metrics) {
   std::string line = metrics.sample;
   std::ranges::replace(line, '\n', ' ');
   log_info("sample: {}", excerpt(line, kSampleBytes));
-}
-
-Index EvaluationSchedule::still_due(Split split, const Progress& progress, const Progress& whole) const {
-  if (!(split == Split::kValidation ? validation : test)) return 0;
-  const bool in_between = split == Split::kValidation || !validation;
-  if (!in_between || !every) return 1;
-  // An evaluation that is due with the last step is the one at the end.
-  const double before_end = std::ceil(every->measure(whole) / every->value - kRounding) - 1;
-  const double done = std::floor(every->measure(progress) / every->value + kRounding);
-  return static_cast<Index>(std::max(before_end - done, 0.0)) + 1;
-}
-
-void TimeEstimate::on_step(const Progress& progress, double seconds) {
-  if (!first_) {
-    first_ = progress;
-  } else {
-    seconds_ += std::max(seconds - end_of_last_ - evaluating_, 0.0);
-  }
-  last_ = progress;
-  end_of_last_ = seconds;
-  evaluating_ = 0;
-}
-
-void TimeEstimate::on_evaluation(Split split, double seconds) {
-  Evaluated& evaluated = evaluated_.at(index_of(split));
-  ++evaluated.times;
-  evaluated.seconds += seconds;
-  evaluating_ += seconds;
-}
-
-std::optional<double> TimeEstimate::rate() const {
-  if (!first_ || seconds_ < kFirstEstimateSeconds || last_.samples <= first_->samples) return std::nullopt;
-  return static_cast<double>(last_.samples - first_->samples) / seconds_;
-}
-
-std::optional<double> TimeEstimate::seconds_left() const {
-  const std::optional<double> samples_per_second = rate();
-  if (!samples_per_second) return std::nullopt;
-  double left = static_cast<double>(whole_.samples - last_.samples) / *samples_per_second;
-  for (const Split split : {Split::kValidation, Split::kTest}) {
-    left += static_cast<double>(evaluations_.still_due(split, last_, whole_)) * evaluation_seconds(split);
-  }
-  return left;
-}
-
-// The mean so far; that of the other set where this one was not evaluated yet.
-double TimeEstimate::evaluation_seconds(Split split) const {
-  const Evaluated& own = evaluated_.at(index_of(split));
-  const Evaluated& other = evaluated_.at(1 - index_of(split));
-  const Evaluated& seen = own.times > 0 ? own : other;
-  return seen.times > 0 ? seen.seconds / static_cast<double>(seen.times) : 0;
 }
 
 }  // namespace lockstep

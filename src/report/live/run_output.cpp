@@ -95,7 +95,7 @@ RunOutput::RunOutput(RunOutputSettings settings, OutputStart start)
       average_(std::move(settings.average)),
       metrics_(settings.directory.metrics(), start.metrics_bytes,
                [this](const nlohmann::ordered_json& json) { record_line(json); }),
-      line_(settings.progress, settings.whole, settings.evaluations, std::move(settings.measure)),
+      line_(settings.progress, settings.whole, settings.shown, std::move(settings.measure)),
       incomplete_(std::move(start.incomplete)) {
   if (settings.hyperparameters) {
     events_.emplace(settings.directory.tensorboard(), start.step, *settings.hyperparameters,
@@ -221,10 +221,10 @@ void report_result(const TrainingResult& result) {
   const std::string idle =
       time.idle > 0 ? fmt::format(", idle for other stages {:.1f} %", 100 * time.idle) : "";
   log_info(
-      "done: {}{} steps{}, {} samples in {} ({} samples/s); time: data {:.1f} %, compute {:.1f} %, "
+      "done: {}{}{}, {} in {} ({} samples/s); time: data {:.1f} %, compute {:.1f} %, "
       "communication {:.1f} %{}, waiting {:.1f} %{}",
-      quality, with_commas(result.progress.steps), describe_mishaps(result),
-      with_commas(result.progress.samples), human_seconds(result.seconds),
+      quality, plural(result.progress.steps, "step"), describe_mishaps(result),
+      plural(result.progress.samples, "sample"), human_seconds(result.seconds),
       count_text(result.samples_per_second), 100 * time.data, 100 * time.compute, 100 * time.communication,
       hidden, 100 * time.waiting, idle);
   for (const std::string& line : describe_slow_ranks(result.ranks)) log_info("{}", line);

@@ -115,8 +115,12 @@ std::string asynchronous_sentence(const RunPlan& plan) {
     return fmt::format(
         "Each step is one worker's gradient of {} samples, applied as it arrives{}: {} with {} "
         "each in an epoch. Workers may end in the middle of one: then more samples are used than stated, by "
-        "less than a batch for each worker.",
-        plan.step_batch, bound, plural(workers, "worker"), with_commas(plan.epoch.steps));
+        "less than a batch for each worker.{}",
+        plan.step_batch, bound, plural(workers, "worker"), with_commas(plan.epoch.steps),
+        workers == 1
+            ? ""
+            : " Synchronous workers make one step where these make one each: at the same train.lr these "
+              "go that many times as far, so divide it by their number.");
   }
   return fmt::format(
       "Each step is one update of the weights with the first {} of {} workers' gradients, {} of {} samples; "
@@ -351,11 +355,11 @@ std::string plan_table(std::span<const RunPlan> plans) {
 
 std::string plan_summary(const RunPlan& plan) {
   return fmt::format(
-      "{} steps of {} samples, {} epochs; {} parameters; {} of memory per rank; {} sent per step and "
+      "{} of {}, {} epoch{}; {}; {} of memory per rank; {} sent per step and "
       "rank\n{}\n",
-      with_commas(plan.steps), with_commas(plan.sampling.global_batch), number(plan.epochs),
-      with_commas(plan.parameters), human_bytes(plan.memory.total()), human_bytes(plan.sent_bytes),
-      sentence(plan));
+      plural(plan.steps, "step"), plural(plan.sampling.global_batch, "sample"), number(plan.epochs),
+      plan.epochs == 1 ? "" : "s", plural(plan.parameters, "parameter"), human_bytes(plan.memory.total()),
+      human_bytes(plan.sent_bytes), sentence(plan));
 }
 
 std::vector<std::vector<std::string>> model_rows(const Model& model) {

@@ -47,7 +47,7 @@ Index TokenDrawer::draw(std::span<const Scalar> outputs, Index text, Index posit
   if (!finite) {
     throw DataError(fmt::format(
         "the model gives outputs that are not finite numbers at position {}: its weights are bad; "
-        "take a checkpoint of an earlier step, as in --model RUN@step-500",
+        "take a checkpoint of an earlier step, as in trainer generate RUN@step-500",
         position));
   }
   if (options_.temperature == 0) return std::ranges::max_element(outputs) - outputs.begin();

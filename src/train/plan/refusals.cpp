@@ -96,11 +96,14 @@ void refuse_steps(const AskedRun& run) {
 void refuse_samples(const AskedRun& run) {
   refuse_if(run.data.audit && (run.train.tail == Tail::kDrop || run.asynchronous),
             "data.audit with train.tail drop, or with asynchronous workers");
-  refuse_if(run.data.reshuffle == Reshuffle::kGlobal && run.data.shard_order != ShardOrder::kShuffled,
-            "data.reshuffle global with a data.shard_order that is not shuffled");
+  refuse_if(run.data.reshuffle != Reshuffle::kShard && run.data.shard_order != ShardOrder::kShuffled,
+            "data.reshuffle global or batch with a data.shard_order that is not shuffled");
   refuse_if(run.sampling.stream && run.data.shard_order == ShardOrder::kStrided,
             "data.shard_order strided with streamed samples");
   const bool buckets = run.data.bucket_by_length > 0;
+  refuse_if(run.data.reshuffle == Reshuffle::kBatch &&
+                (buckets || run.sampling.stream || run.asynchronous || run.data.mode == DataMode::kFull),
+            "data.reshuffle batch without one batch of all replicas");
   refuse_if(buckets && !run.request.has_lengths, "data.bucket_by_length without data.train_lengths");
   refuse_if(buckets && run.sampling.stream, "data.bucket_by_length with streamed samples");
 }

@@ -62,6 +62,7 @@ void each_field(Launch& launch, const Each& each) {
   each("threads", launch.threads);
   each("precision", launch.precision);
   each("placement", launch.placement);
+  each("cpu", launch.cpu);
   each("hosts", launch.hosts);
   each("cores", launch.cores);
   each("algorithm", launch.algorithm);

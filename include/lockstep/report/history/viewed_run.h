@@ -34,17 +34,20 @@ struct ViewedRun {
   std::string short_name() const;
 };
 
+/// The directory that the names of several runs have in common, "runs/"; "" for a single run.
+std::string common_directory(const std::vector<ViewedRun>& runs);
+
 /// Whether a key says where a run is kept or how it is shown, and nothing about what comes of it.
 bool names_no_result(std::string_view key);
 
-/// The keys that decide what comes of a run, and whose values differ between the runs whose config can be
-/// read, in the order of the options.
-std::vector<std::string> differing_keys(const std::vector<const ViewedRun*>& runs);
+/// The keys that decide what comes of a run, or `all`, and whose values differ between the runs whose config
+/// can be read, in the order of the options.
+std::vector<std::string> differing_keys(const std::vector<const ViewedRun*>& runs, bool all = false);
 template <std::derived_from<ViewedRun> Run>
-std::vector<std::string> differing_keys(const std::vector<Run>& runs) {
-  std::vector<const ViewedRun*> all;
-  for (const Run& run : runs) all.push_back(&run);
-  return differing_keys(all);
+std::vector<std::string> differing_keys(const std::vector<Run>& runs, bool all = false) {
+  std::vector<const ViewedRun*> pointers;
+  for (const Run& run : runs) pointers.push_back(&run);
+  return differing_keys(pointers, all);
 }
 
 // The few numbers that say how far a run is and how good it is.

@@ -23,8 +23,8 @@ std::vector<std::string> watch_view(const std::vector<ViewedRun>& runs, ViewSize
 /// last and best values of the measure that decides, the weights that are kept, its last sign of life.
 std::string to_json(const std::vector<ViewedRun>& runs);
 
-/// A curve as blocks: `width` characters wide and `height` high, from top to bottom. Values that are not
-/// finite leave a gap.
-std::vector<std::string> block_curve(const std::vector<double>& values, int width, int height);
+/// A curve in Braille, two values in a character: `width` characters wide and `height` high, from top to
+/// bottom. Values that are not finite leave a gap.
+std::vector<std::string> braille_curve(const std::vector<double>& values, int width, int height);
 
 }  // namespace lockstep

@@ -2,7 +2,6 @@
 // now and then elsewhere.
 #pragma once
 
-#include <array>
 #include <optional>
 #include <string>
 
@@ -16,57 +15,18 @@
 
 namespace lockstep {
 
-// How long a run still takes, by how fast it trained and evaluated so far.
-
-/// The evaluations of a run: one set at each interval, and each set at the end.
-struct EvaluationSchedule {
-  std::optional<Duration> every = {};  ///< none: at the end only
-  bool validation = false;  ///< there is a validation set: it is the one that is evaluated in between
-  bool test = false;
-  bool keeps_best = true;  ///< the weights of the best one are the model
-
-  /// Evaluations of the set that are still due after `progress` of a run that ends at `whole`.
-  Index still_due(Split split, const Progress& progress, const Progress& whole) const;
-};
-
-class TimeEstimate {
- public:
-  TimeEstimate(const Progress& whole, const EvaluationSchedule& evaluations)
-      : whole_(whole), evaluations_(evaluations) {}
-
-  /// `seconds`: any clock that only this run's calls share.
-  void on_step(const Progress& progress, double seconds);
-  void on_evaluation(Split split, double seconds);
-
-  /// Samples per second of training, without evaluations; none before half a second of it was seen.
-  std::optional<double> rate() const;
-  /// None where there is no rate.
-  std::optional<double> seconds_left() const;
-
- private:
-  struct Evaluated {
-    Index times = 0;
-    double seconds = 0;
-  };
-
-  double evaluation_seconds(Split split) const;
-
-  Progress whole_;
-  EvaluationSchedule evaluations_;
-  std::optional<Progress> first_;  // the first step that was seen, where a resumed run starts
-  Progress last_;
-  double seconds_ = 0;  // time from the end of the first step to that of the last, without evaluations
-  double end_of_last_ = 0;
-  double evaluating_ = 0;  // since the last step
-  std::array<Evaluated, 2> evaluated_;
+/// Which evaluations and metrics are shown.
+struct ShownProgress {
+  bool validation = false;  ///< there is a validation set, and its evaluations stand in the live line
+  bool keeps_best = true;   ///< the weights of the best one are the model
+  bool every_line = false;  ///< all metrics and evaluations become lines
 };
 
 class ProgressLine final : public Observer {
  public:
   /// `whole`: progress at the end of the run. `measure`: the number of evaluations that the live line shows,
   /// the last and, if its weights are kept, the best.
-  ProgressLine(ProgressStyle style, const Progress& whole, const EvaluationSchedule& evaluations,
-               Measure measure);
+  ProgressLine(ProgressStyle style, const Progress& whole, const ShownProgress& shown, Measure measure);
   ~ProgressLine() override { erase_live_row(); }
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
@@ -84,13 +44,16 @@ class ProgressLine final : public Observer {
   void print_step(const Progress& progress);
   /// "  validation accuracy 0.9012 (best 0.9050)", or "" before the first evaluation.
   std::string evaluation() const;
-  /// "  2 m 05 s left", or "" where it is not known yet.
-  std::string time_left() const;
+  /// "  1,234 samples/s  2 m 05 s left", or "" where they are not known yet. `rate`: with that.
+  std::string pace(const Progress& progress, bool rate) const;
 
   bool live_;
   bool plain_;
+  bool every_line_;
   Progress whole_;
-  TimeEstimate estimate_;
+  std::optional<Progress> first_;  // the first step that was seen, where a resumed run starts
+  double first_seconds_ = 0;       // when it ended, by since_start_
+  double evaluating_ = 0;          // seconds since then
   Stopwatch since_start_;
   Stopwatch since_redraw_;
   Stopwatch since_line_;
@@ -100,6 +63,7 @@ class ProgressLine final : public Observer {
   bool keeps_best_;
   BestEvaluation best_;
   std::optional<double> latest_;  // its last evaluation
+  double line_of_evaluation_;     // when there was the last one, by since_start_
 };
 
 /// "[=====>    ]" for 0 <= share <= 1.

@@ -26,7 +26,7 @@ struct RunOutputSettings {
   RunDirectory directory;
   ProgressStyle progress = {};
   Progress whole;  ///< progress at the end of the run
-  EvaluationSchedule evaluations;
+  ShownProgress shown;
   Measure measure;                                             ///< the measure that decides
   std::optional<std::vector<HyperParameter>> hyperparameters;  ///< for TensorBoard; nothing: no files for it
   std::vector<std::string> tensors = {};                       ///< names of the weights, in order

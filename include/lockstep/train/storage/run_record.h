@@ -63,6 +63,7 @@ struct Launch {
   Index threads = 0;  ///< of each rank
   std::string precision = {};
   std::string placement = {};           ///< batch job and binding to cores
+  std::string cpu = {};                 ///< of rank 0, as the system calls it
   std::vector<std::string> hosts = {};  ///< of each rank
   std::vector<std::string> cores = {};  ///< of each rank, as taskset writes them
   std::string algorithm = {};           ///< of the exchange
