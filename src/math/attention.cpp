@@ -298,7 +298,7 @@ struct HeadForward {
   const AttentionShape& shape;
   Index length;
   const AttentionDropout& dropout;
-  Index head = 0;
+  Index number = 0;  // of the head
   Scratch scratch{shape, 3, kBlock*(kChunk + round_up(shape.size, kWidth))};
   Head q = scratch.take_head(), k = scratch.take_head(), v = scratch.take_head();
   Scalar* scores = scratch.take(kBlock * kChunk);   // kChunk x kBlock
@@ -352,7 +352,7 @@ struct HeadForward {
   void drop(Index from, Index count, Index query) const {
     Scalar factors[kWidth * kBlock];
     for (Index key = 0; key < count; key += kWidth) {
-      draw_factors(dropout, head, from + key, query, factors, kBlock);
+      draw_factors(dropout, number, from + key, query, factors, kBlock);
       for (Index i = 0; i < kWidth * kBlock; ++i) scores[key * kBlock + i] *= factors[i];
     }
   }
@@ -362,7 +362,7 @@ struct HeadBackward {
   const AttentionShape& shape;
   Index length;
   const AttentionDropout& dropout;
-  Index head = 0;
+  Index number = 0;  // of the head
   Index padded = round_up(shape.positions, kWidth);
   Scratch scratch{shape, 7, 2 * padded + 3 * kBlock* kChunk};
   Head q = scratch.take_head(), k = scratch.take_head(), v = scratch.take_head(), dy = scratch.take_head();
@@ -396,7 +396,7 @@ struct HeadBackward {
     multiply(kBlock, count, q.size, v.as_left(key), dy.turned(query), replace(slopes));
     mask(shape, length, {key, key + kBlock}, {query, query + count}, weights, kChunk);
     for (Index j = 0; dropout.rate > 0 && j < count; j += kWidth)
-      draw_factors(dropout, head, key, query + j, factors + j, kChunk);
+      draw_factors(dropout, number, key, query + j, factors + j, kChunk);
     drop(count, slopes);
     for (Index row = 0; row < kBlock; ++row) {
       Scalar* const p = weights + row * kChunk;
@@ -452,7 +452,7 @@ void attend(const AttentionShape& shape, const AttentionInput& input, Scalar* y,
   std::fill_n(logs, shape.heads * shape.positions, Scalar{0});
   for (Index head = 0; head < shape.heads; ++head) {
     const Places at = places_of(shape, head);
-    pass.head = head;
+    pass.number = head;
     copy_rows(shape, x, at.query, length, pass.q);
     fill_panels(round_up(shape.positions, kWidth), pass.q);
     if (head % shape.group() == 0) {
@@ -478,7 +478,7 @@ void attend_backward(const AttentionShape& shape, const AttentionBackward& pass,
   HeadBackward own{shape, length, dropout};
   for (Index head = 0; head < shape.heads; ++head) {
     const Places at = places_of(shape, head);
-    own.head = head;
+    own.number = head;
     own.take_queries(pass, at, pass.logs + head * shape.positions);
     own.clear(own.dq);
     if (head % shape.group() == 0) {

@@ -61,7 +61,7 @@ TEST(ReportJson, ACurveHasItsPointsByStepSamplesAndSeconds) {
 TEST(ReportJson, SamplesAreSpreadOverTheSteps) {
   PageRun run = run_named("a");
   for (int step = 1; step <= 500; ++step)
-    run.metrics.samples.push_back({.step = 10.0 * step, .text = "line\none\x1b" + std::string(3000, 'x')});
+    run.metrics.texts.push_back({.step = 10.0 * step, .text = "line\none\x1b" + std::string(3000, 'x')});
   const Json texts = run_of(run)["texts"];
   EXPECT_LE(texts.size(), 20U);
   EXPECT_EQ(texts.front()["step"], 10);

@@ -171,7 +171,7 @@ void add_line(MetricsHistory& history, const MetricsLine& line, double kept_step
   if (line.kind == "workers") history.workers = line.workers;
   if (line.kind == "ranks") history.ranks = line.ranks;
   if (line.kind != "evaluation") return;
-  if (!line.sample.empty()) history.samples.push_back({line.step, line.sample});
+  if (!line.sample.empty()) history.texts.push_back({line.step, line.sample});
   auto found = std::ranges::find(history.evaluations, line.split, &EvaluationHistory::split);
   if (found == history.evaluations.end()) {
     found = history.evaluations.insert(found, EvaluationHistory{.split = line.split});

@@ -363,7 +363,7 @@ Json run_json(const PageRun& run, bool alone, const PageLimits& limits) {
     json["confusion"] = confusion_json(*shown, run.classes);
   json["predictions"] = predictions_json(run.predictions, alone, limits);
   json["forecasts"] = forecasts_json(run.record.forecasts, limits);
-  json["texts"] = texts_json(run.metrics.samples, limits);
+  json["texts"] = texts_json(run.metrics.texts, limits);
   if (const Json reliability = reliability_json(run.record.result); !reliability.is_null()) {
     json["reliability"] = reliability;
   }

@@ -102,7 +102,7 @@ struct MetricsHistory {
   std::vector<EvaluationHistory> evaluations = {};  ///< one for each split
   std::vector<WorkerRecord> workers = {};           ///< from the last line of kind "workers"
   RankTimes ranks = {};                             ///< from the last line of kind "ranks"; without hosts
-  std::vector<WrittenSample> samples = {};          ///< in the order of the lines
+  std::vector<WrittenSample> texts = {};            ///< in the order of the lines
   std::vector<std::string> faults = {};             ///< see read_metrics_lines
 
   /// Seconds of training at some number of samples.
