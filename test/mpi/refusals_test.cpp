@@ -261,7 +261,8 @@ TEST(Refusals, OfConfigsApply) {
   const std::filesystem::path file = directory.path() / "t.csv";
   write_file_atomically(file, "x,u,v,kind\n1,0,1,a\n2,1,0,b\n3,1,1,c\n4,0,0,a\n5,1,0,b\n6,0,1,c\n");
   const auto make = [&file](Keys keys) {
-    keys.merge(Keys{{"data.format", "'csv'"},
+    keys.merge(Keys{{"run.dir", "'" + file.string() + ".run'"},
+                    {"data.format", "'csv'"},
                     {"data.train", "'" + file.string() + "'"},
                     {"data.label", "['kind']"},
                     {"model.layers", "'dense(3)'"},
