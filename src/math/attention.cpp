@@ -270,7 +270,7 @@ void mask(const AttentionShape& shape, Index length, Range keys, Range queries, 
   }
 }
 
-// What a tile of weights is multiplied by: kWidth keys in rows, which begin `stride` apart, by kWidth
+// Draws the factors of a tile of weights: kWidth keys in rows, which begin `stride` apart, by kWidth
 // queries.
 void draw_factors(const AttentionDropout& dropout, Index head, Index key, Index query, Scalar* factors,
                   Index stride) {

@@ -105,7 +105,7 @@ TEST_F(TextRuns, SamplesAreWhatGenerateWritesAndLeaveTheTrainingAsItIs) {
             samples[3] + "\n");
   const ProcessResult refused = train(2, "refused", "--report.sample wolf");
   EXPECT_EQ(refused.exit_code, 3);
-  expect_parts(refused.errors, {"report.sample: its text, byte 1", "the character 'w'"});
+  expect_parts(refused.errors, {"report.sample: its text, byte 0", "the character 'w'"});
   EXPECT_FALSE(std::filesystem::exists(directory_ / "refused"));
   expect_parts(read_file(directory_ / "one/report.html"), {"\"texts\":[{\"step\":10,\"text\":\"3 sheep"});
 }

@@ -227,8 +227,10 @@ std::map<std::string, Keys> conflicts_of_configs() {
       {"data.mean or data.std with tokens", text({{"data.mean", "0.5"}})},
       {"report.sample without a text", {{"report.sample", "'x'"}}},
       {"report.sample without a set that is evaluated", text({{"report.sample", "'x'"}})},
-      {"report.sample with distribute.stages",
-       text({{"report.sample", "'x'"}, {"data.validation", "'share(0.5)'"}, {"distribute.stages", "2"}})},
+      {"report.sample with distribute.stages", text({{"report.sample", "'x'"},
+                                                     {"data.validation", "'share(0.5)'"},
+                                                     {"data.unknown", "'replace'"},
+                                                     {"distribute.stages", "2"}})},
       {"stratified parts or folds of data with a loss of numbers",
        {{"data.validation", "'stratified(0.1)'"},
         {"train.loss", "'mean_squared_error'"},
@@ -263,7 +265,8 @@ TEST(Refusals, OfConfigsApply) {
   const std::filesystem::path file = directory.path() / "t.csv";
   write_file_atomically(file, "x,u,v,kind\n1,0,1,a\n2,1,0,b\n3,1,1,c\n4,0,0,a\n5,1,0,b\n6,0,1,c\n");
   const auto make = [&file](Keys keys) {
-    keys.merge(Keys{{"data.format", "'csv'"},
+    keys.merge(Keys{{"run.dir", "'" + file.string() + ".run'"},
+                    {"data.format", "'csv'"},
                     {"data.train", "'" + file.string() + "'"},
                     {"data.label", "['kind']"},
                     {"model.layers", "'dense(3)'"},

@@ -128,16 +128,18 @@ TEST(Dropout, DoesNothingInEvaluationOrAtARateOfZero) {
   EXPECT_EQ(mask_of(kBatch, kRows, "layer_norm dropout(0)"), ones);
 }
 
-// Queries and keys are zeros and values those of an identity, so that outputs are weights.
+// Queries and keys are zeros and values those of an identity, so that outputs are weights. Positions add
+// nothing: a model has to have something to learn.
 Mask mask_of_attention(const BatchContext& batch, Index rows) {
   constexpr Index kPositions = 40;
-  const Model model({.layers = "attend(2, kv_heads=1, dropout=0.4)"},
+  const Model model({.layers = "positions(learned) attend(2, kv_heads=1, dropout=0.4)"},
                     SequenceShape{.positions = kPositions, .channels = 4 * kPositions}.shape());
   std::vector<Scalar> x(static_cast<std::size_t>(rows * kPositions * 4 * kPositions));
   for (Index i = 0; i < rows * kPositions; ++i)
     at(x, i * 4 * kPositions + 3 * kPositions + i % kPositions) = kPositions;
+  AlignedBuffer<Scalar> weights(model.layout().size);
   Workspace workspace(model, rows, ActivationRetention::kForEvaluation);
-  const ConstMatrix y = workspace.forward({.values = {.weights = {}, .state = {}},
+  const ConstMatrix y = workspace.forward({.values = {.weights = weights.span(), .state = {}},
                                            .x = ConstMatrix(x.data(), rows, std::ssize(x) / rows),
                                            .batch = batch});
   return {y.data(), y.data() + y.size()};
