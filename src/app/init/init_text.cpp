@@ -68,9 +68,8 @@ void size_model(TextPlan& plan, const DataOptions& options, Index minutes) {
     const double tokens = std::min(kShare * 60 * static_cast<double>(minutes) * rate, kTextEpochs * training);
     if (!plan.layers.empty() && tokens < 20 * static_cast<double>(model.layout().count())) break;
     sized.steps = std::max(Index{20}, static_cast<Index>(tokens) / (sized.batch * sized.window));
-    const double evaluations =
-        std::clamp(0.45 * tokens / (plan.held / (1 - plan.held) * training), 1.0, 10.0);
-    sized.every = static_cast<Index>(static_cast<double>(sized.steps) / evaluations);
+    const double times = std::clamp(0.45 * tokens / (plan.held / (1 - plan.held) * training), 1.0, 10.0);
+    sized.every = static_cast<Index>(static_cast<double>(sized.steps) / times);
     sized.reason = fmt::format("{} at {} tokens a second, which init has measured",
                                human_seconds(tokens / rate / kShare), with_commas(static_cast<Index>(rate)));
     plan = sized;
