@@ -66,7 +66,7 @@ void size_model(TextPlan& plan, const DataOptions& options, Index minutes) {
     const Index rows = std::max<Index>(plan.batch / 8, 1);
     const double rate = static_cast<double>(count_cores() * rows * sized.window) / measure_pass(model, rows);
     const double tokens = std::min(kShare * 60 * static_cast<double>(minutes) * rate, kTextEpochs * training);
-    if (!plan.layers.empty() && tokens < 20 * static_cast<double>(model.layout().count())) break;
+    if (!plan.layers.empty() && tokens < 10 * static_cast<double>(model.layout().count())) break;
     sized.steps = std::max(Index{20}, static_cast<Index>(tokens) / (sized.batch * sized.window));
     const double times = std::clamp(0.45 * tokens / (plan.held / (1 - plan.held) * training), 1.0, 10.0);
     sized.every = static_cast<Index>(static_cast<double>(sized.steps) / times);
