@@ -52,7 +52,7 @@ TextPlan plan_text(const DataOptions& options) {
 }
 
 void size_model(TextPlan& plan, const DataOptions& options, Index minutes) {
-  constexpr double kShare = 0.7;  // of the time; evaluations, optimizer and exchange take the rest
+  constexpr double kShare = 0.6;  // of the time; the loss, optimizer, exchange and evaluations take the rest
   const auto training = static_cast<double>(plan.training_tokens());
   using Size = std::pair<Index, Index>;
   for (const auto& [width, blocks] : {Size(64, 2), Size(128, 4), Size(192, 6), Size(256, 6), Size(384, 8)}) {
