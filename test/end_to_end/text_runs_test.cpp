@@ -194,7 +194,7 @@ TEST_F(TextRuns, InitSizesAModelForMinutes) {
                                                          directory_.path().string(), trainer_path(), flags));
     return result.exit_code == 0 ? read_file(directory_ / "t.toml") : result.errors;
   };
-  // No model learns from 20 tokens for each weight of a text so short: it is the smallest, for 50 epochs.
+  // No model learns from 10 tokens for each weight of a text so short: it is the smallest, for 50 epochs.
   const std::string config = init_for("--minutes 9000");
   expect_parts(
       config, {"layers = \"embedding(22, 64, ", "transformer(2, 2, causal=true)", "which init has measured"});

@@ -108,7 +108,7 @@ void refuse_for_text(const DataOptions& options);
 /// Errors: ConfigError, DataError.
 TextPlan plan_text(const DataOptions& options);
 /// Chooses the model for so many minutes on all cores of this machine, whose speed it measures: the largest
-/// that learns from 20 tokens for each of its weights (Hoffmann et al. 2022).
+/// that learns from 10 tokens for each of its weights; the best are 20 (Hoffmann et al. 2022).
 void size_model(TextPlan& plan, const DataOptions& options, Index minutes);
 /// The contents of a text, and how well counts alone predict it, as lines.
 std::string describe_text(const std::string& path, const std::string& tokens, const TextSummary& summary);

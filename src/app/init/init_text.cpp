@@ -52,7 +52,7 @@ TextPlan plan_text(const DataOptions& options) {
 }
 
 void size_model(TextPlan& plan, const DataOptions& options, Index minutes) {
-  constexpr double kShare = 0.7;  // of the time; evaluations, optimizer and exchange take the rest
+  constexpr double kShare = 0.6;  // of the time; the loss, optimizer, exchange and evaluations take the rest
   const auto training = static_cast<double>(plan.training_tokens());
   using Size = std::pair<Index, Index>;
   for (const auto& [width, blocks] : {Size(64, 2), Size(128, 4), Size(192, 6), Size(256, 6), Size(384, 8)}) {
@@ -66,11 +66,10 @@ void size_model(TextPlan& plan, const DataOptions& options, Index minutes) {
     const Index rows = std::max<Index>(plan.batch / 8, 1);
     const double rate = static_cast<double>(count_cores() * rows * sized.window) / measure_pass(model, rows);
     const double tokens = std::min(kShare * 60 * static_cast<double>(minutes) * rate, kTextEpochs * training);
-    if (!plan.layers.empty() && tokens < 20 * static_cast<double>(model.layout().count())) break;
+    if (!plan.layers.empty() && tokens < 10 * static_cast<double>(model.layout().count())) break;
     sized.steps = std::max(Index{20}, static_cast<Index>(tokens) / (sized.batch * sized.window));
-    const double evaluations =
-        std::clamp(0.45 * tokens / (plan.held / (1 - plan.held) * training), 1.0, 10.0);
-    sized.every = static_cast<Index>(static_cast<double>(sized.steps) / evaluations);
+    const double times = std::clamp(0.45 * tokens / (plan.held / (1 - plan.held) * training), 1.0, 10.0);
+    sized.every = static_cast<Index>(static_cast<double>(sized.steps) / times);
     sized.reason = fmt::format("{} at {} tokens a second, which init has measured",
                                human_seconds(tokens / rate / kShare), with_commas(static_cast<Index>(rate)));
     plan = sized;

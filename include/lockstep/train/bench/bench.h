@@ -33,7 +33,7 @@ struct OpRate {
 /// *Collective.* Batches of `rows` random samples.
 std::vector<OpRate> measure_ops(Communicator& comm, const Model& model, Index rows);
 
-/// *Local.* Seconds of one thread for so many random samples through the model and back.
+/// *Local.* Seconds of one thread for so many random samples through the model and back, at best.
 double measure_pass(const Model& model, Index rows);
 
 /// The sum of a gradient over all ranks, and the optimizer's step with it.
