@@ -34,9 +34,9 @@ TEST(Help, PrintsEveryGuideOfTheProject) {
 TEST(Help, TellsOfAKeyWhatItMeansAndWhereItIsUsed) {
   const ProcessResult key = help("data.label");
   EXPECT_EQ(key.exit_code, 0) << key.errors;
-  expect_parts(key.output,
-               {"data.label\n", "Columns of a table to learn", "label in section [data]", "--data.label",
-                "default:", "example:      [data]  label = ", "trainer help ", "tables"});
+  expect_parts(key.output, {"data.label\n", "Columns of a table to learn", "label in section [data]",
+                            "--data.label", "default:", "trainer help ", "tables"});
+  expect_parts(help("data.augment").output, {"example:      [data]  augment = \"crop(4)"});
   EXPECT_EQ(help("global_batch").output, help("train.global_batch").output);
   expect_parts(help("dir").output, {"run.dir\n", "checkpoint.dir\n"});
   expect_parts(help("optimizer").output, {"train.optimizer", "one of 'sgd', 'adam'"});

@@ -65,9 +65,9 @@ using Names = std::vector<std::string>;
 
 TEST_F(Compare, ShowsTheKeysThatDifferAndTheBestAndLastValues) {
   make("a", "lr = 0.1", {0.5, 0.9, 0.7});
-  make("b", "lr = 0.2", {0.5, 0.6, 0.8});
+  make("b", "lr = 0.2\n[checkpoint]\nkeep = 5", {0.5, 0.6, 0.8});
   std::vector<ViewedRun> runs = all();
-  EXPECT_EQ(differing_keys(runs), Names{"train.lr"});
+  EXPECT_EQ(differing_keys(runs), (Names{"train.lr", "checkpoint.keep"}));
   ASSERT_NE(runs[0].record.decides(), nullptr);
   EXPECT_EQ(runs[0].record.decides()->value, 0.9);
   EXPECT_EQ(runs[0].record.decides()->step, 20);
@@ -75,7 +75,8 @@ TEST_F(Compare, ShowsTheKeysThatDifferAndTheBestAndLastValues) {
   const std::string text = to_text(runs, 80);
   expect_parts(text, {"train.lr", "best", "last", "validation", "accuracy", "0.9 ", "0.7 ", "0.55"});
   EXPECT_EQ(text.find("done"), std::string::npos) << "all are";
-  EXPECT_EQ(text.find("run.dir"), std::string::npos) << "a path";
+  EXPECT_EQ(text.find("checkpoint."), std::string::npos) << "not what explains a result";
+  EXPECT_EQ(text.find("run."), std::string::npos) << "paths and settings of the log";
   expect_parts(to_text(runs, kAllColumns), {"run.dir", "done"});
   const auto json = parse_json<nlohmann::json>(compared_json(runs));
   EXPECT_EQ(json[1]["config"]["train.lr"], 0.2);
@@ -85,8 +86,9 @@ TEST_F(Compare, ShowsTheKeysThatDifferAndTheBestAndLastValues) {
   EXPECT_EQ(json[1]["last"]["validation"]["accuracy"], 0.8);
   EXPECT_EQ(
       to_csv(runs).substr(0, to_csv(runs).find('\n')),
-      "run,state,reason,train.lr,run.dir,steps,seconds,best_split,best_measure,best_value,best_step,commit,"
-      "ranks,cpu,weights,validation_loss,validation_accuracy,last_validation_loss,last_validation_accuracy");
+      "run,state,reason,train.lr,run.dir,checkpoint.keep,steps,seconds,best_split,best_measure,best_value,"
+      "best_step,commit,ranks,cpu,weights,validation_loss,validation_accuracy,last_validation_loss,last_"
+      "validation_accuracy");
 }
 
 TEST_F(Compare, TheLastWeightsHaveNoColumnsWhereTheyAreKept) {

@@ -51,22 +51,6 @@ TEST_F(ReadRun, ACompleteRunIsWhatItsRecordSays) {
   EXPECT_EQ(run.metrics.evaluations.at(0).confusion.at(0).at(1), 2) << "of the step that is kept";
 }
 
-TEST_F(ReadRun, OfAnEarlierProgramTheResultIsThatOfTheKeptWeightsToo) {
-  write_file_atomically(run_.model(), "");
-  RunRecord record{.state = RunState::kDone, .progress = {.steps = 40}};
-  record.kept = {.best = true, .step = 15};
-  write(record);
-  EXPECT_EQ(find_metric(read_run(run_.root).record.figures.at("validation").values, "loss"), 1);
-  record.kept = {.best = false, .step = 40};
-  write(record);
-  EXPECT_EQ(find_metric(read_run(run_.root).record.figures.at("validation").values, "loss"), 3);
-  // Its summary has the temperature.
-  record.result["evaluation"] = {{"kind", "evaluation"}, {"split", "validation"}, {"step", 40},
-                                 {"epoch", 2},           {"samples_seen", 2000},  {"loss", 0.5}};
-  write(record);
-  EXPECT_EQ(find_metric(read_run(run_.root).record.figures.at("validation").values, "loss"), 0.5);
-}
-
 // Those of ranks that there were before the last start.
 TEST_F(ReadRun, TimesOfRanksAreThoseSinceTheLastStart) {
   write_file_atomically(

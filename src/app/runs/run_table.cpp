@@ -151,6 +151,11 @@ std::vector<std::string> explaining_keys(const std::vector<ViewedRun>& runs, boo
       "train.optimizer", "train.lr",     "train.global_batch", "train.per_replica_batch",
       "model.layers",    "model.preset", "train.loss",         "distribute.strategy"};
   std::vector<std::string> keys = differing_keys(runs, all);
+  const auto explains_nothing = [](const std::string& key) {
+    return key.starts_with("checkpoint.") || key.starts_with("comm.") ||
+           (key.starts_with("run.") && key != "run.seed");
+  };
+  if (!all) std::erase_if(keys, explains_nothing);
   std::ranges::stable_sort(keys, {}, [&](const std::string& key) { return std::ranges::find(kFirst, key); });
   return keys;
 }
@@ -237,6 +242,7 @@ Cells head_lines(const std::string& head) {
     lines.back() += part;
     begin = end;
   }
+  for (std::string& line : lines) line = trimmed(line);
   lines.insert(lines.begin(), kMaxHead - lines.size(), "");
   return lines;
 }
