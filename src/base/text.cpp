@@ -74,6 +74,11 @@ std::string count_text(double value) {
   return std::abs(value) <= kMaxCount ? with_commas(std::llround(value)) : "-";
 }
 
+std::string rate_text(double value) {
+  constexpr double kFew = 10;
+  return value > 0 && value < kFew ? fmt::format("{:.2g}", value) : count_text(value);
+}
+
 std::string short_number(double value) {
   return std::isfinite(value) ? fmt::format("{:.5g}", value) : "-";
 }

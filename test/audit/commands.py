@@ -190,7 +190,7 @@ def check_status(sheet, run):
     sheet.number("status: value", shown["value"], kept.get(measure))
     sheet.equal("status: kept.step", shown["kept"]["step"], s["kept"]["step"])
     sheet.check("status's text: state", view[0], state, lambda a, b: re.search(rf"  {b}(?::|$)", a) is not None)
-    head = re.match(r"step ([\d,]+)/([\d,]+) \((\d+) %\)(?:  ([\d,]+) samples/s  )?", view[1])
+    head = re.match(r"step ([\d,]+)/([\d,]+) \((\d+) %\)(?:  ([\d,.]+) samples/s  )?", view[1])
     if not head:
         sheet.differ("status's text", view[1], "steps and rate")
         return

@@ -121,7 +121,7 @@ def check_evaluation_line(sheet, run, place, text, evaluations, number):
 
 def check_step_line(sheet, place, text, line, length, again):
     """`again`: steps after a checkpoint may be made twice, of which metrics.jsonl has the later one."""
-    found = taken(re.fullmatch(r"step ([\d,]+)/([\d,]+)  epoch ([\d.]+)  (loss .*?)  lr (\S+)  ([\d,]+) samples/s.*", text))
+    found = taken(re.fullmatch(r"step ([\d,]+)/([\d,]+)  epoch ([\d.]+)  (loss .*?)  lr (\S+)  ([\d,.]+) samples/s.*", text))
     if not found or line is None:
         sheet.differ(place, text, "a line that can be read, of a step of metrics.jsonl")
         return
@@ -138,7 +138,7 @@ def check_done(sheet, run, text):
     s, place = run.summary, "log.txt: done"
     shares = r"data ([\d.]+) %, compute (-?[\d.]+) %, communication ([\d.]+) %(?: \(hidden: (\d+) % of it\))?, waiting ([\d.]+) %(?:, idle for other stages ([\d.]+) %)?"
     mishaps = r"(?: \(([\d,]+) left out\))?(?: \(([\d,]+) with a single value in batch norm\))?(?: \(([\d,]+) with replicas made equal\))?"
-    found = taken(re.fullmatch(r"done: (?:(\w+) (loss .*?); )?([\d,]+) steps?" + mishaps + r", ([\d,]+) samples? in (.*?) \(([\d,]+) samples/s\); time: " + shares, text))
+    found = taken(re.fullmatch(r"done: (?:(\w+) (loss .*?); )?([\d,]+) steps?" + mishaps + r", ([\d,]+) samples? in (.*?) \(([\d,.]+) samples/s\); time: " + shares, text))
     if not found:
         sheet.differ(place, text, "a line that can be read")
         return

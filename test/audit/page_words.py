@@ -6,6 +6,7 @@ import re
 from .report import number_of, same_digits, span, within
 from .summary import kept_measures, length_of
 from .texts import Text, taken
+from .said import same_rate
 
 SHARES = ("accuracy", "top_k_accuracy", "precision", "recall")
 NUMBER = r"(-?[\d.,]+(?:e[+-]?\d+)?|-|undefined)"
@@ -93,7 +94,7 @@ def check_length(sheet, run, place, found):
     sheet.printed(place + ": ranks", found[5], length.ranks)
     check_duration(sheet, place + ": seconds", found[6], s["seconds"])
     rate = s["samples_seen"] / s["seconds"]
-    sheet.check(place + ": samples/s", found[7], rate, lambda a, b: same_digits(a, b, 5) if "e" in a else int(number_of(a)) == round(b))
+    sheet.check(place + ": samples/s", found[7], rate, lambda a, b: same_digits(a, b, 5) if "e" in a else same_rate(a, b))
 
 
 def measure_words(words, names):

@@ -295,8 +295,9 @@ TEST(Onnx, ComputesWhatTheModelDoesWithLengthsOfItsRecords) {
         "conv1d(3, 3, stride=2, padding=same) max_over_time", "maxpool1d(3, 2, padding=same) dense(2)",
         "avgpool1d(3, 1, padding=1) conv1d(2, 2, padding=same)", "avgpool1d(2) batch_norm dense(3)",
         "lstm(3, bidirectional=true) dense(3)", "gru(3, last=true)",
-        "conv1d(2, 3) lstm(2, layers=2, bias=false) mean_over_time",
-        "residual(gru(2)) layer_norm dense(3)"}) {
+        "conv1d(2, 3) lstm(2, layers=2, bias=false) mean_over_time", "residual(gru(2)) layer_norm dense(3)",
+        "dense(6) attend(1) mean_over_time", "dense(8) attend(2, kv_heads=1, window=3) dense(2)",
+        "dense(6) attend(1, causal=true) last"}) {
     SCOPED_TRACE(layers);
     ExportableModel exportable(layers, input);
     const ModelOp& end = exportable.model.ops().back();

@@ -25,7 +25,7 @@ struct RetainedSamples {
 /// By op, for batches of up to `batch` samples.
 std::vector<RetainedSamples> retained_samples(const Model& model, Index batch, ActivationRetention kept);
 
-/// Where buffers begin in one memory, in scalars. Two share it if they are never needed at once.
+/// The offsets of buffers in one memory, in scalars. Two overlap if they are never needed at once.
 struct SharedMemory {
   std::vector<Index> begin;
   Index size = 0;

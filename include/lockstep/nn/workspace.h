@@ -124,7 +124,7 @@ class Workspace {
     Scalar* output = nullptr;    // null for an op whose output another owns
     Scalar* gradient = nullptr;  // gradient of the output; likewise
     AlignedBuffer<Scalar> cache;
-    // Where in scratch_ gradients of inputs lie to which another op wrote one before.
+    // Offsets in scratch_ of the gradients of inputs to which another op wrote one before.
     std::vector<std::optional<Index>> scratch;
     std::span<Scalar> tied_gradient;  // of the weight that the op shares, on its way to the owner's
     bool syncs = false;

@@ -96,7 +96,7 @@ class Attend final : public Layer, public Incremental {
 
   // In 5 dimensions: samples, heads of keys, queries of each, positions, numbers.
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
-    const std::string& x = layer.inputs.front();
+    const std::string x = onnx_masked(graph, layer);  // no weight makes a number of padding that is none
     const auto heads = [&](Index first, Index group) {
       const Index begin = first * shape_.size;
       const Index end = begin + shape_.kv_heads * group * shape_.size;
@@ -112,7 +112,7 @@ class Attend final : public Layer, public Incremental {
     const std::string k_columns = graph.add("Transpose", {k}, {{"perm", std::vector<Index>{0, 1, 2, 4, 3}}});
     const std::string factor = graph.add_number(1 / std::sqrt(static_cast<double>(shape_.size)));
     std::string scores = graph.add("Mul", {graph.add("MatMul", {q, k_columns}), factor});
-    scores = onnx_masked(graph, x, scores);
+    scores = masked_scores(graph, layer, scores);
     const std::string weights = graph.add("Softmax", {scores}, {{"axis", Index{4}}});
     const std::string values = graph.add("MatMul", {weights, v});
     const std::string by_position =
@@ -184,9 +184,9 @@ class Attend final : public Layer, public Incremental {
     return graph.add("Concat", {first, second}, {{"axis", Index{4}}});
   }
 
-  std::string onnx_masked(OnnxNodes& graph, const std::string& sequence, std::string scores) const {
+  std::string masked_scores(OnnxNodes& graph, const OnnxLayer& layer, std::string scores) const {
     const auto numbers = [&](const std::vector<Index>& shape) {
-      return onnx_position_numbers(graph, sequence, shape_.positions, shape);
+      return onnx_position_numbers(graph, layer.inputs.front(), shape_.positions, shape);
     };
     const std::string low = graph.add_number(-1e30);
     // How far a key lies before a query.
@@ -196,6 +196,11 @@ class Attend final : public Layer, public Incremental {
       scores = graph.add("Where", {is_seen, scores, low});
     };
     const auto backwards = [&] { return graph.add("Mul", {distance, graph.add_number(-1)}); };
+    if (!layer.lengths.empty()) {
+      const std::string lengths = graph.add("Cast", {onnx_lengths(graph, layer)}, {{"to", kOnnxFloat}});
+      const std::string counted = graph.add("Reshape", {lengths, graph.add_list({-1, 1, 1, 1, 1})});
+      scores = graph.add("Where", {graph.add("Greater", {counted, numbers({1, -1})}), scores, low});
+    }
     if (shape_.window > 0) keep_below(distance, shape_.window);
     if (shape_.causal) keep_below(backwards(), 1);
     if (!shape_.causal && shape_.window > 0) keep_below(backwards(), shape_.window);

@@ -146,7 +146,7 @@ Lines rank_bars(const ViewedRun& run, ViewSize size) {
 std::string pace_of(const ViewedRun& run) {
   std::string text = fmt::format("step {}", progress_of(run));
   if (run.record.seconds > 0) {
-    text += fmt::format("  {} samples/s  {}", count_text(run.samples() / run.record.seconds),
+    text += fmt::format("  {} samples/s  {}", rate_text(run.samples() / run.record.seconds),
                         human_seconds(run.record.seconds));
   }
   const double left = seconds_left(run);
@@ -213,7 +213,7 @@ Lines several_runs(const std::vector<ViewedRun>& runs, ViewSize size) {
     const std::string text =
         row(end_of(run.name.substr(directory), 18), cut(run.state(), 8),
             planned > 0 ? fmt::format("{:.0f} %", 100 * run.steps() / planned) : "-",
-            cut(run.record.seconds > 0 ? count_text(run.samples() / run.record.seconds) : "-", 9),
+            cut(run.record.seconds > 0 ? rate_text(run.samples() / run.record.seconds) : "-", 9),
             cut(std::isfinite(left) ? human_seconds(left) : "-", 8),
             cut(fmt::format("{} {}", short_number(shown.value), shown.measure), 19));
     const MetricsTable::Column* loss = run.metrics.train.find("loss");

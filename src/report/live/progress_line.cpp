@@ -99,7 +99,7 @@ std::string ProgressLine::pace(const Progress& progress, bool rate) const {
   if (!first_ || trained < kFirstEstimateSeconds || progress.samples <= first_->samples) return "";
   const auto done = static_cast<double>(progress.samples - first_->samples);
   const auto left = static_cast<double>(whole_.samples - progress.samples);
-  return (rate ? fmt::format("  {} samples/s", count_text(done / trained)) : "") +
+  return (rate ? fmt::format("  {} samples/s", rate_text(done / trained)) : "") +
          fmt::format("  {} left", human_seconds(seconds * left / done));
 }
 
@@ -121,7 +121,7 @@ void ProgressLine::on_train_metrics(const TrainMetrics& metrics) {
             fmt::format("step {}/{}  epoch {:.2f}  loss {:.5g}{}  lr {:.5g}  {} samples/s{}",
                         with_commas(metrics.progress.steps), with_commas(whole_.steps),
                         metrics.progress.epochs, metrics.loss, accuracy, metrics.lr,
-                        count_text(metrics.samples_per_second), last ? "" : pace(metrics.progress, false)));
+                        rate_text(metrics.samples_per_second), last ? "" : pace(metrics.progress, false)));
 }
 
 void ProgressLine::on_evaluation(const EvalMetrics& metrics) {

@@ -225,7 +225,7 @@ void report_result(const TrainingResult& result) {
       "communication {:.1f} %{}, waiting {:.1f} %{}",
       quality, plural(result.progress.steps, "step"), describe_mishaps(result),
       plural(result.progress.samples, "sample"), human_seconds(result.seconds),
-      count_text(result.samples_per_second), 100 * time.data, 100 * time.compute, 100 * time.communication,
+      rate_text(result.samples_per_second), 100 * time.data, 100 * time.compute, 100 * time.communication,
       hidden, 100 * time.waiting, idle);
   for (const std::string& line : describe_slow_ranks(result.ranks)) log_info("{}", line);
   if (!result.workers) return;

@@ -52,7 +52,7 @@ const verdict_of = (run) => {
   return `The model has the ${small_first(main[0])} ${text} on ${where}.`;
 };
 
-const rate_text = (run) => count_text(run.samples / run.seconds);
+const rate_text = ({samples, seconds}) => samples < 10 * seconds ? String(+(samples / seconds).toPrecision(2)) : count_text(samples / seconds);
 
 // The length of the run, its model and data, and the weights that are kept.
 const story_of = (run) => {
