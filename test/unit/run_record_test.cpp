@@ -92,6 +92,17 @@ TEST_F(RunRecordTest, IsReadAsItWasWritten) {
   EXPECT_EQ(record.launch.describe(), "2 ranks on 2 hosts, 4 replicas, 3 threads, precision fp32; bound");
 }
 
+// A run of an earlier program is no damaged one.
+TEST_F(RunRecordTest, LaterFieldsMayBeMissing) {
+  std::string text = to_json(full_record());
+  const std::string field = R"("cpu": "",)";
+  const std::size_t begin = text.find(field);
+  ASSERT_NE(begin, std::string::npos) << text;
+  text.erase(begin, field.size());
+  write_file_atomically(run_.record(), text);
+  EXPECT_EQ(read().launch.algorithm, "ring");
+}
+
 TEST_F(RunRecordTest, WhatIsNoRecordIsRefused) {
   const std::string whole = to_json(full_record());
   const auto refused = [](const std::string& text) {

@@ -188,7 +188,8 @@ double number_of(const Json& json) {
   return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
 }
 
-constexpr std::array<std::string_view, 4> kLaterFields{"figures", "scaled_label", "positive", "forecasts"};
+constexpr std::array<std::string_view, 5> kLaterFields{"cpu", "figures", "forecasts", "positive",
+                                                       "scaled_label"};
 
 template <class Value>
 void take(const Json& json, Value& value) {
