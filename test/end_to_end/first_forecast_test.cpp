@@ -69,9 +69,8 @@ class FirstForecast : public testing::Test {
 TEST_F(FirstForecast, IsBetterThanTheLastValue) {
   const ProcessResult written = init("--time day --series store --horizon 14");
   ASSERT_EQ(written.exit_code, 0) << written.errors;
-  expect_parts(written.output,
-               {"1,200 records", "forecast of 14 positions from 42 before, series: 3",
-                "trainer predict runs/sales --input sales.csv --output forecast.csv"});
+  expect_parts(written.output, {"1,200 records", "forecast of 14 positions from 42 before, series: 3",
+                                "trainer predict runs/sales --input sales.csv --output forecast.csv"});
   expect_parts(read_file(directory_ / "sales.toml"),
                {"window = 42", "horizon = 14", "season = 7", "window_scale = \"last\"", "time(day, 0.2)",
                 "time(day, 0.15)", "categorical = [\"store\"]"});
