@@ -21,7 +21,7 @@ constexpr char lower_case(char c) {
 }
 /// "12,345": whole; "-" for what is not finite or beyond 10^15.
 std::string count_text(double value);
-/// Of samples or steps a second: as count_text(), and "0.83" below 10.
+/// A rate by the second: as count_text(), and "0.83" below 10.
 std::string rate_text(double value);
 /// "0.38536": five significant digits; "-" for what is not finite.
 std::string short_number(double value);
