@@ -68,7 +68,10 @@ std::vector<Index> read_prompt(const CommandLine& line, const Vocabulary& vocabu
 class TokenPrinter {
  public:
   explicit TokenPrinter(const Vocabulary& vocabulary) : vocabulary_(vocabulary) {}
-  ~TokenPrinter() { print(waiting_ + "\n"); }
+  ~TokenPrinter() {
+    print(waiting_ + "\n");
+    std::fflush(stdout);  // before the log, which may go to the same file
+  }
   TokenPrinter(const TokenPrinter&) = delete;
   TokenPrinter& operator=(const TokenPrinter&) = delete;
 
