@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <exception>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -29,11 +30,12 @@
 namespace {
 
 std::atomic<bool> initialising = false;
+// Known before MPI_Init, which gives a number to a process that was started alone, too.
+const std::optional<lockstep::Index> launched = lockstep::launched_rank();
 
 // The code to end with instead.
 int report_failure(int code) {
-  const auto number = lockstep::launched_rank();
-  const std::string rank = number ? fmt::format("rank {}: ", *number) : "";
+  const std::string rank = launched ? fmt::format("rank {}: ", *launched) : "";
   lockstep::log_error(
       "{}MPI did not start: {} ended the program within MPI_Init (code {}); its own lines above say why. "
       "Check that the program is started by the mpirun of that MPI, its settings (OMPI_MCA_... in the "

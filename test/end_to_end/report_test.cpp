@@ -51,7 +51,7 @@ TEST_F(ReportCommand, ShowsADoneRunTheSameEachTime) {
   const ProcessResult made = report(directory_ / "a");
   EXPECT_EQ(made.exit_code, 0) << made.errors;
   const std::string page = read_file(page_);
-  expect_parts(page, {"\"state\":\"done\"", "18 of 18 steps", "Kept are the weights of step",
+  expect_parts(page, {"\"state\":\"done\"", "\"steps\":18,", "\"kept\":{",
                       "\"confusion\":{\"split\":", "\"\\u003ci>x\\u003c/i>\"", "\\u003cu>yes",
                       "a\\u003cb>.csv", "\"each example seen\",\"", "Chart.js v", "The MIT License",
                       "JavaScript, which is switched off"});
@@ -147,8 +147,8 @@ TEST_F(ReportCommand, TellsWhatBecameOfRunsThatDidNotEnd) {
   const ProcessResult made = report(directory_.path().string());
   EXPECT_EQ(made.exit_code, 0) << made.errors;
   expect_parts(made.output + made.errors, {"2 runs"});
-  expect_parts(read_file(page_),
-               {"The run is failed: ", "not finite", "is cut off", "\"differing\":[\"train.keep\","});
+  expect_parts(read_file(page_), {"\"state\":\"failed\",\"reason\":\"", "not finite", "is cut off",
+                                  "\"differing\":[\"train.keep\","});
   const ProcessResult status = run_trainer(fmt::format("status {}", directory_.path().string()));
   expect_parts(status.output, {"nan", "killed", "failed"});
 }

@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 
@@ -131,16 +132,20 @@ std::function<std::string(const ViewedRun&)> of_best(Text text) {
 }
 
 // All measures that any run has of the set, `of` the kept or the last weights. `format`: of the values.
+// `positive`: the class of all runs; where it is "", each cell names its own.
 void add_figures(Columns& columns, const std::vector<ViewedRun>& runs, const std::string& prefix,
                  const std::string& split, Figures RunRecord::*of, fmt::format_string<double&> format,
-                 const std::string& positive = "") {
+                 const std::optional<std::string>& positive = std::nullopt) {
   for (const std::string& measure : measure_columns(runs)) {
     const auto value = [=](const ViewedRun& run) { return value_in(run.record.*of, split, measure); };
     const auto has_value = [&](const ViewedRun& run) { return value(run).has_value(); };
     if (std::ranges::none_of(runs, has_value)) continue;
-    columns.push_back({prefix + name_with_class(measure, positive), [value, format](const ViewedRun& run) {
+    const bool names_class = positive && positive->empty();
+    columns.push_back({prefix + name_with_class(measure, positive.value_or("")), [=](const ViewedRun& run) {
                          std::optional<double> number = value(run);
-                         return number ? fmt::format(format, *number) : "";
+                         const std::string positive_of_run = names_class ? run.record.positive : "";
+                         const std::string of_class = name_with_class(measure, positive_of_run);
+                         return number ? fmt::format(format, *number) + of_class.substr(measure.size()) : "";
                        }});
   }
 }
