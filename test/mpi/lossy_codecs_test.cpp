@@ -92,24 +92,18 @@ TEST(LossyCodecs, TheSameRunGivesTheSameBits) {
   });
 }
 
-// The median of the last ten: a single step of top_k may have a loss far above its neighbours.
-double loss_at_end(const std::vector<double>& losses) {
-  std::vector<double> last(losses.end() - std::min<std::ptrdiff_t>(10, std::ssize(losses)), losses.end());
-  std::ranges::sort(last);
-  return last[last.size() / 2];
-}
-
 TEST(LossyCodecs, TheyLearn) {
   walk_wires([](const Config& config) {
     if (!config.distribute.error_feedback) return;
     Config longer = config;
     longer.train.epochs = 30;
+    longer.schedule.lr = 0.02;  // with top_k, error feedback and momentum 0.05 is at the border of diverging
     test::on_ranks([&](Communicator& comm) {
       if (comm.size() <= count_servers(longer.distribute) || comm.size() > 4) return;
       const TinyResult result = train_tiny(comm, longer);
       EXPECT_GT(*result.training.evaluation()->accuracy, 0.6);
       if (comm.rank() == 0) {
-        EXPECT_LT(loss_at_end(result.losses), 0.6 * result.losses.front());
+        EXPECT_LT(result.losses.back(), 0.6 * result.losses.front());
       }
     });
   });
