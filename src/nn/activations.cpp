@@ -81,10 +81,9 @@ struct Lifetime {
 SharedMemory share_memory(Index ops, std::vector<Lifetime> buffers) {
   SharedMemory plan{.begin = std::vector<Index>(static_cast<std::size_t>(ops), 0)};
   std::ranges::stable_sort(buffers, {}, [](const Lifetime& buffer) { return buffer.runs.begin; });
-  std::vector<std::pair<Range, Index>> used;  // places and the ends of their lives, by place
+  std::vector<std::pair<Range, Index>> used;  // parts of the memory, in order, and the runs that free them
   for (const Lifetime& buffer : buffers) {
-    constexpr Index kCacheLine = 16;
-    const Index size = round_up(buffer.size, kCacheLine);
+    const Index size = round_up(buffer.size, kAlignment);
     std::erase_if(used, [&](const auto& other) { return other.second <= buffer.runs.begin; });
     Index begin = 0;
     auto behind = used.begin();
@@ -175,53 +174,41 @@ std::vector<OpRun> cut_stage(const Model& model, Index block_bytes, RunPosition 
 
 }  // namespace
 
-std::vector<RetainedSamples> retained_samples(const Model& model, Index batch, ActivationRetention kept) {
-  const std::vector<OpRun> forward = forward_runs(model);
-  const std::vector<OpRun> backward = backward_runs(model);
-  const std::vector<Users> users = users_of(model);
-  std::vector<RetainedSamples> samples(users.size());
-  for (std::size_t i = 0; i < users.size(); ++i) {
-    if (!model.owns_output(static_cast<Index>(i)) || model.ops()[i].layer->only_reshapes()) continue;
-    if (kept == ActivationRetention::kAll || kept == ActivationRetention::kOutputs) {
-      samples[i] = {batch, kept == ActivationRetention::kAll ? batch : 0};
-    } else if (kept == ActivationRetention::kForEvaluation) {
-      samples[i].output = samples_at_once(forward, users[i].ops, batch);
-    } else {
-      samples[i] = {users[i].reads_back ? batch : samples_at_once(forward, users[i].ops, batch),
-                    samples_at_once(backward, users[i].ops, batch)};
-    }
-  }
-  return samples;
-}
-
 ActivationMemory activation_memory(const Model& model, Index batch, ActivationRetention kept) {
   const std::vector<OpRun> forward = forward_runs(model);
   const std::vector<OpRun> backward = backward_runs(model);
   const std::vector<Users> users = users_of(model);
-  const std::vector<RetainedSamples> samples = retained_samples(model, batch, kept);
-  const bool shares =
-      kept == ActivationRetention::kForEvaluation || kept == ActivationRetention::kForTraining;
-  const Index ends = std::max(std::ssize(forward), std::ssize(backward)) + 2;
+  const bool trains = kept == ActivationRetention::kForTraining;
+  const bool shares = trains || kept == ActivationRetention::kForEvaluation;
+  const Index always = std::max(std::ssize(forward), std::ssize(backward)) + 2;
   const auto passes_border = [&](Index op) {
     const auto is_owner = [&](Index sent) { return at(model.output_owners(), sent) == op; };
     return model.op(op).received || std::ranges::any_of(model.sent(), is_owner);
   };
+  ActivationMemory memory{.samples = std::vector<RetainedSamples>(users.size())};
   std::vector<Lifetime> outputs;
   std::vector<Lifetime> gradients;
   for (Index i = 0; i < std::ssize(users); ++i) {
-    const Range there = runs_of(forward, at(users, i).ops);
-    const Range back = runs_of(backward, at(users, i).ops);
-    const Index size = model.op(i).out.size();
+    const auto& [ops, reads_back] = at(users, i);
+    RetainedSamples& samples = at(memory.samples, i);
+    if (!model.owns_output(i) || model.op(i).layer->only_reshapes()) continue;
+    const bool whole = !shares || (trains && reads_back);
+    samples.output = whole ? batch : samples_at_once(forward, ops, batch);
+    if (trains) samples.gradient = samples_at_once(backward, ops, batch);
+    if (kept == ActivationRetention::kAll) samples.gradient = batch;
     // Messages from and to other stages may be on their way before and after the pass.
     const bool stays = !shares || passes_border(i);
-    const bool reads_back = kept == ActivationRetention::kForTraining && at(users, i).reads_back;
-    const Range always{-ends, ends};
-    const Range forth = stays ? always : Range{there.begin, reads_back ? ends : there.end};
-    outputs.push_back({i, at(samples, i).output * size, forth});
-    gradients.push_back({i, at(samples, i).gradient * size, stays ? always : Range{-back.end, -back.begin}});
+    const Range there = runs_of(forward, ops);
+    const Range back = runs_of(backward, ops);
+    const Index size = model.op(i).out.size();
+    const Range forth{stays ? -always : there.begin, stays || whole ? always : there.end};
+    outputs.push_back({i, samples.output * size, forth});
+    gradients.push_back(
+        {i, samples.gradient * size, stays ? Range{-always, always} : Range{-back.end, -back.begin}});
   }
-  return {.outputs = share_memory(std::ssize(users), std::move(outputs)),
-          .gradients = share_memory(std::ssize(users), std::move(gradients))};
+  memory.outputs = share_memory(std::ssize(users), std::move(outputs));
+  memory.gradients = share_memory(std::ssize(users), std::move(gradients));
+  return memory;
 }
 
 Index tied_gradient_size(const Model& model) {

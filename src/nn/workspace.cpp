@@ -49,7 +49,6 @@ Workspace::Workspace(const Model& model, Index max_rows, ActivationRetention kep
       buffers_(model.ops().size()),
       sums_(model.ops().size()) {
   const bool for_training = kept != ActivationRetention::kForEvaluation;
-  const std::vector<RetainedSamples> samples = retained_samples(model, max_rows, kept);
   const ActivationMemory memory = activation_memory(model, max_rows, kept);
   outputs_ = AlignedBuffer<Scalar>(memory.outputs.size);
   gradients_ = AlignedBuffer<Scalar>(memory.gradients.size);
@@ -58,7 +57,7 @@ Workspace::Workspace(const Model& model, Index max_rows, ActivationRetention kep
     OpBuffers& own = buffers_[i];
     if (op.layer->only_reshapes()) continue;
     own.cache = AlignedBuffer<Scalar>(max_rows * op.layer->cache_size());
-    own.kept = samples[i];
+    own.kept = memory.samples[i];
     own.output = own.kept.output > 0 ? outputs_.data() + memory.outputs.begin[i] : nullptr;
     own.gradient = own.kept.gradient > 0 ? gradients_.data() + memory.gradients.begin[i] : nullptr;
     if (const BatchStatistics* statistics = op.layer->statistics(); statistics != nullptr && for_training) {
@@ -102,7 +101,7 @@ void Workspace::plan_gradients(Index max_rows) {
         if (owner == kModelInput) continue;
         if (at(written, owner)) {
           scratch[j] = size;
-          size += round_up(rows * op.in[j].size(), Index{16});
+          size += round_up(rows * op.in[j].size(), kAlignment);
         }
         at(written, owner) = true;
       }

@@ -31,7 +31,7 @@ struct Kinds {
 
 Kinds kept_by(const std::string& layers, ActivationRetention kept) {
   Kinds kinds;
-  for (const RetainedSamples& samples : retained_samples(model_of(layers), kSamples, kept)) {
+  for (const RetainedSamples& samples : activation_memory(model_of(layers), kSamples, kept).samples) {
     kinds.output.push_back(samples.output);
     kinds.gradient.push_back(samples.gradient);
   }
@@ -68,7 +68,7 @@ TEST(RetainedSamples, EvaluationKeepsNoGradientAndWhatGoesOnToAnotherRun) {
 TEST(RetainedSamples, ThereIsRoomForNoMoreThanTheBatch) {
   const Model model({.layers = kPooled}, Shape{{28, 28}});  // of which a block has a dozen
   for (const RetainedSamples& samples :
-       retained_samples(model, kSamples, ActivationRetention::kForTraining)) {
+       activation_memory(model, kSamples, ActivationRetention::kForTraining).samples) {
     EXPECT_LE(samples.output, kSamples);
     EXPECT_LE(samples.gradient, kSamples);
   }

@@ -22,19 +22,17 @@ struct RetainedSamples {
   Index gradient = 0;  ///< capacity for the gradient of the output
 };
 
-/// By op, for batches of up to `batch` samples.
-std::vector<RetainedSamples> retained_samples(const Model& model, Index batch, ActivationRetention kept);
-
 /// The offsets of buffers in one memory, in scalars. Two overlap if they are never needed at once.
 struct SharedMemory {
   std::vector<Index> begin;
   Index size = 0;
 };
 
-/// The memory of outputs and of their gradients, by op.
+/// The memory of outputs and of their gradients, by op, for batches of up to `batch` samples.
 struct ActivationMemory {
-  SharedMemory outputs;
-  SharedMemory gradients;
+  std::vector<RetainedSamples> samples;
+  SharedMemory outputs = {};
+  SharedMemory gradients = {};
 };
 ActivationMemory activation_memory(const Model& model, Index batch, ActivationRetention kept);
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "dropout_stream.h"
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/random.h"
@@ -29,9 +30,7 @@ class Attend final : public Layer, public Incremental {
     shape_.kv_heads = arguments.take_index("kv_heads", 1, shape_.heads);
     shape_.window = arguments.take_index("window", 0, 0);
     rotary_ = arguments.take_flag("rotary", false);
-    dropout_ = arguments.take_number("dropout", 0);
-    if (!(dropout_ >= 0 && dropout_ < 1))
-      throw ConfigError(fmt::format("dropout must be at least 0 and below 1, found {}", dropout_));
+    dropout_ = take_dropout_rate(arguments, "dropout", 0);
     if (shape_.heads % shape_.kv_heads != 0) {
       throw ConfigError(
           fmt::format("kv_heads must divide the {} heads, found {}", shape_.heads, shape_.kv_heads));
@@ -129,13 +128,7 @@ class Attend final : public Layer, public Incremental {
   // dropped.
   void keep_seed(const BatchContext& batch, Index row, Scalar* cache) const {
     std::uint64_t seed = 0;
-    if (batch.training) {
-      RandomStream random({.seed = batch.seed,
-                           .purpose = Purpose::kDropout,
-                           .a = static_cast<std::uint64_t>(batch.step << 16 | number_),
-                           .b = static_cast<std::uint64_t>(batch.replica << 32 | (batch.first_row + row))});
-      seed = random.bits64() | 1;
-    }
+    if (batch.training) seed = RandomStream(dropout_stream(batch, row, number_)).bits64() | 1;
     std::memcpy(cache + logs(), &seed, sizeof(seed));
   }
 
@@ -191,16 +184,15 @@ class Attend final : public Layer, public Incremental {
     const std::string low = graph.add_number(-1e30);
     // How far a key lies before a query.
     const std::string distance = graph.add("Sub", {numbers({-1, 1}), numbers({1, -1})});
-    const auto keep_below = [&](const std::string& value, Index limit) {
-      const std::string is_seen = graph.add("Greater", {graph.add_number(static_cast<double>(limit)), value});
+    const auto keep_if = [&](const std::string& is_seen) {
       scores = graph.add("Where", {is_seen, scores, low});
     };
+    const auto keep_below = [&](const std::string& value, Index limit) {
+      keep_if(graph.add("Greater", {graph.add_number(static_cast<double>(limit)), value}));
+    };
     const auto backwards = [&] { return graph.add("Mul", {distance, graph.add_number(-1)}); };
-    if (!layer.lengths.empty()) {
-      const std::string lengths = graph.add("Cast", {onnx_lengths(graph, layer)}, {{"to", kOnnxFloat}});
-      const std::string counted = graph.add("Reshape", {lengths, graph.add_list({-1, 1, 1, 1, 1})});
-      scores = graph.add("Where", {graph.add("Greater", {counted, numbers({1, -1})}), scores, low});
-    }
+    if (!layer.lengths.empty())
+      keep_if(graph.add("Reshape", {onnx_counted(graph, layer), graph.add_list({0, 1, 1, 1, -1})}));
     if (shape_.window > 0) keep_below(distance, shape_.window);
     if (shape_.causal) keep_below(backwards(), 1);
     if (!shape_.causal && shape_.window > 0) keep_below(backwards(), shape_.window);

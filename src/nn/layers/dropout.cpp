@@ -1,12 +1,10 @@
 // Inverted dropout: what is kept is scaled up in training, so that evaluation needs no change.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <vector>
 
-#include "lockstep/base/errors.h"
+#include "dropout_stream.h"
 #include "lockstep/base/random.h"
 #include "lockstep/math/eigen_matrix.h"
 #include "lockstep/math/elementary.h"
@@ -18,11 +16,7 @@ namespace {
 
 class Dropout final : public Layer {
  public:
-  explicit Dropout(TermArguments& arguments) : rate_(arguments.take_number("rate", 0.5)) {
-    if (!(rate_ >= 0 && rate_ < 1)) {
-      throw ConfigError(fmt::format("rate must be at least 0 and below 1, found {}", rate_));
-    }
-  }
+  explicit Dropout(TermArguments& arguments) : rate_(take_dropout_rate(arguments, "rate", 0.5)) {}
 
   Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
     size_ = inputs.front().size();
@@ -55,16 +49,10 @@ class Dropout final : public Layer {
   Index flops() const override { return size_; }
 
  private:
-  // Each sample of each replica's step has a stream of its own, wherever and in whatever parts it is
-  // computed.
   void draw_mask(const BatchContext& batch, Index row, std::span<Scalar> mask) const {
     thread_local std::vector<std::uint32_t> bits;
     bits.resize(mask.size());
-    fill_bits({.seed = batch.seed,
-               .purpose = Purpose::kDropout,
-               .a = static_cast<std::uint64_t>(batch.step << 16 | number_),
-               .b = static_cast<std::uint64_t>(batch.replica << 32 | (batch.first_row + row))},
-              bits);
+    fill_bits(dropout_stream(batch, row, number_), bits);
     const auto kept = static_cast<Scalar>(1 / (1 - rate_));
     // 24 bits are a number in [0, 1), of which those below the rate are dropped.
     const auto dropped = static_cast<std::uint32_t>(std::ceil(rate_ * 0x1p24));
