@@ -1,8 +1,6 @@
-// All products are made of tiles: some rows by some columns that stay in registers. An element of a product
-// is the sum of fused multiply-adds in the order of its depth, whatever the tile, so that tiles of other
-// sizes give the same bits. Heads are copied first, turned and with zeros up to whole tiles, so that no tile
-// is ragged; a copied matrix lies *in rows* (positions x size) or *in panels*: turned around, kWidth
-// positions side by side.
+// Heads are copied first, turned and with zeros up to whole tiles (tile_products.h), so that no tile is
+// ragged; a copied matrix lies *in rows* (positions x size) or *in panels*: turned around, kWidth positions
+// side by side.
 //
 // Scores have a row for each key, so that what belongs to a query stands in a vector. Forward goes from block
 // to block of queries, and takes the keys that a block sees in chunks. Of each query it carries the largest
@@ -22,93 +20,19 @@
 #include "lockstep/base/random.h"
 #include "lockstep/math/elementary.h"
 #include "lockstep/math/kernels.h"
-
-// GCC says of vectors that they lose their alignment as arguments of a template.
-#pragma GCC diagnostic ignored "-Wignored-attributes"
+#include "tile_products.h"
 
 namespace lockstep {
 namespace {
 
-using Packet = Eigen::internal::packet_traits<Scalar>::type;
-constexpr Index kLanes = Eigen::internal::packet_traits<Scalar>::size;
+using namespace tiles;
 
-constexpr Index kWidth = 16;  // of panels; whole vectors on every processor
 constexpr Index kBlock = 16;  // queries (forward) or keys (backward) at a time
 static_assert(kBlock == kWidth);
 constexpr Index kChunk = 128;  // the others
 // Above all scores that are masked, and below all others.
 constexpr Scalar kLowest = std::numeric_limits<Scalar>::lowest() / 2;
 constexpr Scalar kMasked = -std::numeric_limits<Scalar>::infinity();
-
-// The left side of a product: element (i, k) at data[i * row + k * depth].
-struct Left {
-  const Scalar* data;
-  Index row;
-  Index depth;
-};
-
-// The right side: element (k, j) at data[k * depth + j / kWidth * panel + j % kWidth].
-struct Right {
-  const Scalar* data;
-  Index depth;
-  Index panel;
-};
-
-// The place for a product: rows that begin `stride` apart.
-struct Result {
-  Scalar* data;
-  Index stride;
-  Write write;
-};
-
-template <Index kVectors>
-constexpr Index kTileRows = kLanes >= 16 ? 16 / kVectors : 4;
-
-template <Index kVectors>
-void multiply_tile(Index depth, Left a, Right b, Result c) {
-  using namespace Eigen::internal;
-  constexpr Index kVectorsOfPanel = kWidth / kLanes;
-  constexpr Index kRows = kTileRows<kVectors>;
-  Packet sums[kRows][kVectors];
-  for (Index i = 0; i < kRows; ++i)
-    for (Index j = 0; j < kVectors; ++j)
-      sums[i][j] = c.write == Write::kAdd ? ploadu<Packet>(c.data + i * c.stride + j * kLanes)
-                                          : pset1<Packet>(Scalar{0});
-  for (Index k = 0; k < depth; ++k) {
-    Packet right[kVectors];
-    for (Index j = 0; j < kVectors; ++j)
-      right[j] =
-          ploadu<Packet>(b.data + k * b.depth + j / kVectorsOfPanel * b.panel + j % kVectorsOfPanel * kLanes);
-    for (Index i = 0; i < kRows; ++i) {
-      const Packet left = pset1<Packet>(a.data[i * a.row + k * a.depth]);
-      for (Index j = 0; j < kVectors; ++j) sums[i][j] = pmadd(left, right[j], sums[i][j]);
-    }
-  }
-  for (Index i = 0; i < kRows; ++i)
-    for (Index j = 0; j < kVectors; ++j) pstoreu(c.data + i * c.stride + j * kLanes, sums[i][j]);
-}
-
-template <Index kVectors>
-void multiply_columns(Index rows, Index depth, Left a, Right b, Result c) {
-  for (Index i = 0; i < rows; i += kTileRows<kVectors>) {
-    multiply_tile<kVectors>(depth, {a.data + i * a.row, a.row, a.depth}, b,
-                            {c.data + i * c.stride, c.stride, c.write});
-  }
-}
-
-// c(rows x columns) (+)= a(rows x depth) · b(depth x columns); rows and columns are multiples of kWidth.
-void multiply(Index rows, Index columns, Index depth, Left a, Right b, Result c) {
-  constexpr Index kVectors = kWidth / kLanes;  // in a panel
-  constexpr Index kPanels = kLanes >= 16 ? 2 : 1;
-  Index j = 0;
-  const auto take = [&](const auto& work, Index width) {
-    for (; j + width <= columns; j += width)
-      work(rows, depth, a, Right{b.data + j / kWidth * b.panel, b.depth, b.panel},
-           Result{c.data + j, c.stride, c.write});
-  };
-  take(multiply_columns<kPanels * kVectors>, kPanels * kWidth);
-  take(multiply_columns<kVectors>, kWidth);
-}
 
 // One head of all positions, in rows of `width` and in panels.
 struct Head {
@@ -188,22 +112,16 @@ Places places_of(const AttentionShape& shape, Index head) {
           .output = {head * shape.size, shape.output_width(), false}};
 }
 
-// Asks for the vector of a position: vectors of a head lie too far apart for the processor to guess the next.
-void prefetch(const AttentionShape& shape, const Scalar* x, const Place& place, Index position) {
-  constexpr Index kCacheLine = 16;
-  if (position >= shape.positions) return;
-  const Scalar* const vector = x + position * place.stride + place.begin;
-  for (Index i = 0; i < shape.size; i += kCacheLine) __builtin_prefetch(vector + i);
-}
-constexpr Index kAhead = 8;  // positions
-
 // Copies what counts; zeros behind it.
 void copy_rows(const AttentionShape& shape, const Scalar* x, const Place& place, Index length,
                const Head& to) {
+  // Vectors of a head lie too far apart for the processor to guess the next.
+  constexpr Index kAhead = 8;  // positions
   const Index positions = round_up(shape.positions, kWidth);
   for (Index t = 0; t < length; ++t) {
     const Scalar* from = x + t * place.stride + place.begin;
-    prefetch(shape, x, place, t + kAhead);
+    if (t + kAhead < length)
+      prefetch_to_read({from + kAhead * place.stride, static_cast<std::size_t>(shape.size)});
     Scalar* row = to.row(t);
 #pragma GCC ivdep
     for (Index i = 0; i < shape.size; ++i) row[i] = from[i] * place.factor;
