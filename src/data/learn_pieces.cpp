@@ -30,8 +30,8 @@ class PieceLearner {
   }
 
   /// So many pieces, or fewer where no pair stands twice.
-  std::vector<std::string> learn(Index most) {
-    while (std::ssize(values_) < most && !queue_.empty()) {
+  std::vector<std::string> learn(Index max_pieces) {
+    while (std::ssize(values_) < max_pieces && !queue_.empty()) {
       throw_if_stopped();
       const auto [count, pair] = queue_.top();
       queue_.pop();
@@ -101,8 +101,8 @@ class PieceLearner {
 
 }  // namespace
 
-std::vector<std::string> learn_pieces(const std::unordered_map<std::string, Index>& runs, Index most) {
-  return PieceLearner(runs).learn(most);
+std::vector<std::string> learn_pieces(const std::unordered_map<std::string, Index>& runs, Index max_pieces) {
+  return PieceLearner(runs).learn(max_pieces);
 }
 
 }  // namespace lockstep

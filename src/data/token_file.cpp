@@ -236,9 +236,9 @@ Vocabulary learn_vocabulary(const TokenInput& input, Index tokens) {
   for (Index byte = 0; byte < 256; ++byte) {
     if (at(ascii, byte) > 0) counts[std::string(1, static_cast<char>(byte))] = at(ascii, byte);
   }
-  if (kind == TokenKind::kPieces) return {input.rule, learn_pieces(counts, input.rule.most)};
+  if (kind == TokenKind::kPieces) return {input.rule, learn_pieces(counts, input.rule.max_values)};
   std::vector<std::string> values =
-      most_frequent(counts, kind == TokenKind::kWords ? input.rule.most : std::ssize(counts));
+      most_frequent(counts, kind == TokenKind::kWords ? input.rule.max_values : std::ssize(counts));
   if (kind == TokenKind::kCharacters) std::ranges::sort(values);  // UTF-8 is in the order of code points
   return {input.rule, std::move(values)};
 }

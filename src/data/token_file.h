@@ -33,7 +33,7 @@ Index count_tokens(const TokenInput& input);
 Vocabulary learn_vocabulary(const TokenInput& input, Index tokens);
 
 /// The 256 bytes and the pieces of a byte-pair encoding of runs with their counts, at most so many.
-std::vector<std::string> learn_pieces(const std::unordered_map<std::string, Index>& runs, Index most);
+std::vector<std::string> learn_pieces(const std::unordered_map<std::string, Index>& runs, Index max_pieces);
 
 /// The path, in `directory`, of the tokens of the input: it is written, in one pass, if it is not there. Its
 /// name follows from the vocabulary and from paths, sizes and times of the files.

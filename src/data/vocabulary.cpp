@@ -43,24 +43,24 @@ bool begins_character(char c) {
   return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
 }
 
-enum class RunOf { kBlanks, kLetters, kDigits, kMarks };
+enum class RunKind { kBlanks, kLetters, kDigits, kMarks };
 
-RunOf run_of(char c) {
-  if (c == ' ' || (c >= '\t' && c <= '\r')) return RunOf::kBlanks;
-  if (c >= '0' && c <= '9') return RunOf::kDigits;
-  return in_word(c) ? RunOf::kLetters : RunOf::kMarks;
+RunKind run_kind(char c) {
+  if (c == ' ' || (c >= '\t' && c <= '\r')) return RunKind::kBlanks;
+  if (c >= '0' && c <= '9') return RunKind::kDigits;
+  return in_word(c) ? RunKind::kLetters : RunKind::kMarks;
 }
 
 // Blanks leave their last one to the run behind them.
 std::size_t run_length(std::string_view text) {
-  std::size_t length = text.size() > 1 && text[0] == ' ' && run_of(text[1]) != RunOf::kBlanks ? 1 : 0;
-  const RunOf kind = run_of(text[length]);
+  std::size_t length = text.size() > 1 && text[0] == ' ' && run_kind(text[1]) != RunKind::kBlanks ? 1 : 0;
+  const RunKind kind = run_kind(text[length]);
   const std::size_t longest = std::min(text.size(), kWordBytes);
-  while (length < longest && run_of(text[length]) == kind) ++length;
+  while (length < longest && run_kind(text[length]) == kind) ++length;
   if (length == text.size()) return length;
   while (length > kWordBytes - 3 && !begins_character(text[length])) --length;
-  const bool leaves_one = kind == RunOf::kBlanks && length > 1 && text[length - 1] == ' ' &&
-                          run_of(text[length]) != RunOf::kBlanks;
+  const bool leaves_one = kind == RunKind::kBlanks && length > 1 && text[length - 1] == ' ' &&
+                          run_kind(text[length]) != RunKind::kBlanks;
   return leaves_one ? length - 1 : length;
 }
 
@@ -104,8 +104,8 @@ TokenRule parse_token_rule(const std::string& tokens, const std::string& unknown
   if (tokens == "characters") return {.kind = TokenKind::kCharacters, .replaces = replaces};
   if (tokens == "ids") return {.kind = TokenKind::kIds};
   if (words >= 1 && words <= kMaxValues)
-    return {.kind = TokenKind::kWords, .most = words, .replaces = replaces};
-  if (pieces > kByteValues && pieces <= kMaxValues) return {.kind = TokenKind::kPieces, .most = pieces};
+    return {.kind = TokenKind::kWords, .max_values = words, .replaces = replaces};
+  if (pieces > kByteValues && pieces <= kMaxValues) return {.kind = TokenKind::kPieces, .max_values = pieces};
   throw ConfigError(
       fmt::format("data.tokens: found {}, expected bytes, characters, words(N) with N from 1 to {}, as in "
                   "words(20000), pieces(N) with N from {} on, as in pieces(4096), or, of arrays, ids",

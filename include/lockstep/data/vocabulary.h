@@ -22,7 +22,7 @@ enum class TokenKind { kBytes, kCharacters, kWords, kPieces, kIds };
 
 struct TokenRule {
   TokenKind kind = TokenKind::kCharacters;
-  Index most = 0;         ///< kWords: the most frequent that have a number; kPieces: all, with the 256 bytes
+  Index max_values = 0;   ///< kWords: the most frequent that have a number; kPieces: all, with the 256 bytes
   bool replaces = false;  ///< one more token, the last, stands for all that are not known
 };
 

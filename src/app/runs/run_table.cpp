@@ -262,7 +262,7 @@ std::string fitting_table(const Columns& columns, const std::vector<ViewedRun>& 
     for (const ViewedRun& run : runs) cells.push_back(value_cell(cell(run), width));
     const std::size_t widest = std::ranges::max(cells, {}, &std::string::size).size();
     if (used + widest > static_cast<std::size_t>(width)) {
-      left_out.push_back(head);
+      left_out.emplace_back(trimmed(head));
       continue;
     }
     used += widest + 2;

@@ -114,7 +114,8 @@ std::string command_of_process() {
 std::string cpu_name() {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+    if (line.starts_with("model name"))
+      return std::string(trimmed(std::string_view(line).substr(line.find(':') + 1)));
   }
   return "";
 }
