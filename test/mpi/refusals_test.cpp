@@ -9,6 +9,7 @@
 #include <set>
 
 #include "app/setup/experiment.h"
+#include "app/setup/run_config.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"

@@ -3,6 +3,7 @@
 #include "app/commands.h"
 #include "app/setup/experiment.h"
 #include "app/setup/outputs.h"
+#include "app/setup/run_config.h"
 #include "app/setup/startup.h"
 #include "app/setup/trained_model.h"
 #include "lockstep/base/build_info.h"

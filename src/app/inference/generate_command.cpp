@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "app/setup/experiment.h"
+#include "app/setup/run_config.h"
 #include "app/setup/startup.h"
 #include "app/setup/trained_model.h"
 #include "lockstep/base/error_if.h"

@@ -6,6 +6,7 @@
 
 #include "app/commands.h"
 #include "app/setup/outputs.h"
+#include "app/setup/run_config.h"
 #include "app/setup/startup.h"
 #include "app/setup/trained_model.h"
 #include "lockstep/base/error_if.h"

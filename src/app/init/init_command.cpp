@@ -11,6 +11,7 @@
 #include "app/setup/catalogs.h"
 #include "app/setup/experiment.h"
 #include "app/setup/outputs.h"
+#include "app/setup/run_config.h"
 #include "init.h"
 #include "lockstep/base/error_if.h"
 #include "lockstep/base/errors.h"

@@ -5,6 +5,7 @@
 #include "app/commands.h"
 #include "app/setup/outputs.h"
 #include "app/setup/rank_placement.h"
+#include "app/setup/run_config.h"
 #include "app/setup/startup.h"
 #include "app/training/run.h"
 #include "lockstep/base/output_file.h"

@@ -9,6 +9,7 @@
 #include "app/setup/experiment.h"
 #include "app/setup/outputs.h"
 #include "app/setup/rank_placement.h"
+#include "app/setup/run_config.h"
 #include "app/setup/stage_choice.h"
 #include "app/setup/startup.h"
 #include "app/training/announcement.h"

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <functional>
 #include <utility>
 
@@ -19,7 +18,6 @@
 #include "lockstep/data/time_windows.h"
 #include "lockstep/data/validation_split.h"
 #include "lockstep/data/vocabulary.h"
-#include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/distributed/update.h"
 #include "lockstep/nn/stages.h"
 #include "lockstep/train/class_weights.h"
@@ -27,15 +25,10 @@
 #include "lockstep/train/evaluation/next_token.h"
 #include "lockstep/train/evaluation/threshold.h"
 #include "lockstep/train/plan/refusals.h"
-#include "lockstep/train/storage/checkpoint/directory.h"
 #include "lockstep/train/storage/model_file.h"
+#include "run_config.h"
 
 namespace lockstep {
-
-std::unique_ptr<Loss> make_loss(const Config& config) {
-  return find_entry(loss_catalog(), "loss", config.loss.loss).make(config.loss);
-}
-
 namespace {
 
 void check_record_features(const Experiment& experiment, const RecordSource& source) {
@@ -49,75 +42,6 @@ void check_record_features(const Experiment& experiment, const RecordSource& sou
                                      to_string(wanted));
   throw ConfigError(
       fmt::format("records of '{}' have the shape {}, {}", source.info().name, to_string(found), expected));
-}
-
-// On one node nothing has to be sent: the fastest is to share one copy of the weights.
-std::string choose_strategy(const Config& config, const Placement& placement) {
-  const Index pretended = config.debug.ranks_per_node;
-  const bool one_node = placement.hosts == 1 && (pretended == 0 || placement.ranks <= pretended);
-  const bool wants_exchange = std::ranges::any_of(known_options(), [&config](const Option& option) {
-    return option.about_exchange && config.given.contains(option.key);
-  });
-  return one_node && !wants_exchange ? "central_storage" : "allreduce";
-}
-
-void refuse_texts(const DataOptions& data) {
-  const bool texts = data.reads_tokens();
-  refuse_if(data.format == "text" && data.text.tokens == "ids", "data.tokens ids with a text");
-  refuse_if(data.text.draw == "anywhere" && data.audit, "data.audit with data.draw anywhere");
-  refuse_if(texts && data.memory == MemoryMode::kStream, "data.memory stream with tokens");
-  refuse_if(texts && !data.augment.empty(), "data.augment with tokens");
-  refuse_if(texts && (data.mean != DataOptions().mean || data.std != DataOptions().std),
-            "data.mean or data.std with tokens");
-}
-
-// Combinations of keys about sets and evaluations, which every command refuses, before data are opened.
-void refuse_sets(const Config& config) {
-  const DataOptions& data = config.data;
-  const ThresholdRule threshold = parse_threshold("eval.threshold", config.eval.threshold);
-  refuse_if(validation_part(data) && (!data.validation_labels.empty() || !data.validation_weights.empty()),
-            "data.validation_labels or data.validation_weights with a part of the training samples");
-  refuse_if(!data.test_part.empty() && !data.test.empty(), "data.test with data.test_part");
-  const WindowOptions& windows = data.table.windows;
-  refuse_if(data.has_time_windows() && (windows.time.empty() || windows.horizon == 0),
-            "data.window without data.time or data.horizon");
-  refuse_texts(data);
-  refuse_if(windows.any() && data.memory == MemoryMode::kStream, "data.window with data.memory stream");
-  refuse_if(!threshold.measure.empty() && !has_validation(config),
-            "eval.threshold by a measure without a validation set");
-}
-
-// Combinations that only a training refuses.
-void refuse_training(const Config& config) {
-  const TrainOptions& train = config.train;
-  const bool validates = has_validation(config);
-  refuse_if(train.ema > 0 && !train.swa_from.empty(), "train.ema with train.swa_from");
-  refuse_if(train.per_replica_batch > 0 && train.replicas == 0,
-            "train.per_replica_batch without train.replicas");
-  refuse_if(follows_evaluations(config.schedule) && !validates,
-            "train.schedule plateau without a validation set");
-  if (const std::optional<ValidationPart> part = validation_part(config.data))
-    refuse_classes_of_numbers(config, *part);
-  const bool calibrates = train.calibrate != kNoCalibration;
-  refuse_if(calibrates && !validates, "train.calibrate without a validation set");
-  refuse_if(calibrates && !has_probabilities(make_loss(config)->form()),
-            "train.calibrate with a loss that gives no probabilities");
-}
-
-WindowScaling scaling_of_windows(const TableOptions& table) {
-  using Kind = WindowScaling::Kind;
-  const WindowOptions& windows = table.windows;
-  if (windows.time.empty() || windows.scale == WindowScale::kNone) return {};
-  return {.kind = windows.scale == WindowScale::kLast ? Kind::kLast : Kind::kStandard,
-          .labels = std::ssize(table.label),
-          .window = windows.window};
-}
-
-void complete_and_check(Config& config) {
-  check_config(config, readable_options(), choices(config));
-  config.data.format = choose_format(config.data).name;  // a resume may not have the files of today
-  config.model.window_scaling = scaling_of_windows(config.data.table);
-  refuse_sets(config);
 }
 
 void take(Experiment& experiment, DataSets sets) {
@@ -273,36 +197,6 @@ void check_fit(Experiment& experiment) {
 
 }  // namespace
 
-std::string token_directory(const Config& config) {
-  if (!config.data.text.cache.empty()) return config.data.text.cache;
-  const std::filesystem::path run = config.run.dir;
-  return (run.has_filename() ? run.parent_path() : run.parent_path().parent_path()) / ".tokens";
-}
-
-Config load_training_config(const CommandLine& line, const ConfigText& text, const Placement& placement) {
-  Config config = load_config(line, text, readable_options());
-  if (config.distribute.strategy == kAutoStrategy) {
-    config.distribute.strategy = choose_strategy(config, placement);
-  }
-  complete_and_check(config);
-  refuse_training(config);
-  parse_training_interval("eval.every", config.eval.every);
-  return config;
-}
-
-Config load_run_config(const CommandLine& line, const ConfigText& text) {
-  Config config = load_config(line, text, readable_options());
-  if (!config.data.test.empty()) config.data.test_part.clear();  // a file that was there later
-  complete_and_check(config);
-  return config;
-}
-
-void refuse_classes_of_numbers(const Config& config, const ValidationPart& part) {
-  const bool of_numbers = make_loss(config)->targets() == TargetKind::kValue;
-  refuse_if(part.by == ValidationPart::By::kClass && of_numbers,
-            "stratified parts or folds of data with a loss of numbers");
-}
-
 Experiment make_experiment(Config config, PeerGroup& peers, const std::string& schema) {
   Experiment experiment;
   experiment.config = std::move(config);
@@ -342,13 +236,6 @@ Experiment make_evaluation(Config config, const std::set<Split>& splits, const R
     check_fit(experiment);
   });
   return experiment;
-}
-
-void refuse_stages(const Config& config) {
-  error_if(
-      config.distribute.stages != 1 && config.distribute.stages != kAutoStages,
-      "trainer bench measures the model as a whole: give --distribute.stages 1; `trainer plan --np` says "
-      "what the stages do and need");
 }
 
 void refuse_threshold(const Config& config, const OutputForm& form, Index outputs) {

@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "lockstep/config/command_line.h"
 #include "lockstep/config/config.h"
 #include "lockstep/data/augmenter.h"
 #include "lockstep/data/format.h"
@@ -100,36 +99,7 @@ Experiment make_evaluation(Config config, const std::set<Split>& splits, const R
 /// The parts of the model by distribute.stages, cut and schedule (divide_model()). Errors: ConfigError.
 std::vector<Range> parts_of_model(const Model& model, const DistOptions& distribute);
 
-/// The directory of encoded texts: data.token_cache, or ".tokens" beside the run.
-std::string token_directory(const Config& config);
-
-/// The one that train.loss names.
-std::unique_ptr<Loss> make_loss(const Config& config);
-
-/// Refuses distribute.stages for trainer bench, which takes the model as a whole. Errors: ConfigError.
-void refuse_stages(const Config& config);
-
-/// Refuses as many records of each class in a part where the loss takes numbers. Errors: ConfigError.
-void refuse_classes_of_numbers(const Config& config, const ValidationPart& part);
-
 /// Refuses eval.threshold for outputs that are not the probability of one yes. Errors: ConfigError.
 void refuse_threshold(const Config& config, const OutputForm& form, Index outputs);
-
-/// The placement of the ranks, on which settings depend that the config leaves to the program.
-struct Placement {
-  Index ranks = 1;
-  Index hosts = 1;
-};
-
-// A config is complete once it is loaded; only data.memory = "auto" is left to the data that an experiment
-// opens. Rank 0 alone reads the file.
-
-/// For a training: the config of the command line, with what is "auto" in it and decides how the run is made,
-/// checked. Errors: ConfigError.
-Config load_training_config(const CommandLine& line, const ConfigText& text, const Placement& placement);
-
-/// The config of a run that has trained with it, for work with its model: refusals that are about training
-/// alone do not count. Errors: ConfigError.
-Config load_run_config(const CommandLine& line, const ConfigText& text);
 
 }  // namespace lockstep

@@ -22,6 +22,7 @@
 #include "lockstep/config/toml.h"
 #include "lockstep/math/kernels.h"
 #include "lockstep/report/live/run_output.h"
+#include "run_config.h"
 
 namespace lockstep {
 namespace {

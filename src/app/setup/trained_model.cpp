@@ -20,6 +20,7 @@
 #include "lockstep/train/storage/checkpoint/directory.h"
 #include "lockstep/train/storage/model_file.h"
 #include "lockstep/train/storage/run_directory.h"
+#include "run_config.h"
 #include "startup.h"
 
 namespace lockstep {

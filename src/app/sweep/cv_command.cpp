@@ -9,6 +9,7 @@
 
 #include "app/commands.h"
 #include "app/setup/experiment.h"
+#include "app/setup/run_config.h"
 #include "app/setup/startup.h"
 #include "app/setup/trained_model.h"
 #include "lockstep/base/error_if.h"
