@@ -13,6 +13,7 @@
 #include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/train/evaluation/threshold.h"
 #include "lockstep/train/plan/refusals.h"
+#include "lockstep/train/storage/checkpoint/directory.h"
 
 namespace lockstep {
 namespace {
