@@ -174,15 +174,15 @@ class Experiment(DataFiles):
         if self.at("memory") == "stream":
             self.set("data.memory", "stream")
             self.set("data.shuffle_buffer", self.dice.choice((5, 40)))
-        if self.sequence and self.sequence.get("bucket"):
+        if self.sequence and self.sequence.get("bucket") and self.at("reshuffle") != "batch":
             self.set("data.bucket_by_length", self.sequence["bucket"])
         if self.at("mode") == "full":
             self.set("data.mode", "full")
         if self.at("shard_order") == "other":
             # Every replica would read all of a file that is streamed by stride.
             self.set("data.shard_order", self.dice.choice(("contiguous",) + ("strided",) * (self.at("memory") == "load")))
-        if self.at("reshuffle") == "global":
-            self.set("data.reshuffle", "global")
+        if self.at("reshuffle") != "shard":
+            self.set("data.reshuffle", self.at("reshuffle"))
         if self.at("prefetch") == "none":
             self.set("data.prefetch", 0)
         if self.at("augment") == "yes":

@@ -78,7 +78,7 @@ factor("dates", "no yes")
 factor("memory", "load stream")
 factor("mode", "shard full")
 factor("shard_order", "shuffled other")
-factor("reshuffle", "shard global")
+factor("reshuffle", "shard global batch")
 factor("prefetch", "auto none")
 factor("augment", "no yes")
 
@@ -191,8 +191,10 @@ forbid("nothing is missing", missing_texts="own", missing="none")
 forbid("a hash has no vocabulary", vocabulary="few", categories="hash")
 
 # Which samples come when.
-forbid("samples are assigned anew in each epoch, by chance", reshuffle="global", shard_order="other")
-forbid("every replica walks all samples", mode="full", reshuffle="global")
+forbid("samples are assigned anew in each epoch, by chance", reshuffle="global batch", shard_order="other")
+forbid("every replica walks all samples", mode="full", reshuffle="global batch")
+forbid("one batch of all replicas is drawn from all samples", reshuffle="batch", memory="stream")
+forbid("one batch of all replicas is drawn from all samples", reshuffle="batch", servers="alone")
 forbid("every replica walks all samples", mode="full", shard_order="other")
 
 # The model.

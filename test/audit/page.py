@@ -23,6 +23,8 @@ TITLES = {
     "Brier score": "brier", "Expected calibration error": "ece", "F1": "f1", "Matthews correlation": "mcc",
     "Balanced accuracy": "balanced_accuracy", "Rank correlation": "spearman", "Top-K accuracy": "top_k_accuracy",
     "Bits per character": "bits_per_character", "Perplexity": "perplexity",
+    "Pinball": "pinball", "Poisson deviance": "poisson_deviance", "Gamma deviance": "gamma_deviance",
+    "Tweedie deviance": "tweedie_deviance", "Cosine similarity": "cosine_similarity",
 }  # fmt: skip
 
 
