@@ -14,7 +14,7 @@
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/embedded_text.h"
-#include "lockstep/base/error_if.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/text.h"
 #include "lockstep/config/toml.h"

@@ -16,7 +16,7 @@
 #include <optional>
 #include <utility>
 
-#include "lockstep/base/error_if.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/base/hash.h"
 #include "lockstep/base/random.h"
 #include "lockstep/base/text.h"

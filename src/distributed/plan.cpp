@@ -6,7 +6,7 @@
 #include <array>
 #include <numeric>
 
-#include "lockstep/base/error_if.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
 #include "lockstep/distributed/whole_tensors.h"
 #include "lockstep/math/kernels.h"

@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "lockstep/base/error_if.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
 #include "lockstep/distributed/update.h"
 #include "lockstep/nn/model.h"

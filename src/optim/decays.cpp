@@ -7,7 +7,7 @@
 #include <numbers>
 #include <vector>
 
-#include "lockstep/base/error_if.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
 #include "lockstep/optim/schedule.h"
 

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "lockstep/base/catalog.h"
-#include "lockstep/base/error_if.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/table/values/number.h"
 

@@ -8,7 +8,6 @@
 
 #include "catalogs.h"
 #include "lockstep/base/catalog.h"
-#include "lockstep/base/error_if.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/terminal.h"

@@ -13,7 +13,7 @@
 #include "app/setup/catalogs.h"
 #include "app/setup/startup.h"
 #include "lockstep/base/build_info.h"
-#include "lockstep/base/error_if.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"

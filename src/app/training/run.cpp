@@ -14,7 +14,7 @@
 
 #include "app/setup/startup.h"
 #include "lockstep/base/catalog.h"
-#include "lockstep/base/error_if.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/process.h"
 #include "lockstep/base/text.h"

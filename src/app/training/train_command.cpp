@@ -13,7 +13,7 @@
 #include "app/setup/rank_placement.h"
 #include "app/setup/stage_choice.h"
 #include "app/setup/startup.h"
-#include "lockstep/base/error_if.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/text.h"

@@ -1,4 +1,4 @@
-#include "lockstep/base/error_if.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/optim/optimizer.h"
 
 namespace lockstep {

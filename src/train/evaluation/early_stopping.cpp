@@ -8,7 +8,7 @@
 #include <cmath>
 #include <limits>
 
-#include "lockstep/base/error_if.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
 #include "lockstep/train/evaluation/metric.h"
 

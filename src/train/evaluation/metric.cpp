@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "lockstep/base/catalog.h"
-#include "lockstep/base/error_if.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
 

@@ -7,7 +7,6 @@
 #include <numeric>
 #include <utility>
 
-#include "lockstep/base/error_if.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/random.h"
 #include "lockstep/base/text.h"

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "lockstep/base/catalog.h"
-#include "lockstep/base/error_if.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/load_records.h"
 #include "lockstep/data/loader.h"

@@ -11,7 +11,7 @@
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/catalog.h"
-#include "lockstep/base/error_if.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/text.h"

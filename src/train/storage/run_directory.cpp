@@ -12,7 +12,7 @@
 #include <cstring>
 #include <thread>
 
-#include "lockstep/base/error_if.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 
 namespace lockstep {

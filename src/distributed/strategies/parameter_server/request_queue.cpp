@@ -8,7 +8,7 @@
 #include <sstream>
 #include <thread>
 
-#include "lockstep/base/error_if.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/text.h"
 

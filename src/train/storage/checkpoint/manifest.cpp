@@ -9,7 +9,7 @@
 #include <fstream>
 #include <utility>
 
-#include "lockstep/base/error_if.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/hash.h"
 #include "lockstep/base/json.h"

@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "lockstep/base/aligned_buffer.h"
-#include "lockstep/base/error_if.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/text.h"
