@@ -35,8 +35,8 @@ class Sum final : public EachPosition {
   Shape declare(std::span<const Shape> inputs, ParamDeclarer&) override {
     for (const Shape& other : inputs) {
       if (other == inputs.front()) continue;
-      throw ConfigError(fmt::format("cannot add {} and {}: both must give the same shape",
-                                    to_string(inputs.front()), to_string(other)));
+      throw ConfigError("cannot add {} and {}: both must give the same shape", to_string(inputs.front()),
+                        to_string(other));
     }
     flops_ = inputs.front().size() * static_cast<Index>(inputs.size() - 1);
     return inputs.front();
@@ -76,10 +76,8 @@ class Concat final : public EachPosition {
     for (const Shape& shape : inputs) {
       Shape same = inputs.front();
       same.dims.back() = shape.dims.back();
-      if (same != shape) {
-        throw ConfigError(fmt::format("cannot put {} and {} side by side: all but the last number must agree",
-                                      to_string(inputs.front()), to_string(shape)));
-      }
+      error_if(same != shape, "cannot put {} and {} side by side: all but the last number must agree",
+               to_string(inputs.front()), to_string(shape));
       widths_.push_back(shape.dims.back());
       out.dims.back() += shape.dims.back();
     }
@@ -257,9 +255,8 @@ struct AttentionArguments {
 
 std::string write_attention(TermArguments& arguments, Index channels) {
   const AttentionArguments own(arguments, "dropout");
-  if (channels % own.heads != 0)
-    throw ConfigError(
-        fmt::format("{} heads do not divide the {} channels into equal parts", own.heads, channels));
+  error_if(channels % own.heads != 0, "{} heads do not divide the {} channels into equal parts", own.heads,
+           channels);
   const auto init = [&](std::string_view key) {
     const std::string word = arguments.take_word(key, "");
     return word.empty() ? "" : fmt::format(", init={}", word);
@@ -293,7 +290,7 @@ std::string take_one_of(TermArguments& arguments, std::string_view key,
                         const std::vector<std::string>& known) {
   std::string word = arguments.take_word(key, known.front());
   if (std::ranges::find(known, word) != known.end()) return word;
-  throw ConfigError(fmt::format("'{}' must be {}, found {}", key, fmt::join(known, " or "), in_quotes(word)));
+  throw ConfigError("'{}' must be {}, found {}", key, fmt::join(known, " or "), in_quotes(word));
 }
 
 // Radford et al. 2019: all matrices start with a deviation of 0.02, those that are added to what goes around

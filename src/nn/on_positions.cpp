@@ -18,11 +18,9 @@ class OnPositions final : public EachPosition, public BatchStatistics {
   explicit OnPositions(std::unique_ptr<Layer> layer) : layer_(std::move(layer)) {}
 
   Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
-    if (layer_->ensemble_part() != EnsemblePart::kNone || layer_->split() != nullptr) {
-      throw ConfigError(
-          "members and split=rows are for vectors: put last, mean_over_time, max_over_time or flatten before "
-          "it");
-    }
+    error_if(layer_->ensemble_part() != EnsemblePart::kNone || layer_->split() != nullptr,
+             "members and split=rows are for vectors: put last, mean_over_time, max_over_time or flatten "
+             "before it");
     const SequenceShape in = *as_sequence(inputs.front());
     positions_ = in.positions;
     in_ = {{in.channels}};

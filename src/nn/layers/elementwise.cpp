@@ -1,7 +1,5 @@
 // Layers that apply one function to each scalar: the activations. A function gives value(x) and either
 // derivative(x, y), where y = value(x), or slope(y), which needs no x, so that the layer works in place.
-#include <fmt/format.h>
-
 #include <memory>
 #include <numbers>
 #include <string>
@@ -156,7 +154,7 @@ LayerEntry elu_entry() {
           .example_input = {{6}},
           .make = [](TermArguments& arguments) {
             const double alpha = arguments.take_number("alpha", 1);
-            if (!(alpha > 0)) throw ConfigError(fmt::format("alpha must be above 0, found {}", alpha));
+            if (!(alpha > 0)) throw ConfigError("alpha must be above 0, found {}", alpha);
             return make_elementwise(Elu{static_cast<Scalar>(alpha)}, "elu", onnx_with_alpha("Elu", alpha));
           }};
 }
@@ -211,8 +209,7 @@ LayerEntry gelu_entry() {
       .make = [](TermArguments& arguments) -> std::unique_ptr<Layer> {
         const std::string form = arguments.has_next() ? arguments.take_next("form") : "exact";
         if (form == "tanh") return make_elementwise(GeluByTanh{}, "gelu", onnx_gelu_by_tanh);
-        if (form != "exact")
-          throw ConfigError(fmt::format("its form must be exact or tanh, found {}", in_quotes(form)));
+        error_if(form != "exact", "its form must be exact or tanh, found {}", in_quotes(form));
         return make_elementwise(Gelu{}, "gelu", onnx_gelu);
       }};
 }

@@ -5,8 +5,6 @@
 //
 // Forward keeps the cosines and sines: of each feature first all cosines, then all sines. A weight is stored
 // as inputs x width, so that the outputs of a feature lie side by side.
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "lockstep/base/aligned_buffer.h"
@@ -28,9 +26,8 @@ class Periodic final : public Layer {
       : width_(arguments.take_index("width", 1)),
         count_(arguments.take_index("frequencies", 1, 16)),
         sigma_(arguments.take_number("sigma", 0.1)) {
-    if (!(sigma_ >= kMinSigma && sigma_ <= 1)) {
-      throw ConfigError(fmt::format("sigma must be from {} to 1, found {}", kMinSigma, sigma_));
-    }
+    error_if(!(sigma_ >= kMinSigma && sigma_ <= 1), "sigma must be from {} to 1, found {}", kMinSigma,
+             sigma_);
   }
 
   Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) override {

@@ -1,7 +1,5 @@
 // The mean or the largest value of each window over an image or a sequence, or of one over all, channel by
 // channel.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <limits>
@@ -44,11 +42,9 @@ class Pooling final : public Layer {
 
   Shape declare(std::span<const Shape> inputs, ParamDeclarer&) override {
     const Shape& in = inputs.front();
-    if (kind_.largest && in.size() > std::numeric_limits<std::int32_t>::max()) {
-      throw ConfigError(fmt::format("{} of more than {} numbers is too large to pool",
-                                    kind_.over_time ? "a sequence" : "an image",
-                                    std::numeric_limits<std::int32_t>::max()));
-    }
+    error_if(kind_.largest && in.size() > std::numeric_limits<std::int32_t>::max(),
+             "{} of more than {} numbers is too large to pool", kind_.over_time ? "a sequence" : "an image",
+             std::numeric_limits<std::int32_t>::max());
     const ImageWindows windows = place_windows(window_, in);
     shape_ = {.in_height = windows.image.height,
               .in_width = windows.image.width,

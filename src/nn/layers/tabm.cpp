@@ -1,8 +1,6 @@
 // A vector becomes one for each of k members of an ensemble, each with scales of its own: y[m, i] =
 // scale[m, i] x[i]. The scales start from a standard normal distribution, so that members differ (Gorishniy
 // et al. 2025; Wen et al. 2020).
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "arguments.h"
@@ -28,8 +26,7 @@ constexpr Index kMaxMembers = 1024;
 class TabM final : public Layer {
  public:
   explicit TabM(TermArguments& arguments) : members_(arguments.take_index("k", 2)) {
-    if (members_ > kMaxMembers)
-      throw ConfigError(fmt::format("k must be at most {}, found {}", kMaxMembers, members_));
+    error_if(members_ > kMaxMembers, "k must be at most {}, found {}", kMaxMembers, members_);
   }
 
   Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
