@@ -1,7 +1,5 @@
 #include "lockstep/optim/schedule.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -59,9 +57,9 @@ Progress progress_since(const Progress& start, const Progress& now) {
 }
 
 [[noreturn]] void refuse(std::string_view key, std::string_view text, std::string_view problem) {
-  throw ConfigError(fmt::format(
+  throw ConfigError(
       "{} = {}: {}; give a number and a unit, such as '500 steps', '64000 samples' or '2.5 epochs'", key,
-      in_quotes(text), problem));
+      in_quotes(text), problem);
 }
 
 }  // namespace
