@@ -39,8 +39,7 @@ void check_record_features(const Experiment& experiment, const RecordSource& sou
                                      experiment.train->info().name, to_string(wanted))
                        : fmt::format("but the model takes {}: give records like those that it was trained on",
                                      to_string(wanted));
-  throw ConfigError(
-      fmt::format("records of '{}' have the shape {}, {}", source.info().name, to_string(found), expected));
+  throw ConfigError("records of '{}' have the shape {}, {}", source.info().name, to_string(found), expected);
 }
 
 void take(Experiment& experiment, DataSets sets) {

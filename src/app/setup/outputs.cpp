@@ -1,6 +1,5 @@
 #include "outputs.h"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -79,9 +78,9 @@ class UnnamedFile {
 
  private:
   [[noreturn]] void fail(const std::string& reason) const {
-    throw DataError(fmt::format(
+    throw DataError(
         "cannot keep standard input in '{}': {}; TMPDIR names another directory, or write it to a file first",
-        directory_.string(), reason));
+        directory_.string(), reason);
   }
 
   std::filesystem::path directory_;
@@ -94,7 +93,7 @@ Index read_piece(std::string& piece) {
   while (done < piece.size()) {
     const ssize_t got = ::read(STDIN_FILENO, piece.data() + done, piece.size() - done);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw DataError(fmt::format("cannot read standard input: {}", std::strerror(errno)));
+    if (got < 0) throw DataError("cannot read standard input: {}", std::strerror(errno));
     if (got == 0) break;
     done += static_cast<std::size_t>(got);
   }

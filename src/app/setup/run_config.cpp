@@ -1,7 +1,5 @@
 #include "run_config.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <optional>

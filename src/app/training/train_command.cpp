@@ -42,9 +42,8 @@ int report_stop(Communicator& comm, const Config& config, const ResumeState& res
     if (comm.rank() != 0) return;
     const std::string mishap = describe_lost_directory(resume.directory, resume.lock);
     if (mishap.empty()) return;
-    throw DataError(fmt::format("stopped {}after {} steps by {}, but {}{}",
-                                failure.empty() ? "and saved " : "", steps, result.stopped, mishap,
-                                failure.empty() ? "" : "; the last checkpoint is lost"));
+    throw DataError("stopped {}after {} steps by {}, but {}{}", failure.empty() ? "and saved " : "", steps,
+                    result.stopped, mishap, failure.empty() ? "" : "; the last checkpoint is lost");
   });
   if (!failure.empty()) {
     throw AgreedError(fmt::format("stopped after {} steps by {}, but this was lost: {}", steps,
@@ -168,7 +167,7 @@ bool TrainCommand::make_plan() {
       refuse_too_large(plan_, stated, comm_.rank() >= plan_.ranks() - plan_.dist.servers);
     } catch (const ConfigError& error) {
       if (division_.empty()) throw;
-      throw ConfigError(fmt::format("{}\n{}", error.what(), fmt::join(division_, "\n")));
+      throw ConfigError("{}\n{}", error.what(), fmt::join(division_, "\n"));
     }
     refuse_changes(config(), *experiment_.train, resume_);
     complete = is_over(config(), plan_, resume_);
