@@ -27,7 +27,7 @@ struct Kind {
 };
 
 std::string layer_of(const Model& model, const ParamInfo& param) {
-  return model.op(param.layer).layer->name();
+  return model.op(param.layer).name();
 }
 
 constexpr std::array kKinds{

@@ -56,7 +56,6 @@ class Sum final : public EachPosition {
 
   bool reads_input() const override { return false; }
   bool takes_sequences() const override { return true; }
-  std::string name() const override { return "sum"; }
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     return graph.add("Sum", layer.inputs);
   }
@@ -114,7 +113,6 @@ class Concat final : public EachPosition {
 
   bool reads_input() const override { return false; }
   bool takes_sequences() const override { return true; }
-  std::string name() const override { return "concat"; }
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     return graph.add("Concat", layer.inputs, {{"axis", onnx_last_axis(layer.in.front())}});
   }

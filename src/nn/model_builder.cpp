@@ -88,7 +88,6 @@ class JoinedMembers final : public Layer {
 
   bool reads_input() const override { return false; }
   Index cache_size() const override { return link_ == Link::kSoftmax ? members_ : 0; }
-  std::string name() const override { return "mean of members"; }
   Index flops() const override { return members_ * outputs_; }
 
   // The input is [N, 1, members, outputs].

@@ -70,7 +70,6 @@ class OnPositions final : public EachPosition, public BatchStatistics {
     if (whole != nullptr && layer_->statistics() != nullptr) clear_padding(args.lengths, in_.size(), *whole);
   }
 
-  std::string name() const override { return layer_->name(); }
   bool only_reshapes() const override { return layer_->only_reshapes(); }
   bool in_place() const override { return layer_->in_place(); }
   bool reads_output() const override { return layer_->reads_output(); }

@@ -124,7 +124,6 @@ class WindowScale final : public WindowOp {
     });
   }
 
-  std::string name() const override { return "window_scale"; }
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     const std::string& x = layer.inputs.front();
     const auto [values, shift, deviation] = add_pasts(graph, x);
@@ -169,7 +168,6 @@ class WindowUnscale final : public WindowOp {
     });
   }
 
-  std::string name() const override { return "window_unscale"; }
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     const auto [values, shift, deviation] = add_pasts(graph, layer.inputs[1]);
     const auto by_label = [&](const std::string& value, Index members, Index numbers) {

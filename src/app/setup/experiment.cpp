@@ -155,7 +155,7 @@ void build_training(Experiment& experiment) {
 // Errors: ConfigError for an embedding at the input that has no row for some token.
 void check_embedding(const Experiment& experiment) {
   const ModelOp& first = experiment.model->ops().front();
-  if (first.layer->name() != "embedding" || experiment.sources().empty()) return;
+  if (first.name() != "embedding" || experiment.sources().empty()) return;
   const std::vector<ParamInfo>& params = experiment.model->layout().params;
   const auto table = std::ranges::find(params, first.path + ".weight", &ParamInfo::name);
   const DatasetInfo& data = experiment.sources().front()->info();

@@ -41,7 +41,6 @@ class AsSequence final : public Layer {
   bool reads_input() const override { return false; }
   bool takes_sequences() const override { return true; }  // to refuse them
   bool only_reshapes() const override { return !by_channel_ || positions_ == 1 || channels_ == 1; }
-  std::string name() const override { return "as_sequence"; }
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     const std::string rows = onnx_rows(graph, layer.inputs.front(), layer.in.front());
     if (!by_channel_) return graph.add("Reshape", {rows, graph.add_list({-1, positions_, channels_})});

@@ -76,7 +76,6 @@ class Attend final : public Layer, public Incremental {
     }
   }
 
-  std::string name() const override { return "attend"; }
   bool takes_sequences() const override { return true; }
   bool reads_output() const override { return true; }
   Index cache_size() const override { return logs() + (dropout_ > 0 ? kSeedScalars : 0); }

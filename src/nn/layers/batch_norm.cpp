@@ -98,9 +98,6 @@ class BatchNorm final : public Layer, public BatchStatistics {
   Index flops() const override {
     return 3 * size_;
   }
-  std::string name() const override {
-    return "batch_norm";
-  }
   // ONNX normalises along axis 1: there the channels of an image stand, and the features of a vector.
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     const Shape& sample = layer.in.front();

@@ -84,7 +84,6 @@ class ConvolutionLayer final : public Layer {
     clear_padding(args.lengths, shape_.in_channels, *whole);
   }
 
-  std::string name() const override { return window_.over_time ? "conv1d" : "conv2d"; }
   bool takes_sequences() const override { return true; }  // for conv2d to refuse them
   Index length_of_output(Index length) const override {
     return length == 0 ? 0 : shape_.horizontal.positions(length);

@@ -50,7 +50,6 @@ class DenseLayer : public Layer {
     return {{shared_ * units_}};
   }
 
-  std::string name() const override { return "dense"; }
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     const auto in_rows = [&](const std::string& value, Index width) {
       return shared_ == 1 ? value : graph.add("Reshape", {value, graph.add_list({-1, width})});

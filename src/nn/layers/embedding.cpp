@@ -53,7 +53,6 @@ class Embedding : public Layer {
     if (args.dx() != nullptr) std::ranges::fill(args.dx()->values(), Scalar{0});
   }
 
-  std::string name() const override { return "embedding"; }
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     const std::string rows = onnx_rows(graph, layer.inputs.front(), layer.in.front());
     const std::string numbers = graph.add("Cast", {rows}, {{"to", kOnnxInt64}});

@@ -80,7 +80,6 @@ class LayerNorm final : public Layer {
     if (centres_) put(dbias, part(args.gradient, bias_), args.write);
   }
 
-  std::string name() const override { return centres_ ? "layer_norm" : "rms_norm"; }
   // In the operations of opset 13, which has no LayerNormalization.
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     std::vector<Index> axes;

@@ -73,7 +73,6 @@ class Periodic final : public Layer {
 
   bool reads_output() const override { return true; }
   Index cache_size() const override { return features_ * 2 * count_; }
-  std::string name() const override { return "periodic"; }
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     const std::string rows = onnx_rows(graph, layer.inputs.front(), layer.in.front());
     const std::string x = graph.add("Reshape", {rows, graph.add_list({-1, features_, 1})});

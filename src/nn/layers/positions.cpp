@@ -64,7 +64,6 @@ class Positions final : public Layer, public Incremental {
       std::ranges::copy(args.dy.values(), args.dx()->data());
   }
 
-  std::string name() const override { return "positions"; }
   bool takes_sequences() const override { return true; }
   bool in_place() const override { return true; }
   Index flops() const override { return sequence_.positions * sequence_.channels; }

@@ -33,7 +33,6 @@ class Slice final : public Layer {
   }
 
   bool reads_input() const override { return false; }
-  std::string name() const override { return "slice"; }
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     return graph.add("Slice", {layer.inputs.front(), graph.add_list({first_}),
                                graph.add_list({first_ + count_}), graph.add_list({1})});

@@ -49,9 +49,6 @@ class Swiglu final : public Layer {
     }
   }
 
-  std::string name() const override {
-    return "swiglu";
-  }
   Index flops() const override {
     return 2 * half_;
   }

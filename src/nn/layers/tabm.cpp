@@ -69,7 +69,6 @@ class TabM final : public Layer {
   }
 
   EnsemblePart ensemble_part() const override { return EnsemblePart::kBegin; }
-  std::string name() const override { return "tabm"; }
   // Inside the graph [N, 1, k, size], as all samples of two dimensions.
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     const std::string x = onnx_rows(graph, layer.inputs.front(), layer.in.front());
@@ -148,7 +147,6 @@ class TabMDense final : public Layer {
   }
 
   EnsemblePart ensemble_part() const override { return EnsemblePart::kInside; }
-  std::string name() const override { return "tabm_dense"; }
   // Inside the graph [N, 1, members, size], as all samples of two dimensions.
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     const std::string scaled = graph.add("Mul", {layer.inputs.front(), layer.tensors[1]});
@@ -227,7 +225,6 @@ class TabMHeads final : public Layer {
   }
 
   EnsemblePart ensemble_part() const override { return EnsemblePart::kEnd; }
-  std::string name() const override { return "tabm_heads"; }
   // From [N, 1, members, inputs] to [N, members, 1, inputs] and back, as MatMul takes the members one by one.
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     const std::vector<Index> turned{0, 2, 1, 3};

@@ -105,7 +105,7 @@ std::string add_layers(OnnxGraph& graph, const Model& model, const std::string& 
     outputs.push_back(op.layer->add_to(graph, layer));
     if (!outputs.back().empty()) continue;
     throw ConfigError("{}: the export to ONNX has no words for '{}'; export as safetensors or npz", op.title,
-                      op.layer->name());
+                      op.name());
   }
   return outputs.back();
 }
