@@ -13,7 +13,6 @@
 #include "lockstep/math/elementary.h"
 #include "lockstep/nn/composite.h"
 #include "lockstep/nn/onnx_words.h"
-#include "on_positions.h"
 
 namespace lockstep {
 namespace {

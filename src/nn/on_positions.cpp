@@ -1,11 +1,11 @@
-#include "on_positions.h"
-
+// A layer that knows rows alone, on each position of a sequence.
 #include <algorithm>
 #include <utility>
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/nn/onnx_words.h"
+#include "model_builder.h"
 #include "nn/layers/sequence_input.h"
 
 namespace lockstep {
