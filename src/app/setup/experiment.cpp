@@ -294,6 +294,11 @@ TargetRule Experiment::target_rule() const {
   return lockstep::target_rule(*loss, model->output(), model->ops().back().lengths_out);
 }
 
+Measure Experiment::deciding_measure() const {
+  const bool has_accuracy = loss->targets() != TargetKind::kValue;
+  return {config.train.early_stopping_metric, metrics->names(), has_accuracy};
+}
+
 Index Experiment::classes() const {
   return loss->targets() == TargetKind::kClass ? outputs() : 2;
 }

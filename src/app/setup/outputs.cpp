@@ -47,11 +47,6 @@ std::vector<std::string> tensor_names(const Model& model) {
   return names;
 }
 
-Measure deciding_measure(const Experiment& experiment) {
-  const bool has_accuracy = experiment.loss->targets() != TargetKind::kValue;
-  return {experiment.config.train.early_stopping_metric, experiment.metrics->names(), has_accuracy};
-}
-
 constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
 
 // A new file of which only this process knows.
@@ -171,7 +166,7 @@ RunOutputSettings output_settings(const Experiment& experiment, const RunPlan& p
       .shown = {.validation = experiment.validation != nullptr,
                 .keeps_best = keeps_best(config),
                 .every_line = config.run.log_every == 1},
-      .measure = deciding_measure(experiment),
+      .measure = experiment.deciding_measure(),
       .hyperparameters = std::nullopt,
       .tensors = tensor_names(*experiment.model),
       .average = [&plan](Index step) { return plan.is_averaged(step) ? plan.describe_average() : ""; }};

@@ -96,7 +96,6 @@ class TrainCommand {
  private:
   bool first() const { return comm_.rank() == 0; }
   const Config& config() const { return experiment_.config; }
-  Index saved_steps() const { return resume_.checkpoint ? resume_.checkpoint->header().progress.steps : 0; }
 
   void open(Config config);
   bool make_plan();
@@ -215,7 +214,7 @@ void TrainCommand::begin() {
       settings.record = record_.get();
       settings.losses = &losses_;
       observer_ = std::make_unique<RunOutput>(std::move(settings),
-                                              OutputStart{.step = saved_steps(),
+                                              OutputStart{.step = resume_.saved_steps(),
                                                           .metrics_bytes = resume_.metrics_bytes(),
                                                           .incomplete = incomplete_before(resume_)});
     });
@@ -281,7 +280,7 @@ void TrainCommand::announce_run() {
 void TrainCommand::load() {
   run_ = std::make_unique<Run>(comm_, experiment_, plan_);
   run_->initialise_weights(resume_.checkpoint.get());
-  run_->load(saved_steps());
+  run_->load(resume_.saved_steps());
   agree(comm_, [&] { refuse_other_content(config(), *experiment_.train, run_->fingerprint(), resume_); });
 }
 
@@ -305,7 +304,7 @@ void TrainCommand::report_start() {
     remove_if_there(resume_.directory.summary());  // written again at the end
   }
   if (!resume_.checkpoint || resume_.is_new) return;
-  watch_->writer.found(saved_steps());
+  watch_->writer.found(resume_.saved_steps());
   if (first()) note_checkpoints(config(), resume_);
 }
 
@@ -318,7 +317,7 @@ TrainingResult TrainCommand::train() {
                            .fingerprint = run_->fingerprint(),
                            .versions = versions()};
   results_ = resume_.directory;
-  tracer_ = start_trace(comm_, experiment_, plan_, saved_steps());
+  tracer_ = start_trace(comm_, experiment_, plan_, resume_.saved_steps());
   const double pause_after = std::ceil(request_.pause_share * static_cast<double>(plan_.steps));
   try {
     TrainingResult result =
