@@ -1,7 +1,5 @@
 #include "lockstep/base/build_info.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "build_values.h"
@@ -36,9 +34,9 @@ void require_feature(std::string_view name, std::string_view what) {
   const Feature& feature = feature_named(name);
   if (feature.built_in) return;
   throw ConfigError(
-      fmt::format("{}: this trainer was built without {}; install its library (Debian: apt-get install {}), "
-                  "run cmake with -DLOCKSTEP_WITH_{}=ON and build again, or {}",
-                  what, feature.library, feature.packages, feature.name, feature.without));
+      "{}: this trainer was built without {}; install its library (Debian: apt-get install {}), run cmake "
+      "with -DLOCKSTEP_WITH_{}=ON and build again, or {}",
+      what, feature.library, feature.packages, feature.name, feature.without);
 }
 
 }  // namespace lockstep

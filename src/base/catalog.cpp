@@ -67,8 +67,8 @@ std::string suggestion(std::string_view wanted, std::span<const std::string> kno
 }
 
 void throw_unknown_name(std::string_view kind, std::string_view name, std::span<const std::string> known) {
-  throw ConfigError(fmt::format("unknown {} {}{} (known: {})", kind, in_quotes(name), suggestion(name, known),
-                                fmt::join(known, ", ")));
+  throw ConfigError("unknown {} {}{} (known: {})", kind, in_quotes(name), suggestion(name, known),
+                    fmt::join(known, ", "));
 }
 
 std::vector<Synonym> embedded_synonyms(std::string_view name) {

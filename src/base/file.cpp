@@ -28,7 +28,7 @@ std::string describe_failure(const char* doing, const std::filesystem::path& pat
 }
 
 [[noreturn]] void fail_on_path(const char* doing, const std::filesystem::path& path, int error = errno) {
-  throw DataError(fmt::format("cannot {} '{}': {}", doing, path.string(), std::strerror(error)));
+  throw DataError("cannot {} '{}': {}", doing, path.string(), std::strerror(error));
 }
 
 // A rename would put a file over a device of the machine.
@@ -39,7 +39,7 @@ void refuse_to_replace_special(const std::filesystem::path& path) {
   if (type == Type::directory) return;  // the rename fails by itself
   const std::string kind = describe_special(type);
   if (kind.empty()) return;
-  throw DataError(fmt::format("cannot replace '{}': it is {}, expected a regular file", path.string(), kind));
+  throw DataError("cannot replace '{}': it is {}, expected a regular file", path.string(), kind);
 }
 
 std::filesystem::path directory_of(const std::filesystem::path& path) {
@@ -107,8 +107,8 @@ std::string read_file(const std::filesystem::path& path) {
     }
   } catch (const std::exception& error) {
     if (!is_out_of_memory(error)) throw;
-    throw ConfigError(fmt::format("'{}' does not fit into memory: it has more than {}", path.string(),
-                                  human_bytes(text.size())));
+    throw ConfigError("'{}' does not fit into memory: it has more than {}", path.string(),
+                      human_bytes(text.size()));
   }
   if (in.bad()) throw DataError(describe_failure("read", path));
   return text;
@@ -129,7 +129,7 @@ std::int64_t file_bytes(const std::filesystem::path& path) {
   std::error_code error;
   const auto bytes = std::filesystem::file_size(path, error);
   if (error) {
-    throw CannotOpenError(fmt::format("cannot open '{}': {}", path.string(), error.message()));
+    throw CannotOpenError("cannot open '{}': {}", path.string(), error.message());
   }
   return static_cast<std::int64_t>(bytes);
 }
@@ -167,12 +167,10 @@ void check_regular_file(const std::filesystem::path& path) {
   const std::filesystem::file_type type = std::filesystem::status(path, ignored).type();
   const std::string kind = describe_special(type);
   if (kind.empty()) return;
-  if (type == std::filesystem::file_type::directory) {
-    throw DataError(fmt::format("cannot read '{}': it is a directory, expected a file", path.string()));
-  }
-  throw DataError(
-      fmt::format("cannot read '{}': it is {}, expected a regular file; write its content to a file first",
-                  path.string(), kind));
+  error_if<DataError>(type == std::filesystem::file_type::directory,
+                      "cannot read '{}': it is a directory, expected a file", path.string());
+  throw DataError("cannot read '{}': it is {}, expected a regular file; write its content to a file first",
+                  path.string(), kind);
 }
 
 namespace fs = std::filesystem;
@@ -253,8 +251,7 @@ int open_to_append(const std::filesystem::path& path, int flags) {
   const fs::file_type type = fs::symlink_status(path, ignored).type();
   const std::string kind = type == fs::file_type::symlink ? "a symbolic link" : describe_special(type);
   if (!kind.empty()) {
-    throw DataError(
-        fmt::format("cannot write '{}': it is {}, expected a regular file; remove it", path.string(), kind));
+    throw DataError("cannot write '{}': it is {}, expected a regular file; remove it", path.string(), kind);
   }
   const int descriptor =
       ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC | flags, 0666);

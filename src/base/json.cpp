@@ -1,7 +1,5 @@
 #include "lockstep/base/json.h"
 
-#include <fmt/format.h>
-
 #include "lockstep/base/text.h"
 
 template class nlohmann::detail::serializer<nlohmann::json>;
@@ -38,14 +36,14 @@ Depth depth_of(std::string_view text) {
 void check_json_limits(std::string_view text) {
   const auto bytes = std::ssize(text);
   if (bytes > kMaxJsonBytes) {
-    throw DataError(fmt::format("its JSON has {} bytes, expected at most {}", with_commas(bytes),
-                                with_commas(kMaxJsonBytes)));
+    throw DataError("its JSON has {} bytes, expected at most {}", with_commas(bytes),
+                    with_commas(kMaxJsonBytes));
   }
   const Depth deepest = depth_of(text);
   if (deepest.depth > kMaxJsonDepth) {
-    throw DataError(fmt::format("its JSON is nested {} deep (at byte {}), expected at most {}",
-                                with_commas(deepest.depth), with_commas(static_cast<Index>(deepest.byte) + 1),
-                                kMaxJsonDepth));
+    throw DataError("its JSON is nested {} deep (at byte {}), expected at most {}",
+                    with_commas(deepest.depth), with_commas(static_cast<Index>(deepest.byte) + 1),
+                    kMaxJsonDepth);
   }
 }
 
@@ -56,7 +54,7 @@ Json parse_json(std::string_view text) {
   try {
     return Json::parse(text);
   } catch (const typename Json::exception& error) {  // also out_of_range, of a number such as 1e999
-    throw DataError(fmt::format("it is no JSON: {}", excerpt(error.what(), kMaxReasonBytes)));
+    throw DataError("it is no JSON: {}", excerpt(error.what(), kMaxReasonBytes));
   }
 }
 

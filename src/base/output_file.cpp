@@ -23,11 +23,11 @@ constexpr int kMaxLinks = 40;  // Linux follows no more of them
 
 [[noreturn]] void fail_on_output(const char* doing, const std::string& name, int error) {
   const std::string what = is_standard_output(name) ? describe_output(name) : fmt::format("'{}'", name);
-  throw DataError(fmt::format("cannot {} {}: {}", doing, what, std::strerror(error)));
+  throw DataError("cannot {} {}: {}", doing, what, std::strerror(error));
 }
 
 [[noreturn]] void refuse(const OutputRequest& request, const std::string& why) {
-  throw ConfigError(fmt::format("{} '{}' {}", request.flag, request.name, why));
+  throw ConfigError("{} '{}' {}", request.flag, request.name, why);
 }
 
 // The target of a symbolic link, also if nothing is there yet.

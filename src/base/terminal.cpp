@@ -176,7 +176,7 @@ void print_raw(std::string_view text) {
 void finish_printing() {
   if (std::fflush(stdout) != 0 && first_error == 0) first_error = errno;
   if (first_error == 0) return;
-  throw DataError(fmt::format("cannot write all to standard output: {}", std::strerror(first_error)));
+  throw DataError("cannot write all to standard output: {}", std::strerror(first_error));
 }
 
 }  // namespace lockstep

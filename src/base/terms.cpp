@@ -25,7 +25,7 @@ class Parser {
     std::vector<Term> terms = chain();
     if (position_ < text_.size()) fail(option_.name);
     if (terms.empty())
-      throw ConfigError(fmt::format("{} is empty; give for example \"{}\"", option_.key, option_.example));
+      throw ConfigError("{} is empty; give for example \"{}\"", option_.key, option_.example);
     return terms;
   }
 
@@ -135,8 +135,7 @@ class Parser {
   [[noreturn]] void fail(std::string_view expected) const {
     const std::string found =
         position_ == text_.size() ? "the end of the text" : in_quotes(text_.substr(position_, 12));
-    throw ConfigError(
-        fmt::format("{}, column {}: expected {}, found {}", option_.key, position_ + 1, expected, found));
+    throw ConfigError("{}, column {}: expected {}, found {}", option_.key, position_ + 1, expected, found);
   }
 
   std::string_view text_;

@@ -33,7 +33,7 @@ void agree(Communicator& comm, const std::function<void()>& work) {
   } catch (const Error& caught) {
     error = caught;
   } catch (const std::filesystem::filesystem_error& caught) {
-    error = DataError(fmt::format("cannot use '{}': {}", caught.path1().string(), caught.code().message()));
+    error = DataError("cannot use '{}': {}", caught.path1().string(), caught.code().message());
   } catch (const std::exception& caught) {
     if (!is_out_of_memory(caught)) throw;
     error = ConfigError(describe_out_of_memory(caught) + "; `trainer plan` shows what a rank needs");

@@ -61,9 +61,8 @@ void CheckedCommunicator::compare(Index collective, Index count, DataType type, 
   for (std::size_t peer = 0; peer < static_cast<std::size_t>(size()); ++peer) {
     const std::span<const Index> theirs = std::span<const Index>(all).subspan(peer * kFields, kFields);
     if (std::ranges::equal(theirs, mine)) continue;
-    throw CommError(
-        fmt::format("the ranks are not at the same collective: rank {} calls {}, rank {} calls {}", rank(),
-                    describe(mine), peer, describe(theirs)));
+    throw CommError("the ranks are not at the same collective: rank {} calls {}, rank {} calls {}", rank(),
+                    describe(mine), peer, describe(theirs));
   }
 }
 

@@ -1,6 +1,5 @@
 #include "mpi_communicator.h"
 
-#include <fmt/format.h>
 #include <mpi.h>
 
 #include <algorithm>
@@ -218,8 +217,8 @@ void check(int code, const char* call) {
   int error_class = 0;
   MPI_Error_string(code, text, &length);
   MPI_Error_class(code, &error_class);
-  throw CommError(fmt::format("{} failed (class {}): {}", call, error_class,
-                              std::string(text, static_cast<std::size_t>(length))));
+  throw CommError("{} failed (class {}): {}", call, error_class,
+                  std::string(text, static_cast<std::size_t>(length)));
 }
 
 }  // namespace lockstep

@@ -14,7 +14,7 @@
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/embedded_text.h"
-#include "lockstep/base/error_if.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/text.h"
 #include "lockstep/config/toml.h"
@@ -76,8 +76,8 @@ const CommandEntry& find_command(const std::optional<std::string>& wanted) {
   error_if(name.find('=') != std::string::npos && !name.starts_with('-'), "unexpected {}; did you mean --{}?",
            in_quotes(name), excerpt(name));
   const std::vector<std::string> known = command_names();
-  throw ConfigError(fmt::format("unknown command {}{} (known: {}; to train, give no command)",
-                                in_quotes(name), suggestion(name, known), fmt::join(known, ", ")));
+  throw ConfigError("unknown command {}{} (known: {}; to train, give no command)", in_quotes(name),
+                    suggestion(name, known), fmt::join(known, ", "));
 }
 
 // "--np belongs to 'trainer plan'; mpirun -np sets the number of ranks of a run", or which flag of the
@@ -107,8 +107,8 @@ void take_operands(const CommandEntry& words, CommandLine& line) {
                            : words.operand.empty() || words.operand == "model" ? 0
                                                                                : 1;
   if (operands.size() > most) {
-    throw ConfigError(fmt::format("unexpected argument {}; usage: {}", in_quotes(operands[most]),
-                                  words.usages.front().words));
+    throw ConfigError("unexpected argument {}; usage: {}", in_quotes(operands[most]),
+                      words.usages.front().words);
   }
   const bool file = words.operand == "file";
   error_if((runs || file || words.operand == "run") && operands.empty(), "the {} is missing; usage: {}",
@@ -197,8 +197,7 @@ Words take_apart(const std::vector<std::string>& arguments, std::span<const Opti
   try {
     app.parse(std::move(pending));
   } catch (const CLI::ArgumentMismatch&) {  // only the last flag can be without its value
-    throw ConfigError(
-        fmt::format("{}: a value is missing after it{}", excerpt(last), expectation(last, options)));
+    throw ConfigError("{}: a value is missing after it{}", excerpt(last), expectation(last, options));
   }
 
   Words words;
@@ -258,7 +257,7 @@ void check_settings(const std::vector<Setting>& settings, std::span<const Option
              "--{0} is given twice, as '{1}' and '{2}'; give one list: --{0} {1},{2}", key, first->value,
              value);
     if (!counts(settings, i) || option.accepts(value)) continue;
-    throw ConfigError(fmt::format("--{}: {}", key, describe_refusal(option, value, in_quotes(value))));
+    throw ConfigError("--{}: {}", key, describe_refusal(option, value, in_quotes(value)));
   }
 }
 
@@ -329,8 +328,8 @@ Index CommandLine::count(std::string_view flag, Range allowed, Index otherwise) 
   if (!given) return otherwise;
   const Index number = ValueType<Index>::parse(*given).value_or(allowed.begin - 1);
   if (allowed.begin <= number && number < allowed.end) return number;
-  throw ConfigError(fmt::format("--{}: expected a whole number from {} to {}, found {}", flag, allowed.begin,
-                                allowed.end - 1, in_quotes(*given)));
+  throw ConfigError("--{}: expected a whole number from {} to {}, found {}", flag, allowed.begin,
+                    allowed.end - 1, in_quotes(*given));
 }
 
 CommandLine parse_command_line(const std::vector<std::string>& arguments, std::span<const Option> options) {
@@ -361,11 +360,11 @@ ConfigText read_config_file(const std::string& file) {
   try {
     return {file, read_file(file)};
   } catch (const DataError& error) {
-    if (std::filesystem::exists(file, ignored)) throw ConfigError(fmt::format("--config: {}", error.what()));
+    if (std::filesystem::exists(file, ignored)) throw ConfigError("--config: {}", error.what());
     const std::string nearest = nearest_path(file, std::filesystem::file_type::regular);
     const std::string hint =
         nearest.empty() ? "; configs/ has examples" : fmt::format("; did you mean '{}'?", nearest);
-    throw ConfigError(fmt::format("--config: {}{}", error.what(), hint));
+    throw ConfigError("--config: {}{}", error.what(), hint);
   }
 }
 

@@ -34,9 +34,9 @@ void check_exactly_one(const Alternatives& alternatives, const std::set<std::str
     if (given.contains(key)) found.push_back(key);
   }
   if (found.size() == 1) return;
-  throw ConfigError(fmt::format(
+  throw ConfigError(
       "give exactly one of {} ({}); {}", fmt::join(alternatives.keys, ", "), alternatives.meaning,
-      found.empty() ? "none of them is given" : fmt::format("found {}", fmt::join(found, " and "))));
+      found.empty() ? "none of them is given" : fmt::format("found {}", fmt::join(found, " and ")));
 }
 
 // A choice whose chosen entry leaves the key unread, while others would read it; null if there is none.

@@ -220,8 +220,7 @@ void check_keys(std::string_view text, const std::string& file) {
     if (kEnds.find(c) != std::string_view::npos) parts = 1;
     if (c == '\n') ++line;
     if (parts <= kMaxParts) continue;
-    throw ConfigError(
-        fmt::format("{}:{}: a key of more than {} parts (a.b has two)", file, line, with_commas(kMaxParts)));
+    throw ConfigError("{}:{}: a key of more than {} parts (a.b has two)", file, line, with_commas(kMaxParts));
   }
 }
 
@@ -231,9 +230,9 @@ toml::table parse_document(const std::string& text, const std::string& file) {
     return toml::parse(text, file);
   } catch (const toml::parse_error& error) {
     const toml::source_position position = error.source().begin;
-    throw ConfigError(fmt::format("{}:{}:{}: not valid TOML: {}{}{}", file, position.line, position.column,
-                                  excerpt(error.description(), kMaxLineBytes), describe_language(text, file),
-                                  line_below(text, position.line)));
+    throw ConfigError("{}:{}:{}: not valid TOML: {}{}{}", file, position.line, position.column,
+                      excerpt(error.description(), kMaxLineBytes), describe_language(text, file),
+                      line_below(text, position.line));
   }
 }
 
@@ -276,7 +275,7 @@ std::vector<Setting> read_toml(const std::string& text, const std::string& file,
     lines.push_back(
         fmt::format("{}: {} mistakes in all; these are the first", file, with_commas(std::ssize(problems))));
   }
-  throw ConfigError(fmt::format("{}", fmt::join(lines, "\n")));
+  throw ConfigError("{}", fmt::join(lines, "\n"));
 }
 
 std::string toml_value(const Option& option, const std::string& text) {

@@ -16,7 +16,7 @@
 #include <optional>
 #include <utility>
 
-#include "lockstep/base/error_if.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/base/hash.h"
 #include "lockstep/base/random.h"
 #include "lockstep/base/text.h"
@@ -65,11 +65,11 @@ Assignment parse_assignment(std::string_view flag, const std::string& text, std:
   const Option* option = find_option(options, key);
   if (option == nullptr) {
     const std::string hint = suggest_key(key, options);
-    throw ConfigError(fmt::format("{}: unknown key {}; {}", flag, in_quotes(key),
-                                  hint.empty() ? "'trainer --help-all' lists them" : hint));
+    throw ConfigError("{}: unknown key {}; {}", flag, in_quotes(key),
+                      hint.empty() ? "'trainer --help-all' lists them" : hint);
   }
   for (const auto& [reserved, reason] : kReserved) {
-    if (key == reserved) throw ConfigError(fmt::format("{}: {} cannot vary: {}", flag, key, reason));
+    if (key == reserved) throw ConfigError("{}: {} cannot vary: {}", flag, key, reason);
   }
   return {std::string(flag), option, std::string(trimmed(std::string_view(text).substr(equals + 1)))};
 }
@@ -77,8 +77,8 @@ Assignment parse_assignment(std::string_view flag, const std::string& text, std:
 void check_value(const Assignment& assignment, const std::string& value) {
   const Option& option = *assignment.option;
   if (!value.empty() && option.accepts(value)) return;
-  throw ConfigError(fmt::format("{}: {}: {}", assignment.flag, option.key,
-                                describe_refusal(option, value, in_quotes(value))));
+  throw ConfigError("{}: {}: {}", assignment.flag, option.key,
+                    describe_refusal(option, value, in_quotes(value)));
 }
 
 std::vector<std::string> checked_values(const Assignment& assignment, std::vector<std::string> values) {
@@ -115,8 +115,8 @@ std::optional<Kind> kind_named(std::string_view name) {
 }
 
 [[noreturn]] void refuse_distribution(const Assignment& assignment, std::string_view why) {
-  throw ConfigError(fmt::format("--random: {}: expected {}{}{}, found {}", assignment.option->key,
-                                kDistributions, why.empty() ? "" : "; ", why, in_quotes(assignment.right)));
+  throw ConfigError("--random: {}: expected {}{}{}, found {}", assignment.option->key, kDistributions,
+                    why.empty() ? "" : "; ", why, in_quotes(assignment.right));
 }
 
 Distribution parse_bounds(const Assignment& assignment, Kind kind, std::string_view inside) {
@@ -188,8 +188,7 @@ void refuse_repeated(const std::vector<GridKey>& grid, const std::vector<Distrib
   std::ranges::sort(keys);
   const auto repeated = std::ranges::adjacent_find(keys);
   if (repeated == keys.end()) return;
-  throw ConfigError(
-      fmt::format("--grid, --random: {} is given twice; give all its values at once", *repeated));
+  throw ConfigError("--grid, --random: {} is given twice; give all its values at once", *repeated);
 }
 
 // "2/8": the second of eight parts.
@@ -204,8 +203,7 @@ void parse_part(const CommandLine& line, SweepRequest& request) {
       request.parts <= kMaxTrials) {
     return;
   }
-  throw ConfigError(
-      fmt::format("--part: expected K/N with K from 1 to N, such as 1/8, found {}", in_quotes(text)));
+  throw ConfigError("--part: expected K/N with K from 1 to N, such as 1/8, found {}", in_quotes(text));
 }
 
 void parse_trials(const CommandLine& line, SweepRequest& request) {
@@ -238,7 +236,7 @@ void parse_folds(const CommandLine& line, SweepRequest& request) {
                                  std::pair{"time", By::kTime}, std::pair{"fold-column", By::kColumn}}) {
     const std::optional<std::string> value = line.value(flag);
     if (!value) continue;
-    if (!found.empty()) throw ConfigError(fmt::format("--{} and --{}: give one of them", found, flag));
+    if (!found.empty()) throw ConfigError("--{} and --{}: give one of them", found, flag);
     found = flag;
     request.folds.by = by;
     if (request.folds.reads_column()) request.folds.column = *value;

@@ -17,9 +17,9 @@ namespace {
 ImageShape image_shape(const Shape& features) {
   if (const std::optional<ImageShape> image = as_image(features)) return *image;
   throw ConfigError(
-      fmt::format("data.augment changes images, of the shape height x width or height x width x channels, "
-                  "but the records have the shape {}; remove data.augment",
-                  to_string(features)));
+      "data.augment changes images, of the shape height x width or height x width x channels, but the "
+      "records have the shape {}; remove data.augment",
+      to_string(features));
 }
 
 void check_length(const char* key, std::size_t found, const Shape& features) {
@@ -27,9 +27,9 @@ void check_length(const char* key, std::size_t found, const Shape& features) {
   const Index channels = has_channels ? features.dims.back() : features.size();
   const auto count = static_cast<Index>(found);
   if (count == 1 || count == features.size() || count == channels) return;
-  throw ConfigError(fmt::format("{} has {} numbers, expected 1{} or {} (one for each feature)", key, found,
-                                has_channels ? fmt::format(", {} (one for each channel)", channels) : "",
-                                features.size()));
+  throw ConfigError("{} has {} numbers, expected 1{} or {} (one for each feature)", key, found,
+                    has_channels ? fmt::format(", {} (one for each channel)", channels) : "",
+                    features.size());
 }
 
 }  // namespace
@@ -45,16 +45,16 @@ void Augmenter::add(const Term& spec, const ImageShape& shape) {
   const AugmentationEntry& entry = find_entry(augmentation_catalog(), "augmentation", spec.name);
   if (!entry.after_normalising && !after_.empty()) {
     throw ConfigError(
-        fmt::format("data.augment: {} works on the image as read, but stands after one that works on the "
-                    "normalised image; write it first",
-                    in_quotes(spec.text)));
+        "data.augment: {} works on the image as read, but stands after one that works on the normalised "
+        "image; write it first",
+        in_quotes(spec.text));
   }
   TermArguments arguments(spec);
   try {
     (entry.after_normalising ? after_ : before_).push_back(entry.make(arguments, shape));
     arguments.finish();
   } catch (const ConfigError& error) {
-    throw ConfigError(fmt::format("data.augment: {}: {}", in_quotes(spec.text), error.what()));
+    throw ConfigError("data.augment: {}: {}", in_quotes(spec.text), error.what());
   }
 }
 
@@ -81,15 +81,12 @@ Normaliser::Normaliser(const std::vector<double>& mean, const std::vector<double
   check_length("data.mean", mean.size(), features);
   check_length("data.std", std.size(), features);
   for (const double value : mean) {
-    if (!std::isfinite(value))
-      throw ConfigError(fmt::format("data.mean holds {}, expected finite numbers", value));
+    error_if(!std::isfinite(value), "data.mean holds {}, expected finite numbers", value);
   }
   for (const double value : std) {
     if (value > 0 && std::isfinite(value)) continue;
-    throw ConfigError(
-        fmt::format("data.std holds {}, expected numbers above 0: use 1 for a feature that never "
-                    "changes",
-                    value));
+    throw ConfigError("data.std holds {}, expected numbers above 0: use 1 for a feature that never changes",
+                      value);
   }
   const std::size_t length =
       mean.size() == 1 && std.size() == 1 ? 1 : static_cast<std::size_t>(features.size());

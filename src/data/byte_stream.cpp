@@ -23,7 +23,7 @@ namespace {
 class PlainInput final : public ByteStream::Input {
  public:
   explicit PlainInput(const std::string& path) : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-    if (file_ < 0) throw DataError(fmt::format("cannot open '{}': {}", path, std::strerror(errno)));
+    if (file_ < 0) throw DataError("cannot open '{}': {}", path, std::strerror(errno));
     bytes_ = file_bytes(path);
   }
   PlainInput(const PlainInput&) = delete;
@@ -79,7 +79,7 @@ std::vector<std::string> files_of_directory(const std::string& path, std::span<c
   std::ranges::copy_if(files, std::back_inserter(known),
                        [&](const std::string& file) { return ends_as_one_of(file, extensions); });
   if (!known.empty()) return known;
-  if (files.empty()) throw DataError(fmt::format("{} names '{}', a directory without files", key, path));
+  if (files.empty()) throw DataError("{} names '{}', a directory without files", key, path);
   return files;
 }
 
@@ -119,9 +119,9 @@ std::string describe_start(const std::string& path) {
 
 [[noreturn]] void fail_missing(const std::string& text, const std::string& key) {
   const bool is_pattern = text.find_first_of("*?[{") != std::string::npos;
-  throw DataError(fmt::format("{} names '{}', which does not exist{}{}, or fetch the data set", key, text,
-                              describe_start(text),
-                              is_pattern ? " and matches no file: correct it" : ": correct the path"));
+  throw DataError("{} names '{}', which does not exist{}{}, or fetch the data set", key, text,
+                  describe_start(text),
+                  is_pattern ? " and matches no file: correct it" : ": correct the path");
 }
 
 std::vector<std::string> list(const std::string& text, std::span<const std::string> extensions,
@@ -232,10 +232,10 @@ Index ByteStream::max_bytes() const {
 Index ByteStream::read(std::span<std::byte> bytes) {
   const Index got = input_->read(bytes.data(), std::ssize(bytes));
   if (got < 0) {
-    throw DataError(fmt::format(
-        "cannot read on in '{}' after {} bytes of data: {}; if its disk is in order it is damaged: "
-        "fetch or make the file again",
-        path_, with_commas(position_), input_->reason()));
+    throw DataError(
+        "cannot read on in '{}' after {} bytes of data: {}; if its disk is in order it is damaged: fetch or "
+        "make the file again",
+        path_, with_commas(position_), input_->reason());
   }
   position_ += got;
   return got;
@@ -244,8 +244,7 @@ Index ByteStream::read(std::span<std::byte> bytes) {
 void ByteStream::go_to(Index position) {
   if (position == position_) return;
   if (!input_->go_to(position)) {
-    throw DataError(
-        fmt::format("cannot go to byte {} of '{}': {}", with_commas(position), path_, input_->reason()));
+    throw DataError("cannot go to byte {} of '{}': {}", with_commas(position), path_, input_->reason());
   }
   position_ = position;
 }
@@ -262,8 +261,7 @@ std::vector<std::string> list_files(const std::string& text, std::span<const std
     for (std::string& file : files) file += path.inside();
     return files;
   } catch (const fs::filesystem_error& error) {
-    throw DataError(
-        fmt::format("{}: cannot open '{}': {}", key, error.path1().string(), error.code().message()));
+    throw DataError("{}: cannot open '{}': {}", key, error.path1().string(), error.code().message());
   }
 }
 

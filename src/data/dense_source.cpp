@@ -73,8 +73,8 @@ class FieldReader {
   }
 
   [[noreturn]] void fail(Index i, const std::string& found, const std::string& expected) const {
-    throw DataError(fmt::format("'{}', record {}: found {}, expected {}", field_.file.path,
-                                with_commas(records_.begin + i), found, expected));
+    throw DataError("'{}', record {}: found {}, expected {}", field_.file.path,
+                    with_commas(records_.begin + i), found, expected);
   }
 
  private:

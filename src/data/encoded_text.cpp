@@ -27,8 +27,7 @@ void divide(Index size, const DataParts& parts, EncodedText& text) {
 
 void refuse_part_of_text(const std::optional<ValidationPart>& part) {
   if (!part || (part->by == ValidationPart::By::kRecord && part->folds == 0)) return;
-  throw ConfigError(
-      fmt::format("{}: of a text its last tokens are held back: share(0.1), or other files", part->setting));
+  throw ConfigError("{}: of a text its last tokens are held back: share(0.1), or other files", part->setting);
 }
 
 TokenInput open_input(const DataOptions& data, const EncodedText& text) {
@@ -47,13 +46,13 @@ void check_rule(const DataOptions& data, const Vocabulary& vocabulary) {
   const TokenKind kind = vocabulary.kind();
   const bool names_values = kind == TokenKind::kCharacters || kind == TokenKind::kWords;
   if (asked.kind == kind && (!names_values || asked.replaces == vocabulary.replaces())) return;
-  throw ConfigError(fmt::format(
+  throw ConfigError(
       "data.tokens = \"{}\" and data.unknown = \"{}\" make another vocabulary than that of the run, which "
       "has {}{}: leave them as they were",
       data.text.tokens, data.text.unknown, to_string(kind),
       !names_values           ? ""
       : vocabulary.replaces() ? " and replaces those that are unknown"
-                              : " and refuses those that are unknown"));
+                              : " and refuses those that are unknown");
 }
 
 // *Collective.* The texts that rank 0 has.
@@ -89,7 +88,7 @@ EncodedText encode_text(const DataOptions& data, const std::string& text, const 
     const Vocabulary vocabulary(encoded.schema);
     if (vocabulary.size() > 0) found = {encoded.schema, encode_tokens(input, vocabulary, directory)};
     if (vocabulary.size() == 0 || TokenFile(found[1]).size() == 0)
-      throw DataError(fmt::format("{} names '{}', which is empty: expected a text", key, text));
+      throw DataError("{} names '{}', which is empty: expected a text", key, text);
   });
   found = share_texts(found, peers);
   peers.agree([&] {

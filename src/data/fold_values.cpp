@@ -24,17 +24,17 @@ namespace {
 void refuse_empty(const FoldValues& values, const ValidationPart& part) {
   const auto empty = std::ranges::find(values.texts, std::string());
   if (empty == values.texts.end()) return;
-  throw ConfigError(fmt::format(
-      "{}: column {} is empty in record {} (counted from 0), expected a value in each", part.setting,
-      in_quotes(part.column), with_commas(values.source->position(empty - values.texts.begin()))));
+  throw ConfigError("{}: column {} is empty in record {} (counted from 0), expected a value in each",
+                    part.setting, in_quotes(part.column),
+                    with_commas(values.source->position(empty - values.texts.begin())));
 }
 
 [[noreturn]] void refuse_two_forms(const FoldValues& values, const ValidationPart& part,
                                    std::string_view what, std::string_view first, std::string_view second) {
-  throw ConfigError(fmt::format(
+  throw ConfigError(
       "{}: the values of column {}, such as {}, may have {}: say data.columns = [\"{}: {}\"] or {}",
       part.setting, in_quotes(part.column), in_quotes(values.texts.front()), what, excerpt(part.column),
-      first, second));
+      first, second);
 }
 
 // Numbers of eight digits, or of six, are in order of time with the year first only.
@@ -134,9 +134,9 @@ RecordsByClass records_by_class(const std::vector<Scalar>& targets, std::uint64_
   if (classes.size() > kMaxClasses) {
     ValidationPart instead = part;
     instead.by = ValidationPart::By::kRecord;
-    throw ConfigError(fmt::format(
+    throw ConfigError(
         "{}: the label has {} different values, expected classes, {} at most; {} takes records of any kind",
-        part.setting, with_commas(std::ssize(classes)), with_commas(kMaxClasses), to_string(instead)));
+        part.setting, with_commas(std::ssize(classes)), with_commas(kMaxClasses), to_string(instead));
   }
   return classes;
 }
@@ -145,7 +145,7 @@ std::vector<Scalar> read_targets(const RecordSource& whole, const ValidationPart
   std::vector<Scalar> mine;
   peers.agree([&] {
     const Index columns = whole.info().target_columns;
-    if (columns != 1) throw ConfigError(fmt::format("{} needs one label, found {}", part.setting, columns));
+    if (columns != 1) throw ConfigError("{} needs one label, found {}", part.setting, columns);
     for_each_record(whole, {}, peers, [&](std::span<const Scalar>, std::span<const Scalar> targets) {
       mine.push_back(targets.front());
       if (std::isnan(mine.back()))
@@ -165,9 +165,9 @@ FoldValues read_column(const ValidationPart& part, const DataOptions& data, cons
   peers.agree([&] {
     if (data.format == "csv") return;
     throw ConfigError(
-        fmt::format("{} reads a column of a table (csv), and the data have the format '{}': they can be "
-                    "divided by record or by class (stratified)",
-                    part.setting, data.format));
+        "{} reads a column of a table (csv), and the data have the format '{}': they can be divided by "
+        "record or by class (stratified)",
+        part.setting, data.format);
   });
   const TableText table = open_table_text(whole.files(), data.table, peers);
   FoldValues values{
@@ -176,9 +176,8 @@ FoldValues read_column(const ValidationPart& part, const DataOptions& data, cons
   peers.agree([&] {
     const auto name = std::ranges::find(table.names, part.column);
     if (name == table.names.end()) {
-      throw ConfigError(fmt::format("{}: there is no column {} in '{}'{}", part.setting,
-                                    in_quotes(part.column), whole.info().name,
-                                    suggestion(part.column, table.names)));
+      throw ConfigError("{}: there is no column {} in '{}'{}", part.setting, in_quotes(part.column),
+                        whole.info().name, suggestion(part.column, table.names));
     }
     const Index position = name - table.names.begin();
     const std::vector<TableColumn> declared = declare_columns(data.table, table.names);
@@ -196,9 +195,8 @@ FoldValues read_column(const ValidationPart& part, const DataOptions& data, cons
   });
   values.texts = without_skipped(peers.all_gather(mine.bytes()), whole.skipped());
   peers.agree([&] {
-    if (std::ssize(values.texts) != whole.info().rows) {
-      throw DataError(fmt::format("'{}' changed while it was read", whole.info().name));
-    }
+    error_if<DataError>(std::ssize(values.texts) != whole.info().rows, "'{}' changed while it was read",
+                        whole.info().name);
     refuse_empty(values, part);
   });
   return values;
@@ -208,9 +206,9 @@ FoldTimes times_of(const FoldValues& values, const ValidationPart& part) {
   FoldTimes times = read_values(values, part);
   if (times.problem.empty()) return times;
   throw ConfigError(
-      fmt::format("{}: {}: column {} is to put the records in order of time, so its values are to be "
-                  "numbers, or dates of one form, without a gap",
-                  part.setting, times.problem, in_quotes(part.column)));
+      "{}: {}: column {} is to put the records in order of time, so its values are to be numbers, or dates "
+      "of one form, without a gap",
+      part.setting, times.problem, in_quotes(part.column));
 }
 
 std::vector<double> places_of(const FoldValues& values, const ValidationPart& part) {

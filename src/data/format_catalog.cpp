@@ -86,13 +86,13 @@ const FormatEntry* find_by_name(const std::string& path) {
 void refuse_empty_directory(const std::string& key, const std::string& path) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(path, ignored) || !std::filesystem::is_empty(path, ignored)) return;
-  throw DataError(fmt::format("{} names '{}', a directory without files", key, path));
+  throw DataError("{} names '{}', a directory without files", key, path);
 }
 
 // Errors: ConfigError if the end of `path` is that of a file which other programs can convert.
 void refuse_foreign(const std::string& key, const std::string& path) {
   const std::string foreign = describe_foreign(path);
-  if (!foreign.empty()) throw ConfigError(fmt::format("{} names '{}', {}", key, path, foreign));
+  if (!foreign.empty()) throw ConfigError("{} names '{}', {}", key, path, foreign);
 }
 
 std::string known_extensions() {
@@ -148,18 +148,15 @@ const FormatEntry& choose_format(const DataOptions& options) {
   if (!options.format.empty()) return find_entry(catalog, "data format", options.format);
   if (const FormatEntry* entry = find_by_name(options.train)) return *entry;
   const std::vector<std::string> names = catalog_names(catalog);
-  if (options.train.empty()) {
-    throw ConfigError(
-        fmt::format("neither data.train nor data.format is set: name the file to train on, or set "
-                    "data.format to one of {}",
-                    fmt::join(names, ", ")));
-  }
+  error_if(
+      options.train.empty(),
+      "neither data.train nor data.format is set: name the file to train on, or set data.format to one of {}",
+      fmt::join(names, ", "));
   refuse_empty_directory("data.train", options.train);
   refuse_foreign("data.train", options.train);
   throw ConfigError(
-      fmt::format("the end of data.train = '{}' does not tell its format: set data.format to one of "
-                  "{} (known ends: {})",
-                  options.train, fmt::join(names, ", "), known_extensions()));
+      "the end of data.train = '{}' does not tell its format: set data.format to one of {} (known ends: {})",
+      options.train, fmt::join(names, ", "), known_extensions());
 }
 
 const FormatEntry& format_of_input(const std::string& path, const DataOptions& options) {
@@ -171,9 +168,8 @@ const FormatEntry& format_of_input(const std::string& path, const DataOptions& o
     if (entry.has_files) return entry;
   }
   refuse_empty_directory("--input", path);
-  throw ConfigError(
-      fmt::format("the end of --input '{}' does not tell its format: rename it (known ends: {})", path,
-                  known_extensions()));
+  throw ConfigError("the end of --input '{}' does not tell its format: rename it (known ends: {})", path,
+                    known_extensions());
 }
 
 }  // namespace lockstep

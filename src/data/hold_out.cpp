@@ -148,12 +148,10 @@ Folds folds_of(const std::vector<std::string>& values, const RecordGroups& group
 ShareChoice share_by_group(const ValidationPart& part, const std::vector<std::string>& values,
                            std::uint64_t seed) {
   RecordGroups groups = group_records(values, seed);
-  if (groups.size() < 2) {
-    throw ConfigError(
-        fmt::format("{}: column {} has one value only, {}: expected groups of which some can be held back, "
-                    "and others not",
-                    part.setting, in_quotes(part.column), in_quotes(values.front())));
-  }
+  error_if(
+      groups.size() < 2,
+      "{}: column {} has one value only, {}: expected groups of which some can be held back, and others not",
+      part.setting, in_quotes(part.column), in_quotes(values.front()));
   std::vector<RecordGroup*> order;
   for (auto& [value, group] : groups) order.push_back(&group);
   std::ranges::stable_sort(order, {}, &RecordGroup::hash);
@@ -179,10 +177,8 @@ ShareChoice share_by_group(const ValidationPart& part, const std::vector<std::st
 
 Folds fold_by_group(const ValidationPart& part, const std::vector<std::string>& values, std::uint64_t seed) {
   RecordGroups groups = group_records(values, seed);
-  if (std::ssize(groups) < part.folds) {
-    throw ConfigError(fmt::format("{}: column {} has {} different values, too few for {} folds", part.setting,
-                                  in_quotes(part.column), groups.size(), part.folds));
-  }
+  error_if(std::ssize(groups) < part.folds, "{}: column {} has {} different values, too few for {} folds",
+           part.setting, in_quotes(part.column), groups.size(), part.folds);
   std::vector<RecordGroup*> order;
   for (auto& [value, group] : groups) order.push_back(&group);
   std::ranges::stable_sort(order, [](const RecordGroup* a, const RecordGroup* b) {
@@ -241,11 +237,9 @@ ShareChoice share_by_time(const ValidationPart& part, const FoldValues& values) 
   while (!records.begins_a_time(after)) ++after;
   const bool later = after < rows && (before == 0 || after - goal < goal - before);
   const Index begin = later ? after : before;
-  if (begin == 0 || begin == rows) {
-    throw ConfigError(fmt::format(
-        "{}: column {} has one value only, {}: expected times, the last of which can be held back",
-        part.setting, in_quotes(part.column), in_quotes(values.texts.front())));
-  }
+  error_if(begin == 0 || begin == rows,
+           "{}: column {} has one value only, {}: expected times, the last of which can be held back",
+           part.setting, in_quotes(part.column), in_quotes(values.texts.front()));
   ShareChoice choice{.fold_of = Folds(values.texts.size()), .note = {}};
   records.mark({begin, rows}, 1, choice.fold_of);
   choice.note = fmt::format("the last in column {}, from {} to {}; the others are up to {}",
@@ -273,13 +267,11 @@ ShareChoice span_of_time(const ValidationPart& part, const FoldValues& values) {
     before += times.numbers[i] < from ? 1 : 0;
     after += is_after ? 1 : 0;
   }
-  if (std::ranges::count(choice.fold_of, 1) == 0 || before == 0) {
-    throw ConfigError(fmt::format(
-        "{}: {} of the {} records come before that span, {} lie in it and {} behind: expected some before it "
-        "and in it",
-        part.setting, with_commas(before), with_commas(std::ssize(values.texts)),
-        with_commas(std::ranges::count(choice.fold_of, 1)), with_commas(after)));
-  }
+  error_if(std::ranges::count(choice.fold_of, 1) == 0 || before == 0,
+           "{}: {} of the {} records come before that span, {} lie in it and {} behind: expected some before "
+           "it and in it",
+           part.setting, with_commas(before), with_commas(std::ssize(values.texts)),
+           with_commas(std::ranges::count(choice.fold_of, 1)), with_commas(after));
   choice.note = fmt::format("from {}{} in column {}", in_quotes(part.from),
                             part.to.empty() ? "" : fmt::format(" to before {}", in_quotes(part.to)),
                             in_quotes(part.column));
@@ -298,12 +290,9 @@ Folds fold_by_time(const ValidationPart& part, const FoldValues& values) {
   Folds fold_of(values.texts.size());
   for (Index fold = 1; fold <= part.folds; ++fold) {
     const Range positions{begin_of(fold), fold == part.folds ? rows : begin_of(fold + 1)};
-    if (positions.empty() || positions.begin == 0) {
-      throw ConfigError(
-          fmt::format("{}: column {} has too few different times for {} folds: records of one time stay "
-                      "together",
-                      part.setting, in_quotes(part.column), part.folds));
-    }
+    error_if(positions.empty() || positions.begin == 0,
+             "{}: column {} has too few different times for {} folds: records of one time stay together",
+             part.setting, in_quotes(part.column), part.folds);
     records.mark(positions, fold, fold_of);
   }
   return fold_of;
@@ -313,11 +302,9 @@ Folds fold_by_column(const ValidationPart& part, const FoldValues& values) {
   const std::vector<double> places = places_of(values, part);
   std::map<double, FoldNumber> folds;
   for (const double place : places) folds.emplace(place, FoldNumber{0});
-  if (std::ssize(folds) != part.folds) {
-    throw ConfigError(fmt::format("{}: column {} has {} different values, expected {}, one for each fold",
-                                  part.setting, in_quotes(part.column), with_commas(std::ssize(folds)),
-                                  part.folds));
-  }
+  error_if(std::ssize(folds) != part.folds,
+           "{}: column {} has {} different values, expected {}, one for each fold", part.setting,
+           in_quotes(part.column), with_commas(std::ssize(folds)), part.folds);
   FoldNumber number = 0;
   for (auto& [place, fold] : folds) fold = ++number;
   Folds fold_of;
@@ -337,13 +324,13 @@ Folds fold_by_record(Index rows, Index folds, std::uint64_t seed) {
 void check_records(const ValidationPart& part, const DatasetInfo& info, Index records) {
   if (info.record_bytes == 0) {
     throw ConfigError(
-        fmt::format("{} needs records of files; synthetic ones have a validation set of their own, "
-                    "data.synthetic_validation_rows",
-                    part.setting));
+        "{} needs records of files; synthetic ones have a validation set of their own, "
+        "data.synthetic_validation_rows",
+        part.setting);
   }
   if (records >= part.folds) return;
-  throw ConfigError(fmt::format("{} needs {} records at least, and '{}' has {}", part.setting, part.folds,
-                                info.name, records));
+  throw ConfigError("{} needs {} records at least, and '{}' has {}", part.setting, part.folds, info.name,
+                    records);
 }
 
 // The classes of the records, or the values of a column, if they are divided by either.
@@ -416,10 +403,10 @@ bool HoldOut::leaves(Index id) const {
 DataParts parts_beside_files(const DataOptions& data) {
   DataParts parts{.validation = validation_part(data), .test = test_part(data)};
   if (!parts.validation || !is_there(data.validation)) return parts;
-  throw ConfigError(fmt::format(
+  throw ConfigError(
       "{} is a part of the training samples, but there is a file of that name, too: write \"./{}\" if you "
       "mean the file, or rename it",
-      parts.validation->setting, excerpt(data.validation)));
+      parts.validation->setting, excerpt(data.validation));
 }
 
 DataOptions data_of_files(const DataOptions& data, const DataParts& parts) {
@@ -465,9 +452,8 @@ std::string mark(const ValidationPart& part, FoldNumber number, const DataOption
     }
     choice = choose_share(part, by, seed, info, ids);
     const Index taken = std::ranges::count(choice.fold_of, 1);
-    if (taken == 0 && number == kTestFold)
-      throw ConfigError(fmt::format("{} takes none of the {} records of '{}': expected some", part.setting,
-                                    with_commas(info.rows), info.name));
+    error_if(taken == 0 && number == kTestFold, "{} takes none of the {} records of '{}': expected some",
+             part.setting, with_commas(info.rows), info.name);
     choice.note = fmt::format("{} set, {}: {} of the {} records of '{}', {}",
                               number == kTestFold ? "test" : "validation", to_string(part),
                               with_commas(taken), with_commas(info.rows), info.name, choice.note);

@@ -1,7 +1,5 @@
 #include "record_file.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -43,8 +41,8 @@ FileGroup files_of(const OpenRequest& request, Labels labels) {
   const auto refuse_without_records = [&files](const std::string& path, const std::string& key,
                                                const char* noun) {
     if (!files.records.empty() || !files.labels.empty() || path.empty()) return;
-    throw ConfigError(fmt::format("{} is set, but {} is not: name the file with the records of these {}", key,
-                                  files.records_key, noun));
+    throw ConfigError("{} is set, but {} is not: name the file with the records of these {}", key,
+                      files.records_key, noun);
   };
   refuse_without_records(files.weights, files.weights_key, "weights");
   refuse_without_records(files.lengths, files.lengths_key, "lengths");
@@ -53,12 +51,10 @@ FileGroup files_of(const OpenRequest& request, Labels labels) {
     throw ConfigError("data.train is not set: name the file to train on, or set data.format = \"synthetic\"");
   }
   const bool no_labels = files.labels.empty();
-  if (files.records.empty() || (no_labels && labels == Labels::kInFilesOfTheirOwn)) {
-    throw ConfigError(fmt::format("{} is set, but {} is not: name the file with the {}",
-                                  no_labels ? files.records_key : files.labels_key,
-                                  no_labels ? files.labels_key : files.records_key,
-                                  no_labels ? "labels of these records" : "records of these labels"));
-  }
+  error_if(files.records.empty() || (no_labels && labels == Labels::kInFilesOfTheirOwn),
+           "{} is set, but {} is not: name the file with the {}",
+           no_labels ? files.records_key : files.labels_key, no_labels ? files.labels_key : files.records_key,
+           no_labels ? "labels of these records" : "records of these labels");
   return files;
 }
 
@@ -136,14 +132,13 @@ class JoinedSource final : public RecordSource {
   void add(std::size_t part) {
     const RecordSource& source = *parts_[part];
     const DatasetInfo& added = source.info();
-    if (added.features != info_.features || added.label_columns() != info_.label_columns() ||
-        added.record_bytes != info_.record_bytes) {
-      throw DataError(fmt::format(
-          "records of '{}' have {} features and {} targets in {} bytes, those of '{}' have {} and {} in {}: "
-          "all files of a data set must have the same",
-          parts_.front()->info().name, to_string(info_.features), info_.target_columns, info_.record_bytes,
-          added.name, to_string(added.features), added.target_columns, added.record_bytes));
-    }
+    error_if<DataError>(added.features != info_.features || added.label_columns() != info_.label_columns() ||
+                            added.record_bytes != info_.record_bytes,
+                        "records of '{}' have {} features and {} targets in {} bytes, those of '{}' have {} "
+                        "and {} in {}: all files of a data set must have the same",
+                        parts_.front()->info().name, to_string(info_.features), info_.target_columns,
+                        info_.record_bytes, added.name, to_string(added.features), added.target_columns,
+                        added.record_bytes);
     const std::span<const Chunk> chunks = source.chunks();
     for (std::size_t i = 0; i < chunks.size(); ++i) {
       const Range records = chunks[i].records;
@@ -173,9 +168,8 @@ std::unique_ptr<RecordSource> open_all(const FileGroup& files, std::span<const s
     if (path.empty()) return std::vector<std::string>(records.size());
     std::vector<std::string> beside = list_files(path, extensions, key);
     if (beside.size() == records.size()) return beside;
-    throw DataError(
-        fmt::format("{} names {} files, but {} names {}: expected a file of {} for each file of records",
-                    files.records_key, records.size(), key, beside.size(), noun));
+    throw DataError("{} names {} files, but {} names {}: expected a file of {} for each file of records",
+                    files.records_key, records.size(), key, beside.size(), noun);
   };
   const std::vector<std::string> labels = list_beside(files.labels, files.labels_key, "labels");
   const std::vector<std::string> weights = list_beside(files.weights, files.weights_key, "weights");
@@ -201,10 +195,10 @@ void RecordFile::check_size(const ByteStream& stream) const {
   if (available < wanted) {
     if (!stream.compressed()) fail_truncated(available, "");
     throw DataError(
-        fmt::format("'{}' is truncated or damaged: its header states {} records of {} bytes, but a gzip file "
-                    "of {} bytes cannot hold more than {} bytes; fetch or make the file again",
-                    path, with_commas(records), with_commas(record_bytes), with_commas(file_bytes),
-                    with_commas(stream.max_bytes())));
+        "'{}' is truncated or damaged: its header states {} records of {} bytes, but a gzip file of {} bytes "
+        "cannot hold more than {} bytes; fetch or make the file again",
+        path, with_commas(records), with_commas(record_bytes), with_commas(file_bytes),
+        with_commas(stream.max_bytes()));
   }
   if (!stream.compressed() && available > wanted) fail_surplus(with_commas(available - wanted));
 }
@@ -212,17 +206,17 @@ void RecordFile::check_size(const ByteStream& stream) const {
 void RecordFile::fail_truncated(Index bytes_found, const std::string& note) const {
   const Index whole = bytes_found / record_bytes;
   throw DataError(
-      fmt::format("'{}' is truncated: record {} of {} is incomplete: expected {} bytes, found {}{}; fetch or "
-                  "make the file again",
-                  path, with_commas(whole), with_commas(records), with_commas(record_bytes),
-                  with_commas(bytes_found - whole * record_bytes), note));
+      "'{}' is truncated: record {} of {} is incomplete: expected {} bytes, found {}{}; fetch or make the "
+      "file again",
+      path, with_commas(whole), with_commas(records), with_commas(record_bytes),
+      with_commas(bytes_found - whole * record_bytes), note);
 }
 
 void RecordFile::fail_surplus(const std::string& found) const {
   throw DataError(
-      fmt::format("'{}' does not fit its header: expected the end after {} records of {} bytes, found {} "
-                  "bytes; fetch or make the file again",
-                  path, with_commas(records), with_commas(record_bytes), found));
+      "'{}' does not fit its header: expected the end after {} records of {} bytes, found {} bytes; fetch or "
+      "make the file again",
+      path, with_commas(records), with_commas(record_bytes), found);
 }
 
 RecordFileReader::RecordFileReader(const RecordFile& file)
@@ -266,8 +260,7 @@ void RecordFileReader::check_end() {
   if (stream_.read(surplus) > 0) file_.fail_surplus("more");
   const std::string note = stream_.cut_off();
   if (note.empty()) return;
-  throw DataError(
-      fmt::format("'{}' is truncated: its records are whole, its check sum is not{}", file_.path, note));
+  throw DataError("'{}' is truncated: its records are whole, its check sum is not{}", file_.path, note);
 }
 
 std::unique_ptr<RecordSource> open_files(const OpenRequest& request, Labels labels,

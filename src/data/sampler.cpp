@@ -1,7 +1,5 @@
 #include "lockstep/data/sampler.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <mutex>
 #include <numeric>
@@ -192,18 +190,16 @@ class StreamSampler final : public RoundRobinSampler {
 
 void check_sampling(const SamplingOptions& options) {
   if (options.rows < 1) throw ConfigError("the training set has no records, expected at least 1");
-  if (options.global_batch < options.replicas) {
-    throw ConfigError(fmt::format(
-        "a global batch of {} cannot give each of {} replicas a sample: set train.global_batch to at "
-        "least {}, or use fewer replicas",
-        options.global_batch, options.replicas, options.replicas));
-  }
+  error_if(options.global_batch < options.replicas,
+           "a global batch of {} cannot give each of {} replicas a sample: set train.global_batch to at "
+           "least {}, or use fewer replicas",
+           options.global_batch, options.replicas, options.replicas);
   const EpochPlan epoch = plan_epoch(options);
   if (epoch.steps < 1) {
     throw ConfigError(
-        fmt::format("tail = drop leaves no step: the epoch has {} samples, less than the global batch "
-                    "of {}; use a smaller batch, or tail = keep",
-                    with_commas(epoch.positions), with_commas(options.global_batch)));
+        "tail = drop leaves no step: the epoch has {} samples, less than the global batch of {}; use a "
+        "smaller batch, or tail = keep",
+        with_commas(epoch.positions), with_commas(options.global_batch));
   }
 }
 

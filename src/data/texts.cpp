@@ -87,12 +87,10 @@ class TextSource final : public RecordSource {
 std::unique_ptr<RecordSource> text_windows_of(const EncodedText& text, Range span, Split split,
                                               const DataOptions& data) {
   const Index window = data.table.windows.window;
-  if (span.size() <= window) {
-    throw DataError(
-        fmt::format("'{}': the {} set has {}, and a window of {} and the token after it needs {}: lower "
-                    "data.window, or give more text",
-                    text.name, set_name(split), plural(span.size(), "token"), window, window + 1));
-  }
+  error_if<DataError>(span.size() <= window,
+                      "'{}': the {} set has {}, and a window of {} and the token after it needs {}: lower "
+                      "data.window, or give more text",
+                      text.name, set_name(split), plural(span.size(), "token"), window, window + 1);
   const bool anywhere = split == Split::kTrain && data.text.draw == "anywhere";
   const Index rows = (span.size() - 1) / window;
   const Index left = span.size() - 1 - rows * window;
@@ -153,10 +151,9 @@ std::unique_ptr<RecordSource> open_input_text(const DataOptions& data, const std
   std::unique_ptr<RecordSource> source;
   peers.agree([&] {
     const Index window = data.table.windows.window;
-    if (text.tokens->size() < window) {
-      throw DataError(fmt::format("'{}' has {}, and a record of the model has {}: give a longer text", input,
-                                  plural(text.tokens->size(), "token"), window));
-    }
+    error_if<DataError>(text.tokens->size() < window,
+                        "'{}' has {}, and a record of the model has {}: give a longer text", input,
+                        plural(text.tokens->size(), "token"), window);
     source = std::make_unique<TextSource>(text, text.train, window, false, false, std::vector<std::string>());
   });
   return source;

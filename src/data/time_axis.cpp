@@ -196,14 +196,14 @@ void refuse_one_time(const TimeAxis& axis, const RecordSource& table, const std:
   });
   if (pairs == 0) return;
   const std::string name = axis.series_name(axis.series_of(first));
-  throw DataError(fmt::format(
+  throw DataError(
       "'{}', column {}: records {} and {} (counted from 0){} have the same time, {}, and so have {} in all: "
       "expected one record for each time{}",
       table.info().name, in_quotes(column), with_commas(table.position(at(axis.records, first - 1))),
       with_commas(table.position(at(axis.records, first))), name.empty() ? "" : ", of " + name + ",",
       axis.text(at(axis.times, first)), plural(pairs, "pair"),
       name.empty() ? "; if the table has several series, data.series names the columns that tell them apart"
-                   : " of a series"));
+                   : " of a series");
 }
 
 }  // namespace

@@ -87,9 +87,9 @@ class PositionWindows final : public WindowSource {
       for (Index p = 0; p < axis.positions(); ++p) {
         const Scalar target = positions_->label(i)[p];
         if (std::isnan(target) || rule.allows(target)) continue;
-        throw DataError(fmt::format("'{}', record {} (counted from 0): label {}, expected {}", info_.name,
-                                    with_commas(positions_->table().position(at(axis.records, p))), target,
-                                    rule.expected()));
+        throw DataError("'{}', record {} (counted from 0): label {}, expected {}", info_.name,
+                        with_commas(positions_->table().position(at(axis.records, p))), target,
+                        rule.expected());
       }
     }
   }
@@ -140,14 +140,14 @@ class WindowChoice {
   std::vector<Index> origins() {
     if (!origins_.empty()) return std::move(origins_);
     const TableWindows& windows = positions_.windows();
-    throw DataError(fmt::format(
+    throw DataError(
         "'{}' has no window for the {} set: a window of {} and its horizon of {} positions need {} in a row, "
         "and the longest series has {}{}: lower data.window or data.horizon",
         positions_.table().info().name, set_name(split_), windows.window, windows.horizon,
         windows.window + windows.horizon, plural(longest_, "position"),
         incomplete_ > 0
             ? fmt::format("; {} were left out, as a label is missing in them", plural(incomplete_, "window"))
-            : ""));
+            : "");
   }
 
   std::vector<std::string> notes() const {
@@ -245,25 +245,22 @@ void refuse_part_of_windows(const ValidationPart& part, const WindowOptions& win
       (part.by == ValidationPart::By::kGroup && std::ranges::count(windows.series, part.column) > 0))
     return;
   throw ConfigError(
-      fmt::format("{}: windows overlap, so that a part of them by chance would be known from the others: "
-                  "hold back a span of time, time({}, 0.2), or whole series",
-                  part.setting, windows.time));
+      "{}: windows overlap, so that a part of them by chance would be known from the others: hold back a "
+      "span of time, time({}, 0.2), or whole series",
+      part.setting, windows.time);
 }
 
 void check_window_columns(const WindowOptions& windows, const TableOptions& table) {
   for (const std::string& name : windows.future) {
-    if (std::ranges::count(table.label, name) > 0)
-      throw ConfigError(
-          fmt::format("data.future = {}: it is a label, which is what is not known ahead", in_quotes(name)));
-    if (std::ranges::count(windows.series, name) > 0)
-      throw ConfigError(
-          fmt::format("data.future = {}: it names the series (data.series), and is the same at all times",
-                      in_quotes(name)));
+    error_if(std::ranges::count(table.label, name) > 0,
+             "data.future = {}: it is a label, which is what is not known ahead", in_quotes(name));
+    error_if(std::ranges::count(windows.series, name) > 0,
+             "data.future = {}: it names the series (data.series), and is the same at all times",
+             in_quotes(name));
   }
-  if (windows.season > windows.window)
-    throw ConfigError(
-        fmt::format("data.season = {} is longer than data.window = {}: a season is repeated from the past",
-                    windows.season, windows.window));
+  error_if(windows.season > windows.window,
+           "data.season = {} is longer than data.window = {}: a season is repeated from the past",
+           windows.season, windows.window);
 }
 
 void refuse_other_labels(const RecordSource& table) {
@@ -272,9 +269,8 @@ void refuse_other_labels(const RecordSource& table) {
     if (column.weight)
       throw ConfigError(
           "data.weight with data.window: a record is in many windows, so that it has no weight of its own");
-    if (column.label && column.kind != ColumnKind::kNumeric)
-      throw ConfigError(
-          fmt::format("column {} has categories, and windows forecast numbers", in_quotes(column.name)));
+    error_if(column.label && column.kind != ColumnKind::kNumeric,
+             "column {} has categories, and windows forecast numbers", in_quotes(column.name));
   }
 }
 
@@ -296,11 +292,11 @@ void refuse_new_series(const PositionTable& positions, const TableOptions& optio
     if (!is_known) continue;
     for (const std::vector<std::string>& names : positions.axis().series) {
       if (std::ranges::count(column->values, names[i]) > 0) continue;
-      throw DataError(fmt::format(
+      throw DataError(
           "'{}': training has no series with {} = {}, and the model knows series by that column ({}): leave "
           "such records out, or train with data.ignore = [\"{}\"], so that one model serves any series",
           positions.table().info().name, excerpt(column->name), in_quotes(names[i]), listed(column->values),
-          excerpt(column->name)));
+          excerpt(column->name));
     }
   }
 }
@@ -357,8 +353,8 @@ std::unique_ptr<RecordSource> open_last_windows(const DataOptions& data, const s
       while (origin > range.begin && !positions->has_labels(origin - 1)) --origin;
       const auto fail = [&](const std::string& problem) {
         const std::string name = axis.series_name(series);
-        throw DataError(fmt::format("'{}'{}: {}", positions->table().info().name,
-                                    name.empty() ? "" : ", series " + name, problem));
+        throw DataError("'{}'{}: {}", positions->table().info().name, name.empty() ? "" : ", series " + name,
+                        problem);
       };
       if (origin - range.begin < windows.window)
         fail(fmt::format("{} with labels, and a window has {}: give a longer history",

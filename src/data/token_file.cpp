@@ -45,7 +45,7 @@ struct TextPlace {
   Index byte;
 
   [[noreturn]] void fail(const std::string& problem) const {
-    throw DataError(fmt::format("'{}', byte {} (counted from 0): {}", file, with_commas(byte), problem));
+    throw DataError("'{}', byte {} (counted from 0): {}", file, with_commas(byte), problem);
   }
 };
 
@@ -80,7 +80,7 @@ bool visit_file(const std::string& file, TokenKind kind, const Use& use) {
     first += static_cast<Index>(begin);
   }
   const std::string cut = stream.cut_off();
-  if (!cut.empty()) throw DataError(fmt::format("'{}' is truncated{}", file, cut));
+  if (!cut.empty()) throw DataError("'{}' is truncated{}", file, cut);
   return true;
 }
 
@@ -102,9 +102,8 @@ void visit_numbers(const TokenInput& input, const Use& use) {
         const auto id = static_cast<Index>(std::lround(number));
         const bool whole = scale > 1 || number == static_cast<double>(id);
         if (!whole || id < 0 || id >= kMaxIds) {
-          throw DataError(
-              fmt::format("'{}', record {}: found {}, expected the number of a token, from 0 to {}",
-                          input.name, with_commas(record), number, with_commas(kMaxIds - 1)));
+          throw DataError("'{}', record {}: found {}, expected the number of a token, from 0 to {}",
+                          input.name, with_commas(record), number, with_commas(kMaxIds - 1));
         }
         use(id, record);
         ++record;
@@ -181,9 +180,8 @@ void write_tokens(const TokenInput& input, const Vocabulary& vocabulary, const s
     visit_numbers(input, [&](Index id, Index record) {
       if (id >= vocabulary.size()) {
         throw DataError(
-            fmt::format("'{}', record {}: found the token {}, expected one below {}, the largest of "
-                        "training and 1",
-                        input.name, with_commas(record), id, with_commas(vocabulary.size())));
+            "'{}', record {}: found the token {}, expected one below {}, the largest of training and 1",
+            input.name, with_commas(record), id, with_commas(vocabulary.size()));
       }
       writer.add(id);
     });
@@ -254,10 +252,8 @@ std::string encode_tokens(const TokenInput& input, const Vocabulary& vocabulary,
   std::error_code error;
   create_synced_directories(directory, error);
   if (error) {
-    throw DataError(
-        fmt::format("cannot make the directory '{}' for encoded texts: {}; name another in "
-                    "data.token_cache",
-                    directory, error.message()));
+    throw DataError("cannot make the directory '{}' for encoded texts: {}; name another in data.token_cache",
+                    directory, error.message());
   }
   write_tokens(input, vocabulary, path);
   return path;
@@ -277,9 +273,9 @@ TokenFile::TokenFile(const std::string& path) {
   if (memory_ != nullptr && memory_ != MAP_FAILED && footer.magic == kMagic && size_ * width_ == begin)
     return;
   throw DataError(
-      fmt::format("'{}', the encoded text, cannot be mapped, or is not whole: all nodes need it: name a "
-                  "directory that they share in data.token_cache",
-                  path));
+      "'{}', the encoded text, cannot be mapped, or is not whole: all nodes need it: name a directory that "
+      "they share in data.token_cache",
+      path);
 }
 
 TokenFile::~TokenFile() {

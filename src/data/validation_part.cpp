@@ -41,7 +41,7 @@ std::string column_text(const std::string& column) {
 }
 
 [[noreturn]] void refuse_part(const ValidationPart& part, std::string_view expected, std::string_view usage) {
-  throw ConfigError(fmt::format("{}: expected {}, as in \"{}\"", part.setting, expected, usage));
+  throw ConfigError("{}: expected {}, as in \"{}\"", part.setting, expected, usage);
 }
 
 // The position of the last comma that is outside of quotes.
@@ -90,10 +90,8 @@ void parse_share(const PartWord& word, std::string_view inside, ValidationPart& 
                 part.reads_column() ? "a column and the share of the samples" : "the share of the samples",
                 word.usage);
   }
-  if (!(*share > 0 && *share < 1)) {
-    throw ConfigError(
-        fmt::format("{}: expected a share above 0 and below 1, found {}", part.setting, *share));
-  }
+  error_if(!(*share > 0 && *share < 1), "{}: expected a share above 0 and below 1, found {}", part.setting,
+           *share);
   part.share = *share;
 }
 
@@ -173,18 +171,14 @@ namespace {
 
 // data.fold with its companions.
 ValidationPart earlier_fold(const EarlierValidation& earlier) {
-  if (earlier.fold > earlier.folds) {
-    throw ConfigError(fmt::format("data.fold = {}, expected a fold from 1 to data.folds = {}", earlier.fold,
-                                  earlier.folds));
-  }
+  error_if(earlier.fold > earlier.folds, "data.fold = {}, expected a fold from 1 to data.folds = {}",
+           earlier.fold, earlier.folds);
   ValidationPart part{.column = earlier.column, .fold = earlier.fold, .folds = earlier.folds};
   for (const PartWord& word : kFoldWords) {
     if (earlier.by == word.name) part.by = word.by;
   }
-  if (part.reads_column() && part.column.empty()) {
-    throw ConfigError(
-        fmt::format("data.fold_by = \"{}\" needs data.fold_column: the column that it reads", earlier.by));
-  }
+  error_if(part.reads_column() && part.column.empty(),
+           "data.fold_by = \"{}\" needs data.fold_column: the column that it reads", earlier.by);
   if (!part.reads_column() && !part.column.empty()) {
     throw ConfigError(
         "data.fold_column has no effect without data.fold_by group, time or column; remove it, or give that "
@@ -203,10 +197,10 @@ std::optional<ValidationPart> test_part(const DataOptions& data) {
   if (data.test_part.empty()) return std::nullopt;
   std::optional<ValidationPart> part = parse_validation_part("data.test_part", data.test_part);
   if (part && part->folds == 0) return part;
-  throw ConfigError(fmt::format(
-      "data.test_part = {}: expected share(0.1), stratified(0.1), time(COLUMN, 0.1), time(COLUMN, "
-      "from = T, to = T) or group(COLUMN, 0.1); a file of test samples is data.test",
-      in_quotes(data.test_part)));
+  throw ConfigError(
+      "data.test_part = {}: expected share(0.1), stratified(0.1), time(COLUMN, 0.1), time(COLUMN, from = T, "
+      "to = T) or group(COLUMN, 0.1); a file of test samples is data.test",
+      in_quotes(data.test_part));
 }
 
 void adopt_earlier_keys(DataOptions& data, bool replaces_share) {
@@ -214,12 +208,10 @@ void adopt_earlier_keys(DataOptions& data, bool replaces_share) {
   const auto now = replaces_share ? validation_part(data) : std::nullopt;
   if (now && now->by == By::kRecord && now->folds == 0) data.validation.clear();
   const auto adopt = [&data](std::string_view key, const ValidationPart& part) {
-    if (!data.validation.empty()) {
-      throw ConfigError(fmt::format(
-          "data.validation = {} with {}, which means data.validation = \"{}\": there is one validation set, "
-          "remove one of them",
-          in_quotes(data.validation), key, to_string(part)));
-    }
+    error_if(!data.validation.empty(),
+             "data.validation = {} with {}, which means data.validation = \"{}\": there is one validation "
+             "set, remove one of them",
+             in_quotes(data.validation), key, to_string(part));
     data.validation = to_string(part);
   };
   if (earlier.share > 0) adopt("data.validation_share", {.share = earlier.share});

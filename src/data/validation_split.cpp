@@ -132,9 +132,9 @@ DataSets split_validation(std::unique_ptr<RecordSource> whole, const HoldOut& he
   if (held.fold_of && std::ranges::count(*held.fold_of, kTestFold) > 0) parts.test = part(Split::kTest);
   const Index validates = parts.validation ? parts.validation->info().rows : 0;
   if (parts.train->info().rows > 0 && (validates > 0 || !parts.validation)) return parts;
-  throw ConfigError(fmt::format(
+  throw ConfigError(
       "{} leaves {} of the {} records of '{}' to train on and {} for validation: expected some of each",
-      held.setting, parts.train->info().rows, shared->info().rows, shared->info().name, validates));
+      held.setting, parts.train->info().rows, shared->info().rows, shared->info().name, validates);
 }
 
 std::vector<Index> count_classes(const RecordSource& source, const TargetRule& rule, Index classes,

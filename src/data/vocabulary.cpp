@@ -107,9 +107,9 @@ TokenRule parse_token_rule(const std::string& tokens, const std::string& unknown
     return {.kind = TokenKind::kWords, .max_values = words, .replaces = replaces};
   if (pieces > kByteValues && pieces <= kMaxValues) return {.kind = TokenKind::kPieces, .max_values = pieces};
   throw ConfigError(
-      fmt::format("data.tokens: found {}, expected bytes, characters, words(N) with N from 1 to {}, as in "
-                  "words(20000), pieces(N) with N from {} on, as in pieces(4096), or, of arrays, ids",
-                  in_quotes(tokens), with_commas(kMaxValues), kByteValues + 1));
+      "data.tokens: found {}, expected bytes, characters, words(N) with N from 1 to {}, as in words(20000), "
+      "pieces(N) with N from {} on, as in pieces(4096), or, of arrays, ids",
+      in_quotes(tokens), with_commas(kMaxValues), kByteValues + 1);
 }
 
 std::string to_string(TokenKind kind) {
@@ -156,7 +156,7 @@ Vocabulary::Vocabulary(const std::string& schema) : Vocabulary(TokenRule{}, {}) 
     *this = rule.kind == TokenKind::kIds ? of_ids(whole_number(json.at("size")))
                                          : Vocabulary(rule, std::move(values));
   } catch (const nlohmann::json::exception& error) {
-    throw DataError(fmt::format("the schema of the model is no vocabulary: {}", error.what()));
+    throw DataError("the schema of the model is no vocabulary: {}", error.what());
   }
 }
 
@@ -200,7 +200,7 @@ std::vector<Index> Vocabulary::encode(std::string_view text, const std::string& 
   std::vector<Index> ids;
   std::size_t begin = 0;
   const auto fail = [&](const std::string& problem) {
-    throw DataError(fmt::format("{}, byte {}: {}", name, with_commas(static_cast<Index>(begin)), problem));
+    throw DataError("{}, byte {}: {}", name, with_commas(static_cast<Index>(begin)), problem);
   };
   while (begin < text.size()) {
     const std::size_t length = token_length(rule_.kind, text.substr(begin));

@@ -1,12 +1,10 @@
 #include "lockstep/distributed/plan.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <numeric>
 
-#include "lockstep/base/error_if.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
 #include "lockstep/distributed/whole_tensors.h"
 #include "lockstep/math/kernels.h"
@@ -36,10 +34,10 @@ void check_slices(const DistOptions& options, const PlanRequest& request, Index 
   const double bytes = static_cast<double>(gradient_size) * sizeof(Scalar);
   const double buckets = std::max(1.0, bytes / (1024.0 * static_cast<double>(options.bucket_kib)));
   if (buckets * static_cast<double>(request.world) <= kMaxSlices) return;
-  throw ConfigError(fmt::format(
-      "distribute.bucket_kib = {} cuts the gradient ({}) into {:.0f} buckets, with a slice for each "
-      "of {} ranks: expected at most {:.0e} slices; raise distribute.bucket_kib",
-      options.bucket_kib, human_bytes(bytes), buckets, request.world, kMaxSlices));
+  throw ConfigError(
+      "distribute.bucket_kib = {} cuts the gradient ({}) into {:.0f} buckets, with a slice for each of {} "
+      "ranks: expected at most {:.0e} slices; raise distribute.bucket_kib",
+      options.bucket_kib, human_bytes(bytes), buckets, request.world, kMaxSlices);
 }
 
 bool is_divided(const PlanRequest& request, const ParamInfo& param) {

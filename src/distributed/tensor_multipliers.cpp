@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "lockstep/base/error_if.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
 #include "lockstep/distributed/update.h"
 #include "lockstep/nn/model.h"
@@ -27,7 +27,7 @@ struct Kind {
 };
 
 std::string layer_of(const Model& model, const ParamInfo& param) {
-  return model.op(param.layer).layer->name();
+  return model.op(param.layer).name();
 }
 
 constexpr std::array kKinds{
@@ -72,9 +72,8 @@ Rule parse_rule(std::string_view key, std::string_view text) {
   const bool valid = error == std::errc{} && rest == end && rule.factor >= 0 && rule.factor <= kMaxFactor;
   if (valid && !rule.pattern.empty()) return rule;
   throw ConfigError(
-      fmt::format("{} has {}: expected a pattern, a colon and a factor of 0 to 1e6, such as \"bias: 2\" or "
-                  "\"0.*: 0.1\"",
-                  key, in_quotes(text)));
+      "{} has {}: expected a pattern, a colon and a factor of 0 to 1e6, such as \"bias: 2\" or \"0.*: 0.1\"",
+      key, in_quotes(text));
 }
 
 [[noreturn]] void throw_fits_nothing(std::string_view key, std::string_view pattern, const Model& model) {
@@ -82,10 +81,10 @@ Rule parse_rule(std::string_view key, std::string_view text) {
   for (const ParamInfo& param : model.layout().params) names.push_back(param.name);
   std::vector<std::string_view> kinds;
   for (const Kind& kind : kKinds) kinds.push_back(kind.name);
-  throw ConfigError(fmt::format(
+  throw ConfigError(
       "{}: {} fits no tensor of the model, which has {}; name some of these, with * for any text, or a kind "
       "({})",
-      key, in_quotes(pattern), listed(names), fmt::join(kinds, ", ")));
+      key, in_quotes(pattern), listed(names), fmt::join(kinds, ", "));
 }
 
 // The factor of each tensor; none where no rule fits it.

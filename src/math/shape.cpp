@@ -11,8 +11,7 @@ Index Shape::size() const {
   Index product = 1;
   for (const Index dim : dims) {
     if (__builtin_mul_overflow(product, dim, &product) || product > kMaxScalars) {
-      throw ConfigError(
-          fmt::format("a sample or tensor of {} has more than {} numbers", to_string(*this), kMaxScalars));
+      throw ConfigError("a sample or tensor of {} has more than {} numbers", to_string(*this), kMaxScalars);
     }
   }
   return product;

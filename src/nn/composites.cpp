@@ -35,8 +35,8 @@ class Sum final : public EachPosition {
   Shape declare(std::span<const Shape> inputs, ParamDeclarer&) override {
     for (const Shape& other : inputs) {
       if (other == inputs.front()) continue;
-      throw ConfigError(fmt::format("cannot add {} and {}: both must give the same shape",
-                                    to_string(inputs.front()), to_string(other)));
+      throw ConfigError("cannot add {} and {}: both must give the same shape", to_string(inputs.front()),
+                        to_string(other));
     }
     flops_ = inputs.front().size() * static_cast<Index>(inputs.size() - 1);
     return inputs.front();
@@ -56,7 +56,6 @@ class Sum final : public EachPosition {
 
   bool reads_input() const override { return false; }
   bool takes_sequences() const override { return true; }
-  std::string name() const override { return "sum"; }
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     return graph.add("Sum", layer.inputs);
   }
@@ -76,10 +75,8 @@ class Concat final : public EachPosition {
     for (const Shape& shape : inputs) {
       Shape same = inputs.front();
       same.dims.back() = shape.dims.back();
-      if (same != shape) {
-        throw ConfigError(fmt::format("cannot put {} and {} side by side: all but the last number must agree",
-                                      to_string(inputs.front()), to_string(shape)));
-      }
+      error_if(same != shape, "cannot put {} and {} side by side: all but the last number must agree",
+               to_string(inputs.front()), to_string(shape));
       widths_.push_back(shape.dims.back());
       out.dims.back() += shape.dims.back();
     }
@@ -116,7 +113,6 @@ class Concat final : public EachPosition {
 
   bool reads_input() const override { return false; }
   bool takes_sequences() const override { return true; }
-  std::string name() const override { return "concat"; }
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     return graph.add("Concat", layer.inputs, {{"axis", onnx_last_axis(layer.in.front())}});
   }
@@ -257,9 +253,8 @@ struct AttentionArguments {
 
 std::string write_attention(TermArguments& arguments, Index channels) {
   const AttentionArguments own(arguments, "dropout");
-  if (channels % own.heads != 0)
-    throw ConfigError(
-        fmt::format("{} heads do not divide the {} channels into equal parts", own.heads, channels));
+  error_if(channels % own.heads != 0, "{} heads do not divide the {} channels into equal parts", own.heads,
+           channels);
   const auto init = [&](std::string_view key) {
     const std::string word = arguments.take_word(key, "");
     return word.empty() ? "" : fmt::format(", init={}", word);
@@ -293,7 +288,7 @@ std::string take_one_of(TermArguments& arguments, std::string_view key,
                         const std::vector<std::string>& known) {
   std::string word = arguments.take_word(key, known.front());
   if (std::ranges::find(known, word) != known.end()) return word;
-  throw ConfigError(fmt::format("'{}' must be {}, found {}", key, fmt::join(known, " or "), in_quotes(word)));
+  throw ConfigError("'{}' must be {}, found {}", key, fmt::join(known, " or "), in_quotes(word));
 }
 
 // Radford et al. 2019: all matrices start with a deviation of 0.02, those that are added to what goes around

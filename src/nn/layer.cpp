@@ -48,8 +48,8 @@ BatchNormMode parse_batch_norm_mode(std::string_view text) {
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), mode.group);
     if (error == std::errc{} && end == digits.data() + digits.size() && mode.group >= 1) return mode;
   }
-  throw ConfigError(fmt::format(
-      "batch norm expects local, averaged, sync or group(G) with G replicas, found {}", in_quotes(text)));
+  throw ConfigError("batch norm expects local, averaged, sync or group(G) with G replicas, found {}",
+                    in_quotes(text));
 }
 
 std::string to_string(const BatchNormMode& mode) {

@@ -1,7 +1,5 @@
 #include "lockstep/nn/model.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <atomic>
 #include <limits>
@@ -27,7 +25,6 @@ class ReceivedTensor final : public Layer {
   Shape declare(std::span<const Shape>, ParamDeclarer&) override { return {}; }
   void forward(const ForwardArgs&) const override {}
   void backward(const BackwardArgs&) const override {}
-  std::string name() const override { return "received"; }
 };
 
 // Whether somebody needs the output of `number` as it is, once the only op that takes it has run.

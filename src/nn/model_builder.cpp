@@ -13,7 +13,6 @@
 #include "lockstep/math/elementary.h"
 #include "lockstep/nn/composite.h"
 #include "lockstep/nn/onnx_words.h"
-#include "on_positions.h"
 
 namespace lockstep {
 namespace {
@@ -88,7 +87,6 @@ class JoinedMembers final : public Layer {
 
   bool reads_input() const override { return false; }
   Index cache_size() const override { return link_ == Link::kSoftmax ? members_ : 0; }
-  std::string name() const override { return "mean of members"; }
   Index flops() const override { return members_ * outputs_; }
 
   // The input is [N, 1, members, outputs].
@@ -176,15 +174,12 @@ class ModelBuilder::Declarer final : public ParamDeclarer {
 
   Range tie(const std::string& layer, const Shape& shape) override {
     const auto found = builder_.by_name_.find(layer + ".weight");
-    if (found == builder_.by_name_.end()) {
-      throw ConfigError(fmt::format(
-          "cannot share the weight of layer {}: no earlier layer of that number has one", in_quotes(layer)));
-    }
+    error_if(found == builder_.by_name_.end(),
+             "cannot share the weight of layer {}: no earlier layer of that number has one",
+             in_quotes(layer));
     const ParamInfo& owner = found->second;
-    if (owner.shape != shape) {
-      throw ConfigError(fmt::format("cannot share the weight of layer {}: that is {}, this needs {}",
-                                    in_quotes(layer), to_string(owner.shape), to_string(shape)));
-    }
+    error_if(owner.shape != shape, "cannot share the weight of layer {}: that is {}, this needs {}",
+             in_quotes(layer), to_string(owner.shape), to_string(shape));
     const bool borrowed = is_kept(number()) && !is_kept(owner.layer);
     tie_ = {.owner = owner.layer, .weight = borrowed ? borrow(owner) : owner.range, .borrowed = borrowed};
     return tie_->weight;
@@ -234,13 +229,13 @@ ModelBuilder::ModelBuilder(const ModelOptions& options, const Shape& input, std:
   try {
     batch_norm_ = parse_batch_norm_mode(options.batch_norm);
   } catch (const ConfigError& error) {
-    throw ConfigError(fmt::format("model.batch_norm: {}", error.what()));
+    throw ConfigError("model.batch_norm: {}", error.what());
   }
 }
 
 ConfigError ModelBuilder::error(const std::string& path, const std::string& text,
                                 const std::string& problem) const {
-  return ConfigError(fmt::format("{}: layer {} {}: {}", option_, path, in_quotes(text), problem));
+  return ConfigError("{}: layer {} {}: {}", option_, path, in_quotes(text), problem);
 }
 
 const Shape& ModelBuilder::shape(Index op) const {
@@ -291,8 +286,8 @@ Index ModelBuilder::add_layer(std::unique_ptr<Layer> layer, std::vector<Index> i
     op.out = op.layer->declare(op.in, declarer);
     find_lengths(op);
   } catch (const ConfigError& problem) {
-    throw ConfigError(fmt::format("{}: {} on {}: {}", option_, op.title,
-                                  excerpt(fmt::format("{}", fmt::join(shapes, " and "))), problem.what()));
+    throw ConfigError("{}: {} on {}: {}", option_, op.title,
+                      excerpt(fmt::format("{}", fmt::join(shapes, " and "))), problem.what());
   }
   op.params = declarer.weights();
   op.state = declarer.state();
@@ -314,8 +309,7 @@ void ModelBuilder::find_lengths(ModelOp& op) const {
   };
   op.lengths_in = lengths_of(op.inputs.front());
   for (const Index other : op.inputs) {
-    if (lengths_of(other) != op.lengths_in)
-      throw ConfigError("its inputs have other lengths where records have padding");
+    error_if(lengths_of(other) != op.lengths_in, "its inputs have other lengths where records have padding");
   }
   if (!op.out.sequence) return;
   for (const Index length : op.lengths_in) op.lengths_out.push_back(op.layer->length_of_output(length));

@@ -68,4 +68,9 @@ std::unique_ptr<Layer> scale_windows(const WindowScaling& scaling);
 /// The op behind them, of their outputs and the model's input: undoes that for each of `members`.
 std::unique_ptr<Layer> unscale_windows(const WindowScaling& scaling, Index members);
 
+/// Positions x channels become positions x what the layer makes of a vector of channels, with the same
+/// weights at each position (PyTorch: Linear, LayerNorm, BatchNorm1d or Embedding of a sequence). Statistics
+/// over the batch are those of the positions that count.
+std::unique_ptr<Layer> on_positions(std::unique_ptr<Layer> layer);
+
 }  // namespace lockstep

@@ -1,7 +1,5 @@
 #include "lockstep/nn/next_position.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "lockstep/base/errors.h"
@@ -16,12 +14,10 @@ bool goes_by_position(const Model& model) {
 NextPosition::NextPosition(const Model& model, Index samples) : model_(model), samples_(samples) {
   for (const ModelOp& op : model.ops()) {
     const Incremental* const incremental = op.layer->incremental();
-    if (incremental == nullptr) {
-      throw ConfigError(
-          fmt::format("{} cannot go on from one position to the next: generating takes layers that see no "
-                      "position behind their own, such as attention(heads, causal=true)",
-                      op.title));
-    }
+    error_if(incremental == nullptr,
+             "{} cannot go on from one position to the next: generating takes layers that see no position "
+             "behind their own, such as attention(heads, causal=true)",
+             op.title);
     memory_.push_back({.output = AlignedBuffer<Scalar>(samples * op.out.dims.back()),
                        .cache = AlignedBuffer<Scalar>(samples * op.layer->cache_size()),
                        .kept = AlignedBuffer<Scalar>(samples * incremental->kept_size())});

@@ -1,11 +1,11 @@
-#include "on_positions.h"
-
+// A layer that knows rows alone, on each position of a sequence.
 #include <algorithm>
 #include <utility>
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/nn/onnx_words.h"
+#include "model_builder.h"
 #include "nn/layers/sequence_input.h"
 
 namespace lockstep {
@@ -18,11 +18,9 @@ class OnPositions final : public EachPosition, public BatchStatistics {
   explicit OnPositions(std::unique_ptr<Layer> layer) : layer_(std::move(layer)) {}
 
   Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
-    if (layer_->ensemble_part() != EnsemblePart::kNone || layer_->split() != nullptr) {
-      throw ConfigError(
-          "members and split=rows are for vectors: put last, mean_over_time, max_over_time or flatten before "
-          "it");
-    }
+    error_if(layer_->ensemble_part() != EnsemblePart::kNone || layer_->split() != nullptr,
+             "members and split=rows are for vectors: put last, mean_over_time, max_over_time or flatten "
+             "before it");
     const SequenceShape in = *as_sequence(inputs.front());
     positions_ = in.positions;
     in_ = {{in.channels}};
@@ -72,7 +70,6 @@ class OnPositions final : public EachPosition, public BatchStatistics {
     if (whole != nullptr && layer_->statistics() != nullptr) clear_padding(args.lengths, in_.size(), *whole);
   }
 
-  std::string name() const override { return layer_->name(); }
   bool only_reshapes() const override { return layer_->only_reshapes(); }
   bool in_place() const override { return layer_->in_place(); }
   bool reads_output() const override { return layer_->reads_output(); }

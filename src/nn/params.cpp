@@ -1,7 +1,5 @@
 #include "lockstep/nn/params.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -75,9 +73,7 @@ std::vector<Index> Layout::chunk_offsets() const {
 Range append(Layout& layout, ParamInfo param) {
   param.range = {layout.size, layout.size + param.shape.size()};
   layout.size = round_up(param.range.end, kAlignment);
-  if (layout.size > kMaxScalars) {
-    throw ConfigError(fmt::format("the model has more than {} weights", kMaxScalars));
-  }
+  error_if(layout.size > kMaxScalars, "the model has more than {} weights", kMaxScalars);
   layout.params.push_back(std::move(param));
   return layout.params.back().range;
 }

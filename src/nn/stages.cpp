@@ -122,10 +122,10 @@ Index find_layer(const Model& model, const std::string& path) {
   const auto is_in = [&](const ModelOp& op) { return op.path == path || op.path.starts_with(path + "."); };
   const auto found = std::ranges::find_if(model.ops(), is_in);
   if (found != model.ops().end()) return found - model.ops().begin();
-  throw ConfigError(fmt::format(
-      "distribute.cut names {}, which is no layer of the model: expected the number of a layer, from "
-      "0, or its path, such as {}",
-      in_quotes(path), in_quotes(model.ops().back().path)));
+  throw ConfigError(
+      "distribute.cut names {}, which is no layer of the model: expected the number of a layer, from 0, or "
+      "its path, such as {}",
+      in_quotes(path), in_quotes(model.ops().back().path));
 }
 
 // Says of what there are so many parts: "distribute.stages is", before the number.
@@ -137,21 +137,17 @@ std::string division_of(Index stages, Index chunks) {
 
 void check_cut(const Model& model, Index stages, Index chunks, const std::vector<Index>& borders,
                std::span<const std::string> cut) {
-  if (std::ssize(cut) != stages * chunks - 1) {
-    throw ConfigError(fmt::format(
-        "distribute.cut has {} layer{} and makes {} {}, but {} {}: give one layer less than that, "
-        "or \"auto\"",
-        cut.size(), cut.size() == 1 ? "" : "s", cut.size() + 1, chunks > 1 ? "parts" : "stages",
-        division_of(stages, chunks), stages * chunks));
-  }
+  error_if(
+      std::ssize(cut) != stages * chunks - 1,
+      "distribute.cut has {} layer{} and makes {} {}, but {} {}: give one layer less than that, or \"auto\"",
+      cut.size(), cut.size() == 1 ? "" : "s", cut.size() + 1, chunks > 1 ? "parts" : "stages",
+      division_of(stages, chunks), stages * chunks);
   for (std::size_t i = 0; i + 1 < borders.size(); ++i) {
     const Range stage{borders[i], borders[i + 1]};
-    if (count_with_weights(model, stage) == 0) {
-      throw ConfigError(
-          fmt::format("distribute.cut = [{}] leaves {} {} without a layer that has weights of its own: move "
-                      "a cut, or set it to \"auto\"",
-                      fmt::join(cut, ", "), chunks > 1 ? "part" : "stage", i));
-    }
+    error_if(count_with_weights(model, stage) == 0,
+             "distribute.cut = [{}] leaves {} {} without a layer that has weights of its own: move a cut, or "
+             "set it to \"auto\"",
+             fmt::join(cut, ", "), chunks > 1 ? "part" : "stage", i);
   }
 }
 
@@ -210,10 +206,10 @@ std::vector<Range> divide_model(const Model& model, Index stages, std::span<cons
   const Index parts = stages * chunks;
   if (parts > most) {
     throw ConfigError(
-        fmt::format("{} {}, but the model has {} layer{} with weights of {} own: each needs one at least; "
-                    "lower distribute.stages{}",
-                    division_of(stages, chunks), parts, most, most == 1 ? "" : "s",
-                    most == 1 ? "its" : "their", chunks > 1 ? " or the number of chunks" : ""));
+        "{} {}, but the model has {} layer{} with weights of {} own: each needs one at least; lower "
+        "distribute.stages{}",
+        division_of(stages, chunks), parts, most, most == 1 ? "" : "s", most == 1 ? "its" : "their",
+        chunks > 1 ? " or the number of chunks" : "");
   }
   if (cut.size() == 1 && cut.front() == kAutoCut) {
     const Division divider(model);

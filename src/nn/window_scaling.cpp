@@ -3,8 +3,6 @@
 // label, which are one of equal parts. With the mean and deviation of the past this is RevIN (Kim et al.
 // 2022) without its learnt weights; with its last value and 1 it is what NLinear does (Zeng et al. 2022).
 // Both measure the past of a sample alike, in double, and round only what they put out.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -37,8 +35,8 @@ class WindowOp : public Layer {
     inputs_ = inputs.back().size();
     const bool is_vector = inputs.back().dims.size() == 1;
     if (is_vector && labels_ > 0 && window_ > 0 && window_ <= inputs_ / labels_) return inputs.front();
-    throw ConfigError(fmt::format(
-        "expected a vector that begins with the pasts of {} labels, {} numbers each", labels_, window_));
+    throw ConfigError("expected a vector that begins with the pasts of {} labels, {} numbers each", labels_,
+                      window_);
   }
 
  protected:
@@ -126,7 +124,6 @@ class WindowScale final : public WindowOp {
     });
   }
 
-  std::string name() const override { return "window_scale"; }
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     const std::string& x = layer.inputs.front();
     const auto [values, shift, deviation] = add_pasts(graph, x);
@@ -148,8 +145,8 @@ class WindowUnscale final : public WindowOp {
     const Index outputs = layers.size() / members_;
     horizon_ = outputs / labels_;
     if (outputs % labels_ == 0) return members_ > 1 ? layers : Shape{{outputs}};
-    throw ConfigError(fmt::format(
-        "{} outputs are not {} equal parts, one for each label: change the last layer", outputs, labels_));
+    throw ConfigError("{} outputs are not {} equal parts, one for each label: change the last layer", outputs,
+                      labels_);
   }
 
   void forward(const ForwardArgs& args) const override {
@@ -171,7 +168,6 @@ class WindowUnscale final : public WindowOp {
     });
   }
 
-  std::string name() const override { return "window_unscale"; }
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     const auto [values, shift, deviation] = add_pasts(graph, layer.inputs[1]);
     const auto by_label = [&](const std::string& value, Index members, Index numbers) {

@@ -1,13 +1,11 @@
 // Every schedule of the learning rate after its warm-up, as a factor on the peak.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <numbers>
 #include <vector>
 
-#include "lockstep/base/error_if.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
 #include "lockstep/optim/schedule.h"
 
@@ -21,9 +19,8 @@ constexpr double kBorderRounding = 1e-9;
 Duration parse_decay_every(const ScheduleOptions& options) {
   const Duration every = parse_duration("train.decay_every", options.decay_every);
   if (every.value > 0) return every;
-  throw ConfigError(
-      fmt::format("train.decay_every = {} is no time at all; give a length above 0, such as '30 epochs'",
-                  in_quotes(options.decay_every)));
+  throw ConfigError("train.decay_every = {} is no time at all; give a length above 0, such as '30 epochs'",
+                    in_quotes(options.decay_every));
 }
 
 // The share of `length` that lies behind `now`, in samples: 0 at the start, 1 from the end on.
@@ -59,8 +56,8 @@ Decay make_milestones(const DecayContext& context) {
     milestones.push_back(parse_duration("train.milestones", text));
     if (milestones.back().value > 0) continue;
     throw ConfigError(
-        fmt::format("train.milestones has {}, the start of the run; give times above 0, such as '30 epochs'",
-                    in_quotes(text)));
+        "train.milestones has {}, the start of the run; give times above 0, such as '30 epochs'",
+        in_quotes(text));
   }
   error_if(
       milestones.empty(),

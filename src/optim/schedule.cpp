@@ -1,14 +1,12 @@
 #include "lockstep/optim/schedule.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 
 #include "lockstep/base/catalog.h"
-#include "lockstep/base/error_if.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
 
 namespace lockstep {
@@ -59,9 +57,9 @@ Progress progress_since(const Progress& start, const Progress& now) {
 }
 
 [[noreturn]] void refuse(std::string_view key, std::string_view text, std::string_view problem) {
-  throw ConfigError(fmt::format(
+  throw ConfigError(
       "{} = {}: {}; give a number and a unit, such as '500 steps', '64000 samples' or '2.5 epochs'", key,
-      in_quotes(text), problem));
+      in_quotes(text), problem);
 }
 
 }  // namespace

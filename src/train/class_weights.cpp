@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "lockstep/base/catalog.h"
-#include "lockstep/base/error_if.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/table/values/number.h"
 
@@ -70,10 +70,9 @@ std::vector<Scalar> match_class_weights(std::span<const NamedClassWeight> named,
     const std::optional<Index> number = find_class(name, data, classes);
     if (!number || *number >= classes) {
       const std::string nearest = nearest_name(name, data.class_names);
-      throw ConfigError(
-          fmt::format("train.class_weights names the class {}, which there is not: {}{}", in_quotes(name),
-                      describe_classes(data, classes),
-                      nearest.empty() ? "" : fmt::format("; did you mean {}?", in_quotes(nearest))));
+      throw ConfigError("train.class_weights names the class {}, which there is not: {}{}", in_quotes(name),
+                        describe_classes(data, classes),
+                        nearest.empty() ? "" : fmt::format("; did you mean {}?", in_quotes(nearest)));
     }
     error_if(at(found, *number).has_value(), "train.class_weights names the class {} twice; name it once",
              name_of(*number, data));
@@ -83,9 +82,9 @@ std::vector<Scalar> match_class_weights(std::span<const NamedClassWeight> named,
   for (Index number = 0; number < classes; ++number) {
     if (!at(found, number)) {
       throw ConfigError(
-          fmt::format("train.class_weights has no weight for the class {}: name every class, with 1 "
-                      "for one that counts once ({})",
-                      name_of(number, data), describe_classes(data, classes)));
+          "train.class_weights has no weight for the class {}: name every class, with 1 for one that counts "
+          "once ({})",
+          name_of(number, data), describe_classes(data, classes));
     }
     weights.push_back(*at(found, number));
   }

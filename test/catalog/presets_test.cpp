@@ -99,7 +99,7 @@ TEST(Presets, TheLastPositionOfATcnSees125) {
 TEST(Presets, ResNetHas20LayersWithWeightsOnItsLongestPath) {
   const Model model = build("resnet20", {{32, 32, 3}});
   const auto layers = std::ranges::count_if(model.ops(), [](const ModelOp& op) {
-    const std::string name = op.layer->name();
+    const std::string name = op.name();
     return (name == "conv2d" || name == "dense") && !op.path.ends_with("shortcut");
   });
   EXPECT_EQ(layers, 20);

@@ -3,6 +3,8 @@
 // exits with kExitInternal.
 #pragma once
 
+#include <fmt/core.h>
+
 #include <stdexcept>
 #include <string>
 
@@ -27,22 +29,35 @@ class Error : public std::runtime_error {
   int exit_code_;
 };
 
-/// The config or the command line is wrong: the user can fix it there.
-class ConfigError : public Error {
+/// The message is a text, or a format and its values, as that of a line of the log.
+template <int kExitCode>
+class ErrorOfCode : public Error {
  public:
-  explicit ConfigError(const std::string& message) : Error(message, kExitConfig) {}
+  explicit ErrorOfCode(const std::string& message) : Error(message, kExitCode) {}
+  template <class Value, class... Values>
+  ErrorOfCode(fmt::format_string<Value, Values...> text, Value&& value, Values&&... values)
+      : Error(fmt::vformat(text, fmt::make_format_args(value, values...)), kExitCode) {}
+};
+
+/// The config or the command line is wrong: the user can fix it there.
+class ConfigError : public ErrorOfCode<kExitConfig> {
+  using ErrorOfCode::ErrorOfCode;
 };
 
 /// A file is missing, damaged or of the wrong kind: file, record, expected, found.
-class DataError : public Error {
- public:
-  explicit DataError(const std::string& message) : Error(message, kExitData) {}
+class DataError : public ErrorOfCode<kExitData> {
+  using ErrorOfCode::ErrorOfCode;
 };
 
 /// An MPI call failed, or the ranks do not agree: call, class, text.
-class CommError : public Error {
- public:
-  explicit CommError(const std::string& message) : Error(message, kExitComm) {}
+class CommError : public ErrorOfCode<kExitComm> {
+  using ErrorOfCode::ErrorOfCode;
 };
+
+/// Throws that failure where something is `wrong`. The values are looked at in any case.
+template <class Failure = ConfigError, class... Values>
+void error_if(bool wrong, fmt::format_string<Values...> text, Values&&... values) {
+  if (wrong) throw Failure(fmt::vformat(text, fmt::make_format_args(values...)));
+}
 
 }  // namespace lockstep

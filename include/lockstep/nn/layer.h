@@ -240,8 +240,6 @@ class Layer {
   virtual Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) = 0;
   virtual void forward(const ForwardArgs& args) const = 0;
   virtual void backward(const BackwardArgs& args) const = 0;
-  /// As in a model text: "conv2d".
-  virtual std::string name() const = 0;
 
   /// Only the shape changes: forward and backward are never called and no memory is used.
   virtual bool only_reshapes() const { return false; }

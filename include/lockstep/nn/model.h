@@ -61,6 +61,8 @@ struct ModelOp {
   /// It stands for the output of an op of an earlier stage, which the caller puts into its buffer.
   bool received = false;
 
+  /// Its layer as in a model text: "dense"; or that composite.
+  std::string name() const { return text.substr(0, text.find_first_of(" (")); }
   /// It owns a tensor that is also another op's.
   bool lends() const { return shares && !tie; }
   /// Whether forward and backward do anything.

@@ -55,6 +55,7 @@ inline constexpr std::size_t kMaxSlots = 2;
 
 class Optimizer {
  public:
+  explicit Optimizer(const OptimizerOptions& options) : options_(options) {}
   virtual ~Optimizer() = default;
 
   /// Numbers of state per weight, zero at the start: sgd 0, momentum 1, adam 2; at most kMaxSlots.
@@ -80,6 +81,9 @@ class Optimizer {
   /// The product of the momenta of all steps up to this one, where momentum changes from step to step
   /// (nadam): it takes longer than the step on a slice.
   virtual double momentum_product(Index) const { return 0; }
+
+ protected:
+  OptimizerOptions options_;
 };
 
 struct OptimizerEntry {

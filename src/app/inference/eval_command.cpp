@@ -8,7 +8,7 @@
 #include "app/setup/startup.h"
 #include "app/setup/trained_model.h"
 #include "lockstep/base/aligned_buffer.h"
-#include "lockstep/base/error_if.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/output_file.h"
 #include "lockstep/base/terminal.h"

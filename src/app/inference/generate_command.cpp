@@ -17,7 +17,7 @@
 #include "app/setup/run_config.h"
 #include "app/setup/startup.h"
 #include "app/setup/trained_model.h"
-#include "lockstep/base/error_if.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/terminal.h"

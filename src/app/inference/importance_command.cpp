@@ -10,7 +10,7 @@
 #include "app/setup/trained_model.h"
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/catalog.h"
-#include "lockstep/base/error_if.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/output_file.h"

@@ -13,7 +13,6 @@
 #include "app/setup/outputs.h"
 #include "app/setup/run_config.h"
 #include "init.h"
-#include "lockstep/base/error_if.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/output_file.h"
 #include "lockstep/base/text.h"

@@ -13,7 +13,6 @@
 #include <numeric>
 
 #include "lockstep/base/catalog.h"
-#include "lockstep/base/error_if.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/text.h"

@@ -7,7 +7,6 @@
 
 #include "init.h"
 #include "lockstep/base/catalog.h"
-#include "lockstep/base/error_if.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "init.h"
-#include "lockstep/base/error_if.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/format.h"
 #include "lockstep/data/vocabulary.h"

@@ -33,10 +33,9 @@ std::vector<Index> parse_world_sizes(const CommandLine& line) {
     sizes.push_back(ValueType<Index>::parse(item).value_or(0));
   }
   const bool fits = std::ranges::all_of(sizes, [](Index size) { return size >= 1 && size <= kMaxRanks; });
-  if (sizes.empty() || !fits || text.ends_with(',')) {
-    throw ConfigError(fmt::format("--np: expected numbers of ranks from 1 to {}, such as 1,2,4,8, found {}",
-                                  kMaxRanks, in_quotes(text)));
-  }
+  error_if(sizes.empty() || !fits || text.ends_with(','),
+           "--np: expected numbers of ranks from 1 to {}, such as 1,2,4,8, found {}", kMaxRanks,
+           in_quotes(text));
   return sizes;
 }
 

@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "app/setup/catalogs.h"
-#include "lockstep/base/error_if.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/config/command_line.h"
 #include "lockstep/train/storage/run_directory.h"

@@ -11,7 +11,7 @@
 #include "app/commands.h"
 #include "app/setup/outputs.h"
 #include "lockstep/base/build_info.h"
-#include "lockstep/base/error_if.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/output_file.h"
 #include "lockstep/base/terminal.h"

@@ -8,7 +8,6 @@
 
 #include "catalogs.h"
 #include "lockstep/base/catalog.h"
-#include "lockstep/base/error_if.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/terminal.h"
@@ -40,8 +39,7 @@ void check_record_features(const Experiment& experiment, const RecordSource& sou
                                      experiment.train->info().name, to_string(wanted))
                        : fmt::format("but the model takes {}: give records like those that it was trained on",
                                      to_string(wanted));
-  throw ConfigError(
-      fmt::format("records of '{}' have the shape {}, {}", source.info().name, to_string(found), expected));
+  throw ConfigError("records of '{}' have the shape {}, {}", source.info().name, to_string(found), expected);
 }
 
 void take(Experiment& experiment, DataSets sets) {
@@ -157,7 +155,7 @@ void build_training(Experiment& experiment) {
 // Errors: ConfigError for an embedding at the input that has no row for some token.
 void check_embedding(const Experiment& experiment) {
   const ModelOp& first = experiment.model->ops().front();
-  if (first.layer->name() != "embedding" || experiment.sources().empty()) return;
+  if (first.name() != "embedding" || experiment.sources().empty()) return;
   const std::vector<ParamInfo>& params = experiment.model->layout().params;
   const auto table = std::ranges::find(params, first.path + ".weight", &ParamInfo::name);
   const DatasetInfo& data = experiment.sources().front()->info();
@@ -294,6 +292,11 @@ FitQuestion Experiment::fit(const RecordSource& source) const {
 
 TargetRule Experiment::target_rule() const {
   return lockstep::target_rule(*loss, model->output(), model->ops().back().lengths_out);
+}
+
+Measure Experiment::deciding_measure() const {
+  const bool has_accuracy = loss->targets() != TargetKind::kValue;
+  return {config.train.early_stopping_metric, metrics->names(), has_accuracy};
 }
 
 Index Experiment::classes() const {

@@ -17,6 +17,7 @@
 #include "lockstep/nn/loss.h"
 #include "lockstep/nn/model.h"
 #include "lockstep/optim/optimizer.h"
+#include "lockstep/train/evaluation/early_stopping.h"
 #include "lockstep/train/evaluation/metric.h"
 #include "lockstep/train/plan/refusals.h"
 #include "lockstep/train/plan/run_plan.h"
@@ -73,6 +74,8 @@ struct Experiment {
   std::vector<LabelScale> scales() const;
   /// See characters_of_tokens(); none where the data are no texts.
   std::vector<double> characters() const;
+  /// The measure of train.early_stopping_metric. Errors: ConfigError if it is none of this model.
+  Measure deciding_measure() const;
   /// Outputs of the model, or of each position that has a class.
   Index outputs() const { return loss->form().outputs_of_position(model->output().size()); }
   /// Classes that train.class_weights is about.

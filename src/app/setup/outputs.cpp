@@ -1,6 +1,5 @@
 #include "outputs.h"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -48,11 +47,6 @@ std::vector<std::string> tensor_names(const Model& model) {
   return names;
 }
 
-Measure deciding_measure(const Experiment& experiment) {
-  const bool has_accuracy = experiment.loss->targets() != TargetKind::kValue;
-  return {experiment.config.train.early_stopping_metric, experiment.metrics->names(), has_accuracy};
-}
-
 constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
 
 // A new file of which only this process knows.
@@ -79,9 +73,9 @@ class UnnamedFile {
 
  private:
   [[noreturn]] void fail(const std::string& reason) const {
-    throw DataError(fmt::format(
+    throw DataError(
         "cannot keep standard input in '{}': {}; TMPDIR names another directory, or write it to a file first",
-        directory_.string(), reason));
+        directory_.string(), reason);
   }
 
   std::filesystem::path directory_;
@@ -94,7 +88,7 @@ Index read_piece(std::string& piece) {
   while (done < piece.size()) {
     const ssize_t got = ::read(STDIN_FILENO, piece.data() + done, piece.size() - done);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw DataError(fmt::format("cannot read standard input: {}", std::strerror(errno)));
+    if (got < 0) throw DataError("cannot read standard input: {}", std::strerror(errno));
     if (got == 0) break;
     done += static_cast<std::size_t>(got);
   }
@@ -172,7 +166,7 @@ RunOutputSettings output_settings(const Experiment& experiment, const RunPlan& p
       .shown = {.validation = experiment.validation != nullptr,
                 .keeps_best = keeps_best(config),
                 .every_line = config.run.log_every == 1},
-      .measure = deciding_measure(experiment),
+      .measure = experiment.deciding_measure(),
       .hyperparameters = std::nullopt,
       .tensors = tensor_names(*experiment.model),
       .average = [&plan](Index step) { return plan.is_averaged(step) ? plan.describe_average() : ""; }};

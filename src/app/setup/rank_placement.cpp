@@ -10,7 +10,7 @@
 #include <set>
 #include <vector>
 
-#include "lockstep/base/error_if.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/process.h"
 #include "lockstep/base/text.h"
@@ -58,10 +58,10 @@ std::string describe_binding(std::span<const Index> cores, bool all_free) {
 
 [[noreturn]] void fail_too_large(Index bytes, const std::string& purpose, Index parameters,
                                  const MemoryLimit& limit) {
-  throw ConfigError(fmt::format(
+  throw ConfigError(
       "the model is too large: a rank needs {} for {} of {} parameters, but can have {} ({}); `trainer plan` "
       "shows what each takes, and distribute.stages can divide the model among ranks",
-      human_bytes(bytes), purpose, with_commas(parameters), human_bytes(limit.bytes), limit.reason));
+      human_bytes(bytes), purpose, with_commas(parameters), human_bytes(limit.bytes), limit.reason);
 }
 
 }  // namespace

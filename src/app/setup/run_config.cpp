@@ -1,14 +1,12 @@
 #include "run_config.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <optional>
 
 #include "catalogs.h"
 #include "lockstep/base/catalog.h"
-#include "lockstep/base/error_if.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/data/format.h"
 #include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/train/evaluation/threshold.h"

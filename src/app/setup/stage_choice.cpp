@@ -135,11 +135,11 @@ FoundDivision choose_division(const Experiment& experiment, const MemoryBudget& 
   const std::string advice =
       refused.empty() ? "start more ranks, lower train.global_batch or eval.batch, or raise train.accumulate"
                       : fmt::format("more stages cannot be had: {}", refused);
-  throw ConfigError(fmt::format(
-      "distribute.stages = \"auto\": on {} rank{} a rank needs at least {} (with {} stage{}), "
-      "but can have {} ({}); {}",
+  throw ConfigError(
+      "distribute.stages = \"auto\": on {} rank{} a rank needs at least {} (with {} stage{}), but can have "
+      "{} ({}); {}",
       budget.world, budget.world == 1 ? "" : "s", human_bytes(least.plan.memory.total()), least.count(),
-      least.count() == 1 ? "" : "s", human_bytes(budget.limit.bytes), budget.limit.reason, advice));
+      least.count() == 1 ? "" : "s", human_bytes(budget.limit.bytes), budget.limit.reason, advice);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "catalogs.h"
-#include "lockstep/base/error_if.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/hash.h"
 #include "lockstep/base/log.h"

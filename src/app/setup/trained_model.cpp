@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "experiment.h"
-#include "lockstep/base/error_if.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/text.h"
@@ -120,9 +120,9 @@ std::optional<double> threshold_of(const RunDirectory& directory, const Config& 
   }
   if (measure == rule.measure) return kept;
   throw ConfigError(
-      fmt::format("eval.threshold = \"{}\", but the threshold of '{}', {}, was chosen by \"{}\" when it was "
-                  "trained: give a number, or leave that out",
-                  rule.measure, directory.root.string(), *kept, measure));
+      "eval.threshold = \"{}\", but the threshold of '{}', {}, was chosen by \"{}\" when it was trained: "
+      "give a number, or leave that out",
+      rule.measure, directory.root.string(), *kept, measure);
 }
 
 std::string find_model(const std::string& text) {
@@ -144,10 +144,10 @@ std::string find_model(const std::string& text) {
   if (!steps.empty()) known.emplace_back("last");
   std::ranges::reverse(steps);
   for (const Index step : steps) known.push_back(fmt::format("step-{}", step));
-  throw ConfigError(fmt::format(
-      "{}: the run '{}' has no checkpoint {}; {}", in_quotes(text), run.root.string(), in_quotes(name),
-      known.empty() ? fmt::format("there is none in '{}'", checkpoints.root().string())
-                    : fmt::format("those that it has: {}", fmt::join(known, ", "))));
+  throw ConfigError("{}: the run '{}' has no checkpoint {}; {}", in_quotes(text), run.root.string(),
+                    in_quotes(name),
+                    known.empty() ? fmt::format("there is none in '{}'", checkpoints.root().string())
+                                  : fmt::format("those that it has: {}", fmt::join(known, ", ")));
 }
 
 }  // namespace lockstep

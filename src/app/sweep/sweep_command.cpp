@@ -12,7 +12,7 @@
 
 #include "app/commands.h"
 #include "app/setup/catalogs.h"
-#include "lockstep/base/error_if.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/process.h"
 #include "lockstep/base/terminal.h"

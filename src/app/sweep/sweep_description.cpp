@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "app/setup/catalogs.h"
-#include "lockstep/base/error_if.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/config/toml.h"
 
 namespace lockstep {

@@ -18,7 +18,7 @@
 #include "app/commands.h"
 #include "app/setup/catalogs.h"
 #include "app/setup/startup.h"
-#include "lockstep/base/error_if.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/log.h"

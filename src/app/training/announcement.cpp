@@ -13,7 +13,7 @@
 #include "app/setup/catalogs.h"
 #include "app/setup/startup.h"
 #include "lockstep/base/build_info.h"
-#include "lockstep/base/error_if.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
@@ -24,11 +24,6 @@
 
 namespace lockstep {
 namespace {
-
-// Steps of the newest checkpoint; 0 if there is none.
-Index saved_steps(const ResumeState& resume) {
-  return resume.checkpoint ? resume.checkpoint->header().progress.steps : 0;
-}
 
 std::string describe_length(const TrainOptions& train, const RunPlan& plan) {
   const std::string key = train.steps > 0     ? fmt::format("train.steps = {}", train.steps)
@@ -156,13 +151,13 @@ RunRecord first_record(const Experiment& experiment, const RunPlan& plan, const 
         log_warning(
             "the start before measured the scaled label ({}); from step {} on measures but the loss are in "
             "its own units, and are not to be compared with those before",
-            record.scaled_label, with_commas(saved_steps(resume)));
+            record.scaled_label, with_commas(resume.saved_steps()));
       }
     }
   } catch (const DataError& error) {
     log_warning("run.json of the start before cannot be read: {}", error.what());
   }
-  if (resume.checkpoint) record.launch.resumed_at.push_back(saved_steps(resume));
+  if (resume.checkpoint) record.launch.resumed_at.push_back(resume.saved_steps());
   return record;
 }
 
@@ -210,7 +205,7 @@ void report_algorithm(const std::string& algorithm, const DistOptions& distribut
 bool is_over(const Config& config, const RunPlan& plan, const ResumeState& resume) {
   if (!resume.completed_steps) return false;
   const Index done = *resume.completed_steps;
-  if (done < saved_steps(resume)) return false;  // it was made longer, and has not ended since
+  if (done < resume.saved_steps()) return false;  // it was made longer, and has not ended since
   const TrainOptions& before = resume.config->train;
   const TrainOptions& now = config.train;
   const bool same_end = before.early_stopping == now.early_stopping &&
@@ -221,7 +216,7 @@ bool is_over(const Config& config, const RunPlan& plan, const ResumeState& resum
 }
 
 void refuse_length(const Config& config, const RunPlan& plan, const ResumeState& resume) {
-  const Index saved = saved_steps(resume);
+  const Index saved = resume.saved_steps();
   const Index done = std::max(saved, resume.completed_steps.value_or(0));
   const std::string from =
       (resume.checkpoint ? resume.checkpoint->directory() : resume.directory.root).string();
@@ -241,7 +236,7 @@ void refuse_length(const Config& config, const RunPlan& plan, const ResumeState&
 
 void log_rest(const Experiment& experiment, const RunPlan& plan, const ResumeState& resume) {
   if (!resume.checkpoint) return;
-  const Index done = saved_steps(resume);
+  const Index done = resume.saved_steps();
   if (done == plan.steps) {
     log_info("all {} steps are made: what is left is the evaluation and the files of the end",
              with_commas(done));

@@ -302,12 +302,11 @@ void refuse_changes(const Config& now, const RecordSource& train, const ResumeSt
 }
 
 void refuse_resume(const ResumeState& resume, const std::vector<std::string>& changes) {
-  throw ConfigError(fmt::format(
-      "the run cannot go on from '{}': it would be another experiment:\n  {}\nChange them back, name "
-      "those that you mean in run.resume_allow, begin again with run.resume = \"restart\", or name another "
-      "run.dir",
+  throw ConfigError(
+      "the run cannot go on from '{}': it would be another experiment:\n  {}\nChange them back, name those "
+      "that you mean in run.resume_allow, begin again with run.resume = \"restart\", or name another run.dir",
       (resume.checkpoint ? resume.checkpoint->directory() : resume.directory.root).string(),
-      fmt::join(changes, "\n  ")));
+      fmt::join(changes, "\n  "));
 }
 
 std::string config_digest(const Config& config) {

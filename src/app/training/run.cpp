@@ -1,8 +1,5 @@
 #include "run.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -14,7 +11,7 @@
 
 #include "app/setup/startup.h"
 #include "lockstep/base/catalog.h"
-#include "lockstep/base/error_if.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/process.h"
 #include "lockstep/base/text.h"
@@ -428,8 +425,7 @@ RunWatch::RunWatch(Communicator& comm, const Experiment& experiment, const Resum
       saving{.writer = writer, .every = every, .wait = experiment.config.checkpoint.wait} {
   const Config& config = experiment.config;
   if (!has_validation(config)) return;
-  const bool has_accuracy = experiment.loss->targets() != TargetKind::kValue;
-  const Measure measure(config.train.early_stopping_metric, experiment.metrics->names(), has_accuracy);
+  const Measure measure = experiment.deciding_measure();
   if (keeps_best(config)) saving.best.emplace(measure);
   if (follows_evaluations(config.schedule)) plateau.emplace(measure, config.schedule);
   if (config.train.early_stopping.empty()) return;

@@ -114,10 +114,9 @@ void refuse_lost_files(const ResumeState& resume, const RunDirectory& results) {
   const std::string lost = describe_lost_directory(directory, resume.lock);
   if (!lost.empty()) {
     const bool moved = resume.lock.whereabouts() == results.root;
-    throw DataError(
-        fmt::format("training is complete, but {}{}: model.safetensors and summary.json are in '{}'{}", lost,
+    throw DataError("training is complete, but {}{}: model.safetensors and summary.json are in '{}'{}", lost,
                     moved ? "" : ", with its logs and all that was in it", results.root.string(),
-                    moved ? "" : ", which was made anew with them and config.toml"));
+                    moved ? "" : ", which was made anew with them and config.toml");
   }
   std::vector<std::string> missing;
   for (const std::filesystem::path& file :
@@ -126,9 +125,9 @@ void refuse_lost_files(const ResumeState& resume, const RunDirectory& results) {
   }
   if (missing.empty()) return;
   throw DataError(
-      fmt::format("training is complete, and model.safetensors and summary.json are in '{}', but other files "
-                  "were deleted from there while the run went on: {}",
-                  directory.root.string(), fmt::join(missing, ", ")));
+      "training is complete, and model.safetensors and summary.json are in '{}', but other files were "
+      "deleted from there while the run went on: {}",
+      directory.root.string(), fmt::join(missing, ", "));
 }
 
 LostFiles::LostFiles(const Observer& output, const CheckpointWriter& writer, std::string command)
@@ -187,10 +186,10 @@ RunLock claim_restart(const Config& config, const RunDirectory& directory) {
   RunLock lock = claim_to_move(directory);
   const CheckpointDirectory checkpoints = checkpoint_directory(config, directory);
   if (is_within(checkpoints.root(), directory.root) || checkpoints.steps().empty()) return lock;
-  throw ConfigError(fmt::format(
+  throw ConfigError(
       "run.resume = \"restart\" moves run.dir '{}' away, but not checkpoint.dir '{}', which has checkpoints: "
       "name another checkpoint.dir, or move that one away",
-      directory.root.string(), checkpoints.root().string()));
+      directory.root.string(), checkpoints.root().string());
 }
 
 void undo_preparation(const ResumeState& resume) {

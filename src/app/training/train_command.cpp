@@ -13,7 +13,7 @@
 #include "app/setup/rank_placement.h"
 #include "app/setup/stage_choice.h"
 #include "app/setup/startup.h"
-#include "lockstep/base/error_if.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/text.h"
@@ -42,9 +42,8 @@ int report_stop(Communicator& comm, const Config& config, const ResumeState& res
     if (comm.rank() != 0) return;
     const std::string mishap = describe_lost_directory(resume.directory, resume.lock);
     if (mishap.empty()) return;
-    throw DataError(fmt::format("stopped {}after {} steps by {}, but {}{}",
-                                failure.empty() ? "and saved " : "", steps, result.stopped, mishap,
-                                failure.empty() ? "" : "; the last checkpoint is lost"));
+    throw DataError("stopped {}after {} steps by {}, but {}{}", failure.empty() ? "and saved " : "", steps,
+                    result.stopped, mishap, failure.empty() ? "" : "; the last checkpoint is lost");
   });
   if (!failure.empty()) {
     throw AgreedError(fmt::format("stopped after {} steps by {}, but this was lost: {}", steps,
@@ -97,7 +96,6 @@ class TrainCommand {
  private:
   bool first() const { return comm_.rank() == 0; }
   const Config& config() const { return experiment_.config; }
-  Index saved_steps() const { return resume_.checkpoint ? resume_.checkpoint->header().progress.steps : 0; }
 
   void open(Config config);
   bool make_plan();
@@ -168,7 +166,7 @@ bool TrainCommand::make_plan() {
       refuse_too_large(plan_, stated, comm_.rank() >= plan_.ranks() - plan_.dist.servers);
     } catch (const ConfigError& error) {
       if (division_.empty()) throw;
-      throw ConfigError(fmt::format("{}\n{}", error.what(), fmt::join(division_, "\n")));
+      throw ConfigError("{}\n{}", error.what(), fmt::join(division_, "\n"));
     }
     refuse_changes(config(), *experiment_.train, resume_);
     complete = is_over(config(), plan_, resume_);
@@ -216,7 +214,7 @@ void TrainCommand::begin() {
       settings.record = record_.get();
       settings.losses = &losses_;
       observer_ = std::make_unique<RunOutput>(std::move(settings),
-                                              OutputStart{.step = saved_steps(),
+                                              OutputStart{.step = resume_.saved_steps(),
                                                           .metrics_bytes = resume_.metrics_bytes(),
                                                           .incomplete = incomplete_before(resume_)});
     });
@@ -282,7 +280,7 @@ void TrainCommand::announce_run() {
 void TrainCommand::load() {
   run_ = std::make_unique<Run>(comm_, experiment_, plan_);
   run_->initialise_weights(resume_.checkpoint.get());
-  run_->load(saved_steps());
+  run_->load(resume_.saved_steps());
   agree(comm_, [&] { refuse_other_content(config(), *experiment_.train, run_->fingerprint(), resume_); });
 }
 
@@ -306,7 +304,7 @@ void TrainCommand::report_start() {
     remove_if_there(resume_.directory.summary());  // written again at the end
   }
   if (!resume_.checkpoint || resume_.is_new) return;
-  watch_->writer.found(saved_steps());
+  watch_->writer.found(resume_.saved_steps());
   if (first()) note_checkpoints(config(), resume_);
 }
 
@@ -319,7 +317,7 @@ TrainingResult TrainCommand::train() {
                            .fingerprint = run_->fingerprint(),
                            .versions = versions()};
   results_ = resume_.directory;
-  tracer_ = start_trace(comm_, experiment_, plan_, saved_steps());
+  tracer_ = start_trace(comm_, experiment_, plan_, resume_.saved_steps());
   const double pause_after = std::ceil(request_.pause_share * static_cast<double>(plan_.steps));
   try {
     TrainingResult result =

@@ -1,7 +1,5 @@
 // A window of the image's size at a random position of the image with a black border: the image moved by
 // up to `padding` pixels, with zeros where it moved away (Krizhevsky 2009; He et al. 2015, section 4.2).
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -17,9 +15,9 @@ class Crop final : public Augmentation {
   Crop(Index padding, const ImageShape& shape) : padding_(padding), shape_(shape) {
     if (padding < std::min(shape.height, shape.width)) return;
     throw ConfigError(
-        fmt::format("'padding' must be below the height and the width of the images ({}x{}), or nothing may "
-                    "be left of them",
-                    shape.height, shape.width));
+        "'padding' must be below the height and the width of the images ({}x{}), or nothing may be left of "
+        "them",
+        shape.height, shape.width);
   }
 
   void apply(std::span<Scalar> image, RandomStream& random) const override {

@@ -1,8 +1,6 @@
 // A square of zeros (DeVries & Taylor 2017, "Improved regularization of convolutional neural networks with
 // cutout"). Its centre is anywhere in the image, each pixel as likely, so that it may hang over the border:
 // the paper finds it important that some images keep more than others.
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "lockstep/base/errors.h"
@@ -15,8 +13,8 @@ class Cutout final : public Augmentation {
  public:
   Cutout(Index size, const ImageShape& shape) : size_(size), shape_(shape) {
     if (size <= std::min(shape.height, shape.width)) return;
-    throw ConfigError(fmt::format("'size' must be at most the height and the width of the images ({}x{})",
-                                  shape.height, shape.width));
+    throw ConfigError("'size' must be at most the height and the width of the images ({}x{})", shape.height,
+                      shape.width);
   }
 
   void apply(std::span<Scalar> image, RandomStream& random) const override {

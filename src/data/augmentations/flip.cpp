@@ -1,6 +1,4 @@
 // Left and right exchanged.
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "lockstep/base/errors.h"
@@ -13,7 +11,7 @@ class Flip final : public Augmentation {
  public:
   Flip(double probability, const ImageShape& shape) : probability_(probability), shape_(shape) {
     if (probability >= 0 && probability <= 1) return;
-    throw ConfigError(fmt::format("'probability' must be from 0 to 1, found {}", probability));
+    throw ConfigError("'probability' must be from 0 to 1, found {}", probability);
   }
 
   void apply(std::span<Scalar> image, RandomStream& random) const override {

@@ -27,13 +27,10 @@ void compute_sizes(ArrayFile& file) {
   }
   overflows |= __builtin_mul_overflow(records.record_bytes, records.records, &data_bytes);
   const std::string shape = excerpt(fmt::format("{}", fmt::join(file.sizes, "x")));
-  if (overflows) {
-    throw DataError(fmt::format("'{}' is damaged: its header states {} elements, more than any file holds",
-                                records.path, shape));
-  }
-  if (data_bytes == 0) {
-    throw DataError(fmt::format("'{}' holds no data: its header states {} elements", records.path, shape));
-  }
+  error_if<DataError>(overflows, "'{}' is damaged: its header states {} elements, more than any file holds",
+                      records.path, shape);
+  error_if<DataError>(data_bytes == 0, "'{}' holds no data: its header states {} elements", records.path,
+                      shape);
 }
 
 // The position in a record, whose last dimension varies fastest, of each element in the order of a file whose
@@ -55,15 +52,13 @@ std::vector<Index> fortran_positions(const ArrayFile& file) {
 }
 
 void check_features(const ArrayFile& features, const FileGroup& files, const std::string& noun) {
-  if (files.numbers && features.sizes.size() != 1) {
-    throw DataError(fmt::format("'{}' has {} dimensions, expected 1: the ids of one token behind the other",
-                                files.records, features.sizes.size()));
-  }
+  error_if<DataError>(files.numbers && features.sizes.size() != 1,
+                      "'{}' has {} dimensions, expected 1: the ids of one token behind the other",
+                      files.records, features.sizes.size());
   if (files.numbers || features.sizes.size() >= 2) return;
-  throw DataError(
-      fmt::format("'{}' has 1 dimension, expected at least 2 (records x features): is {} the {} of labels?{}",
+  throw DataError("'{}' has 1 dimension, expected at least 2 (records x features): is {} the {} of labels?{}",
                   files.records, files.records_key, noun,
-                  files.labels.empty() ? "" : fmt::format(" Those belong to {}", files.labels_key)));
+                  files.labels.empty() ? "" : fmt::format(" Those belong to {}", files.labels_key));
 }
 
 // `noun`: what the other array has for each record.
@@ -71,34 +66,30 @@ void expect_as_many(const ArrayFile& features, const FileGroup& files, const Arr
                     const std::string& key, const std::string& noun) {
   if (features.records.records == others.records.records) return;
   throw DataError(
-      fmt::format("'{0}' has {1} records, but '{2}' has {3} {4}: expected as many {4} as records; do "
-                  "{5} and {6} belong to the same data set?",
-                  files.records, with_commas(features.records.records), others.records.path,
-                  with_commas(others.records.records), noun, files.records_key, key));
+      "'{0}' has {1} records, but '{2}' has {3} {4}: expected as many {4} as records; do {5} and {6} belong "
+      "to the same data set?",
+      files.records, with_commas(features.records.records), others.records.path,
+      with_commas(others.records.records), noun, files.records_key, key);
 }
 
 void check_labels(const ArrayFile& labels, const ArrayFile& features, const FileGroup& files,
                   const std::string& noun) {
   const std::size_t most = files.record == RecordShape::kSequence ? 3 : 2;
-  if (labels.sizes.size() > most) {
-    throw DataError(
-        fmt::format("'{}' has {} dimensions, expected 1 or 2 (records, or records x columns), or 3 with "
-                    "data.record sequence (records x positions x columns): is {} the {} of features? Those "
-                    "belong to {}",
-                    files.labels, labels.sizes.size(), files.labels_key, noun, files.records_key));
-  }
+  error_if<DataError>(
+      labels.sizes.size() > most,
+      "'{}' has {} dimensions, expected 1 or 2 (records, or records x columns), or 3 with data.record "
+      "sequence (records x positions x columns): is {} the {} of features? Those belong to {}",
+      files.labels, labels.sizes.size(), files.labels_key, noun, files.records_key);
   expect_as_many(features, files, labels, files.labels_key, "labels");
 }
 
 // Weights or lengths: one number a record.
 void check_numbers(const ArrayFile& numbers, const ArrayFile& features, const FileGroup& files,
                    const std::string& key, const char* noun) {
-  if (numbers.elements_per_record != 1) {
-    throw DataError(
-        fmt::format("'{}' has {} numbers for each record, expected one, its {}: is it the "
-                    "array that {} should name?",
-                    numbers.records.path, numbers.elements_per_record, noun, key));
-  }
+  error_if<DataError>(
+      numbers.elements_per_record != 1,
+      "'{}' has {} numbers for each record, expected one, its {}: is it the array that {} should name?",
+      numbers.records.path, numbers.elements_per_record, noun, key);
   expect_as_many(features, files, numbers, key, fmt::format("{}s", noun));
 }
 
@@ -118,10 +109,9 @@ Shape record_shape(const ArrayFile& features, const FileGroup& files) {
       if (dims > 2) break;
       return SequenceShape{.positions = shape.dims[0], .channels = dims == 2 ? shape.dims[1] : 1}.shape();
   }
-  throw DataError(
-      fmt::format("'{}' has records of {}, expected {}: change data.record", files.records, to_string(shape),
+  throw DataError("'{}' has records of {}, expected {}: change data.record", files.records, to_string(shape),
                   files.record == RecordShape::kImage ? "images, height x width or height x width x channels"
-                                                      : "sequences, positions or positions x channels"));
+                                                      : "sequences, positions or positions x channels");
 }
 
 DenseField array_field(const ArrayFile& file) {
@@ -146,7 +136,7 @@ void leave_out(ArrayFile& features, const std::string& labels, const FileGroup& 
     const std::vector<std::string> names = other.field_names();
     return std::ranges::find(names, field.name) == names.end();
   });
-  if (left.empty()) throw DataError(fmt::format("no field of '{}' is left as a feature", files.records));
+  if (left.empty()) throw DataError("no field of '{}' is left as a feature", files.records);
   use_fields(features, std::move(left));
 }
 
@@ -171,10 +161,8 @@ std::unique_ptr<RecordSource> open_group(const FileGroup& files, const std::stri
     fields.weights = array_field(weights);
   }
   if (!files.lengths.empty()) {
-    if (!fields.shape.sequence) {
-      throw ConfigError(fmt::format("{} is set, but records are no sequences: set data.record = \"sequence\"",
-                                    files.lengths_key));
-    }
+    error_if(!fields.shape.sequence,
+             "{} is set, but records are no sequences: set data.record = \"sequence\"", files.lengths_key);
     const ArrayFile lengths = open(files.lengths, files.lengths_key);
     check_numbers(lengths, features, files, files.lengths_key, "length");
     fields.lengths = array_field(lengths);

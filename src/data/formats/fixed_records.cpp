@@ -12,8 +12,6 @@
 //   record = label image              CIFAR-10, 3073 bytes
 //   record = coarse fine image        CIFAR-100, 3074 bytes; the label is the fine one
 //   image = 32x32 bytes of red, then of green, then of blue
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
 #include <functional>
@@ -44,10 +42,10 @@ std::unique_ptr<RecordSource> open_fixed_records(const std::string& path, FixedR
   const Index bytes = stream.file_bytes();
   if (bytes == 0 || bytes % records.record_bytes != 0) {
     throw DataError(
-        fmt::format("'{}' has {} bytes, expected a multiple of {}, the bytes of a record: {} bytes are too "
-                    "many after {} records; is it truncated, compressed, or of another format?",
-                    path, with_commas(bytes), with_commas(records.record_bytes),
-                    with_commas(bytes % records.record_bytes), with_commas(bytes / records.record_bytes)));
+        "'{}' has {} bytes, expected a multiple of {}, the bytes of a record: {} bytes are too many after {} "
+        "records; is it truncated, compressed, or of another format?",
+        path, with_commas(bytes), with_commas(records.record_bytes),
+        with_commas(bytes % records.record_bytes), with_commas(bytes / records.record_bytes));
   }
   records.fields.features.file = {.path = path,
                                   .records = bytes / records.record_bytes,
@@ -76,9 +74,8 @@ FormatEntry fixed_format(std::string name, std::string help, const std::vector<s
 }
 
 [[noreturn]] void refuse_layout(const std::string& field, const std::string& expected) {
-  throw ConfigError(
-      fmt::format("data.raw_layout: found {}, expected {}; an example: \"label:u8 features:u8[32,32,3]\"",
-                  in_quotes(field), expected));
+  throw ConfigError("data.raw_layout: found {}, expected {}; an example: \"label:u8 features:u8[32,32,3]\"",
+                    in_quotes(field), expected);
 }
 
 // "[32,32,3]" or nothing.
@@ -130,10 +127,9 @@ void add_field(FixedRecords& records, const std::string& text) {
 }
 
 FixedRecords parse_layout(const std::string& layout) {
-  if (layout.empty()) {
-    throw ConfigError(
-        "data.raw_layout is not set: say what a record consists of, as in \"label:u8 features:u8[32,32,3]\"");
-  }
+  error_if(
+      layout.empty(),
+      "data.raw_layout is not set: say what a record consists of, as in \"label:u8 features:u8[32,32,3]\"");
   FixedRecords records;
   std::istringstream fields(layout);
   for (std::string field; fields >> field;) add_field(records, field);

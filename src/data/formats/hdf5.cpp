@@ -1,6 +1,4 @@
 // Arrays of HDF5 files, one with the features and one with the labels, of one file or of two.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -48,9 +46,8 @@ ArrayFile open_dataset(const std::string& path, const std::string& key) {
   if (source.array.empty()) {
     const std::vector<std::string> names = Hdf5Dataset::names(path);
     throw DataError(
-        fmt::format("{} names the file '{}', which may hold several data sets ({}): say which one, "
-                    "as in '{}:x_train'",
-                    key, path, names.empty() ? "none" : listed(names), path));
+        "{} names the file '{}', which may hold several data sets ({}): say which one, as in '{}:x_train'",
+        key, path, names.empty() ? "none" : listed(names), path);
   }
   return open_array_file(path, [&](ByteStream&, ArrayFile& file) {
     const Hdf5Dataset dataset(source);

@@ -8,8 +8,6 @@
 //   size   = length of one dimension, the first being the number of records       32 bits
 //
 // Everything is big endian, the elements are in row-major order. The file may be packed with gzip.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <string>
@@ -39,25 +37,21 @@ void read_idx_header(ByteStream& stream, ArrayFile& file) {
   const std::string& path = file.records.path;
   std::array<std::byte, 4> magic{};
   const Index found = stream.read(magic);
-  if (found < 4) {
-    throw DataError(fmt::format("'{}' is not an IDX file: expected a header of at least 4 bytes, found {}{}",
-                                path, found, stream.cut_off()));
-  }
+  error_if<DataError>(found < 4, "'{}' is not an IDX file: expected a header of at least 4 bytes, found {}{}",
+                      path, found, stream.cut_off());
   file.element = idx_element(magic[2]);
   if (magic[0] != std::byte{0} || magic[1] != std::byte{0} || file.element == nullptr ||
       magic[3] == std::byte{0}) {
     throw DataError(
-        fmt::format("'{}' is not an IDX file: it starts with {:02x} {:02x} {:02x} {:02x}, expected 00 00, "
-                    "then a type (08 u8, 09 i8, 0b i16, 0c i32, 0d f32, 0e f64), then the number of "
-                    "dimensions (1 or more)",
-                    path, magic[0], magic[1], magic[2], magic[3]));
+        "'{}' is not an IDX file: it starts with {:02x} {:02x} {:02x} {:02x}, expected 00 00, then a type "
+        "(08 u8, 09 i8, 0b i16, 0c i32, 0d f32, 0e f64), then the number of dimensions (1 or more)",
+        path, magic[0], magic[1], magic[2], magic[3]);
   }
   std::vector<std::byte> sizes(4 * std::to_integer<std::size_t>(magic[3]));
   const Index size_bytes = stream.read(sizes);
-  if (size_bytes < std::ssize(sizes)) {
-    throw DataError(fmt::format("'{}' is truncated in its header: expected {} bytes, found {}{}", path,
-                                4 + sizes.size(), 4 + size_bytes, stream.cut_off()));
-  }
+  error_if<DataError>(size_bytes < std::ssize(sizes),
+                      "'{}' is truncated in its header: expected {} bytes, found {}{}", path,
+                      4 + sizes.size(), 4 + size_bytes, stream.cut_off());
   for (std::size_t i = 0; i < sizes.size(); i += 4) file.sizes.push_back(big_endian(sizes.data() + i));
   file.records.offset = 4 + std::ssize(sizes);
 }

@@ -47,7 +47,7 @@ struct NumpyFields {
 
 // Errors: DataError if that is no type.
 NumpyType parse_numpy_type(std::string_view type) {
-  const auto fail = [&] { throw DataError(fmt::format("its header has the type {}", in_quotes(type))); };
+  const auto fail = [&] { throw DataError("its header has the type {}", in_quotes(type)); };
   if (type.size() < 2) fail();
   Index number = 0;
   const auto [stop, error] = std::from_chars(type.data() + 2, type.data() + type.size(), number);
@@ -73,7 +73,7 @@ class FieldParser {
 
  private:
   [[noreturn]] static void fail(const std::string& what) {
-    throw DataError(fmt::format("its header has fields that are none: expected {}", what));
+    throw DataError("its header has fields that are none: expected {}", what);
   }
 
   void skip_blanks() { rest_.remove_prefix(std::min(rest_.find_first_not_of(" "), rest_.size())); }
@@ -177,7 +177,7 @@ constexpr Index kMaxHeaderBytes = Index{1} << 20;
 constexpr int kNewestVersion = 3;  // version 2 with a header in UTF-8
 
 [[noreturn]] void refuse_numpy_file(const std::string& path, const std::string& what) {
-  throw DataError(fmt::format("'{}' is not an array file of numpy: {}", path, what));
+  throw DataError("'{}' is not an array file of numpy: {}", path, what);
 }
 
 Index little_endian(std::span<const std::byte> bytes) {
@@ -237,9 +237,9 @@ const Element* numpy_element(std::string_view value, const std::string& path) {
     if (const Element* element = parse_numpy_type(type).element) return element;
   }
   throw DataError(
-      fmt::format("'{}' holds numbers of the type {}, expected one of f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 u8 b1: "
-                  "save it with array.astype('float32')",
-                  path, excerpt(type)));
+      "'{}' holds numbers of the type {}, expected one of f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 u8 b1: save it with "
+      "array.astype('float32')",
+      path, excerpt(type));
 }
 
 std::vector<Index> sizes_of(std::string_view header, const std::string& path) {
@@ -278,17 +278,15 @@ std::vector<ArrayField> choose_fields(const std::vector<ArrayField>& all, const 
   std::vector<ArrayField> chosen;
   for (const std::string& name : parts.fields.empty() ? names : parts.field_names()) {
     const auto found = std::ranges::find(all, name, &ArrayField::name);
-    if (found == all.end()) {
-      throw DataError(
-          fmt::format("'{}' has no field {}, its fields: {}", path, in_quotes(name), listed(names)));
-    }
+    error_if<DataError>(found == all.end(), "'{}' has no field {}, its fields: {}", path, in_quotes(name),
+                        listed(names));
     if (found->piece.element == nullptr) {
-      throw DataError(fmt::format(
+      throw DataError(
           "'{}' has the field {} of the type {}, expected numbers: name the fields to use, as in '{}'", path,
           in_quotes(name), in_quotes(found->type),
           parts.file +
               ArrayPath{parts.file, parts.array, fmt::format("{}", fmt::join(names_of_numbers(all), "+"))}
-                  .inside()));
+                  .inside());
     }
     chosen.push_back(*found);
   }
@@ -299,10 +297,8 @@ std::vector<ArrayField> choose_fields(const std::vector<ArrayField>& all, const 
 void read_fields(ArrayFile& file, std::string_view value, const std::string& path) {
   try {
     NumpyFields found = FieldParser(value).parse();
-    if (file.sizes.size() != 1) {
-      throw DataError(
-          fmt::format("its records of named fields have {} dimensions, expected 1", file.sizes.size()));
-    }
+    error_if<DataError>(file.sizes.size() != 1, "its records of named fields have {} dimensions, expected 1",
+                        file.sizes.size());
     file.records.record_bytes = found.record_bytes;
     file.fields = std::move(found.fields);
   } catch (const DataError& error) {
@@ -313,28 +309,23 @@ void read_fields(ArrayFile& file, std::string_view value, const std::string& pat
 }
 
 ArrayFile open_numpy_file(const std::string& path, const std::string& key) {
-  if (path.ends_with(".npz")) {
-    throw DataError(
-        fmt::format("{} names the archive '{}', which may hold several arrays: say which one, "
-                    "as in '{}:x_train'",
-                    key, path, path));
-  }
+  error_if<DataError>(
+      path.ends_with(".npz"),
+      "{} names the archive '{}', which may hold several arrays: say which one, as in '{}:x_train'", key,
+      path, path);
   return open_array_file(path, [&](ByteStream& stream, ArrayFile& file) {
     const std::string header = read_numpy_header(stream, path, file.records.offset);
     const std::string_view type = value_of(header, "descr", path);
     file.sizes = sizes_of(header, path);
     if (type.starts_with('[')) return read_fields(file, type, path);
-    if (!split_array_path(path).fields.empty()) {
-      throw DataError(fmt::format("'{}' is an array of numbers, whose records have no named fields", path));
-    }
+    error_if<DataError>(!split_array_path(path).fields.empty(),
+                        "'{}' is an array of numbers, whose records have no named fields", path);
     file.element = numpy_element(type, path);
     if (value_of(header, "fortran_order", path).starts_with("True") && file.sizes.size() > 1) {
-      if (stream.compressed()) {
-        throw DataError(fmt::format(
-            "'{}' is compressed and in Fortran order, so its records are not in one piece: save it "
-            "with numpy.ascontiguousarray(array)",
-            path));
-      }
+      error_if<DataError>(stream.compressed(),
+                          "'{}' is compressed and in Fortran order, so its records are not in one piece: "
+                          "save it with numpy.ascontiguousarray(array)",
+                          path);
       file.fortran_order = true;
     }
   });

@@ -2,8 +2,6 @@
 // for, so rows cost no memory. With classes, a sample is the centre of its class plus noise; without, its
 // target is a linear function of its features plus noise. All splits of a run share the centres and the
 // function.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 
@@ -33,28 +31,21 @@ Index rows_of(const SyntheticOptions& options, Split split) {
 // Errors: DataError if the targets cannot obey the rule.
 void check_targets(const SyntheticOptions& options, const TargetRule& rule) {
   const Index classes = rule.classes;
-  if (classes > 0 && options.classes == 0) {
-    throw DataError(
-        fmt::format("synthetic data with data.synthetic_classes = 0 has real numbers as targets, "
-                    "expected a class below {}, the number of outputs of the model",
-                    classes));
-  }
-  if (classes > 0 && options.classes > classes) {
-    throw DataError(
-        fmt::format("synthetic data has classes up to {} (data.synthetic_classes = {}), expected a "
-                    "class below {}, the number of outputs of the model",
-                    options.classes - 1, options.classes, classes));
-  }
-  if ((rule.non_negative && options.classes == 0) || rule.positive) {
-    throw DataError(fmt::format("synthetic data with data.synthetic_classes = {} has targets {}, expected {}",
-                                options.classes, options.classes == 0 ? "below 0" : "of 0", rule.expected()));
-  }
-  if (rule.unit_interval && options.classes != 2) {
-    throw DataError(fmt::format(
-        "synthetic data with data.synthetic_classes = {} has targets outside [0, 1], expected 2 classes "
-        "for a loss on yes or no",
-        options.classes));
-  }
+  error_if<DataError>(classes > 0 && options.classes == 0,
+                      "synthetic data with data.synthetic_classes = 0 has real numbers as targets, expected "
+                      "a class below {}, the number of outputs of the model",
+                      classes);
+  error_if<DataError>(classes > 0 && options.classes > classes,
+                      "synthetic data has classes up to {} (data.synthetic_classes = {}), expected a class "
+                      "below {}, the number of outputs of the model",
+                      options.classes - 1, options.classes, classes);
+  error_if<DataError>((rule.non_negative && options.classes == 0) || rule.positive,
+                      "synthetic data with data.synthetic_classes = {} has targets {}, expected {}",
+                      options.classes, options.classes == 0 ? "below 0" : "of 0", rule.expected());
+  error_if<DataError>(rule.unit_interval && options.classes != 2,
+                      "synthetic data with data.synthetic_classes = {} has targets outside [0, 1], expected "
+                      "2 classes for a loss on yes or no",
+                      options.classes);
 }
 
 class SyntheticSource : public RecordSource {
@@ -123,25 +114,19 @@ class SyntheticSource : public RecordSource {
 std::unique_ptr<RecordSource> open(const OpenRequest& request) {
   const SyntheticOptions& options = request.options.synthetic;
   const Split split = request.split;
-  if (split == Split::kTrain && options.rows < 1) {
-    throw ConfigError(fmt::format(
-        "data.synthetic_rows is {}: set it to the number of training samples to make", options.rows));
-  }
-  if (options.features < 1 || options.classes < 0 || !(options.noise >= 0)) {
-    throw ConfigError(
-        fmt::format("synthetic data cannot have {} features, {} classes and noise {}: expected at "
-                    "least 1, at least 0 (0: regression) and at least 0",
-                    options.features, options.classes, options.noise));
-  }
+  error_if(split == Split::kTrain && options.rows < 1,
+           "data.synthetic_rows is {}: set it to the number of training samples to make", options.rows);
+  error_if(options.features < 1 || options.classes < 0 || !(options.noise >= 0),
+           "synthetic data cannot have {} features, {} classes and noise {}: expected at least 1, at least 0 "
+           "(0: regression) and at least 0",
+           options.features, options.classes, options.noise);
   const double centre_bytes = static_cast<double>(std::max<Index>(options.classes, 1)) *
                               static_cast<double>(options.features) * sizeof(Scalar);
   const MemoryLimit limit = memory_limit();
-  if (centre_bytes > static_cast<double>(limit.bytes)) {
-    throw ConfigError(fmt::format(
-        "synthetic data of {} classes with {} features needs {} for their centres, but can have {} ({})",
-        with_commas(options.classes), with_commas(options.features), human_bytes(centre_bytes),
-        human_bytes(limit.bytes), limit.reason));
-  }
+  error_if(centre_bytes > static_cast<double>(limit.bytes),
+           "synthetic data of {} classes with {} features needs {} for their centres, but can have {} ({})",
+           with_commas(options.classes), with_commas(options.features), human_bytes(centre_bytes),
+           human_bytes(limit.bytes), limit.reason);
   if (rows_of(options, split) < 1) return nullptr;
   return std::make_unique<SyntheticSource>(options, split, request.seed);
 }

@@ -77,7 +77,7 @@ Handle open_file(const std::string& path) {
   H5Pset_file_locking(access.id(), false, true);  // many parallel file systems have no locks
 #endif
   Handle file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.id()), H5Fclose);
-  if (!file.valid()) throw DataError(fmt::format("cannot read '{}' as HDF5: {}", path, last_error()));
+  if (!file.valid()) throw DataError("cannot read '{}' as HDF5: {}", path, last_error());
   return file;
 }
 
@@ -146,9 +146,9 @@ bool countable(std::span<const Index> sizes, Index element_bytes) {
 
 [[noreturn]] void refuse_other_file(const std::string& name, const std::string& why) {
   throw DataError(
-      fmt::format("'{}' keeps its numbers in another file ({}), expected them in its own; copy the data set "
-                  "into one file (h5py: file.create_dataset(\"x\", data=old[:]))",
-                  name, why));
+      "'{}' keeps its numbers in another file ({}), expected them in its own; copy the data set into one "
+      "file (h5py: file.create_dataset(\"x\", data=old[:]))",
+      name, why);
 }
 
 // Keeps the library from opening the file that an external link leads to, and notes its name.
@@ -165,8 +165,8 @@ Handle open_dataset(hid_t file, const ArrayPath& path, const std::string& name) 
   Handle dataset(H5Dopen2(file, path.array.c_str(), access.id()), H5Dclose);
   if (!linked.empty()) refuse_other_file(name, fmt::format("an external link: '{}'", linked));
   if (!dataset.valid()) {
-    throw DataError(fmt::format("'{}' has no data set '{}', it has {}", path.file, path.array,
-                                describe(datasets_in(file))));
+    throw DataError("'{}' has no data set '{}', it has {}", path.file, path.array,
+                    describe(datasets_in(file)));
   }
   return dataset;
 }
@@ -195,10 +195,9 @@ void check_stored(const std::string& name, hid_t dataset, std::span<const Index>
     for (const Index size : sizes) wanted *= size;
     if (wanted <= most) return;
   }
-  throw DataError(fmt::format(
-      "'{}' is damaged or was never filled: it states {} numbers of {} bytes, but {} bytes are "
-      "stored",
-      name, excerpt(fmt::format("{}", fmt::join(sizes, "x"))), element_bytes, with_commas(stored)));
+  throw DataError(
+      "'{}' is damaged or was never filled: it states {} numbers of {} bytes, but {} bytes are stored", name,
+      excerpt(fmt::format("{}", fmt::join(sizes, "x"))), element_bytes, with_commas(stored));
 }
 
 }  // namespace
@@ -220,16 +219,14 @@ Hdf5Dataset::Hdf5Dataset(const ArrayPath& path) {
   refuse_other_storage(name, here.dataset.id());
   here.type = Handle(H5Dget_type(here.dataset.id()), H5Tclose);
   const NumberType type = number_type(here.type.id());
-  if (type.element.empty()) {
-    throw DataError(fmt::format(
-        "'{}' does not hold numbers, expected integers or floats of at most 8 bytes, or booleans", name));
-  }
+  error_if<DataError>(
+      type.element.empty(),
+      "'{}' does not hold numbers, expected integers or floats of at most 8 bytes, or booleans", name);
   here.memory = type.memory;
   element_ = find_element(type.element, ByteOrder::kLittle);
   const Handle space(H5Dget_space(here.dataset.id()), H5Sclose);
   sizes_ = sizes_of(space.id());
-  if (sizes_.empty())
-    throw DataError(fmt::format("'{}' holds a single number or none, expected an array", name));
+  error_if<DataError>(sizes_.empty(), "'{}' holds a single number or none, expected an array", name);
   check_stored(name, here.dataset.id(), sizes_, static_cast<Index>(H5Tget_size(here.type.id())));
   row_bytes_ = element_->bytes;
   for (std::size_t i = 1; i < sizes_.size(); ++i) row_bytes_ *= sizes_[i];

@@ -1,5 +1,4 @@
 // Arrays in the zip archives that numpy.savez and savez_compressed write.
-#include <fmt/format.h>
 #include <zip.h>
 
 #include <algorithm>
@@ -31,7 +30,7 @@ std::unique_ptr<zip_t, CloseArchive> open_archive(const std::string& path) {
   zip_error_init_with_code(&error, code);
   const std::string reason = zip_error_strerror(&error);
   zip_error_fini(&error);
-  throw DataError(fmt::format("cannot open the archive '{}': {}", path, reason));
+  throw DataError("cannot open the archive '{}': {}", path, reason);
 }
 
 std::vector<std::string> arrays_in(zip_t* archive) {
@@ -50,12 +49,12 @@ class ArrayInput final : public ByteStream::Input {
     const std::string name = path.array + ".npy";
     zip_stat_init(&stat_);
     if (zip_stat(archive_.get(), name.c_str(), 0, &stat_) != 0) {
-      throw DataError(fmt::format("'{}' has no array '{}', it has {}", path.file, path.array,
-                                  listed(arrays_in(archive_.get()))));
+      throw DataError("'{}' has no array '{}', it has {}", path.file, path.array,
+                      listed(arrays_in(archive_.get())));
     }
     check_size(path, file_bytes(path.file));
     if (!reopen()) {
-      throw DataError(fmt::format("cannot read the array '{}' of '{}': {}", path.array, path.file, reason()));
+      throw DataError("cannot read the array '{}' of '{}': {}", path.array, path.file, reason());
     }
   }
 
@@ -86,8 +85,8 @@ class ArrayInput final : public ByteStream::Input {
     const auto size = static_cast<Index>(stat_.size);
     const Index most = compressed() ? bytes * kMaxUnpacked : bytes;
     if (size >= 0 && size <= most) return;
-    throw DataError(fmt::format("'{}' is damaged: it states {} bytes for the array '{}', but has only {}",
-                                path.file, with_commas(size), path.array, with_commas(bytes)));
+    throw DataError("'{}' is damaged: it states {} bytes for the array '{}', but has only {}", path.file,
+                    with_commas(size), path.array, with_commas(bytes));
   }
 
   bool reopen() {

@@ -29,9 +29,9 @@ class DecodedInput final : public ByteStream::Input {
   DecodedInput(std::unique_ptr<ByteStream::Input> encoded, const std::string& encoding)
       : encoded_(std::move(encoded)), encoding_(encoding), decoder_(iconv_open("UTF-8", encoding.c_str())) {
     if (decoder_ == no_decoder()) {
-      throw ConfigError(fmt::format(
+      throw ConfigError(
           "data.encoding = {}: the C library knows no such encoding; 'iconv -l' lists those it knows",
-          in_quotes(encoding)));
+          in_quotes(encoding));
     }
   }
   ~DecodedInput() override { iconv_close(decoder_); }

@@ -1,5 +1,4 @@
 // Gzip files, and others as they are: zlib distinguishes them.
-#include <fmt/format.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -22,7 +21,7 @@ class GzipInput final : public ByteStream::Input {
   explicit GzipInput(const std::string& path) {
     errno = 0;
     file_.reset(gzopen(path.c_str(), "rb"));
-    if (!file_) throw DataError(fmt::format("cannot open '{}': {}", path, std::strerror(errno)));
+    if (!file_) throw DataError("cannot open '{}': {}", path, std::strerror(errno));
     bytes_ = file_bytes(path);
     gzbuffer(file_.get(), kBufferBytes);
     compressed_ = gzdirect(file_.get()) == 0;

@@ -109,7 +109,7 @@ void NodeGradients::begin_step(std::span<const Index> samples) {
 void NodeGradients::post_status(const PartialGrads& partial, bool good) {
   const auto count = std::ssize(partial.sums);
   if (count > kMaxSums) {
-    throw CommError(fmt::format("a rank has {} partial sums, more than {}", count, kMaxSums));
+    throw CommError("a rank has {} partial sums, more than {}", count, kMaxSums);
   }
   const std::byte* mine = window_->part(node_->rank()).data();
   Header& note = header(node_->rank());

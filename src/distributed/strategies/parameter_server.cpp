@@ -1,7 +1,5 @@
 // The last ranks are servers: they own the weights and host no replica. Workers push gradients and pull
 // weights (Li et al. 2014, "Scaling distributed machine learning with the parameter server").
-#include <fmt/format.h>
-
 #include <cmath>
 
 #include "distributed/strategies/parameter_server/server.h"
@@ -104,8 +102,8 @@ class AsynchronousServers final : public AsynchronousStrategy {
     for (std::size_t worker = 0; worker < report.workers.size(); ++worker) {
       const WorkerRecord& record = report.workers[worker];
       if (record.computed == record.steps + record.dropped) continue;
-      throw CommError(fmt::format("worker {} pushed {} gradients, but the servers took {} and dropped {}",
-                                  worker, record.computed, record.steps, record.dropped));
+      throw CommError("worker {} pushed {} gradients, but the servers took {} and dropped {}", worker,
+                      record.computed, record.steps, record.dropped);
     }
   }
 

@@ -45,7 +45,7 @@ class InitArgument {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error == std::errc{} && end == text.data() + text.size() && value > 0 && std::isfinite(value))
       return value;
-    throw ConfigError(fmt::format("'{}' must be a number above 0, found {}", key, in_quotes(text)));
+    throw ConfigError("'{}' must be a number above 0, found {}", key, in_quotes(text));
   }
 
   std::optional<Initialiser> initialiser_;
@@ -58,8 +58,8 @@ inline Index whole_number(std::string_view key, std::string_view text, Index lea
   Index value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error == std::errc{} && end == text.data() + text.size() && value >= least) return value;
-  throw ConfigError(fmt::format("'{}' must be {}a whole number of at least {}, found {}", key,
-                                words.empty() ? "" : fmt::format("{} or ", words), least, in_quotes(text)));
+  throw ConfigError("'{}' must be {}a whole number of at least {}, found {}", key,
+                    words.empty() ? "" : fmt::format("{} or ", words), least, in_quotes(text));
 }
 
 /// Whether split=rows is there, of a layer whose weight can lie in fixed blocks (split_layer.h). Errors:
@@ -67,7 +67,7 @@ inline Index whole_number(std::string_view key, std::string_view text, Index lea
 inline bool takes_split(TermArguments& arguments) {
   const std::string split = arguments.take_word("split", "");
   if (split.empty() || split == "rows") return !split.empty();
-  throw ConfigError(fmt::format("'split' must be rows, found {}", in_quotes(split)));
+  throw ConfigError("'split' must be rows, found {}", in_quotes(split));
 }
 
 }  // namespace lockstep

@@ -1,7 +1,5 @@
 // A row or an image becomes positions x channels. Nothing moves, but where the numbers of a row stand channel
 // after channel.
-#include <fmt/format.h>
-
 #include "arguments.h"
 #include "lockstep/nn/layer.h"
 #include "lockstep/nn/onnx_words.h"
@@ -16,7 +14,7 @@ class AsSequence final : public Layer {
     const std::string order = arguments.take_word("order", "positions");
     by_channel_ = order == "channels";
     if (order != "positions" && !by_channel_)
-      throw ConfigError(fmt::format("'order' must be positions or channels, found {}", in_quotes(order)));
+      throw ConfigError("'order' must be positions or channels, found {}", in_quotes(order));
   }
 
   Shape declare(std::span<const Shape> inputs, ParamDeclarer&) override {
@@ -24,13 +22,10 @@ class AsSequence final : public Layer {
     const std::optional<ImageShape> image = as_image(in);
     if (in.sequence) throw ConfigError("it is a sequence already");
     if (image && (by_channel_ || image->height != positions_)) {
-      throw ConfigError(
-          fmt::format("an image becomes a sequence of its {} rows, in order of positions", image->height));
+      throw ConfigError("an image becomes a sequence of its {} rows, in order of positions", image->height);
     }
-    if (in.size() % positions_ != 0) {
-      throw ConfigError(
-          fmt::format("{} numbers are not {} positions of equally many", in.size(), positions_));
-    }
+    error_if(in.size() % positions_ != 0, "{} numbers are not {} positions of equally many", in.size(),
+             positions_);
     channels_ = in.size() / positions_;
     return SequenceShape{.positions = positions_, .channels = channels_}.shape();
   }
@@ -46,7 +41,6 @@ class AsSequence final : public Layer {
   bool reads_input() const override { return false; }
   bool takes_sequences() const override { return true; }  // to refuse them
   bool only_reshapes() const override { return !by_channel_ || positions_ == 1 || channels_ == 1; }
-  std::string name() const override { return "as_sequence"; }
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     const std::string rows = onnx_rows(graph, layer.inputs.front(), layer.in.front());
     if (!by_channel_) return graph.add("Reshape", {rows, graph.add_list({-1, positions_, channels_})});

@@ -1,7 +1,5 @@
 // Attention between the dense layers that make queries, keys and values and that join the heads: it has no
 // weights (math/attention.h). In bf16 runs it computes in fp32.
-#include <fmt/format.h>
-
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -31,21 +29,17 @@ class Attend final : public Layer, public Incremental {
     shape_.window = arguments.take_index("window", 0, 0);
     rotary_ = arguments.take_flag("rotary", false);
     dropout_ = take_dropout_rate(arguments, "dropout", 0);
-    if (shape_.heads % shape_.kv_heads != 0) {
-      throw ConfigError(
-          fmt::format("kv_heads must divide the {} heads, found {}", shape_.heads, shape_.kv_heads));
-    }
+    error_if(shape_.heads % shape_.kv_heads != 0, "kv_heads must divide the {} heads, found {}", shape_.heads,
+             shape_.kv_heads);
   }
 
   Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
     number_ = params.number();
     const SequenceShape in = expect_sequence(inputs.front());
     const Index vectors = shape_.heads + 2 * shape_.kv_heads;
-    if (in.channels % vectors != 0) {
-      throw ConfigError(
-          fmt::format("{} heads of queries, {} of keys and {} of values do not divide {} channels",
-                      shape_.heads, shape_.kv_heads, shape_.kv_heads, in.channels));
-    }
+    error_if(in.channels % vectors != 0,
+             "{} heads of queries, {} of keys and {} of values do not divide {} channels", shape_.heads,
+             shape_.kv_heads, shape_.kv_heads, in.channels);
     shape_.positions = in.positions;
     shape_.size = in.channels / vectors;
     if (rotary_) fill_rotation();
@@ -82,7 +76,6 @@ class Attend final : public Layer, public Incremental {
     }
   }
 
-  std::string name() const override { return "attend"; }
   bool takes_sequences() const override { return true; }
   bool reads_output() const override { return true; }
   Index cache_size() const override { return logs() + (dropout_ > 0 ? kSeedScalars : 0); }
@@ -142,8 +135,7 @@ class Attend final : public Layer, public Incremental {
   }
 
   void fill_rotation() {
-    if (shape_.size % 2 != 0)
-      throw ConfigError(fmt::format("rotary=true turns pairs, and a head has {} numbers", shape_.size));
+    error_if(shape_.size % 2 != 0, "rotary=true turns pairs, and a head has {} numbers", shape_.size);
     const Index half = shape_.size / 2;
     rotation_ = AlignedBuffer<Scalar>(shape_.positions * shape_.size);
     for (Index t = 0; t < shape_.positions; ++t) {

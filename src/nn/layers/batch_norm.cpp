@@ -1,8 +1,6 @@
 // y = gamma (x - mean) / sqrt(variance + eps) + beta, channel by channel, with the moments of the batch in
 // training and running moments in evaluation (Ioffe & Szegedy 2015). Whose samples the batch is, is the
 // mode's business (BatchNormMode); here there are only sums.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -22,10 +20,9 @@ class BatchNorm final : public Layer, public BatchStatistics {
       : mode_text_(arguments.take_word("mode", "")),
         momentum_(arguments.take_number("momentum", 0.1)),
         eps_(arguments.take_number("eps", 1e-5)) {
-    if (!(momentum_ > 0 && momentum_ <= 1)) {
-      throw ConfigError(fmt::format("momentum must be above 0 and at most 1, found {}", momentum_));
-    }
-    if (!(eps_ > 0)) throw ConfigError(fmt::format("eps must be above 0, found {}", eps_));
+    error_if(!(momentum_ > 0 && momentum_ <= 1), "momentum must be above 0 and at most 1, found {}",
+             momentum_);
+    if (!(eps_ > 0)) throw ConfigError("eps must be above 0, found {}", eps_);
     if (!mode_text_.empty()) parse_batch_norm_mode(mode_text_);
   }
 
@@ -100,9 +97,6 @@ class BatchNorm final : public Layer, public BatchStatistics {
   }
   Index flops() const override {
     return 3 * size_;
-  }
-  std::string name() const override {
-    return "batch_norm";
   }
   // ONNX normalises along axis 1: there the channels of an image stand, and the features of a vector.
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {

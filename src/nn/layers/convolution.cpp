@@ -5,8 +5,6 @@
 // So a sample comes to what it would without. dy is 0 beyond the output's length, whatever layers follow.
 // What stands behind the longest sample of a batch is not computed: the kernels get the positions before it
 // alone.
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "arguments.h"
@@ -86,7 +84,6 @@ class ConvolutionLayer final : public Layer {
     clear_padding(args.lengths, shape_.in_channels, *whole);
   }
 
-  std::string name() const override { return window_.over_time ? "conv1d" : "conv2d"; }
   bool takes_sequences() const override { return true; }  // for conv2d to refuse them
   Index length_of_output(Index length) const override {
     return length == 0 ? 0 : shape_.horizontal.positions(length);
@@ -173,11 +170,9 @@ class ConvolutionLayer final : public Layer {
   ConvolutionShape convolution(const ImageWindows& windows) const {
     const Index in = windows.image.channels;
     const Index groups = groups_ == "depthwise" ? in : whole_number("groups", groups_, 1, "depthwise");
-    if (in % groups != 0 || channels_ % groups != 0) {
-      throw ConfigError(
-          fmt::format("{} groups must divide both the {} input channels and the {} output channels", groups,
-                      in, channels_));
-    }
+    error_if(in % groups != 0 || channels_ % groups != 0,
+             "{} groups must divide both the {} input channels and the {} output channels", groups, in,
+             channels_);
     return {.in_height = windows.image.height,
             .in_width = windows.image.width,
             .in_channels = in,

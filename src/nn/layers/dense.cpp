@@ -4,8 +4,6 @@
 // With split=rows the product is computed in fixed blocks of output units (split_layer.h). Outputs of a block
 // are a matrix of their own. Its rows are copied to their columns of y, as rows of dy are gathered from
 // there.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -32,18 +30,15 @@ class DenseLayer : public Layer {
         init_(arguments),
         has_bias_(arguments.take_flag("bias", true)),
         tie_(arguments.take_word("tie", "")) {
-    if (init_.given() && !tie_.empty())
-      throw ConfigError("a shared weight has the init of its owner: leave out init");
+    error_if(init_.given() && !tie_.empty(), "a shared weight has the init of its owner: leave out init");
   }
 
   Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
     const std::optional<ImageShape> image = as_image(inputs.front());
-    if (image && image->channels > 1 && image->pixels() > 1) {
-      throw ConfigError("an image with channels has to become a vector first: put flatten before it");
-    }
+    error_if(image && image->channels > 1 && image->pixels() > 1,
+             "an image with channels has to become a vector first: put flatten before it");
     const Index size = inputs.front().size();
-    if (size % shared_ != 0)
-      throw ConfigError(fmt::format("shared={} does not divide {} inputs into equal parts", shared_, size));
+    error_if(size % shared_ != 0, "shared={} does not divide {} inputs into equal parts", shared_, size);
     inputs_ = size / shared_;
     precision_ = params.precision();
     const Shape shape{{units_, inputs_}};
@@ -55,7 +50,6 @@ class DenseLayer : public Layer {
     return {{shared_ * units_}};
   }
 
-  std::string name() const override { return "dense"; }
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     const auto in_rows = [&](const std::string& value, Index width) {
       return shared_ == 1 ? value : graph.add("Reshape", {value, graph.add_list({-1, width})});

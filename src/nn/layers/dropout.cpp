@@ -42,7 +42,6 @@ class Dropout final : public Layer {
   }
 
   bool in_place() const override { return true; }
-  std::string name() const override { return "dropout"; }
   // Only training drops.
   std::string add_to(OnnxNodes&, const OnnxLayer& layer) const override { return layer.inputs.front(); }
   Index cache_size() const override { return size_; }

@@ -1,8 +1,6 @@
 // Rates and random numbers of the layers that drop numbers in training.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <cstdint>
 #include <string_view>
 
@@ -18,7 +16,7 @@ namespace lockstep {
 inline double take_dropout_rate(TermArguments& arguments, std::string_view key, double otherwise) {
   const double rate = arguments.take_number(key, otherwise);
   if (rate >= 0 && rate < 1) return rate;
-  throw ConfigError(fmt::format("{} must be at least 0 and below 1, found {}", key, rate));
+  throw ConfigError("{} must be at least 0 and below 1, found {}", key, rate);
 }
 
 /// The stream that decides what of a sample is dropped: each sample of each replica's step has one of its

@@ -1,7 +1,5 @@
 // Layers that apply one function to each scalar: the activations. A function gives value(x) and either
 // derivative(x, y), where y = value(x), or slope(y), which needs no x, so that the layer works in place.
-#include <fmt/format.h>
-
 #include <memory>
 #include <numbers>
 #include <string>
@@ -24,8 +22,8 @@ concept KnowsSlopeFromValue = requires(const Function& function) {
 template <class Function>
 class Elementwise final : public Layer {
  public:
-  Elementwise(Function function, const char* name, OnnxFunction onnx)
-      : function_(std::move(function)), name_(name), onnx_(std::move(onnx)) {}
+  Elementwise(Function function, OnnxFunction onnx)
+      : function_(std::move(function)), onnx_(std::move(onnx)) {}
 
   Shape declare(std::span<const Shape> inputs, ParamDeclarer&) override {
     size_ = inputs.front().size();
@@ -61,9 +59,6 @@ class Elementwise final : public Layer {
   bool reads_output() const override {
     return true;
   }
-  std::string name() const override {
-    return name_;
-  }
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     return onnx_(graph, layer);
   }
@@ -73,15 +68,14 @@ class Elementwise final : public Layer {
 
  private:
   Function function_;
-  const char* name_;
   OnnxFunction onnx_;
   Index size_ = 0;
 };
 
 // `onnx`: what ONNX calls it.
 template <class Function>
-std::unique_ptr<Layer> make_elementwise(Function function, const char* name, OnnxFunction onnx) {
-  return std::make_unique<Elementwise<Function>>(std::move(function), name, std::move(onnx));
+std::unique_ptr<Layer> make_elementwise(Function function, OnnxFunction onnx) {
+  return std::make_unique<Elementwise<Function>>(std::move(function), std::move(onnx));
 }
 
 // An operation of ONNX with the attribute "alpha".
@@ -99,7 +93,7 @@ LayerEntry elementwise_entry(const char* name, const char* help, const OnnxFunct
           .help = help,
           .example = name,
           .example_input = {{6}},
-          .make = [name, onnx](TermArguments&) { return make_elementwise(Function{}, name, onnx); }};
+          .make = [onnx](TermArguments&) { return make_elementwise(Function{}, onnx); }};
 }
 
 struct Relu {
@@ -130,7 +124,7 @@ LayerEntry leaky_relu_entry() {
           .example_input = {{6}},
           .make = [](TermArguments& arguments) {
             const double slope = arguments.take_number("slope", 0.01);
-            return make_elementwise(LeakyRelu{static_cast<Scalar>(slope)}, "leaky_relu",
+            return make_elementwise(LeakyRelu{static_cast<Scalar>(slope)},
                                     onnx_with_alpha("LeakyRelu", slope));
           }};
 }
@@ -156,8 +150,8 @@ LayerEntry elu_entry() {
           .example_input = {{6}},
           .make = [](TermArguments& arguments) {
             const double alpha = arguments.take_number("alpha", 1);
-            if (!(alpha > 0)) throw ConfigError(fmt::format("alpha must be above 0, found {}", alpha));
-            return make_elementwise(Elu{static_cast<Scalar>(alpha)}, "elu", onnx_with_alpha("Elu", alpha));
+            if (!(alpha > 0)) throw ConfigError("alpha must be above 0, found {}", alpha);
+            return make_elementwise(Elu{static_cast<Scalar>(alpha)}, onnx_with_alpha("Elu", alpha));
           }};
 }
 
@@ -210,10 +204,9 @@ LayerEntry gelu_entry() {
       .example_input = {{6}},
       .make = [](TermArguments& arguments) -> std::unique_ptr<Layer> {
         const std::string form = arguments.has_next() ? arguments.take_next("form") : "exact";
-        if (form == "tanh") return make_elementwise(GeluByTanh{}, "gelu", onnx_gelu_by_tanh);
-        if (form != "exact")
-          throw ConfigError(fmt::format("its form must be exact or tanh, found {}", in_quotes(form)));
-        return make_elementwise(Gelu{}, "gelu", onnx_gelu);
+        if (form == "tanh") return make_elementwise(GeluByTanh{}, onnx_gelu_by_tanh);
+        error_if(form != "exact", "its form must be exact or tanh, found {}", in_quotes(form));
+        return make_elementwise(Gelu{}, onnx_gelu);
       }};
 }
 

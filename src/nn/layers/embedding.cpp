@@ -1,7 +1,5 @@
 // Each feature is the number of a row of a table of vectors, which are put side by side. With split=rows the
 // table lies in fixed blocks (split_layer.h), of which ranks may each have some; the numbers are the same.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 
@@ -22,12 +20,9 @@ class Embedding : public Layer {
  public:
   explicit Embedding(TermArguments& arguments)
       : rows_(arguments.take_index("rows", 1)), width_(arguments.take_index("width", 1)), init_(arguments) {
-    if (rows_ > kMaxRows) {
-      throw ConfigError(
-          fmt::format("rows must be at most {} (single precision holds no larger whole "
-                      "number), found {}",
-                      kMaxRows, rows_));
-    }
+    error_if(rows_ > kMaxRows,
+             "rows must be at most {} (single precision holds no larger whole number), found {}", kMaxRows,
+             rows_);
   }
 
   Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
@@ -58,7 +53,6 @@ class Embedding : public Layer {
     if (args.dx() != nullptr) std::ranges::fill(args.dx()->values(), Scalar{0});
   }
 
-  std::string name() const override { return "embedding"; }
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     const std::string rows = onnx_rows(graph, layer.inputs.front(), layer.in.front());
     const std::string numbers = graph.add("Cast", {rows}, {{"to", kOnnxInt64}});
@@ -93,10 +87,9 @@ class Embedding : public Layer {
 
   [[noreturn]] void refuse(Scalar value, Index column) const {
     throw DataError(
-        fmt::format("embedding({}, {}): column {} of its input (the first is 0) holds {}, expected a whole "
-                    "number from 0 to {}; give the layer more rows, or check that the column holds "
-                    "categories and is not normalised",
-                    rows_, width_, column, value, rows_ - 1));
+        "embedding({}, {}): column {} of its input (the first is 0) holds {}, expected a whole number from 0 "
+        "to {}; give the layer more rows, or check that the column holds categories and is not normalised",
+        rows_, width_, column, value, rows_ - 1);
   }
 
   InitArgument init_;

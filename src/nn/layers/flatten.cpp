@@ -28,7 +28,6 @@ class Flatten final : public Layer {
   }
 
   bool reads_input() const override { return false; }
-  std::string name() const override { return "flatten"; }
   bool takes_sequences() const override { return true; }
   bool masks() const override { return false; }
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {

@@ -23,9 +23,8 @@ const char* unit(const WindowArguments& arguments) {
 }
 
 [[noreturn]] void refuse(const WindowArguments& arguments, const std::string& reason) {
-  throw ConfigError(fmt::format("a window of {} {}{} {}", arguments.size, unit(arguments),
-                                arguments.dilation > 1 ? fmt::format(", {} apart,", arguments.dilation) : "",
-                                reason));
+  throw ConfigError("a window of {} {}{} {}", arguments.size, unit(arguments),
+                    arguments.dilation > 1 ? fmt::format(", {} apart,", arguments.dilation) : "", reason);
 }
 
 Window same_window(Window window, Index length) {
@@ -73,10 +72,9 @@ ImageWindows place_windows(const WindowArguments& arguments, const Shape& in) {
             .vertical = {},
             .horizontal = place_window(arguments, sequence.positions)};
   }
-  if (in.sequence) {
-    throw ConfigError(
-        "expected an image, found a sequence, which conv1d, maxpool1d, avgpool1d and mean_over_time are for");
-  }
+  error_if(
+      in.sequence,
+      "expected an image, found a sequence, which conv1d, maxpool1d, avgpool1d and mean_over_time are for");
   const std::optional<ImageShape> image = as_image(in);
   if (!image) {
     throw ConfigError(

@@ -34,7 +34,6 @@ class Last final : public Layer {
 
   bool reads_input() const override { return false; }
   bool takes_sequences() const override { return true; }
-  std::string name() const override { return "last"; }
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     if (!layer.lengths.empty()) return add_last(graph, layer);
     const std::string position =

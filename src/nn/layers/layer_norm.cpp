@@ -1,7 +1,5 @@
 // layer_norm: y = weight (x - mean) / sqrt(variance + eps) + bias, with the moments of the sample itself (Ba,
 // Kiros & Hinton 2016). rms_norm takes no mean and adds no bias (Zhang & Sennrich 2019).
-#include <fmt/format.h>
-
 #include <cmath>
 
 #include "lockstep/base/aligned_buffer.h"
@@ -24,7 +22,7 @@ class LayerNorm final : public Layer {
  public:
   LayerNorm(TermArguments& arguments, bool centres)
       : eps_(arguments.take_number("eps", 1e-5)), centres_(centres) {
-    if (!(eps_ > 0)) throw ConfigError(fmt::format("eps must be above 0, found {}", eps_));
+    if (!(eps_ > 0)) throw ConfigError("eps must be above 0, found {}", eps_);
   }
 
   // The tensors have the order of PyTorch, an image channel by channel, so that its LayerNorm loads them.
@@ -82,7 +80,6 @@ class LayerNorm final : public Layer {
     if (centres_) put(dbias, part(args.gradient, bias_), args.write);
   }
 
-  std::string name() const override { return centres_ ? "layer_norm" : "rms_norm"; }
   // In the operations of opset 13, which has no LayerNormalization.
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     std::vector<Index> axes;

@@ -5,8 +5,6 @@
 //
 // Forward keeps the cosines and sines: of each feature first all cosines, then all sines. A weight is stored
 // as inputs x width, so that the outputs of a feature lie side by side.
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "lockstep/base/aligned_buffer.h"
@@ -28,9 +26,8 @@ class Periodic final : public Layer {
       : width_(arguments.take_index("width", 1)),
         count_(arguments.take_index("frequencies", 1, 16)),
         sigma_(arguments.take_number("sigma", 0.1)) {
-    if (!(sigma_ >= kMinSigma && sigma_ <= 1)) {
-      throw ConfigError(fmt::format("sigma must be from {} to 1, found {}", kMinSigma, sigma_));
-    }
+    error_if(!(sigma_ >= kMinSigma && sigma_ <= 1), "sigma must be from {} to 1, found {}", kMinSigma,
+             sigma_);
   }
 
   Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
@@ -76,7 +73,6 @@ class Periodic final : public Layer {
 
   bool reads_output() const override { return true; }
   Index cache_size() const override { return features_ * 2 * count_; }
-  std::string name() const override { return "periodic"; }
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     const std::string rows = onnx_rows(graph, layer.inputs.front(), layer.in.front());
     const std::string x = graph.add("Reshape", {rows, graph.add_list({-1, features_, 1})});

@@ -1,7 +1,5 @@
 // The mean or the largest value of each window over an image or a sequence, or of one over all, channel by
 // channel.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <limits>
@@ -18,7 +16,6 @@ namespace lockstep {
 namespace {
 
 struct PoolingKind {
-  std::string name;
   bool largest = false;    // of the values, else their mean
   bool over_time = false;  // of a sequence, else of an image
   bool global = false;     // one window over all; the output is a vector
@@ -44,11 +41,9 @@ class Pooling final : public Layer {
 
   Shape declare(std::span<const Shape> inputs, ParamDeclarer&) override {
     const Shape& in = inputs.front();
-    if (kind_.largest && in.size() > std::numeric_limits<std::int32_t>::max()) {
-      throw ConfigError(fmt::format("{} of more than {} numbers is too large to pool",
-                                    kind_.over_time ? "a sequence" : "an image",
-                                    std::numeric_limits<std::int32_t>::max()));
-    }
+    error_if(kind_.largest && in.size() > std::numeric_limits<std::int32_t>::max(),
+             "{} of more than {} numbers is too large to pool", kind_.over_time ? "a sequence" : "an image",
+             std::numeric_limits<std::int32_t>::max());
     const ImageWindows windows = place_windows(window_, in);
     shape_ = {.in_height = windows.image.height,
               .in_width = windows.image.width,
@@ -88,7 +83,6 @@ class Pooling final : public Layer {
   Index length_of_output(Index length) const override {
     return length == 0 ? 0 : shape_.horizontal.positions(length);
   }
-  std::string name() const override { return kind_.name; }
   // Padding is the least number, or it adds 0 to a mean, which is divided by the share that counts. What
   // comes of a window without any position that counts is padding.
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
@@ -177,7 +171,7 @@ LayerEntry avgpool_entry() {
               "each side) does not count (PyTorch: count_include_pad=False)",
           .example = "avgpool(3, 2, padding=1)",
           .example_input = {{5, 4, 2}},
-          .make = maker({.name = "avgpool"})};
+          .make = maker({})};
 }
 
 LayerEntry maxpool_entry() {
@@ -188,7 +182,7 @@ LayerEntry maxpool_entry() {
               "pixels on each side) never wins",
           .example = "maxpool(3, 2, padding=1)",
           .example_input = {{5, 4, 2}},
-          .make = maker({.name = "maxpool", .largest = true})};
+          .make = maker({.largest = true})};
 }
 
 LayerEntry global_avgpool_entry() {
@@ -197,7 +191,7 @@ LayerEntry global_avgpool_entry() {
           .help = "the mean of each channel of an image, as a vector (Lin et al. 2013)",
           .example = "global_avgpool",
           .example_input = {{3, 2, 4}},
-          .make = maker({.name = "global_avgpool", .global = true})};
+          .make = maker({.global = true})};
 }
 
 LayerEntry avgpool1d_entry() {
@@ -209,7 +203,7 @@ LayerEntry avgpool1d_entry() {
           "count",
       .example = "avgpool1d(3, 2, padding=1)",
       .example_input = SequenceShape{.positions = 5, .channels = 2}.shape(),
-      .make = maker({.name = "avgpool1d", .over_time = true})};
+      .make = maker({.over_time = true})};
 }
 
 LayerEntry maxpool1d_entry() {
@@ -221,7 +215,7 @@ LayerEntry maxpool1d_entry() {
           "never wins",
       .example = "maxpool1d(3, 2, padding=1)",
       .example_input = SequenceShape{.positions = 5, .channels = 2}.shape(),
-      .make = maker({.name = "maxpool1d", .largest = true, .over_time = true})};
+      .make = maker({.largest = true, .over_time = true})};
 }
 
 LayerEntry mean_over_time_entry() {
@@ -231,7 +225,7 @@ LayerEntry mean_over_time_entry() {
       .help = "the mean of each channel of a sequence over the positions that count, as a vector; 0 of none",
       .example = "mean_over_time",
       .example_input = SequenceShape{.positions = 4, .channels = 3}.shape(),
-      .make = maker({.name = "mean_over_time", .over_time = true, .global = true})};
+      .make = maker({.over_time = true, .global = true})};
 }
 
 LayerEntry max_over_time_entry() {
@@ -242,7 +236,7 @@ LayerEntry max_over_time_entry() {
               "of none",
           .example = "max_over_time",
           .example_input = SequenceShape{.positions = 4, .channels = 3}.shape(),
-          .make = maker({.name = "max_over_time", .largest = true, .over_time = true, .global = true})};
+          .make = maker({.largest = true, .over_time = true, .global = true})};
 }
 
 }  // namespace lockstep

@@ -1,6 +1,4 @@
 // Adds to each position of a sequence a vector that says which it is.
-#include <fmt/format.h>
-
 #include <cmath>
 #include <memory>
 #include <string>
@@ -22,9 +20,8 @@ class Positions final : public Layer, public Incremental {
   explicit Positions(TermArguments& arguments)
       : kind_(arguments.take_next("learned or sinusoidal")), init_(arguments) {
     if (kind_ != "learned" && kind_ != "sinusoidal")
-      throw ConfigError(fmt::format("expected learned or sinusoidal, found {}", in_quotes(kind_)));
-    if (init_.given() && !is_learned())
-      throw ConfigError("sinusoidal positions have no weights: leave out init");
+      throw ConfigError("expected learned or sinusoidal, found {}", in_quotes(kind_));
+    error_if(init_.given() && !is_learned(), "sinusoidal positions have no weights: leave out init");
   }
 
   Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
@@ -36,9 +33,8 @@ class Positions final : public Layer, public Incremental {
           {.name = "weight", .shape = {{positions, channels}}, .fan_in = channels, .fan_out = positions}));
       return inputs.front();
     }
-    if (channels % 2 != 0)
-      throw ConfigError(fmt::format(
-          "sinusoidal positions are pairs of a sine and a cosine, and there are {} channels", channels));
+    error_if(channels % 2 != 0,
+             "sinusoidal positions are pairs of a sine and a cosine, and there are {} channels", channels);
     waves_ = AlignedBuffer<Scalar>(positions * channels);
     for (Index t = 0; t < positions; ++t) {
       for (Index i = 0; i < channels; ++i) {
@@ -68,7 +64,6 @@ class Positions final : public Layer, public Incremental {
       std::ranges::copy(args.dy.values(), args.dx()->data());
   }
 
-  std::string name() const override { return "positions"; }
   bool takes_sequences() const override { return true; }
   bool in_place() const override { return true; }
   Index flops() const override { return sequence_.positions * sequence_.channels; }

@@ -126,7 +126,6 @@ class Recurrent final : public Layer {
     }
   }
 
-  std::string name() const override { return Cell::kName; }
   bool takes_sequences() const override { return true; }
   bool reads_output() const override { return !last_; }
   Index cache_size() const override { return cache_size_; }

@@ -31,7 +31,6 @@ class FeatureScale final : public Layer {
     scale_rows(args.dy.data(), part(args.weights, weight_).data(), args.dy.rows(), size_, args.dx()->data());
   }
 
-  std::string name() const override { return "scale"; }
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     const Shape& in = layer.in.front();
     if (in.dims.size() == 1) return graph.add("Mul", {layer.inputs.front(), layer.tensors.front()});

@@ -1,6 +1,4 @@
 // Some neighbouring features of a vector, for chains of concat and wide_deep that look at different columns.
-#include <fmt/format.h>
-
 #include "lockstep/base/errors.h"
 #include "lockstep/math/eigen_matrix.h"
 #include "lockstep/nn/layer.h"
@@ -17,11 +15,9 @@ class Slice final : public Layer {
   Shape declare(std::span<const Shape> inputs, ParamDeclarer&) override {
     const Shape& in = inputs.front();
     if (in.dims.size() != 1) throw ConfigError("expected a vector: put flatten before it");
-    if (count_ > in.size() || first_ > in.size() - count_) {
-      throw ConfigError(
-          fmt::format("{} features from number {} on are more than the {} there are (the first is 0)", count_,
-                      first_, in.size()));
-    }
+    error_if(count_ > in.size() || first_ > in.size() - count_,
+             "{} features from number {} on are more than the {} there are (the first is 0)", count_, first_,
+             in.size());
     return {{count_}};
   }
 
@@ -37,7 +33,6 @@ class Slice final : public Layer {
   }
 
   bool reads_input() const override { return false; }
-  std::string name() const override { return "slice"; }
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     return graph.add("Slice", {layer.inputs.front(), graph.add_list({first_}),
                                graph.add_list({first_ + count_}), graph.add_list({1})});

@@ -1,6 +1,4 @@
 // y = silu(a) b, where a is the first half of the channels and b the other (Shazeer 2020).
-#include <fmt/format.h>
-
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,11 +15,9 @@ class Swiglu final : public Layer {
  public:
   Shape declare(std::span<const Shape> inputs, ParamDeclarer&) override {
     const Shape& in = inputs.front();
-    if (in.dims.size() != 1)
-      throw ConfigError("expected a vector, or a sequence of vectors: put flatten before it");
-    if (in.size() % 2 != 0)
-      throw ConfigError(
-          fmt::format("{} numbers have no two equal halves: give twice what it is to put out", in.size()));
+    error_if(in.dims.size() != 1, "expected a vector, or a sequence of vectors: put flatten before it");
+    error_if(in.size() % 2 != 0, "{} numbers have no two equal halves: give twice what it is to put out",
+             in.size());
     half_ = in.size() / 2;
     return {{half_}};
   }
@@ -53,9 +49,6 @@ class Swiglu final : public Layer {
     }
   }
 
-  std::string name() const override {
-    return "swiglu";
-  }
   Index flops() const override {
     return 2 * half_;
   }

@@ -1,8 +1,6 @@
 // A vector becomes one for each of k members of an ensemble, each with scales of its own: y[m, i] =
 // scale[m, i] x[i]. The scales start from a standard normal distribution, so that members differ (Gorishniy
 // et al. 2025; Wen et al. 2020).
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "arguments.h"
@@ -28,8 +26,7 @@ constexpr Index kMaxMembers = 1024;
 class TabM final : public Layer {
  public:
   explicit TabM(TermArguments& arguments) : members_(arguments.take_index("k", 2)) {
-    if (members_ > kMaxMembers)
-      throw ConfigError(fmt::format("k must be at most {}, found {}", kMaxMembers, members_));
+    error_if(members_ > kMaxMembers, "k must be at most {}, found {}", kMaxMembers, members_);
   }
 
   Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
@@ -72,7 +69,6 @@ class TabM final : public Layer {
   }
 
   EnsemblePart ensemble_part() const override { return EnsemblePart::kBegin; }
-  std::string name() const override { return "tabm"; }
   // Inside the graph [N, 1, k, size], as all samples of two dimensions.
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     const std::string x = onnx_rows(graph, layer.inputs.front(), layer.in.front());
@@ -151,7 +147,6 @@ class TabMDense final : public Layer {
   }
 
   EnsemblePart ensemble_part() const override { return EnsemblePart::kInside; }
-  std::string name() const override { return "tabm_dense"; }
   // Inside the graph [N, 1, members, size], as all samples of two dimensions.
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     const std::string scaled = graph.add("Mul", {layer.inputs.front(), layer.tensors[1]});
@@ -230,7 +225,6 @@ class TabMHeads final : public Layer {
   }
 
   EnsemblePart ensemble_part() const override { return EnsemblePart::kEnd; }
-  std::string name() const override { return "tabm_heads"; }
   // From [N, 1, members, inputs] to [N, members, 1, inputs] and back, as MatMul takes the members one by one.
   std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
     const std::vector<Index> turned{0, 2, 1, 3};

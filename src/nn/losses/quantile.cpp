@@ -1,4 +1,3 @@
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -47,17 +46,15 @@ class Quantile final : public Loss {
 };
 
 void check_levels(const std::vector<double>& levels) {
-  if (levels.empty()) {
-    throw ConfigError("train.quantiles names no level: give one or several, as in [0.1, 0.5, 0.9]");
-  }
+  error_if(levels.empty(), "train.quantiles names no level: give one or several, as in [0.1, 0.5, 0.9]");
   if (std::ranges::adjacent_find(levels, std::greater_equal<>()) == levels.end()) return;
   std::vector<double> sorted = levels;
   std::ranges::sort(sorted);
   sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
-  throw ConfigError(fmt::format(
+  throw ConfigError(
       "train.quantiles: levels stand in rising order, each once; found [{}], expected [{}]: the outputs of "
       "the model are in this order",
-      fmt::join(levels, ", "), fmt::join(sorted, ", ")));
+      fmt::join(levels, ", "), fmt::join(sorted, ", "));
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ double root_mean_square(std::span<const Scalar> values) {
 // Shazeer & Stern 2018, algorithms 4 and 5 without momentum; the learning rate is that of the run.
 class Adafactor final : public Optimizer {
  public:
-  explicit Adafactor(const OptimizerOptions& options) : options_(options) {}
+  using Optimizer::Optimizer;
 
   int slots() const override { return 2; }
   bool needs_whole_tensors() const override { return true; }
@@ -115,8 +115,6 @@ class Adafactor final : public Optimizer {
     const std::size_t n = slice.weights.size();
     for (std::size_t i = 0; i < n; ++i) w[i] = kept * w[i] - factor * direction[i];
   }
-
-  OptimizerOptions options_;
 };
 
 }  // namespace

@@ -7,7 +7,7 @@ namespace {
 
 class Adagrad final : public Optimizer {
  public:
-  explicit Adagrad(const OptimizerOptions& options) : options_(options) {}
+  using Optimizer::Optimizer;
 
   int slots() const override { return 1; }
 
@@ -29,9 +29,6 @@ class Adagrad final : public Optimizer {
       w[i] = weight - lr * (g / (std::sqrt(sum) + epsilon));
     }
   }
-
- private:
-  OptimizerOptions options_;
 };
 
 }  // namespace

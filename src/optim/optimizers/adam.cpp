@@ -6,7 +6,7 @@ namespace {
 
 class Adam final : public Optimizer {
  public:
-  explicit Adam(const OptimizerOptions& options) : options_(options) {}
+  using Optimizer::Optimizer;
 
   int slots() const override { return 2; }
 
@@ -26,28 +26,22 @@ class Adam final : public Optimizer {
       w[i] = weight - lr * adam_ratio(c, gradient + weight_decay * weight, mean[i], square[i]);
     }
   }
-
- private:
-  OptimizerOptions options_;
 };
 
 class AdamW final : public Optimizer {
  public:
-  explicit AdamW(const OptimizerOptions& options) : options_(options) {}
+  using Optimizer::Optimizer;
 
   int slots() const override { return 2; }
 
   void update(const ParamSlice& slice, const StepInfo& info) const override {
     adamw_step(options_, slice, info);
   }
-
- private:
-  OptimizerOptions options_;
 };
 
 class Lamb final : public Optimizer {
  public:
-  explicit Lamb(const OptimizerOptions& options) : options_(options) {}
+  using Optimizer::Optimizer;
 
   int slots() const override { return 2; }
   bool uses_trust_ratio() const override { return true; }
@@ -65,9 +59,6 @@ class Lamb final : public Optimizer {
       g[i] = adam_ratio(c, scale * g[i], mean[i], square[i]) + weight_decay * w[i];
     }
   }
-
- private:
-  OptimizerOptions options_;
 };
 
 constexpr double kBase = 0.96;  // the base in the paper's schedule of momenta, and in PyTorch's
@@ -76,7 +67,7 @@ constexpr double kBase = 0.96;  // the base in the paper's schedule of momenta, 
 // beta1 * (1 - 0.5 * 0.96^(t * momentum_decay)), and a step takes the momentum of the next one already.
 class NAdam final : public Optimizer {
  public:
-  explicit NAdam(const OptimizerOptions& options) : options_(options) {}
+  using Optimizer::Optimizer;
 
   int slots() const override { return 2; }
 
@@ -122,8 +113,6 @@ class NAdam final : public Optimizer {
     const double exponent = static_cast<double>(step) * options_.momentum_decay;
     return options_.beta1 * (1 - 0.5 * std::pow(kBase, exponent));
   }
-
-  OptimizerOptions options_;
 };
 
 }  // namespace

@@ -13,7 +13,7 @@ Scalar sign(Scalar value) {
 // is remembered forgets with beta2.
 class Lion final : public Optimizer {
  public:
-  explicit Lion(const OptimizerOptions& options) : options_(options) {}
+  using Optimizer::Optimizer;
 
   int slots() const override { return 1; }
 
@@ -37,9 +37,6 @@ class Lion final : public Optimizer {
       w[i] = kept * weight - lr * sign(beta1 * m + rest1 * g);
     }
   }
-
- private:
-  OptimizerOptions options_;
 };
 
 }  // namespace

@@ -22,7 +22,7 @@ constexpr double kAddedToNorm = 1e-7;
 // gradients, slot 1 AdamW's mean of their squares.
 class Muon final : public Optimizer {
  public:
-  explicit Muon(const OptimizerOptions& options) : options_(options) {}
+  using Optimizer::Optimizer;
 
   int slots() const override { return 2; }
   bool needs_whole_tensors() const override { return true; }
@@ -89,8 +89,6 @@ class Muon final : public Optimizer {
     const auto kept = static_cast<Scalar>(1 - info.lr * info.weight_decay);
     as_array(slice.weights) = kept * as_array(slice.weights) - factor * as_array(turned ? copy : g);
   }
-
-  OptimizerOptions options_;
 };
 
 }  // namespace

@@ -7,7 +7,7 @@ namespace {
 
 class RmsProp final : public Optimizer {
  public:
-  explicit RmsProp(const OptimizerOptions& options) : options_(options) {}
+  using Optimizer::Optimizer;
 
   int slots() const override { return options_.momentum > 0 ? 2 : 1; }
 
@@ -49,8 +49,6 @@ class RmsProp final : public Optimizer {
       apply(i, weight, g / (std::sqrt(s) + epsilon));
     }
   }
-
-  OptimizerOptions options_;
 };
 
 }  // namespace

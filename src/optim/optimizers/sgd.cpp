@@ -1,4 +1,4 @@
-#include "lockstep/base/error_if.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/optim/optimizer.h"
 
 namespace lockstep {
@@ -6,7 +6,7 @@ namespace {
 
 class Sgd final : public Optimizer {
  public:
-  explicit Sgd(const OptimizerOptions& options) : options_(options) {
+  explicit Sgd(const OptimizerOptions& options) : Optimizer(options) {
     error_if(
         options.nesterov && options.momentum <= 0,
         "train.nesterov = true needs momentum, but train.momentum is 0; set train.momentum (0.9 is usual) "
@@ -55,8 +55,6 @@ class Sgd final : public Optimizer {
       apply(i, weight, mean + weight_decay * weight);
     }
   }
-
-  OptimizerOptions options_;
 };
 
 }  // namespace

@@ -50,7 +50,7 @@ Json confusion_json(const EvalMetrics& metrics) {
 
 double number_of(const Json& json, const char* name) {
   const auto found = json.find(name);
-  if (found == json.end() || !found->is_number()) throw DataError(fmt::format("it has no {}", name));
+  if (found == json.end() || !found->is_number()) throw DataError("it has no {}", name);
   return found->get<double>();
 }
 
@@ -309,7 +309,7 @@ std::vector<std::string> read_metrics_lines(const std::filesystem::path& file,
   if (!is_there(file)) return faults;
   check_regular_file(file);
   std::ifstream in(file, std::ios::binary);
-  if (!in) throw DataError(fmt::format("cannot read '{}': {}", file.string(), std::strerror(errno)));
+  if (!in) throw DataError("cannot read '{}': {}", file.string(), std::strerror(errno));
   Index number = 0;
   for (std::string text; std::getline(in, text);) {
     ++number;

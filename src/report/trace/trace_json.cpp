@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "lockstep/base/error_if.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
 #include "lockstep/report/trace/trace.h"

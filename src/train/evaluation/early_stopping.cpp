@@ -8,7 +8,7 @@
 #include <cmath>
 #include <limits>
 
-#include "lockstep/base/error_if.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
 #include "lockstep/train/evaluation/metric.h"
 
@@ -39,7 +39,7 @@ Patience::Patience(std::string_view key, std::string_view text) : text_(text) {
     try {
       duration_ = parse_duration(key, text);
     } catch (const ConfigError& error) {
-      throw ConfigError(fmt::format("{}; or '5 evaluations'", error.what()));
+      throw ConfigError("{}; or '5 evaluations'", error.what());
     }
   }
   const double value = duration_ ? duration_->value : evaluations_;

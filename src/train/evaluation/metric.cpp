@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "lockstep/base/catalog.h"
-#include "lockstep/base/error_if.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
 
@@ -32,8 +32,8 @@ void refuse_misfit(const MetricEntry& entry, const OutputForm& form) {
     if (fits(other, form)) fitting.push_back(other.name);
   }
   throw ConfigError(
-      fmt::format("eval.metrics: '{}' is not defined for this train.loss and its targets; those that are: {}",
-                  entry.name, fmt::join(fitting, ", ")));
+      "eval.metrics: '{}' is not defined for this train.loss and its targets; those that are: {}", entry.name,
+      fmt::join(fitting, ", "));
 }
 
 // Both sorted. For each positive the negatives below it and those up to it: two passes side by side.

@@ -1,13 +1,10 @@
 #include "lockstep/train/evaluation/next_token.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <utility>
 
-#include "lockstep/base/error_if.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/random.h"
 #include "lockstep/base/text.h"
@@ -45,10 +42,10 @@ double TokenDrawer::choose_candidates(std::span<const Scalar> outputs) {
 Index TokenDrawer::draw(std::span<const Scalar> outputs, Index text, Index position) {
   const bool finite = std::ranges::all_of(outputs, [](Scalar value) { return std::isfinite(value); });
   if (!finite) {
-    throw DataError(fmt::format(
-        "the model gives outputs that are not finite numbers at position {}: its weights are bad; "
-        "take a checkpoint of an earlier step, as in trainer generate RUN@step-500",
-        position));
+    throw DataError(
+        "the model gives outputs that are not finite numbers at position {}: its weights are bad; take a "
+        "checkpoint of an earlier step, as in trainer generate RUN@step-500",
+        position);
   }
   if (options_.temperature == 0) return std::ranges::max_element(outputs) - outputs.begin();
   const double sum = choose_candidates(outputs);

@@ -4,8 +4,6 @@
 // they were spread over ranks, and so the threshold is the same.
 #include "lockstep/train/evaluation/threshold.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -114,8 +112,8 @@ ThresholdRule parse_threshold(std::string_view key, std::string_view text) {
   const std::optional<double> number = parse_number(text);
   if (number && *number >= 0 && *number <= 1) return {.number = number};
   throw ConfigError(
-      fmt::format("{}: expected \"f1\", \"balanced_accuracy\", \"youden\" or a number from 0 to 1, found {}",
-                  key, in_quotes(text)));
+      "{}: expected \"f1\", \"balanced_accuracy\", \"youden\" or a number from 0 to 1, found {}", key,
+      in_quotes(text));
 }
 
 bool has_yes(const OutputForm& form, Index outputs) {

@@ -159,16 +159,16 @@ double parse_time_limit(std::string_view key, std::string_view text) {
   }
   if (seconds && *seconds > kReserveSeconds) return *seconds;
   if (seconds) {
-    throw ConfigError(fmt::format(
-        "{} is {}, of which {:.0f} s are kept to save the run and to end in time: each start would "
-        "make one step; expected a longer time",
-        key, in_quotes(text), kReserveSeconds));
+    throw ConfigError(
+        "{} is {}, of which {:.0f} s are kept to save the run and to end in time: each start would make one "
+        "step; expected a longer time",
+        key, in_quotes(text), kReserveSeconds);
   }
-  throw ConfigError(fmt::format(
+  throw ConfigError(
       "{} is {}: expected a number above 0 with its unit, such as \"50 minutes\", \"30 seconds\", \"2 "
       "hours\"; or a time as Slurm writes it, such as \"90\" (minutes), \"90:00\" (minutes and seconds), "
       "\"12:00:00\", \"1-12:00:00\" (days first), \"UNLIMITED\"",
-      key, in_quotes(text)));
+      key, in_quotes(text));
 }
 
 TimeLeft job_time_left(std::string_view end_time, double now) {

@@ -166,8 +166,8 @@ TraceRequest parse_trace(std::string_view key, std::string_view text) {
   TraceRequest request;
   const auto refuse = [&](const std::string& what) {
     throw ConfigError(
-        fmt::format("{} = {}: {}; write it as 'first 20, last 20, slowest 20 steps', or some of these parts",
-                    key, in_quotes(text), what));
+        "{} = {}: {}; write it as 'first 20, last 20, slowest 20 steps', or some of these parts", key,
+        in_quotes(text), what);
   };
   std::istringstream parts{std::string(text)};
   for (std::string part; std::getline(parts, part, ',');) {

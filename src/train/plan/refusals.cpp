@@ -7,7 +7,7 @@
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/embedded_text.h"
-#include "lockstep/base/error_if.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
 #include "lockstep/distributed/divided_layers.h"
 #include "lockstep/distributed/exchange/algorithm.h"
@@ -189,12 +189,11 @@ Index outputs_of(const FitQuestion& question) {
 void check_positions(const FitQuestion& question) {
   const DatasetInfo& data = question.data;
   if (data.target_columns == question.form.positions) return;
-  throw ConfigError(fmt::format(
-      "{} puts out {}, so train.loss '{}' needs {} classes per record, one for each position, but '{}' "
-      "has {}: give a class "
-      "for each, or put last, mean_over_time or max_over_time before the last layer",
+  throw ConfigError(
+      "{} puts out {}, so train.loss '{}' needs {} classes per record, one for each position, but '{}' has "
+      "{}: give a class for each, or put last, mean_over_time or max_over_time before the last layer",
       last_layer(question), to_string(question.model.output()), question.loss,
-      with_commas(question.form.positions), label_source(data), data.target_columns));
+      with_commas(question.form.positions), label_source(data), data.target_columns);
 }
 
 void check_columns(const FitQuestion& question) {
@@ -213,13 +212,13 @@ void check_columns(const FitQuestion& question) {
            last_layer(question), to_string(question.model.output()), question.loss, plural(wanted, "target"),
            name, data.target_columns);
   if (question.probabilities && data.target_columns == outputs) return;
-  throw ConfigError(fmt::format(
+  throw ConfigError(
       "the labels in '{}' have {} columns, but train.loss '{}' needs one, the number of the class{}: of "
       "one-hot rows numpy.argmax(y, axis=1) makes that",
       name, data.target_columns, question.loss,
       question.probabilities ? fmt::format(", or {} with the probability of each, as many as {} puts out",
                                            outputs, last_layer(question))
-                             : ""));
+                             : "");
 }
 
 void check_classes(const FitQuestion& question) {
@@ -265,10 +264,10 @@ void check_scales(const FitQuestion& question) {
   const std::string& scaled = question.data.scaled_label;
   if (question.form.link != Link::kLog || scaled.empty()) return;
   const std::string column = scaled.substr(0, scaled.rfind(": "));
-  throw ConfigError(fmt::format(
+  throw ConfigError(
       "data.columns = [\"{}\"] scales a label, but train.loss '{}' learns the logarithm of its mean, and "
       "needs the label as it is: leave that out, or write \"{}: none\"",
-      scaled, question.loss, column));
+      scaled, question.loss, column);
 }
 
 void check_directions(const FitQuestion& question) {
@@ -301,8 +300,8 @@ std::span<const Refusal> refusals() {
 void refuse_if(bool applies, std::string_view name, const std::string& found) {
   const Refusal& refusal = find_entry(refusals(), "refusal", name);
   if (!applies) return;
-  throw ConfigError(fmt::format("refused: {}; {}{}", refusal.name, refusal.reason,
-                                found.empty() ? "" : fmt::format("; found {}", found)));
+  throw ConfigError("refused: {}; {}{}", refusal.name, refusal.reason,
+                    found.empty() ? "" : fmt::format("; found {}", found));
 }
 
 SingleValues single_values_of(const RunPlanRequest& request, const SamplingOptions& sampling, Index step) {

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "lockstep/base/catalog.h"
-#include "lockstep/base/error_if.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/types.h"
 #include "lockstep/distributed/divided_layers.h"

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "lockstep/base/catalog.h"
-#include "lockstep/base/error_if.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/load_records.h"
 #include "lockstep/data/loader.h"
@@ -136,11 +136,11 @@ Index record_memory(const RunPlanRequest& request, const Model& model, const Run
   info.record_bytes = request.record_bytes;
   const Index bytes = stream_bytes(info, plan.sampling, replicas.size());
   if (bytes <= memory_limit_bytes(request.data)) return bytes;
-  throw ConfigError(fmt::format(
+  throw ConfigError(
       "streaming with data.shuffle_buffer = {} for each of {} replicas of a rank takes {}, more than "
       "data.memory_limit = {} GiB: lower data.shuffle_buffer, or raise the limit",
       with_commas(request.data.shuffle_buffer), replicas.size(), human_bytes(bytes),
-      request.data.memory_limit));
+      request.data.memory_limit);
 }
 
 // The first rank hosts at least as many replicas as any other.

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "lockstep/base/error_if.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/train/storage/model_file.h"
 
 namespace lockstep {

@@ -11,7 +11,7 @@
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/catalog.h"
-#include "lockstep/base/error_if.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
@@ -72,16 +72,16 @@ std::string make_header(const Layout& layout, const Shape& input, const ModelFac
 }
 
 [[noreturn]] void fail(const std::filesystem::path& path, const std::string& problem) {
-  throw DataError(fmt::format("'{}' is not a whole safetensors file: {}", path.string(), problem));
+  throw DataError("'{}' is not a whole safetensors file: {}", path.string(), problem);
 }
 
 // Errors: DataError if a file that is no safetensors file starts as those that torch.save writes.
 void refuse_pickle(const std::filesystem::path& path, std::string_view start) {
   if (!start.starts_with("PK\x03\x04") && !start.starts_with("\x80\x02")) return;
-  throw DataError(fmt::format(
-      "'{}' is no safetensors file but a pickle or a zip archive, as torch.save writes them: write "
-      "the weights with safetensors.torch.save_file(model.state_dict(), 'weights.safetensors')",
-      path.string()));
+  throw DataError(
+      "'{}' is no safetensors file but a pickle or a zip archive, as torch.save writes them: write the "
+      "weights with safetensors.torch.save_file(model.state_dict(), 'weights.safetensors')",
+      path.string());
 }
 
 SortedJson parse_header(const std::filesystem::path& path, std::string_view text) {
@@ -331,11 +331,11 @@ void ModelFile::rename(const Layout& layout, const std::vector<std::string>& tex
     if (each.found) continue;
     const std::string_view key = std::string_view(each.ours).substr(0, each.ours.size() - 1);
     if (!each.last) {
-      throw ConfigError(fmt::format("train.init_rename: {} renames no tensor of the model, which has {}{}",
-                                    in_quotes(key), listed(ours), suggestion(key, ours)));
+      throw ConfigError("train.init_rename: {} renames no tensor of the model, which has {}{}",
+                        in_quotes(key), listed(ours), suggestion(key, ours));
     }
-    throw DataError(fmt::format("train.init_rename: '{}' has no tensor {}, but {}{}", path_.string(),
-                                in_quotes(*each.last), listed(theirs), suggestion(*each.last, theirs)));
+    throw DataError("train.init_rename: '{}' has no tensor {}, but {}{}", path_.string(),
+                    in_quotes(*each.last), listed(theirs), suggestion(*each.last, theirs));
   }
 }
 
@@ -409,9 +409,8 @@ void load_model(const std::filesystem::path& path, const ParamStore& store) {
 void load_model(const std::filesystem::path& path, const Layout& whole, const ParamStore& stage) {
   const ModelFile file(path);
   const std::vector<std::string> lines = file.differences(whole);
-  if (!lines.empty()) {
-    throw DataError(fmt::format("'{}' does not fit model.layers:\n  {}", path.string(), first_lines(lines)));
-  }
+  error_if<DataError>(!lines.empty(), "'{}' does not fit model.layers:\n  {}", path.string(),
+                      first_lines(lines));
   file.fill(stage);
 }
 

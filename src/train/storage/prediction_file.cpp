@@ -1,6 +1,5 @@
 #include "lockstep/train/storage/prediction_file.h"
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -79,16 +78,15 @@ const PredictionFileEntry& choose_prediction_file(const std::string& path, const
   if (!format.empty()) {
     const PredictionFileEntry& named = find_entry(prediction_file_catalog(), "format of predictions", format);
     if (found == nullptr || found == &named) return named;
-    throw ConfigError(fmt::format("--format {} does not fit the end of --output '{}': leave one of them out",
-                                  format, path));
+    throw ConfigError("--format {} does not fit the end of --output '{}': leave one of them out", format,
+                      path);
   }
   if (found != nullptr) return *found;
   if (is_stream(path)) return prediction_file_catalog().front();
   std::vector<std::string> known;
   for (const PredictionFileEntry& entry : prediction_file_catalog()) known.push_back(entry.extension);
-  throw ConfigError(
-      fmt::format("--output '{}': expected a name that ends in {}, or - for standard output, or --format",
-                  path, fmt::join(known, " or ")));
+  throw ConfigError("--output '{}': expected a name that ends in {}, or - for standard output, or --format",
+                    path, fmt::join(known, " or "));
 }
 
 std::vector<std::string> names_of_columns(const PredictionFileRequest& request) {

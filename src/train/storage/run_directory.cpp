@@ -12,7 +12,7 @@
 #include <cstring>
 #include <thread>
 
-#include "lockstep/base/error_if.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 
 namespace lockstep {
@@ -76,9 +76,7 @@ RunLock::RunLock(const RunDirectory& directory)
 // NFS keeps such locks too, from version 4 on.
 RunLock::RunLock(const std::filesystem::path& file, const std::string& what)
     : descriptor_(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
-  if (descriptor_ < 0) {
-    throw DataError(fmt::format("cannot open '{}': {}", file.string(), std::strerror(errno)));
-  }
+  error_if<DataError>(descriptor_ < 0, "cannot open '{}': {}", file.string(), std::strerror(errno));
   // is_held() takes the lock for a moment.
   constexpr int kTries = 5;
   for (int left = kTries; left > 0; --left) {
@@ -86,9 +84,9 @@ RunLock::RunLock(const std::filesystem::path& file, const std::string& what)
     if (left > 1) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   ::close(descriptor_);
-  throw ConfigError(fmt::format(
+  throw ConfigError(
       "another trainer works in {} (it holds '{}'): wait until it has ended, or name another directory", what,
-      file.string()));
+      file.string());
 }
 
 RunLock::~RunLock() {
@@ -118,7 +116,7 @@ RunDirectory create_run_directory(const std::filesystem::path& root) {
            "directory (--run.dir {0}-2), or move this one away; {1} moves away the directory of a run",
            root.string(), kRestart);
   create_synced_directories(root, error);
-  if (error) throw DataError(fmt::format("cannot create run.dir '{}': {}", root.string(), error.message()));
+  if (error) throw DataError("cannot create run.dir '{}': {}", root.string(), error.message());
   return {root};
 }
 
@@ -135,10 +133,10 @@ RunDirectory reuse_run_directory(const std::filesystem::path& root) {
         path == run.lock() || path == run.id() || path == run.stop() || path == run.checkpointed() ||
         path.filename().string().find(".partial-") != std::string::npos;
     if (ours) continue;
-    throw ConfigError(fmt::format(
+    throw ConfigError(
         "run.dir '{}' is not empty, and not the directory of a run that was ended early: it has '{}'; name "
         "another directory, or move this one away; {} moves away the directory of a run",
-        root.string(), path.filename().string(), kRestart));
+        root.string(), path.filename().string(), kRestart);
   }
   return run;
 }
@@ -161,8 +159,8 @@ std::filesystem::path move_away(const RunDirectory& run) {
     const int error = rename_to_free(root, away);
     if (error == 0) return away;
     if (error == EEXIST || error == ENOTEMPTY) continue;
-    throw DataError(fmt::format("cannot move run.dir '{}' to '{}': {}", root.string(), away.string(),
-                                std::strerror(error)));
+    throw DataError("cannot move run.dir '{}' to '{}': {}", root.string(), away.string(),
+                    std::strerror(error));
   }
 }
 
@@ -171,9 +169,8 @@ RunDirectory make_directory_beside(const std::filesystem::path& root) {
   for (Index number = 1;; ++number) {
     std::error_code error;
     if (create_synced_directories(path, error)) return {path};
-    if (error && !std::filesystem::exists(path)) {
-      throw DataError(fmt::format("cannot create '{}': {}", path.string(), error.message()));
-    }
+    error_if<DataError>(error && !std::filesystem::exists(path), "cannot create '{}': {}", path.string(),
+                        error.message());
     path = numbered(root, number);
   }
 }
@@ -181,9 +178,9 @@ RunDirectory make_directory_beside(const std::filesystem::path& root) {
 void expect_run_exists(const std::filesystem::path& root) {
   if (is_there(root)) return;
   const std::string nearest = nearest_path(root, std::filesystem::file_type::directory);
-  throw ConfigError(fmt::format(
+  throw ConfigError(
       "there is no run '{}'{}", root.string(),
-      nearest.empty() ? ": expected the directory of a run" : fmt::format("; did you mean '{}'?", nearest)));
+      nearest.empty() ? ": expected the directory of a run" : fmt::format("; did you mean '{}'?", nearest));
 }
 
 RunDirectory open_run_directory(const std::filesystem::path& root) {
@@ -191,8 +188,8 @@ RunDirectory open_run_directory(const std::filesystem::path& root) {
   expect_run_exists(root);
   for (const std::filesystem::path& file : {run.config(), run.model()}) {
     if (is_there(file)) continue;
-    throw ConfigError(fmt::format("'{}' is not the directory of a finished run: it has no {}", root.string(),
-                                  file.filename().string()));
+    throw ConfigError("'{}' is not the directory of a finished run: it has no {}", root.string(),
+                      file.filename().string());
   }
   return run;
 }

@@ -33,12 +33,9 @@ constexpr const char* kBins = "bins";
 
 void take_bins(TermArguments& arguments, TableColumn& column) {
   column.bins = arguments.take_index("count", 2);
-  if (column.bins > kMaxBins) {
-    throw ConfigError(fmt::format("expected at most {} bins, found {}", kMaxBins, column.bins));
-  }
+  error_if(column.bins > kMaxBins, "expected at most {} bins, found {}", kMaxBins, column.bins);
   const std::string by = arguments.take_word("by", "quantiles");
-  if (by != "quantiles" && by != "label")
-    throw ConfigError(fmt::format("'by' is {}, expected quantiles or label", in_quotes(by)));
+  error_if(by != "quantiles" && by != "label", "'by' is {}, expected quantiles or label", in_quotes(by));
   column.bin_edges = by == "label" ? BinEdges::kLabel : BinEdges::kQuantiles;
   column.leaf_records =
       column.bin_edges == BinEdges::kLabel ? arguments.take_index("leaf", 1, kLeafRecords) : kLeafRecords;
@@ -48,7 +45,7 @@ void take_buckets(TermArguments& arguments, TableColumn& column) {
   column.encoding = Encoding::kHash;
   column.buckets = arguments.take_index("buckets", 1);
   if (column.buckets > kMaxBuckets)
-    throw ConfigError(fmt::format("expected at most {} buckets, found {}", kMaxBuckets, column.buckets));
+    throw ConfigError("expected at most {} buckets, found {}", kMaxBuckets, column.buckets);
 }
 
 // A sign by itself or by its name, which needs no quotes; 0 for none.
@@ -57,11 +54,9 @@ char take_character(TermArguments& arguments, const char* key, std::string_view 
   const std::string text = arguments.take_word(key, fallback);
   const auto* const name = std::ranges::find(kNumberSigns, text, &Named<char>::name);
   const char sign = name != std::end(kNumberSigns) ? name->value : text.size() == 1 ? text.front() : '\1';
-  if (sign != 0 && known.find(sign) == std::string_view::npos) {
-    throw ConfigError(fmt::format(
-        "'{}' is {}, expected {}", key, in_quotes(text),
-        key == std::string_view("decimal") ? "point or comma" : "comma, point, space, apostrophe or none"));
-  }
+  error_if(sign != 0 && known.find(sign) == std::string_view::npos, "'{}' is {}, expected {}", key,
+           in_quotes(text),
+           key == std::string_view("decimal") ? "point or comma" : "comma, point, space, apostrophe or none");
   return sign;
 }
 
@@ -71,9 +66,7 @@ NumberNotation take_notation(TermArguments& arguments) {
                           .prefix = arguments.take_word("prefix", ""),
                           .suffix = arguments.take_word("suffix", "")};
   if (notation.decimal == 0) throw ConfigError("'decimal' is none, expected point or comma");
-  if (notation.decimal == notation.thousands) {
-    throw ConfigError("'decimal' and 'thousands' are the same sign");
-  }
+  error_if(notation.decimal == notation.thousands, "'decimal' and 'thousands' are the same sign");
   return notation;
 }
 
@@ -82,7 +75,7 @@ E named(std::string_view noun, std::string_view name, std::span<const Named<E>> 
         std::string_view expected) {
   const auto found = std::ranges::find(known, name, &Named<E>::name);
   if (found != known.end()) return found->value;
-  throw ConfigError(fmt::format("the {} {} is not known, expected {}", noun, in_quotes(name), expected));
+  throw ConfigError("the {} {} is not known, expected {}", noun, in_quotes(name), expected);
 }
 
 // "date(dmy, day, weekday)": a form, then parts; without parts the usual ones.
@@ -95,7 +88,7 @@ DateReading take_date(TermArguments& arguments) {
     const std::string name = arguments.take_next("a part");
     const DatePart part = named("part", name, date_parts(), "day, day_of_year, year, month, weekday or hour");
     if (date.form == DateForm::kTime && part != DatePart::kHour)
-      throw ConfigError(fmt::format("a time of day has no {}, only the part hour", in_quotes(name)));
+      throw ConfigError("a time of day has no {}, only the part hour", in_quotes(name));
     date.parts.push_back(part);
   }
   if (date.parts.empty()) date.parts = usual_parts(date.form, counts_seconds(date.form));
@@ -104,13 +97,10 @@ DateReading take_date(TermArguments& arguments) {
   constexpr Index kLast = 9999;
   const Index before = arguments.take_index("before", kFirst, kNone);
   if (before == kNone) return date;
-  if (before > kLast)
-    throw ConfigError(fmt::format("'before' is {}, expected a year up to {}", before, kLast));
-  if (!has_short_years(date.form)) {
-    throw ConfigError(
-        fmt::format("'before' says of which century years of two digits are, and date({}) has none",
-                    to_string(date.form)));
-  }
+  error_if(before > kLast, "'before' is {}, expected a year up to {}", before, kLast);
+  error_if(!has_short_years(date.form),
+           "'before' says of which century years of two digits are, and date({}) has none",
+           to_string(date.form));
   date.before = before;
   return date;
 }
@@ -176,10 +166,8 @@ void forget_scale(std::string_view key, const std::vector<Term>& terms, TableCol
     return word.name != kBins && stands_there(word.name);
   });
   if (!scales && !bins) return;
-  if (bins && stands_there("date")) {
-    throw ConfigError(
-        fmt::format("{}: bins are of numbers, and a date has parts: leave out bins or date", key));
-  }
+  error_if(bins && stands_there("date"),
+           "{}: bins are of numbers, and a date has parts: leave out bins or date", key);
   column.scale = Scale::kStandard;
   column.bins = 0;
   column.keeps_number = scales;
@@ -195,7 +183,7 @@ void apply(std::string_view key, std::string_view text, const std::vector<Word>&
       find_entry<Word>(words, "word", term.name).apply(arguments, column);
       arguments.finish();
     } catch (const ConfigError& error) {
-      throw ConfigError(fmt::format("{}: {}: {}", key, in_quotes(term.text), error.what()));
+      throw ConfigError("{}: {}: {}", key, in_quotes(term.text), error.what());
     }
   }
 }
@@ -210,7 +198,7 @@ std::optional<NumberNotation> usual_notation(const TableOptions& options) {
   try {
     return take_notation(arguments);
   } catch (const ConfigError& error) {
-    throw ConfigError(fmt::format("data.decimal and data.thousands: {}", error.what()));
+    throw ConfigError("data.decimal and data.thousands: {}", error.what());
   }
 }
 
@@ -256,8 +244,8 @@ class Declaration {
     if (found != number_of_.end()) return columns_[found->second];
     const std::string nearest = nearest_name(name, names_);
     const std::string hint = nearest.empty() ? "" : fmt::format("; did you mean {}?", in_quotes(nearest));
-    throw ConfigError(
-        fmt::format("{}: there is no column {}{} (columns: {})", key, in_quotes(name), hint, listed(names_)));
+    throw ConfigError("{}: there is no column {}{} (columns: {})", key, in_quotes(name), hint,
+                      listed(names_));
   }
 
   static void keep_as_it_is(TableColumn& column) {
@@ -268,14 +256,14 @@ class Declaration {
 
   void declare_label(const std::string& name) {
     TableColumn& column = find("data.label", name);
-    if (column.label) throw ConfigError(fmt::format("data.label names {} twice", in_quotes(name)));
+    if (column.label) throw ConfigError("data.label names {} twice", in_quotes(name));
     column.label = true;
     keep_as_it_is(column);
   }
 
   void declare_weight(const std::string& name) {
     TableColumn& column = find("data.weight", name);
-    if (column.label) throw ConfigError(fmt::format("data.weight: column {} is the label", in_quotes(name)));
+    if (column.label) throw ConfigError("data.weight: column {} is the label", in_quotes(name));
     column.weight = true;
     column.kind = ColumnKind::kNumeric;
     keep_as_it_is(column);
@@ -285,24 +273,20 @@ class Declaration {
 
   static void refuse_weight(std::string_view key, const TableColumn& column) {
     if (!column.weight) return;
-    throw ConfigError(fmt::format(
+    throw ConfigError(
         "{}: column {} is the weight of the records (data.weight), which is taken as it is and is no "
         "feature: do not name it here",
-        key, in_quotes(column.name)));
+        key, in_quotes(column.name));
   }
 
   void declare_kind(std::string_view key, const std::vector<std::string>& names, ColumnKind kind) {
     for (const std::string& name : names) {
       TableColumn& column = find(key, name);
       refuse_weight(key, column);
-      if (column.kind != ColumnKind::kUnknown) {
-        throw ConfigError(
-            fmt::format("{}: column {} is named twice: give each column one kind", key, in_quotes(name)));
-      }
-      if (column.label && kind == ColumnKind::kIgnored) {
-        throw ConfigError(
-            fmt::format("{}: column {} is the label, which cannot be ignored", key, in_quotes(name)));
-      }
+      error_if(column.kind != ColumnKind::kUnknown, "{}: column {} is named twice: give each column one kind",
+               key, in_quotes(name));
+      error_if(column.label && kind == ColumnKind::kIgnored,
+               "{}: column {} is the label, which cannot be ignored", key, in_quotes(name));
       column.kind = kind;
     }
   }
@@ -310,47 +294,36 @@ class Declaration {
   // "zip: categorical hash(256)"
   void declare_special(const std::string& text) {
     const std::size_t colon = text.rfind(':');
-    if (colon == std::string::npos) {
-      throw ConfigError(fmt::format(
-          "data.columns: expected a column, a colon and words, such as \"zip: hash(256)\", found {}",
-          in_quotes(text)));
-    }
+    error_if(colon == std::string::npos,
+             "data.columns: expected a column, a colon and words, such as \"zip: hash(256)\", found {}",
+             in_quotes(text));
     TableColumn& column = find("data.columns", std::string_view(text).substr(0, colon));
     refuse_weight("data.columns", column);
     const ColumnKind before = column.kind;
     apply("data.columns", std::string_view(text).substr(colon + 1), all_words(), column);
-    if (before != ColumnKind::kUnknown && column.kind != before) {
-      throw ConfigError(
-          fmt::format("data.columns: {} gives column {} another kind than the list that names it",
-                      in_quotes(text), in_quotes(column.name)));
-    }
-    if (column.label && (column.bins > 0 || column.scale == Scale::kRobust)) {
-      throw ConfigError(fmt::format(
-          "data.columns: column {} is the label, of which there are no bins and no robust scale, as "
-          "predictions are to be in its own units: say standard, minmax or log",
-          in_quotes(column.name)));
-    }
-    if (column.label && (column.kind == ColumnKind::kIgnored || column.date)) {
-      throw ConfigError(fmt::format("data.columns: column {} is the label, which cannot be {}",
-                                    in_quotes(column.name), column.date ? "a date" : "ignored"));
-    }
+    error_if(before != ColumnKind::kUnknown && column.kind != before,
+             "data.columns: {} gives column {} another kind than the list that names it", in_quotes(text),
+             in_quotes(column.name));
+    error_if(column.label && (column.bins > 0 || column.scale == Scale::kRobust),
+             "data.columns: column {} is the label, of which there are no bins and no robust scale, as "
+             "predictions are to be in its own units: say standard, minmax or log",
+             in_quotes(column.name));
+    error_if(column.label && (column.kind == ColumnKind::kIgnored || column.date),
+             "data.columns: column {} is the label, which cannot be {}", in_quotes(column.name),
+             column.date ? "a date" : "ignored");
   }
 
   // The values of a label that has a positive class are classes.
   void declare_positive(const TableOptions& options) {
     const std::size_t labels = options.label.size();
-    if (options.positive.size() != 1 && options.positive.size() != labels) {
-      throw ConfigError(
-          fmt::format("data.positive names {} classes, and data.label {} columns: name one class for all, or "
-                      "one for each",
-                      options.positive.size(), labels));
-    }
+    error_if(
+        options.positive.size() != 1 && options.positive.size() != labels,
+        "data.positive names {} classes, and data.label {} columns: name one class for all, or one for each",
+        options.positive.size(), labels);
     for (TableColumn& column : columns_) {
       if (!column.label) continue;
-      if (column.kind == ColumnKind::kNumeric) {
-        throw ConfigError(fmt::format("data.positive names a class, but column {} is declared as a number",
-                                      in_quotes(column.name)));
-      }
+      error_if(column.kind == ColumnKind::kNumeric,
+               "data.positive names a class, but column {} is declared as a number", in_quotes(column.name));
       column.kind = ColumnKind::kCategorical;
     }
   }

@@ -45,12 +45,11 @@ std::vector<std::size_t> find_columns(const TableText& table, const TableSchema&
   const std::size_t without =
       all - static_cast<std::size_t>(std::ranges::count_if(schema.columns, &TableColumn::is_label_or_weight));
   const std::size_t names = table.names.size();
-  if (names != all && (labels || names != without)) {
-    throw DataError(fmt::format(
-        "'{}' has {} columns and no header, expected {}{}", table.text.files.front().path, names, all,
-        labels ? ""
-               : fmt::format(" (or {} without labels{})", without, schema.weighted() ? " and weights" : "")));
-  }
+  error_if<DataError>(
+      names != all && (labels || names != without), "'{}' has {} columns and no header, expected {}{}",
+      table.text.files.front().path, names, all,
+      labels ? ""
+             : fmt::format(" (or {} without labels{})", without, schema.weighted() ? " and weights" : ""));
   std::size_t next = 0;
   for (const TableColumn& column : schema.columns) {
     found.push_back(column.is_label_or_weight() && names != all ? names : next++);
@@ -253,14 +252,13 @@ std::vector<RowColumn> match_columns(const TableText& table, const TableSchema& 
     if (column.kind == ColumnKind::kIgnored || (column.is_label_or_weight() && !labels)) continue;
     if (positions[i] == table.names.size()) {
       const std::string nearest = nearest_name(column.name, table.names);
-      throw DataError(
-          fmt::format("'{}' has no column {}, {}{}; its columns: {}", table.text.files.front().path,
+      throw DataError("'{}' has no column {}, {}{}; its columns: {}", table.text.files.front().path,
                       in_quotes(column.name),
                       column.label    ? "the label"
                       : column.weight ? "the weights of its records (data.weight)"
                                       : "which the model takes",
                       nearest.empty() ? "" : fmt::format(" (did {} mean that?)", in_quotes(nearest)),
-                      listed(table.names)));
+                      listed(table.names));
     }
     RowColumn& row = matched[positions[i]];
     row = row_column(column, reading_of(column), i);

@@ -14,7 +14,7 @@ namespace lockstep {
 std::vector<std::string> parse_column_names(std::string_view flag, const std::string& text) {
   std::vector<std::string> names;
   const auto refuse = [flag](std::string_view found, std::string_view expected) {
-    throw ConfigError(fmt::format("{}: found {}, expected {}", flag, found, expected));
+    throw ConfigError("{}: found {}, expected {}", flag, found, expected);
   };
   FieldCursor cursor{Dialect{}};
   cursor.start(text);
@@ -42,9 +42,9 @@ KeptColumns::KeptColumns(std::span<const std::string> paths, const TableOptions&
     if (table_.names.empty()) break;  // there is no record
     const auto found = std::ranges::find(table_.names, names_[i]);
     if (found == table_.names.end()) {
-      throw ConfigError(fmt::format("--keep names the column {}, which '{}' does not have{}; it has: {}",
-                                    in_quotes(names_[i]), paths.front(), suggestion(names_[i], table_.names),
-                                    listed(table_.names)));
+      throw ConfigError("--keep names the column {}, which '{}' does not have{}; it has: {}",
+                        in_quotes(names_[i]), paths.front(), suggestion(names_[i], table_.names),
+                        listed(table_.names));
     }
     columns_[static_cast<std::size_t>(found - table_.names.begin())] = {.reading = Reading::kText,
                                                                         .cell = static_cast<Index>(i)};
@@ -62,10 +62,10 @@ std::span<const std::string> KeptColumns::next() {
 
 void KeptColumns::read_chunk() {
   if (chunk_ == table_.text.chunks.size()) {
-    throw DataError(fmt::format(
+    throw DataError(
         "'{}' changed since it was opened: it has fewer records now; files must stay as they are until the "
         "predictions are written",
-        table_.text.files.back().path));
+        table_.text.files.back().path);
   }
   cells_.clear();
   next_ = 0;

@@ -50,9 +50,9 @@ void check_label(const TableOptions& options, const std::vector<TableColumn>& co
   const auto by_label = std::ranges::find_if(columns, needs_label);
   if (by_label == columns.end() || options.label.size() == 1) return;
   throw ConfigError(
-      fmt::format("column {}: bins(..., by=label) come from a tree that learns one label, and data.label "
-                  "names {} ({}): say bins({}), whose edges are quantiles",
-                  in_quotes(by_label->name), options.label.size(), listed(options.label), by_label->bins));
+      "column {}: bins(..., by=label) come from a tree that learns one label, and data.label names {} ({}): "
+      "say bins({}), whose edges are quantiles",
+      in_quotes(by_label->name), options.label.size(), listed(options.label), by_label->bins);
 }
 
 // `sample`: numbers that the column keeps.
@@ -77,12 +77,10 @@ void learn_categories(TableColumn& column, const ColumnSummary& summary, const T
   ValueCounts counts = summary.text_counts;
   // A category of their own; of several labels, one that is missing is no class.
   if (summary.missing > 0 && !column.label) counts.add("", summary.missing);
-  if (counts.overflowed()) {
-    throw ConfigError(fmt::format(
-        "column {0} has more than {1} different values: hash it (data.columns = [\"{2}: hash(1024)\"]) or "
-        "ignore it (data.ignore)",
-        in_quotes(column.name), with_commas(kMaxCategories), excerpt(column.name)));
-  }
+  error_if(counts.overflowed(),
+           "column {0} has more than {1} different values: hash it (data.columns = [\"{2}: hash(1024)\"]) or "
+           "ignore it (data.ignore)",
+           in_quotes(column.name), with_commas(kMaxCategories), excerpt(column.name));
   if (column.label) {
     column.values = ordered_classes(counts.by_count(), positive_of(column, options),
                                     fmt::format("column {}", in_quotes(column.name)));
@@ -195,8 +193,8 @@ void name_missing_numbers(TableSchema& schema) {
 
 void refuse_doubts(const LearntSchema& learnt, const TableText& table, const TableOptions& options) {
   if (!options.strict || learnt.doubts.empty()) return;
-  throw DataError(fmt::format("{} (data.strict = true): {}; say what it is in [data]",
-                              in_quotes(table.text.files.front().path), fmt::join(learnt.doubts, "; ")));
+  throw DataError("{} (data.strict = true): {}; say what it is in [data]",
+                  in_quotes(table.text.files.front().path), fmt::join(learnt.doubts, "; "));
 }
 
 // The statistics that the columns need, of the records that are not held back.
@@ -223,16 +221,13 @@ Scan scan_columns(const TableText& table, const TableSchema& schema, const Table
 }
 
 void check_learnt(const TableText& table, const TableSchema& schema, const Scan& scan) {
-  if (scan.good == 0) {
-    throw DataError(fmt::format("'{}' holds no records{}", table.text.files.front().path,
-                                scan.bad > 0   ? fmt::format(" but {} bad ones", with_commas(scan.bad))
-                                : table.header ? ", only a header"
-                                               : ""));
-  }
-  if (schema.features() == 0 && !schema.windows) {
-    throw DataError(fmt::format("no column of '{}' is left as a feature (its columns: {})",
-                                table.text.files.front().path, listed(table.names)));
-  }
+  error_if<DataError>(scan.good == 0, "'{}' holds no records{}", table.text.files.front().path,
+                      scan.bad > 0   ? fmt::format(" but {} bad ones", with_commas(scan.bad))
+                      : table.header ? ", only a header"
+                                     : "");
+  error_if<DataError>(schema.features() == 0 && !schema.windows,
+                      "no column of '{}' is left as a feature (its columns: {})",
+                      table.text.files.front().path, listed(table.names));
 }
 
 }  // namespace
@@ -248,9 +243,9 @@ LearntSchema learn_schema(const TableText& table, const TableOptions& options, c
   peers.agree([&] {
     if (options.label.empty()) {
       throw ConfigError(
-          fmt::format("data.label is missing: name the column to learn (of '{}': {}); 'trainer inspect FILE "
-                      "--label NAME' writes a whole [data] section",
-                      table.text.files.front().path, listed(table.names)));
+          "data.label is missing: name the column to learn (of '{}': {}); 'trainer inspect FILE --label "
+          "NAME' writes a whole [data] section",
+          table.text.files.front().path, listed(table.names));
     }
     schema.columns = declare_columns(options, table.names);
   });

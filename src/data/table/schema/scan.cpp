@@ -1,6 +1,5 @@
 #include "lockstep/data/table/schema/scan.h"
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -144,8 +143,8 @@ double RecordCounts::bad_share() const {
 
 void RecordCounts::add_bad(const std::string& description, const BadRecords& treatment) {
   if (treatment.action == OnBadRecord::kFail) {
-    throw DataError(fmt::format(
-        "{}; correct the file, or skip such records with data.on_bad_record = \"skip\"", description));
+    throw DataError("{}; correct the file, or skip such records with data.on_bad_record = \"skip\"",
+                    description);
   }
   bad_positions.push_back(good + bad++);
   if (rejects.size() < kMaxRejects) rejects.push_back(description);
@@ -167,10 +166,9 @@ void RecordCounts::check_bad_share(const BadRecords& limit) const {
   if (share <= limit.most) return;
   constexpr std::size_t kShown = 3;
   const auto shown = std::span(rejects).first(std::min(kShown, rejects.size()));
-  throw DataError(
-      fmt::format("{} of {} records are bad, {:.3g} % and more than data.max_bad_share = {:.3g} %:\n  {}{}",
+  throw DataError("{} of {} records are bad, {:.3g} % and more than data.max_bad_share = {:.3g} %:\n  {}{}",
                   with_commas(bad), with_commas(good + bad), 100 * share, 100 * limit.most,
-                  fmt::join(shown, "\n  "), rejects.size() > kShown ? "\n  ..." : ""));
+                  fmt::join(shown, "\n  "), rejects.size() > kShown ? "\n  ..." : "");
 }
 
 void for_each_own_chunk(const TextFiles& text, PeerGroup& peers,

@@ -173,22 +173,18 @@ void refuse_unordered(const FeatureColumn& column) {
   if (!column.table) {
     if (column.features.size() == 1) return;
     throw ConfigError(
-        fmt::format("column {} has {} features, one for each position of a window: how the prediction "
-                    "depends on its value "
-                    "is no one curve",
-                    in_quotes(column.name), column.features.size()));
+        "column {} has {} features, one for each position of a window: how the prediction depends on its "
+        "value is no one curve",
+        in_quotes(column.name), column.features.size());
   }
   const TableColumn& table = *column.table;
-  if (table.is_hashed()) {
-    throw ConfigError(fmt::format(
-        "column {} is hashed, so the model does not know its values: encode it by onehot or index to see how "
-        "the prediction depends on them",
-        in_quotes(column.name)));
-  }
+  error_if(table.is_hashed(),
+           "column {} is hashed, so the model does not know its values: encode it by onehot or index to see "
+           "how the prediction depends on them",
+           in_quotes(column.name));
   if (table.date && table.date->parts.front() != DatePart::kDay) {
-    throw ConfigError(
-        fmt::format("column {} is read as {}: only dates whose first part is the day can be put in order",
-                    in_quotes(column.name), table.date->term()));
+    throw ConfigError("column {} is read as {}: only dates whose first part is the day can be put in order",
+                      in_quotes(column.name), table.date->term());
   }
 }
 
@@ -204,8 +200,7 @@ std::vector<FeatureColumn> feature_columns(const std::string& schema, Index feat
   }
   const Index found = columns.empty() ? 0 : columns.back().features.end;
   if (found == features) return columns;
-  throw DataError(
-      fmt::format("the schema of the model has {} features, but the model takes {}", found, features));
+  throw DataError("the schema of the model has {} features, but the model takes {}", found, features);
 }
 
 std::vector<ColumnValue> column_values(const FeatureColumn& column, std::vector<Scalar> found, Index points) {

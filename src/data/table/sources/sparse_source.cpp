@@ -182,7 +182,7 @@ SparseScan scan_sparse(const TextFiles& text, const BadRecords& bad,
 
 SparseSchema learn(const SparseScan& scan, const TableRequest& request) {
   SparseSchema schema;
-  if (scan.largest < 0) throw DataError(fmt::format("no record of '{}' has a feature", request.name));
+  if (scan.largest < 0) throw DataError("no record of '{}' has a feature", request.name);
   schema.first_index = scan.smallest == 0 ? 0 : 1;
   schema.features = scan.largest - schema.first_index + 1;
   // The one column of a libsvm file that has a name.
@@ -190,10 +190,9 @@ SparseSchema learn(const SparseScan& scan, const TableRequest& request) {
   const std::vector<TableColumn> columns = declare_columns(
       {.label = {"label"}, .positive = positive, .columns = request.options.columns}, {"label"});
   if (columns.front().kind != ColumnKind::kCategorical) return schema;
-  if (scan.too_many_labels || scan.labels.size() > kMaxSparseClasses) {
-    throw DataError(fmt::format("'{}' has more than {} different labels, too many for classes", request.name,
-                                kMaxSparseClasses));
-  }
+  error_if<DataError>(scan.too_many_labels || scan.labels.size() > kMaxSparseClasses,
+                      "'{}' has more than {} different labels, too many for classes", request.name,
+                      kMaxSparseClasses);
   std::vector<ValueCounts::Entry> classes;
   for (const auto& [label, count] : scan.labels) {
     schema.classes.push_back(label);
@@ -218,11 +217,10 @@ Scalar label_of(const SparseSchema& schema, double label) {
 
 // All features would be shifted by one.
 [[noreturn]] void throw_other_base(const std::string& name) {
-  throw DataError(fmt::format(
-      "'{}' has an index 0, but the training data counts features from 1: are those of '{}' counted "
-      "from 0? Write it again with indices from 1 (scikit-learn: dump_svmlight_file with zero_based = "
-      "False)",
-      name, name));
+  throw DataError(
+      "'{}' has an index 0, but the training data counts features from 1: are those of '{}' counted from 0? "
+      "Write it again with indices from 1 (scikit-learn: dump_svmlight_file with zero_based = False)",
+      name, name);
 }
 
 void put(std::byte*& to, const void* value) {
@@ -250,7 +248,7 @@ SparseSchema parse_sparse_schema(const std::string& text) {
             .first_index = whole_number(json.at("first_index")),
             .classes = json.at("classes").get<std::vector<double>>()};
   } catch (const std::exception& error) {
-    throw DataError(fmt::format("the schema of the model is not that of libsvm files: {}", error.what()));
+    throw DataError("the schema of the model is not that of libsvm files: {}", error.what());
   }
 }
 
@@ -358,7 +356,7 @@ SparseSource::SparseSource(const TableRequest& request) {
       },
       peers);
   peers.agree([&] {
-    if (scan.good == 0 && !may_be_empty) throw DataError(fmt::format("'{}' holds no records", request.name));
+    if (scan.good == 0 && !may_be_empty) throw DataError("'{}' holds no records", request.name);
     if (scan.good == 0) notes_.push_back(fmt::format("'{}' holds no records", request.name));
     if (learns) schema_ = learn(scan, request);
     if (scan.smallest < schema_.first_index) throw_other_base(request.name);

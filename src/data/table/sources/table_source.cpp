@@ -122,12 +122,10 @@ class FarNumbers {
 }  // namespace
 
 void TextSource::check_request(const TableRequest& request) {
-  if (request.schema.empty() && !request.labels) {
-    throw DataError(
-        fmt::format("the run has no schema.json, so the columns of '{}' cannot be made into "
-                    "features: was the model trained on a table?",
-                    request.name));
-  }
+  error_if<DataError>(request.schema.empty() && !request.labels,
+                      "the run has no schema.json, so the columns of '{}' cannot be made into features: was "
+                      "the model trained on a table?",
+                      request.name);
 }
 
 void TextSource::take_records(const RecordCounts& records, TextFiles& text, const std::string& name) {
@@ -159,10 +157,10 @@ void TextSource::unpack(std::span<const Index>, std::span<const std::byte* const
 }
 
 void TextSource::fail_changed(const TextFiles& text, const TextChunk& chunk) {
-  throw DataError(fmt::format(
+  throw DataError(
       "'{}' changed since it was opened: its records are not those that were counted; files must stay as "
       "they are until the run is over",
-      text.files[chunk.file].path));
+      text.files[chunk.file].path);
 }
 
 class TableSource::Reader final : public ChunkReader {
@@ -315,8 +313,7 @@ Scan TableSource::check(const TableRequest& request) {
     if (scan.good > 0) return;
     notes_.push_back(fmt::format("'{}' holds no records", request.name));
     if (!request.labels && scan.bad == 0) return;
-    throw DataError(
-        fmt::format("'{}' holds no records{}", request.name, table_.header ? ", only a header" : ""));
+    throw DataError("'{}' holds no records{}", request.name, table_.header ? ", only a header" : "");
   });
   return scan;
 }
@@ -329,10 +326,10 @@ const NumberStats& TableSource::weights_in(const Scan& scan) const {
 void TableSource::check_weights(const Scan& scan) const {
   if (!encoder_->weighted() || weights_in(scan).max > 0) return;
   const auto column = std::ranges::find_if(schema_.columns, &TableColumn::weight);
-  throw DataError(fmt::format(
-      "'{}', column {}: the weights of all {} records are 0, so nothing counts: is it the column "
-      "that data.weight should name?",
-      table_.text.files.front().path, in_quotes(column->name), with_commas(weights_in(scan).count)));
+  throw DataError(
+      "'{}', column {}: the weights of all {} records are 0, so nothing counts: is it the column that "
+      "data.weight should name?",
+      table_.text.files.front().path, in_quotes(column->name), with_commas(weights_in(scan).count));
 }
 
 std::unique_ptr<ChunkReader> TableSource::reader(const TargetRule& rule) const {
@@ -347,10 +344,8 @@ std::optional<TableRequest> table_request(const OpenRequest& request,
   if (name.empty() && request.split != Split::kTrain) return std::nullopt;
   std::vector<std::string> paths;
   request.peers.agree([&] {
-    if (name.empty() && !request.input) {
-      throw ConfigError(
-          "data.train is not set: name the file to train on, or set data.format = \"synthetic\"");
-    }
+    error_if(name.empty() && !request.input,
+             "data.train is not set: name the file to train on, or set data.format = \"synthetic\"");
     paths = request.input ? list_input_files(name, extensions)
                           : list_files(name, extensions, "data." + to_string(request.split));
   });

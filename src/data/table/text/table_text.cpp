@@ -57,16 +57,15 @@ void read_first(TableText& table, const TableOptions& options, bool may_be_empty
         throw BadRecord{bad - table.names.begin(), in_quotes(*bad), kExpectedText};
       }
     } catch (const BadRecord& bad) {
-      throw DataError(fmt::format("{}, field {}: found {}, expected {}", location(table, chunk, lines.line()),
-                                  bad.column + 1, bad.found, bad.expected));
+      throw DataError("{}, field {}: found {}, expected {}", location(table, chunk, lines.line()),
+                      bad.column + 1, bad.found, bad.expected);
     }
     std::string_view second;
     if (table.header && lines.next(second)) look_at_end(table, second);
     return;
   }
   if (may_be_empty) return;
-  throw DataError(
-      fmt::format("'{}' holds no records: all its lines are blank", table.text.files.front().path));
+  throw DataError("'{}' holds no records: all its lines are blank", table.text.files.front().path);
 }
 
 // As data.skip_lines says; but a file that a model reads may come without the lines above its table.
@@ -82,12 +81,12 @@ Index lines_to_skip(const FirstLines& first, const std::string& path, const Tabl
   if (above || options.skip_lines > 0) return above.value_or(options.skip_lines);
   const FirstLines::Title title = first.title();
   if (title.lines == 0) return 0;
-  throw DataError(fmt::format(
-      "'{}' begins with {} that {} not look like the table below, whose lines have {} fields: found "
-      "{}, expected its header or a record; data.skip_lines = {} leaves {} out",
+  throw DataError(
+      "'{}' begins with {} that {} not look like the table below, whose lines have {} fields: found {}, "
+      "expected its header or a record; data.skip_lines = {} leaves {} out",
       path, title.lines == 1 ? "a line" : fmt::format("{} lines", title.lines),
       title.lines == 1 ? "does" : "do", title.fields, in_quotes(title.example), title.lines,
-      title.lines == 1 ? "it" : "them"));
+      title.lines == 1 ? "it" : "them");
 }
 
 }  // namespace
@@ -158,10 +157,10 @@ void TableReader::check_header(std::string_view record, const TextChunk& chunk) 
   } catch (const BadRecord&) {
     // Not the header of the first file, which could be split.
   }
-  throw DataError(fmt::format(
+  throw DataError(
       "'{}' has another header than '{}': found {}, expected the same {} columns in the same order",
       table_.text.files[chunk.file].path, table_.text.files.front().path, in_quotes(record),
-      table_.names.size()));
+      table_.names.size());
 }
 
 void TableReader::throw_repeated_header() {

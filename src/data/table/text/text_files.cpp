@@ -10,8 +10,6 @@
 // end of the last record.
 #include "lockstep/data/table/text/text_files.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 
@@ -30,7 +28,7 @@ constexpr Index kMaxFirstLine = Index{1} << 20;
 // read.
 Index mark_bytes(const std::string& path, std::string_view start) {
   const std::string foreign = describe_foreign(path, start);
-  if (!foreign.empty()) throw DataError(fmt::format("'{}' is no table of text but {}", path, foreign));
+  if (!foreign.empty()) throw DataError("'{}' is no table of text but {}", path, foreign);
   return start.starts_with("\xef\xbb\xbf") ? 3 : 0;
 }
 
@@ -71,8 +69,8 @@ void skip_lines(TextFile& file, Index lines) {
     const auto end = window.find_line_end(file.begin);
     if (!end) {
       const Index all = file.skipped_lines + (window.range().size() > 0 ? 1 : 0);
-      throw DataError(fmt::format("'{}' has {} line{}, but data.skip_lines = {} leaves out more", file.path,
-                                  with_commas(all), all == 1 ? "" : "s", with_commas(lines)));
+      throw DataError("'{}' has {} line{}, but data.skip_lines = {} leaves out more", file.path,
+                      with_commas(all), all == 1 ? "" : "s", with_commas(lines));
     }
     file.begin = *end;
   }
@@ -130,15 +128,14 @@ class TextIndexer {
     open_ = unit.file;
     if (!file.compressed) {
       if (look_at_part(unit.file, unit.bytes, message)) return;
-      throw DataError(fmt::format("'{}' became shorter while it was read: expected {} bytes, found {}",
-                                  file.path, with_commas(file.file_bytes),
-                                  with_commas(window_->range().end)));
+      throw DataError("'{}' became shorter while it was read: expected {} bytes, found {}", file.path,
+                      with_commas(file.file_bytes), with_commas(window_->range().end));
     }
     Index begin = file.begin - file.begin % cut_.bytes;
     while (look_at_part(unit.file, {begin, begin + cut_.bytes}, message)) begin += cut_.bytes;
     const std::string note = window_->cut_off();
     if (!note.empty()) {
-      throw DataError(fmt::format("'{}' is truncated{}; fetch or make the file again", file.path, note));
+      throw DataError("'{}' is truncated{}; fetch or make the file again", file.path, note);
     }
   }
 
@@ -223,7 +220,7 @@ TextFile look_at_text_file(const std::string& path, const ChunkCut& cut) {
   ByteStream stream(path, Packing::kDetect, plain ? "" : cut.encoding);
   if (stream.file_bytes() == 0) {
     if (cut.may_be_empty) return {.path = path};
-    throw DataError(fmt::format("'{}' is empty", path));
+    throw DataError("'{}' is empty", path);
   }
   const bool wide = detects && has_wide_mark(stream);
   TextFile file{.path = path,
@@ -345,17 +342,17 @@ Range TextWindow::lines_of(Range bytes) {
 }
 
 void TextReader::fail_changed(const TextFile& file, Index found) const {
-  throw DataError(fmt::format(
+  throw DataError(
       "'{}' changed since it was opened: expected {} bytes, found {}; files must stay as they are until the "
       "run is over",
-      file.path, with_commas(file.file_bytes), with_commas(found)));
+      file.path, with_commas(file.file_bytes), with_commas(found));
 }
 
 void TextReader::fail_unending(const TextChunk& chunk) const {
-  throw DataError(fmt::format(
-      "'{}': a record that begins at or after line {} is longer than {}; is a quote not closed? "
-      "(data.quotes = false takes quotes as characters)",
-      files_.files[chunk.file].path, with_commas(first_line_), human_bytes(TextWindow::kMaxRecordBytes)));
+  throw DataError(
+      "'{}': a record that begins at or after line {} is longer than {}; is a quote not closed? (data.quotes "
+      "= false takes quotes as characters)",
+      files_.files[chunk.file].path, with_commas(first_line_), human_bytes(TextWindow::kMaxRecordBytes));
 }
 
 // Opens the file of the chunk.

@@ -1,7 +1,5 @@
 #include "lockstep/data/table/values/column_stats.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -47,11 +45,9 @@ std::vector<std::string> ordered_classes(std::span<const ValueCounts::Entry> cla
   std::vector<std::string> names;
   for (const ValueCounts::Entry& each : sorted) names.push_back(each.text);
   const bool known = std::ranges::find(names, positive) != names.end();
-  if (!positive.empty() && (names.size() != 2 || !known)) {
-    throw ConfigError(
-        fmt::format("data.positive = {}: {} has the {} classes {}, expected two, of which this is one",
-                    in_quotes(positive), label, with_commas(std::ssize(names)), listed(names)));
-  }
+  error_if(!positive.empty() && (names.size() != 2 || !known),
+           "data.positive = {}: {} has the {} classes {}, expected two, of which this is one",
+           in_quotes(positive), label, with_commas(std::ssize(names)), listed(names));
   if (names.size() == 2 &&
       (positive.empty() ? is_first_positive(sorted[0], sorted[1]) : names[0] == positive))
     std::swap(names[0], names[1]);

@@ -13,8 +13,6 @@
 //            "values": [text]}
 //
 // pass_column() lists the fields of a column once, for both ways.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <functional>
 #include <type_traits>
@@ -57,7 +55,7 @@ auto value_of(const Names& names, const Json& json) {
   for (const auto& named : names) {
     if (text != nullptr && *text == named.name) return named.value;
   }
-  throw DataError(fmt::format("{} is not known", excerpt(json.dump())));
+  throw DataError("{} is not known", excerpt(json.dump()));
 }
 
 // The fields of an object: each call puts one into JSON, or takes it out.
@@ -96,10 +94,9 @@ void pass_notation(const Fields& fields, NumberNotation& notation) {
   const auto pass_sign = [&fields](const char* key, std::string_view known, char& sign) {
     std::string text = sign == 0 ? "" : std::string(1, sign);
     fields(key, text);
-    if (text.size() > 1 ||
-        (text.empty() ? key == std::string_view("decimal") : known.find(text) == std::string_view::npos)) {
-      throw DataError(fmt::format("{} is no {} sign", in_quotes(text), key));
-    }
+    error_if<DataError>(text.size() > 1 || (text.empty() ? key == std::string_view("decimal")
+                                                         : known.find(text) == std::string_view::npos),
+                        "{} is no {} sign", in_quotes(text), key);
     sign = text.empty() ? char{0} : text.front();
   };
   pass_sign("decimal", ".,", notation.decimal);
@@ -124,9 +121,8 @@ void pass_date(const Fields& fields, DateReading& date) {
 void pass_quartiles(const Fields& fields, Quartiles& quartiles) {
   std::vector<double> values{quartiles.lower, quartiles.median, quartiles.upper};
   fields("quartiles", values);
-  if (values.size() != 3 || !std::ranges::is_sorted(values)) {
-    throw DataError(fmt::format("{} are no quartiles", excerpt(Json(values).dump())));
-  }
+  error_if<DataError>(values.size() != 3 || !std::ranges::is_sorted(values), "{} are no quartiles",
+                      excerpt(Json(values).dump()));
   quartiles = {.lower = values[0], .median = values[1], .upper = values[2]};
 }
 
@@ -139,8 +135,8 @@ void pass_bins(const Fields& fields, TableColumn& column) {
   const bool increase =
       std::ranges::adjacent_find(column.edges, std::greater_equal<>()) == column.edges.end();
   if (column.bins < 2 || column.bins > kMaxBins || edges < 1 || edges > column.bins + 1 || !increase) {
-    throw DataError(fmt::format("column {} has {} bins with {} edges, which do not fit or do not increase",
-                                in_quotes(column.name), column.bins, edges));
+    throw DataError("column {} has {} bins with {} edges, which do not fit or do not increase",
+                    in_quotes(column.name), column.bins, edges);
   }
 }
 
@@ -191,7 +187,7 @@ void pass_column(const Fields& fields, TableColumn& column) {
     if (fields.has("fold_case", column.fold_case)) fields("fold_case", column.fold_case);
     fields("values", column.values);
     if (column.encoding == Encoding::kHash && (column.buckets < 1 || column.buckets > kMaxWidth))
-      throw DataError(fmt::format("column {} has {} buckets", in_quotes(column.name), column.buckets));
+      throw DataError("column {} has {} buckets", in_quotes(column.name), column.buckets);
   }
   fields("missing_count", column.missing);
 }
@@ -224,17 +220,14 @@ std::string to_json(const TableSchema& schema) {
 TableSchema parse_schema(const std::string& text, const std::string& name) {
   try {
     Json json = parse_json<Json>(text);
-    if (json.at("version") != kVersion) {
-      throw DataError(
-          fmt::format("its version is {}, expected {}", excerpt(json.at("version").dump()), kVersion));
-    }
+    error_if<DataError>(json.at("version") != kVersion, "its version is {}, expected {}",
+                        excerpt(json.at("version").dump()), kVersion);
     TableSchema schema{.missing_values = json.at("missing_values").get<std::vector<std::string>>()};
     for (Json& column : json.at("columns")) pass_column({column, true}, schema.columns.emplace_back());
     pass_windows({json, true}, schema.windows);
     return schema;
   } catch (const std::exception& error) {
-    throw DataError(
-        fmt::format("'{}' is no schema of a table that this version wrote: {}", name, error.what()));
+    throw DataError("'{}' is no schema of a table that this version wrote: {}", name, error.what());
   }
 }
 

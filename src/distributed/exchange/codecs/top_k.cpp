@@ -9,7 +9,7 @@
 #include <functional>
 #include <limits>
 
-#include "lockstep/base/error_if.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/distributed/exchange/codec.h"
 
 namespace lockstep {

@@ -8,7 +8,7 @@
 #include <sstream>
 #include <thread>
 
-#include "lockstep/base/error_if.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/text.h"
 
@@ -72,10 +72,10 @@ std::size_t RequestQueue::next() {
 std::optional<std::size_t> RequestQueue::find_arrival() {
   if (!options_.replay.empty()) {
     if (replay_position_ == replayed_.size()) {
-      throw DataError(fmt::format(
-          "the recording '{}' ends after {} messages, but the run goes on: replay the config that "
-          "was recorded",
-          options_.replay.string(), replayed_.size()));
+      throw DataError(
+          "the recording '{}' ends after {} messages, but the run goes on: replay the config that was "
+          "recorded",
+          options_.replay.string(), replayed_.size());
     }
     const auto peer = static_cast<std::size_t>(replayed_[replay_position_].peer);
     return arrived(peer) ? std::optional(peer) : std::nullopt;
@@ -110,10 +110,10 @@ void RequestQueue::check_recording(std::size_t peer) const {
   const MessageKind expected = replayed_[replay_position_].kind;
   const MessageKind found = headers_[peer].kind;
   if (expected == found) return;
-  throw DataError(fmt::format(
+  throw DataError(
       "message {} of the recording '{}' is '{}' from worker {}, but the worker sends '{}': replay the config "
       "that was recorded",
-      replay_position_ + 1, options_.replay.string(), name_of(expected), peer, name_of(found)));
+      replay_position_ + 1, options_.replay.string(), name_of(expected), peer, name_of(found));
 }
 
 void RequestQueue::save() const {
@@ -157,9 +157,9 @@ void RequestQueue::load() {
 
 void Timeout::give_up(const std::string& whom, double waited) {
   throw CommError(
-      fmt::format("no sign of life from {} for {:.0f} s: it is dead, stopped or much slower than the "
-                  "others; look at its host, or raise distribute.timeout_seconds",
-                  whom, waited));
+      "no sign of life from {} for {:.0f} s: it is dead, stopped or much slower than the others; look at its "
+      "host, or raise distribute.timeout_seconds",
+      whom, waited);
 }
 
 void Timeout::wait(const std::function<bool()>& ready, const std::function<std::string()>& whom) const {

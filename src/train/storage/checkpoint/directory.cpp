@@ -14,7 +14,7 @@
 #include <random>
 #include <utility>
 
-#include "lockstep/base/error_if.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/hash.h"
 #include "lockstep/base/text.h"
@@ -129,13 +129,12 @@ bool is_owner(const RunIdentity& owner, const RunIdentity& run, bool is_new) {
 }
 
 [[noreturn]] void refuse(const CheckpointDirectory& checkpoints, const std::string& whose) {
-  throw ConfigError(fmt::format(
-      "checkpoint.dir '{}' is for the checkpoints of another run ({}), and two runs would remove "
-      "each other's. Give this run another checkpoint.dir, or leave the key out (its checkpoints are in "
-      "run.dir then). To go on with that run, name its run.dir. If the checkpoints that are there are no "
-      "longer "
+  throw ConfigError(
+      "checkpoint.dir '{}' is for the checkpoints of another run ({}), and two runs would remove each "
+      "other's. Give this run another checkpoint.dir, or leave the key out (its checkpoints are in run.dir "
+      "then). To go on with that run, name its run.dir. If the checkpoints that are there are no longer "
       "needed, remove them",
-      checkpoints.root().string(), whose));
+      checkpoints.root().string(), whose);
 }
 
 bool is_own(const CheckpointDirectory& checkpoints, const RunDirectory& run) {
@@ -167,9 +166,8 @@ std::vector<Index> CheckpointDirectory::steps() const {
   for (const std::string& name : names_in(root_, error)) {
     if (const std::optional<Index> step = step_of(name)) steps.push_back(*step);
   }
-  if (error && error != std::errc::no_such_file_or_directory) {
-    throw DataError(fmt::format("cannot read '{}': {}", root_.string(), error.message()));
-  }
+  error_if<DataError>(error && error != std::errc::no_such_file_or_directory, "cannot read '{}': {}",
+                      root_.string(), error.message());
   std::ranges::sort(steps, std::greater<>());
   return steps;
 }
@@ -201,7 +199,7 @@ void CheckpointDirectory::make_partial(Index step) const {
   if (!error && !std::filesystem::create_directory(directory, error) && !error) {
     error = std::make_error_code(std::errc::file_exists);
   }
-  if (error) throw DataError(fmt::format("cannot create '{}': {}", directory.string(), error.message()));
+  if (error) throw DataError("cannot create '{}': {}", directory.string(), error.message());
 }
 
 void CheckpointDirectory::remove_partial() const {
@@ -274,19 +272,18 @@ Interval parse_interval(std::string_view key, std::string_view text) {
   if (const std::optional<double> seconds = clock_seconds(text)) return {.training = {}, .seconds = seconds};
   if (const std::optional<Duration> duration = training_time(key, text)) return {duration, {}};
   throw ConfigError(
-      fmt::format("{} is {}: expected \"never\", or a number above 0 with its unit, such as \"500 steps\", "
-                  "\"2000000 samples\", \"1 epoch\", \"10 minutes\"",
-                  key, in_quotes(text)));
+      "{} is {}: expected \"never\", or a number above 0 with its unit, such as \"500 steps\", \"2000000 "
+      "samples\", \"1 epoch\", \"10 minutes\"",
+      key, in_quotes(text));
 }
 
 Interval parse_training_interval(std::string_view key, std::string_view text) {
   if (text == "never") return {};
   if (const std::optional<Duration> duration = training_time(key, text)) return {duration, {}};
   throw ConfigError(
-      fmt::format("{} is {}: expected \"never\", or a number above 0 with its unit, steps, samples "
-                  "or epochs (not a time by the clock, which would differ from run to run), such as "
-                  "\"500 steps\" or \"1 epoch\"",
-                  key, in_quotes(text)));
+      "{} is {}: expected \"never\", or a number above 0 with its unit, steps, samples or epochs (not a time "
+      "by the clock, which would differ from run to run), such as \"500 steps\" or \"1 epoch\"",
+      key, in_quotes(text));
 }
 
 std::optional<double> clock_seconds(std::string_view text) {
@@ -324,9 +321,7 @@ RunLock claim_checkpoints(const CheckpointDirectory& checkpoints, const RunDirec
   const std::filesystem::path& root = checkpoints.root();
   std::error_code error;
   create_synced_directories(root, error);
-  if (error) {
-    throw DataError(fmt::format("cannot create checkpoint.dir '{}': {}", root.string(), error.message()));
-  }
+  if (error) throw DataError("cannot create checkpoint.dir '{}': {}", root.string(), error.message());
   RunLock lock(root / kLockName, fmt::format("checkpoint.dir '{}'", root.string()));
   refuse_foreign_checkpoints(checkpoints, run);
   RunIdentity identity = identity_of(run);

@@ -9,7 +9,7 @@
 #include <fstream>
 #include <utility>
 
-#include "lockstep/base/error_if.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/hash.h"
 #include "lockstep/base/json.h"
@@ -38,7 +38,7 @@ std::string name_of(DataType type) {
 
 DataType array_type(const std::string& name) {
   const auto found = std::ranges::find(kTypes, name, [](const auto& entry) { return entry.second; });
-  if (found == kTypes.end()) throw DataError(fmt::format("{} is no type of an array", in_quotes(name)));
+  if (found == kTypes.end()) throw DataError("{} is no type of an array", in_quotes(name));
   return found->first;
 }
 
@@ -54,7 +54,7 @@ std::uint64_t from_hex(const std::string& text) {
   } catch (const std::exception&) {
     used = 0;
   }
-  if (used == 0 || used != text.size()) throw DataError(fmt::format("{} is no checksum", in_quotes(text)));
+  if (used == 0 || used != text.size()) throw DataError("{} is no checksum", in_quotes(text));
   return number;
 }
 
@@ -65,9 +65,8 @@ std::string sealed(const char* key, const Json& content) {
 
 const Json& unsealed(const char* key, const Json& json) {
   const Json& content = json.at(key);
-  if (from_hex(json.at(kChecksumKey).get<std::string>()) != hash_text(content.dump())) {
-    throw DataError("it does not have the checksum that it states");
-  }
+  error_if<DataError>(from_hex(json.at(kChecksumKey).get<std::string>()) != hash_text(content.dump()),
+                      "it does not have the checksum that it states");
   return content;
 }
 
@@ -96,7 +95,7 @@ Json parts_json(const CheckpointParts& parts) {
 void check_name(const std::string& name) {
   const bool plain = !name.empty() && name.front() != '.' &&
                      name.find_first_of(std::string("/\\\0", 3)) == std::string::npos;
-  if (!plain) throw DataError(fmt::format("{} is no name of a file in a checkpoint", in_quotes(name)));
+  if (!plain) throw DataError("{} is no name of a file in a checkpoint", in_quotes(name));
 }
 
 CheckpointFile parse_file(const std::string& name, const Json& json) {
@@ -185,9 +184,8 @@ CheckpointHeader parse_progress_header(const Json& json) {
                           .versions = json.at("versions").get<std::map<std::string, std::string>>(),
                           .incomplete_files = json.value("incomplete_files", std::vector<std::string>{})};
   if (json.contains("fingerprint")) header.fingerprint = parse_fingerprint(json.at("fingerprint"));
-  if (header.progress.steps < 0 || header.progress.samples < 0 || header.metrics_bytes < 0) {
-    throw DataError("a count is negative");
-  }
+  error_if<DataError>(header.progress.steps < 0 || header.progress.samples < 0 || header.metrics_bytes < 0,
+                      "a count is negative");
   return header;
 }
 
@@ -196,9 +194,9 @@ auto parse(const std::string& text, const std::string& name, const Work& work) {
   try {
     return work(parse_json<Json>(text));
   } catch (const Json::exception& error) {
-    throw DataError(fmt::format("'{}' is damaged: {}", name, error.what()));
+    throw DataError("'{}' is damaged: {}", name, error.what());
   } catch (const DataError& error) {
-    throw DataError(fmt::format("'{}' is damaged: {}", name, error.what()));
+    throw DataError("'{}' is damaged: {}", name, error.what());
   }
 }
 
@@ -246,9 +244,7 @@ CheckpointManifest parse_manifest(const std::string& text, const std::string& na
   return parse(text, name, [](const Json& json) {
     const Json& content = unsealed(kManifestKey, json);
     const Index format = whole_number(content.at("format"));
-    if (format != kFormat) {
-      throw DataError(fmt::format("it has format {}, this program reads format {}", format, kFormat));
-    }
+    error_if<DataError>(format != kFormat, "it has format {}, this program reads format {}", format, kFormat);
     return CheckpointManifest{parse_progress_header(content), parse_parts(content)};
   });
 }
@@ -256,7 +252,7 @@ CheckpointManifest parse_manifest(const std::string& text, const std::string& na
 void refuse_missing(const std::filesystem::path& path) {
   std::error_code unknown;
   if (std::filesystem::status(path, unknown).type() != std::filesystem::file_type::not_found) return;
-  throw DataError(fmt::format("'{}' is missing", path.string()));
+  throw DataError("'{}' is missing", path.string());
 }
 
 CheckpointReader::CheckpointReader(std::filesystem::path directory)
@@ -274,11 +270,9 @@ void CheckpointReader::verify(Index ranks, Index rank) const {
     for (std::size_t block = 0; block < wanted.checksums.size(); ++block) {
       if (found.checksums[block] == wanted.checksums[block]) continue;
       const Index begin = static_cast<Index>(block) * kCheckedBytes;
-      throw DataError(
-          fmt::format("'{}' is damaged between byte {} and {}: the checksum is {:016x}, {} says "
-                      "{:016x}",
+      throw DataError("'{}' is damaged between byte {} and {}: the checksum is {:016x}, {} says {:016x}",
                       (directory_ / name).string(), begin, std::min(begin + kCheckedBytes, wanted.bytes),
-                      found.checksums[block], kManifestName, wanted.checksums[block]));
+                      found.checksums[block], kManifestName, wanted.checksums[block]);
     }
   }
 }
@@ -299,9 +293,8 @@ std::vector<std::string> CheckpointReader::fill(const SavedState& state) const {
       missing.push_back(part.array);
       continue;
     }
-    if (found == manifest_.parts.arrays.end()) {
-      throw DataError(fmt::format("'{}' has no array '{}'", directory_.string(), part.array));
-    }
+    error_if<DataError>(found == manifest_.parts.arrays.end(), "'{}' has no array '{}'", directory_.string(),
+                        part.array);
     const CheckpointArray& array = found->second;
     error_if<DataError>(array.size != part.size || array.type != part.memory.type,
                         "'{}': array '{}' has {} elements of {} bytes, expected {} of {}",

@@ -200,7 +200,7 @@ bool CheckpointWriter::wait_for_parts(const std::filesystem::path& directory) co
     while (!is_there(directory / parts_file(rank))) {
       if (give_up_) return false;
       if (!is_there(directory)) {
-        throw DataError(fmt::format("'{}' is gone: it was moved or removed", directory.string()));
+        throw DataError("'{}' is gone: it was moved or removed", directory.string());
       }
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
@@ -224,7 +224,7 @@ void CheckpointWriter::commit(const std::filesystem::path& directory) {
   if (hooks_.sync) hooks_.sync();
   const Index step = header_.progress.steps;
   std::filesystem::rename(directory, directory_.finished(step), error);
-  if (error) throw DataError(fmt::format("cannot rename '{}': {}", directory.string(), error.message()));
+  if (error) throw DataError("cannot rename '{}': {}", directory.string(), error.message());
   sync_directory(directory_.root());
   {
     const std::lock_guard lock(best_mutex_);

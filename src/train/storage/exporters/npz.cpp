@@ -1,5 +1,4 @@
 // A zip file with an array file for each tensor, not compressed, as numpy.savez writes it: "0.weight.npy".
-#include <fmt/format.h>
 #include <zip.h>
 
 #include <array>
@@ -74,7 +73,7 @@ class ZipArchive {
 
  private:
   [[noreturn]] static void fail(zip_error_t error) {
-    throw DataError(fmt::format("cannot make a zip file: {}", zip_error_strerror(&error)));
+    throw DataError("cannot make a zip file: {}", zip_error_strerror(&error));
   }
 
   zip_source_t* memory_ = nullptr;

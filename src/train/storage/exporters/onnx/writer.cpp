@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "lockstep/base/aligned_buffer.h"
-#include "lockstep/base/error_if.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/text.h"
@@ -104,9 +104,8 @@ std::string add_layers(OnnxGraph& graph, const Model& model, const std::string& 
     graph.begin_layer(op.path);
     outputs.push_back(op.layer->add_to(graph, layer));
     if (!outputs.back().empty()) continue;
-    throw ConfigError(
-        fmt::format("{}: the export to ONNX has no words for '{}'; export as safetensors or npz", op.title,
-                    op.layer->name()));
+    throw ConfigError("{}: the export to ONNX has no words for '{}'; export as safetensors or npz", op.title,
+                      op.name());
   }
   return outputs.back();
 }
@@ -334,9 +333,8 @@ void refuse_large(const onnx::ModelProto& file, const Layout& layout) {
                       std::ssize(layout.params) * kTensorBytes;
   if (bytes <= kMaxBytes) return;
   throw ConfigError(
-      fmt::format("this model takes {} as an ONNX file, which holds less than {}; export as "
-                  "safetensors or npz",
-                  human_bytes(bytes), human_bytes(kMaxBytes)));
+      "this model takes {} as an ONNX file, which holds less than {}; export as safetensors or npz",
+      human_bytes(bytes), human_bytes(kMaxBytes));
 }
 
 // A file's account of itself beside its graph, as texts by name.
