@@ -104,17 +104,6 @@ const Columns kLastColumns{
     {"epoch", [](const TrialRow& row) { return row.score ? fmt::format("{:.2f}", row.score->epoch) : ""; }},
     {"state", [](const TrialRow& row) { return to_string(row.state); }}};
 
-// "loss", and the measure if it is another.
-std::vector<std::string> test_measures(std::span<const TrialRow> rows, const Measure& measure) {
-  std::vector<std::string> names{"loss", "accuracy"};
-  if (std::ranges::find(names, measure.name()) == names.end()) names.push_back(measure.name());
-  std::erase_if(names, [&](const std::string& name) {
-    return std::ranges::all_of(rows,
-                               [&](const TrialRow& row) { return measure_cell(row.test, name).empty(); });
-  });
-  return names;
-}
-
 std::string describe_failures(std::span<const TrialRow> rows, const SweepDirectory& directory) {
   std::string text;
   Index passing = 0;
@@ -354,9 +343,12 @@ std::string sweep_table(std::span<const TrialRow> rows, const Measure& measure,
   columns.push_back({measure_head("validation", measure.name(), rows, directory),
                      [](const TrialRow& row) { return row.score ? measure_text(row.score->value) : ""; }});
   columns.push_back(kLastColumns.front());
-  for (const std::string& name : test_measures(rows, measure)) {
-    columns.push_back({measure_head("test", name, rows, directory),
-                       [name](const TrialRow& row) { return measure_cell(row.test, name); }});
+  std::vector<std::string> names{"loss", "accuracy"};
+  if (std::ranges::count(names, measure.name()) == 0) names.push_back(measure.name());
+  for (const std::string& name : names) {
+    const auto cell = [name](const TrialRow& row) { return measure_cell(row.test, name); };
+    if (std::ranges::all_of(rows, &std::string::empty, cell)) continue;
+    columns.push_back({measure_head("test", name, rows, directory), cell});
   }
   const auto is_done = [](const TrialRow& row) { return row.state == TrialState::kDone; };
   columns.push_back(
