@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "app/setup/catalogs.h"
 #include "lockstep/base/catalog.h"

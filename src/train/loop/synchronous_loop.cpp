@@ -8,6 +8,7 @@
 #include "gradient_step.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/log.h"
+#include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/comm/watchdog.h"
 #include "lockstep/distributed/local_gradients.h"
