@@ -56,7 +56,8 @@ std::string length_of(std::string_view text) {
 }  // namespace
 
 std::string plural(Index count, std::string_view noun) {
-  return fmt::format("{} {}{}", with_commas(count), noun, count == 1 ? "" : "s");
+  const bool hisses = noun.ends_with("s") || noun.ends_with("ch");
+  return fmt::format("{} {}{}", with_commas(count), noun, count == 1 ? "" : hisses ? "es" : "s");
 }
 
 std::string with_commas(Index value) {

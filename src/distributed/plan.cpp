@@ -15,16 +15,14 @@ namespace {
 void check(const PlanRequest& request) {
   const Index workers = request.world - request.servers;
   error_if(workers > request.replicas,
-           "{} {} but {} replicas: {} of them would have no work; start at most {} ranks or raise "
-           "train.replicas",
-           workers, request.servers == 0 ? "ranks" : "workers", request.replicas, workers - request.replicas,
-           request.replicas + request.servers);
+           "{} but {}: {} of them would have no work; start at most {} or raise train.replicas",
+           plural(workers, request.servers == 0 ? "rank" : "worker"), plural(request.replicas, "replica"),
+           workers - request.replicas, plural(request.replicas + request.servers, "rank"));
   const Index fewest = request.replicas / workers;
-  error_if(
-      request.threads > fewest,
-      "train.threads is {} but a rank hosts only {} of the {} replicas: threads run whole replicas; lower "
-      "train.threads or raise train.replicas to a multiple of {}",
-      request.threads, fewest, request.replicas, request.threads * workers);
+  error_if(request.threads > fewest,
+           "train.threads is {} but a rank hosts only {} of {}: threads run whole replicas; lower "
+           "train.threads or raise train.replicas to a multiple of {}",
+           request.threads, fewest, plural(request.replicas, "replica"), request.threads * workers);
 }
 
 // A plan lists the slice of each rank of each bucket.

@@ -252,13 +252,13 @@ def check_staleness(sheet, run, text):
 
 
 def check_dropped(sheet, run, text):
-    found = taken(re.fullmatch(r"dropped: ([\d,]+) of ([\d,]+) gradients", text))
+    found = taken(re.fullmatch(r"dropped: ([\d,]+) of ([\d,]+) gradients?", text))
     for shown, name in zip(found.groups(), ("dropped", "computed")):
         sheet.printed(f"log.txt: gradients {name}", shown, sum(worker[name] for worker in run.summary["asynchrony"]["workers"]))
 
 
 def check_worker(sheet, run, text):
-    found = taken(re.fullmatch(r"worker (\d+): ([\d,]+) gradients with ([\d,]+) samples(?:, ([\d,]+) dropped with ([\d,]+) samples)?: (\S+) times an even share", text))
+    found = taken(re.fullmatch(r"worker (\d+): ([\d,]+) gradients? with ([\d,]+) samples?(?:, ([\d,]+) dropped with ([\d,]+) samples?)?: (\S+) times an even share", text))
     workers, place = run.summary["asynchrony"]["workers"], f"log.txt: worker {found[1]}"
     worker = workers[int(found[1])]
     for shown, name in zip(found.groups()[1:5], ("steps", "samples", "dropped", "dropped_samples")):

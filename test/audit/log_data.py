@@ -258,7 +258,7 @@ FORMS = (
     (r"column '(.*)' has ([\d,]+) categories, more than data\.vocabulary = ([\d,]+): ([\d,]+) of ([\d,]+) records have one of the others", check_vocabulary),
     (r"(.*), column '(.*)': ([\d,]+) of ([\d,]+) records have a category that the training data does not have", check_unseen),
     (r".*?column '(.*)': (?:years of two digits: .*; the latest is|the latest of its dates,) (\d[-\d]+(?: \d\d:\d\d)?)(?:,? .*)?", check_years),
-    (r"audit: epoch ([\d,]+) used ([\d,]+) samples, each ([\d,]+) times?", check_audit),
+    (r"audit: epoch ([\d,]+) used ([\d,]+) samples?, each ([\d,]+) times?", check_audit),
     *windows.FORMS,
     *text_data.FORMS,
 )

@@ -146,7 +146,7 @@ def check_planned(sheet, run, place, rows):
             continue
         for shown, value, digits, what in zip(row[1:], right[row[0]], (5, 4), ("planned", "done")):
             if not length.asynchronous or what == "done":
-                sheet.check(f"{place}: {row[0]} {what}", shown.removesuffix(" times"), value, lambda a, b: same_digits(a, b, digits if row[0] not in ("steps", "samples") else 15))
+                sheet.check(f"{place}: {row[0]} {what}", shown.split(" time")[0], value, lambda a, b: same_digits(a, b, digits if row[0] not in ("steps", "samples") else 15))
 
 
 def check_worst_table(sheet, run, place, caption, rows):

@@ -31,7 +31,7 @@ def check_words(sheet, run, page, charts, names):
         text.ignore("^" + re.escape(f"It ended early: {run.record['reason']}.") + "$")
     forms = (
         (r"^.*of ([\d,]+) parameters was trained on .*?(?: \(([\d,]+) records\))?, with the loss \w+(?: of the scaled label \((.*); other measures are in its own units\))? and .*", check_model),
-        (r"^It made ([\d,]+) of ([\d,]+) steps, (\S+) epochs with ([\d,]+) samples, on (\d+) ranks?, in (.*?) of training \(([\d,.e+]+) samples a second\)\.", check_length),
+        (r"^It made ([\d,]+) of ([\d,]+) steps?, (\S+) epochs? with ([\d,]+) samples?, on (\d+) ranks?, in (.*?) of training \(([\d,.e+]+) samples a second\)\.", check_length),
         (r"^The model is right about (\S+ %) of the (\w+) set, which", lambda *of: check_verdict(*of, "Accuracy", names)),
         (r"^The model is off by (\S+) on average on the (\w+) set, which", lambda *of: check_verdict(*of, "Mean absolute error", names)),
         (r"^The model has the (.*) on the (\w+) set, which", lambda *of: check_verdict(*of, "", names)),

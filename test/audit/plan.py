@@ -74,7 +74,7 @@ def check_plan(sheet, run):
             continue
         sheet.equal(place + name, rows.get(name), value)
     sheet.digits(place + "epochs", rows.get("epochs", ""), length.epochs(length.steps))
-    sheet.digits(place + "each example seen", rows.get("each example seen", "").removesuffix(" times"), length.samples(length.steps) / length.rows)
+    sheet.digits(place + "each example seen", rows.get("each example seen", "").split(" time")[0], length.samples(length.steps) / length.rows)
     # On one host gradients are summed in shared memory, unless they are compressed or have owners.
     shared = run.config.get("distribute.algorithm", "auto") in ("auto", "shared") and run.config.get("distribute.compression", "fp32") == "fp32"
     hosts = len(set(re.findall(r"^rank \d+: host (\S+?),", run.text("ranks.txt"), re.M)))
@@ -139,17 +139,17 @@ def check_sentences(sheet, run, place, text, length):
     samples = min(length.batch, length.epoch_samples)
     dropped = length.positions - length.epoch_samples if length.drop else 0
     forms = {
-        r"the sum of the gradients of (\d+) samples over (\d+) replicas?, divided by (?:(\d+)|the sum|the number of their positions)": (samples, replicas, samples),
-        r"an update that each of the (\d+) replicas makes .*? its own samples \((\d+) samples in all\); after every ([\d,]+) of them": (replicas, samples, run.config.get("distribute.average_every")),
-        r"^Each of the first ([\d,]+) steps": (None,),
-        r"An epoch is one pass over the ([\d,]+) rows by all replicas together": (length.rows,),
-        r"An epoch is one pass over the ([\d,]+) rows by every one of the (\d+) replicas: ([\d,]+) samples, each example (\d+) times": (length.rows, replicas, length.epoch_samples, replicas),
-        r"An epoch is ([\d,]+) windows that begin anywhere, over all replicas": (length.rows,),
+        r"the sum of the gradients of ([\d,]+) samples? over ([\d,]+) replicas?, divided by (?:([\d,]+)|the sum|the number of their positions)": (samples, replicas, samples),
+        r"an update that each of the ([\d,]+) replicas? makes .*? its own samples \(([\d,]+) samples? in all\); after every ([\d,]+) of them": (replicas, samples, run.config.get("distribute.average_every")),
+        r"^Each of the first ([\d,]+) steps?": (None,),
+        r"An epoch is one pass over the ([\d,]+) rows? by all replicas together": (length.rows,),
+        r"An epoch is one pass over the ([\d,]+) rows? by every one of the ([\d,]+) replicas?: ([\d,]+) samples?, each example ([\d,]+) times?": (length.rows, replicas, length.epoch_samples, replicas),
+        r"An epoch is ([\d,]+) windows? that begin anywhere, over all replicas": (length.rows,),
         r"but for the ([\d,]+) dropped at its end": (dropped,),
-        r"Each step is one worker's gradient of (\d+) samples": (length.step_batch,),
+        r"Each step is one worker's gradient of ([\d,]+) samples?": (length.step_batch,),
         r"no worker more than (\d+) ahead of the slowest": (run.config.get("distribute.staleness"),),
         r": (\d+) workers? with ([\d,]+) each in an epoch": (workers, length.batches),
-        r"with the first (\d+) of (\d+) workers' gradients, (\d+) of (\d+) samples": (workers - run.config.get("distribute.backup_workers", 0), workers, length.step_batch, length.batch),
+        r"with the first (\d+) of (\d+) workers' gradients, ([\d,]+) of ([\d,]+) samples?": (workers - run.config.get("distribute.backup_workers", 0), workers, length.step_batch, length.batch),
         r"exponential average \(train\.ema (\S+)\)": (run.config.get("train.ema"),),
         r"uniform average from step ([\d,]+) on": (first_averaged(run) if run.config.get("train.swa_from") else None,),
         r"The learning rate is multiplied by (\S+) after each": (run.config.get("train.decay_factor"),),
@@ -157,7 +157,7 @@ def check_sentences(sheet, run, place, text, length):
     for pattern, config in ((r"The run ends early after (.*?) without", "train.early_stopping"), (r"after each (.*?) without", "train.plateau_patience")):
         if found := taken(re.search(pattern, text)):
             sheet.equal(f"{place}{config}", found[1], run.config[config])
-    if found := taken(re.search(r"The last step of each epoch gives (\d+) of (\d+) replicas a single value", text)):
+    if found := taken(re.search(r"The last step of each epoch gives (\d+) of ([\d,]+) replicas? a single value", text)):
         sheet.equal(place + "replicas of the last step", int(found[2]), replicas)
         sheet.equal(place + "replicas with a single value", int(found[1]), replicas_with_one(run.config, replicas, length.positions - length.last, length.positions))
     # Names of measures have digits, too.

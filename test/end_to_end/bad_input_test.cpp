@@ -117,7 +117,7 @@ TEST_F(BadInput, OptionsThatTheChoiceDoesNotRead) {
 }
 
 TEST_F(BadInput, RanksWithoutWork) {
-  expect_flag_error("--train.replicas 1", {"2 ranks but 1 replicas"});
+  expect_flag_error("--train.replicas 1", {"2 ranks but 1 replica:"});
 }
 
 TEST_F(BadInput, LayersThatDoNotFit) {

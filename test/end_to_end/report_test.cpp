@@ -147,6 +147,9 @@ TEST_F(ReportCommand, TellsWhatBecameOfRunsThatDidNotEnd) {
   const ProcessResult made = report(directory_.path().string());
   EXPECT_EQ(made.exit_code, 0) << made.errors;
   expect_parts(made.output + made.errors, {"2 runs"});
+  const auto failed = parse_json<nlohmann::json>(read_file(directory_ / "nan/run.json"))["progress"];
+  EXPECT_EQ(failed, nlohmann::json({{"steps", 5}, {"samples", 40}, {"epochs", 5.0 / 6}}))
+      << "not those of the last line, step 4";
   expect_parts(read_file(page_), {"\"state\":\"failed\",\"reason\":\"", "not finite", "is cut off",
                                   "\"differing\":[\"train.keep\","});
   const ProcessResult status = run_trainer(fmt::format("status {}", directory_.path().string()));

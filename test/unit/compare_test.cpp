@@ -120,11 +120,11 @@ TEST_F(Compare, ShowsTheTestSetWhereThereAreBoth) {
   const std::string weights = fmt::format("{:016x}", hash_text(""));
   EXPECT_EQ(to_csv(runs),
             "run,state,reason,train.lr,run.dir,steps,seconds,best_split,best_measure,best_value,best_step,"
-            "commit,ranks,cpu,weights,validation_loss,validation_accuracy,test_loss,test_accuracy\n" +
+            "commit,ranks,cpu,weights,test_loss,test_accuracy,validation_loss,validation_accuracy\n" +
                 runs[0].name + ",done,,0.1,a,20,1.5,validation,accuracy,0.75,20,,0,," + weights +
-                ",0.625,0.75,0.375,0.25\n" + runs[1].name +
+                ",0.375,0.25,0.625,0.75\n" + runs[1].name +
                 ",done,,0.2,b,20,1.5,validation,accuracy,0.625,20,,0,," + weights +
-                ",0.6875,0.625,0.5,0.375\n");
+                ",0.5,0.375,0.6875,0.625\n");
   const auto json = parse_json<nlohmann::json>(compared_json(runs));
   EXPECT_EQ(json[0]["last"]["validation"]["accuracy"], 0.75);
   EXPECT_EQ(json[0]["last"]["test"]["accuracy"], 0.25);
@@ -217,6 +217,66 @@ TEST_F(Compare, ARunOfAnEarlierProgramIsReadAsFarAsItsMetricsGo) {
   ASSERT_NE(run.record.decides(), nullptr);
   EXPECT_EQ(run.record.decides()->measure, "accuracy");
   EXPECT_EQ(run.record.decides()->value, 0.75);
+}
+
+// A byte is easier to guess than a character of three bytes, so losses of a token rank other texts.
+TEST_F(Compare, RunsOfOtherTokensAreRankedByBitsOfACharacter) {
+  const auto of_tokens = [&](const std::string& name, const std::string& tokens, double loss, double bits) {
+    const RunDirectory run = make(name, "", {}, "loss");
+    write_file_atomically(run.config(), fmt::format("[data]\nformat = \"text\"\ntrain = \"a.txt\"\n"
+                                                    "tokens = \"{}\"\nwindow = 8\n",
+                                                    tokens));
+    write_file_atomically(run.metrics(),
+                          fmt::format("{{\"kind\":\"evaluation\",\"split\":\"validation\",\"step\":20,"
+                                      "\"epoch\":1,\"samples_seen\":100,\"loss\":{},"
+                                      "\"bits_per_character\":{}}}\n",
+                                      loss, bits));
+    record(run, {.state = RunState::kDone});
+  };
+  of_tokens("bytes", "bytes", 1, 3);
+  of_tokens("characters", "characters", 1.5, 2);
+  std::vector<ViewedRun> runs = all();
+  sort_runs(runs, "best");
+  EXPECT_EQ(names(runs), (Names{"characters", "bytes"}));
+  expect_parts(to_csv(runs), {",validation,bits_per_character,2,20,"});
+  EXPECT_EQ(to_text(runs, 80).find("loss: "), std::string::npos) << "one table has both";
+  std::string lines = read_file(directory_ / "bytes/metrics.jsonl");
+  lines.replace(lines.find("bits_per_character"), 4, "bots");
+  write_file_atomically(directory_ / "bytes/metrics.jsonl", lines);
+  record({directory_.path() / "bytes"}, {.state = RunState::kDone});
+  runs = all();
+  sort_runs(runs, "best");
+  expect_parts(to_text(runs, 80),
+               {"loss: softmax_cross_entropy of bytes (bits_per_character is not measured)\n"});
+  of_tokens("bytes", "characters", 1, 3);
+  runs = all();
+  sort_runs(runs, "best");
+  EXPECT_EQ(names(runs), (Names{"bytes", "characters"})) << "of the same tokens the loss decides";
+}
+
+TEST_F(Compare, ALongNameKeepsItsEnd) {
+  const std::string stem = "an_experiment_with_a_long_name_and_its_learning_rate_";
+  make(stem + "0.1", "lr = 0.1", {0.5});
+  make(stem + "0.2", "lr = 0.2", {0.75});
+  expect_parts(to_text(all(), 80), {"..._and_its_learning_rate_0.1 ", "..._and_its_learning_rate_0.2 "});
+}
+
+TEST_F(Compare, ATrialThatWasRefusedIsARunWithItsReason) {
+  write_file_atomically(make("sweep/trial-0001", "", {0.5}).config(),
+                        "[data]\n# tokens = \"characters\": without effect here\n");
+  write_file_atomically(directory_.path() / "sweep/sweep.toml", "");
+  std::filesystem::create_directories(directory_.path() / "sweep/rows");
+  const std::string row = directory_ / "sweep/rows/trial-000";
+  write_file_atomically(row + "1.json", R"({"state": "done"})");
+  write_file_atomically(row + "2.json", R"({"state": "failed", "exit_code": 2, "reason": "train.lr is 0"})");
+  write_file_atomically(row + "3.json", "[");
+  const std::vector<ViewedRun> runs = all();
+  ASSERT_EQ(names(runs), (Names{"trial-0001", "trial-0002", "trial-0003"}));
+  EXPECT_EQ(runs[0].state(), "done");
+  EXPECT_EQ(runs[1].state() + ": " + runs[1].record.reason, "failed: train.lr is 0");
+  EXPECT_EQ(runs[2].state(), "damaged");
+  expect_parts(to_text(runs, 120), {"trial-0002", "failed: train.lr is 0"});
+  EXPECT_EQ(to_text({runs[0], runs[1]}, 120).find("data: "), std::string::npos) << "one table has both";
 }
 
 TEST_F(Compare, FindsRunsAtAnyDepthEachOnce) {

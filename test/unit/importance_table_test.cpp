@@ -63,7 +63,7 @@ TEST(DependenceTable, HasAMeanForEachValueAndOutput) {
   for (const std::size_t outputs : {10U, 11U}) {
     result.outputs.assign(outputs, "output");
     result.means.assign(2, std::vector<double>(outputs, 0.5));
-    EXPECT_EQ(to_text(result).find("1 more outputs: --csv and --json have them") != std::string::npos,
+    EXPECT_EQ(to_text(result).find("1 more output: --csv and --json have them") != std::string::npos,
               outputs == 11);
   }
 }

@@ -344,6 +344,38 @@ const tests = {
       /^30 % of the time stages waited/].forEach((words, i) => assert.match(shown[i], words));
     const tried = ["data.prefetch", "train.threads"].map((key) => ({key, value: "4", default: "1"}));
     assert.deepStrictEqual(notes({data: 0.5}, tried), ["50 % of the time was spent in waiting for samples."]);
+    run.seconds = 0.05;
+    assert.deepStrictEqual(notes({data: 0.5}), [], "too short to matter");
+  },
+
+  counts_of_one_are_singular() {
+    const plan = [["steps", "1"], ["samples", "1"], ["epochs", "1"], ["rows", "1"], ["each example seen", "1 time"], ["ranks", "1"]];
+    const page = page_of({...run_named("a"), steps: 1, samples: 1, epochs: 1, plan});
+    assert.ok(plain(page.main).includes("It made 1 of 1 step, 1 epoch with 1 sample, on 1 rank, in 16 s"), plain(page.main));
+    assert.deepStrictEqual(table_named(page, "Planned and done")["each example seen"], ["1 time", "1 time"]);
+  },
+
+  runs_that_differ_in_nothing_that_matters_say_in_what() {
+    const of_page = (value) => ({...run_named(value), config: [{key: "run.dir", value, default: ""}, {key: "report.html", value, default: ""}]});
+    const page = page_of(of_page("a"), of_page("b"));
+    assert.ok(plain(page.main).includes("The runs differ in report.html alone, which changes no result."), plain(page.main));
+  },
+
+  refused_trials_are_counted_and_named() {
+    const trial = (name, lr) => ({...run_named(name), config: [{key: "train.lr", value: lr, default: ""}]});
+    const refused = {...run_named("trial-0003"), state: "failed", reason: "train.lr is 0", curves: [], results: [], steps: 0, samples: 0};
+    const page = draw_data({differing: ["train.lr"], runs: [trial("trial-0001", "0.1"), trial("trial-0002", "0.2"), refused]});
+    assert.deepStrictEqual(table_named(page, "1 run of 3 failed")["trial-0003"], ["train.lr is 0"]);
+    assert.deepStrictEqual(Object.keys(table_named(page, "The runs")).slice(1), ["lr 0.1", "lr 0.2", "trial-0003"], "others are called by their keys");
+  },
+
+  runs_of_other_tokens_are_compared_by_characters() {
+    const of_tokens = (tokens, loss, bits) => ({...run_named(tokens), config: [{key: "data.tokens", value: tokens, default: ""}],
+      best: {split: "validation", measure: "bits_per_character", value: bits, smaller_is_better: true},
+      results: [{name: "validation", step: 40, values: [["loss", loss, true], ["bits_per_character", bits, true]]}]});
+    const page = draw_data({differing: ["data.tokens"], runs: [of_tokens("characters", 1.5, 2), of_tokens("bytes", 1, 3)]});
+    assert.ok(plain(page.main).includes("They divide the text in other ways"));
+    assert.deepStrictEqual(page.main.all("strong").map(plain), ["tokens characters", "2"], "no loss is the best");
   },
 
   notes_name_what_went_wrong() {
@@ -351,7 +383,7 @@ const tests = {
       warnings: ["disk full"], config: [{key: "train.clip_norm", value: "1", default: "0"}],
       slow: [{rank: 1, host: "n2", slowness: "chronic", to_best: 1.5, to_own: 1.25, cost: 0.125}]};
     run.curves[0].bad_step = 20;
-    assert.deepStrictEqual(notes_of(run), ["The run is failed: line 2: it is no JSON",
+    assert.deepStrictEqual(notes_of(run), ["The run failed: line 2: it is no JSON",
       "metrics.jsonl is damaged: line 4: it has no step. The other lines are shown.",
       "The training loss is not a finite number (NaN or infinite), first in the line of step 20. "
         + "A lower learning rate (train.lr), or a warm-up (train.warmup) may help.",

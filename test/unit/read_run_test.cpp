@@ -66,6 +66,19 @@ TEST_F(ReadRun, TimesOfRanksAreThoseSinceTheLastStart) {
   EXPECT_TRUE(read_run(run_.root).metrics.ranks.ranks.empty());
 }
 
+// Steps behind the last line were made, too: the record of the end has them.
+TEST_F(ReadRun, AStoppedRunIsAsFarAsItsRecordSays) {
+  write({.state = RunState::kStopped,
+         .exit_code = 7,
+         .progress = {.steps = 33, .samples = 1650, .epochs = 1.65},
+         .seconds = 5});
+  const ViewedRun run = read_run(run_.root);
+  EXPECT_EQ(run.state(), "stopped");
+  EXPECT_EQ(run.record.progress.steps, 33);
+  EXPECT_EQ(run.record.progress.samples, 1650);
+  EXPECT_EQ(run.record.progress.epochs, 1.65);
+}
+
 TEST_F(ReadRun, AKeyWithoutEffectHasNoValue) {
   write_file_atomically(
       run_.config(),

@@ -237,6 +237,7 @@ TEST(ReportJson, ImportanceHasTheFirstTwentyColumns) {
 TEST(ReportJson, HasTheScoresOfClasses) {
   PageRun run = run_named("runs/a");
   run.classes = {"ant", "bee"};
+  run.record.positive = "bee";
   run.metrics.evaluations[0].confusion = {{1000, 250}, {0, 0}};
   run.metrics.evaluations[0].confusion_step = 1234;
   const Json confusion = run_of(run)["confusion"];

@@ -98,8 +98,8 @@ TEST_F(SweepStateTest, NeedsRanksThatTrialsCanShare) {
     return test::error_text<Error>(
         [&] { run_thread_ranks(ranks, [&](Communicator& comm) { open(comm, sweep); }); });
   };
-  test::expect_parts(error(3), {"--ranks-per-trial 2 does not divide the 3 ranks", "mpirun -np 2"});
-  test::expect_parts(error(1), {"does not divide the 1 ranks", "mpirun -np 2"});
+  test::expect_parts(error(3), {"--ranks-per-trial 2 does not divide 3 ranks", "mpirun -np 2"});
+  test::expect_parts(error(1), {"does not divide 1 rank:", "mpirun -np 2"});
 }
 
 }  // namespace

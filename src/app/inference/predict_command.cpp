@@ -383,7 +383,7 @@ int predict_command(Communicator& comm, const CommandLine& line) {
   const bool leaves_out = input.has_lengths && inference.positions() > 0;
   log_info("predicted {} of {} in {}: {}",
            leaves_out ? fmt::format("the positions of {}", plural(input.rows, "record"))
-                      : fmt::format("{} rows", with_commas(input.rows * inference.rows_of_record())),
+                      : plural(input.rows * inference.rows_of_record(), "row"),
            line.text("input"), human_seconds(watch.seconds()), describe_output(line.text("output")));
   report_bad_rows(line, bad, input.rows * inference.rows_of_record(), comm.rank());
   return 0;

@@ -36,7 +36,7 @@ TrainingResult train_steps(Communicator& comm, const Experiment& experiment, Ind
   Run run(comm, experiment, plan);
   run.initialise_weights();
   run.load();
-  SilentObserver nobody;
+  Observer nobody;
   RunControl control(comm, {});
   return run.train({.observer = nobody, .control = control});
 }

@@ -9,6 +9,7 @@
 #include "app/setup/catalogs.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
+#include "lockstep/base/json.h"
 #include "lockstep/config/command_line.h"
 #include "lockstep/train/storage/run_directory.h"
 
@@ -16,10 +17,18 @@ namespace lockstep {
 namespace {
 
 namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+// The row of a trial in its sweep; "" for a run by itself.
+fs::path row_of(const fs::path& run) {
+  const fs::path sweep = run.parent_path();
+  const fs::path row = sweep / "rows" / (run.filename().string() + ".json");
+  return is_there(sweep / "sweep.toml") && is_there(row) ? row : fs::path();
+}
 
 bool is_run(const RunDirectory& run) {
   return is_there(run.record()) || is_there(run.metrics()) ||
-         (is_there(run.config()) && is_there(run.plan()));
+         (is_there(run.config()) && is_there(run.plan())) || !row_of(run.root).empty();
 }
 
 // Notes that a file cannot be used; the first reason stays.
@@ -29,7 +38,23 @@ void damage(RunRecord& record, const std::string& reason) {
   record.reason = reason;
 }
 
+// Whether a trial was refused before it had a directory: its row is all that there is of it.
+bool was_refused(const RunDirectory& run) {
+  return !is_there(run.config()) && !row_of(run.root).empty();
+}
+
+Json read_row(const RunDirectory& run) {
+  return parse_json<Json>(read_file(row_of(run.root)));
+}
+
 void read_record(ViewedRun& run, const RunDirectory& directory) {
+  if (was_refused(directory)) {
+    const Json row = read_row(directory);
+    run.record.state = row.at("state") == "failed" ? RunState::kFailed : RunState::kStopped;
+    run.record.reason = row.value("reason", "");
+    run.record.exit_code = row.value("exit_code", 0);
+    return;
+  }
   const std::optional<RunRecord> found = read_run_record(directory);
   if (found) {
     run.record = *found;
@@ -55,15 +80,18 @@ std::set<std::string> keys_named_idle(const std::string& toml) {
 }
 
 void read_config(ViewedRun& run, const RunDirectory& directory) {
-  if (!is_there(directory.config())) return damage(run.record, "it has no config.toml");
-  const std::string text = read_file(directory.config());
+  run.refused = was_refused(directory);
+  const fs::path file = run.refused ? directory.root.parent_path() / "sweep.toml" : directory.config();
+  if (!is_there(file)) return damage(run.record, "it has no config.toml");
+  const std::string text = read_file(file);
+  const Json settings = run.refused ? read_row(directory).value("settings", Json::object()) : Json::object();
   const Config config = load_config({}, {"config.toml", text}, readable_options());
   const std::set<std::string> idle = keys_named_idle(text);
   for (const Option& option : known_options()) {
     const bool shown = option.has_value(config) && !idle.contains(option.key);
     const bool has_default = option.if_not_given.empty() && !idle.contains(option.key);
-    run.config.push_back(
-        {option.key, shown ? option.text(config) : "", has_default ? option.default_text : ""});
+    run.config.push_back({option.key, settings.value(option.key, shown ? option.text(config) : ""),
+                          has_default ? option.default_text : ""});
   }
 }
 
@@ -72,6 +100,7 @@ void forget_metrics(ViewedRun& run) {
   RunRecord& record = run.record;
   record.progress = {};
   record.seconds = 0;
+  record.timed_samples = 0;
   record.figures.clear();
   record.last.clear();
   record.deciding.clear();
@@ -86,7 +115,7 @@ void read_metrics(ViewedRun& run, const RunDirectory& directory) {
   RunRecord& record = run.record;
   const double kept_step = record.is_complete() ? static_cast<double>(record.kept.step) : -1;
   const std::string average = record.kept.average;
-  const bool ended = record.is_complete() || !record.result.is_null();
+  const bool ended = record.has_ended();
   if (!ended) forget_metrics(run);
   double ranks_step = 0;
   run.metrics = read_metrics_history(directory.metrics(), kept_step, [&](const MetricsLine& line) {
@@ -108,13 +137,16 @@ void collect(const fs::path& directory, int depth, std::vector<fs::path>& runs) 
     return;
   }
   if (depth == kMaxDepth) return;
-  std::vector<fs::path> inside;
+  std::set<fs::path> inside;
   std::error_code unreadable;
   for (const auto& entry : fs::directory_iterator(directory, unreadable)) {
     std::error_code ignored;
-    if (entry.is_directory(ignored) && !entry.is_symlink(ignored)) inside.push_back(entry.path());
+    if (entry.is_directory(ignored) && !entry.is_symlink(ignored)) inside.insert(entry.path());
   }
-  std::ranges::sort(inside);
+  for (const auto& row : fs::directory_iterator(directory / "rows", unreadable)) {
+    const fs::path trial = directory / row.path().stem();
+    if (!row_of(trial).empty()) inside.insert(trial);
+  }
   for (const fs::path& each : inside) collect(each, depth + 1, runs);
 }
 
@@ -135,7 +167,7 @@ ViewedRun read_run(const fs::path& path) {
   const auto read = [&](const char* file, void (*part)(ViewedRun&, const RunDirectory&)) {
     try {
       part(run, directory);
-    } catch (const Error& error) {
+    } catch (const std::exception& error) {
       damage(run.record, fmt::format("{}: {}", file, error.what()));
     }
   };

@@ -93,12 +93,6 @@ class Screen {
   bool has_keys_ = false;
 };
 
-void print_once(const std::vector<ViewedRun>& runs) {
-  ViewSize size{.columns = terminal_columns()};
-  if (runs.size() > 1) size.rows = static_cast<int>(runs.size()) + 1;
-  for (const std::string& text : watch_view(runs, size)) print_out("{}\n", text);
-}
-
 }  // namespace
 
 int compare_command(const CommandLine& line) {
@@ -183,7 +177,9 @@ int watch_command(const CommandLine& line) {
     return 0;
   }
   if (line.has("once") || ::isatty(STDOUT_FILENO) == 0 || !rows_can_be_redrawn()) {
-    print_once(runs);
+    ViewSize size{.columns = terminal_columns()};
+    if (runs.size() > 1) size.rows = static_cast<int>(runs.size()) + 1;
+    for (const std::string& text : watch_view(runs, size)) print_out("{}\n", text);
     return 0;
   }
   const Screen screen;

@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "app/setup/catalogs.h"
 #include "lockstep/base/catalog.h"
@@ -86,6 +87,43 @@ std::string label_of(const ViewedRun& run) {
   return best == nullptr ? "" : best->split + " " + name_with_class(best->measure, run.record.positive);
 }
 
+// The data and the loss: runs that have both alike are compared.
+using DataAndLoss = std::pair<std::string, std::string>;
+
+DataAndLoss data_and_loss(const ViewedRun& run) {
+  const std::string data = run.value("data.train");
+  return {data.empty() ? run.value("data.format") : data, run.value("train.loss")};
+}
+
+constexpr const char* kBits = "bits_per_character";
+
+// The texts that runs divide into other tokens: measures of a token in one say nothing of those in another.
+std::set<DataAndLoss> texts_of_other_tokens(const std::vector<ViewedRun>& runs) {
+  std::map<DataAndLoss, std::set<std::string>> tokens;
+  for (const ViewedRun& run : runs) {
+    if (!run.refused) tokens[data_and_loss(run)].insert(run.value("data.tokens"));
+  }
+  std::set<DataAndLoss> texts;
+  for (const auto& [text, kinds] : tokens) {
+    if (kinds.size() > 1) texts.insert(text);
+  }
+  return texts;
+}
+
+// On such texts the bits of a character decide, of runs that have them.
+void decide_by_characters(std::vector<ViewedRun>& runs) {
+  const std::set<DataAndLoss> texts = texts_of_other_tokens(runs);
+  for (ViewedRun& run : runs) {
+    const DecidingFigure* const decides = run.record.decides();
+    if (decides == nullptr || !texts.contains(data_and_loss(run))) continue;
+    const std::string split = decides->split;
+    const auto bits = value_in(run.record.figures, split, kBits);
+    if (!bits) continue;
+    const Index step = run.record.figures[split].step;
+    run.record.deciding[split] = {.split = split, .measure = kBits, .value = *bits, .step = step};
+  }
+}
+
 // The value that sorts runs: those that lack it stand last, runs of one measure together, numbers before
 // texts.
 using SortValue = std::tuple<bool, std::string, bool, double, std::string>;
@@ -109,9 +147,13 @@ SortValue sort_value(const ViewedRun& run, const std::string& by) {
   return value_of(turned(value_in(run.record.figures, main_split(run), by), by));
 }
 
-// A cell of a table that is `width` characters wide at most: a third of it, or what many columns can have.
+// The longest cell of a table of this width: a third of it, or what many columns can have.
+std::size_t max_cell(int width) {
+  return width == kAllColumns ? 200 : static_cast<std::size_t>(std::max(29, width / 3));
+}
+
 std::string value_cell(const std::string& text, int width) {
-  const std::size_t most = width == kAllColumns ? 200 : static_cast<std::size_t>(std::max(29, width / 3));
+  const std::size_t most = max_cell(width);
   if (text.empty()) return "-";
   std::string shown = excerpt(text, most);
   if (text.size() > most) shown.erase(shown.rfind(" ("));  // how long it is
@@ -131,21 +173,18 @@ std::function<std::string(const ViewedRun&)> of_best(Text text) {
   };
 }
 
-// All measures that any run has of the set, `of` the kept or the last weights. `format`: of the values.
-// `positive`: the class of all runs; where it is "", each cell names its own.
-void add_figures(Columns& columns, const std::vector<ViewedRun>& runs, const std::string& prefix,
-                 const std::string& split, Figures RunRecord::*of, fmt::format_string<double&> format,
-                 const std::optional<std::string>& positive = std::nullopt) {
+// All measures that any run has of the set. `positive`: the class of all runs; where it is "", each cell
+// names its own.
+void add_figures(Columns& columns, const std::vector<ViewedRun>& runs, const std::string& split,
+                 const std::string& positive) {
   for (const std::string& measure : measure_columns(runs)) {
-    const auto value = [=](const ViewedRun& run) { return value_in(run.record.*of, split, measure); };
-    const auto has_value = [&](const ViewedRun& run) { return value(run).has_value(); };
-    if (std::ranges::none_of(runs, has_value)) continue;
-    const bool names_class = positive && positive->empty();
-    columns.push_back({prefix + name_with_class(measure, positive.value_or("")), [=](const ViewedRun& run) {
-                         std::optional<double> number = value(run);
-                         const std::string positive_of_run = names_class ? run.record.positive : "";
-                         const std::string of_class = name_with_class(measure, positive_of_run);
-                         return number ? fmt::format(format, *number) + of_class.substr(measure.size()) : "";
+    const auto value = [=](const ViewedRun& run) { return value_in(run.record.figures, split, measure); };
+    if (std::ranges::none_of(runs, [&](const ViewedRun& run) { return value(run).has_value(); })) continue;
+    columns.push_back({split + " " + name_with_class(measure, positive), [=](const ViewedRun& run) {
+                         const std::optional<double> number = value(run);
+                         const std::string own = positive.empty() ? run.record.positive : "";
+                         const std::string of_class = name_with_class(measure, own).substr(measure.size());
+                         return number ? fmt::format("{:.5g}{}", *number, of_class) : "";
                        }});
   }
 }
@@ -166,12 +205,15 @@ std::vector<std::string> explaining_keys(const std::vector<ViewedRun>& runs, boo
 }
 
 // The columns for runs of one data set and loss, the most telling first.
-Columns shown_columns(const std::vector<ViewedRun>& runs, std::size_t directory, bool all) {
+Columns shown_columns(const std::vector<ViewedRun>& runs, int width) {
+  const bool all = width == kAllColumns;
   const std::string best = common_text(runs, label_of);
-  Columns columns{{"run", [directory](const ViewedRun& run) { return run.name.substr(directory); }},
-                  {"best " + best, of_best([best](const ViewedRun& run, const DecidingFigure& figure) {
-                     return fmt::format("{}{:.5g}", best.empty() ? label_of(run) + " " : "", figure.value);
-                   })}};
+  const std::size_t directory = common_directory(runs).size();
+  Columns columns{
+      {"run", [=](const ViewedRun& run) { return end_of(run.name.substr(directory), max_cell(width)); }},
+      {"best " + best, of_best([best](const ViewedRun& run, const DecidingFigure& figure) {
+         return fmt::format("{}{:.5g}", best.empty() ? label_of(run) + " " : "", figure.value);
+       })}};
   const auto is_done = [](const ViewedRun& run) { return run.record.state == RunState::kDone; };
   if (all || !std::ranges::all_of(runs, is_done)) {
     columns.push_back({"state", [](const ViewedRun& run) {
@@ -189,7 +231,7 @@ Columns shown_columns(const std::vector<ViewedRun>& runs, std::size_t directory,
   std::set<std::string> splits;
   for (const ViewedRun& run : runs) splits.insert(main_split(run));
   for (const std::string& split : splits)
-    add_figures(columns, runs, split + " ", split, &RunRecord::figures, "{:.5g}",
+    add_figures(columns, runs, split,
                 common_text(runs, [](const ViewedRun& run) { return run.record.positive; }));
   // The measure that decides stands there as the best already, unless a temperature has changed it since.
   const auto is_best = [](const ViewedRun& run) {
@@ -207,22 +249,25 @@ Columns shown_columns(const std::vector<ViewedRun>& runs, std::size_t directory,
   return columns;
 }
 
+// A run as --json has it and, in one row, --csv.
 Json run_json(const ViewedRun& run, const std::vector<std::string>& keys) {
   const RunRecord& record = run.record;
-  Json json{{"run", run.name}, {"state", run.state()}};
-  if (!record.reason.empty()) json["reason"] = record.reason;
-  json["steps"] = record.progress.steps;
-  if (record.seconds > 0) json["seconds"] = record.seconds;
-  json["config"] = Json::object();
+  Json json{{"run", run.name}, {"state", run.state()}, {"reason", record.reason}, {"config", Json::object()}};
   for (const std::string& key : keys) {
     const std::string value = run.value(key);
     const std::optional<double> number = as_number(value);
     json["config"][key] = value.empty() ? Json(nullptr) : number ? Json(*number) : Json(value);
   }
+  json["steps"] = record.progress.steps;
+  json["seconds"] = record.seconds > 0 ? Json(record.seconds) : Json(nullptr);
   if (const DecidingFigure* best = record.decides()) {
     json["best"] = {
         {"split", best->split}, {"measure", best->measure}, {"value", best->value}, {"step", best->step}};
   }
+  json.update({{"commit", record.commit},
+               {"ranks", record.plan.ranks},
+               {"cpu", record.launch.cpu},
+               {"weights", hash_of_weights(run)}});
   const auto add = [&](const char* part, const Figures& all) {
     for (const auto& [split, figures] : all) {
       for (const auto& [name, value] : figures.values) json[part][split][name] = value;
@@ -231,6 +276,23 @@ Json run_json(const ViewedRun& run, const std::vector<std::string>& keys) {
   add("figures", record.figures);
   add("last", record.last);
   return json;
+}
+
+// The values in an object by their names: "best_step" in a part, but "train.lr" and "test_loss".
+void flatten(const Json& json, const std::string& prefix, std::map<std::string, std::string>& cells,
+             Cells& names) {
+  for (const auto& [name, value] : json.items()) {
+    const std::string path = prefix + name;
+    if (value.is_object()) {
+      flatten(value, name == "config" || name == "figures" ? prefix : path + "_", cells, names);
+      continue;
+    }
+    if (std::ranges::count(names, path) == 0) names.push_back(path);
+    cells[path] = value.is_null()           ? ""
+                  : value.is_string()       ? value.get<std::string>()
+                  : value.is_number_float() ? fmt::format("{}", value.get<double>())
+                                            : value.dump();
+  }
 }
 
 constexpr std::size_t kMaxHead = 4;  // lines
@@ -277,6 +339,7 @@ std::string fitting_table(const Columns& columns, const std::vector<ViewedRun>& 
 }  // namespace
 
 void sort_runs(std::vector<ViewedRun>& runs, const std::string& by) {
+  decide_by_characters(runs);
   std::vector<std::string> known = measure_columns(runs);
   known.insert(known.begin(), {"best", "run", "steps", "seconds"});
   if (find_option(known_options(), by) == nullptr && std::ranges::count(known, by) == 0) {
@@ -290,52 +353,44 @@ void sort_runs(std::vector<ViewedRun>& runs, const std::string& by) {
 }
 
 std::string to_text(const std::vector<ViewedRun>& runs, int width) {
-  std::map<std::string, std::vector<ViewedRun>> groups;
+  const std::set<DataAndLoss> texts = texts_of_other_tokens(runs);
+  std::map<DataAndLoss, std::vector<ViewedRun>> groups;
   for (const ViewedRun& run : runs) {
-    const std::string data = run.value("data.train");
-    groups[fmt::format("data: {}, loss: {}",
-                       value_cell(data.empty() ? run.value("data.format") : data, width),
-                       value_cell(run.value("train.loss"), width))]
-        .push_back(run);
+    DataAndLoss group = data_and_loss(run);
+    const DecidingFigure* const best = run.record.decides();
+    const bool of_tokens = texts.contains(group) && best != nullptr && best->measure != kBits;
+    if (of_tokens)
+      group.second += fmt::format(" of {} ({} is not measured)", run.value("data.tokens"), kBits);
+    groups[group].push_back(run);
   }
   std::string text;
-  for (const auto& [title, group] : groups) {
-    if (groups.size() > 1) text += (text.empty() ? "" : "\n") + title + "\n";
-    text += fitting_table(shown_columns(group, common_directory(runs).size(), width == kAllColumns), group,
-                          width);
+  for (const auto& [group_name, group] : groups) {
+    if (groups.size() > 1) {
+      text += fmt::format("{}data: {}, loss: {}\n", text.empty() ? "" : "\n",
+                          value_cell(group_name.first, width), excerpt(group_name.second));
+    }
+    text += fitting_table(shown_columns(group, width), group, width);
   }
   return text;
 }
 
 std::string to_csv(const std::vector<ViewedRun>& runs) {
-  Columns columns{{"run", [](const ViewedRun& run) { return run.name; }},
-                  {"state", [](const ViewedRun& run) { return run.state(); }},
-                  {"reason", [](const ViewedRun& run) { return run.record.reason; }}};
-  for (const std::string& key : explaining_keys(runs, true)) {
-    columns.push_back({key, [key](const ViewedRun& run) { return run.value(key); }});
+  const std::vector<std::string> keys = explaining_keys(runs, true);
+  std::vector<std::map<std::string, std::string>> rows;
+  std::vector<Cells> table(1);
+  for (const ViewedRun& run : runs) {
+    Json json = run_json(run, keys);
+    for (const std::string& key : keys) json["config"][key] = run.value(key);  // as it was written
+    for (const auto& [split, last] : run.record.last) {
+      if (!any_has_other_last(runs, split)) json["last"].erase(split);
+    }
+    flatten(json, "", rows.emplace_back(), table.front());
   }
-  const auto seconds = [](const ViewedRun& run) {
-    return run.record.seconds > 0 ? fmt::format("{}", run.record.seconds) : "";
-  };
-  using Best = const DecidingFigure&;
-  columns.insert(
-      columns.end(),
-      {{"steps", [](const ViewedRun& run) { return fmt::format("{}", run.record.progress.steps); }},
-       {"seconds", seconds},
-       {"best_split", of_best([](const ViewedRun&, Best best) { return best.split; })},
-       {"best_measure", of_best([](const ViewedRun&, Best best) { return best.measure; })},
-       {"best_value", of_best([](const ViewedRun&, Best best) { return fmt::format("{}", best.value); })},
-       {"best_step", of_best([](const ViewedRun&, Best best) { return fmt::format("{}", best.step); })},
-       {"commit", [](const ViewedRun& run) { return run.record.commit; }},
-       {"ranks", [](const ViewedRun& run) { return fmt::format("{}", run.record.plan.ranks); }},
-       {"cpu", [](const ViewedRun& run) { return run.record.launch.cpu; }},
-       {"weights", hash_of_weights}});
-  for (const std::string split : {"validation", "test"}) {
-    add_figures(columns, runs, split + "_", split, &RunRecord::figures, "{}");
-    if (any_has_other_last(runs, split))
-      add_figures(columns, runs, "last_" + split + "_", split, &RunRecord::last, "{}");
+  for (auto& cells : rows) {
+    table.emplace_back();
+    for (const std::string& name : table.front()) table.back().push_back(cells[name]);
   }
-  return csv_table(table_of(columns, runs));
+  return csv_table(table);
 }
 
 std::string compared_json(const std::vector<ViewedRun>& runs) {

@@ -73,10 +73,10 @@ WrittenTrace write_trace(const RunDirectory& directory, const std::string& outpu
   write_output(output, file.bytes);
   if (file.left_out > 0) {
     log_warning(
-        "the last {} steps are left out of the timeline, which has at most 20 MB: fewer steps in "
-        "report.trace, "
-        "or fewer ranks, have room",
-        with_commas(static_cast<Index>(file.left_out)));
+        "left out of the timeline, which has at most 20 MB: the last {}; fewer steps in report.trace, or "
+        "fewer "
+        "ranks, have room",
+        plural(static_cast<Index>(file.left_out), "step"));
   }
   return {.trace = std::move(trace), .bytes = file.bytes.size()};
 }

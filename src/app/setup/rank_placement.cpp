@@ -52,7 +52,7 @@ std::string list_cores(const cpu_set_t& cores) {
 std::string describe_binding(std::span<const Index> cores, bool all_free) {
   if (all_free) return "ranks are not bound to cores";
   const auto [fewest, most] = std::ranges::minmax(cores);
-  if (fewest == most) return fmt::format("{} core{} a rank", most, most == 1 ? "" : "s");
+  if (fewest == most) return plural(most, "core") + " a rank";
   return fmt::format("{} to {} cores a rank", fewest, most);
 }
 

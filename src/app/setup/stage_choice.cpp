@@ -136,10 +136,9 @@ FoundDivision choose_division(const Experiment& experiment, const MemoryBudget& 
       refused.empty() ? "start more ranks, lower train.global_batch or eval.batch, or raise train.accumulate"
                       : fmt::format("more stages cannot be had: {}", refused);
   throw ConfigError(
-      "distribute.stages = \"auto\": on {} rank{} a rank needs at least {} (with {} stage{}), but can have "
-      "{} ({}); {}",
-      budget.world, budget.world == 1 ? "" : "s", human_bytes(least.plan.memory.total()), least.count(),
-      least.count() == 1 ? "" : "s", human_bytes(budget.limit.bytes), budget.limit.reason, advice);
+      "distribute.stages = \"auto\": on {} a rank needs at least {} (with {}), but can have {} ({}); {}",
+      plural(budget.world, "rank"), human_bytes(least.plan.memory.total()), plural(least.count(), "stage"),
+      human_bytes(budget.limit.bytes), budget.limit.reason, advice);
 }
 
 }  // namespace
@@ -156,8 +155,8 @@ std::vector<std::string> divide_as_needed(Experiment& experiment, const MemoryBu
                                 ? "as distribute.cut says"
                                 : fmt::format("the fewest with which a rank fits into {} ({})",
                                               human_bytes(budget.limit.bytes), budget.limit.reason);
-    reasons.push_back(fmt::format("distribute.stages = \"auto\": {} stage{}, {}", found.count(),
-                                  found.count() == 1 ? "" : "s", why));
+    reasons.push_back(
+        fmt::format("distribute.stages = \"auto\": {}, {}", plural(found.count(), "stage"), why));
   }
   experiment.stages = std::move(found.stages);
   if (!found.why.empty()) reasons.push_back(std::move(found.why));

@@ -199,9 +199,11 @@ void log_notes(std::span<const RecordSource* const> sources, std::size_t shown) 
     for (std::size_t i = 0; i < lines.size(); ++i)
       write_log(i < shown ? LogLevel::kInfo : LogLevel::kDebug, lines[i]);
     if (shown < lines.size())
-      log_info("... and {} lines more in log.txt, or with --plan full", lines.size() - shown);
+      log_info("... and {} in log.txt, or with --plan full",
+               plural(std::ssize(lines) - Index(shown), "more line"));
     if (notes.size() > kMaxNotes) {
-      log_info("{}: {} more notes like these", source->info().name, notes.size() - kMaxNotes);
+      log_info("{}: {} like these", source->info().name,
+               plural(std::ssize(notes) - Index(kMaxNotes), "more note"));
     }
     const std::vector<std::string> doubts = source->doubts();
     for (const std::string& doubt : std::span(doubts).first(std::min(kMaxNotes, doubts.size()))) {

@@ -53,10 +53,7 @@ StageGrid inference_grid(const Config& config, Index ranks, Index rank) {
       "stages, and each takes the whole model",
       config.train.threads, stages);
   const StageGrid grid(ranks, stages, config.distribute.placement);
-  if (rank == 0) {
-    log_info("{} group{} of {} stages, one on each rank", grid.groups(), grid.groups() == 1 ? "" : "s",
-             stages);
-  }
+  if (rank == 0) log_info("{} of {} stages, one on each rank", plural(grid.groups(), "group"), stages);
   return grid;
 }
 

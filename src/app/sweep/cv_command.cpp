@@ -20,6 +20,7 @@
 #include "lockstep/comm/agree.h"
 #include "lockstep/data/format.h"
 #include "lockstep/data/table/sources/feature_columns.h"
+#include "lockstep/data/table/text/table_text.h"
 #include "lockstep/data/table/values/schema.h"
 #include "lockstep/optim/schedule.h"
 #include "lockstep/train/evaluation/prediction.h"
@@ -82,17 +83,6 @@ class FoldLines {
   std::string header_;
 };
 
-// Commas between the cells of a line.
-std::size_t separators_in(const std::string& line) {
-  std::size_t count = 0;
-  bool inside = false;
-  for (const char c : line) {
-    inside ^= c == '"';
-    count += !inside && c == ',' ? 1U : 0U;
-  }
-  return count;
-}
-
 // `skipped`: as RecordSource has it. `positions`: those of a record that have a class each, or 0.
 void join_files(const std::vector<FoldNumber>& fold_of, std::span<const Index> skipped, Index positions,
                 const SweepState& state) {
@@ -103,7 +93,7 @@ void join_files(const std::vector<FoldNumber>& fold_of, std::span<const Index> s
   AtomicFile joined(directory.root / "predictions.csv");
   const std::string& header = files.front().header();
   joined.write(fmt::format("row,fold,{}{}\n", positions > 0 ? "position," : "", header));
-  const std::string empty(separators_in(header), ',');
+  const std::string empty(split_record({}, header).size() - 1, ',');
   Index record = 0;  // its number in the file, records that were left out counted with the others
   for (std::size_t i = 0; i < fold_of.size(); ++i, ++record) {
     for (; !skipped.empty() && skipped.front() == record; ++record) skipped = skipped.subspan(1);
@@ -138,41 +128,36 @@ void write_fold_predictions(Communicator& comm, const CommandLine& line, const C
   const RunDirectory run{config.run.dir};
   const std::string schema = read_together(comm, run.schema());
   const Experiment experiment = make_evaluation(std::move(config), {Split::kValidation}, run, schema, peers);
-  AlignedBuffer<Scalar> stored;
-  std::vector<LabelScale> label_scales;
-  std::vector<TargetLabel> labels;
-  std::optional<double> threshold;
-  Scalar temperature = 1;
-  agree(comm, [&] {
-    stored = load_stored(run, *experiment.model);
-    label_scales = read_label_scales(schema);
-    labels = read_target_labels(schema);
-    threshold = threshold_of(run, experiment.config, comm.rank());
-    temperature = load_temperature(run, experiment.config, experiment.loss->form());
-  });
-  ThreadTeam team(static_cast<int>(experiment.config.train.threads));
-  Prediction prediction({.comm = comm,
-                         .model = *experiment.model,
-                         .form = experiment.loss->form(),
-                         .normaliser = *experiment.normaliser,
-                         .team = team,
-                         .batch = experiment.config.eval.batch,
-                         .temperature = temperature},
-                        *experiment.validation);
   const OutputForm form = experiment.loss->form();
-  PredictionTable table(form, experiment.outputs(), labels, {.threshold = threshold}, label_scales);
+  AlignedBuffer<Scalar> stored;
+  Scalar temperature = 1;
+  std::optional<PredictionTable> table;
   std::unique_ptr<PredictionFile> file;  // only rank 0 has one
   agree(comm, [&] {
+    stored = load_stored(run, *experiment.model);
+    temperature = load_temperature(run, experiment.config, form);
+    table.emplace(form, experiment.outputs(), read_target_labels(schema),
+                  PredictionView{.threshold = threshold_of(run, experiment.config, comm.rank())},
+                  read_label_scales(schema));
     if (comm.rank() > 0) return;
     const std::string path = (run.root / kFoldFile).string();
     std::filesystem::remove(path);
     file = choose_prediction_file(path).make(
         {.path = path,
          .rows = experiment.validation->info().rows * std::max<Index>(1, form.positions),
-         .columns = {table.columns().begin(), table.columns().end()}});
+         .columns = {table->columns().begin(), table->columns().end()}});
   });
+  ThreadTeam team(static_cast<int>(experiment.config.train.threads));
+  Prediction prediction({.comm = comm,
+                         .model = *experiment.model,
+                         .form = form,
+                         .normaliser = *experiment.normaliser,
+                         .team = team,
+                         .batch = experiment.config.eval.batch,
+                         .temperature = temperature},
+                        *experiment.validation);
   prediction.run(stored_values(*experiment.model, stored.span()),
-                 [&](const ConstMatrix& rows) { append_rows(rows, form.positions > 0, table, *file); });
+                 [&](const ConstMatrix& rows) { append_rows(rows, form.positions > 0, *table, *file); });
   agree(comm, [&] {
     if (file) file->finish();
   });

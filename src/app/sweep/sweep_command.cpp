@@ -120,7 +120,7 @@ void Sweep::announce() const {
   const Index mine =
       std::ranges::count_if(state_.rows(), [this](const TrialRow& row) { return is_part(row); });
   const std::string part = request_.parts > 1 ? fmt::format(", {} of them here", with_commas(mine)) : "";
-  state_.announce(fmt::format("{} trials{}", with_commas(std::ssize(state_.rows())), part));
+  state_.announce(plural(std::ssize(state_.rows()), "trial") + part);
   const Index known = std::ranges::count_if(
       state_.rows(), [](const TrialRow& row) { return row.state != TrialState::kWaiting; });
   if (known > 0) log_info("the sweep goes on: {} of its trials have been begun before", with_commas(known));

@@ -59,10 +59,6 @@ SweepRequest with_flags(SweepRequest request, const Flags& flags) {
   return request;
 }
 
-bool tells_trials_apart(const std::string& flag) {
-  return flag.starts_with("--grid ") || flag.starts_with("--random ") || flag.starts_with("--trials ");
-}
-
 Description parse(const std::string& text) {
   Description found;
   std::istringstream in(text);
@@ -70,8 +66,9 @@ Description parse(const std::string& text) {
   while (std::getline(in, line) && line.starts_with(kMark)) {
     line.erase(0, kMark.size());
     if (line == kGrown) found.trials.emplace_back();
-    if (line.starts_with("--"))
-      (tells_trials_apart(line) ? found.trials.back() : found.others).push_back(line);
+    const bool of_trials =
+        line.starts_with("--grid ") || line.starts_with("--random ") || line.starts_with("--trials ");
+    if (line.starts_with("--")) (of_trials ? found.trials.back() : found.others).push_back(line);
   }
   found.config.assign(std::istreambuf_iterator<char>(in), {});
   return found;

@@ -35,11 +35,9 @@ using Json = nlohmann::ordered_json;
 
 void refuse_ranks(Index ranks, Index ranks_per_trial) {
   const Index over = ranks % ranks_per_trial;
-  error_if(
-      over != 0,
-      "--ranks-per-trial {} does not divide the {} ranks there are: start them with mpirun -np {}, or give "
-      "another number",
-      ranks_per_trial, ranks, std::max(ranks_per_trial, ranks - over));
+  error_if(over != 0,
+           "--ranks-per-trial {} does not divide {}: start them with mpirun -np {}, or give another number",
+           ranks_per_trial, plural(ranks, "rank"), std::max(ranks_per_trial, ranks - over));
 }
 
 // The settings that all trials must have as they are.

@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
-#include <utility>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
@@ -25,16 +24,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array kStates{
-    std::pair{TrialState::kWaiting, "waiting"}, std::pair{TrialState::kStopped, "stopped"},
-    std::pair{TrialState::kPaused, "paused"},   std::pair{TrialState::kDropped, "dropped"},
-    std::pair{TrialState::kFailed, "failed"},   std::pair{TrialState::kDone, "done"}};
+constexpr std::array kStates{"waiting", "stopped", "paused", "dropped", "failed", "done"};  // as TrialState
 
 TrialState state_named(const std::string& name) {
-  for (const auto& [state, text] : kStates) {
-    if (name == text) return state;
-  }
-  throw DataError(fmt::format("'{}' is no state of a trial", name));
+  const auto found = std::ranges::find(kStates, name);
+  if (found == kStates.end()) throw DataError(fmt::format("'{}' is no state of a trial", name));
+  return static_cast<TrialState>(found - kStates.begin());
 }
 
 // Its numbers by name, those of the samples too.
@@ -105,24 +100,9 @@ std::string measure_head(const char* set, const std::string& name, std::span<con
   return fmt::format("{} {}", set, name_with_class(name, positive.value_or("")));
 }
 
-std::string epoch_cell(const TrialRow& row) {
-  return row.score ? fmt::format("{:.2f}", row.score->epoch) : "";
-}
-
-std::string state_cell(const TrialRow& row) {
-  return to_string(row.state);
-}
-
-// "loss", and the measure if it is another.
-std::vector<std::string> test_measures(std::span<const TrialRow> rows, const Measure& measure) {
-  std::vector<std::string> names{"loss", "accuracy"};
-  if (std::ranges::find(names, measure.name()) == names.end()) names.push_back(measure.name());
-  std::erase_if(names, [&](const std::string& name) {
-    return std::ranges::all_of(rows,
-                               [&](const TrialRow& row) { return measure_cell(row.test, name).empty(); });
-  });
-  return names;
-}
+const Columns kLastColumns{
+    {"epoch", [](const TrialRow& row) { return row.score ? fmt::format("{:.2f}", row.score->epoch) : ""; }},
+    {"state", [](const TrialRow& row) { return to_string(row.state); }}};
 
 std::string describe_failures(std::span<const TrialRow> rows, const SweepDirectory& directory) {
   std::string text;
@@ -262,11 +242,8 @@ TrialRow parse_row(const Json& json) {
   row.was_held = json.value("was_held", false);
   row.steps = whole_number(json.at("steps"));
   row.seconds = json.at("seconds").get<double>();
-  if (json.contains("rungs")) {
-    for (const Json& value : json.at("rungs")) {
-      row.at_rungs.push_back(value.is_number() ? value.get<double>() : NAN);
-    }
-  }
+  for (const Json& value : json.value("rungs", Json::array()))
+    row.at_rungs.push_back(value.is_number() ? value.get<double>() : NAN);
   if (json.contains("validation")) {
     const Json& found = json.at("validation");
     row.score = TrialScore{.value = measured(found, "value"),
@@ -279,10 +256,7 @@ TrialRow parse_row(const Json& json) {
 }
 
 std::string to_string(TrialState state) {
-  for (const auto& [other, text] : kStates) {
-    if (other == state) return text;
-  }
-  return "";
+  return kStates[static_cast<std::size_t>(state)];
 }
 
 Json to_json(const TrialRow& row, const std::string& measure) {
@@ -368,17 +342,20 @@ std::string sweep_table(std::span<const TrialRow> rows, const Measure& measure,
   }
   columns.push_back({measure_head("validation", measure.name(), rows, directory),
                      [](const TrialRow& row) { return row.score ? measure_text(row.score->value) : ""; }});
-  columns.push_back({"epoch", epoch_cell});
-  for (const std::string& name : test_measures(rows, measure)) {
-    columns.push_back({measure_head("test", name, rows, directory),
-                       [name](const TrialRow& row) { return measure_cell(row.test, name); }});
+  columns.push_back(kLastColumns.front());
+  std::vector<std::string> names{"loss", "accuracy"};
+  if (std::ranges::count(names, measure.name()) == 0) names.push_back(measure.name());
+  for (const std::string& name : names) {
+    const auto cell = [name](const TrialRow& row) { return measure_cell(row.test, name); };
+    if (std::ranges::all_of(rows, &std::string::empty, cell)) continue;
+    columns.push_back({measure_head("test", name, rows, directory), cell});
   }
   const auto is_done = [](const TrialRow& row) { return row.state == TrialState::kDone; };
   columns.push_back(
       {"steps", [=](const TrialRow& row) { return is_done(row) ? with_commas(row.steps) : ""; }});
   columns.push_back(
       {"time", [=](const TrialRow& row) { return is_done(row) ? human_seconds(row.seconds) : ""; }});
-  columns.push_back({"state", state_cell});
+  columns.push_back(kLastColumns.back());
   const std::vector<TrialRow> sorted = ranked(rows, measure);
   std::string text = text_table(table_of(columns, sorted), 1) + describe_failures(rows, directory) +
                      describe_best(sorted, measure, directory);
@@ -417,7 +394,7 @@ std::string folds_table(std::span<const TrialRow> folds, const Measure& measure,
                    (of_some ? fmt::format(" ({} of {} folds)", found.folds, folds.size()) : ""));
     deviation.push_back(std::isfinite(found.deviation) ? fmt::format("{:.4f}", found.deviation) : "-");
   }
-  columns.insert(columns.end(), {{"epoch", epoch_cell}, {"state", state_cell}});
+  columns.insert(columns.end(), kLastColumns.begin(), kLastColumns.end());
   std::vector<Cells> table = table_of(columns, folds);
   if (!names.empty()) table.insert(table.end(), {mean, deviation});
   for (Cells& cells : table) cells.resize(columns.size());

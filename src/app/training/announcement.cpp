@@ -151,13 +151,13 @@ RunRecord first_record(const Experiment& experiment, const RunPlan& plan, const 
         log_warning(
             "the start before measured the scaled label ({}); from step {} on measures but the loss are in "
             "its own units, and are not to be compared with those before",
-            record.scaled_label, with_commas(resume.saved_steps()));
+            record.scaled_label, with_commas(resume.saved().steps));
       }
     }
   } catch (const DataError& error) {
     log_warning("run.json of the start before cannot be read: {}", error.what());
   }
-  if (resume.checkpoint) record.launch.resumed_at.push_back(resume.saved_steps());
+  if (resume.checkpoint) record.launch.resumed_at.push_back(resume.saved().steps);
   return record;
 }
 
@@ -188,7 +188,8 @@ void report_loaded(Communicator& comm, const RunPlan& plan, const Records& train
   const std::vector<std::string> lines = gather_texts(comm, fmt::format("rank {} {}", comm.rank(), holds));
   for (std::size_t rank = 0; rank < std::min(lines.size(), kMaxLines); ++rank)
     write_log(rank < shown ? LogLevel::kInfo : LogLevel::kDebug, lines[rank]);
-  if (lines.size() > shown) log_info("... and so on for {} more ranks", lines.size() - shown);
+  if (lines.size() > shown)
+    log_info("... and so on for {}", plural(std::ssize(lines) - Index(shown), "more rank"));
 }
 
 void report_algorithm(const std::string& algorithm, const DistOptions& distribute) {
@@ -205,7 +206,7 @@ void report_algorithm(const std::string& algorithm, const DistOptions& distribut
 bool is_over(const Config& config, const RunPlan& plan, const ResumeState& resume) {
   if (!resume.completed_steps) return false;
   const Index done = *resume.completed_steps;
-  if (done < resume.saved_steps()) return false;  // it was made longer, and has not ended since
+  if (done < resume.saved().steps) return false;  // it was made longer, and has not ended since
   const TrainOptions& before = resume.config->train;
   const TrainOptions& now = config.train;
   const bool same_end = before.early_stopping == now.early_stopping &&
@@ -216,27 +217,26 @@ bool is_over(const Config& config, const RunPlan& plan, const ResumeState& resum
 }
 
 void refuse_length(const Config& config, const RunPlan& plan, const ResumeState& resume) {
-  const Index saved = resume.saved_steps();
+  const Index saved = resume.saved().steps;
   const Index done = std::max(saved, resume.completed_steps.value_or(0));
   const std::string from =
       (resume.checkpoint ? resume.checkpoint->directory() : resume.directory.root).string();
-  error_if(
-      done > plan.steps,
-      "'{}' has made {} steps already, but {}: it cannot go on. Give a length of at least {} steps, or {}",
-      from, with_commas(done), describe_length(config.train, plan), with_commas(done),
-      resume.is_new ? "name an earlier checkpoint in run.resume"
-                    : "begin again with run.resume = \"restart\" or in another run.dir");
+  error_if(done > plan.steps,
+           "'{}' has made {} already, but {}: it cannot go on. Give a length of at least {}, or {}", from,
+           plural(done, "step"), describe_length(config.train, plan), plural(done, "step"),
+           resume.is_new ? "name an earlier checkpoint in run.resume"
+                         : "begin again with run.resume = \"restart\" or in another run.dir");
   error_if(
       resume.completed_steps && saved == 0,
-      "the run in '{}' is complete after {} steps, and has no checkpoint from which it could go on for "
+      "the run in '{}' is complete after {}, and has no checkpoint from which it could go on for "
       "longer. Begin again with run.resume = \"restart\", or start another run.dir from its weights with "
       "train.init = \"{}\"",
-      resume.directory.root.string(), with_commas(done), resume.directory.model().string());
+      resume.directory.root.string(), plural(done, "step"), resume.directory.model().string());
 }
 
 void log_rest(const Experiment& experiment, const RunPlan& plan, const ResumeState& resume) {
   if (!resume.checkpoint) return;
-  const Index done = resume.saved_steps();
+  const Index done = resume.saved().steps;
   if (done == plan.steps) {
     log_info("all {} steps are made: what is left is the evaluation and the files of the end",
              with_commas(done));

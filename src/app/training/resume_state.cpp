@@ -221,9 +221,9 @@ void log_resume(const Config& config, const ResumeState& resume, const RunPlan& 
     return;
   }
   const CheckpointHeader& from = resume.checkpoint->header();
-  log_info("goes on from '{}': {} steps, epoch {:.2f}, on {} rank{} with {}",
-           resume.checkpoint->directory().string(), with_commas(from.progress.steps), from.progress.epochs,
-           from.ranks, from.ranks == 1 ? "" : "s", from.strategy);
+  log_info("goes on from '{}': {}, epoch {:.2f}, on {} with {}", resume.checkpoint->directory().string(),
+           plural(from.progress.steps, "step"), from.progress.epochs, plural(from.ranks, "rank"),
+           from.strategy);
   const bool ordered = config.distribute.reduction == Reduction::kOrdered;
   const Index stages = std::max<Index>(1, std::ssize(plan.stages));
   const auto same_stages = [&](const DistOptions& before) {

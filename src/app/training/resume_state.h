@@ -33,8 +33,8 @@ struct ResumeState {
   std::filesystem::path moved_to = {};  ///< rank 0: where it is then
   bool root_was_there = false;          ///< rank 0: run.dir existed, as an empty directory or a link to one
 
-  /// Steps of the newest checkpoint; 0 if there is none.
-  Index saved_steps() const { return checkpoint ? checkpoint->header().progress.steps : 0; }
+  /// How far the newest checkpoint is; zeros if there is none.
+  Progress saved() const { return checkpoint ? checkpoint->header().progress : Progress{}; }
   /// Bytes of metrics.jsonl to keep; later lines belong to steps that run again.
   Index metrics_bytes() const { return is_new || !checkpoint ? 0 : checkpoint->header().metrics_bytes; }
 };

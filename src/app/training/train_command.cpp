@@ -37,22 +37,21 @@ namespace {
 int report_stop(Communicator& comm, const Config& config, const ResumeState& resume,
                 const TrainingResult& result, const RunWatch& watch, const LostFiles& lost) {
   const std::string& failure = watch.writer.last_failure();
-  const std::string steps = with_commas(result.progress.steps);
+  const std::string steps = plural(result.progress.steps, "step");
   agree(comm, [&] {
     if (comm.rank() != 0) return;
     const std::string mishap = describe_lost_directory(resume.directory, resume.lock);
     if (mishap.empty()) return;
-    throw DataError("stopped {}after {} steps by {}, but {}{}", failure.empty() ? "and saved " : "", steps,
+    throw DataError("stopped {}after {} by {}, but {}{}", failure.empty() ? "and saved " : "", steps,
                     result.stopped, mishap, failure.empty() ? "" : "; the last checkpoint is lost");
   });
   if (!failure.empty()) {
-    throw AgreedError(fmt::format("stopped after {} steps by {}, but this was lost: {}", steps,
-                                  result.stopped, lost.describe()),
-                      kExitData);
+    throw AgreedError(
+        fmt::format("stopped after {} by {}, but this was lost: {}", steps, result.stopped, lost.describe()),
+        kExitData);
   }
   if (comm.rank() != 0) return kExitStopped;
-  log_info("stopped after {} steps by {}; {} goes on from there{}", steps, result.stopped,
-           resume_command(config),
+  log_info("stopped after {} by {}; {} goes on from there{}", steps, result.stopped, resume_command(config),
            lost.empty() ? "" : fmt::format("; lost: lines of {}", fmt::join(lost.names(), " and ")));
   remove_if_there(resume.directory.stop());
   return kExitStopped;
@@ -88,7 +87,7 @@ class TrainCommand {
       TrainingResult result = train();
       return {.exit_code = result.stopped.empty() ? finish(result) : stop(result), .paused = result.paused};
     } catch (const AgreedError& error) {
-      end_record(RunState::kFailed, error.what(), error.exit_code());
+      end_record(RunState::kFailed, error.what(), error.exit_code(), observer_->progress());
       throw;
     }
   }
@@ -102,7 +101,7 @@ class TrainCommand {
   void tidy_up();
   void begin();
   void begin_record();
-  void end_record(RunState state, const std::string& reason, int exit_code);
+  void end_record(RunState state, const std::string& reason, int exit_code, const Progress& done);
   void announce_run();
   void load();
   void report_start();
@@ -128,7 +127,7 @@ class TrainCommand {
   std::unique_ptr<StepTracer> tracer_;     // null without report.trace
   std::unique_ptr<RunRecordFile> record_;  // null on other ranks
   StepLosses losses_;                      // of rank 0
-  std::unique_ptr<Observer> observer_ = std::make_unique<SilentObserver>();
+  std::unique_ptr<Observer> observer_ = std::make_unique<Observer>();
   RunDirectory results_;  // rank 0: where the results are written, run.dir unless that was moved
 };
 
@@ -214,7 +213,7 @@ void TrainCommand::begin() {
       settings.record = record_.get();
       settings.losses = &losses_;
       observer_ = std::make_unique<RunOutput>(std::move(settings),
-                                              OutputStart{.step = resume_.saved_steps(),
+                                              OutputStart{.progress = resume_.saved(),
                                                           .metrics_bytes = resume_.metrics_bytes(),
                                                           .incomplete = incomplete_before(resume_)});
     });
@@ -233,13 +232,15 @@ void TrainCommand::begin_record() {
 }
 
 // A record that cannot be written is lost like other files: the next start finds a run that was killed.
-void TrainCommand::end_record(RunState state, const std::string& reason, int exit_code) {
+void TrainCommand::end_record(RunState state, const std::string& reason, int exit_code,
+                              const Progress& done) {
   if (!record_ || record_->ended()) return;
   try {
     record_->end(resume_.lock.whereabouts().value_or(resume_.directory.root), [&](RunRecord& record) {
       record.state = state;
       record.reason = reason;
       record.exit_code = exit_code;
+      if (done.steps > record.progress.steps) record.progress = done;
     });
   } catch (const Error&) {
   }
@@ -280,7 +281,7 @@ void TrainCommand::announce_run() {
 void TrainCommand::load() {
   run_ = std::make_unique<Run>(comm_, experiment_, plan_);
   run_->initialise_weights(resume_.checkpoint.get());
-  run_->load(resume_.saved_steps());
+  run_->load(resume_.saved().steps);
   agree(comm_, [&] { refuse_other_content(config(), *experiment_.train, run_->fingerprint(), resume_); });
 }
 
@@ -304,7 +305,7 @@ void TrainCommand::report_start() {
     remove_if_there(resume_.directory.summary());  // written again at the end
   }
   if (!resume_.checkpoint || resume_.is_new) return;
-  watch_->writer.found(resume_.saved_steps());
+  watch_->writer.found(resume_.saved().steps);
   if (first()) note_checkpoints(config(), resume_);
 }
 
@@ -317,7 +318,7 @@ TrainingResult TrainCommand::train() {
                            .fingerprint = run_->fingerprint(),
                            .versions = versions()};
   results_ = resume_.directory;
-  tracer_ = start_trace(comm_, experiment_, plan_, resume_.saved_steps());
+  tracer_ = start_trace(comm_, experiment_, plan_, resume_.saved().steps);
   const double pause_after = std::ceil(request_.pause_share * static_cast<double>(plan_.steps));
   try {
     TrainingResult result =
@@ -362,8 +363,8 @@ int TrainCommand::stop(const TrainingResult& result) {
   const LostFiles lost(*observer_, watch_->writer, resume_command(config()));
   const int exit_code = report_stop(comm_, config(), resume_, result, *watch_, lost);
   end_record(RunState::kStopped,
-             fmt::format("after {} steps by {}", with_commas(result.progress.steps), result.stopped),
-             exit_code);
+             fmt::format("after {} by {}", plural(result.progress.steps, "step"), result.stopped), exit_code,
+             result.progress);
   return exit_code;
 }
 

@@ -23,6 +23,7 @@ using Json = nlohmann::ordered_json;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr std::size_t kMaxColumns = 60;
 constexpr std::size_t kMaxFaults = 5;
+constexpr std::size_t kMaxFaultBytes = 400;
 constexpr std::size_t kMaxClasses = 100;
 
 // The numbers of a worker and of a rank, by their names in a line.
@@ -38,20 +39,16 @@ constexpr std::array kRankNumbers{
     std::pair{"delay", &RankTime::delay},       std::pair{"to_best", &RankTime::to_best},
     std::pair{"to_own", &RankTime::to_own}};
 
-Json confusion_json(const EvalMetrics& metrics) {
-  Json rows = Json::array();
-  const auto classes = static_cast<std::size_t>(metrics.classes);
-  for (std::size_t row = 0; row < classes; ++row) {
-    const auto first = metrics.confusion.begin() + static_cast<std::ptrdiff_t>(row * classes);
-    rows.push_back(std::vector<Index>(first, first + metrics.classes));
-  }
-  return rows;
-}
-
 double number_of(const Json& json, const char* name) {
   const auto found = json.find(name);
   if (found == json.end() || !found->is_number()) throw DataError("it has no {}", name);
   return found->get<double>();
+}
+
+// A file may state any number.
+Index whole_count(double number) {
+  static constexpr double kMost = 1e15;
+  return static_cast<Index>(std::clamp(number, 0.0, kMost));
 }
 
 // A count, which may be added to many others.
@@ -112,14 +109,14 @@ RankTimes ranks_of(const Json& json) {
       if (value.is_number()) time.*member = value.get<double>();
     });
   }
-  const Json seconds = json.value("seconds", Json());
-  if (seconds.is_number()) times.seconds = seconds.get<double>();
-  const Json windows = json.value("windows", Json());
-  if (windows.is_number_integer()) times.windows = count_of(windows);
-  const Json load = json.value("load", Json());
-  if (load.is_number()) times.load = load.get<double>();
-  const Json cores = json.value("cores", Json());
-  if (cores.is_number_integer()) times.cores = count_of(cores);
+  const auto number = [&](const char* name) {
+    const Json value = json.value(name, Json());
+    return value.is_number() ? value.get<double>() : 0;
+  };
+  times.seconds = number("seconds");
+  times.windows = whole_count(number("windows"));
+  times.load = number("load");
+  times.cores = whole_count(number("cores"));
   return times;
 }
 
@@ -127,14 +124,6 @@ void add_value(MetricsLine& line, const std::string& name, const Json& value) {
   if (line.values.size() == kMaxColumns) return;
   if (value.is_number()) line.values.emplace_back(name, value.get<double>());
   if (value.is_null()) line.values.emplace_back(name, kNaN);
-}
-
-MetricsLine parse_line(const std::string& text) {
-  try {
-    return metrics_line(parse_json<Json>(text));
-  } catch (const Json::exception& error) {  // a number beyond those of a double
-    throw DataError(excerpt(error.what()));
-  }
 }
 
 std::string csv_number(double value) {
@@ -149,12 +138,6 @@ std::string csv_line(const MetricsLine& line, const std::string& run,
     text += ',' + csv_number(line.number(column));
   }
   return text + '\n';
-}
-
-// A file may state any number.
-Index whole_count(double number) {
-  static constexpr double kMost = 1e15;
-  return static_cast<Index>(std::clamp(number, 0.0, kMost));
 }
 
 // The numbers of an evaluation that measure the model.
@@ -200,6 +183,12 @@ void add_seconds(MetricsHistory& history) {
 }
 
 }  // namespace
+
+ConfusionMatrix as_square(std::span<const Index> counts, Index columns) {
+  ConfusionMatrix rows;
+  for (auto row = counts.begin(); row != counts.end(); row += columns) rows.emplace_back(row, row + columns);
+  return rows;
+}
 
 void add_progress(Json& json, const Progress& progress) {
   json["step"] = progress.steps;
@@ -272,7 +261,7 @@ Json evaluation_json(const EvalMetrics& metrics) {
     json[other.name] = other.value ? Json(*other.value) : Json(nullptr);
   }
   if (!metrics.positive().empty()) json["positive"] = metrics.positive();
-  if (!metrics.confusion.empty()) json["confusion"] = confusion_json(metrics);
+  if (!metrics.confusion.empty()) json["confusion"] = as_square(metrics.confusion, metrics.classes);
   json["seconds"] = metrics.seconds;
   return json;
 }
@@ -314,13 +303,14 @@ std::vector<std::string> read_metrics_lines(const std::filesystem::path& file,
   for (std::string text; std::getline(in, text);) {
     ++number;
     try {
-      on_line(parse_line(text));
-    } catch (const DataError& error) {
-      const bool cut = in.eof();  // no end of line came
+      on_line(metrics_line(parse_json<Json>(text)));
+    } catch (const std::exception& error) {  // a number beyond those of a double is no DataError
+      const bool cut = in.eof();             // no end of line came
       if (faults.size() > kMaxFaults) continue;
-      faults.push_back(faults.size() == kMaxFaults ? "and so on"
-                       : cut ? fmt::format("line {}, the last one, is cut off", with_commas(number))
-                             : fmt::format("line {}: {}", with_commas(number), error.what()));
+      faults.push_back(
+          faults.size() == kMaxFaults ? "and so on"
+          : cut                       ? fmt::format("line {}, the last one, is cut off", with_commas(number))
+                : fmt::format("line {}: {}", with_commas(number), excerpt(error.what(), kMaxFaultBytes)));
     }
   }
   return faults;

@@ -32,6 +32,13 @@ std::string common_directory(const std::vector<ViewedRun>& runs) {
   return common.substr(0, common.rfind('/') + 1);
 }
 
+std::string end_of(const std::string& name, std::size_t columns) {
+  const std::string shown = excerpt(name, std::string::npos);
+  std::size_t begin = shown.size() > columns ? shown.size() - columns + 3 : 0;
+  while (begin < shown.size() && (shown[begin] & 0xC0) == 0x80) ++begin;  // within a character
+  return (begin > 0 ? "..." : "") + shown.substr(begin);
+}
+
 bool names_no_result(std::string_view key) {
   return key == "run.dir" || key == "checkpoint.dir" || key == "run.resume" || key == "run.progress" ||
          key == "run.plan" || key.starts_with("report.");
@@ -45,7 +52,7 @@ std::vector<std::string> differing_keys(const std::vector<const ViewedRun*>& run
   for (const ConfigLine& line : (*read)->config) {
     std::set<std::string> values;
     for (const ViewedRun* run : runs) {
-      if (!run->config.empty()) values.insert(run->value(line.key));
+      if (!run->config.empty() && !run->refused) values.insert(run->value(line.key));
     }
     if (values.size() > 1 && (all || !names_no_result(line.key))) keys.push_back(line.key);
   }

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <span>
 
 #include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
@@ -79,14 +80,6 @@ std::string blocks(double share, int width) {
     text += at(kParts, std::clamp(eighths - i * kEighths, 0, kEighths));
   }
   return text;
-}
-
-// The last characters of a name, which tell runs apart.
-std::string end_of(const std::string& name, std::size_t columns) {
-  const std::string shown = excerpt(name, std::string::npos);
-  std::size_t begin = shown.size() > columns ? shown.size() - columns + 3 : 0;
-  while (begin < shown.size() && (shown[begin] & 0xC0) == 0x80) ++begin;  // within a character
-  return (begin > 0 ? "..." : "") + shown.substr(begin);
 }
 
 // "0.52341 |" beside the first line of a curve, the least beside the last one.
@@ -176,10 +169,9 @@ Lines one_run(const ViewedRun& run, ViewSize size) {
   bars.insert(bars.end(), ranks.begin(), ranks.end());
   Lines warnings;
   constexpr std::size_t kWarnings = 3;
-  for (std::size_t i = run.record.warnings.size() - std::min(kWarnings, run.record.warnings.size());
-       i < run.record.warnings.size(); ++i) {
-    warnings.push_back(cut("warning: " + run.record.warnings[i], size.columns));
-  }
+  const std::span all(run.record.warnings);
+  for (const std::string& warning : all.last(std::min(kWarnings, all.size())))
+    warnings.push_back(cut("warning: " + warning, size.columns));
   const int left = size.rows - static_cast<int>(lines.size() + bars.size() + warnings.size());
   const MetricsTable::Column* loss = run.metrics.train.find("loss");
   const ShownMeasure shown = shown_measure(run);

@@ -94,10 +94,15 @@ void MetricsFile::write(const Json& json) {
   failed_ = true;
 }
 
+void MetricsFile::write(const char* kind, const Progress& progress, const Json& numbers) {
+  Json json{{"kind", kind}};
+  add_progress(json, progress);
+  json.update(numbers);
+  write(json);
+}
+
 void MetricsFile::on_train_metrics(const TrainMetrics& metrics) {
-  Json json{{"kind", "train"}};
-  add_progress(json, metrics.progress);
-  json["loss"] = metrics.loss;
+  Json json{{"loss", metrics.loss}};
   if (metrics.accuracy) json["accuracy"] = *metrics.accuracy;
   json["lr"] = metrics.lr;
   json["samples_per_second"] = metrics.samples_per_second;
@@ -106,7 +111,7 @@ void MetricsFile::on_train_metrics(const TrainMetrics& metrics) {
     json["weight_norm"] = metrics.update->weight_norm;
   }
   json["time"] = shares_json(metrics.time);
-  write(json);
+  write("train", metrics.progress, json);
 }
 
 void MetricsFile::on_evaluation(const EvalMetrics& metrics) {
@@ -116,17 +121,11 @@ void MetricsFile::on_evaluation(const EvalMetrics& metrics) {
 }
 
 void MetricsFile::on_workers(const WorkersReport& report, const Progress& progress) {
-  Json json{{"kind", "workers"}};
-  add_progress(json, progress);
-  json.update(workers_json(report));
-  write(json);
+  write("workers", progress, workers_json(report));
 }
 
 void MetricsFile::on_ranks(const RankTimes& times, const Progress& progress) {
-  Json json{{"kind", "ranks"}};
-  add_progress(json, progress);
-  json.update(ranks_json(times));
-  write(json);
+  write("ranks", progress, ranks_json(times));
 }
 
 }  // namespace lockstep

@@ -81,7 +81,7 @@ std::string describe_staleness(const WorkersReport& report) {
     computed += worker.computed;
   }
   if (dropped > 0) {
-    return fmt::format("dropped: {} of {} gradients", with_commas(dropped), with_commas(computed));
+    return fmt::format("dropped: {} of {}", with_commas(dropped), plural(computed, "gradient"));
   }
   return fmt::format("staleness: mean {:.2f}, 95th percentile {}", report.mean_staleness(),
                      report.staleness_percentile(0.95));
@@ -96,9 +96,10 @@ RunOutput::RunOutput(RunOutputSettings settings, OutputStart start)
       metrics_(settings.directory.metrics(), start.metrics_bytes,
                [this](const nlohmann::ordered_json& json) { record_line(json); }),
       line_(settings.progress, settings.whole, settings.shown, std::move(settings.measure)),
-      incomplete_(std::move(start.incomplete)) {
+      incomplete_(std::move(start.incomplete)),
+      progress_(start.progress) {
   if (settings.hyperparameters) {
-    events_.emplace(settings.directory.tensorboard(), start.step, *settings.hyperparameters,
+    events_.emplace(settings.directory.tensorboard(), start.progress.steps, *settings.hyperparameters,
                     settings.tensors);
   }
   parts_ = {&metrics_, &line_};
@@ -119,7 +120,7 @@ void RunOutput::record_line(const nlohmann::ordered_json& json) {
 }
 
 void RunOutput::on_audit(Index epoch, Index samples, Index times) {
-  log_info("audit: epoch {} used {} samples, each {}", epoch, with_commas(samples), plural(times, "time"));
+  log_info("audit: epoch {} used {}, each {}", epoch, plural(samples, "sample"), plural(times, "time"));
 }
 
 std::vector<std::string> RunOutput::incomplete_files() const {
@@ -248,11 +249,11 @@ std::string few_cores_warning(std::span<const Index> cores, Index threads) {
   const auto fewest = std::ranges::min_element(cores);
   if (*fewest >= threads) return "";
   return fmt::format(
-      "rank {} runs {} threads on {}; use fewer threads or ranks, or bind more cores to each rank: "
+      "rank {} runs {} on {}; use fewer threads or ranks, or bind more cores to each rank: "
       "mpirun -np {} --map-by slot:PE={} --bind-to core (Open MPI), mpiexec -n {} -bind-to core:{} (MPICH), "
       "or srun --cpus-per-task={}",
-      fewest - cores.begin(), threads, plural(*fewest, "core"), cores.size(), threads, cores.size(), threads,
-      threads);
+      fewest - cores.begin(), plural(threads, "thread"), plural(*fewest, "core"), cores.size(), threads,
+      cores.size(), threads, threads);
 }
 
 std::string describe_uneven_shards(std::span<const ClassCounts> shards) {
@@ -287,11 +288,11 @@ std::vector<std::string> worker_lines(const WorkersReport& report, Index samples
     const WorkerRecord& worker = report.workers[rank];
     std::string dropped;
     if (worker.dropped > 0) {
-      dropped = fmt::format(", {} dropped with {} samples", with_commas(worker.dropped),
-                            with_commas(worker.dropped_samples));
+      dropped = fmt::format(", {} dropped with {}", with_commas(worker.dropped),
+                            plural(worker.dropped_samples, "sample"));
     }
-    lines.push_back(fmt::format("worker {}: {} gradients with {} samples{}: {:.2f} times an even share", rank,
-                                with_commas(worker.steps), with_commas(worker.samples), dropped,
+    lines.push_back(fmt::format("worker {}: {} with {}{}: {:.2f} times an even share", rank,
+                                plural(worker.steps, "gradient"), plural(worker.samples, "sample"), dropped,
                                 static_cast<double>(worker.samples) / fair));
   }
   return lines;

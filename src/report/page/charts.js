@@ -10,6 +10,7 @@ const number_text = (value) => {
   if (!Number.isFinite(value)) return "-";
   return Math.abs(value) >= 1e4 && Math.abs(value) < 1e15 ? Math.round(value).toLocaleString("en-US") : String(+value.toPrecision(5));
 };
+const plural_text = (text, noun) => `${text} ${noun}${/(^| )1$/.test(text) ? "" : "s"}`;
 const percent_text = (value) => Number.isFinite(value) ? `${value.toFixed(1)} %` : "-";
 const short_text = (text, length) => text.length > length ? `${text.slice(0, length - 1)}…` : text;
 
@@ -28,11 +29,12 @@ const short_value = (runs, run, key) => {
 // Several runs are called by the values in which they differ: "lr 0.1, epochs 2"; by their directories where these values
 // are many, or do not tell them apart. Keys that some runs lack follow from others, as an optimizer's from its name.
 const name_runs = (data) => {
-  const {runs, differing} = data;
+  const {differing} = data;
+  const runs = data.runs.filter((run) => run.config.length > 0);
   const called = (keys) => runs.map((run) =>
     keys.map((key) => `${key.slice(key.lastIndexOf(".") + 1)} ${short_value(runs, run, key)}`).join(", "));
   const given = differing.filter((key) => runs.every((run) => value_of(run, key)));
-  const keys = runs.every((run) => run.config.length > 0) && [given, differing].find((each) => each.length > 0 && each.length <= 4 && new Set(called(each)).size === runs.length);
+  const keys = runs.length > 1 && [given, differing].find((each) => each.length > 0 && each.length <= 4 && new Set(called(each)).size === runs.length);
   data.keys = keys || differing;
   data.named = Boolean(keys);
   if (keys) called(keys).forEach((name, i) => { runs[i].short_name = name; });
@@ -49,10 +51,9 @@ const title_of = (data, run, title) => data.runs.length > 1 ? `${title}: ${run.s
 const kept_points = (values, most) => {
   const all = values.map((_, index) => index);
   if (values.length <= most) return all;
-  const [apart, numbers] = [Math.ceil(values.length / (most - 3)), values.filter((value) => value !== null)];
-  const ends = [numbers.reduce((a, b) => Math.min(a, b), Infinity), numbers.reduce((a, b) => Math.max(a, b), -Infinity)];
-  const kept = new Set([...ends.map((end) => values.indexOf(end)), values.length - 1]);
-  return all.filter((index) => index % apart === 0 || kept.has(index));
+  const numbers = values.filter((value) => value !== null);
+  const kept = new Set([values.indexOf(Math.min(...numbers)), values.indexOf(Math.max(...numbers)), values.length - 1]);
+  return all.filter((index) => index % Math.ceil(values.length / (most - 3)) === 0 || kept.has(index));
 };
 
 // One measure, such as the loss, of all runs and sets. The table joins the series by their steps.

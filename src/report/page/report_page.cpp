@@ -53,21 +53,18 @@ Json numbers_json(const std::vector<double>& values, const std::vector<std::size
   return json;
 }
 
-// Norms are measured now and then: lines without them are no gaps.
-bool is_rarely_measured(const std::string& name) {
-  return name == "gradient_norm" || name == "weight_norm";
-}
-
 // Each measure of one set over the steps, the samples and the time of training.
 void add_curves(const std::string& split, const MetricsTable& table, const PageLimits& limits, Json& curves) {
   constexpr int kCountDigits = 15;
   constexpr int kTimeDigits = 5;
   for (const MetricsTable::Column& column : table.columns) {
     if (!is_measure(column.name) || column.name.starts_with("time.")) continue;
+    // Norms are measured now and then: lines without them are no gaps.
+    const bool is_rare = column.name == "gradient_norm" || column.name == "weight_norm";
     std::vector<std::size_t> rows;
     std::vector<double> values;
     for (std::size_t row = 0; row < table.rows(); ++row) {
-      if (is_rarely_measured(column.name) && std::isnan(column.values[row])) continue;
+      if (is_rare && std::isnan(column.values[row])) continue;
       rows.push_back(row);
       values.push_back(column.values[row]);
     }
@@ -142,17 +139,6 @@ Json slow_json(const RankTimes& times) {
   return shown_json(json);
 }
 
-Json workers_json(const std::vector<WorkerRecord>& workers) {
-  Json json = Json::array();
-  for (const WorkerRecord& worker : workers) {
-    json.push_back({{"computed", worker.computed},
-                    {"samples", worker.samples},
-                    {"dropped", worker.dropped},
-                    {"staleness", worker.staleness}});
-  }
-  return json;
-}
-
 // The evaluation whose confusion matrix is shown: of the test set, else of the validation set; null without
 // one.
 const EvaluationHistory* shown_confusion(const PageRun& run) {
@@ -162,12 +148,6 @@ const EvaluationHistory* shown_confusion(const PageRun& run) {
     if (shown == nullptr || each.split == "test") shown = &each;
   }
   return shown;
-}
-
-// The positive one of two classes, or "".
-std::string positive_class(const PageRun& run) {
-  const EvaluationHistory* shown = shown_confusion(run);
-  return shown == nullptr ? "" : positive_class_of(std::ssize(shown->confusion), run.classes);
 }
 
 Json confusion_json(const EvaluationHistory& shown, const std::vector<std::string>& names) {
@@ -212,15 +192,6 @@ Json predictions_json(const Json& read, bool alone, const PageLimits& limits) {
   Json& worst = json["worst"];
   if (worst.size() > limits.records)
     worst.erase(worst.begin() + static_cast<std::ptrdiff_t>(limits.records), worst.end());
-  return json;
-}
-
-// Shares of the time of all steps.
-Json time_json(const PageRun& run) {
-  Json json = Json::object();
-  for (const char* part : {"compute", "communication", "waiting", "data", "idle"}) {
-    json[part] = shown_json(time_share(run, part));
-  }
   return json;
 }
 
@@ -330,13 +301,30 @@ Json results_json(const PageRun& run) {
   return shown_json(json);
 }
 
+// How the run went: the weights that it kept, and the times and gradients of its ranks.
+void add_course(const PageRun& run, Json& json) {
+  if (run.record.is_complete()) {
+    json["kept"] = kept_json(run);
+    for (const char* part : {"compute", "communication", "waiting", "data", "idle"})
+      json["time"][part] = shown_json(time_share(run, part));
+  }
+  if (run.metrics.ranks.ranks.size() > 1) json["ranks"] = ranks_json(run.metrics.ranks.ranks);
+  json["workers"] = Json::array();
+  for (const WorkerRecord& worker : run.metrics.workers) {
+    json["workers"].push_back({{"computed", worker.computed},
+                               {"samples", worker.samples},
+                               {"dropped", worker.dropped},
+                               {"staleness", worker.staleness}});
+  }
+}
+
 Json run_json(const PageRun& run, bool alone, const PageLimits& limits) {
   Json json{{"name", shown_json(run.name)},
             {"short_name", shown_json(run.short_name())},
             {"state", run.state()},
             {"reason", shown_json(run.record.reason, kMaxSentenceBytes)},
             {"scaled_label", shown_json(run.record.scaled_label)},
-            {"positive", shown_json(positive_class(run))},
+            {"positive", shown_json(run.record.positive)},
             {"faults", shown_json(run.metrics.faults, kMaxSentenceBytes)},
             {"warnings", shown_json(run.record.warnings, kMaxSentenceBytes)},
             {"slow", slow_json(run.metrics.ranks)},
@@ -355,10 +343,7 @@ Json run_json(const PageRun& run, bool alone, const PageLimits& limits) {
                                {"value", best->value},
                                {"smaller_is_better", smaller_is_better(best->measure)}});
   }
-  if (run.record.is_complete()) json["kept"] = kept_json(run);
-  if (run.record.is_complete()) json["time"] = time_json(run);
-  if (run.metrics.ranks.ranks.size() > 1) json["ranks"] = ranks_json(run.metrics.ranks.ranks);
-  json["workers"] = workers_json(run.metrics.workers);
+  add_course(run, json);
   if (const EvaluationHistory* shown = shown_confusion(run))
     json["confusion"] = confusion_json(*shown, run.classes);
   json["predictions"] = predictions_json(run.predictions, alone, limits);
@@ -386,10 +371,6 @@ std::string to_text(const std::vector<PageRun>& runs, const PageLimits& limits) 
     }
   }
   return text;
-}
-
-void add_predictions(PageRun& run, const std::string& text) {
-  run.predictions = read_shown_predictions(text);
 }
 
 void add_importance(PageRun& run, const std::string& text) {
@@ -455,7 +436,8 @@ PageRun read_page_run(ViewedRun viewed, const RunDirectory& directory) {
           fmt::format("{} cannot be read: {}", file.filename().string(), error.what()));
     }
   };
-  add(directory.evaluation(), add_predictions);
+  add(directory.evaluation(),
+      [](PageRun& page, const std::string& text) { page.predictions = read_shown_predictions(text); });
   add(directory.importance(), add_importance);
   add(directory.schema(), add_schema);
   return run;

@@ -68,6 +68,10 @@ const notes_box = (run) => {
   ];
 };
 
+// Whether measures of a token cannot be compared, and those of a character are.
+const kBits = "Bits per character";
+const has_other_tokens = ({differing}) => differing.includes("data.tokens");
+
 // The numbers of a run: rows of a name, a text and, for a measure, its value and whether less of it is better.
 const numbers_of = (run) => {
   const training = run.curves.filter((each) => each.split === "train" && each.measure === "loss");
@@ -97,7 +101,7 @@ const runs_table = (data) => {
   const same = known.filter((name) => !names.includes(name)).map((name) => `${name} ${all[0].get(name)[0]}`);
   const keys = data.named ? [] : data.differing;
   const shown = (run, key) => run.config.length === 0 ? "-" : value_of(run, key) || "(not given)";
-  const is_best = (name, [, value, less]) => Number.isFinite(value) && all.every((numbers) => {
+  const is_best = (name, [, value, less]) => Number.isFinite(value) && (!has_other_tokens(data) || name.endsWith(`: ${kBits}`)) && all.every((numbers) => {
     const [, other] = numbers.get(name) || [];
     return !Number.isFinite(other) || (less ? value <= other : value >= other);
   });
@@ -111,13 +115,26 @@ const runs_table = (data) => {
   }), ...same.length > 0 ? [element("p", null, `The same for all runs: ${same.join("; ")}.`)] : []];
 };
 
+const failures_of = ({runs}) => {
+  const rows = runs.filter((run) => run.state === "failed").map((run) => [run.short_name, run.reason]);
+  return rows.length === 0 ? [] : [words_box({caption: `${plural_text(rows.length, "run")} of ${runs.length} failed`, head: ["run", "reason"], rows})];
+};
+
+// A sentence for runs that differ in no key that decides a result.
+const idle_keys = ({runs}) => {
+  const begun = runs.filter((run) => run.steps > 0);
+  const keys = runs[0].config.map(({key}) => key).filter((key) => !key.endsWith(".dir") && new Set(begun.map((run) => value_of(run, key))).size > 1);
+  return keys.length > 0 ? `The runs differ in ${keys.join(", ")} alone, which changes no result.` : "All keys have the same values.";
+};
+
 const summary_section = (data) => {
   const [run] = data.runs;
   if (data.runs.length > 1) {
+    const tokens = has_other_tokens(data) ? " They divide the text in other ways, so that a loss of a token in one says nothing of one in another: compare bits_per_character." : "";
     const best = run.best ? `The best of ${data.runs.length} runs by the ${small_first(run.best.title)} of the ${run.best.split} set, `
-      + `${value_text(run.best.title, run.best.value)}, is ${run.short_name}.` : "None of the runs has a measure.";
-    return [element("p", {class: "verdict"}, best), ...runs_table(data), ...meanings(data),
-      ...data.differing.length === 0 ? [element("p", null, "All keys have the same values.")] : [], ...for_each_run(data, notes_box, "What to look at: in each")];
+      + `${value_text(run.best.title, run.best.value)}, is ${run.short_name}.${tokens}` : "None of the runs has a measure.";
+    return [element("p", {class: "verdict"}, best), ...failures_of(data), ...runs_table(data), ...meanings(data),
+      ...data.differing.length === 0 ? [element("p", null, idle_keys(data))] : [], ...for_each_run(data, notes_box, "What to look at: in each")];
   }
   const told = run.curves.length > 0 ? story_of(run) : story_of(run).slice(0, 1);
   return [figures_of_run(run), element("p", {class: "verdict"}, verdict_of(run)), element("p", null, told.join("\n")),
@@ -259,7 +276,7 @@ const plan_of = (run) => {
     ["steps", count_text(steps)],
     ["samples", count_text(samples)],
     ["epochs", short(epochs)],
-    ...records > 0 ? [["each example seen", `${short(samples / records)} times`]] : [],
+    ...records > 0 ? [["each example seen", plural_text(short(samples / records), "time")]] : [],
   ].filter(([name]) => planned(run, name)).map(([name, done]) => [name, planned(run, name), done]);
   return [
     ...rows.length > 0 ? [numbers_box({caption: "Planned and done", head: ["", "planned", "done"], rows})] : [],

@@ -57,16 +57,15 @@ const rate_text = ({samples, seconds}) => samples < 10 * seconds ? String(+(samp
 // The length of the run, its model and data, and the weights that are kept.
 const story_of = (run) => {
   const given = (key) => value_of(run, key);
-  const with_noun = (text, noun) => `${text} ${noun}${text === "1" ? "" : "s"}`;
-  const known = (row, noun, around) => planned(run, row) ? around(with_noun(planned(run, row), noun)) : "";
+  const known = (row, noun, around) => planned(run, row) ? around(plural_text(planned(run, row), noun)) : "";
   const model = run.config.length === 0 ? "Its config cannot be read, so this page does not know what was trained."
     : `A model "${given("model.preset") || given("model.layers")}"${known("parameters", "parameter", (text) => ` of ${text}`)} was trained on `
     + `${given("data.train") || "synthetic data"}${known("rows", "record", (text) => ` (${text})`)}, with the loss ${given("train.loss")}`
     + (run.scaled_label ? ` of the scaled label (${run.scaled_label}; other measures are in its own units)` : "")
     + ` and the optimizer ${given("train.optimizer")}.`;
-  const of_steps = planned(run, "steps") ? ` of ${planned(run, "steps")}` : "";
-  const length = `It made ${count_text(run.steps)}${of_steps} steps`
-    + (run.epochs > 0 ? `, ${+run.epochs.toPrecision(4)} epochs with ${count_text(run.samples)} samples` : "")
+  const done = [count_text(run.steps), planned(run, "steps")].filter((each) => each);
+  const length = `It made ${plural_text(done.join(" of "), "step")}`
+    + (run.epochs > 0 ? `, ${plural_text(+run.epochs.toPrecision(4), "epoch")} with ${plural_text(count_text(run.samples), "sample")}` : "")
     + known("ranks", "rank", (text) => `, on ${text}`)
     + (run.seconds > 0 ? `, in ${duration_text(run.seconds)} of training (${rate_text(run)} samples a second).` : ".");
   const kept = !run.kept ? [] : run.kept.best && run.best
@@ -113,8 +112,9 @@ const notes_on_kept = (run) => {
     ? [`The validation set was best at step ${count_text(step)} of ${count_text(run.steps)}, and ${after}.${advice && ` ${advice}.`}`] : [];
 };
 
-// Parts that took more than a quarter of the time.
+// Parts that took more than a quarter of the time, of a run that took some.
 const notes_on_time = (run) => {
+  if (!(run.seconds >= 5)) return [];
   const shares = untried(run, [["data.prefetch", "data.prefetch prepares them ahead"], ["train.threads", "train.threads shares the work out"]]);
   return [
     ["waiting", "was spent in waiting for the slowest rank: see the guide on performance."],
@@ -139,9 +139,11 @@ const notes_on_classes = ({confusion}) => {
     + `(${count_text(others[taken])} of ${count_text(scores[worst].samples)}).`];
 };
 
+const kStates = new Map([["failed", "failed"], ["stopped", "was stopped"], ["killed", "was killed"], ["no sign of life", "gives no sign of life"]]);
+
 // Only what may be wrong.
 const notes_of = (run) => [
-  ...run.kept ? [] : [`The run is ${run.state}: ${run.reason}`],
+  ...run.kept ? [] : [`The run ${kStates.get(run.state) || `is ${run.state}`}${run.reason && `: ${run.reason}`}`],
   ...run.faults.filter((fault) => !run.reason.endsWith(fault)).map((fault) => `metrics.jsonl is damaged: ${fault}. The other lines are shown.`),
   ...notes_on_numbers(run),
   ...run.kept ? notes_on_kept(run) : [],

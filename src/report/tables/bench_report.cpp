@@ -41,10 +41,10 @@ std::string rate_text(Index flops, double seconds, double limit) {
 
 std::string ops_text(const BenchReport& report) {
   std::string text = fmt::format(
-      "\nmodel: a batch of {} samples on a rank, in {}; limit: multiply-adds{}\n"
+      "\nmodel: a batch of {} on a rank, in {}; limit: multiply-adds{}\n"
       "{:<44} {:>12} {:>9} {:>6} {:>12} {:>9} {:>6}\n",
-      report.rows, report.precision, of_fp32(report), "", "forward", "GFLOP/s", "limit", "backward",
-      "GFLOP/s", "limit");
+      plural(report.rows, "sample"), report.precision, of_fp32(report), "", "forward", "GFLOP/s", "limit",
+      "backward", "GFLOP/s", "limit");
   for (const OpRate& op : report.ops) {
     text += fmt::format("  {:<42} {} {}\n", op.title,
                         rate_text(op.forward_flops, op.forward_seconds, report.machine.flops),
@@ -151,19 +151,13 @@ std::string step_text(const BenchReport& report) {
                             {"exchange", step.time.communication, 2 * ranks * step.sent_bytes, bytes, "GB/s"},
                             {"waiting", step.time.waiting}};
   std::string text = fmt::format(
-      "\ntraining step: {:.0f} samples in {:.1f} us, {} samples/s; limits of all threads: multiply-adds{}, "
+      "\ntraining step: {} in {:.1f} us, {} samples/s; limits of all threads: multiply-adds{}, "
       "copies in memory\n(which what fits into caches can exceed); exchange: what backward does not hide\n",
-      step.samples, step.seconds * kMicro, count_text(step.samples_per_second), of_fp32(report));
+      plural(static_cast<Index>(step.samples), "sample"), step.seconds * kMicro,
+      count_text(step.samples_per_second), of_fp32(report));
   for (const PartRate& part : parts) text += part_text(part, step.seconds);
   return text + fmt::format("  achieved {:.1f} GFLOP/s, {} of the limit of all threads\n", step.flops / kGiga,
                             percent(step.flops, flops));
-}
-
-template <class Value, class Make>
-Json list_json(const std::vector<Value>& values, const Make& make) {
-  Json list = Json::array();
-  for (const Value& value : values) list.push_back(make(value));
-  return list;
 }
 
 }  // namespace
@@ -195,26 +189,23 @@ std::string to_json(const BenchReport& report) {
               {"cache_bandwidth", report.machine.cache_bandwidth},
               {"memory_bandwidth", report.machine.memory_bandwidth}}},
             {"cache_line_seconds", report.cache_line_seconds},
-            {"ops", list_json(report.ops,
-                              [](const OpRate& op) -> Json {
-                                return {{"title", op.title},
-                                        {"forward_flops", op.forward_flops},
-                                        {"backward_flops", op.backward_flops},
-                                        {"forward_seconds", op.forward_seconds},
-                                        {"backward_seconds", op.backward_seconds}};
-                              })},
-            {"exchanges", list_json(report.exchanges,
-                                    [](const AlgorithmRate& exchange) -> Json {
-                                      return {{"bytes", exchange.bytes}, {"seconds", exchange.seconds}};
-                                    })},
-            {"algorithms",
-             list_json(report.algorithms,
-                       [](const AlgorithmRate& rate) -> Json {
-                         return {{"name", rate.name}, {"bytes", rate.bytes}, {"seconds", rate.seconds}};
-                       })},
-            {"updates", list_json(report.updates, [](const UpdateRate& update) -> Json {
-               return {{"name", update.name}, {"weights", update.weights}, {"seconds", update.seconds}};
-             })}};
+            {"ops", Json::array()},
+            {"exchanges", Json::array()},
+            {"algorithms", Json::array()},
+            {"updates", Json::array()}};
+  for (const OpRate& op : report.ops) {
+    json["ops"].push_back({{"title", op.title},
+                           {"forward_flops", op.forward_flops},
+                           {"backward_flops", op.backward_flops},
+                           {"forward_seconds", op.forward_seconds},
+                           {"backward_seconds", op.backward_seconds}});
+  }
+  for (const AlgorithmRate& each : report.exchanges)
+    json["exchanges"].push_back({{"bytes", each.bytes}, {"seconds", each.seconds}});
+  for (const AlgorithmRate& each : report.algorithms)
+    json["algorithms"].push_back({{"name", each.name}, {"bytes", each.bytes}, {"seconds", each.seconds}});
+  for (const UpdateRate& each : report.updates)
+    json["updates"].push_back({{"name", each.name}, {"weights", each.weights}, {"seconds", each.seconds}});
   const StepRate& step = report.step;
   json["step"] = {{"seconds", step.seconds},
                   {"samples", step.samples},

@@ -21,20 +21,10 @@ struct NamedScore {
   ClassScore score;
 };
 
-// `counts` in rows of as many columns.
-ConfusionMatrix as_square(std::span<const Index> counts, std::size_t columns) {
-  ConfusionMatrix rows;
-  for (std::size_t begin = 0; begin < counts.size(); begin += columns) {
-    const std::span<const Index> row = counts.subspan(begin, columns);
-    rows.emplace_back(row.begin(), row.end());
-  }
-  return rows;
-}
-
 std::vector<NamedScore> named_scores(const EvalMetrics& metrics) {
   std::vector<ClassScore> scores;
   if (!metrics.confusion.empty()) {
-    scores = class_scores(as_square(metrics.confusion, static_cast<std::size_t>(metrics.classes)));
+    scores = class_scores(as_square(metrics.confusion, metrics.classes));
   }
   constexpr std::size_t kCells = 4;  // no and yes, by truth and prediction
   for (std::size_t begin = 0; begin < metrics.answers.size(); begin += kCells) {
@@ -150,10 +140,10 @@ std::string to_text(const ImportanceResult& result) {
                     fmt::format("{:.6f}", column.deviation())});
   }
   return fmt::format(
-      "{}: {} samples, {} {:.6f}\nimportance of a column: by how much the {} {} when its values are shuffled "
-      "(mean of {} repeats)\n{}",
-      result.set, with_commas(found.samples), result.measure, found.baseline, result.measure,
-      worse(result.measure), found.columns.front().losses.size(), text_table(rows, 1));
+      "{}: {}, {} {:.6f}\nimportance of a column: by how much the {} {} when its values are shuffled "
+      "(mean of {})\n{}",
+      result.set, plural(found.samples, "sample"), result.measure, found.baseline, result.measure,
+      worse(result.measure), plural(std::ssize(found.columns.front().losses), "repeat"), text_table(rows, 1));
 }
 
 std::string to_csv(const ImportanceResult& result) {
@@ -196,12 +186,12 @@ std::string to_text(const DependenceResult& result) {
     for (std::size_t i = 0; i < shown; ++i)
       rows.back().push_back(fmt::format("{:.6g}", result.means[row][i]));
   }
-  return fmt::format(
-      "{}: {} samples; mean prediction, if all of them had one value of {}\n{}{}", result.set,
-      with_commas(result.samples), in_quotes(result.column), text_table(rows, 1),
-      shown < result.outputs.size()
-          ? fmt::format("{} more outputs: --csv and --json have them\n", result.outputs.size() - shown)
-          : "");
+  return fmt::format("{}: {}; mean prediction, if all of them had one value of {}\n{}{}", result.set,
+                     plural(result.samples, "sample"), in_quotes(result.column), text_table(rows, 1),
+                     shown < result.outputs.size()
+                         ? plural(std::ssize(result.outputs) - Index(shown), "more output") +
+                               ": --csv and --json have them\n"
+                         : "");
 }
 
 std::string to_csv(const DependenceResult& result) {

@@ -8,24 +8,19 @@
 #include <sstream>
 #include <vector>
 
+#include "lockstep/base/table.h"
 #include "lockstep/base/text.h"
 
 namespace lockstep {
 namespace {
 
-using Cell = std::function<std::string(const RunPlan&)>;
-
-// Plans that a row is for: all, or those with servers or stages of the model.
-enum class Shown { kAlways, kServers, kStages };
-
-struct PlanRow {
-  std::string label;
-  Cell cell;
-  Shown shown = Shown::kAlways;
-};
-
 std::string number(double value) {
   return fmt::format("{:.5g}", value);
+}
+
+// As plural(), of what need not be whole.
+std::string counted(double value, const char* noun) {
+  return number(value) + " " + noun + (value == 1 ? "" : "s");
 }
 
 std::string per_replica(const RunPlan& plan) {
@@ -45,12 +40,14 @@ std::string steps_per_epoch(const RunPlan& plan) {
   return fmt::format("{} (rounded up, last: {})", steps, with_commas(plan.epoch.last_batch));
 }
 
-const std::vector<PlanRow>& rows() {
-  static const std::vector<PlanRow> kRows{
+// A cell that does not apply to a plan is empty, and a row of such cells is left out.
+const std::vector<ShownColumn<RunPlan>>& rows() {
+  static const std::vector<ShownColumn<RunPlan>> kRows{
       {"ranks", [](const RunPlan& p) { return with_commas(p.ranks()); }},
-      {"  stages of a group", [](const RunPlan& p) { return with_commas(std::ssize(p.stages)); },
-       Shown::kStages},
-      {"  of them servers", [](const RunPlan& p) { return with_commas(p.dist.servers); }, Shown::kServers},
+      {"  stages of a group",
+       [](const RunPlan& p) { return p.stages.empty() ? "" : with_commas(std::ssize(p.stages)); }},
+      {"  of them servers",
+       [](const RunPlan& p) { return p.dist.servers > 0 ? with_commas(p.dist.servers) : ""; }},
       {"replicas", [](const RunPlan& p) { return with_commas(p.sampling.replicas); }},
       {"threads per rank", [](const RunPlan& p) { return with_commas(p.dist.threads); }},
       {"data mode", [](const RunPlan& p) { return p.sampling.mode == DataMode::kFull ? "full" : "shard"; }},
@@ -64,7 +61,7 @@ const std::vector<PlanRow>& rows() {
       {"epochs", [](const RunPlan& p) { return number(p.epochs); }},
       {"steps", [](const RunPlan& p) { return with_commas(p.steps); }},
       {"samples", [](const RunPlan& p) { return with_commas(p.samples); }},
-      {"each example seen", [](const RunPlan& p) { return number(p.times_each_seen) + " times"; }},
+      {"each example seen", [](const RunPlan& p) { return counted(p.times_each_seen, "time"); }},
       {"learning rate: start", [](const RunPlan& p) { return number(p.lr_start); }},
       {"learning rate: peak", [](const RunPlan& p) { return number(p.lr_peak); }},
       {"learning rate: end",
@@ -80,8 +77,8 @@ const std::vector<PlanRow>& rows() {
        [](const RunPlan& p) {
          return human_bytes(p.sent_bytes) + (p.average_every > 1 ? " on average" : "");
        }},
-      {"sent per step and server", [](const RunPlan& p) { return human_bytes(p.server_sent_bytes); },
-       Shown::kServers},
+      {"sent per step and server",
+       [](const RunPlan& p) { return p.dist.servers > 0 ? human_bytes(p.server_sent_bytes) : ""; }},
       {"buckets", [](const RunPlan& p) { return with_commas(std::ssize(p.dist.buckets)); }},
       {"memory per rank", [](const RunPlan& p) { return human_bytes(p.memory.total()); }},
       {"  weights", [](const RunPlan& p) { return human_bytes(p.memory.weights); }},
@@ -91,19 +88,14 @@ const std::vector<PlanRow>& rows() {
       {"  training data", [](const RunPlan& p) { return human_bytes(p.memory.data); }},
       {"  evaluation", [](const RunPlan& p) { return human_bytes(p.memory.evaluation); }},
       {"  copy for checkpoints", [](const RunPlan& p) { return human_bytes(p.memory.checkpoint); }},
-      {"memory per server", [](const RunPlan& p) { return human_bytes(p.server_memory.total()); },
-       Shown::kServers},
-      {"  optimizer state", [](const RunPlan& p) { return human_bytes(p.server_memory.optimizer); },
-       Shown::kServers},
+      {"memory per server",
+       [](const RunPlan& p) { return p.dist.servers > 0 ? human_bytes(p.server_memory.total()) : ""; }},
+      {"  optimizer state",
+       [](const RunPlan& p) { return p.dist.servers > 0 ? human_bytes(p.server_memory.optimizer) : ""; }},
       {"model file", [](const RunPlan& p) { return human_bytes(p.model_file_bytes + p.model_head_bytes); }},
       {"checkpoint", [](const RunPlan& p) { return human_bytes(p.checkpoint_bytes); }},
   };
   return kRows;
-}
-
-bool applies(const PlanRow& row, const RunPlan& plan) {
-  return row.shown == Shown::kAlways || (row.shown == Shown::kServers && plan.dist.servers > 0) ||
-         (row.shown == Shown::kStages && !plan.stages.empty());
 }
 
 // The meaning of a step with asynchronous workers.
@@ -113,25 +105,26 @@ std::string asynchronous_sentence(const RunPlan& plan) {
     const std::string bound =
         plan.max_ahead ? fmt::format(", no worker more than {} ahead of the slowest", *plan.max_ahead) : "";
     return fmt::format(
-        "Each step is one worker's gradient of {} samples, applied as it arrives{}: {} with {} "
+        "Each step is one worker's gradient of {}, applied as it arrives{}: {} with {} "
         "each in an epoch. Workers may end in the middle of one: then more samples are used than stated, by "
         "less than a batch for each worker.{}",
-        plan.step_batch, bound, plural(workers, "worker"), with_commas(plan.epoch.steps),
+        plural(plan.step_batch, "sample"), bound, plural(workers, "worker"), with_commas(plan.epoch.steps),
         workers == 1
             ? ""
             : " Synchronous workers make one step where these make one each: at the same train.lr these "
               "go that many times as far, so divide it by their number.");
   }
   return fmt::format(
-      "Each step is one update of the weights with the first {} of {} workers' gradients, {} of {} samples; "
+      "Each step is one update of the weights with the first {} of {} workers' gradients, {} of {}; "
       "what comes later is dropped.",
-      workers - plan.backup_workers, workers, plan.step_batch, plan.sampling.global_batch);
+      workers - plan.backup_workers, workers, with_commas(plan.step_batch),
+      plural(plan.sampling.global_batch, "sample"));
 }
 
 std::string divisor_of(const RunPlan& plan, Index batch) {
   const char* const counted = plan.of_positions ? "their positions that count" : "these samples";
   if (plan.weighted) return fmt::format("the sum of the weights of {}", counted);
-  return plan.of_positions ? fmt::format("the number of {}", counted) : fmt::format("{}", batch);
+  return plan.of_positions ? fmt::format("the number of {}", counted) : with_commas(batch);
 }
 
 // The meaning of a step: synchronous, asynchronous or local.
@@ -140,50 +133,50 @@ std::string update_sentence(const RunPlan& plan) {
   const Index batch = std::min(plan.sampling.global_batch, plan.epoch.samples);
   const Index replicas = plan.sampling.replicas;
   const std::string together = fmt::format(
-      "is one update of the weights with the sum of the gradients of {} samples over {}, divided "
+      "is one update of the weights with the sum of the gradients of {} over {}, divided "
       "by {}",
-      batch, plural(replicas, "replica"), divisor_of(plan, batch));
+      plural(batch, "sample"), plural(replicas, "replica"), divisor_of(plan, batch));
   if (plan.average_every == 0 || plan.dist.local_from >= plan.steps)
     return fmt::format("Each step {}.", together);
   const std::string alone = fmt::format(
-      "is an update that each of the {} replicas makes to weights of its own, with the {}mean gradient of "
-      "its own samples ({} samples in all); after every {} of them the weights of all replicas are averaged",
-      replicas, plan.weighted ? "weighted " : "", batch, with_commas(plan.average_every));
+      "is an update that each of the {} makes to weights of its own, with the {}mean gradient of "
+      "its own samples ({} in all); after every {} of them the weights of all replicas are averaged",
+      plural(replicas, "replica"), plan.weighted ? "weighted " : "", plural(batch, "sample"),
+      with_commas(plan.average_every));
   if (plan.dist.local_from == 0) return fmt::format("Each step {}.", alone);
-  return fmt::format("Each of the first {} steps {}.\nEach later step {}.", with_commas(plan.dist.local_from),
+  return fmt::format("Each of the first {} {}.\nEach later step {}.", plural(plan.dist.local_from, "step"),
                      together, alone);
 }
 
 std::string epoch_sentence(const RunPlan& plan) {
   const std::string update = update_sentence(plan);
-  const std::string rows = with_commas(plan.sampling.rows);
+  const std::string rows = plural(plan.sampling.rows, "row");
   const Index dropped = plan.epoch.positions - plan.epoch.samples;
   const std::string but =
       dropped == 0 ? "" : fmt::format(", but for the {} dropped at its end", with_commas(dropped));
   if (plan.sampling.starts > 0) {
     return fmt::format(
-        "{}\nAn epoch is {} windows that begin anywhere, over all replicas: as many tokens as the text has, "
+        "{}\nAn epoch is {} that begin anywhere, over all replicas: as many tokens as the text has, "
         "of which some are seen several times and some not at all.",
-        update, with_commas(plan.epoch.samples));
+        update, plural(plan.epoch.samples, "window"));
   }
   if (plan.sampling.mode == DataMode::kShard) {
     return fmt::format(
-        "{}\nAn epoch is one pass over the {} rows by all replicas together: each example is {} once{}{}.",
-        update, rows, plan.backup_workers > 0 ? "drawn" : "seen",
-        plan.asynchronous ? " if all are equally fast" : "", but);
+        "{}\nAn epoch is one pass over the {} by all replicas together: each example is {} once{}{}.", update,
+        rows, plan.backup_workers > 0 ? "drawn" : "seen", plan.asynchronous ? " if all are equally fast" : "",
+        but);
   }
-  return fmt::format(
-      "{}\nAn epoch is one pass over the {} rows by every one of the {} replicas: {} samples, each example "
-      "{} times{}.",
-      update, rows, plan.sampling.replicas, with_commas(plan.epoch.samples), plan.sampling.replicas, but);
+  return fmt::format("{}\nAn epoch is one pass over the {} by every one of the {}: {}, each example {}{}.",
+                     update, rows, plural(plan.sampling.replicas, "replica"),
+                     plural(plan.epoch.samples, "sample"), plural(plan.sampling.replicas, "time"), but);
 }
 
 std::string tail_sentence(const RunPlan& plan) {
   if (plan.single_values == 0) return "";
   return fmt::format(
-      "\nThe last step of each epoch gives {} of {} replicas a single value to normalise in batch norm; it "
+      "\nThe last step of each epoch gives {} of {} a single value to normalise in batch norm; it "
       "moves no running moments by itself. train.tail = \"drop\" leaves that step out.",
-      plan.single_values, plan.sampling.replicas);
+      plan.single_values, plural(plan.sampling.replicas, "replica"));
 }
 
 std::string split_sentence(const RunPlan& plan) {
@@ -229,16 +222,17 @@ std::string sentence(const RunPlan& plan) {
 std::string describe_formula(const RunPlan& plan) {
   if (plan.chunks == 1) return "by (S - 1) / (m + S - 1)";
   if (plan.micro_batches < std::ssize(plan.stages)) return "as there are fewer micro-batches than stages";
-  return fmt::format("by (S - 1) / (v m + S - 1) with v = {} chunks of the model on each rank", plan.chunks);
+  return fmt::format("by (S - 1) / (v m + S - 1) with v = {} of the model on each rank",
+                     plural(plan.chunks, "chunk"));
 }
 
 std::string describe_idle(const RunPlan& plan) {
   const Index stages = std::ssize(plan.stages);
   const double share = plan.idle_share(plan.micro_batches);
-  std::string text = fmt::format(
-      "A group takes {} micro-batch{} through {} stages: each is idle for {:.0f} % of forward and backward, "
-      "{}.",
-      plan.micro_batches, plan.micro_batches == 1 ? "" : "es", stages, 100 * share, describe_formula(plan));
+  std::string text =
+      fmt::format("A group takes {} through {}: each is idle for {:.0f} % of forward and backward, {}.",
+                  plural(plan.micro_batches, "micro-batch"), plural(stages, "stage"), 100 * share,
+                  describe_formula(plan));
   if (plan.lockstep) {
     return text +
            " At a batch norm over several replicas a stage waits until all of them are there, so it sends "
@@ -320,8 +314,8 @@ PlanRecord plan_record(const RunPlan& plan, const Model& model) {
                     .epoch_samples = plan.epoch_samples,
                     .times_each_seen = plan.times_each_seen,
                     .model = model_rows(model)};
-  for (const PlanRow& row : rows()) {
-    if (applies(row, plan)) record.table.push_back({row.label, row.cell(plan)});
+  for (const auto& [label, cell] : rows()) {
+    if (!cell(plan).empty()) record.table.push_back({label, cell(plan)});
   }
   if (!plan.stages.empty()) record.stages = stage_rows(plan);
   std::istringstream lines(sentence(plan) + '\n' + (plan.stages.empty() ? "" : stage_sentences(plan)));
@@ -332,10 +326,10 @@ PlanRecord plan_record(const RunPlan& plan, const Model& model) {
 std::string plan_table(std::span<const RunPlan> plans) {
   constexpr int kLabelWidth = 24;  // that of the longest, shown or not
   std::vector<std::vector<std::string>> table;
-  for (const PlanRow& row : rows()) {
-    if (std::ranges::none_of(plans, [&](const RunPlan& plan) { return applies(row, plan); })) continue;
-    table.push_back({fmt::format("{:<{}}", row.label, kLabelWidth)});
-    for (const RunPlan& plan : plans) table.back().push_back(row.cell(plan));
+  for (const auto& [label, cell] : rows()) {
+    if (std::ranges::all_of(plans, [&](const RunPlan& plan) { return cell(plan).empty(); })) continue;
+    table.push_back({fmt::format("{:<{}}", label, kLabelWidth)});
+    for (const RunPlan& plan : plans) table.back().push_back(cell(plan));
   }
   std::string text = text_table(table, 1);
   // If only the number of ranks differs, one sentence holds for all columns.
@@ -354,12 +348,10 @@ std::string plan_table(std::span<const RunPlan> plans) {
 }
 
 std::string plan_summary(const RunPlan& plan) {
-  return fmt::format(
-      "{} of {}, {} epoch{}; {}; {} of memory per rank; {} sent per step and "
-      "rank\n{}\n",
-      plural(plan.steps, "step"), plural(plan.sampling.global_batch, "sample"), number(plan.epochs),
-      plan.epochs == 1 ? "" : "s", plural(plan.parameters, "parameter"), human_bytes(plan.memory.total()),
-      human_bytes(plan.sent_bytes), sentence(plan));
+  return fmt::format("{} of {}, {}; {}; {} of memory per rank; {} sent per step and rank\n{}\n",
+                     plural(plan.steps, "step"), plural(plan.sampling.global_batch, "sample"),
+                     counted(plan.epochs, "epoch"), plural(plan.parameters, "parameter"),
+                     human_bytes(plan.memory.total()), human_bytes(plan.sent_bytes), sentence(plan));
 }
 
 std::vector<std::vector<std::string>> model_rows(const Model& model) {

@@ -165,8 +165,9 @@ std::string describe_trace(const RunTrace& trace) {
                                  ? ""
                                  : fmt::format("; clocks of the ranks agree within {:.1f} us",
                                                1e-3 * static_cast<double>(trace.clock_error));
-  return fmt::format("{}, {} steps, {} events{}", plural(std::ssize(trace.ranks), "rank"),
-                     with_commas(static_cast<Index>(steps)), with_commas(static_cast<Index>(events)), clocks);
+  return fmt::format("{}, {}, {}{}", plural(std::ssize(trace.ranks), "rank"),
+                     plural(static_cast<Index>(steps), "step"), plural(static_cast<Index>(events), "event"),
+                     clocks);
 }
 
 }  // namespace lockstep

@@ -331,9 +331,7 @@ void AsynchronousLoop::count_single_values() {
   context_.comm.all_reduce_sum(as_buffer(std::span(&own_single_value_steps_, 1)));
   single_value_steps_ += std::exchange(own_single_value_steps_, 0);
   if (!new_ones || single_value_steps_ == 0 || context_.comm.rank() != 0) return;
-  warn_of_single_values(
-      fmt::format("{} so far gave a replica",
-                  with_commas(single_value_steps_) + (single_value_steps_ == 1 ? " step" : " steps")));
+  warn_of_single_values(plural(single_value_steps_, "step") + " so far gave a replica");
 }
 
 Progress AsynchronousLoop::progress() const {

@@ -313,7 +313,8 @@ std::vector<std::string> describe_slow_ranks(const RankTimes& times) {
   std::vector<std::string> lines;
   for (std::size_t i = 0; i < std::min(slow.size(), kMaxLines); ++i)
     lines.push_back(describe(times, slow[i]));
-  if (slow.size() > kMaxLines) lines.push_back(fmt::format("slow: {} more ranks", slow.size() - kMaxLines));
+  if (slow.size() > kMaxLines)
+    lines.push_back("slow: " + plural(std::ssize(slow) - Index(kMaxLines), "more rank"));
   for (const HostTime& host : times.hosts) {
     const double cost = times.cost(host.delay);
     if (times.hosts.size() < 2 || cost < kWorthALine || lines.empty()) continue;

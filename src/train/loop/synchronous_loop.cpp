@@ -8,6 +8,7 @@
 #include "gradient_step.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/log.h"
+#include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/comm/watchdog.h"
 #include "lockstep/distributed/local_gradients.h"
@@ -308,8 +309,8 @@ void SynchronousLoop::settle() {
 
 void SynchronousLoop::note_single_values(Index step) {
   if (single_value_steps_++ > 0 || context_.comm.rank() != 0) return;
-  warn_of_single_values(fmt::format("step {} gives {} of {} replicas", step + 1,
-                                    gradients_.single_values().replicas(), context_.plan.sampling.replicas));
+  warn_of_single_values(fmt::format("step {} gives {} of {}", step + 1, gradients_.single_values().replicas(),
+                                    plural(context_.plan.sampling.replicas, "replica")));
 }
 
 // The optimizer counts the steps that were taken; samples and the schedule go on.

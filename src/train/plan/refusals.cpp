@@ -365,9 +365,9 @@ std::vector<std::string> find_doubts(const FitQuestion& question, const RunPlan&
   }
   if (plan.step_batch > plan.epoch_samples) {
     doubts.push_back(
-        fmt::format("a step is to take {} samples, the global batch, but an epoch of '{}' has {}: each step "
+        fmt::format("a step is to take {}, the global batch, but an epoch of '{}' has {}: each step "
                     "takes all of them",
-                    with_commas(plan.step_batch), data.name, with_commas(plan.epoch_samples)));
+                    plural(plan.step_batch, "sample"), data.name, with_commas(plan.epoch_samples)));
   }
   return doubts;
 }

@@ -62,9 +62,9 @@ Index first_averaged_step(const TrainOptions& train, const RunPlan& plan) {
   if (train.swa_from.empty()) return 0;
   const Duration from = parse_duration("train.swa_from", train.swa_from);
   error_if(from.value >= from.measure(plan.whole_run()),
-           "train.swa_from is {}, and the run is over by then, after {} steps ({:.6g} epochs): give "
+           "train.swa_from is {}, and the run is over by then, after {} ({:.6g} epochs): give "
            "an earlier time, so that the ends of some epochs are averaged",
-           in_quotes(train.swa_from), with_commas(plan.steps), plan.epochs);
+           in_quotes(train.swa_from), plural(plan.steps, "step"), plan.epochs);
   const double per_epoch = from.measure(plan.before(plan.steps_per_epoch));
   const auto epoch = static_cast<Index>(std::ceil(from.value / per_epoch - 1e-9));
   return std::min(std::max<Index>(1, epoch) * plan.steps_per_epoch, plan.steps);

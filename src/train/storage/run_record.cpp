@@ -26,15 +26,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array kStates{std::pair{RunState::kRunning, "running"},
-                             std::pair{RunState::kStopped, "stopped"},
-                             std::pair{RunState::kStoppedEarly, "stopped early"},
-                             std::pair{RunState::kDone, "done"},
-                             std::pair{RunState::kFailed, "failed"},
-                             std::pair{RunState::kKilled, "killed"},
-                             std::pair{RunState::kSilent, "no sign of life"},
-                             std::pair{RunState::kUnknown, "unknown"},
-                             std::pair{RunState::kDamaged, "damaged"}};
+constexpr std::array kStates{"running", "stopped",         "stopped early", "done",   "failed",
+                             "killed",  "no sign of life", "unknown",       "damaged"};  // as RunState
 
 constexpr const char* kTimeFormat = "%Y-%m-%dT%H:%M:%SZ";
 
@@ -172,10 +165,9 @@ Json json_of(const Value& value) {
 }
 
 RunState state_named(const Json& json) {
-  for (const auto& [state, name] : kStates) {
-    if (json == name) return state;
-  }
-  throw DataError(fmt::format("{} is no state of a run", excerpt(json.dump())));
+  const auto found = std::ranges::find_if(kStates, [&](const char* name) { return json == name; });
+  if (found == kStates.end()) throw DataError(fmt::format("{} is no state of a run", excerpt(json.dump())));
+  return static_cast<RunState>(found - kStates.begin());
 }
 
 // Counts of a file may be any; these can be added up.
@@ -247,10 +239,7 @@ std::optional<RunRecord> whole_record(const RunDirectory& run) {
 }  // namespace
 
 std::string to_string(RunState state) {
-  for (const auto& [each, name] : kStates) {
-    if (each == state) return name;
-  }
-  return "";
+  return kStates[static_cast<std::size_t>(state)];
 }
 
 std::optional<double> find_metric(const MetricValues& values, const std::string& name) {
@@ -295,7 +284,8 @@ const DecidingFigure* RunRecord::decides() const {
 }
 
 void RunRecord::add_training(const Progress& now, double loss, double samples_per_second) {
-  const auto samples = static_cast<double>(now.samples - progress.samples);
+  const auto samples = static_cast<double>(now.samples - timed_samples);
+  timed_samples = now.samples;
   if (samples_per_second > 0 && std::isfinite(samples_per_second)) seconds += samples / samples_per_second;
   progress = now;
   if (!kept.best) kept.step = now.steps;
@@ -306,8 +296,7 @@ void RunRecord::add_training(const Progress& now, double loss, double samples_pe
 
 void RunRecord::add_evaluation(const std::string& split, const Progress& of_weights, MetricValues values,
                                const std::string& average) {
-  progress.steps = std::max(progress.steps, of_weights.steps);
-  progress.epochs = std::max(progress.epochs, of_weights.epochs);
+  if (of_weights.steps > progress.steps) progress = of_weights;
   if (!kept.best) kept.step = progress.steps;
   const std::optional<double> value = find_metric(values, measure);
   const bool keeps = keeps_best && split == "validation";

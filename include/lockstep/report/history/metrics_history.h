@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,6 +30,8 @@ nlohmann::ordered_json evaluation_json(const EvalMetrics& metrics);
 
 /// Counts of samples: row is the true class, column the predicted one.
 using ConfusionMatrix = std::vector<std::vector<Index>>;
+/// `counts` in rows of as many columns.
+ConfusionMatrix as_square(std::span<const Index> counts, Index columns);
 
 /// Whether a number of an evaluation measures the model, not the evaluation.
 inline bool is_measure(std::string_view name) {

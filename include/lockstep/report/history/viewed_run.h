@@ -24,6 +24,7 @@ struct ViewedRun {
   RunRecord record = {};
   std::vector<ConfigLine> config = {};  ///< all keys; empty if it cannot be read
   MetricsHistory metrics = {};
+  bool refused = false;  ///< a trial that never began; its config has keys that have no effect, too
 
   /// "" for a key that is not given.
   std::string value(std::string_view key) const;
@@ -36,6 +37,9 @@ struct ViewedRun {
 
 /// The directory that the names of several runs have in common, "runs/"; "" for a single run.
 std::string common_directory(const std::vector<ViewedRun>& runs);
+
+/// The last characters of a name, which tell runs apart, behind "..." where it has more than `columns`.
+std::string end_of(const std::string& name, std::size_t columns);
 
 /// Whether a key says where a run is kept or how it is shown, and nothing about what comes of it.
 bool names_no_result(std::string_view key);

@@ -22,7 +22,6 @@ class MetricsFile final : public Observer {
   MetricsFile(const MetricsFile&) = delete;
   MetricsFile& operator=(const MetricsFile&) = delete;
 
-  void on_step(const Progress&, double) override {}
   void on_train_metrics(const TrainMetrics& metrics) override;
   void on_evaluation(const EvalMetrics& metrics) override;
   void on_workers(const WorkersReport& report, const Progress& progress) override;
@@ -33,6 +32,7 @@ class MetricsFile final : public Observer {
 
  private:
   void write(const nlohmann::ordered_json& json);
+  void write(const char* kind, const Progress& progress, const nlohmann::ordered_json& numbers);
 
   std::filesystem::path path_;
   std::function<void(const nlohmann::ordered_json&)> on_line_;

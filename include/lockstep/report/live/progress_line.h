@@ -37,7 +37,6 @@ class ProgressLine final : public Observer {
   void on_step(const Progress& progress, double loss) override;
   void on_train_metrics(const TrainMetrics& metrics) override;
   void on_evaluation(const EvalMetrics& metrics) override;
-  void on_workers(const WorkersReport&, const Progress&) override {}
 
  private:
   void redraw(const Progress& progress);

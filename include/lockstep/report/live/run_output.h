@@ -37,7 +37,7 @@ struct RunOutputSettings {
 
 /// The point at which a start of a run goes on.
 struct OutputStart {
-  Index step = 0;
+  Progress progress = {};
   Index metrics_bytes = 0;                   ///< the length of metrics.jsonl then
   std::vector<std::string> incomplete = {};  ///< files of which earlier starts have lost lines
 };
@@ -48,6 +48,7 @@ class RunOutput final : public Observer {
   RunOutput(RunOutputSettings settings, OutputStart start);
 
   void on_step(const Progress& progress, double loss) override {
+    progress_ = progress;
     line_.on_step(progress, loss);
     if (losses_ != nullptr) losses_->add(loss);
   }
@@ -64,6 +65,7 @@ class RunOutput final : public Observer {
     metrics_.on_ranks(times, progress);
   }
   void on_audit(Index epoch, Index samples, Index times) override;
+  Progress progress() const override { return progress_; }
   Index written_bytes() const override { return metrics_.written_bytes(); }
   std::vector<std::string> incomplete_files() const override;
 
@@ -78,6 +80,7 @@ class RunOutput final : public Observer {
   ProgressLine line_;
   std::vector<Observer*> parts_;  // the three above, in this order
   std::vector<std::string> incomplete_;
+  Progress progress_;
 };
 
 // The end of a training run: its lines in the log, and summary.json.

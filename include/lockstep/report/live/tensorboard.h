@@ -29,7 +29,6 @@ class TensorBoardEvents final : public Observer {
   TensorBoardEvents(const TensorBoardEvents&) = delete;
   TensorBoardEvents& operator=(const TensorBoardEvents&) = delete;
 
-  void on_step(const Progress&, double) override {}
   void on_train_metrics(const TrainMetrics& metrics) override;
   void on_evaluation(const EvalMetrics& metrics) override;
   void on_workers(const WorkersReport& report, const Progress& progress) override;

@@ -134,7 +134,8 @@ struct RunRecord {
   std::string scaled_label = {};
   std::string positive = {};  ///< the class that precision, f1 and such are about; "": there are none
   Progress progress = {};
-  double seconds = 0;  ///< training time so far, without evaluations and checkpoints
+  double seconds = 0;       ///< training time so far, without evaluations and checkpoints
+  Index timed_samples = 0;  ///< those that `seconds` are of; not in the file
   /// The result: of each set the evaluation of the weights that are kept, at the end with their temperature.
   std::map<std::string, EvaluationFigures> figures = {};
   std::map<std::string, EvaluationFigures> last = {};   ///< the last one of each set that was evaluated
@@ -147,6 +148,8 @@ struct RunRecord {
   std::vector<std::string> files = {};      ///< what a complete run has written
   nlohmann::ordered_json result = nullptr;  ///< what summary.json has; null before the end
 
+  /// Whether it says all that there is to say of the run, and no line of metrics.jsonl is ahead of it.
+  bool has_ended() const { return is_complete() || exit_code || !result.is_null(); }
   bool is_complete() const { return state == RunState::kDone || state == RunState::kStoppedEarly; }
   /// The figure of the validation set, else of the test set, else of the training loss; null before there is
   /// any.
