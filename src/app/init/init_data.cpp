@@ -117,9 +117,8 @@ void take_bad_label(InitData& data) {
   const auto label = std::ranges::find_if(table.columns, &TableColumn::label) - table.columns.begin();
   const TableColumn& column = at(table.columns, label);
   const ColumnSummary& summary = at(table.scan.columns, label);
-  constexpr Index kMaxClasses = 20;
   if (data.label.columns > 1 || summary.texts == 0 || column.kind != ColumnKind::kNumeric ||
-      summary.number_counts.distinct() <= kMaxClasses)
+      look_like_classes(summary.number_counts.by_count()))
     return;
   data.label.texts = 0;
   std::vector<RowColumn> rows(table.columns.size());

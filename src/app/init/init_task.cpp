@@ -1,5 +1,5 @@
-// The choice of the task. Labels that are texts are classes. Numbers may be either: whole ones are taken for
-// classes if they are few and each occurs several times, in arrays also if they count from 0.
+// The choice of the task. Labels that are texts are classes. Numbers may be either: whole ones are classes if
+// they look like it, in arrays also if they are more and count from 0.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -14,10 +14,7 @@
 namespace lockstep {
 namespace {
 
-constexpr Index kFewValues = 20;
 constexpr Index kMaxClasses = 10'000;
-constexpr Index kMaxCounted = 1000;
-constexpr Index kRecordsOfAClass = 5;
 
 Index different(const LabelFacts& label) {
   return std::ssize(label.values);
@@ -30,12 +27,11 @@ bool count_from_zero(const LabelFacts& label) {
 }
 
 bool are_classes(const LabelFacts& label, Index labels, bool array) {
+  constexpr Index kMaxCounted = 1000;
+  constexpr Index kRecordsOfAClass = 5;
+  if (label.texts > 0 || look_like_classes(label.values)) return true;
   const Index count = different(label);
-  if (label.texts > 0) return true;
-  if (!label.whole || count == 0) return false;
-  if (count == 2) return true;
-  const bool often = labels >= kRecordsOfAClass * count;
-  if (count <= kFewValues) return often;
+  const bool often = count > 0 && labels >= kRecordsOfAClass * count;
   return array && often && count <= kMaxCounted && count_from_zero(label);
 }
 
@@ -46,19 +42,18 @@ void check_classes(const InitData& data) {
     throw DataError(fmt::format("{} is {} in every record: there is nothing to learn", label.name,
                                 in_quotes(label.values.front().text)));
   }
+  constexpr Index kFewValues = 20;
   const bool rare =
       count == 0 || count > kMaxClasses || (count > kFewValues && count > data.label_count() / 2);
   if (!rare) return;
   const std::string number = count == 0 ? "very many" : with_commas(count);
   if (label.texts > 0) {
     throw DataError(
-        fmt::format("{} has {} different texts in {} records, too many for classes: is it the column "
-                    "to learn?",
-                    label.name, number, with_commas(data.records)));
+        fmt::format("{} has {} different texts in {}, too many for classes: is it the column to learn?",
+                    label.name, number, plural(data.records, "record")));
   }
-  throw DataError(
-      fmt::format("{} has {} different values in {} records, too many for classes: --task numbers",
-                  label.name, number, with_commas(data.records)));
+  throw DataError(fmt::format("{} has {} different values in {}, too many for classes: --task numbers",
+                              label.name, number, plural(data.records, "record")));
 }
 
 std::string describe_classes(const InitData& data) {
