@@ -17,7 +17,7 @@ DataOptions options_of_series(const DataOptions& options, const CommandLine& lin
   WindowOptions& windows = data.table.windows;
   if (line.has("time")) windows.time = line.text("time");
   data.train = line.operands.front();
-  const bool asks = windows.horizon > 0 || (windows.window > 0 && !is_text(data)) ||
+  const bool asks = windows.horizon > 0 || (windows.window > 0 && choose_format(data).name != "text") ||
                     !windows.series.empty() || !windows.future.empty();
   if (windows.time.empty() && asks)
     throw ConfigError(

@@ -313,7 +313,7 @@ void read_fields(ArrayFile& file, std::string_view value, const std::string& pat
 }
 
 ArrayFile open_numpy_file(const std::string& path, const std::string& key) {
-  if (path.ends_with(".npz")) {
+  if (ends_as(path, ".npz")) {
     throw DataError(
         fmt::format("{} names the archive '{}', which may hold several arrays: say which one, "
                     "as in '{}:x_train'",
