@@ -150,10 +150,10 @@ std::string to_text(const ImportanceResult& result) {
                     fmt::format("{:.6f}", column.deviation())});
   }
   return fmt::format(
-      "{}: {} samples, {} {:.6f}\nimportance of a column: by how much the {} {} when its values are shuffled "
-      "(mean of {} repeats)\n{}",
-      result.set, with_commas(found.samples), result.measure, found.baseline, result.measure,
-      worse(result.measure), found.columns.front().losses.size(), text_table(rows, 1));
+      "{}: {}, {} {:.6f}\nimportance of a column: by how much the {} {} when its values are shuffled "
+      "(mean of {})\n{}",
+      result.set, plural(found.samples, "sample"), result.measure, found.baseline, result.measure,
+      worse(result.measure), plural(std::ssize(found.columns.front().losses), "repeat"), text_table(rows, 1));
 }
 
 std::string to_csv(const ImportanceResult& result) {
@@ -197,8 +197,8 @@ std::string to_text(const DependenceResult& result) {
       rows.back().push_back(fmt::format("{:.6g}", result.means[row][i]));
   }
   return fmt::format(
-      "{}: {} samples; mean prediction, if all of them had one value of {}\n{}{}", result.set,
-      with_commas(result.samples), in_quotes(result.column), text_table(rows, 1),
+      "{}: {}; mean prediction, if all of them had one value of {}\n{}{}", result.set,
+      plural(result.samples, "sample"), in_quotes(result.column), text_table(rows, 1),
       shown < result.outputs.size()
           ? fmt::format("{} more outputs: --csv and --json have them\n", result.outputs.size() - shown)
           : "");

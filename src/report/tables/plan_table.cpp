@@ -357,7 +357,7 @@ std::string plan_summary(const RunPlan& plan) {
   return fmt::format(
       "{} of {}, {} epoch{}; {}; {} of memory per rank; {} sent per step and "
       "rank\n{}\n",
-      plural(plan.steps, "step"), plural(plan.sampling.global_batch, "sample"), number(plan.epochs),
+      plural(plan.steps, "step"), plural(plan.step_batch, "sample"), number(plan.epochs),
       plan.epochs == 1 ? "" : "s", plural(plan.parameters, "parameter"), human_bytes(plan.memory.total()),
       human_bytes(plan.sent_bytes), sentence(plan));
 }

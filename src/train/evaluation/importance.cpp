@@ -101,8 +101,8 @@ Importance permutation_importance(const EvaluationContext& context, const Record
       importance.columns[i].losses.push_back(sign * (permuted - importance.baseline));
     }
     if (context.comm.rank() == 0) {
-      log_info("importance: repeat {} of {}, {} columns, in {}", repeat + 1, request.repeats,
-               with_commas(std::ssize(request.columns)), human_seconds(watch.seconds()));
+      log_info("importance: repeat {} of {}, {}, in {}", repeat + 1, request.repeats,
+               plural(std::ssize(request.columns), "column"), human_seconds(watch.seconds()));
     }
   }
   std::ranges::stable_sort(importance.columns, [](const ColumnImportance& a, const ColumnImportance& b) {

@@ -52,8 +52,7 @@ std::string EvalMetrics::positive() const {
 }
 
 std::string EvalMetrics::counted() const {
-  const std::string of_positions = positions > 0 ? fmt::format(", {} positions", with_commas(positions)) : "";
-  return fmt::format("{} samples{}", with_commas(samples), of_positions);
+  return plural(samples, "sample") + (positions > 0 ? ", " + plural(positions, "position") : "");
 }
 
 TargetRule target_rule(const Loss& loss, const Shape& output, std::span<const Index> lengths) {
