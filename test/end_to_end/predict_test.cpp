@@ -140,7 +140,7 @@ TEST_F(Predict, WritesWhatIsAskedForAndRefusesWhatThereIsNot) {
 
   expect_refused("--keep nobody", {"--keep", "'nobody'", "id, x, answer"});
   expect_refused("--keep id --format npy", {"--keep", "npy holds numbers only", "--format jsonl"});
-  expect_refused("--threshold 0.3 --format npy", {"--threshold", "npy holds probabilities only"});
+  expect_refused("--threshold 0.3 --format npy", {"--threshold", "npy holds numbers only"});
   expect_refused("--threshold 2", {"--threshold", "from 0 to 1", "'2'"});
   expect_refused("--top 2", {"--top", "says yes or no"});
   expect_refused("--top 0", {"--top", "1 or more"});

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "lockstep/base/aligned_buffer.h"
@@ -24,6 +25,9 @@ struct FinishedRun {
 
 /// *Collective.* Checks whether this machine and all ranks suit. Errors: AgreedError.
 FinishedRun open_finished_run(Communicator& comm, const CommandLine& line);
+
+/// The sets to evaluate that flags name.
+std::set<Split> named_splits(const Config& config);
 
 struct TrainedModel {
   std::unique_ptr<Loss> loss;
