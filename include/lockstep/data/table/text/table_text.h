@@ -101,7 +101,7 @@ class FirstLines {
     Index fields = 0;          ///< number of fields of the table
     std::string example = {};  ///< the first of the lines
 
-    /// What they are, and the key that leaves them out.
+    /// Names these lines, and the key that leaves them out.
     std::string describe() const;
   };
   Title title() const;
