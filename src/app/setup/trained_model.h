@@ -10,6 +10,7 @@
 #include "lockstep/comm/communicator.h"
 #include "lockstep/config/command_line.h"
 #include "lockstep/config/config.h"
+#include "lockstep/data/dataset.h"
 #include "lockstep/distributed/plan.h"
 #include "lockstep/nn/loss.h"
 #include "lockstep/nn/model.h"
