@@ -55,6 +55,15 @@ std::string length_of(std::string_view text) {
 
 }  // namespace
 
+bool ends_as(std::string_view path, std::string_view end) {
+  return path.size() >= end.size() &&
+         std::ranges::equal(path.substr(path.size() - end.size()), end, {}, lower_case, lower_case);
+}
+
+bool ends_as(std::string_view path, std::span<const std::string> ends) {
+  return std::ranges::any_of(ends, [path](const std::string& end) { return ends_as(path, end); });
+}
+
 std::string plural(Index count, std::string_view noun) {
   const bool hisses = noun.ends_with("s") || noun.ends_with("ch");
   return fmt::format("{} {}{}", with_commas(count), noun, count == 1 ? "" : hisses ? "es" : "s");
@@ -133,6 +142,12 @@ bool is_text(std::string_view text) {
     text.remove_prefix(length);
   }
   return true;
+}
+
+std::string_view marked_encoding(std::string_view text) {
+  using namespace std::string_view_literals;
+  if (text.starts_with("\xff\xfe\0\0"sv) || text.starts_with("\0\0\xfe\xff"sv)) return "UTF-32";
+  return text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff") ? "UTF-16" : "";
 }
 
 std::string text_table(const std::vector<std::vector<std::string>>& rows, std::size_t left) {

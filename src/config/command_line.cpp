@@ -98,7 +98,9 @@ std::string describe_misplaced(const OwnFlag& flag, const CommandEntry& command)
 // A run as the first word is the value of --model.
 void take_operands(const CommandEntry& words, CommandLine& line) {
   std::vector<std::string>& operands = line.operands;
-  if (words.operand == "model" && !operands.empty() && !line.has("model")) {
+  if (words.operand == "model" && !operands.empty()) {
+    error_if(line.has("model"), "the run is given twice, as {} and by --model {}: leave one of them out",
+             in_quotes(operands.front()), in_quotes(line.text("model")));
     line.flags["model"] = {operands.front()};
     operands.erase(operands.begin());
   }
@@ -216,17 +218,22 @@ Words take_apart(const std::vector<std::string>& arguments, std::span<const Opti
   return words;
 }
 
-// `command`: the command that it stands with, whose own flags are likelier than keys.
+// `command`: the command that it stands with, whose own flags are likelier than keys; else it is training.
 std::string describe_unknown_flag(std::string_view flag, std::span<const Option> options,
                                   const std::string& command) {
   static const std::vector<Synonym> kWords = embedded_synonyms(kTexts);
   const std::string_view name = flag.substr(std::min(flag.find_first_not_of('-'), flag.size()));
   std::vector<std::string> short_names{"help", "help-all", "version"};
   std::vector<std::string> of_command;
-  const auto entry = std::ranges::find(command_catalog(), command, &CommandEntry::name);
+  const auto found = std::ranges::find(command_catalog(), command, &CommandEntry::name);
+  const CommandEntry& entry = found == command_catalog().end() ? command_catalog().front() : *found;
+  const OwnFlag* of_another = nullptr;  // that a letter stands for
   for (const OwnFlag& own : own_flags()) {
     short_names.push_back(own.name);
-    if (entry != command_catalog().end() && entry->has_flag(own.name)) of_command.push_back(own.words());
+    const std::string own_words = own.words();
+    const bool letter = name.size() == 1 && find_synonym(kWords, name, {&own_words, 1}) != nullptr;
+    if (letter && of_another == nullptr) of_another = &own;
+    if (entry.has_flag(own.name)) of_command.push_back(own_words);
   }
   for (const Option& option : options) {
     if (!option.alias.empty()) short_names.push_back(option.alias);
@@ -234,9 +241,10 @@ std::string describe_unknown_flag(std::string_view flag, std::span<const Option>
   const Synonym* const word = find_synonym(kWords, name, of_command);
   const std::string nearest =
       describe_other_word(name, options).empty() ? nearest_name(name, short_names) : "";
-  const std::string hint = word != nullptr    ? describe(*word)
-                           : !nearest.empty() ? fmt::format("did you mean '--{}'?", nearest)
-                                              : suggest_key(name, options, "--");
+  const std::string hint = word != nullptr         ? describe(*word)
+                           : of_another != nullptr ? describe_misplaced(*of_another, entry)
+                           : !nearest.empty()      ? fmt::format("did you mean '--{}'?", nearest)
+                                                   : suggest_key(name, options, "--");
   return fmt::format("{}: unknown option; {}", excerpt(flag),
                      hint.empty() ? "'trainer --help-all' lists them" : hint);
 }
@@ -330,6 +338,17 @@ Index CommandLine::count(std::string_view flag, Range allowed, Index otherwise) 
   if (allowed.begin <= number && number < allowed.end) return number;
   throw ConfigError("--{}: expected a whole number from {} to {}, found {}", flag, allowed.begin,
                     allowed.end - 1, in_quotes(*given));
+}
+
+double CommandLine::number(std::string_view flag, Range allowed, double otherwise) const {
+  const std::optional<std::string> given = value(flag);
+  if (!given) return otherwise;
+  const std::optional<double> number = ValueType<double>::parse(*given);
+  error_if(!number || !(*number >= static_cast<double>(allowed.begin)) ||
+               !(*number <= static_cast<double>(allowed.end)),
+           "--{}: expected a number from {} to {}, found {}", flag, allowed.begin, allowed.end,
+           in_quotes(*given));
+  return *number;
 }
 
 CommandLine parse_command_line(const std::vector<std::string>& arguments, std::span<const Option> options) {

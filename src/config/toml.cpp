@@ -200,9 +200,8 @@ std::string line_below(const std::string& text, std::size_t number) {
 // Advice for a file in another language; "" for what looks like TOML.
 std::string describe_language(const std::string& text, const std::string& file) {
   const bool other = file.ends_with(".yaml") || file.ends_with(".yml") || file.ends_with(".json");
-  if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff")) {
-    return "; the file is UTF-16, expected UTF-8: convert it with iconv -f UTF-16 -t UTF-8";
-  }
+  if (const std::string_view wide = marked_encoding(text); !wide.empty())
+    return fmt::format("; the file is {0}, expected UTF-8: convert it with iconv -f {0} -t UTF-8", wide);
   return other ? "; a config is TOML: sections such as [train], and below them lines such as lr = 0.1" : "";
 }
 

@@ -50,7 +50,7 @@ class PlainInput final : public ByteStream::Input {
 };
 
 std::unique_ptr<ByteStream::Input> open_input(const ArrayPath& path, Packing packing) {
-  if (!path.array.empty()) return path.file.ends_with(".npz") ? open_array(path) : open_hdf5(path);
+  if (!path.array.empty()) return ends_as(path.file, ".npz") ? open_array(path) : open_hdf5(path);
   return packing == Packing::kNone ? open_plain(path.file) : open_gzip(path.file);
 }
 
@@ -63,10 +63,6 @@ void split_off_fields(ArrayPath& path) {
 
 namespace fs = std::filesystem;
 
-bool ends_as_one_of(const std::string& path, std::span<const std::string> extensions) {
-  return std::ranges::any_of(extensions, [&](const std::string& end) { return path.ends_with(end); });
-}
-
 std::vector<std::string> files_of_directory(const std::string& path, std::span<const std::string> extensions,
                                             const std::string& key) {
   std::vector<std::string> files;
@@ -77,7 +73,7 @@ std::vector<std::string> files_of_directory(const std::string& path, std::span<c
   std::ranges::sort(files);
   std::vector<std::string> known;
   std::ranges::copy_if(files, std::back_inserter(known),
-                       [&](const std::string& file) { return ends_as_one_of(file, extensions); });
+                       [&](const std::string& file) { return ends_as(file, extensions); });
   if (!known.empty()) return known;
   if (files.empty()) throw DataError("{} names '{}', a directory without files", key, path);
   return files;
@@ -178,11 +174,11 @@ std::string ArrayPath::inside() const {
 }
 
 bool holds_arrays(const std::string& file) {
-  return file.ends_with(".npz") || file.ends_with(".h5") || file.ends_with(".hdf5");
+  return ends_as(file, ".npz") || ends_as(file, ".h5") || ends_as(file, ".hdf5");
 }
 
 std::vector<std::string> list_arrays(const std::string& file) {
-  return file.ends_with(".npz") ? names_in_archive(file) : Hdf5Dataset::names(file);
+  return ends_as(file, ".npz") ? names_in_archive(file) : Hdf5Dataset::names(file);
 }
 
 std::unique_ptr<ByteStream::Input> open_plain(const std::string& path) {

@@ -9,6 +9,7 @@
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/embedded_text.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/base/text.h"
 #include "lockstep/data/byte_stream.h"
 #include "lockstep/data/format.h"
 
@@ -45,16 +46,10 @@ const std::vector<ForeignFile>& foreign_files() {
   return kFiles;
 }
 
-bool ends_as(const std::string& path, const ForeignFile& file) {
-  return std::ranges::any_of(file.ends, [&](std::string_view end) { return path.ends_with(end); });
-}
-
 const FormatEntry* find_by_extension(const std::string& name) {
   const std::string path = split_array_path(name).file;
   for (const FormatEntry& entry : format_catalog()) {
-    for (const std::string& extension : entry.extensions) {
-      if (path.ends_with(extension)) return &entry;
-    }
+    if (ends_as(path, entry.extensions)) return &entry;
   }
   return nullptr;
 }
@@ -126,21 +121,18 @@ std::span<const FormatEntry> format_catalog() {
 }
 
 bool has_known_start(const std::string& path) {
-  return std::ranges::any_of(
-      foreign_files(), [&](const ForeignFile& file) { return ends_as(path, file) && !file.start.empty(); });
+  return std::ranges::any_of(foreign_files(), [&](const ForeignFile& file) {
+    return ends_as(path, file.ends) && !file.start.empty();
+  });
 }
 
 std::string describe_foreign(const std::string& path, std::string_view start) {
   const auto fits = [&](const ForeignFile& file) {
-    return start.empty() ? ends_as(path, file) : !file.start.empty() && start.starts_with(file.start);
+    return start.empty() ? ends_as(path, file.ends) : !file.start.empty() && start.starts_with(file.start);
   };
   const auto found = std::ranges::find_if(foreign_files(), fits);
   if (found == foreign_files().end()) return "";
   return fmt::format("{}: {}", found->name, fmt::format(fmt::runtime(found->convert), path));
-}
-
-bool has_known_extension(const std::string& path) {
-  return find_by_extension(path) != nullptr;
 }
 
 const FormatEntry& choose_format(const DataOptions& options) {
@@ -155,7 +147,8 @@ const FormatEntry& choose_format(const DataOptions& options) {
   refuse_empty_directory("data.train", options.train);
   refuse_foreign("data.train", options.train);
   throw ConfigError(
-      "the end of data.train = '{}' does not tell its format: set data.format to one of {} (known ends: {})",
+      "the end of '{}' does not tell its format: give --data.format text for plain text, --data.format csv "
+      "for a table, or another one of {} (known ends: {})",
       options.train, fmt::join(names, ", "), known_extensions());
 }
 

@@ -8,8 +8,10 @@
 #include <filesystem>
 #include <unordered_map>
 
+#include "lockstep/base/error_if.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/hash.h"
+#include "lockstep/base/text.h"
 #include "lockstep/data/texts.h"
 #include "token_file.h"
 
@@ -17,6 +19,7 @@ namespace lockstep {
 namespace {
 
 constexpr Index kOrders = 4;
+constexpr Index kFewest = 10;  // the shortest window, the token after it, and one that validates
 constexpr Index kCountedTokens = 5'000'000;
 constexpr Index kMeasuredTokens = 1'000'000;
 
@@ -97,6 +100,9 @@ TextSummary summarise_text(const DataOptions& data, double share) {
   remove_if_there(text.path);  // it stays mapped
   remove_if_there(opened.text.cache);
   const TokenFile& tokens = *text.tokens;
+  error_if<DataError>(tokens.size() < kFewest,
+                      "'{}' has {}, expected {} at least, and thousands to learn from", data.train,
+                      plural(tokens.size(), "token"), kFewest);
   const Vocabulary vocabulary(text.schema);
   const bool has_stand_in = vocabulary.replaces();
   TextSummary summary{.tokens = tokens.size(), .vocabulary = vocabulary.size() - (has_stand_in ? 1 : 0)};

@@ -107,9 +107,9 @@ TokenRule parse_token_rule(const std::string& tokens, const std::string& unknown
     return {.kind = TokenKind::kWords, .max_values = words, .replaces = replaces};
   if (pieces > kByteValues && pieces <= kMaxValues) return {.kind = TokenKind::kPieces, .max_values = pieces};
   throw ConfigError(
-      "data.tokens: found {}, expected bytes, characters, words(N) with N from 1 to {}, as in words(20000), "
-      "pieces(N) with N from {} on, as in pieces(4096), or, of arrays, ids",
-      in_quotes(tokens), with_commas(kMaxValues), kByteValues + 1);
+      "data.tokens: found {}, expected bytes, characters, words(N) with N from 1 to {}, as in "
+      "words(20000), pieces(N) with N from {} to {}, as in pieces(4096), or, of arrays, ids",
+      in_quotes(tokens), with_commas(kMaxValues), kByteValues + 1, with_commas(kMaxValues));
 }
 
 std::string to_string(TokenKind kind) {
@@ -256,11 +256,11 @@ std::string describe_unknown(const Vocabulary& vocabulary, std::string_view toke
 }
 
 std::string describe_no_text(std::string_view text) {
-  const bool wide = text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff");
+  const std::string_view wide = marked_encoding(text);
   return fmt::format(
-      "found {}, expected UTF-8: convert the file, as with iconv -f {} -t utf-8, or take any bytes by "
+      "found {}, expected UTF-8: convert the file, as with iconv -f {} -t UTF-8, or take any bytes by "
       "data.tokens = \"bytes\"",
-      in_quotes(text.substr(0, wide ? 2 : 1)), wide ? "utf-16" : "latin1");
+      in_quotes(text.substr(0, wide.empty() ? 1 : 2)), wide.empty() ? "latin1" : wide);
 }
 
 }  // namespace lockstep

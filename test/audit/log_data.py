@@ -58,10 +58,12 @@ def check_ranks(sheet, run, found):
 
 
 def check_plan_line(sheet, run, found):
-    """The same words as in plan.txt, whose figures are checked there."""
+    """The same words as in plan.txt, whose figures are checked there; and the samples of a step, which asynchronous workers take apart."""
     taken(found)
-    names = ("steps", "global batch", "epochs", "parameters", "memory per rank", "sent per step and rank")
-    sheet.equal("log.txt: plan", [text.removesuffix(" on average") for text in found.groups()], [(plan_row(run, name) or "").removesuffix(" on average") for name in names])
+    names = ("steps", "epochs", "parameters", "memory per rank", "sent per step and rank")
+    steps, batch, *others = (text.removesuffix(" on average") for text in found.groups())
+    sheet.equal("log.txt: plan", [steps, *others], [(plan_row(run, name) or "").removesuffix(" on average") for name in names])
+    sheet.equal("log.txt: samples of a step", int(batch.replace(",", "")), length_of(run).step_batch)
 
 
 def check_rank_rows(sheet, run, found):

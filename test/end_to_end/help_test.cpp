@@ -57,10 +57,10 @@ TEST(Help, HasAPageForEachCommand) {
 }
 
 // What users ask for, and the heading of the part of the guides that answers.
-TEST(Help, AnswersThirtyQueries) {
+TEST(Help, AnswersQueries) {
   const std::vector<std::pair<std::string, std::string>> queries{
       {"overfitting", "## Which weights are the model?"},
-      {"leak", "### Step by step"},
+      {"leak", "### What does inspect call suspicious?"},
       {"slurm", "## How do I run under Slurm?"},
       {"srun", "## How do I run under Slurm?"},
       {"allreduce", "## Which strategy should I choose?"},
@@ -89,6 +89,33 @@ TEST(Help, AnswersThirtyQueries) {
       {"image folder", "## Which formats are read?"},
       {"positive class", "### Which of two classes is yes?"},
       {"units", "## What do I give as label and loss?"},
+      {"hang", "## What if a rank does not come?"},
+      {"deadlock", "## What if a rank does not come?"},
+      {"stuck", "## What if a rank does not come?"},
+      {"log", "## What does a run say?"},
+      {"accuracy", "## Which metrics are measured?"},
+      {"'rare class'", "## Some classes are rare: what now?"},
+      {"imbalance", "## Some classes are rare: what now?"},
+      {"hyperparameter", "## How do I try several values of a key?"},
+      {"'grid search'", "## How do I try several values of a key?"},
+      {"optuna", "## How do I search at random?"},
+      {"'exit code'", "## How do I read an error?"},
+      {"docker", "### Can it run in a container?"},
+      {"oom", "## Does it fit into memory?"},
+      {"'out of memory'", "## Does it fit into memory?"},
+      {"segfault", "## When to report it"},
+      {"hostfile", "## How do I place ranks and threads?"},
+      {"reproducible", "## How do I get the same result again?"},
+      {"regularization", "## What keeps a model from learning its records by heart?"},
+      {"'tensor parallel'", "### One wide layer in several ranks"},
+      {"speedup", "## How far will it scale?"},
+      {"amdahl", "## How far will it scale?"},
+      {"requeue", "## How do I run under Slurm?"},
+      {"nohup", "## How does a run stop, and go on?"},
+      {"stdin", "### Which columns and which file?"},
+      {"outliers", "## What becomes of a number, a category, a missing value?"},
+      {"llm", "## From a file to a model"},
+      {"bom", "## What may the file look like?"},
       // Words that no comment names: of a heading, and of a text alone.
       {"backup workers", "### What do backup workers drop?"},
       {"preemption", "## How do I run under Slurm?"}};

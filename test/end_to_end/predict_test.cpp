@@ -140,10 +140,10 @@ TEST_F(Predict, WritesWhatIsAskedForAndRefusesWhatThereIsNot) {
 
   expect_refused("--keep nobody", {"--keep", "'nobody'", "id, x, answer"});
   expect_refused("--keep id --format npy", {"--keep", "npy holds numbers only", "--format jsonl"});
-  expect_refused("--threshold 0.3 --format npy", {"--threshold", "npy holds probabilities only"});
+  expect_refused("--threshold 0.3 --format npy", {"--threshold", "npy holds numbers only"});
   expect_refused("--threshold 2", {"--threshold", "from 0 to 1", "'2'"});
   expect_refused("--top 2", {"--top", "says yes or no"});
-  expect_refused("--top 0", {"--top", "1 or more"});
+  expect_refused("--top 0", {"--top", "a whole number from 1"});
   expect_refused("--top 2 --proba", {"--proba", "--top", "one of them"});
   expect_refused("--threshold 0.3 --proba", {"--threshold", "--proba", "one of them"});
   expect_refused("--format xls", {"unknown format of predictions 'xls'", "jsonl"});

@@ -206,6 +206,30 @@ TEST_F(TextRuns, InitSizesAModelForMinutes) {
   expect_parts(init_for("--minutes 0"), {"--minutes", "1 to 100000"});
 }
 
+// init and inspect tell a text by the same rule: its name, in small letters or capital ones, or the format.
+TEST_F(TextRuns, InitAndInspectAgreeOnWhatIsAText) {
+  const std::string text = read_file(directory_ / "t.txt");
+  for (const char* name : {"A.TXT", "b.log", "c"}) write_file_atomically(directory_ / name, text);
+  write_file_atomically(directory_ / "one.txt", "a");
+  for (const std::string command : {"init", "inspect"}) {
+    const auto run = [&](const std::string& words) {
+      return run_command(
+          fmt::format("cd {} && {} {} {}", directory_.path().string(), trainer_path(), command, words));
+    };
+    SCOPED_TRACE(command);
+    expect_parts(run("A.TXT").output, {"A.TXT: 8,400 tokens"});
+    for (const std::string name : {"b.log", "c"}) {
+      const ProcessResult result = run(name);
+      EXPECT_EQ(result.exit_code, 2) << result.output;
+      expect_parts(result.errors,
+                   {"the end of '" + name + "' does not tell its format", "--data.format text"});
+    }
+    expect_parts(run("b.log --data.format text").output, {"b.log: 8,400 tokens"});
+    EXPECT_EQ(run("one.txt").exit_code, 3);
+    EXPECT_EQ(run("none.of.them").exit_code, 3) << "it does not exist";
+  }
+}
+
 TEST_F(TextRuns, FlagsOfRecordsAreRefused) {
   for (const std::string flags :
        {"init t.txt --lengths t.txt", "init t.txt --label x", "inspect t.txt --label x"}) {

@@ -45,9 +45,10 @@ TEST(CommandFlags, SayWhatOfAPredictionIsWanted) {
   EXPECT_TRUE(read_predict_request(parse(words({"--proba"}))).view.probabilities);
   for (const char* bad : {"1.5", "x", "nan"}) {
     EXPECT_EQ(error_of(words({"--threshold", bad})),
-              fmt::format("--threshold: expected a probability from 0 to 1, found '{}'", bad));
+              fmt::format("--threshold: expected a number from 0 to 1, found '{}'", bad));
   }
-  EXPECT_EQ(error_of(words({"--top", "0"})), "--top: expected a number of classes, 1 or more, found '0'");
+  EXPECT_EQ(error_of(words({"--top", "0"})),
+            "--top: expected a whole number from 1 to 1000000000, found '0'");
   EXPECT_NE(error_of(words({"--top", "2", "--proba"})).find("give one of them"), std::string::npos);
   EXPECT_NE(error_of(words({"--top", "2", "--threshold", "0.5"})).find("give one of them"),
             std::string::npos);

@@ -225,9 +225,12 @@ TEST(CommandLine, TakesTheRunAsItsFirstWord) {
     before.insert(before.end(), {"--model", "runs/a@best"});
     EXPECT_EQ(parse(before).flags, line.flags) << command;
     before.push_back("runs/b");
-    EXPECT_NE(error_of(before).find("unexpected argument 'runs/b'; usage: trainer " + command + " RUN"),
+    EXPECT_EQ(error_of(before),
+              "the run is given twice, as 'runs/b' and by --model 'runs/a@best': leave one of them out");
+    words.insert(words.begin() + 2, "runs/b");
+    EXPECT_NE(error_of(words).find("unexpected argument 'runs/b'; usage: trainer " + command + " RUN"),
               std::string::npos)
-        << error_of(before);
+        << error_of(words);
   }
   EXPECT_EQ(parse({"predict", "a", "--input", "b"}).text("output"), "-");
   EXPECT_EQ(parse({"predict", "a", "--input", "b", "--output", "c"}).text("output"), "c");
@@ -240,6 +243,17 @@ TEST(CommandLine, UnderstandsShortAndNearFlags) {
             "--data: unknown option; Lockstep calls it '--input DATA'");
   EXPECT_EQ(error_of({"generate", "a", "--max_new_tokens", "9"}),
             "--max_new_tokens: unknown option; Lockstep calls it '--length N'");
+  EXPECT_EQ(error_of({"generate", "a", "-p", "In"}), "-p: unknown option; Lockstep calls it '--prompt TEXT'");
+  EXPECT_EQ(error_of({"generate", "a", "--temp", "1"}),
+            "--temp: unknown option; Lockstep calls it '--temperature T'");
+  EXPECT_EQ(error_of({"generate", "a", "--n", "3"}),
+            "--n: unknown option; --length N says how many tokens, --samples N how many texts");
+  EXPECT_EQ(error_of({"predict", "a", "-o", "b"}), "-o: unknown option; Lockstep calls it '--output FILE'");
+  EXPECT_EQ(
+      error_of({"generate", "a", "-o", "b"}),
+      "-o: unknown option; 'trainer generate' has no --output: the text goes to standard output; > FILE "
+      "keeps it");
+  EXPECT_NE(error_of({"-n", "2"}).find("mpirun -np sets the number of ranks"), std::string::npos);
 }
 
 TEST(CommandLine, AnyArgumentsParseOrAreAConfigError) {

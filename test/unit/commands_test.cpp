@@ -60,7 +60,7 @@ TEST(Commands, HaveOneFunctionEach) {
 TEST(Commands, TheirTextsHaveKnownFieldsOnly) {
   const std::set<std::string> of_commands{"usage",   "does",      "needs",   "takes",
                                           "operand", "otherwise", "example", "guide"};
-  std::set<std::string> of_flags{"help", "value", "also", "words", "elsewhere", "common"};
+  std::set<std::string> of_flags{"help", "value", "also", "words", "hint", "elsewhere", "common"};
   for (const std::string& command : command_names()) of_flags.insert("in " + command);
   for (const TextEntry& entry : embedded_entries("texts/commands.txt")) {
     const std::set<std::string>& known = entry.name.starts_with("--") ? of_flags : of_commands;

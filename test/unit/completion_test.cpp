@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "lockstep/base/catalog.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/config/help.h"
 #include "support/known_names.h"
@@ -72,6 +73,20 @@ TEST_F(Written, ManPageHoldsEveryCommandFlagKeyValueAndExitCode) {
     for (const Usage& usage : command.usages) EXPECT_TRUE(has(page, fmt::format("\\fB{}\\fR", usage.words)));
   }
   for (const ExitCode& exit : exit_codes()) EXPECT_TRUE(has(page, fmt::format("\\fB{}\\fR\n", exit.code)));
+}
+
+TEST(ExitCodes, OfTheHelpAreThoseOfTheErrors) {
+  const std::vector<std::pair<int, std::string>> constants{{0, "done"},
+                                                           {kExitInternal, "internal"},
+                                                           {kExitConfig, "config"},
+                                                           {kExitData, "data"},
+                                                           {kExitComm, "communication"},
+                                                           {kExitTraining, "bad numbers"},
+                                                           {kExitStopped, "stopped"},
+                                                           {kExitStalled, "stalled"}};
+  std::vector<std::pair<int, std::string>> codes;
+  for (const ExitCode& exit : exit_codes()) codes.emplace_back(std::stoi(exit.code), exit.word);
+  EXPECT_EQ(codes, constants);
 }
 
 TEST_F(Written, NoTextOfTheManPageIsTakenForAMacro) {

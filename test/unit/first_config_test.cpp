@@ -91,6 +91,28 @@ TEST_F(FirstConfig, TakesTextsAndFewWholeNumbersForClassesAndOtherNumbersForNumb
 }
 
 // Several labels are yes or no only if each of them is 0 or 1 in every record.
+// trainer inspect gives the same answer: by its table, and by the kind that its [data] section declares.
+TEST_F(FirstConfig, AndInspectAgreeOnWhatTheLabelIs) {
+  struct Label {
+    Index records;
+    Index different;
+    Index first;
+    bool classes;
+  };
+  for (const auto& [records, different, first, classes] :
+       {Label{60, 20, 1, false}, Label{100, 20, 1, true}, Label{99, 20, 0, false}, Label{100, 20, 0, true},
+        Label{60, 2, 7, true}, Label{210, 21, 1, false}, Label{15, 3, 1, true}, Label{14, 3, 1, false}}) {
+    SCOPED_TRACE(fmt::format("{} of {} from {}", different, records, first));
+    const std::string path = table(records, [&](Index i) { return first + i % different; });
+    const InitData data = read(path);
+    EXPECT_EQ(choose_task(data, "").kind != TaskKind::kNumbers, classes);
+    EXPECT_NE(to_text(*data.table).find(classes ? "label, classes" : "label, numeric"), std::string::npos);
+    const bool named = data_section(*data.table).find("y: categorical") != std::string::npos;
+    EXPECT_EQ(named, classes && first > 0);
+    EXPECT_EQ(value(settings_for(path), "data.columns").find("y: categorical") != std::string::npos, named);
+  }
+}
+
 TEST_F(FirstConfig, TakesSeveralLabelsForYesOrNoIfTheyAreZeroAndOneAlone) {
   const auto loss = [this](const std::vector<double>& values, const std::string& task = "") {
     std::string text = "a,b,y,z\n";

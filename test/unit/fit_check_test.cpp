@@ -60,6 +60,16 @@ TEST_F(FitCheck, WhatSuitsIsNeitherRefusedNorDoubted) {
   EXPECT_EQ(doubts(data(0, 2), "dense(2) sigmoid", kSquares, 200), Sentences{});
 }
 
+TEST_F(FitCheck, NobodyHasWrittenTheLayersOfAPreset) {
+  const Model model({.layers = "", .preset = "mlp", .outputs = 10}, {{4}});
+  const DatasetInfo info = data(12);
+  FitQuestion asked = question(info, model, kSoftmax);
+  asked.preset = "model.preset 'mlp' with model.outputs = 10 (the default)";
+  test::expect_parts(
+      test::error_text<ConfigError>([&] { refuse_misfit(asked); }),
+      {"has 12 classes, but model.preset 'mlp' with model.outputs = 10 (the default) puts out 10"});
+}
+
 TEST_F(FitCheck, NumbersOfClassesAreNoNumbers) {
   const std::string error = refusal(data(3), "dense(1)", kSquares);
   EXPECT_EQ(

@@ -102,8 +102,8 @@ std::string doubt(const Case& tried) {
 
 TEST(LearningDoubt, NamesTheCause) {
   test::expect_parts(doubt({.losses = course(2.4, 2.4), .evaluation = evaluated(2.4, 0.1)}),
-                     {"validation loss ends at 2.4, and a guess that looks at no feature has 2.3",
-                      "train.lr = 7 is likely too low"});
+                     {"validation loss ends at 2.4, and the best constant guess has 2.3",
+                      "the loss of the steps stayed near 2.4", "train.lr = 7 is likely too low"});
   test::expect_parts(doubt({.losses = course(2.4, 1e9), .evaluation = evaluated(1e9, 0.1)}),
                      {"1e+09", "train.lr = 7 is likely too high"});
   test::expect_parts(doubt({.losses = course(2.4, 2.4)}), {"the training loss ends at 2.4", "too low"});
@@ -123,7 +123,31 @@ TEST(LearningDoubt, IsSilentOfATrainingThatLearns) {
   EXPECT_EQ(doubt({.losses = course(0.31, 0.3), .evaluation = evaluated(0.3, 0.9)}), "") << "it goes on";
   EXPECT_EQ(doubt({.losses = course(4, 2.5, 30), .evaluation = evaluated(2.5, 0.1), .steps = 30}), "")
       << "too short to tell";
-  EXPECT_EQ(doubt({.losses = course(2.4, 2.4, 5), .evaluation = evaluated(2.4, 0.1)}), "");
+  EXPECT_EQ(doubt({.losses = course(0.3, 0.9), .evaluation = evaluated(0.05, 0.9)}), "")
+      << "the kept weights are better than those of the first steps";
+  EXPECT_EQ(doubt({.losses = course(1e-6, 1e-4), .evaluation = evaluated(1e-4, 1)}), "") << "all are right";
+}
+
+// What a short run says has to be true of its losses, whose first and last steps may lie close together.
+TEST(LearningDoubt, IsTrueOfShortRuns) {
+  StepLosses at_once;  // falls in its first three steps, and is constant then
+  for (int i = 0; i < 59; ++i) at_once.add(i < 3 ? 9.0 - 2 * i : 2.5);
+  EXPECT_EQ(doubt({.losses = at_once, .evaluation = evaluated(2.5, 0.1), .steps = 59}), "");
+  for (const int steps : {3, 10, 19, 20, 59, 60, 61}) {
+    SCOPED_TRACE(steps);
+    const auto doubt_of = [steps](double first, double last) {
+      return doubt(
+          {.losses = course(first, last, steps), .evaluation = evaluated(last, 0.1), .steps = steps});
+    };
+    EXPECT_EQ(doubt_of(4, 2.5), "");
+    const bool long_enough = steps >= 20;
+    const auto expect = [long_enough](const std::string& text, const std::string& cause) {
+      test::expect_parts(text, {long_enough ? cause : ""});
+      EXPECT_EQ(text.empty(), !long_enough);
+    };
+    expect(doubt_of(2.4, 2.4), "the loss of the steps stayed near 2.4");
+    expect(doubt_of(2.4, 8), "the loss of the steps rose");
+  }
 }
 
 }  // namespace

@@ -191,6 +191,7 @@ TEST(RunPlan, WorkersThatStepAloneMakeMoreSteps) {
   const RunPlan backup = setup.plan(7);
   EXPECT_EQ(backup.steps, 5079);
   EXPECT_EQ(backup.samples, 3'900'000 / 6 * 4);  // what is dropped is not learned from
+  EXPECT_TRUE(plan_summary(backup).starts_with("5,079 steps of 512 samples")) << plan_summary(backup);
   EXPECT_NE(plan_table(std::span(&backup, 1)).find("the first 4 of 6 workers' gradients, 512 of 768 samples"),
             std::string::npos);
 }

@@ -264,7 +264,11 @@ TEST_F(TextFilesTest, OtherEncodingsAreDecoded) {
     }
     return text;
   }();
+  std::string utf32("\xff\xfe\0\0", 4);
+  for (const char32_t c : std::u32string(U"K\u00f6ln;5 \u20ac\nx\n"))
+    for (int shift = 0; shift < 32; shift += 8) utf32 += static_cast<char>(c >> shift & 0xff);
   for (const Index bytes : {Index{4}, Index{7}, Index{1000}}) {
+    EXPECT_EQ(read(utf32, "auto", bytes), expected) << bytes;
     EXPECT_EQ(read("K\xf6ln;5 \x80\nx\n", "windows-1252", bytes), expected) << bytes;
     EXPECT_EQ(read(utf16, "auto", bytes), expected) << bytes;
     EXPECT_EQ(read("K\xc3\xb6ln;5 \xe2\x82\xac\nx\n", "utf-8", bytes), expected) << bytes;

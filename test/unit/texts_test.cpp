@@ -204,7 +204,9 @@ TEST_F(Texts, WhatCannotBeReadIsNamed) {
                              "a",
                              "pieces(300)", 1));
                }),
-               {"t.txt', byte 0", "'\\xff\\xfe'", "iconv -f utf-16"});
+               {"t.txt', byte 0", "'\\xff\\xfe'", "iconv -f UTF-16"});
+  const std::string wide("\xff\xfe\0\0a\0\0\0", 8);
+  expect_parts(error_text<DataError>([&] { open(options(wide, "characters", 1)); }), {"iconv -f UTF-32"});
   const DataSets marked =
       open(options("\ufeff"
                    "ab\ufeff",
@@ -215,7 +217,8 @@ TEST_F(Texts, WhatCannotBeReadIsNamed) {
                {"t.txt", "3 tokens", "needs 4", "data.window"});
   expect_parts(error_text<ConfigError>([&] { open(options("abc", "words(x)", 1)); }),
                {"words(x)", "words(N)", "pieces(4096)"});
-  expect_parts(error_text<ConfigError>([&] { open(options("abc", "pieces(256)", 1)); }), {"from 257 on"});
+  expect_parts(error_text<ConfigError>([&] { open(options("abc", "pieces(256)", 1)); }),
+               {"from 257 to 500,000"});
   expect_parts(error_text<ConfigError>([&] { open(options("abc", "bytes", 0)); }),
                {"data.window is missing"});
 }
@@ -251,8 +254,12 @@ TEST_F(Texts, CountsTellTheNextTokenTheBetterTheMoreTheySee) {
 }
 
 TEST_F(Texts, CountsOfAShortTextFallBackOnWhatThereIs) {
-  const TextSummary summary = summarise_text(options("ab", "characters", 0), 0.1);
-  EXPECT_EQ(summary.bits, (std::vector<double>(4, 2)));  // half of what a half costs
+  const TextSummary summary = summarise_text(options("abcdefghij", "characters", 0), 0.1);
+  for (const double bits : summary.bits) EXPECT_NEAR(bits, std::log2(20), 1e-6) << "half of a tenth";
+  for (const char* text : {"a", "abcdefghi"}) {
+    expect_parts(error_text<DataError>([&] { summarise_text(options(text, "characters", 0), 0.1); }),
+                 {"t.txt' has ", " token", "expected 10 at least"});
+  }
 }
 
 }  // namespace

@@ -43,6 +43,8 @@ TEST(ConfigFromElsewhere, SaysWhatIsNoTomlAtAll) {
   EXPECT_NE(error_in("a.yaml", "train:\n  lr: 1\n").find("a config is TOML"), std::string::npos);
   EXPECT_NE(error_in("a.json", "{\"train\": 1}").find("a config is TOML"), std::string::npos);
   EXPECT_NE(error_in("a.toml", std::string("\xff\xfe[\0", 4)).find("the file is UTF-16"), std::string::npos);
+  EXPECT_NE(error_in("a.toml", std::string("\xff\xfe\0\0[\0\0\0", 8)).find("the file is UTF-32"),
+            std::string::npos);
   EXPECT_LT(error_in("a.toml", "x = " + std::string(100000, '"')).size(), 500u);
 }
 

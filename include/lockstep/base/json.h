@@ -49,7 +49,7 @@ inline nlohmann::ordered_json json_number(double value) {
 template <class Json>
 Index whole_number(const Json& json) {
   if (!json.is_number_integer()) {
-    throw DataError(fmt::format("{} where a whole number belongs", excerpt(json.dump())));
+    throw DataError("{} where a whole number belongs", excerpt(json.dump()));
   }
   return json.template get<Index>();
 }

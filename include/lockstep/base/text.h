@@ -19,6 +19,9 @@ std::string with_commas(Index value);
 constexpr char lower_case(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
+/// Whether a path ends so, or in one of these ways, be it in capital letters.
+bool ends_as(std::string_view path, std::string_view end);
+bool ends_as(std::string_view path, std::span<const std::string> ends);
 /// "12,345": whole; "-" for what is not finite or beyond 10^15.
 std::string count_text(double value);
 /// A rate by the second: as count_text(), and "0.83" below 10.
@@ -39,6 +42,8 @@ std::string human_seconds(double seconds);
 std::size_t utf8_length(std::string_view text);
 /// Whether all of it is UTF-8 without a zero byte.
 bool is_text(std::string_view text);
+/// "UTF-16" or "UTF-32", if the text begins with the byte order mark of it, else "".
+std::string_view marked_encoding(std::string_view text);
 
 // Tables on the terminal.
 

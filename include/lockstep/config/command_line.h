@@ -79,6 +79,8 @@ struct CommandLine {
   std::string text(std::string_view flag) const { return value(flag).value_or(""); }
   /// Its whole number, `otherwise` if it is not given. Errors: ConfigError unless it is in `allowed`.
   Index count(std::string_view flag, Range allowed, Index otherwise) const;
+  /// Its number, likewise; the end is allowed, too.
+  double number(std::string_view flag, Range allowed, double otherwise) const;
 };
 
 /// Numbers of ranks, of all nodes together.

@@ -45,9 +45,6 @@ struct FormatEntry {
 /// Every data format there is. To add one: src/README.md.
 std::span<const FormatEntry> format_catalog();
 
-/// Whether the end of the file name determines its format.
-bool has_known_extension(const std::string& path);
-
 /// The entry of data.format or, when that is empty, the one whose extension data.train has.
 /// Errors: ConfigError.
 const FormatEntry& choose_format(const DataOptions& options);

@@ -34,19 +34,19 @@ std::string list_topics() {
   return text + fmt::format("\nOther topics\n  {}\n", fmt::join(first.get_all("other"), "\n  "));
 }
 
-// The options of that key or name, or which other programs call so.
+// The options of that key or name, or which other programs call so; those of [debug] by their key only.
 std::string key_pages(std::span<const Option> options, std::string_view topic) {
   std::string pages;
   for (const Option& option : options) {
     const std::string name(option.name());
-    const bool is_meant = option.key == topic || same_spelling(name, topic) ||
-                          find_synonym(key_synonyms(), topic, {&option.key, 1}) != nullptr;
-    if (is_meant) pages += option_page(option) + "\n";
+    const bool is_named =
+        same_spelling(name, topic) || find_synonym(key_synonyms(), topic, {&option.key, 1}) != nullptr;
+    if (option.key == topic || (is_named && option.section() != "debug")) pages += option_page(option) + "\n";
   }
   return pages;
 }
 
-// The entries of that name in all catalogs: a loss, a layer, a strategy.
+// The entries of that name in all catalogs, such as a loss; with a hint for another program's word.
 std::string entry_pages(std::string_view topic) {
   std::string pages;
   for (const CatalogTable& table : catalog_tables()) {
@@ -54,8 +54,9 @@ std::string entry_pages(std::string_view topic) {
     for (const Cells& row : std::span(table.rows).subspan(1)) {
       if (!row.front().starts_with('`')) continue;
       const std::string name = row.front().substr(1, row.front().find_first_of("`(", 1) - 1);
-      if (!same_spelling(name, topic) && find_synonym(name_synonyms(), topic, {&name, 1}) == nullptr)
-        continue;
+      const Synonym* const other = find_synonym(name_synonyms(), topic, {&name, 1});
+      if (!same_spelling(name, topic) && other == nullptr) continue;
+      if (other != nullptr) pages += fmt::format("{}: {}\n", topic, describe(*other));
       pages += fmt::format("{}: {}\n", table.title, row.front());
       for (std::size_t i = 1; i < row.size(); ++i) {
         if (!row[i].empty()) pages += fmt::format("  {}: {}\n", heads[i], row[i]);
@@ -86,8 +87,7 @@ std::string guide_parts(std::string_view topic, bool known) {
   if (const std::string key = suggest_key(topic, options); hint.empty() && !key.empty()) {
     hint = fmt::format("; {}", key);
   }
-  throw ConfigError(
-      fmt::format("there is no help on {}{}; 'trainer help' lists the topics", in_quotes(topic), hint));
+  throw ConfigError("there is no help on {}{}; 'trainer help' lists the topics", in_quotes(topic), hint);
 }
 
 // trainer --version
@@ -149,14 +149,14 @@ int help_command(const CommandLine& line) {
     print_text(line.command == "help" ? list_topics() : short_help(options));
     return 0;
   }
-  for (const Guide& guide : guides()) {
-    if (guide.name != topic || line.command != "help") continue;
-    print_text(guide_page(guide.text));
+  const auto guide = std::ranges::find(guides(), topic, &Guide::name);
+  const auto command = std::ranges::find(command_catalog(), topic, &CommandEntry::name);
+  if (line.command == "help" && guide != guides().end()) {
+    print_text(guide_page(guide->text));
     return 0;
   }
-  for (const CommandEntry& command : command_catalog()) {
-    if (command.name != topic) continue;
-    print_text(command_page(command, known_names()));
+  if (command != command_catalog().end()) {
+    print_text(command_page(*command, known_names()));
     return 0;
   }
   std::string pages = section_help(options, topic);

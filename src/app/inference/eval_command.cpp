@@ -59,18 +59,6 @@ void print_accuracy_at(double threshold, const EvaluationContext& context, Evalu
             in_quotes(metrics.positive()), threshold, accuracy_at(threshold, samples));
 }
 
-// The sets that flags name; where none does, those of the run.
-std::set<Split> wanted_splits(const std::set<std::string>& flagged) {
-  std::set<Split> wanted;
-  for (const Split split : {Split::kValidation, Split::kTest}) {
-    for (const std::string& key : flagged) {
-      const std::string name = to_string(split);
-      if (key.starts_with("data." + name) || key.starts_with("data.synthetic_" + name)) wanted.insert(split);
-    }
-  }
-  return wanted.empty() ? std::set{Split::kValidation, Split::kTest} : wanted;
-}
-
 // The evaluation as an object of --json: nothing in it is about a training.
 nlohmann::ordered_json metrics_json(const EvalMetrics& metrics) {
   nlohmann::ordered_json json = json_with_tables(metrics);
@@ -115,7 +103,8 @@ int eval_command(Communicator& comm, const CommandLine& line) {
   agree(comm, [&] {
     if (comm.rank() == 0) check_outputs(line, files_read(line));
   });
-  const std::set<Split> splits = wanted_splits(run.config.flagged);
+  std::set<Split> splits = named_splits(run.config);
+  if (splits.empty()) splits = {Split::kValidation, Split::kTest};  // those of the run
   const Experiment experiment = make_evaluation(std::move(run.config), splits, directory,
                                                 read_together(comm, directory.schema()), peers);
   std::optional<StageGrid> grid;

@@ -95,9 +95,10 @@ int export_command(const CommandLine& line) {
                   .facts = onnx_facts(directory)},
                  file);
   file.commit();
-  log_info("exported {} numbers in {} tensors to {} ({}, {})",
-           with_commas(trained.model->stored_layout().count()), trained.model->stored_layout().params.size(),
-           describe_output(output), exporter.name, human_bytes(file.bytes()));
+  const Layout& stored = trained.model->stored_layout();
+  log_info("exported {} in {} to {} ({}, {})", plural(stored.count(), "number"),
+           plural(std::ssize(stored.params), "tensor"), describe_output(output), exporter.name,
+           human_bytes(file.bytes()));
   if (exporter.name.starts_with("onnx") && !config.data.train_lengths.empty())
     log_info("its input 'lengths', int64 [N], is the positions of each record that count");
   if (exporter.name.starts_with("onnx") && config.model.precision == Precision::kBf16) {
@@ -105,17 +106,14 @@ int export_command(const CommandLine& line) {
         "the graph computes in fp32, while trainer predict and eval compute in bf16 as training did: outputs "
         "differ in their third digit, and so do answers of records that are near the limit");
   }
+  constexpr const char* kOtherFormats = "whoever computes from the weights of another format has to do so";
   if (trained.temperature != 1) {
-    log_info(
-        "calibrated with temperature {:.6g}: the ONNX graph divides the outputs by it; whoever computes "
-        "outputs from the weights of another format has to do so",
-        trained.temperature);
+    log_info("calibrated with temperature {:.6g}: the ONNX graph divides the outputs by it; {}",
+             trained.temperature, kOtherFormats);
   }
   if (threshold) {
-    log_info(
-        "yes from a probability of {:.6g} on: the ONNX graph answers by it; whoever computes probabilities "
-        "from the weights of another format has to do so",
-        *threshold);
+    log_info("yes from a probability of {:.6g} on: the ONNX graph answers by it; {}", *threshold,
+             kOtherFormats);
   }
   const bool complete = exporter.encodes && schema;
   if (complete) log_info("its inputs are the columns of the table");

@@ -33,25 +33,14 @@ constexpr Range kAnyCount{0, Index{1} << 53};
 constexpr Range kLengths{1, 1'000'000'001};
 constexpr Range kSamples{1, 1001};
 
-double number_of(const CommandLine& line, const std::string& flag, double otherwise, Range allowed) {
-  const std::optional<std::string> text = line.value(flag);
-  if (!text) return otherwise;
-  const std::optional<double> number = ValueType<double>::parse(*text);
-  error_if(!number || !(*number >= static_cast<double>(allowed.begin)) ||
-               !(*number <= static_cast<double>(allowed.end)),
-           "--{}: expected a number from {} to {}, found {}", flag, allowed.begin, allowed.end,
-           in_quotes(*text));
-  return *number;
-}
-
 // `calibrated`: what the outputs of the model are divided by.
 DrawOptions read_draw_options(const CommandLine& line, Scalar calibrated) {
   const DrawOptions defaults;
   return {
       .temperature =
-          number_of(line, "temperature", defaults.temperature, {0, 1000}) * static_cast<double>(calibrated),
+          line.number("temperature", {0, 1000}, defaults.temperature) * static_cast<double>(calibrated),
       .top_k = line.count("top_k", kAnyCount, defaults.top_k),
-      .top_p = number_of(line, "top_p", defaults.top_p, {0, 1}),
+      .top_p = line.number("top_p", {0, 1}, defaults.top_p),
       .seed = static_cast<std::uint64_t>(line.count("seed", kAnyCount, static_cast<Index>(defaults.seed)))};
 }
 

@@ -25,16 +25,10 @@ namespace {
 
 // The set that a flag names; else that of validation where the run has one.
 Split choose_split(const Config& config) {
-  const auto names = [&](Split split) {
-    const std::string key = "data." + to_string(split);
-    return std::ranges::any_of(config.flagged,
-                               [&](const std::string& flag) { return flag.starts_with(key); });
-  };
-  const bool validation = names(Split::kValidation);
-  const bool test = names(Split::kTest);
-  error_if(validation && test,
+  const std::set<Split> named = named_splits(config);
+  error_if(named.size() > 1,
            "--data.validation and --data.test are both given: the columns of one set are permuted");
-  if (test || validation) return test ? Split::kTest : Split::kValidation;
+  if (!named.empty()) return *named.begin();
   return has_validation(config) ? Split::kValidation : Split::kTest;
 }
 
@@ -65,8 +59,8 @@ const FeatureColumn& find_column(const std::vector<FeatureColumn>& columns, cons
   if (found != columns.end()) return *found;
   std::vector<std::string> names;
   for (const FeatureColumn& column : columns) names.push_back(column.name);
-  throw ConfigError(fmt::format("--partial: the model has no column {}{} (columns: {})", in_quotes(name),
-                                suggestion(name, names), listed(names)));
+  throw ConfigError("--partial: the model has no column {}{} (columns: {})", in_quotes(name),
+                    suggestion(name, names), listed(names));
 }
 
 // "probability of yes": what the values of a prediction are.
@@ -94,10 +88,6 @@ std::vector<std::string> output_names(const Experiment& experiment, const Datase
     }
   }
   return names;
-}
-
-bool names_data(const std::set<std::string>& flagged) {
-  return std::ranges::any_of(flagged, [](const std::string& key) { return key.starts_with("data."); });
 }
 
 // All that importance and dependence need.
@@ -170,8 +160,9 @@ void show_importance(const ImportanceInputs& inputs) {
                                 .measure = inputs.measure,
                                 .importance = importance};
   report(inputs, result);
-  if (inputs.comm.rank() == 0 && !names_data(experiment.config.flagged))
-    keep_for_page(inputs.directory, to_json(result));
+  const bool names_data = std::ranges::any_of(
+      experiment.config.flagged, [](const std::string& key) { return key.starts_with("data."); });
+  if (inputs.comm.rank() == 0 && !names_data) keep_for_page(inputs.directory, to_json(result));
 }
 
 void show_dependence(const ImportanceInputs& inputs) {

@@ -32,10 +32,9 @@ namespace lockstep {
 namespace {
 
 void refuse_two(const PredictionView& request) {
-  if (request.top == 0 && !request.probabilities) return;
   error_if(request.top > 0 && request.probabilities,
            "--proba writes the probabilities of all classes, --top those of a few: give one of them");
-  error_if(request.threshold.has_value(),
+  error_if(request.threshold && (request.top > 0 || request.probabilities),
            "--threshold decides which class is written, and {} writes no such class: give one of them",
            request.top > 0 ? "--top" : "--proba");
 }
@@ -168,21 +167,15 @@ void check_files(const CommandLine& line, const PredictRequest& request, const D
   error_if(request.keep && data.has_time_windows(),
            "--keep: the rows of a forecast lie behind those of the input; series and time stand beside them");
   if (request.keep) parse_column_names("--keep", *request.keep);
-  error_if(request.keep && !output.has_texts,
-           "--keep: {} holds numbers only: write CSV or JSON lines (--format csv, --format jsonl)",
-           output.name);
   error_if(request.keep && input.name != "csv",
            "--keep: only tables have columns with names, and '{}' is of the format {}", line.text("input"),
            input.name);
-  error_if(request.view.top > 0 && !output.has_texts,
-           "--top: {} holds numbers only, and no classes: write CSV or JSON lines (--format csv, "
-           "--format jsonl)",
-           output.name);
-  error_if(
-      request.view.threshold && !output.has_texts,
-      "--threshold decides the class, and {} holds probabilities only: write CSV or JSON lines (--format "
-      "csv, --format jsonl)",
-      output.name);
+  for (const char* flag : {"keep", "top", "threshold"}) {
+    error_if(line.has(flag) && !output.has_texts,
+             "--{}: {} holds numbers only, no texts and classes: write CSV or JSON lines (--format csv, "
+             "--format jsonl)",
+             flag, output.name);
+  }
 }
 
 // All that a prediction needs but the other ranks.
@@ -329,9 +322,9 @@ BadRows write_predictions(Communicator& comm, const CommandLine& line, const Con
 void report_bad_rows(const CommandLine& line, const BadRows& bad, Index rows, Index rank) {
   if (bad.count == 0) return;
   const std::string found = fmt::format(
-      "{} of {} rows have predictions that are not finite numbers, the first of them row {}: {} has them as "
+      "{} of {} have predictions that are not finite numbers, the first of them row {}: {} has them as "
       "they are. The numbers of the input are too large for the model, or the weights of '{}' are bad",
-      with_commas(bad.count), with_commas(rows), bad.first, describe_output(line.text("output")),
+      with_commas(bad.count), plural(rows, "row"), bad.first, describe_output(line.text("output")),
       line.text("model"));
   if (!line.has("allow-nan")) throw AgreedError(found + "; --allow-nan accepts them", kExitData);
   if (rank == 0) log_warning("{}", found);
@@ -340,17 +333,10 @@ void report_bad_rows(const CommandLine& line, const BadRows& bad, Index rows, In
 }  // namespace
 
 PredictRequest read_predict_request(const CommandLine& line) {
-  PredictRequest request{.keep = line.value("keep"), .view = {.probabilities = line.has("proba")}};
-  if (const std::optional<std::string> text = line.value("top")) {
-    request.view.top = ValueType<Index>::parse(*text).value_or(0);
-    error_if(request.view.top < 1, "--top: expected a number of classes, 1 or more, found {}",
-             in_quotes(*text));
-  }
-  if (const std::optional<std::string> text = line.value("threshold")) {
-    request.view.threshold = ValueType<double>::parse(*text);
-    error_if(!request.view.threshold || *request.view.threshold < 0 || *request.view.threshold > 1,
-             "--threshold: expected a probability from 0 to 1, found {}", in_quotes(*text));
-  }
+  PredictRequest request{
+      .keep = line.value("keep"),
+      .view = {.probabilities = line.has("proba"), .top = line.count("top", {1, 1'000'000'001}, 0)}};
+  if (line.value("threshold")) request.view.threshold = line.number("threshold", {0, 1}, 0);
   refuse_two(request.view);
   return request;
 }

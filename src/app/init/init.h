@@ -101,8 +101,6 @@ std::optional<SeriesSummary> summarise_series_of(const TableInspection& table, c
 /// given. Errors: ConfigError naming what would fit.
 ForecastPlan plan_forecast(const TableInspection& table, const WindowOptions& options);
 
-/// Whether data.train is known to be a text, by data.format or by its name.
-bool is_text(const DataOptions& options);
 /// Errors: ConfigError for options of records, which a text has not.
 void refuse_for_text(const DataOptions& options);
 /// Errors: ConfigError, DataError.

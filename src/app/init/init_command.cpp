@@ -14,6 +14,7 @@
 #include "app/setup/run_config.h"
 #include "init.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
 #include "lockstep/base/output_file.h"
 #include "lockstep/base/text.h"
 #include "lockstep/config/toml.h"
@@ -74,17 +75,19 @@ std::string describe_sets(const InitData& data, const Experiment& experiment) {
   const Config& config = experiment.config;
   if (data.forecast || data.text) {
     const auto rows = [](const auto& set) { return set ? with_commas(set->info().rows) : "none"; };
-    return fmt::format("{} windows to train on, {} to validate, {} to test", rows(experiment.train),
-                       rows(experiment.validation), rows(experiment.test));
+    return fmt::format("{} to train on, {} to validate, {} to test",
+                       plural(experiment.train->info().rows, "window"), rows(experiment.validation),
+                       rows(experiment.test));
   }
   const Index held = validation_part(config.data) ? experiment.validation->info().rows : 0;
   const Index all = held + experiment.train->info().rows;  // those with a label
   const std::string validation =
-      held > 0 ? fmt::format("validation {} of the {} records ({:.1f} %), held back", with_commas(held),
-                             with_commas(all), 100 * static_cast<double>(held) / static_cast<double>(all))
+      held > 0
+          ? fmt::format("validation {} of the {} ({:.1f} %), held back", with_commas(held),
+                        plural(all, "record"), 100 * static_cast<double>(held) / static_cast<double>(all))
       : !config.data.validation.empty()
           ? fmt::format("validation {}", config.data.validation)
-          : fmt::format("no validation: {} records are too few to hold any back", with_commas(data.records));
+          : fmt::format("no validation: too few to hold any back ({})", plural(data.records, "record"));
   return fmt::format("{}; {}", validation,
                      config.data.test.empty() ? "no test set" : "test " + config.data.test);
 }
@@ -94,17 +97,17 @@ std::string report_of(const InitData& data, const Task& task, const Experiment& 
   const Shape& features = experiment.train->info().features;
   std::string text = data.text
                          ? describe_text(data.options.train, data.text->tokens, data.text->summary) + "\n"
-                         : fmt::format("{}: {} records, {} feature{} each, format {}\n", data.options.train,
-                                       with_commas(data.records), to_string(features),
+                         : fmt::format("{}: {}, {} feature{} each, format {}\n", data.options.train,
+                                       plural(data.records, "record"), to_string(features),
                                        features.size() == 1 ? "" : "s", data.format);
   const auto line = [&text](const char* word, const std::string& value) {
     text += fmt::format("  {:<8}{}\n", word, value);
   };
   line("task", task.text);
   line("sets", describe_sets(data, experiment));
-  line("model", fmt::format("{} ({} parameters)",
-                            config.model.layers.empty() ? config.model.preset : config.model.layers,
-                            with_commas(experiment.model->layout().count())));
+  line("model",
+       fmt::format("{} ({})", config.model.layers.empty() ? config.model.preset : config.model.layers,
+                   plural(experiment.model->layout().count(), "parameter")));
   if (data.table && !data.forecast && config.model.preset.empty())
     line("or", "with --preset tabular: an ensemble of perceptrons, which trains longer");
   const std::string scale = doubt_scale(data, task);
@@ -182,8 +185,7 @@ std::string to_toml(const std::vector<CommentedSetting>& settings, const std::ve
 int init_command(const CommandLine& line) {
   const Config given = load_config(line, {}, readable_options());
   if (given.flagged.contains("data.train")) {
-    throw ConfigError(
-        fmt::format("the data file stands after init: trainer init {}", excerpt(given.data.train)));
+    throw ConfigError("the data file stands after init: trainer init {}", excerpt(given.data.train));
   }
   const std::string& path = line.operands.front();
   const std::string output = line.has("output") ? line.text("output") : name_of(path) + ".toml";
@@ -217,19 +219,19 @@ int inspect_command(const CommandLine& line) {
   const std::string& path = line.operands.front();
   DataOptions options = options_of_series(load_config(line, {}, readable_options()).data, line);
   options.train = path;
-  if (is_text(options)) {
+  if (!is_there(path)) list_files(path, {}, "DATA");  // whose errors say why not
+  const std::string& format = choose_format(options).name;
+  if (format == "text") {
     check_outputs(line, files_read(line));
     refuse_for_text(options);
     error_if(line.has("json"), "--json: what inspect says of a text is for people: leave it out");
     print_report(line, describe_text(path, options.text.tokens, summarise_text(options, 0.1)));
     return 0;
   }
-  if (options.format.empty() && has_known_extension(options.train) && choose_format(options).name != "csv") {
-    throw ConfigError(
-        fmt::format("'{}' is of the format '{}': inspect looks at tables and texts; where this is one, "
-                    "give --data.format csv",
-                    path, choose_format(options).name));
-  }
+  error_if(format != "csv",
+           "'{}' is of the format '{}': inspect looks at tables and texts; where this is one, give "
+           "--data.format csv",
+           path, format);
   check_outputs(line, files_read(line));
   TableInspection inspection = inspect_table(path, options.table, other_sets(options));
   try {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "lockstep/base/embedded_text.h"
 #include "lockstep/base/text.h"
@@ -83,11 +84,6 @@ std::string convolutions(const ImageShape& image, Index outputs) {
   const bool small = pixels * channels <= kMaxDense;
   return layers + fmt::format("{} dense(128) relu dropout(0.4) dense({})",
                               small ? "flatten" : "global_avgpool", outputs);
-}
-
-// For labels of each position, which may follow from what is behind it.
-std::string states_of_both_directions(Index outputs) {
-  return fmt::format("gru(64, bidirectional=true) dense({})", outputs);
 }
 
 std::string perceptron(const InitData& data, Index outputs) {
@@ -237,7 +233,7 @@ class Chooser {
     const DataOptions& options = data_.options;
     if (!options.format.empty()) add("data.format", toml_string(options.format));
     add("data.train", toml_string(options.train),
-        fmt::format("{} records of {}", with_commas(data_.records), to_string(data_.features)));
+        fmt::format("{} of {}", plural(data_.records, "record"), to_string(data_.features)));
     if (!options.train_labels.empty())
       add("data.train_labels", toml_string(options.train_labels), "to be learned: " + task_.text);
     if (data_.features.sequence) add_block("sequences of an array");
@@ -309,6 +305,7 @@ class Chooser {
   }
 
   void add_text(const TextPlan& plan) {
+    if (!data_.options.format.empty()) add("data.format", toml_string(data_.options.format));
     say("train", toml_string(data_.options.train));
     say("count", with_commas(plan.summary.tokens));
     say("tokens", toml_string(plan.tokens));
@@ -337,20 +334,20 @@ class Chooser {
     say("test", toml_string(data_.test.value_or("")));
     if (data_.validation) add_block("validation set");
     if (!data_.validation && sizes_.held > 0) add_block("held back");
-    if (data_.validation && !options.validation_labels.empty())
-      add("data.validation_labels", toml_string(options.validation_labels));
-    if (data_.validation && !options.validation_lengths.empty())
-      add("data.validation_lengths", toml_string(options.validation_lengths));
     if (data_.test) add_block("test set");
-    if (data_.test && !options.test_labels.empty()) add("data.test_labels", toml_string(options.test_labels));
-    if (data_.test && !options.test_lengths.empty())
-      add("data.test_lengths", toml_string(options.test_lengths));
+    for (const auto& [key, path] : {std::pair("data.validation_labels", options.validation_labels),
+                                    std::pair("data.validation_lengths", options.validation_lengths),
+                                    std::pair("data.test_labels", options.test_labels),
+                                    std::pair("data.test_lengths", options.test_lengths)})
+      if (!path.empty()) add(key, toml_string(path));
   }
 
+  // Labels of each position may follow from what is behind it.
   void add_model() {
     say("layers", toml_string(task_.images ? convolutions(*as_image(data_.features), task_.outputs)
-                              : data_.features.sequence ? states_of_both_directions(task_.outputs)
-                                                        : perceptron(data_, task_.outputs)));
+                              : data_.features.sequence
+                                  ? fmt::format("gru(64, bidirectional=true) dense({})", task_.outputs)
+                                  : perceptron(data_, task_.outputs)));
     say("preset", toml_string(preset_));
     say("outputs", task_.outputs);
     const bool classes = task_.kind == TaskKind::kClasses;

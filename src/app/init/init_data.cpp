@@ -34,22 +34,20 @@ void check_path(const std::string& path) {
   std::error_code ignored;
   if (fs::is_directory(file, ignored)) {
     const std::vector<std::string> names = names_in(file, fs::file_type::regular);
-    throw DataError(
-        fmt::format("'{}' is a directory: name one data file{}", path,
-                    names.empty() ? "; it has none" : fmt::format(" of it: {}", listed(names, 10))));
+    throw DataError("'{}' is a directory: name one data file{}", path,
+                    names.empty() ? "; it has none" : fmt::format(" of it: {}", listed(names, 10)));
   }
   if (fs::exists(file, ignored)) {
     if (fs::is_regular_file(file, ignored) && fs::file_size(file, ignored) == 0)
-      throw DataError(fmt::format("'{}' is empty: expected the records to train on", path));
+      throw DataError("'{}' is empty: expected the records to train on", path);
     return;
   }
   if (path.find_first_of("*?[{,") != std::string::npos) return;
   const std::string nearest = nearest_path(file, fs::file_type::regular);
-  throw DataError(fmt::format(
-      "'{}' does not exist{}", path,
-      nearest.empty()
-          ? fmt::format(" in '{}': correct the path, or fetch the data set", fs::current_path().string())
-          : fmt::format("; did you mean '{}'?", nearest)));
+  throw DataError("'{}' does not exist{}", path,
+                  nearest.empty() ? fmt::format(" in '{}': correct the path, or fetch the data set",
+                                                fs::current_path().string())
+                                  : fmt::format("; did you mean '{}'?", nearest));
 }
 
 // Tables -----------------------------------------------------------------------------------------------
@@ -80,7 +78,7 @@ void refuse_missing_label(const InitData& data) {
   if (!data.options.table.label.empty()) return;
   std::vector<std::string> names;
   for (const TableColumn& column : data.table->columns) names.push_back(column.name);
-  throw ConfigError(fmt::format("--label is missing: name the column to learn, one of {}", listed(names)));
+  throw ConfigError("--label is missing: name the column to learn, one of {}", listed(names));
 }
 
 // A test set without the label, as contests hand out, is data to predict.
@@ -116,9 +114,8 @@ void take_bad_label(InitData& data) {
   const auto label = std::ranges::find_if(table.columns, &TableColumn::label) - table.columns.begin();
   const TableColumn& column = at(table.columns, label);
   const ColumnSummary& summary = at(table.scan.columns, label);
-  constexpr Index kMaxClasses = 20;
   if (data.label.columns > 1 || summary.texts == 0 || column.kind != ColumnKind::kNumeric ||
-      summary.number_counts.distinct() <= kMaxClasses)
+      look_like_classes(summary.number_counts.by_count()))
     return;
   data.label.texts = 0;
   std::vector<RowColumn> rows(table.columns.size());
@@ -153,7 +150,7 @@ void read_table(InitData& data) {
   TableInspection& table = data.table.emplace(inspect_table(data.options.train, data.options.table));
   refuse_missing_label(data);
   if (table.scan.good == 0)
-    throw DataError(fmt::format("'{}' holds no records, only a header or bad ones", data.options.train));
+    throw DataError("'{}' holds no records, only a header or bad ones", data.options.train);
   data.records = table.scan.good;
   data.label = label_of_table(table);
   data.features.dims = {0};
@@ -228,9 +225,8 @@ void read_records(InitData& data) {
   for (const NumberSums& sums : features) {
     const NumberStats& stats = data.numbers.emplace_back(sums.stats());
     if (std::isfinite(stats.mean) && std::isfinite(stats.squares)) continue;
-    throw DataError(
-        fmt::format("feature {} of '{}' is not a finite number in some records: replace such values",
-                    data.numbers.size() - 1, data.options.train));
+    throw DataError("feature {} of '{}' is not a finite number in some records: replace such values",
+                    data.numbers.size() - 1, data.options.train);
   }
   label.numbers = labels.stats();
   if (std::ssize(values) >= kMaxValues) return;
@@ -247,8 +243,7 @@ void divide_fields(DataOptions& options, std::vector<std::string> fields, const 
   if (!path.fields.empty()) return;
   std::erase(fields, label);
   if (fields.empty()) {
-    throw ConfigError(
-        fmt::format("'{}' has no field of numbers beside the label {}", path.file, in_quotes(label)));
+    throw ConfigError("'{}' has no field of numbers beside the label {}", path.file, in_quotes(label));
   }
   options.train = fmt::format("{}:{}", path.file, fmt::join(fields, "+"));
 }
@@ -265,16 +260,15 @@ std::string labels_by_name(const std::string& path, const std::string& wanted,
     const std::string nearest =
         nearest_name(fs::path(wanted).filename().string(),
                      names_in(directory.empty() ? "." : directory, fs::file_type::regular));
-    throw DataError(fmt::format(
+    throw DataError(
         "--label names '{}', which does not exist{}: it is to name the file with the labels of '{}'", wanted,
-        nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest), path));
+        nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest), path);
   }
   const std::vector<std::string> names = archive ? list_arrays(file) : fields;
   if (archive && std::ranges::count(names, wanted.substr(wanted.starts_with('/') ? 1 : 0)) > 0)
     return file + ":" + wanted;
-  throw ConfigError(fmt::format("--label: '{}' has no {} {}{}, it has {}", file,
-                                archive ? "array" : "field of numbers", in_quotes(wanted),
-                                suggestion(wanted, names), listed(names)));
+  throw ConfigError("--label: '{}' has no {} {}{}, it has {}", file, archive ? "array" : "field of numbers",
+                    in_quotes(wanted), suggestion(wanted, names), listed(names));
 }
 
 void name_labels(InitData& data) {
@@ -295,12 +289,11 @@ void name_labels(InitData& data) {
   } else if (options.train_labels.empty()) {
     const std::optional<std::string> found = find_labels(path);
     if (!found) {
-      throw ConfigError(
-          fmt::format("--label is missing: name {}",
-                      !fields.empty() ? fmt::format("the field with the labels, one of {}", listed(fields))
-                      : holds_arrays(file)
-                          ? fmt::format("the array with the labels, one of {}", listed(list_arrays(file)))
-                          : fmt::format("the file with the labels of '{}'", path)));
+      throw ConfigError("--label is missing: name {}",
+                        !fields.empty() ? fmt::format("the field with the labels, one of {}", listed(fields))
+                        : holds_arrays(file)
+                            ? fmt::format("the array with the labels, one of {}", listed(list_arrays(file)))
+                            : fmt::format("the file with the labels of '{}'", path));
     }
     options.train_labels = *found;
   }
@@ -326,12 +319,11 @@ void name_features(InitData& data) {
     options.train = fitting.front();
     return;
   }
-  throw ConfigError(
-      fmt::format("'{0}' has {1}: name the array with the features, as in '{0}:x_train'", options.train,
-                  fitting.empty() ? fmt::format("no array of features with as many records as '{}', but {}",
-                                                options.train_labels, listed(list_arrays(options.train)))
-                                  : fmt::format("several arrays with as many records as '{}' ({})",
-                                                options.train_labels, listed(fitting))));
+  throw ConfigError("'{0}' has {1}: name the array with the features, as in '{0}:x_train'", options.train,
+                    fitting.empty() ? fmt::format("no array of features with as many records as '{}', but {}",
+                                                  options.train_labels, listed(list_arrays(options.train)))
+                                    : fmt::format("several arrays with as many records as '{}' ({})",
+                                                  options.train_labels, listed(fitting)));
 }
 
 // Records with lengths are sequences.
@@ -386,8 +378,7 @@ InitData read_init_data(const std::string& path, const DataOptions& options) {
   if (data.format == "synthetic")
     throw ConfigError("init looks at a file, and data.format \"synthetic\" has none");
   if (data.format != "csv" && !options.table.windows.time.empty())
-    throw ConfigError(
-        fmt::format("--time names a column of a table, and '{}' has the format '{}'", path, data.format));
+    throw ConfigError("--time names a column of a table, and '{}' has the format '{}'", path, data.format);
   if (data.format == "text") {
     refuse_for_text(options);
     data.text = plan_text(data.options);
@@ -416,8 +407,8 @@ InitData read_init_data(const std::string& path, const DataOptions& options) {
                    data.options.validation_lengths);
   } else {
     if (!options.table.label.empty())
-      throw ConfigError(fmt::format(
-          "--label: in files of format '{}' the labels stand in the records: leave it out", data.format));
+      throw ConfigError("--label: in files of format '{}' the labels stand in the records: leave it out",
+                        data.format);
     data.label.name = "the label";
     data.options.table.columns.clear();  // the labels are seen as they stand in the file
   }

@@ -17,7 +17,7 @@ DataOptions options_of_series(const DataOptions& options, const CommandLine& lin
   WindowOptions& windows = data.table.windows;
   if (line.has("time")) windows.time = line.text("time");
   data.train = line.operands.front();
-  const bool asks = windows.horizon > 0 || (windows.window > 0 && !is_text(data)) ||
+  const bool asks = windows.horizon > 0 || (windows.window > 0 && choose_format(data).name != "text") ||
                     !windows.series.empty() || !windows.future.empty();
   if (windows.time.empty() && asks)
     throw ConfigError(
@@ -66,11 +66,10 @@ ForecastPlan plan_forecast(const TableInspection& table, const WindowOptions& op
     if (most >= least) break;
   }
   if (most < least)
-    throw ConfigError(
-        fmt::format("'{}' has {} in a series, too few for a window of {} and a horizon of {}: {} would fit",
-                    table.path, plural(all, "position"), least, horizon,
-                    options.window > 0 ? fmt::format("--window {}", std::max<Index>(0, all - 2 * horizon))
-                                       : fmt::format("--horizon {}", all / 4)));
+    throw ConfigError("'{}' has {} in a series, too few for a window of {} and a horizon of {}: {} would fit",
+                      table.path, plural(all, "position"), least, horizon,
+                      options.window > 0 ? fmt::format("--window {}", std::max<Index>(0, all - 2 * horizon))
+                                         : fmt::format("--horizon {}", all / 4));
   for (const Season& season : summary.seasons) {
     if (plan.season.positions == 0 && season.positions <= most) plan.season = season;
   }

@@ -1,5 +1,5 @@
-// The choice of the task. Labels that are texts are classes. Numbers may be either: whole ones are taken for
-// classes if they are few and each occurs several times, in arrays also if they count from 0.
+// The choice of the task. Labels that are texts are classes. Numbers may be either: whole ones are classes if
+// they look like it, in arrays also if they are more and count from 0.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -13,10 +13,7 @@
 namespace lockstep {
 namespace {
 
-constexpr Index kFewValues = 20;
 constexpr Index kMaxClasses = 10'000;
-constexpr Index kMaxCounted = 1000;
-constexpr Index kRecordsOfAClass = 5;
 
 Index different(const LabelFacts& label) {
   return std::ssize(label.values);
@@ -29,12 +26,11 @@ bool count_from_zero(const LabelFacts& label) {
 }
 
 bool are_classes(const LabelFacts& label, Index labels, bool array) {
+  constexpr Index kMaxCounted = 1000;
+  constexpr Index kRecordsOfAClass = 5;
+  if (label.texts > 0 || look_like_classes(label.values)) return true;
   const Index count = different(label);
-  if (label.texts > 0) return true;
-  if (!label.whole || count == 0) return false;
-  if (count == 2) return true;
-  const bool often = labels >= kRecordsOfAClass * count;
-  if (count <= kFewValues) return often;
+  const bool often = count > 0 && labels >= kRecordsOfAClass * count;
   return array && often && count <= kMaxCounted && count_from_zero(label);
 }
 
@@ -42,22 +38,20 @@ void check_classes(const InitData& data) {
   const LabelFacts& label = data.label;
   const Index count = different(label);
   if (count == 1) {
-    throw DataError(fmt::format("{} is {} in every record: there is nothing to learn", label.name,
-                                in_quotes(label.values.front().text)));
+    throw DataError("{} is {} in every record: there is nothing to learn", label.name,
+                    in_quotes(label.values.front().text));
   }
+  constexpr Index kFewValues = 20;
   const bool rare =
       count == 0 || count > kMaxClasses || (count > kFewValues && count > data.label_count() / 2);
   if (!rare) return;
   const std::string number = count == 0 ? "very many" : with_commas(count);
   if (label.texts > 0) {
-    throw DataError(
-        fmt::format("{} has {} different texts in {} records, too many for classes: is it the column "
-                    "to learn?",
-                    label.name, number, with_commas(data.records)));
+    throw DataError("{} has {} different texts in {}, too many for classes: is it the column to learn?",
+                    label.name, number, plural(data.records, "record"));
   }
-  throw DataError(
-      fmt::format("{} has {} different values in {} records, too many for classes: --task numbers",
-                  label.name, number, with_commas(data.records)));
+  throw DataError("{} has {} different values in {}, too many for classes: --task numbers", label.name,
+                  number, plural(data.records, "record"));
 }
 
 std::string describe_classes(const InitData& data) {
@@ -73,9 +67,9 @@ Task classes(const InitData& data, bool keeps_two) {
     task.named = !count_from_zero(label) || !positive.empty();
   } else if (!label.whole || label.numbers.min < 0 || label.numbers.max >= kMaxClasses) {
     throw DataError(
-        fmt::format("{}: found numbers from {:g} to {:g}, expected the classes 0, 1, ...: number them "
-                    "so, or give --task numbers",
-                    label.name, label.numbers.min, label.numbers.max));
+        "{}: found numbers from {:g} to {:g}, expected the classes 0, 1, ...: number them "
+        "so, or give --task numbers",
+        label.name, label.numbers.min, label.numbers.max);
   } else {
     task.outputs = static_cast<Index>(label.numbers.max) + 1;
   }
@@ -93,14 +87,12 @@ Task classes(const InitData& data, bool keeps_two) {
 Task numbers(const InitData& data) {
   const LabelFacts& label = data.label;
   if (label.texts > 0) {
-    throw ConfigError(fmt::format("--task numbers: {} of {} values of {} are no numbers, such as {}",
-                                  with_commas(label.texts), with_commas(label.texts + label.numbers.count),
-                                  label.name,
-                                  in_quotes(label.values.empty() ? "" : label.values.front().text)));
+    throw ConfigError("--task numbers: {} of {} values of {} are no numbers, such as {}",
+                      with_commas(label.texts), with_commas(label.texts + label.numbers.count), label.name,
+                      in_quotes(label.values.empty() ? "" : label.values.front().text));
   }
   if (label.numbers.min == label.numbers.max)
-    throw DataError(
-        fmt::format("{} is {:g} in every record: there is nothing to learn", label.name, label.numbers.min));
+    throw DataError("{} is {:g} in every record: there is nothing to learn", label.name, label.numbers.min);
   return {.kind = TaskKind::kNumbers,
           .outputs = label.columns,
           .text = fmt::format("numbers from {:g} to {:g}, mean {:.4g}, deviation {:.4g}", label.numbers.min,
@@ -112,9 +104,9 @@ Task several(const InitData& data, const std::string& wanted) {
   const LabelFacts& label = data.label;
   if (label.texts > 0 || wanted == "classes" || wanted == "images")
     throw ConfigError(
-        fmt::format("{} labels of a record are learned together only if they are numbers, or 0 and 1 each: "
-                    "give one --label for classes",
-                    label.columns));
+        "{} labels of a record are learned together only if they are numbers, or 0 and 1 each: "
+        "give one --label for classes",
+        label.columns);
   Task task = numbers(data);
   if (wanted == "numbers" || !(label.whole && label.numbers.min == 0 && label.numbers.max == 1)) return task;
   task.kind = TaskKind::kBinary;
@@ -131,7 +123,7 @@ bool looks_like_image(const Shape& shape) {
 
 Task forecast(const InitData& data, const std::string& wanted) {
   if (!wanted.empty() && wanted != "numbers")
-    throw ConfigError(fmt::format("--task {} with --horizon: a forecast is of numbers", wanted));
+    throw ConfigError("--task {} with --horizon: a forecast is of numbers", wanted);
   Task task = numbers(data);
   task.outputs *= data.forecast->horizon;
   task.text = fmt::format("a forecast of {} from {} before, series: {}; {}",
@@ -143,14 +135,13 @@ Task forecast(const InitData& data, const std::string& wanted) {
 Task suiting_task(const InitData& data, const std::string& wanted) {
   if (data.label.columns > 1) return several(data, wanted);
   if (data.label.texts + data.label.numbers.count == 0)
-    throw DataError(fmt::format("{} has no value in any record", data.label.name));
+    throw DataError("{} has no value in any record", data.label.name);
   const bool as_classes =
       wanted.empty() ? are_classes(data.label, data.label_count(), !data.table) : wanted != "numbers";
   if (!as_classes) return numbers(data);
   check_classes(data);
   if (wanted == "binary" && different(data.label) != 2) {
-    throw ConfigError(
-        fmt::format("--task binary: {} has {}, expected two", data.label.name, describe_classes(data)));
+    throw ConfigError("--task binary: {} has {}, expected two", data.label.name, describe_classes(data));
   }
   // Two classes of positions are learned as any number of them: an output for each.
   Task task = classes(data, wanted == "classes" || (wanted.empty() && data.label.positions > 0));
@@ -166,23 +157,21 @@ Task choose_task(const InitData& data, const std::string& wanted) {
   error_if(data.text && !wanted.empty(),
            "--task {}: a text has one task, to predict its next token: leave it out", wanted);
   if (wanted == "images" && !as_image(data.features)) {
-    throw ConfigError(
-        fmt::format("--task images: a record has the shape {}, expected height x width x channels",
-                    to_string(data.features)));
+    throw ConfigError("--task images: a record has the shape {}, expected height x width x channels",
+                      to_string(data.features));
   }
   if (data.text) {
     return {.outputs = data.text->outputs,
             .text = fmt::format("the next of {} ({}), from {} before at most",
                                 with_commas(data.text->outputs), data.text->tokens, data.text->window)};
   }
-  if (data.label.columns == 0)
-    throw DataError(fmt::format("'{}' has no labels to learn", data.options.train));
+  if (data.label.columns == 0) throw DataError("'{}' has no labels to learn", data.options.train);
   if (data.forecast) return forecast(data, wanted);
   Task task = suiting_task(data, wanted);
   if (data.label.positions > 0) task.text = "at each position " + task.text;
   if (data.features.size() == 0)
-    throw DataError(fmt::format("no column of '{}' is left as a feature: {}", data.options.train,
-                                fmt::join(data.doubts, "; ")));
+    throw DataError("no column of '{}' is left as a feature: {}", data.options.train,
+                    fmt::join(data.doubts, "; "));
   return task;
 }
 

@@ -17,11 +17,6 @@ namespace lockstep {
 
 static constexpr Index kTextEpochs = 50;  // of a short text, at most
 
-bool is_text(const DataOptions& options) {
-  return (!options.format.empty() || has_known_extension(options.train)) &&
-         choose_format(options).name == "text";
-}
-
 void refuse_for_text(const DataOptions& options) {
   error_if(!options.table.label.empty(), "--label: the label of a text is its next token: leave it out");
   error_if(!options.train_lengths.empty(),

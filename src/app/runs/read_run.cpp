@@ -155,8 +155,7 @@ void collect(const fs::path& directory, int depth, std::vector<fs::path>& runs) 
   std::error_code ignored;
   error_if(fs::is_directory(name, ignored),
            "there is no run in '{}': expected the directory of a run, or one with runs in it", name);
-  throw ConfigError(
-      fmt::format("'{}' is no directory: expected the directory of a run, or one with runs in it", name));
+  throw ConfigError("'{}' is no directory: expected the directory of a run, or one with runs in it", name);
 }
 
 }  // namespace

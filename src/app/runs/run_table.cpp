@@ -346,8 +346,8 @@ void sort_runs(std::vector<ViewedRun>& runs, const std::string& by) {
     const std::string nearest = nearest_name(by, known);
     const std::string hint =
         nearest.empty() ? suggest_key(by, known_options()) : fmt::format("did you mean '{}'?", nearest);
-    throw ConfigError(fmt::format("--sort: there is no key and no measure {}{}{}; measures here: {}",
-                                  in_quotes(by), hint.empty() ? "" : "; ", hint, fmt::join(known, ", ")));
+    throw ConfigError("--sort: there is no key and no measure {}{}{}; measures here: {}", in_quotes(by),
+                      hint.empty() ? "" : "; ", hint, fmt::join(known, ", "));
   }
   std::ranges::stable_sort(runs, {}, [&](const ViewedRun& run) { return sort_value(run, by); });
 }

@@ -281,10 +281,15 @@ std::vector<double> Experiment::characters() const {
 }
 
 FitQuestion Experiment::fit(const RecordSource& source) const {
+  const std::string& preset = config.model.preset;
+  const char* const by_default = config.given.contains("model.outputs") ? "" : " (the default)";
   return {.data = source.info(),
           .model = *model,
           .form = loss->form(),
           .loss = config.loss.loss,
+          .preset = preset.empty() ? ""
+                                   : fmt::format("model.preset '{}' with model.outputs = {}{}", preset,
+                                                 config.model.outputs, by_default),
           .probabilities = loss->takes_probabilities(),
           .leaves_out = loss->takes_missing_targets(),
           .lengths = !config.data.train_lengths.empty()};

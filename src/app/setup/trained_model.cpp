@@ -35,6 +35,17 @@ FinishedRun open_finished_run(Communicator& comm, const CommandLine& line) {
   return run;
 }
 
+std::set<Split> named_splits(const Config& config) {
+  std::set<Split> named;
+  for (const Split split : {Split::kValidation, Split::kTest}) {
+    for (const std::string& key : config.flagged) {
+      const std::string name = to_string(split);
+      if (key.starts_with("data." + name) || key.starts_with("data.synthetic_" + name)) named.insert(split);
+    }
+  }
+  return named;
+}
+
 StageGrid inference_grid(const Config& config, Index ranks, Index rank) {
   const Index stages = config.distribute.stages;
   const StageGrid whole(ranks, 1, config.distribute.placement);

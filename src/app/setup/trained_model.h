@@ -3,12 +3,14 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/comm/communicator.h"
 #include "lockstep/config/command_line.h"
 #include "lockstep/config/config.h"
+#include "lockstep/data/dataset.h"
 #include "lockstep/distributed/plan.h"
 #include "lockstep/nn/loss.h"
 #include "lockstep/nn/model.h"
@@ -24,6 +26,9 @@ struct FinishedRun {
 
 /// *Collective.* Checks whether this machine and all ranks suit. Errors: AgreedError.
 FinishedRun open_finished_run(Communicator& comm, const CommandLine& line);
+
+/// The sets to evaluate that flags name.
+std::set<Split> named_splits(const Config& config);
 
 struct TrainedModel {
   std::unique_ptr<Loss> loss;

@@ -50,9 +50,9 @@ void refuse_other_folds(const DataOptions& data, const ValidationPart& folds) {
                            : own->by == By::kTime  ? "--time " + in_quotes(own->column)
                                                    : "--fold-column " + in_quotes(own->column);
   throw ConfigError(
-      fmt::format("{} does not say to cv how records become folds, its flags do: give {}, or remove "
-                  "data.validation for folds by chance",
-                  own->setting, flag));
+      "{} does not say to cv how records become folds, its flags do: give {}, or remove "
+      "data.validation for folds by chance",
+      own->setting, flag);
 }
 
 constexpr const char* kFoldFile = "fold_predictions.csv";
@@ -74,8 +74,8 @@ class FoldLines {
   std::string next_line() {
     std::string line;
     if (std::getline(in_, line)) return line;
-    throw DataError(fmt::format("'{}' has too few lines: remove the row of its trial, and it is made again",
-                                path_.string()));
+    throw DataError("'{}' has too few lines: remove the row of its trial, and it is made again",
+                    path_.string());
   }
 
   std::filesystem::path path_;

@@ -43,7 +43,7 @@ Json read_list(Communicator& comm, const std::filesystem::path& file) {
     try {
       if (!text.empty()) json = parse_json<Json>(text);
     } catch (const std::exception& error) {
-      throw DataError(fmt::format("'{}' is damaged: {}", file.string(), error.what()));
+      throw DataError("'{}' is damaged: {}", file.string(), error.what());
     }
   });
   return json;

@@ -100,8 +100,8 @@ Config config_in_common(Config config) {
 }
 
 [[noreturn]] void refuse(const std::string& before, const std::string& now) {
-  throw ConfigError(fmt::format(
-      "it had '{}', and now there is '{}'; name another run.dir, or give what it had", before, now));
+  throw ConfigError("it had '{}', and now there is '{}'; name another run.dir, or give what it had", before,
+                    now);
 }
 
 void refuse_other_flags(const Flags& before, const Flags& now) {

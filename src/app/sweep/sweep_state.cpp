@@ -70,7 +70,7 @@ void refuse_given_lists(const std::vector<std::vector<Setting>>& trials, const C
   for (const Setting& setting : trials.front()) {  // all trials vary the same keys
     const Option* option = find_option(readable_options(), setting.key);
     if (!takes_a_list(*option) || !config.flagged.contains(setting.key)) continue;
-    throw ConfigError(fmt::format("--{0} is given, and {0} is to vary: leave the flag out", setting.key));
+    throw ConfigError("--{0} is given, and {0} is to vary: leave the flag out", setting.key);
   }
 }
 
@@ -118,8 +118,7 @@ SweepState::SweepState(Communicator& world, const CommandLine& line, const std::
       try {
         return description = describe_sweep(before, request_, base, list);
       } catch (const ConfigError& error) {
-        throw ConfigError(
-            fmt::format("the sweep in '{}' is another one: {}", directory_.root.string(), error.what()));
+        throw ConfigError("the sweep in '{}' is another one: {}", directory_.root.string(), error.what());
       }
     });
   });

@@ -28,7 +28,7 @@ constexpr std::array kStates{"waiting", "stopped", "paused", "dropped", "failed"
 
 TrialState state_named(const std::string& name) {
   const auto found = std::ranges::find(kStates, name);
-  if (found == kStates.end()) throw DataError(fmt::format("'{}' is no state of a trial", name));
+  if (found == kStates.end()) throw DataError("'{}' is no state of a trial", name);
   return static_cast<TrialState>(found - kStates.begin());
 }
 
@@ -51,16 +51,15 @@ void refuse_foreign(const SweepDirectory& directory) {
     const std::string name = entry.path().filename().string();
     if (name.starts_with(own) || name.starts_with("lock")) continue;
     const bool is_run = is_there(RunDirectory{directory.root}.config());
-    throw ConfigError(
-        fmt::format("run.dir '{}' {}: name another directory for the sweep", directory.root.string(),
-                    is_run ? "is the directory of a run" : "is not empty, and no sweep is in it"));
+    throw ConfigError("run.dir '{}' {}: name another directory for the sweep", directory.root.string(),
+                      is_run ? "is the directory of a run" : "is not empty, and no sweep is in it");
   }
 }
 
 void make_directory(const std::filesystem::path& path) {
   std::error_code error;
   create_synced_directories(path, error);
-  if (error) throw DataError(fmt::format("cannot create '{}': {}", path.string(), error.message()));
+  if (error) throw DataError("cannot create '{}': {}", path.string(), error.message());
 }
 
 using Columns = std::vector<ShownColumn<TrialRow>>;
@@ -225,7 +224,7 @@ bool SweepDirectory::claim(Index trial, Index rung) const {
     return true;
   }
   if (errno == EEXIST) return false;
-  throw DataError(fmt::format("cannot create '{}': {}", file.string(), std::strerror(errno)));
+  throw DataError("cannot create '{}': {}", file.string(), std::strerror(errno));
 }
 
 bool TrialRow::may_pass() const {
@@ -289,9 +288,9 @@ TrialRow read_row(const std::filesystem::path& file) {
     return parse_row(parse_json<Json>(text));
   } catch (const std::exception& error) {
     throw DataError(
-        fmt::format("'{}' is not the row of a trial: {}; remove it, and the trial goes on from its "
-                    "checkpoint",
-                    file.string(), error.what()));
+        "'{}' is not the row of a trial: {}; remove it, and the trial goes on from its "
+        "checkpoint",
+        file.string(), error.what());
   }
 }
 
@@ -313,7 +312,7 @@ std::optional<TrialScore> read_score(const RunDirectory& run, const Measure& mea
 
 void add_result(TrialRow& row, const RunDirectory& run, const Measure& measure) {
   const std::optional<RunRecord> record = read_run_record(run);
-  if (!record) throw DataError(fmt::format("'{}' is missing", run.record().string()));
+  if (!record) throw DataError("'{}' is missing", run.record().string());
   row.steps = record->progress.steps;
   row.seconds = record->seconds;
   if (const auto kept = record->figures.find("validation"); row.score && kept != record->figures.end()) {

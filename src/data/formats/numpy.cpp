@@ -310,7 +310,7 @@ void read_fields(ArrayFile& file, std::string_view value, const std::string& pat
 
 ArrayFile open_numpy_file(const std::string& path, const std::string& key) {
   error_if<DataError>(
-      path.ends_with(".npz"),
+      ends_as(path, ".npz"),
       "{} names the archive '{}', which may hold several arrays: say which one, as in '{}:x_train'", key,
       path, path);
   return open_array_file(path, [&](ByteStream& stream, ArrayFile& file) {

@@ -70,7 +70,7 @@ MetricsFile::MetricsFile(const std::filesystem::path& path, Index keep,
   if (::ftruncate(descriptor_, bytes_) == 0) return;
   const std::string reason = std::strerror(errno);
   ::close(descriptor_);
-  throw DataError(fmt::format("cannot cut '{}' to {} bytes: {}", path.string(), bytes_, reason));
+  throw DataError("cannot cut '{}' to {} bytes: {}", path.string(), bytes_, reason);
 }
 
 MetricsFile::~MetricsFile() {

@@ -455,9 +455,9 @@ std::string report_json(const std::vector<PageRun>& runs) {
     if (text.size() <= max_bytes) return text;
     limits = {.points = limits.points / 2, .records = std::max(limits.records / 2, kMinRecords)};
   }
-  throw ConfigError(fmt::format(
+  throw ConfigError(
       "{} runs are too many for one page of {} bytes, or have too much in them: give at most {} to a report",
-      runs.size(), kMaxPageBytes, kMaxRuns));
+      runs.size(), kMaxPageBytes, kMaxRuns);
 }
 
 std::string report_page(const std::vector<PageRun>& runs) {

@@ -212,7 +212,7 @@ Json read_shown_predictions(const std::string& text) {
     }
     return shown;
   } catch (const Json::exception& error) {
-    throw DataError(fmt::format("it has not the form of evaluation.json: {}", error.what()));
+    throw DataError("it has not the form of evaluation.json: {}", error.what());
   }
 }
 

@@ -349,7 +349,7 @@ std::string plan_table(std::span<const RunPlan> plans) {
 
 std::string plan_summary(const RunPlan& plan) {
   return fmt::format("{} of {}, {}; {}; {} of memory per rank; {} sent per step and rank\n{}\n",
-                     plural(plan.steps, "step"), plural(plan.sampling.global_batch, "sample"),
+                     plural(plan.steps, "step"), plural(plan.step_batch, "sample"),
                      counted(plan.epochs, "epoch"), plural(plan.parameters, "parameter"),
                      human_bytes(plan.memory.total()), human_bytes(plan.sent_bytes), sentence(plan));
 }

@@ -1,5 +1,5 @@
-// A guess is a row of outputs that is the same for all records. Its loss is what the loss of the run makes of
-// it: so a guess is measured in the same way as the model, whatever the loss.
+// A guess is a row of outputs that is the same for all records, the best of these. Its loss is what the loss
+// of the run makes of it: so a guess is measured in the same way as the model, whatever the loss.
 //
 // A training that has not learned ends with a loss no better than the guess. Some models learn all the same:
 // they classify or rank well, but are too sure of it. Those are told by their other measures, as long as the
@@ -131,9 +131,11 @@ constexpr std::size_t kFewest = 10;
 constexpr Index kFewSteps = 100;
 constexpr double kMoves = 1e-3;  // what matters to a weight
 
+enum class Course { kStayed, kFell, kRose };
+
 struct Level {
   double mean = 0;
-  double square_of_error = 0;  // of the mean
+  double variance = 0;
 };
 
 Level level_of(const std::vector<double>& losses) {
@@ -141,27 +143,28 @@ Level level_of(const std::vector<double>& losses) {
   Level level;
   for (const double loss : losses) level.mean += loss / count;
   for (const double loss : losses)
-    level.square_of_error += (loss - level.mean) * (loss - level.mean) / (count * std::max(count - 1, 1.0));
+    level.variance += (loss - level.mean) * (loss - level.mean) / std::max(count - 1, 1.0);
   return level;
 }
 
-enum class Course { kStayed, kFell, kRose };
-
-// How the losses went, as far as chance does not explain it.
+// How the losses went, as far as chance does not explain it. Most of a fall may lie in the first steps, and
+// these may have been beyond all measure, too: the very first one is compared by itself.
 Course course_of(const StepLosses& losses) {
   constexpr double kErrors = 4;
   constexpr double kLower = 0.01;
   constexpr double kHigher = 0.1;
-  constexpr double kFarAbove = 0.5;  // the first steps may have been beyond all measure, too
-  if (losses.first.size() < kFewest) return Course::kFell;
+  constexpr double kFarAbove = 0.5;
   const Level begin = level_of(losses.first);
   const Level end = level_of(losses.last);
-  const double noise = kErrors * std::sqrt(begin.square_of_error + end.square_of_error);
+  const double noise = kErrors * std::sqrt(begin.variance / static_cast<double>(losses.first.size()) +
+                                           end.variance / static_cast<double>(losses.last.size()));
   const double first = losses.first.front();
   const double size = std::abs(begin.mean);
   if (end.mean - begin.mean > noise + kHigher * size || end.mean - first > kFarAbove * std::abs(first))
     return Course::kRose;
-  return begin.mean - end.mean > noise + kLower * size ? Course::kFell : Course::kStayed;
+  const bool fell = begin.mean - end.mean > noise + kLower * size ||
+                    first - end.mean > kErrors * std::sqrt(end.variance) + kLower * size;
+  return fell ? Course::kFell : Course::kStayed;
 }
 
 // Whether another measure than the loss is far better than that of a guess.
@@ -184,7 +187,7 @@ std::string describe_no_better(const LearningFacts& facts, Course course) {
   const double loss = evaluated ? facts.evaluation->loss : level_of(facts.losses.last).mean;
   if (loss < guess.loss - kRounding * std::abs(guess.loss)) return "";
   if (evaluated && course == Course::kFell && is_good_otherwise(*facts.evaluation, guess)) return "";
-  return fmt::format("the {} loss ends at {:.4g}, and a guess that looks at no feature has {:.4g}",
+  return fmt::format("the {} loss ends at {:.4g}, and the best constant guess has {:.4g}",
                      evaluated ? to_string(facts.evaluation->split) : "training", loss, guess.loss);
 }
 
@@ -195,9 +198,10 @@ std::string likely_cause(const LearningFacts& facts, Course course) {
       return fmt::format("the loss of the steps rose, so train.lr = {:g} is likely too high", facts.lr);
     case Course::kStayed:
       return fmt::format(
-          "the loss of the steps stayed where it began, so train.lr = {:g} is likely too low, or no feature "
-          "tells anything of the label",
-          facts.lr);
+          "the loss of the steps stayed near {:.4g}, so train.lr = {:g} is likely too low, or the inputs "
+          "tell "
+          "nothing of the targets",
+          level_of(facts.losses.first).mean, facts.lr);
     case Course::kFell:
       break;
   }
@@ -278,14 +282,14 @@ void StepLosses::add(double loss) {
   constexpr std::size_t kFirst = 10;
   constexpr std::size_t kLast = 50;
   if (!std::isfinite(loss)) return;
-  if (first.size() < kFirst) first.push_back(loss);
+  if (first.size() < kFirst) return first.push_back(loss);
   if (last.size() == kLast) last.erase(last.begin());
   last.push_back(loss);
 }
 
 std::string doubt_learning(const LearningFacts& facts) {
-  const Course course = course_of(facts.losses);
   if (facts.losses.last.size() < kFewest) return "";
+  const Course course = course_of(facts.losses);
   const bool too_early = facts.steps < kFewSteps && course == Course::kFell;
   std::string found = facts.guess && !too_early ? describe_no_better(facts, course) : "";
   const double begin = level_of(facts.losses.first).mean;
@@ -293,7 +297,9 @@ std::string doubt_learning(const LearningFacts& facts) {
   // A weight moves by about the rate in a step.
   if (found.empty() && course == Course::kStayed && facts.lr * static_cast<double>(facts.steps) < kMoves)
     found = fmt::format("the training loss stays at {:.4g}", end);
-  if (found.empty() && course == Course::kRose)
+  const bool better =
+      facts.evaluation && (facts.evaluation->loss < begin || facts.evaluation->accuracy == 1.0);
+  if (found.empty() && course == Course::kRose && !better)
     found = fmt::format("the training loss ends at {:.4g}, and began with {:.4g}", end, begin);
   return found.empty() ? ""
                        : fmt::format("the model got no better: {}. Likely cause: {}", found,

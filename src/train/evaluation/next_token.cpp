@@ -70,8 +70,8 @@ TextGenerator::TextGenerator(const Model& model, const DrawOptions& options, std
       texts_(static_cast<std::size_t>(texts)) {
   error_if(prompt_.empty(), "the prompt is empty: give at least one token");
   error_if(std::ssize(prompt_) > window_,
-           "the prompt has {} tokens, and the model sees {} (data.window): give the last part of it",
-           with_commas(std::ssize(prompt_)), with_commas(window_));
+           "the prompt has {}, and the model sees {} (data.window): give the last part of it",
+           plural(std::ssize(prompt_), "token"), with_commas(window_));
 }
 
 void TextGenerator::start(const ModelValues& values) {

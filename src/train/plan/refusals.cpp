@@ -158,8 +158,9 @@ void refuse_batch_norm(const AskedRun& run) {
             fmt::format("{} with batch norm {}", op.title, to_string(op.layer->statistics()->mode())));
 }
 
+// Nobody has written the layers of a preset.
 std::string last_layer(const FitQuestion& question) {
-  return question.model.ops().back().title;
+  return question.preset.empty() ? question.model.ops().back().title : question.preset;
 }
 
 // "label 'species' (setosa, virginica) of 'iris.csv' has 3 classes"

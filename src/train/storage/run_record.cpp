@@ -166,7 +166,7 @@ Json json_of(const Value& value) {
 
 RunState state_named(const Json& json) {
   const auto found = std::ranges::find_if(kStates, [&](const char* name) { return json == name; });
-  if (found == kStates.end()) throw DataError(fmt::format("{} is no state of a run", excerpt(json.dump())));
+  if (found == kStates.end()) throw DataError("{} is no state of a run", excerpt(json.dump()));
   return static_cast<RunState>(found - kStates.begin());
 }
 
@@ -186,13 +186,13 @@ constexpr std::array<std::string_view, 5> kLaterFields{"cpu", "figures", "foreca
 template <class Value>
 void take(const Json& json, Value& value) {
   if constexpr (HasFields<Value>) {
-    if (!json.is_object()) throw DataError(fmt::format("{} where an object belongs", excerpt(json.dump())));
+    if (!json.is_object()) throw DataError("{} where an object belongs", excerpt(json.dump()));
     each_field(value, [&](const char* name, auto& field) {
       const auto found = json.find(name);
       if (found != json.end()) return take(*found, field);
       // Records of earlier programs do not have all that those of today have.
       if (std::ranges::find(kLaterFields, name) != kLaterFields.end()) return;
-      throw DataError(fmt::format("it has no {}", in_quotes(name)));
+      throw DataError("it has no {}", in_quotes(name));
     });
   } else if constexpr (kIsMapOfParts<Value>) {
     for (const auto& [name, part] : json.items()) take(part, value[name]);

@@ -46,7 +46,7 @@ std::optional<Guess> best_guess(const Loss& loss, Index outputs, const TargetSam
 std::string doubt_label(const OutputForm& form, const TargetSample& targets,
                         std::span<const std::string> names);
 
-/// The losses of the first steps of a start, and of its last ones.
+/// The losses of the first ten steps of a start, and of the last ones behind these, at most fifty.
 struct StepLosses {
   std::vector<double> first = {};
   std::vector<double> last = {};

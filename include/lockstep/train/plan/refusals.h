@@ -40,6 +40,7 @@ struct FitQuestion {
   const Model& model;
   OutputForm form;             ///< form of the outputs under the loss
   std::string loss;            ///< its name in the catalog
+  std::string preset = {};     ///< of a preset "model.preset 'gpt' with model.outputs = 10", else ""
   bool probabilities = false;  ///< it learns from a probability for each class, too
   bool leaves_out = false;     ///< Loss::takes_missing_targets()
   bool lengths = false;        ///< the training set has lengths

@@ -22,15 +22,6 @@ namespace {
 
 using Counted = std::vector<ValueCounts::Entry>;
 
-// Texts, or a few whole numbers.
-bool holds_classes(const TableColumn& label, const Counted& values) {
-  constexpr std::size_t kMaxLabelClasses = 100;
-  constexpr std::size_t kMaxWhole = 20;
-  if (values.size() < 2 || values.size() > kMaxLabelClasses) return false;
-  if (label.kind == ColumnKind::kCategorical) return true;
-  return values.size() <= kMaxWhole && all_whole(values);
-}
-
 // The labels of the records in which a column had some value.
 struct Seen {
   std::map<std::uint64_t, Index> classes;
@@ -160,7 +151,7 @@ class FindingList {
     if (std::ranges::count_if(inspection.columns, &TableColumn::label) != 1) return;
     label_ = static_cast<std::size_t>(std::ranges::find_if(inspection.columns, &TableColumn::label) -
                                       inspection.columns.begin());
-    has_classes_ = holds_classes(column(*label_), summary(*label_).values());
+    has_classes_ = holds_classes(column(*label_), summary(*label_));
   }
 
   std::vector<Finding> take() {
@@ -208,7 +199,8 @@ class FindingList {
 
   void look_at_balance(std::size_t i, const Counted& classes) {
     constexpr double kRarePercent = 10;  // of the share that each class would have
-    if (!holds_classes(column(i), classes)) return;
+    constexpr std::size_t kMaxClasses = 100;
+    if (classes.empty() || classes.size() > kMaxClasses || !holds_classes(column(i), summary(i))) return;
     const Index all = summary(i).present();
     const ValueCounts::Entry& first = classes.front();
     const ValueCounts::Entry& rarest = classes.back();
@@ -368,10 +360,8 @@ class FindingList {
     if (value.missing) return "no value";
     if (column(i).date) return write_date(value.number, column(i).date->form);
     if (column(i).kind == ColumnKind::kNumeric) return fmt::format("{}", value.number);
-    for (const ValueCounts* counts : {&summary(i).text_counts, &summary(i).number_counts}) {
-      for (const ValueCounts::Entry& entry : counts->by_count()) {
-        if (hash_text(entry.text) == value.text) return in_quotes(entry.text);
-      }
+    for (const ValueCounts::Entry& entry : summary(i).values()) {
+      if (hash_text(entry.text) == value.text) return in_quotes(entry.text);
     }
     return "a text";
   }

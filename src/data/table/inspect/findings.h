@@ -107,6 +107,11 @@ RecordSketch sketch_records(const TableText& table, const std::vector<TableColum
 /// The numbers of a column in the sample, in ascending order.
 std::vector<double> numbers_of(const RecordSketch& sketch, std::size_t column);
 
+/// Whether a label is learned as classes: texts, or numbers that stand for classes.
+inline bool holds_classes(const TableColumn& label, const ColumnSummary& summary) {
+  return label.kind == ColumnKind::kCategorical || look_like_classes(summary.values());
+}
+
 /// The line that leaves a column out; "" for a name so long that the line would not be read.
 std::string ignore_line(const std::string& column);
 

@@ -17,14 +17,12 @@
 namespace lockstep {
 namespace {
 
-constexpr Index kMaxNumberedClasses = 20;
-
-// Whole numbers, few enough to be classes, that are not 0, 1, 2, ... already.
+// Numbers that stand for classes, and are not 0, 1, 2, ... already.
 bool are_classes_by_other_numbers(const ColumnSummary& summary) {
-  const ValueCounts& counts = summary.number_counts;
-  if (summary.texts > 0 || counts.overflowed() || counts.distinct() > kMaxNumberedClasses) return false;
-  const auto last = static_cast<double>(counts.distinct() - 1);
-  return all_whole(counts.by_count()) && (summary.numbers.min != 0 || summary.numbers.max != last);
+  const std::vector<ValueCounts::Entry> numbers = summary.number_counts.by_count();
+  const auto last = static_cast<double>(std::ssize(numbers) - 1);
+  return look_like_classes(numbers) &&
+         (summary.texts > 0 || summary.numbers.min != 0 || summary.numbers.max != last);
 }
 
 bool is_named(const std::vector<std::string>& names, const std::string& column) {
@@ -62,8 +60,8 @@ ColumnGuess look_at_weight(const ColumnSummary& summary) {
   ColumnGuess guess{.kind = ColumnKind::kNumeric, .remark = ""};
   const Index without = summary.missing + summary.texts;
   if (without > 0) {
-    guess.remark = fmt::format("{} record{} no weight: a bad record", with_commas(without),
-                               without == 1 ? " has" : "s have");
+    guess.remark = fmt::format("{} {} no weight: a bad record", plural(without, "record"),
+                               without == 1 ? "has" : "have");
   } else if (summary.numbers.min < 0) {
     guess.remark =
         fmt::format("weights go down to {:.4g}: a record with one below 0 is bad", summary.numbers.min);
@@ -159,14 +157,6 @@ void add_bad_records(std::vector<DataSetting>& settings, const TableInspection& 
 // Western programs wrote it before there was UTF-8, and some still do.
 constexpr const char* kUsualEncoding = "windows-1252";
 
-std::string describe_title(const FirstLines::Title& title) {
-  const bool one = title.lines == 1;
-  return fmt::format(
-      "the first {}, {}{}, {} not look like the table below: data.skip_lines = {} leaves {} out",
-      one ? "line" : fmt::format("{} lines", title.lines), one ? "" : "such as ", in_quotes(title.example),
-      one ? "does" : "do", title.lines, one ? "it" : "them");
-}
-
 bool is_utf8(const std::vector<std::string>& paths, const TableOptions& options) {
   const TextFiles text =
       index_text(paths, {.bytes = options.chunk_kib * 1024, .dialect = {.quotes = options.quotes}}, alone());
@@ -179,10 +169,12 @@ bool is_utf8(const std::vector<std::string>& paths, const TableOptions& options)
 
 using Json = nlohmann::ordered_json;
 
-std::string kind_of(const TableColumn& column, const WindowOptions& windows) {
+// Labels of series are forecast as numbers.
+std::string kind_of(const TableColumn& column, const ColumnSummary& summary, const WindowOptions& windows) {
   if (column.name == windows.time) return "time";
   if (is_named(windows.series, column.name)) return "series";
-  if (column.label) return column.kind == ColumnKind::kCategorical ? "label, classes" : "label, numeric";
+  if (column.label)
+    return windows.time.empty() && holds_classes(column, summary) ? "label, classes" : "label, numeric";
   if (column.weight) return "weight";
   if (column.kind == ColumnKind::kNumeric) return column.date ? "date" : "numeric";
   return column.kind == ColumnKind::kCategorical ? "categorical" : "ignore";
@@ -211,13 +203,12 @@ std::string positive_class(const TableInspection& inspection) {
       .back();
 }
 
-// A label of few numbers is shown as classes, whose balance matters.
+// The balance of classes matters.
 std::string describe_values(const TableColumn& column, const ColumnSummary& summary) {
   constexpr std::size_t kMaxShown = 4;
   constexpr std::size_t kMaxClassesShown = 20;
-  const bool few = !summary.countless() && summary.number_counts.distinct() <= Index{kMaxClassesShown};
   const bool numbers = summary.numbers.count > summary.texts && column.kind != ColumnKind::kCategorical;
-  if (column.label && few) return list_values(summary, kMaxClassesShown);
+  if (column.label && holds_classes(column, summary)) return list_values(summary, kMaxClassesShown);
   if (!numbers) return summary.present() == 0 ? "" : list_values(summary, kMaxShown);
   const NumberStats& stats = summary.numbers;
   if (column.date) {
@@ -270,19 +261,21 @@ std::string column_table(const TableInspection& inspection) {
     const std::string yes =
         column.label && !positive.empty() ? fmt::format("; yes is {}", in_quotes(positive)) : "";
     text += fmt::format("  {:<{}}  {:<14}  {:>9}  {}{}\n", excerpt(column.name), width,
-                        kind_of(column, inspection.options.windows), missing,
+                        kind_of(column, summary, inspection.options.windows), missing,
                         describe_values(column, summary), yes);
   }
   return text;
 }
 
-Json inspected_column_json(const TableColumn& column, const ColumnSummary& summary, const std::string& remark,
-                           Index records) {
+Json inspected_column_json(const TableInspection& inspection, std::size_t i) {
   constexpr std::size_t kMaxValues = 100;
+  const TableColumn& column = inspection.columns[i];
+  const ColumnSummary& summary = inspection.scan.columns[i];
+  const std::string& remark = inspection.guesses[i].remark;
   Json json{{"name", column.name},
-            {"kind", kind_of(column, {})},
+            {"kind", kind_of(column, summary, inspection.options.windows)},
             {"missing", summary.missing},
-            {"missing_share", percent(summary.missing, records) / 100}};
+            {"missing_share", percent(summary.missing, inspection.scan.good) / 100}};
   if (summary.numbers.count > 0) {
     json["numbers"] = {{"count", summary.numbers.count},
                        {"min", summary.numbers.min},
@@ -342,7 +335,7 @@ TableInspection inspect_table(const std::string& path, const TableOptions& given
     warnings.push_back(fmt::format("the file is no UTF-8, and read as {}: do its names and texts look right?",
                                    kUsualEncoding));
   }
-  if (options.skip_lines != given.skip_lines) warnings.push_back(describe_title(title));
+  if (options.skip_lines != given.skip_lines) warnings.push_back(title.describe());
   inspection.columns = declare_columns(options, inspection.table.names);
   summarise_again(inspection);
   for (std::size_t i = 0; i < inspection.columns.size(); ++i) {
@@ -438,8 +431,8 @@ std::string list_shares(const std::vector<ValueCounts::Entry>& values, std::stri
 std::string to_text(const TableInspection& inspection) {
   const Dialect& dialect = inspection.table.text.dialect;
   std::string text =
-      fmt::format("{}: {} records of {} columns, separated by {}, {}\n\n{}", inspection.path,
-                  with_commas(inspection.scan.good), inspection.columns.size(),
+      fmt::format("{}: {} of {}, separated by {}, {}\n\n{}", inspection.path,
+                  plural(inspection.scan.good, "record"), plural(std::ssize(inspection.columns), "column"),
                   dialect.separator == '\t' ? "tabs" : fmt::format("'{}'", dialect.separator),
                   inspection.table.header ? "with a header" : "without a header", column_table(inspection));
   if (inspection.series) text += series_text(*inspection.series);
@@ -459,10 +452,8 @@ std::string to_json(const TableInspection& inspection) {
             {"suspicious", suspicious(inspection)},
             {"findings", Json::array()},
             {"config", data_section(inspection)}};
-  for (std::size_t i = 0; i < inspection.columns.size(); ++i) {
-    json["columns"].push_back(inspected_column_json(inspection.columns[i], inspection.scan.columns[i],
-                                                    inspection.guesses[i].remark, inspection.scan.good));
-  }
+  for (std::size_t i = 0; i < inspection.columns.size(); ++i)
+    json["columns"].push_back(inspected_column_json(inspection, i));
   const std::string positive = positive_class(inspection);
   if (!positive.empty()) json["positive"] = positive;
   for (const Finding& finding : inspection.findings) {

@@ -81,8 +81,7 @@ std::string list_counts(const std::vector<ValueCounts::Entry>& entries) {
   constexpr std::size_t kShown = 3;
   std::vector<std::string> shown;
   for (const ValueCounts::Entry& entry : std::span(entries).first(std::min(kShown, entries.size()))) {
-    shown.push_back(fmt::format("{} ({} time{})", in_quotes(entry.text), with_commas(entry.count),
-                                entry.count == 1 ? "" : "s"));
+    shown.push_back(fmt::format("{} ({})", in_quotes(entry.text), plural(entry.count, "time")));
   }
   return fmt::format("{}{}", fmt::join(shown, ", "), entries.size() > kShown ? ", ..." : "");
 }
@@ -110,8 +109,8 @@ void take_others(ColumnGuess& guess, const Values& values, std::vector<std::stri
                     values.others.size() == 1 ? "s" : "", values.others.size() == 1 ? "it" : "them"));
   } else if (others > 0) {
     remarks.push_back(
-        fmt::format("{} value{} no {}{}{}: with it as {}, those records are bad", with_commas(others),
-                    others == 1 ? " is" : "s are", values.noun, others == 1 ? "" : "s",
+        fmt::format("{} {} no {}{}{}: with it as {}, those records are bad", plural(others, "value"),
+                    others == 1 ? "is" : "are", values.noun, others == 1 ? "" : "s",
                     values.others.empty() ? "" : ", such as " + in_quotes(values.others.front().text),
                     guess.date ? "dates" : "numeric"));
   }
@@ -307,9 +306,8 @@ Remarks infer_kinds(const TableText& table, std::vector<TableColumn>& columns,
   const Scan scan = look_at_columns(table, columns, false, missing, peers);
   if (scan.good == 0 && scan.bad > 0) {
     peers.agree([&] {
-      throw DataError(fmt::format("'{}' holds no records but {} bad ones; the first: {}",
-                                  table.text.files.front().path, with_commas(scan.bad),
-                                  scan.rejects.front()));
+      throw DataError("'{}' holds no records but {} bad ones; the first: {}", table.text.files.front().path,
+                      with_commas(scan.bad), scan.rejects.front());
     });
   }
   for (std::size_t i = 0; i < columns.size(); ++i) {

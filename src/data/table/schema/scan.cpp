@@ -196,6 +196,16 @@ bool all_whole(const std::vector<ValueCounts::Entry>& values) {
   });
 }
 
+bool look_like_classes(const std::vector<ValueCounts::Entry>& values) {
+  constexpr Index kMost = 20;
+  constexpr Index kTimes = 5;
+  const Index different = std::ssize(values);
+  Index all = 0;
+  for (const ValueCounts::Entry& value : values) all += value.count;
+  const bool often = different <= 2 || (different <= kMost && all >= kTimes * different);
+  return often && different > 0 && all_whole(values);
+}
+
 Scan scan_table(const ScanRequest& request, PeerGroup& peers) {
   TableShare share(request);
   peers.agree([&] {

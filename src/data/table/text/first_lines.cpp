@@ -20,7 +20,7 @@ constexpr Index kMaxLooked = 100;  // lines that show how many fields the table 
 
 bool is_tab_file(const std::string& path) {
   constexpr std::array kEnds{".tsv", ".tab", ".tsv.gz", ".tab.gz"};
-  return std::ranges::any_of(kEnds, [&path](const char* end) { return path.ends_with(end); });
+  return std::ranges::any_of(kEnds, [&path](const char* end) { return ends_as(path, end); });
 }
 
 std::string shown_separator(char separator) {
@@ -196,6 +196,16 @@ std::vector<Index> FirstLines::count_fields(char separator) const {
     counts.back() = fields_in(dialect, record);
   }
   return counts;
+}
+
+std::string FirstLines::Title::describe() const {
+  const bool one = lines == 1;
+  return fmt::format(
+      "the first {}, {}{}, {} not look like the table below, whose lines have {} fields: data.skip_lines = "
+      "{} "
+      "leaves {} out",
+      one ? "line" : plural(lines, "line"), one ? "" : "such as ", in_quotes(example), one ? "does" : "do",
+      fields, lines, one ? "it" : "them");
 }
 
 FirstLines::Title FirstLines::title() const {

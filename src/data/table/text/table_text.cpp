@@ -74,19 +74,13 @@ Index lines_to_skip(const FirstLines& first, const std::string& path, const Tabl
   const std::optional<Index> above =
       known == nullptr ? std::nullopt : first.lines_above(*known, options.skip_lines);
   if (above && *above != options.skip_lines) {
-    warnings.push_back(
-        fmt::format("'{}' has {} line{} above its table: data.skip_lines = {} leaves out no more", path,
-                    *above, *above == 1 ? "" : "s", options.skip_lines));
+    warnings.push_back(fmt::format("'{}' has {} above its table: data.skip_lines = {} leaves out no more",
+                                   path, plural(*above, "line"), options.skip_lines));
   }
   if (above || options.skip_lines > 0) return above.value_or(options.skip_lines);
   const FirstLines::Title title = first.title();
   if (title.lines == 0) return 0;
-  throw DataError(
-      "'{}' begins with {} that {} not look like the table below, whose lines have {} fields: found {}, "
-      "expected its header or a record; data.skip_lines = {} leaves {} out",
-      path, title.lines == 1 ? "a line" : fmt::format("{} lines", title.lines),
-      title.lines == 1 ? "does" : "do", title.fields, in_quotes(title.example), title.lines,
-      title.lines == 1 ? "it" : "them");
+  throw DataError("'{}': {}", path, title.describe());
 }
 
 }  // namespace

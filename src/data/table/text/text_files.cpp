@@ -32,13 +32,11 @@ Index mark_bytes(const std::string& path, std::string_view start) {
   return start.starts_with("\xef\xbb\xbf") ? 3 : 0;
 }
 
-// Whether the byte order mark of UTF-16 comes next.
-bool has_wide_mark(ByteStream& stream) {
-  std::array<std::byte, 2> start{};
-  if (stream.read(start) < std::ssize(start)) return false;
-  const auto first = std::to_integer<int>(start[0]);
-  const auto second = std::to_integer<int>(start[1]);
-  return (first == 0xff && second == 0xfe) || (first == 0xfe && second == 0xff);
+// The encoding whose byte order mark comes next; "": none that has one.
+std::string read_mark(ByteStream& stream) {
+  std::array<char, 4> start{};
+  const Index bytes = stream.read(std::as_writable_bytes(std::span(start)));
+  return std::string(marked_encoding({start.data(), static_cast<std::size_t>(bytes)}));
 }
 
 // Whether the first line end outside of quotes is a carriage return alone; or one inside, if there is no
@@ -222,13 +220,11 @@ TextFile look_at_text_file(const std::string& path, const ChunkCut& cut) {
     if (cut.may_be_empty) return {.path = path};
     throw DataError("'{}' is empty", path);
   }
-  const bool wide = detects && has_wide_mark(stream);
+  const std::string wide = detects ? read_mark(stream) : "";
   TextFile file{.path = path,
                 .file_bytes = stream.file_bytes(),
-                .compressed = wide || stream.compressed(),
-                .encoding = wide    ? "UTF-16"
-                            : plain ? ""
-                                    : cut.encoding};
+                .compressed = !wide.empty() || stream.compressed(),
+                .encoding = plain ? wide : cut.encoding};
   TextWindow window(file);
   window.hold({0, TextWindow::kLookAhead});
   file.begin = mark_bytes(path, window.text(window.range()));

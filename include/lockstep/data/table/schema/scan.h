@@ -48,6 +48,9 @@ struct ColumnSummary {
 
 /// Whether all values are whole numbers.
 bool all_whole(const std::vector<ValueCounts::Entry>& values);
+/// Whether the values of a label are whole numbers that stand for classes: one or two, or at most 20 that
+/// occur five times each on average.
+bool look_like_classes(const std::vector<ValueCounts::Entry>& values);
 
 /// The treatment of bad records.
 struct BadRecords {

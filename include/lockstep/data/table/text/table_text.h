@@ -100,6 +100,9 @@ class FirstLines {
     Index lines = 0;           ///< 0: the first line looks like the table
     Index fields = 0;          ///< number of fields of the table
     std::string example = {};  ///< the first of the lines
+
+    /// Names these lines, and the key that leaves them out.
+    std::string describe() const;
   };
   Title title() const;
 

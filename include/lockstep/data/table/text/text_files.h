@@ -53,10 +53,9 @@ struct TextFiles {
 struct ChunkCut {
   Index bytes = Index{1} << 20;  ///< size of a chunk; at least that of a byte order mark
   Dialect dialect = {};
-  std::string encoding =
-      "auto";            ///< encoding of the files; auto: UTF-16 where a byte order mark says so, else UTF-8
-  Index skip_lines = 0;  ///< lines above the table of each file
-  bool may_be_empty = false;  ///< a file without any text has no records; else it is an error
+  std::string encoding = "auto";  ///< encoding of the files; auto: as a byte order mark says, else UTF-8
+  Index skip_lines = 0;           ///< lines above the table of each file
+  bool may_be_empty = false;      ///< a file without any text has no records; else it is an error
 };
 
 /// Errors: DataError if the file cannot be read, is empty, is no text, or has fewer lines than are skipped;
