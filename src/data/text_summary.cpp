@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <unordered_map>
 
-#include "lockstep/base/error_if.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/hash.h"
 #include "lockstep/base/text.h"
