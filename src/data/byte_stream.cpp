@@ -144,15 +144,17 @@ std::vector<std::string> list(const std::string& text, std::span<const std::stri
 }  // namespace
 
 ArrayPath split_array_path(const std::string& path) {
+  std::string lower = path;
+  std::ranges::transform(lower, lower.begin(), lower_case);
   for (const std::string_view archive : {".npz:", ".h5:", ".hdf5:"}) {
-    const std::size_t end = path.find(archive);
+    const std::size_t end = lower.find(archive);
     if (end == std::string::npos) continue;
     ArrayPath found{path.substr(0, end + archive.size() - 1), path.substr(end + archive.size())};
     if (archive == ".npz:") split_off_fields(found);
     return found;
   }
   for (const std::string_view array : {".npy:", ".npy.gz:"}) {
-    const std::size_t end = path.find(array);
+    const std::size_t end = lower.find(array);
     if (end == std::string::npos) continue;
     return {path.substr(0, end + array.size() - 1), "", path.substr(end + array.size())};
   }

@@ -35,7 +35,7 @@ std::string read(ByteStream& stream, std::size_t count) {
 
 TEST(ByteStreams, AreOfRegularFilesOnly) {
   const test::TemporaryDirectory directory;
-  for (const std::string name : {"x.csv", "x.gz", "x.npz:a", "x.h5:a"}) {
+  for (const std::string name : {"x.csv", "x.gz", "x.npz:a", "x.h5:a", "X.NPZ:a", "X.Npy:a"}) {
     const std::string path = directory / name;
     test::make_fifo(split_array_path(path).file);
     test::expect_parts(

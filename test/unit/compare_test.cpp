@@ -248,6 +248,12 @@ TEST_F(Compare, RunsOfOtherTokensAreRankedByBitsOfACharacter) {
   sort_runs(runs, "best");
   expect_parts(to_text(runs, 80),
                {"loss: softmax_cross_entropy of bytes (bits_per_character is not measured)\n"});
+  of_tokens("words", "words(9)\"\nunknown = \"replace", 1, 1);
+  runs = all();
+  sort_runs(runs, "best");
+  EXPECT_EQ(names(runs).front(), "characters") << "tokens that another stands for are not paid for";
+  expect_parts(to_text(runs, 80), {" of words(9) (bits_per_character is not of all tokens)\n"});
+  std::filesystem::remove_all(directory_ / "words");
   of_tokens("bytes", "characters", 1, 3);
   runs = all();
   sort_runs(runs, "best");
@@ -270,11 +276,15 @@ TEST_F(Compare, ATrialThatWasRefusedIsARunWithItsReason) {
   write_file_atomically(row + "1.json", R"({"state": "done"})");
   write_file_atomically(row + "2.json", R"({"state": "failed", "exit_code": 2, "reason": "train.lr is 0"})");
   write_file_atomically(row + "3.json", "[");
+  write_file_atomically(row + "4.json", R"({"state": "done", "settings": {"train.lr": "0.5"}})");
   const std::vector<ViewedRun> runs = all();
-  ASSERT_EQ(names(runs), (Names{"trial-0001", "trial-0002", "trial-0003"}));
+  ASSERT_EQ(names(runs), (Names{"trial-0001", "trial-0002", "trial-0003", "trial-0004"}));
   EXPECT_EQ(runs[0].state(), "done");
   EXPECT_EQ(runs[1].state() + ": " + runs[1].record.reason, "failed: train.lr is 0");
   EXPECT_EQ(runs[2].state(), "damaged");
+  expect_parts(runs[3].state() + ": " + runs[3].record.reason, {"damaged", "its directory is gone"});
+  EXPECT_EQ(differing_keys({&runs[0], &runs[3]}, false), Names{"train.lr"}) << "its sweep gave it another";
+  EXPECT_EQ(find_runs({directory_ / "sweep/trial-0002"}).size(), 1U);
   expect_parts(to_text(runs, 120), {"trial-0002", "failed: train.lr is 0"});
   EXPECT_EQ(to_text({runs[0], runs[1]}, 120).find("data: "), std::string::npos) << "one table has both";
 }

@@ -126,6 +126,9 @@ TEST(LearningDoubt, IsSilentOfATrainingThatLearns) {
   EXPECT_EQ(doubt({.losses = course(0.3, 0.9), .evaluation = evaluated(0.05, 0.9)}), "")
       << "the kept weights are better than those of the first steps";
   EXPECT_EQ(doubt({.losses = course(1e-6, 1e-4), .evaluation = evaluated(1e-4, 1)}), "") << "all are right";
+  StepLosses chance;  // of batches of one record
+  for (int i = 0; i < 100; ++i) chance.add(i == 0 ? 0.01 : i < 10 ? 30 : 0.8);
+  EXPECT_EQ(doubt({.losses = chance}), "") << "the first record was easy";
 }
 
 // What a short run says has to be true of its losses, whose first and last steps may lie close together.

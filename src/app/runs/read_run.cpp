@@ -50,7 +50,8 @@ Json read_row(const RunDirectory& run) {
 void read_record(ViewedRun& run, const RunDirectory& directory) {
   if (was_refused(directory)) {
     const Json row = read_row(directory);
-    run.record.state = row.at("state") == "failed" ? RunState::kFailed : RunState::kStopped;
+    if (row.at("state") != "failed") return damage(run.record, "its directory is gone, its row is there");
+    run.record.state = RunState::kFailed;
     run.record.reason = row.value("reason", "");
     run.record.exit_code = row.value("exit_code", 0);
     return;
@@ -85,6 +86,7 @@ void read_config(ViewedRun& run, const RunDirectory& directory) {
   if (!is_there(file)) return damage(run.record, "it has no config.toml");
   const std::string text = read_file(file);
   const Json settings = run.refused ? read_row(directory).value("settings", Json::object()) : Json::object();
+  for (const auto& [key, value] : settings.items()) run.settings.insert(key);
   const Config config = load_config({}, {"config.toml", text}, readable_options());
   const std::set<std::string> idle = keys_named_idle(text);
   for (const Option& option : known_options()) {
@@ -101,6 +103,8 @@ void forget_metrics(ViewedRun& run) {
   record.progress = {};
   record.seconds = 0;
   record.timed_samples = 0;
+  record.timed_seconds = 0;
+  record.samples_per_second = 0;
   record.figures.clear();
   record.last.clear();
   record.deciding.clear();
@@ -193,7 +197,7 @@ std::vector<fs::path> find_runs(const std::vector<std::string>& names) {
     std::string path = name;
     while (path.size() > 1 && path.ends_with('/')) path.pop_back();
     std::error_code ignored;
-    if (fs::is_directory(path, ignored)) collect(path, 0, found);
+    if (fs::is_directory(path, ignored) || !row_of(path).empty()) collect(path, 0, found);
     if (found.empty()) fail_without_runs(name);
     for (const fs::path& run : found) {
       if (seen.insert(fs::weakly_canonical(run, ignored)).second) runs.push_back(run);

@@ -110,7 +110,7 @@ std::set<DataAndLoss> texts_of_other_tokens(const std::vector<ViewedRun>& runs) 
   return texts;
 }
 
-// On such texts the bits of a character decide, of runs that have them.
+// On such texts the bits of a character decide, of runs that have them and pay for each token.
 void decide_by_characters(std::vector<ViewedRun>& runs) {
   const std::set<DataAndLoss> texts = texts_of_other_tokens(runs);
   for (ViewedRun& run : runs) {
@@ -118,7 +118,7 @@ void decide_by_characters(std::vector<ViewedRun>& runs) {
     if (decides == nullptr || !texts.contains(data_and_loss(run))) continue;
     const std::string split = decides->split;
     const auto bits = value_in(run.record.figures, split, kBits);
-    if (!bits) continue;
+    if (!bits || run.value("data.unknown") == "replace") continue;
     const Index step = run.record.figures[split].step;
     run.record.deciding[split] = {.split = split, .measure = kBits, .value = *bits, .step = step};
   }
@@ -359,8 +359,10 @@ std::string to_text(const std::vector<ViewedRun>& runs, int width) {
     DataAndLoss group = data_and_loss(run);
     const DecidingFigure* const best = run.record.decides();
     const bool of_tokens = texts.contains(group) && best != nullptr && best->measure != kBits;
-    if (of_tokens)
-      group.second += fmt::format(" of {} ({} is not measured)", run.value("data.tokens"), kBits);
+    if (of_tokens) {
+      group.second += fmt::format(" of {} ({} is not {})", run.value("data.tokens"), kBits,
+                                  run.value("data.unknown") == "replace" ? "of all tokens" : "measured");
+    }
     groups[group].push_back(run);
   }
   std::string text;

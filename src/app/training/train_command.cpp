@@ -240,7 +240,7 @@ void TrainCommand::end_record(RunState state, const std::string& reason, int exi
       record.state = state;
       record.reason = reason;
       record.exit_code = exit_code;
-      if (done.steps > record.progress.steps) record.progress = done;
+      record.add_progress(done);
     });
   } catch (const Error&) {
   }

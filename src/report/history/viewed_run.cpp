@@ -52,7 +52,8 @@ std::vector<std::string> differing_keys(const std::vector<const ViewedRun*>& run
   for (const ConfigLine& line : (*read)->config) {
     std::set<std::string> values;
     for (const ViewedRun* run : runs) {
-      if (!run->config.empty() && !run->refused) values.insert(run->value(line.key));
+      const bool has_effect = !run->refused || run->settings.contains(line.key);
+      if (!run->config.empty() && has_effect) values.insert(run->value(line.key));
     }
     if (values.size() > 1 && (all || !names_no_result(line.key))) keys.push_back(line.key);
   }

@@ -59,8 +59,10 @@ void ProgressLine::go_on(const RunRecord& earlier) {
 }
 
 void ProgressLine::on_step(const Progress& progress, double loss) {
-  smooth_loss_ = has_loss_ ? kLossMemory * smooth_loss_ + (1 - kLossMemory) * loss : loss;
-  has_loss_ = true;
+  if (std::isfinite(loss)) {
+    smooth_loss_ = has_loss_ ? kLossMemory * smooth_loss_ + (1 - kLossMemory) * loss : loss;
+    has_loss_ = true;
+  }
   if (!live_ && !plain_) return;
   if (!first_) {
     first_ = progress;

@@ -70,7 +70,7 @@ const notes_box = (run) => {
 
 // Whether measures of a token cannot be compared, and those of a character are.
 const kBits = "Bits per character";
-const has_other_tokens = ({differing}) => differing.includes("data.tokens");
+const has_other_tokens = ({differing}) => differing.includes("data.tokens") && !["data.train", "data.format"].some((key) => differing.includes(key));
 
 // The numbers of a run: rows of a name, a text and, for a measure, its value and whether less of it is better.
 const numbers_of = (run) => {
@@ -101,16 +101,19 @@ const runs_table = (data) => {
   const same = known.filter((name) => !names.includes(name)).map((name) => `${name} ${all[0].get(name)[0]}`);
   const keys = data.named ? [] : data.differing;
   const shown = (run, key) => run.config.length === 0 ? "-" : value_of(run, key) || "(not given)";
-  const is_best = (name, [, value, less]) => Number.isFinite(value) && (!has_other_tokens(data) || name.endsWith(`: ${kBits}`)) && all.every((numbers) => {
-    const [, other] = numbers.get(name) || [];
-    return !Number.isFinite(other) || (less ? value <= other : value >= other);
-  });
+  // Tokens that another stands for are not paid for.
+  const compared = all.filter((_, i) => !has_other_tokens(data) || value_of(data.runs[i], "data.unknown") !== "replace");
+  const is_best = (name, numbers) => {
+    const [, value, less] = numbers.get(name) || [];
+    return Number.isFinite(value) && compared.includes(numbers) && (!has_other_tokens(data) || name.endsWith(`: ${kBits}`))
+      && compared.map((each) => (each.get(name) || [])[1]).every((other) => !Number.isFinite(other) || (less ? value <= other : value >= other));
+  };
   return [numbers_box({
     caption: "The runs, the best first", head: ["run", ...names, ...keys],
     rows: data.runs.map((run, i) => [i === 0 && run.best ? element("strong", null, run.short_name) : run.short_name,
       ...names.map((name) => {
-        const number = all[i].get(name) || ["-"];
-        return is_best(name, number) ? element("strong", null, number[0]) : number[0];
+        const [number] = all[i].get(name) || ["-"];
+        return is_best(name, all[i]) ? element("strong", null, number) : number;
       }), ...keys.map((key) => element("span", {class: "word"}, shown(run, key)))]),
   }), ...same.length > 0 ? [element("p", null, `The same for all runs: ${same.join("; ")}.`)] : []];
 };

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
 
@@ -153,7 +155,7 @@ std::string step_text(const BenchReport& report) {
   std::string text = fmt::format(
       "\ntraining step: {} in {:.1f} us, {} samples/s; limits of all threads: multiply-adds{}, "
       "copies in memory\n(which what fits into caches can exceed); exchange: what backward does not hide\n",
-      plural(static_cast<Index>(step.samples), "sample"), step.seconds * kMicro,
+      plural(static_cast<Index>(std::round(step.samples)), "sample"), step.seconds * kMicro,
       count_text(step.samples_per_second), of_fp32(report));
   for (const PartRate& part : parts) text += part_text(part, step.seconds);
   return text + fmt::format("  achieved {:.1f} GFLOP/s, {} of the limit of all threads\n", step.flops / kGiga,

@@ -160,8 +160,9 @@ Course course_of(const StepLosses& losses) {
                                            end.variance / static_cast<double>(losses.last.size()));
   const double first = losses.first.front();
   const double size = std::abs(begin.mean);
-  if (end.mean - begin.mean > noise + kHigher * size || end.mean - first > kFarAbove * std::abs(first))
-    return Course::kRose;
+  // A first loss far below is chance where those after it are higher than the end.
+  const bool far_above = end.mean - first > kFarAbove * std::abs(first) && end.mean > begin.mean;
+  if (end.mean - begin.mean > noise + kHigher * size || far_above) return Course::kRose;
   const bool fell = begin.mean - end.mean > noise + kLower * size ||
                     first - end.mean > kErrors * std::sqrt(end.variance) + kLower * size;
   return fell ? Course::kFell : Course::kStayed;

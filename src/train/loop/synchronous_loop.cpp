@@ -325,6 +325,7 @@ void SynchronousLoop::leave_out(const StepBatch& batch, Index step, double loss)
   if (context_.comm.rank() != 0) return;
   log_warning("step {} is left out: {} ({} of at most {})", step + 1, where, skipped_,
               context_.settings.skip_limit);
+  context_.observer.on_step(context_.plan.before(step + 1), NAN);
 }
 
 // The times of the ranks come with some of these lines, and with the last one even where that is left out.

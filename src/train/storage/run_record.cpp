@@ -283,10 +283,21 @@ const DecidingFigure* RunRecord::decides() const {
   return nullptr;
 }
 
-void RunRecord::add_training(const Progress& now, double loss, double samples_per_second) {
+void RunRecord::add_progress(const Progress& now) {
+  if (now.steps <= progress.steps) return;
+  progress = now;
+  if (samples_per_second > 0)
+    seconds = timed_seconds + static_cast<double>(now.samples - timed_samples) / samples_per_second;
+}
+
+void RunRecord::add_training(const Progress& now, double loss, double rate) {
   const auto samples = static_cast<double>(now.samples - timed_samples);
+  if (rate > 0 && std::isfinite(rate)) {
+    timed_seconds += samples / rate;
+    samples_per_second = rate;
+  }
   timed_samples = now.samples;
-  if (samples_per_second > 0 && std::isfinite(samples_per_second)) seconds += samples / samples_per_second;
+  seconds = timed_seconds;
   progress = now;
   if (!kept.best) kept.step = now.steps;
   if (std::isfinite(loss)) {
@@ -296,7 +307,7 @@ void RunRecord::add_training(const Progress& now, double loss, double samples_pe
 
 void RunRecord::add_evaluation(const std::string& split, const Progress& of_weights, MetricValues values,
                                const std::string& average) {
-  if (of_weights.steps > progress.steps) progress = of_weights;
+  add_progress(of_weights);
   if (!kept.best) kept.step = progress.steps;
   const std::optional<double> value = find_metric(values, measure);
   const bool keeps = keeps_best && split == "validation";

@@ -3,6 +3,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,6 +26,7 @@ struct ViewedRun {
   std::vector<ConfigLine> config = {};  ///< all keys; empty if it cannot be read
   MetricsHistory metrics = {};
   bool refused = false;  ///< a trial that never began; its config has keys that have no effect, too
+  std::set<std::string> settings = {};  ///< of such a trial: the keys that its sweep gave it
 
   /// "" for a key that is not given.
   std::string value(std::string_view key) const;

@@ -73,7 +73,8 @@ std::vector<std::string> describe_slow_ranks(const RankTimes& times);
 class Observer {
  public:
   virtual ~Observer() = default;
-  /// After each step: cheap, and often ignored. `loss`: mean over the samples of this step.
+  /// After each step: cheap, and often ignored. `loss`: mean over the samples of this step; NaN: it
+  /// was left out.
   virtual void on_step(const Progress& /*progress*/, double /*loss*/) {}
   /// Every run.log_every steps and at the end.
   virtual void on_train_metrics(const TrainMetrics& /*metrics*/) {}

@@ -134,8 +134,9 @@ struct RunRecord {
   std::string scaled_label = {};
   std::string positive = {};  ///< the class that precision, f1 and such are about; "": there are none
   Progress progress = {};
-  double seconds = 0;       ///< training time so far, without evaluations and checkpoints
-  Index timed_samples = 0;  ///< those that `seconds` are of; not in the file
+  /// Training time so far, without evaluations and checkpoints; what came after the last line of training
+  /// counts at the rate of that line.
+  double seconds = 0;
   /// The result: of each set the evaluation of the weights that are kept, at the end with their temperature.
   std::map<std::string, EvaluationFigures> figures = {};
   std::map<std::string, EvaluationFigures> last = {};   ///< the last one of each set that was evaluated
@@ -154,11 +155,18 @@ struct RunRecord {
   /// The figure of the validation set, else of the test set, else of the training loss; null before there is
   /// any.
   const DecidingFigure* decides() const;
+  /// How far the run is, where that is further than its last line says.
+  void add_progress(const Progress& progress);
   /// A line of metrics.jsonl of kind "train", and one of an evaluation.
-  void add_training(const Progress& progress, double loss, double samples_per_second);
+  void add_training(const Progress& progress, double loss, double rate);
   /// `average`: how its weights were averaged.
   void add_evaluation(const std::string& split, const Progress& progress, MetricValues values,
                       const std::string& average = "");
+
+  // Up to the last line of training, for add_progress(); not in the file.
+  Index timed_samples = 0;
+  double timed_seconds = 0;
+  double samples_per_second = 0;
 };
 
 nlohmann::ordered_json to_json(const PlanRecord& plan);
