@@ -121,7 +121,7 @@ def check_evaluation_line(sheet, run, place, text, evaluations, number):
 
 def check_step_line(sheet, place, text, line, length, again):
     """`again`: steps after a checkpoint may be made twice, of which metrics.jsonl has the later one."""
-    found = taken(re.fullmatch(r"step ([\d,]+)/([\d,]+)  epoch ([\d.]+)  (loss .*?)  lr (\S+)  ([\d,.]+) samples/s.*", text))
+    found = taken(re.fullmatch(r"step ([\d,]+)/([\d,]+)  epoch ([\d.]+)  (loss .*?)  lr (\S+)  ([\d,.]+) samples/s(?:  (.*) left)?", text))  # a forecast
     if not found or line is None:
         sheet.differ(place, text, "a line that can be read, of a step of metrics.jsonl")
         return
