@@ -327,7 +327,7 @@ std::string plan_table(std::span<const RunPlan> plans) {
   constexpr int kLabelWidth = 24;  // that of the longest, shown or not
   std::vector<std::vector<std::string>> table;
   for (const auto& [label, cell] : rows()) {
-    if (std::ranges::all_of(plans, [&](const RunPlan& plan) { return cell(plan).empty(); })) continue;
+    if (std::ranges::all_of(plans, &std::string::empty, cell)) continue;
     table.push_back({fmt::format("{:<{}}", label, kLabelWidth)});
     for (const RunPlan& plan : plans) table.back().push_back(cell(plan));
   }
