@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstring>
 #include <optional>
 #include <span>
@@ -35,7 +36,9 @@ class Recorder final : public Observer {
         256;  // the memory of a run is what tests count, and not that of its watcher
     result_.evaluations.reserve(kEnough);
   }
-  void on_step(const Progress&, double loss) override { result_.losses.push_back(loss); }
+  void on_step(const Progress&, double loss) override {
+    if (!std::isnan(loss)) result_.losses.push_back(loss);  // NaN: it was left out
+  }
   void on_train_metrics(const TrainMetrics&) override {}
   void on_evaluation(const EvalMetrics& metrics) override { result_.evaluations.push_back(metrics); }
   void on_workers(const WorkersReport&, const Progress&) override {}

@@ -160,9 +160,8 @@ Course course_of(const StepLosses& losses) {
                                            end.variance / static_cast<double>(losses.last.size()));
   const double first = losses.first.front();
   const double size = std::abs(begin.mean);
-  // A first loss far below is chance where those after it are higher than the end.
-  const bool far_above = end.mean - first > kFarAbove * std::abs(first) && end.mean > begin.mean;
-  if (end.mean - begin.mean > noise + kHigher * size || far_above) return Course::kRose;
+  if (end.mean - begin.mean > noise + kHigher * size || end.mean - first > kFarAbove * std::abs(first))
+    return Course::kRose;
   const bool fell = begin.mean - end.mean > noise + kLower * size ||
                     first - end.mean > kErrors * std::sqrt(end.variance) + kLower * size;
   return fell ? Course::kFell : Course::kStayed;
@@ -300,7 +299,8 @@ std::string doubt_learning(const LearningFacts& facts) {
     found = fmt::format("the training loss stays at {:.4g}", end);
   const bool better =
       facts.evaluation && (facts.evaluation->loss < begin || facts.evaluation->accuracy == 1.0);
-  if (found.empty() && course == Course::kRose && !better)
+  // A first loss far below may be chance, where those after it are higher than the end.
+  if (found.empty() && course == Course::kRose && end > begin && !better)
     found = fmt::format("the training loss ends at {:.4g}, and began with {:.4g}", end, begin);
   return found.empty() ? ""
                        : fmt::format("the model got no better: {}. Likely cause: {}", found,
