@@ -10,6 +10,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
+#include "lockstep/base/text.h"
 #include "lockstep/config/command_line.h"
 #include "lockstep/train/storage/run_directory.h"
 
@@ -38,24 +39,7 @@ void damage(RunRecord& record, const std::string& reason) {
   record.reason = reason;
 }
 
-// Whether a trial was refused before it had a directory: its row is all that there is of it.
-bool was_refused(const RunDirectory& run) {
-  return !is_there(run.config()) && !row_of(run.root).empty();
-}
-
-Json read_row(const RunDirectory& run) {
-  return parse_json<Json>(read_file(row_of(run.root)));
-}
-
 void read_record(ViewedRun& run, const RunDirectory& directory) {
-  if (was_refused(directory)) {
-    const Json row = read_row(directory);
-    if (row.at("state") != "failed") return damage(run.record, "its directory is gone, its row is there");
-    run.record.state = RunState::kFailed;
-    run.record.reason = row.value("reason", "");
-    run.record.exit_code = row.value("exit_code", 0);
-    return;
-  }
   const std::optional<RunRecord> found = read_run_record(directory);
   if (found) {
     run.record = *found;
@@ -80,21 +64,40 @@ std::set<std::string> keys_named_idle(const std::string& toml) {
   return keys;
 }
 
-void read_config(ViewedRun& run, const RunDirectory& directory) {
-  run.refused = was_refused(directory);
-  const fs::path file = run.refused ? directory.root.parent_path() / "sweep.toml" : directory.config();
-  if (!is_there(file)) return damage(run.record, "it has no config.toml");
-  const std::string text = read_file(file);
-  const Json settings = run.refused ? read_row(directory).value("settings", Json::object()) : Json::object();
-  for (const auto& [key, value] : settings.items()) run.settings.insert(key);
+void take_config(ViewedRun& run, const std::string& text) {
   const Config config = load_config({}, {"config.toml", text}, readable_options());
   const std::set<std::string> idle = keys_named_idle(text);
   for (const Option& option : known_options()) {
     const bool shown = option.has_value(config) && !idle.contains(option.key);
     const bool has_default = option.if_not_given.empty() && !idle.contains(option.key);
-    run.config.push_back({option.key, settings.value(option.key, shown ? option.text(config) : ""),
-                          has_default ? option.default_text : ""});
+    run.config.push_back(
+        {option.key, shown ? option.text(config) : "", has_default ? option.default_text : ""});
   }
+}
+
+void read_config(ViewedRun& run, const RunDirectory& directory) {
+  if (!is_there(directory.config())) return damage(run.record, "it has no config.toml");
+  take_config(run, read_file(directory.config()));
+}
+
+// A trial that was refused before it had a directory: all there is of it are its row and the config of the
+// sweep.
+void read_refused_trial(ViewedRun& run, const RunDirectory& directory) try {
+  run.refused = true;
+  const Json row = parse_json<Json>(read_file(row_of(directory.root)));
+  run.record.state = RunState::kFailed;
+  run.record.reason = row.value("reason", "");
+  run.record.exit_code = row.value("exit_code", 0);
+  if (row.at("state") != "failed") damage(run.record, "its directory is gone, its row is there");
+  take_config(run, read_file(directory.root.parent_path() / "sweep.toml"));
+  const Json settings = row.value("settings", Json::object());
+  for (const auto& [key, value] : settings.items()) {
+    run.settings.insert(key);
+    const auto line = std::ranges::find(run.config, key, &ConfigLine::key);
+    if (line != run.config.end()) line->value = value;
+  }
+} catch (const Json::exception& error) {
+  throw DataError(excerpt(error.what()));
 }
 
 // Clears the fields of a record that the lines of metrics.jsonl fill in again.
@@ -102,9 +105,7 @@ void forget_metrics(ViewedRun& run) {
   RunRecord& record = run.record;
   record.progress = {};
   record.seconds = 0;
-  record.timed_samples = 0;
-  record.timed_seconds = 0;
-  record.samples_per_second = 0;
+  record.timed = {};
   record.figures.clear();
   record.last.clear();
   record.deciding.clear();
@@ -170,10 +171,14 @@ ViewedRun read_run(const fs::path& path) {
   const auto read = [&](const char* file, void (*part)(ViewedRun&, const RunDirectory&)) {
     try {
       part(run, directory);
-    } catch (const std::exception& error) {
+    } catch (const Error& error) {
       damage(run.record, fmt::format("{}: {}", file, error.what()));
     }
   };
+  if (!is_there(directory.config()) && !row_of(path).empty()) {
+    read("its row in the sweep", read_refused_trial);
+    return run;
+  }
   read("run.json", read_record);
   read("config.toml", read_config);
   read("metrics.jsonl", read_metrics);

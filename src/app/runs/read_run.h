@@ -22,9 +22,9 @@ std::vector<ViewedRun> read_runs(const std::vector<std::string>& names);
 
 /// Sorts the best first: by what each run was kept by ("best"; runs of one measure together), by a measure of
 /// the last evaluation such as "accuracy", by "steps", "seconds" or "run", or by a key such as "train.lr",
-/// numbers in ascending order. Runs without such a value come last. What runs on one text with other tokens
-/// or windows were kept by becomes their bits_per_character, here and for all that follows. Errors:
-/// ConfigError for another `by`.
+/// numbers in ascending order. Runs without such a value come last. Where runs divide one text into different
+/// tokens, bits_per_character becomes the measure that decides, here and in what shows these runs later.
+/// Errors: ConfigError for another `by`.
 void sort_runs(std::vector<ViewedRun>& runs, const std::string& by);
 
 /// Runs of different data or losses stand in tables of their own. Of a limited `width` in characters: the

@@ -97,7 +97,7 @@ DataAndLoss data_and_loss(const ViewedRun& run) {
 
 constexpr const char* kBits = "bits_per_character";
 
-// The texts that runs divide into other tokens: measures of a token in one say nothing of those in another.
+// The texts that runs divide into different tokens, so that measures per token cannot be compared.
 std::set<DataAndLoss> texts_of_other_tokens(const std::vector<ViewedRun>& runs) {
   std::map<DataAndLoss, std::set<std::string>> tokens;
   for (const ViewedRun& run : runs) {
@@ -110,7 +110,7 @@ std::set<DataAndLoss> texts_of_other_tokens(const std::vector<ViewedRun>& runs) 
   return texts;
 }
 
-// On such texts the bits of a character decide, of runs that have them and pay for each token.
+// On such texts bits per character decide. A run that replaces unknown tokens has no bits for these.
 void decide_by_characters(std::vector<ViewedRun>& runs) {
   const std::set<DataAndLoss> texts = texts_of_other_tokens(runs);
   for (ViewedRun& run : runs) {

@@ -73,8 +73,7 @@ WrittenTrace write_trace(const RunDirectory& directory, const std::string& outpu
   write_output(output, file.bytes);
   if (file.left_out > 0) {
     log_warning(
-        "left out of the timeline, which has at most 20 MB: the last {}; fewer steps in report.trace, or "
-        "fewer "
+        "the timeline, which has at most 20 MB, lacks the last {}: fewer steps in report.trace, or fewer "
         "ranks, have room",
         plural(static_cast<Index>(file.left_out), "step"));
   }

@@ -68,7 +68,7 @@ const notes_box = (run) => {
   ];
 };
 
-// Whether measures of a token cannot be compared, and those of a character are.
+// Whether the runs divide one text into different tokens: then measures per token cannot be compared.
 const kBits = "Bits per character";
 const has_other_tokens = ({differing}) => differing.includes("data.tokens") && !["data.train", "data.format"].some((key) => differing.includes(key));
 
@@ -101,8 +101,7 @@ const runs_table = (data) => {
   const same = known.filter((name) => !names.includes(name)).map((name) => `${name} ${all[0].get(name)[0]}`);
   const keys = data.named ? [] : data.differing;
   const shown = (run, key) => run.config.length === 0 ? "-" : value_of(run, key) || "(not given)";
-  // Tokens that another stands for are not paid for.
-  const compared = all.filter((_, i) => !has_other_tokens(data) || value_of(data.runs[i], "data.unknown") !== "replace");
+  const compared = all.filter((_, i) => !has_other_tokens(data) || (data.runs[i].best || {}).title === kBits);
   const is_best = (name, numbers) => {
     const [, value, less] = numbers.get(name) || [];
     return Number.isFinite(value) && compared.includes(numbers) && (!has_other_tokens(data) || name.endsWith(`: ${kBits}`))
@@ -133,7 +132,7 @@ const idle_keys = ({runs}) => {
 const summary_section = (data) => {
   const [run] = data.runs;
   if (data.runs.length > 1) {
-    const tokens = has_other_tokens(data) ? " They divide the text in other ways, so that a loss of a token in one says nothing of one in another: compare bits_per_character." : "";
+    const tokens = has_other_tokens(data) ? " They divide the text in other ways, so that their losses per token cannot be compared: compare bits_per_character." : "";
     const best = run.best ? `The best of ${data.runs.length} runs by the ${small_first(run.best.title)} of the ${run.best.split} set, `
       + `${value_text(run.best.title, run.best.value)}, is ${run.short_name}.${tokens}` : "None of the runs has a measure.";
     return [element("p", {class: "verdict"}, best), ...failures_of(data), ...runs_table(data), ...meanings(data),

@@ -286,18 +286,18 @@ const DecidingFigure* RunRecord::decides() const {
 void RunRecord::add_progress(const Progress& now) {
   if (now.steps <= progress.steps) return;
   progress = now;
-  if (samples_per_second > 0)
-    seconds = timed_seconds + static_cast<double>(now.samples - timed_samples) / samples_per_second;
+  if (timed.samples_per_second > 0)
+    seconds = timed.seconds + static_cast<double>(now.samples - timed.samples) / timed.samples_per_second;
 }
 
 void RunRecord::add_training(const Progress& now, double loss, double rate) {
-  const auto samples = static_cast<double>(now.samples - timed_samples);
+  const auto samples = static_cast<double>(now.samples - timed.samples);
   if (rate > 0 && std::isfinite(rate)) {
-    timed_seconds += samples / rate;
-    samples_per_second = rate;
+    timed.seconds += samples / rate;
+    timed.samples_per_second = rate;
   }
-  timed_samples = now.samples;
-  seconds = timed_seconds;
+  timed.samples = now.samples;
+  seconds = timed.seconds;
   progress = now;
   if (!kept.best) kept.step = now.steps;
   if (std::isfinite(loss)) {

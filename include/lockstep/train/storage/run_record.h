@@ -163,10 +163,13 @@ struct RunRecord {
   void add_evaluation(const std::string& split, const Progress& progress, MetricValues values,
                       const std::string& average = "");
 
-  // Up to the last line of training, for add_progress(); not in the file.
-  Index timed_samples = 0;
-  double timed_seconds = 0;
-  double samples_per_second = 0;
+  /// Training up to its last line in metrics.jsonl, from which add_progress() counts on; not in the file.
+  struct TimedPart {
+    Index samples = 0;
+    double seconds = 0;
+    double samples_per_second = 0;  ///< of that line
+  };
+  TimedPart timed = {};
 };
 
 nlohmann::ordered_json to_json(const PlanRecord& plan);
