@@ -99,9 +99,13 @@ std::string measure_head(const char* set, const std::string& name, std::span<con
   return fmt::format("{} {}", set, name_with_class(name, positive.value_or("")));
 }
 
-const Columns kLastColumns{
-    {"epoch", [](const TrialRow& row) { return row.score ? fmt::format("{:.2f}", row.score->epoch) : ""; }},
-    {"state", [](const TrialRow& row) { return to_string(row.state); }}};
+std::string epoch_cell(const TrialRow& row) {
+  return row.score ? fmt::format("{:.2f}", row.score->epoch) : "";
+}
+
+std::string state_cell(const TrialRow& row) {
+  return to_string(row.state);
+}
 
 std::string describe_failures(std::span<const TrialRow> rows, const SweepDirectory& directory) {
   std::string text;
@@ -341,7 +345,7 @@ std::string sweep_table(std::span<const TrialRow> rows, const Measure& measure,
   }
   columns.push_back({measure_head("validation", measure.name(), rows, directory),
                      [](const TrialRow& row) { return row.score ? measure_text(row.score->value) : ""; }});
-  columns.push_back(kLastColumns.front());
+  columns.push_back({"epoch", epoch_cell});
   std::vector<std::string> names{"loss", "accuracy"};
   if (std::ranges::count(names, measure.name()) == 0) names.push_back(measure.name());
   for (const std::string& name : names) {
@@ -354,7 +358,7 @@ std::string sweep_table(std::span<const TrialRow> rows, const Measure& measure,
       {"steps", [=](const TrialRow& row) { return is_done(row) ? with_commas(row.steps) : ""; }});
   columns.push_back(
       {"time", [=](const TrialRow& row) { return is_done(row) ? human_seconds(row.seconds) : ""; }});
-  columns.push_back(kLastColumns.back());
+  columns.push_back({"state", state_cell});
   const std::vector<TrialRow> sorted = ranked(rows, measure);
   std::string text = text_table(table_of(columns, sorted), 1) + describe_failures(rows, directory) +
                      describe_best(sorted, measure, directory);
@@ -393,7 +397,7 @@ std::string folds_table(std::span<const TrialRow> folds, const Measure& measure,
                    (of_some ? fmt::format(" ({} of {} folds)", found.folds, folds.size()) : ""));
     deviation.push_back(std::isfinite(found.deviation) ? fmt::format("{:.4f}", found.deviation) : "-");
   }
-  columns.insert(columns.end(), kLastColumns.begin(), kLastColumns.end());
+  columns.insert(columns.end(), {{"epoch", epoch_cell}, {"state", state_cell}});
   std::vector<Cells> table = table_of(columns, folds);
   if (!names.empty()) table.insert(table.end(), {mean, deviation});
   for (Cells& cells : table) cells.resize(columns.size());

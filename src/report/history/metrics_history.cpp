@@ -23,7 +23,6 @@ using Json = nlohmann::ordered_json;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr std::size_t kMaxColumns = 60;
 constexpr std::size_t kMaxFaults = 5;
-constexpr std::size_t kMaxFaultBytes = 400;
 constexpr std::size_t kMaxClasses = 100;
 
 // The numbers of a worker and of a rank, by their names in a line.
@@ -124,6 +123,14 @@ void add_value(MetricsLine& line, const std::string& name, const Json& value) {
   if (line.values.size() == kMaxColumns) return;
   if (value.is_number()) line.values.emplace_back(name, value.get<double>());
   if (value.is_null()) line.values.emplace_back(name, kNaN);
+}
+
+MetricsLine parse_line(const std::string& text) {
+  try {
+    return metrics_line(parse_json<Json>(text));
+  } catch (const Json::exception& error) {  // a number beyond those of a double
+    throw DataError(excerpt(error.what()));
+  }
 }
 
 std::string csv_number(double value) {
@@ -303,14 +310,13 @@ std::vector<std::string> read_metrics_lines(const std::filesystem::path& file,
   for (std::string text; std::getline(in, text);) {
     ++number;
     try {
-      on_line(metrics_line(parse_json<Json>(text)));
-    } catch (const std::exception& error) {  // a number beyond those of a double is no DataError
-      const bool cut = in.eof();             // no end of line came
+      on_line(parse_line(text));
+    } catch (const DataError& error) {
+      const bool cut = in.eof();  // no end of line came
       if (faults.size() > kMaxFaults) continue;
-      faults.push_back(
-          faults.size() == kMaxFaults ? "and so on"
-          : cut                       ? fmt::format("line {}, the last one, is cut off", with_commas(number))
-                : fmt::format("line {}: {}", with_commas(number), excerpt(error.what(), kMaxFaultBytes)));
+      faults.push_back(faults.size() == kMaxFaults ? "and so on"
+                       : cut ? fmt::format("line {}, the last one, is cut off", with_commas(number))
+                             : fmt::format("line {}: {}", with_commas(number), error.what()));
     }
   }
   return faults;

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <array>
 #include <bit>
 #include <cerrno>
 #include <charconv>
@@ -89,14 +90,24 @@ double lower_end(Index bin) {
   return bin > 0 ? histogram_limit(bin - 1) : 2 * histogram_limit(0);
 }
 
+constexpr std::array<std::uint32_t, 256> make_table() {
+  constexpr std::uint32_t kReversedPolynomial = 0x82F63B78;
+  std::array<std::uint32_t, 256> table{};
+  for (std::uint32_t byte = 0; byte < table.size(); ++byte) {
+    std::uint32_t value = byte;
+    for (int bit = 0; bit < 8; ++bit) value = value % 2 == 1 ? (value / 2) ^ kReversedPolynomial : value / 2;
+    table[byte] = value;
+  }
+  return table;
+}
+constexpr std::array<std::uint32_t, 256> kTable = make_table();
+
 // CRC-32C (Castagnoli), as RFC 3720 has it; that of data that itself has checksums in it is masked, so that
 // it does not meet itself.
 std::string masked_checksum(std::string_view bytes) {
-  constexpr std::uint32_t kReversedPolynomial = 0x82F63B78;
   std::uint32_t value = 0xFFFFFFFF;
   for (const char byte : bytes) {
-    value ^= static_cast<unsigned char>(byte);
-    for (int bit = 0; bit < 8; ++bit) value = value % 2 == 1 ? (value / 2) ^ kReversedPolynomial : value / 2;
+    value = kTable[(value ^ static_cast<unsigned char>(byte)) & 0xFFU] ^ (value >> 8);
   }
   value = ~value;
   return fixed(((value >> 15) | (value << 17)) + 0xA282EAD8U, 4);

@@ -315,7 +315,7 @@ PlanRecord plan_record(const RunPlan& plan, const Model& model) {
                     .times_each_seen = plan.times_each_seen,
                     .model = model_rows(model)};
   for (const auto& [label, cell] : rows()) {
-    if (!cell(plan).empty()) record.table.push_back({label, cell(plan)});
+    if (const std::string text = cell(plan); !text.empty()) record.table.push_back({label, text});
   }
   if (!plan.stages.empty()) record.stages = stage_rows(plan);
   std::istringstream lines(sentence(plan) + '\n' + (plan.stages.empty() ? "" : stage_sentences(plan)));
