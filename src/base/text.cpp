@@ -65,8 +65,8 @@ bool ends_as(std::string_view path, std::span<const std::string> ends) {
 }
 
 std::string plural(Index count, std::string_view noun) {
-  const bool hisses = noun.ends_with("s") || noun.ends_with("ch");
-  return fmt::format("{} {}{}", with_commas(count), noun, count == 1 ? "" : hisses ? "es" : "s");
+  const bool takes_es = noun.ends_with("s") || noun.ends_with("ch");
+  return fmt::format("{} {}{}", with_commas(count), noun, count == 1 ? "" : takes_es ? "es" : "s");
 }
 
 std::string with_commas(Index value) {

@@ -19,7 +19,6 @@ namespace lockstep {
 namespace {
 
 constexpr Index kOrders = 4;
-constexpr Index kFewest = 10;  // the shortest window, the token after it, and one that validates
 constexpr Index kCountedTokens = 5'000'000;
 constexpr Index kMeasuredTokens = 1'000'000;
 
@@ -91,7 +90,7 @@ void measure_orders(const TokenFile& tokens, const EncodedText& text, const Voca
 
 }  // namespace
 
-TextSummary summarise_text(const DataOptions& data, double share) {
+TextSummary summarise_text(const DataOptions& data, double share, Index fewest) {
   DataOptions opened = data;
   opened.text.unknown = "replace";
   opened.text.cache = (std::filesystem::temp_directory_path() / fmt::format("trainer-{}", getpid())).string();
@@ -100,9 +99,9 @@ TextSummary summarise_text(const DataOptions& data, double share) {
   remove_if_there(text.path);  // it stays mapped
   remove_if_there(opened.text.cache);
   const TokenFile& tokens = *text.tokens;
-  error_if<DataError>(tokens.size() < kFewest,
+  error_if<DataError>(tokens.size() < fewest,
                       "'{}' has {}, expected {} at least, and thousands to learn from", data.train,
-                      plural(tokens.size(), "token"), kFewest);
+                      plural(tokens.size(), "token"), fewest);
   const Vocabulary vocabulary(text.schema);
   const bool has_stand_in = vocabulary.replaces();
   TextSummary summary{.tokens = tokens.size(), .vocabulary = vocabulary.size() - (has_stand_in ? 1 : 0)};

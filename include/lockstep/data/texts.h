@@ -38,7 +38,8 @@ struct TextSummary {
 
 /// Reads the text of data.train, whose last tokens, `share` of all, are held back. An order-k model counts
 /// what follows k tokens, and falls back on k - 1 as Witten and Bell (1991) do; order 0 falls back on equal
-/// probabilities. Errors: as above.
-TextSummary summarise_text(const DataOptions& data, double share);
+/// probabilities. Errors: as above; DataError for a text of less than `fewest` tokens, by default those of
+/// the shortest window, the token after it and one that is held back.
+TextSummary summarise_text(const DataOptions& data, double share, Index fewest = 10);
 
 }  // namespace lockstep

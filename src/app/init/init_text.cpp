@@ -28,14 +28,11 @@ TextPlan plan_text(const DataOptions& options) {
   constexpr Index kWindow = 64;
   constexpr Index kWindows = 200;  // that a short text has at least, if it can
   constexpr Index kShortest = 8;
-  constexpr Index kFewest = 100;  // a tenth of them validates
+  constexpr Index kFewest = 100;  // tokens, of which a tenth validates
   constexpr Index kBatch = 32;
   constexpr Index kSteps = 2000;
   TextPlan plan{.tokens = options.text.tokens};
-  plan.summary = summarise_text(options, plan.held);
-  error_if<DataError>(plan.summary.tokens < kFewest,
-                      "'{}' has {}, expected {} at least, and thousands to learn from", options.train,
-                      plural(plan.summary.tokens, "token"), kFewest);
+  plan.summary = summarise_text(options, plan.held, kFewest);
   const bool may_replace = parse_token_rule(plan.tokens, "replace").replaces;
   plan.replaces = may_replace && (plan.summary.unseen > 0 || options.text.unknown == "replace");
   plan.outputs = plan.summary.vocabulary + (plan.replaces ? 1 : 0);
