@@ -131,12 +131,18 @@ def epoch_section(shard, full):
                           charts.lines("One epoch of each", series, "step", "training loss"))  # fmt: skip
 
 
+def mean_staleness(workers):
+    counts = [(behind, count) for worker in workers for behind, count in enumerate(worker["staleness"])]
+    return sum(behind * count for behind, count in counts) / max(1, sum(count for _, count in counts))
+
+
 def slow_section(even, slowed, delay):
     left = {name: slowed[name].result.rate / even[name].result.rate for name in SLOWED}
-    worker = slowed[ASYNC].result.workers[SLOW_WORKER]["samples"] * parts.WORKERS / slowed[ASYNC].result.samples
+    workers = slowed[ASYNC].numbers["workers"]
+    worker = workers[SLOW_WORKER]["samples"] * parts.WORKERS / slowed[ASYNC].result.samples
     answer = f"""Worker {SLOW_WORKER} sleeps {delay} ms in each of its steps. {capital(ALL_REDUCE)} waits for it in every step, and keeps {100 * left[ALL_REDUCE]:.0f} % of its
         samples/s. The asynchronous parameter server keeps {100 * left[ASYNC]:.0f} %, as the others go on; but the slow worker's examples count {worker:.2f} times an even share, and its
-        gradients are older than the others' (the mean staleness of all is {slowed[ASYNC].result.staleness[0]:.2f}; without the delay it was {even[ASYNC].result.staleness[0]:.2f})."""
+        gradients were {mean_staleness(workers[SLOW_WORKER:SLOW_WORKER + 1]):.2f} updates behind on average, those of the others {mean_staleness(workers[:SLOW_WORKER]):.2f}."""
     rows = [(f"{name}, {what}", each[name].result.rate, i) for name in SLOWED for i, (what, each) in enumerate((("all alike", even), ("one slow worker", slowed)))]
     return charts.section("What does one slow worker cost?", answer, charts.bars("Samples a second", rows))
 
