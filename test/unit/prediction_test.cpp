@@ -390,6 +390,7 @@ TEST_F(PredictionFiles, AreChosenByTheirExtensionOrByName) {
     EXPECT_FALSE(entry.help.empty());
     EXPECT_THROW(entry.make({.path = directory_ / "no/such/file", .rows = 0, .columns = {}}), DataError);
   }
+  EXPECT_EQ(choose_prediction_file("P.CSV").name, "csv");
   expect_parts(error_text<ConfigError>([] { choose_prediction_file("x.txt"); }),
                {"--output 'x.txt'", ".csv or .jsonl or .npy"});
   expect_parts(error_text<ConfigError>([] { choose_prediction_file("x.npy", "csv"); }),

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <filesystem>
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/output_file.h"
+#include "lockstep/base/text.h"
 #include "lockstep/data/table/text/table_text.h"
 
 namespace lockstep {
@@ -66,7 +66,7 @@ namespace {
 
 const PredictionFileEntry* find_by_extension(const std::string& path) {
   for (const PredictionFileEntry& entry : prediction_file_catalog()) {
-    if (std::filesystem::path(path).extension() == entry.extension) return &entry;
+    if (ends_as(path, entry.extension)) return &entry;
   }
   return nullptr;
 }
