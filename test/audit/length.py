@@ -28,7 +28,8 @@ class Length:
         self.asynchronous = run.config.get("distribute.strategy") == "parameter_server" and (get("distribute.mode", "sync") != "sync" or get("distribute.backup_workers", 0) > 0)
         workers = self.ranks - self.servers
         backup = get("distribute.backup_workers", 0) if self.asynchronous else 0
-        per_batch = workers if self.asynchronous and not backup else 1
+        self.one_each = self.asynchronous and not backup  # a step is one worker's batch
+        per_batch = workers if self.one_each else 1
         self.per_epoch = self.batches * per_batch
         self.step_batch = (self.batch - self.batch // workers * backup) // per_batch if self.asynchronous else self.batch
         self.epoch_samples -= self.epoch_samples // workers * backup if backup else 0

@@ -56,7 +56,7 @@ def check_plan(sheet, run):
         "threads per rank": f"{run.config.get('train.threads', 1):,}",
         "data mode": "full" if length.full else "shard",
         "rows": f"{length.rows:,}",
-        "global batch": f"{length.batch:,}",
+        "global batch": None if length.one_each else f"{length.batch:,}",
         "batch per replica": f"{least:,}" if length.batch % length.replicas == 0 else f"{least} or {least + 1}",
         "steps per epoch": steps_text(length),
         "samples per epoch": f"{length.epoch_samples:,}",

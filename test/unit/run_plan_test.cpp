@@ -185,6 +185,7 @@ TEST(RunPlan, WorkersThatStepAloneMakeMoreSteps) {
         "Each step is one worker's gradient of 128 samples, applied as it arrives: " +
         std::to_string(workers) + " workers with 5,079 each in an epoch. Workers may end";
     EXPECT_NE(text.find(sentence), std::string::npos) << text;
+    EXPECT_EQ(text.find("global batch"), std::string::npos) << text;
   }
   setup.distribute.mode = ServerMode::kSync;
   setup.distribute.backup_workers = 2;
@@ -192,8 +193,9 @@ TEST(RunPlan, WorkersThatStepAloneMakeMoreSteps) {
   EXPECT_EQ(backup.steps, 5079);
   EXPECT_EQ(backup.samples, 3'900'000 / 6 * 4);  // what is dropped is not learned from
   EXPECT_TRUE(plan_summary(backup).starts_with("5,079 steps of 512 samples")) << plan_summary(backup);
-  EXPECT_NE(plan_table(std::span(&backup, 1)).find("the first 4 of 6 workers' gradients, 512 of 768 samples"),
-            std::string::npos);
+  const std::string text = plan_table(std::span(&backup, 1));
+  EXPECT_NE(text.find("the first 4 of 6 workers' gradients, 512 of 768 samples"), std::string::npos) << text;
+  EXPECT_NE(text.find("\nglobal batch"), std::string::npos) << text;
 }
 
 TEST(RunPlan, TheWireChangesWhatIsSentAndHeld) {

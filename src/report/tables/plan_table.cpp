@@ -54,7 +54,11 @@ const std::vector<ShownColumn<RunPlan>>& rows() {
       {"training records",
        [](const RunPlan& p) { return p.sampling.stream ? "streamed from files" : "in memory"; }},
       {"rows", [](const RunPlan& p) { return with_commas(p.sampling.rows); }},
-      {"global batch", [](const RunPlan& p) { return with_commas(p.sampling.global_batch); }},
+      {"global batch",
+       [](const RunPlan& p) {
+         const bool one_each = p.asynchronous && p.backup_workers == 0;  // a step is one worker's batch
+         return one_each ? "" : with_commas(p.sampling.global_batch);
+       }},
       {"batch per replica", per_replica},
       {"steps per epoch", steps_per_epoch},
       {"samples per epoch", [](const RunPlan& p) { return with_commas(p.epoch_samples); }},
