@@ -55,6 +55,12 @@ std::string length_of(std::string_view text) {
 
 }  // namespace
 
+std::string in_lower_case(std::string_view text) {
+  std::string lower(text);
+  std::ranges::transform(lower, lower.begin(), lower_case);
+  return lower;
+}
+
 bool ends_as(std::string_view path, std::string_view end) {
   return path.size() >= end.size() &&
          std::ranges::equal(path.substr(path.size() - end.size()), end, {}, lower_case, lower_case);

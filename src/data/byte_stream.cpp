@@ -144,8 +144,7 @@ std::vector<std::string> list(const std::string& text, std::span<const std::stri
 }  // namespace
 
 ArrayPath split_array_path(const std::string& path) {
-  std::string lower = path;
-  std::ranges::transform(lower, lower.begin(), lower_case);
+  const std::string lower = in_lower_case(path);
   for (const std::string_view archive : {".npz:", ".h5:", ".hdf5:"}) {
     const std::size_t end = lower.find(archive);
     if (end == std::string::npos) continue;

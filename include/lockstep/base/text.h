@@ -19,6 +19,7 @@ std::string with_commas(Index value);
 constexpr char lower_case(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
+std::string in_lower_case(std::string_view text);
 /// Whether a path ends so, or in one of these ways, be it in capital letters.
 bool ends_as(std::string_view path, std::string_view end);
 bool ends_as(std::string_view path, std::span<const std::string> ends);

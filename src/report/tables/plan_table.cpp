@@ -55,10 +55,7 @@ const std::vector<ShownColumn<RunPlan>>& rows() {
        [](const RunPlan& p) { return p.sampling.stream ? "streamed from files" : "in memory"; }},
       {"rows", [](const RunPlan& p) { return with_commas(p.sampling.rows); }},
       {"global batch",
-       [](const RunPlan& p) {
-         const bool one_each = p.asynchronous && p.backup_workers == 0;  // a step is one worker's batch
-         return one_each ? "" : with_commas(p.sampling.global_batch);
-       }},
+       [](const RunPlan& p) { return p.steps_by_worker() ? "" : with_commas(p.sampling.global_batch); }},
       {"batch per replica", per_replica},
       {"steps per epoch", steps_per_epoch},
       {"samples per epoch", [](const RunPlan& p) { return with_commas(p.epoch_samples); }},
@@ -105,7 +102,7 @@ const std::vector<ShownColumn<RunPlan>>& rows() {
 // The meaning of a step with asynchronous workers.
 std::string asynchronous_sentence(const RunPlan& plan) {
   const Index workers = plan.dist.workers();
-  if (plan.backup_workers == 0) {
+  if (plan.steps_by_worker()) {
     const std::string bound =
         plan.max_ahead ? fmt::format(", no worker more than {} ahead of the slowest", *plan.max_ahead) : "";
     return fmt::format(

@@ -120,7 +120,7 @@ SamplingOptions sampling_of(const RunPlanRequest& request, Index replicas) {
 // and without those of the last.
 void plan_steps(Index workers, RunPlan& plan) {
   const Index batch = plan.sampling.global_batch;
-  const Index steps_per_batch = plan.asynchronous && plan.backup_workers == 0 ? workers : 1;
+  const Index steps_per_batch = plan.steps_by_worker() ? workers : 1;
   plan.steps_per_epoch = plan.epoch.steps * steps_per_batch;
   plan.step_batch = (batch - batch / workers * plan.backup_workers) / steps_per_batch;
   const Index dropped = plan.epoch.samples / workers * plan.backup_workers;

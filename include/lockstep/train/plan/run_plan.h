@@ -143,6 +143,8 @@ struct RunPlan {
     if (!stages.empty()) dist = at(stages, stage).dist;
   }
 
+  /// Whether the gradient of one worker is a step, so that an update takes only its part of the global batch.
+  bool steps_by_worker() const { return asynchronous && backup_workers == 0; }
   /// Batches that a rank may go through, at most. A worker alone may take every step, and skips batches in
   /// which it has no samples.
   Index batches() const { return asynchronous ? 2 * steps + 1 : steps; }

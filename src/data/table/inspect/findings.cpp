@@ -138,10 +138,10 @@ std::optional<DateForm> find_times(const std::vector<double>& numbers, bool of_t
   return std::nullopt;
 }
 
-bool is_named_as_time(std::string name) {
-  std::ranges::transform(name, name.begin(), lower_case);
+bool is_named_as_time(std::string_view name) {
+  const std::string lower = in_lower_case(name);
   return std::ranges::any_of(std::array{"date", "time", "day", "when", "stamp"},
-                             [&name](const char* word) { return name.find(word) != std::string::npos; });
+                             [&lower](const char* word) { return lower.find(word) != std::string::npos; });
 }
 
 class FindingList {

@@ -16,10 +16,9 @@ namespace {
 constexpr std::array kYes{"true", "t",   "yes",      "y",       "ja",  "j",    "oui", "si",
                           "sí",   "sim", "positive", "positiv", "pos", "case", "+"};
 
-bool means_yes(std::string name) {
+bool means_yes(const std::string& name) {
   if (const std::optional<double> number = parse_number(name)) return *number == 1;
-  std::ranges::transform(name, name.begin(), lower_case);
-  return std::ranges::find(kYes, name) != kYes.end();
+  return std::ranges::find(kYes, in_lower_case(name)) != kYes.end();
 }
 
 // Whether the first of two classes is the positive one. Beside a greater number, 1 is a number like others.
