@@ -1,0 +1,52 @@
+// The one door through which tests of case files open data: as a run, an inspection or a prediction does.
+// Whoever gives data another face changes it here.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lockstep/data/texts.h"
+#include "lockstep/data/time_windows.h"
+
+namespace lockstep::test {
+
+using Texts = std::vector<std::string>;
+
+/// The data sets of a config, and the records of each as lines: the features, a bar, and the targets with
+/// what is behind them.
+struct Opened {
+  DataSets sets;
+  std::string schema;
+  /// By "train", "validation", "test"; "rejects" and "skipped" of the training set are what is left out
+  /// there.
+  std::map<std::string, Texts> records;
+
+  /// The sets that there are.
+  std::vector<const RecordSource*> sources() const;
+};
+
+/// *Collective.* Loads all records; on each rank all of them.
+Texts lines_of(const RecordSource& source, PeerGroup& peers);
+
+struct DataDoor {
+  DataOptions data;  ///< as the config gives them
+  std::uint64_t seed = 1;
+  PeerGroup& peers;
+
+  /// *Collective.* As a run opens them. `known`: the schema; "": it is learnt.
+  Opened open(const std::string& known = "") const;
+  /// A file to predict from.
+  std::unique_ptr<RecordSource> open_input(const std::string& path, const std::string& schema) const;
+  /// The last windows of all series.
+  std::unique_ptr<RecordSource> open_last(const std::string& schema) const;
+
+ private:
+  DataOptions of_files() const;
+  OpenTable open_table(const DataOptions& opened) const;
+  DataSets open_sets(const std::string& known) const;
+};
+
+}  // namespace lockstep::test
