@@ -51,19 +51,6 @@ TEST(Fields, FollowRfc4180) {
   EXPECT_EQ(fields_of(R"(5" pipe, a"b" ,c"")"), (Texts{"5\" pipe", "a\"b\"", "c\"\""}));
 }
 
-TEST(Fields, SayWhichQuoteIsWrong) {
-  const auto fault = [](std::string_view record) {
-    try {
-      fields_of(record);
-    } catch (const BadRecord& bad) {
-      return fmt::format("{}: {}", bad.column, bad.found);
-    }
-    return std::string("none");
-  };
-  EXPECT_EQ(fault("a,\"open"), "1: a quote that opens a field");
-  EXPECT_EQ(fault("\"a\"b,c"), "0: 'b,c' behind a closing quote");
-}
-
 TEST(Fields, TakeNumberTakesAllOrNothing) {
   FieldCursor cursor({});
   double value = 0;
@@ -223,67 +210,6 @@ TEST_F(TextFilesTest, ChunksOfAnySizeHoldEachRecordOnce) {
                 unquoted);
     }
   }
-}
-
-TEST_F(TextFilesTest, AByteOrderMarkIsLeftOut) {
-  const std::string paths[] = {write("a.csv",
-                                     "\xef\xbb\xbf"
-                                     "a\nb\n"),
-                               write("b.csv", "c\n")};
-  EXPECT_EQ(read_all(index_text(paths, {.bytes = 4}, alone())), (Texts{"1:a", "2:b", "1:c"}));
-}
-
-TEST_F(TextFilesTest, LinesAboveTheTableAreLeftOut) {
-  const std::string mark = "\xef\xbb\xbf";
-  for (const char* end : {"\n", "\r\n", "\r"}) {
-    // The quote above the table opens nothing.
-    const std::string text = fmt::format("{1}a \"title{0}{0}x,y{0}1,2{0}", end, mark);
-    const std::string paths[] = {write("t.csv", text), write_gzip("t.csv.gz", text)};
-    for (const Index bytes : {4, 5, 9, 1000}) {
-      EXPECT_EQ(read_all(index_text(paths, {.bytes = bytes, .skip_lines = 2}, alone())),
-                (Texts{"3:x,y", "4:1,2", "3:x,y", "4:1,2"}))
-          << bytes;
-    }
-    expect_parts(error_text<DataError>([&] { index_text(paths, {.skip_lines = 5}, alone()); }),
-                 {"t.csv", "has 4 lines, but data.skip_lines = 5"});
-  }
-}
-
-// "Köln;5 €" as Windows and as others write it.
-TEST_F(TextFilesTest, OtherEncodingsAreDecoded) {
-  const Texts expected{"1:K\xc3\xb6ln;5 \xe2\x82\xac", "2:x"};
-  const auto read = [&](const std::string& text, const std::string& encoding, Index bytes) {
-    const std::string paths[] = {write("e.csv", text)};
-    return read_all(index_text(paths, {.bytes = bytes, .encoding = encoding}, alone()));
-  };
-  const std::string utf16 = [&] {
-    std::string text = "\xff\xfe";
-    for (const char16_t c : std::u16string(u"K\u00f6ln;5 \u20ac\nx\n")) {
-      text += static_cast<char>(c & 0xff);
-      text += static_cast<char>(c >> 8);
-    }
-    return text;
-  }();
-  std::string utf32("\xff\xfe\0\0", 4);
-  for (const char32_t c : std::u32string(U"K\u00f6ln;5 \u20ac\nx\n"))
-    for (int shift = 0; shift < 32; shift += 8) utf32 += static_cast<char>(c >> shift & 0xff);
-  for (const Index bytes : {Index{4}, Index{7}, Index{1000}}) {
-    EXPECT_EQ(read(utf32, "auto", bytes), expected) << bytes;
-    EXPECT_EQ(read("K\xf6ln;5 \x80\nx\n", "windows-1252", bytes), expected) << bytes;
-    EXPECT_EQ(read(utf16, "auto", bytes), expected) << bytes;
-    EXPECT_EQ(read("K\xc3\xb6ln;5 \xe2\x82\xac\nx\n", "utf-8", bytes), expected) << bytes;
-  }
-  // A character of four bytes, cut in two by what is read at once (64 KiB).
-  std::string cut = "\xff\xfe";
-  for (int i = 0; i < 32766; ++i) cut += std::string("a\0", 2);
-  cut += std::string("\x3d\xd8\x00\xde\n\0", 6);
-  EXPECT_EQ(read(cut, "auto", 1 << 20), (Texts{"1:" + std::string(32766, 'a') + "\xf0\x9f\x98\x80"}));
-  expect_parts(error_text<DataError>([&] { read(utf16.substr(0, utf16.size() - 1), "auto", 4); }),
-               {"e.csv", "its last character is cut off"});
-  expect_parts(error_text<DataError>([&] { read("ab\x81\n", "windows-1252", 4); }),
-               {"e.csv", "byte 2 of the file is no text in 'windows-1252'"});
-  expect_parts(error_text<ConfigError>([&] { read("a\n", "klingon", 4); }),
-               {"data.encoding = 'klingon'", "iconv -l"});
 }
 
 TEST_F(TextFilesTest, FilesThatChangeAreNoticed) {
