@@ -84,8 +84,9 @@ std::unique_ptr<RecordSource> DataDoor::open_input(const std::string& path, cons
       .open({.options = opened, .seed = seed, .peers = peers, .schema = schema, .input = path});
 }
 
-std::unique_ptr<RecordSource> DataDoor::open_last(const std::string& schema) const {
-  const DataOptions opened = data_of_files(of_files());
+std::unique_ptr<RecordSource> DataDoor::open_last(const std::string& path, const std::string& schema) const {
+  DataOptions opened = data_of_files(of_files());
+  if (!path.empty()) opened.train = path;
   return open_last_windows(opened, schema, open_table(opened), peers);
 }
 

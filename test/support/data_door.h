@@ -40,8 +40,8 @@ struct DataDoor {
   Opened open(const std::string& known = "") const;
   /// A file to predict from.
   std::unique_ptr<RecordSource> open_input(const std::string& path, const std::string& schema) const;
-  /// The last windows of all series.
-  std::unique_ptr<RecordSource> open_last(const std::string& schema) const;
+  /// The last windows of all series of a file; "": of the training data.
+  std::unique_ptr<RecordSource> open_last(const std::string& path, const std::string& schema) const;
 
  private:
   DataOptions of_files() const;

@@ -277,7 +277,7 @@ class Runner : public testing::Test {
       } else if (where == "init") {
         first_config();
       } else if (where == "forecast") {
-        door().open_last(opened().schema);
+        door().open_last(words.size() > 2 ? words[2] : "", opened().schema);
       } else if (where.empty()) {
         opened();
       } else {
@@ -293,7 +293,7 @@ class Runner : public testing::Test {
 
   // Lines "SERIES FEATURES > TIME, TIME" of the last windows.
   void expect_forecast() {
-    const auto last = door().open_last(opened().schema);
+    const auto last = door().open_last(now_->rest, opened().schema);
     const WindowSource& windows = *last->as_windows();
     Texts found = lines_of(*last, alone());
     for (Index id = 0; id < std::ssize(found); ++id) {
