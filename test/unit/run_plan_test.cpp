@@ -196,6 +196,9 @@ TEST(RunPlan, WorkersThatStepAloneMakeMoreSteps) {
   const std::string text = plan_table(std::span(&backup, 1));
   EXPECT_NE(text.find("the first 4 of 6 workers' gradients, 512 of 768 samples"), std::string::npos) << text;
   EXPECT_NE(text.find("\nglobal batch"), std::string::npos) << text;
+  setup.train.replicas = 12;  // two of each worker
+  EXPECT_EQ(setup.plan(7).samples, 7'800'000 / 6 * 4);
+  EXPECT_EQ(setup.plan(7).step_batch, 1024);
 }
 
 TEST(RunPlan, TheWireChangesWhatIsSentAndHeld) {
