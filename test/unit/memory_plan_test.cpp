@@ -77,6 +77,12 @@ TEST(MemoryPlan, AnAverageIsOneMoreModel) {
   const RunPlan average = setup.plan(4);
   EXPECT_EQ(average.memory.weights - plain.memory.weights, 4 * setup.model.stored_layout().size);
   EXPECT_EQ(average.checkpoint_bytes - plain.checkpoint_bytes, 4 * setup.model.layout().count());
+  const Index slice = 4 * split_evenly(setup.model.layout().size, 4, 0, kAlignment).size();
+  for (const bool best : {false, true}) {
+    setup.saves = !best;
+    setup.keeps_best = best;
+    EXPECT_EQ(setup.plan(4).memory.weights - average.memory.weights, slice);
+  }
 }
 
 // Each rank copies its share of the model file and of the optimizer state for a checkpoint; one that keeps

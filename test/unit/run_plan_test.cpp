@@ -61,6 +61,12 @@ TEST(RunPlan, LengthsInSamplesAndFractionsOfEpochs) {
   setup.train.epochs = 0;
   setup.train.samples = 650'000 + 1;
   EXPECT_EQ(setup.plan(1).steps, 5080);
+  setup.train.samples = 1;
+  EXPECT_EQ(setup.plan(1).steps, 1);
+  setup.train.steps = 1;
+  setup.train.samples = 650'000;
+  EXPECT_EQ(setup.plan(1).steps, 1);
+  setup.train.steps = 0;
   setup.train.samples = 0;
   setup.train.epochs = 0.5;
   EXPECT_EQ(setup.plan(1).steps, 2540);
