@@ -309,8 +309,10 @@ TEST(FormatOfInput, NamesTheKnownEnds) {
 TEST(FormatCatalog, NamesAndExtensionsAreUnique) {
   std::set<std::string> seen;
   for (const FormatEntry& entry : format_catalog()) {
-    EXPECT_TRUE(seen.insert(entry.name).second);
-    for (const std::string& extension : entry.extensions) EXPECT_TRUE(seen.insert(extension).second);
+    EXPECT_TRUE(seen.insert(entry.name).second) << entry.name;
+    for (const std::string& extension : entry.extensions) {
+      EXPECT_TRUE(seen.insert(extension).second) << entry.name << ": " << extension;
+    }
   }
 }
 

@@ -16,11 +16,17 @@
 #include "lockstep/data/format.h"
 #include "lockstep/data/table/values/schema.h"
 #include "lockstep/data/vocabulary.h"
+#include "lockstep/distributed/exchange/algorithm.h"
+#include "lockstep/distributed/exchange/codec.h"
+#include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/distributed/update.h"
+#include "lockstep/nn/composite.h"
 #include "lockstep/nn/layer.h"
 #include "lockstep/nn/loss.h"
 #include "lockstep/nn/model.h"
+#include "lockstep/nn/preset.h"
 #include "lockstep/nn/stages.h"
+#include "lockstep/optim/optimizer.h"
 #include "lockstep/optim/schedule.h"
 #include "lockstep/train/class_weights.h"
 #include "lockstep/train/evaluation/early_stopping.h"
@@ -29,6 +35,8 @@
 #include "lockstep/train/loop/run_control.h"
 #include "lockstep/train/loop/step_tracer.h"
 #include "lockstep/train/storage/checkpoint/directory.h"
+#include "lockstep/train/storage/exporter.h"
+#include "lockstep/train/storage/prediction_file.h"
 #include "support/known_names.h"
 
 namespace lockstep {
@@ -72,6 +80,43 @@ std::string read_code(const std::filesystem::path& file) {
     code += line.substr(0, line.find("///<")) + "\n";
   }
   return code;
+}
+
+// What stands between backticks.
+std::string read_code_of_guide(const std::string& guide) {
+  std::string code;
+  bool inside = false;
+  for (const char c : embedded_text("guides/" + guide + ".md")) {
+    if (c == '`') inside = !inside;
+    code += inside && c != '`' ? c : ' ';
+  }
+  return code;
+}
+
+TEST(Guides, NameEachEntryOfTheCatalogsTheyDescribe) {
+  const std::vector<std::pair<std::string, std::vector<std::string>>> names{
+      {"models", catalog_names(layer_catalog())},
+      {"models", catalog_names(composite_catalog())},
+      {"models", catalog_names(preset_catalog())},
+      {"models", catalog_names(loss_catalog())},
+      {"models", catalog_names(optimizer_catalog())},
+      {"batches-and-steps", catalog_names(decay_catalog())},
+      {"data", catalog_names(format_catalog())},
+      {"data", catalog_names(augmentation_catalog())},
+      {"output", catalog_names(metric_catalog())},
+      {"predicting-and-exporting", catalog_names(loss_catalog())},
+      {"predicting-and-exporting", catalog_names(exporter_catalog())},
+      {"predicting-and-exporting", catalog_names(prediction_file_catalog())},
+      {"strategies", catalog_names(strategy_catalog())},
+      {"strategies", catalog_names(algorithm_catalog())},
+      {"strategies", catalog_names(codec_catalog())}};
+  for (const auto& [guide, entries] : names) {
+    const std::string code = read_code_of_guide(guide);
+    for (const std::string& entry : entries) {
+      EXPECT_TRUE(std::regex_search(code, std::regex("\\b" + entry + "\\b")))
+          << "configs/guides/" << guide << ".md does not name '" << entry << "'";
+    }
+  }
 }
 
 // A key that is renamed must not live on in a message, in a list of an entry of a catalog, or in a text of

@@ -90,6 +90,7 @@ TEST(LossCatalog, TheGradientIsTheDerivative) {
   std::mt19937_64 rng(test::seed());
   constexpr Scalar kStep = 1.F / 128;
   for (const Variant& variant : variants()) {
+    SCOPED_TRACE(variant.name);
     for (const Index columns : {1, 3, 19}) {
       Batch batch = random_batch(rng, variant.loss->form(), 4, columns);
       batch.weights = {1, 0.5, 0, 2};
@@ -109,9 +110,9 @@ TEST(LossCatalog, TheGradientIsTheDerivative) {
             (above - whole.value) / (static_cast<double>(high) - static_cast<double>(middle));
         const double tolerance = 1e-3 * std::abs(left + right) / 2 + 2e-4;
         EXPECT_GE(whole.gradient[i], std::min(left, right) - tolerance)
-            << variant.name << ", " << columns << " columns, element " << i;
+            << columns << " columns, element " << i;
         EXPECT_LE(whole.gradient[i], std::max(left, right) + tolerance)
-            << variant.name << ", " << columns << " columns, element " << i;
+            << columns << " columns, element " << i;
       }
     }
   }
@@ -120,6 +121,7 @@ TEST(LossCatalog, TheGradientIsTheDerivative) {
 TEST(LossCatalog, ABatchIsTheSumOfItsParts) {
   std::mt19937_64 rng(test::seed());
   for (const Variant& variant : variants()) {
+    SCOPED_TRACE(variant.name);
     for (const Index columns : {1, 10, 37}) {
       const Batch batch = random_batch(rng, variant.loss->form(), 33, columns);
       const Evaluation whole = evaluate(*variant.loss, batch, {0, 33});
@@ -127,8 +129,8 @@ TEST(LossCatalog, ABatchIsTheSumOfItsParts) {
       const Evaluation second = evaluate(*variant.loss, batch, {13, 33});
       std::vector<Scalar> joined = first.gradient;
       joined.insert(joined.end(), second.gradient.begin(), second.gradient.end());
-      EXPECT_NEAR(whole.value, first.value + second.value, 1e-6 * std::abs(whole.value)) << variant.name;
-      EXPECT_EQ(whole.gradient, joined) << variant.name << ": a row's gradient depends on its neighbours";
+      EXPECT_NEAR(whole.value, first.value + second.value, 1e-6 * std::abs(whole.value));
+      EXPECT_EQ(whole.gradient, joined) << "a row's gradient depends on its neighbours";
     }
   }
 }
@@ -136,26 +138,26 @@ TEST(LossCatalog, ABatchIsTheSumOfItsParts) {
 TEST(LossCatalog, AWeightCountsARowSoManyTimesAndOneChangesNoBit) {
   std::mt19937_64 rng(test::seed());
   for (const Variant& variant : variants()) {
+    SCOPED_TRACE(variant.name);
     for (const Index columns : {1, 10}) {
       Batch batch = random_batch(rng, variant.loss->form(), 9, columns);
       const Evaluation plain = evaluate(*variant.loss, batch, {0, 9});
       batch.weights.assign(9, 1);
       const Evaluation ones = evaluate(*variant.loss, batch, {0, 9});
-      EXPECT_EQ(ones.value, plain.value) << variant.name;
-      EXPECT_EQ(ones.gradient, plain.gradient) << variant.name;
+      EXPECT_EQ(ones.value, plain.value);
+      EXPECT_EQ(ones.gradient, plain.gradient);
       batch.weights = {1, 1, 0, 1, 1, 3, 1, 1, 1};
       const Evaluation some = evaluate(*variant.loss, batch, {0, 9});
       const double zero = evaluate(*variant.loss, batch, {2, 3}).value;
-      EXPECT_EQ(zero, 0) << variant.name;
+      EXPECT_EQ(zero, 0);
       batch.weights = {};
       const double removed = evaluate(*variant.loss, batch, {2, 3}).value;
       const double tripled = evaluate(*variant.loss, batch, {5, 6}).value;
-      EXPECT_NEAR(some.value, plain.value - removed + 2 * tripled, 1e-9 * std::abs(plain.value))
-          << variant.name;
+      EXPECT_NEAR(some.value, plain.value - removed + 2 * tripled, 1e-9 * std::abs(plain.value));
       for (std::size_t i = 0; i < plain.gradient.size(); ++i) {
         const auto row = static_cast<Index>(i) / batch.columns;
         const Scalar times = row == 2 ? 0 : row == 5 ? 3 : 1;
-        EXPECT_EQ(some.gradient[i], times * plain.gradient[i]) << variant.name << ", row " << row;
+        EXPECT_EQ(some.gradient[i], times * plain.gradient[i]) << "row " << row;
       }
     }
   }
@@ -165,14 +167,14 @@ TEST(LossCatalog, WhatIsNotFiniteStaysVisible) {
   std::mt19937_64 rng(test::seed());
   using Limits = std::numeric_limits<Scalar>;
   for (const Variant& variant : variants()) {
+    SCOPED_TRACE(variant.name);
     for (const Index columns : {1, 3, 40}) {
       for (const Scalar bad : {Limits::quiet_NaN(), Limits::infinity(), -Limits::infinity()}) {
         Batch batch = random_batch(rng, variant.loss->form(), 3, columns);
-        EXPECT_TRUE(std::isfinite(evaluate(*variant.loss, batch, {0, 3}).value)) << variant.name;
+        EXPECT_TRUE(std::isfinite(evaluate(*variant.loss, batch, {0, 3}).value));
         for (Scalar& output : batch.outputs) {
           const Scalar good = std::exchange(output, bad);
-          EXPECT_FALSE(std::isfinite(evaluate(*variant.loss, batch, {0, 3}).value))
-              << variant.name << " hides " << bad;
+          EXPECT_FALSE(std::isfinite(evaluate(*variant.loss, batch, {0, 3}).value)) << "hides " << bad;
           output = good;
         }
       }
@@ -183,8 +185,9 @@ TEST(LossCatalog, WhatIsNotFiniteStaysVisible) {
 TEST(LossCatalog, NoRowsAreNoLoss) {
   std::mt19937_64 rng(test::seed());
   for (const Variant& variant : variants()) {
+    SCOPED_TRACE(variant.name);
     const Batch batch = random_batch(rng, variant.loss->form(), 1, 4);
-    EXPECT_EQ(evaluate(*variant.loss, batch, {0, 0}).value, 0) << variant.name;
+    EXPECT_EQ(evaluate(*variant.loss, batch, {0, 0}).value, 0);
   }
 }
 

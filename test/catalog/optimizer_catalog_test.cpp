@@ -185,12 +185,22 @@ TEST(OptimizerCatalog, AStepIsProportionalToItsRate) {
   }
 }
 
-TEST(OptimizerCatalog, EntriesExplainThemselves) {
+TEST(OptimizerCatalog, WeightsThatNothingPullsStayWhereTheyAre) {
+  std::mt19937_64 rng(test::seed());
   for (const Variant& variant : variants()) {
-    const std::string name = variant.name.substr(0, variant.name.find(' '));
-    const auto entry = std::ranges::find(optimizer_catalog(), name, &OptimizerEntry::name);
-    EXPECT_FALSE(entry->help.empty());
+    SCOPED_TRACE(variant.name);
+    test::OptimizerRun run = variant.run(random_values(rng, 33));
+    const std::vector<Scalar> start = run.weights;
+    for (Index step = 1; step <= 3; ++step) {
+      std::ranges::fill(run.gradient, Scalar{0});
+      run.update({0, 33}, {.step = step, .lr = 0.5});
+      EXPECT_EQ(run.weights, start) << "step " << step;
+    }
   }
+}
+
+TEST(OptimizerCatalog, EntriesExplainThemselves) {
+  for (const OptimizerEntry& entry : optimizer_catalog()) EXPECT_FALSE(entry.help.empty()) << entry.name;
 }
 
 TEST(OptimizerCatalog, OnlyATrustRatioLeavesTheWeightsAlone) {

@@ -178,6 +178,7 @@ TEST(Algorithms, WhatIsNamedIsWhatRuns) {
   test::on_ranks([](Communicator& comm) {
     if (comm.size() < 2) return;
     for (const AlgorithmEntry& entry : algorithm_catalog()) {
+      SCOPED_TRACE(entry.name);
       Case one{"", {.algorithm = entry.name}, {0, 16, 4000}};
       EXPECT_EQ(Exchanging(comm, one).reducer().algorithm(), entry.name);
     }

@@ -141,6 +141,7 @@ TEST(Allocation, AWarmStepTakesNoMemoryThatGrowsWithTheModel) {
     if (entry.promises.divides_optimizer_state && !test::under_mpi()) continue;
     for (const Reduction reduction : {Reduction::kNative, Reduction::kOrdered}) {
       for (const Index threads : {Index{1}, Index{2}}) {
+        SCOPED_TRACE(entry.name);
         Config config = large_enough(entry.name, reduction);
         config.train.threads = threads;
         test::on_ranks(kRanks, [&](Communicator& comm) { expect_flat(comm, config); });

@@ -7,7 +7,10 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/distributed/strategies/asynchronous.h"
+#include "lockstep/train/storage/checkpoint/manifest.h"
 #include "support/asynchronous_cases.h"
+#include "support/saving_cases.h"
+#include "support/temporary_directory.h"
 #include "support/thread_ranks.h"
 
 namespace lockstep {
@@ -109,6 +112,62 @@ TEST(Asynchronous, WithoutABoundTheSlowWorkerFallsBehind) {
     EXPECT_LT(report.workers.front().samples, fastest(report).samples);
     EXPECT_GT(report.mean_staleness(), 0);
   });
+}
+
+// Batches that each replica has taken, of the checkpoint of `step`.
+std::vector<Index> batches_taken(const std::string& directory, Index step, Index replicas) {
+  std::vector<Index> taken(static_cast<std::size_t>(replicas));
+  CheckpointReader(test::step_in(directory, step))
+      .fill({{.array = "batches_taken",
+              .size = replicas,
+              .range = {0, replicas},
+              .memory = as_buffer(std::span(taken))}});
+  return taken;
+}
+
+// Two workers with two replicas each, then one with all four: no batch is used again, whichever replica was
+// ahead. What was counted before goes on, but for how far ahead a worker was, which is no sum.
+TEST(Asynchronous, AResumeOnFewerWorkersGoesOnBehindTheLastBatch) {
+  for (const int slow : {0, 1}) {
+    const test::TemporaryDirectory files;
+    const std::string directory = files.path().string();
+    Config config;
+    Index ahead = 0;
+    Index computed = 0;
+    run_thread_ranks(3, [&](Communicator& comm) {
+      Config mine = config_for(comm, 1, ServerMode::kBounded);
+      mine.distribute.staleness = 2;
+      mine.train.replicas = 4;
+      mine.train.global_batch = 20;
+      mine.checkpoint.dir = directory;
+      mine.checkpoint.every = "15 steps";
+      mine.checkpoint.keep = 100;
+      mine.debug.delay_rank = slow;
+      mine.debug.delay_ms = 5;
+      const WorkersReport report = *train_tiny(comm, mine).training.workers;
+      if (comm.rank() > 0) return;
+      config = mine;
+      ahead = fastest(report).max_ahead;
+    });
+    const std::vector<Index> before = batches_taken(directory, 15, 4);
+    EXPECT_EQ(before[0] > before[2], slow == 1) << before[0] << " and " << before[2];
+    EXPECT_EQ(ahead, 2);
+    config.run.resume = test::step_in(directory, 15);
+    config.checkpoint.every = "1 step";
+    for (const int ranks : {2, 3}) {
+      config.debug.delay_ms = ranks == 3 ? 5 : 0;
+      run_thread_ranks(ranks, [&](Communicator& comm) {
+        const WorkersReport report = *train_tiny(comm, config).training.workers;
+        EXPECT_LE(fastest(report).max_ahead, 2);
+        if (comm.rank() > 0 || ranks == 3) return;
+        computed = report.workers.front().computed;
+        EXPECT_EQ(computed, report.totals.steps) << "of both workers before";
+      });
+      if (ranks == 3) continue;
+      const std::vector<Index> after = batches_taken(directory, 16, 4);
+      EXPECT_EQ(after, std::vector<Index>(4, std::ranges::max(before) + 1));
+    }
+  }
 }
 
 // Nobody is in between: the same steps as without servers.

@@ -102,6 +102,24 @@ struct Plain {
     if (averages(step)) average();
   }
 
+  // Of the mean gradient that the first replica moves along.
+  double gradient_norm(Index step, const Layout& layout) const {
+    double squares = 0;
+    for (const ParamInfo& param : layout.params) {
+      for (Index place = param.range.begin; place < param.range.end; ++place) {
+        double sum = 0;
+        double samples = 0;
+        for (Index r = 0; r < (step < local_from ? kReplicas : 1); ++r) {
+          const auto count = static_cast<double>(samples_of(step, r));
+          sum += count * gradient_of(at(at(weights, r), place), r, static_cast<std::size_t>(place));
+          samples += count;
+        }
+        squares += sum / samples * (sum / samples);
+      }
+    }
+    return std::sqrt(squares);
+  }
+
   bool averages(Index step) const {
     return step >= local_from && (step + 1 - local_from) % options.average_every == 0;
   }
@@ -173,8 +191,10 @@ class Driven {
     return strategy_->update({.step = step + 1,
                               .weight = std::accumulate(samples.begin(), samples.end(), 0.0),
                               .lr = kLr,
-                              .replica_weights = weights});
+                              .replica_weights = weights,
+                              .statistics = &statistics_});
   }
+  const UpdateStatistics& statistics() const { return statistics_; }
 
   SynchronousStrategy& strategy() { return *strategy_; }
   Range hosted() const { return hosted_; }
@@ -190,6 +210,7 @@ class Driven {
   ThreadTeam team_{1};
   std::unique_ptr<SynchronousStrategy> strategy_;
   std::vector<std::span<Scalar>> arenas_;
+  UpdateStatistics statistics_;
 };
 
 // The gaps between tensors are nobody's.
@@ -235,7 +256,11 @@ TEST(LocalSgd, IsThePlainComputation) {
         Plain plain(options, setting.local_from, driven.size());
         for (Index step = 0; step < 14; ++step) {
           SCOPED_TRACE("step " + std::to_string(step));
+          const double norm = plain.gradient_norm(step, driven.layout());
           EXPECT_TRUE(driven.step(step).applied);
+          if (comm.rank() == 0) {
+            EXPECT_NEAR(driven.statistics().gradient_norm, norm, 1e-5 * norm);
+          }
           plain.step(step);
           const std::span<const Scalar> settled = driven.strategy().gather_model();
           expect_near(driven.layout(), settled, plain.mean(plain.weights));

@@ -10,11 +10,13 @@
 #include <string>
 #include <vector>
 
+#include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/data/format.h"
 #include "lockstep/nn/stages.h"
+#include "lockstep/train/evaluation/evaluation_details.h"
 #include "lockstep/train/evaluation/prediction.h"
 #include "lockstep/train/storage/checkpoint/manifest.h"
 #include "lockstep/train/storage/checkpoint/writer.h"
@@ -176,6 +178,44 @@ TEST(StagedModel, PredictsWithTheBitsOfOneRank) {
       EXPECT_TRUE(found == expected) << stages << " stages";
     } else {
       EXPECT_TRUE(found.empty());
+    }
+  });
+}
+
+std::vector<ShownRecord> worst_records(Communicator& comm, const Model& model, Pipeline* pipeline,
+                                       const ModelValues& values) {
+  const auto source = open_records();
+  const auto loss = find_entry(loss_catalog(), "loss", "softmax_cross_entropy").make({});
+  const Normaliser normaliser({0.5}, {2.0}, {{12}});
+  ThreadTeam team(1);
+  const EvalOptions options{.batch = 4};
+  const MetricSet metrics({}, TargetKind::kClass, 3);
+  const EvaluationContext context{.comm = comm,
+                                  .model = model,
+                                  .loss = *loss,
+                                  .normaliser = normaliser,
+                                  .team = team,
+                                  .options = options,
+                                  .metrics = metrics,
+                                  .pipeline = pipeline};
+  Evaluation evaluation(context, *source, Split::kTest);
+  return describe_evaluation(context, evaluation, *source, values).worst;
+}
+
+// The values of a record are known to the first rank of the group that evaluates it.
+TEST(StagedModel, ShowsTheWorstRecordsAsOneRankDoes) {
+  in_stages([](Communicator& comm, Index stages) {
+    Staged model(comm, stages);
+    const std::vector<ShownRecord> found = worst_records(comm, model.stage, &model.pipeline, model.values());
+    const auto single = comm.split(comm.rank(), 0);
+    const std::vector<ShownRecord> expected =
+        worst_records(*single, model.whole, nullptr, stored_values(model.whole, model.all.span()));
+    if (comm.rank() > 0) return;
+    ASSERT_EQ(found.size(), expected.size());
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      EXPECT_EQ(found[i].record.id, expected[i].record.id) << stages << " stages";
+      EXPECT_EQ(found[i].cells, expected[i].cells) << stages << " stages, record " << found[i].record.id;
+      EXPECT_EQ(found[i].cells.size(), 12U);
     }
   });
 }

@@ -1,5 +1,7 @@
 #include "support/thread_ranks.h"
 
+#include <gtest/gtest.h>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -232,9 +234,16 @@ class ThreadCommunicator final : public Communicator {
   std::int64_t next_collective_ = 0;
 };
 
+// Traces of a test (SCOPED_TRACE) are known to its own thread alone, and not to the ranks'.
+int count_failures() {
+  const testing::TestInfo* test = testing::UnitTest::GetInstance()->current_test_info();
+  return test == nullptr ? 0 : test->result()->total_part_count();
+}
+
 }  // namespace
 
 void run_thread_ranks(int ranks, const std::function<void(Communicator&)>& body) {
+  const int failures = count_failures();
   Monitor monitor;
   {
     const auto board = std::make_shared<Board>(ranks, monitor);
@@ -250,6 +259,7 @@ void run_thread_ranks(int ranks, const std::function<void(Communicator&)>& body)
       });
     }
   }
+  if (count_failures() > failures) ADD_FAILURE() << "by ranks that are threads; see their failures above";
   if (monitor.cause) std::rethrow_exception(monitor.cause);
 }
 

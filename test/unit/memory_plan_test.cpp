@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 
+#include "lockstep/base/errors.h"
 #include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/nn/activations.h"
 #include "lockstep/train/plan/run_plan.h"
@@ -39,6 +41,7 @@ TEST(MemoryPlan, MemoryFollowsWhatIsHeld) {
   EXPECT_LT(four.memory.data, one.memory.data / 3);
   EXPECT_LT(four.memory.evaluation, one.memory.evaluation);
   EXPECT_EQ(one.sent_bytes, 0);
+  EXPECT_EQ(one.server_memory.total(), 0);
   EXPECT_NEAR(static_cast<double>(four.sent_bytes), 1.5 * static_cast<double>(four.gradient_bytes), 64);
   setup.evaluation_rankings = 10;
   EXPECT_EQ(setup.plan(1).memory.evaluation, one.memory.evaluation + 1000 * 10 * 4);
@@ -68,6 +71,27 @@ TEST(MemoryPlan, DataTakesTheMemoryOfRecordsAndOfTheBatchesAheadAndInUse) {
   }
 }
 
+// Two buffers for each replica of a rank and three chunks beside them, at most all records.
+TEST(MemoryPlan, AStreamTakesItsBuffersAndNeverMoreThanAllRecords) {
+  Given setup = typical();
+  setup.data.prefetch = 0;
+  const Index batch = 128 / 4 * (100 + 1) * 4;
+  setup.streamed = std::make_shared<const std::vector<Chunk>>(
+      std::vector<Chunk>{{.records = {0, 50'000}}, {.records = {50'000, 650'000}}});
+  setup.data.shuffle_buffer = 1000;
+  EXPECT_EQ(setup.plan(4).memory.data, 650'000 * 104 + batch);
+  std::vector<Chunk> chunks;
+  for (Index begin = 0; begin < 650'000; begin += 100) chunks.push_back({.records = {begin, begin + 100}});
+  setup.streamed = std::make_shared<const std::vector<Chunk>>(chunks);
+  const Index strays = setup.plan(4).memory.data - batch - 16 * (2 * 1000 + 3 * 100) * 104;
+  EXPECT_EQ(strays % (100 * 104), 0);
+  EXPECT_GE(strays, 0);
+  setup.train.replicas = 32;
+  EXPECT_EQ(setup.plan(4).memory.data, batch + 8 * (2 * 1000 + 3 * 100) * 104 + strays);
+  setup.data.memory_limit = 1e-3;
+  EXPECT_THROW(setup.plan(4), ConfigError);
+}
+
 // A copy of the whole model on each rank, and in a checkpoint the weights beside their average, of which each
 // rank copies its share.
 TEST(MemoryPlan, AnAverageIsOneMoreModel) {
@@ -77,6 +101,12 @@ TEST(MemoryPlan, AnAverageIsOneMoreModel) {
   const RunPlan average = setup.plan(4);
   EXPECT_EQ(average.memory.weights - plain.memory.weights, 4 * setup.model.stored_layout().size);
   EXPECT_EQ(average.checkpoint_bytes - plain.checkpoint_bytes, 4 * setup.model.layout().count());
+  const Index slice = 4 * split_evenly(setup.model.layout().size, 4, 0, kAlignment).size();
+  for (const bool best : {false, true}) {
+    setup.saves = !best;
+    setup.keeps_best = best;
+    EXPECT_EQ(setup.plan(4).memory.weights - average.memory.weights, slice);
+  }
 }
 
 // Each rank copies its share of the model file and of the optimizer state for a checkpoint; one that keeps

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
@@ -92,6 +93,25 @@ TEST(Optimizers, AdafactorMakesNoStepAboveTheLearningRate) {
   const double rest = std::pow(2, -0.8);
   EXPECT_NEAR(second_step(10), 0.125, 1e-6);
   EXPECT_NEAR(second_step(0.5), 0.125 * 0.5 / std::sqrt(1 - rest + rest * 0.25), 1e-6);
+}
+
+// Its step does not tell by what the mean is scaled, since it goes along an orthogonal matrix.
+TEST(Optimizers, MuonRemembersTheMeanOfTheGradients) {
+  for (const std::optional<double> momentum :
+       {std::optional<double>(), std::optional(0.0), std::optional(0.5)}) {
+    OptimizerOptions options;
+    if (momentum) options.momentum = *momentum;
+    const auto muon = find_entry(optimizer_catalog(), "optimizer", "muon").make(options);
+    test::OptimizerRun run(*muon, test::reference_start(),
+                           {.rows = 3, .columns = 4, .kind = TensorInfo::Kind::kMatrix});
+    double kept = 1;
+    for (Index step = 1; step <= 3; ++step) {
+      std::ranges::fill(run.gradient, Scalar{2});
+      run.step({.step = step, .lr = 0.1});
+      kept *= momentum.value_or(0.95);
+      EXPECT_NEAR(run.slots[0].back(), 2 * (1 - kept), 1e-5) << kept;
+    }
+  }
 }
 
 TEST(Optimizers, NesterovWithoutMomentumIsRefused) {

@@ -52,6 +52,7 @@ TEST_P(ReplicasThatDiffer, AreNamedWithTheTensorAndTheRanks) {
   EXPECT_TRUE(error.starts_with("step 4: ranks that must hold the same do not: 4.bias differs by up to "))
       << error;
   EXPECT_NE(error.find(", rank 1 against ranks 0, 2. "), std::string::npos) << error;
+  EXPECT_EQ(error.find("by up to 0, "), std::string::npos) << error;
 }
 
 TEST_P(ReplicasThatDiffer, AreMadeEqualAgainIfThatIsAskedFor) {

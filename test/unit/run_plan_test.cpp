@@ -61,6 +61,12 @@ TEST(RunPlan, LengthsInSamplesAndFractionsOfEpochs) {
   setup.train.epochs = 0;
   setup.train.samples = 650'000 + 1;
   EXPECT_EQ(setup.plan(1).steps, 5080);
+  setup.train.samples = 1;
+  EXPECT_EQ(setup.plan(1).steps, 1);
+  setup.train.steps = 1;
+  setup.train.samples = 650'000;
+  EXPECT_EQ(setup.plan(1).steps, 1);
+  setup.train.steps = 0;
   setup.train.samples = 0;
   setup.train.epochs = 0.5;
   EXPECT_EQ(setup.plan(1).steps, 2540);
@@ -196,6 +202,9 @@ TEST(RunPlan, WorkersThatStepAloneMakeMoreSteps) {
   const std::string text = plan_table(std::span(&backup, 1));
   EXPECT_NE(text.find("the first 4 of 6 workers' gradients, 512 of 768 samples"), std::string::npos) << text;
   EXPECT_NE(text.find("\nglobal batch"), std::string::npos) << text;
+  setup.train.replicas = 12;  // two of each worker
+  EXPECT_EQ(setup.plan(7).samples, 7'800'000 / 6 * 4);
+  EXPECT_EQ(setup.plan(7).step_batch, 1024);
 }
 
 TEST(RunPlan, TheWireChangesWhatIsSentAndHeld) {

@@ -117,6 +117,34 @@ TEST(Schedule, AWarmUpLongerThanTheRunIsCutOff) {
   EXPECT_DOUBLE_EQ(schedule.lr(at_step(50)), 0.5 * options.lr);
 }
 
+// What a schedule is at the borders of its parts: at the end of a warm-up that takes the whole run, and
+// without one.
+TEST(Schedule, EachBeginsAtThePeakAndEndsWhereItSays) {
+  for (const DecayEntry& entry : decay_catalog()) {
+    SCOPED_TRACE(entry.name);
+    ScheduleOptions options;
+    options.schedule = entry.name;
+    options.lr = 0.4;
+    options.end_lr = std::ranges::count(entry.options, "train.end_lr") > 0 ? 0.1 : 0;
+    options.milestones = {"20 steps"};
+    options.decay_every = "20 steps";
+    options.warmup_share = 0;
+    options.decay_share = 1;
+    if (entry.name != "one_cycle") {
+      options.warmup = "50 steps";
+      EXPECT_DOUBLE_EQ(Schedule(options, at_step(50), kBatch).lr(at_step(50)),
+                       entry.name == "milestones" ? 0.04 : 0.4);
+    }
+    options.warmup = entry.name == "inverse_sqrt" ? "1 step" : "0 steps";
+    const Schedule schedule(options, at_step(50), kBatch);
+    EXPECT_DOUBLE_EQ(schedule.lr(at_step(entry.name == "inverse_sqrt" ? 1 : 0)), 0.4);
+    if (options.end_lr == 0 || entry.follows_evaluations) continue;
+    EXPECT_NEAR(schedule.lr(at_step(50)), 0.1, 1e-12);
+    EXPECT_NEAR(schedule.lr(at_step(60)), 0.1, 1e-12);
+    EXPECT_LT(schedule.lr(at_step(25)), 0.4);
+  }
+}
+
 TEST(Schedule, TheRateFollowsTheBatchAsAsked) {
   ScheduleOptions options;
   options.lr = 0.1;

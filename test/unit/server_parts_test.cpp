@@ -11,6 +11,8 @@
 #include "distributed/strategies/parameter_server/request_queue.h"
 #include "distributed/strategies/parameter_server/server.h"
 #include "distributed/strategies/parameter_server/worker_client.h"
+#include "lockstep/base/errors.h"
+#include "support/error_text.h"
 #include "support/thread_ranks.h"
 
 namespace lockstep {
@@ -231,6 +233,22 @@ TEST(RequestQueue, WorkersThatAreAllReadyAreServedInTurn) {
   for (std::size_t i = kPeers; i < order.size(); ++i)
     EXPECT_EQ(order[i], order[i - kPeers]) << "message " << i;
   EXPECT_EQ(std::set(order.begin(), order.begin() + kPeers).size(), kPeers);
+}
+
+// Of four peers the first has sent its message, and none is expected of the second.
+TEST(RequestQueue, NamesThoseThatAreSilentAndHowLong) {
+  run_thread_ranks(5, [&](Communicator& comm) {
+    const MessageHeader header{.kind = MessageKind::kPush};
+    const Send send{4, bytes_of(header)};
+    if (comm.rank() == 0) comm.start_exchange(kHeaders, std::span(&send, 1), {})->wait();
+    if (comm.rank() < 4) return;
+    RequestQueue arrivals(comm, {.peers = {0, 1, 2, 3}, .timeout_seconds = 0.6});
+    for (const std::size_t peer : {2, 0}) arrivals.expect(peer);
+    EXPECT_EQ(arrivals.next(), 0);
+    arrivals.expect(3);
+    test::expect_parts(test::error_text<CommError>([&] { arrivals.next(); }),
+                       {"no sign of life from ranks 2, 3 for 1 s"});
+  });
 }
 
 }  // namespace

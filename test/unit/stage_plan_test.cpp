@@ -83,6 +83,10 @@ TEST(StagePlan, CountsRecordsWhereTheyAreNeeded) {
   EXPECT_EQ(plan.stages[1].memory.data, 0);
   EXPECT_GT(plan.stages[2].memory.data, 0);
   EXPECT_LT(20 * plan.stages[2].memory.data, whole.memory.data);
+  Index largest = 0;
+  for (const StagePlan& stage : plan.stages) largest = std::max(largest, stage.memory.total());
+  EXPECT_EQ(plan.memory.total(), largest);
+  EXPECT_GT(plan.memory.total(), plan.stages[1].memory.total());
 }
 
 // The first rank writes the model in pieces, and all copy their shares of it for a checkpoint.

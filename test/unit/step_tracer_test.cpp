@@ -8,6 +8,7 @@
 #include <fstream>
 #include <thread>
 
+#include "lockstep/base/trace.h"
 #include "lockstep/report/trace/trace.h"
 #include "support/temporary_directory.h"
 
@@ -197,6 +198,28 @@ TEST(TraceRings, HaveTheEventsOfAllThreadsAndCountWhatIsLost) {
   EXPECT_EQ(std::ssize(events) + lost_trace_events() - lost, 20'001);
   EXPECT_GT(lost_trace_events(), lost);
   EXPECT_EQ(trace_threads().back(), "other");
+}
+
+// A thread's ring holds 16,384 events; once it is emptied there is room again.
+TEST(Trace, GivesTheEventsOfAThreadInOrderAndCountsThoseThatAreLost) {
+  constexpr Index kRing = Index{1} << 14;
+  set_trace_records(true);
+  std::vector<ThreadEvent> events;
+  drain_trace(events);
+  for (const Index more : {Index{0}, Index{3}}) {
+    events.clear();
+    const Index lost = lost_trace_events();
+    for (Index i = 0; i < kRing + more; ++i) trace_event(TraceKind::kBucket, i, i + 1, i % 1000);
+    drain_trace(events);
+    EXPECT_EQ(lost_trace_events() - lost, more);
+    ASSERT_EQ(std::ssize(events), kRing);
+    for (Index i = 0; i < kRing; ++i) {
+      const TraceEvent& event = at(events, i).event;
+      ASSERT_EQ(event.begin, i);
+      ASSERT_EQ(event.detail, i % 1000);
+    }
+  }
+  set_trace_records(false);
 }
 
 }  // namespace

@@ -38,6 +38,41 @@ TEST(HumanSeconds, ChangesTheUnitAtAMinuteAndAnHour) {
   EXPECT_EQ(human_seconds(2 * 3600 + 10 * 60), "2 h 10 m");
 }
 
+TEST(NumbersAsText, HaveAsManyDigitsAsTheirKind) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(count_text(-2.5), "-3");
+  EXPECT_EQ(count_text(1e15), "1,000,000,000,000,000");
+  EXPECT_EQ(rate_text(0.8349), "0.83");
+  EXPECT_EQ(rate_text(0), "0");
+  EXPECT_EQ(rate_text(10.4), "10");
+  EXPECT_EQ(rate_text(-3), "-3");
+  EXPECT_EQ(short_number(0.3853649), "0.38536");
+  for (const double no_number : {kInfinity, -kInfinity, std::numeric_limits<double>::quiet_NaN()}) {
+    EXPECT_EQ(short_number(no_number), "-");
+    EXPECT_EQ(count_text(no_number), "-");
+    EXPECT_EQ(rate_text(no_number), "-");
+  }
+  EXPECT_EQ(count_text(-1.01e15), "-");
+  EXPECT_EQ(plural(1, "class"), "1 class");
+  EXPECT_EQ(plural(0, "class"), "0 classes");
+  EXPECT_EQ(plural(2, "batch"), "2 batches");
+  EXPECT_EQ(plural(2000, "rank"), "2,000 ranks");
+}
+
+TEST(EndsAs, LooksAtTheEndOfAPathAlone) {
+  EXPECT_TRUE(ends_as("A.NPY", ".npy"));
+  EXPECT_TRUE(ends_as(".npy", ".NPY"));
+  EXPECT_FALSE(ends_as("npy", ".npy"));
+  EXPECT_FALSE(ends_as("a.npy.gz", ".npy"));
+}
+
+TEST(TextTable, AlignsTheFirstColumnsToTheLeft) {
+  const std::vector<std::vector<std::string>> rows{{"a", "b", "cc"}, {"long", "5", ""}};
+  EXPECT_EQ(text_table(rows), "a     b  cc\nlong  5\n");
+  EXPECT_EQ(text_table({{"a", "10"}, {"long", "5"}}, 1), "a     10\nlong   5\n");
+  EXPECT_EQ(text_table({{"a", "10"}, {"long", "5"}}, 0), "   a  10\nlong   5\n");
+}
+
 // The borders of table 3-7 of the Unicode standard: what stands outside is no character.
 TEST(Utf8, HoldsNoOverlongFormsNorSurrogates) {
   const auto length = [](std::string_view bytes) { return utf8_length(bytes); };

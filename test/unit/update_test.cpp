@@ -7,7 +7,9 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <map>
 
+#include "distributed/strategies/sharded_update.h"
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/random.h"
@@ -323,6 +325,44 @@ TEST(Update, DividesByWhatTheSamplesWeighAndTakesNothingForZero) {
   for (const Scalar w : run.weights.span()) EXPECT_EQ(w, 1);
   run.of(0, run.gradient)[0] = std::numeric_limits<Scalar>::infinity();
   EXPECT_FALSE(run.apply({.step = 1, .weight = 1e30, .lr = 0.5}));
+}
+
+// The loss stands behind the gradients; of several bad tensors backward comes to the last one first.
+TEST(Update, SaysWhatIsBadInASum) {
+  const Layout layout = small_layout();
+  constexpr Scalar kNaN = std::numeric_limits<Scalar>::quiet_NaN();
+  const auto bad = [&](std::vector<Index> places, double weight) {
+    std::vector<Scalar> sum(static_cast<std::size_t>(layout.size) + 1);
+    for (const Index place : places) at(sum, place) = weight > 1 ? 2e18F : kNaN;
+    return describe_bad_sum(layout, sum, weight);
+  };
+  const Index matrix = layout.params[0].range.end - 1;
+  const Index bias = layout.params[1].range.begin;
+  EXPECT_EQ(bad({layout.size}, 1), "the loss is not finite");
+  EXPECT_EQ(bad({matrix, layout.size}, 1), "the loss is not finite");
+  EXPECT_EQ(bad({matrix}, 1), "the gradient of 0.weight is not finite or beyond 1e18");
+  EXPECT_EQ(bad({matrix, bias}, 1), "the gradient of 0.bias is not finite or beyond 1e18");
+  EXPECT_EQ(bad({matrix}, 1.5), "the gradient of 0.weight is not finite or beyond 1e18");
+  EXPECT_EQ(bad({matrix}, 4), "the gradient is not finite") << "their mean is below";
+}
+
+// What ranks compare, a name for each tensor of each.
+TEST(Update, NamesEachWeightAndEachNumberOfItsState) {
+  for (const auto& [optimizer, numbers] : std::map<std::string, Index>{
+           {"sgd", 0}, {"adam", 2 * 15}, {"adafactor", 3 + 4 + 3}, {"muon", 2 * 15}}) {
+    SCOPED_TRACE(optimizer);
+    Update run({.optimizer = optimizer});
+    ASSERT_TRUE(run.apply({.step = 1, .weight = 1, .lr = 1}));
+    Index weights = 0;
+    Index state = 0;
+    for (const NamedSpan& part : run.update.named_parts(run.weights.span())) {
+      const bool of_state = part.name.starts_with("optimizer state ");
+      EXPECT_TRUE(part.name.ends_with("0.weight") || part.name.ends_with("0.bias")) << part.name;
+      (of_state ? state : weights) += std::ssize(part.values);
+    }
+    EXPECT_EQ(weights, 15);
+    EXPECT_EQ(state, numbers);
+  }
 }
 
 TEST(Update, RefusesBadGradientsAndLeavesTheWeightsAlone) {
