@@ -89,19 +89,27 @@ TEST(ProgressLine, ShowsOneEvaluationASecondOnATerminal) {
   }
 }
 
-// By the time so far, a resumed run by that since its start; the first step alone says nothing.
+// By the time so far, a resumed run by that since its start; the first step alone says nothing. Evaluations
+// are a part of that time, but not of the rate.
 TEST(ProgressLine, EstimatesTheTimeLeftByThePace) {
   testing::internal::CaptureStdout();
   {
-    ProgressLine line(ProgressStyle::kLive, {.steps = 11, .samples = 1100, .epochs = 1}, {},
+    ProgressLine line(ProgressStyle::kLive, {.steps = 16, .samples = 1600, .epochs = 1}, {},
                       {"loss", {}, false});
     line.on_step({.steps = 1, .samples = 100, .epochs = 0.1}, 2.5);
-    std::this_thread::sleep_for(std::chrono::milliseconds(600));
-    line.on_step({.steps = 6, .samples = 600, .epochs = 0.5}, 2.5);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1000));
+    EvalMetrics evaluation;
+    evaluation.seconds = 0.4;
+    line.on_evaluation(evaluation);
+    line.on_step({.steps = 6, .samples = 600, .epochs = 0.4}, 2.5);
   }
   const std::string shown = testing::internal::GetCapturedStdout();
-  EXPECT_NE(shown.find("  0.6 s left"), std::string::npos) << shown;
-  EXPECT_NE(shown.find(" samples/s"), std::string::npos) << shown;
+  const auto number_before = [&shown](const std::string& words) {
+    const std::size_t end = shown.rfind(words);
+    return end == std::string::npos ? 0 : std::stod(shown.substr(shown.rfind(' ', end - 1) + 1));
+  };
+  EXPECT_GE(number_before(" s left"), 2) << "1,000 samples more, after 500 in a second: " << shown;
+  EXPECT_NEAR(number_before(" s left"), 2 * (500 / number_before(" samples/s") + 0.4), 0.06) << shown;
 }
 
 TEST(ProgressLine, TheBarIsFilledByTheShare) {
