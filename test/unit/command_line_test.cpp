@@ -181,6 +181,24 @@ TEST(CommandLine, ChecksValuesBeforeAnyFileIsRead) {
             "--train.optimizer: expected one of 'sgd', 'adam', found 'adm'; did you mean 'adam'?");
 }
 
+// The last of several values counts. A count may not be the end of its range, a number may.
+TEST(CommandLine, NumbersOfFlagsAreInTheirRanges) {
+  CommandLine line;
+  line.flags = {{"given", {"3", "7"}}, {"half", {"0.5"}}, {"text", {"x"}}, {"none", {"nan"}}};
+  EXPECT_EQ(line.count("given", {7, 8}, 1), 7);
+  EXPECT_EQ(line.count("other", {7, 8}, 1), 1);
+  for (const auto& [flag, range] :
+       {std::pair{"given", Range{8, 9}}, {"given", {1, 7}}, {"half", {0, 9}}, {"text", {-1, 9}}})
+    EXPECT_THROW(line.count(flag, range, 1), ConfigError) << flag;
+  EXPECT_EQ(line.number("given", {7, 9}, 1), 7);
+  EXPECT_EQ(line.number("given", {1, 7}, 1), 7);
+  EXPECT_EQ(line.number("half", {0, 1}, 1), 0.5);
+  EXPECT_EQ(line.number("other", {7, 8}, 0.25), 0.25);
+  for (const auto& [flag, range] :
+       {std::pair{"given", Range{8, 9}}, {"given", {1, 6}}, {"text", {0, 9}}, {"none", {0, 9}}})
+    EXPECT_THROW(line.number(flag, range, 1), ConfigError) << flag;
+}
+
 TEST(CommandLine, SaysWhatACommandNeeds) {
   EXPECT_EQ(error_of({}),
             "--config is missing; usage: mpirun -np N trainer --config FILE\n"
