@@ -463,7 +463,8 @@ const tests = {
     const named = (object, keys) => keys.filter((key) => object[key] !== undefined).map((key) => `${key.replace(/^(border|point)|ground/, "")} ${words(object[key])}`).join(", ");
     const told = ({type, datasets, axes, marks, touched, options}) => [
       `${type}, ${named({...options.interaction, ...options}, ["indexAxis", "mode", "axis"])}; touched: ${touched.join(", ")}; marks: ${marks}`,
-      ...Object.entries(options.scales).map(([name, axis]) => `${name}: ${named(axis, ["type", "min", "max", "bounds", "display", "stacked"])}: ${words(axes[name])}`),
+      Object.entries(options.scales).map(([name, axis]) =>
+        `${name}: ${named(axis, ["type", "min", "max", "bounds", "display", "stacked"])}: ${words(axes[name])}`).join("; "),
       ...datasets.slice(-2).map(({label, data, ...style}) => `${label}, ${data.length}: ${named(style, Object.keys(style))}`)];
     const steps = Array.from({length: 26}, (_, i) => 3 * i + 1);
     const train = {...run_named("a").curves[0], points: 26, step: steps, samples: steps, seconds: steps, y: steps.map((step) => 1e5 / step ** 3)};
