@@ -212,12 +212,13 @@ TEST_F(OnnxTable, NumbersWithAUnitAreGivenWithoutIt) {
 }
 
 TEST_F(OnnxTable, CategoriesBecomeFeaturesByTheirEncoding) {
-  options_.columns = {"c: categorical", "d: categorical index"};
+  options_.columns = {"c: categorical", "d: categorical index", "e: categorical missing(none, NA)"};
   options_.missing_values = {"", "NA", "?"};
-  learn("c,d,y\nred,x,0\nred,,1\nblue,z,1\n?,z,0\n007,z,0\n");
-  expect_features(
-      {{"c", texts({"blue", "", "green", "?", "007", "7"})}, {"d", texts({"z", "x", "NA", "w", "", "Z"})}},
-      "c,d\nblue,z\n\"\",x\ngreen,NA\n?,w\n007,\n7,Z\n");
+  learn("c,d,e,y\nred,x,u,0\nred,,none,1\nblue,z,v,1\n?,z,v,0\n007,z,u,0\n");
+  expect_features({{"c", texts({"blue", "", "green", "?", "007", "none"})},
+                   {"d", texts({"z", "x", "NA", "w", "", "none"})},
+                   {"e", texts({"none", "u", "NA", "w", "", "v"})}},
+                  "c,d,e\nblue,z,none\n\"\",x,u\ngreen,NA,NA\n?,w,w\n007,,\nnone,none,v\n");
 }
 
 TEST_F(OnnxTable, ATextForAMissingValueIsNoCategoryWhereTrainingHadNone) {

@@ -29,14 +29,15 @@ class ImportanceRuns : public testing::Test {
     }
     write_file_atomically(directory_ / "table.csv", text);
   }
-  ProcessResult train(const std::string& run, const std::string& flags, int ranks = 1) const {
+  ProcessResult train(const std::string& run, const std::string& flags, int ranks = 1,
+                      const std::string& last = "dense(2)") const {
     write_file_atomically(directory_ / "empty.toml", "");
     return run_trainer(
         ranks,
-        fmt::format("--config {} --data.train {} --data.label y --model.layers 'dense(16) relu dense(2)' "
+        fmt::format("--config {} --data.train {} --data.label y --model.layers 'dense(16) relu {}' "
                     "--train.optimizer adam --train.lr 0.02 --train.epochs 30 --train.global_batch 16 "
                     "--train.replicas 4 --distribute.reduction ordered --run.dir {} {}",
-                    directory_ / "empty.toml", directory_ / "table.csv", directory_ / run, flags));
+                    directory_ / "empty.toml", directory_ / "table.csv", last, directory_ / run, flags));
   }
   ProcessResult ask(const std::string& flags, int ranks = 1) const {
     return run_trainer(ranks, fmt::format("importance --model {} {}", directory_ / "run", flags));
@@ -99,7 +100,10 @@ TEST_F(ImportanceRuns, ShowsTheColumnsThatTheModelNeeds) {
 }
 
 TEST_F(ImportanceRuns, WhatCannotBeAskedIsRefused) {
-  ASSERT_EQ(train("run", "--data.ignore shop,day --train.epochs 1").exit_code, 0);
+  ASSERT_EQ(
+      train("run", "--data.ignore shop,day --train.epochs 1 --train.loss binary_cross_entropy", 1, "dense(1)")
+          .exit_code,
+      0);
   const auto refused = [&](const std::string& flags, int exit_code, const std::vector<std::string>& parts) {
     const ProcessResult result = ask(flags, 2);
     EXPECT_EQ(result.exit_code, exit_code) << flags;
@@ -107,6 +111,7 @@ TEST_F(ImportanceRuns, WhatCannotBeAskedIsRefused) {
   };
   refused("", kExitConfig, {"no validation and no test set", "--data.test FILE"});
   const std::string test = "--data.test " + (directory_ / "table.csv");
+  EXPECT_TRUE(ask(test + " --partial size --csv -").output.starts_with("size,probability of yes\n"));
   refused(test + " --partial sise", kExitConfig, {"no column 'sise'", "did you mean 'size'"});
   refused(test + " --metric aucc", kExitConfig, {"'aucc'"});
   refused(test + " --metric r2", kExitConfig, {"'r2' is not defined"});

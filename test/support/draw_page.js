@@ -67,7 +67,8 @@ class Chart {
   constructor(canvas, {type, data, options, plugins = []}) {
     expect(canvas instanceof Element && canvas.name === "canvas", "a chart is drawn on a canvas");
     Object.assign(this, {data, visible: data.datasets.map(() => true)});
-    Chart.drawn.set(canvas, [...Chart.drawn.get(canvas) || [], data.datasets]);
+    const told = {type, datasets: JSON.parse(JSON.stringify(data.datasets)), labels: data.labels, axes: {}, marks: [], options};
+    Chart.drawn.set(canvas, [...Chart.drawn.get(canvas) || [], told]);
     for (const {label, data: points, borderDash = []} of data.datasets) {
       expect_name(label, "a series");
       expect(Array.isArray(borderDash), label, "has dashes that are no list");
@@ -78,18 +79,20 @@ class Chart {
     }
     (data.labels || []).forEach((label) => expect_name(label, "a bar"));
     const ticks = [{value: 0}, {value: 0.25}, {value: 12345}];
-    for (const {ticks: {callback}, afterBuildTicks} of Object.values(options.scales)) {
+    for (const [name, {ticks: {callback}, afterBuildTicks}] of Object.entries(options.scales)) {
       const made = {ticks};
       if (afterBuildTicks) afterBuildTicks(made);
-      if (callback) made.ticks.forEach(({value}, i) => [].concat(callback(value, i, made.ticks)).forEach((text) => expect_text(text, "a tick")));
+      told.axes[name] = callback ? made.ticks.map(({value}, i) => callback(value, i, made.ticks)) : [];
+      told.axes[name].flat().forEach((text) => expect_text(text, "a tick"));
     }
     for (const items of [[], ...data.datasets.map((_, datasetIndex) => [{datasetIndex}])]) options.onHover({}, items, this);
     const {title, label} = options.plugins.tooltip.callbacks;
     const item = {dataset: {label: "a"}, datasetIndex: 0, dataIndex: 0, parsed: {x: 2, y: 0.5}, raw: 0.5};
-    if (title) expect_text(title([item]), "a title of a tooltip");
-    expect_text(label(item), "a tooltip");
+    told.touched = [...title ? [title([item])] : [], label(item)];
+    told.touched.forEach((text) => expect_text(text, "a tooltip"));
     const area = {left: 0, right: 100, top: 0, bottom: 100};
-    plugins.forEach((each) => each.afterDatasetsDraw({ctx: context(), chartArea: area, scales: {x: {getPixelForValue: () => 50}}}));
+    const ctx = {...context(), fillText(text, x) { told.marks.push([text, x, this.textAlign]); }};
+    plugins.forEach((each) => each.afterDatasetsDraw({ctx, chartArea: area, scales: {x: {getPixelForValue: (value) => 2 * value}}}));
   }
   setDatasetVisibility(series, visible) { this.visible[series] = visible; }
   update() {}
@@ -136,7 +139,7 @@ const draw = (page) => {
   };
   const world = vm.createContext({
     document, Chart, atob,
-    getComputedStyle: () => ({getPropertyValue: () => "#123456"}),
+    getComputedStyle: () => ({getPropertyValue: (name) => name}),
     matchMedia: () => ({addEventListener: (type, listener) => { listeners.dark = listener; }}),
     addEventListener: (type, listener) => { listeners[type] = listener; },
   });
@@ -152,10 +155,11 @@ const draw = (page) => {
   const charts = JSON.parse(vm.runInContext('JSON.stringify(make_charts(JSON.parse(document.getElementById("data").textContent)))', world));
   expect(charts.length === figures.length, "a chart is in no section");
   // By steps, samples and seconds, and once more by steps.
-  const drawn = JSON.parse(JSON.stringify(figures.map((figure) => Chart.drawn.get(figure.all("canvas")[0]).slice(0, 4))));
+  const all_drawn = figures.map((figure) => Chart.drawn.get(figure.all("canvas")[0]));
+  const drawn = JSON.parse(JSON.stringify(all_drawn.map((each) => each.slice(0, 4).map(({datasets}) => datasets))));
   // Of the colours the red ones: grey pictures have no other.
   const pictures = worst.map((each) => [...each.all("canvas")[0].context.picture].filter((level, i) => i % 4 === 0));
-  return {title: document.title, charts, drawn, main: known.main, pictures};
+  return {title: document.title, charts, drawn, all_drawn, main: known.main, pictures};
 };
 
 module.exports = {draw};

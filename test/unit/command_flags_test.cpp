@@ -2,11 +2,15 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <optional>
 
 #include "app/commands.h"
 #include "app/setup/catalogs.h"
+#include "app/setup/outputs.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
+#include "support/temporary_directory.h"
 
 namespace lockstep {
 namespace {
@@ -50,8 +54,9 @@ TEST(CommandFlags, SayWhatOfAPredictionIsWanted) {
   EXPECT_EQ(error_of(words({"--top", "0"})),
             "--top: expected a whole number from 1 to 1000000000, found '0'");
   EXPECT_NE(error_of(words({"--top", "2", "--proba"})).find("give one of them"), std::string::npos);
-  EXPECT_NE(error_of(words({"--top", "2", "--threshold", "0.5"})).find("give one of them"),
-            std::string::npos);
+  for (const Arguments& two :
+       {Arguments{"--top", "2", "--threshold", "0.5"}, Arguments{"--proba", "--threshold", "0"}})
+    EXPECT_NE(error_of(words(two)).find("give one of them"), std::string::npos);
 }
 
 TEST(CommandFlags, SayWhatIsAskedOfColumns) {
@@ -72,6 +77,45 @@ TEST(CommandFlags, NameWorldSizes) {
   for (const std::string np : {"x", "1,", ",1", "1,,2", "0", "-1", "1.5", "1 2"}) {
     EXPECT_EQ(error_of({"plan", "--config", "a", "--np", np}),
               "--np: expected numbers of ranks from 1 to 1048576, such as 1,2,4,8, found '" + np + "'");
+  }
+}
+
+// Whatever the command line or the config names to be read is no output, under any flag.
+TEST(CommandFlags, NeverWriteToWhatIsRead) {
+  const test::TemporaryDirectory directory;
+  const auto make = [&](const std::string& name) {
+    write_file_atomically(directory / name, "");
+    return directory / name;
+  };
+  Config config;
+  DataOptions& data = config.data;
+  std::vector<std::string> read;
+  for (std::string* file : {&config.train.init, &data.train, &data.train_labels, &data.validation,
+                            &data.validation_labels, &data.test, &data.test_labels})
+    read.push_back(*file = make(fmt::format("{}.npy", read.size())));
+  std::filesystem::create_directory(directory / "run");
+  for (const char* file : {"input", "run/config.toml", "run/model.safetensors", "run/schema.json"})
+    read.push_back(make(file));
+  const auto error = [&](const std::string& output) -> std::string {
+    const CommandLine line = parse({"predict", "--model", directory / "run", "--input", directory / "input",
+                                    "--output", output, "--overwrite"});
+    try {
+      check_outputs(line, files_read(line, config));
+    } catch (const ConfigError& refused) {
+      return refused.what();
+    }
+    return "";
+  };
+  for (const std::string& file : read)
+    EXPECT_NE(error(file).find("which is read"), std::string::npos) << file << error(file);
+  EXPECT_EQ(error(make("other")), "");
+  data.validation = "share(0.1)";
+  EXPECT_EQ(error(directory / "share(0.1)"), "") << "no file";
+  for (const char* flag : {"--json", "--csv"}) {
+    const CommandLine line = parse({"importance", "--model", directory / "run", flag, data.test});
+    EXPECT_THROW(check_outputs(line, files_read(line, config)), ConfigError) << flag;
+    EXPECT_FALSE(writes_to_standard_output(line));
+    EXPECT_TRUE(writes_to_standard_output(parse({"importance", "--model", "a", flag, "-"})));
   }
 }
 

@@ -2,9 +2,12 @@
 #include "lockstep/config/command_line.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
+#include <iterator>
 #include <random>
+#include <sstream>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
@@ -36,30 +39,45 @@ std::string error_of(const Arguments& arguments) {
   return "no error";
 }
 
+// The command, its operands, its flags with all of their values, and the keys.
+std::string told(const std::string& words) {
+  std::istringstream stream(words);
+  const CommandLine line = parse(Arguments(std::istream_iterator<std::string>(stream), {}));
+  std::string text = line.command;
+  for (const std::string& operand : line.operands) text += " " + operand;
+  for (const auto& [flag, values] : line.flags) text += fmt::format(" --{}={}", flag, fmt::join(values, "+"));
+  for (const Setting& setting : line.settings) text += fmt::format(" {}={}", setting.key, setting.value);
+  return text;
+}
+
 TEST(CommandLine, KnowsItsCommands) {
-  EXPECT_EQ(parse({"--config", "a.toml"}).command, "");
-  EXPECT_EQ(parse({"--config", "a.toml"}).text("config"), "a.toml");
-  EXPECT_EQ(parse({"reference"}).command, "reference");
-  EXPECT_EQ(parse({"--version"}).command, "--version");
-  const CommandLine plan = parse({"plan", "--config=a.toml", "--np", "1,2,8", "--train.global_batch", "64"});
-  EXPECT_EQ(plan.command, "plan");
-  EXPECT_EQ(plan.text("config"), "a.toml");
-  EXPECT_EQ(plan.text("np"), "1,2,8");
-  EXPECT_EQ(plan.settings, (std::vector<Setting>{{"train.global_batch", "64"}}));
-  const CommandLine eval = parse({"eval", "--model", "runs/a", "--eval.batch", "5"});
-  EXPECT_EQ(eval.command, "eval");
-  EXPECT_EQ(eval.text("model"), "runs/a");
-  const CommandLine predict = parse({"predict", "--model", "a", "--input", "b.idx", "--output", "c.csv"});
-  EXPECT_EQ(predict.command, "predict");
-  EXPECT_EQ(predict.text("model") + predict.text("input") + predict.text("output"), "ab.idxc.csv");
-  EXPECT_FALSE(predict.has("overwrite") || predict.has("allow-nan"));
-  const CommandLine again =
-      parse({"predict", "--overwrite", "--model", "a", "--input", "b", "--output", "-", "--allow-nan"});
-  EXPECT_TRUE(again.has("overwrite") && again.has("allow-nan"));
-  EXPECT_EQ(again.text("model") + again.text("input") + again.text("output"), "ab-");
-  const CommandLine importance = parse({"importance", "--model", "a", "--repeats", "3", "--metric", "auc"});
-  EXPECT_EQ(importance.command, "importance");
-  EXPECT_EQ(importance.text("metric"), "auc");
+  for (const auto& [words, expected] : std::vector<std::pair<const char*, const char*>>{
+           {"--config a.toml", " --config=a.toml"},
+           {"reference", "reference"},
+           {"--version", "--version"},
+           {"plan --config=a.toml --np 1,2,8 --train.global_batch 64",
+            "plan --config=a.toml --np=1,2,8 train.global_batch=64"},
+           {"eval --model runs/a --eval.batch 5", "eval --model=runs/a eval.batch=5"},
+           {"predict --model a --input b.idx --output c.csv",
+            "predict --input=b.idx --model=a --output=c.csv"},
+           {"predict --overwrite --model a --input b --output - --allow-nan",
+            "predict --allow-nan=true --input=b --model=a --output=- --overwrite=true"},
+           {"importance --model a --repeats 3 --metric auc", "importance --metric=auc --model=a --repeats=3"},
+           {"inspect a.csv --label income --json b.json", "inspect a.csv --json=b.json data.label=income"},
+           {"init a.csv --label y --task classes --output b.toml",
+            "init a.csv --output=b.toml --task=classes data.label=y"},
+           {"compare runs/a --sort train.lr runs/b --csv -", "compare runs/a runs/b --csv=- --sort=train.lr"},
+           {"report runs/a --output b.html runs/b", "report runs/a runs/b --output=b.html"},
+           {"report a --json -", "report a --json=-"},
+           {"watch runs/a --once", "watch runs/a --once=true"},
+           {"trace runs/a --output a.json.gz", "trace runs/a --output=a.json.gz"},
+           {"export --model=a --format=npz --output=b", "export --format=npz --model=a --output=b"}})
+    EXPECT_EQ(told(words), expected);
+  EXPECT_EQ(error_of({"inspect"}), "the file is missing; usage: trainer inspect DATA --label NAME");
+  EXPECT_EQ(error_of({"inspect", "a", "b"}),
+            "unexpected argument 'b'; usage: trainer inspect DATA --label NAME");
+  EXPECT_EQ(error_of({"compare"}), "the directory of a run is missing; usage: trainer compare RUN ...");
+  EXPECT_EQ(error_of({"status"}), "the directory of a run is missing; usage: trainer status RUN ...");
   EXPECT_EQ(
       error_of({"--config", "a", "--overwrite"}),
       "--overwrite belongs to 'trainer plan', 'trainer bench', 'trainer eval', 'trainer predict', 'trainer "
@@ -69,30 +87,6 @@ TEST(CommandLine, KnowsItsCommands) {
       "another "
       "directory with --run.dir");
   EXPECT_EQ(error_of({"--overwrit"}), "--overwrit: unknown option; did you mean '--overwrite'?");
-  const CommandLine inspect = parse({"inspect", "a.csv", "--label", "income", "--json", "b.json"});
-  EXPECT_EQ(inspect.command, "inspect");
-  EXPECT_EQ(inspect.operands.front() + inspect.text("json"), "a.csvb.json");
-  EXPECT_EQ(error_of({"inspect"}), "the file is missing; usage: trainer inspect DATA --label NAME");
-  EXPECT_EQ(error_of({"inspect", "a", "b"}),
-            "unexpected argument 'b'; usage: trainer inspect DATA --label NAME");
-  const CommandLine init =
-      parse({"init", "a.csv", "--label", "y", "--task", "classes", "--output", "b.toml"});
-  EXPECT_EQ(init.operands.front() + init.text("task") + init.text("output"), "a.csvclassesb.toml");
-  const CommandLine compare = parse({"compare", "runs/a", "--sort", "train.lr", "runs/b", "--csv", "-"});
-  EXPECT_EQ(compare.operands, (std::vector<std::string>{"runs/a", "runs/b"}));
-  EXPECT_EQ(compare.text("sort") + compare.text("csv"), "train.lr-");
-  EXPECT_EQ(error_of({"compare"}), "the directory of a run is missing; usage: trainer compare RUN ...");
-  const CommandLine report = parse({"report", "runs/a", "--output", "b.html", "runs/b"});
-  EXPECT_EQ(report.command, "report");
-  EXPECT_EQ(report.operands, (std::vector<std::string>{"runs/a", "runs/b"}));
-  EXPECT_EQ(report.text("output"), "b.html");
-  EXPECT_EQ(error_of({"status"}), "the directory of a run is missing; usage: trainer status RUN ...");
-  EXPECT_TRUE(parse({"watch", "runs/a", "--once"}).has("once"));
-  EXPECT_EQ(parse({"trace", "runs/a", "--output", "a.json.gz"}).text("output"), "a.json.gz");
-  EXPECT_EQ(parse({"report", "a", "--json", "-"}).text("json"), "-");
-  const CommandLine exported = parse({"export", "--model=a", "--format=npz", "--output=b"});
-  EXPECT_EQ(exported.command, "export");
-  EXPECT_EQ(exported.text("model") + exported.text("format") + exported.text("output"), "anpzb");
 }
 
 TEST(CommandLine, HelpWinsOverEveryMistakeButAMissingValue) {
@@ -179,6 +173,24 @@ TEST(CommandLine, ChecksValuesBeforeAnyFileIsRead) {
   EXPECT_EQ(error_of({"--config"}), "--config: a value is missing after it");
   EXPECT_EQ(error_of({"--train.optimizer", "adm"}),
             "--train.optimizer: expected one of 'sgd', 'adam', found 'adm'; did you mean 'adam'?");
+}
+
+// The last of several values counts. A count may not be the end of its range, a number may.
+TEST(CommandLine, NumbersOfFlagsAreInTheirRanges) {
+  CommandLine line;
+  line.flags = {{"given", {"3", "7"}}, {"half", {"0.5"}}, {"text", {"x"}}, {"none", {"nan"}}};
+  EXPECT_EQ(line.count("given", {7, 8}, 1), 7);
+  EXPECT_EQ(line.count("other", {7, 8}, 1), 1);
+  for (const auto& [flag, range] :
+       {std::pair{"given", Range{8, 9}}, {"given", {1, 7}}, {"half", {0, 9}}, {"text", {-1, 9}}})
+    EXPECT_THROW(line.count(flag, range, 1), ConfigError) << flag;
+  EXPECT_EQ(line.number("given", {7, 9}, 1), 7);
+  EXPECT_EQ(line.number("given", {1, 7}, 1), 7);
+  EXPECT_EQ(line.number("half", {0, 1}, 1), 0.5);
+  EXPECT_EQ(line.number("other", {7, 8}, 0.25), 0.25);
+  for (const auto& [flag, range] :
+       {std::pair{"given", Range{8, 9}}, {"given", {1, 6}}, {"text", {0, 9}}, {"none", {0, 9}}})
+    EXPECT_THROW(line.number(flag, range, 1), ConfigError) << flag;
 }
 
 TEST(CommandLine, SaysWhatACommandNeeds) {
@@ -313,6 +325,16 @@ TEST(LoadConfig, TakesFlagsOverFileOverDefaults) {
   EXPECT_EQ(loaded.given, given);
   const std::set<std::string> flagged{"train.lr", "data.validation", "data.mean"};
   EXPECT_EQ(loaded.flagged, flagged);
+}
+
+TEST(LoadConfig, LetsAFlagStandForWhatMeansTheSame) {
+  const std::string file = "[train]\nepochs = 2\nlr = 0.1\n[data]\nvalidation_share = 0.1\n";
+  const auto given = [&](const Arguments& flags) { return load(flags, file).given; };
+  using Keys = std::set<std::string>;
+  EXPECT_EQ(given({}), (Keys{"train.epochs", "train.lr", "data.validation"}));
+  EXPECT_EQ(given({"--train.steps", "5"}), (Keys{"train.steps", "train.lr", "data.validation"}));
+  EXPECT_EQ(given({"--train.lr", "5"}), (Keys{"train.epochs", "train.lr", "data.validation"}));
+  EXPECT_EQ(load({"--data.validation", "v"}, file).data.validation, "v");
 }
 
 TEST(LoadConfig, KnowsTheSecondNameOfAFlag) {

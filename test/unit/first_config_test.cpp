@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <tuple>
 
 #include "app/init/init.h"
 #include "app/setup/catalogs.h"
@@ -209,16 +210,71 @@ TEST_F(FirstConfig, RefusesFilesThatHoldNoRecords) {
   expect_parts(error(directory_.path().string()), {"is a directory: name one data file", "t.csv"});
   expect_parts(error(write("empty.csv", "")), {"empty.csv' is empty"});
   expect_parts(error(write("head.csv", "a,b,y\n")), {"holds no records"});
+  EXPECT_EQ(read(directory_ / "t*.csv").records, 9) << "a pattern";
+  expect_parts(error_text<DataError>([&] { settings_for(write("alone.csv", "y\n1\n0\n1\n0\n")); }),
+               {"no column of '", "is left as a feature"});
 }
 
-TEST_F(FirstConfig, FewRecordsAreNotHeldBackAndStillGiveARun) {
-  const auto three = settings_for(table(3, third));
-  EXPECT_EQ(value(three, "data.validation"), "");
-  EXPECT_EQ(value(three, "train.early_stopping"), "");
-  EXPECT_EQ(value(three, "train.replicas"), "1");
-  EXPECT_EQ(value(three, "train.global_batch"), "1");
-  EXPECT_EQ(value(settings_for(table(200, third)), "data.validation"), "\"share(0.2)\"");
-  EXPECT_EQ(value(settings_for(table(2000, third)), "data.validation"), "\"share(0.1)\"");
+// Batch, replicas, epochs, patience, rate and first layer, of arrays with a validation set; what is held back
+// without one.
+TEST_F(FirstConfig, SizesOfARunFollowTheNumberOfRecords) {
+  using Case = std::tuple<Index, std::string, std::string>;
+  const auto settings_of = [](Index records, const std::string& preset, bool held_back) {
+    InitData data{.records = records, .features = {{9, 9, 1}}};
+    data.label.values = {{"0", records}, {"1", records}, {"2", 1}};
+    data.label.whole = true;
+    data.label.numbers = {
+        .count = records, .mean = 0.5, .squares = 0.25 * static_cast<double>(records), .max = 2};
+    data.numbers.resize(81, {.count = 1, .squares = 1});
+    if (!held_back) data.validation = "v.npy";
+    const bool image = preset == "image";
+    return choose_settings(data, choose_task(data, image ? "images" : "numbers"), "t", image ? "" : preset);
+  };
+  for (const auto& [records, preset, expected] :
+       std::vector<Case>{{1, "", "1 1 100 34 0.003 flatten dense(16"},
+                         {31, "", "8 4 100 34 0.003 flatten dense(16"},
+                         {32, "", "16 8 100 34 0.003 flatten dense(16"},
+                         {63, "", "16 8 100 34 0.003 flatten dense(16"},
+                         {64, "", "32 8 100 34 0.003 flatten dense(16"},
+                         {999, "", "32 8 100 34 0.003 flatten dense(16"},
+                         {1000, "", "32 8 100 34 0.003 flatten dense(32"},
+                         {1999, "", "32 8 80 27 0.003 flatten dense(32"},
+                         {2000, "", "64 8 100 34 0.003 flatten dense(32"},
+                         {9999, "", "64 8 32 11 0.003 flatten dense(32"},
+                         {10'000, "", "64 8 32 11 0.005 flatten dense(64"},
+                         {19'999, "", "64 8 16 6 0.005 flatten dense(64"},
+                         {20'000, "", "256 8 64 22 0.005 flatten dense(64"},
+                         {29'999, "", "256 8 43 15 0.005 flatten dense(64"},
+                         {30'000, "", "256 8 43 15 0.005 flatten dense(128"},
+                         {199'999, "", "256 8 7 5 0.005 flatten dense(128"},
+                         {200'000, "", "512 8 13 5 0.005 flatten dense(128"},
+                         {2'000'000, "", "512 8 5 5 0.005 flatten dense(128"},
+                         {9999, "image", "32 8 13 5 0.05 conv2d(32, 3, padding=same"},
+                         {10'000, "image", "128 8 51 17 0.05 conv2d(32, 3, padding=same"},
+                         {2000, "tabular", "64 8 94 47 0.004 "},
+                         {100, "tabular", "32 8 150 75 0.004 "},
+                         {3000, "tabular_large", "64 8 128 64 0.004 "},
+                         {3000, "wide_deep", "64 8 100 34 0.003 "}}) {
+    const auto settings = settings_of(records, preset, false);
+    std::string found;
+    for (const char* key :
+         {"train.global_batch", "train.replicas", "train.epochs", "train.early_stopping", "train.lr"})
+      found += value(settings, key).substr(0, value(settings, key).find(" epochs")) + " ";
+    std::erase(found, '"');
+    const std::string layers = value(settings, "model.layers");
+    found += layers.substr(std::min<std::size_t>(1, layers.size()), layers.find(')') - 1);
+    EXPECT_EQ(found, expected) << records << " " << preset;
+  }
+  EXPECT_EQ(value(settings_for(table(3, third)), "train.early_stopping"), "") << "too few to hold any back";
+  for (const auto& [records, preset, expected] : std::vector<Case>{{49, "", ""},
+                                                                   {50, "", "share(0.2)"},
+                                                                   {999, "", "share(0.2)"},
+                                                                   {1000, "", "share(0.1)"},
+                                                                   {299, "tabular", "share(0.2)"},
+                                                                   {300, "tabular_large", "share(0.1)"}})
+    EXPECT_EQ(value(settings_of(records, preset, true), "data.validation"),
+              expected.empty() ? "" : quoted(expected))
+        << records << " " << preset;
 }
 
 TEST_F(FirstConfig, RecordsWithoutTheirLabelAreSkipped) {
@@ -248,8 +304,40 @@ TEST_F(FirstConfig, FindsTheTestSetBesideByItsName) {
   const InitData contest = read(directory_ / "a_train.csv");
   EXPECT_FALSE(contest.test);
   EXPECT_EQ(contest.input, directory_ / "a_test.csv");
+  const std::string array = test::npy_content("<f4", {1}, test::bytes_of<float>({1}));
+  test::write_npz(directory_ / "a.npz", {{"x_train", array}, {"y_train", array}, {"lengths_train", array}},
+                  true);
+  const std::string archive = directory_ / "a.npz:";
+  EXPECT_EQ(find_labels(archive + "x_train"), archive + "y_train");
+  EXPECT_EQ(find_lengths(archive + "x_train"), archive + "lengths_train");
+  EXPECT_FALSE(find_labels(archive + "x_test") || find_labels(archive + "y_train"));
   table(9, third, "stest.csv");
   EXPECT_FALSE(find_beside(table(9, third, "strain.csv"), kTestWords)) << "'train' is no word of it";
+}
+
+// One of the deviation, the mean on either side of 0, or the tail is far from 1.
+TEST_F(FirstConfig, ScalesALabelThatIsLearnedSlowlyAsItIs) {
+  const auto scale = [this](double mean, double deviation, double most = 0) {
+    const auto label = [&](Index i) {
+      return mean + (i % 2 == 0 ? deviation : -deviation) + (i == 7 ? most : 0);
+    };
+    return value(
+        settings_for(table(
+            200,
+            [&](Index i) { return fmt::format("{:.6g}", label(i) + 1e-3 * static_cast<double>(i % 9)); })),
+        "data.columns");
+  };
+  const std::string standard = R"(["y: standard"])";
+  EXPECT_EQ(scale(0, 1), "");
+  for (const double sign : {1.0, -1.0}) {
+    EXPECT_EQ(scale(sign * 18, 1), "");
+    EXPECT_EQ(scale(sign * 22, 1), standard);
+    EXPECT_EQ(scale(sign * 1000, 1), standard);
+  }
+  for (const double deviation : {0.05, 12.0}) EXPECT_EQ(scale(0, deviation), standard);
+  for (const double deviation : {0.2, 9.0}) EXPECT_EQ(scale(0, deviation), "");
+  EXPECT_EQ(scale(1, 1, 1000), R"(["y: log"])") << "a deviation above the mean, and none below 0";
+  EXPECT_EQ(scale(0.9, 1, 1000), standard) << "some are below 0";
 }
 
 TEST_F(FirstConfig, FindsTheLabelsOfArraysAndScalesTheirFeatures) {
@@ -265,6 +353,21 @@ TEST_F(FirstConfig, FindsTheLabelsOfArraysAndScalesTheirFeatures) {
   EXPECT_EQ(value(settings, "data.train_labels"), quoted(directory_ / "y_train.npy"));
   EXPECT_EQ(value(settings, "data.mean"), "[2.95, 2000]");
   EXPECT_EQ(value(settings, "data.std"), "[2.012, 1414]");
+  // One mean for features that differ by less than ten of their deviations, in their means too.
+  const auto mean = [](double first, double second, double deviation) {
+    InitData data{.records = 100, .features = {{3}}};
+    data.label.numbers = {.count = 100, .mean = 1, .squares = 99, .max = 3};
+    data.numbers = {{.count = 9, .mean = first, .squares = 9, .min = first, .max = first},
+                    {.count = 9, .mean = second, .squares = 9 * deviation * deviation},
+                    {.count = 9, .mean = 0}};  // the same number in every record
+    return value(choose_settings(data, choose_task(data, "numbers"), "t"), "data.mean");
+  };
+  EXPECT_EQ(mean(99, 0, 1), "[33]");
+  EXPECT_EQ(mean(101, 0, 1), "[101, 0, 0]");
+  EXPECT_EQ(mean(0, -99, 1), "[-33]");
+  EXPECT_EQ(mean(0, -101, 1), "[0, -101, 0]");
+  EXPECT_EQ(mean(3, 0, 9), "[1]");
+  EXPECT_EQ(mean(3, 0, 11), "[3, 0, 0]");
   EXPECT_TRUE(value(settings, "model.layers").ends_with("dense(4)\""));
   expect_parts(error_text<DataError>([&] { read(directory_ / "x_train.npy", "z_train.npy"); }),
                {"--label names 'z_train.npy', which does not exist"});
@@ -434,6 +537,29 @@ TEST_F(FirstConfig, APresetForTablesLearnsDaysOfDatesOfSeveralYears) {
   expect_parts(columns(1000, "tabular"), {"when: date(ymd, day, day_of_year, year, weekday)"});
   expect_parts(columns(700, "tabular"), {"when: date(ymd, day, year, weekday)"});
   expect_parts(columns(1000, ""), {"when: date(ymd, day, year, weekday)"});
+}
+
+TEST_F(FirstConfig, OfATextFollowsItsTokens) {
+  const auto text = [this](Index tokens, const std::string& rule, bool rare, Index window = 0) {
+    std::string text;
+    for (Index i = 0; i < tokens; ++i) text += i % 5 == 4 ? ' ' : "abcd"[i * i % 7 % 4];
+    if (rare) text[text.size() - 3] = 'z';
+    DataOptions options;
+    options.text.tokens = rule;
+    options.table.windows.window = window;
+    const InitData data = read_init_data(write("t.txt", text), options);
+    const auto settings = choose_settings(data, choose_task(data, ""), "t");
+    std::string told;
+    for (const char* key : {"data.window", "train.steps", "train.global_batch", "train.replicas",
+                            "model.preset", "model.outputs", "data.unknown"})
+      told += value(settings, key) + " ";
+    return told;
+  };
+  EXPECT_EQ(text(2000, "characters", false), "8 401 28 8 \"gpt\" 4  ");
+  EXPECT_EQ(text(12'799, "bytes", false), "32 560 32 8 \"gpt\" 256  ");
+  EXPECT_EQ(text(12'800, "words(9)", true), "8 450 32 8 \"gpt\" 9 \"replace\" ");
+  EXPECT_EQ(text(12'800, "characters", false), "64 409 22 8 \"gpt\" 4  ");
+  EXPECT_EQ(text(500, "characters", true, 16), "16 466 3 3 \"gpt\" 5 \"replace\" ");
 }
 
 TEST_F(FirstConfig, FlagsStandForWhatTheyReplace) {

@@ -61,9 +61,11 @@ TEST_F(ReadRun, TimesOfRanksAreThoseSinceTheLastStart) {
   RunRecord record{.state = RunState::kStopped};
   write(record);
   EXPECT_EQ(read_run(run_.root).metrics.ranks.ranks.size(), 2U);
-  record.launch.resumed_at = {30};
-  write(record);
-  EXPECT_TRUE(read_run(run_.root).metrics.ranks.ranks.empty());
+  for (const auto& [starts, ranks] : {std::pair{std::vector<Index>{29}, 2U}, {{30}, 0U}, {{10, 30}, 0U}}) {
+    record.launch.resumed_at = starts;
+    write(record);
+    EXPECT_EQ(read_run(run_.root).metrics.ranks.ranks.size(), ranks) << starts.back();
+  }
 }
 
 // Steps behind the last line were made, too: the record of the end has them.

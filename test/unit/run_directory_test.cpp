@@ -103,6 +103,24 @@ TEST_F(RunDirectoryTest, TheLockKnowsWhereItsDirectoryIs) {
   EXPECT_EQ(lock.whereabouts(), std::nullopt);
 }
 
+// Whichever of its files a run had made when it ended before its first checkpoint.
+TEST_F(RunDirectoryTest, ARunEndedEarlyIsBegunAgainBesideEachOfItsFiles) {
+  for (const char* file :
+       {"config.toml", "run.json", "plan.txt", "ranks.txt", "log.txt", "metrics.jsonl", "tensorboard",
+        "trace", "trace.json.gz", "schema.json", "rejects.txt", "checkpoints", "lock", "id", "stop",
+        "checkpointed", "model.safetensors.partial-17"}) {
+    const RunDirectory begun = run(file, {file});
+    EXPECT_EQ(reuse_run_directory(begun.root).root, begun.root) << file;
+    EXPECT_THROW(create_run_directory(begun.root), ConfigError) << file;
+  }
+  for (const char* file : {"model.safetensors", "summary.json", "report.html", "a.csv"})
+    EXPECT_THROW(reuse_run_directory(run(file, {"config.toml", file}).root), ConfigError) << file;
+  std::filesystem::create_directory(at("empty"));
+  EXPECT_EQ(create_run_directory(at("empty")).root, at("empty"));
+  expect_parts(error_text<ConfigError>([&] { create_run_directory(run("x", {"a"}).root / "a"); }),
+               {"is a file"});
+}
+
 TEST_F(RunDirectoryTest, OnlyAFinishedRunIsOpened) {
   run("census", {"config.toml", "model.safetensors"});
   EXPECT_EQ(open_run_directory(at("census")).root, at("census"));

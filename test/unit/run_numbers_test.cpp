@@ -106,5 +106,46 @@ TEST(RanksWaitingLeast, AreThoseThatOthersWaitForInOrder) {
   EXPECT_EQ(ranks_waiting_least(ranks, 9), (Numbers{0, 1, 2, 3, 4}));
 }
 
+TEST(DifferingKeys, AreThoseThatNameAResult) {
+  ViewedRun first;
+  for (const char* key : {"run.dir", "run.resume", "run.progress", "run.plan", "checkpoint.dir",
+                          "report.html", "run.seed", "checkpoint.every", "train.lr"})
+    first.config.push_back({key, "a", ""});
+  ViewedRun second = first;
+  for (ConfigLine& line : second.config) line.value = line.key == "train.lr" ? "a" : "b";
+  const ViewedRun unread;
+  const std::vector<const ViewedRun*> runs{&unread, &first, &second};
+  EXPECT_EQ(differing_keys(runs, false), (std::vector<std::string>{"run.seed", "checkpoint.every"}));
+  EXPECT_EQ(differing_keys(runs, true).size(), 8U);
+  EXPECT_TRUE(differing_keys({&first, &unread}, true).empty());
+  second.refused = true;
+  second.settings = {"train.lr", "run.seed"};
+  EXPECT_EQ(differing_keys(runs, true), std::vector<std::string>{"run.seed"}) << "what it was refused with";
+}
+
+TEST(KeptPoints, AreTheLeastAndTheGreatestOfEachPartAndTheEnds) {
+  const std::vector<double> values{5, 1, 9, 3, NAN, 4, 8, 0, 2, 7, 6, 6};
+  EXPECT_EQ(kept_points(values, 6), (std::vector<std::size_t>{0, 1, 2, 6, 7, 11}));
+  EXPECT_EQ(kept_points(values, 8), (std::vector<std::size_t>{0, 1, 2, 6, 7, 8, 9, 11}));
+  EXPECT_EQ(kept_points(values, 11).size(), 10U) << "four parts of three";
+  EXPECT_EQ(kept_points(values, 12).size(), 12U);
+}
+
+// The record of the end has them, else the last line of metrics.
+TEST(TimeShare, IsThatOfTheEndOrOfTheLastLine) {
+  ViewedRun run;
+  EXPECT_EQ(time_share(run, "data"), 0);
+  run.metrics.train.add({.step = 10, .values = {{"time.data", 0.5}, {"time.idle", NAN}}});
+  run.metrics.train.add({.step = 20, .values = {{"time.data", 0.25}}});
+  for (const char* result : {"null", "{}", "{\"time\": 7}"}) {
+    run.record.result = nlohmann::ordered_json::parse(result);
+    EXPECT_EQ(time_share(run, "data"), 0.25) << result;
+  }
+  EXPECT_EQ(time_share(run, "idle") + time_share(run, "none"), 0);
+  run.record.result = nlohmann::ordered_json::parse(R"({"time": {"data": 0.75, "idle": null}})");
+  EXPECT_EQ(time_share(run, "data"), 0.75);
+  EXPECT_EQ(time_share(run, "idle") + time_share(run, "none"), 0);
+}
+
 }  // namespace
 }  // namespace lockstep

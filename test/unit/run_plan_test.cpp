@@ -312,6 +312,38 @@ TEST(RunPlan, TheSentenceSaysWhatTheTailDoes) {
   EXPECT_NE(table().find("with the weighted mean gradient of its own samples"), std::string::npos) << table();
 }
 
+TEST(RunPlan, ShowsBatchesAndStepsThatDoNotDivide) {
+  Given setup = typical();
+  const auto cells = [&] {
+    std::string text;
+    for (const auto& row : plan_record(setup.plan(3), setup.model).table) {
+      if (row[0] == "batch per replica" || row[0].starts_with("steps per")) text += row[1] + "; ";
+    }
+    return text;
+  };
+  EXPECT_EQ(cells(), "2; 5,079 (rounded up, last: 16); ");
+  setup.train.tail = Tail::kDrop;
+  EXPECT_EQ(cells(), "2; 5,078 (rounded down, 16 dropped); ");
+  setup.train.global_batch = 130;
+  EXPECT_EQ(cells(), "2 or 3; 5,000; ");
+}
+
+TEST(RunPlan, SaysHowItEndsAndWhatRatesThereAre) {
+  Given setup = typical();
+  RunPlan plan = setup.plan(2);
+  const std::vector<std::string> before = plan_record(plan, setup.model).sentences;
+  EXPECT_EQ(before.size(), 2U);
+  plan.early_stopping = "after 3 epochs";
+  plan.plateau = "falls by ten";
+  plan.multipliers = {"0.*: 6", "1.*: 2"};
+  std::vector<std::string> after = plan_record(plan, setup.model).sentences;
+  after.erase(after.begin(), after.begin() + 2);
+  EXPECT_EQ(after,
+            (std::vector<std::string>{
+                "The run ends early after 3 epochs; its steps, samples and epochs are at most those above.",
+                "The learning rate falls by ten.", "0.*: 6.", "1.*: 2."}));
+}
+
 // A uniform average takes in the weights at the ends of epochs of 5,079 steps, and of the run.
 TEST(RunPlan, SaysWhenWeightsAreAveraged) {
   Given setup = typical();

@@ -127,11 +127,16 @@ TEST_F(RunRecordTest, WhatIsNoRecordIsRefused) {
   EXPECT_EQ(parse_run_record(many).plan.rows, 0) << "no run has a negative number of rows";
 }
 
-// A process that is no more, on this host.
-TEST_F(RunRecordTest, ARunWhoseProcessIsGoneWasKilled) {
+// The number of a process that is no more.
+pid_t gone_process() {
   const pid_t gone = ::fork();
   if (gone == 0) ::_exit(0);
   ::waitpid(gone, nullptr, 0);
+  return gone;
+}
+
+TEST_F(RunRecordTest, ARunWhoseProcessIsGoneWasKilled) {
+  const pid_t gone = gone_process();
   RunRecord record{.progress = {.steps = 1234}};
   record.heartbeat = Heartbeat::now();
   record.heartbeat.pid = gone;
@@ -144,9 +149,11 @@ TEST_F(RunRecordTest, ARunWhoseProcessIsGoneWasKilled) {
 
 TEST_F(RunRecordTest, ARunOnAnotherHostIsSilentAfterThreeHeartbeats) {
   RunRecord record;
-  record.heartbeat = {.time = Heartbeat::now().time, .host = "another-host", .pid = 1};
-  write(record);
-  EXPECT_EQ(read().state, RunState::kRunning);
+  for (const pid_t pid : {1, gone_process()}) {  // which says nothing of the other host
+    record.heartbeat = {.time = Heartbeat::now().time, .host = "another-host", .pid = pid};
+    write(record);
+    EXPECT_EQ(read().state, RunState::kRunning);
+  }
   record.heartbeat.time = "2020-01-01T00:00:00Z";
   write(record);
   EXPECT_EQ(read().state, RunState::kSilent);

@@ -269,6 +269,33 @@ TEST(StagePlan, IsPrintedWithTheIdleShare) {
   EXPECT_EQ(plan_table(std::vector{plan_of(1, 4)}).find("stage"), std::string::npos);
 }
 
+// The share by its formula, and what would make it smaller; the operations of the largest stage.
+TEST(StagePlan, SaysWhyStagesAreIdle) {
+  const auto sentences = [](Index micro_batches, Index chunks, double most) {
+    RunPlan plan = plan_of(2, 2);
+    plan.micro_batches = micro_batches;
+    plan.chunks = chunks;
+    plan.flops = 1000;
+    plan.stages[0].flops = static_cast<Index>(500 * most);
+    plan.stages[1].flops = 1000 - plan.stages[0].flops;
+    const std::string table = plan_table(std::vector{plan});
+    return table.substr(table.find(": each is idle for") + 19);
+  };
+  const std::string formula = " of forward and backward, by (S - 1) / (m + S - 1).";
+  EXPECT_EQ(sentences(8, 1, 1.25),
+            "11 %" + formula + " 17 replicas for each group, or train.accumulate, would make it 6 %.\n");
+  EXPECT_EQ(sentences(9, 1, 1.26), "10 %" + formula +
+                                       "\nThe largest stage has 1.3 times the operations of the average: the "
+                                       "others wait for it; divide its layers, or use fewer stages.\n");
+  EXPECT_EQ(sentences(10, 1, 1), "9 %" + formula + "\n");
+  EXPECT_EQ(sentences(2, 3, 1),
+            "14 % of forward and backward, by (S - 1) / (v m + S - 1) with v = 3 chunks of the model on each "
+            "rank. 5 replicas for each group, or train.accumulate, would make it 6 %.\n");
+  EXPECT_EQ(sentences(1, 3, 1),
+            "50 % of forward and backward, as there are fewer micro-batches than stages. 3 replicas for each "
+            "group, or train.accumulate, would make it 10 %.\n");
+}
+
 // Stages take the replicas of one part of a step to each such layer together.
 TEST(StagePlan, HoldsTheReplicasThatNormaliseTogether) {
   const std::string layers = "dense(64) batch_norm relu dense(64) relu dense(10)";

@@ -97,15 +97,25 @@ TEST_F(Timeline, LeavesOutLinesThatAreNone) {
   StepTracer tracer(file(0), head(0, "first 2 steps"));
   record(tracer, 0, 1);
   tracer.choose();
-  for (const char* line :
-       {"[]", "{", R"({"step":1,"seconds":1,"why":"last","events":[[0,99,0,0,0]]})",
-        R"({"step":1,"seconds":1,"why":"last","events":[[-1,1,0,0,0]]})", R"({"clock":[1]})",
-        R"({"step":"1","seconds":1,"why":"last","events":[]})", R"({"threads":[7]})"}) {
-    std::ofstream(file(0), std::ios::app) << line << "\n";
-  }
+  const auto step = [](Index number, const std::string& event) {
+    return fmt::format(R"({{"step":{},"seconds":1,"why":"last","events":[[{}]]}})", number, event);
+  };
+  std::ofstream lines(file(0), std::ios::app);
+  for (const char* line : {"[]", "{", R"({"clock":[1]})", R"({"threads":[7]})",
+                           R"({"step":"1","seconds":1,"why":"last","events":[]})"})
+    lines << line << "\n";
+  for (const char* event :
+       {"-1,1,0,0,0", "100000,1,0,0,0", "0,-1,0,0,0", "0,99,0,0,0", "0,1,36028797018963968,0,0",
+        "0,1,-36028797018963968,0,0", "0,1,0,-1,0", "0,1,0,36028797018963968,0", "0,1,0,0"})
+    lines << step(1, event) << "\n";
+  lines << step(2, "99999,1,36028797018963967,36028797018963967,0") << "\n"
+        << step(3, "0,0,-36028797018963967,0,0") << "\n";
+  lines.close();
+  std::ofstream(file(1)) << step(4, "0,0,0,0,0") << "\n";
   const RunTrace trace = read();
-  EXPECT_EQ(steps_of(trace), Steps{0});
-  EXPECT_EQ(trace.faults.size(), 7U);
+  EXPECT_EQ(steps_of(trace), (Steps{0, 2, 3}));
+  ASSERT_EQ(trace.faults.size(), 15U);
+  EXPECT_NE(trace.faults.back().find("it comes before the head"), std::string::npos) << trace.faults.back();
 }
 
 // Rank 1's clock is 1,000,000 ns behind, and drifts by 100 ns more until its second measurement.

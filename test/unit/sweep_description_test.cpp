@@ -5,7 +5,10 @@
 
 #include "app/setup/catalogs.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
 #include "support/error_text.h"
+#include "support/temporary_directory.h"
+#include "support/thread_ranks.h"
 
 namespace lockstep {
 namespace {
@@ -104,6 +107,40 @@ TEST(SweepDescription, KeepsItsOtherFlags) {
   more = request;
   more.ranks_per_trial = 2;
   expect_parts(error_text<ConfigError>([&] { described(text, more); }), {"'--ranks-per-trial 2'"});
+}
+
+// A set is known by its kind and its name. Another content of one that was read before is a change, whoever
+// finds it; data of another name are not, as where data.train varies.
+TEST(SweepData, OnlyAnotherContentOfTheSameSetIsAChange) {
+  const test::TemporaryDirectory directory;
+  const std::string noted = directory / "data.json";
+  const auto set = [&](const std::string& kind, const std::string& name, const std::string& content) {
+    write_file_atomically(directory.path() / name, content);
+    return RunData{.kind = kind, .name = name, .files = {directory / name}, .whole = true};
+  };
+  const auto note = [&](const std::vector<RunData>& data, const std::string& trial) {
+    std::string change;
+    run_thread_ranks(1, [&](Communicator& comm) { change = note_data(comm, noted, data, trial); });
+    return change;
+  };
+  const auto found = [&] {
+    std::string change;
+    run_thread_ranks(1, [&](Communicator& comm) { change = find_changed_data(comm, noted); });
+    return change;
+  };
+  EXPECT_EQ(note({set("training", "a", "1"), set("test", "b", "2")}, "trial-0001"), "");
+  EXPECT_EQ(note({set("training", "c", "3"), set("training", "b", "2")}, "trial-0002"), "");
+  EXPECT_EQ(note({set("training", "a", "1"), {.kind = "test", .name = "made up", .files = {}}}, "trial-0003"),
+            "");
+  EXPECT_EQ(found(), "");
+  const std::string before = read_file(noted);
+  const std::vector<std::string> said{"the training data have changed since trial-0002",
+                                      "'c' has another content"};
+  expect_parts(note({set("training", "a", "1"), set("training", "c", "4")}, "trial-0004"), said);
+  expect_parts(found(), said);
+  EXPECT_EQ(read_file(noted), before);
+  std::filesystem::remove(directory / "c");
+  EXPECT_EQ(found(), "") << "what is gone says nothing";
 }
 
 }  // namespace

@@ -163,6 +163,7 @@ TEST(TrialRow, MayPassIfItsFailureIsOfTheMachine) {
     expect_parts(text, {passes ? "the same command tries 1 trial again"
                                : "a failed trial is tried again when its row is removed: rm "
                                  "runs/s/rows/trial-NUMBER.json"});
+    EXPECT_EQ(text.find(passes ? "its row is removed" : "the same command"), std::string::npos) << text;
     row.was_held = true;
     EXPECT_TRUE(parse_row(to_json(row, "loss")).may_pass()) << "another process had its directory";
   }

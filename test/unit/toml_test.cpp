@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -136,49 +137,34 @@ TEST(TomlReader, NamesTheNearestSection) {
             "run.toml:1: train.lr: expected a number above 0 and at most 1000000, found a section");
 }
 
-TEST(TomlReader, RefusesWrongTypes) {
-  const auto refusal = [](const std::string& line) { return error_of("[train]\n" + line); };
-  EXPECT_EQ(
-      refusal("epochs = \"ten\""),
-      "run.toml:2: train.epochs: expected a number above 0 and at most 1000000, found the string \"ten\"");
-  EXPECT_EQ(
-      refusal("epochs = '10'"),
-      "run.toml:2: train.epochs: expected a number above 0 and at most 1000000, found the string \"10\"");
-  EXPECT_EQ(refusal("steps = 10.0"),
-            "run.toml:2: train.steps: expected a whole number from 1 to 1000000000000, found 10.0");
-  EXPECT_EQ(refusal("lr = true"),
-            "run.toml:2: train.lr: expected a number above 0 and at most 1000000, found true");
-  EXPECT_EQ(refusal("lr = []"),
-            "run.toml:2: train.lr: expected a number above 0 and at most 1000000, found an empty list");
-  EXPECT_EQ(refusal("lr = [1, 2]"),
-            "run.toml:2: train.lr: expected a number above 0 and at most 1000000, found a list of 2");
-  EXPECT_EQ(refusal("lr = 2020-01-01"),
-            "run.toml:2: train.lr: expected a number above 0 and at most 1000000, found a date");
-  EXPECT_EQ(refusal("lr = 10:00:00"),
-            "run.toml:2: train.lr: expected a number above 0 and at most 1000000, found a time of day");
-  EXPECT_EQ(refusal("nesterov = 1"), "run.toml:2: train.nesterov: expected true or false, found 1");
-  EXPECT_EQ(refusal("nesterov = 'true'"),
-            "run.toml:2: train.nesterov: expected true or false, found the string \"true\"");
-  EXPECT_EQ(refusal("warmup = 5"), "run.toml:2: train.warmup: expected text such as \"5 epochs\", found 5");
-  EXPECT_EQ(error_of("[data]\nmean = [0.1, 'a']"),
-            "run.toml:2: data.mean: expected a number or a list of numbers, found a list of 2");
-}
-
-TEST(TomlReader, RefusesValuesOutOfRange) {
-  const auto refusal = [](const std::string& line) { return error_of("[train]\n" + line); };
-  EXPECT_EQ(refusal("lr = -1"),
-            "run.toml:2: train.lr: expected a number above 0 and at most 1000000, found -1");
-  EXPECT_EQ(refusal("lr = nan"),
-            "run.toml:2: train.lr: expected a number above 0 and at most 1000000, found nan");
-  EXPECT_EQ(refusal("lr = inf"),
-            "run.toml:2: train.lr: expected a number above 0 and at most 1000000, found inf");
-  EXPECT_EQ(refusal("optimizer = 'adm'"),
-            "run.toml:2: train.optimizer: expected one of 'sgd', 'adam', found the string \"adm\"; did you "
-            "mean 'adam'?");
-  EXPECT_EQ(error_of("[data]\nstd = [1, 0]"),
-            "run.toml:2: data.std: expected a number or a list of numbers above 0, found a list of 2");
-  EXPECT_EQ(error_of("[data]\nmean = []"),
-            "run.toml:2: data.mean: expected a number or a list of numbers, found an empty list");
+TEST(TomlReader, RefusesWrongTypesAndValuesOutOfRange) {
+  const std::string number = "expected a number above 0 and at most 1000000, found ";
+  const std::string whole = "expected a whole number from 1 to 1000000000000, found ";
+  const std::string numbers = "expected a number or a list of numbers";
+  for (const auto& [key, value, refusal] : std::vector<std::array<std::string, 3>>{
+           {"train.epochs", "\"ten\"", number + "the string \"ten\""},
+           {"train.epochs", "'10'", number + "the string \"10\""},
+           {"train.steps", "10.0", whole + "10.0"},
+           {"train.lr", "true", number + "true"},
+           {"train.lr", "[]", number + "an empty list"},
+           {"train.lr", "[1, 2]", number + "a list of 2"},
+           {"train.lr", "2020-01-01", number + "a date"},
+           {"train.lr", "10:00:00", number + "a time of day"},
+           {"train.lr", "-1", number + "-1"},
+           {"train.lr", "nan", number + "nan"},
+           {"train.lr", "inf", number + "inf"},
+           {"train.nesterov", "1", "expected true or false, found 1"},
+           {"train.nesterov", "'true'", "expected true or false, found the string \"true\""},
+           {"train.warmup", "5", "expected text such as \"5 epochs\", found 5"},
+           {"train.optimizer", "'adm'",
+            "expected one of 'sgd', 'adam', found the string \"adm\"; did you mean 'adam'?"},
+           {"data.mean", "[0.1, 'a']", numbers + ", found a list of 2"},
+           {"data.mean", "[]", numbers + ", found an empty list"},
+           {"data.std", "[1, 0]", numbers + " above 0, found a list of 2"}}) {
+    const std::size_t dot = key.find('.');
+    EXPECT_EQ(error_of("[" + key.substr(0, dot) + "]\n" + key.substr(dot + 1) + " = " + value),
+              "run.toml:2: " + key + ": " + refusal);
+  }
 }
 
 TEST(TomlReader, RefusesListsWithAnUnknownName) {

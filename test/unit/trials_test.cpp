@@ -57,6 +57,15 @@ TEST(Trials, DrawsFollowSeedNumberAndKeyAlone) {
   EXPECT_EQ(different.size(), 20U);
 }
 
+// One share for all keys of a trial would try points of one line alone.
+TEST(Trials, DrawsOfTwoKeysAreInOrdersOfTheirOwn) {
+  Index same_side = 0;
+  for (const auto& trial :
+       list({.randoms = {"train.momentum=uniform(0,0.5)", "train.lr=uniform(0.1,1.1)"}, .draws = 200}))
+    same_side += (std::stod(trial[0].value) < 0.25) == (std::stod(trial[1].value) < 0.6) ? 1 : 0;
+  EXPECT_TRUE(70 <= same_side && same_side <= 130) << same_side;
+}
+
 TEST(Trials, DrawsFillTheRangeOfTheirDistribution) {
   constexpr Index kDraws = 2000;
   double below = 0;

@@ -74,6 +74,16 @@ TEST(WatchView, OfOneRunShowsProgressCurvesAndTimes) {
   EXPECT_TRUE(has("      compute ████"));
 }
 
+TEST(WatchView, SaysThatThereIsNothingYetAndDrawsNoNarrowCurves) {
+  EXPECT_EQ(watch_view({ViewedRun{}}, {.columns = 80, .rows = 24})[3], "no metrics yet");
+  for (const int columns : {22, 23}) {
+    const Lines lines = watch_view({run_named("a")}, {.columns = columns, .rows = 24});
+    const bool drawn =
+        std::ranges::any_of(lines, [](const auto& line) { return line.starts_with("train loss"); });
+    EXPECT_EQ(drawn, columns == 23) << "ten places for a curve";
+  }
+}
+
 TEST(WatchView, FitsItsPlaceWhateverRunsAreCalled) {
   const ViewedRun hostile = run_named("runs/\x1b[2J<b>\n" + std::string(300, 'x'));
   ViewedRun warned = hostile;
