@@ -1,6 +1,6 @@
-"""Which errors a seed draws: the folders of src in turn, a file by its statements, an operator of those that it offers, a place.
+"""Which errors a seed draws: as many of each folder of src, a file by its statements, one of its operators, a place.
 
-What a seed draws follows from the seed and the code alone. Each error is read by the compiler before it counts; one that
+What a seed draws follows from the seed and the code alone. The compiler reads each error before it counts; one that
 does not compile makes way for the next of its file.
 """
 
@@ -23,6 +23,7 @@ SWITCH = pathlib.Path(__file__).resolve().parent  # the folder of lockstep_error
 HEADERS = """algorithm array cmath filesystem functional memory optional span string vector fmt/format.h fmt/ranges.h
 map set numeric charconv chrono unordered_map thread mutex sstream fstream condition_variable deque atomic Eigen/Core
 nlohmann/json.hpp spdlog/spdlog.h CLI/CLI.hpp mpi.h toml++/toml.h""".split()
+OPERATORS = ("draw", "operators", "page", "places")  # on which answers depend
 NOT_CODE = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"", re.DOTALL)
 
 
@@ -104,7 +105,7 @@ def fill(taken, order, slots):
 def remembered(asked):
     """What a file answers; it is kept in `folder` as long as the file, its flags and the operators are the same."""
     request, folder = asked
-    made_of = [str(request), read(request.path), *(read(path) for path in (SWITCH / name for name in ("draw.py", "operators.py", "page.py", "places.py")))]
+    made_of = [str(request), read(request.path), *(read(SWITCH / f"{name}.py") for name in OPERATORS)]
     kept = folder / hashlib.sha256("\0".join(made_of).encode()).hexdigest()
     if kept.exists():
         return pickle.loads(kept.read_bytes())
@@ -128,8 +129,8 @@ def answer(request):
             wrong = errors_of(unit, request.path, prefix + with_errors(text, [(p, i) for i, p in enumerate(taken)]))
             if not taken or not wrong:
                 break
-            shift = prefix.count("\n")
-            bad = [p for p in taken if any(p.line <= line - shift <= p.line + p.original.count("\n") for line, _ in wrong)] or taken[-1:]
+            lines = {line - prefix.count("\n") for line, _ in wrong}
+            bad = [p for p in taken if lines & set(range(p.line, p.line + p.original.count("\n") + 1))] or taken[-1:]
             taken = [p for p in taken if p not in bad]
             constants += sum("constant expression" in said or "constexpr" in said for _, said in wrong[:1])
             refused += len(bad)
@@ -165,16 +166,20 @@ def page_is_valid(text):
 
 def statements(root):
     """Files of src that can be drawn, by top-level folder, with the number of their statements."""
-    names = subprocess.run(["git", "ls-files", "src"], cwd=root, capture_output=True, text=True, check=True).stdout.split()
+    listed = subprocess.run(["git", "ls-files", "src"], cwd=root, capture_output=True, text=True, check=True)
     folders = collections.defaultdict(dict)
-    for name in sorted(names):
+    for name in sorted(listed.stdout.split()):
         if name.endswith((".cpp", ".h", ".js")) and name.count("/") > 1:
             text = NOT_CODE.sub("", read(root / name))
-            inner = r"^(    .*|  .*\{.*\}.*)$" if name.endswith(".h") else r"^ .*$"  # a declaration is no statement
-            count = sum(line.count(";") for line in re.findall(inner, text, re.MULTILINE) for line in [line if isinstance(line, str) else line[0]])
+            inner = "    |  .*\\{.*\\}" if name.endswith(".h") else " "  # in a header a declaration is no statement
+            count = sum(line.count(";") for line in text.split("\n") if re.match(inner, line))
             if count:
                 folders[name.split("/")[1]][name] = count
     return folders
+
+
+def works(command):
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 class Draw:
@@ -229,8 +234,10 @@ class Draw:
                     allowed = min(kernels, files[file]) if KERNELS.match(file) else 0
                     kernels -= allowed
                     wanted[file][seed] = [True] * allowed + [False] * (files[file] - allowed)
-        requests = [Request(f, str(self.build.root / f), self.flags_of(f), wanted[f], [p for p in banned if p.file == f])
-                    for f in sorted(wanted)]
+        requests = []
+        for file in sorted(wanted):
+            banned_here = [p for p in banned if p.file == file]
+            requests.append(Request(file, str(self.build.root / file), self.flags_of(file), wanted[file], banned_here))
         with multiprocessing.Pool(self.jobs) as pool:
             answers = pool.map(remembered, [(r, self.directory.parent / "answers") for r in requests], chunksize=1)
         self.constants = collections.Counter()
@@ -255,12 +262,10 @@ class Draw:
             if not header.exists() or header.read_text() != text:
                 header.write_text(text)
             compiler = ["clang++", *flags]
+            # Clang 14 may stumble over what it has made.
             make = [*compiler, "-fpch-instantiate-templates", "-x", "c++-header", str(header), "-o", str(made)]
-            use = [*compiler, "-fsyntax-only", "-include-pch", str(made), "-x", "c++", "/dev/null"]  # clang 14 may stumble
-            works = [subprocess.run(c, capture_output=True, check=False).returncode == 0 for c in (use,)]
-            if not works[0]:
-                works = [subprocess.run(c, capture_output=True, check=False).returncode == 0 for c in (make, use)]
-            self.precompiled[key] = all(works)
+            use = [*compiler, "-fsyntax-only", "-include-pch", str(made), "-x", "c++", "/dev/null"]
+            self.precompiled[key] = works(use) or (works(make) and works(use))
         return ["-include-pch", str(made)] if self.precompiled[key] else ["-include", str(header)]
 
     def numbered(self, drawn):

@@ -55,8 +55,8 @@ class Schemata:
 
 def main_build(root):
     directory = root / "build" / "release"
-    configure, make = ["cmake", "--preset", "release", "-DLOCKSTEP_TESTS=ON"], ["cmake", "--build", "--preset", "release"]
-    for command in (configure, make):
+    configure = ["cmake", "--preset", "release", "-DLOCKSTEP_TESTS=ON"]
+    for command in (configure, ["cmake", "--build", "--preset", "release"]):
         done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             said = done.stdout[-2000:] + done.stderr[-2000:]
@@ -74,11 +74,12 @@ def numbered(errors, numbers):
 class Session:
     """From errors to a report, which is written anew whenever something is known."""
 
-    def __init__(self, root, output, head):
+    def __init__(self, root, output, head, only):
         self.root, self.output, self.head = root, output, head
         self.start = time.monotonic()
         self.build = main_build(root)
-        listed = suite.read_tests(self.build.directory, {})
+        self.only = only  # a regular expression, as ctest -R takes it
+        listed = suite.read_tests(self.build.directory, only, {})
         self.programs = sorted(self.programs_of(listed))
         self.overlay = Overlay(self.build, root / "build" / "mutate")
         self.draw = Draw(self.build, JOBS)
@@ -107,7 +108,7 @@ class Session:
 
     def measure(self):
         replaced = {f"{self.build.directory}/{output}": path for output, path in self.overlay.made.items()}
-        tests = suite.read_tests(self.build.directory, replaced)
+        tests = suite.read_tests(self.build.directory, self.only, replaced)
         self.say(f"{len(tests)} tests run without an error, to see which errors each reaches")
         failed = trying.measure(tests, max((e.number for e in self.errors), default=0))
         if failed:

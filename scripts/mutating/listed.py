@@ -1,7 +1,8 @@
 """The errors of test/mutations.toml, put into the code one at a time.
 
 For each error: the text `find` of `file` becomes `replace`, the programs of the tests that `tests` matches (a regular
-expression, as `ctest -R` takes it) are built, and these tests run until one fails. The file is as before at the end, also after Ctrl-C.
+expression, as `ctest -R` takes it) are built, and these tests run until one fails. The file is as before at the end,
+also after Ctrl-C.
 """
 
 import dataclasses

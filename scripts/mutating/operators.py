@@ -1,4 +1,4 @@
-"""The operators: for one cursor of libclang, the errors that can be made of it, as (operator, begin, end, changed text)."""
+"""The operators: the errors that can be made of one cursor of libclang, as (operator, begin, end, changed text)."""
 
 import re
 
@@ -102,8 +102,9 @@ def of_name(file, cursor, begin, end):
     """Functions that have an opposite, and guards."""
     name = cursor.spelling
     for operator, opposites in (("min and max", LIMITS), ("begin and end", ENDS)):
-        found = re.match(rf"(?:[^()]|\([^()]*\))*?\b{name}\b(?=\s*[(<])", file.text[begin:end]) if name in opposites else None
-        if found:
+        # The name before the arguments of this call: not one in brackets, which is of another call.
+        found = re.match(rf"(?:[^()]|\([^()]*\))*?\b{name}\b(?=\s*[(<])", file.text[begin:end])
+        if found and name in opposites:
             head = found.group()[:-len(name)] + opposites[name]
             yield operator, begin, end, head + file.text[begin + found.end():end]
     if name in GUARDS:
@@ -123,7 +124,8 @@ def of_arguments(file, cursor, begin, end, given):
     called = cursor.referenced
     parameters = [] if called is None else [c for c in called.get_children() if c.kind == Kind.PARM_DECL]
     if given and len(given) <= len(parameters) and has_default(parameters[len(given) - 1]):
-        kept = places[-2][1] if len(given) > 1 else text.index("(", 0, places[0][0]) + 1 if "(" in text[:places[0][0]] else 0
+        before = text[:places[-1][0]]
+        kept = places[-2][1] if len(given) > 1 else before.rfind("(") + 1
         if kept:
             yield "default taken", begin, end, text[:kept] + text[-1]
 
@@ -146,7 +148,8 @@ def has_default(parameter):
 
 def is_droppable(cursor):
     """Whether an expression statement can be left out: calls, assignments, increments, but nothing that throws."""
-    kinds = (Kind.CALL_EXPR, Kind.BINARY_OPERATOR, Kind.COMPOUND_ASSIGNMENT_OPERATOR, Kind.UNARY_OPERATOR, Kind.UNEXPOSED_EXPR)
+    kinds = (Kind.CALL_EXPR, Kind.BINARY_OPERATOR, Kind.COMPOUND_ASSIGNMENT_OPERATOR, Kind.UNARY_OPERATOR,
+             Kind.UNEXPOSED_EXPR)
     inner = cursor
     while inner.kind == Kind.UNEXPOSED_EXPR and len(list(inner.get_children())) == 1:
         inner = next(inner.get_children())

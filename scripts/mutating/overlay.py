@@ -75,6 +75,12 @@ class MainBuild:
         """Whether the unit is made of this file, by itself or with others."""
         return output in self.units and f"/{file}" in self.source_text(output)
 
+    def names_trainer(self, output):
+        """Whether what the unit reads has a macro that is the path of the trainer."""
+        macros = re.findall(rf"-D(\w+)=\S*{re.escape(str(self.directory))}/trainer", self.commands[output])
+        texts = ((self.root / name).read_text() for name in self.reads.get(output, ())) if macros else ()
+        return any(macro in text for text in texts for macro in macros)
+
     def source_text(self, output):
         """The source that a command names, and those that a unity unit includes."""
         source = re.search(r" -c (\S+)", self.commands[output]).group(1)
@@ -120,13 +126,12 @@ class Overlay:
     def out_of_date(self, changed, programs):
         """What must be made again: outputs that read a changed file, name the trainer, or are made of such outputs."""
         stale = {}
-        trainer = f"{self.build.directory}/trainer"
         for output in self.build.needed(programs):
-            command = self.build.commands[output]
             if output in self.build.units:
-                is_stale = bool(self.build.reads.get(output, set()) & changed) or trainer in command
+                is_stale = bool(self.build.reads.get(output, set()) & changed) or self.build.names_trainer(output)
             else:
-                is_stale = output == "liblockstep.a" or any(word in stale for word in shlex.split(command))
+                words = shlex.split(self.build.commands[output])
+                is_stale = output == "liblockstep.a" or any(word in stale for word in words)
             if is_stale:
                 stale[output] = str(self.directory / "build" / output)
         self.made = stale

@@ -32,7 +32,7 @@ def end_of_template(text, at):
 
 
 def tokens(text):
-    """(kind, begin, end) of all but spaces. A slash where a value must begin starts a regular expression, which is a text."""
+    """(kind, begin, end) of all but spaces. A slash where a value must begin starts a regular expression: a text."""
     found, at = [], 0
     while at < len(text):
         if text[at] == "`":
@@ -41,7 +41,8 @@ def tokens(text):
             continue
         before = text[found[-1][1]:found[-1][2]] if found else ""
         pattern = re.compile(r"/(?:\\.|\[(?:\\.|[^\]])*\]|[^/\\\n])+/\w*").match(text, at)
-        if pattern and text[at:at + 2] not in ("//", "/*") and (before in "(,=:[!&|?{};+" or before in ("return", "=>", "&&", "||")):
+        begins = before in "(,=:[!&|?{};+" or before in ("return", "=>", "&&", "||")
+        if pattern and begins and text[at:at + 2] not in ("//", "/*"):
             found.append(("text", at, pattern.end()))
             at = pattern.end()
             continue
@@ -68,7 +69,8 @@ def changes(text):
     words = [text[begin:end] for _, begin, end in found]
     for i, (kind, begin, end) in enumerate(found):
         word, before = words[i], words[i - 1] if i else ""
-        after_value = i > 0 and (found[i - 1][0] in ("number", "text", "name") or before in (")", "]")) and before != "return"
+        is_value = i > 0 and (found[i - 1][0] in ("number", "text", "name") or before in (")", "]"))
+        after_value = is_value and before != "return"
         if kind == "sign" and after_value:
             for other in COMPARISONS.get(word, ()):
                 yield "comparison", begin, end, other

@@ -1,8 +1,8 @@
 """Where a C++ file can have an error, and which: found by libclang, one `Place` for each.
 
-A file is walked once, from its functions down to their expressions. Texts for people are left out: what is thrown, logged
-or given to a function that only refuses. A place that must be constant at compile time cannot ask the switch; those are
-counted, and never drawn.
+A file is walked once, from its functions down to their expressions. Texts for people are left out: what is thrown,
+logged or given to a function that only refuses. A place that must be constant at compile time cannot ask the switch;
+those are counted, and never drawn.
 """
 
 import dataclasses
@@ -15,6 +15,7 @@ Kind = cindex.CursorKind
 
 LOOPS = {Kind.FOR_STMT, Kind.WHILE_STMT, Kind.DO_STMT, Kind.CXX_FOR_RANGE_STMT}
 BRANCHES = {Kind.IF_STMT, *LOOPS}
+ENDINGS = {Kind.IF_STMT, Kind.SWITCH_STMT, Kind.CXX_TRY_STMT, Kind.CXX_CATCH_STMT}
 FUNCTIONS = {Kind.FUNCTION_DECL, Kind.FUNCTION_TEMPLATE, Kind.CXX_METHOD, Kind.CONSTRUCTOR, Kind.DESTRUCTOR,
              Kind.CONVERSION_FUNCTION, Kind.LAMBDA_EXPR}  # fmt: skip
 KERNELS = re.compile(r"src/(math|nn/layers)/")
@@ -135,8 +136,9 @@ class File:
         if parent.kind in (Kind.VAR_DECL, Kind.FIELD_DECL, Kind.PARM_DECL, Kind.FUNCTION_DECL, Kind.CXX_METHOD):
             # What stands before the name is of its type, and what stands in brackets after it is a bound.
             return end <= parent.location.offset - self.shift or self.text[:begin].rstrip().endswith("[")
-        in_type = parent.kind in (Kind.TYPE_REF, Kind.TEMPLATE_REF, Kind.DECL_REF_EXPR, Kind.MEMBER_REF_EXPR)
-        return in_type and cursor.kind not in (Kind.DECL_REF_EXPR, Kind.MEMBER_REF_EXPR, Kind.CALL_EXPR, Kind.UNEXPOSED_EXPR)
+        names = (Kind.DECL_REF_EXPR, Kind.MEMBER_REF_EXPR)
+        in_type = parent.kind in (Kind.TYPE_REF, Kind.TEMPLATE_REF, *names)
+        return in_type and cursor.kind not in (*names, Kind.CALL_EXPR, Kind.UNEXPOSED_EXPR)
 
     def last_statements(self, body):
         """The statements at the end of a function: leaving out a return there would leave it without a value."""
@@ -145,7 +147,7 @@ class File:
         while children:
             last = children[-1]
             lasts.add(last.hash)
-            if last.kind not in (Kind.COMPOUND_STMT, Kind.IF_STMT, Kind.SWITCH_STMT, Kind.CXX_TRY_STMT, Kind.CXX_CATCH_STMT):
+            if last.kind not in (Kind.COMPOUND_STMT, *ENDINGS):
                 break
             if last.kind != Kind.COMPOUND_STMT:
                 lasts.update(c.hash for c in last.walk_preorder())
@@ -183,7 +185,8 @@ def parse(name, path, text, prefix, arguments):
     """The file's places; `prefix` is put before its text, as it will be in the copy. Gives the unit, too."""
     for flags in (arguments, plain_headers(arguments)):
         try:
-            unit = cindex.Index.create().parse(str(path), args=flags, unsaved_files=[(str(path), as_utf8(prefix + text))])
+            files = [(str(path), as_utf8(prefix + text))]
+            unit = cindex.Index.create().parse(str(path), args=flags, unsaved_files=files)
             return File(name, text, unit, len(prefix)), unit
         except cindex.TranslationUnitLoadError:
             continue

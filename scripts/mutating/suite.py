@@ -43,9 +43,9 @@ class Outcome:
     said: str
 
 
-def read_tests(directory, replaced):
-    """The tests with the label fast; `replaced` gives the paths of programs that stand in for those of the build."""
-    command = ["ctest", "-L", "^fast$", "--show-only=json-v1"]
+def read_tests(directory, only, replaced):
+    """Fast tests that match `only`; `replaced` gives the paths of programs that stand in for those of the build."""
+    command = ["ctest", "-L", "^fast$", "-R", only, "--show-only=json-v1"]
     shown = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=True)
     tests = []
     for test in json.loads(shown.stdout)["tests"]:
@@ -54,7 +54,8 @@ def read_tests(directory, replaced):
             name=test["name"], command=[replaced.get(word, word) for word in test["command"]],
             environment=dict(e.split("=", 1) for e in known.get("ENVIRONMENT", [])),
             directory=known.get("WORKING_DIRECTORY", str(directory)), processors=known.get("PROCESSORS", 1),
-            serial=known.get("RUN_SERIAL", False), skip=known.get("SKIP_RETURN_CODE", 0), limit=known.get("TIMEOUT", 600)))
+            serial=known.get("RUN_SERIAL", False), skip=known.get("SKIP_RETURN_CODE", 0),
+            limit=known.get("TIMEOUT", 600)))
     return tests
 
 

@@ -87,7 +87,7 @@ class Trial:
         self.progress(number, self.verdicts[number])
 
     def notices(self, runner, test, numbers):
-        """Whether the test fails with these errors on, twice where it starts processes. Of a single error it is noted."""
+        """Whether the test fails with these errors on, twice if it starts processes. Of a single error it is noted."""
         if runner.slots.count == AT_ONCE:
             test = dataclasses.replace(test, processors=1)
         outcome = runner.run(test, numbers)
