@@ -11,6 +11,7 @@
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
 #include "support/temporary_directory.h"
+#include "support/waiting_ranks.h"
 
 namespace lockstep::test {
 
@@ -52,6 +53,11 @@ ProcessResult run_trainer(const std::string& arguments) {
 
 ProcessResult run_trainer(int ranks, const std::string& arguments) {
   if (ranks == 1) return run_trainer(arguments);
+  if (const auto result = run_on_waiting_ranks(ranks, arguments)) return *result;
+  return launch_trainer(ranks, arguments);
+}
+
+ProcessResult launch_trainer(int ranks, const std::string& arguments) {
   return run_command(mpiexec_words() + " " + rank_words(ranks, arguments));
 }
 

@@ -19,8 +19,12 @@ ProcessResult run_command(const std::string& command);
 /// trainer ARGUMENTS, without a launcher.
 ProcessResult run_trainer(const std::string& arguments);
 
-/// mpiexec -n RANKS trainer ARGUMENTS; one rank is started without a launcher, which is faster.
+/// The same on so many ranks, which stay for the next command (support/waiting_ranks.h); one is a new
+/// process.
 ProcessResult run_trainer(int ranks, const std::string& arguments);
+
+/// mpiexec -n RANKS trainer ARGUMENTS, for what a start, a launcher or an environment does.
+ProcessResult launch_trainer(int ranks, const std::string& arguments);
 
 /// The numbers of a command that ended well and wrote JSON to standard output.
 nlohmann::json json_of(const ProcessResult& result);
