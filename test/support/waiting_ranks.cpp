@@ -122,7 +122,8 @@ std::optional<ProcessResult> run_on_waiting_ranks(int ranks, const std::string& 
   const std::lock_guard lock(mutex);
   std::unique_ptr<WaitingRanks>& waiting = all[ranks];
   if (!waiting) waiting = std::make_unique<WaitingRanks>(ranks);
-  const ProcessResult result = waiting->run(*words);
+  ProcessResult result = waiting->run(*words);
+  result.command = fmt::format("on {} ranks: trainer {}", ranks, arguments);
   if (waiting->ended()) waiting.reset();
   return result;
 }
