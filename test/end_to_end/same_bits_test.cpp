@@ -1,13 +1,9 @@
 // The promise of the executable: the same config gives the same model, byte for byte, on any number of ranks
 // and threads. strategies_test holds all strategies to it on each number; what is added here is the way from
 // a config and files to that, so that numbers of ranks take turns.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include "lockstep/base/file.h"
 #include "lockstep/distributed/strategies/strategy.h"
 #include "support/small_experiment.h"
-#include "support/trainer_process.h"
+#include "support/trainer_runs.h"
 
 namespace lockstep::test {
 namespace {
@@ -25,8 +21,7 @@ class SameBits : public testing::TestWithParam<Setting> {
     const std::string arguments = fmt::format(
         "--config {} --run.dir {} --distribute.reduction ordered --data.mode {} {} --train.threads {}",
         experiment_.config(), run, GetParam().mode, GetParam().optimizer, threads);
-    const ProcessResult result = run_trainer(ranks, arguments);
-    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    succeed(ranks, arguments);
     return read_file(run + "/model.safetensors");
   }
 
@@ -45,11 +40,9 @@ class AugmentedBits : public SameBits {
  protected:
   std::string augmented_model(int ranks, const std::string& flags) {
     const std::string run = experiment_.fresh_run();
-    const ProcessResult result =
-        run_trainer(ranks, fmt::format("--config {} --run.dir {} --distribute.reduction ordered "
-                                       "--data.augment 'crop(1) flip cutout(2)' --data.mode {} {}",
-                                       experiment_.config(), run, GetParam().mode, flags));
-    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    succeed(ranks, fmt::format("--config {} --run.dir {} --distribute.reduction ordered "
+                               "--data.augment 'crop(1) flip cutout(2)' --data.mode {} {}",
+                               experiment_.config(), run, GetParam().mode, flags));
     return read_file(run + "/model.safetensors");
   }
 };
@@ -64,14 +57,12 @@ TEST(SameBitsOfStrategies, WhereverReplicasStepAlone) {
   const SmallExperiment experiment;
   const auto model_of = [&](const std::string& layers, int ranks, int threads) {
     const std::string run = experiment.fresh_run();
-    const ProcessResult result = run_trainer(
-        ranks, fmt::format("--config {} --run.dir {} --distribute.reduction ordered --train.threads {} "
-                           "--train.momentum 0.9 --distribute.strategy local_sgd "
-                           "--distribute.average_every 4 --distribute.average_state true "
-                           "--distribute.local_after '3 steps' --distribute.block_momentum 0.5 "
-                           "--model.layers '{}'",
-                           experiment.config(), run, threads, layers));
-    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    succeed(ranks, fmt::format("--config {} --run.dir {} --distribute.reduction ordered --train.threads {} "
+                               "--train.momentum 0.9 --distribute.strategy local_sgd "
+                               "--distribute.average_every 4 --distribute.average_state true "
+                               "--distribute.local_after '3 steps' --distribute.block_momentum 0.5 "
+                               "--model.layers '{}'",
+                               experiment.config(), run, threads, layers));
     return read_file(run + "/model.safetensors");
   };
   const std::string dense = "dense(16) relu dense(10)";
@@ -89,11 +80,9 @@ TEST(SameBitsOfStrategies, WhoeverOwnsWhat) {
   for (const std::string optimizer : {"sgd --train.momentum 0.9", "adam"}) {
     const auto model_of = [&](int ranks, const std::string& strategy) {
       const std::string run = experiment.fresh_run();
-      const ProcessResult result = run_trainer(
-          ranks, fmt::format("--config {} --run.dir {} --distribute.reduction ordered "
-                             "--train.clip_norm 0.5 --train.optimizer {} --distribute.strategy {}",
-                             experiment.config(), run, optimizer, strategy));
-      EXPECT_EQ(result.exit_code, 0) << result.errors;
+      succeed(ranks, fmt::format("--config {} --run.dir {} --distribute.reduction ordered "
+                                 "--train.clip_norm 0.5 --train.optimizer {} --distribute.strategy {}",
+                                 experiment.config(), run, optimizer, strategy));
       return read_file(run + "/model.safetensors");
     };
     const std::string alone = model_of(1, "allreduce");
@@ -116,13 +105,11 @@ TEST(SameBitsOfLayers, WithBatchNormAndDropout) {
   for (const std::string mode : {"local", "averaged", "sync", "group(3)"}) {
     const auto model_of = [&](int ranks, int threads) {
       const std::string run = experiment.fresh_run();
-      const ProcessResult result = run_trainer(
-          ranks,
-          fmt::format("--config {} --run.dir {} --distribute.reduction ordered --model.batch_norm '{}' "
-                      "--model.layers 'conv2d(4, 3, padding=same) batch_norm relu dropout(0.1) flatten "
-                      "dense(8) batch_norm relu dense(4)' --train.threads {}",
-                      experiment.config(), run, mode, threads));
-      EXPECT_EQ(result.exit_code, 0) << result.errors;
+      succeed(ranks,
+              fmt::format("--config {} --run.dir {} --distribute.reduction ordered --model.batch_norm '{}' "
+                          "--model.layers 'conv2d(4, 3, padding=same) batch_norm relu dropout(0.1) flatten "
+                          "dense(8) batch_norm relu dense(4)' --train.threads {}",
+                          experiment.config(), run, mode, threads));
       return read_file(run + "/model.safetensors");
     };
     const std::string alone = model_of(1, 1);
