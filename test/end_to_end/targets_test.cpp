@@ -1,29 +1,22 @@
 // Class weights, weights beside arrays, missing targets and soft labels through the real executable: what
 // they mean, and that ranks, memory modes and resuming do not change it.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <fstream>
 #include <limits>
-#include <utility>
 
-#include "lockstep/base/errors.h"
-#include "lockstep/base/file.h"
-#include "lockstep/base/json.h"
 #include "lockstep/base/random.h"
-#include "support/error_text.h"
 #include "support/numpy_files.h"
-#include "support/temporary_directory.h"
-#include "support/trainer_process.h"
+#include "support/trainer_runs.h"
 
 namespace lockstep::test {
 namespace {
 
 constexpr Index kRows = 300;
 
-class Targets : public testing::Test {
+class Targets : public TrainerRuns {
  protected:
-  Targets() {
+  Targets()
+      : TrainerRuns(
+            "[train]\nlr = 0.1\nreplicas = 6\nepochs = 2\nglobal_batch = 24\n"
+            "[distribute]\nreduction = \"ordered\"\nstrategy = \"allreduce\"\n") {
     RandomStream random({.seed = 7, .purpose = Purpose::kSynthetic});
     for (Index row = 0; row < kRows; ++row) {
       const Scalar a = random.normal();
@@ -33,10 +26,6 @@ class Targets : public testing::Test {
     }
   }
 
-  std::string write(const std::string& name, const std::string& text) const {
-    std::ofstream(directory_ / name, std::ios::binary) << text;
-    return directory_ / name;
-  }
   std::string write_array(const std::string& name, const std::vector<Index>& sizes,
                           const std::vector<Scalar>& values) const {
     return write(name, npy_content("<f4", sizes, bytes_of(values)));
@@ -71,26 +60,6 @@ class Targets : public testing::Test {
     return text;
   }
 
-  ProcessResult train(int ranks, const std::string& run, const std::string& flags) const {
-    const std::string config =
-        write("run.toml", fmt::format("[train]\nlr = 0.1\nreplicas = 6\nepochs = 2\nglobal_batch = 24\n"
-                                      "[distribute]\nreduction = \"ordered\"\nstrategy = \"allreduce\"\n"
-                                      "[run]\nprogress = \"plain\"\ndir = \"{}\"\n",
-                                      directory_ / run));
-    return run_trainer(ranks, fmt::format("--config {} {}", config, flags));
-  }
-  // The bytes of the model that train() leaves.
-  std::string trained(int ranks, const std::string& run, const std::string& flags) const {
-    const ProcessResult result = train(ranks, run, flags);
-    EXPECT_EQ(result.exit_code, 0) << run << ": " << result.errors;
-    return read_file(directory_ / (run + "/model.safetensors"));
-  }
-  nlohmann::json evaluation(const std::string& run) const {
-    auto evaluation =
-        parse_json<nlohmann::json>(read_file(directory_ / (run + "/summary.json")))["evaluation"];
-    evaluation.erase("seconds");
-    return evaluation;
-  }
   // The error of a run that is refused: in each test the first one of two ranks, and of one those after it.
   std::string refusal(int exit_code, const std::string& flags) {
     const ProcessResult result = train(std::exchange(refused_ranks_, 1), "refused", flags);
@@ -124,7 +93,6 @@ class Targets : public testing::Test {
     }
   }
 
-  TemporaryDirectory directory_;
   std::vector<Scalar> features_;
   std::vector<Scalar> classes_;
 
@@ -278,12 +246,11 @@ TEST_F(Targets, ClassWeightsThatCannotBeAreRefusedOnce) {
                {"no training record of '", "is of class 2"});
   // The one record of a class is held back: the class is not learned, and the others are balanced.
   write("one.csv", mails("1", "1") + "99,2,rare,1\n");
-  const ProcessResult rare = train(
+  const ProcessResult rare = succeeded(train(
       2, "rare",
       fmt::format("--data.train {} --data.validation \"time(a, 0.01)\" --data.label kind --data.ignore w "
                   "--model.layers \"dense(3)\" --train.class_weights balanced",
-                  directory_ / "one.csv"));
-  EXPECT_EQ(rare.exit_code, 0) << rare.errors;
+                  directory_ / "one.csv")));
   expect_parts(rare.errors, {"no training record of '", "is of class 'rare', so it is not learned"});
   write("g.csv", gaps());
   expect_parts(
@@ -317,8 +284,7 @@ TEST_F(Targets, ARecordWithoutAnyIsBad) {
       table("g.csv") + "--data.label u,v --train.loss mean_squared_error --model.layers \"dense(2)\" ";
   expect_parts(refusal(kExitData, base),
                {"g.csv', line 302: found no label, expected at least one of 2", "data.on_bad_record"});
-  const ProcessResult skipped = train(2, "skipped", base + "--data.on_bad_record skip");
-  EXPECT_EQ(skipped.exit_code, 0) << skipped.errors;
+  const ProcessResult skipped = succeeded(train(2, "skipped", base + "--data.on_bad_record skip"));
   expect_parts(skipped.output + skipped.errors, {"1 of 301 records are bad"});
   expect_parts(
       refusal(kExitData, table("g.csv") + "--data.label u --data.ignore v --train.loss mean_squared_error "
