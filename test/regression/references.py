@@ -1,4 +1,4 @@
-"""How reference numbers are written: a case a line, without spaces, and without digits that no test could tell apart."""
+"""How reference numbers are written: a case a line (short ones share lines), without spaces and needless digits."""
 import json
 import pathlib
 import re
@@ -34,6 +34,13 @@ def write(name, sections, rounded=False, **facts):
     """`rounded`: what was calculated for single precision needs no more than seven digits; rates are held to twelve.
     None: the tests take the numbers in double precision."""
     lines = [f'"{key}":{json.dumps(value)}' for key, value in facts.items()]
-    lines += [f'"{section}":[\n' + ",\n".join(text(case, rounded and "lrs" not in case) for case in cases) + "\n]"
-              for section, cases in sections.items()]
+    for section, cases in sections.items():
+        packed = []
+        for case in cases:
+            case = text(case, rounded and "lrs" not in case)
+            if packed and len(packed[-1]) + len(case) < 240:
+                packed[-1] += "," + case
+            else:
+                packed.append(case)
+        lines.append(f'"{section}":[\n' + ",\n".join(packed) + "\n]")
     pathlib.Path(__file__).with_name(name).write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="ascii")
