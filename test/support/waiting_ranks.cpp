@@ -8,7 +8,6 @@
 #include <unistd.h>
 #include <wordexp.h>
 
-#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -22,11 +21,11 @@
 namespace lockstep::test {
 namespace {
 
-// The words of a shell command, each with a zero behind it.
+// The words of a shell command as support/waiting_trainer.cpp reads them.
 std::optional<std::string> split_words(const std::string& arguments) {
   wordexp_t words{};
   if (::wordexp(arguments.c_str(), &words, WRDE_NOCMD) != 0) return std::nullopt;
-  std::string text;
+  std::string text = std::to_string(words.we_wordc) + '\0';
   for (std::size_t i = 0; i < words.we_wordc; ++i) text += std::string(words.we_wordv[i]) + '\0';
   ::wordfree(&words);
   return text;
@@ -68,10 +67,8 @@ class WaitingRanks {
 
   ProcessResult run(const std::string& words) {
     for (const char* name : {"output", "errors"}) std::filesystem::resize_file(directory_ / name, 0);
-    const auto length = static_cast<std::uint32_t>(words.size());
-    const std::string command = std::string(reinterpret_cast<const char*>(&length), sizeof length) + words;
     for (const int descriptor : commands_) {
-      if (::write(descriptor, command.data(), command.size()) != std::ssize(command)) {
+      if (::write(descriptor, words.data(), words.size()) != std::ssize(words)) {
         throw std::runtime_error("cannot send a command to ranks that wait");
       }
     }
