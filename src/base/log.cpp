@@ -164,6 +164,7 @@ void add_log_file(const std::filesystem::path& path) {
     const std::lock_guard lock(warnings_mutex);
     warnings.clear();
   }
+  file_lost_lines = false;
   spdlog::default_logger()->sinks().push_back(std::move(sink));
 }
 
@@ -171,7 +172,6 @@ RunLog::RunLog(const std::string& name, int rank) : before_(spdlog::default_logg
   std::string run = printable_lines(name);
   for (std::size_t at = 0; (at = run.find('%', at)) != std::string::npos; at += 2) run.insert(at, 1, '%');
   const std::string pattern = rank == 0 ? run + ": %l: %v" : fmt::format("{}: rank {}: %l: %v", run, rank);
-  file_lost_lines = false;
   spdlog::set_default_logger(
       make_logger(LogTarget::kStandardError, pattern, rank == 0 ? spdlog::level::err : spdlog::level::warn));
 }

@@ -107,8 +107,10 @@ void report(const Communicator& comm, const std::string& message) {
   log_error("{}{}", comm.rank() == 0 ? "rank 0: " : "", message);
 }
 
+}  // namespace
+
 // MPI is finalised on the orderly way out only: after an error the job is aborted instead.
-int run_body(Communicator& comm, const std::function<int(Communicator&)>& body) {
+int run_in_session(Communicator& comm, const std::function<int(Communicator&)>& body) {
   try {
     return body(comm);
   } catch (const AgreedError& error) {
@@ -130,8 +132,6 @@ int run_body(Communicator& comm, const std::function<int(Communicator&)>& body) 
   }
 }
 
-}  // namespace
-
 int run_session(const std::function<int(Communicator&)>& body, ThreadLevel level) {
   const int wanted = level == ThreadLevel::kFunneled ? MPI_THREAD_FUNNELED : MPI_THREAD_MULTIPLE;
   int provided = 0;
@@ -149,9 +149,9 @@ int run_session(const std::function<int(Communicator&)>& body, ThreadLevel level
     MpiCommunicator mpi = MpiCommunicator::duplicate_of(MPI_COMM_WORLD);
     if constexpr (kChecksCollectives) {
       CheckedCommunicator checked(mpi);
-      result = run_body(checked, body);
+      result = run_in_session(checked, body);
     } else {
-      result = run_body(mpi, body);
+      result = run_in_session(mpi, body);
     }
   }
   MPI_Finalize();

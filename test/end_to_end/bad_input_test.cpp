@@ -1,39 +1,25 @@
 // Everything that a user can get wrong: one clear error, the documented exit code, no hang, and nothing left
 // behind.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <filesystem>
 #include <regex>
-#include <utility>
 
 #include "lockstep/base/aligned_buffer.h"
-#include "lockstep/base/errors.h"
-#include "lockstep/base/file.h"
-#include "lockstep/base/json.h"
 #include "lockstep/math/kernels.h"
 #include "lockstep/nn/model.h"
 #include "lockstep/train/storage/model_file.h"
 #include "support/small_experiment.h"
 #include "support/special_files.h"
-#include "support/trainer_process.h"
+#include "support/trainer_runs.h"
 
 namespace lockstep::test {
 namespace {
 
-class BadInput : public testing::Test {
+class BadInput : public SmallRuns {
  protected:
   // The error comes once, with the exit code, and says what it should. The first of each test is that of two
   // ranks; what a text or a file is refused for does not depend on their number, so one has the others.
   void expect_error(const std::string& arguments, int exit_code, const std::vector<std::string>& parts) {
-    const std::string run = experiment_.fresh_run();
-    const ProcessResult result = run_trainer(std::exchange(ranks_, 1), arguments + " --run.dir " + run);
-    EXPECT_EQ(result.exit_code, exit_code) << result.errors << result.output;
-    EXPECT_EQ(count_of(result.errors, "error: "), 1) << result.errors;
-    for (const std::string& part : parts) {
-      EXPECT_NE(result.errors.find(part), std::string::npos) << "'" << part << "' is missing in:\n"
-                                                             << result.errors;
-    }
+    expect_failed(run_trainer(std::exchange(ranks_, 1), arguments + " --run.dir " + experiment_.fresh_run()),
+                  exit_code, parts);
   }
   void expect_config_error(const std::string& extra_toml, const std::vector<std::string>& parts) {
     expect_error("--config " + experiment_.config(extra_toml), kExitConfig, parts);
@@ -48,12 +34,8 @@ class BadInput : public testing::Test {
 
   // The step of the last line of metrics.jsonl.
   static Index last_step(const std::string& run) {
-    const std::string lines = read_file(run + "/metrics.jsonl");
-    const std::size_t before = lines.rfind('\n', lines.size() - 2);
-    return parse_json<nlohmann::json>(lines.substr(before + 1))["step"].get<Index>();
+    return metric_lines(run + "/metrics.jsonl").back()["step"].get<Index>();
   }
-
-  SmallExperiment experiment_;
 
  private:
   int ranks_ = 2;
@@ -183,8 +165,7 @@ TEST_F(BadInput, ALossThatIsNotANumberKeepsTheLastGoodWeights) {
   const std::string arguments = "--config " + experiment_.config() +
                                 " --train.lr 1e6 --run.log_every 1 --model.layers 'dense(16) dense(4)' "
                                 "--run.dir ";
-  const ProcessResult result = run_trainer(2, arguments + run);
-  EXPECT_EQ(result.exit_code, kExitTraining) << result.errors;
+  const ProcessResult result = ended_with(run_trainer(2, arguments + run), kExitTraining);
   EXPECT_EQ(count_of(result.errors, "error: "), 1) << result.errors;
   const Index good = last_step(run);
   ASSERT_TRUE(std::regex_search(
@@ -193,7 +174,7 @@ TEST_F(BadInput, ALossThatIsNotANumberKeepsTheLastGoodWeights) {
       << result.errors;
   // The weights that the same run ends with when it stops there by itself.
   const std::string shorter = experiment_.fresh_run();
-  ASSERT_EQ(run_trainer(2, fmt::format("{}{} --train.steps {}", arguments, shorter, good)).exit_code, 0);
+  succeed(2, fmt::format("{}{} --train.steps {}", arguments, shorter, good));
   EXPECT_TRUE(read_file(run + "/model.safetensors") == read_file(shorter + "/model.safetensors"));
 }
 
@@ -202,10 +183,10 @@ TEST_F(BadInput, ABadNumberThatAReplicaMeetsAloneLeavesAModelOfNumbers) {
   const std::string layers = "dense(16) dense(16) dense(16) batch_norm relu dense(4)";
   const std::string run = experiment_.fresh_run();
   const ProcessResult result =
-      run_trainer(2, fmt::format("--config {} --run.dir {} --train.lr 1e6 --model.layers '{}' "
-                                 "--distribute.strategy local_sgd --distribute.average_every 12",
-                                 experiment_.config(), run, layers));
-  EXPECT_EQ(result.exit_code, kExitTraining) << result.errors;
+      ended_with(run_trainer(2, fmt::format("--config {} --run.dir {} --train.lr 1e6 --model.layers '{}' "
+                                            "--distribute.strategy local_sgd --distribute.average_every 12",
+                                            experiment_.config(), run, layers)),
+                 kExitTraining);
   EXPECT_EQ(count_of(result.errors, "error: "), 1) << result.errors;
   EXPECT_TRUE(
       std::regex_search(result.errors, std::regex("step ([1-9]|1[01]): replica \\d: the loss is not")))
@@ -220,9 +201,7 @@ TEST_F(BadInput, OneRankAloneWithABadCommandLineEndsTheJob) {
   for (const std::string bad : {"--bogus 1", "--train.lr fast", "--run.dir ''"}) {
     const std::string same =
         trainer_path() + " --config " + experiment_.config() + " --run.dir " + experiment_.fresh_run();
-    const ProcessResult result = run_command("timeout 30 " + mpiexec_of({same, same + " " + bad}));
-    EXPECT_EQ(result.exit_code, kExitConfig) << bad << result.errors;
-    EXPECT_EQ(count_of(result.errors, "error: "), 1) << bad << result.errors;
+    expect_failed(run_command("timeout 30 " + mpiexec_of({same, same + " " + bad})), kExitConfig);
   }
 }
 
@@ -253,33 +232,22 @@ TEST_F(BadInput, TargetsThatAreNoYesOrNo) {
 }
 
 TEST_F(BadInput, AFailedStartLeavesNoRunBehind) {
-  const std::string run = experiment_.fresh_run();
-  const ProcessResult result =
-      run_trainer(2, "--config " + experiment_.config() + " --model.layers 'dense(3)' --run.dir " + run);
-  EXPECT_EQ(result.exit_code, kExitData) << result.errors;
-  EXPECT_FALSE(std::filesystem::exists(run));
+  expect_refused(2, "--model.layers 'dense(3)'", {}, kExitData);
 }
 
 TEST_F(BadInput, ARunIsNeverOverwritten) {
-  const std::string run = experiment_.fresh_run();
-  const std::string arguments = "--config " + experiment_.config() + " --run.dir " + run;
-  ASSERT_EQ(run_trainer(2, arguments).exit_code, 0);
+  const std::string run = trained(2);
   const std::string model = read_file(run + "/model.safetensors");
-  const ProcessResult again = run_trainer(2, arguments + " --run.seed 5 --run.resume never");
-  EXPECT_EQ(again.exit_code, kExitConfig);
-  EXPECT_NE(again.errors.find("never overwritten"), std::string::npos);
+  expect_failed(run_trainer(2, words(run, "--run.seed 5 --run.resume never")), kExitConfig,
+                {"never overwritten"});
   EXPECT_TRUE(read_file(run + "/model.safetensors") == model);
 }
 
 TEST_F(BadInput, EvaluatingWhatIsNoRunOrDoesNotFit) {
   expect_error("eval --model /nowhere", kExitConfig, {"/nowhere", "there is no run"});
-  const std::string run = experiment_.fresh_run();
-  ASSERT_EQ(run_trainer(1, "--config " + experiment_.config() + " --run.dir " + run).exit_code, 0);
-  const ProcessResult other =
-      run_trainer(2, "eval --model " + run + " --model.layers 'dense(5) relu dense(4)'");
-  EXPECT_EQ(other.exit_code, kExitData);
-  EXPECT_NE(other.errors.find("0.weight: the model has 5x12, the file 16x12"), std::string::npos)
-      << other.errors;
+  const std::string run = trained(1);
+  expect_failed(run_trainer(2, "eval --model " + run + " --model.layers 'dense(5) relu dense(4)'"), kExitData,
+                {"0.weight: the model has 5x12, the file 16x12"});
 }
 
 }  // namespace

@@ -1,16 +1,8 @@
 // Data sets as people have them, through the real executable: formats, many files, streaming, and the same
 // bits on any number of ranks.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <filesystem>
-#include <utility>
-
-#include "lockstep/base/errors.h"
-#include "lockstep/base/file.h"
 #include "support/numpy_files.h"
 #include "support/small_experiment.h"
-#include "support/trainer_process.h"
+#include "support/trainer_runs.h"
 
 namespace lockstep::test {
 namespace {
@@ -21,7 +13,7 @@ struct Samples {
   std::string labels;
 };
 
-class Data : public testing::Test {
+class Data : public SmallRuns {
  protected:
   Data() {
     const Samples train = read(experiment_.train());
@@ -50,30 +42,20 @@ class Data : public testing::Test {
   }
   // A config that trains on `data`, the lines of its section.
   std::string config(const std::string& data) {
-    return write("own.toml", fmt::format(R"toml([data]
-{}
-[model]
-layers = "flatten dense(16) relu dense(4)"
-[train]
-lr = 0.05
-epochs = 2
-global_batch = 24
-replicas = 8
-[distribute]
-reduction = "ordered"
-)toml",
+    return write("own.toml", fmt::format("[data]\n{}\n"
+                                         "[model]\nlayers = \"flatten dense(16) relu dense(4)\"\n"
+                                         "[train]\nlr = 0.05\nepochs = 2\nglobal_batch = 24\nreplicas = 8\n"
+                                         "[distribute]\nreduction = \"ordered\"\n",
                                          data));
   }
   std::string model_of(int ranks, const std::string& config, const std::string& flags = "") {
     const std::string run = experiment_.fresh_run();
     const ProcessResult result =
-        run_trainer(ranks, fmt::format("--config {} --run.dir {} {}", config, run, flags));
-    EXPECT_EQ(result.exit_code, 0) << result.errors;
+        succeed(ranks, fmt::format("--config {} --run.dir {} {}", config, run, flags));
     last_log_ = result.errors + result.output;
     return result.exit_code == 0 ? read_file(run + "/model.safetensors") : result.errors;
   }
 
-  SmallExperiment experiment_;
   Samples samples_;
   std::string last_log_;
 };
@@ -112,7 +94,7 @@ TEST_F(Data, StreamingGivesTheSameBitsOnAnyNumberOfRanks) {
        {"--data.memory stream --data.shuffle_buffer 10", "--data.memory stream --data.mode full",
         "--data.memory stream --data.reshuffle global"}) {
     const std::string one = model_of(1, path, flags);
-    EXPECT_NE(last_log_.find("streams"), std::string::npos) << last_log_;
+    expect_parts(last_log_, {"streams"});
     EXPECT_TRUE(model_of(3, path, flags) == one) << flags;
   }
   EXPECT_TRUE(model_of(2, path, "--data.memory auto") == model_of(1, path, "--data.memory load"));
@@ -145,14 +127,13 @@ TEST_F(Data, AuditsValidationSharesAndWarningsOfTheShards) {
                   experiment_.directory().path().string()));
   const std::string usual = model_of(2, path, "--data.audit true");
   EXPECT_EQ(count_of(last_log_, "audit: epoch"), 2) << last_log_;
-  EXPECT_NE(last_log_.find("audit: epoch 2 used 203 samples, each 1 time"), std::string::npos) << last_log_;
+  expect_parts(last_log_, {"audit: epoch 2 used 203 samples, each 1 time"});
   EXPECT_TRUE(model_of(1, path) == usual);
   model_of(3, path, "--data.audit true --data.mode full --data.memory stream");
-  EXPECT_NE(last_log_.find("audit: epoch 2 used 1,624 samples, each 8 times"), std::string::npos)
-      << last_log_;
+  expect_parts(last_log_, {"audit: epoch 2 used 1,624 samples, each 8 times"});
 
   const std::string held = model_of(1, path, "--data.audit true --data.validation_share 0.2");
-  EXPECT_NE(last_log_.find("validation loss"), std::string::npos) << last_log_;
+  expect_parts(last_log_, {"validation loss"});
   EXPECT_TRUE(model_of(3, path, "--data.validation_share 0.2") == held);
   EXPECT_TRUE(held != usual);
 
@@ -198,12 +179,10 @@ TEST_F(Data, PredictsFromFilesOfTheFormatOfTheRun) {
       "format = \"raw\"\nraw_layout = \"label:u8 features:u8[4,3]\"\ntrain = \"{}/all.bin\"", directory));
   model_of(2, path);
   const std::string run = directory + "/run-1";
-  const ProcessResult raw = run_trainer(
+  const ProcessResult raw = succeed(
       2, fmt::format("predict --model {} --input {}/all.bin --output {}/raw.csv", run, directory, directory));
-  EXPECT_EQ(raw.exit_code, 0) << raw.errors;
-  const ProcessResult npy = run_trainer(
+  const ProcessResult npy = succeed(
       1, fmt::format("predict --model {} --input {}/x.npy --output {}/npy.csv", run, directory, directory));
-  EXPECT_EQ(npy.exit_code, 0) << npy.errors;
   EXPECT_EQ(read_file(directory + "/raw.csv"), read_file(directory + "/npy.csv"));
 }
 

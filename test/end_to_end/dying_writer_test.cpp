@@ -1,14 +1,12 @@
 // A rank that dies at any file call of its checkpoints: what was finished before is whole, and the run goes
 // on from there as if nothing had happened. LOCKSTEP_EVERY_CALL in the environment: at every call, else at
 // one; crash_test looks at what each call would leave.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
 #include <cstdio>
 #include <cstdlib>
 
 #include "support/file_faults.h"
 #include "support/saved_runs.h"
+#include "support/trainer_runs.h"
 
 namespace lockstep::test {
 namespace {
@@ -17,7 +15,7 @@ constexpr int kRanks = 2;
 
 class DyingWriter : public testing::TestWithParam<int> {
  protected:
-  DyingWriter() { EXPECT_EQ(run_trainer(1, saving_arguments(experiment_, whole_)).exit_code, 0); }
+  DyingWriter() { succeed(1, saving_arguments(experiment_, whole_)); }
 
   // Whether the rank died: the run has no such call where it did not.
   bool dies_and_goes_on(int rank, int call) {
@@ -33,14 +31,12 @@ class DyingWriter : public testing::TestWithParam<int> {
     SCOPED_TRACE(last.kind + " " + last.path);
     EXPECT_NE(first.exit_code, 0) << first.output;
     const Index newest = newest_checkpoint(run);
-    const ProcessResult rest = run_trainer(1 + call % 3, saving_arguments(experiment_, run));
-    EXPECT_EQ(rest.exit_code, 0) << rest.errors << rest.output;
-    EXPECT_EQ(rest.errors.find("not used"), std::string::npos) << rest.errors;
+    const ProcessResult rest = succeed(1 + call % 3, saving_arguments(experiment_, run));
+    expect_no_parts(rest.errors, {"not used"});
     const std::string beginning =
         newest < 0 ? "it starts anew" : "goes on from '" + checkpoint_of(run, newest) + "'";
-    EXPECT_NE(rest.output.find(beginning), std::string::npos) << rest.output;
-    EXPECT_TRUE(model_of(run) == model_of(whole_));
-    EXPECT_EQ(metrics_of(run), metrics_of(whole_));
+    expect_parts(rest.output, {beginning});
+    expect_same_run(run, whole_);
     EXPECT_TRUE(unfinished_names(run).empty()) << testing::PrintToString(unfinished_names(run));
     return true;
   }

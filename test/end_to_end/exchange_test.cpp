@@ -1,52 +1,27 @@
 // Models and predictions that leave Lockstep, and weights that come in.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <filesystem>
-#include <sstream>
-
-#include "lockstep/base/errors.h"
-#include "lockstep/base/file.h"
-#include "lockstep/base/json.h"
-#include "support/error_text.h"
-#include "support/small_experiment.h"
-#include "support/trainer_process.h"
+#include "support/saved_runs.h"
+#include "support/trainer_runs.h"
 
 namespace lockstep::test {
 namespace {
 
-class Exchange : public testing::Test {
+class Exchange : public SmallRuns {
  protected:
   // A new run; gives its directory.
   std::string train(int ranks, const std::string& flags) {
-    const std::string run = experiment_.fresh_run();
-    const ProcessResult result =
-        run_trainer(ranks, fmt::format("--config {} --run.dir {} {}", experiment_.config(), run, flags));
-    EXPECT_EQ(result.exit_code, 0) << result.errors;
-    output_ = result.output;
+    std::string run = experiment_.fresh_run();
+    output_ = succeed(ranks, words(run, flags)).output;
     return run;
-  }
-
-  void expect_refused(int ranks, const std::string& arguments, int exit_code,
-                      const std::vector<std::string>& parts) {
-    const ProcessResult result = run_trainer(ranks, arguments);
-    EXPECT_EQ(result.exit_code, exit_code) << result.errors;
-    EXPECT_EQ(count_of(result.errors, "error: "), 1) << result.errors;
-    expect_parts(result.errors, parts);
   }
 
   std::string predict(int ranks, const std::string& run, const std::string& output,
                       const std::string& flags) {
-    const ProcessResult result =
-        run_trainer(ranks, fmt::format("predict --model {} --input {} --output {} {}", run,
-                                       experiment_.test().images, output, flags));
-    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    const ProcessResult result = succeed(ranks, fmt::format("predict --model {} --input {} --output {} {}",
+                                                            run, experiment_.test().images, output, flags));
     output_ = result.output;
     return read_file(output);
   }
 
-  SmallExperiment experiment_;
   std::string output_;  // of the last command
 };
 
@@ -57,25 +32,24 @@ TEST_F(Exchange, ARunCanStartFromTheWeightsOfAnother) {
   for (const int ranks : {1, 3}) {
     const std::string again = train(ranks, "--init " + first + "/model.safetensors" + tiny);
     expect_parts(output_, {"loaded 4 of 4 tensors from " + first + "/model.safetensors"});
-    EXPECT_TRUE(read_file(again + "/model.safetensors") == read_file(first + "/model.safetensors"));
+    EXPECT_TRUE(model_of(again) == model_of(first));
   }
-  EXPECT_FALSE(read_file(train(1, tiny) + "/model.safetensors") == read_file(first + "/model.safetensors"));
+  EXPECT_FALSE(read_file(train(1, tiny) + "/model.safetensors") == model_of(first));
 }
 
 TEST_F(Exchange, WeightsThatDoNotFitAreListedAndRefused) {
   const std::string first = train(1, "");
   const std::string run = experiment_.fresh_run();
-  const std::string other = fmt::format(
-      "--config {} --run.dir {} --model.layers 'dense(16) dense(4) dense(3)' ", experiment_.config(), run);
-  expect_refused(2, other + "--init " + first + "/model.safetensors", kExitData,
-                 {"train.init", "1.weight: missing", "1.bias: missing",
-                  "2.weight: the model has 3x4, the file 4x16", "--train.init_partial true"});
+  const std::string other = words(run, "--model.layers 'dense(16) dense(4) dense(3)' ");
+  expect_failed(run_trainer(2, other + "--init " + first + "/model.safetensors"), kExitData,
+                {"train.init", "1.weight: missing", "1.bias: missing",
+                 "2.weight: the model has 3x4, the file 4x16", "--train.init_partial true"});
   EXPECT_FALSE(std::filesystem::exists(run)) << "a refused run left a directory";
-  expect_refused(2, other + "--init /nowhere.safetensors", kExitData,
-                 {"/nowhere.safetensors", "No such file"});
-  expect_refused(1, other + "--init " + experiment_.test().images, kExitData,
-                 {"not a whole safetensors file"});
-  expect_refused(1, other + "--train.init_partial true", kExitConfig, {"without train.init"});
+  expect_failed(run_trainer(2, other + "--init /nowhere.safetensors"), kExitData,
+                {"/nowhere.safetensors", "No such file"});
+  expect_failed(run_trainer(1, other + "--init " + experiment_.test().images), kExitData,
+                {"not a whole safetensors file"});
+  expect_failed(run_trainer(1, other + "--train.init_partial true"), kExitConfig, {"without train.init"});
 }
 
 TEST_F(Exchange, TensorsOfOtherNamesAreTakenByATableOfTheirs) {
@@ -96,27 +70,26 @@ TEST_F(Exchange, TensorsOfOtherNamesAreTakenByATableOfTheirs) {
   for (const std::string ranks : {"", "--distribute.stages 2 "}) {
     const std::string run = train(2, table + ranks);
     expect_parts(output_, {"loaded 4 of 4 tensors from " + file});
-    EXPECT_TRUE(read_file(run + "/model.safetensors") == weights);
+    EXPECT_TRUE(model_of(run) == weights);
   }
   const std::string run = train(3, table);
-  EXPECT_TRUE(read_file(run + "/model.safetensors") == weights);
+  EXPECT_TRUE(model_of(run) == weights);
   expect_parts(read_file(run + "/config.toml"), {"init_rename = [\"0=in\", \"2=head\"]"});
 
-  const std::string refused =
-      fmt::format("--config {} --run.dir {} --init {} ", experiment_.config(), experiment_.fresh_run(), file);
-  expect_refused(2, refused, kExitData,
-                 {"0.weight: missing", "head.weight: in the file", "train.init_rename"});
-  expect_refused(2, refused + "--train.init_rename 0=in,1=head", kExitConfig,
-                 {"'1' renames no tensor of the model, which has 0.weight"});
-  expect_refused(2, refused + "--train.init_rename 0=in,2=haed", kExitData,
-                 {file, "has no tensor 'haed.bias', but head.bias", "did you mean 'head.bias'?"});
+  const std::string refused = words(experiment_.fresh_run(), "--init " + file + " ");
+  expect_failed(run_trainer(2, refused), kExitData,
+                {"0.weight: missing", "head.weight: in the file", "train.init_rename"});
+  expect_failed(run_trainer(2, refused + "--train.init_rename 0=in,1=head"), kExitConfig,
+                {"'1' renames no tensor of the model, which has 0.weight"});
+  expect_failed(run_trainer(2, refused + "--train.init_rename 0=in,2=haed"), kExitData,
+                {file, "has no tensor 'haed.bias', but head.bias", "did you mean 'head.bias'?"});
 }
 
 TEST_F(Exchange, TheTensorsThatFitAreTakenWhenAsked) {
   const std::string first = train(1, "");
   const std::string init =
       "--train.lr 1e-30 --init " + first + "/model.safetensors --train.init_partial true ";
-  EXPECT_TRUE(read_file(train(2, init) + "/model.safetensors") == read_file(first + "/model.safetensors"));
+  EXPECT_TRUE(read_file(train(2, init) + "/model.safetensors") == model_of(first));
   train(2, init + "--model.layers 'dense(16) relu dense(3) relu dense(4)'");
   expect_parts(output_,
                {"loaded 2 of 6 tensors", "not loaded:\n  2.weight: the model has 3x16, the file 4x16"});
@@ -174,18 +147,15 @@ TEST_F(Exchange, NeitherPredictionNorExportNeedsTheDataOfTheRun) {
     std::filesystem::remove(path);
   predict(1, run, experiment_.directory() / "p.csv", "");
   const std::string exported = experiment_.directory() / "m.safetensors";
-  const ProcessResult result =
-      run_trainer("export --model " + run + " --format safetensors --output " + exported);
-  EXPECT_EQ(result.exit_code, 0) << result.errors;
-  expect_parts(result.output, {"exported 276 numbers in 4 tensors"});
-  EXPECT_TRUE(read_file(exported) == read_file(run + "/model.safetensors"));
+  expect_parts(succeed("export --model " + run + " --format safetensors --output " + exported).output,
+               {"exported 276 numbers in 4 tensors"});
+  EXPECT_TRUE(read_file(exported) == model_of(run));
 }
 
 TEST_F(Exchange, AnOnnxFileGoesFromRecordsToProbabilities) {
   const std::string run = train(1, "--data.mean 0.4");
   const std::string exported = experiment_.directory() / "m.onnx";
-  const ProcessResult result = run_trainer("export --model " + run + " --format onnx --output " + exported);
-  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  succeed("export --model " + run + " --format onnx --output " + exported);
   expect_parts(read_file(exported), {"normalisation.mean", "0.weight", "Softmax", "probabilities"});
 }
 
@@ -195,9 +165,8 @@ TEST_F(Exchange, AnOutputIsReplacedOnlyIfAskedAndStandardOutputHoldsNothingElse)
   const std::string words =
       fmt::format("predict --model {} --input {} --output ", run, experiment_.test().images);
   const std::string predictions = predict(2, run, csv, "");
-  expect_refused(2, words + csv, kExitConfig, {csv, "exists already", "--overwrite"});
-  const ProcessResult printed = run_trainer(2, words + "-");
-  EXPECT_EQ(printed.exit_code, 0) << printed.errors;
+  expect_failed(run_trainer(2, words + csv), kExitConfig, {csv, "exists already", "--overwrite"});
+  const ProcessResult printed = succeed(2, words + "-");
   EXPECT_EQ(printed.output, predictions);
   expect_parts(printed.errors, {"predicted 57 rows", "standard output"});
 
@@ -205,26 +174,22 @@ TEST_F(Exchange, AnOutputIsReplacedOnlyIfAskedAndStandardOutputHoldsNothingElse)
   const std::string weights = read_file(model);
   const std::string exporting = "export --model " + run + " --format safetensors --output ";
   EXPECT_TRUE(run_trainer(exporting + "-").output == weights);
-  const ProcessResult refused = run_trainer(exporting + model + " --overwrite");
-  EXPECT_EQ(refused.exit_code, kExitConfig);
-  expect_parts(refused.errors, {"which is read"});
+  expect_failed(run_trainer(exporting + model + " --overwrite"), kExitConfig, {"which is read"});
   EXPECT_TRUE(read_file(model) == weights);
 }
 
 TEST_F(Exchange, PredictionsThatAreNoNumbersEndWithTheCodeForData) {
   const std::string run = train(1, "");
   const std::string csv = experiment_.directory() / "p.csv";
-  std::string weights = read_file(run + "/model.safetensors");
+  std::string weights = model_of(run);
   std::fill(weights.end() - 276 * 4, weights.end(), '\x7f');  // the largest floats: their sums are infinite
   write_file_atomically(run + "/model.safetensors", weights);
   const std::string words =
       fmt::format("predict --model {} --input {} --overwrite --output ", run, experiment_.test().images);
-  expect_refused(2, words + csv, kExitData, {"57 of 57 rows", "row 0", csv, "--allow-nan"});
+  expect_failed(run_trainer(2, words + csv), kExitData, {"57 of 57 rows", "row 0", csv, "--allow-nan"});
   expect_parts(read_file(csv), {",nan,nan,nan,nan\n56,"});
-  EXPECT_EQ(read_file(csv).find("-nan"), std::string::npos);
-  const ProcessResult allowed = run_trainer(1, words + csv + " --allow-nan");
-  EXPECT_EQ(allowed.exit_code, 0);
-  expect_parts(allowed.errors, {"warning: 57 of 57 rows"});
+  expect_no_parts(read_file(csv), {"-nan"});
+  expect_parts(succeed(1, words + csv + " --allow-nan").errors, {"warning: 57 of 57 rows"});
 }
 
 TEST_F(Exchange, BadPredictionsAndExportsAreRefused) {
@@ -234,26 +199,29 @@ TEST_F(Exchange, BadPredictionsAndExportsAreRefused) {
   const auto predict_from = [&](const std::string& input, const std::string& output) {
     return fmt::format("predict --model {} --input {} --output {}", run, input, output);
   };
-  expect_refused(2, predict_from(images, "p.txt"), kExitConfig, {"p.txt", ".csv or .jsonl or .npy"});
-  expect_refused(2, predict_from("p.pt", csv), kExitConfig, {"--input names 'p.pt'", "a pickle"});
+  expect_failed(run_trainer(2, predict_from(images, "p.txt")), kExitConfig,
+                {"p.txt", ".csv or .jsonl or .npy"});
+  expect_failed(run_trainer(2, predict_from("p.pt", csv)), kExitConfig, {"--input names 'p.pt'", "a pickle"});
   // Where the end of a name tells nothing, the input is of the format that the run found.
-  expect_refused(2, predict_from("p.zip", csv), kExitData, {"--input names 'p.zip'", "does not exist"});
-  expect_refused(2, predict_from("none-ubyte", csv), kExitData, {"--input", "none-ubyte", "does not exist"});
-  expect_refused(2, predict_from(experiment_.test().labels, csv), kExitData, {"1 dimension"});
+  expect_failed(run_trainer(2, predict_from("p.zip", csv)), kExitData,
+                {"--input names 'p.zip'", "does not exist"});
+  expect_failed(run_trainer(2, predict_from("none-ubyte", csv)), kExitData,
+                {"--input", "none-ubyte", "does not exist"});
+  expect_failed(run_trainer(2, predict_from(experiment_.test().labels, csv)), kExitData, {"1 dimension"});
   const IdxPair wide =
       write_idx_pair(experiment_.directory() / "wide", {.rows = 5, .shape = {{4, 4}}, .classes = 4});
-  expect_refused(2, predict_from(wide.images, csv), kExitData, {"the shape 4x4", "takes 4x3"});
-  expect_refused(2, predict_from(images, "/no/such/p.csv"), kExitData, {"/no/such/p.csv"});
-  expect_refused(1, "predict --model /nowhere --input a-ubyte --output " + csv, kExitConfig, {"/nowhere"});
+  expect_failed(run_trainer(2, predict_from(wide.images, csv)), kExitData, {"the shape 4x4", "takes 4x3"});
+  expect_failed(run_trainer(2, predict_from(images, "/no/such/p.csv")), kExitData, {"/no/such/p.csv"});
+  expect_failed(run_trainer(1, "predict --model /nowhere --input a-ubyte --output " + csv), kExitConfig,
+                {"/nowhere"});
   EXPECT_FALSE(std::filesystem::exists(csv));
 
   const std::string output = experiment_.directory() / "m";
   const auto export_as = [&](const std::string& format) {
     return run_trainer(fmt::format("export --model {} --format {} --output {}", run, format, output));
   };
-  const ProcessResult unknown = export_as("np");
-  EXPECT_EQ(unknown.exit_code, kExitConfig);
-  expect_parts(unknown.errors, {"unknown export format 'np'", "did you mean 'npz'", "safetensors"});
+  expect_failed(export_as("np"), kExitConfig,
+                {"unknown export format 'np'", "did you mean 'npz'", "safetensors"});
   EXPECT_FALSE(std::filesystem::exists(output));
 }
 

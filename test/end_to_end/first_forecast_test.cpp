@@ -1,21 +1,7 @@
 // From a table of sales to a forecast, with the config that trainer init writes, unedited; and what init says
 // to flags of series that are wrong.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <array>
-#include <cmath>
-#include <filesystem>
-#include <string>
-#include <vector>
-
-#include "lockstep/base/errors.h"
-#include "lockstep/base/file.h"
-#include "lockstep/base/json.h"
 #include "lockstep/base/random.h"
-#include "support/error_text.h"
-#include "support/temporary_directory.h"
-#include "support/trainer_process.h"
+#include "support/trainer_runs.h"
 
 namespace lockstep::test {
 namespace {
@@ -67,16 +53,14 @@ class FirstForecast : public testing::Test {
 };
 
 TEST_F(FirstForecast, IsBetterThanTheLastValue) {
-  const ProcessResult written = init("--time day --series store --horizon 14");
-  ASSERT_EQ(written.exit_code, 0) << written.errors;
-  expect_parts(written.output, {"1,200 records", "forecast of 14 positions from 42 before, series: 3",
-                                "trainer predict runs/sales --input sales.csv --output forecast.csv"});
+  expect_parts(succeeded(init("--time day --series store --horizon 14")).output,
+               {"1,200 records", "forecast of 14 positions from 42 before, series: 3",
+                "trainer predict runs/sales --input sales.csv --output forecast.csv"});
   expect_parts(read_file(directory_ / "sales.toml"),
                {"window = 42", "horizon = 14", "season = 7", "window_scale = \"last\"", "time(day, 0.2)",
                 "time(day, 0.15)", "categorical = [\"store\"]"});
-  const ProcessResult trained = run_command(fmt::format(
-      "cd {} && {} {}", directory_.path().string(), mpiexec_words(), rank_words(2, "--config sales.toml")));
-  ASSERT_EQ(trained.exit_code, 0) << trained.errors;
+  succeeded(run_command(fmt::format("cd {} && {} {}", directory_.path().string(), mpiexec_words(),
+                                    rank_words(2, "--config sales.toml"))));
   const Json evaluation = Json::parse(read_file(directory_ / "runs/sales/summary.json")).at("evaluation");
   EXPECT_EQ(evaluation.at("samples"), 3 * (kTestDays - kHorizon + 1));
   EXPECT_LT(evaluation.at("mean_absolute_error"), 0.6 * error_of_last_value());
@@ -101,14 +85,11 @@ TEST_F(FirstForecast, FlagsThatDoNotFitAreRefused) {
         Case{series + "--horizon 150", {"400 positions", "--horizon 100 would fit"}},
         Case{series + "--horizon 14 --window 373", {"400 positions", "--window 372 would fit"}}}) {
     SCOPED_TRACE(each.flags);
-    const ProcessResult refused = init(each.flags + " --output refused.toml");
-    EXPECT_EQ(refused.exit_code, kExitConfig);
+    const ProcessResult refused = ended_with(init(each.flags + " --output refused.toml"), kExitConfig);
     expect_parts(refused.errors, each.parts);
     EXPECT_FALSE(std::filesystem::exists(directory_ / "refused.toml"));
   }
-  const ProcessResult twice = init("--time day --horizon 14");
-  EXPECT_EQ(twice.exit_code, kExitData);
-  expect_parts(twice.errors, {"have the same time", "data.series"});
+  expect_failed(init("--time day --horizon 14"), kExitData, {"have the same time", "data.series"});
 }
 
 }  // namespace

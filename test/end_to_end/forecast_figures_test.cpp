@@ -1,21 +1,13 @@
 // What one sees of a run on windows of time: the same figures at its end and in `trainer eval`, on any number
 // of ranks, beside forecasts that need no model.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-
-#include "lockstep/base/file.h"
-#include "lockstep/base/json.h"
-#include "support/temporary_directory.h"
-#include "support/trainer_process.h"
+#include "support/trainer_runs.h"
 
 namespace lockstep::test {
 namespace {
 
 using Json = nlohmann::json;
 
-class ForecastFigures : public testing::Test {
+class ForecastFigures : public TrainerRuns {
  protected:
   ForecastFigures() {
     std::string text = "day,shop,sold\n";
@@ -25,8 +17,7 @@ class ForecastFigures : public testing::Test {
         text += fmt::format("{},{},{:.2f}\n", day, shop, sold);
       }
     }
-    write_file_atomically(directory_ / "sales.csv", text);
-    write_file_atomically(directory_ / "none.toml", "");
+    write("sales.csv", text);
   }
 
   std::string flags(const std::string& more = "") const {
@@ -37,22 +28,17 @@ class ForecastFigures : public testing::Test {
         "--data.test_part 'time(day, from = \"100\")' --model.layers 'dense(6)' "
         "--train.loss mean_squared_error --train.optimizer adam --train.epochs 20 --train.global_batch 16 "
         "--train.replicas 6 --distribute.reduction ordered --eval.batch 7 {}",
-        directory_ / "none.toml", directory_ / "sales.csv", more);
+        path("run.toml"), path("sales.csv"), more);
   }
-
-  TemporaryDirectory directory_;
 };
 
 TEST_F(ForecastFigures, AreTheSameAtTheEndAndInEvalOnAnyNumberOfRanks) {
   std::string shown;
   for (const int ranks : {1, 2, 3}) {
     const std::string run = directory_ / fmt::format("run{}", ranks);
-    const ProcessResult done = run_trainer(ranks, flags("--train.lr 0.05 --run.dir " + run));
-    ASSERT_EQ(done.exit_code, 0) << done.errors;
-    EXPECT_NE(read_file(run + "/log.txt").find("test: repeating the last value has mean_absolute_error"),
-              std::string::npos);
-    EXPECT_NE(read_file(run + "/log.txt").find("below that of repeating the value 7 positions before"),
-              std::string::npos);
+    succeed(ranks, flags("--train.lr 0.05 --run.dir " + run));
+    expect_parts(read_file(run + "/log.txt"), {"test: repeating the last value has mean_absolute_error"});
+    expect_parts(read_file(run + "/log.txt"), {"below that of repeating the value 7 positions before"});
     const Json record = Json::parse(read_file(run + "/run.json"));
     const Json found = evaluate(ranks, "--model " + run + " --json -");
     for (const char* split : {"validation", "test"}) {
@@ -74,7 +60,7 @@ TEST_F(ForecastFigures, AreTheSameAtTheEndAndInEvalOnAnyNumberOfRanks) {
 
 TEST_F(ForecastFigures, AWindowIsShownAsTheTableHasIt) {
   const std::string run = directory_ / "run";
-  ASSERT_EQ(run_trainer(1, flags("--train.lr 0.05 --run.dir " + run)).exit_code, 0);
+  succeed(1, flags("--train.lr 0.05 --run.dir " + run));
   const Json file = Json::parse(read_file(run + "/evaluation.json"));
   ASSERT_EQ(file["windows"].size(), 2U);
   const Json& south = file["windows"][1];
@@ -92,14 +78,12 @@ TEST_F(ForecastFigures, AWindowIsShownAsTheTableHasIt) {
 
 TEST_F(ForecastFigures, AModelThatIsNoBetterIsSaidToBe) {
   const std::string run = directory_ / "run";
-  const ProcessResult done = run_trainer(1, flags("--train.lr 0.000001 --run.dir " + run));
-  ASSERT_EQ(done.exit_code, 0) << done.errors;
+  succeed(1, flags("--train.lr 0.000001 --run.dir " + run));
   const std::string beaten = "it is no better than a forecast that needs no model";
-  EXPECT_NE(read_file(run + "/log.txt")
-                .find("test: repeating the value 7 positions before has mean_absolute_error"),
-            std::string::npos);
-  EXPECT_NE(Json::parse(read_file(run + "/run.json"))["warnings"].dump().find(beaten), std::string::npos);
-  EXPECT_NE(run_trainer(1, "eval --model " + run).output.find(beaten), std::string::npos);
+  expect_parts(read_file(run + "/log.txt"),
+               {"test: repeating the value 7 positions before has mean_absolute_error"});
+  expect_parts(Json::parse(read_file(run + "/run.json"))["warnings"].dump(), {beaten});
+  expect_parts(run_trainer(1, "eval --model " + run).output, {beaten});
 }
 
 }  // namespace

@@ -1,22 +1,11 @@
 // Forecasts through the real executable: windows of a table of sales, trained on, evaluated and predicted.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <map>
 #include <numbers>
-#include <sstream>
 
-#include "lockstep/base/file.h"
-#include "lockstep/base/json.h"
 #include "lockstep/base/random.h"
-#include "support/error_text.h"
-#include "support/temporary_directory.h"
-#include "support/trainer_process.h"
+#include "support/trainer_runs.h"
 
 namespace lockstep::test {
 namespace {
@@ -24,7 +13,7 @@ namespace {
 constexpr int kDays = 120;
 constexpr int kTrainingDays = 84;
 
-class Forecast : public testing::Test {
+class Forecast : public TrainerRuns {
  protected:
   // Sales of three stores with a week's rhythm. From `changed` on numbers are a million times as large.
   std::string sales(int changed = kDays, int days = kDays) const {
@@ -39,9 +28,7 @@ class Forecast : public testing::Test {
                             factor * (2 + 0.1 * (day % 5)), factor * sold);
       }
     }
-    const std::string path = directory_ / fmt::format("sales{}_{}.csv", changed, days);
-    std::ofstream(path, std::ios::binary) << text;
-    return path;
+    return write(fmt::format("sales{}_{}.csv", changed, days), text);
   }
   static std::string date(int day) {
     constexpr int kDaysOfMonth[] = {31, 28, 31, 30, 31};
@@ -51,27 +38,22 @@ class Forecast : public testing::Test {
   }
 
   std::string config(const std::string& train) const {
-    const std::string path = directory_ / "forecast.toml";
-    std::ofstream(path) << fmt::format(
-        "[run]\nprogress = \"plain\"\n"
-        "[data]\ntrain = \"{}\"\nlabel = \"sold\"\ntime = \"date\"\nseries = \"store\"\nwindow = 14\nhorizon "
-        "= 7\n"
-        "season = 7\nwindow_scale = \"last\"\nfuture = \"price\"\ncategorical = \"store\"\n"
+    configure(fmt::format(
+        "[data]\ntrain = \"{}\"\nlabel = \"sold\"\ntime = \"date\"\nseries = \"store\"\nwindow = 14\n"
+        "horizon = 7\nseason = 7\nwindow_scale = \"last\"\nfuture = \"price\"\ncategorical = \"store\"\n"
         "columns = \"sold: standard\"\n"
         "validation = \"time(date, from = {}, to = {})\"\ntest_part = \"time(date, from = {})\"\n"
         "[model]\nlayers = \"dense(8) relu dense(7)\"\n"
         "[train]\nloss = \"mean_squared_error\"\noptimizer = \"adam\"\nlr = 0.01\nepochs = 3\n"
         "global_batch = 36\nreplicas = 6\n[distribute]\nreduction = \"ordered\"\n",
-        train, date(kTrainingDays), date(kTrainingDays + 18), date(kTrainingDays + 18));
-    return path;
+        train, date(kTrainingDays), date(kTrainingDays + 18), date(kTrainingDays + 18)));
+    return path("run.toml");
   }
 
   // Gives the directory of the run.
   std::string train(int ranks, const std::string& table, const std::string& flags = "") {
     const std::string run = directory_ / fmt::format("run{}", ++runs_);
-    const ProcessResult result =
-        run_trainer(ranks, fmt::format("--config {} --run.dir {} {}", config(table), run, flags));
-    EXPECT_EQ(result.exit_code, 0) << result.errors << result.output;
+    succeed(ranks, fmt::format("--config {} --run.dir {} {}", config(table), run, flags));
     return run;
   }
   static std::string model(const std::string& run) { return read_file(run + "/model.safetensors"); }
@@ -90,15 +72,7 @@ class Forecast : public testing::Test {
     return weights;
   }
 
-  static std::vector<std::string> lines(const std::string& path) {
-    std::vector<std::string> all;
-    std::istringstream text(read_file(path));
-    for (std::string line; std::getline(text, line);) all.push_back(line);
-    return all;
-  }
-
   static constexpr const char* kStores[] = {"north", "south", "west"};
-  TemporaryDirectory directory_;
   int runs_ = 0;
 };
 
@@ -135,14 +109,12 @@ TEST_F(Forecast, ARunThatIsKilledGoesOnWithTheSameBits) {
   const std::string run = directory_ / "killed";
   const std::string arguments = fmt::format("--config {} --run.dir {} {}", config(table), run, every);
   EXPECT_NE(run_trainer(2, arguments + " --debug.fail_rank 1 --debug.fail_step 12").exit_code, 0);
-  const ProcessResult resumed = run_trainer(3, arguments);
-  EXPECT_EQ(resumed.exit_code, 0) << resumed.errors;
-  expect_parts(resumed.output, {"goes on from", "epoch 2.00"});
+  expect_parts(succeed(3, arguments).output, {"goes on from", "epoch 2.00"});
   EXPECT_EQ(model(run) == expected, true);
   // Other sales are another experiment.
-  const ProcessResult other = run_trainer(
-      1, fmt::format("--config {} --run.dir {} --train.epochs 4", config(sales(kTrainingDays)), run));
-  EXPECT_EQ(other.exit_code, 2) << other.output;
+  expect_failed(run_trainer(1, fmt::format("--config {} --run.dir {} --train.epochs 4",
+                                           config(sales(kTrainingDays)), run)),
+                2);
 }
 
 TEST_F(Forecast, PredictWritesARowForEachSeriesAndStepAhead) {
@@ -153,16 +125,13 @@ TEST_F(Forecast, PredictWritesARowForEachSeriesAndStepAhead) {
     for (const char* store : kStores)
       text += fmt::format("{},{},{:.3f},\n", date(day), store, 2 + 0.1 * (day % 5));
   }
-  const std::string later = directory_ / "later.csv";
-  std::ofstream(later, std::ios::binary) << text;
+  const std::string later = write("later.csv", text);
   const auto predict = [&](int ranks, const std::string& output) {
-    const ProcessResult result = run_trainer(
-        ranks, fmt::format("predict --model {} --input {} --output {}", run, later, directory_ / output));
-    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    succeed(ranks, fmt::format("predict --model {} --input {} --output {}", run, later, directory_ / output));
     return read_file(directory_ / output);
   };
   EXPECT_EQ(predict(1, "one.csv"), predict(3, "three.csv"));
-  const std::vector<std::string> rows = lines(directory_ / "one.csv");
+  const std::vector<std::string> rows = lines_of(read_file(directory_ / "one.csv"));
   ASSERT_EQ(rows.size(), 1U + 3 * 7);
   EXPECT_EQ(rows[0], "row,store,date,prediction");
   EXPECT_TRUE(rows[1].starts_with("0,north," + date(kDays - 7) + ",")) << rows[1];
@@ -206,10 +175,9 @@ TEST_F(Forecast, RefusesWhatCannotBeWithTheKeyAtFault) {
   expect_parts(refusal("--data.memory stream"), {"data.window with data.memory stream"});
   const std::string run = train(1, table);
   std::ofstream(directory_ / "new.csv") << "date,store,price,sold\n2023-01-01,east,2,5\n";
-  const ProcessResult other = run_trainer(fmt::format("predict --model {} --input {} --output {}", run,
-                                                      directory_ / "new.csv", directory_ / "out.csv"));
-  EXPECT_EQ(other.exit_code, 3);
-  expect_parts(other.errors, {"no series with store = 'east'", "north, south, west"});
+  expect_failed(run_trainer(fmt::format("predict --model {} --input {} --output {}", run,
+                                        directory_ / "new.csv", directory_ / "out.csv")),
+                3, {"no series with store = 'east'", "north, south, west"});
   EXPECT_FALSE(std::filesystem::exists(directory_ / "out.csv"));
 }
 

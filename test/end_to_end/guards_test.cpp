@@ -1,71 +1,51 @@
 // Launches that went wrong, and ranks that die.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <filesystem>
-#include <fstream>
-
-#include "lockstep/base/errors.h"
-#include "lockstep/base/file.h"
-#include "lockstep/base/json.h"
 #include "lockstep/base/timer.h"
-#include "support/error_text.h"
 #include "support/small_experiment.h"
-#include "support/trainer_process.h"
+#include "support/trainer_runs.h"
 
 namespace lockstep::test {
 namespace {
 
-class Guards : public testing::Test {
+class Guards : public SmallRuns {
  protected:
-  std::string arguments(const std::string& more = "") {
-    return "--config " + experiment_.config() + " --run.dir " + experiment_.fresh_run() + " " + more;
-  }
+  std::string arguments(const std::string& more = "") { return words(experiment_.fresh_run(), more); }
 
   static nlohmann::json summary_of(const std::string& run) {
     return parse_json<nlohmann::json>(read_file(run + "/summary.json"));
   }
-
-  SmallExperiment experiment_;
 };
 
 TEST_F(Guards, SeveralTasksThatEachSeeAWorldOfOneAreRefused) {
   for (const char* variable : {"SLURM_STEP_NUM_TASKS", "PMI_SIZE", "OMPI_COMM_WORLD_SIZE"}) {
     // Rank 0 of Open MPI's singleton does not read these; MPICH would try to reach a launcher by PMI_SIZE
     // alone.
-    const ProcessResult result =
-        run_command(fmt::format("{}=4 {} {}", variable, trainer_path(), arguments()));
-    EXPECT_EQ(result.exit_code, kExitConfig) << variable << result.errors;
-    EXPECT_NE(result.errors.find("started 4 tasks"), std::string::npos) << result.errors;
-    EXPECT_NE(result.errors.find("mpirun -np 4 trainer"), std::string::npos) << result.errors;
+    expect_failed(run_command(fmt::format("{}=4 {} {}", variable, trainer_path(), arguments())), kExitConfig,
+                  {"started 4 tasks", "mpirun -np 4 trainer"});
   }
 }
 
 TEST_F(Guards, AnEndOfTheJobThatCannotBeItsIsAWarningAndNoLimit) {
   for (const char* end : {"", "abc", "1600000000"}) {
     const ProcessResult result =
-        run_command(fmt::format("SLURM_JOB_END_TIME={} {} {}", end, trainer_path(), arguments()));
-    EXPECT_EQ(result.exit_code, 0) << result.errors;
+        succeeded(run_command(fmt::format("SLURM_JOB_END_TIME={} {} {}", end, trainer_path(), arguments())));
     EXPECT_EQ(count_of(result.errors, fmt::format("warning: SLURM_JOB_END_TIME is '{}', ", end)), 1)
         << result.errors;
-    EXPECT_NE(result.errors.find("run.time_limit"), std::string::npos) << result.errors;
+    expect_parts(result.errors, {"run.time_limit"});
   }
   const ProcessResult unlimited =
-      run_command(fmt::format("SLURM_JOB_END_TIME=abc {} {}", trainer_path(),
-                              arguments("--train.steps 3 --run.time_limit UNLIMITED")));
-  EXPECT_EQ(unlimited.exit_code, 0) << unlimited.errors;
+      succeeded(run_command(fmt::format("SLURM_JOB_END_TIME=abc {} {}", trainer_path(),
+                                        arguments("--train.steps 3 --run.time_limit UNLIMITED"))));
   EXPECT_EQ(unlimited.errors, "");
 }
 
 // HOME is there, since Open MPI 5 does not start without it.
 TEST_F(Guards, VariablesOfTheLauncherWithAnythingInThemStopNothing) {
-  const ProcessResult result = run_command(
+  const ProcessResult result = succeeded(run_command(
       "export SLURM_STEP_NUM_TASKS=abc PMI_SIZE=4abc PALS_NRANKS=-7 FLUX_JOB_SIZE=99999999999999999999 "
       "SLURM_JOB_ID=\"$(printf '1\\033[2J')\" SLURM_RESTART_COUNT=9223372036854775807 OMP_NUM_THREADS=abc "
       "TZ=nowhere/at/all LC_ALL=xx_YY.nothing HOME=nowhere; unset TMPDIR TERM; " +
-      trainer_path() + " " + arguments());
-  EXPECT_EQ(result.exit_code, 0) << result.errors;
-  EXPECT_NE(result.output.find("; Slurm job 1?[2J, start 1\n"), std::string::npos) << result.output;
+      trainer_path() + " " + arguments()));
+  expect_parts(result.output, {"; Slurm job 1?[2J, start 1\n"});
 }
 
 // Open MPI ends a program within MPI_Init, with a code that means a bug of ours elsewhere. Its mpirun keeps
@@ -108,10 +88,8 @@ TEST_F(Guards, ACpuWithoutTheInstructionsOfTheBuildIsToldSo) {
 
 TEST_F(Guards, OtherFlagsOnSomeRankAreRefusedWithItsNumber) {
   const std::string same = trainer_path() + " " + arguments();
-  const ProcessResult result = run_command(mpiexec_of({same, same, same + " --train.lr 0.25"}));
-  EXPECT_EQ(result.exit_code, kExitConfig) << result.errors;
-  EXPECT_NE(result.errors.find("do not have the same config"), std::string::npos) << result.errors;
-  EXPECT_NE(result.errors.find("rank 2: hash"), std::string::npos) << result.errors;
+  expect_failed(run_command(mpiexec_of({same, same, same + " --train.lr 0.25"})), kExitConfig,
+                {"do not have the same config", "rank 2: hash"});
 }
 
 TEST_F(Guards, AnotherBinaryOnSomeRankIsRefusedWithItsNumber) {
@@ -119,11 +97,8 @@ TEST_F(Guards, AnotherBinaryOnSomeRankIsRefusedWithItsNumber) {
   std::filesystem::copy_file(trainer_path(), other);
   std::ofstream(other, std::ios::app) << "x";
   const std::string same = " " + arguments();
-  const ProcessResult result =
-      run_command(mpiexec_of({trainer_path() + same, trainer_path() + same, other + same}));
-  EXPECT_EQ(result.exit_code, kExitConfig) << result.errors;
-  EXPECT_NE(result.errors.find("do not have the same program"), std::string::npos) << result.errors;
-  EXPECT_NE(result.errors.find("rank 2: hash"), std::string::npos) << result.errors;
+  expect_failed(run_command(mpiexec_of({trainer_path() + same, trainer_path() + same, other + same})),
+                kExitConfig, {"do not have the same program", "rank 2: hash"});
 }
 
 TEST_F(Guards, DataOfAnotherSizeOnSomeRankIsRefusedWithItsNumber) {
@@ -139,63 +114,50 @@ TEST_F(Guards, DataOfAnotherSizeOnSomeRankIsRefusedWithItsNumber) {
   const auto in = [&](const std::string& directory) {
     return "cd " + directory + " && " + trainer_path() + " " + same;
   };
-  const ProcessResult result = run_command(mpiexec_of({in(here), in(there)}));
-  EXPECT_EQ(result.exit_code, kExitConfig) << result.errors;
-  EXPECT_NE(result.errors.find("do not have the same data"), std::string::npos) << result.errors;
-  EXPECT_NE(result.errors.find("48 rows"), std::string::npos) << result.errors;
+  expect_failed(run_command(mpiexec_of({in(here), in(there)})), kExitConfig,
+                {"do not have the same data", "48 rows"});
 }
 
 TEST_F(Guards, AnUncaughtExceptionOnOneRankEndsTheJobWithItsMessage) {
   const Stopwatch watch;
-  const ProcessResult result = run_trainer(3, arguments("--debug.fail_rank 1 --debug.fail_step 3"));
+  const ProcessResult result = launch_trainer(3, arguments("--debug.fail_rank 1 --debug.fail_step 3"));
   EXPECT_NE(result.exit_code, 0);
   EXPECT_LT(watch.seconds(), 15);
   EXPECT_EQ(count_of(result.errors, "error: "), 1) << result.errors;
-  EXPECT_NE(result.errors.find("rank 1: "), std::string::npos) << result.errors;
-  EXPECT_NE(result.errors.find("fails at step 3 as asked"), std::string::npos) << result.errors;
+  expect_parts(result.errors, {"rank 1: ", "fails at step 3 as asked"});
 }
 
 TEST_F(Guards, ReplicasThatDifferEndTheRunWithTheirNames) {
   const std::string flip = arguments(
       "--distribute.strategy allreduce --comm.verify_every 2 --debug.flip_rank 1 --debug.flip_step 3 ");
-  const ProcessResult stopped = run_trainer(3, flip);
-  EXPECT_EQ(stopped.exit_code, kExitComm) << stopped.errors;
-  EXPECT_NE(stopped.errors.find("2.bias differs by up to "), std::string::npos) << stopped.errors;
-  EXPECT_NE(stopped.errors.find("rank 1 against ranks 0, 2"), std::string::npos) << stopped.errors;
+  expect_failed(run_trainer(3, flip), kExitComm, {"2.bias differs by up to ", "rank 1 against ranks 0, 2"});
   const ProcessResult repaired =
-      run_trainer(3, flip + "--comm.on_desync rebroadcast --run.dir " + experiment_.fresh_run());
-  EXPECT_EQ(repaired.exit_code, 0) << repaired.errors;
-  EXPECT_NE(repaired.output.find("(1 with replicas made equal)"), std::string::npos) << repaired.output;
+      succeed(3, flip + "--comm.on_desync rebroadcast --run.dir " + experiment_.fresh_run());
+  expect_parts(repaired.output, {"(1 with replicas made equal)"});
 }
 
 TEST_F(Guards, BadStepsAreLeftOutAndCounted) {
   const std::string run = experiment_.fresh_run();
-  const ProcessResult result = run_trainer(
-      2, arguments("--train.on_nan skip --debug.nan_replica 3 --debug.nan_step 4 --debug.nan_steps 2 "
-                   "--run.dir " +
-                   run));
-  EXPECT_EQ(result.exit_code, 0) << result.errors;
-  EXPECT_NE(result.errors.find("step 5 is left out: replica 3: the loss itself is not finite"),
-            std::string::npos)
-      << result.errors;
-  EXPECT_NE(result.output.find("(2 left out)"), std::string::npos) << result.output;
+  const ProcessResult result =
+      succeed(2, arguments("--train.on_nan skip --debug.nan_replica 3 --debug.nan_step 4 --debug.nan_steps 2 "
+                           "--run.dir " +
+                           run));
+  expect_parts(result.errors, {"step 5 is left out: replica 3: the loss itself is not finite"});
+  expect_parts(result.output, {"(2 left out)"});
   EXPECT_EQ(summary_of(run)["skipped_steps"], 2);
 }
 
 TEST_F(Guards, MoreThreadsThanCoresIsAWarningWithTheRightCommandLine) {
-  const ProcessResult result =
-      run_command("taskset -c 0 " + mpiexec_words() + " " + rank_words(2, arguments("--train.threads 2")));
-  EXPECT_EQ(result.exit_code, 0) << result.errors;
-  EXPECT_NE(result.errors.find("runs 2 threads on 1 core;"), std::string::npos) << result.errors;
-  EXPECT_NE(result.errors.find("--map-by slot:PE=2"), std::string::npos) << result.errors;
+  const ProcessResult result = succeeded(
+      run_command("taskset -c 0 " + mpiexec_words() + " " + rank_words(2, arguments("--train.threads 2"))));
+  expect_parts(result.errors, {"runs 2 threads on 1 core;", "--map-by slot:PE=2"});
 }
 
 TEST_F(Guards, ASlowRankShowsAsWaiting) {
   const std::string run = experiment_.fresh_run();
   const ProcessResult result =
-      run_trainer(2, arguments("--debug.delay_rank 1 --debug.delay_ms 60 --run.dir " + run));
-  ASSERT_EQ(result.exit_code, 0) << result.errors;
-  EXPECT_NE(result.output.find("waiting "), std::string::npos) << result.output;
+      succeed(2, arguments("--debug.delay_rank 1 --debug.delay_ms 60 --run.dir " + run));
+  expect_parts(result.output, {"waiting "});
   // Rank 0 waits nearly always and rank 1 never: about half of the time of both, less beside other programs.
   EXPECT_GT(summary_of(run)["time"]["waiting"], 0.2) << result.output;
 }

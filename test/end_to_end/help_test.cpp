@@ -1,13 +1,5 @@
 // trainer help: every guide, key, section and command has a page, and other words are told the nearest topic.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <filesystem>
-
-#include "lockstep/base/errors.h"
-#include "lockstep/base/file.h"
-#include "support/error_text.h"
-#include "support/trainer_process.h"
+#include "support/trainer_runs.h"
 
 namespace lockstep::test {
 namespace {
@@ -17,13 +9,11 @@ ProcessResult help(const std::string& topic) {
 }
 
 TEST(Help, PrintsEveryGuideOfTheProject) {
-  const ProcessResult topics = help("");
-  EXPECT_EQ(topics.exit_code, 0) << topics.errors;
+  const ProcessResult topics = succeeded(help(""));
   for (const auto& file : std::filesystem::directory_iterator(LOCKSTEP_SOURCE_DIR "/configs/guides")) {
     const std::string name = file.path().stem();
-    EXPECT_NE(topics.output.find("\n  " + name + " "), std::string::npos) << topics.output;
-    const ProcessResult guide = help(name);
-    EXPECT_EQ(guide.exit_code, 0) << guide.errors;
+    expect_parts(topics.output, {"\n  " + name + " "});
+    const ProcessResult guide = succeeded(help(name));
     const std::string text = read_file(file.path());
     EXPECT_EQ(guide.output.substr(0, guide.output.find('\n')), text.substr(0, text.find('\n')));
     EXPECT_EQ(guide.output.find("<!--"), std::string::npos) << "marks for the check of its commands";
@@ -32,10 +22,9 @@ TEST(Help, PrintsEveryGuideOfTheProject) {
 }
 
 TEST(Help, TellsOfAKeyWhatItMeansAndWhereItIsUsed) {
-  const ProcessResult key = help("data.label");
-  EXPECT_EQ(key.exit_code, 0) << key.errors;
-  expect_parts(key.output, {"data.label\n", "Columns of a table to learn", "label in section [data]",
-                            "--data.label", "default:", "trainer help ", "tables"});
+  expect_parts(succeeded(help("data.label")).output,
+               {"data.label\n", "Columns of a table to learn", "label in section [data]", "--data.label",
+                "default:", "trainer help ", "tables"});
   expect_parts(help("data.augment").output, {"example:      [data]  augment = \"crop(4)"});
   EXPECT_EQ(help("global_batch").output, help("train.global_batch").output);
   expect_parts(help("dir").output, {"run.dir\n", "checkpoint.dir\n"});
@@ -47,8 +36,7 @@ TEST(Help, HasAPageForEachCommand) {
   for (const std::string command :
        {"plan", "bench", "eval", "predict", "importance", "export", "inspect", "init", "compare", "report",
         "export-metrics", "status", "watch", "trace", "sweep", "cv", "reference", "help"}) {
-    const ProcessResult page = run_trainer(command + " --help");
-    EXPECT_EQ(page.exit_code, 0) << page.errors;
+    const ProcessResult page = succeed(command + " --help");
     EXPECT_EQ(page.output, command == "help" ? page.output : help(command).output);
     expect_parts(page.output, {"Usage\n", "trainer " + command, "Example\n", "Read on: trainer help "});
   }
@@ -120,8 +108,7 @@ TEST(Help, AnswersQueries) {
       {"backup workers", "### What do backup workers drop?"},
       {"preemption", "## How do I run under Slurm?"}};
   for (const auto& [query, heading] : queries) {
-    const ProcessResult answer = help(query);
-    EXPECT_EQ(answer.exit_code, 0) << query << answer.errors;
+    const ProcessResult answer = succeeded(help(query));
     EXPECT_NE(("\n" + answer.output).find("\n" + heading + "\n"), std::string::npos)
         << query << ":\n"
         << answer.output.substr(0, 300);
@@ -139,9 +126,8 @@ TEST(Help, KnowsWhatAConfigCanName) {
 }
 
 TEST(Help, KnowsNoOtherTopicsAndNamesTheNearest) {
-  const ProcessResult wrong = help("tabels");
-  EXPECT_EQ(wrong.exit_code, kExitConfig);
-  expect_parts(wrong.errors, {"no help on 'tabels'", "did you mean 'tables'?", "'trainer help' lists"});
+  expect_failed(help("tabels"), kExitConfig,
+                {"no help on 'tabels'", "did you mean 'tables'?", "'trainer help' lists"});
   expect_parts(help("train.learning_rate").errors, {"'train.lr'"});
   expect_parts(help("tables data").errors, {"no help on 'tables data'"});
 }

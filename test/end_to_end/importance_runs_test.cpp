@@ -1,23 +1,12 @@
 // Importance and partial dependence, and parts of the training samples that are held back, through the real
 // executable.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <filesystem>
-
-#include "lockstep/base/errors.h"
-#include "lockstep/base/file.h"
-#include "lockstep/base/json.h"
-#include "support/error_text.h"
-#include "support/temporary_directory.h"
-#include "support/trainer_process.h"
+#include "support/trainer_runs.h"
 
 namespace lockstep::test {
 namespace {
 
 // A table whose label follows from `colour` and `size`, not from `noise`; groups and days beside them.
-class ImportanceRuns : public testing::Test {
+class ImportanceRuns : public TrainerRuns {
  protected:
   ImportanceRuns() {
     std::string text = "colour,size,noise,shop,day,y\n";
@@ -27,34 +16,28 @@ class ImportanceRuns : public testing::Test {
       text += fmt::format("{},{},{},s{},2024-{:02}-{:02},{}\n", red ? "red" : "blue", size, i * 53 % 89,
                           i % 20, i % 12 + 1, i % 28 + 1, (size > 50) != red ? "yes" : "no");
     }
-    write_file_atomically(directory_ / "table.csv", text);
+    write("table.csv", text);
   }
   ProcessResult train(const std::string& run, const std::string& flags, int ranks = 1,
                       const std::string& last = "dense(2)") const {
-    write_file_atomically(directory_ / "empty.toml", "");
-    return run_trainer(
-        ranks,
-        fmt::format("--config {} --data.train {} --data.label y --model.layers 'dense(16) relu {}' "
+    return TrainerRuns::train(
+        ranks, run,
+        fmt::format("--data.train {} --data.label y --model.layers 'dense(16) relu {}' "
                     "--train.optimizer adam --train.lr 0.02 --train.epochs 30 --train.global_batch 16 "
-                    "--train.replicas 4 --distribute.reduction ordered --run.dir {} {}",
-                    directory_ / "empty.toml", directory_ / "table.csv", last, directory_ / run, flags));
+                    "--train.replicas 4 --distribute.reduction ordered {}",
+                    path("table.csv"), last, flags));
   }
   ProcessResult ask(const std::string& flags, int ranks = 1) const {
     return run_trainer(ranks, fmt::format("importance --model {} {}", directory_ / "run", flags));
   }
-
-  TemporaryDirectory directory_;
 };
 
 TEST_F(ImportanceRuns, ShowsTheColumnsThatTheModelNeeds) {
-  ASSERT_EQ(
-      train("run", "--data.validation 'stratified(0.3)' --data.ignore shop,day --train.calibrate temperature")
-          .exit_code,
-      0);
+  succeeded(train(
+      "run", "--data.validation 'stratified(0.3)' --data.ignore shop,day --train.calibrate temperature"));
   const std::string json = directory_ / "i.json";
   const ProcessResult found =
-      ask(fmt::format("--metric accuracy --json {} --csv {}", json, directory_ / "i.csv"));
-  ASSERT_EQ(found.exit_code, 0) << found.errors;
+      succeeded(ask(fmt::format("--metric accuracy --json {} --csv {}", json, directory_ / "i.csv")));
   expect_parts(found.output, {"validation: 90 samples, accuracy", "falls when its values are shuffled"});
   const auto parsed = parse_json<nlohmann::json>(read_file(json));
   ASSERT_EQ(parsed["columns"].size(), 3U);
@@ -67,18 +50,16 @@ TEST_F(ImportanceRuns, ShowsTheColumnsThatTheModelNeeds) {
   EXPECT_EQ(three.output, read_file(directory_ / "i.csv")) << "the same bits on any number of ranks";
   EXPECT_NE(ask("--metric accuracy --csv - --run.seed 2").output, three.output);
 
-  const auto calibration =
-      parse_json<nlohmann::json>(read_file(directory_ / "run/summary.json"))["calibration"];
+  const auto calibration = summary_of("run")["calibration"];
   ASSERT_GT(std::abs(calibration["temperature"].get<double>() - 1), 0.01);
-  ASSERT_EQ(ask(fmt::format("--metric log_loss --json {} --overwrite", json)).exit_code, 0);
+  succeeded(ask(fmt::format("--metric log_loss --json {} --overwrite", json)));
   const auto by_log_loss = parse_json<nlohmann::json>(read_file(json));
   EXPECT_NEAR(by_log_loss["baseline"].get<double>(), calibration["log_loss"].get<double>(), 1e-9)
       << "with the temperature of the model";
   EXPECT_TRUE(by_log_loss["smaller_is_better"]);
   EXPECT_EQ(by_log_loss["samples"], 90);
 
-  const ProcessResult size = ask("--partial size --points 3 --csv -", 2);
-  ASSERT_EQ(size.exit_code, 0) << size.errors;
+  const ProcessResult size = succeeded(ask("--partial size --points 3 --csv -", 2));
   EXPECT_TRUE(size.output.starts_with("size,probability of no,probability of yes\n0,")) << size.output;
   EXPECT_EQ(ask("--partial size --points 3 --csv -").output, size.output);
   const ProcessResult colour = ask("--partial colour");
@@ -88,10 +69,8 @@ TEST_F(ImportanceRuns, ShowsTheColumnsThatTheModelNeeds) {
   write_file_atomically(directory_ / "one.csv", "colour,size,noise,shop,day,y\nred,43,5,s1,2024-01-01,yes\n");
   const ProcessResult mean =
       ask(fmt::format("--data.test {} --partial size --csv -", directory_ / "one.csv"));
-  const ProcessResult predicted =
-      run_trainer(fmt::format("predict --model {} --input {} --output {}", directory_ / "run",
-                              directory_ / "one.csv", directory_ / "one_prediction.csv"));
-  ASSERT_EQ(predicted.exit_code, 0) << predicted.errors;
+  succeed(fmt::format("predict --model {} --input {} --output {}", directory_ / "run", directory_ / "one.csv",
+                      directory_ / "one_prediction.csv"));
   const std::string prediction = read_file(directory_ / "one_prediction.csv");
   const std::string probability = prediction.substr(prediction.rfind(','));
   EXPECT_NEAR(std::stod(mean.output.substr(mean.output.rfind(',') + 1)), std::stod(probability.substr(1)),
@@ -100,10 +79,8 @@ TEST_F(ImportanceRuns, ShowsTheColumnsThatTheModelNeeds) {
 }
 
 TEST_F(ImportanceRuns, WhatCannotBeAskedIsRefused) {
-  ASSERT_EQ(
-      train("run", "--data.ignore shop,day --train.epochs 1 --train.loss binary_cross_entropy", 1, "dense(1)")
-          .exit_code,
-      0);
+  succeeded(
+      train("run", "--data.ignore shop,day --train.epochs 1 --train.loss binary_cross_entropy", 1, "dense(1)"));
   const auto refused = [&](const std::string& flags, int exit_code, const std::vector<std::string>& parts) {
     const ProcessResult result = ask(flags, 2);
     EXPECT_EQ(result.exit_code, exit_code) << flags;
@@ -125,14 +102,12 @@ TEST_F(ImportanceRuns, ImagesHaveNoColumns) {
   for (int i = 0; i < 20; ++i)
     records += std::string(1, static_cast<char>(i % 2)) + std::string(4, static_cast<char>(i));
   write_file_atomically(directory_ / "images.bin", records);
-  const ProcessResult trained = run_trainer(fmt::format(
+  succeed(fmt::format(
       "--config {} --data.format raw --data.raw_layout 'label:u8 features:u8[2,2]' --data.train {} "
       "--model.layers 'flatten dense(2)' --train.lr 0.1 --train.epochs 1 --train.global_batch 4 --run.dir {}",
       directory_ / "empty.toml", directory_ / "images.bin", directory_ / "run"));
-  ASSERT_EQ(trained.exit_code, 0) << trained.errors;
-  const ProcessResult asked = ask("--data.test " + (directory_ / "images.bin"));
-  EXPECT_EQ(asked.exit_code, kExitConfig);
-  expect_parts(asked.errors, {"importance permutes columns", "pixel"});
+  expect_failed(ask("--data.test " + (directory_ / "images.bin")), kExitConfig,
+                {"importance permutes columns", "pixel"});
 }
 
 TEST_F(ImportanceRuns, AHeldPartIsTheSameOnAnyNumberOfRanksAndLeavesItsGroupsOut) {
@@ -140,18 +115,14 @@ TEST_F(ImportanceRuns, AHeldPartIsTheSameOnAnyNumberOfRanksAndLeavesItsGroupsOut
     const std::string flags = fmt::format("--data.validation '{}' --data.audit true --train.epochs 2", part);
     std::filesystem::remove_all(directory_ / "one");
     std::filesystem::remove_all(directory_ / "three");
-    const ProcessResult one = train("one", flags);
-    ASSERT_EQ(one.exit_code, 0) << one.errors;
+    const ProcessResult one = succeeded(train("one", flags));
     expect_parts(one.output, {fmt::format("validation set, {}: ", part)});
-    ASSERT_EQ(train("three", flags, 3).exit_code, 0);
-    EXPECT_TRUE(read_file(directory_ / "one/model.safetensors") ==
-                read_file(directory_ / "three/model.safetensors"))
-        << part;
+    succeeded(train("three", flags, 3));
+    EXPECT_TRUE(model("one") == model("three")) << part;
     const bool uses_shop = one.output.find("shop: ") != std::string::npos;
     EXPECT_EQ(uses_shop, part != std::string("group(shop, 0.2)"))
         << "who the customer is says nothing of a new one";
-    const ProcessResult evaluated = run_trainer(fmt::format("eval --model {}", directory_ / "one"));
-    expect_parts(evaluated.output, {"validation: "});
+    expect_parts(run_trainer(fmt::format("eval --model {}", directory_ / "one")).output, {"validation: "});
   }
   const ProcessResult planned =
       run_trainer(fmt::format("plan --config {} --data.validation 'group(shop, 0.2)' --data.train {}",
@@ -161,20 +132,16 @@ TEST_F(ImportanceRuns, AHeldPartIsTheSameOnAnyNumberOfRanksAndLeavesItsGroupsOut
 
 TEST_F(ImportanceRuns, APartIsNoFileAndStaysOnResume) {
   const auto refused = [&](const std::string& flags, const std::vector<std::string>& parts) {
-    const ProcessResult result = train("refused", flags, 2);
-    EXPECT_EQ(result.exit_code, kExitConfig) << flags;
-    expect_parts(result.errors, parts);
+    expect_parts(ended_with(train("refused", flags, 2), kExitConfig).errors, parts);
   };
   refused("--data.validation 'stratified(2)'", {"stratified(2)", "above 0 and below 1"});
   refused("--data.validation 'group(shops, 0.2)'", {"no column 'shops'", "did you mean 'shop'"});
   refused("--data.validation 'stratified(0.2)' --data.validation_share 0.2", {"there is one validation set"});
   refused("--data.validation 'stratified(0.001)'",
           {"data.validation = 'stratified(0.001)' leaves 300 of the 300 records"});
-  ASSERT_EQ(train("run", "--data.validation 'stratified(0.2)' --train.epochs 1").exit_code, 0);
-  const ProcessResult resumed = train("run", "--data.validation 'time(day, 0.2)' --train.epochs 2");
-  EXPECT_EQ(resumed.exit_code, kExitConfig) << resumed.output;
-  expect_parts(resumed.errors,
-               {"another experiment", "data.validation was stratified(0.2), is time(day, 0.2)"});
+  succeeded(train("run", "--data.validation 'stratified(0.2)' --train.epochs 1"));
+  expect_failed(train("run", "--data.validation 'time(day, 0.2)' --train.epochs 2"), kExitConfig,
+                {"another experiment", "data.validation was stratified(0.2), is time(day, 0.2)"});
 }
 
 }  // namespace

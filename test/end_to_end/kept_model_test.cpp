@@ -1,64 +1,33 @@
 // The model that one keeps: that of the best evaluation, with the same bits on any number of ranks and after
 // a stop.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
 #include <cstdint>
 #include <cstring>
-#include <filesystem>
 
-#include "lockstep/base/errors.h"
-#include "lockstep/base/file.h"
-#include "lockstep/base/json.h"
-#include "support/error_text.h"
-#include "support/temporary_directory.h"
-#include "support/trainer_process.h"
+#include "support/trainer_runs.h"
 
 namespace lockstep::test {
 namespace {
 
-class KeptModel : public testing::Test {
+// A model that learns its few samples by heart.
+class KeptModel : public TrainerRuns {
  protected:
-  // A model that learns its few samples by heart.
-  ProcessResult train(int ranks, const std::string& run, const std::string& flags = "") const {
-    write_file_atomically(path("run.toml"), R"toml([data]
-format = "synthetic"
-synthetic_rows = 120
-synthetic_validation_rows = 150
-synthetic_test_rows = 90
-synthetic_noise = 3
-[model]
-layers = "dense(32) batch_norm relu dense(2)"
-batch_norm = "sync"
-[train]
-epochs = 40
-global_batch = 20
-replicas = 4
-lr = 0.2
-[distribute]
-reduction = "ordered"
-)toml");
-    return run_trainer(ranks, fmt::format("--config {} --run.progress plain --run.dir {} {}",
-                                          path("run.toml"), path(run), flags));
-  }
-  std::string path(const std::string& name) const { return directory_ / name; }
-  nlohmann::json summary(const std::string& run) const {
-    return parse_json<nlohmann::json>(read_file(path(run) + "/summary.json"));
-  }
-  std::string model(const std::string& run) const { return read_file(path(run) + "/model.safetensors"); }
-
-  TemporaryDirectory directory_;
+  KeptModel()
+      : TrainerRuns(
+            "[data]\nformat = \"synthetic\"\nsynthetic_rows = 120\nsynthetic_validation_rows = 150\n"
+            "synthetic_test_rows = 90\nsynthetic_noise = 3\n"
+            "[model]\nlayers = \"dense(32) batch_norm relu dense(2)\"\nbatch_norm = \"sync\"\n"
+            "[train]\nepochs = 40\nglobal_batch = 20\nreplicas = 4\nlr = 0.2\n"
+            "[distribute]\nreduction = \"ordered\"\n") {}
 };
 
 constexpr const char* kEarly =
     "--train.early_stopping '4 evaluations' --train.early_stopping_metric auc --checkpoint.every '1 epoch' ";
 
 TEST_F(KeptModel, IsTheBestOnAnyNumberOfRanksAndAfterAStop) {
-  const ProcessResult whole = train(1, "whole", kEarly);
-  ASSERT_EQ(whole.exit_code, 0) << whole.errors;
+  const ProcessResult whole = succeeded(train(1, "whole", kEarly));
   expect_parts(whole.output, {"The run ends early after 4 evaluations without a better auc",
                               "stopped early after step", "kept: the weights of step", "best auc"});
-  const nlohmann::json result = summary("whole");
+  const nlohmann::json result = summary_of("whole");
   EXPECT_LT(result["steps"], 240) << "it never ended early";
   EXPECT_EQ(result["kept"]["weights"], "best");
   EXPECT_EQ(result["kept"]["measure"], "auc");
@@ -75,35 +44,33 @@ TEST_F(KeptModel, IsTheBestOnAnyNumberOfRanksAndAfterAStop) {
   };
   EXPECT_EQ(tensors(saved), tensors(model("whole")));
 
-  ASSERT_EQ(train(2, "two", kEarly).exit_code, 0);
+  succeeded(train(2, "two", kEarly));
   EXPECT_TRUE(model("two") == model("whole"));
-  EXPECT_EQ(summary("two")["kept"], result["kept"]);
+  EXPECT_EQ(summary_of("two")["kept"], result["kept"]);
 
   // A rank fails after the best evaluation; three ranks go on.
   const std::string failing = fmt::format("--debug.fail_rank 1 --debug.fail_step {}", best + 15);
   EXPECT_NE(train(2, "failed", kEarly + failing).exit_code, 0);
-  const ProcessResult rest = train(3, "failed", kEarly);
-  ASSERT_EQ(rest.exit_code, 0) << rest.errors;
-  expect_parts(rest.output, {"goes on from", "stopped early"});
+  expect_parts(succeeded(train(3, "failed", kEarly)).output, {"goes on from", "stopped early"});
   EXPECT_TRUE(model("failed") == model("whole"));
-  EXPECT_EQ(summary("failed")["kept"], result["kept"]);
-  EXPECT_EQ(summary("failed")["steps"], result["steps"]);
+  EXPECT_EQ(summary_of("failed")["kept"], result["kept"]);
+  EXPECT_EQ(summary_of("failed")["steps"], result["steps"]);
 
   // It is complete, though it has not made all steps, unless it may go on for longer.
   expect_parts(train(2, "whole", kEarly).output, {"is complete"});
   const std::string longer = kEarly + std::string("--train.early_stopping '6 evaluations' ");
   expect_parts(train(2, "whole", longer).errors, {"train.early_stopping was 4 evaluations"});
-  ASSERT_EQ(train(2, "whole", longer + "--run.resume_allow train.early_stopping").exit_code, 0);
-  ASSERT_EQ(train(1, "longer", longer).exit_code, 0);
-  EXPECT_EQ(summary("whole")["steps"], summary("longer")["steps"]);
-  EXPECT_GT(summary("whole")["steps"], result["steps"]);
+  succeeded(train(2, "whole", longer + "--run.resume_allow train.early_stopping"));
+  succeeded(train(1, "longer", longer));
+  EXPECT_EQ(summary_of("whole")["steps"], summary_of("longer")["steps"]);
+  EXPECT_GT(summary_of("whole")["steps"], result["steps"]);
   EXPECT_TRUE(model("whole") == model("longer"));
 }
 
 TEST_F(KeptModel, HasItsOtherWeightsBesideIt) {
-  ASSERT_EQ(train(2, "run", "--train.epochs 8").exit_code, 0);
-  ASSERT_EQ(train(2, "last", "--train.epochs 8 --train.keep last").exit_code, 0);
-  EXPECT_EQ(summary("last")["kept"]["weights"], "last");
+  succeeded(train(2, "run", "--train.epochs 8"));
+  succeeded(train(2, "last", "--train.epochs 8 --train.keep last"));
+  EXPECT_EQ(summary_of("last")["kept"]["weights"], "last");
   EXPECT_FALSE(model("run") == model("last")) << "the best are the last ones";
   const auto evaluated = [&](const std::string& of) { return evaluate(1, "--model " + path(of)); };
   const nlohmann::json best = evaluated("run");
@@ -112,21 +79,16 @@ TEST_F(KeptModel, HasItsOtherWeightsBesideIt) {
   EXPECT_EQ(evaluated("run@last"), last);
   EXPECT_EQ(evaluated("run@step-48"), last);
   EXPECT_NE(last, best);
-  const ProcessResult unknown = run_trainer(1, fmt::format("eval --model {}", path("run@first")));
-  EXPECT_EQ(unknown.exit_code, kExitConfig);
-  expect_parts(unknown.errors,
-               {"run@first", "no checkpoint 'first'", "those that it has: best, last, step-"});
-  const ProcessResult none =
-      run_trainer(1, fmt::format("export --format npz --output x --model {}", path("no@best")));
-  EXPECT_EQ(none.exit_code, kExitConfig);
-  expect_parts(none.errors, {"there is none in", "no/checkpoints"});
+  expect_failed(run_trainer(1, fmt::format("eval --model {}", path("run@first"))), kExitConfig,
+                {"run@first", "no checkpoint 'first'", "those that it has: best, last, step-"});
+  expect_failed(run_trainer(1, fmt::format("export --format npz --output x --model {}", path("no@best"))),
+                kExitConfig, {"there is none in", "no/checkpoints"});
   // A file where the directory was.
   std::filesystem::remove_all(path("run") + "/checkpoints");
   write_file_atomically(path("run") + "/checkpoints", "");
   for (const char* command : {"eval", "export --format npz --output x"}) {
-    const ProcessResult unreadable = run_trainer(1, fmt::format("{} --model {}", command, path("run@best")));
-    EXPECT_EQ(unreadable.exit_code, kExitData) << command;
-    expect_parts(unreadable.errors, {"error: cannot read", "run/checkpoints"});
+    expect_failed(run_trainer(1, fmt::format("{} --model {}", command, path("run@best"))), kExitData,
+                  {"error: cannot read", "run/checkpoints"});
   }
 }
 
@@ -138,17 +100,14 @@ TEST_F(KeptModel, IsAnAverageThatOutlivesAStop) {
                                   "--checkpoint.every '5 steps' --checkpoint.wait true "}) {
     SCOPED_TRACE(flags);
     const std::string name = flags.substr(8, 3);
-    const ProcessResult whole = train(1, name, flags);
-    ASSERT_EQ(whole.exit_code, 0) << whole.errors;
-    expect_parts(whole.output,
+    expect_parts(succeeded(train(1, name, flags)).output,
                  {"Evaluated and kept is the weights'", "kept: the weights' ", "train." + name});
-    const nlohmann::json result = summary(name);
+    const nlohmann::json result = summary_of(name);
     EXPECT_TRUE(result["kept"]["average"].get<std::string>().find("train." + name) != std::string::npos);
 
     EXPECT_NE(train(2, name + "-killed", flags + "--debug.fail_rank 1 --debug.fail_step 22").exit_code, 0);
-    const ProcessResult rest = train(3, name + "-killed", flags + "--distribute.strategy zero1");
-    ASSERT_EQ(rest.exit_code, 0) << rest.errors;
-    expect_parts(rest.output, {"goes on from"});
+    expect_parts(succeeded(train(3, name + "-killed", flags + "--distribute.strategy zero1")).output,
+                 {"goes on from"});
     EXPECT_TRUE(model(name + "-killed") == model(name));
 
     // The test set again, with the model that was saved.
@@ -160,27 +119,23 @@ TEST_F(KeptModel, IsAnAverageThatOutlivesAStop) {
 // The temperature is fitted after training, and kept with the weights.
 TEST_F(KeptModel, IsCalibratedAlikeOnAnyRanksAndAfterAStop) {
   const std::string flags = "--train.calibrate temperature --train.epochs 12 --checkpoint.every '5 steps' ";
-  const ProcessResult whole = train(1, "whole", flags);
-  ASSERT_EQ(whole.exit_code, 0) << whole.errors;
+  const ProcessResult whole = succeeded(train(1, "whole", flags));
   expect_parts(whole.output, {"calibrated: temperature"});
-  const nlohmann::json result = summary("whole");
+  const nlohmann::json result = summary_of("whole");
   const nlohmann::json& calibration = result["calibration"];
   EXPECT_GT(calibration["temperature"], 1.01) << "a model that knows its few samples by heart is too sure";
   EXPECT_LT(calibration["log_loss"], calibration["log_loss_before"]);
 
   EXPECT_NE(train(2, "failed", flags + "--debug.fail_rank 1 --debug.fail_step 62").exit_code, 0);
-  ASSERT_EQ(train(3, "failed", flags).exit_code, 0);
+  succeeded(train(3, "failed", flags));
   EXPECT_TRUE(model("failed") == model("whole"));
-  EXPECT_EQ(summary("failed")["calibration"], calibration);
+  EXPECT_EQ(summary_of("failed")["calibration"], calibration);
 
   const std::string json = path("eval.json");
   const auto evaluate_to_file = [&](const std::string& of) {
-    const ProcessResult done =
-        run_trainer(2, fmt::format("eval --model {} --json {} --overwrite", path(of), json));
-    EXPECT_EQ(done.exit_code, 0) << done.errors;
-    return done.output;
+    return succeed(2, fmt::format("eval --model {} --json {} --overwrite", path(of), json)).output;
   };
-  EXPECT_EQ(evaluate_to_file("whole").find("no temperature"), std::string::npos);
+  expect_no_parts(evaluate_to_file("whole"), {"no temperature"});
   nlohmann::json again = parse_json<nlohmann::json>(read_file(json));
   EXPECT_EQ(again["test"]["loss"], result["evaluation"]["loss"]);
   EXPECT_EQ(again["test"]["per_class"], result["evaluation"]["per_class"]);
@@ -191,47 +146,38 @@ TEST_F(KeptModel, IsCalibratedAlikeOnAnyRanksAndAfterAStop) {
   again = parse_json<nlohmann::json>(read_file(json));
   EXPECT_NEAR(again["validation"]["log_loss"].get<double>(), calibration["log_loss_before"].get<double>(),
               1e-9);
-  const ProcessResult there = run_trainer(1, fmt::format("eval --model {} --json {}", path("whole"), json));
-  EXPECT_EQ(there.exit_code, kExitConfig);
-  expect_parts(there.errors, {"eval.json", "--overwrite"});
+  expect_failed(run_trainer(1, fmt::format("eval --model {} --json {}", path("whole"), json)), kExitConfig,
+                {"eval.json", "--overwrite"});
 }
 
 TEST_F(KeptModel, IsNotCalibratedWithoutAValidationSetOrProbabilities) {
   const std::string flags = "--train.calibrate temperature ";
-  const ProcessResult nothing = train(1, "nothing", flags + "--data.synthetic_validation_rows 0");
-  EXPECT_EQ(nothing.exit_code, kExitConfig);
-  expect_parts(nothing.errors, {"refused: train.calibrate without a validation set", "share(0.1)"});
-  const ProcessResult scores = train(1, "scores", flags + "--train.loss multiclass_hinge");
-  EXPECT_EQ(scores.exit_code, kExitConfig);
-  expect_parts(scores.errors, {"refused: train.calibrate with a loss that gives no probabilities",
-                               "train.loss = \"softmax_cross_entropy\""});
+  expect_failed(train(1, "nothing", flags + "--data.synthetic_validation_rows 0"), kExitConfig,
+                {"refused: train.calibrate without a validation set", "share(0.1)"});
+  expect_failed(train(1, "scores", flags + "--train.loss multiclass_hinge"), kExitConfig,
+                {"refused: train.calibrate with a loss that gives no probabilities",
+                 "train.loss = \"softmax_cross_entropy\""});
 }
 
 TEST_F(KeptModel, IsOneAverageAtATime) {
-  const ProcessResult both = train(1, "both", "--train.ema 0.9 --train.swa_from '2 epochs'");
-  EXPECT_EQ(both.exit_code, kExitConfig);
-  expect_parts(both.errors, {"refused: train.ema with train.swa_from", "remove train.swa_from"});
-  const ProcessResult late = train(1, "late", "--train.swa_from '40 epochs'");
-  EXPECT_EQ(late.exit_code, kExitConfig);
-  expect_parts(late.errors, {"train.swa_from is '40 epochs'", "over by then", "an earlier time"});
-  const ProcessResult old = train(1, "old", "--eval.every_epochs 2");
-  EXPECT_EQ(old.exit_code, kExitConfig);
-  expect_parts(old.errors, {"eval.every_epochs", "Lockstep calls it eval.every", "\"500 steps\""});
-  const ProcessResult clock = train(1, "clock", "--eval.every '2 minutes'");
-  EXPECT_EQ(clock.exit_code, kExitConfig);
-  expect_parts(clock.errors, {"eval.every is '2 minutes'", "by the clock"});
+  expect_failed(train(1, "both", "--train.ema 0.9 --train.swa_from '2 epochs'"), kExitConfig,
+                {"refused: train.ema with train.swa_from", "remove train.swa_from"});
+  expect_failed(train(1, "late", "--train.swa_from '40 epochs'"), kExitConfig,
+                {"train.swa_from is '40 epochs'", "over by then", "an earlier time"});
+  expect_failed(train(1, "old", "--eval.every_epochs 2"), kExitConfig,
+                {"eval.every_epochs", "Lockstep calls it eval.every", "\"500 steps\""});
+  expect_failed(train(1, "clock", "--eval.every '2 minutes'"), kExitConfig,
+                {"eval.every is '2 minutes'", "by the clock"});
 }
 
 TEST_F(KeptModel, NeedsAValidationSet) {
   for (const char* flag :
        {"--train.early_stopping '2 epochs'", "--train.keep best", "--train.early_stopping_metric auc"}) {
-    const ProcessResult result = train(1, "none", fmt::format("--data.synthetic_validation_rows 0 {}", flag));
-    EXPECT_EQ(result.exit_code, kExitConfig);
-    expect_parts(result.errors, {"has no effect without a validation set", "share(0.1)"});
+    expect_failed(train(1, "none", fmt::format("--data.synthetic_validation_rows 0 {}", flag)), kExitConfig,
+                  {"has no effect without a validation set", "share(0.1)"});
   }
-  const ProcessResult unseen =
-      train(1, "unseen", "--data.synthetic_validation_rows 0 --data.synthetic_test_rows 0 --train.epochs 1");
-  EXPECT_EQ(unseen.exit_code, 0);
+  const ProcessResult unseen = succeeded(
+      train(1, "unseen", "--data.synthetic_validation_rows 0 --data.synthetic_test_rows 0 --train.epochs 1"));
   expect_parts(unseen.errors + unseen.output, {"data.validation = \"share(0.1)\"", "hold some back"});
 }
 

@@ -1,27 +1,16 @@
 // One truth about a run: whoever shows a figure of it shows that of the weights that it keeps, as `trainer
 // eval` computes it again, and what belongs to the last weights is called so.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <random>
-#include <sstream>
 
-#include "lockstep/base/file.h"
-#include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
-#include "support/error_text.h"
-#include "support/temporary_directory.h"
-#include "support/trainer_process.h"
+#include "support/trainer_runs.h"
 
 namespace lockstep::test {
 namespace {
 
 using Json = nlohmann::json;
 
-class OneTruth : public testing::Test {
+class OneTruth : public TrainerRuns {
  protected:
   OneTruth() {
     write_table("train.csv", 240, 1);
@@ -49,22 +38,19 @@ class OneTruth : public testing::Test {
         "--train.loss binary_cross_entropy --train.optimizer adam --train.lr 0.02 --train.epochs 12 "
         "--train.global_batch 24 --train.replicas 2 --distribute.reduction ordered --run.log_every 7 "
         "--eval.metrics auc,ece,recall {}",
-        directory_ / "none.toml", directory_ / "train.csv", more);
+        path("run.toml"), path("train.csv"), more);
   }
   std::string test_flags() const { return "--data.test " + (directory_ / "test.csv"); }
 
   ProcessResult train(const std::string& more, int ranks = 1) const {
-    std::ofstream(directory_ / "none.toml") << "";
     return run_trainer(ranks, flags(more) + " --run.dir " + run_);
   }
 
   Json file(const std::string& name) const { return Json::parse(read_file(run_ + "/" + name)); }
   std::vector<Json> lines(const std::string& kind, const std::string& split) const {
     std::vector<Json> found;
-    std::istringstream text(read_file(run_ + "/metrics.jsonl"));
-    for (std::string line; std::getline(text, line);) {
-      const Json json = Json::parse(line);
-      if (json["kind"] == kind && json.value("split", "") == split) found.push_back(json);
+    for (const Json& line : metric_lines(run_ + "/metrics.jsonl", kind)) {
+      if (line.value("split", "") == split) found.push_back(line);
     }
     return found;
   }
@@ -74,7 +60,6 @@ class OneTruth : public testing::Test {
   void expect_viewers_of_the_last(const std::string& measure) const;
   void expect_predictions(const Json& truth) const;
 
-  const TemporaryDirectory directory_;
   const std::string run_ = directory_ / "run";
 };
 
@@ -115,7 +100,7 @@ void OneTruth::expect_viewers_of_the_kept(const Json& truth, const std::string& 
   const Json status = json_of(run_trainer("status " + run_ + " --json -"))[0];
   EXPECT_NEAR(status["value"].get<double>(), truth["validation"][measure].get<double>(), 1e-12);
   const std::string shown = fmt::format("validation {} {}", measure, short_number(status["value"]));
-  EXPECT_NE(run_trainer("status " + run_).output.find(shown), std::string::npos) << shown;
+  expect_parts(run_trainer("status " + run_).output, {shown});
   const Json importance = json_of(run_trainer("importance --model " + run_ + " --repeats 1 --json -"));
   EXPECT_NEAR(
       importance["baseline"].get<double>(),
@@ -162,11 +147,8 @@ void OneTruth::expect_viewers_of_the_last(const std::string& measure) const {
 void OneTruth::expect_predictions(const Json& truth) const {
   if (!truth.contains("test")) return;
   const std::string output = directory_ / "predictions.csv";
-  ASSERT_EQ(
-      run_trainer(fmt::format("predict --model {} --input {} --output {} --overwrite --eval.threshold 0.5",
-                              run_, directory_ / "test.csv", output))
-          .exit_code,
-      0);
+  succeed(fmt::format("predict --model {} --input {} --output {} --overwrite --eval.threshold 0.5", run_,
+                      directory_ / "test.csv", output));
   std::ifstream records(directory_ / "test.csv");
   std::ifstream predictions(output);
   std::string record;
@@ -190,42 +172,38 @@ void OneTruth::expect_one_truth(const std::string& measure) const {
 }
 
 TEST_F(OneTruth, WithAValidationSetAlone) {
-  ASSERT_EQ(train("--data.validation 'share(0.25)'").exit_code, 0);
+  succeeded(train("--data.validation 'share(0.25)'"));
   EXPECT_LT(file("summary.json")["kept"]["step"], file("summary.json")["steps"])
       << "the last weights are others";
   expect_one_truth();
 }
 
 TEST_F(OneTruth, WithATestSet) {
-  ASSERT_EQ(
-      train("--data.validation 'share(0.25)' --train.early_stopping_metric auc " + test_flags()).exit_code,
-      0);
+  succeeded(train("--data.validation 'share(0.25)' --train.early_stopping_metric auc " + test_flags()));
   expect_one_truth("auc");
 }
 
 TEST_F(OneTruth, WithATemperature) {
   const std::string calibrated = "--data.validation 'share(0.25)' --train.calibrate temperature ";
-  ASSERT_EQ(train(calibrated).exit_code, 0);
+  succeeded(train(calibrated));
   expect_one_truth();
   std::filesystem::remove_all(run_);
-  ASSERT_EQ(train(calibrated + test_flags(), 2).exit_code, 0);
+  succeeded(train(calibrated + test_flags(), 2));
   expect_one_truth();
 }
 
 TEST_F(OneTruth, WithTheLastWeightsAThresholdAndAnAverage) {
-  ASSERT_EQ(train("--data.validation 'share(0.25)' --train.keep last --eval.threshold f1 " + test_flags())
-                .exit_code,
-            0);
+  succeeded(train("--data.validation 'share(0.25)' --train.keep last --eval.threshold f1 " + test_flags()));
   expect_one_truth();
   std::filesystem::remove_all(run_);
-  ASSERT_EQ(train("--data.validation 'share(0.25)' --train.ema 0.9").exit_code, 0);
+  succeeded(train("--data.validation 'share(0.25)' --train.ema 0.9"));
   expect_one_truth();
 }
 
 TEST_F(OneTruth, WhereTheRunEndsEarly) {
   const std::string early = "--data.validation 'share(0.25)' --train.early_stopping '3 evaluations' ";
   for (const int ranks : {1, 2}) {
-    ASSERT_EQ(train(early, ranks).exit_code, 0);
+    succeeded(train(early, ranks));
     expect_one_truth();
     EXPECT_EQ(lines("train", "").back()["step"], file("summary.json")["steps"])
         << "a line for the last steps";
@@ -246,9 +224,7 @@ TEST_F(OneTruth, NamesTheClassBesideWhatIsAboutIt) {
   expect_parts(run_trainer("status " + run_).output, {"validation recall of 'yes' "});
   expect_parts(run_trainer("watch --once " + run_).output, {"validation recall of 'yes' "});
   const std::string other = run_ + "_no";
-  ASSERT_EQ(
-      run_trainer(flags("--data.validation 'share(0.25)' --data.positive no --run.dir " + other)).exit_code,
-      0);
+  succeed(flags("--data.validation 'share(0.25)' --data.positive no --run.dir " + other));
   expect_parts(run_trainer("compare " + run_).output, {"recall of", "'yes'"});
   // Of two classes the cells say it.
   expect_parts(run_trainer(fmt::format("compare {} {} --all", run_, other)).output,
@@ -257,7 +233,7 @@ TEST_F(OneTruth, NamesTheClassBesideWhatIsAboutIt) {
 
 TEST_F(OneTruth, WhereTheBestWeightsAreOfAnEarlierStart) {
   const std::string validated = "--data.validation 'share(0.25)' --eval.every '8 steps' ";
-  ASSERT_EQ(train(validated).exit_code, 0);
+  succeeded(train(validated));
   const Json whole = file("summary.json");
   const Json figures = file("run.json")["figures"]["validation"]["values"];
   const Index kept = whole["kept"]["step"];
@@ -267,7 +243,7 @@ TEST_F(OneTruth, WhereTheBestWeightsAreOfAnEarlierStart) {
                               validated, kept + 20))
                 .exit_code,
             0);
-  ASSERT_EQ(train(validated + "--checkpoint.every '1 steps' --checkpoint.wait true").exit_code, 0);
+  succeeded(train(validated + "--checkpoint.every '1 steps' --checkpoint.wait true"));
   EXPECT_EQ(file("run.json")["launch"]["resumed_at"].size(), 1U);
   EXPECT_GT(file("run.json")["launch"]["resumed_at"][0], kept);
   EXPECT_EQ(file("run.json")["figures"]["validation"]["values"], figures) << "the same bits";
@@ -275,12 +251,11 @@ TEST_F(OneTruth, WhereTheBestWeightsAreOfAnEarlierStart) {
 }
 
 TEST_F(OneTruth, InSweepsAndFolds) {
-  std::ofstream(directory_ / "none.toml") << "";
   const std::string more = "--train.calibrate temperature ";
   for (const std::string& command :
        {fmt::format("sweep {} --data.validation 'share(0.25)' --grid train.lr=0.01,0.05", flags(more)),
         fmt::format("cv {} --folds 2", flags(more))}) {
-    ASSERT_EQ(run_trainer(fmt::format("{} --run.dir {}", command, run_)).exit_code, 0);
+    succeed(fmt::format("{} --run.dir {}", command, run_));
     const Json trials = file("sweep.json")["trials"];
     ASSERT_EQ(trials.size(), 2U);
     for (const Json& trial : trials) {

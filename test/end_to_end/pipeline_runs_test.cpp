@@ -1,45 +1,17 @@
 // Models that are divided among ranks, from the executable: the bytes of the model are those of one rank.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <filesystem>
 #include <regex>
-#include <string>
-#include <vector>
 
-#include "lockstep/base/errors.h"
-#include "lockstep/base/file.h"
-#include "lockstep/base/json.h"
-#include "support/error_text.h"
 #include "support/file_faults.h"
 #include "support/saved_runs.h"
 #include "support/small_experiment.h"
-#include "support/trainer_process.h"
+#include "support/trainer_runs.h"
 
 namespace lockstep::test {
 namespace {
 
-class PipelineRuns : public testing::Test {
+class PipelineRuns : public SmallRuns {
  protected:
-  std::string arguments(const std::string& run, const std::string& flags) const {
-    return fmt::format("--config {} --run.dir {} --distribute.reduction ordered {}", experiment_.config(),
-                       run, flags);
-  }
-  std::string train(int ranks, const std::string& flags, int exit_code = 0) {
-    const std::string run = experiment_.fresh_run();
-    const ProcessResult result = run_trainer(ranks, arguments(run, flags));
-    EXPECT_EQ(result.exit_code, exit_code) << result.errors << result.output;
-    return run;
-  }
-  // The message of a run that is refused.
-  std::string refused(int ranks, const std::string& flags) {
-    const ProcessResult result = run_trainer(ranks, arguments(experiment_.fresh_run(), flags));
-    EXPECT_EQ(result.exit_code, kExitConfig) << result.output;
-    EXPECT_EQ(count_of(result.errors, "error"), 1) << result.errors;
-    return result.errors;
-  }
-
-  SmallExperiment experiment_;
+  PipelineRuns() : SmallRuns("--distribute.reduction ordered ") {}
 };
 
 struct Arrangement {
@@ -70,10 +42,10 @@ TEST_F(PipelineRuns, HaveTheBytesOfOneRankInAnyArrangement) {
        {{4, "--distribute.stages 2 --distribute.strategy zero1 --distribute.cut 3.body.2"},
         {6, "--distribute.stages 2 --distribute.schedule gpipe --distribute.strategy central_storage"}}}};
   for (const auto& [flags, arrangements] : cases) {
-    const std::string alone = train(1, flags);
+    const std::string alone = trained(1, flags);
     for (const Arrangement& arrangement : arrangements) {
       SCOPED_TRACE(fmt::format("{} ranks, {}", arrangement.ranks, arrangement.flags));
-      const std::string run = train(arrangement.ranks, flags + arrangement.flags);
+      const std::string run = trained(arrangement.ranks, flags + arrangement.flags);
       EXPECT_TRUE(model_of(run) == model_of(alone));
       EXPECT_EQ(metrics_of(run), metrics_of(alone));
     }
@@ -87,12 +59,12 @@ TEST_F(PipelineRuns, GoOnInAnotherArrangement) {
       "--train.optimizer adam --train.ema 0.9 --model.layers 'dense(4) relu dense(12) batch_norm relu "
       "dense(4, tie=0)' "
       "--checkpoint.every '5 steps' --checkpoint.wait true ";
-  const std::string whole = train(1, flags);
+  const std::string whole = trained(1, flags);
   const std::string run = experiment_.fresh_run();
   const auto go_on = [&](int ranks, const std::string& more, int fails_at) {
     const std::string fails =
         fails_at > 0 ? fmt::format(" --debug.fail_rank {} --debug.fail_step {}", ranks - 1, fails_at) : "";
-    const ProcessResult result = run_trainer(ranks, arguments(run, flags + more + fails));
+    const ProcessResult result = run_trainer(ranks, words(run, flags + more + fails));
     EXPECT_EQ(result.exit_code == 0, fails_at == 0) << result.errors << result.output;
   };
   go_on(4, "--distribute.stages 2 --distribute.placement spread", 4);
@@ -124,8 +96,8 @@ TEST_F(PipelineRuns, KeepTheBestWeights) {
   const std::string flags =
       "--data.validation_share 0.2 --train.keep best --train.lr 0.4 --train.early_stopping '2 epochs' "
       "--train.epochs 6 --train.calibrate temperature ";
-  const std::string alone = train(1, flags);
-  const std::string run = train(4, flags + "--distribute.stages 2");
+  const std::string alone = trained(1, flags);
+  const std::string run = trained(4, flags + "--distribute.stages 2");
   EXPECT_TRUE(model_of(run) == model_of(alone));
   EXPECT_EQ(metrics_of(run), metrics_of(alone));
 }
@@ -134,9 +106,9 @@ TEST_F(PipelineRuns, KeepTheBestWeights) {
 TEST_F(PipelineRuns, StopAtABadNumberOfAnyStage) {
   for (const std::string bad :
        {"--debug.nan_replica 5 --debug.nan_step 3", "--train.lr 1e6 --model.layers 'dense(16) dense(4)'"}) {
-    const ProcessResult alone = run_trainer(1, arguments(experiment_.fresh_run(), bad));
+    const ProcessResult alone = run_trainer(1, words(experiment_.fresh_run(), bad));
     const ProcessResult staged =
-        run_trainer(4, arguments(experiment_.fresh_run(), bad + " --distribute.stages 2"));
+        run_trainer(4, words(experiment_.fresh_run(), bad + " --distribute.stages 2"));
     EXPECT_EQ(alone.exit_code, kExitTraining);
     EXPECT_EQ(staged.exit_code, kExitTraining) << staged.output;
     const std::regex message("the loss is .*");
@@ -149,21 +121,20 @@ TEST_F(PipelineRuns, StopAtABadNumberOfAnyStage) {
 }
 
 TEST_F(PipelineRuns, SayWhatCannotBe) {
-  expect_parts(refused(3, "--distribute.stages 2"), {"3 ranks and 2 stages", "start a multiple of"});
-  expect_parts(refused(3, "--distribute.stages 3"), {"the model has 2 layers with weights"});
-  expect_parts(refused(2, "--distribute.stages 2 --distribute.cut 7"), {"'7', which is no layer"});
-  expect_parts(refused(2, "--distribute.stages 2 --train.threads 2"), {"with several threads"});
-  expect_parts(refused(2, "--distribute.stages 2 --distribute.schedule 'interleaved(2)'"),
-               {"2 stages with 2 chunks each", "the model has 2 layers with weights"});
-  expect_parts(refused(2, "--distribute.stages 2 --distribute.schedule 'interleaved(1)'"),
-               {"distribute.schedule", "interleaved(v) with v from 2"});
-  expect_parts(refused(2,
-                       "--distribute.stages 2 --model.batch_norm sync --model.layers 'dense(8) batch_norm "
-                       "dense(4)'"),
-               {"batch norm sync or group", "set distribute.schedule = \"gpipe\""});
+  expect_refused(3, "--distribute.stages 2", {"3 ranks and 2 stages", "start a multiple of"});
+  expect_refused(3, "--distribute.stages 3", {"the model has 2 layers with weights"});
+  expect_refused(2, "--distribute.stages 2 --distribute.cut 7", {"'7', which is no layer"});
+  expect_refused(2, "--distribute.stages 2 --train.threads 2", {"with several threads"});
+  expect_refused(2, "--distribute.stages 2 --distribute.schedule 'interleaved(2)'",
+                 {"2 stages with 2 chunks each", "the model has 2 layers with weights"});
+  expect_refused(2, "--distribute.stages 2 --distribute.schedule 'interleaved(1)'",
+                 {"distribute.schedule", "interleaved(v) with v from 2"});
+  expect_refused(2,
+                 "--distribute.stages 2 --model.batch_norm sync --model.layers 'dense(8) batch_norm "
+                 "dense(4)'",
+                 {"batch norm sync or group", "set distribute.schedule = \"gpipe\""});
   const ProcessResult one =
-      run_trainer(2, arguments(experiment_.fresh_run(), "--distribute.stages 2 --train.replicas 1"));
-  EXPECT_EQ(one.exit_code, 0) << one.errors;
+      succeed(2, words(experiment_.fresh_run(), "--distribute.stages 2 --train.replicas 1"));
   expect_parts(one.output + one.errors, {"one stage computes while the others wait"});
 }
 
@@ -174,24 +145,22 @@ TEST_F(PipelineRuns, TakeAsManyStagesAsMemoryNeeds) {
       "--model.layers 'dense(256) relu dense(256) relu dense(256) relu dense(256) relu dense(256) relu "
       "dense(256) relu dense(256) relu dense(256) relu dense(4)' --train.optimizer adam --train.lr 0.001 "
       "--train.replicas 4 --train.steps 3 --checkpoint.every never --distribute.strategy allreduce ";
-  const std::string alone = train(1, deep);
+  const std::string alone = trained(1, deep);
   const std::string tight = deep + "--memory-per-rank 0.0061 ";
-  expect_parts(refused(4, tight), {"more than distribute.memory_per_rank = 0.0061 GiB", "\"auto\""});
+  expect_refused(4, tight, {"more than distribute.memory_per_rank = 0.0061 GiB", "\"auto\""});
   const std::string run = experiment_.fresh_run();
-  const ProcessResult divided = run_trainer(4, arguments(run, tight + "--distribute.stages auto"));
-  EXPECT_EQ(divided.exit_code, 0) << divided.errors;
+  const ProcessResult divided = succeed(4, words(run, tight + "--distribute.stages auto"));
   expect_parts(divided.output + divided.errors, {"distribute.stages = \"auto\": 2 stages, the fewest"});
   EXPECT_TRUE(model_of(run) == model_of(alone));
   expect_parts(read_file(run + "/config.toml"), {"\nstages = 2\n"});  // eval and predict divide it so
   const std::string tiny = deep + "--memory-per-rank 0.001 --distribute.stages auto ";
-  expect_parts(refused(2, tiny), {"on 2 ranks a rank needs at least", "start more ranks"});
-  expect_parts(refused(2, tiny + "--train.threads 2"), {"more stages cannot be had", "several threads"});
-  expect_parts(refused(2, tiny + "--distribute.cut 99"), {"'99', which is no layer"});
+  expect_refused(2, tiny, {"on 2 ranks a rank needs at least", "start more ranks"});
+  expect_refused(2, tiny + "--train.threads 2", {"more stages cannot be had", "several threads"});
+  expect_refused(2, tiny + "--distribute.cut 99", {"'99', which is no layer"});
   const ProcessResult plan =
-      run_trainer(fmt::format("plan --np 1,4 --config {} --distribute.reduction ordered "
-                              "--distribute.stages auto {}",
-                              experiment_.config(), tight));
-  EXPECT_EQ(plan.exit_code, 0) << plan.errors;
+      succeed(fmt::format("plan --np 1,4 --config {} --distribute.reduction ordered "
+                          "--distribute.stages auto {}",
+                          experiment_.config(), tight));
   expect_parts(plan.output, {"np 1: distribute.stages", "on 1 rank a rank needs at least",
                              "micro-batches through 2 stages"});
 }
@@ -203,25 +172,15 @@ TEST_F(PipelineRuns, AreCutWhereMemoryAllows) {
   const std::string table = experiment_.directory() / "categories.csv";
   write_file_atomically(table, rows);
   const std::string config = experiment_.directory() / "categories.toml";
-  write_file_atomically(config, fmt::format(R"toml([data]
-train = "{}"
-label = "class"
-scale = "none"
-[model]
-layers = "embedding(20000, 8) dense(256) relu dense(256) relu dense(256) relu dense(256) relu dense(3)"
-[train]
-optimizer = "adam"
-lr = 0.001
-steps = 3
-global_batch = 24
-replicas = 8
-[distribute]
-strategy = "allreduce"
-reduction = "ordered"
-[checkpoint]
-every = "never"
-)toml",
-                                            table));
+  write_file_atomically(
+      config,
+      fmt::format("[data]\ntrain = \"{}\"\nlabel = \"class\"\nscale = \"none\"\n"
+                  "[model]\nlayers = \"embedding(20000, 8) dense(256) relu dense(256) relu dense(256) relu "
+                  "dense(256) relu dense(3)\"\n"
+                  "[train]\noptimizer = \"adam\"\nlr = 0.001\nsteps = 3\nglobal_batch = 24\nreplicas = 8\n"
+                  "[distribute]\nstrategy = \"allreduce\"\nreduction = \"ordered\"\n"
+                  "[checkpoint]\nevery = \"never\"\n",
+                  table));
   const auto run_table = [&](int ranks, const std::string& more) {
     const std::string run = experiment_.fresh_run();
     return std::pair(run, run_trainer(ranks, fmt::format("--config {} --run.dir {} {}", config, run, more)));
@@ -246,17 +205,16 @@ every = "never"
 TEST_F(PipelineRuns, LoadWhatTheirStagesNeed) {
   const std::string run = experiment_.fresh_run();
   const std::string deep = "--model.layers 'dense(16) relu dense(12) tanh dense(4)' ";
-  const ProcessResult result = run_trainer(
-      3, arguments(run, deep + "--distribute.stages 3 --train.class_weights balanced --data.audit true"));
-  EXPECT_EQ(result.exit_code, 0) << result.errors << result.output;
+  const ProcessResult result =
+      succeed(3, words(run, deep + "--distribute.stages 3 --train.class_weights balanced --data.audit true"));
   expect_parts(result.output,
                {"rank 0 loaded 203 rows", "rank 1 needs no records", "rank 2 loaded 203 rows, 876 B"});
-  EXPECT_TRUE(model_of(run) == model_of(train(1, deep + "--train.class_weights balanced")));
+  EXPECT_TRUE(model_of(run) == model_of(trained(1, deep + "--train.class_weights balanced")));
 }
 
 // With the stages of the run, with others, and as a whole.
 TEST_F(PipelineRuns, AreEvaluatedAndPredictByStages) {
-  const std::string run = train(
+  const std::string run = trained(
       2, "--distribute.stages 2 --model.layers 'dense(4) relu dense(12) batch_norm tanh dense(4, tie=0)'");
   std::vector<nlohmann::json> evaluations;
   std::vector<std::string> predictions;
@@ -267,10 +225,8 @@ TEST_F(PipelineRuns, AreEvaluatedAndPredictByStages) {
     const std::string model = fmt::format("--model {} --eval.batch 8 {}", run, arrangement.flags);
     const std::string file = experiment_.directory() / fmt::format("predictions-{}.csv", predictions.size());
     const ProcessResult eval = run_trainer(arrangement.ranks, "eval --json - " + model);
-    const ProcessResult predict =
-        run_trainer(arrangement.ranks,
-                    fmt::format("predict {} --input {} --output {}", model, experiment_.test().images, file));
-    EXPECT_EQ(predict.exit_code, 0) << predict.errors;
+    succeed(arrangement.ranks,
+            fmt::format("predict {} --input {} --output {}", model, experiment_.test().images, file));
     evaluations.push_back(json_of(eval)["test"]);
     evaluations.back().erase("seconds");
     predictions.push_back(read_file(file));
@@ -282,11 +238,9 @@ TEST_F(PipelineRuns, AreEvaluatedAndPredictByStages) {
 }
 
 TEST_F(PipelineRuns, DoNotPredictByStagesWithSeveralThreads) {
-  const std::string run = train(2, "--distribute.stages 2");
-  const ProcessResult result = run_trainer(2, fmt::format("eval --model {} --train.threads 2", run));
-  EXPECT_EQ(result.exit_code, kExitConfig) << result.output;
-  EXPECT_EQ(count_of(result.errors, "error: "), 1) << result.errors;
-  expect_parts(result.errors, {"train.threads = 2 with distribute.stages = 2", "start more ranks"});
+  const std::string run = trained(2, "--distribute.stages 2");
+  expect_failed(run_trainer(2, fmt::format("eval --model {} --train.threads 2", run)), kExitConfig,
+                {"train.threads = 2 with distribute.stages = 2", "start more ranks"});
 }
 
 // Rank 0 cannot write what the others send, and all end.
@@ -294,9 +248,8 @@ TEST_F(PipelineRuns, EndTogetherOnAFullDisk) {
   const std::string run = experiment_.fresh_run();
   const FileFaults full(
       {.in = run + "/model.safetensors", .effect = "ENOSPC", .calls = "write", .count = kForever});
-  const ProcessResult result =
-      run_trainer(2, arguments(run, "--distribute.stages 2 --checkpoint.every never"), full);
-  EXPECT_EQ(result.exit_code, kExitData) << result.errors;
+  const ProcessResult result = ended_with(
+      run_trainer(2, words(run, "--distribute.stages 2 --checkpoint.every never"), full), kExitData);
   EXPECT_GT(full.hits(), 0);
   EXPECT_EQ(count_of(result.errors, "error: "), 1) << result.errors;
   expect_parts(result.errors, {"this was lost: model.safetensors (cannot write", "No space left on device"});
@@ -304,8 +257,7 @@ TEST_F(PipelineRuns, EndTogetherOnAFullDisk) {
 
 TEST_F(PipelineRuns, ArePlanned) {
   const ProcessResult plan =
-      run_trainer(fmt::format("plan --np 4 --config {} --distribute.stages 2", experiment_.config()));
-  EXPECT_EQ(plan.exit_code, 0) << plan.errors;
+      succeed(fmt::format("plan --np 4 --config {} --distribute.stages 2", experiment_.config()));
   expect_parts(plan.output, {"stages of a group", "received per sample",
                              "A group takes 4 micro-batches through 2 stages: each is idle for 20 %"});
 }

@@ -1,24 +1,12 @@
 // Predictions through the real executable: names, kept columns, standard input, and the threshold that a run
 // has chosen.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <filesystem>
-#include <fstream>
-#include <sstream>
-
-#include "lockstep/base/errors.h"
-#include "lockstep/base/file.h"
-#include "lockstep/base/json.h"
 #include "lockstep/base/random.h"
-#include "support/error_text.h"
-#include "support/temporary_directory.h"
-#include "support/trainer_process.h"
+#include "support/trainer_runs.h"
 
 namespace lockstep::test {
 namespace {
 
-class Predict : public testing::Test {
+class Predict : public TrainerRuns {
  protected:
   // One in five says "yes, please", where x is large.
   static std::string people(Index rows) {
@@ -32,16 +20,8 @@ class Predict : public testing::Test {
     return text;
   }
 
-  std::string write(const std::string& name, const std::string& text) const {
-    std::ofstream(directory_ / name, std::ios::binary) << text;
-    return directory_ / name;
-  }
-
   std::string train(int ranks, const std::string& run, const std::string& flags) const {
-    const ProcessResult trained = run_trainer(
-        ranks, fmt::format("--config {} --run.dir {} {}", directory_ / "c.toml", directory_ / run, flags));
-    EXPECT_EQ(trained.exit_code, 0) << trained.errors;
-    return trained.output;
+    return succeeded(TrainerRuns::train(ranks, run, flags)).output;
   }
 
   std::string predict_words(const std::string& flags) const {
@@ -50,48 +30,38 @@ class Predict : public testing::Test {
 
   void expect_refused(const std::string& flags, const std::vector<std::string>& parts) const {
     SCOPED_TRACE(flags);
-    const ProcessResult refused = run_trainer(predict_words("--input " + data_ + " " + flags));
-    EXPECT_EQ(refused.exit_code, kExitConfig);
+    const ProcessResult refused =
+        ended_with(run_trainer(predict_words("--input " + data_ + " " + flags)), kExitConfig);
     EXPECT_EQ(refused.output, "");
     expect_parts(refused.errors, parts);
   }
 
-  TemporaryDirectory directory_;
   std::string data_ = write("people.csv", people(600));
   std::string config_ = write(
-      "c.toml", fmt::format("[data]\ntrain = \"{}\"\nlabel = \"answer\"\nignore = \"id\"\nchunk_kib = 1\n"
-                            "validation_share = 0.3\n"
-                            "[model]\nlayers = \"dense(1)\"\n"
-                            "[train]\nloss = \"binary_cross_entropy\"\noptimizer = \"adam\"\nlr = 0.05\n"
-                            "epochs = 6\nglobal_batch = 48\nreplicas = 6\n"
-                            "[distribute]\nreduction = \"ordered\"\n[run]\nprogress = \"plain\"\n",
-                            data_));
+      "run.toml", fmt::format("[data]\ntrain = \"{}\"\nlabel = \"answer\"\nignore = \"id\"\nchunk_kib = 1\n"
+                              "validation_share = 0.3\n"
+                              "[model]\nlayers = \"dense(1)\"\n"
+                              "[train]\nloss = \"binary_cross_entropy\"\noptimizer = \"adam\"\nlr = 0.05\n"
+                              "epochs = 6\nglobal_batch = 48\nreplicas = 6\n"
+                              "[distribute]\nreduction = \"ordered\"\n",
+                              data_));
 };
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::istringstream in(text);
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(in, line);) lines.push_back(line);
-  return lines;
-}
 
 TEST_F(Predict, TheThresholdOfTheRunDecidesTheClassWithTheSameBytesOnAnyRanks) {
   for (const int ranks : {1, 3}) {
     expect_parts(train(ranks, fmt::format("run{}", ranks), "--eval.threshold f1"),
                  {"threshold: the model says yes (", "the f1 of 'yes, please' of the validation set"});
   }
-  EXPECT_EQ(read_file(directory_ / "run1/model.safetensors"),
-            read_file(directory_ / "run3/model.safetensors"));
-  const auto summary = parse_json<nlohmann::json>(read_file(directory_ / "run1/summary.json"));
+  EXPECT_EQ(model("run1"), model("run3"));
+  const auto summary = summary_of("run1");
   const double threshold = summary["threshold"]["probability"].get<double>();
   EXPECT_EQ(summary["threshold"]["measure"], "f1");
   EXPECT_GT(threshold, 0.1);
   EXPECT_LT(threshold, 0.48) << "yes is rare";
 
   const ProcessResult piped =
-      run_command(fmt::format("cat {} | {} {}", data_, trainer_path(),
-                              predict_words("--input - --keep id,answer --data.chunk_kib 1")));
-  ASSERT_EQ(piped.exit_code, 0) << piped.errors;
+      succeeded(run_command(fmt::format("cat {} | {} {}", data_, trainer_path(),
+                                        predict_words("--input - --keep id,answer --data.chunk_kib 1"))));
   EXPECT_EQ(run_command(fmt::format("cat {} | {} {}", data_, mpiexec_words(),
                                     rank_words(3, predict_words("--input - --keep id,answer"))))
                 .output,
@@ -110,12 +80,10 @@ TEST_F(Predict, TheThresholdOfTheRunDecidesTheClassWithTheSameBytesOnAnyRanks) {
   }
   // The weights of a checkpoint have none yet.
   const ProcessResult best =
-      run_trainer(fmt::format("predict --model {}@best --input {} --output -", directory_ / "run1", data_));
-  EXPECT_EQ(best.exit_code, 0);
+      succeed(fmt::format("predict --model {}@best --input {} --output -", directory_ / "run1", data_));
   expect_parts(best.errors, {"has no threshold", "--eval.threshold 0.3"});
-  const ProcessResult other = run_trainer(predict_words("--eval.threshold youden --input " + data_));
-  EXPECT_EQ(other.exit_code, kExitConfig);
-  expect_parts(other.errors, {"was chosen by \"f1\""});
+  expect_failed(run_trainer(predict_words("--eval.threshold youden --input " + data_)), kExitConfig,
+                {"was chosen by \"f1\""});
   expect_parts(run_trainer(3, fmt::format("eval --model {}", directory_ / "run1")).output,
                {"validation: with yes ('yes, please') from a probability of ", "accuracy "});
 }
@@ -123,8 +91,7 @@ TEST_F(Predict, TheThresholdOfTheRunDecidesTheClassWithTheSameBytesOnAnyRanks) {
 TEST_F(Predict, WritesWhatIsAskedForAndRefusesWhatThereIsNot) {
   train(1, "run1", "");
   const auto output = [&](const std::string& flags) {
-    const ProcessResult result = run_trainer(predict_words("--input " + data_ + " " + flags));
-    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    const ProcessResult result = succeed(predict_words("--input " + data_ + " " + flags));
     return lines_of(result.output);
   };
   EXPECT_EQ(output("--proba")[0], "row,\"p_\"\"no\"\"\",\"p_yes, please\"");
@@ -153,8 +120,7 @@ TEST_F(Predict, AnEmptyInputHasAnEmptyResult) {
   train(1, "run1", "");
   const auto result = [&](int ranks, const std::string& input, const std::string& flags = "") {
     SCOPED_TRACE(input);
-    const ProcessResult found = run_trainer(ranks, predict_words("--input " + input + " " + flags));
-    EXPECT_EQ(found.exit_code, 0) << found.errors;
+    const ProcessResult found = succeed(ranks, predict_words("--input " + input + " " + flags));
     expect_parts(found.errors, {"predicted 0 rows"});
     return found.output;
   };
@@ -176,10 +142,9 @@ TEST_F(Predict, AnEmptyInputHasAnEmptyResult) {
   EXPECT_EQ(count_of(parts.output, "\n"), 2) << parts.output << parts.errors;
   expect_parts(parts.output, {"\n0,1,"});
   // There is nothing that could be measured.
-  const ProcessResult eval = run_trainer(
-      fmt::format("eval --model {} --data.test {}", directory_ / "run1", directory_ / "empty.csv"));
-  EXPECT_EQ(eval.exit_code, kExitData);
-  expect_parts(eval.errors, {"empty.csv' holds no records"});
+  expect_failed(run_trainer(fmt::format("eval --model {} --data.test {}", directory_ / "run1",
+                                        directory_ / "empty.csv")),
+                kExitData, {"empty.csv' holds no records"});
 }
 
 TEST_F(Predict, ColumnsWithoutNamesAreTakenInOrderWhichIsSaid) {
@@ -192,9 +157,8 @@ TEST_F(Predict, ColumnsWithoutNamesAreTakenInOrderWhichIsSaid) {
   };
   expect_parts(said("7,1.5\n"), {"none.csv' has no header: its 2 columns are taken as id, x\n"});
   expect_parts(said("7,1.5,\"yes, please\"\n"), {"its 3 columns are taken as id, x, answer\n"});
-  const ProcessResult one = run_trainer(predict_words("--input " + write("none.csv", "1.5\n")));
-  EXPECT_EQ(one.exit_code, kExitData);
-  expect_parts(one.errors, {"has 1 columns and no header, expected 3 (or 2 without labels)"});
+  expect_failed(run_trainer(predict_words("--input " + write("none.csv", "1.5\n"))), kExitData,
+                {"has 1 columns and no header, expected 3 (or 2 without labels)"});
 }
 
 TEST_F(Predict, NumbersFarOutsideOfTrainingsAreNamed) {
@@ -203,20 +167,19 @@ TEST_F(Predict, NumbersFarOutsideOfTrainingsAreNamed) {
   write("far-1.csv", "id,x\n3,150\n4,0\n5,-2e3\n");
   for (const int ranks : {1, 2}) {
     const ProcessResult result =
-        run_trainer(ranks, predict_words(fmt::format("--input '{}'", directory_ / "far-*.csv")));
-    EXPECT_EQ(result.exit_code, 0);
+        succeed(ranks, predict_words(fmt::format("--input '{}'", directory_ / "far-*.csv")));
     EXPECT_EQ(count_of(result.errors, "warning: "), 1) << result.errors;
     expect_parts(result.errors, {"far-1.csv': numbers lie far outside of those that the model learnt from",
                                  "'x' has -2000 to 150 in 2 records, in training -"});
   }
-  EXPECT_EQ(run_trainer(predict_words("--input " + data_)).errors.find("warning"), std::string::npos);
+  expect_no_parts(run_trainer(predict_words("--input " + data_)).errors, {"warning"});
 }
 
 TEST_F(Predict, AThresholdThatCannotBeChosenIsRefused) {
   const auto refused = [&](const std::string& flags, const std::vector<std::string>& parts) {
-    const ProcessResult result =
-        run_trainer(fmt::format("--config {} --run.dir {} {}", config_, directory_ / "none", flags));
-    EXPECT_EQ(result.exit_code, kExitConfig);
+    const ProcessResult result = ended_with(
+        run_trainer(fmt::format("--config {} --run.dir {} {}", config_, directory_ / "none", flags)),
+        kExitConfig);
     expect_parts(result.errors, parts);
   };
   refused("--eval.threshold f1 --data.validation_share 0", {"share(0.1)", "eval.threshold = 0.3"});

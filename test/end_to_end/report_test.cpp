@@ -1,24 +1,10 @@
 // Runs looked at afterwards through the real executable: their page, their metrics as CSV, their status.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <array>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
-#include <vector>
-
-#include "lockstep/base/errors.h"
-#include "lockstep/base/file.h"
-#include "lockstep/base/json.h"
-#include "support/error_text.h"
-#include "support/temporary_directory.h"
-#include "support/trainer_process.h"
+#include "support/trainer_runs.h"
 
 namespace lockstep::test {
 namespace {
 
-class ReportCommand : public testing::Test {
+class ReportCommand : public TrainerRuns {
  protected:
   // A table of hostile names: two columns, and classes.
   void SetUp() override {
@@ -26,74 +12,59 @@ class ReportCommand : public testing::Test {
     data << "\"<i>x</i>\",y\n";
     for (int row = 0; row < 60; ++row) data << row % 7 << ',' << (row % 7 > 3 ? "<u>yes" : "no&") << '\n';
     data.close();
-    std::ofstream(directory_ / "run.toml") << fmt::format(
+    configure(fmt::format(
         "[data]\ntrain = '{}'\nlabel = \"y\"\nvalidation_share = 0.2\n[model]\nlayers = \"dense(2)\"\n"
         "[train]\nloss = \"softmax_cross_entropy\"\nlr = 0.1\nepochs = 3\nglobal_batch = 8\nreplicas = 2\n"
         "[run]\nlog_every = 2\n",
-        directory_ / "a<b>.csv");
+        directory_ / "a<b>.csv"));
   }
 
   ProcessResult train(const std::string& run, const std::string& flags = "") const {
-    return run_trainer(
-        2, fmt::format("--config {} --run.dir {} {}", directory_ / "run.toml", directory_ / run, flags));
+    return TrainerRuns::train(2, run, flags);
   }
 
   ProcessResult report(const std::string& runs, const std::string& flags = "") const {
     return run_trainer(fmt::format("report {} --output {} {}", runs, page_, flags));
   }
 
-  const TemporaryDirectory directory_;
   const std::string page_ = directory_ / "page.html";
 };
 
 TEST_F(ReportCommand, ShowsADoneRunTheSameEachTime) {
-  ASSERT_EQ(train("a").exit_code, 0);
-  const ProcessResult made = report(directory_ / "a");
-  EXPECT_EQ(made.exit_code, 0) << made.errors;
+  succeeded(train("a"));
+  succeeded(report(directory_ / "a"));
   const std::string page = read_file(page_);
   expect_parts(page, {"\"state\":\"done\"", "\"steps\":18,", "\"kept\":{",
                       "\"confusion\":{\"split\":", "\"\\u003ci>x\\u003c/i>\"", "\\u003cu>yes",
                       "a\\u003cb>.csv", "\"each example seen\",\"", "Chart.js v", "The MIT License",
                       "JavaScript, which is switched off"});
   EXPECT_TRUE(read_file(directory_ / "a/report.html") == page) << "the run has written it at its end";
-  EXPECT_EQ(page.find("<i>x"), std::string::npos);
-  EXPECT_EQ(page.find("<u>yes"), std::string::npos);
-  const ProcessResult numbers = run_trainer(fmt::format("report {} --json -", directory_ / "a"));
-  EXPECT_EQ(numbers.exit_code, 0) << numbers.errors;
+  expect_no_parts(page, {"<i>x", "<u>yes"});
+  const ProcessResult numbers = succeed(fmt::format("report {} --json -", directory_ / "a"));
   EXPECT_NE(page.find(">" + numbers.output.substr(0, numbers.output.size() - 1) + "</script>"),
             std::string::npos)
       << "the page shows these numbers";
   const auto json = parse_json<nlohmann::json>(numbers.output);
   EXPECT_EQ(json["runs"][0]["columns"]["rows"][0][0], "<i>x</i>");
-  const ProcessResult again = report(directory_ / "a");
-  EXPECT_EQ(again.exit_code, kExitConfig) << "it is not overwritten unasked";
-  EXPECT_EQ(report(directory_ / "a", "--overwrite").exit_code, 0);
+  expect_failed(report(directory_ / "a"), kExitConfig);
+  succeeded(report(directory_ / "a", "--overwrite"));
   EXPECT_EQ(read_file(page_), page);
 
   const ProcessResult csv =
-      run_trainer(fmt::format("export-metrics {} --format csv --output -", directory_ / "a"));
-  EXPECT_EQ(csv.exit_code, 0) << csv.errors;
-  std::istringstream lines(read_file(directory_ / "a/metrics.jsonl"));
-  int count = 0;
-  for (std::string line; std::getline(lines, line);) ++count;
-  EXPECT_EQ(count_of(csv.output, "\n"), count + 1);
+      succeed(fmt::format("export-metrics {} --format csv --output -", directory_ / "a"));
+  EXPECT_EQ(count_of(csv.output, "\n"), count_of(read_file(path("a/metrics.jsonl")), "\n") + 1);
   EXPECT_TRUE(csv.output.starts_with("run,kind,split,step,epoch,samples_seen,")) << csv.output;
-  const ProcessResult other =
-      run_trainer(fmt::format("export-metrics {} --format xml --output -", directory_ / "a"));
-  EXPECT_EQ(other.exit_code, kExitConfig);
-  expect_parts(other.errors, {"'xml'", "csv"});
+  expect_failed(run_trainer(fmt::format("export-metrics {} --format xml --output -", directory_ / "a")),
+                kExitConfig, {"'xml'", "csv"});
 
-  const ProcessResult status = run_trainer(fmt::format("status {}", directory_ / "a"));
-  EXPECT_EQ(status.exit_code, 0) << status.errors;
-  expect_parts(status.output, {"done", "18/18 (100 %)", "validation loss"});
+  expect_parts(succeed(fmt::format("status {}", directory_ / "a")).output,
+               {"done", "18/18 (100 %)", "validation loss"});
 }
 
 // The lines of metrics.jsonl without what depends on the clock.
 std::vector<std::array<double, 4>> norms_of(const std::string& file) {
   std::vector<std::array<double, 4>> norms;
-  std::istringstream lines(read_file(file));
-  for (std::string line; std::getline(lines, line);) {
-    const auto json = parse_json<nlohmann::json>(line);
+  for (const nlohmann::json& json : metric_lines(file)) {
     if (!json.contains("gradient_norm")) continue;
     norms.push_back({json["step"], json["loss"], json["gradient_norm"], json["weight_norm"]});
   }
@@ -103,10 +74,8 @@ std::vector<std::array<double, 4>> norms_of(const std::string& file) {
 TEST_F(ReportCommand, HasTheSamePredictionsAndNormsOnAnyNumberOfRanks) {
   const std::string flags =
       "--distribute.reduction ordered --distribute.strategy zero1 --train.replicas 4 --eval.batch 3 ";
-  ASSERT_EQ(train("two", flags).exit_code, 0);
-  const ProcessResult one = run_trainer(
-      1, fmt::format("--config {} --run.dir {} {}", directory_ / "run.toml", directory_ / "one", flags));
-  ASSERT_EQ(one.exit_code, 0) << one.errors;
+  succeeded(train("two", flags));
+  trained(1, "one", flags);
   const std::string predictions = read_file(directory_ / "two/evaluation.json");
   EXPECT_EQ(read_file(directory_ / "one/evaluation.json"), predictions);
   const auto json = parse_json<nlohmann::json>(predictions);
@@ -127,43 +96,37 @@ TEST_F(ReportCommand, HasTheSamePredictionsAndNormsOnAnyNumberOfRanks) {
 }
 
 TEST_F(ReportCommand, IsNotWrittenWhereTheConfigSaysSoOrCannotBe) {
-  ASSERT_EQ(train("without", "--report.html false").exit_code, 0);
+  succeeded(train("without", "--report.html false"));
   EXPECT_FALSE(std::filesystem::exists(directory_ / "without/report.html"));
-  ASSERT_EQ(train("longer", "--train.epochs 2 --checkpoint.every '1 epoch'").exit_code, 0);
+  succeeded(train("longer", "--train.epochs 2 --checkpoint.every '1 epoch'"));
   std::filesystem::remove(directory_ / "longer/report.html");
   std::filesystem::create_directories(directory_ / "longer/report.html/of somebody");
-  const ProcessResult blocked =
-      train("longer", "--train.epochs 3 --checkpoint.every '1 epoch' --run.resume_allow train.epochs");
-  EXPECT_EQ(blocked.exit_code, 0) << "the run is complete without it: " << blocked.errors;
+  const ProcessResult blocked = succeeded(
+      train("longer", "--train.epochs 3 --checkpoint.every '1 epoch' --run.resume_allow train.epochs"));
   expect_parts(blocked.errors, {"report.html is not written"});
 }
 
 TEST_F(ReportCommand, TellsWhatBecameOfRunsThatDidNotEnd) {
-  EXPECT_EQ(train("nan", "--train.keep last --debug.nan_replica 1 --debug.nan_step 5").exit_code,
-            kExitTraining);
+  expect_failed(train("nan", "--train.keep last --debug.nan_replica 1 --debug.nan_step 5"), kExitTraining);
   EXPECT_NE(train("killed", "--debug.fail_rank 1 --debug.fail_step 7").exit_code, 0);
   const std::string metrics = directory_ / "killed/metrics.jsonl";
   std::filesystem::resize_file(metrics, std::filesystem::file_size(metrics) - 9);
-  const ProcessResult made = report(directory_.path().string());
-  EXPECT_EQ(made.exit_code, 0) << made.errors;
+  const ProcessResult made = succeeded(report(directory_.path().string()));
   expect_parts(made.output + made.errors, {"2 runs"});
-  const auto failed = parse_json<nlohmann::json>(read_file(directory_ / "nan/run.json"))["progress"];
+  const auto failed = json_in("nan/run.json")["progress"];
   EXPECT_EQ(failed, nlohmann::json({{"steps", 5}, {"samples", 40}, {"epochs", 5.0 / 6}}))
       << "not those of the last line, step 4";
   expect_parts(read_file(page_), {"\"state\":\"failed\",\"reason\":\"", "not finite", "is cut off",
                                   "\"differing\":[\"train.keep\","});
-  const ProcessResult status = run_trainer(fmt::format("status {}", directory_.path().string()));
-  expect_parts(status.output, {"nan", "killed", "failed"});
+  expect_parts(run_trainer(fmt::format("status {}", directory_.path().string())).output,
+               {"nan", "killed", "failed"});
 }
 
 TEST_F(ReportCommand, NamesADirectoryWithoutRuns) {
-  const ProcessResult made = report(directory_ / "none");
-  EXPECT_EQ(made.exit_code, kExitConfig);
-  expect_parts(made.errors, {"there is no run '", "none'"});
-  EXPECT_EQ(run_trainer("report --output x.html").exit_code, kExitConfig);
-  const ProcessResult unnamed = run_trainer(fmt::format("report {}", directory_ / "none"));
-  EXPECT_EQ(unnamed.exit_code, kExitConfig);
-  expect_parts(unnamed.errors, {"--output FILE", "--json FILE"});
+  expect_failed(report(directory_ / "none"), kExitConfig, {"there is no run '", "none'"});
+  expect_failed(run_trainer("report --output x.html"), kExitConfig);
+  expect_failed(run_trainer(fmt::format("report {}", directory_ / "none")), kExitConfig,
+                {"--output FILE", "--json FILE"});
 }
 
 }  // namespace

@@ -1,23 +1,12 @@
 // Sweeps and cross-validation: each trial is the run that its flags make by themselves, whatever befell it.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <csignal>
-#include <filesystem>
-#include <sstream>
 #include <thread>
 
-#include "lockstep/base/errors.h"
-#include "lockstep/base/file.h"
-#include "lockstep/base/json.h"
-#include "support/error_text.h"
 #include "support/running_job.h"
 #include "support/saved_runs.h"
 #include "support/small_experiment.h"
-#include "support/trainer_process.h"
+#include "support/trainer_runs.h"
 
 namespace lockstep::test {
 namespace {
@@ -37,17 +26,20 @@ class Sweep : public testing::Test {
     }
     return nullptr;
   }
+  // A run by itself.
+  std::string single(const std::string& flags) const {
+    std::string run = experiment_.fresh_run();
+    succeed(arguments(run, flags));
+    return run;
+  }
   // The models of single runs with the settings of the grid below, by number of the trial.
   std::vector<std::string> single_models() const {
     std::vector<std::string> models;
     for (const char* lr : {"0.01", "0.05"}) {
       for (const char* momentum : {"0", "0.9"}) {
         for (const char* seed : {"1", "2"}) {
-          const std::string run = experiment_.fresh_run();
-          const ProcessResult result = run_trainer(arguments(
-              run, fmt::format("--train.lr {} --train.momentum {} --run.seed {}", lr, momentum, seed)));
-          EXPECT_EQ(result.exit_code, 0) << result.errors;
-          models.push_back(model_of(run));
+          models.push_back(model_of(
+              single(fmt::format("--train.lr {} --train.momentum {} --run.seed {}", lr, momentum, seed))));
         }
       }
     }
@@ -62,11 +54,7 @@ class Sweep : public testing::Test {
 // The steps of the evaluations in metrics.jsonl, in order.
 std::vector<Index> evaluated_steps(const std::string& run) {
   std::vector<Index> steps;
-  std::istringstream lines(read_file(run + "/metrics.jsonl"));
-  for (std::string line; std::getline(lines, line);) {
-    const Json json = Json::parse(line);
-    if (json["kind"] == "evaluation") steps.push_back(json["step"]);
-  }
+  for (const Json& line : metric_lines(run + "/metrics.jsonl", "evaluation")) steps.push_back(line["step"]);
   return steps;
 }
 
@@ -75,7 +63,7 @@ std::string name_of(Index trial) {
 }
 
 TEST_F(Sweep, OfEightTrialsIsEightSingleRunsAlsoAfterItWasKilled) {
-  const std::vector<std::string> single = single_models();
+  const std::vector<std::string> models = single_models();
   const std::string run = experiment_.fresh_run();
   const std::string command = "sweep " + arguments(run, kGrid);
   {
@@ -87,29 +75,26 @@ TEST_F(Sweep, OfEightTrialsIsEightSingleRunsAlsoAfterItWasKilled) {
     job.wait(30);
   }
   EXPECT_FALSE(std::filesystem::exists(run + "/sweep.json"));
-  const ProcessResult result = run_trainer(4, command);
-  EXPECT_EQ(result.exit_code, 0) << result.errors;
-  expect_parts(result.output, {"8 trials, 2 at a time on 2 ranks each", "the sweep goes on", "best: trial-"});
+  expect_parts(succeed(4, command).output,
+               {"8 trials, 2 at a time on 2 ranks each", "the sweep goes on", "best: trial-"});
   for (Index i = 0; i < 8; ++i) {
-    EXPECT_TRUE(model_of(run + name_of(i + 1)) == at(single, i)) << "trial " << i + 1;
+    EXPECT_TRUE(model_of(run + name_of(i + 1)) == at(models, i)) << "trial " << i + 1;
   }
   EXPECT_EQ(results_of(run)["trials"].size(), 8U);
-  const ProcessResult again = run_trainer(2, command);
-  EXPECT_EQ(again.exit_code, 0) << again.errors;
+  const ProcessResult again = succeed(2, command);
   EXPECT_EQ(again.output.find("begins on"), std::string::npos) << "finished trials are kept";
 }
 
 TEST_F(Sweep, ATrialThatFailsIsARowAndNotTheEnd) {
   const std::string run = experiment_.fresh_run();
   const ProcessResult result =
-      run_trainer(2, "sweep " + arguments(run,
-                                          "--debug.nan_replica 0 --grid debug.nan_step=1000,3 --grid "
-                                          "model.layers='dense(4)|dense(5)|dense(4) oops'"));
-  EXPECT_EQ(result.exit_code, 0) << result.errors;
+      succeed(2, "sweep " + arguments(run,
+                                      "--debug.nan_replica 0 --grid debug.nan_step=1000,3 --grid "
+                                      "model.layers='dense(4)|dense(5)|dense(4) oops'"));
   EXPECT_EQ(trial(run, 1)["state"], "done");
   EXPECT_EQ(trial(run, 3)["state"], "failed");
   EXPECT_EQ(trial(run, 3)["exit_code"], kExitConfig);
-  EXPECT_NE(trial(run, 3)["reason"].get<std::string>().find("oops"), std::string::npos);
+  expect_parts(trial(run, 3)["reason"].get<std::string>(), {"oops"});
   EXPECT_EQ(trial(run, 4)["exit_code"], kExitTraining);
   expect_parts(result.output, {"trial-0003 failed with exit code 2", "best: trial-000"});
   expect_parts(read_file(run + "/trial-0004/log.txt"), {" error ", "not finite"});
@@ -126,10 +111,8 @@ TEST_F(Sweep, ThatIsStoppedSavesItsTrialsAndGoesOn) {
     EXPECT_EQ(job.wait(60), kExitStopped) << job.errors();
     EXPECT_TRUE(job.says("the same command goes on from there", 1)) << job.output();
   }
-  EXPECT_EQ(run_trainer(2, command).exit_code, 0);
-  const std::string alone = experiment_.fresh_run();
-  EXPECT_EQ(run_trainer(arguments(alone, "--run.seed 1 --train.lr 0.02")).exit_code, 0);
-  EXPECT_TRUE(model_of(run + name_of(1)) == model_of(alone));
+  succeed(2, command);
+  EXPECT_TRUE(model_of(run + name_of(1)) == model_of(single("--run.seed 1 --train.lr 0.02")));
 }
 
 TEST_F(Sweep, HalvingDropsTheWorstAndChangesNoBitOfTheBest) {
@@ -137,16 +120,14 @@ TEST_F(Sweep, HalvingDropsTheWorstAndChangesNoBitOfTheBest) {
   const std::string length = " --train.epochs 4 --eval.every '0.5 epochs' --train.schedule cosine";
   const std::string command =
       "sweep " + arguments(run, "--grid train.lr=0.05,1e-5,1e-6,1e-7 --halving 2" + length);
-  const ProcessResult result = run_trainer(2, command);
-  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  succeed(2, command);
   EXPECT_EQ(trial(run, 1)["state"], "done");
   EXPECT_EQ(trial(run, 1)["rungs"].size(), 3U);
   Index dropped = 0;
   const Json results = results_of(run);
   for (const Json& row : results["trials"]) dropped += row["state"] == "dropped" ? 1 : 0;
   EXPECT_EQ(dropped, 3);
-  const std::string alone = experiment_.fresh_run();
-  EXPECT_EQ(run_trainer(arguments(alone, "--train.lr 0.05" + length)).exit_code, 0);
+  const std::string alone = single("--train.lr 0.05" + length);
   EXPECT_TRUE(model_of(run + name_of(1)) == model_of(alone));
   EXPECT_EQ(evaluated_steps(run + name_of(1)), evaluated_steps(alone)) << "each rung is evaluated once";
 }
@@ -154,18 +135,16 @@ TEST_F(Sweep, HalvingDropsTheWorstAndChangesNoBitOfTheBest) {
 TEST_F(Sweep, PartsOfItMeetInOneTable) {
   const std::string run = experiment_.fresh_run();
   const std::string command = "sweep " + arguments(run, "--grid run.seed=1,2,3");
-  EXPECT_EQ(run_trainer(command + " --part 1/2").exit_code, 0);
+  succeed(command + " --part 1/2");
   EXPECT_EQ(trial(run, 2)["state"], "waiting");
-  EXPECT_EQ(run_trainer(command + " --part 2/2").exit_code, 0);
+  succeed(command + " --part 2/2");
   for (Index number = 1; number <= 3; ++number) EXPECT_EQ(trial(run, number)["state"], "done");
 }
 
 TEST_F(Sweep, IsRefusedBeforeAnythingRuns) {
   const std::string run = experiment_.fresh_run();
   const auto refusal = [&](int ranks, const std::string& flags) {
-    const ProcessResult result = run_trainer(ranks, "sweep " + arguments(run, flags));
-    EXPECT_EQ(result.exit_code, kExitConfig) << flags;
-    return result.errors;
+    return ended_with(run_trainer(ranks, "sweep " + arguments(run, flags)), kExitConfig).errors;
   };
   expect_parts(refusal(1, "--grid train.lrr=1"), {"unknown key 'train.lrr'", "train.lr"});
   expect_parts(refusal(1, ""), {"--grid or --random is missing"});
@@ -183,27 +162,25 @@ TEST_F(Sweep, IsRefusedBeforeAnythingRuns) {
 
 TEST_F(Sweep, GrowsByFurtherValues) {
   const std::string run = experiment_.fresh_run();
-  EXPECT_EQ(run_trainer("sweep " + arguments(run, "--grid run.seed=2,1")).exit_code, 0);
+  succeed("sweep " + arguments(run, "--grid run.seed=2,1"));
   const std::string before = read_file(run + "/rows/trial-0001.json");
-  const ProcessResult more = run_trainer("sweep " + arguments(run, "--grid run.seed=1,2,3"));
-  EXPECT_EQ(more.exit_code, 0) << more.errors;
-  EXPECT_EQ(more.output.find("trial-0001 begins"), std::string::npos);
+  const ProcessResult more = succeed("sweep " + arguments(run, "--grid run.seed=1,2,3"));
+  expect_no_parts(more.output, {"trial-0001 begins"});
   expect_parts(more.output, {"3 trials", "trial-0003 begins on rank 0: run.seed 3"});
   EXPECT_EQ(read_file(run + "/rows/trial-0001.json"), before);
   EXPECT_EQ(trial(run, 1)["settings"]["run.seed"], "2");
-  const ProcessResult fewer = run_trainer("sweep " + arguments(run, "--grid run.seed=1,2"));
-  EXPECT_EQ(fewer.exit_code, kExitConfig);
-  expect_parts(fewer.errors, {"--grid run.seed=1,2,3"});
+  expect_failed(run_trainer("sweep " + arguments(run, "--grid run.seed=1,2")), kExitConfig,
+                {"--grid run.seed=1,2,3"});
 }
 
 TEST_F(Sweep, TriesAgainWhatFailedByAFile) {
   const std::string run = experiment_.fresh_run();
   const std::string file = run + ".init.safetensors";
   const std::string good = experiment_.fresh_run();
-  ASSERT_EQ(run_trainer(arguments(good, "")).exit_code, 0);
+  succeed(arguments(good, ""));
   const std::string failing =
       "sweep " + arguments(run, fmt::format("--grid train.init={}/model.safetensors,{}", good, file));
-  EXPECT_EQ(run_trainer(failing).exit_code, 0);
+  succeed(failing);
   EXPECT_EQ(trial(run, 2)["exit_code"], kExitData) << trial(run, 2);
   std::filesystem::copy_file(good + "/model.safetensors", file);
   const ProcessResult again = run_trainer(failing);
@@ -213,16 +190,15 @@ TEST_F(Sweep, TriesAgainWhatFailedByAFile) {
 
 TEST_F(Sweep, AnotherOneInItsDirectoryIsRefused) {
   const std::string run = experiment_.fresh_run();
-  EXPECT_EQ(run_trainer("sweep " + arguments(run, "--grid run.seed=1,2")).exit_code, 0);
-  const ProcessResult other = run_trainer("sweep " + arguments(run, "--grid run.seed=1,3"));
-  EXPECT_EQ(other.exit_code, kExitConfig);
-  expect_parts(other.errors, {"is another one", "--grid run.seed=1,2", "--grid run.seed=1,3"});
-  const ProcessResult in_run = run_trainer("sweep " + arguments(run + name_of(1), "--grid run.seed=1,2"));
-  expect_parts(in_run.errors, {"is the directory of a run"});
+  succeed("sweep " + arguments(run, "--grid run.seed=1,2"));
+  expect_failed(run_trainer("sweep " + arguments(run, "--grid run.seed=1,3")), kExitConfig,
+                {"is another one", "--grid run.seed=1,2", "--grid run.seed=1,3"});
+  expect_parts(run_trainer("sweep " + arguments(run + name_of(1), "--grid run.seed=1,2")).errors,
+               {"is the directory of a run"});
 }
 
 // A table, also divided by hand, so that a fold can be compared with a run on files.
-class CrossValidation : public testing::Test {
+class CrossValidation : public TrainerRuns {
  protected:
   CrossValidation() {
     std::string all = "a,b,y,fold\n";
@@ -232,9 +208,9 @@ class CrossValidation : public testing::Test {
       all += fmt::format("{},{}\n", record, i * 7 % 3);
       (i * 7 % 3 == 1 ? held_ : rest_) += record + "\n";
     }
-    write_file_atomically(directory_ / "all.csv", all);
-    write_file_atomically(directory_ / "rest.csv", "a,b,y\n" + rest_);
-    write_file_atomically(directory_ / "held.csv", "a,b,y\n" + held_);
+    write("all.csv", all);
+    write("rest.csv", "a,b,y\n" + rest_);
+    write("held.csv", "a,b,y\n" + held_);
   }
   std::string arguments(const std::string& train, const std::string& run, const std::string& flags) const {
     return fmt::format(
@@ -243,40 +219,40 @@ class CrossValidation : public testing::Test {
         "--run.dir {} {}",
         directory_ / train, directory_ / run, flags);
   }
-  std::string config() const {
-    write_file_atomically(directory_ / "empty.toml", "");
-    return "--config " + (directory_ / "empty.toml") + " ";
+  std::string config() const { return "--config " + path("run.toml") + " "; }
+  ProcessResult cv(int ranks, const std::string& flags) const {
+    return run_trainer(ranks, "cv " + config() + arguments("all.csv", "cv", flags));
+  }
+  // The lines of the predictions of all folds; and those of a file by the second of them.
+  std::vector<std::string> joined() const { return lines_of(read_file(path("cv/predictions.csv"))); }
+  std::vector<std::string> of_fold(const std::string& input) const {
+    return lines_of(predict(1, "cv/fold-0002", path(input), "of_fold.csv"));
+  }
+  void expect_changed_data(int ranks, const std::string& flags, const std::string& name) const {
+    const ProcessResult result = ended_with(cv(ranks, flags), kExitConfig);
+    expect_parts(result.errors, {"the training data have changed since fold-0001", name});
+    expect_no_parts(result.output, {"begins"});
   }
 
-  TemporaryDirectory directory_;
   std::string held_;
   std::string rest_;
 };
 
 TEST_F(CrossValidation, EachFoldIsTheRunWithThatValidationSet) {
-  const ProcessResult result =
-      run_trainer(2, "cv " + config() + arguments("all.csv", "cv", "--folds 3 --fold-column fold --refit"));
-  ASSERT_EQ(result.exit_code, 0) << result.errors;
-  expect_parts(result.output, {"mean", "standard deviation", "refit: on all records"});
-  const ProcessResult by_files =
-      run_trainer(config() + arguments("rest.csv", "single",
-                                       fmt::format("--data.validation {}", directory_ / "held.csv")));
-  ASSERT_EQ(by_files.exit_code, 0) << by_files.errors;
+  expect_parts(succeeded(cv(2, "--folds 3 --fold-column fold --refit")).output,
+               {"mean", "standard deviation", "refit: on all records"});
+  succeed(config() +
+          arguments("rest.csv", "single", fmt::format("--data.validation {}", directory_ / "held.csv")));
   EXPECT_TRUE(model_of(directory_ / "cv/fold-0002") == model_of(directory_ / "single"));
   EXPECT_TRUE(std::filesystem::exists(directory_ / "cv/refit/model.safetensors"));
 }
 
 TEST_F(CrossValidation, RecordsOfATestPartAreInNoFold) {
-  const ProcessResult result = run_trainer(
-      2, "cv " + config() + arguments("all.csv", "cv", "--folds 3 --data.test_part 'share(0.2)' --refit"));
-  ASSERT_EQ(result.exit_code, 0) << result.errors;
-  std::istringstream lines(read_file(directory_ / "cv/predictions.csv"));
-  std::string line;
-  std::getline(lines, line);
-  Index records = 0;
-  Index without = 0;
-  for (; std::getline(lines, line); ++records) without += line.find(",,") != std::string::npos ? 1 : 0;
-  EXPECT_EQ(records, 120);
+  succeeded(cv(2, "--folds 3 --data.test_part 'share(0.2)' --refit"));
+  const std::vector<std::string> lines = joined();
+  ASSERT_EQ(lines.size(), 121U);
+  const auto without = std::ranges::count_if(
+      lines, [](const std::string& line) { return line.find(",,") != std::string::npos; });
   const Json test = evaluate(1, "--model " + (directory_ / "cv/fold-0001"))["test"];
   EXPECT_EQ(without, test["samples"].get<Index>());
   EXPECT_GT(without, 10);
@@ -284,29 +260,22 @@ TEST_F(CrossValidation, RecordsOfATestPartAreInNoFold) {
 
 // Also where all is done, and where a trial that was killed is the only one.
 TEST_F(CrossValidation, OfDataThatHaveChangedIsRefused) {
-  const std::string command = "cv " + config() + arguments("all.csv", "cv", "--folds 3");
-  ASSERT_EQ(run_trainer(command).exit_code, 0);
+  const std::string folds = "--folds 3";
+  succeeded(cv(1, folds));
   const std::string before = read_file(directory_ / "all.csv");
   std::string after = before;
   after[after.size() / 2] = after[after.size() / 2] == '1' ? '2' : '1';
-  write_file_atomically(directory_ / "all.csv", after);
-  const auto refused = [&](int ranks) {
-    const ProcessResult result = run_trainer(ranks, command);
-    EXPECT_EQ(result.exit_code, kExitConfig) << result.output;
-    expect_parts(result.errors, {"the training data have changed since fold-0001", "all.csv"});
-    EXPECT_EQ(result.output.find("begins"), std::string::npos) << result.output;
-  };
-  refused(1);
+  write("all.csv", after);
+  expect_changed_data(1, folds, "all.csv");
   std::filesystem::remove_all(directory_ / "cv/rows");
-  refused(2);
-  write_file_atomically(directory_ / "all.csv", before);
-  EXPECT_EQ(run_trainer(command).exit_code, 0);
+  expect_changed_data(2, folds, "all.csv");
+  write("all.csv", before);
+  succeeded(cv(1, folds));
 }
 
 // As one that came while a sweep goes on: the trial that meets it is no failed one.
 TEST_F(CrossValidation, EndsAtAFoldThatFindsOtherData) {
-  const std::string command = "cv " + config() + arguments("all.csv", "cv", "--folds 2");
-  ASSERT_EQ(run_trainer(command).exit_code, 0);
+  succeeded(cv(1, "--folds 2"));
   const std::string data = directory_ / "cv/data.json";
   Json noted = Json::parse(read_file(data));
   const std::string hash = noted[0]["hash"];
@@ -314,38 +283,31 @@ TEST_F(CrossValidation, EndsAtAFoldThatFindsOtherData) {
   noted[0].erase("files");
   write_file_atomically(data, noted.dump());
   std::filesystem::remove(directory_ / "cv/rows/fold-0002.json");
-  const ProcessResult result = run_trainer(2, command);
-  EXPECT_EQ(result.exit_code, kExitConfig) << result.output;
+  const ProcessResult result = ended_with(cv(2, "--folds 2"), kExitConfig);
   expect_parts(result.errors, {"the training data have changed since fold-0001", "0123456789abcdef"});
-  EXPECT_NE(result.output.find("fold-0002"), std::string::npos);
+  expect_parts(result.output, {"fold-0002"});
   noted[0]["hash"] = hash;
   write_file_atomically(data, noted.dump());
-  EXPECT_EQ(run_trainer(command).exit_code, 0);
+  succeeded(cv(1, "--folds 2"));
 }
 
 TEST_F(CrossValidation, WhoseFoldsAllFailHasNoMean) {
-  const ProcessResult result = run_trainer(
-      "cv " + config() + arguments("all.csv", "cv", "--folds 2 --debug.nan_replica 0 --debug.nan_step 1"));
-  EXPECT_EQ(result.exit_code, kExitTraining) << result.errors;
+  const ProcessResult result =
+      ended_with(cv(1, "--folds 2 --debug.nan_replica 0 --debug.nan_step 1"), kExitTraining);
   expect_parts(result.output, {"fold-0001 failed"});
-  EXPECT_EQ(result.output.find("standard deviation"), std::string::npos) << result.output;
+  expect_no_parts(result.output, {"standard deviation"});
 }
 
 TEST_F(CrossValidation, RefitByAScheduleThatFollowsTheValidationSetIsRefusedAtOnce) {
-  const ProcessResult result = run_trainer(
-      "cv " + config() + arguments("all.csv", "cv", "--folds 2 --refit --train.schedule plateau"));
-  EXPECT_EQ(result.exit_code, kExitConfig);
-  expect_parts(result.errors, {"--refit", "plateau", "leave --refit out"});
+  expect_failed(cv(1, "--folds 2 --refit --train.schedule plateau"), kExitConfig,
+                {"--refit", "plateau", "leave --refit out"});
   EXPECT_FALSE(std::filesystem::exists(directory_ / "cv/fold-0001"));
 }
 
 TEST_F(CrossValidation, IsNotByChanceWhereTheConfigHasFoldsOfAnotherKind) {
   const std::string earlier = "--data.folds 3 --data.fold 1 --data.fold_by class";
   for (const std::string& folds : {std::string("--data.validation 'fold(1/3, by = class)'"), earlier}) {
-    const ProcessResult result =
-        run_trainer("cv " + config() + arguments("all.csv", "cv", "--folds 3 " + folds));
-    EXPECT_EQ(result.exit_code, kExitConfig);
-    expect_parts(result.errors, {"fold(1/3, by = class)", "--stratified"});
+    expect_failed(cv(1, "--folds 3 " + folds), kExitConfig, {"fold(1/3, by = class)", "--stratified"});
   }
   EXPECT_FALSE(std::filesystem::exists(directory_ / "cv"));
 }
@@ -353,66 +315,47 @@ TEST_F(CrossValidation, IsNotByChanceWhereTheConfigHasFoldsOfAnotherKind) {
 TEST_F(CrossValidation, PredictsRecordsThatLackATarget) {
   std::string all = "a,u,v\n";
   for (Index i = 0; i < 60; ++i) all += fmt::format("{},{},{}\n", i, i % 3 == 0 ? "" : "1", i % 5);
-  write_file_atomically(directory_ / "gaps.csv", all);
-  const ProcessResult result = run_trainer(
-      2, "cv " + config() +
-             fmt::format("--data.train {} --data.label u,v --train.loss mean_squared_error --model.layers "
-                         "'dense(2)' --train.epochs 1 --train.global_batch 8 --run.dir {} --folds 3 "
-                         "--data.columns 'v: standard'",
-                         directory_ / "gaps.csv", directory_ / "cv"));
-  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  write("gaps.csv", all);
+  succeed(2,
+          "cv " + words("cv", fmt::format("--data.train {} --data.label u,v --train.loss mean_squared_error "
+                                          "--model.layers 'dense(2)' --train.epochs 1 --train.global_batch 8 "
+                                          "--folds 3 --data.columns 'v: standard'",
+                                          path("gaps.csv"))));
   // In the units of the labels, as predict has them.
-  const ProcessResult predicted =
-      run_trainer(fmt::format("predict --model {} --input {} --output {}", directory_ / "cv/fold-0002",
-                              directory_ / "gaps.csv", directory_ / "of_fold.csv"));
-  ASSERT_EQ(predicted.exit_code, 0) << predicted.errors;
-  std::istringstream predictions(read_file(directory_ / "cv/predictions.csv"));
-  std::istringstream of_fold(read_file(directory_ / "of_fold.csv"));
-  std::string line;
-  std::string expected;
+  const std::vector<std::string> lines = joined();
+  const std::vector<std::string> expected = of_fold("gaps.csv");
+  ASSERT_EQ(lines.size(), 61U);
   Index compared = 0;
-  std::getline(predictions, line);
-  std::getline(of_fold, expected);
   for (Index record = 0; record < 60; ++record) {
-    ASSERT_TRUE(std::getline(predictions, line) && std::getline(of_fold, expected));
     const std::string start = fmt::format("{},2,", record);
+    const std::string& line = at(lines, record + 1);
     if (!line.starts_with(start)) continue;
     ++compared;
-    EXPECT_EQ(line.substr(start.size()), expected.substr(expected.find(',') + 1));
+    const std::string& of_model = at(expected, record + 1);
+    EXPECT_EQ(line.substr(start.size()), of_model.substr(of_model.find(',') + 1));
   }
   EXPECT_EQ(compared, 20);
-  EXPECT_FALSE(std::getline(predictions, line));
 }
 
 // With the temperature and the threshold of that model, too.
 TEST_F(CrossValidation, PredictsEachRecordByTheModelThatHasNotSeenIt) {
-  const ProcessResult trained = run_trainer(
-      "cv " + config() +
-      arguments("all.csv", "cv",
-                "--folds 3 --fold-column fold --train.calibrate temperature --eval.threshold 0.8"));
-  ASSERT_EQ(trained.exit_code, 0) << trained.errors;
-  const Json calibration = Json::parse(read_file(directory_ / "cv/fold-0002/summary.json"))["calibration"];
-  EXPECT_GT(std::abs(calibration["temperature"].get<double>() - 1), 0.01);
-  const ProcessResult predicted =
-      run_trainer(fmt::format("predict --model {} --input {} --output {}", directory_ / "cv/fold-0002",
-                              directory_ / "held.csv", directory_ / "held_predictions.csv"));
-  ASSERT_EQ(predicted.exit_code, 0) << predicted.errors;
-  std::istringstream joined(read_file(directory_ / "cv/predictions.csv"));
-  std::istringstream of_fold(read_file(directory_ / "held_predictions.csv"));
-  std::string line;
-  std::string expected;
-  std::getline(joined, line);
-  EXPECT_EQ(line, "row,fold,prediction,p_0,p_1");
-  std::getline(of_fold, expected);
+  succeeded(cv(1, "--folds 3 --fold-column fold --train.calibrate temperature --eval.threshold 0.8"));
+  EXPECT_GT(std::abs(summary_of("cv/fold-0002")["calibration"]["temperature"].get<double>() - 1), 0.01);
+  const std::vector<std::string> lines = joined();
+  const std::vector<std::string> expected = of_fold("held.csv");
+  ASSERT_EQ(lines.size(), 121U);
+  EXPECT_EQ(lines[0], "row,fold,prediction,p_0,p_1");
+  Index compared = 0;
   for (Index record = 0; record < 120; ++record) {
-    ASSERT_TRUE(std::getline(joined, line));
     const Index fold = record * 7 % 3 + 1;
     const std::string start = fmt::format("{},{},", record, fold);
+    const std::string& line = at(lines, record + 1);
     EXPECT_TRUE(line.starts_with(start)) << line;
     if (fold != 2) continue;
-    std::getline(of_fold, expected);
-    EXPECT_EQ(line.substr(start.size()), expected.substr(expected.find(',') + 1));
+    const std::string& of_model = at(expected, ++compared);
+    EXPECT_EQ(line.substr(start.size()), of_model.substr(of_model.find(',') + 1));
   }
+  EXPECT_EQ(std::ssize(expected), compared + 1);
 }
 
 }  // namespace

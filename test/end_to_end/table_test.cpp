@@ -1,26 +1,13 @@
 // Tables through the real executable: looked at, trained on, evaluated and predicted from.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <array>
-#include <cmath>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 
-#include "lockstep/base/errors.h"
-#include "lockstep/base/file.h"
-#include "lockstep/base/json.h"
 #include "lockstep/base/random.h"
-#include "support/error_text.h"
-#include "support/temporary_directory.h"
-#include "support/trainer_process.h"
+#include "support/trainer_runs.h"
 
 namespace lockstep::test {
 namespace {
 
-class Table : public testing::Test {
+class Table : public TrainerRuns {
  protected:
   // So many people whose income follows from age, hours and education.
   static std::string people(Index rows, std::uint64_t seed) {
@@ -40,25 +27,13 @@ class Table : public testing::Test {
     return text;
   }
 
-  std::string write(const std::string& name, const std::string& text) const {
-    std::ofstream(directory_ / name, std::ios::binary) << text;
-    return directory_ / name;
+  void config(const std::string& data) const {
+    configure(data +
+              "\n[model]\nlayers = \"dense(8) relu dense(1)\"\n"
+              "[train]\nloss = \"binary_cross_entropy\"\noptimizer = \"adam\"\nlr = 0.02\n"
+              "epochs = 2\nglobal_batch = 48\nreplicas = 6\n[distribute]\nreduction = \"ordered\"\n");
   }
 
-  std::string config(const std::string& data) const {
-    return write("run.toml", data +
-                                 "\n[model]\nlayers = \"dense(8) relu dense(1)\"\n"
-                                 "[train]\nloss = \"binary_cross_entropy\"\noptimizer = \"adam\"\nlr = 0.02\n"
-                                 "epochs = 2\nglobal_batch = 48\nreplicas = 6\n"
-                                 "[distribute]\nreduction = \"ordered\"\n[run]\nprogress = \"plain\"\n");
-  }
-
-  ProcessResult train(int ranks, const std::string& run, const std::string& flags = "") const {
-    return run_trainer(
-        ranks, fmt::format("--config {} --run.dir {} {}", directory_ / "run.toml", directory_ / run, flags));
-  }
-
-  TemporaryDirectory directory_;
   std::string header_ = "age,education,hours,income\n";
   std::string train_ = write("train.csv", header_ + people(3000, 1));
   std::string test_ = write("test.csv", header_ + people(500, 2));
@@ -67,17 +42,15 @@ class Table : public testing::Test {
 TEST_F(Table, LongAndStrangeNamesOfColumnsAreCutAndEscaped) {
   const std::string table =
       write("names.csv", fmt::format("age,\x1b[2Jevil,{:a>50000},income\n1,2,3,4\n5,6,7,8\n", "b"));
-  const ProcessResult inspected = run_trainer(fmt::format("inspect {} --label income", table));
-  EXPECT_EQ(inspected.exit_code, 0) << inspected.errors;
+  const ProcessResult inspected = succeed(fmt::format("inspect {} --label income", table));
   EXPECT_LT(inspected.output.size(), 53'000U) << "whole in the proposed config alone";
   EXPECT_EQ(inspected.output.find('\x1b'), std::string::npos) << inspected.output;
 }
 
 TEST_F(Table, WhatInspectWritesTrainsWithTheSameBitsOnAnyNumberOfRanks) {
   const ProcessResult inspected =
-      run_trainer(fmt::format("inspect {} --label income --json {}", train_, directory_ / "i.json"));
-  ASSERT_EQ(inspected.exit_code, 0) << inspected.errors;
-  const auto json = parse_json<nlohmann::json>(read_file(directory_ / "i.json"));
+      succeed(fmt::format("inspect {} --label income --json {}", train_, directory_ / "i.json"));
+  const auto json = json_in("i.json");
   EXPECT_EQ(run_trainer(fmt::format("inspect {} --label income --json -", train_)).output,
             read_file(directory_ / "i.json"));
   EXPECT_EQ(json["records"], 3000);
@@ -86,37 +59,30 @@ TEST_F(Table, WhatInspectWritesTrainsWithTheSameBitsOnAnyNumberOfRanks) {
   config(json["config"].get<std::string>() + fmt::format("test = \"{}\"\nchunk_kib = 8\n", test_));
   for (const int ranks : {1, 2, 3}) {
     const std::string run = fmt::format("run{}", ranks);
-    const ProcessResult trained = train(ranks, run);
-    ASSERT_EQ(trained.exit_code, 0) << trained.errors;
-    expect_parts(trained.output,
+    expect_parts(succeeded(train(ranks, run)).output,
                  {"age: number", "2..5  education: one-hot of 3 values", "label  income: 2 classes"});
-    const ProcessResult predicted =
-        run_trainer(ranks, fmt::format("predict --model {0}/{1} --input {2} --output {0}/{1}.csv",
-                                       directory_.path().string(), run, test_));
-    ASSERT_EQ(predicted.exit_code, 0) << predicted.errors;
+    predict(ranks, run, test_, run + ".csv");
     for (const char* file : {"/model.safetensors", "/schema.json", ".csv"}) {
       EXPECT_EQ(read_file(directory_ / (run + file)), read_file(directory_ / (std::string("run1") + file)))
           << ranks << file;
     }
   }
   EXPECT_FALSE(std::filesystem::exists(directory_ / "run1/rejects.txt"));
-  const auto summary = parse_json<nlohmann::json>(read_file(directory_ / "run1/summary.json"));
+  const auto summary = summary_of("run1");
   EXPECT_GT(summary["evaluation"]["accuracy"].get<double>(), 0.75);
 }
 
 TEST_F(Table, InitProposesAPresetForTablesAndWritesAllOfItsKeys) {
   const auto init = [&](const std::string& flags) {
-    const ProcessResult result = run_trainer(fmt::format("init {} --label income --output {} --overwrite {}",
-                                                         train_, directory_ / "run.toml", flags));
-    EXPECT_EQ(result.exit_code, 0) << result.errors;
-    return result.output;
+    return succeed(fmt::format("init {} --label income --output {} --overwrite {}", train_,
+                               directory_ / "run.toml", flags))
+        .output;
   };
   expect_parts(init(""), {"or      with --preset tabular"});
-  EXPECT_EQ(init("--preset tabular").find("or      with"), std::string::npos);
+  expect_no_parts(init("--preset tabular"), {"or      with"});
   expect_parts(read_file(directory_ / "run.toml"), {"scale = \"robust bins(", "preset = \"tabular\"",
                                                     "outputs = 1", "lr_multiplier = [\"0.*: 6\"]"});
-  const ProcessResult trained = train(2, "run", "--train.epochs 1");
-  EXPECT_EQ(trained.exit_code, 0) << trained.errors;
+  succeeded(train(2, "run", "--train.epochs 1"));
 }
 
 // Quantiles of a sample (of many chunks), edges by the label, an ensemble, sines of its own, and a rate for
@@ -128,11 +94,10 @@ TEST_F(Table, BinsAndAnEnsembleHaveTheSameBitsOnAnyNumberOfRanks) {
                   train_));
   for (const int ranks : {1, 2, 3}) {
     const std::string run = fmt::format("run{}", ranks);
-    const ProcessResult trained = train(
+    const ProcessResult trained = succeeded(train(
         ranks, run,
         "--model.layers 'concat(slice(0, 7) periodic(2) | slice(7, 11)) scale tabm(3) tabm_dense(8) relu "
-        "dropout(0.1) tabm_heads(1)' --train.lr_multiplier '1.*: 6'");
-    ASSERT_EQ(trained.exit_code, 0) << trained.errors;
+        "dropout(0.1) tabm_heads(1)' --train.lr_multiplier '1.*: 6'"));
     expect_parts(trained.output,
                  {"age: number, median ", "; 6 bins from 17 to 86", "; 6 bins by the label from "});
     for (const char* file : {"/model.safetensors", "/schema.json"}) {
@@ -140,33 +105,25 @@ TEST_F(Table, BinsAndAnEnsembleHaveTheSameBitsOnAnyNumberOfRanks) {
           << ranks << file;
     }
   }
-  const std::string predictions = directory_ / "p.csv";
-  const ProcessResult predicted = run_trainer(
-      2, fmt::format("predict --model {} --input {} --output {}", directory_ / "run1", test_, predictions));
-  EXPECT_EQ(predicted.exit_code, 0) << predicted.errors;
+  predict(2, "run1", test_, "p.csv");
 }
 
 TEST_F(Table, TheSchemaOfTheRunIsAppliedUnchanged) {
   config(fmt::format("[data]\ntrain = \"{}\"\ntest = \"{}\"\nlabel = \"income\"\n", train_, test_));
-  ASSERT_EQ(train(1, "run").exit_code, 0);
+  succeeded(train(1, "run"));
   const auto predict = [&](const std::string& input) {
     return run_trainer(2, fmt::format("predict --model {0}/run --input {1} --output {0}/p.csv --overwrite",
                                       directory_.path().string(), input));
   };
   const std::string one = write("one.csv", "age,education,hours\n30,school,40\n60,phd,50\n");
-  const ProcessResult first = predict(one);
-  ASSERT_EQ(first.exit_code, 0) << first.errors;
-  expect_parts(first.output,
+  expect_parts(succeeded(predict(one)).output,
                {"column 'education': 1 of 2 records have a category that the training data does not"});
   const std::string predictions = read_file(directory_ / "p.csv");
   // Other columns, in another order, packed by another separator: the same records.
-  ASSERT_EQ(
-      predict(write("two.tsv", "hours\tid\teducation\tage\n40\tx\tschool\t30\n50\ty\tphd\t60\n")).exit_code,
-      0);
+  succeeded(predict(write("two.tsv", "hours\tid\teducation\tage\n40\tx\tschool\t30\n50\ty\tphd\t60\n")));
   EXPECT_EQ(read_file(directory_ / "p.csv"), predictions);
-  const ProcessResult missing = predict(write("three.csv", "age,education,hrs\n30,school,40\n"));
-  EXPECT_EQ(missing.exit_code, kExitData);
-  expect_parts(missing.errors, {"three.csv", "no column 'hours'", "age, education, hrs"});
+  expect_failed(predict(write("three.csv", "age,education,hrs\n30,school,40\n")), kExitData,
+                {"three.csv", "no column 'hours'", "age, education, hrs"});
   // The statistics are those of the training data, whatever data.train is now.
   const std::string flags =
       fmt::format("eval --model {}/run --data.test {}", directory_.path().string(), test_);
@@ -177,17 +134,14 @@ TEST_F(Table, TheSchemaOfTheRunIsAppliedUnchanged) {
   // A run that was moved evaluates without the data that it was trained on.
   std::filesystem::rename(directory_ / "run", directory_ / "moved");
   std::filesystem::remove(train_);
-  const ProcessResult moved =
-      run_trainer(2, fmt::format("eval --model {} --data.test {}", directory_ / "moved", test_));
-  EXPECT_EQ(moved.exit_code, 0) << moved.errors;
+  const ProcessResult moved = succeed(2, fmt::format("eval --model {} --data.test {}", path("moved"), test_));
   EXPECT_EQ(moved.output.substr(moved.output.find("test:")),
             evaluated.output.substr(evaluated.output.find("test:")));
   expect_parts(read_file(directory_ / "moved/config.toml"), {"format = \"csv\""});
-  const ProcessResult twisted =
+  expect_failed(
       run_trainer(1, fmt::format("predict --model {0}/moved --input {0}/none.csv --output {0}/p.csv",
-                                 directory_.path().string()));
-  EXPECT_EQ(twisted.exit_code, kExitData);
-  expect_parts(twisted.errors, {"--input names", "none.csv", "does not exist"});
+                                 directory_.path().string())),
+      kExitData, {"--input names", "none.csv", "does not exist"});
 }
 
 TEST_F(Table, BadRecordsEndTheRunOrAreSkippedAndListed) {
@@ -195,8 +149,7 @@ TEST_F(Table, BadRecordsEndTheRunOrAreSkippedAndListed) {
         header_ + people(1500, 1) + "30,school,4O,>50K\n30,school\n" + people(1500, 3) + "31,masters,38,\n");
   config(fmt::format("[data]\ntrain = \"{}\"\nlabel = \"income\"\nchunk_kib = 4\n", train_));
   for (const int ranks : {1, 3}) {
-    const ProcessResult failed = train(ranks, "failed");
-    EXPECT_EQ(failed.exit_code, kExitData);
+    const ProcessResult failed = ended_with(train(ranks, "failed"), kExitData);
     EXPECT_EQ(count_of(failed.errors, "error: "), 1) << failed.errors;
     expect_parts(failed.errors, {"train.csv', line 1,502, column 3 ('hours'): found '4O', expected a number",
                                  "data.on_bad_record"});
@@ -204,26 +157,22 @@ TEST_F(Table, BadRecordsEndTheRunOrAreSkippedAndListed) {
   }
   for (const int ranks : {1, 3}) {
     const std::string run = fmt::format("run{}", ranks);
-    const ProcessResult skipped = train(ranks, run, "--data.on_bad_record skip");
-    ASSERT_EQ(skipped.exit_code, 0) << skipped.errors;
-    expect_parts(skipped.output,
+    expect_parts(succeeded(train(ranks, run, "--data.on_bad_record skip")).output,
                  {"3 of 3,003 records are bad", "rows ", "model.safetensors, schema.json, rejects.txt"});
-    EXPECT_EQ(read_file(directory_ / (run + "/model.safetensors")),
-              read_file(directory_ / "run1/model.safetensors"));
+    EXPECT_EQ(model(run), model("run1"));
   }
   const std::string rejects = read_file(directory_ / "run3/rejects.txt");
   EXPECT_EQ(rejects, read_file(directory_ / "run1/rejects.txt"));
   EXPECT_EQ(count_of(rejects, "\n"), 3);
   expect_parts(rejects, {"line 1,502, column 3", "line 1,503: found 2 fields, expected 4",
                          "line 3,004, column 4 ('income'): found '', expected a label"});
-  const ProcessResult many = train(2, "many", "--data.on_bad_record skip --data.max_bad_share 0.0005");
-  EXPECT_EQ(many.exit_code, kExitData);
-  expect_parts(many.errors, {"3 of 3,003 records are bad", "data.max_bad_share", "line 1,502"});
+  expect_failed(train(2, "many", "--data.on_bad_record skip --data.max_bad_share 0.0005"), kExitData,
+                {"3 of 3,003 records are bad", "data.max_bad_share", "line 1,502"});
 }
 
 TEST_F(Table, APredictionStandsInTheLineOfItsRecord) {
   config(fmt::format("[data]\ntrain = \"{}\"\nlabel = \"income\"\nchunk_kib = 1\n", train_));
-  ASSERT_EQ(train(2, "run").exit_code, 0);
+  succeeded(train(2, "run"));
   const std::string good = people(700, 5);
   std::vector<std::string> records;
   for (std::size_t begin = 0; begin < good.size(); begin = records.back().size() + begin) {
@@ -236,15 +185,8 @@ TEST_F(Table, APredictionStandsInTheLineOfItsRecord) {
     if (!bad(i)) clean += records[i];
     dirty += bad(i) ? "30,school\n" : records[i];
   }
-  const auto predict = [&](int ranks, const std::string& input, const std::string& output) {
-    const ProcessResult result =
-        run_trainer(ranks, fmt::format("predict --model {0}/run --input {1} --output {0}/{2} --overwrite "
-                                       "--data.on_bad_record skip --data.max_bad_share 0.1",
-                                       directory_.path().string(), input, output));
-    EXPECT_EQ(result.exit_code, 0) << result.errors;
-    return read_file(directory_ / output);
-  };
-  std::istringstream kept(predict(1, write("clean.csv", clean), "clean_p.csv"));
+  const std::string skip = "--data.on_bad_record skip --data.max_bad_share 0.1";
+  std::istringstream kept(predict(1, "run", write("clean.csv", clean), "clean_p.csv", skip));
   std::string line;
   std::getline(kept, line);
   std::string expected = line + "\n";
@@ -253,18 +195,17 @@ TEST_F(Table, APredictionStandsInTheLineOfItsRecord) {
     expected += fmt::format("{}{}\n", i, bad(i) ? ",,," : line.substr(line.find(',')));
   }
   for (const int ranks : {1, 3}) {
-    EXPECT_EQ(predict(ranks, write("dirty.csv", dirty), "dirty_p.csv") == expected, true) << ranks;
+    EXPECT_EQ(predict(ranks, "run", write("dirty.csv", dirty), "dirty_p.csv", skip) == expected, true)
+        << ranks;
   }
-  const std::string array = predict(2, directory_ / "dirty.csv", "dirty_p.npy");
+  const std::string array = predict(2, "run", path("dirty.csv"), "dirty_p.npy", skip);
   ASSERT_EQ(array.size(), 128 + 700 * sizeof(float));
   for (std::size_t i = 0; i < 700; ++i) {
     float value = 0;
     std::memcpy(&value, array.data() + 128 + i * sizeof value, sizeof value);
     EXPECT_EQ(std::isnan(value), bad(i)) << i;
   }
-  const ProcessResult exported = run_trainer(
-      fmt::format("export --model {0}/run --format npz --output {0}/m.npz", directory_.path().string()));
-  EXPECT_EQ(exported.exit_code, 0) << exported.errors;
+  succeed(fmt::format("export --model {0}/run --format npz --output {0}/m.npz", directory_.path().string()));
   EXPECT_EQ(read_file(directory_ / "m.npz.schema.json"), read_file(directory_ / "run/schema.json"));
 }
 
@@ -277,13 +218,9 @@ TEST_F(Table, RecordsMayBeLongerThanWhatIsReadAtOnce) {
   }
   write("train.csv", text);
   config(fmt::format("[data]\ntrain = \"{}\"\nlabel = \"income\"\nchunk_kib = 1\n", train_));
-  for (const int ranks : {1, 2, 3}) {
-    const std::string run = fmt::format("run{}", ranks);
-    const ProcessResult trained = train(ranks, run);
-    ASSERT_EQ(trained.exit_code, 0) << trained.errors;
-    EXPECT_EQ(read_file(directory_ / (run + "/model.safetensors")),
-              read_file(directory_ / "run1/model.safetensors"));
-  }
+  const std::string alone = trained(1, "run1");
+  EXPECT_EQ(trained(2, "run2"), alone);
+  EXPECT_EQ(trained(3, "run3"), alone);
 }
 
 TEST_F(Table, RecordsOfAClassThatTrainingLacksCanBeSkipped) {
@@ -303,18 +240,15 @@ TEST_F(Table, RecordsOfAClassThatTrainingLacksCanBeSkipped) {
       SCOPED_TRACE(fmt::format("{}, {} ranks", set, ranks));
       const std::string run = fmt::format("{}{}", set, ranks);
       const std::string flags = fmt::format("--data.{} {}", set, directory_ / "test.csv");
-      const ProcessResult refused = train(ranks, run + "-refused", flags);
-      EXPECT_EQ(refused.exit_code, kExitData);
-      expect_parts(refused.errors, {"line 4, column 2 ('k'): found 'blue'", "data.on_bad_record = \"skip\""});
-      const ProcessResult trained = train(ranks, run, flags + skip);
-      ASSERT_EQ(trained.exit_code, 0) << trained.errors;
-      expect_parts(trained.output, {"20 of 60 records are bad (33.3 %) and skipped", "(40 samples"});
+      expect_failed(train(ranks, run + "-refused", flags), kExitData,
+                    {"line 4, column 2 ('k'): found 'blue'", "data.on_bad_record = \"skip\""});
+      expect_parts(succeeded(train(ranks, run, flags + skip)).output,
+                   {"20 of 60 records are bad (33.3 %) and skipped", "(40 samples"});
       EXPECT_EQ(count_of(read_file(directory_ / (run + "/rejects.txt")), "found 'blue'"), 20);
     }
   }
-  const ProcessResult eval = run_trainer(
+  const ProcessResult eval = succeed(
       fmt::format("eval --model {} --data.test {}{}", directory_ / "test1", directory_ / "test.csv", skip));
-  EXPECT_EQ(eval.exit_code, 0) << eval.errors;
   expect_parts(eval.output, {"test: 40 samples"});
 }
 
@@ -329,18 +263,13 @@ TEST_F(Table, NamesOfColumnsMayHaveLineBreaks) {
     expect_parts(inspected.output,
                  {"60 records of 3 columns", "size\\x0a(m2)  numeric", "50 to 109, mean 79.5"});
     const std::string first = directory_ / fmt::format("init{}.toml", end.size());
-    const ProcessResult init =
-        run_trainer(fmt::format("init {} --label 'is\ndear' --output {}", house, first));
-    EXPECT_EQ(init.exit_code, 0) << init.errors;
+    succeed(fmt::format("init {} --label 'is\ndear' --output {}", house, first));
     const std::string run = directory_ / fmt::format("house{}", end.size());
-    const ProcessResult trained =
-        run_trainer(fmt::format("--config {} --run.dir {} --train.epochs 1 --data.train '{}'", first, run,
-                                directory_ / "house-*.csv"));
-    ASSERT_EQ(trained.exit_code, 0) << trained.errors;
+    succeed(fmt::format("--config {} --run.dir {} --train.epochs 1 --data.train '{}'", first, run,
+                        directory_ / "house-*.csv"));
     const std::string other = write("other.csv", "\"size\n(m2)\",rooms\r\n70,3\r\n");
-    const ProcessResult predicted = run_trainer(
-        fmt::format("predict --model {} --input {} --output - --keep '\"size\n(m2)\"'", run, other));
-    EXPECT_EQ(predicted.exit_code, 0) << predicted.errors;
+    const ProcessResult predicted =
+        succeed(fmt::format("predict --model {} --input {} --output - --keep '\"size\n(m2)\"'", run, other));
     expect_parts(predicted.output, {"row,\"size\n(m2)\",prediction", "\n0,70,"});
   }
 }
@@ -373,11 +302,9 @@ TEST_F(Table, FilesOfAnotherHeaderAreRefused) {
   write("part-1.csv", header_ + people(50, 1));
   write("part-2.csv", "education,age,hours,income\n" + people(50, 2));
   config(fmt::format("[data]\ntrain = \"{}\"\nlabel = \"income\"\n", directory_ / "part-*.csv"));
-  const ProcessResult refused = train(2, "run");
-  EXPECT_EQ(refused.exit_code, kExitData);
-  EXPECT_EQ(count_of(refused.errors, "error: "), 1) << refused.errors;
-  expect_parts(refused.errors, {"part-2.csv' has another header than '", "part-1.csv'",
-                                "found 'education,age,hours,income', expected the same 4 columns"});
+  expect_failed(train(2, "run"), kExitData,
+                {"part-2.csv' has another header than '", "part-1.csv'",
+                 "found 'education,age,hours,income', expected the same 4 columns"});
 }
 
 TEST_F(Table, SparseFilesTrainToo) {
@@ -391,22 +318,15 @@ TEST_F(Table, SparseFilesTrainToo) {
   write("train.libsvm", text);
   const auto data = fmt::format("[data]\ntrain = \"{}\"\nchunk_kib = 1\n", directory_ / "train.libsvm");
   config(data);
-  const ProcessResult refused = train(2, "refused");
-  EXPECT_EQ(refused.exit_code, kExitData);
-  expect_parts(refused.errors, {"train.libsvm', line ", "found label -1", "label: categorical"});
+  expect_failed(train(2, "refused"), kExitData,
+                {"train.libsvm', line ", "found label -1", "label: categorical"});
   config(data + "columns = [\"label: categorical\"]\n");
   for (const int ranks : {1, 3}) {
-    const ProcessResult trained = train(ranks, fmt::format("run{}", ranks));
-    ASSERT_EQ(trained.exit_code, 0) << trained.errors;
-    expect_parts(trained.output, {"features, counted from 1 in the file; at most 2 of them in a record"});
+    expect_parts(succeeded(train(ranks, fmt::format("run{}", ranks))).output,
+                 {"features, counted from 1 in the file; at most 2 of them in a record"});
   }
-  EXPECT_EQ(read_file(directory_ / "run1/model.safetensors"),
-            read_file(directory_ / "run3/model.safetensors"));
-  const ProcessResult predicted =
-      run_trainer(2, fmt::format("predict --model {0}/run1 --input {0}/train.libsvm --output {0}/p.csv",
-                                 directory_.path().string()));
-  EXPECT_EQ(predicted.exit_code, 0) << predicted.errors;
-  EXPECT_EQ(count_of(read_file(directory_ / "p.csv"), "\n"), 601);
+  EXPECT_EQ(model("run1"), model("run3"));
+  EXPECT_EQ(count_of(predict(2, "run1", path("train.libsvm"), "p.csv"), "\n"), 601);
 }
 
 }  // namespace

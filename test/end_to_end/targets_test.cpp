@@ -1,29 +1,22 @@
 // Class weights, weights beside arrays, missing targets and soft labels through the real executable: what
 // they mean, and that ranks, memory modes and resuming do not change it.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <fstream>
 #include <limits>
-#include <utility>
 
-#include "lockstep/base/errors.h"
-#include "lockstep/base/file.h"
-#include "lockstep/base/json.h"
 #include "lockstep/base/random.h"
-#include "support/error_text.h"
 #include "support/numpy_files.h"
-#include "support/temporary_directory.h"
-#include "support/trainer_process.h"
+#include "support/trainer_runs.h"
 
 namespace lockstep::test {
 namespace {
 
 constexpr Index kRows = 300;
 
-class Targets : public testing::Test {
+class Targets : public TrainerRuns {
  protected:
-  Targets() {
+  Targets()
+      : TrainerRuns(
+            "[train]\nlr = 0.1\nreplicas = 6\nepochs = 2\nglobal_batch = 24\n"
+            "[distribute]\nreduction = \"ordered\"\nstrategy = \"allreduce\"\n") {
     RandomStream random({.seed = 7, .purpose = Purpose::kSynthetic});
     for (Index row = 0; row < kRows; ++row) {
       const Scalar a = random.normal();
@@ -31,12 +24,10 @@ class Targets : public testing::Test {
       features_.insert(features_.end(), {a, b});
       classes_.push_back(row % 4 == 0 ? 2 : a + b > 0 ? 1 : 0);
     }
+    write_array("x.npy", {kRows, 2}, features_);
+    write_array("y.npy", {kRows}, classes_);
   }
 
-  std::string write(const std::string& name, const std::string& text) const {
-    std::ofstream(directory_ / name, std::ios::binary) << text;
-    return directory_ / name;
-  }
   std::string write_array(const std::string& name, const std::vector<Index>& sizes,
                           const std::vector<Scalar>& values) const {
     return write(name, npy_content("<f4", sizes, bytes_of(values)));
@@ -71,32 +62,9 @@ class Targets : public testing::Test {
     return text;
   }
 
-  ProcessResult train(int ranks, const std::string& run, const std::string& flags) const {
-    const std::string config =
-        write("run.toml", fmt::format("[train]\nlr = 0.1\nreplicas = 6\nepochs = 2\nglobal_batch = 24\n"
-                                      "[distribute]\nreduction = \"ordered\"\nstrategy = \"allreduce\"\n"
-                                      "[run]\nprogress = \"plain\"\ndir = \"{}\"\n",
-                                      directory_ / run));
-    return run_trainer(ranks, fmt::format("--config {} {}", config, flags));
-  }
-  // The bytes of the model that train() leaves.
-  std::string trained(int ranks, const std::string& run, const std::string& flags) const {
-    const ProcessResult result = train(ranks, run, flags);
-    EXPECT_EQ(result.exit_code, 0) << run << ": " << result.errors;
-    return read_file(directory_ / (run + "/model.safetensors"));
-  }
-  nlohmann::json evaluation(const std::string& run) const {
-    auto evaluation =
-        parse_json<nlohmann::json>(read_file(directory_ / (run + "/summary.json")))["evaluation"];
-    evaluation.erase("seconds");
-    return evaluation;
-  }
-  // The error of a run that is refused: in each test the first one of two ranks, and of one those after it.
-  std::string refusal(int exit_code, const std::string& flags) {
-    const ProcessResult result = train(std::exchange(refused_ranks_, 1), "refused", flags);
-    EXPECT_EQ(result.exit_code, exit_code) << result.errors;
-    EXPECT_EQ(count_of(result.errors, "error: "), 1) << result.errors;
-    return result.errors;
+  // In each test the first run that is refused is one of two ranks, and those after it are of one.
+  void expect_refused(int exit_code, const std::string& flags, const std::vector<std::string>& parts) {
+    expect_failed(train(std::exchange(refused_ranks_, 1), "refused", flags), exit_code, parts);
   }
   std::string arrays(const std::string& labels) const {
     return fmt::format(
@@ -124,7 +92,6 @@ class Targets : public testing::Test {
     }
   }
 
-  TemporaryDirectory directory_;
   std::vector<Scalar> features_;
   std::vector<Scalar> classes_;
 
@@ -133,8 +100,6 @@ class Targets : public testing::Test {
 };
 
 TEST_F(Targets, OneHotLabelsGiveTheBytesOfClassNumbers) {
-  write_array("x.npy", {kRows, 2}, features_);
-  write_array("y.npy", {kRows}, classes_);
   write_array("one_hot.npy", {kRows, 3}, one_hot());
   const std::string length = "--eval.metrics auc,recall,log_loss ";
   EXPECT_TRUE(trained(1, "numbers", arrays("y.npy") + length) ==
@@ -146,22 +111,20 @@ TEST_F(Targets, OneHotLabelsGiveTheBytesOfClassNumbers) {
 }
 
 TEST_F(Targets, SoftLabelsThatAreNoneAreRefusedWithTheirRecord) {
-  write_array("x.npy", {kRows, 2}, features_);
   std::vector<Scalar> rows = one_hot();
   rows[3 * 17] += 0.5F;
   rows[3 * 17 + 1] = rows[3 * 17 + 2] = 0;
   rows[3 * 17] = 0.5F;
   write_array("short.npy", {kRows, 3}, rows);
-  expect_parts(refusal(kExitData, arrays("short.npy")),
-               {"short.npy', record 17: found labels that add up to 0.5", "3 classes, which add up to 1"});
+  expect_refused(kExitData, arrays("short.npy"),
+                 {"short.npy', record 17: found labels that add up to 0.5", "3 classes, which add up to 1"});
   write_array("two.npy", {kRows, 2}, std::vector<Scalar>(2 * kRows, 0.5F));
-  expect_parts(refusal(kExitConfig, arrays("two.npy")), {"the labels in '", "two.npy' have 2 columns",
-                                                         "3 with the probability of each", "numpy.argmax"});
+  expect_refused(
+      kExitConfig, arrays("two.npy"),
+      {"the labels in '", "two.npy' have 2 columns", "3 with the probability of each", "numpy.argmax"});
 }
 
 TEST_F(Targets, WeightsBesideArraysCountARecordSoManyTimes) {
-  write_array("x.npy", {kRows, 2}, features_);
-  write_array("y.npy", {kRows}, classes_);
   std::vector<Scalar> ones(kRows, 1);
   std::vector<Scalar> some;
   std::vector<Scalar> repeated_x;
@@ -203,25 +166,23 @@ TEST_F(Targets, WeightsBesideArraysCountARecordSoManyTimes) {
 }
 
 TEST_F(Targets, WeightsThatDoNotFitTheArraysAreRefused) {
-  write_array("x.npy", {kRows, 2}, features_);
-  write_array("y.npy", {kRows}, classes_);
   std::vector<Scalar> weights(kRows, 1);
-  const auto error = [&](const std::string& name, int exit_code) {
-    return refusal(exit_code, arrays("y.npy") + "--data.train_weights " + (directory_ / name));
-  };
+  const std::string flags = arrays("y.npy") + "--data.train_weights " + (directory_ / "");
   weights[41] = -2;
   write_array("negative.npy", {kRows}, weights);
-  expect_parts(error("negative.npy", kExitData),
-               {"negative.npy', record 41: found weight -2, expected a number of 0"});
+  expect_refused(kExitData, flags + "negative.npy",
+                 {"negative.npy', record 41: found weight -2, expected a number of 0"});
   write_array("few.npy", {kRows / 2}, std::vector<Scalar>(kRows / 2, 1));
-  expect_parts(error("few.npy", kExitData),
-               {"300 records", "few.npy' has 150 weights", "data.train_weights"});
-  expect_parts(error("x.npy", kExitData), {"x.npy' has 2 numbers for each record, expected one, its weight"});
+  expect_refused(kExitData, flags + "few.npy",
+                 {"300 records", "few.npy' has 150 weights", "data.train_weights"});
+  expect_refused(kExitData, flags + "x.npy",
+                 {"x.npy' has 2 numbers for each record, expected one, its weight"});
   write("t.csv", mails("1", "1"));
-  expect_parts(
-      refusal(kExitConfig, table("t.csv") + "--data.label kind --data.train_weights w.npy --model.layers "
-                                            "\"dense(2)\""),
-      {"data.train_weights has no effect with format 'csv'", "give data.weight instead"});
+  expect_refused(kExitConfig,
+                 table("t.csv") +
+                     "--data.label kind --data.train_weights w.npy --model.layers "
+                     "\"dense(2)\"",
+                 {"data.train_weights has no effect with format 'csv'", "give data.weight instead"});
 }
 
 TEST_F(Targets, ClassWeightsAreWeightsOfTheRecordsOfTheClasses) {
@@ -270,26 +231,26 @@ TEST_F(Targets, ClassWeightsThatCannotBeAreRefusedOnce) {
   write("t.csv", mails("1", "1"));
   const std::string base = table("t.csv") + "--data.label kind --data.ignore w --train.class_weights ";
   const std::string two = " --model.layers \"dense(2)\"";
-  expect_parts(refusal(kExitConfig, base + "\"ham: 1,spma: 2\"" + two),
-               {"names the class 'spma'", "did you mean 'spam'?"});
-  expect_parts(refusal(kExitConfig, base + "\"spam: 2\"" + two), {"no weight for the class 'ham'"});
-  expect_parts(refusal(kExitConfig, base + "balance" + two), {"expected \"balanced\"", "found 'balance'"});
-  expect_parts(refusal(kExitData, base + "balanced --model.layers \"dense(3)\""),
-               {"no training record of '", "is of class 2"});
+  expect_refused(kExitConfig, base + "\"ham: 1,spma: 2\"" + two,
+                 {"names the class 'spma'", "did you mean 'spam'?"});
+  expect_refused(kExitConfig, base + "\"spam: 2\"" + two, {"no weight for the class 'ham'"});
+  expect_refused(kExitConfig, base + "balance" + two, {"expected \"balanced\"", "found 'balance'"});
+  expect_refused(kExitData, base + "balanced --model.layers \"dense(3)\"",
+                 {"no training record of '", "is of class 2"});
   // The one record of a class is held back: the class is not learned, and the others are balanced.
   write("one.csv", mails("1", "1") + "99,2,rare,1\n");
-  const ProcessResult rare = train(
+  const ProcessResult rare = succeeded(train(
       2, "rare",
       fmt::format("--data.train {} --data.validation \"time(a, 0.01)\" --data.label kind --data.ignore w "
                   "--model.layers \"dense(3)\" --train.class_weights balanced",
-                  directory_ / "one.csv"));
-  EXPECT_EQ(rare.exit_code, 0) << rare.errors;
+                  directory_ / "one.csv")));
   expect_parts(rare.errors, {"no training record of '", "is of class 'rare', so it is not learned"});
   write("g.csv", gaps());
-  expect_parts(
-      refusal(kExitConfig, table("g.csv") + "--data.label u,v --train.loss mean_squared_error --model.layers "
-                                            "\"dense(2)\" --train.class_weights balanced"),
-      {"refused: train.class_weights with a loss on numbers"});
+  expect_refused(kExitConfig,
+                 table("g.csv") +
+                     "--data.label u,v --train.loss mean_squared_error --model.layers "
+                     "\"dense(2)\" --train.class_weights balanced",
+                 {"refused: train.class_weights with a loss on numbers"});
 }
 
 TEST_F(Targets, MissingOnesOfSeveralGiveTheSameBytesAnywhere) {
@@ -315,22 +276,23 @@ TEST_F(Targets, ARecordWithoutAnyIsBad) {
   write("g.csv", gaps() + "1,2,,\n");
   const std::string base =
       table("g.csv") + "--data.label u,v --train.loss mean_squared_error --model.layers \"dense(2)\" ";
-  expect_parts(refusal(kExitData, base),
-               {"g.csv', line 302: found no label, expected at least one of 2", "data.on_bad_record"});
-  const ProcessResult skipped = train(2, "skipped", base + "--data.on_bad_record skip");
-  EXPECT_EQ(skipped.exit_code, 0) << skipped.errors;
+  expect_refused(kExitData, base,
+                 {"g.csv', line 302: found no label, expected at least one of 2", "data.on_bad_record"});
+  const ProcessResult skipped = succeeded(train(2, "skipped", base + "--data.on_bad_record skip"));
   expect_parts(skipped.output + skipped.errors, {"1 of 301 records are bad"});
-  expect_parts(
-      refusal(kExitData, table("g.csv") + "--data.label u --data.ignore v --train.loss mean_squared_error "
-                                          "--model.layers \"dense(1)\""),
-      {"found '', expected a number"});
+  expect_refused(kExitData,
+                 table("g.csv") +
+                     "--data.label u --data.ignore v --train.loss mean_squared_error "
+                     "--model.layers \"dense(1)\"",
+                 {"found '', expected a number"});
   write_array("x.npy", {2, 2}, {1, 2, 3, 4});
   const Scalar none = std::numeric_limits<Scalar>::quiet_NaN();
   write_array("y.npy", {2, 2}, {none, 2, none, none});
-  expect_parts(refusal(kExitData, fmt::format("--data.train {} --data.train_labels {} --train.loss "
-                                              "mean_squared_error --model.layers \"dense(2)\"",
-                                              directory_ / "x.npy", directory_ / "y.npy")),
-               {"y.npy', record 1: found no label, expected at least one of 2"});
+  expect_refused(kExitData,
+                 fmt::format("--data.train {} --data.train_labels {} --train.loss "
+                             "mean_squared_error --model.layers \"dense(2)\"",
+                             directory_ / "x.npy", directory_ / "y.npy"),
+                 {"y.npy', record 1: found no label, expected at least one of 2"});
 }
 
 }  // namespace

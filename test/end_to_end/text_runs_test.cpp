@@ -1,28 +1,17 @@
 // From a text to a model, as trainer init writes the config; the same bits on any ranks, and after a kill.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <filesystem>
 #include <regex>
-#include <sstream>
-#include <string>
-#include <vector>
 
-#include "lockstep/base/file.h"
-#include "lockstep/base/json.h"
-#include "support/error_text.h"
-#include "support/temporary_directory.h"
-#include "support/trainer_process.h"
+#include "support/trainer_runs.h"
 
 namespace lockstep::test {
 namespace {
 
-class TextRuns : public testing::Test {
+class TextRuns : public TrainerRuns {
  protected:
   TextRuns() {
     std::string text;
     for (Index i = 0; i < 400; ++i) text += fmt::format("{} sheep and {} goats, ", i % 10, i * i % 10);
-    write_file_atomically(directory_ / "t.txt", text);
+    write("t.txt", text);
   }
 
   // The config that init writes, with a small model in place of its preset.
@@ -44,32 +33,24 @@ class TextRuns : public testing::Test {
                        fmt::format("--config {} --data.train {} --run.dir {} --train.steps 40 {}",
                                    directory_ / "t.toml", directory_ / "t.txt", directory_ / name, flags));
   }
-  std::string model(const std::string& name) const {
-    return read_file(directory_ / name + "/model.safetensors");
-  }
 
   ProcessResult generate(const std::string& name, const std::string& flags) const {
     return run_command(
         fmt::format("{} generate --model {} {} </dev/null", trainer_path(), directory_ / name, flags));
   }
-
-  TemporaryDirectory directory_;
 };
 
 TEST_F(TextRuns, GiveTheSameBitsOnAnyRanksAndAfterAResume) {
-  const ProcessResult first = init();
-  ASSERT_EQ(first.exit_code, 0) << first.errors;
-  expect_parts(first.output, {"a vocabulary of 22 (characters)", "bits per character", "mpirun"});
-  const ProcessResult whole = train(1, "one", "--train.threads 2");
-  ASSERT_EQ(whole.exit_code, 0) << whole.errors;
+  expect_parts(succeeded(init()).output, {"a vocabulary of 22 (characters)", "bits per character", "mpirun"});
+  const ProcessResult whole = succeeded(train(1, "one", "--train.threads 2"));
   expect_parts(whole.output + whole.errors, {"a vocabulary of 22", "bits_per_character",
                                              " windows that begin anywhere, over all replicas"});
-  ASSERT_EQ(train(2, "two").exit_code, 0);
+  succeeded(train(2, "two"));
   EXPECT_EQ(model("two"), model("one"));
   ASSERT_NE(
       train(3, "three", "--checkpoint.every '15 steps' --debug.fail_rank 2 --debug.fail_step 25").exit_code,
       0);
-  ASSERT_EQ(train(2, "three", "--checkpoint.every '15 steps'").exit_code, 0);
+  succeeded(train(2, "three", "--checkpoint.every '15 steps'"));
   EXPECT_EQ(model("three"), model("one"));
   const auto figures = evaluate(2, fmt::format("--model {}", directory_ / "two"));
   EXPECT_NEAR(figures.front().at("bits_per_character").get<double>(),
@@ -77,25 +58,22 @@ TEST_F(TextRuns, GiveTheSameBitsOnAnyRanksAndAfterAResume) {
 }
 
 TEST_F(TextRuns, SamplesAreWhatGenerateWritesAndLeaveTheTrainingAsItIs) {
-  ASSERT_EQ(init().exit_code, 0);
+  succeeded(init());
   const std::string steps = "--eval.every '10 steps' --checkpoint.every '15 steps' ";
   const std::string flags = steps + "--report.sample '3 sheep and '";
   const auto samples_of = [this](const std::string& name) {
     std::vector<std::string> samples;
-    std::istringstream lines(read_file(directory_ / name + "/metrics.jsonl"));
-    for (std::string line; std::getline(lines, line);) {
-      const auto json = nlohmann::json::parse(line);
+    for (const nlohmann::json& json : metric_lines(path(name) + "/metrics.jsonl")) {
       if (json.contains("sample")) samples.push_back(json.at("sample").get<std::string>());
     }
     return samples;
   };
-  const ProcessResult one = train(1, "one", flags);
-  ASSERT_EQ(one.exit_code, 0) << one.errors;
+  const ProcessResult one = succeeded(train(1, "one", flags));
   expect_parts(one.output, {"sample: 3 sheep and "});
-  ASSERT_EQ(train(1, "plain", steps).exit_code, 0);
+  succeeded(train(1, "plain", steps));
   EXPECT_EQ(model("one"), model("plain"));
   ASSERT_NE(train(3, "three", flags + " --debug.fail_rank 2 --debug.fail_step 25").exit_code, 0);
-  ASSERT_EQ(train(2, "three", flags).exit_code, 0);
+  succeeded(train(2, "three", flags));
   const std::vector<std::string> samples = samples_of("one");
   ASSERT_EQ(samples.size(), 4U);
   EXPECT_NE(samples[0], samples[3]);
@@ -103,41 +81,35 @@ TEST_F(TextRuns, SamplesAreWhatGenerateWritesAndLeaveTheTrainingAsItIs) {
   const std::string last = directory_ / "one" + "@last --prompt '3 sheep and ' --length 200";
   EXPECT_EQ(run_command(fmt::format("{} generate --model {}", trainer_path(), last)).output,
             samples[3] + "\n");
-  const ProcessResult refused = train(2, "refused", "--report.sample wolf");
-  EXPECT_EQ(refused.exit_code, 3);
+  const ProcessResult refused = ended_with(train(2, "refused", "--report.sample wolf"), 3);
   expect_parts(refused.errors, {"report.sample: its text, byte 0", "the character 'w'"});
   EXPECT_FALSE(std::filesystem::exists(directory_ / "refused"));
   expect_parts(read_file(directory_ / "one/report.html"), {"\"texts\":[{\"step\":10,\"text\":\"3 sheep"});
 }
 
 TEST_F(TextRuns, AVocabularyIsThatOfTheRun) {
-  ASSERT_EQ(init().exit_code, 0);
-  ASSERT_EQ(train(1, "run", "--train.steps 3").exit_code, 0);
-  const ProcessResult other =
-      run_trainer(2, fmt::format("eval --model {} --data.tokens bytes", directory_ / "run"));
-  EXPECT_EQ(other.exit_code, 2);
-  expect_parts(other.errors, {"data.tokens = \"bytes\"", "the run, which has characters and refuses"});
+  succeeded(init());
+  succeeded(train(1, "run", "--train.steps 3"));
+  expect_failed(run_trainer(2, fmt::format("eval --model {} --data.tokens bytes", directory_ / "run")), 2,
+                {"data.tokens = \"bytes\"", "the run, which has characters and refuses"});
   write_file_atomically(directory_ / "new.txt",
                         "3 sheep, 4 goats and 5 sheep, 6 goats and 7 sheep, 8 wolves, 9 sheep");
   const auto predict = [&] {
     return run_trainer(2, fmt::format("predict --model {} --input {} --output {} --overwrite",
                                       directory_ / "run", directory_ / "new.txt", directory_ / "p.csv"));
   };
-  const ProcessResult refused = predict();
-  EXPECT_EQ(refused.exit_code, 3);
-  expect_parts(refused.errors, {"new.txt', byte 53", "the character 'w'"});
+  expect_failed(predict(), 3, {"new.txt', byte 53", "the character 'w'"});
   write_file_atomically(directory_ / "new.txt", std::string(150, '3'));
-  const ProcessResult predicted = predict();
-  EXPECT_EQ(predicted.exit_code, 0) << predicted.errors;
+  succeeded(predict());
   EXPECT_TRUE(read_file(directory_ / "p.csv").starts_with("row,record,position,prediction,p_0,"));
 }
 
 TEST_F(TextRuns, GenerateGoesOnWithAPrompt) {
-  ASSERT_EQ(init().exit_code, 0);
-  ASSERT_EQ(train(2, "run", "--train.steps 150 --train.lr 0.003").exit_code, 0);
+  succeeded(init());
+  succeeded(train(2, "run", "--train.steps 150 --train.lr 0.003"));
   // Twice as long as the window.
-  const ProcessResult likely = generate("run", "--prompt '3 sheep and ' --length 130 --temperature 0");
-  ASSERT_EQ(likely.exit_code, 0) << likely.errors;
+  const ProcessResult likely =
+      succeeded(generate("run", "--prompt '3 sheep and ' --length 130 --temperature 0"));
   EXPECT_TRUE(likely.output.starts_with("3 sheep and ") && likely.output.ends_with("\n")) << likely.output;
   EXPECT_EQ(likely.output.size(), 12 + 130 + 1);
   expect_parts(likely.output.substr(90), {" sheep and ", " goats, "});
@@ -156,8 +128,8 @@ TEST_F(TextRuns, GenerateGoesOnWithAPrompt) {
   EXPECT_TRUE(three.starts_with("--- 1 of 3\n" + one + "--- 2 of 3\n4")) << three;
   expect_parts(three, {"--- 3 of 3\n4"});
 
-  ASSERT_EQ(train(1, "rounded", "--train.precision bf16 --train.calibrate temperature").exit_code, 0);
-  EXPECT_EQ(generate("rounded", "--prompt 4 --length 9").exit_code, 0);
+  succeeded(train(1, "rounded", "--train.precision bf16 --train.calibrate temperature"));
+  succeeded(generate("rounded", "--prompt 4 --length 9"));
 
   const auto expect_refused = [&](const std::string& flags, int code, const std::vector<std::string>& parts) {
     const ProcessResult refused = generate("run", flags);
@@ -173,15 +145,14 @@ TEST_F(TextRuns, GenerateGoesOnWithAPrompt) {
 }
 
 TEST_F(TextRuns, PiecesReadAndWriteAnyText) {
-  ASSERT_EQ(init().exit_code, 0);
+  succeeded(init());
   const std::string pieces =
       "--data.tokens 'pieces(266)' --model.layers 'embedding(266, 16) positions(learned) transformer(1, 2, "
       "causal=true) dense(266)' --train.steps 20";
-  ASSERT_EQ(train(1, "one", pieces).exit_code, 0);
-  ASSERT_EQ(train(2, "two", pieces).exit_code, 0);
+  succeeded(train(1, "one", pieces));
+  succeeded(train(2, "two", pieces));
   EXPECT_EQ(model("two"), model("one"));
-  const ProcessResult generated = generate("one", "--prompt 'W\u00f6lfe\n' --length 20");
-  EXPECT_EQ(generated.exit_code, 0) << generated.errors;
+  const ProcessResult generated = succeeded(generate("one", "--prompt 'W\u00f6lfe\n' --length 20"));
   EXPECT_TRUE(generated.output.starts_with("W\u00f6lfe\n")) << generated.output;
   const auto figures = evaluate(2, fmt::format("--model {}", directory_ / "one")).front();
   const double bits_of_token = figures.at("loss").get<double>() / 0.693147;
@@ -219,25 +190,22 @@ TEST_F(TextRuns, InitAndInspectAgreeOnWhatIsAText) {
     SCOPED_TRACE(command);
     expect_parts(run("A.TXT").output, {"A.TXT: 8,400 tokens"});
     for (const std::string name : {"b.log", "c"}) {
-      const ProcessResult result = run(name);
-      EXPECT_EQ(result.exit_code, 2) << result.output;
-      expect_parts(result.errors,
-                   {"the end of '" + name + "' does not tell its format", "--data.format text"});
+      expect_failed(run(name), 2,
+                    {"the end of '" + name + "' does not tell its format", "--data.format text"});
     }
     expect_parts(run("b.log --data.format text").output, {"b.log: 8,400 tokens"});
-    EXPECT_EQ(run("one.txt").exit_code, 3);
-    EXPECT_EQ(run("none.of.them").exit_code, 3) << "it does not exist";
+    expect_failed(run("one.txt"), 3);
+    expect_failed(run("none.of.them"), 3);
   }
 }
 
 TEST_F(TextRuns, FlagsOfRecordsAreRefused) {
   for (const std::string flags :
        {"init t.txt --lengths t.txt", "init t.txt --label x", "inspect t.txt --label x"}) {
-    const ProcessResult refused =
-        run_command(fmt::format("cd {} && {} {}", directory_.path().string(), trainer_path(), flags));
-    EXPECT_EQ(refused.exit_code, 2) << flags;
-    expect_parts(refused.errors, {flags.ends_with("x") ? "--label: the label of a text is its next token"
-                                                       : "--lengths: records of a text"});
+    expect_failed(
+        run_command(fmt::format("cd {} && {} {}", directory_.path().string(), trainer_path(), flags)), 2,
+        {flags.ends_with("x") ? "--label: the label of a text is its next token"
+                              : "--lengths: records of a text"});
   }
 }
 

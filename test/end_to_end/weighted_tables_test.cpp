@@ -1,18 +1,7 @@
 // Weights of records through the real executable: what they mean, and that ranks, memory modes and resuming
 // do not change it.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <fstream>
-#include <utility>
-
-#include "lockstep/base/errors.h"
-#include "lockstep/base/file.h"
-#include "lockstep/base/json.h"
 #include "lockstep/base/random.h"
-#include "support/error_text.h"
-#include "support/temporary_directory.h"
-#include "support/trainer_process.h"
+#include "support/trainer_runs.h"
 
 namespace lockstep::test {
 namespace {
@@ -24,7 +13,7 @@ struct Person {
   int times;
 };
 
-class WeightedTables : public testing::Test {
+class WeightedTables : public TrainerRuns {
  protected:
   static std::vector<Person> people(Index rows, std::uint64_t seed) {
     RandomStream random({.seed = seed, .purpose = Purpose::kSynthetic});
@@ -56,36 +45,18 @@ class WeightedTables : public testing::Test {
     return text;
   }
 
-  std::string write(const std::string& name, const std::string& text) const {
-    std::ofstream(directory_ / name, std::ios::binary) << text;
-    return directory_ / name;
-  }
-
   // Of "NAME.csv" and "NAME_test.csv".
   ProcessResult train(int ranks, const std::string& name, const std::string& run,
                       const std::string& flags) const {
-    const std::string config =
-        write("run.toml", fmt::format("[data]\nlabel = \"income\"\nscale = \"none\"\nchunk_kib = 4\n"
-                                      "train = \"{0}/{1}.csv\"\ntest = \"{0}/{1}_test.csv\"\n"
-                                      "[model]\nlayers = \"dense(8) tanh dense(1)\"\n"
-                                      "[train]\nloss = \"binary_cross_entropy\"\nlr = 0.1\nreplicas = 6\n"
-                                      "[distribute]\nreduction = \"ordered\"\nstrategy = \"allreduce\"\n"
-                                      "[run]\nprogress = \"plain\"\n",
-                                      directory_.path().string(), name));
-    return run_trainer(ranks, fmt::format("--config {} --run.dir {} {}", config, directory_ / run, flags));
+    configure(
+        fmt::format("[data]\nlabel = \"income\"\nscale = \"none\"\nchunk_kib = 4\n"
+                    "train = \"{0}/{1}.csv\"\ntest = \"{0}/{1}_test.csv\"\n"
+                    "[model]\nlayers = \"dense(8) tanh dense(1)\"\n"
+                    "[train]\nloss = \"binary_cross_entropy\"\nlr = 0.1\nreplicas = 6\n"
+                    "[distribute]\nreduction = \"ordered\"\nstrategy = \"allreduce\"\n",
+                    directory_.path().string(), name));
+    return TrainerRuns::train(ranks, run, flags);
   }
-
-  nlohmann::json evaluation(const std::string& run) const {
-    auto evaluation =
-        parse_json<nlohmann::json>(read_file(directory_ / (run + "/summary.json")))["evaluation"];
-    evaluation.erase("seconds");
-    return evaluation;
-  }
-  std::string model(const std::string& run) const {
-    return read_file(directory_ / (run + "/model.safetensors"));
-  }
-
-  TemporaryDirectory directory_;
 };
 
 // With all records in each step, a weight is the number of times that a record is there.
@@ -101,8 +72,7 @@ TEST_F(WeightedTables, OfWholeNumbersAreRecordsThatAreRepeated) {
   const std::string length = "--train.steps 30 --train.global_batch 10000";
   for (const std::string name : {"weighed", "halves", "repeated"}) {
     const std::string weight = name == "repeated" ? "" : " --data.weight w";
-    const ProcessResult result = train(2, name, name, length + weight);
-    ASSERT_EQ(result.exit_code, 0) << result.errors;
+    succeeded(train(2, name, name, length + weight));
   }
   const nlohmann::json expected = evaluation("repeated");
   EXPECT_LT(expected["loss"].get<double>(), 0.65);
@@ -124,11 +94,9 @@ TEST_F(WeightedTables, GiveTheSameBytesOnAnyNumberOfRanksLoadedStreamedAndResume
   for (const std::string memory : {"load", "stream"}) {
     const std::string own = flags + "--data.memory " + memory + " ";
     const std::string first = memory + "1";
-    ASSERT_EQ(train(1, "t", first, own).exit_code, 0);
+    succeeded(train(1, "t", first, own));
     const std::string three = memory + "3";
-    const ProcessResult result = train(3, "t", three, own);
-    ASSERT_EQ(result.exit_code, 0) << result.errors;
-    expect_parts(result.output, {"weight  w: from 0 to 0.9"});
+    expect_parts(succeeded(train(3, "t", three, own)).output, {"weight  w: from 0 to 0.9"});
     EXPECT_EQ(model(three), model(first)) << memory;
     EXPECT_EQ(evaluation(three), evaluation(first)) << memory;
     const std::string half = memory + "_half";
@@ -136,12 +104,11 @@ TEST_F(WeightedTables, GiveTheSameBytesOnAnyNumberOfRanksLoadedStreamedAndResume
         train(2, "t", half, own + "--checkpoint.every \"10 steps\" --debug.fail_rank 1 --debug.fail_step 25")
                 .exit_code == 0,
         false);
-    const ProcessResult on = train(3, "t", half, own + "--checkpoint.every \"10 steps\"");
-    ASSERT_EQ(on.exit_code, 0) << on.errors;
+    succeeded(train(3, "t", half, own + "--checkpoint.every \"10 steps\""));
     EXPECT_EQ(model(half), model(first)) << memory;
     EXPECT_EQ(evaluation(half), evaluation(first)) << memory;
   }
-  ASSERT_EQ(train(2, "t", "plain", "--data.ignore w --train.global_batch 48 --train.epochs 3").exit_code, 0);
+  succeeded(train(2, "t", "plain", "--data.ignore w --train.global_batch 48 --train.epochs 3"));
   EXPECT_NE(model("plain"), model("load1"));
 }
 
@@ -153,8 +120,8 @@ TEST_F(WeightedTables, OfOneGiveTheBytesOfNone) {
   const std::string length = "--train.global_batch 32 --train.epochs 2 ";
   for (const std::string strategy : {"allreduce", "central_storage", "local_sgd"}) {
     const std::string flags = length + "--distribute.strategy " + strategy;
-    ASSERT_EQ(train(2, "t", strategy, flags + " --data.weight w").exit_code, 0);
-    ASSERT_EQ(train(2, "t", strategy + "_plain", flags + " --data.ignore w").exit_code, 0);
+    succeeded(train(2, "t", strategy, flags + " --data.weight w"));
+    succeeded(train(2, "t", strategy + "_plain", flags + " --data.ignore w"));
     EXPECT_EQ(model(strategy), model(strategy + "_plain")) << strategy;
     EXPECT_EQ(evaluation(strategy), evaluation(strategy + "_plain")) << strategy;
   }
@@ -163,24 +130,16 @@ TEST_F(WeightedTables, OfOneGiveTheBytesOfNone) {
 TEST_F(WeightedTables, AreAskedForInEvaluationAndNotInPrediction) {
   write("t.csv", weighed(people(300, 6)));
   write("t_test.csv", weighed(people(100, 7)));
-  ASSERT_EQ(train(2, "t", "run", "--data.weight w --train.global_batch 32 --train.epochs 1").exit_code, 0);
+  succeeded(train(2, "t", "run", "--data.weight w --train.global_batch 32 --train.epochs 1"));
   const std::string bare = write("bare.csv", "age,hours,income\n1,2,1\n0.5,-3,0\n");
-  const ProcessResult refused =
-      run_trainer(2, fmt::format("eval --model {} --data.test {}", directory_ / "run", bare));
-  EXPECT_EQ(refused.exit_code, kExitData);
-  EXPECT_EQ(count_of(refused.errors, "error: "), 1) << refused.errors;
-  expect_parts(refused.errors,
-               {"bare.csv' has no column 'w', the weights of its records", "age, hours, income"});
-  const ProcessResult predicted =
-      run_trainer(2, fmt::format("predict --model {0}/run --input {1} --output {0}/p.csv",
-                                 directory_.path().string(), bare));
-  EXPECT_EQ(predicted.exit_code, 0) << predicted.errors;
+  expect_failed(run_trainer(2, fmt::format("eval --model {} --data.test {}", directory_ / "run", bare)),
+                kExitData, {"bare.csv' has no column 'w', the weights of its records", "age, hours, income"});
+  succeed(2, fmt::format("predict --model {0}/run --input {1} --output {0}/p.csv", directory_.path().string(),
+                         bare));
   EXPECT_EQ(count_of(read_file(directory_ / "p.csv"), "\n"), 3);
-  const ProcessResult nothing =
-      run_trainer(2, fmt::format("eval --model {} --data.test {}", directory_ / "run",
-                                 write("zeros.csv", "age,hours,income,w\n1,2,1,0\n0.5,-3,0,0\n")));
-  EXPECT_EQ(nothing.exit_code, kExitData);
-  expect_parts(nothing.errors, {"zeros.csv', column 'w': the weights of all 2 records are 0"});
+  expect_failed(run_trainer(2, fmt::format("eval --model {} --data.test {}", directory_ / "run",
+                                           write("zeros.csv", "age,hours,income,w\n1,2,1,0\n0.5,-3,0,0\n"))),
+                kExitData, {"zeros.csv', column 'w': the weights of all 2 records are 0"});
 }
 
 TEST_F(WeightedTables, ThatAreBadOrCannotBeReadAreRefusedOnce) {
@@ -202,9 +161,8 @@ TEST_F(WeightedTables, ThatAreBadOrCannotBeReadAreRefusedOnce) {
       "synthetic.toml",
       "[data]\nformat = \"synthetic\"\nsynthetic_rows = 100\nweight = \"w\"\n[model]\nlayers = \"dense(2)\"\n"
       "[train]\nloss = \"softmax_cross_entropy\"\nsteps = 1\nglobal_batch = 10\n");
-  const ProcessResult elsewhere = run_trainer("plan --config " + (directory_ / "synthetic.toml"));
-  EXPECT_EQ(elsewhere.exit_code, kExitConfig);
-  expect_parts(elsewhere.errors, {"data.weight", "synthetic"});
+  expect_failed(run_trainer("plan --config " + (directory_ / "synthetic.toml")), kExitConfig,
+                {"data.weight", "synthetic"});
 }
 
 }  // namespace

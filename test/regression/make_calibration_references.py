@@ -4,10 +4,8 @@ The tests only need the file. It is written again by
     scripts/peers/python test/regression/make_calibration_references.py
 """
 
-import json
-import pathlib
-
 import numpy as np
+import references
 from make_sklearn_references import calibration_error, sigmoid, softmax
 from scipy import optimize
 
@@ -78,8 +76,7 @@ def binary_case(outputs, scale, weights=None, gaps=False):
 def main():
     cases = [class_case(4, 2.5), class_case(2, 0.6), class_case(5, 1.7, make_weights()), class_case(3, 2, soft=True),
              binary_case(1, 3), binary_case(1, 0.5, make_weights()), binary_case(3, 1.8, gaps=True)]
-    text = ",\n".join(json.dumps(each) for each in cases)
-    pathlib.Path(__file__).with_name("calibration_references.json").write_text(f'{{"calibration": [\n{text}\n]}}\n', encoding="ascii")
+    references.write("calibration_references.json", {"calibration": cases})
 
 
 if __name__ == "__main__":

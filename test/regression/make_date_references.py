@@ -7,8 +7,8 @@ The tests only need the file. It is written again by
 
 import datetime as dt
 import email.utils
-import json
-import pathlib
+
+import references
 
 UTC = dt.timezone.utc
 TIMES = [dt.datetime(1970, 1, 1), dt.datetime(1999, 12, 31, 23, 59, 59), dt.datetime(2000, 2, 29, 12, 30), dt.datetime(2021, 1, 3, 0, 5),
@@ -75,9 +75,7 @@ def as_numbers():
 
 
 def main():
-    cases = [json.dumps(case) for case in dict.fromkeys([*plain(), *by_programs(), *as_numbers()])]
-    lines = ",\n".join(", ".join(cases[i : i + 4]) for i in range(0, len(cases), 4))
-    pathlib.Path(__file__).with_name("date_references.json").write_text(f'{{\n"dates": [\n{lines}\n]\n}}\n', encoding="ascii")
+    references.write("date_references.json", {"dates": dict.fromkeys([*plain(), *by_programs(), *as_numbers()])})
 
 
 if __name__ == "__main__":

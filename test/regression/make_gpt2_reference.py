@@ -6,9 +6,9 @@ the logits that it gives. Needs transformers beside what scripts/peers/python in
   scripts/peers/python test/regression/make_gpt2_reference.py
 """
 
-import json
 import pathlib
 
+import references
 import torch
 import transformers
 
@@ -32,7 +32,7 @@ def main():
         (HERE / made).unlink(missing_ok=True)
     reference = {"made_by": f"transformers {transformers.__version__}, torch {torch.__version__}", "ids": IDS,
                  "logits": logits.flatten().tolist()}
-    (HERE / "gpt2_tiny.json").write_text(json.dumps(reference) + "\n")
+    (HERE / "gpt2_tiny.json").write_text(references.text(reference) + "\n")
 
 
 if __name__ == "__main__":

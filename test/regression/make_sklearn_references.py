@@ -4,11 +4,10 @@ The tests only need the file. It is written again by
     scripts/peers/python test/regression/make_sklearn_references.py
 """
 
-import json
-import pathlib
 import warnings
 
 import numpy as np
+import references
 import sklearn
 from scipy import stats
 from sklearn import metrics
@@ -189,9 +188,8 @@ def main():
         cases += [log_case("poisson", 1.0, weights), log_case("tweedie", 1.3, weights), log_case("gamma", 2.0, weights),
                   quantile_case([0.7], 1, weights), quantile_case([0.1, 0.5, 0.9], 2, weights),
                   direction_case(3, weights)]
-    lines = ",\n".join(json.dumps({"rows": ROWS, **plain(told)}) for told in cases)
-    text = f'{{\n"sklearn": "{sklearn.__version__}",\n"metrics": [\n{lines}\n]\n}}\n'
-    pathlib.Path(__file__).with_name("sklearn_references.json").write_text(text, encoding="ascii")
+    references.write("sklearn_references.json", {"metrics": [{"rows": ROWS, **plain(told)} for told in cases]},
+                     sklearn=sklearn.__version__)
 
 
 if __name__ == "__main__":

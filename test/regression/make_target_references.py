@@ -4,10 +4,8 @@ The tests only need the file. It is written again by
     scripts/peers/python test/regression/make_target_references.py
 """
 
-import json
-import pathlib
-
 import numpy as np
+import references
 import torch
 from make_sklearn_references import calibration_error
 from scipy import stats
@@ -150,9 +148,7 @@ def main():
                    for name, options in masked for columns in (2, 19) for weighted in (False, True)],
         "metrics": [masked_metrics(kind, weighted) for kind in ("binary", "values") for weighted in (False, True)],
     }
-    text = ",\n".join(f'"{name}": [\n' + ",\n".join(json.dumps(case) for case in cases) + "\n]"
-                      for name, cases in sections.items())
-    pathlib.Path(__file__).with_name("target_references.json").write_text("{\n" + text + "\n}\n", encoding="utf-8")
+    references.write("target_references.json", sections)
 
 
 if __name__ == "__main__":

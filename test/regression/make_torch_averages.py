@@ -4,9 +4,7 @@ The tests only need the file. It is written again by
     scripts/peers/python test/regression/make_torch_averages.py
 """
 
-import json
-import pathlib
-
+import references
 import torch
 from torch.optim.swa_utils import AveragedModel
 
@@ -48,8 +46,7 @@ def case(decay):
 
 
 def main():
-    cases = ",\n".join(json.dumps(case(decay)) for decay in (0.0, 0.5, 0.999))
-    pathlib.Path(__file__).with_name("torch_averages.json").write_text(f'{{"averages": [\n{cases}\n]}}\n')
+    references.write("torch_averages.json", {"averages": [case(decay) for decay in (0.0, 0.5, 0.999)]}, rounded=True)
 
 
 main()

@@ -4,11 +4,10 @@ The tests only need the file. It is written again by
     scripts/peers/python test/regression/make_torch_references.py
 """
 
-import json
 import math
-import pathlib
 
 import numpy as np
+import references
 import torch
 from sklearn._loss import loss as sklearn_loss
 
@@ -535,11 +534,7 @@ def numbers(tensor):
 
 
 def write(name, sections):
-    """One case a line."""
-    lines = [f'"{section}": [\n' + ",\n".join(json.dumps(case) for case in cases) + "\n]"
-             for section, cases in sections.items()]
-    text = "{\n" + f'"torch": "{torch.__version__}",\n' + ",\n".join(lines) + "\n}\n"
-    pathlib.Path(__file__).with_name(name).write_text(text, encoding="ascii")
+    references.write(name, sections, rounded=True, torch=torch.__version__)
 
 
 def main():

@@ -5,10 +5,8 @@ The tests only need the file. It is written again by
     scripts/peers/python test/regression/make_tree_references.py
 """
 
-import json
-import pathlib
-
 import numpy as np
+import references
 import sklearn
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -33,9 +31,7 @@ def main():
     cases = [case(2, 60, 5, 3), case(4, 90, 8, 5), case(3, 80, 6, 4, weighted=True), case(0, 60, 6, 3),
              case(0, 90, 30, 5), case(0, 80, 7, 4, weighted=True), case(2, 120, 8, 6, weighted=True, different=12),
              case(0, 120, 8, 2, different=9)]
-    lines = ",\n".join(map(json.dumps, cases))
-    text = f'{{\n"sklearn": "{sklearn.__version__}",\n"trees": [\n{lines}\n]\n}}\n'
-    pathlib.Path(__file__).with_name("tree_references.json").write_text(text, encoding="ascii")
+    references.write("tree_references.json", {"trees": cases}, rounded=None, sklearn=sklearn.__version__)
 
 
 if __name__ == "__main__":

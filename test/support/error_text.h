@@ -30,4 +30,10 @@ inline void expect_parts(const std::string& text, const std::vector<std::string>
   }
 }
 
+inline void expect_no_parts(const std::string& text, const std::vector<std::string>& parts) {
+  for (const std::string& part : parts) {
+    EXPECT_EQ(text.find(part), std::string::npos) << "'" << part << "' in: " << text;
+  }
+}
+
 }  // namespace lockstep::test

@@ -55,7 +55,7 @@ ProcessResult run_trainer(int ranks, const std::string& arguments, const FileFau
   const int exit_code = job.wait(kMaxSeconds);
   EXPECT_NE(exit_code, -1) << "hangs:\n" << job.output() << job.errors();
   EXPECT_EQ(job.processes_left(), 0);
-  return {exit_code, job.output(), job.errors()};
+  return {exit_code, job.output(), job.errors(), arguments};
 }
 
 }  // namespace lockstep::test

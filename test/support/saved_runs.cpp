@@ -1,6 +1,7 @@
 #include "support/saved_runs.h"
 
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -53,6 +54,11 @@ std::string metrics_of(const std::string& run) {
   static const std::regex kTimes(
       "\"(samples_per_second|seconds)\":[^,}]*|\"time\":\\{[^}]*\\}|\\{\"kind\":\"ranks\"[^\n]*\n");
   return std::regex_replace(read_file(run + "/metrics.jsonl"), kTimes, "");
+}
+
+void expect_same_run(const std::string& found, const std::string& expected) {
+  EXPECT_TRUE(model_of(found) == model_of(expected)) << "another model";
+  EXPECT_EQ(metrics_of(found), metrics_of(expected));
 }
 
 }  // namespace lockstep::test

@@ -27,5 +27,7 @@ std::vector<std::string> unfinished_names(const std::string& run);
 std::string model_of(const std::string& run);
 /// metrics.jsonl without what time decides.
 std::string metrics_of(const std::string& run);
+/// Both are those of another run.
+void expect_same_run(const std::string& found, const std::string& expected);
 
 }  // namespace lockstep::test

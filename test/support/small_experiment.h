@@ -1,7 +1,12 @@
 // A complete experiment in a temporary directory: small IDX files and a config that trains on them.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <string>
+#include <vector>
+
+#include "lockstep/base/errors.h"
 
 #include "support/idx_files.h"
 #include "support/temporary_directory.h"
@@ -28,6 +33,22 @@ class SmallExperiment {
   IdxPair train_;
   IdxPair test_;
   mutable int runs_ = 0;
+};
+
+/// Runs of the experiment, with flags that all of them have and others of their own.
+class SmallRuns : public testing::Test {
+ protected:
+  explicit SmallRuns(std::string flags = "") : flags_(std::move(flags)) {}
+
+  std::string words(const std::string& run, const std::string& flags = "") const;
+  /// The directory of a new run that ends well.
+  std::string trained(int ranks, const std::string& flags = "") const;
+  /// Of a new run; it leaves no directory.
+  void expect_refused(int ranks, const std::string& flags, const std::vector<std::string>& parts,
+                      int exit_code = kExitConfig) const;
+
+  const SmallExperiment experiment_;
+  const std::string flags_;
 };
 
 }  // namespace lockstep::test

@@ -8,9 +8,12 @@
 #include <regex>
 #include <stdexcept>
 
+#include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
+#include "support/error_text.h"
 #include "support/temporary_directory.h"
+#include "support/waiting_ranks.h"
 
 namespace lockstep::test {
 
@@ -21,7 +24,7 @@ ProcessResult run_command(const std::string& command) {
   const int status = std::system(("( " + command + " ) >" + output + " 2>" + errors + " </dev/null").c_str());
   if (status == -1) throw std::runtime_error("cannot run " + command);
   const int exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  return {exit_code, read_file(output), read_file(errors)};
+  return {exit_code, read_file(output), read_file(errors), command};
 }
 
 std::string trainer_path() {
@@ -52,11 +55,45 @@ ProcessResult run_trainer(const std::string& arguments) {
 
 ProcessResult run_trainer(int ranks, const std::string& arguments) {
   if (ranks == 1) return run_trainer(arguments);
+  if (const auto result = run_on_waiting_ranks(ranks, arguments)) return *result;
+  return launch_trainer(ranks, arguments);
+}
+
+ProcessResult launch_trainer(int ranks, const std::string& arguments) {
   return run_command(mpiexec_words() + " " + rank_words(ranks, arguments));
 }
 
+ProcessResult ended_with(ProcessResult result, int exit_code, const std::source_location& place) {
+  if (result.exit_code != exit_code) {
+    ADD_FAILURE_AT(place.file_name(), static_cast<int>(place.line()))
+        << result.command << "\nended with " << result.exit_code << " instead of " << exit_code << ":\n"
+        << result.errors << result.output;
+  }
+  return result;
+}
+
+ProcessResult succeeded(ProcessResult result, const std::source_location& place) {
+  return ended_with(std::move(result), 0, place);
+}
+
+ProcessResult succeed(const std::string& arguments, const std::source_location& place) {
+  return succeeded(run_trainer(arguments), place);
+}
+
+ProcessResult succeed(int ranks, const std::string& arguments, const std::source_location& place) {
+  return succeeded(run_trainer(ranks, arguments), place);
+}
+
+void expect_failed(ProcessResult result, int exit_code, const std::vector<std::string>& parts,
+                   const std::source_location& place) {
+  const testing::ScopedTrace trace(place.file_name(), static_cast<int>(place.line()), result.command);
+  const ProcessResult failed = ended_with(std::move(result), exit_code, place);
+  EXPECT_EQ(count_of(failed.errors, "error: "), exit_code == kExitStopped ? 0 : 1) << failed.errors;
+  expect_parts(failed.errors, parts);
+}
+
 nlohmann::json json_of(const ProcessResult& result) {
-  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  succeeded(result);
   return result.exit_code == 0 ? parse_json<nlohmann::json>(result.output) : nlohmann::json();
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <source_location>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@ struct ProcessResult {
   int exit_code = 0;
   std::string output;  ///< standard output
   std::string errors;  ///< standard error
+  std::string command = {};
 };
 
 /// Runs a shell command.
@@ -19,8 +21,25 @@ ProcessResult run_command(const std::string& command);
 /// trainer ARGUMENTS, without a launcher.
 ProcessResult run_trainer(const std::string& arguments);
 
-/// mpiexec -n RANKS trainer ARGUMENTS; one rank is started without a launcher, which is faster.
+/// The same on so many ranks, which stay for the next command (support/waiting_ranks.h); one is a new
+/// process.
 ProcessResult run_trainer(int ranks, const std::string& arguments);
+
+/// mpiexec -n RANKS trainer ARGUMENTS, for what a start, a launcher or an environment does.
+ProcessResult launch_trainer(int ranks, const std::string& arguments);
+
+/// Expects that it has ended with that exit code, and shows its command and what it wrote if it has not.
+ProcessResult ended_with(ProcessResult result, int exit_code,
+                         const std::source_location& place = std::source_location::current());
+ProcessResult succeeded(ProcessResult result,
+                        const std::source_location& place = std::source_location::current());
+ProcessResult succeed(const std::string& arguments,
+                      const std::source_location& place = std::source_location::current());
+ProcessResult succeed(int ranks, const std::string& arguments,
+                      const std::source_location& place = std::source_location::current());
+/// And that the errors, one of which is called so (none, if it was stopped), have these parts.
+void expect_failed(ProcessResult result, int exit_code, const std::vector<std::string>& parts = {},
+                   const std::source_location& place = std::source_location::current());
 
 /// The numbers of a command that ended well and wrote JSON to standard output.
 nlohmann::json json_of(const ProcessResult& result);

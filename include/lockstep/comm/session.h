@@ -18,6 +18,9 @@ enum class ThreadLevel { kFunneled, kMultiple };
 /// is aborted with the error's exit code.
 int run_session(const std::function<int(Communicator&)>& body, ThreadLevel level = ThreadLevel::kFunneled);
 
+/// *Collective.* Runs `body` as run_session() does, in a session that there is.
+int run_in_session(Communicator& comm, const std::function<int(Communicator&)>& body);
+
 /// Version text of the MPI library, one line. Needs no session.
 std::string mpi_library();
 
