@@ -15,6 +15,7 @@
 #include "lockstep/data/format.h"
 #include "lockstep/train/rank_peer_group.h"
 #include "support/error_text.h"
+#include "support/note.h"
 #include "support/temporary_directory.h"
 #include "support/thread_ranks.h"
 
@@ -81,8 +82,9 @@ TEST_F(ShareOfTable, StratifiedTakesItsShareOfEachClassWithinOneRecord) {
       all += held[name];
     }
     EXPECT_EQ(all, std::lround(share * kRows));
-    expect_parts(found.note, {fmt::format("{} of the {} records", all, kRows), "'rare' 0 of 1",
-                              fmt::format("'a' {} of {}", held["a"], sizes["a"])});
+    expect_parts(found.note.text, {fmt::format("{} of the {} records", all, kRows), "'rare' 0 of 1",
+                                   fmt::format("'a' {} of {}", held["a"], sizes["a"])});
+    expect_told(found.note);
   }
 }
 
@@ -112,7 +114,8 @@ TEST_F(ShareOfTable, GroupsAreHeldBackAsAWhole) {
     groups += found_in.contains(true) ? 1 : 0;
   }
   EXPECT_NEAR(static_cast<double>(held), 0.25 * kRows, 12) << "half of a group of 24";
-  expect_parts(found.note,
+  expect_told(found.note);
+  expect_parts(found.note.text,
                {fmt::format("{} of the 203 records", held),
                 fmt::format("all of {} of the {} groups of column 'shop'", groups, parts.size())});
   EXPECT_NE(*assign("group(shop, 0.25)", 2).fold_of, *found.fold_of);
@@ -143,8 +146,9 @@ TEST_F(ShareOfTable, TheLastTimesAreHeldBackEachAsAWhole) {
     }
     EXPECT_LT(last_trained, first_held) << column;
     EXPECT_NEAR(static_cast<double>(held), 0.1 * kRows, 2) << "half of a day";
+    expect_told(found.note);
     if (column != std::string("day")) continue;
-    expect_parts(found.note,
+    expect_parts(found.note.text,
                  {fmt::format("from '{}' to '50'", first_held), fmt::format("up to '{}'", last_trained)});
   }
 }
@@ -166,7 +170,7 @@ TEST_F(ShareOfTable, ATestSetIsChosenFirstAndTheValidationSetFromTheOthers) {
       }
       EXPECT_NEAR(static_cast<double>(tests), 0.3 * kRows, 20) << test;
       EXPECT_NEAR(static_cast<double>(validates), 0.5 * static_cast<double>(kRows - tests), 25) << validation;
-      expect_parts(held.test_note, {"test set", fmt::format("{} of the {} records", tests, kRows)});
+      expect_parts(held.test_note.text, {"test set", fmt::format("{} of the {} records", tests, kRows)});
       const DataSets sets = split_validation(open_whole(), held);
       EXPECT_EQ(sets.test->info().rows, tests);
       EXPECT_EQ(sets.validation->info().rows, validates);
@@ -219,7 +223,7 @@ class LastOfTimes : public ShareOfTable {
   // Records are in order of time.
   void expect_last_four() {
     const HoldOut found = assign("time(t, 0.1)");
-    for (Index i = 0; i < 40; ++i) EXPECT_EQ(found.holds(i), i >= 36) << i << found.note;
+    for (Index i = 0; i < 40; ++i) EXPECT_EQ(found.holds(i), i >= 36) << i << found.note.text;
     if (data_.table.columns.empty()) data_.table.ignore = {"t"};
     EXPECT_EQ(*assign("time(t, 0.1)").fold_of, *found.fold_of) << "no feature";
     data_.table.ignore = {};

@@ -10,6 +10,7 @@
 #include "lockstep/data/table/schema/scan.h"
 #include "lockstep/data/table/values/schema.h"
 #include "support/error_text.h"
+#include "support/note.h"
 #include "support/temporary_directory.h"
 
 namespace lockstep {
@@ -94,9 +95,10 @@ TEST_F(TableTest, KindsAreInferredFromAllValues) {
   EXPECT_EQ(kind(4), ColumnKind::kIgnored);
   EXPECT_EQ(kind(5), ColumnKind::kNumeric);
   EXPECT_EQ(learnt.schema.columns[1].missing, 1);
-  EXPECT_EQ(learnt.remarks.size(), 3u);
+  ASSERT_EQ(learnt.remarks.size(), 3u);
+  test::expect_told(learnt.remarks[0]);
   expect_parts(
-      learnt.remarks[0] + learnt.remarks[1] + learnt.remarks[2],
+      learnt.remarks[0].text + learnt.remarks[1].text + learnt.remarks[2].text,
       {"'id' is ignored", "id or free text", "'zero' is ignored: it is constant", "'none' is ignored"});
 }
 
@@ -151,7 +153,7 @@ TEST_F(TableTest, ASeparatorAtTheEndOfEachRecordIsLeftOut) {
   EXPECT_EQ(learnt.scan.good, 4) << "one without it, too";
   EXPECT_EQ(learnt.scan.bad, 0);
   EXPECT_EQ(learnt.schema.columns.size(), 3U);
-  expect_parts(learnt.remarks[0], {"t.csv", "end with a separator"});
+  expect_parts(learnt.remarks[0].text, {"t.csv", "end with a separator"});
   options_.numeric = {"age"};
   expect_parts(error_text<DataError>([&] { learn("age,city,y\n20,A,0,\n21,B,1,x\n"); }),
                {"line 3", "more than 3 fields"});
@@ -166,7 +168,7 @@ TEST_F(TableTest, AFileWithAnotherSeparatorIsReadAllTheSame) {
   options_.separator = ",";
   const LearntSchema learnt = learn("age;city;y\n20;A;0\n21;B;1\n");
   EXPECT_EQ(learnt.schema.columns.size(), 3U);
-  expect_parts(learnt.remarks[0], {"separated by ';', not by ','"});
+  expect_parts(learnt.remarks[0].text, {"separated by ';', not by ','"});
   EXPECT_EQ(learn("age,ci;ty,y\n20,A,0\n21,B,1\n").schema.columns.size(), 3U) << "what is given fits";
 }
 

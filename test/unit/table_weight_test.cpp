@@ -51,7 +51,7 @@ TEST_F(TableWeight, StandsBehindTheTargetsAndIsNoFeature) {
   const Gathered all = read(*source);
   EXPECT_EQ(all.features, (std::vector<Scalar>{10, 20, 11, 21, 12, 22}));
   EXPECT_EQ(all.targets, (std::vector<Scalar>{1, 2, 0, 0, 1, 0.5}));
-  expect_parts(source->notes().back(), {"the 2 features", "weight  w: from 0 to 2, mean 0.8333"});
+  expect_parts(source->notes().back().text, {"the 2 features", "weight  w: from 0 to 2, mean 0.8333"});
 }
 
 TEST_F(TableWeight, IsNeverScaledAndIsThereForClassesToo) {

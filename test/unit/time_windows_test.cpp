@@ -16,6 +16,7 @@
 #include "lockstep/train/rank_peer_group.h"
 #include "support/error_text.h"
 #include "support/loaded.h"
+#include "support/note.h"
 #include "support/temporary_directory.h"
 #include "support/thread_ranks.h"
 
@@ -74,7 +75,12 @@ class TimeWindows : public testing::Test {
     return error_text<Error>([&] { open(); });
   }
   static std::string all_notes(const RecordSource& source) {
-    return fmt::format("{}", fmt::join(source.notes(), "\n"));
+    std::string text;
+    for (const Note& note : source.notes()) {
+      test::expect_told(note);
+      text += note.text + "\n";
+    }
+    return text;
   }
 
   TemporaryDirectory directory_;
