@@ -362,7 +362,7 @@ std::vector<std::string> DenseSource::files() const {
   return files;
 }
 
-std::vector<std::string> DenseSource::notes() const {
+std::vector<Note> DenseSource::notes() const {
   if (!fields_.lengths) return {};
   double counted = 0;
   try {
@@ -372,9 +372,12 @@ std::vector<std::string> DenseSource::notes() const {
   }
   const auto rows = static_cast<double>(info_.rows);
   const Index positions = fields_.shape.dims[0];
-  return {fmt::format("'{}': {:.4g} of {} positions of a record count in the mean; {:.3g} % are padding",
-                      info_.name, counted / rows, positions,
-                      100 * (1 - counted / (rows * static_cast<double>(positions))))};
+  const double mean = counted / rows;
+  const double share = 1 - mean / static_cast<double>(positions);
+  return {
+      {.text = fmt::format("'{}': {:.4g} of {} positions of a record count in the mean; {:.3g} % are padding",
+                           info_.name, mean, positions, 100 * share),
+       .figures = {{"padding", {{"mean", mean}, {"positions", positions}, {"share", share}}}}}};
 }
 
 std::vector<Scalar> DenseSource::lengths() const {

@@ -91,7 +91,7 @@ class DenseSource final : public RecordSource {
   std::unique_ptr<ChunkReader> reader(const TargetRule& rule) const override;
   std::vector<std::string> files() const override;
   /// The share of padding, where records have lengths.
-  std::vector<std::string> notes() const override;
+  std::vector<Note> notes() const override;
   std::vector<Scalar> lengths() const override;
   void unpack(std::span<const Index>, std::span<const std::byte* const> records, Matrix& x,
               Matrix& targets) const override {

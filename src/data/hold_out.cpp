@@ -50,11 +50,11 @@ constexpr std::size_t kMaxShownClasses = 20;  // in a note
 using By = ValidationPart::By;
 using Folds = std::vector<FoldNumber>;  // of each record
 
-// The records of a share, which have the number 1, and a sentence about them. Those that come after a span of
-// time have kUnusedFold.
+// The records of a share, which have the number 1, and a sentence about them with its figures. Those that
+// come after a span of time have kUnusedFold.
 struct ShareChoice {
   Folds fold_of;
-  std::string note;
+  Note note;
 };
 
 Index size_of_share(double share, Index records) {
@@ -111,8 +111,9 @@ ShareChoice share_by_class(const ValidationPart& part, const std::vector<Scalar>
     for (Index i = 0; i < *count; ++i) at(choice.fold_of, at(ids, i)) = 1;
     ++count;
   }
-  choice.note = fmt::format("of each of the {} classes its share: {}", classes.size(),
-                            list_classes(classes, held, info));
+  choice.note = {.text = fmt::format("of each of the {} classes its share: {}", classes.size(),
+                                     list_classes(classes, held, info)),
+                 .figures = {{"taken", held}, {"of_class", sizes}}};
   return choice;
 }
 
@@ -169,10 +170,11 @@ ShareChoice share_by_group(const ValidationPart& part, const std::vector<std::st
     std::ranges::min_element(groups, {}, size)->second.fold = 1;
     held = 1;
   }
-  return {
-      .fold_of = folds_of(values, groups),
-      .note = fmt::format("all of {} of the {} groups of column {}", with_commas(static_cast<Index>(held)),
-                          with_commas(std::ssize(groups)), in_quotes(part.column))};
+  return {.fold_of = folds_of(values, groups),
+          .note = {.text = fmt::format("all of {} of the {} groups of column {}",
+                                       with_commas(static_cast<Index>(held)), with_commas(std::ssize(groups)),
+                                       in_quotes(part.column)),
+                   .figures = {{"groups", {held, groups.size()}}}}};
 }
 
 Folds fold_by_group(const ValidationPart& part, const std::vector<std::string>& values, std::uint64_t seed) {
@@ -242,10 +244,14 @@ ShareChoice share_by_time(const ValidationPart& part, const FoldValues& values) 
            part.setting, in_quotes(part.column), in_quotes(values.texts.front()));
   ShareChoice choice{.fold_of = Folds(values.texts.size()), .note = {}};
   records.mark({begin, rows}, 1, choice.fold_of);
-  choice.note = fmt::format("the last in column {}, from {} to {}; the others are up to {}",
-                            in_quotes(part.column), in_quotes(records.value(begin)),
-                            in_quotes(records.value(rows - 1)), in_quotes(records.value(begin - 1)));
-  if (records.short_years()) choice.note += "; years of two digits are those of 1969 to 2068";
+  const std::string& from = records.value(begin);
+  const std::string& to = records.value(rows - 1);
+  const std::string& others = records.value(begin - 1);
+  choice.note = {
+      .text = fmt::format("the last in column {}, from {} to {}; the others are up to {}",
+                          in_quotes(part.column), in_quotes(from), in_quotes(to), in_quotes(others)),
+      .figures = {{"from", from}, {"to", to}, {"others_to", others}}};
+  if (records.short_years()) choice.note.text += "; years of two digits are those of 1969 to 2068";
   return choice;
 }
 
@@ -272,10 +278,12 @@ ShareChoice span_of_time(const ValidationPart& part, const FoldValues& values) {
            "it and in it",
            part.setting, with_commas(before), with_commas(std::ssize(values.texts)),
            with_commas(std::ranges::count(choice.fold_of, 1)), with_commas(after));
-  choice.note = fmt::format("from {}{} in column {}", in_quotes(part.from),
-                            part.to.empty() ? "" : fmt::format(" to before {}", in_quotes(part.to)),
-                            in_quotes(part.column));
-  if (after > 0) choice.note += fmt::format("; the {} records after it are in no set", with_commas(after));
+  choice.note = {.text = fmt::format("from {}{} in column {}", in_quotes(part.from),
+                                     part.to.empty() ? "" : fmt::format(" to before {}", in_quotes(part.to)),
+                                     in_quotes(part.column)),
+                 .figures = {{"after", after}}};
+  if (after > 0)
+    choice.note.text += fmt::format("; the {} records after it are in no set", with_commas(after));
   return choice;
 }
 
@@ -358,7 +366,7 @@ ShareChoice choose_share(const ValidationPart& part, const DividedBy& by, std::u
   if (part.by == By::kClass) return share_by_class(part, by.targets, seed, info);
   if (part.by == By::kGroup) return share_by_group(part, by.values.texts, seed);
   if (part.by == By::kTime) return share_by_time(part, by.values);
-  ShareChoice choice{.fold_of = {}, .note = "by a hash of their numbers"};
+  ShareChoice choice{.fold_of = {}, .note = {.text = "by a hash of their numbers"}};
   for (const Index id : ids) choice.fold_of.push_back(hash_takes(part.share, seed, id) ? 1 : 0);
   return choice;
 }
@@ -435,8 +443,8 @@ namespace {
 
 // *Collective.* Chooses records for the part among those without a mark: those of a share get `number`, those
 // of folds theirs. Gives a sentence about them.
-std::string mark(const ValidationPart& part, FoldNumber number, const DataOptions& data, std::uint64_t seed,
-                 const RecordSource& whole, PeerGroup& peers, Folds& marks) {
+Note mark(const ValidationPart& part, FoldNumber number, const DataOptions& data, std::uint64_t seed,
+          const RecordSource& whole, PeerGroup& peers, Folds& marks) {
   std::vector<Index> ids;
   for (Index id = 0; id < std::ssize(marks); ++id) {
     if (at(marks, id) == 0) ids.push_back(id);
@@ -454,9 +462,13 @@ std::string mark(const ValidationPart& part, FoldNumber number, const DataOption
     const Index taken = std::ranges::count(choice.fold_of, 1);
     error_if(taken == 0 && number == kTestFold, "{} takes none of the {} records of '{}': expected some",
              part.setting, with_commas(info.rows), info.name);
-    choice.note = fmt::format("{} set, {}: {} of the {} records of '{}', {}",
-                              number == kTestFold ? "test" : "validation", to_string(part),
-                              with_commas(taken), with_commas(info.rows), info.name, choice.note);
+    nlohmann::ordered_json figures{{"records", taken}, {"of", info.rows}};
+    if (choice.note.figures.is_object()) figures.update(choice.note.figures);
+    choice.note = {
+        .text = fmt::format("{} set, {}: {} of the {} records of '{}', {}",
+                            number == kTestFold ? "test" : "validation", to_string(part), with_commas(taken),
+                            with_commas(info.rows), info.name, choice.note.text),
+        .figures = {{"part", figures}}};
     std::ranges::replace(choice.fold_of, FoldNumber{1}, number);
   });
   for (std::size_t i = 0; i < ids.size(); ++i) at(marks, ids[i]) = choice.fold_of[i];

@@ -116,8 +116,8 @@ class JoinedSource final : public RecordSource {
     }
     return all;
   }
-  std::vector<std::string> notes() const override {
-    std::vector<std::string> all;
+  std::vector<Note> notes() const override {
+    std::vector<Note> all;
     for (const auto& part : parts_) std::ranges::move(part->notes(), std::back_inserter(all));
     return all;
   }

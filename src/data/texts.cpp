@@ -22,8 +22,7 @@ class TextSource final : public RecordSource {
  public:
   // `span`: of the text's tokens, which is longer than a window. `targets`: whether the token after a window
   // belongs to it.
-  TextSource(EncodedText text, Range span, Index window, bool targets, bool anywhere,
-             std::vector<std::string> notes)
+  TextSource(EncodedText text, Range span, Index window, bool targets, bool anywhere, std::vector<Note> notes)
       : text_(std::move(text)), span_(span), window_(window), notes_(std::move(notes)) {
     const Vocabulary vocabulary(text_.schema);
     const Index after = targets ? 1 : 0;
@@ -48,7 +47,7 @@ class TextSource final : public RecordSource {
   const DatasetInfo& info() const override { return info_; }
   std::span<const Chunk> chunks() const override { return chunks_; }
   std::string schema() const override { return text_.schema; }
-  std::vector<std::string> notes() const override { return notes_; }
+  std::vector<Note> notes() const override { return notes_; }
   std::vector<std::string> files() const override { return text_.paths; }
   const Fingerprint* fingerprint() const override { return &fingerprint_; }
 
@@ -77,7 +76,7 @@ class TextSource final : public RecordSource {
   EncodedText text_;
   Range span_;
   Index window_;
-  std::vector<std::string> notes_;
+  std::vector<Note> notes_;
   Fingerprint fingerprint_;
   DatasetInfo info_;
   std::vector<Chunk> chunks_;
@@ -94,18 +93,24 @@ std::unique_ptr<RecordSource> text_windows_of(const EncodedText& text, Range spa
   const bool anywhere = split == Split::kTrain && data.text.draw == "anywhere";
   const Index rows = (span.size() - 1) / window;
   const Index left = span.size() - 1 - rows * window;
-  std::vector<std::string> notes{fmt::format(
-      "{} set: {} of '{}', {} of {}, {}", set_name(split), plural(span.size(), "token"), text.name,
-      plural(rows, "window"), window,
-      anywhere   ? "which begin anywhere, in each epoch elsewhere"
-      : left > 0 ? fmt::format("one behind the other, the last {} left out", plural(left, "token"))
-                 : "one behind the other")};
-  const std::string outputs = with_commas(Vocabulary(text.schema).size());
+  std::vector<Note> notes;
   if (split == Split::kTrain) {
-    notes.insert(notes.begin(),
-                 fmt::format("text: {}, a vocabulary of {} ({}), so the model ends with {} outputs",
-                             plural(text.tokens->size(), "token"), outputs, data.text.tokens, outputs));
+    const Index outputs = Vocabulary(text.schema).size();
+    notes.push_back(
+        {.text = fmt::format("text: {}, a vocabulary of {} ({}), so the model ends with {} outputs",
+                             plural(text.tokens->size(), "token"), with_commas(outputs), data.text.tokens,
+                             with_commas(outputs)),
+         .figures = {{"text", {{"tokens", text.tokens->size()}, {"vocabulary", outputs}}}}});
   }
+  notes.push_back(
+      {.text = fmt::format(
+           "{} set: {} of '{}', {} of {}, {}", set_name(split), plural(span.size(), "token"), text.name,
+           plural(rows, "window"), window,
+           anywhere   ? "which begin anywhere, in each epoch elsewhere"
+           : left > 0 ? fmt::format("one behind the other, the last {} left out", plural(left, "token"))
+                      : "one behind the other"),
+       .figures = {
+           {"windows", {{"tokens", span.size()}, {"windows", rows}, {"left_out", anywhere ? 0 : left}}}}});
   return std::make_unique<TextSource>(text, span, window, true, anywhere, std::move(notes));
 }
 
@@ -154,7 +159,7 @@ std::unique_ptr<RecordSource> open_input_text(const DataOptions& data, const std
     error_if<DataError>(text.tokens->size() < window,
                         "'{}' has {}, and a record of the model has {}: give a longer text", input,
                         plural(text.tokens->size(), "token"), window);
-    source = std::make_unique<TextSource>(text, text.train, window, false, false, std::vector<std::string>());
+    source = std::make_unique<TextSource>(text, text.train, window, false, false, std::vector<Note>());
   });
   return source;
 }

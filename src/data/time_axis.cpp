@@ -146,14 +146,18 @@ class Gaps {
             ? "positions are taken as they come (data.fill_gaps = \"last\" or \"zero\" fills them)"
             : "they are filled";
     if (gaps_ > 0)
-      axis_.notes.push_back(fmt::format("column {} lacks {} in {}, the first from {}: {}", in_quotes(column_),
-                                        plural(missing_, "time"), plural(gaps_, "gap"), first_gap_,
-                                        treatment));
+      axis_.notes.push_back(
+          {.text = fmt::format("column {} lacks {} in {}, the first from {}: {}", in_quotes(column_),
+                               plural(missing_, "time"), plural(gaps_, "gap"), first_gap_, treatment),
+           .figures = {{"gaps", {{"missing", missing_}, {"gaps", gaps_}, {"first", first_gap_}}}}});
     if (irregular_ > 0)
-      axis_.notes.push_back(fmt::format(
-          "column {} has {} that {} no multiple of the usual one, the first from {}: positions are taken as "
-          "they come",
-          in_quotes(column_), plural(irregular_, "step"), irregular_ == 1 ? "is" : "are", first_irregular_));
+      axis_.notes.push_back(
+          {.text = fmt::format(
+               "column {} has {} that {} no multiple of the usual one, the first from {}: positions are "
+               "taken as they come",
+               in_quotes(column_), plural(irregular_, "step"), irregular_ == 1 ? "is" : "are",
+               first_irregular_),
+           .figures = {{"irregular", {{"steps", irregular_}, {"first", first_irregular_}}}}});
   }
 
   TimeAxis& axis_;

@@ -27,7 +27,7 @@ struct TimeAxis {
   std::vector<bool> filled;                      ///< the position stands for a time that the series lacks
   TimeStep step;
   std::optional<DateForm> form = {};  ///< nothing: times are numbers
-  std::vector<std::string> notes;     ///< on gaps and irregular steps
+  std::vector<Note> notes;            ///< on gaps and irregular steps
 
   Index positions() const { return static_cast<Index>(records.size()); }
   Index series_count() const { return static_cast<Index>(series.size()); }

@@ -19,7 +19,7 @@ class PositionWindows final : public WindowSource {
  public:
   // `has_targets`: the horizon of each window is known.
   PositionWindows(std::shared_ptr<const PositionTable> positions, std::vector<Index> origins,
-                  bool has_targets, std::vector<std::string> notes, std::vector<std::string> doubts)
+                  bool has_targets, std::vector<Note> notes, std::vector<std::string> doubts)
       : positions_(std::move(positions)),
         origins_(std::move(origins)),
         notes_(std::move(notes)),
@@ -37,7 +37,7 @@ class PositionWindows final : public WindowSource {
   const DatasetInfo& info() const override { return info_; }
   std::span<const Chunk> chunks() const override { return chunks_; }
   std::string schema() const override { return positions_->table().schema(); }
-  std::vector<std::string> notes() const override { return notes_; }
+  std::vector<Note> notes() const override { return notes_; }
   std::vector<std::string> doubts() const override { return doubts_; }
   std::vector<std::string> files() const override { return positions_->table().files(); }
   const Fingerprint* fingerprint() const override { return &positions_->fingerprint(); }
@@ -121,7 +121,7 @@ class PositionWindows final : public WindowSource {
 
   std::shared_ptr<const PositionTable> positions_;
   std::vector<Index> origins_;  // of each window
-  std::vector<std::string> notes_;
+  std::vector<Note> notes_;
   std::vector<std::string> doubts_;
   DatasetInfo info_;
   std::vector<Chunk> chunks_;
@@ -150,21 +150,27 @@ class WindowChoice {
             : "");
   }
 
-  std::vector<std::string> notes() const {
+  Note note() const {
     const TableWindows& windows = positions_.windows();
     const TimeAxis& axis = positions_.axis();
-    std::vector<std::string> notes{fmt::format(
-        "{} set: {} of {} + {} positions{}{}; the horizons are from {} to {}", set_name(split_),
-        plural(std::ssize(origins_), "window"), windows.window, windows.horizon,
-        positions_.options().stride > 1 ? fmt::format(", one each {}", positions_.options().stride) : "",
-        axis.series_count() > 1
-            ? fmt::format(", of {} of {} series", with_commas(used_), with_commas(axis.series_count()))
-            : "",
-        axis.text(first_), axis.text(last_))};
+    Note note{
+        .text = fmt::format(
+            "{} set: {} of {} + {} positions{}{}; the horizons are from {} to {}", set_name(split_),
+            plural(std::ssize(origins_), "window"), windows.window, windows.horizon,
+            positions_.options().stride > 1 ? fmt::format(", one each {}", positions_.options().stride) : "",
+            axis.series_count() > 1
+                ? fmt::format(", of {} of {} series", with_commas(used_), with_commas(axis.series_count()))
+                : "",
+            axis.text(first_), axis.text(last_)),
+        .figures = {{"windows",
+                     {{"windows", origins_.size()},
+                      {"series", {used_, axis.series_count()}},
+                      {"horizons", {axis.text(first_), axis.text(last_)}},
+                      {"left_out", incomplete_}}}}};
     if (incomplete_ > 0)
-      notes.push_back(fmt::format("{} set: {} left out, as a label is missing in {}", set_name(split_),
-                                  plural(incomplete_, "window"), incomplete_ == 1 ? "it" : "them"));
-    return notes;
+      note.text += fmt::format("\n{} set: {} left out, as a label is missing in {}", set_name(split_),
+                               plural(incomplete_, "window"), incomplete_ == 1 ? "it" : "them");
+    return note;
   }
 
  private:
@@ -224,16 +230,15 @@ std::unique_ptr<RecordSource> windows_of(const std::shared_ptr<const PositionTab
   std::unique_ptr<RecordSource> source;
   peers.agree([&] {
     WindowChoice choice(*positions, split, held);
-    std::vector<std::string> notes;
+    std::vector<Note> notes;
     std::vector<std::string> doubts;
     if (tells_of_table) {
       notes = positions->table().notes();
       std::ranges::copy(positions->axis().notes, std::back_inserter(notes));
       doubts = positions->table().doubts();
     }
-    std::vector<std::string> of_set = choice.notes();
+    notes.push_back(choice.note());
     std::vector<Index> origins = choice.origins();
-    std::ranges::move(of_set, std::back_inserter(notes));
     source = std::make_unique<PositionWindows>(positions, std::move(origins), true, std::move(notes),
                                                std::move(doubts));
   });

@@ -28,10 +28,10 @@ class PartSource final : public RecordSource {
   std::span<const Chunk> chunks() const override { return chunks_; }
   std::string schema() const override { return whole_->schema(); }
   // Told once, by the part to train on; the other one says how it was chosen.
-  std::vector<std::string> notes() const override {
+  std::vector<Note> notes() const override {
     if (trains()) return whole_->notes();
-    const std::string& note = split_ == Split::kTest ? held_.test_note : held_.note;
-    return note.empty() ? std::vector<std::string>{} : std::vector{note};
+    const Note& note = split_ == Split::kTest ? held_.test_note : held_.note;
+    return note.text.empty() ? std::vector<Note>{} : std::vector{note};
   }
   std::vector<std::string> doubts() const override {
     return trains() ? whole_->doubts() : std::vector<std::string>{};
@@ -124,9 +124,12 @@ DataSets split_validation(std::unique_ptr<RecordSource> whole, const HoldOut& he
   const auto part = [&](Split split) { return std::make_unique<PartSource>(shared, noted, split); };
   DataSets parts{.train = part(Split::kTrain)};
   if (!held.fold_of) {
-    noted.note = fmt::format("validation set, {}: {} of the {} records of '{}', by a hash of their numbers",
-                             held.setting, with_commas(shared->info().rows - parts.train->info().rows),
-                             with_commas(shared->info().rows), shared->info().name);
+    const Index rows = shared->info().rows;
+    const Index taken = rows - parts.train->info().rows;
+    noted.note = {
+        .text = fmt::format("validation set, {}: {} of the {} records of '{}', by a hash of their numbers",
+                            held.setting, with_commas(taken), with_commas(rows), shared->info().name),
+        .figures = {{"part", {{"records", taken}, {"of", rows}}}}};
   }
   if (held.fold != kNoFold) parts.validation = part(Split::kValidation);
   if (held.fold_of && std::ranges::count(*held.fold_of, kTestFold) > 0) parts.test = part(Split::kTest);

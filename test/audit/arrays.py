@@ -3,7 +3,6 @@ features, labels and weights as the files hold them; bytes of features are scale
 
 import io
 import math
-import pathlib
 import re
 import struct
 
@@ -137,7 +136,3 @@ def read_arrays(config, cwd, split):
         reader = {"numpy": numpy_array, "hdf5": hdf5_array, "idx": lambda path, name: idx(path)}[kind]
         return split_arrays(config, cwd, split, reader)
     return raw(config, cwd, split) if kind == "raw" else cifar(config, cwd, split)
-
-
-def suffix_of(path):
-    return "".join(pathlib.Path(path).suffixes)

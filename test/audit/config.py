@@ -46,11 +46,3 @@ def span_of(text):
         return None, "never"
     number, unit = text.split()
     return float(number), unit.rstrip("s")
-
-
-def duration(text, steps_per_epoch, batch):
-    """Steps that a span of time takes, as a fraction."""
-    number, unit = span_of(text)
-    if number is None:
-        return None
-    return {"epoch": number * steps_per_epoch, "step": number, "sample": number / batch}.get(unit)

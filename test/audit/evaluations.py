@@ -15,16 +15,7 @@ def metric_names(config, figures):
     return [named] if isinstance(named, str) else list(named)
 
 
-def check_evaluation(sheet, place, json, figures, config, faults=None):
-    """`faults`: other figures that a known fault shows in the place of these, by the fault's name."""
-    faults = faults or {}
-
-    def more(name):
-        given = {}
-        for fault, others in faults.items():
-            given[fault] = others.named(name, json.get("top_k", 5)) if name != "unsure" else None
-        return given
-
+def check_evaluation(sheet, place, json, figures, config):
     sheet.equal(f"{place}.samples", json.get("samples"), figures.samples)
     sheet.equal(f"{place}.positions", json.get("positions"), len(figures.targets) if figures.of_positions else None)
     wanted = ["loss"] + (["accuracy"] if figures.form.targets != "value" else [])
@@ -34,7 +25,7 @@ def check_evaluation(sheet, place, json, figures, config, faults=None):
         sheet.equal(f"{place}.top_k", json.get("top_k"), k)
     wanted += metric_names(config, figures)
     for name in wanted:
-        sheet.number(f"{place}.{name}", json.get(name, "(missing)") if name in json else "(missing)", figures.named(name, k), more(name)) if name in json else sheet.differ(f"{place}.{name}", "(missing)", figures.named(name, k))
+        sheet.number(f"{place}.{name}", json.get(name, "(missing)"), figures.named(name, k))
     two = figures.form.targets == "class" and figures.classes == 2 or figures.form.targets == "binary" and figures.classes == 1
     sheet.equal(f"{place}.positive", json.get("positive"), (figures.names[1] if len(figures.names) == 2 else "1") if two else None)
     if "forecast" in json:
@@ -72,7 +63,7 @@ def check_forecast(sheet, place, shown, figures):
             sheet.number(f"{at}.squared_error", each["squared_error"], squared, relative=1e-9)
 
 
-def check_tables(sheet, place, json, figures, faults=None):
+def check_tables(sheet, place, json, figures):
     """per_class and reliability."""
     if "per_class" in json:
         several = figures.form.targets == "binary" and figures.classes > 1
@@ -88,10 +79,10 @@ def check_tables(sheet, place, json, figures, faults=None):
                 sheet.check(f"{at}.{key}", row[key], value, lambda a, b: same_number(a, b, 1e-9) or any(same_number(a, each[key], 1e-9) for each in possible))
             sheet.equal(f"{at}.samples", row["samples"], true)
     if "reliability" in json:
-        check_reliability(sheet, f"{place}.reliability", json["reliability"], figures, faults)
+        check_reliability(sheet, f"{place}.reliability", json["reliability"], figures)
 
 
-def check_reliability(sheet, place, rows, figures, faults=None):
+def check_reliability(sheet, place, rows, figures):
     right, unsure = {bin_: of for bin_, *of in figures.reliability()}, figures.unsure_bins()
     bins = [round(15 * row["from"]) for row in rows]
     sheet.check(f"{place} rows", bins, sorted(right), lambda a, b: a == sorted(a) and all(unsure[each] for each in set(a) ^ set(b)))

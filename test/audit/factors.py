@@ -9,13 +9,43 @@ them, and the pairs for which `draw --make-array` proved by search that there is
 """
 
 import itertools
+import re
 
-FACTORS = {}  # name: levels
+LEVELS = """
+# What is learned. Which loss a level means depends on the task: see LOSSES.
+task: classes yes_no value; targets: one several; loss: usual second third; yes_by: sigmoid softmax; label_smoothing:
+no yes; label_scale: none scaled; class_names: numbers texts odd; missing_targets: no yes; metrics: usual all one;
+record_weights: none given; class_weights: none balanced given; eval_class_weights: no yes
+# Files.
+format: csv libsvm array synthetic; array: numpy hdf5 binary; image: no yes; normalise: no yes; files: one several;
+packed: no yes; chunks: one many; bad_records: no yes; validation: none part file; stratified: no yes; test: yes no
+# Tables.
+header: auto no; separator: comma other; quotes: few all; line_ends: unix windows; encoding: utf8 other; skip_lines:
+no yes; roles: inferred given; numbers: plain german affixes; scale: standard other bins; missing: none mean constant;
+missing_texts: usual own; categories: onehot index hash; odd_texts: no yes; vocabulary: all few; unseen: no yes;
+dates: no yes
+# Which samples come when.
+memory: load stream; mode: shard full; shard_order: shuffled other; reshuffle: shard global batch; prefetch: auto
+none; augment: no yes
+# The model.
+hidden: dense none blocks; norm: none batch layer; batch_norm: local shared; precise_bn: no yes; dropout: no yes;
+ties: none one two; init: he other; precision: fp32 bf16
+# Steps.
+optimizer: sgd adam other; schedule: constant falling plateau; warmup: no yes; lr_scaling: no yes; clip: none norm
+value; multipliers: no yes; weight_decay: no yes; length: epochs steps samples; tail: keep drop; batch: even uneven;
+replicas: few many; accumulate: one two three; average: none ema swa; bad_steps: none skipped
+# What is kept and measured.
+keep: best last; early_stopping: no yes; best_by: loss metric; calibrate: no yes; threshold: none measure number;
+evaluations: epoch steps never; at_start: no yes; eval_batch: large small; audit: no yes; report: page tensorboard
+trace
+# How the work is shared, and which command then looks at the run.
+command: train cv sweep halving; folds: record other; per_trial: all one; ranks: 1 2 3; threads: 1 2; strategy: auto
+exchange servers local_sgd; servers: sync alone; algorithm: auto other; reduction: native ordered; compression: fp32
+lossy; stages: 1 2; pipeline: 1f1b gpipe; resume: no yes; checkpoints: few many; look: predict eval importance
+"""
+FACTORS = {name.strip(): tuple(levels.split()) for line in re.sub("#.*", ";", LEVELS).split(";") if line.strip() for name, levels in [line.split(":")]}
 FORBIDDEN = []  # ({factor: levels}, reason)
-
-
-def factor(name, levels):
-    FACTORS[name] = tuple(levels.split())
+NO_TABLE = "libsvm array synthetic"  # formats that are no tables
 
 
 def forbid(reason, **combination):
@@ -26,116 +56,6 @@ def only_tables(name):
     """All levels but the plain one need a table."""
     forbid("only a table has it", **{name: " ".join(FACTORS[name][1:])}, format=NO_TABLE)
 
-
-NO_TABLE = "libsvm array synthetic"  # formats that are no tables
-
-# What is learned. Which loss a level means depends on the task: see LOSSES.
-factor("task", "classes yes_no value")
-factor("targets", "one several")
-factor("loss", "usual second third")
-factor("yes_by", "sigmoid softmax")
-factor("label_smoothing", "no yes")
-factor("label_scale", "none scaled")
-factor("class_names", "numbers texts odd")
-factor("missing_targets", "no yes")
-factor("metrics", "usual all one")
-factor("record_weights", "none given")
-factor("class_weights", "none balanced given")
-factor("eval_class_weights", "no yes")
-
-# Files.
-factor("format", "csv libsvm array synthetic")
-factor("array", "numpy hdf5 binary")
-factor("image", "no yes")
-factor("normalise", "no yes")
-factor("files", "one several")
-factor("packed", "no yes")
-factor("chunks", "one many")
-factor("bad_records", "no yes")
-factor("validation", "none part file")
-factor("stratified", "no yes")
-factor("test", "yes no")
-
-# Tables.
-factor("header", "auto no")
-factor("separator", "comma other")
-factor("quotes", "few all")
-factor("line_ends", "unix windows")
-factor("encoding", "utf8 other")
-factor("skip_lines", "no yes")
-factor("roles", "inferred given")
-factor("numbers", "plain german affixes")
-factor("scale", "standard other bins")
-factor("missing", "none mean constant")
-factor("missing_texts", "usual own")
-factor("categories", "onehot index hash")
-factor("odd_texts", "no yes")
-factor("vocabulary", "all few")
-factor("unseen", "no yes")
-factor("dates", "no yes")
-
-# Which samples come when.
-factor("memory", "load stream")
-factor("mode", "shard full")
-factor("shard_order", "shuffled other")
-factor("reshuffle", "shard global batch")
-factor("prefetch", "auto none")
-factor("augment", "no yes")
-
-# The model.
-factor("hidden", "dense none blocks")
-factor("norm", "none batch layer")
-factor("batch_norm", "local shared")
-factor("precise_bn", "no yes")
-factor("dropout", "no yes")
-factor("ties", "none one two")
-factor("init", "he other")
-factor("precision", "fp32 bf16")
-
-# Steps.
-factor("optimizer", "sgd adam other")
-factor("schedule", "constant falling plateau")
-factor("warmup", "no yes")
-factor("lr_scaling", "no yes")
-factor("clip", "none norm value")
-factor("multipliers", "no yes")
-factor("weight_decay", "no yes")
-factor("length", "epochs steps samples")
-factor("tail", "keep drop")
-factor("batch", "even uneven")
-factor("replicas", "few many")
-factor("accumulate", "one two three")
-factor("average", "none ema swa")
-factor("bad_steps", "none skipped")
-
-# What is kept and measured.
-factor("keep", "best last")
-factor("early_stopping", "no yes")
-factor("best_by", "loss metric")
-factor("calibrate", "no yes")
-factor("threshold", "none measure number")
-factor("evaluations", "epoch steps never")
-factor("at_start", "no yes")
-factor("eval_batch", "large small")
-factor("audit", "no yes")
-factor("report", "page tensorboard trace")
-
-# How the work is shared, and which command then looks at the run.
-factor("command", "train cv sweep halving")
-factor("folds", "record other")
-factor("per_trial", "all one")
-factor("ranks", "1 2 3")
-factor("threads", "1 2")
-factor("strategy", "auto exchange servers local_sgd")
-factor("servers", "sync alone")
-factor("algorithm", "auto other")
-factor("reduction", "native ordered")
-factor("compression", "fp32 lossy")
-factor("stages", "1 2")
-factor("pipeline", "1f1b gpipe")
-factor("resume", "no yes")
-factor("checkpoints", "few many")
-factor("look", "predict eval importance")
 
 LOSSES = {
     "classes": (("softmax_cross_entropy",), ("softmax_focal",), ("multiclass_hinge",)),

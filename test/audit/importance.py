@@ -2,26 +2,22 @@
 
 import copy
 import json
-import re
 from dataclasses import replace
 
 import numpy as np
 
 from .figures import Figures
-from .log_data import check_setup_line, ignore_names
 from .outputs import Outputs, from_weights
 from .summary import SMALLER, figures_of
-from .texts import Text, taken
 
 
 def check_importance(sheet, run, ask=False):
     """`ask`: also what the command says, which takes an evaluation for each column and repeat."""
     found = run.json("importance.json")
     if ask and run.config["data.format"] == "csv":
-        code, text, said = run.command("importance", "--model", run.directory, "--json", "-")
+        code, text, _ = run.command("importance", "--model", run.directory, "--json", "-")
         found = json.loads(text) if code == 0 else None
         if found:
-            check_importance_text(sheet, run, found, said)
             check_shuffled(sheet, run, found)
     if found is None:
         return
@@ -38,28 +34,6 @@ def check_importance(sheet, run, ask=False):
             sheet.number(at + ": deviation", column["deviation"], float(np.std(column["repeats"])), relative=1e-9)
     means = [column.get("importance", column.get("mean")) for column in found["columns"]]
     sheet.equal(place + ": order", means, sorted(means, reverse=True))
-
-
-def check_importance_text(sheet, run, found, said):
-    """The table as people read it has the figures of the JSON."""
-    text = Text(sheet, "importance's text", said)
-    text.ignore(r"^importance: repeat .*")
-    ignore_names(text, run)
-    for line in text.lines():
-        check_setup_line(sheet, run, line, again=False)
-    if head := taken(re.search(r"^(\w+): ([\d,]+) samples, (\w+) (\S+)$", text, re.M)):
-        sheet.equal("importance's text: set and measure", (head[1], head[3]), (found["set"], found["measure"]))
-        sheet.printed("importance's text: samples", head[2], found["samples"])
-        sheet.printed("importance's text: baseline", head[4], found["baseline"])
-    if repeats := taken(re.search(r"\(mean of (\d+) repeats\)", text)):
-        sheet.equal("importance's text: repeats", int(repeats[1]), len(found["columns"][0]["repeats"]))
-    for column in found["columns"]:
-        row = taken(re.search(rf"^({re.escape(column['column'])}) +(-?[\d.]+) +(-?[\d.]+)$", text, re.M))
-        if not row:
-            sheet.differ(f"importance's text: {column['column']}", "(no row)", column["importance"])
-            continue
-        sheet.printed(f"importance's text: {column['column']}", row[2], column["importance"])
-        sheet.printed(f"importance's text: {column['column']}: deviation", row[3], column["deviation"])
 
 
 def shuffled_cells(dataset, column, order):

@@ -97,7 +97,7 @@ def loss_matrix(form, outputs, targets):
     if form.link == "direction":
         return 1 - cosine(outputs, targets)[:, None]
     if form.loss == "quantile":
-        return pinball(form, outputs, targets)
+        return pinball_matrix(form, outputs, targets)
     if form.loss == "poisson":
         return np.exp(outputs) - targets * outputs
     if form.loss == "gamma":
@@ -120,7 +120,7 @@ def cosine(outputs, targets):
     return np.divide(both, lengths, out=np.zeros_like(both), where=lengths > 0)
 
 
-def pinball(form, outputs, targets):
+def pinball_matrix(form, outputs, targets):
     """A column for each output."""
     levels = np.array(form.levels)
     d = np.repeat(targets, len(levels), axis=1) - outputs

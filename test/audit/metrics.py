@@ -6,7 +6,7 @@ missing are NaN, and count for nothing.
 
 import numpy as np
 
-from .losses import classes_of, cosine, loss_matrix, log_sigmoid, log_softmax, pinball, predictions, probabilities, shares_of
+from .losses import classes_of, cosine, loss_matrix, log_sigmoid, log_softmax, pinball_matrix, predictions, probabilities, shares_of
 
 BINS = 15
 
@@ -48,7 +48,7 @@ def log_loss(form, outputs, targets, weights):
     return mean_of_targets(-(targets * log_sigmoid(outputs) + (1 - targets) * log_sigmoid(-outputs)), weights)
 
 
-def questions(form, outputs, targets, weights, scores=None):
+def questions(form, outputs, targets, weights):
     """Of each class (of two classes class 1, of outputs each): what is true, what is said, scores and weights."""
     if form.targets == "binary":
         for i in range(outputs.shape[1]):
@@ -57,8 +57,7 @@ def questions(form, outputs, targets, weights, scores=None):
         return
     true, said = classes_of(targets), outputs.argmax(axis=1)
     classes = outputs.shape[1]
-    if scores is None:
-        scores = log_softmax(outputs) if form.link == "softmax" else outputs
+    scores = log_softmax(outputs) if form.link == "softmax" else outputs
     for k in [1] if classes == 2 else range(classes):
         score = outputs[:, 1] - outputs[:, 0] if classes == 2 else scores[:, k]
         if form.link == "score":  # known exactly: equal as far as single precision has it
@@ -87,8 +86,8 @@ def area(true, scores, weights):
     return float((above * negatives).sum() / (positives.sum() * negatives.sum()))
 
 
-def auc(form, outputs, targets, weights, scores=None):
-    return mean_of(area(t, s, w) for t, _, s, w in questions(form, outputs, targets, weights, scores))
+def auc(*of):
+    return mean_of(area(t, s, w) for t, _, s, w in questions(*of))
 
 
 def precision_area(true, scores, weights, ties=True):
@@ -105,8 +104,8 @@ def precision_area(true, scores, weights, ties=True):
     return float((positives * share).sum() / positives.sum())
 
 
-def average_precision(form, outputs, targets, weights, scores=None, ties=True):
-    return mean_of(precision_area(t, s, w, ties) for t, _, s, w in questions(form, outputs, targets, weights, scores))
+def average_precision(*of, ties=True):
+    return mean_of(precision_area(t, s, w, ties) for t, _, s, w in questions(*of))
 
 
 def share_of_hits(form, outputs, targets, weights, divisor):
@@ -161,11 +160,11 @@ def balanced_accuracy(form, outputs, targets, weights):
     return mean_of(one(t, s, w) for t, s, _, w in questions(form, outputs, targets, weights))
 
 
-def brier(form, outputs, targets, weights, pooled=False):
+def brier(form, outputs, targets, weights):
     p = probabilities(form, outputs)
     if form.targets == "binary":
         squares = (p - targets) ** 2
-        return mean_of_targets(squares, weights) if pooled else mean_of(mean_of_targets(squares[:, [i]], weights) for i in range(squares.shape[1]))
+        return mean_of(mean_of_targets(squares[:, [i]], weights) for i in range(squares.shape[1]))
     shares = shares_of(targets, outputs.shape[1])
     squares = (p[:, 1] - shares[:, 1]) ** 2 if outputs.shape[1] == 2 else ((p - shares) ** 2).sum(axis=1)
     return float(np.average(squares, weights=weights))
@@ -200,13 +199,11 @@ def reliability(lists):
     return table
 
 
-def ece(form, outputs, targets, weights, pooled=False):
-    def one(lists):
-        table = reliability(lists)
+def ece(*of):
+    def one(table):
         return sum(abs(p - came) * w for _, _, p, came, w in table) / sum(w for *_, w in table) if table else np.nan
 
-    lists = foretold(form, outputs, targets, weights)
-    return one(lists) if pooled else mean_of(one([each]) for each in lists)
+    return mean_of(one(reliability([each])) for each in foretold(*of))
 
 
 def mean_absolute_error(form, outputs, targets, weights):
@@ -259,8 +256,8 @@ def spearman(form, outputs, targets, weights):
     return mean_of(by_output(outputs, targets, weights, one))
 
 
-def pinball_loss(form, outputs, targets, weights):
-    return mean_of_targets(pinball(form, outputs, targets), weights)
+def pinball(form, outputs, targets, weights):
+    return mean_of_targets(pinball_matrix(form, outputs, targets), weights)
 
 
 def deviance(power, outputs, targets, weights):
@@ -280,27 +277,10 @@ def cosine_similarity(form, outputs, targets, weights):
     return float(np.average(cosine(outputs, targets), weights=weights))
 
 
-BY_NAME = {
-    "auc": auc,
-    "log_loss": log_loss,
-    "precision": precision,
-    "recall": recall,
-    "f1": f1,
-    "mcc": mcc,
-    "balanced_accuracy": balanced_accuracy,
-    "average_precision": average_precision,
-    "brier": brier,
-    "ece": ece,
-    "mean_absolute_error": mean_absolute_error,
-    "mean_squared_error": mean_squared_error,
-    "root_mean_squared_error": root_mean_squared_error,
-    "mean_absolute_percentage_error": mean_absolute_percentage_error,
-    "r2": r2,
-    "spearman": spearman,
-    "pinball": pinball_loss,
-    "poisson_deviance": lambda form, o, t, w: deviance(1, o, t, w),
-    "gamma_deviance": lambda form, o, t, w: deviance(2, o, t, w),
-    "tweedie_deviance": lambda form, o, t, w: deviance(form.options.get("train.tweedie_power", 1.5), o, t, w),
-    "cosine_similarity": cosine_similarity,
+BY_NAME = {each.__name__: each for each in (auc, log_loss, precision, recall, f1, mcc, balanced_accuracy, average_precision, brier, ece, mean_absolute_error, mean_squared_error, root_mean_squared_error, mean_absolute_percentage_error, r2, spearman, pinball, cosine_similarity)}  # fmt: skip
+BY_NAME |= {
+    "poisson_deviance": lambda form, *of: deviance(1, *of),
+    "gamma_deviance": lambda form, *of: deviance(2, *of),
+    "tweedie_deviance": lambda form, *of: deviance(form.options.get("train.tweedie_power", 1.5), *of),
     "perplexity": lambda *of: float(np.exp(log_loss(*of))),
 }

@@ -3,9 +3,8 @@ padding (configs/guides/batches-and-steps.md and sequences.md)."""
 
 import numpy as np
 
+from .length import length_of
 from .rng import permutation
-from .summary import length_of
-from .texts import taken
 
 SHARD, SHUFFLE, BUCKETS = 2, 3, 11  # the purposes that name streams
 STEPS = 1000  # of which the share of padding is drawn, at most
@@ -45,14 +44,3 @@ def share_of_padding(run, bucket):
     length, lengths = length_of(run), run.sets["train"].lengths
     steps = [batch for replica in range(length.replicas) for batch in batches_of(run, length, replica, bucket)[:STEPS] if len(batch)]
     return 100 * (1 - sum(lengths[batch].sum() for batch in steps) / sum(lengths[batch].max() * len(batch) for batch in steps))
-
-
-def check_batches(sheet, run, found):
-    taken(found)
-    bucket, proposed = int(run.config.get("data.bucket_by_length") or 0), int(found[4] or 0)
-    sheet.equal("log.txt: padding with buckets or without", found[3], "without" if bucket else "with")
-    sheet.digits("log.txt: padding in batches", found[1], share_of_padding(run, bucket), digits=3)
-    sheet.digits("log.txt: padding in other batches", found[2], share_of_padding(run, proposed), digits=3)
-
-
-FORM = (r"padding up to the longest record of a batch: (\S+) % \(drawn from the first epoch\); (\S+) % (with|without) data\.bucket_by_length(?: = (\d+))?", check_batches)

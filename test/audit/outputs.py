@@ -38,10 +38,6 @@ def in_order(outputs, levels):
     return Outputs(values.reshape(outputs.values.shape), error.reshape(outputs.values.shape))
 
 
-class NotFinite(Exception):
-    pass
-
-
 def predict(trainer, model, text, cwd, config, lengths=None):
     """The lines of `trainer predict` for some files: names of the columns, and cells of each record. `lengths`: their file."""
     with tempfile.TemporaryDirectory() as directory:
@@ -83,7 +79,7 @@ def logits(value, error, no):
     return Outputs(np.where(lost, 16 + FAR, value), np.where(lost, FAR, error))
 
 
-def from_predictions(form, names, cells, label_columns, hinge_scores=True):
+def from_predictions(form, names, cells, label_columns):
     """Outputs of the columns of predictions.csv. `label_columns`: of schema.json, numbers first; may be empty."""
     probabilities = [i for i, name in enumerate(names) if name.startswith(("p_", "score_"))]
     # A target or a kept column may be called so, too: probabilities stand last.

@@ -1,7 +1,7 @@
-"""run.json, which everything that shows a run reads: against summary.json, metrics.jsonl, plan.txt and the plan itself."""
+"""run.json, which everything that shows a run reads: against summary.json and metrics.jsonl. Its plan has plan.py, its notes
+on the data have data_facts.py."""
 
 import math
-import re
 
 from .evaluations import check_forecast
 from .length import length_of
@@ -23,7 +23,6 @@ def check_record(sheet, run):
     for name, of in (("progress.steps", "steps"), ("progress.samples", "samples_seen"), ("progress.epochs", "epochs"), ("seconds", "seconds")):
         sheet.equal(place + name, value_at(record, name), summary[of])
     check_launch(sheet, place, record["launch"], length)
-    check_plan_record(sheet, run, place + "plan.", record["plan"], length)
     check_figures(sheet, run, place, record)
     sheet.check(place + "warnings", (len(record["warnings"]), record["more_warnings"]), 10, lambda a, b: a[0] <= b and (a[0] == b or a[1] == 0))
     sheet.check(place + "more_warnings", record["more_warnings"], 0, lambda a, b: a >= b)
@@ -42,23 +41,6 @@ def check_launch(sheet, place, launch, length):
     sheet.equal(place + "launch: hosts and cores", (len(launch["hosts"]), len(launch["cores"])), (length.ranks, length.ranks))
     for i, step in enumerate(launch["resumed_at"]):
         sheet.check(f"{place}launch.resumed_at[{i}]", step, length.steps, lambda a, b: 0 <= a <= b)
-
-
-def check_plan_record(sheet, run, place, plan, length):
-    right = {"rows": length.rows, "steps": length.steps, "samples": length.samples(length.steps), "global_batch": length.batch, "epoch_samples": length.epoch_samples}
-    for name, value in right.items():
-        sheet.equal(place + name, plan[name], value)
-    sheet.number(place + "epochs", plan["epochs"], length.epochs(length.steps), relative=1e-9)
-    sheet.number(place + "times_each_seen", plan["times_each_seen"], plan["samples"] / length.rows, relative=1e-9)
-    sheet.check(place + "ranks", plan["ranks"], plan["servers"], lambda a, b: a > b)
-    sheet.check(place + "servers", plan["servers"], 0, lambda a, b: a >= b)
-    lines = [re.sub(r" +", " ", line).strip() for line in run.text("plan.txt").splitlines()]
-    parameters = next((int(row[1].replace(",", "")) for row in plan["table"] if row[0] == "parameters"), None)
-    sheet.equal(place + "parameters", plan["parameters"], parameters)
-    words = [" ".join(cell.strip() for cell in row if cell) for row in plan["table"] + plan["model"] + plan["stages"]] + plan["sentences"]
-    words = [re.sub(r" +", " ", text).strip() for text in words]
-    sheet.equal(place + "lines that plan.txt lacks", [text for text in words if text not in lines], [])
-    sheet.equal(place + "lines of plan.txt that it lacks", [line for line in lines if line and line not in words], [])
 
 
 def check_figures(sheet, run, place, record):

@@ -1,15 +1,13 @@
-"""What the auditor finds, and which of it is known.
+"""What the auditor finds: differences between a figure that is shown and what it should be.
 
-A figure has a place, "FILE: PATH", as in "summary.json: evaluation.auc". A check says what the figure should be, and may
-say what known faults of the program make of it. A difference is known only if what is shown is what such a fault gives:
-so a fault that is written down in known.toml hides no other error at the same place.
+A figure has a place, "FILE: PATH", as in "summary.json: evaluation.auc". Each figure of a document needs a check, or a
+line in unaudited.txt.
 """
 
 import fnmatch
 import math
 import pathlib
 import re
-import tomllib
 from dataclasses import dataclass
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -20,10 +18,9 @@ class Difference:
     place: str
     shown: object
     right: object
-    fault: str = ""  # the known fault that gives what is shown
 
     def __str__(self):
-        return f"{self.place} | {self.shown} | {self.right}" + (f" | known: {self.fault}" if self.fault else "")
+        return f"{self.place} | {self.shown} | {self.right}"
 
 
 @dataclass(frozen=True)
@@ -48,19 +45,10 @@ def span(right):
     return right if isinstance(right, Span) else Span(float(right), float(right), float(right))
 
 
-def pattern_of(place):
-    """The place without what differs between elements of a list: one line of unaudited.txt is for all of them."""
-    return re.sub(r"\[\d+\]", "[]", place)
-
-
-def known_faults():
-    with open(HERE / "known.toml", "rb") as file:
-        return {entry["kind"]: entry for entry in tomllib.load(file).get("known", [])}
-
-
 def unaudited():
     lines = (HERE / "unaudited.txt").read_text().splitlines()
-    return [line for line in lines if line and not line.startswith("#")]
+    # [] of a pattern is no set of characters.
+    return [line.replace("[", "[[]") for line in lines if line and not line.startswith("#")]
 
 
 class Sheet:
@@ -70,44 +58,44 @@ class Sheet:
         self.differences = []
         self.checked = set()
         self.figures = {}  # place -> shown, of documents of which each figure needs a check
-        self.texts = []  # each number of them needs a check, too
-        self.known = known_faults()
 
-    def differ(self, place, shown, right, fault=""):
-        if fault and not re.search(self.known.get(fault, {}).get("pattern", "(?!)"), place):
-            fault = ""
-        self.differences.append(Difference(place, shown, right, fault))
+    def differ(self, place, shown, right):
+        self.differences.append(Difference(place, shown, right))
 
-    def check(self, place, shown, right, accept, faults=None):
-        """`accept(shown, right)` says whether the one is the other as it is printed; `faults`: their names with what they give,
-        as a dictionary or as pairs."""
+    def check(self, place, shown, right, accept):
+        """`accept(shown, right)` says whether the one is the other as it is printed."""
         self.checked.add(place)
-        if accept(shown, right):
-            return
-        for name, value in faults.items() if isinstance(faults, dict) else faults or ():
-            if accept(shown, value):
-                self.differ(place, shown, right, name)
-                return
-        self.differ(place, shown, right)
+        if not accept(shown, right):
+            self.differ(place, shown, right)
 
-    def number(self, place, shown, right, faults=None, relative=1e-6):
+    def number(self, place, shown, right, relative=1e-6):
         """A number with all its digits, of a JSON or CSV file."""
-        self.check(place, shown, right, lambda a, b: same_number(a, b, relative), faults)
+        self.check(place, shown, right, lambda a, b: same_number(a, b, relative))
 
-    def equal(self, place, shown, right, faults=None):
-        self.check(place, shown, right, lambda a, b: a == b, faults)
+    def equal(self, place, shown, right):
+        self.check(place, shown, right, lambda a, b: a == b)
 
-    def printed(self, place, text, right, faults=None):
-        """A number as people read it: it has to be the right one, rounded to the digits that it is printed with."""
-        self.check(place, text, right, same_text, faults)
-
-    def digits(self, place, shown, right, faults=None, digits=5):
+    def digits(self, place, shown, right, digits=5):
         """A number that is printed with so many significant digits, zeros at the end left out."""
-        self.check(place, shown, right, lambda a, b: same_digits(a, b, digits), faults)
+        self.check(place, shown, right, lambda a, b: same_digits(a, b, digits))
 
-    def rounded(self, place, shown, right, faults=None, decimals=5):
-        """A number of a JSON file that is rounded to so many decimals."""
-        self.check(place, shown, right, lambda a, b: within(a, b, 0.5000001 * 10.0**-decimals), faults)
+    def near(self, place, shown, right, slack):
+        self.check(place, shown, right, lambda a, b: abs(a - b) <= slack)
+
+    def same(self, place, shown, right, relative=1e-6):
+        """A part of a document: the same keys and lengths, and each figure as it should be."""
+        if isinstance(right, dict) and isinstance(shown, dict):
+            self.equal(f"{place}: names", sorted(shown), sorted(right))
+            for name in shown.keys() & right.keys():
+                self.same(f"{place}.{name}", shown[name], right[name], relative)
+        elif isinstance(right, (list, tuple)) and isinstance(shown, (list, tuple)):
+            self.equal(f"{place}: length", len(shown), len(right))
+            for i, (a, b) in enumerate(zip(shown, right)):
+                self.same(f"{place}[{i}]", a, b, relative)
+        elif isinstance(right, (float, Span)):
+            self.number(place, shown, right, relative)
+        else:
+            self.equal(place, shown, right)
 
     def document(self, name, json, dot=": "):
         """Each figure of the document needs a check, or a line in unaudited.txt."""
@@ -121,19 +109,12 @@ class Sheet:
 
     def finish(self):
         patterns = unaudited()
-        for text in self.texts:
-            self.figures.update(text.figures())
         for place, shown in self.figures.items():
-            if place in self.checked:
-                continue
-            if not any(fnmatch.fnmatchcase(pattern_of(place), escape(pattern)) for pattern in patterns):
+            # One line of unaudited.txt is for all elements of a list.
+            plain = re.sub(r"\[\d+\]", "[]", place)
+            if place not in self.checked and not any(fnmatch.fnmatchcase(plain, pattern) for pattern in patterns):
                 self.differ(place, shown, "(no check)")
         return self.differences
-
-
-def escape(pattern):
-    """[] of a pattern is no set of characters."""
-    return pattern.replace("[", "[[]")
 
 
 def leaves(json, path=""):
@@ -152,6 +133,8 @@ def within(shown, right, slack):
     right = span(right)
     if shown is None or (isinstance(shown, float) and math.isnan(shown)):
         return math.isnan(right.value)
+    if isinstance(shown, str):
+        return False
     if math.isinf(right.value) or math.isinf(float(shown)):
         return right.value == float(shown)
     return right.low - slack <= float(shown) <= right.high + slack
@@ -161,23 +144,10 @@ def same_number(shown, right, relative=1e-6):
     return within(shown, right, relative * max(1e-9, abs(span(right).value)) if right is not None else 0)
 
 
-def decimals_of(text):
-    mantissa, _, exponent = text.lower().partition("e")
-    return len(mantissa.partition(".")[2]) - int(exponent or 0)
-
-
 def number_of(text):
-    """ "1,829,281", "81.3 %", "inf" or "undefined" as a number."""
+    """ "1,829,281", "81.3 %" or "inf" as a number."""
     text = text.strip().rstrip("%").replace(",", "").strip()
     return math.nan if text in ("undefined", "-", "") else float(text)
-
-
-def same_text(text, right):
-    shown = number_of(text)
-    if not math.isfinite(shown):
-        return within(shown, right, 0)
-    plain = text.strip().rstrip("%").replace(",", "").strip()
-    return within(shown, right, 0.5000001 * 10.0 ** -decimals_of(plain))
 
 
 def same_digits(text, right, digits=5):
@@ -187,3 +157,12 @@ def same_digits(text, right, digits=5):
     size = abs(span(right).value)
     unit = 10.0 ** (math.floor(math.log10(size)) - digits + 1) if size > 0 and math.isfinite(size) else 0
     return within(shown, right, 0.5000001 * unit)
+
+
+def human_bytes(count):
+    units = ["B", "KiB", "MiB", "GiB", "TiB"]
+    unit = 0
+    while count >= 1024 and unit < 4:
+        count /= 1024
+        unit += 1
+    return f"{count:.0f} B" if unit == 0 else f"{count:.1f} {units[unit]}"

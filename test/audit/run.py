@@ -94,8 +94,8 @@ class Run:
         """The outputs of the set's records, with the temperature that `predict` applies. Where its digits do not tell
         them well, those computed from the weights stand in."""
         dataset = self.sets[split]
-        # `predict` goes on behind the end of the file.
-        if dataset.windows or dataset.text:
+        # `predict` goes on behind the end of the file. Of a checkpoint it would be a command for each.
+        if dataset.windows or dataset.text or model and self.own_outputs(split, model) is not None:
             return self.own_outputs(split, model)
         given = self.given_outputs(split, model)
         if not model and (own := self.own_outputs(split)) is not None:
@@ -117,7 +117,7 @@ class Run:
         tensors = self.tensors
         if model:
             tensors = read_tensors(self.directory / "checkpoints" / f"step-{int(model.removeprefix('@step-')):09d}" / "model.safetensors")[0]
-        own = from_weights(self.config, tensors, self.temperature, self.sets[split])
+        own = from_weights(self.config, tensors, 1.0 if model else self.temperature, self.sets[split])
         return in_order(own, len(self.form.levels)) if own is not None and self.form.loss == "quantile" else own
 
     def weights(self, split):

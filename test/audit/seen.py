@@ -1,16 +1,21 @@
-"""What is said of the columns of a table: schema.json of a run, and what `trainer inspect` prints."""
+"""What is said of a table: schema.json of a run, and `trainer inspect --json` and `trainer init --json`."""
 
 import json
+import pathlib
 import re
+import subprocess
+import tempfile
+import tomllib
+from collections import Counter
 
 import numpy as np
 
 from .notations import date_number, has_short_year, written_date
-from .positive import positive_class, quoted
-from .report import same_digits
+from .positive import positive_class
+from .report import Sheet
+from .rng import hash_of_records
 from .table_data import signed_log
 from .table_text import read_table
-from .texts import Text, taken
 
 
 def statistics(values):
@@ -67,56 +72,41 @@ def check_class_order(sheet, run, place, column):
 
 
 def check_inspect(sheet, run):
-    """`trainer inspect` of the training file, as JSON and as text."""
+    """`trainer inspect` of the training file."""
     if run.config["data.format"] != "csv":
         return
     labels = run.config["data.label"]
-    words = ["inspect", run.config["data.train"], "--label", ",".join(labels)]
-    code, text, _ = run.command(*words, "--json", "-")
-    code_text, shown, _ = run.command(*words)
-    if code or code_text:
+    code, text, _ = run.command("inspect", run.config["data.train"], "--label", ",".join(labels), "--json", "-")
+    if code:
         return
     found = json.loads(text)
-    for column in found["columns"]:
-        sheet.document(f"inspect: {column['name']}", column, dot=".")
-    shown = Text(sheet, "inspect's text", shown[: shown.find("To train on it:")])
-    shown.ignore(r"years of two digits: 69 to 99 are 19xx, 00 to 68 are 20xx|, before=\d+|'[^'\n]*'|such as .*|date\(.*\)|\(RFC 4180\)")
     table = read_table(run.config["data.train"], run.cwd, run.config)
-    if head := taken(re.search(r"^.*: ([\d,]+) records of ([\d,]+) columns, ", shown, re.M)):
-        sheet.printed("inspect's text: records", head[1], found["records"])
-        sheet.printed("inspect's text: columns", head[2], len(table.names))
     sheet.equal("inspect: records", found["records"] + found["bad_records"], len(table.records))
     good = [r for r in table.records if isinstance(r, list) and len(r) == len(table.names)]
     if found["bad_records"]:
         return  # which of them are bad depends on the kinds that it guesses
+    for column in found["columns"]:
+        sheet.document(f"inspect: {column['name']}", column, dot=".")
     missing = set(run.config.get("data.missing_values", []))
+    cells_of = lambda name: [r[table.names.index(name)] for r in good]
     if found.get("positive"):
-        cells = [r[table.names.index(labels[0])] for r in good]
-        counts = {text: cells.count(text) for text in set(cells) - missing}
+        counts = Counter(cell for cell in cells_of(labels[0]) if cell not in missing)
         sheet.equal("inspect: positive", found["positive"], positive_class(counts, (run.config.get("data.positive") or [None])[0]))
-        sheet.equal("inspect's text: positive", f"; yes is {quoted(found['positive'])}" in shown, True)
-    for place, column in ((f"inspect: {c['name']}", c) for c in found["columns"]):
-        cells = [r[table.names.index(column["name"])] for r in good]
+    for column in found["columns"]:
+        place, cells = f"inspect: {column['name']}", cells_of(column["name"])
         there = [c for c in cells if c not in missing]
         sheet.equal(place + ".missing", column["missing"], len(cells) - len(there))
         sheet.number(place + ".missing_share", column["missing_share"], (len(cells) - len(there)) / max(len(cells), 1))
-        row = taken(re.search(rf"^  ({re.escape(column['name'])}) {{2,}}(.*)$", shown, re.M))
-        words = re.split(r" {2,}", row[2], maxsplit=2) if row else []
-        if len(words) < 2:
-            sheet.differ(place + ": as text", words, "a row that can be read")
-            continue
-        said = (words + [""])[2]
-        sheet.printed(place + ": missing as text", "0" if words[1] == "-" else words[1], 100 * (len(cells) - len(there)) / len(cells))
-        different = [taken(re.search(rf"column '{re.escape(column['name'])}': ([\d,]+) different texts", shown)), re.match(r"([\d,]+) different", said)]
-        for each in filter(None, different):
-            sheet.printed(place + ": different as text", each[1], len(set(there)))
         if "numbers" in column:
-            check_numbers(sheet, place, column, there, said, shown)
+            check_numbers(sheet, place, column, there)
         if "values" in column and "different" in column:
-            check_values(sheet, place, column, there, len(good), said)
+            counts = Counter(there)
+            sheet.equal(place + ".different", column["different"], len(counts))
+            for i, value in enumerate(column["values"]):
+                sheet.equal(f"{place}.values[{i}].count", value["count"], counts[value["value"]])
 
 
-def check_numbers(sheet, place, column, there, said, shown):
+def check_numbers(sheet, place, column, there):
     try:
         if column["kind"] == "date":
             form, *words = re.findall(r"[\w=]+", column["dates"]["read_as"])[1:]
@@ -126,30 +116,38 @@ def check_numbers(sheet, place, column, there, said, shown):
         right = statistics(values)
     except (TypeError, ValueError):
         return  # in another notation
-    for name in ("count", "min", "max", "mean", "deviation"):
-        if name in column["numbers"]:
-            sheet.check(f"{place}.numbers.{name}", column["numbers"][name], right[name], lambda a, b: abs(a - b) <= 1e-9 * max(abs(right["max"]), abs(right["min"]), 1e-300))
+    size = max(abs(right["max"]), abs(right["min"]), 1e-300)
+    for name, shown in column["numbers"].items():
+        sheet.near(f"{place}.numbers.{name}", shown, right[name], 1e-9 * size)
     if column["kind"] == "date":
-        if latest := taken(re.search(rf"column '{re.escape(column['name'])}': (?:years of two digits: .*; the latest is|the latest of its dates,) (\d[-\d]+(?: \d\d:\d\d)?)", shown)):
-            sheet.equal(place + ": latest date", latest[1], written_date(right["max"]))
         ends = [written_date(right[name], form) for name in ("min", "max")]
         sheet.equal(place + ".dates", [column["dates"]["first"], column["dates"]["last"]], ends)
         sheet.equal(place + ".dates.years_of_two_digits", column["dates"]["years_of_two_digits"], sum(has_short_year(c, form) for c in there))
-        if dates := taken(re.search(rf"^  {re.escape(column['name'])} .*?  (\S+(?: \d\d:\d\d)?) to (\S+(?: \d\d:\d\d)?), date\(", shown, re.M)):
-            sheet.equal(place + ": dates as text", [dates[1], dates[2]], ends)
-    if found := re.search(r"(\S+) to (\S+), mean (\S+), deviation (\S+)", said):
-        for shown, name, digits in zip(found.groups(), ("min", "max", "mean", "deviation"), (6, 6, 6, 4)):
-            sheet.check(f"{place}: {name} as text", shown, right[name], lambda a, b: same_digits(a, b, digits))
 
 
-def check_values(sheet, place, column, there, records, said):
-    counts = {}
-    for cell in there:
-        counts[cell] = counts.get(cell, 0) + 1
-    sheet.equal(place + ".different", column["different"], len(counts))
-    for i, value in enumerate(column["values"]):
-        sheet.equal(f"{place}.values[{i}].count", value["count"], counts.get(value["value"], 0))
-    for value, share in re.findall(r"'([^']*)' ([\d.]+) %", said):
-        if value in counts:
-            # Where no word says otherwise, a share is one of the records.
-            sheet.printed(f"{place}: share of {value}", share, 100 * counts[value] / records)
+def check_init(trainer, path, label, cwd=".", preset=""):
+    """What `trainer init` says of a data file and of the first config for it."""
+    sheet = Sheet()
+    with tempfile.TemporaryDirectory() as directory:
+        config = pathlib.Path(directory) / "first.toml"
+        run = lambda *words: subprocess.run([str(trainer), *map(str, words)], cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True).stdout
+        shown = json.loads(run("init", path, "--label", label, "--output", config, "--json", "-", *(["--preset", preset] if preset else [])))
+        (plan,) = json.loads(run("plan", "--config", config, "--json", "-"))
+        share = tomllib.loads(config.read_text())["data"]["validation"]
+    sheet.document("init", shown)
+    table = read_table(str(path), cwd, {})
+    cells = [record[table.names.index(label)] for record in table.records if isinstance(record, list)]
+    counts = Counter(cell for cell in cells if cell)
+    held = int((hash_of_records(1, sum(counts.values())) < float(re.search(r"[\d.]+", share)[0])).sum())
+    right = {"task": shown["task"], "sets": {"train": sum(counts.values()) - held, "validation": held, "test": 0},
+             "parameters": plan["parameters"], "records": len(table.records), "features": int(plan["model"][1][1])}  # fmt: skip
+    if "numbers" in shown:
+        found = statistics([float(cell) for cell in cells if cell])
+        right["numbers"] = {name: found[name] for name in ("min", "max", "mean", "deviation")}
+    else:
+        order = sorted(counts, key=lambda text: [each["value"] for each in shown["classes"]].index(text))
+        right["classes"] = [{"value": text, "count": counts[text]} for text in order]
+        right |= {"positive": positive_class(counts)} if len(counts) == 2 else {}
+    sheet.same("init", {k: v for k, v in shown.items() if k != "doubts"}, right, relative=1e-9)
+    sheet.checked |= {"init: " + place.removeprefix("init.") for place in sheet.checked}
+    return sheet.finish()

@@ -1,7 +1,5 @@
 """Steps that a run counts apart: those left out, and those in which batch norm had one value to normalise."""
 
-import re
-
 from .summary import length_of
 
 
@@ -26,8 +24,11 @@ def has_one(config, length, step):
 
 
 def left_out(run):
-    """The steps that the log says were left out, each once: those after a checkpoint may be made twice."""
-    return {int(found[1].replace(",", "")) for line in run.log if (found := re.search(r" warning step ([\d,]+) is left out: ", line))}
+    """The steps whose gradient is no number: those that debug.nan_step names."""
+    get = run.config.get
+    first = get("debug.nan_step", 0)
+    bad = range(first, first + get("debug.nan_steps", 1)) if get("debug.nan_replica", -1) >= 0 else ()
+    return {step + 1 for step in bad if step < run.summary["steps"]}
 
 
 def has_norm(layers):

@@ -1,10 +1,10 @@
 """summary.json and metrics.jsonl."""
 
 import math
-import re
 
 import numpy as np
 
+from .config import span_of
 from .evaluations import check_evaluation, check_tables
 from .figures import Figures
 from .length import length_of
@@ -128,16 +128,23 @@ def check_progress(sheet, place, json, step, length, epochs="epoch"):
 
 
 def falls(run):
-    """The steps after which schedule plateau lowers the rate: those of the last start, and earlier ones that it goes on from."""
-    found, starts = [], run.starts()
-    for line in run.log:
-        if re.search(r" info goes on from '", line):
-            start = starts.pop(0)
-            found = [step for step in found if step <= start]
-        elif " it starts anew" in line:
-            found = []
-        elif fall := re.search(r" info the learning rate falls from \S+ to \S+ (?:with|after) step ([\d,]+): ", line):
-            found.append(int(fall[1].replace(",", "")))
+    """The steps after which schedule plateau lowers the rate, by the evaluations of the validation set."""
+    get = run.config.get
+    measure, (patience, unit) = get("train.early_stopping_metric", "loss"), span_of(get("train.plateau_patience") or "never")
+    found, best, since, waited = [], None, {"step": 0, "sample": 0, "epoch": 0.0}, 0
+    for line in run.metrics if get("train.schedule") == "plateau" else ():
+        if line["kind"] != "evaluation" or line["split"] != "validation" or line["step"] >= length_of(run).steps:
+            continue
+        now = {"step": line["step"], "sample": line["samples_seen"], "epoch": line["epoch"]}
+        value = line.get(measure)
+        change = None if value is None or best is None else best - value if measure in SMALLER else value - best
+        if value is not None and (best is None or change > get("train.plateau_min_delta", 0.0)):
+            best, since, waited = value, now, 0
+        else:
+            waited += 1
+        if waited >= patience if unit == "evaluation" else now[unit] - since[unit] >= patience * (1 - 1e-9):
+            since, waited = now, 0
+            found.append(line["step"])
     return found
 
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from .files import files_of, read_bytes
-from .texts import taken
 
 WORD_BYTES = 64
 WORD = re.compile(r" ?(?:[0-9A-Za-z]|[^\x00-\x7f])+|[\s\S]")
@@ -109,10 +108,6 @@ class TextSets:
         return TextPart(len(tokens), of, self.values, self.replaces, characters)
 
 
-def whole(text):
-    return int(text.replace(",", ""))
-
-
 def check_vocabulary(sheet, run):
     """schema.json: what the training part teaches."""
     if not is_text(run.config):
@@ -121,29 +116,6 @@ def check_vocabulary(sheet, run):
     values = [] if texts.kind == "bytes" else [value.decode() for value in texts.values]
     sheet.equal("schema.json: tokens, unknown, size", [schema["tokens"], schema["unknown"], schema["size"]], [texts.kind, "replace" if texts.replaces else "refuse", len(texts.values) + texts.replaces])
     sheet.equal("schema.json: values", schema["values"], values)
-
-
-def check_text(sheet, run, found):
-    taken(found)
-    part = run.sets["train"].text
-    sheet.equal("log.txt: text: tokens", whole(found[1]), part.of)
-    sheet.equal("log.txt: text: vocabulary, kind, outputs", [whole(found[2]), found[3], whole(found[4])], [len(part.values) + part.replaces, run.config.get("data.tokens", "characters"), len(part.values) + part.replaces])
-
-
-def check_span_of_text(sheet, run, found):
-    taken(found)
-    split, window = found[1].removesuffix("ing"), run.config["data.window"]
-    part = run.sets[split].text
-    rows, left = divmod(part.tokens - 1, window)
-    sheet.equal(f"log.txt: {split} set: tokens, windows, window", [whole(found[i]) for i in (2, 3, 4)], [part.tokens, rows, window])
-    anywhere = split == "train" and run.config.get("data.draw") == "anywhere"
-    sheet.equal(f"log.txt: {split} set: begin anywhere, left out", [found[5] is None, whole(found[6] or "0")], [anywhere, 0 if anywhere else left])
-
-
-FORMS = (
-    (r"text: ([\d,]+) tokens, a vocabulary of ([\d,]+) \((.*)\), so the model ends with ([\d,]+) outputs", check_text),
-    (r"(\w+) set: ([\d,]+) tokens of '.*', ([\d,]+) windows? of ([\d,]+), (?:which begin anywhere, in each epoch elsewhere|(one behind the other)(?:, the last ([\d,]+) tokens? left out)?)", check_span_of_text),
-)
 
 
 def check_predicted_text(sheet, run, check_answers):

@@ -1,6 +1,5 @@
-"""Windows of time: what the log says of them, forecasts of `trainer predict`, and their pictures in evaluation.json."""
+"""Windows of time: forecasts of `trainer predict`, and their pictures in evaluation.json."""
 
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +8,6 @@ from .outputs import from_weights, in_order, predict
 from .report import same_digits
 from .summary import figures_of
 from .table_data import scale_of
-from .texts import taken
 from .window_data import list_of
 
 
@@ -19,95 +17,6 @@ def why_not(run):
     if not run.config.get("data.window") or run.own_outputs(split) is not None:
         return ""
     return "its windows go through layers, or a precision, that the auditor does not compute"
-
-
-def whole(text):
-    return int(text.replace(",", ""))
-
-
-def check_span(sheet, run, found):
-    """How many windows a set has, and the times of their horizons."""
-    taken(found)
-    split, place = found[1].removesuffix("ing"), f"log.txt: {found[1]} set: "
-    windows, config = run.sets[split].windows, run.config
-    sheet.printed(place + "windows", found[2], len(windows.origins))
-    sheet.equal(place + "window, horizon, stride", [whole(found[i] or "1") for i in (3, 4, 5)], [config["data.window"], config["data.horizon"], config.get("data.stride", 1)])
-    used = {windows.positions.places[origin][3] for origin in windows.origins}
-    series = len(windows.positions.series)
-    sheet.equal(place + "series", [whole(found[i] or "1") for i in (6, 7)], [len(used), series])
-    sheet.equal(place + "horizons", (found[8], found[9]), windows.ends())
-    told = [line for line in run.log if f" {found[1]} set: " in line and " left out, " in line]
-    sheet.equal(place + "says what was left out", bool(told), windows.left_out > 0)
-
-
-def check_left_out(sheet, run, found):
-    taken(found)
-    sheet.printed(f"log.txt: {found[1]} set: windows that were left out", found[2], run.sets[found[1].removesuffix("ing")].windows.left_out)
-
-
-def positions_with(run, column, what):
-    """Those of the first file that has some."""
-    files = ["train", *(split for split in ("validation", "test") if split not in run.sets.parts().among and run.sets[split] is not None)]
-    return next((p for p in map(run.sets.positions, files) if getattr(p, what)), run.sets.positions("train"))
-
-
-def check_gaps(sheet, run, found):
-    taken(found)
-    positions = positions_with(run, found[1], "gaps")
-    sheet.equal("log.txt: times that are missing, gaps, the first one", [whole(found[2]), whole(found[3]), found[4]], [positions.missing, len(positions.gaps), (positions.gaps or [""])[0]])
-
-
-def check_irregular(sheet, run, found):
-    taken(found)
-    positions = positions_with(run, found[1], "irregular")
-    sheet.equal("log.txt: irregular steps, the first one", [whole(found[2]), found[3]], [len(positions.irregular), (positions.irregular or [""])[0]])
-
-
-def check_repeating(sheet, run, found):
-    """Forecasts that need no model: of each its name, and its mean absolute and squared errors."""
-    taken(found)
-    shown = [found.groups()[1:4], *([found.groups()[4:]] if found[5] else [])]
-    right = run.sets[found[1]].windows.naive()
-    sheet.equal(f"log.txt: {found[1]}: repeating", [name for name, *_ in shown], [name for name, *_ in right])
-    for (name, absolute, squared), (_, steps, error) in zip(shown, right):
-        sheet.digits(f"log.txt: {found[1]}: repeating {name}: mean_absolute_error", absolute, float(steps.mean()))
-        sheet.digits(f"log.txt: {found[1]}: repeating {name}: mean_squared_error", squared, error)
-
-
-def check_beside(sheet, run, found):
-    """The model beside the best of these."""
-    taken(found)
-    split, shown = found["split"], found.groupdict()
-    steps, slack = figures_of(run, split).errors_by_step()
-    name, best = min(((name, float(steps.mean())) for name, steps, _ in run.sets[split].windows.naive()), key=lambda each: each[1])
-    own, off, place = float(steps.mean()), float(slack.mean()), f"log.txt: {split}: the model beside repeating the past: "
-    near = lambda right, off: lambda a, _: same_digits(a, right, 5) or abs(float(a) - right) <= off + 0.51 * 10.0 ** (np.floor(np.log10(abs(right))) - 4)
-    sheet.equal(place + "name", found["name"], name)
-    sheet.equal(place + "is better", "share" in shown, own < best)
-    sheet.check(place + "mean_absolute_error", found["own"], own, near(own, off))
-    if "share" in shown:
-        sheet.check(place + "share", float(found["share"]), 100 * (1 - own / best), lambda a, b: abs(a - b) <= 0.0501 + 100 * off / best)
-    else:
-        sheet.digits(place + "mean_absolute_error of repeating", found["best"], best)
-
-
-FORMS = (
-    (r"(\w+) set: ([\d,]+) windows? of ([\d,]+) \+ ([\d,]+) positions(?:, one each ([\d,]+))?(?:, of ([\d,]+) of ([\d,]+) series)?; the horizons are from (.*) to (.*)", check_span),
-    (r"(\w+) set: ([\d,]+) windows? left out, as a label is missing in (?:it|them)", check_left_out),
-    (r"column '(.*)' lacks ([\d,]+) times? in ([\d,]+) gaps?, the first from (.*?): (?:positions are taken as they come .*|they are filled)", check_gaps),
-    (r"column '(.*)' has ([\d,]+) steps? that (?:is|are) no multiple of the usual one, the first from (.*?): positions .*", check_irregular),
-    (r"(validation|test): repeating (.*?) has mean_absolute_error (\S+) \(mean_squared_error (\S+?)(?: of the scaled label)?\)(?:, (.*) (\S+) \((\S+)\))?", check_repeating),
-    (r"(?:warning: )?(?P<split>validation|test): the model's mean_absolute_error (?P<own>\S+) is (?P<share>\S+) % below that of repeating (?P<name>.*)", check_beside),
-    (r"(?:warning: )?(?P<split>validation|test): repeating (?P<name>.*?) has mean_absolute_error (?P<best>\S+), and the model (?P<own>\S+): it is no better than a forecast that needs no model", check_beside),
-)
-
-
-def check_lines(sheet, run, lines):
-    """Those of a command that tell of windows."""
-    for line in lines:
-        for pattern, handler in FORMS:
-            if found := re.fullmatch(pattern, line):
-                handler(sheet, run, found)
 
 
 def why_no_forecast(run, positions):

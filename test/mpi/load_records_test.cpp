@@ -15,6 +15,7 @@
 #include "support/error_text.h"
 #include "support/idx_files.h"
 #include "support/loaded.h"
+#include "support/note.h"
 #include "support/numbered_source.h"
 #include "support/ranks.h"
 #include "support/temporary_directory.h"
@@ -233,7 +234,8 @@ TEST(LoadRecords, UnseenCategoriesAreCountedOverAllRanks) {
     RankPeerGroup peers(comm);
     const auto source = format.open({options, Split::kTest, 1, peers, schema});
     ASSERT_FALSE(source->notes().empty());
-    expect_parts(source->notes().back(), {"column 'kind': 400 of 4,000 records have a category"});
+    expect_told(source->notes().back());
+    expect_parts(source->notes().back().text, {"column 'kind': 400 of 4,000 records have a category"});
   });
 }
 

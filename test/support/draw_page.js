@@ -159,12 +159,20 @@ const draw = (page) => {
   const drawn = JSON.parse(JSON.stringify(all_drawn.map((each) => each.slice(0, 4).map(({datasets}) => datasets))));
   // Of the colours the red ones: grey pictures have no other.
   const pictures = worst.map((each) => [...each.all("canvas")[0].context.picture].filter((level, i) => i % 4 === 0));
-  return {title: document.title, charts, drawn, all_drawn, main: known.main, pictures};
+  const values = JSON.parse(vm.runInContext(`{
+    const data = JSON.parse(document.getElementById("data").textContent);
+    prepare(data);
+    JSON.stringify(data.runs.map((run) => ({
+      result: result_of(run), mean_staleness: mean_staleness(run),
+      least_recognised: run.confusion ? least_recognised(run.confusion) : null,
+    })));
+  }`, world));
+  return {title: document.title, charts, values, drawn, all_drawn, main: known.main, pictures};
 };
 
 module.exports = {draw};
 
 if (require.main === module) {
-  const {title, charts, main, pictures} = draw(fs.readFileSync(process.argv[2], "utf8"));
-  console.log(JSON.stringify({title, charts, html: main.html(), pictures}));
+  const {title, charts, values, main, pictures} = draw(fs.readFileSync(process.argv[2], "utf8"));
+  console.log(JSON.stringify({title, charts, values, html: main.html(), pictures}));
 }

@@ -22,6 +22,7 @@
 #include "lockstep/train/rank_peer_group.h"
 #include "support/case_files.h"
 #include "support/data_door.h"
+#include "support/note.h"
 #include "support/temporary_directory.h"
 #include "support/thread_ranks.h"
 
@@ -254,6 +255,14 @@ class Runner : public testing::Test {
     expect(joined(names) == joined(wanted), now_->line, joined(names));
   }
   void expect_schema() { expect_members(Json::parse(opened().schema)); }
+  static Texts notes_of(const RecordSource& set) {
+    Texts texts;
+    for (const Note& note : set.notes()) {
+      if (note.figures.is_object()) expect_told(note);
+      texts.push_back(note.text);
+    }
+    return texts;
+  }
   // What is told to people: doubts, notes, rejects or inspect.
   void expect_words() {
     Texts texts;
@@ -261,7 +270,7 @@ class Runner : public testing::Test {
     if (of == "inspect") texts = {to_text(inspection())};
     for (const RecordSource* set :
          of == "inspect" ? std::vector<const RecordSource*>() : opened().sources()) {
-      const Texts more = of == "doubts" ? set->doubts() : of == "rejects" ? set->rejects() : set->notes();
+      const Texts more = of == "doubts" ? set->doubts() : of == "rejects" ? set->rejects() : notes_of(*set);
       texts.insert(texts.end(), more.begin(), more.end());
     }
     expect(!now_->lines.empty() || texts.empty(), now_->line, joined(texts, "\n"));

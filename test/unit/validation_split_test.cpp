@@ -14,6 +14,7 @@
 #include "support/error_text.h"
 #include "support/idx_files.h"
 #include "support/loaded.h"
+#include "support/note.h"
 #include "support/numbered_source.h"
 #include "support/temporary_directory.h"
 
@@ -92,7 +93,7 @@ class TwoPackedFiles final : public RecordSource {
   const DatasetInfo& info() const override { return numbers_.info(); }
   std::span<const Chunk> chunks() const override { return numbers_.chunks(); }
   std::string schema() const override { return "a schema"; }
-  std::vector<std::string> notes() const override { return {"a note"}; }
+  std::vector<Note> notes() const override { return {{"a note"}}; }
   std::vector<std::string> rejects() const override { return {"a bad record"}; }
   std::vector<std::string> files() const override { return {"first.gz", "second.gz"}; }
   std::unique_ptr<ChunkReader> reader(const TargetRule& rule) const override { return numbers_.reader(rule); }
@@ -133,13 +134,13 @@ TEST(ValidationSplit, EachFileIsReadFromItsFirstChunkThatIsLeft) {
 
 TEST(ValidationSplit, WhatIsKnownOfTheFilesIsToldOnceAndTheSchemaGoesToBoth) {
   const DataSets parts = split_validation(std::make_unique<TwoPackedFiles>(), {.share = 0.5, .key = 1});
-  EXPECT_EQ(parts.train->notes(), std::vector<std::string>{"a note"});
+  EXPECT_EQ(parts.train->notes().at(0).text, "a note");
   EXPECT_EQ(parts.train->rejects(), std::vector<std::string>{"a bad record"});
   const Index held = parts.validation->info().rows;
-  EXPECT_EQ(parts.validation->notes(),
-            std::vector<std::string>{
-                fmt::format("validation set, : {} of the {} records of '{}', by a hash of their numbers",
-                            held, held + parts.train->info().rows, parts.train->info().name)});
+  test::expect_told(parts.validation->notes().at(0));
+  EXPECT_EQ(parts.validation->notes().at(0).text,
+            fmt::format("validation set, : {} of the {} records of '{}', by a hash of their numbers", held,
+                        held + parts.train->info().rows, parts.train->info().name));
   EXPECT_TRUE(parts.validation->rejects().empty());
   for (const RecordSource* part : {parts.train.get(), parts.validation.get()}) {
     EXPECT_EQ(part->schema(), "a schema");

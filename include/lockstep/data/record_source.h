@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "lockstep/base/json.h"
 #include "lockstep/base/types.h"
 #include "lockstep/data/dataset.h"
 #include "lockstep/math/matrix.h"
@@ -18,6 +19,14 @@ namespace lockstep {
 
 struct Fingerprint;
 class WindowSource;
+
+/// A remark on the data for the user.
+struct Note {
+  std::string text;  ///< line by line
+  /// The same figures for programs, under the name of what they are about: {"bad": {"records": 3, "of":
+  /// 300}}.
+  nlohmann::ordered_json figures = nullptr;
+};
 
 /// Consecutive records that are read together. The borders depend on the files and the config, never on
 /// ranks.
@@ -59,8 +68,7 @@ class RecordSource {
   /// The rules that turn the files into features, learnt from the training data: saved with the model, and
   /// given to whoever opens other data for it. "" for formats that learn nothing.
   virtual std::string schema() const { return ""; }
-  /// Remarks on the data for the user, line by line.
-  virtual std::vector<std::string> notes() const { return {}; }
+  virtual std::vector<Note> notes() const { return {}; }
   /// Values that may have been misread, for a warning, line by line.
   virtual std::vector<std::string> doubts() const { return {}; }
   /// Records that were left out because they are bad, a hundred at most: position, found and expected of

@@ -81,8 +81,8 @@ struct SeriesSummary {
   Index longest = 0;
   std::string first;  ///< time
   std::string last;
-  std::string step;                ///< the usual one: "1 day"
-  std::vector<std::string> notes;  ///< on gaps and irregular steps
+  std::string step;         ///< the usual one: "1 day"
+  std::vector<Note> notes;  ///< on gaps and irregular steps
   std::vector<Season> seasons;
 };
 

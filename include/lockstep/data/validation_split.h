@@ -30,8 +30,8 @@ struct HoldOut {
   Index fold = 0;
   bool forward = false;      ///< a fold is validated by models of the folds before it alone
   std::string setting = {};  ///< who holds them back, for messages
-  std::string note = {};     ///< for the user, on how many records, classes or groups these are; may be empty
-  std::string test_note = {};  ///< the same of the test set
+  Note note = {};            ///< on how many records, classes or groups these are; may be empty
+  Note test_note = {};       ///< the same of the test set
 
   bool any() const { return share > 0 || fold_of != nullptr; }
   /// Whether it is in the validation set.

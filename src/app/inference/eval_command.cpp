@@ -50,19 +50,18 @@ void print_metrics(const EvalMetrics& metrics) {
             metrics.forecast.describe_model(metrics.split));
 }
 
-// *Collective.* With yes from another probability on than a half.
-void print_accuracy_at(double threshold, const EvaluationContext& context, Evaluation& evaluation,
-                       const ModelValues& values, const EvalMetrics& metrics) {
+// *Collective.* With yes from another probability on than a half; 0 on other ranks than the first.
+double accuracy_with(double threshold, const EvaluationContext& context, Evaluation& evaluation,
+                     const ModelValues& values) {
   const ScoredSamples samples = gather_yes(context.comm, evaluation, values, context.loss.form());
-  if (context.comm.rank() > 0) return;
-  print_out("{}: with yes ({}) from a probability of {:.5g} on, accuracy {:.5g}\n", to_string(metrics.split),
-            in_quotes(metrics.positive()), threshold, accuracy_at(threshold, samples));
+  return context.comm.rank() > 0 ? 0 : accuracy_at(threshold, samples);
 }
 
 // The evaluation as an object of --json: nothing in it is about a training.
 nlohmann::ordered_json metrics_json(const EvalMetrics& metrics) {
   nlohmann::ordered_json json = json_with_tables(metrics);
   for (const char* of_training : {"kind", "split", "step", "epoch", "samples_seen"}) json.erase(of_training);
+  if (metrics.crossed > 0) json["crossed"] = metrics.crossed;
   return json;
 }
 
@@ -77,10 +76,17 @@ void evaluate_sets(const EvaluationContext& context, const Experiment& experimen
     Evaluation evaluation(context, *source, split);
     evaluation.set_temperature(temperature);
     const EvalMetrics metrics = evaluation.run(values);
-    if (comm.rank() == 0 && !writes_to_standard_output(line)) print_metrics(metrics);
-    if (threshold && !writes_to_standard_output(line))
-      print_accuracy_at(*threshold, context, evaluation, values, metrics);
+    const bool prints = comm.rank() == 0 && !writes_to_standard_output(line);
+    if (prints) print_metrics(metrics);
     json[to_string(split)] = metrics_json(metrics);
+    if (threshold) {
+      const double accuracy = accuracy_with(*threshold, context, evaluation, values);
+      json[to_string(split)]["threshold"] = {{"probability", *threshold},
+                                             {"accuracy", json_number(accuracy)}};
+      if (prints)
+        print_out("{}: with yes ({}) from a probability of {:.5g} on, accuracy {:.5g}\n", to_string(split),
+                  in_quotes(metrics.positive()), *threshold, accuracy);
+    }
     if (!std::isfinite(metrics.loss)) {
       throw AgreedError("the model gives a loss that is not finite: it comes from a run that went wrong",
                         kExitTraining);

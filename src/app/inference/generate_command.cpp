@@ -14,12 +14,15 @@
 #include <vector>
 
 #include "app/setup/experiment.h"
+#include "app/setup/outputs.h"
 #include "app/setup/run_config.h"
 #include "app/setup/startup.h"
 #include "app/setup/trained_model.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
+#include "lockstep/base/json.h"
 #include "lockstep/base/log.h"
+#include "lockstep/base/output_file.h"
 #include "lockstep/base/terminal.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/timer.h"
@@ -54,18 +57,20 @@ std::vector<Index> read_prompt(const CommandLine& line, const Vocabulary& vocabu
   return vocabulary.encode(text, is_given ? "--prompt" : "standard input");
 }
 
-// Prints tokens as they come. A token may be a part of a character, which waits for the rest.
+// Prints tokens as they come, unless standard output gets JSON. A token may be a part of a character, which
+// waits for the rest.
 class TokenPrinter {
  public:
-  explicit TokenPrinter(const Vocabulary& vocabulary) : vocabulary_(vocabulary) {}
+  TokenPrinter(const Vocabulary& vocabulary, bool shows) : vocabulary_(vocabulary), shows_(shows) {}
   ~TokenPrinter() {
-    print(waiting_ + "\n");
+    if (shows_) print(waiting_ + "\n");
     std::fflush(stdout);  // before the log, which may go to the same file
   }
   TokenPrinter(const TokenPrinter&) = delete;
   TokenPrinter& operator=(const TokenPrinter&) = delete;
 
   void print(std::span<const Index> tokens) {
+    if (!shows_) return;
     constexpr std::size_t kLongestCharacter = 4;
     waiting_ += vocabulary_.decode(tokens);
     std::size_t whole = 0;
@@ -86,6 +91,7 @@ class TokenPrinter {
   }
 
   const Vocabulary& vocabulary_;
+  bool shows_;
   std::string waiting_;
 };
 
@@ -94,6 +100,8 @@ class TokenPrinter {
 int generate_command(const CommandLine& line) {
   const Index length = line.count("length", kLengths, 500);
   const Index samples = line.count("samples", kSamples, 1);
+  check_outputs(line, files_read(line));
+  const bool shows = line.text("json") != "-";
   const RunDirectory directory = open_run_directory(line.text("model"));
   const Config config = load_run_config(line, read_config_file(config_of_run(line, directory)));
   const std::string schema = std::filesystem::exists(directory.schema()) ? read_file(directory.schema()) : "";
@@ -108,21 +116,27 @@ int generate_command(const CommandLine& line) {
   texts.start(trained.values());
   const Stopwatch watch;
   {
-    TokenPrinter first(vocabulary);
-    if (samples > 1) print_out("--- 1 of {}\n", samples);
+    TokenPrinter first(vocabulary, shows);
+    if (shows && samples > 1) print_out("--- 1 of {}\n", samples);
     first.print(texts.text(0));
     for (Index i = 0; i < length; ++i) {
       texts.add_token();
       first.print(std::span(texts.text(0)).last(1));
     }
   }
-  for (Index i = 1; i < samples; ++i) {
-    print_out("--- {} of {}\n", i + 1, samples);
-    TokenPrinter(vocabulary).print(texts.text(i));
+  nlohmann::ordered_json json{{"samples", nlohmann::ordered_json::array()}, {"tokens", length * samples}};
+  for (Index i = 0; i < samples; ++i) {
+    json["samples"].push_back(vocabulary.decode(texts.text(i)));
+    if (i == 0) continue;
+    if (shows) print_out("--- {} of {}\n", i + 1, samples);
+    TokenPrinter(vocabulary, shows).print(texts.text(i));
   }
   const double seconds = watch.seconds();
+  const double rate = static_cast<double>(length * samples) / std::max(seconds, 1e-9);
+  json.update({{"seconds", seconds}, {"tokens_per_second", rate}});
   log_info("{} in {}, {} a second", plural(length * samples, "token"), human_seconds(seconds),
-           with_commas(static_cast<Index>(static_cast<double>(length * samples) / std::max(seconds, 1e-9))));
+           with_commas(static_cast<Index>(rate)));
+  if (line.has("json")) write_output(line.text("json"), indented(json));
   return 0;
 }
 

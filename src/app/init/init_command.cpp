@@ -15,6 +15,7 @@
 #include "init.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
+#include "lockstep/base/json.h"
 #include "lockstep/base/output_file.h"
 #include "lockstep/base/text.h"
 #include "lockstep/config/toml.h"
@@ -90,6 +91,40 @@ std::string describe_sets(const InitData& data, const Experiment& experiment) {
           : fmt::format("no validation: too few to hold any back ({})", plural(data.records, "record"));
   return fmt::format("{}; {}", validation,
                      config.data.test.empty() ? "no test set" : "test " + config.data.test);
+}
+
+nlohmann::ordered_json to_json(const TextSummary& summary) {
+  return {{"tokens", summary.tokens},          {"characters", summary.characters},
+          {"vocabulary", summary.vocabulary},  {"unseen", summary.unseen},
+          {"counted", summary.counted},        {"measured", summary.measured},
+          {"bits_per_character", summary.bits}};
+}
+
+// The figures of report_of().
+nlohmann::ordered_json to_json(const InitData& data, const Task& task, const Experiment& experiment) {
+  const auto rows = [](const auto& set) { return set ? set->info().rows : 0; };
+  nlohmann::ordered_json json{{"task", task.text},
+                              {"sets",
+                               {{"train", rows(experiment.train)},
+                                {"validation", rows(experiment.validation)},
+                                {"test", rows(experiment.test)}}},
+                              {"parameters", experiment.model->layout().count()}};
+  if (data.text) {
+    json["text"] = to_json(data.text->summary);
+    return json;
+  }
+  const LabelFacts& label = data.label;
+  json.update({{"records", data.records}, {"features", experiment.train->info().features.size()}});
+  const bool of_numbers = task.kind == TaskKind::kNumbers;
+  if (of_numbers)
+    json["numbers"] = {{"min", label.numbers.min},
+                       {"max", label.numbers.max},
+                       {"mean", label.numbers.mean},
+                       {"deviation", label.numbers.deviation()}};
+  for (const ValueCounts::Entry& each : label.values)
+    if (!of_numbers) json["classes"].push_back({{"value", each.text}, {"count", each.count}});
+  if (!task.yes.empty()) json["positive"] = task.yes;
+  return json;
 }
 
 std::string report_of(const InitData& data, const Task& task, const Experiment& experiment) {
@@ -210,6 +245,7 @@ int init_command(const CommandLine& line) {
                          "  " + excerpt(train, 200), "  " + excerpt(predict, 400),
                          "'trainer help KEY' explains a key, as in 'trainer help train.lr'."});
   write_output(output, text);
+  if (line.has("json")) write_output(line.text("json"), indented(to_json(data, task, experiment)));
   print_report(named, fmt::format("{}\nwritten: {}\n\nNext:\n  {}\n  {}\n", report_of(data, task, experiment),
                                   describe_output(output), train, predict));
   return 0;
@@ -224,8 +260,9 @@ int inspect_command(const CommandLine& line) {
   if (format == "text") {
     check_outputs(line, files_read(line));
     refuse_for_text(options);
-    error_if(line.has("json"), "--json: what inspect says of a text is for people: leave it out");
-    print_report(line, describe_text(path, options.text.tokens, summarise_text(options, 0.1)));
+    const TextSummary summary = summarise_text(options, 0.1);
+    print_report(line, describe_text(path, options.text.tokens, summary));
+    if (line.has("json")) write_output(line.text("json"), indented(to_json(summary)));
     return 0;
   }
   error_if(format != "csv",

@@ -143,7 +143,7 @@ void read_series(InitData& data) {
   data.test.reset();
   data.validation.reset();
   data.input = data.options.train;
-  std::ranges::copy(table.series->notes, std::back_inserter(data.doubts));
+  for (const Note& note : table.series->notes) data.doubts.push_back(note.text);
 }
 
 void read_table(InitData& data) {

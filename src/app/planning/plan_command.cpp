@@ -109,7 +109,7 @@ int plan_command(const CommandLine& line) {
     write_output(line.text("json"), indented(all));
   }
   std::string text = model_table(*experiment.model) + "\n" + plan_table(plans);
-  const std::string padding = describe_padding(experiment, plans.back().sampling);
+  const std::string padding = describe_padding(experiment, plans.back().sampling).text;
   if (!padding.empty()) text += padding + "\n";
   text += warn_of_uneven_shards(experiment, plans.back().sampling) + memory_warning(plans);
   for (const std::string& note : notes) text += note + "\n";

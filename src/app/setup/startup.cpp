@@ -192,10 +192,10 @@ std::string describe_size(const RecordSource& source) {
 
 void log_notes(std::span<const RecordSource* const> sources, std::size_t shown) {
   for (const RecordSource* source : sources) {
-    const std::vector<std::string> notes = source->notes();
+    const std::vector<Note> notes = source->notes();
     std::vector<std::string> lines;
-    for (const std::string& note : std::span(notes).first(std::min(kMaxNotes, notes.size())))
-      add_lines(note, lines);
+    for (const Note& note : std::span(notes).first(std::min(kMaxNotes, notes.size())))
+      add_lines(note.text, lines);
     for (std::size_t i = 0; i < lines.size(); ++i)
       write_log(i < shown ? LogLevel::kInfo : LogLevel::kDebug, lines[i]);
     if (shown < lines.size())

@@ -274,7 +274,7 @@ int CrossValidation::report(bool stopped) const {
     const std::span<const TrialRow> all(state_.rows());
     const auto of_folds = all.first(static_cast<std::size_t>(folds()));
     state_.report(folds_json(all, state_.measure(), state_.directory()),
-                  folds_table(of_folds, state_.measure(), state_.directory()));
+                  folds_table(of_folds, state_.measure(), state_.directory()), stopped);
     if (!stopped && count(TrialState::kDone) == folds()) {
       log_info(
           "written: {} with predictions.csv (each record by the model that was not trained on it), "

@@ -160,7 +160,7 @@ int Sweep::report(bool stopped) const {
   agree(world_, [&] {
     if (first()) {
       state_.report(sweep_json(state_.rows(), state_.measure(), state_.directory()),
-                    sweep_table(state_.rows(), state_.measure(), state_.directory()));
+                    sweep_table(state_.rows(), state_.measure(), state_.directory()), stopped);
     }
   });
   std::vector<TrialRow> part;

@@ -17,11 +17,13 @@
 
 #include "app/commands.h"
 #include "app/setup/catalogs.h"
+#include "app/setup/outputs.h"
 #include "app/setup/startup.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/log.h"
+#include "lockstep/base/output_file.h"
 #include "lockstep/base/process.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
@@ -101,7 +103,10 @@ bool lost_its_end(Communicator& comm, const RunDirectory& run) {
 SweepState::SweepState(Communicator& world, const CommandLine& line, const std::string& word,
                        const ListTrials& list)
     : world_(world), line_(line) {
-  agree(world_, [&] { request_ = parse_sweep(line_); });
+  agree(world_, [&] {
+    request_ = parse_sweep(line_);
+    if (world_.rank() == 0) check_outputs(line_, files_read(line_));
+  });
   text_ = read_config_together(world_, line_.text("config"));
   Config base;
   std::string description;  // rank 0
@@ -216,8 +221,9 @@ void SweepState::announce(const std::string& trials) const {
            directory_.root.string());
 }
 
-void SweepState::report(const Json& results, const std::string& table) const {
+void SweepState::report(const Json& results, const std::string& table, bool stopped) const {
   write_file_atomically(directory_.results(), indented(results));
+  if (line_.has("json") && !stopped) write_output(line_.text("json"), indented(results));
   log_info("{}", table);
   std::error_code ignored;
   std::filesystem::remove_all(directory_.claims(), ignored);
@@ -243,7 +249,8 @@ int SweepState::report_stop(Index done, Index count, const std::string& what) co
 bool SweepState::train(std::span<const Index> pending, const Rung& rung, const AfterTrial& after) {
   if (!group_) {
     group_ = world_.split(world_.rank() / request_.ranks_per_trial, world_.rank());
-    if (leads()) start_log(0);  // it tells of its trials
+    const bool to_errors = writes_to_standard_output(line_);
+    if (leads()) start_log(0, to_errors ? LogTarget::kStandardError : LogTarget::kStandardOutput);
   }
   try {
     for (;;) {

@@ -47,8 +47,9 @@ class SweepState {
 
   /// Rank 0. Says what is begun, "3 folds", on how many ranks, and where.
   void announce(const std::string& trials) const;
-  /// Rank 0, at the end. Writes sweep.json, shows the table, and forgets what this start has claimed.
-  void report(const nlohmann::ordered_json& results, const std::string& table) const;
+  /// Rank 0, at the end. Writes sweep.json, and the file of --json unless the start was stopped; shows the
+  /// table, and forgets what this start has claimed.
+  void report(const nlohmann::ordered_json& results, const std::string& table, bool stopped) const;
 
   /// Rank 0. The exit code of a start that was stopped, which it tells of: `done` of the `count` trials or
   /// folds are done.

@@ -127,6 +127,20 @@ Launch launch_of(const Config& config, const RunPlan& plan, const RankPlacement&
           .cores = placement.cores};
 }
 
+// By set, what its notes tell.
+nlohmann::ordered_json figures_of_data(const Experiment& experiment) {
+  nlohmann::ordered_json json{{"targets", experiment.train->info().target_columns}};
+  for (const auto& [set, source] :
+       {std::pair{"train", experiment.train.get()}, std::pair{"validation", experiment.validation.get()},
+        std::pair{"test", experiment.test.get()}}) {
+    if (source == nullptr) continue;
+    for (const Note& note : source->notes()) {
+      if (!note.figures.is_null()) json[set].push_back(note.figures);
+    }
+  }
+  return json;
+}
+
 }  // namespace
 
 RunRecord first_record(const Experiment& experiment, const RunPlan& plan, const RankPlacement& placement,
@@ -140,7 +154,8 @@ RunRecord first_record(const Experiment& experiment, const RunPlan& plan, const 
                    .measure = config.train.early_stopping_metric,
                    .keeps_best = keeps_best(config),
                    .scaled_label = experiment.train->info().scaled_label,
-                   .positive = experiment.positive_class()};
+                   .positive = experiment.positive_class(),
+                   .data = figures_of_data(experiment)};
   try {
     const auto before = resume.is_new ? std::nullopt : read_run_record(resume.directory);
     if (before) {
@@ -256,16 +271,16 @@ void log_rest(const Experiment& experiment, const RunPlan& plan, const ResumeSta
               fmt::join(reasons(experiment.config, plan, before, *old), ", and "));
 }
 
-std::string describe_padding(const Experiment& experiment, const SamplingOptions& sampling) {
+Note describe_padding(const Experiment& experiment, const SamplingOptions& sampling) {
   constexpr Index kProposed = 50;
-  if (!experiment.train->info().has_lengths || sampling.stream) return "";
+  if (!experiment.train->info().has_lengths || sampling.stream) return {};
   const bool has_buckets = sampling.buckets.has_value();
   BucketOptions buckets = sampling.buckets.value_or(BucketOptions{nullptr, kProposed});
   if (!has_buckets) {
     try {
       buckets.lengths = std::make_shared<const std::vector<Scalar>>(experiment.train->lengths());
     } catch (const DataError&) {
-      return "";  // it is reported by all ranks together when they load the records
+      return {};  // it is reported by all ranks together when they load the records
     }
   }
   const auto share = [&](const std::optional<BucketOptions>& drawn_by) {
@@ -275,11 +290,13 @@ std::string describe_padding(const Experiment& experiment, const SamplingOptions
   };
   const double with = share(buckets);
   const double without = share(std::nullopt);
-  return fmt::format(
-      "padding up to the longest record of a batch: {:.3g} % (drawn from the first epoch); {:.3g} % {}",
-      has_buckets ? with : without, has_buckets ? without : with,
-      has_buckets ? "without data.bucket_by_length"
-                  : fmt::format("with data.bucket_by_length = {}", kProposed));
+  return {
+      .text = fmt::format(
+          "padding up to the longest record of a batch: {:.3g} % (drawn from the first epoch); {:.3g} % {}",
+          has_buckets ? with : without, has_buckets ? without : with,
+          has_buckets ? "without data.bucket_by_length"
+                      : fmt::format("with data.bucket_by_length = {}", kProposed)),
+      .figures = {{"batches", {{"buckets", buckets.batches}, {"with", with}, {"without", without}}}}};
 }
 
 std::string warn_of_uneven_shards(const Experiment& experiment, const SamplingOptions& sampling) {

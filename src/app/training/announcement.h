@@ -42,8 +42,8 @@ void log_rest(const Experiment& experiment, const RunPlan& plan, const ResumeSta
 
 // How much of what sequence layers compute is padding.
 
-/// "" where records have no lengths, or are streamed. Reads the lengths of the training records.
-std::string describe_padding(const Experiment& experiment, const SamplingOptions& sampling);
+/// Without text where records have no lengths, or are streamed. Reads the lengths of the training records.
+Note describe_padding(const Experiment& experiment, const SamplingOptions& sampling);
 
 // Whether the replicas' shards hold about the same share of each class: training on shards that do not, as
 // runs of a sorted file, is biased.

@@ -64,6 +64,8 @@ class Run {
   std::string doubt_learning(const TrainingResult& result, const StepLosses& losses);
   /// The sets that are evaluated, after load(); null for those that are not there.
   std::array<const Evaluation*, 2> evaluations() const { return {validation_.get(), test_.get()}; }
+  /// After load(); empty if none were given.
+  const std::vector<Scalar>& class_weights() const { return class_weights_; }
   /// The training records held here, after load().
   const Records& records() const { return *records_; }
   /// After load(), the content of the training set: whole if it is in memory, sampled if it is streamed.

@@ -121,6 +121,7 @@ class TrainCommand {
   ResumeState resume_;
   Experiment experiment_;
   RunPlan plan_;
+  Note padding_;                       // in batches, on rank 0
   std::vector<std::string> division_;  // why the model is divided as it is; empty if the config says how
   std::unique_ptr<RunWatch> watch_;
   std::unique_ptr<Run> run_;
@@ -252,8 +253,8 @@ void TrainCommand::announce_run() {
   log_notes(experiment_.sources(), config().run.plan == PlanStyle::kFull ? kAllLines : kFewLines);
   log_doubts(comm_, experiment_, plan_);
   if (first()) {
-    const std::string padding = describe_padding(experiment_, plan_.sampling);
-    if (!padding.empty()) log_info("{}", padding);
+    padding_ = describe_padding(experiment_, plan_.sampling);
+    if (!padding_.text.empty()) log_info("{}", padding_.text);
     announce(config(), plan_, placement_, resume_.is_new);
   }
   for (const std::string& reason : division_) {
@@ -286,8 +287,15 @@ void TrainCommand::load() {
 }
 
 void TrainCommand::report_start() {
-  if (record_) record_->change([this](RunRecord& record) { record.launch.algorithm = run_->algorithm(); });
   report_loaded(comm_, plan_, run_->records(), config().run.plan);
+  const std::vector<Index> rows = gather_numbers(comm_, run_->records().rows());
+  if (record_)
+    record_->change([&](RunRecord& record) {
+      record.launch.algorithm = run_->algorithm();
+      record.data["rows"] = rows;
+      if (!run_->class_weights().empty()) record.data["class_weights"] = run_->class_weights();
+      if (!padding_.text.empty()) record.data["train"].push_back(padding_.figures);
+    });
   report_algorithm(run_->algorithm(), config().distribute);
   log_resume(config(), resume_, plan_, run_->algorithm());
   for (const Evaluation* each : run_->evaluations()) {

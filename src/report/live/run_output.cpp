@@ -121,6 +121,10 @@ void RunOutput::record_line(const nlohmann::ordered_json& json) {
 
 void RunOutput::on_audit(Index epoch, Index samples, Index times) {
   log_info("audit: epoch {} used {}, each {}", epoch, plural(samples, "sample"), plural(times, "time"));
+  if (record_ == nullptr) return;
+  record_->change([&](RunRecord& record) {
+    record.data["audit"] = {{"epoch", epoch}, {"samples", samples}, {"times", times}};
+  });
 }
 
 std::vector<std::string> RunOutput::incomplete_files() const {

@@ -126,17 +126,21 @@ const notes_on_time = (run) => {
   ].filter(([part]) => run.time[part] > 0.25).map(([part, words]) => `${(100 * run.time[part]).toFixed(0)} % of the time ${words}`);
 };
 
-// The class that is recognised least, where that is less than half of it.
-const notes_on_classes = ({confusion}) => {
-  if (!confusion) return [];
-  const {scores, counts, classes, split} = confusion;
+// The class that is recognised least, and the one that it is most often taken for.
+const least_recognised = ({scores, counts, classes}) => {
   const recalls = scores.map(({recall}) => recall ?? 1);
   const worst = recalls.indexOf(Math.min(...recalls));
   const others = counts[worst].map((count, i) => i === worst ? -1 : count);
   const taken = others.indexOf(Math.max(...others));
-  return recalls[worst] >= 0.5 || others[taken] <= 0 ? [] : [`Class ${classes[worst]} is recognised least: `
-    + `${(100 * recalls[worst]).toFixed(1)} % of its samples in the ${split} set. It is most often taken for class ${classes[taken]} `
-    + `(${count_text(others[taken])} of ${count_text(scores[worst].samples)}).`];
+  return {name: classes[worst], recall: recalls[worst], taken_for: classes[taken], count: others[taken], samples: scores[worst].samples};
+};
+
+// Where that is less than half of it.
+const notes_on_classes = ({confusion}) => {
+  if (!confusion) return [];
+  const {name, recall, taken_for, count, samples} = least_recognised(confusion);
+  return recall >= 0.5 || count <= 0 ? [] : [`Class ${name} is recognised least: ${(100 * recall).toFixed(1)} % of its samples in the `
+    + `${confusion.split} set. It is most often taken for class ${taken_for} (${count_text(count)} of ${count_text(samples)}).`];
 };
 
 const kStates = new Map([["failed", "failed"], ["stopped", "was stopped"], ["killed", "was killed"], ["no sign of life", "gives no sign of life"]]);

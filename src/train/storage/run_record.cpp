@@ -122,6 +122,7 @@ void each_field(RunRecord& record, const Each& each) {
   each("last", record.last);
   each("deciding", record.deciding);
   each("forecasts", record.forecasts);
+  each("data", record.data);
   each("kept", record.kept);
   each("warnings", record.warnings);
   each("more_warnings", record.more_warnings);
@@ -180,8 +181,8 @@ double number_of(const Json& json) {
   return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
 }
 
-constexpr std::array<std::string_view, 5> kLaterFields{"cpu", "figures", "forecasts", "positive",
-                                                       "scaled_label"};
+constexpr std::array<std::string_view, 6> kLaterFields{"cpu",       "data",     "figures",
+                                                       "forecasts", "positive", "scaled_label"};
 
 template <class Value>
 void take(const Json& json, Value& value) {

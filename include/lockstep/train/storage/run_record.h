@@ -143,6 +143,8 @@ struct RunRecord {
   std::map<std::string, DecidingFigure> deciding = {};  ///< of each set, and of the training loss
   /// By set of windows: json_of_errors(), at the end with the kept weights; null without such sets.
   nlohmann::ordered_json forecasts = nullptr;
+  /// By set the figures of its notes; weights of classes, rows of each rank, the last audit of an epoch.
+  nlohmann::ordered_json data = nullptr;
   KeptWeights kept = {};
   std::vector<std::string> warnings = {};  ///< the first warnings of rank 0
   Index more_warnings = 0;

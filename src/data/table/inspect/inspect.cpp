@@ -313,7 +313,7 @@ std::string series_text(const SeriesSummary& summary) {
       summary.first, summary.last, summary.step, summary.notes.empty() ? ", always" : ", as a rule",
       with_commas(summary.series), lengths,
       season.positions > 0 ? plural(season.positions, "position") : "none found", season.autocorrelation);
-  for (const std::string& note : summary.notes) text += fmt::format("  gaps    {}\n", note);
+  for (const Note& note : summary.notes) text += fmt::format("  gaps    {}\n", note.text);
   return text;
 }
 

@@ -24,9 +24,9 @@ namespace lockstep {
 /// ranks together.
 struct LearntSchema {
   TableSchema schema;
-  Scan scan;                         ///< summaries of all records
-  std::vector<std::string> remarks;  ///< remarks for the user on the choices made
-  std::vector<std::string> doubts;   ///< values that may be misread
+  Scan scan;                        ///< summaries of all records
+  std::vector<Note> remarks;        ///< remarks for the user on the choices made
+  std::vector<std::string> doubts;  ///< values that may be misread
 };
 
 /// *Collective.* From the records that are not held back for validation. Errors, the same on all ranks:

@@ -316,9 +316,15 @@ Remarks infer_kinds(const TableText& table, std::vector<TableColumn>& columns,
     const ColumnGuess guess = guess_column(scan.columns[i], column.label, table.text.dialect.separator);
     take_guess(column, guess);
     if (guess.remark.empty()) continue;
-    (guess.doubtful ? remarks.doubts : remarks.notes)
-        .push_back(fmt::format("column {}{}: {}", in_quotes(column.name),
-                               guess.kind == ColumnKind::kIgnored ? " is ignored" : "", guess.remark));
+    const std::string text =
+        fmt::format("column {}{}: {}", in_quotes(column.name),
+                    guess.kind == ColumnKind::kIgnored ? " is ignored" : "", guess.remark);
+    const Index different = scan.columns[i].countless() ? 0 : scan.columns[i].distinct();
+    if (guess.doubtful) {
+      remarks.doubts.push_back(text);
+    } else {
+      remarks.notes.push_back({text, {{"texts", {{"column", column.name}, {"different", different}}}}});
+    }
   }
   return remarks;
 }

@@ -72,7 +72,7 @@ std::string positive_of(const TableColumn& label, const TableOptions& options) {
 }
 
 void learn_categories(TableColumn& column, const ColumnSummary& summary, const TableOptions& options,
-                      std::vector<std::string>& remarks) {
+                      std::vector<Note>& remarks) {
   if (column.is_hashed()) return;
   ValueCounts counts = summary.text_counts;
   // A category of their own; of several labels, one that is missing is no class.
@@ -95,11 +95,16 @@ void learn_categories(TableColumn& column, const ColumnSummary& summary, const T
     column.values.push_back(entry.text);
   }
   if (known == all) return;
-  remarks.push_back(fmt::format(
-      "column {} has {} categories, more than data.vocabulary = {}: {} of {} records have one of the "
-      "others",
-      in_quotes(column.name), with_commas(counts.distinct()), options.vocabulary, with_commas(all - known),
-      with_commas(all)));
+  remarks.push_back({.text = fmt::format(
+                         "column {} has {} categories, more than data.vocabulary = {}: {} of {} records have "
+                         "one of the others",
+                         in_quotes(column.name), with_commas(counts.distinct()), options.vocabulary,
+                         with_commas(all - known), with_commas(all)),
+                     .figures = {{"categories",
+                                  {{"column", column.name},
+                                   {"different", counts.distinct()},
+                                   {"others", all - known},
+                                   {"of", all}}}}});
 }
 
 // The least and the greatest number are known, also where quantiles are those of a sample. A column without
@@ -171,8 +176,12 @@ void remark_on_dates(LearntSchema& learnt, const std::vector<TableColumn>& decla
   for (std::size_t i = 0; i < declared.size(); ++i) {
     const YearsRemark remark = remark_on_years(learnt.schema.columns[i], learnt.scan.columns[i]);
     if (remark.text.empty() || (declared[i].date && remark.before == 0)) continue;
-    (remark.future ? learnt.doubts : learnt.remarks)
-        .push_back(fmt::format("column {}: {}", in_quotes(declared[i].name), remark.text));
+    const std::string text = fmt::format("column {}: {}", in_quotes(declared[i].name), remark.text);
+    if (remark.future) {
+      learnt.doubts.push_back(text);
+    } else {
+      learnt.remarks.push_back({text});
+    }
   }
 }
 
@@ -235,7 +244,7 @@ void check_learnt(const TableText& table, const TableSchema& schema, const Scan&
 LearntSchema learn_schema(const TableText& table, const TableOptions& options, const HoldOut& held,
                           PeerGroup& peers) {
   LearntSchema learnt;
-  learnt.remarks = table.warnings;
+  for (const std::string& warning : table.warnings) learnt.remarks.push_back({warning});
   TableSchema& schema = learnt.schema;
   schema.missing_values = options.missing_values;
   if (const WindowOptions& windows = options.windows; windows.any())

@@ -357,7 +357,7 @@ SparseSource::SparseSource(const TableRequest& request) {
       peers);
   peers.agree([&] {
     if (scan.good == 0 && !may_be_empty) throw DataError("'{}' holds no records", request.name);
-    if (scan.good == 0) notes_.push_back(fmt::format("'{}' holds no records", request.name));
+    if (scan.good == 0) notes_.push_back({fmt::format("'{}' holds no records", request.name)});
     if (learns) schema_ = learn(scan, request);
     if (scan.smallest < schema_.first_index) throw_other_base(request.name);
   });
@@ -369,14 +369,18 @@ SparseSource::SparseSource(const TableRequest& request) {
            .record_bytes = packing_.record_bytes(),
            .source_bytes = text_.source_bytes()};
   for (const double value : schema_.classes) info_.class_names.push_back(fmt::format("{}", value));
-  notes_.push_back(fmt::format("{}: {} features, counted from {} in the file; at most {} of them in a record",
-                               request.name, with_commas(schema_.features), schema_.first_index,
-                               with_commas(scan.max_values)));
+  notes_.push_back(
+      {.text = fmt::format("{}: {} features, counted from {} in the file; at most {} of them in a record",
+                           request.name, with_commas(schema_.features), schema_.first_index,
+                           with_commas(scan.max_values)),
+       .figures = {
+           {"features",
+            {{"features", schema_.features}, {"first", schema_.first_index}, {"most", scan.max_values}}}}});
   if (scan.queries)
-    notes_.push_back(fmt::format("{}: the queries of its records (qid) are left out", request.name));
+    notes_.push_back({fmt::format("{}: the queries of its records (qid) are left out", request.name)});
   if (scan.largest - schema_.first_index >= schema_.features) {
     notes_.push_back(
-        fmt::format("{}: features that the training data does not have are left out", request.name));
+        {fmt::format("{}: features that the training data does not have are left out", request.name)});
   }
   take_records(scan, text_, request.name);
 }

@@ -145,9 +145,11 @@ void TextSource::take_records(const RecordCounts& records, TextFiles& text, cons
   }
   text.chunks = std::move(kept);
   if (records.bad == 0) return;
-  notes_.push_back(fmt::format("{}: {} of {} records are bad ({:.3g} %) and skipped", name,
-                               with_commas(records.bad), with_commas(records.good + records.bad),
-                               100 * records.bad_share()));
+  const Index all = records.good + records.bad;
+  notes_.push_back(
+      {.text = fmt::format("{}: {} of {} records are bad ({:.3g} %) and skipped", name,
+                           with_commas(records.bad), with_commas(all), 100 * records.bad_share()),
+       .figures = {{"bad", {{"records", records.bad}, {"of", all}}}}});
 }
 
 void TextSource::unpack(std::span<const Index>, std::span<const std::byte* const> records, Matrix& x,
@@ -269,7 +271,7 @@ Scan TableSource::learn(const TableRequest& request) {
       fmt::format("{}: the {} feature{} of a {}", request.name, encoder_->features(),
                   encoder_->features() == 1 ? "" : "s", schema_.windows ? "position" : "record");
   constexpr std::size_t kMaxLines = 200;
-  notes_.push_back(layout + "\n" + first_lines(schema_.describe(), kMaxLines));
+  notes_.push_back({layout + "\n" + first_lines(schema_.describe(), kMaxLines)});
   return std::move(learnt.scan);
 }
 
@@ -278,9 +280,9 @@ Scan TableSource::check(const TableRequest& request) {
   PeerGroup& peers = request.peers;
   peers.agree([&] { columns_ = match_columns(table_, schema_, request.labels); });
   encoder_ = std::make_unique<Encoder>(schema_, request.labels);
-  notes_ = table_.warnings;
+  for (const std::string& warning : table_.warnings) notes_.push_back({warning});
   if (const std::string positions = describe_positions(table_, schema_); !positions.empty())
-    notes_.push_back(positions);
+    notes_.push_back({positions});
   FarNumbers far(schema_);
   std::vector<Index> unseen(schema_.columns.size());
   std::vector<std::byte> packed(static_cast<std::size_t>(encoder_->record_bytes()));
@@ -300,18 +302,23 @@ Scan TableSource::check(const TableRequest& request) {
   const std::vector<Index> sums = sum_over_ranks(unseen, peers);
   for (std::size_t i = 0; i < sums.size(); ++i) {
     if (sums[i] == 0) continue;
-    notes_.push_back(fmt::format(
-        "{}, column {}: {} of {} records have a category that the training data does not have", request.name,
-        in_quotes(schema_.columns[i].name), with_commas(sums[i]), with_commas(scan.good)));
+    const std::string& name = schema_.columns[i].name;
+    notes_.push_back(
+        {.text = fmt::format(
+             "{}, column {}: {} of {} records have a category that the training data does not have",
+             request.name, in_quotes(name), with_commas(sums[i]), with_commas(scan.good)),
+         .figures = {{"unseen", {{"column", name}, {"records", sums[i]}, {"of", scan.good}}}}});
   }
   if (encoder_->weighted()) {
     const NumberStats& weights = weights_in(scan);
-    notes_.push_back(fmt::format("{}: records weigh from {:.4g} to {:.4g}, mean {:.4g}", request.name,
-                                 weights.min, weights.max, weights.mean));
+    notes_.push_back(
+        {.text = fmt::format("{}: records weigh from {:.4g} to {:.4g}, mean {:.4g}", request.name,
+                             weights.min, weights.max, weights.mean),
+         .figures = {{"weights", {{"min", weights.min}, {"max", weights.max}, {"mean", weights.mean}}}}});
   }
   peers.agree([&] {
     if (scan.good > 0) return;
-    notes_.push_back(fmt::format("'{}' holds no records", request.name));
+    notes_.push_back({fmt::format("'{}' holds no records", request.name)});
     if (!request.labels && scan.bad == 0) return;
     throw DataError("'{}' holds no records{}", request.name, table_.header ? ", only a header" : "");
   });

@@ -33,7 +33,7 @@ class TextSource : public RecordSource {
  public:
   const DatasetInfo& info() const override { return info_; }
   std::span<const Chunk> chunks() const override { return chunks_; }
-  std::vector<std::string> notes() const override { return notes_; }
+  std::vector<Note> notes() const override { return notes_; }
   std::vector<std::string> rejects() const override { return records_.rejects; }
   std::span<const Index> skipped() const override { return records_.bad_positions; }
   void unpack(std::span<const Index> ids, std::span<const std::byte* const> records, Matrix& x,
@@ -53,7 +53,7 @@ class TextSource : public RecordSource {
   RecordCounts records_;
   std::vector<Chunk> chunks_;
   DatasetInfo info_;
-  std::vector<std::string> notes_;
+  std::vector<Note> notes_;
 };
 
 class TableSource final : public TextSource {

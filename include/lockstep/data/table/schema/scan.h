@@ -10,6 +10,7 @@
 
 #include "lockstep/data/options.h"
 #include "lockstep/data/peer_group.h"
+#include "lockstep/data/record_source.h"
 #include "lockstep/data/table/text/table_text.h"
 #include "lockstep/data/table/values/column_stats.h"
 #include "lockstep/data/table/values/notation.h"
@@ -139,7 +140,7 @@ YearsRemark remark_on_years(const TableColumn& column, const ColumnSummary& summ
 
 /// Remarks on the kinds that were inferred.
 struct Remarks {
-  std::vector<std::string> notes;
+  std::vector<Note> notes;
   std::vector<std::string> doubts;  ///< values that may be misread
 };
 
