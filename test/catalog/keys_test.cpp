@@ -31,7 +31,7 @@
 #include "lockstep/train/storage/checkpoint/directory.h"
 #include "support/known_names.h"
 
-namespace lockstep {
+namespace lockstep::keys_test {
 namespace {
 
 class Keys : public testing::Test {
@@ -226,4 +226,4 @@ TEST_F(Keys, HaveExamplesThatAreValues) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::keys_test

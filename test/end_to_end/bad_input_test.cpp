@@ -18,7 +18,7 @@
 #include "support/special_files.h"
 #include "support/trainer_process.h"
 
-namespace lockstep::test {
+namespace lockstep::test::bad_input_test {
 namespace {
 
 class BadInput : public testing::Test {
@@ -283,4 +283,4 @@ TEST_F(BadInput, EvaluatingWhatIsNoRunOrDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::bad_input_test

@@ -10,7 +10,7 @@
 #include "support/file_faults.h"
 #include "support/saved_runs.h"
 
-namespace lockstep::test {
+namespace lockstep::test::dying_writer_test {
 namespace {
 
 constexpr int kRanks = 2;
@@ -68,4 +68,4 @@ TEST_P(DyingWriter, LosesNothingThatWasFinished) {
 INSTANTIATE_TEST_SUITE_P(Rank, DyingWriter, testing::Values(0, 1), testing::PrintToStringParamName());
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::dying_writer_test

@@ -13,7 +13,7 @@
 #include "support/small_experiment.h"
 #include "support/trainer_process.h"
 
-namespace lockstep::test {
+namespace lockstep::test::exchange_test {
 namespace {
 
 class Exchange : public testing::Test {
@@ -258,4 +258,4 @@ TEST_F(Exchange, BadPredictionsAndExportsAreRefused) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::exchange_test

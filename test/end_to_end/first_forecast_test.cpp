@@ -17,7 +17,7 @@
 #include "support/temporary_directory.h"
 #include "support/trainer_process.h"
 
-namespace lockstep::test {
+namespace lockstep::test::first_forecast_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -112,4 +112,4 @@ TEST_F(FirstForecast, FlagsThatDoNotFitAreRefused) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::first_forecast_test

@@ -10,7 +10,7 @@
 #include "support/temporary_directory.h"
 #include "support/trainer_process.h"
 
-namespace lockstep::test {
+namespace lockstep::test::forecast_figures_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -103,4 +103,4 @@ TEST_F(ForecastFigures, AModelThatIsNoBetterIsSaidToBe) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::forecast_figures_test

@@ -18,7 +18,7 @@
 #include "support/temporary_directory.h"
 #include "support/trainer_process.h"
 
-namespace lockstep::test {
+namespace lockstep::test::forecast_test {
 namespace {
 
 constexpr int kDays = 120;
@@ -214,4 +214,4 @@ TEST_F(Forecast, RefusesWhatCannotBeWithTheKeyAtFault) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::forecast_test

@@ -13,7 +13,7 @@
 #include "support/small_experiment.h"
 #include "support/trainer_process.h"
 
-namespace lockstep::test {
+namespace lockstep::test::guards_test {
 namespace {
 
 class Guards : public testing::Test {
@@ -201,4 +201,4 @@ TEST_F(Guards, ASlowRankShowsAsWaiting) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::guards_test

@@ -9,7 +9,7 @@
 #include "support/error_text.h"
 #include "support/trainer_process.h"
 
-namespace lockstep::test {
+namespace lockstep::test::help_test {
 namespace {
 
 ProcessResult help(const std::string& topic) {
@@ -147,4 +147,4 @@ TEST(Help, KnowsNoOtherTopicsAndNamesTheNearest) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::help_test

@@ -13,7 +13,7 @@
 #include "support/temporary_directory.h"
 #include "support/trainer_process.h"
 
-namespace lockstep::test {
+namespace lockstep::test::importance_runs_test {
 namespace {
 
 // A table whose label follows from `colour` and `size`, not from `noise`; groups and days beside them.
@@ -173,4 +173,4 @@ TEST_F(ImportanceRuns, APartIsNoFileAndStaysOnResume) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::importance_runs_test

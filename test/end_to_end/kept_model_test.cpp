@@ -14,7 +14,7 @@
 #include "support/temporary_directory.h"
 #include "support/trainer_process.h"
 
-namespace lockstep::test {
+namespace lockstep::test::kept_model_test {
 namespace {
 
 class KeptModel : public testing::Test {
@@ -236,4 +236,4 @@ TEST_F(KeptModel, NeedsAValidationSet) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::kept_model_test

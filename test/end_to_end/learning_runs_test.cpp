@@ -17,7 +17,7 @@
 #include "support/temporary_directory.h"
 #include "support/trainer_process.h"
 
-namespace lockstep::test {
+namespace lockstep::test::learning_runs_test {
 namespace {
 
 constexpr const char* kDoubt = "the model got no better";
@@ -155,4 +155,4 @@ TEST_F(LearningRuns, MeasureAScaledLabelInItsOwnUnits) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::learning_runs_test

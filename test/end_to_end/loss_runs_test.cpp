@@ -14,7 +14,7 @@
 #include "support/temporary_directory.h"
 #include "support/trainer_process.h"
 
-namespace lockstep::test {
+namespace lockstep::test::loss_runs_test {
 namespace {
 
 class LossRuns : public testing::Test {
@@ -96,4 +96,4 @@ TEST_F(LossRuns, ATargetThatCannotBeIsNamedWithItsRecord) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::loss_runs_test

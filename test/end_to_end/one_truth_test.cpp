@@ -16,7 +16,7 @@
 #include "support/temporary_directory.h"
 #include "support/trainer_process.h"
 
-namespace lockstep::test {
+namespace lockstep::test::one_truth_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -295,4 +295,4 @@ TEST_F(OneTruth, InSweepsAndFolds) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::one_truth_test

@@ -16,7 +16,7 @@
 #include "support/small_experiment.h"
 #include "support/trainer_process.h"
 
-namespace lockstep::test {
+namespace lockstep::test::pipeline_runs_test {
 namespace {
 
 class PipelineRuns : public testing::Test {
@@ -311,4 +311,4 @@ TEST_F(PipelineRuns, ArePlanned) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::pipeline_runs_test

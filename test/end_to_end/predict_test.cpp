@@ -15,7 +15,7 @@
 #include "support/temporary_directory.h"
 #include "support/trainer_process.h"
 
-namespace lockstep::test {
+namespace lockstep::test::predict_test {
 namespace {
 
 class Predict : public testing::Test {
@@ -227,4 +227,4 @@ TEST_F(Predict, AThresholdThatCannotBeChosenIsRefused) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::predict_test

@@ -13,7 +13,7 @@
 #include "support/temporary_directory.h"
 #include "support/trainer_process.h"
 
-namespace lockstep::test {
+namespace lockstep::test::rates_test {
 namespace {
 
 class Rates : public testing::Test {
@@ -136,4 +136,4 @@ TEST_F(Rates, OfATensorThatIsNotThereAreRefusedOnce) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::rates_test

@@ -15,7 +15,7 @@
 #include "support/temporary_directory.h"
 #include "support/trainer_process.h"
 
-namespace lockstep::test {
+namespace lockstep::test::report_test {
 namespace {
 
 class ReportCommand : public testing::Test {
@@ -167,4 +167,4 @@ TEST_F(ReportCommand, NamesADirectoryWithoutRuns) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::report_test

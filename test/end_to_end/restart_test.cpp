@@ -12,7 +12,7 @@
 #include "support/small_experiment.h"
 #include "support/trainer_process.h"
 
-namespace lockstep::test {
+namespace lockstep::test::restart_test {
 namespace {
 
 class Restart : public testing::Test {
@@ -157,4 +157,4 @@ TEST_F(Restart, AStoppedRunSaysWhatGoesOnWithIt) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::restart_test

@@ -12,7 +12,7 @@
 #include "support/small_experiment.h"
 #include "support/trainer_process.h"
 
-namespace lockstep::test {
+namespace lockstep::test::run_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -301,4 +301,4 @@ TEST(Version, IsWrittenForPrograms) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::run_test

@@ -9,7 +9,7 @@
 #include "support/small_experiment.h"
 #include "support/trainer_process.h"
 
-namespace lockstep::test {
+namespace lockstep::test::same_bits_test {
 namespace {
 
 struct Setting {
@@ -148,4 +148,4 @@ INSTANTIATE_TEST_SUITE_P(
     });
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::same_bits_test

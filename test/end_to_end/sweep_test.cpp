@@ -19,7 +19,7 @@
 #include "support/small_experiment.h"
 #include "support/trainer_process.h"
 
-namespace lockstep::test {
+namespace lockstep::test::sweep_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -416,4 +416,4 @@ TEST_F(CrossValidation, PredictsEachRecordByTheModelThatHasNotSeenIt) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::sweep_test

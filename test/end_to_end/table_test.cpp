@@ -17,7 +17,7 @@
 #include "support/temporary_directory.h"
 #include "support/trainer_process.h"
 
-namespace lockstep::test {
+namespace lockstep::test::table_test {
 namespace {
 
 class Table : public testing::Test {
@@ -410,4 +410,4 @@ TEST_F(Table, SparseFilesTrainToo) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::table_test

@@ -16,7 +16,7 @@
 #include "support/temporary_directory.h"
 #include "support/trainer_process.h"
 
-namespace lockstep::test {
+namespace lockstep::test::targets_test {
 namespace {
 
 constexpr Index kRows = 300;
@@ -334,4 +334,4 @@ TEST_F(Targets, ARecordWithoutAnyIsBad) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::targets_test

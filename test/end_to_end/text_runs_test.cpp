@@ -14,7 +14,7 @@
 #include "support/temporary_directory.h"
 #include "support/trainer_process.h"
 
-namespace lockstep::test {
+namespace lockstep::test::text_runs_test {
 namespace {
 
 class TextRuns : public testing::Test {
@@ -242,4 +242,4 @@ TEST_F(TextRuns, FlagsOfRecordsAreRefused) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::text_runs_test

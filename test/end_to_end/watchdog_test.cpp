@@ -13,7 +13,7 @@
 #include "support/small_experiment.h"
 #include "support/trainer_process.h"
 
-namespace lockstep::test {
+namespace lockstep::test::watchdog_test {
 namespace {
 
 // While it lives, launchers start as they do for users and not as the other tests here have them.
@@ -149,4 +149,4 @@ TEST_F(WatchdogRuns, AJobThatIsSuspendedAsAWholeBlamesNobody) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::watchdog_test

@@ -14,7 +14,7 @@
 #include "support/temporary_directory.h"
 #include "support/trainer_process.h"
 
-namespace lockstep::test {
+namespace lockstep::test::weighted_tables_test {
 namespace {
 
 struct Person {
@@ -208,4 +208,4 @@ TEST_F(WeightedTables, ThatAreBadOrCannotBeReadAreRefusedOnce) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::weighted_tables_test

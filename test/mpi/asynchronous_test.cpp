@@ -10,7 +10,7 @@
 #include "support/asynchronous_cases.h"
 #include "support/thread_ranks.h"
 
-namespace lockstep {
+namespace lockstep::asynchronous_test {
 namespace {
 
 using test::Case;
@@ -210,4 +210,4 @@ TEST(Asynchronous, TrainingLearns) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::asynchronous_test

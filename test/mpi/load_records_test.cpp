@@ -19,7 +19,7 @@
 #include "support/ranks.h"
 #include "support/temporary_directory.h"
 
-namespace lockstep {
+namespace lockstep::load_records_test {
 namespace {
 
 using namespace test;
@@ -292,4 +292,4 @@ TEST(LoadRecords, ReplicasGetTheirShardAndServersNothing) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::load_records_test

@@ -23,7 +23,7 @@
 #include "support/ranks.h"
 #include "support/saving_cases.h"
 
-namespace lockstep::test {
+namespace lockstep::test::staged_models_test {
 namespace {
 
 const ModelOptions kOptions{
@@ -181,4 +181,4 @@ TEST(StagedModel, PredictsWithTheBitsOfOneRank) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::staged_models_test

@@ -9,7 +9,7 @@
 
 #include "lockstep/base/errors.h"
 
-namespace lockstep {
+namespace lockstep::class_order_test {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -95,4 +95,4 @@ TEST(ClassOrder, APositiveClassIsOneOfTwo) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::class_order_test

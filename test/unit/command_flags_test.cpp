@@ -8,7 +8,7 @@
 #include "app/setup/catalogs.h"
 #include "lockstep/base/errors.h"
 
-namespace lockstep {
+namespace lockstep::command_flags_test {
 namespace {
 
 using Arguments = std::vector<std::string>;
@@ -76,4 +76,4 @@ TEST(CommandFlags, NameWorldSizes) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::command_flags_test

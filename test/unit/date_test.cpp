@@ -10,7 +10,7 @@
 #include "lockstep/data/table/values/schema.h"
 #include "support/torch_references.h"
 
-namespace lockstep {
+namespace lockstep::date_test {
 namespace {
 
 TEST(Date, AreReadInTheirForm) {
@@ -225,4 +225,4 @@ TEST(Date, ATermSaysFormAndParts) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::date_test

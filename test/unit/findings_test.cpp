@@ -12,7 +12,7 @@
 #include "support/error_text.h"
 #include "support/temporary_directory.h"
 
-namespace lockstep {
+namespace lockstep::findings_test {
 namespace {
 
 using namespace test;
@@ -244,4 +244,4 @@ TEST_F(Findings, LinesAboveTheTableAreFound) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::findings_test

@@ -15,7 +15,7 @@
 #include "support/numpy_files.h"
 #include "support/temporary_directory.h"
 
-namespace lockstep {
+namespace lockstep::first_config_test {
 namespace {
 
 using test::error_text;
@@ -454,4 +454,4 @@ TEST_F(FirstConfig, FlagsStandForWhatTheyReplace) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::first_config_test

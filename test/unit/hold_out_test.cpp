@@ -18,7 +18,7 @@
 #include "support/temporary_directory.h"
 #include "support/thread_ranks.h"
 
-namespace lockstep::test {
+namespace lockstep::test::hold_out_test {
 namespace {
 
 HoldOut part_of(const DataOptions& data, const std::string& part, std::uint64_t seed, PeerGroup& peers) {
@@ -427,4 +427,4 @@ TEST_F(Folds, WhatCannotBeDividedIsRefused) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::hold_out_test

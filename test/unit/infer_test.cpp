@@ -16,7 +16,7 @@
 #include "support/error_text.h"
 #include "support/temporary_directory.h"
 
-namespace lockstep {
+namespace lockstep::infer_test {
 namespace {
 
 using namespace test;
@@ -408,4 +408,4 @@ TEST_F(Infer, WordsOfANotationAreChecked) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::infer_test

@@ -9,7 +9,7 @@
 #include "support/error_text.h"
 #include "support/temporary_directory.h"
 
-namespace lockstep {
+namespace lockstep::inspect_test {
 namespace {
 
 std::string table_in(const test::TemporaryDirectory& directory) {
@@ -54,4 +54,4 @@ TEST(Inspect, ProposesAShareOfBadRecordsThatIsJustEnough) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::inspect_test

@@ -8,7 +8,7 @@
 #include "lockstep/train/plan/run_plan.h"
 #include "support/planned_run.h"
 
-namespace lockstep {
+namespace lockstep::memory_plan_test {
 namespace {
 
 using test::Given;
@@ -195,4 +195,4 @@ TEST_F(NodesOfUnequalSizes, AreTakenAsTheyAre) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::memory_plan_test

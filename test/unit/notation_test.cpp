@@ -6,7 +6,7 @@
 
 #include <vector>
 
-namespace lockstep {
+namespace lockstep::notation_test {
 namespace {
 
 const NumberNotation kGerman{.decimal = ',', .thousands = '.'};
@@ -192,4 +192,4 @@ TEST(Notation, TheFormOfDatesFollowsFromAllOfThem) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::notation_test

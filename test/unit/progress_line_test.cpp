@@ -7,7 +7,7 @@
 #include <thread>
 #include <utility>
 
-namespace lockstep {
+namespace lockstep::progress_line_test {
 namespace {
 
 TEST(ProgressLine, BeginsWithTheLossOfTheFirstStep) {
@@ -112,4 +112,4 @@ TEST(ProgressLine, TheBarIsFilledByTheShare) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::progress_line_test

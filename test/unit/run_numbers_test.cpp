@@ -8,7 +8,7 @@
 #include <cmath>
 #include <utility>
 
-namespace lockstep {
+namespace lockstep::run_numbers_test {
 namespace {
 
 // As a run adds the lines of its metrics.
@@ -107,4 +107,4 @@ TEST(RanksWaitingLeast, AreThoseThatOthersWaitForInOrder) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::run_numbers_test

@@ -16,7 +16,7 @@
 #include "support/error_text.h"
 #include "support/temporary_directory.h"
 
-namespace lockstep {
+namespace lockstep::series_summary_test {
 namespace {
 
 using test::error_text;
@@ -221,4 +221,4 @@ TEST_F(SeriesTable, ConfigsForSeveralLabelsShareOneMap) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::series_summary_test

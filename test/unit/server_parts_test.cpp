@@ -13,7 +13,7 @@
 #include "distributed/strategies/parameter_server/worker_client.h"
 #include "support/thread_ranks.h"
 
-namespace lockstep {
+namespace lockstep::server_parts_test {
 namespace {
 
 // ---- a step of several workers --------------------------------------------------------------------------
@@ -234,4 +234,4 @@ TEST(RequestQueue, WorkersThatAreAllReadyAreServedInTurn) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server_parts_test

@@ -12,7 +12,7 @@
 #include "support/temporary_directory.h"
 #include "support/thread_ranks.h"
 
-namespace lockstep {
+namespace lockstep::sparse_source_test {
 namespace {
 
 class SparseSourceTest : public testing::Test {
@@ -159,4 +159,4 @@ TEST_F(SparseSourceTest, FeaturesOfAllFilesAreCountedAlike) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::sparse_source_test

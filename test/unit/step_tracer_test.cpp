@@ -11,7 +11,7 @@
 #include "lockstep/report/trace/trace.h"
 #include "support/temporary_directory.h"
 
-namespace lockstep {
+namespace lockstep::step_tracer_test {
 namespace {
 
 using Steps = std::vector<Index>;
@@ -200,4 +200,4 @@ TEST(TraceRings, HaveTheEventsOfAllThreadsAndCountWhatIsLost) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::step_tracer_test

@@ -7,7 +7,7 @@
 #include "lockstep/base/errors.h"
 #include "support/error_text.h"
 
-namespace lockstep {
+namespace lockstep::sweep_description_test {
 namespace {
 
 using test::error_text;
@@ -107,4 +107,4 @@ TEST(SweepDescription, KeepsItsOtherFlags) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::sweep_description_test

@@ -16,7 +16,7 @@
 #include "support/temporary_directory.h"
 #include "support/thread_ranks.h"
 
-namespace lockstep {
+namespace lockstep::table_bins_test {
 namespace {
 
 using namespace test;
@@ -334,4 +334,4 @@ TEST_F(TableBins, ByTheLabelWantOneLabel) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::table_bins_test

@@ -12,7 +12,7 @@
 #include "support/error_text.h"
 #include "support/temporary_directory.h"
 
-namespace lockstep {
+namespace lockstep::table_schema_test {
 namespace {
 
 using namespace test;
@@ -487,4 +487,4 @@ TEST_F(TableTest, LabelsThatAreNotScaledHaveNoScale) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::table_schema_test

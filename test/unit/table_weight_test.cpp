@@ -11,7 +11,7 @@
 #include "support/loaded.h"
 #include "support/temporary_directory.h"
 
-namespace lockstep {
+namespace lockstep::table_weight_test {
 namespace {
 
 using namespace test;
@@ -166,4 +166,4 @@ TEST_F(TableWeight, IsLookedAtByInspect) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::table_weight_test

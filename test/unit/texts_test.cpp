@@ -19,7 +19,7 @@
 #include "support/numpy_files.h"
 #include "support/temporary_directory.h"
 
-namespace lockstep {
+namespace lockstep::texts_test {
 namespace {
 
 using namespace test;
@@ -263,4 +263,4 @@ TEST_F(Texts, CountsOfAShortTextFallBackOnWhatThereIs) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::texts_test

@@ -19,7 +19,7 @@
 #include "support/temporary_directory.h"
 #include "support/thread_ranks.h"
 
-namespace lockstep::test {
+namespace lockstep::test::time_windows_test {
 namespace {
 
 // Two series of 20 days in no order; y is 100 * series + day, x is minus that.
@@ -291,4 +291,4 @@ TEST_F(TimeWindows, RefusesWhatCannotBe) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::time_windows_test

@@ -19,7 +19,7 @@
 #include "support/squares.h"
 #include "support/torch_references.h"
 
-namespace lockstep {
+namespace lockstep::update_test {
 namespace {
 
 // One weight matrix of 3 x 4 and a bias of 3.
@@ -337,4 +337,4 @@ TEST(Update, RefusesBadGradientsAndLeavesTheWeightsAlone) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::update_test

@@ -17,7 +17,7 @@
 #include "support/numbered_source.h"
 #include "support/temporary_directory.h"
 
-namespace lockstep {
+namespace lockstep::validation_split_test {
 namespace {
 
 using namespace test;
@@ -197,4 +197,4 @@ TEST(Audit, EachOfTheTwoSumsTellsApartWhatTheOtherCannot) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::validation_split_test
