@@ -14,6 +14,18 @@ set(small_rooms "app/.*|data/augmentations|data/hdf5|data/table/.*|distributed/e
 list(JOIN small_rooms "" small_rooms)
 set(lockstep_max_batch 16)
 
+# lockstep_batches(NAME MOST SOURCE...): divides sources into unity groups of about the same number of files, at most MOST.
+function(lockstep_batches name most)
+  list(LENGTH ARGN count)
+  math(EXPR batches "(${count} + ${most} - 1) / ${most}")
+  set(i 0)
+  foreach(source IN LISTS ARGN)
+    math(EXPR batch "${i} * ${batches} / ${count}")
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${name}_${batch})
+    math(EXPR i "${i} + 1")
+  endforeach()
+endfunction()
+
 # lockstep_unity(SOURCE...): divides sources of one target into unity groups, each within one room. Files with flags of
 # their own are left out by CMake, and so are those that it makes.
 function(lockstep_unity)
@@ -32,13 +44,6 @@ function(lockstep_unity)
   endforeach()
   list(REMOVE_DUPLICATES rooms)
   foreach(room IN LISTS rooms)
-    list(LENGTH sources_of_${room} count)
-    math(EXPR batches "(${count} + ${lockstep_max_batch} - 1) / ${lockstep_max_batch}")
-    set(i 0)
-    foreach(source IN LISTS sources_of_${room})
-      math(EXPR batch "${i} * ${batches} / ${count}")
-      set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${room}_${batch})
-      math(EXPR i "${i} + 1")
-    endforeach()
+    lockstep_batches(${room} ${lockstep_max_batch} ${sources_of_${room}})
   endforeach()
 endfunction()

@@ -86,7 +86,8 @@ int run_program(const std::vector<std::string>& arguments, const Session& sessio
         return exit_code;
       }
       if (command.trains) {
-        note_stop_signals();            // before MPI makes threads
+        // Before MPI makes threads, and for good: one that comes at the very end changes nothing any more.
+        [[maybe_unused]] static const auto* const kept = new StopSignals;
         std::signal(SIGPIPE, SIG_IGN);  // the reader of its log may go away: `| head`
       }
     }

@@ -31,10 +31,12 @@ constexpr Index kMaxNumber = 1'000'000'000;
 std::atomic<bool> blocked = false;
 std::atomic<int> noted = 0;
 
+constexpr std::array kStopSignals{SIGTERM, SIGINT, SIGUSR1};
+
 sigset_t stop_signals() {
   sigset_t signals;
   sigemptyset(&signals);
-  for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) sigaddset(&signals, signal);
+  for (const int signal : kStopSignals) sigaddset(&signals, signal);
   return signals;
 }
 
@@ -139,11 +141,28 @@ std::string host_name() {
 
 // Shells start what they put in the background with SIGINT ignored, and an ignored signal may be lost even if
 // it is blocked.
-void note_stop_signals() {
+StopSignals::StopSignals() {
   const sigset_t signals = stop_signals();
-  ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) std::signal(signal, SIG_DFL);
+  ::pthread_sigmask(SIG_BLOCK, &signals, &mask_before_);
+  struct sigaction usual {};
+  usual.sa_handler = SIG_DFL;
+  for (std::size_t i = 0; i < kStopSignals.size(); ++i) {
+    ::sigaction(kStopSignals[i], &usual, &actions_before_[i]);
+  }
   blocked = true;
+}
+
+StopSignals::~StopSignals() {
+  blocked = false;
+  noted = 0;
+  const sigset_t signals = stop_signals();
+  const timespec at_once{};
+  while (::sigtimedwait(&signals, nullptr, &at_once) > 0) {
+  }
+  for (std::size_t i = 0; i < kStopSignals.size(); ++i) {
+    ::sigaction(kStopSignals[i], &actions_before_[i], nullptr);
+  }
+  ::pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
 }
 
 std::string stop_signal() {

@@ -8,7 +8,7 @@
 #include "lockstep/data/augmenter.h"
 #include "support/seed.h"
 
-namespace lockstep {
+namespace lockstep::augmentations_test {
 namespace {
 
 const std::vector<ImageShape> kShapes{{.height = 5, .width = 4},
@@ -89,4 +89,4 @@ TEST(Augmentations, TouchNothingOutsideTheImage) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::augmentations_test

@@ -13,7 +13,7 @@
 #include "support/exportable_model.h"
 #include "support/temporary_directory.h"
 
-namespace lockstep {
+namespace lockstep::exporters_test {
 namespace {
 
 using namespace test;
@@ -111,4 +111,4 @@ TEST_F(Exporters, NpzHoldsAnArrayForEachTensor) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::exporters_test

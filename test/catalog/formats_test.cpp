@@ -16,7 +16,7 @@
 #include "support/numpy_files.h"
 #include "support/temporary_directory.h"
 
-namespace lockstep {
+namespace lockstep::formats_test {
 namespace {
 
 using namespace test;
@@ -317,4 +317,4 @@ TEST(FormatCatalog, NamesAndExtensionsAreUnique) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::formats_test

@@ -39,7 +39,7 @@
 #include "lockstep/train/storage/prediction_file.h"
 #include "support/known_names.h"
 
-namespace lockstep {
+namespace lockstep::keys_test {
 namespace {
 
 class Keys : public testing::Test {
@@ -271,4 +271,4 @@ TEST_F(Keys, HaveExamplesThatAreValues) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::keys_test

@@ -16,7 +16,7 @@
 #include "lockstep/nn/workspace.h"
 #include "support/seed.h"
 
-namespace lockstep {
+namespace lockstep::layers_test {
 namespace {
 
 constexpr Index kRows = 5;
@@ -465,4 +465,4 @@ TEST(Layers, AreNamedAsInTheCatalog) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::layers_test

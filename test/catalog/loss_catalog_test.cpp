@@ -12,7 +12,7 @@
 #include "lockstep/nn/loss.h"
 #include "support/seed.h"
 
-namespace lockstep {
+namespace lockstep::loss_catalog_test {
 namespace {
 
 struct Batch {
@@ -192,4 +192,4 @@ TEST(LossCatalog, NoRowsAreNoLoss) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::loss_catalog_test

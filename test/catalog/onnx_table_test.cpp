@@ -22,7 +22,7 @@
 #include "support/temporary_directory.h"
 #include "train/storage/exporters/onnx/table_inputs.h"
 
-namespace lockstep {
+namespace lockstep::onnx_table_test {
 namespace {
 
 using namespace test;
@@ -475,4 +475,4 @@ TEST_F(OnnxTable, ASchemaOfAnotherModelIsRefused) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::onnx_table_test

@@ -18,7 +18,7 @@
 #include "support/error_text.h"
 #include "support/exportable_model.h"
 
-namespace lockstep {
+namespace lockstep::onnx_test {
 namespace {
 
 using namespace test;
@@ -527,4 +527,4 @@ TEST(Onnx, RefusesAModelThatNoFileHolds) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::onnx_test

@@ -9,7 +9,7 @@
 #include "support/optimizer_run.h"
 #include "support/seed.h"
 
-namespace lockstep {
+namespace lockstep::optimizer_catalog_test {
 namespace {
 
 enum class Form { kVector, kWide, kHigh };
@@ -218,4 +218,4 @@ TEST(OptimizerCatalog, OnlyATrustRatioLeavesTheWeightsAlone) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::optimizer_catalog_test

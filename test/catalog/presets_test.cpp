@@ -8,7 +8,7 @@
 #include "lockstep/nn/workspace.h"
 #include "support/error_text.h"
 
-namespace lockstep {
+namespace lockstep::presets_test {
 namespace {
 
 Model build(const std::string& name, const Shape& input, Index outputs = 10) {
@@ -111,4 +111,4 @@ TEST(Presets, UnknownNamesAreRefused) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::presets_test

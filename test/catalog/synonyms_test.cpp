@@ -26,7 +26,7 @@
 #include "support/error_text.h"
 #include "support/known_names.h"
 
-namespace lockstep {
+namespace lockstep::synonyms_test {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -150,4 +150,4 @@ TEST_F(Synonyms, AreKnownByLayersAndExports) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::synonyms_test

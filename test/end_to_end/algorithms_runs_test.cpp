@@ -13,7 +13,7 @@
 #include "support/small_experiment.h"
 #include "support/trainer_process.h"
 
-namespace lockstep::test {
+namespace lockstep::test::algorithms_runs_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -106,4 +106,4 @@ TEST_F(AlgorithmRuns, WhatCannotBeIsRefused) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::algorithms_runs_test

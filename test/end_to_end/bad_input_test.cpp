@@ -10,7 +10,7 @@
 #include "support/special_files.h"
 #include "support/trainer_runs.h"
 
-namespace lockstep::test {
+namespace lockstep::test::bad_input_test {
 namespace {
 
 class BadInput : public SmallRuns {
@@ -251,4 +251,4 @@ TEST_F(BadInput, EvaluatingWhatIsNoRunOrDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::bad_input_test

@@ -9,7 +9,7 @@
 #include "support/small_experiment.h"
 #include "support/trainer_process.h"
 
-namespace lockstep::test {
+namespace lockstep::test::bench_test {
 namespace {
 
 TEST(Bench, MeasuresMachineModelExchangeAndStep) {
@@ -88,4 +88,4 @@ TEST(Bench, NeedsAConfig) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::bench_test

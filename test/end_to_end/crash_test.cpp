@@ -18,7 +18,7 @@
 #include "support/saved_runs.h"
 #include "support/thread_ranks.h"
 
-namespace lockstep::test {
+namespace lockstep::test::crash_test {
 namespace {
 
 class Crash : public testing::Test {
@@ -230,4 +230,4 @@ TEST_F(Crash, OfARestart) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::crash_test

@@ -4,7 +4,7 @@
 #include "support/small_experiment.h"
 #include "support/trainer_runs.h"
 
-namespace lockstep::test {
+namespace lockstep::test::data_test {
 namespace {
 
 // The images of the small experiment, of 12 bytes, and its labels.
@@ -187,4 +187,4 @@ TEST_F(Data, PredictsFromFilesOfTheFormatOfTheRun) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::data_test

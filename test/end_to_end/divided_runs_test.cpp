@@ -11,7 +11,7 @@
 #include "support/small_experiment.h"
 #include "support/trainer_process.h"
 
-namespace lockstep::test {
+namespace lockstep::test::divided_runs_test {
 namespace {
 
 // The first split layer has four blocks of units, the second one.
@@ -94,4 +94,4 @@ TEST_F(DividedRuns, ArePlannedAndRefused) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::divided_runs_test

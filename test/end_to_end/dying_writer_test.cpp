@@ -8,7 +8,7 @@
 #include "support/saved_runs.h"
 #include "support/trainer_runs.h"
 
-namespace lockstep::test {
+namespace lockstep::test::dying_writer_test {
 namespace {
 
 constexpr int kRanks = 2;
@@ -64,4 +64,4 @@ TEST_P(DyingWriter, LosesNothingThatWasFinished) {
 INSTANTIATE_TEST_SUITE_P(Rank, DyingWriter, testing::Values(0, 1), testing::PrintToStringParamName());
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::dying_writer_test

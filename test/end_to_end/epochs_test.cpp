@@ -15,7 +15,7 @@
 #include "support/temporary_directory.h"
 #include "support/trainer_process.h"
 
-namespace lockstep::test {
+namespace lockstep::test::epochs_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -153,4 +153,4 @@ TEST_F(Epochs, AtTheirOwnPaceWorkersMakeAStepOfEachBatch) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::epochs_test

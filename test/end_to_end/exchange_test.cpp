@@ -2,7 +2,7 @@
 #include "support/saved_runs.h"
 #include "support/trainer_runs.h"
 
-namespace lockstep::test {
+namespace lockstep::test::exchange_test {
 namespace {
 
 class Exchange : public SmallRuns {
@@ -226,4 +226,4 @@ TEST_F(Exchange, BadPredictionsAndExportsAreRefused) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::exchange_test

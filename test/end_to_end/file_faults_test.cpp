@@ -20,7 +20,7 @@
 #include "support/running_job.h"
 #include "support/saved_runs.h"
 
-namespace lockstep::test {
+namespace lockstep::test::file_faults_test {
 namespace {
 
 // The line of `text` that begins with `beginning`.
@@ -268,4 +268,4 @@ TEST_F(FileFaultRuns, LinesOfMetricsThatAreLostAreToldOnceAndAtTheEnd) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::file_faults_test

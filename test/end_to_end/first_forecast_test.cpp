@@ -3,7 +3,7 @@
 #include "lockstep/base/random.h"
 #include "support/trainer_runs.h"
 
-namespace lockstep::test {
+namespace lockstep::test::first_forecast_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -93,4 +93,4 @@ TEST_F(FirstForecast, FlagsThatDoNotFitAreRefused) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::first_forecast_test

@@ -2,7 +2,7 @@
 // of ranks, beside forecasts that need no model.
 #include "support/trainer_runs.h"
 
-namespace lockstep::test {
+namespace lockstep::test::forecast_figures_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -87,4 +87,4 @@ TEST_F(ForecastFigures, AModelThatIsNoBetterIsSaidToBe) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::forecast_figures_test

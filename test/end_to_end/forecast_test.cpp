@@ -7,7 +7,7 @@
 #include "lockstep/base/random.h"
 #include "support/trainer_runs.h"
 
-namespace lockstep::test {
+namespace lockstep::test::forecast_test {
 namespace {
 
 constexpr int kDays = 120;
@@ -182,4 +182,4 @@ TEST_F(Forecast, RefusesWhatCannotBeWithTheKeyAtFault) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::forecast_test

@@ -11,7 +11,7 @@
 #include "support/file_faults.h"
 #include "support/saved_runs.h"
 
-namespace lockstep::test {
+namespace lockstep::test::full_disk_test {
 namespace {
 
 class FullDisk : public testing::Test {
@@ -131,4 +131,4 @@ TEST_F(FullDisk, ALogThatCannotBeWrittenIsToldAndTheRunGoesOn) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::full_disk_test

@@ -3,7 +3,7 @@
 #include "support/small_experiment.h"
 #include "support/trainer_runs.h"
 
-namespace lockstep::test {
+namespace lockstep::test::guards_test {
 namespace {
 
 class Guards : public SmallRuns {
@@ -163,4 +163,4 @@ TEST_F(Guards, ASlowRankShowsAsWaiting) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::guards_test

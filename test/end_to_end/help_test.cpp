@@ -1,7 +1,7 @@
 // trainer help: every guide, key, section and command has a page, and other words are told the nearest topic.
 #include "support/trainer_runs.h"
 
-namespace lockstep::test {
+namespace lockstep::test::help_test {
 namespace {
 
 ProcessResult help(const std::string& topic) {
@@ -133,4 +133,4 @@ TEST(Help, KnowsNoOtherTopicsAndNamesTheNearest) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::help_test

@@ -2,7 +2,7 @@
 // executable.
 #include "support/trainer_runs.h"
 
-namespace lockstep::test {
+namespace lockstep::test::importance_runs_test {
 namespace {
 
 // A table whose label follows from `colour` and `size`, not from `noise`; groups and days beside them.
@@ -145,4 +145,4 @@ TEST_F(ImportanceRuns, APartIsNoFileAndStaysOnResume) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::importance_runs_test

@@ -5,7 +5,7 @@
 
 #include "support/trainer_runs.h"
 
-namespace lockstep::test {
+namespace lockstep::test::kept_model_test {
 namespace {
 
 // A model that learns its few samples by heart.
@@ -182,4 +182,4 @@ TEST_F(KeptModel, NeedsAValidationSet) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::kept_model_test

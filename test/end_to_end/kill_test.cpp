@@ -13,7 +13,7 @@
 #include "support/seed.h"
 #include "support/small_experiment.h"
 
-namespace lockstep::test {
+namespace lockstep::test::kill_test {
 namespace {
 
 constexpr int kRanks = 3;
@@ -74,4 +74,4 @@ INSTANTIATE_TEST_SUITE_P(Strategies, AKilledRank,
                          [](const auto& test) { return test.param.first; });
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::kill_test

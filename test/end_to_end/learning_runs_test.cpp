@@ -3,7 +3,7 @@
 #include "lockstep/base/random.h"
 #include "support/trainer_runs.h"
 
-namespace lockstep::test {
+namespace lockstep::test::learning_runs_test {
 namespace {
 
 constexpr const char* kDoubt = "the model got no better";
@@ -125,4 +125,4 @@ TEST_F(LearningRuns, MeasureAScaledLabelInItsOwnUnits) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::learning_runs_test

@@ -3,7 +3,7 @@
 #include "lockstep/base/random.h"
 #include "support/trainer_runs.h"
 
-namespace lockstep::test {
+namespace lockstep::test::loss_runs_test {
 namespace {
 
 class LossRuns : public TrainerRuns {
@@ -69,4 +69,4 @@ TEST_F(LossRuns, ATargetThatCannotBeIsNamedWithItsRecord) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::loss_runs_test

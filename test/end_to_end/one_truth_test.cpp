@@ -5,7 +5,7 @@
 #include "lockstep/base/text.h"
 #include "support/trainer_runs.h"
 
-namespace lockstep::test {
+namespace lockstep::test::one_truth_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -270,4 +270,4 @@ TEST_F(OneTruth, InSweepsAndFolds) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::one_truth_test

@@ -17,7 +17,7 @@
 #include "support/temporary_directory.h"
 #include "support/trainer_process.h"
 
-namespace lockstep::test {
+namespace lockstep::test::onnx_tables_test {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -331,4 +331,4 @@ std::string name_of(const testing::TestParamInfo<Case>& info) {
 INSTANTIATE_TEST_SUITE_P(All, OnnxTables, testing::ValuesIn(kAll), name_of);
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::onnx_tables_test

@@ -22,7 +22,7 @@
 #include "support/temporary_directory.h"
 #include "support/trainer_process.h"
 
-namespace lockstep::test {
+namespace lockstep::test::other_programs_test {
 namespace {
 
 constexpr Index kRows = 70;
@@ -265,4 +265,4 @@ INSTANTIATE_TEST_SUITE_P(All, OnnxRuntime, testing::ValuesIn(kAll), name_of);
 INSTANTIATE_TEST_SUITE_P(All, PyTorch, testing::Values(kImages), name_of);
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::other_programs_test

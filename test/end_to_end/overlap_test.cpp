@@ -11,7 +11,7 @@
 #include "support/small_experiment.h"
 #include "support/trainer_process.h"
 
-namespace lockstep::test {
+namespace lockstep::test::overlap_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -68,4 +68,4 @@ TEST_F(Overlap, TheHiddenShareIsToldWhereBucketsLeaveEarly) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::overlap_test

@@ -6,7 +6,7 @@
 #include "support/small_experiment.h"
 #include "support/trainer_runs.h"
 
-namespace lockstep::test {
+namespace lockstep::test::pipeline_runs_test {
 namespace {
 
 class PipelineRuns : public SmallRuns {
@@ -263,4 +263,4 @@ TEST_F(PipelineRuns, ArePlanned) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::pipeline_runs_test

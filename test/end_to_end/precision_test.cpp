@@ -13,7 +13,7 @@
 #include "support/small_experiment.h"
 #include "support/trainer_process.h"
 
-namespace lockstep::test {
+namespace lockstep::test::precision_test {
 namespace {
 
 constexpr const char* kWithoutBf16 = "ONEDNN_MAX_CPU_ISA=AVX512_CORE_VNNI ";
@@ -164,4 +164,4 @@ TEST_F(InBf16, PlanLogAndBenchNameIt) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::precision_test

@@ -3,7 +3,7 @@
 #include "lockstep/base/random.h"
 #include "support/trainer_runs.h"
 
-namespace lockstep::test {
+namespace lockstep::test::predict_test {
 namespace {
 
 class Predict : public TrainerRuns {
@@ -190,4 +190,4 @@ TEST_F(Predict, AThresholdThatCannotBeChosenIsRefused) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::predict_test

@@ -26,7 +26,7 @@
 #include "support/seed.h"
 #include "support/temporary_directory.h"
 
-namespace lockstep::test {
+namespace lockstep::test::random_runs_test {
 namespace {
 
 constexpr double kMaxSeconds = 120;   // of a run that takes about one
@@ -203,4 +203,4 @@ TEST(RandomRuns, KeepTheirPromises) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::random_runs_test

@@ -3,7 +3,7 @@
 
 #include "support/trainer_runs.h"
 
-namespace lockstep::test {
+namespace lockstep::test::rates_test {
 namespace {
 
 class Rates : public TrainerRuns {
@@ -100,4 +100,4 @@ TEST_F(Rates, OfATensorThatIsNotThereAreRefusedOnce) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::rates_test

@@ -11,7 +11,7 @@
 #include "support/running_job.h"
 #include "support/saved_runs.h"
 
-namespace lockstep::test {
+namespace lockstep::test::read_faults_test {
 namespace {
 
 constexpr const char* kStream = "--data.memory stream --data.shuffle_buffer 10";
@@ -210,4 +210,4 @@ TEST_F(FilesThatNeverAnswer, ACheckpointThatAThreadWrites) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::read_faults_test

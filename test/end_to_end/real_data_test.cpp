@@ -11,7 +11,7 @@
 #include "support/temporary_directory.h"
 #include "support/trainer_process.h"
 
-namespace lockstep::test {
+namespace lockstep::test::real_data_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -133,4 +133,4 @@ TEST(RealData, AnyNumberOfRanksLearnsTheSame) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::real_data_test

@@ -14,7 +14,7 @@
 #include "support/small_experiment.h"
 #include "support/trainer_process.h"
 
-namespace lockstep::test {
+namespace lockstep::test::record_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -131,4 +131,4 @@ TEST_F(RecordTest, OnlyTheRecordTellsHowARunEnded) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::record_test

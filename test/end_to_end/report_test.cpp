@@ -1,7 +1,7 @@
 // Runs looked at afterwards through the real executable: their page, their metrics as CSV, their status.
 #include "support/trainer_runs.h"
 
-namespace lockstep::test {
+namespace lockstep::test::report_test {
 namespace {
 
 class ReportCommand : public TrainerRuns {
@@ -130,4 +130,4 @@ TEST_F(ReportCommand, NamesADirectoryWithoutRuns) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::report_test

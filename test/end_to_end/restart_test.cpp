@@ -4,7 +4,7 @@
 #include "support/small_experiment.h"
 #include "support/trainer_runs.h"
 
-namespace lockstep::test {
+namespace lockstep::test::restart_test {
 namespace {
 
 class Restart : public SmallRuns {
@@ -140,4 +140,4 @@ TEST_F(Restart, AStoppedRunSaysWhatGoesOnWithIt) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::restart_test

@@ -12,7 +12,7 @@
 #include "support/temporary_directory.h"
 #include "support/trainer_process.h"
 
-namespace lockstep::test {
+namespace lockstep::test::resume_guards_test {
 namespace {
 
 constexpr Index kRows = 200;
@@ -147,4 +147,4 @@ TEST_F(ResumeGuards, CheckpointsMayBeInTheRunDirectoryItself) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::resume_guards_test

@@ -17,7 +17,7 @@
 #include "support/special_files.h"
 #include "support/trainer_process.h"
 
-namespace lockstep::test {
+namespace lockstep::test::resume_limits_test {
 namespace {
 
 // The run of saving_arguments(): nine steps, with checkpoints after the 3rd, 6th and 9th.
@@ -280,4 +280,4 @@ TEST_F(ResumeLimits, ARunDirectoryThatIsGoneIsTold) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::resume_limits_test

@@ -19,7 +19,7 @@
 #include "support/temporary_directory.h"
 #include "support/trainer_process.h"
 
-namespace lockstep::test {
+namespace lockstep::test::resume_test {
 namespace {
 
 class Resume : public testing::Test {
@@ -366,4 +366,4 @@ TEST_F(Resume, AFullDisk) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::resume_test

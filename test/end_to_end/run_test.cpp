@@ -6,7 +6,7 @@
 #include "support/small_experiment.h"
 #include "support/trainer_runs.h"
 
-namespace lockstep::test {
+namespace lockstep::test::run_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -243,4 +243,4 @@ TEST(Version, IsWrittenForPrograms) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::run_test

@@ -6,7 +6,7 @@
 #include "support/small_experiment.h"
 #include "support/trainer_runs.h"
 
-namespace lockstep::test {
+namespace lockstep::test::same_bits_test {
 namespace {
 
 struct Setting {
@@ -113,4 +113,4 @@ INSTANTIATE_TEST_SUITE_P(
     });
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::same_bits_test

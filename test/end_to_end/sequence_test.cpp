@@ -20,7 +20,7 @@
 #include "support/temporary_directory.h"
 #include "support/trainer_process.h"
 
-namespace lockstep::test {
+namespace lockstep::test::sequence_test {
 namespace {
 
 constexpr Index kRecords = 60;
@@ -457,4 +457,4 @@ TEST_F(Sequences, WhatDoesNotFitIsRefused) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::sequence_test

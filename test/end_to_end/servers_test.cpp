@@ -12,7 +12,7 @@
 #include "support/small_experiment.h"
 #include "support/trainer_process.h"
 
-namespace lockstep {
+namespace lockstep::servers_test {
 namespace {
 
 using test::ProcessResult;
@@ -204,4 +204,4 @@ TEST_F(Servers, AWorkerStoppedWhileItsGradientTravelsIsNamed) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::servers_test

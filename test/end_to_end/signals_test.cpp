@@ -17,7 +17,7 @@
 #include "support/temporary_directory.h"
 #include "support/trainer_process.h"
 
-namespace lockstep::test {
+namespace lockstep::test::signals_test {
 namespace {
 
 constexpr std::array kStopSignals{SIGTERM, SIGINT, SIGUSR1};
@@ -121,4 +121,4 @@ INSTANTIATE_TEST_SUITE_P(Settings, SignalStorm,
                          });
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::signals_test

@@ -12,7 +12,7 @@
 #include "support/temporary_directory.h"
 #include "support/trainer_process.h"
 
-namespace lockstep::test {
+namespace lockstep::test::standard_output_test {
 namespace {
 
 TEST(StandardOutput, AResultThatDoesNotArriveIsAnError) {
@@ -99,4 +99,4 @@ TEST(StandardOutput, ARunGoesOnWhenTheReaderOfItsLogHasGone) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::standard_output_test

@@ -8,7 +8,7 @@
 #include "support/small_experiment.h"
 #include "support/trainer_runs.h"
 
-namespace lockstep::test {
+namespace lockstep::test::sweep_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -359,4 +359,4 @@ TEST_F(CrossValidation, PredictsEachRecordByTheModelThatHasNotSeenIt) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::sweep_test

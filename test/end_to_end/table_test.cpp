@@ -4,7 +4,7 @@
 #include "lockstep/base/random.h"
 #include "support/trainer_runs.h"
 
-namespace lockstep::test {
+namespace lockstep::test::table_test {
 namespace {
 
 class Table : public TrainerRuns {
@@ -330,4 +330,4 @@ TEST_F(Table, SparseFilesTrainToo) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::table_test

@@ -6,7 +6,7 @@
 #include "support/numpy_files.h"
 #include "support/trainer_runs.h"
 
-namespace lockstep::test {
+namespace lockstep::test::targets_test {
 namespace {
 
 constexpr Index kRows = 300;
@@ -296,4 +296,4 @@ TEST_F(Targets, ARecordWithoutAnyIsBad) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::targets_test

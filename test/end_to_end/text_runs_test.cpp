@@ -3,7 +3,7 @@
 
 #include "support/trainer_runs.h"
 
-namespace lockstep::test {
+namespace lockstep::test::text_runs_test {
 namespace {
 
 class TextRuns : public TrainerRuns {
@@ -210,4 +210,4 @@ TEST_F(TextRuns, FlagsOfRecordsAreRefused) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::text_runs_test

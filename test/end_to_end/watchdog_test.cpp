@@ -8,7 +8,7 @@
 #include "support/small_experiment.h"
 #include "support/trainer_runs.h"
 
-namespace lockstep::test {
+namespace lockstep::test::watchdog_test {
 namespace {
 
 // While it lives, launchers start as they do for users and not as the other tests here have them.
@@ -144,4 +144,4 @@ TEST_F(WatchdogRuns, AJobThatIsSuspendedAsAWholeBlamesNobody) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::watchdog_test

@@ -3,7 +3,7 @@
 #include "lockstep/base/random.h"
 #include "support/trainer_runs.h"
 
-namespace lockstep::test {
+namespace lockstep::test::weighted_tables_test {
 namespace {
 
 struct Person {
@@ -166,4 +166,4 @@ TEST_F(WeightedTables, ThatAreBadOrCannotBeReadAreRefusedOnce) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::weighted_tables_test

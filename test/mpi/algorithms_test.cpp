@@ -17,7 +17,7 @@
 #include "support/thread_ranks.h"
 #include "support/tiny_run.h"
 
-namespace lockstep {
+namespace lockstep::algorithms_test {
 namespace {
 
 using test::Exchanging;
@@ -303,4 +303,4 @@ TEST(Algorithms, TrainingsAgree) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::algorithms_test

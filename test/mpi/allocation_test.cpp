@@ -65,7 +65,7 @@ extern "C" void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept
   return memalign(alignment, size);
 }
 
-namespace lockstep {
+namespace lockstep::allocation_test {
 namespace {
 
 constexpr Index kWarm = 10;
@@ -196,4 +196,4 @@ TEST(Allocation, NorDoConvolutions) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::allocation_test

@@ -13,7 +13,7 @@
 #include "support/temporary_directory.h"
 #include "support/thread_ranks.h"
 
-namespace lockstep {
+namespace lockstep::asynchronous_test {
 namespace {
 
 using test::Case;
@@ -269,4 +269,4 @@ TEST(Asynchronous, TrainingLearns) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::asynchronous_test

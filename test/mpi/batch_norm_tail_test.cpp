@@ -10,7 +10,7 @@
 #include "support/ranks.h"
 #include "support/tiny_run.h"
 
-namespace lockstep {
+namespace lockstep::batch_norm_tail_test {
 namespace {
 
 using test::OneStep;
@@ -107,4 +107,4 @@ TEST(BatchNormTail, AnAsynchronousServerLeavesItOutToo) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::batch_norm_tail_test

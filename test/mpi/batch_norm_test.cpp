@@ -11,7 +11,7 @@
 #include "support/ranks.h"
 #include "support/torch_references.h"
 
-namespace lockstep {
+namespace lockstep::batch_norm_test {
 namespace {
 
 using test::OneStep;
@@ -246,4 +246,4 @@ TEST(BatchNormMode, TextsRoundTripAndScopesArePartitions) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::batch_norm_test

@@ -21,7 +21,7 @@
 #include "support/thread_ranks.h"
 #include "support/tiny_run.h"
 
-namespace lockstep {
+namespace lockstep::checkpoint_test {
 namespace {
 
 using test::saving_config;
@@ -304,4 +304,4 @@ TEST(Checkpoint, AFailureDoesNotStopTraining) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::checkpoint_test

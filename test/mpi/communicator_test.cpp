@@ -13,7 +13,7 @@
 #include "lockstep/math/fixed_tree.h"
 #include "support/ranks.h"
 
-namespace lockstep {
+namespace lockstep::communicator_test {
 namespace {
 
 // A value that tells rank and place.
@@ -229,4 +229,4 @@ TEST(CheckedCommunicator, NamesTheRanksThatBroadcastFromAnother) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::communicator_test

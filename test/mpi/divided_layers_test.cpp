@@ -20,7 +20,7 @@
 #include "support/thread_ranks.h"
 #include "support/tiny_run.h"
 
-namespace lockstep::test {
+namespace lockstep::test::divided_layers_test {
 namespace {
 
 // Blocks of 64 units on 48 inputs, 4 in the first split layer and 5 in the second.
@@ -209,4 +209,4 @@ TEST(DividedLayers, ResumeOnOtherRanks) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::divided_layers_test

@@ -12,7 +12,7 @@
 #include "support/ranks.h"
 #include "support/tiny_run.h"
 
-namespace lockstep {
+namespace lockstep::factored_gradients_test {
 namespace {
 
 using test::tiny_config;
@@ -155,4 +155,4 @@ TEST(FactoredGradients, ABadProductIsFoundWhereTheLastPartIsEmpty) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::factored_gradients_test

@@ -20,7 +20,7 @@
 #include "support/ranks.h"
 #include "support/temporary_directory.h"
 
-namespace lockstep {
+namespace lockstep::load_records_test {
 namespace {
 
 using namespace test;
@@ -294,4 +294,4 @@ TEST(LoadRecords, ReplicasGetTheirShardAndServersNothing) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::load_records_test

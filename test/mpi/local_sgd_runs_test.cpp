@@ -8,7 +8,7 @@
 #include "support/ranks.h"
 #include "support/tiny_run.h"
 
-namespace lockstep {
+namespace lockstep::local_sgd_runs_test {
 namespace {
 
 using test::tiny_config;
@@ -127,4 +127,4 @@ TEST(LocalSgdRuns, RefusesBatchNormOverReplicas) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::local_sgd_runs_test

@@ -12,7 +12,7 @@
 #include "lockstep/nn/model.h"
 #include "support/ranks.h"
 
-namespace lockstep {
+namespace lockstep::local_sgd_test {
 namespace {
 
 constexpr Index kReplicas = 11;
@@ -318,4 +318,4 @@ TEST(LocalSgd, ABadNumberStopsItsReplicaAtOnceAndAllAtTheNextAverage) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::local_sgd_test

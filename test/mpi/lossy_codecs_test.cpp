@@ -13,7 +13,7 @@
 #include "support/ranks.h"
 #include "support/tiny_run.h"
 
-namespace lockstep {
+namespace lockstep::lossy_codecs_test {
 namespace {
 
 using test::tiny_config;
@@ -239,4 +239,4 @@ TEST(LossyCodecs, BadAndHugeGradientsAndTheLossArriveEverywhere) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::lossy_codecs_test

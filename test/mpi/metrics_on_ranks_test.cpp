@@ -11,7 +11,7 @@
 #include "support/thread_ranks.h"
 #include "support/tiny_run.h"
 
-namespace lockstep {
+namespace lockstep::metrics_on_ranks_test {
 namespace {
 
 struct Labelled {
@@ -161,4 +161,4 @@ TEST(Metrics, HaveTheSameBitsOnAnyNumberOfRanks) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::metrics_on_ranks_test

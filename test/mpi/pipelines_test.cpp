@@ -19,7 +19,7 @@
 #include "support/thread_ranks.h"
 #include "support/tiny_run.h"
 
-namespace lockstep::test {
+namespace lockstep::test::pipelines_test {
 namespace {
 
 constexpr const char* kResidual =
@@ -412,4 +412,4 @@ TEST(Pipelines, LeaveOutABadStepTogether) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::pipelines_test

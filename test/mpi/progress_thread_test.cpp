@@ -11,7 +11,7 @@
 #include "support/ranks.h"
 #include "support/tiny_run.h"
 
-namespace lockstep {
+namespace lockstep::progress_thread_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -110,4 +110,4 @@ TEST(ProgressThread, TrainingGivesTheSameBits) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::progress_thread_test

@@ -9,7 +9,7 @@
 #include "lockstep/base/trace.h"
 #include "support/ranks.h"
 
-namespace lockstep {
+namespace lockstep::rank_clock_test {
 namespace {
 
 constexpr std::int64_t kMicrosecond = 1000;
@@ -88,4 +88,4 @@ TEST(RankClock, TakesTheClockOfOneMachineAsItIs) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::rank_clock_test

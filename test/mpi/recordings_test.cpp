@@ -8,7 +8,7 @@
 #include "support/temporary_directory.h"
 #include "support/thread_ranks.h"
 
-namespace lockstep {
+namespace lockstep::recordings_test {
 namespace {
 
 using test::Case;
@@ -117,4 +117,4 @@ TEST(Recordings, AReplayOfAnotherRunIsRefused) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::recordings_test

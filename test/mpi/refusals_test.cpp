@@ -21,7 +21,7 @@
 #include "support/thread_ranks.h"
 #include "support/tiny_run.h"
 
-namespace lockstep {
+namespace lockstep::refusals_test {
 namespace {
 
 struct Cell {
@@ -314,4 +314,4 @@ TEST(Refusals, EveryCombinationTrainsOrIsRefusedWithAReason) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::refusals_test

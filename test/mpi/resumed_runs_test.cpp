@@ -6,7 +6,7 @@
 #include "support/ranks.h"
 #include "support/saving_cases.h"
 
-namespace lockstep {
+namespace lockstep::resumed_runs_test {
 namespace {
 
 using namespace test;
@@ -79,4 +79,4 @@ TEST(ResumedRuns, AnEvaluationThatIsDueAtTheCheckpointIsMade) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::resumed_runs_test

@@ -11,7 +11,7 @@
 #include "support/ranks.h"
 #include "support/tiny_run.h"
 
-namespace lockstep {
+namespace lockstep::sample_weights_test {
 namespace {
 
 using test::tiny_config;
@@ -203,4 +203,4 @@ TEST(SampleWeights, AreThoseOfAWorkersOwnSamplesWhereWorkersStepAlone) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::sample_weights_test

@@ -12,7 +12,7 @@
 #include "support/ranks.h"
 #include "support/thread_ranks.h"
 
-namespace lockstep {
+namespace lockstep::split_test {
 namespace {
 
 // The sum over a communicator's ranks of one number.
@@ -126,4 +126,4 @@ TEST(CheckedCommunicator, ChecksPartsToo) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::split_test

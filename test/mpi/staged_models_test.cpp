@@ -25,7 +25,7 @@
 #include "support/ranks.h"
 #include "support/saving_cases.h"
 
-namespace lockstep::test {
+namespace lockstep::test::staged_models_test {
 namespace {
 
 const ModelOptions kOptions{
@@ -221,4 +221,4 @@ TEST(StagedModel, ShowsTheWorstRecordsAsOneRankDoes) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::staged_models_test

@@ -14,7 +14,7 @@
 #include "support/ranks.h"
 #include "support/tiny_run.h"
 
-namespace lockstep {
+namespace lockstep::strategies_test {
 namespace {
 
 using test::tiny_config;
@@ -319,4 +319,4 @@ TEST(Strategies, PreciseBatchNormHasTheMomentsOfTheDataItself) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::strategies_test

@@ -18,7 +18,7 @@
 #include "support/ranks.h"
 #include "support/thread_ranks.h"
 
-namespace lockstep {
+namespace lockstep::window_test {
 namespace {
 
 // Uneven, not multiples of 64; every third rank asks for nothing.
@@ -189,4 +189,4 @@ TEST(CheckedCommunicator, NamesAFenceThatSomeRankIsNotAt) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::window_test

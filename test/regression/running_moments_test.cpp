@@ -13,7 +13,7 @@
 #include "lockstep/math/statistics.h"
 #include "lockstep/nn/model.h"
 
-namespace lockstep {
+namespace lockstep::running_moments_test {
 namespace {
 
 constexpr double kMean = 3.9;
@@ -161,4 +161,4 @@ TEST(RunningMoments, FourReplicasHalveTheSpreadAndMoveNoMean) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::running_moments_test

@@ -78,9 +78,9 @@ class BoardRequest final : public Request {
 };
 
 // Messages under way to this rank; what it sends is copied at once and needs no waiting.
-class ExchangeRequest final : public Request {
+class MessageRequest final : public Request {
  public:
-  ExchangeRequest(Board& board, int channel, int rank, std::span<const Receive> receives) : board_(board) {
+  MessageRequest(Board& board, int channel, int rank, std::span<const Receive> receives) : board_(board) {
     for (const Receive& receive : receives) {
       const Path path{channel, receive.peer, rank};
       pending_.push_back({path, board.next_message(path), receive.buffer});
@@ -169,7 +169,7 @@ class ThreadCommunicator final : public Communicator {
                                           std::span<const Receive> receives) override {
     for (const Send& send : sends)
       board_->post({channel, rank_, send.peer}, copy_of(send.buffer.data, send.buffer.bytes()));
-    return std::make_unique<ExchangeRequest>(*board_, channel, rank_, receives);
+    return std::make_unique<MessageRequest>(*board_, channel, rank_, receives);
   }
 
   std::unique_ptr<Communicator> split(Index color, Index order) override {

@@ -52,7 +52,7 @@ int run_commands(Communicator& comm, const std::string& directory) {
 // Signals are blocked before MPI makes threads, as in a trainer that trains.
 int main(int, char** argv) {
   using namespace lockstep;
-  note_stop_signals();
+  const StopSignals signals;
   std::signal(SIGPIPE, SIG_IGN);
   return run_session([&](Communicator& comm) { return test::run_commands(comm, argv[1]); },
                      ThreadLevel::kMultiple);

@@ -14,7 +14,7 @@
 #include "lockstep/nn/workspace.h"
 #include "support/seed.h"
 
-namespace lockstep {
+namespace lockstep::activations_test {
 namespace {
 
 constexpr Index kSamples = 5;
@@ -220,4 +220,4 @@ TEST(RetainedSamples, EvaluationGivesWhatTrainingDoes) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::activations_test

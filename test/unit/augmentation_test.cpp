@@ -14,7 +14,7 @@
 #include "support/prepared.h"
 #include "support/seed.h"
 
-namespace lockstep {
+namespace lockstep::augmentation_test {
 namespace {
 
 using namespace test;
@@ -256,4 +256,4 @@ TEST(Augmenter, EveryEpochAndEveryWalkHasItsOwnChanges) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::augmentation_test

@@ -9,7 +9,7 @@
 #include "support/thread_ranks.h"
 #include "support/tiny_run.h"
 
-namespace lockstep {
+namespace lockstep::bad_steps_test {
 namespace {
 
 Config with_bad_steps(const std::string& strategy) {
@@ -129,4 +129,4 @@ TEST(BadSteps, NameNoneOfTheLayersThatOnlyHandBadValuesOn) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::bad_steps_test

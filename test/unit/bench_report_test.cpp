@@ -5,7 +5,7 @@
 
 #include "support/error_text.h"
 
-namespace lockstep {
+namespace lockstep::bench_report_test {
 namespace {
 
 // Of four ranks, each sends and receives 1.5 times the bytes of a sum. To copy them, each is read and
@@ -21,4 +21,4 @@ TEST(BenchReport, ASumIsHeldAgainstACopyOfWhatEachRankSendsAndReceives) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::bench_report_test

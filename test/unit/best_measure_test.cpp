@@ -15,7 +15,7 @@
 #include "support/temporary_directory.h"
 #include "support/tiny_run.h"
 
-namespace lockstep {
+namespace lockstep::best_measure_test {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
@@ -140,4 +140,4 @@ TEST(BestCheckpoint, IsTheOneThatTheValidationSetChooses) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::best_measure_test

@@ -10,7 +10,7 @@
 #include "support/bf16_operands.h"
 #include "support/seed.h"
 
-namespace lockstep {
+namespace lockstep::bf16_convolution_test {
 namespace {
 
 using namespace test;
@@ -144,4 +144,4 @@ TEST_F(Bf16Kernels, NoThreadsAreGainedByConvolutions) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::bf16_convolution_test

@@ -11,7 +11,7 @@
 #include "lockstep/nn/workspace.h"
 #include "support/seed.h"
 
-namespace lockstep {
+namespace lockstep::bf16_layers_test {
 namespace {
 
 constexpr Index kRows = 12;
@@ -117,4 +117,4 @@ TEST_F(Bf16Models, ThreadsShareTheRounding) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::bf16_layers_test

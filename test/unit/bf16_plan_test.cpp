@@ -4,7 +4,7 @@
 #include "lockstep/report/tables/plan_table.h"
 #include "lockstep/train/plan/run_plan.h"
 
-namespace lockstep {
+namespace lockstep::bf16_plan_test {
 namespace {
 
 constexpr Index kWorld = 4;
@@ -60,4 +60,4 @@ TEST(Bf16Plan, HoldsTheLayoutsOfConvolutionsForEachThread) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::bf16_plan_test

@@ -11,7 +11,7 @@
 #include "support/bf16_operands.h"
 #include "support/seed.h"
 
-namespace lockstep {
+namespace lockstep::bf16_test {
 namespace {
 
 using namespace test;
@@ -184,4 +184,4 @@ TEST_F(Bf16Kernels, NanTimesZeroIsNotHidden) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::bf16_test

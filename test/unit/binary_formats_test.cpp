@@ -15,7 +15,7 @@
 #include "support/numpy_files.h"
 #include "support/temporary_directory.h"
 
-namespace lockstep {
+namespace lockstep::binary_formats_test {
 namespace {
 
 using namespace test;
@@ -368,4 +368,4 @@ TEST_F(BinaryFormats, RawLayoutsSayWhatIsWrongWithThem) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::binary_formats_test

@@ -13,7 +13,7 @@
 #include "support/special_files.h"
 #include "support/temporary_directory.h"
 
-namespace lockstep {
+namespace lockstep::byte_stream_test {
 namespace {
 
 // Half a megabyte, partly easy to pack.
@@ -103,4 +103,4 @@ TEST_F(GzipFile, OthersAreReadAsTheyAre) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::byte_stream_test

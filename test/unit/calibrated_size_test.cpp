@@ -3,7 +3,7 @@
 
 #include "lockstep/distributed/exchange/calibration.h"
 
-namespace lockstep {
+namespace lockstep::calibrated_size_test {
 namespace {
 
 // A message is never judged by a smaller one, but for those above the largest that is measured.
@@ -20,4 +20,4 @@ TEST(CalibratedSize, IsTheNextPowerOfTwoFromAFewPagesTo4MiB) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::calibrated_size_test

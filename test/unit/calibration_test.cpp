@@ -11,7 +11,7 @@
 #include "support/thread_ranks.h"
 #include "support/torch_references.h"
 
-namespace lockstep {
+namespace lockstep::calibration_test {
 namespace {
 
 constexpr Scalar kNaN = std::numeric_limits<Scalar>::quiet_NaN();
@@ -158,4 +158,4 @@ TEST(DivideOutputs, DividesEachAndLeavesThemWhereTheTemperatureIsOne) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::calibration_test

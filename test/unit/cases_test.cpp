@@ -26,7 +26,7 @@
 #include "support/temporary_directory.h"
 #include "support/thread_ranks.h"
 
-namespace lockstep::test {
+namespace lockstep::test::cases_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -483,4 +483,4 @@ bird
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::cases_test

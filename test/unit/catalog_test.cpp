@@ -5,7 +5,7 @@
 
 #include "lockstep/base/errors.h"
 
-namespace lockstep {
+namespace lockstep::catalog_test {
 namespace {
 
 const std::vector<std::string> kNames{"sgd", "adam", "adamw", "adagrad", "rmsprop", "lamb"};
@@ -82,4 +82,4 @@ TEST(FindEntry, FindsTheEntryOrNamesTheNearest) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::catalog_test

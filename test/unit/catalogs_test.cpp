@@ -5,7 +5,7 @@
 
 #include "lockstep/base/errors.h"
 
-namespace lockstep {
+namespace lockstep::catalogs_test {
 namespace {
 
 // Whether the key can be given with this config.
@@ -42,4 +42,4 @@ TEST(Choices, ServersReadWhatTheirModeNeeds) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::catalogs_test

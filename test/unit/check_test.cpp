@@ -9,7 +9,7 @@
 #include "lockstep/base/errors.h"
 #include "support/known_names.h"
 
-namespace lockstep {
+namespace lockstep::check_test {
 namespace {
 
 struct Entry {
@@ -197,4 +197,4 @@ TEST(KeysWithoutEffect, AreThoseThatNoChosenEntryReads) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::check_test

@@ -16,7 +16,7 @@
 #include "support/special_files.h"
 #include "support/temporary_directory.h"
 
-namespace lockstep {
+namespace lockstep::checkpoint_files_test {
 namespace {
 
 // "" if all is well.
@@ -323,4 +323,4 @@ TEST_F(CheckpointFiles, AFifoAmongItsFilesIsAnErrorAtOnce) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::checkpoint_files_test

@@ -7,7 +7,7 @@
 #include "lockstep/base/errors.h"
 #include "support/error_text.h"
 
-namespace lockstep {
+namespace lockstep::checkpoint_interval_test {
 namespace {
 
 Progress at(Index steps, Index samples, double epochs) {
@@ -56,4 +56,4 @@ TEST(TrainingInterval, IsNotByTheClock) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::checkpoint_interval_test

@@ -8,7 +8,7 @@
 #include "support/error_text.h"
 #include "support/temporary_directory.h"
 
-namespace lockstep {
+namespace lockstep::checkpoint_owner_test {
 namespace {
 
 using namespace test;
@@ -126,4 +126,4 @@ TEST_F(CheckpointOwner, ADamagedOwnerIsNamed) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::checkpoint_owner_test

@@ -18,7 +18,7 @@
 #include "support/thread_ranks.h"
 #include "support/torch_references.h"
 
-namespace lockstep {
+namespace lockstep::class_weights_test {
 namespace {
 
 using Texts = std::vector<std::string>;
@@ -129,4 +129,4 @@ TEST(ClassWeights, CountsAreThoseOfTheWholeSetOnAnyNumberOfRanks) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::class_weights_test

@@ -13,7 +13,7 @@
 #include "support/planned_run.h"
 #include "support/seed.h"
 
-namespace lockstep {
+namespace lockstep::codec_test {
 namespace {
 
 constexpr Scalar kInfinity = std::numeric_limits<Scalar>::infinity();
@@ -262,4 +262,4 @@ TEST(Refusals, OrderedReductionTakesNoLossyWire) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::codec_test

@@ -8,7 +8,7 @@
 #include "lockstep/data/table/values/column_stats.h"
 #include "support/seed.h"
 
-namespace lockstep {
+namespace lockstep::column_stats_test {
 namespace {
 
 using namespace test;
@@ -65,4 +65,4 @@ TEST(ValueCounts, ForgetThemselvesBeyondTheLimitWhoeverCounts) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::column_stats_test

@@ -12,7 +12,7 @@
 #include "lockstep/base/file.h"
 #include "support/temporary_directory.h"
 
-namespace lockstep {
+namespace lockstep::command_flags_test {
 namespace {
 
 using Arguments = std::vector<std::string>;
@@ -120,4 +120,4 @@ TEST(CommandFlags, NeverWriteToWhatIsRead) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::command_flags_test

@@ -15,7 +15,7 @@
 #include "support/seed.h"
 #include "support/temporary_directory.h"
 
-namespace lockstep {
+namespace lockstep::command_line_test {
 namespace {
 
 using Arguments = std::vector<std::string>;
@@ -363,4 +363,4 @@ TEST(LoadConfig, ChecksAKeyEvenWhereAFlagOverridesIt) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::command_line_test

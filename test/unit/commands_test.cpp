@@ -11,7 +11,7 @@
 #include "lockstep/base/embedded_text.h"
 #include "lockstep/config/command_line.h"
 
-namespace lockstep {
+namespace lockstep::commands_test {
 namespace {
 
 TEST(Commands, HaveTheirTextAndAGuide) {
@@ -95,4 +95,4 @@ TEST(Reference, HasEachTextOfRefusalsAndPresets) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::commands_test

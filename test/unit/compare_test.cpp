@@ -13,7 +13,7 @@
 #include "support/error_text.h"
 #include "support/temporary_directory.h"
 
-namespace lockstep {
+namespace lockstep::compare_test {
 namespace {
 
 using test::error_text;
@@ -305,4 +305,4 @@ TEST_F(Compare, FindsRunsAtAnyDepthEachOnce) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::compare_test

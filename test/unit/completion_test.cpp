@@ -15,7 +15,7 @@
 #include "support/temporary_directory.h"
 #include "support/trainer_process.h"
 
-namespace lockstep {
+namespace lockstep::completion_test {
 namespace {
 
 using test::ProcessResult;
@@ -223,4 +223,4 @@ TEST_F(Written, ManReadsItsPage) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::completion_test

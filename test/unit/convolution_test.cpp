@@ -14,7 +14,7 @@
 #include "support/kernel_operands.h"
 #include "support/seed.h"
 
-namespace lockstep {
+namespace lockstep::convolution_test {
 namespace {
 
 using test::Bits;
@@ -311,4 +311,4 @@ TEST(Convolution, NanTimesZeroIsNotHidden) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::convolution_test

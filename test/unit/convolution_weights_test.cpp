@@ -7,7 +7,7 @@
 #include "support/kernel_operands.h"
 #include "support/seed.h"
 
-namespace lockstep {
+namespace lockstep::convolution_weights_test {
 namespace {
 
 using test::Bits;
@@ -70,4 +70,4 @@ TEST_F(WeightsOfConvolutions, AreLaidOutOncePerVersion) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::convolution_weights_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lockstep {
+namespace lockstep::csv_test {
 namespace {
 
 TEST(CsvCell, IsQuotedWhereItWouldNotBeReadAsOne) {
@@ -26,4 +26,4 @@ TEST(CsvQuoted, IsQuotedInAnyCase) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::csv_test

@@ -10,7 +10,7 @@
 #include "lockstep/data/table/values/schema.h"
 #include "support/torch_references.h"
 
-namespace lockstep {
+namespace lockstep::date_test {
 namespace {
 
 TEST(Date, AreThoseOfPythonInAllForms) {
@@ -47,4 +47,4 @@ TEST(Date, IsWrittenWithItsTimeToTheMinute) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::date_test

@@ -10,7 +10,7 @@
 #include "lockstep/nn/workspace.h"
 #include "support/one_step.h"
 
-namespace lockstep {
+namespace lockstep::dropout_test {
 namespace {
 
 constexpr Index kRows = 40;
@@ -168,4 +168,4 @@ TEST(Dropout, OfAttentionBelongsToSampleHeadQueryAndKey) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::dropout_test

@@ -12,7 +12,7 @@
 #include "support/temporary_directory.h"
 #include "support/tiny_run.h"
 
-namespace lockstep {
+namespace lockstep::early_stopping_test {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
@@ -168,4 +168,4 @@ TEST(EarlyStopping, EndsATrainingAndTestsTheBestWeights) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::early_stopping_test

@@ -11,7 +11,7 @@
 
 #include "support/seed.h"
 
-namespace lockstep {
+namespace lockstep::elementary_test {
 namespace {
 
 constexpr double kUnit = 0x1p-23;  // one unit in the last place, relative
@@ -159,4 +159,4 @@ TEST(Elementary, SigmoidTangentAndNormalAreClose) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::elementary_test

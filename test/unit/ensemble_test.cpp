@@ -13,7 +13,7 @@
 #include "support/error_text.h"
 #include "support/seed.h"
 
-namespace lockstep {
+namespace lockstep::ensemble_test {
 namespace {
 
 constexpr Index kMembers = 3;
@@ -166,4 +166,4 @@ TEST(Ensemble, WhatDoesNotFitIsRefused) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::ensemble_test

@@ -5,7 +5,7 @@
 
 #include <cstdlib>
 
-namespace lockstep {
+namespace lockstep::environment_test {
 namespace {
 
 constexpr const char* kName = "LOCKSTEP_TEST_VARIABLE";
@@ -46,4 +46,4 @@ TEST_F(EnvironmentVariable, TextIsFitToBeShown) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::environment_test

@@ -5,7 +5,7 @@
 
 #include "lockstep/base/json.h"
 
-namespace lockstep {
+namespace lockstep::evaluation_tables_test {
 namespace {
 
 EvalMetrics irises() {
@@ -68,4 +68,4 @@ TEST(EvaluationTables, AreInTheJson) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::evaluation_tables_test

@@ -10,7 +10,7 @@
 #include "lockstep/base/catalog.h"
 #include "support/thread_ranks.h"
 
-namespace lockstep {
+namespace lockstep::evaluation_test {
 namespace {
 
 struct Sample {
@@ -187,4 +187,4 @@ TEST(Evaluation, GivesWeightedMeansAndCountsOfSamples) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::evaluation_test

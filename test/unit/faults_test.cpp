@@ -10,7 +10,7 @@
 #include "support/thread_ranks.h"
 #include "support/tiny_run.h"
 
-namespace lockstep::test {
+namespace lockstep::test::faults_test {
 namespace {
 
 constexpr int kRanks = 3;
@@ -125,4 +125,4 @@ TEST(DroppedMessages, OfAWorkerOrServerAreNoticedWhereWorkersStepAlone) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::faults_test

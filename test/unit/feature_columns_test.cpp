@@ -7,7 +7,7 @@
 #include "lockstep/data/table/values/notation.h"
 #include "support/error_text.h"
 
-namespace lockstep::test {
+namespace lockstep::test::feature_columns_test {
 namespace {
 
 TableColumn numeric(const std::string& name) {
@@ -129,4 +129,4 @@ TEST(ColumnValues, OfDatesMoveAllTheirFeatures) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::feature_columns_test

@@ -6,7 +6,7 @@
 
 #include "support/error_text.h"
 
-namespace lockstep {
+namespace lockstep::few_cores_test {
 namespace {
 
 TEST(FewCores, ACoreForEachThreadIsEnough) {
@@ -22,4 +22,4 @@ TEST(FewCores, TheRankWithTheFewestIsNamedWithTheCommandLineForAll) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::few_cores_test

@@ -9,7 +9,7 @@
 #include "support/error_text.h"
 #include "support/temporary_directory.h"
 
-namespace lockstep {
+namespace lockstep::file_list_test {
 namespace {
 
 using namespace test;
@@ -77,4 +77,4 @@ TEST_F(FileList, WhatDoesNotExistIsNamed) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::file_list_test

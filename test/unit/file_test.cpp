@@ -16,7 +16,7 @@
 #include "support/special_files.h"
 #include "support/temporary_directory.h"
 
-namespace lockstep {
+namespace lockstep::file_test {
 namespace {
 
 class File : public testing::Test {
@@ -228,4 +228,4 @@ TEST_F(File, UnwritableDirectoryIsAnErrorWithItsReason) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::file_test

@@ -7,7 +7,7 @@
 #include "lockstep/base/file.h"
 #include "support/temporary_directory.h"
 
-namespace lockstep {
+namespace lockstep::files_read_test {
 namespace {
 
 TEST(FilesRead, AreAllThatTheCommandLineAndTheConfigName) {
@@ -36,4 +36,4 @@ TEST(FilesRead, AreAllThatTheCommandLineAndTheConfigName) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::files_read_test

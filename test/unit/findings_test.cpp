@@ -7,7 +7,7 @@
 #include "support/error_text.h"
 #include "support/temporary_directory.h"
 
-namespace lockstep {
+namespace lockstep::findings_test {
 namespace {
 
 using namespace test;
@@ -41,4 +41,4 @@ TEST(Findings, AreNoLongerThanPeopleRead) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::findings_test

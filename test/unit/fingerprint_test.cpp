@@ -11,7 +11,7 @@
 #include "support/numbered_source.h"
 #include "support/temporary_directory.h"
 
-namespace lockstep {
+namespace lockstep::fingerprint_test {
 namespace {
 
 using namespace test;
@@ -203,4 +203,4 @@ TEST(Fingerprint, ChangesAreNamed) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::fingerprint_test

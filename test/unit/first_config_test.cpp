@@ -16,7 +16,7 @@
 #include "support/numpy_files.h"
 #include "support/temporary_directory.h"
 
-namespace lockstep {
+namespace lockstep::first_config_test {
 namespace {
 
 using test::error_text;
@@ -580,4 +580,4 @@ TEST_F(FirstConfig, FlagsStandForWhatTheyReplace) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::first_config_test

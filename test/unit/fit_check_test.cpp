@@ -11,7 +11,7 @@
 #include "lockstep/train/evaluation/metrics.h"
 #include "support/error_text.h"
 
-namespace lockstep {
+namespace lockstep::fit_check_test {
 namespace {
 
 constexpr const char* kSoftmax = "softmax_cross_entropy";
@@ -228,4 +228,4 @@ TEST(TargetRule, TheClassOfTargetsIsTheOneThatAccuracyCounts) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::fit_check_test

@@ -11,7 +11,7 @@
 
 #include "support/seed.h"
 
-namespace lockstep {
+namespace lockstep::fixed_tree_test {
 namespace {
 
 constexpr Index kMaxLeaves = 64;
@@ -199,4 +199,4 @@ TEST(FixedTree, TreeSumFollowsTheTree) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::fixed_tree_test

@@ -13,7 +13,7 @@
 
 #include "lockstep/distributed/update.h"
 
-namespace lockstep {
+namespace lockstep::gradient_check_test {
 namespace {
 
 constexpr Scalar kNan = std::numeric_limits<Scalar>::quiet_NaN();
@@ -190,4 +190,4 @@ TEST(GradientCheck, NoLimitLetsInfinityThrough) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::gradient_check_test

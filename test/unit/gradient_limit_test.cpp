@@ -10,7 +10,7 @@
 #include "lockstep/distributed/strategies/strategy.h"
 #include "support/thread_ranks.h"
 
-namespace lockstep {
+namespace lockstep::gradient_limit_test {
 namespace {
 
 constexpr double kLr = 0.5 / double{kMaxGradient};
@@ -98,4 +98,4 @@ TEST(GradientLimit, IsThatOfTheMeanHoweverManyReplicasItComesFrom) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::gradient_limit_test

@@ -8,7 +8,7 @@
 #include "lockstep/nn/activations.h"
 #include "lockstep/nn/workspace.h"
 
-namespace lockstep {
+namespace lockstep::gradients_final_test {
 namespace {
 
 struct Said {
@@ -73,4 +73,4 @@ TEST(GradientReadyCallback, BlocksOfSamplesAreFinalWithTheLast) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::gradients_final_test

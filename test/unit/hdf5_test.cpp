@@ -12,7 +12,7 @@
 #include "support/loaded.h"
 #include "support/temporary_directory.h"
 
-namespace lockstep {
+namespace lockstep::hdf5_test {
 namespace {
 
 using namespace test;
@@ -185,4 +185,4 @@ TEST_F(Hdf5, SaysHowToGetTheLibrary) {
 #endif
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::hdf5_test

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-namespace lockstep {
+namespace lockstep::histogram_bins_test {
 namespace {
 
 TEST(HistogramBins, ABinEndsAboveItsNumbersAndTheNextOneBelow) {
@@ -25,4 +25,4 @@ TEST(HistogramBins, LimitsRiseAndTheOuterBinsTakeTheRest) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::histogram_bins_test

@@ -12,7 +12,7 @@
 #include "support/loaded.h"
 #include "support/temporary_directory.h"
 
-namespace lockstep {
+namespace lockstep::idx_test {
 namespace {
 
 using namespace test;
@@ -263,4 +263,4 @@ TEST_P(Idx, SplitsThatAreNotNamed) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::idx_test

@@ -6,7 +6,7 @@
 #include "lockstep/base/json.h"
 #include "support/error_text.h"
 
-namespace lockstep {
+namespace lockstep::importance_table_test {
 namespace {
 
 ImportanceResult result(const std::string& measure) {
@@ -69,4 +69,4 @@ TEST(DependenceTable, HasAMeanForEachValueAndOutput) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::importance_table_test

@@ -13,7 +13,7 @@
 #include "support/error_text.h"
 #include "support/thread_ranks.h"
 
-namespace lockstep::test {
+namespace lockstep::test::importance_test {
 namespace {
 
 constexpr Index kRows = 60;
@@ -210,4 +210,4 @@ TEST(PartialDependence, OfALinearModelIsALine) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::importance_test

@@ -9,7 +9,7 @@
 #include "lockstep/train/storage/checkpoint/manifest.h"
 #include "support/error_text.h"
 
-namespace lockstep {
+namespace lockstep::json_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -83,4 +83,4 @@ TEST(ParseJson, SaysShortlyWhatIsNoJson) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::json_test

@@ -11,7 +11,7 @@
 #include "support/error_text.h"
 #include "support/temporary_directory.h"
 
-namespace lockstep {
+namespace lockstep::kept_columns_test {
 namespace {
 
 using test::error_text;
@@ -91,4 +91,4 @@ TEST(ColumnNames, AreAListAsInCsv) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::kept_columns_test

@@ -9,7 +9,7 @@
 #include "lockstep/nn/workspace.h"
 #include "support/seed.h"
 
-namespace lockstep {
+namespace lockstep::kernel_weights_test {
 namespace {
 
 TEST(KernelWeights, AreRoundedWhereLayersMultiplyWithThem) {
@@ -73,4 +73,4 @@ TEST(KernelWeights, AreThoseOfTheLastCall) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::kernel_weights_test

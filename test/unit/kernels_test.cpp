@@ -14,7 +14,7 @@
 #include "support/kernel_operands.h"
 #include "support/seed.h"
 
-namespace lockstep {
+namespace lockstep::kernels_test {
 namespace {
 
 using test::Bits;
@@ -292,4 +292,4 @@ TEST(BackEnd, HasANameAndAVersion) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::kernels_test

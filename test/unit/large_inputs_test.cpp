@@ -14,7 +14,7 @@
 #include "support/planned_run.h"
 #include "support/temporary_directory.h"
 
-namespace lockstep {
+namespace lockstep::large_inputs_test {
 namespace {
 
 using namespace test;
@@ -101,4 +101,4 @@ TEST(LargeModel, FortyThousandLayersAreNoMoreWorkThanTheirNumber) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::large_inputs_test

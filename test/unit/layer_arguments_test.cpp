@@ -10,7 +10,7 @@
 #include "lockstep/nn/workspace.h"
 #include "support/error_text.h"
 
-namespace lockstep {
+namespace lockstep::layer_arguments_test {
 namespace {
 
 Shape output_of(const std::string& layer, const Shape& input) {
@@ -238,4 +238,4 @@ TEST(LayerArguments, CompositesNestButNotWithoutEnd) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::layer_arguments_test

@@ -8,7 +8,7 @@
 #include "lockstep/base/catalog.h"
 #include "support/error_text.h"
 
-namespace lockstep {
+namespace lockstep::learning_test {
 namespace {
 
 std::unique_ptr<Loss> loss_called(const std::string& name, const LossOptions& options = {}) {
@@ -154,4 +154,4 @@ TEST(LearningDoubt, IsTrueOfShortRuns) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::learning_test

@@ -16,7 +16,7 @@
 #include "support/error_text.h"
 #include "support/prepared.h"
 
-namespace lockstep {
+namespace lockstep::loader_test {
 namespace {
 
 using namespace test;
@@ -279,4 +279,4 @@ TEST(Normaliser, RefusesWhatCannotBe) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::loader_test

@@ -11,7 +11,7 @@
 #include "support/temporary_directory.h"
 #include "support/trainer_process.h"
 
-namespace lockstep::test {
+namespace lockstep::test::log_test {
 namespace {
 
 TEST(Log, RankZeroTellsTheStoryAndTheOthersOnlyWarn) {
@@ -82,4 +82,4 @@ TEST(Log, LinesThatCannotBeWrittenAreOneWarningAndTheFileHasWholeLines) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::log_test

@@ -13,7 +13,7 @@
 #include "support/error_text.h"
 #include "support/torch_references.h"
 
-namespace lockstep {
+namespace lockstep::losses_test {
 namespace {
 
 ConstMatrix view(const std::vector<Scalar>& values, Index rows) {
@@ -189,4 +189,4 @@ TEST(Losses, AnUnknownNameSuggestsTheNearest) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::losses_test

@@ -9,7 +9,7 @@
 #include "lockstep/train/storage/run_record.h"
 #include "support/temporary_directory.h"
 
-namespace lockstep {
+namespace lockstep::lost_files_test {
 namespace {
 
 class LostFilesTest : public testing::Test {
@@ -55,4 +55,4 @@ TEST_F(LostFilesTest, AreNoneInANewDirectory) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::lost_files_test

@@ -11,7 +11,7 @@
 
 #include "lockstep/base/aligned_buffer.h"
 
-namespace lockstep {
+namespace lockstep::memory_limit_test {
 namespace {
 
 TEST(MemoryLimit, IsAtMostWhatTheMachineHas) {
@@ -53,4 +53,4 @@ TEST(OutOfMemory, SaysWhatWasAskedFor) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::memory_limit_test

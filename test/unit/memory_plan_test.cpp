@@ -10,7 +10,7 @@
 #include "lockstep/train/plan/run_plan.h"
 #include "support/planned_run.h"
 
-namespace lockstep {
+namespace lockstep::memory_plan_test {
 namespace {
 
 using test::Given;
@@ -225,4 +225,4 @@ TEST_F(NodesOfUnequalSizes, AreTakenAsTheyAre) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::memory_plan_test

@@ -19,7 +19,7 @@
 #include "support/error_text.h"
 #include "support/temporary_directory.h"
 
-namespace lockstep {
+namespace lockstep::metrics_file_test {
 namespace {
 
 // What is logged meanwhile.
@@ -314,4 +314,4 @@ TEST(NumberTables, HaveTheirMarkAndAMeaningEach) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::metrics_file_test

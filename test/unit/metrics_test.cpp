@@ -14,7 +14,7 @@
 #include "support/thread_ranks.h"
 #include "support/torch_references.h"
 
-namespace lockstep {
+namespace lockstep::metrics_test {
 namespace {
 
 struct Set {
@@ -436,4 +436,4 @@ TEST(MetricValue, IsToldInFiveDigitsOrAsUndefined) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::metrics_test

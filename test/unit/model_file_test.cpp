@@ -21,7 +21,7 @@
 #include "support/seed.h"
 #include "support/temporary_directory.h"
 
-namespace lockstep {
+namespace lockstep::model_file_test {
 namespace {
 
 struct Stored {
@@ -465,4 +465,4 @@ TEST_F(Gpt2Files, OfAnotherSizeAreListedByTheirNames) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::model_file_test

@@ -15,7 +15,7 @@
 #include "lockstep/nn/workspace.h"
 #include "support/error_text.h"
 
-namespace lockstep {
+namespace lockstep::model_stages_test {
 namespace {
 
 constexpr Index kSamples = 5;
@@ -399,4 +399,4 @@ TEST(ModelStages, AreCutBetweenLayersThatShareAWeightOnlyIfNeeded) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::model_stages_test

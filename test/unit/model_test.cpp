@@ -10,7 +10,7 @@
 #include "lockstep/nn/workspace.h"
 #include "support/squares.h"
 
-namespace lockstep {
+namespace lockstep::model_test {
 namespace {
 
 Model make(const std::string& layers, const std::string& init = "he") {
@@ -147,4 +147,4 @@ TEST(Initialise, IsKeyedByNameAndHasTheRightSpread) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::model_test

@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-namespace lockstep {
+namespace lockstep::multiply_adds_test {
 namespace {
 
 TEST(MultiplyAdds, AreFusedWhereTheCpuDoesThat) {
@@ -30,4 +30,4 @@ TEST(MultiplyAdds, AreFusedWhereTheCpuDoesThat) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::multiply_adds_test

@@ -12,7 +12,7 @@
 #include "support/error_text.h"
 #include "support/seed.h"
 
-namespace lockstep {
+namespace lockstep::next_position_test {
 namespace {
 
 constexpr Index kSamples = 2;
@@ -70,4 +70,4 @@ TEST(NextPosition, RefusesLayersThatSeePositionsBehindTheirOwn) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::next_position_test

@@ -9,7 +9,7 @@
 #include "lockstep/base/errors.h"
 #include "support/error_text.h"
 
-namespace lockstep {
+namespace lockstep::next_token_test {
 namespace {
 
 const std::vector<Scalar> kOutputs{0.0F, 2.0F, 1.0F, -1.0F, 2.0F};
@@ -85,4 +85,4 @@ TEST(NextToken, RefusesOutputsThatAreNoNumbers) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::next_token_test

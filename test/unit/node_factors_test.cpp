@@ -10,7 +10,7 @@
 #include "lockstep/math/eigen_matrix.h"
 #include "support/seed.h"
 
-namespace lockstep {
+namespace lockstep::node_factors_test {
 namespace {
 
 // Two tensors with a gap between them and behind them, three replicas.
@@ -91,4 +91,4 @@ TEST_F(NodeFactorsTest, KnowsWhereItsTensorsAre) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::node_factors_test

@@ -6,7 +6,7 @@
 
 #include <vector>
 
-namespace lockstep {
+namespace lockstep::notation_test {
 namespace {
 
 TEST(Notation, CountsMergeAsIfSeenAtOnce) {
@@ -37,4 +37,4 @@ TEST(Notation, CountsMergeAsIfSeenAtOnce) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::notation_test

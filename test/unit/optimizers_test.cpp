@@ -13,7 +13,7 @@
 #include "support/reference_gradient.h"
 #include "support/torch_references.h"
 
-namespace lockstep {
+namespace lockstep::optimizers_test {
 namespace {
 
 TensorInfo read_shape(const nlohmann::json& reference) {
@@ -141,4 +141,4 @@ TEST(Optimizers, AnUnknownNameSuggestsTheNearest) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::optimizers_test

@@ -11,7 +11,7 @@
 #include "lockstep/config/option.h"
 #include "support/known_names.h"
 
-namespace lockstep {
+namespace lockstep::options_test {
 namespace {
 
 class Options : public testing::Test {
@@ -211,4 +211,4 @@ TEST_F(Options, FullHelpAndReferenceHoldEveryOption) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::options_test

@@ -15,7 +15,7 @@
 #include "support/special_files.h"
 #include "support/temporary_directory.h"
 
-namespace lockstep {
+namespace lockstep::output_file_test {
 namespace {
 
 using namespace test;
@@ -137,4 +137,4 @@ TEST_F(Outputs, StandardOutputHasTwoNames) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::output_file_test

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace lockstep {
+namespace lockstep::page_memory_test {
 namespace {
 
 Index page() {
@@ -49,4 +49,4 @@ TEST(PageMemory, MayBeEmptyAndMoves) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::page_memory_test

@@ -11,7 +11,7 @@
 #include "support/asynchronous_cases.h"
 #include "support/played_servers.h"
 
-namespace lockstep {
+namespace lockstep::parameter_server_test {
 namespace {
 
 using test::play_servers;
@@ -293,4 +293,4 @@ TEST(ParameterServer, TheErrorNamesTheReplicaWhoseNumberIsBad) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::parameter_server_test

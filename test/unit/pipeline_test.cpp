@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-namespace lockstep {
+namespace lockstep::pipeline_test {
 namespace {
 
 PipelineSchedule interleaved(Index chunks) {
@@ -257,4 +257,4 @@ TEST(Schedules, AreIdleAtTheirEnds) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::pipeline_test

@@ -7,7 +7,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/nn/model.h"
 
-namespace lockstep {
+namespace lockstep::plan_test {
 namespace {
 
 Layout layout_of(const std::string& layers) {
@@ -128,4 +128,4 @@ TEST(Plan, RefusesRanksAndThreadsWithoutWork) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::plan_test

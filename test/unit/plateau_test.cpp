@@ -14,7 +14,7 @@
 #include "support/tiny_run.h"
 #include "support/torch_references.h"
 
-namespace lockstep {
+namespace lockstep::plateau_test {
 namespace {
 
 EvalMetrics evaluation(Index steps, double measure) {
@@ -142,4 +142,4 @@ TEST(Plateau, GoesOnFromEachCheckpointAsIfNeverStopped) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::plateau_test

@@ -12,7 +12,7 @@
 #include "support/kernel_operands.h"
 #include "support/seed.h"
 
-namespace lockstep {
+namespace lockstep::pooling_test {
 namespace {
 
 using test::Operand;
@@ -241,4 +241,4 @@ TEST(AveragePool, PassesOnNan) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::pooling_test

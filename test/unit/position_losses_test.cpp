@@ -14,7 +14,7 @@
 #include "lockstep/train/evaluation/metrics.h"
 #include "lockstep/train/evaluation/position_rows.h"
 
-namespace lockstep {
+namespace lockstep::position_losses_test {
 namespace {
 
 constexpr Index kRows = 2;
@@ -177,4 +177,4 @@ TEST(TargetRule, OfOnePositionMayMissIt) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::position_losses_test

@@ -9,7 +9,7 @@
 #include "lockstep/base/errors.h"
 #include "support/error_text.h"
 
-namespace lockstep {
+namespace lockstep::prediction_table_test {
 namespace {
 
 using Texts = std::vector<std::string>;
@@ -144,4 +144,4 @@ TEST(TargetLabels, AreReadFromTheSchemaNumbersFirst) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::prediction_table_test

@@ -21,7 +21,7 @@
 #include "support/temporary_directory.h"
 #include "support/thread_ranks.h"
 
-namespace lockstep {
+namespace lockstep::prediction_test {
 namespace {
 
 using namespace test;
@@ -399,4 +399,4 @@ TEST_F(PredictionFiles, AreChosenByTheirExtensionOrByName) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::prediction_test

@@ -7,7 +7,7 @@
 #include <thread>
 #include <utility>
 
-namespace lockstep {
+namespace lockstep::progress_line_test {
 namespace {
 
 // What a line of a run of ten steps shows while `body` tells it what happens.
@@ -126,4 +126,4 @@ TEST(ProgressLine, TheBarIsFilledByTheShare) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::progress_line_test

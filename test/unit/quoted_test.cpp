@@ -6,7 +6,7 @@
 
 #include <vector>
 
-namespace lockstep {
+namespace lockstep::quoted_test {
 namespace {
 
 TEST(InQuotes, ShowsShortTextsWhole) {
@@ -58,4 +58,4 @@ TEST(Listed, HasTheFirstNamesAndTheirNumber) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::quoted_test

@@ -12,7 +12,7 @@
 
 #include "support/seed.h"
 
-namespace lockstep {
+namespace lockstep::random_test {
 namespace {
 
 using Words = std::vector<std::uint32_t>;
@@ -183,4 +183,4 @@ TEST(KeyedPermutation, EveryImageIsAboutEquallyLikely) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::random_test

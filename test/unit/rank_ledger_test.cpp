@@ -8,7 +8,7 @@
 
 #include "support/thread_ranks.h"
 
-namespace lockstep {
+namespace lockstep::rank_ledger_test {
 namespace {
 constexpr std::int64_t kTick = 100'000'000;  // ns
 
@@ -202,4 +202,4 @@ TEST(RankLedger, MeasuresNobodyByARankThatHostsNothing) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::rank_ledger_test

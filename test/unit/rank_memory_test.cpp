@@ -9,7 +9,7 @@
 #include "support/error_text.h"
 #include "support/thread_ranks.h"
 
-namespace lockstep {
+namespace lockstep::rank_memory_test {
 namespace {
 
 constexpr double kMib = 1.0 / 1024;  // in GiB
@@ -83,4 +83,4 @@ TEST(RankMemory, RefusesWhatCannotBeHeldAndDoubtsWhatMayNot) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::rank_memory_test

@@ -9,7 +9,7 @@
 #include "lockstep/train/storage/run_directory.h"
 #include "support/temporary_directory.h"
 
-namespace lockstep {
+namespace lockstep::read_run_test {
 namespace {
 
 class ReadRun : public testing::Test {
@@ -113,4 +113,4 @@ TEST_F(ReadRun, OneThatHasNotEndedIsAsFarAsItsMetrics) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::read_run_test

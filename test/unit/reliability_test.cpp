@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-namespace lockstep {
+namespace lockstep::reliability_test {
 namespace {
 
 using Sums = std::vector<double>;
@@ -96,4 +96,4 @@ TEST(Reliability, OfClassesIsThatOfYesOrOfThePredictedOne) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::reliability_test

@@ -11,7 +11,7 @@
 #include "support/tiny_run.h"
 #include "train/loop/replica_check.h"
 
-namespace lockstep {
+namespace lockstep::replica_check_test {
 namespace {
 
 struct Case {
@@ -155,4 +155,4 @@ TEST(ReplicaCheck, AComparisonThatIsDueWhileReplicasDifferOnPurposeIsMadeOnceThe
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::replica_check_test

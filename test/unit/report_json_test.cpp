@@ -9,7 +9,7 @@
 #include "lockstep/report/page/report_page.h"
 #include "support/temporary_directory.h"
 
-namespace lockstep {
+namespace lockstep::report_json_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -271,4 +271,4 @@ TEST(ReportJson, HasThePlanAndThePlaces) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::report_json_test

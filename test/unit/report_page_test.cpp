@@ -16,7 +16,7 @@
 #include "support/error_text.h"
 #include "support/temporary_directory.h"
 
-namespace lockstep {
+namespace lockstep::report_page_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -250,4 +250,4 @@ TEST_F(Report, CsvHasAColumnForEachNumberAndALineForEachLine) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::report_page_test

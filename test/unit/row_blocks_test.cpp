@@ -13,7 +13,7 @@
 #include "lockstep/nn/workspace.h"
 #include "support/seed.h"
 
-namespace lockstep {
+namespace lockstep::row_blocks_test {
 namespace {
 
 constexpr Index kSamples = 5;
@@ -198,4 +198,4 @@ TEST(RowBlocks, BatchNormSeesAllSamples) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::row_blocks_test

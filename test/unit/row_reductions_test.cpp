@@ -11,7 +11,7 @@
 
 #include "lockstep/math/kernels.h"
 
-namespace lockstep {
+namespace lockstep::row_reductions_test {
 namespace {
 
 // Rows of ones of every length up to a few times what is taken side by side, with another number at each
@@ -61,4 +61,4 @@ TEST(RowReductions, ANumberBeyondTheLimitIsFoundWhereverItIs) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::row_reductions_test

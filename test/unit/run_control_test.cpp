@@ -13,7 +13,7 @@
 #include "support/temporary_directory.h"
 #include "support/thread_ranks.h"
 
-namespace lockstep {
+namespace lockstep::run_control_test {
 namespace {
 
 constexpr int kRanks = 3;
@@ -111,4 +111,4 @@ TEST(RunControl, KeepsTimeForTheCheckpointAsTheLastOneTook) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::run_control_test

@@ -15,7 +15,7 @@
 #include "support/error_text.h"
 #include "support/temporary_directory.h"
 
-namespace lockstep {
+namespace lockstep::run_directory_test {
 namespace {
 
 using test::error_text;
@@ -144,4 +144,4 @@ TEST_F(RunDirectoryTest, ADirectoryMadeAnewIsNeverOneOfOthers) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::run_directory_test

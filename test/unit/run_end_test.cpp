@@ -7,7 +7,7 @@
 #include "lockstep/base/json.h"
 #include "lockstep/report/live/run_output.h"
 
-namespace lockstep {
+namespace lockstep::run_end_test {
 namespace {
 
 // What is logged, without times and levels.
@@ -156,4 +156,4 @@ TEST(RunEnd, IsSummedUpInNumbers) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::run_end_test

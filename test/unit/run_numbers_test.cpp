@@ -8,7 +8,7 @@
 #include <cmath>
 #include <utility>
 
-namespace lockstep {
+namespace lockstep::run_numbers_test {
 namespace {
 
 // As a run adds the lines of its metrics.
@@ -148,4 +148,4 @@ TEST(TimeShare, IsThatOfTheEndOrOfTheLastLine) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::run_numbers_test

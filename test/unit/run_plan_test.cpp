@@ -9,7 +9,7 @@
 #include "lockstep/train/storage/model_file.h"
 #include "support/planned_run.h"
 
-namespace lockstep {
+namespace lockstep::run_plan_test {
 namespace {
 
 using test::Given;
@@ -376,4 +376,4 @@ TEST(RunPlan, SaysWhenWeightsAreAveraged) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::run_plan_test

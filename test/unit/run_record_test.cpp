@@ -18,7 +18,7 @@
 #include "support/error_text.h"
 #include "support/temporary_directory.h"
 
-namespace lockstep {
+namespace lockstep::run_record_test {
 namespace {
 
 using test::error_text;
@@ -274,4 +274,4 @@ TEST_F(RunRecordTest, NoChangeWaitsForAWrite) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::run_record_test

@@ -13,7 +13,7 @@
 #include "support/error_text.h"
 #include "support/seed.h"
 
-namespace lockstep {
+namespace lockstep::sampler_test {
 namespace {
 
 using namespace test;
@@ -390,4 +390,4 @@ TEST(Sampler, RefusesWhatCannotBe) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::sampler_test

@@ -11,7 +11,7 @@
 #include "support/error_text.h"
 #include "support/torch_references.h"
 
-namespace lockstep {
+namespace lockstep::schedule_test {
 namespace {
 
 constexpr Index kBatch = 4;
@@ -275,4 +275,4 @@ TEST(ParseDuration, ErrorsNameTheKeyTheTextAndTheProblem) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::schedule_test

@@ -12,7 +12,7 @@
 #include "lockstep/base/random.h"
 #include "support/error_text.h"
 
-namespace lockstep {
+namespace lockstep::series_summary_test {
 namespace {
 
 using test::error_text;
@@ -102,4 +102,4 @@ TEST(WindowPlan, CountsTheWindowsToTrainOn) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::series_summary_test

@@ -15,7 +15,7 @@
 #include "support/error_text.h"
 #include "support/thread_ranks.h"
 
-namespace lockstep {
+namespace lockstep::server_parts_test {
 namespace {
 
 // ---- a step of several workers --------------------------------------------------------------------------
@@ -252,4 +252,4 @@ TEST(RequestQueue, NamesThoseThatAreSilentAndHowLong) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server_parts_test

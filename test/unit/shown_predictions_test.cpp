@@ -9,7 +9,7 @@
 #include "lockstep/base/json.h"
 #include "support/error_text.h"
 
-namespace lockstep {
+namespace lockstep::shown_predictions_test {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -184,4 +184,4 @@ TEST(ShownPredictions, OfAnotherFormAreRefused) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::shown_predictions_test

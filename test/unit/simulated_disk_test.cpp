@@ -5,7 +5,7 @@
 
 #include <set>
 
-namespace lockstep::test {
+namespace lockstep::test::simulated_disk_test {
 namespace {
 
 constexpr CrashKind kLost{"", Unsynced::kLost, Unsynced::kLost};
@@ -84,4 +84,4 @@ TEST_F(Disk, ChangesSurviveInAnyOrder) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::simulated_disk_test

@@ -6,7 +6,7 @@
 #include "lockstep/report/tables/plan_table.h"
 #include "support/planned_run.h"
 
-namespace lockstep {
+namespace lockstep::single_values_test {
 namespace {
 
 // Nodes: 0 dense, 1 batch_norm, 2 relu, 3 dense, 4 batch_norm, 5 dense.
@@ -115,4 +115,4 @@ TEST(SingleValues, ThePlanKnowsThoseOfTheLastStepAndRefusesThoseOfEach) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::single_values_test

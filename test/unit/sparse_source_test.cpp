@@ -9,7 +9,7 @@
 #include "support/error_text.h"
 #include "support/temporary_directory.h"
 
-namespace lockstep {
+namespace lockstep::sparse_source_test {
 namespace {
 
 // It is told when its records are packed, as a label that suits no class.
@@ -39,4 +39,4 @@ TEST(SparseSource, ARefusedLabelIsToldByItsLineInAnyChunk) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::sparse_source_test

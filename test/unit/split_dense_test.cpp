@@ -12,7 +12,7 @@
 #include "lockstep/nn/workspace.h"
 #include "support/seed.h"
 
-namespace lockstep {
+namespace lockstep::split_dense_test {
 namespace {
 
 constexpr Index kRows = 7;
@@ -202,4 +202,4 @@ TEST(SplitDense, IsComputedBlockByBlock) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::split_dense_test

@@ -12,7 +12,7 @@
 #include "support/error_text.h"
 #include "support/planned_run.h"
 
-namespace lockstep {
+namespace lockstep::stage_plan_test {
 namespace {
 
 constexpr const char* kDeep = "dense(64) relu dense(64) relu dense(64) relu dense(64) relu dense(10)";
@@ -317,4 +317,4 @@ TEST(StagePlan, NeedsAMultipleOfTheStages) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::stage_plan_test

@@ -8,7 +8,7 @@
 #include <map>
 #include <string>
 
-namespace lockstep {
+namespace lockstep::stages_test {
 namespace {
 
 struct Named {
@@ -155,4 +155,4 @@ TEST(Stages, TheySendNoMoreThanTheyPromise) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::stages_test

@@ -14,7 +14,7 @@
 #include "lockstep/base/process.h"
 #include "support/error_text.h"
 
-namespace lockstep {
+namespace lockstep::stall_test {
 namespace {
 
 // The activity of this thread, while it lives.
@@ -295,4 +295,4 @@ TEST(StallClock, TicksAreAsFrequentAsTheLimitAsksFor) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::stall_test

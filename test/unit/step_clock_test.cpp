@@ -5,7 +5,7 @@
 
 #include "support/thread_ranks.h"
 
-namespace lockstep {
+namespace lockstep::step_clock_test {
 namespace {
 
 TimeSums step(TimeSums time, const ExchangeTime& exchange) {
@@ -107,4 +107,4 @@ TEST(TimeShares, MeasuresAStepInSixtyFourAndNotTheFirst) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::step_clock_test

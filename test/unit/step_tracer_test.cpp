@@ -12,7 +12,7 @@
 #include "lockstep/report/trace/trace.h"
 #include "support/temporary_directory.h"
 
-namespace lockstep {
+namespace lockstep::step_tracer_test {
 namespace {
 
 using Steps = std::vector<Index>;
@@ -233,4 +233,4 @@ TEST(Trace, GivesTheEventsOfAThreadInOrderAndCountsThoseThatAreLost) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::step_tracer_test

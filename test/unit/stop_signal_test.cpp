@@ -1,5 +1,4 @@
-// Stop signals are kept until somebody asks, and interrupt no thread. One test: a process blocks them for
-// good.
+// Stop signals are kept until somebody asks, and interrupt no thread.
 #include "lockstep/base/process.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +9,7 @@
 
 #include "lockstep/base/errors.h"
 
-namespace lockstep {
+namespace lockstep::stop_signal_test {
 namespace {
 
 bool blocks_stop_signals() {
@@ -20,11 +19,18 @@ bool blocks_stop_signals() {
          sigismember(&blocked, SIGUSR1) == 1;
 }
 
-TEST(StopSignal, IsKeptForWhoAsksAndBlockedInThreadsMadeAfterwards) {
+class StopSignal : public testing::Test {
+ protected:
+  ~StopSignal() override {
+    for (const int signal : {SIGINT, SIGUSR1}) std::signal(signal, SIG_DFL);
+  }
+};
+
+TEST_F(StopSignal, IsKeptForWhoAsksAndBlockedInThreadsMadeAfterwards) {
   ASSERT_FALSE(blocks_stop_signals());
   EXPECT_EQ(stop_signal(), "");
   std::signal(SIGINT, SIG_IGN);  // as shells do for what they start in the background
-  note_stop_signals();
+  const StopSignals signals;
   EXPECT_TRUE(blocks_stop_signals());
   std::jthread([] {
     EXPECT_TRUE(blocks_stop_signals());
@@ -45,5 +51,20 @@ TEST(StopSignal, IsKeptForWhoAsksAndBlockedInThreadsMadeAfterwards) {
   }
 }
 
+TEST_F(StopSignal, IsForgottenWithTheObjectThatKeepsIt) {
+  std::signal(SIGUSR1, SIG_IGN);
+  for (const int signal : {SIGUSR1, SIGTERM}) {
+    {
+      const StopSignals signals;
+      ::kill(::getpid(), signal);
+      EXPECT_EQ(stop_signal(), signal == SIGTERM ? "SIGTERM" : "SIGUSR1");
+      ::kill(::getpid(), SIGTERM);  // nobody asks any more
+    }
+    EXPECT_EQ(stop_signal(), "");
+    EXPECT_FALSE(blocks_stop_signals());
+    EXPECT_EQ(std::signal(SIGUSR1, SIG_IGN), SIG_IGN) << "as it was before";
+  }
+}
+
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::stop_signal_test

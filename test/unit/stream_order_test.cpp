@@ -12,7 +12,7 @@
 #include "lockstep/base/errors.h"
 #include "support/numbered_source.h"
 
-namespace lockstep {
+namespace lockstep::stream_order_test {
 namespace {
 
 using namespace test;
@@ -293,4 +293,4 @@ TEST(StreamOrder, ContiguousShardsAreRuns) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::stream_order_test

@@ -11,7 +11,7 @@
 #include "support/loaded.h"
 #include "support/numbered_source.h"
 
-namespace lockstep {
+namespace lockstep::streamed_records_test {
 namespace {
 
 using namespace test;
@@ -160,4 +160,4 @@ TEST(StreamedRecords, WhatCannotBeReadIsTold) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::streamed_records_test

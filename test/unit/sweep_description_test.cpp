@@ -10,7 +10,7 @@
 #include "support/temporary_directory.h"
 #include "support/thread_ranks.h"
 
-namespace lockstep {
+namespace lockstep::sweep_description_test {
 namespace {
 
 using test::error_text;
@@ -144,4 +144,4 @@ TEST(SweepData, OnlyAnotherContentOfTheSameSetIsAChange) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::sweep_description_test

@@ -13,7 +13,7 @@
 #include "support/temporary_directory.h"
 #include "support/thread_ranks.h"
 
-namespace lockstep {
+namespace lockstep::sweep_state_test {
 namespace {
 
 class SweepStateTest : public testing::Test {
@@ -103,4 +103,4 @@ TEST_F(SweepStateTest, NeedsRanksThatTrialsCanShare) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::sweep_state_test

@@ -15,7 +15,7 @@
 #include "support/error_text.h"
 #include "support/temporary_directory.h"
 
-namespace lockstep {
+namespace lockstep::sweep_table_test {
 namespace {
 
 using test::expect_parts;
@@ -233,4 +233,4 @@ TEST(TrialScore, IsThatOfTheWeightsThatAreKept) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::sweep_table_test

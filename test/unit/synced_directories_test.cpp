@@ -32,7 +32,7 @@ extern "C" int fsync(int file) {
   return REAL(fsync)(file);
 }
 
-namespace lockstep {
+namespace lockstep::synced_directories_test {
 namespace {
 
 class SyncedDirectories : public testing::Test {
@@ -72,4 +72,4 @@ TEST_F(SyncedDirectories, ThatOfTheCheckpointsSurvivesBeforeTheFirstIsWritten) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::synced_directories_test

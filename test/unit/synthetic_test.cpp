@@ -12,7 +12,7 @@
 #include "support/loaded.h"
 #include "support/seed.h"
 
-namespace lockstep {
+namespace lockstep::synthetic_test {
 namespace {
 
 using namespace test;
@@ -168,4 +168,4 @@ TEST(Synthetic, RefusesWhatCannotBe) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::synthetic_test

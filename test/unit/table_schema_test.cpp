@@ -14,7 +14,7 @@
 #include "support/error_text.h"
 #include "support/temporary_directory.h"
 
-namespace lockstep::test {
+namespace lockstep::test::table_schema_test {
 namespace {
 
 class Schema : public testing::Test {
@@ -96,4 +96,4 @@ TEST_F(Schema, ColumnsOfWindowsHaveAFeatureForEachPosition) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::table_schema_test

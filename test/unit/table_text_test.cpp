@@ -20,7 +20,7 @@
 #include "support/seed.h"
 #include "support/temporary_directory.h"
 
-namespace lockstep {
+namespace lockstep::table_text_test {
 namespace {
 
 using namespace test;
@@ -267,4 +267,4 @@ TEST(ForeignFiles, AreToldByTheirEndsAndByTheirFirstBytes) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::table_text_test

@@ -10,7 +10,7 @@
 
 #include "support/thread_ranks.h"
 
-namespace lockstep {
+namespace lockstep::target_fit_test {
 namespace {
 
 using Pair = std::pair<double, double>;
@@ -159,4 +159,4 @@ TEST(TargetFit, DrawsTheSameThousandOnAnyRanks) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::target_fit_test

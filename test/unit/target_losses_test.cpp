@@ -11,7 +11,7 @@
 #include "support/config_text.h"
 #include "support/torch_references.h"
 
-namespace lockstep {
+namespace lockstep::target_losses_test {
 namespace {
 
 constexpr Scalar kMissing = std::numeric_limits<Scalar>::quiet_NaN();
@@ -154,4 +154,4 @@ TEST(Weighing, MultipliesWeightsOfRecordsAndClassesAndCountsTargets) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::target_losses_test

@@ -10,7 +10,7 @@
 #include "support/error_text.h"
 #include "support/tiny_run.h"
 
-namespace lockstep {
+namespace lockstep::tensor_multipliers_test {
 namespace {
 
 // 0.weight, 1.weight, 1.bias, 2.weight, 2.bias, 3.body.0.weight, 3.body.0.bias, 4.weight, 4.bias
@@ -158,4 +158,4 @@ TEST(TensorMultipliers, HoldForAsynchronousWorkersToo) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::tensor_multipliers_test

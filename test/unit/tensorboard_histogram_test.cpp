@@ -11,7 +11,7 @@
 
 #include "lockstep/math/statistics.h"
 
-namespace lockstep {
+namespace lockstep::tensorboard_histogram_test {
 namespace {
 
 struct Histogram {
@@ -92,4 +92,4 @@ TEST(Histogram, OfNothingIsEmpty) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::tensorboard_histogram_test

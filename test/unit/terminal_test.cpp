@@ -5,7 +5,7 @@
 
 #include <cstdlib>
 
-namespace lockstep {
+namespace lockstep::terminal_test {
 namespace {
 
 TEST(WrapLines, LeavesAloneWhatFits) {
@@ -46,4 +46,4 @@ TEST(Terminal, RowsAreRedrawnWhereTermSaysThatTheyCanBe) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::terminal_test

@@ -5,7 +5,7 @@
 
 #include <limits>
 
-namespace lockstep {
+namespace lockstep::text_test {
 namespace {
 
 TEST(WithCommas, GroupsByThree) {
@@ -93,4 +93,4 @@ TEST(Utf8, HoldsNoOverlongFormsNorSurrogates) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::text_test

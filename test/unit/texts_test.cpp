@@ -18,7 +18,7 @@
 #include "support/numpy_files.h"
 #include "support/temporary_directory.h"
 
-namespace lockstep {
+namespace lockstep::texts_test {
 namespace {
 
 using namespace test;
@@ -160,4 +160,4 @@ TEST_F(Texts, IdsOfAnArrayAreTokens) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::texts_test

@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <thread>
 
-namespace lockstep {
+namespace lockstep::thread_team_test {
 namespace {
 
 TEST(ThreadTeam, RunsEveryThreadOnceEachTime) {
@@ -89,4 +89,4 @@ TEST(ThreadTeam, IsReusableAfterAnException) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::thread_team_test

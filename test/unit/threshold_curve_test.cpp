@@ -8,7 +8,7 @@
 
 #include "support/ranks.h"
 
-namespace lockstep {
+namespace lockstep::threshold_curve_test {
 namespace {
 
 // Logits of six samples and whether they are yes: one pair of three times three is in the wrong order.
@@ -162,4 +162,4 @@ TEST(ThresholdCurve, IsMissingForNumbersAndForManyClasses) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::threshold_curve_test

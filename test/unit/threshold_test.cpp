@@ -9,7 +9,7 @@
 #include "lockstep/base/random.h"
 #include "support/error_text.h"
 
-namespace lockstep {
+namespace lockstep::threshold_test {
 namespace {
 
 using test::error_text;
@@ -132,4 +132,4 @@ TEST(Threshold, IsOfOneYesOrNo) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::threshold_test

@@ -9,7 +9,7 @@
 #include "lockstep/base/errors.h"
 #include "support/error_text.h"
 
-namespace lockstep::test {
+namespace lockstep::test::time_limit_test {
 namespace {
 
 double limit(std::string_view text) {
@@ -109,4 +109,4 @@ TEST(EndOfJob, AValueThatCannotBeItsEndIsNoLimitButAWarning) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::time_limit_test

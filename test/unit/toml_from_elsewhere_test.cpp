@@ -7,7 +7,7 @@
 #include "support/error_text.h"
 #include "support/known_names.h"
 
-namespace lockstep {
+namespace lockstep::toml_from_elsewhere_test {
 namespace {
 
 using test::error_of;
@@ -53,4 +53,4 @@ TEST(ConfigFromElsewhere, TakesAByteOrderMarkAndWindowsLineEnds) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::toml_from_elsewhere_test

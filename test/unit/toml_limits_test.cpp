@@ -11,7 +11,7 @@
 #include "lockstep/config/command_line.h"
 #include "support/config_text.h"
 
-namespace lockstep {
+namespace lockstep::toml_limits_test {
 namespace {
 
 using test::error_of;
@@ -86,4 +86,4 @@ TEST(TomlReader, CutsLongTextsInItsErrors) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::toml_limits_test

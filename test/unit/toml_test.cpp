@@ -17,7 +17,7 @@
 #include "support/known_names.h"
 #include "support/seed.h"
 
-namespace lockstep {
+namespace lockstep::toml_test {
 namespace {
 
 using test::error_of;
@@ -308,4 +308,4 @@ TEST(ConfigHash, IsAFunctionOfTheValues) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::toml_test

@@ -12,7 +12,7 @@
 #include "support/config_text.h"
 #include "support/torch_references.h"
 
-namespace lockstep {
+namespace lockstep::torch_layers_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -185,4 +185,4 @@ TEST(TorchLayers, AGptTrainsAsInPyTorch) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::torch_layers_test

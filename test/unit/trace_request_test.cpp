@@ -5,7 +5,7 @@
 #include "lockstep/base/errors.h"
 #include "support/error_text.h"
 
-namespace lockstep {
+namespace lockstep::trace_request_test {
 namespace {
 
 std::string error_of(const std::string& text) {
@@ -38,4 +38,4 @@ TEST(TraceRequest, RefusesOtherTextsWithAnExample) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::trace_request_test

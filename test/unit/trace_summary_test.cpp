@@ -4,7 +4,7 @@
 #include "lockstep/report/trace/trace.h"
 #include "support/error_text.h"
 
-namespace lockstep {
+namespace lockstep::trace_summary_test {
 namespace {
 
 // Milliseconds.
@@ -111,4 +111,4 @@ TEST(TraceSummary, NamesTheSlowestSteps) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::trace_summary_test

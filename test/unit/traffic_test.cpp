@@ -6,7 +6,7 @@
 #include "lockstep/distributed/exchange/algorithm.h"
 #include "lockstep/distributed/strategies/strategy.h"
 
-namespace lockstep {
+namespace lockstep::traffic_test {
 namespace {
 
 constexpr double kNear = 1e-9;
@@ -133,4 +133,4 @@ TEST(Traffic, ServersTalkToAllWorkers) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::traffic_test

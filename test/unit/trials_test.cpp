@@ -10,7 +10,7 @@
 #include "support/error_text.h"
 #include "support/known_names.h"
 
-namespace lockstep::test {
+namespace lockstep::test::trials_test {
 namespace {
 
 using Trials = std::vector<std::vector<Setting>>;
@@ -108,4 +108,4 @@ TEST(Trials, WhatIsWrongIsNamedBeforeAnythingRuns) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::trials_test

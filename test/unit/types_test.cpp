@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lockstep {
+namespace lockstep::types_test {
 namespace {
 
 TEST(SplitEvenly, CoversTheWholeWithoutOverlapAndEvenly) {
@@ -41,4 +41,4 @@ TEST(FirstIndex, IsWhereThePredicateTurnsFalse) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::types_test

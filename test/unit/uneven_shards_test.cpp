@@ -6,7 +6,7 @@
 
 #include "support/error_text.h"
 
-namespace lockstep {
+namespace lockstep::uneven_shards_test {
 namespace {
 
 using Shards = std::vector<ClassCounts>;
@@ -29,4 +29,4 @@ TEST(UnevenShards, LargeShardsMayDifferALittle) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::uneven_shards_test

@@ -3,7 +3,7 @@
 
 #include "lockstep/train/bench/bench.h"
 
-namespace lockstep {
+namespace lockstep::update_rate_test {
 namespace {
 
 // Each rank has a share of the gradients of all, and of the weights and their velocity, which it reads and
@@ -19,4 +19,4 @@ TEST(UpdateRate, RanksShareWhatAnUpdateReadsAndWrites) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::update_rate_test

@@ -21,7 +21,7 @@
 #include "support/squares.h"
 #include "support/torch_references.h"
 
-namespace lockstep {
+namespace lockstep::update_test {
 namespace {
 
 // One weight matrix of 3 x 4 and a bias of 3.
@@ -377,4 +377,4 @@ TEST(Update, RefusesBadGradientsAndLeavesTheWeightsAlone) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::update_test

@@ -8,7 +8,7 @@
 #include "support/error_text.h"
 #include "support/known_names.h"
 
-namespace lockstep::test {
+namespace lockstep::test::validation_part_test {
 namespace {
 
 using By = ValidationPart::By;
@@ -187,4 +187,4 @@ TEST(EarlierKeys, ThatContradictAreRefused) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::test::validation_part_test

@@ -18,7 +18,7 @@
 #include "support/numbered_source.h"
 #include "support/temporary_directory.h"
 
-namespace lockstep {
+namespace lockstep::validation_split_test {
 namespace {
 
 using namespace test;
@@ -198,4 +198,4 @@ TEST(Audit, EachOfTheTwoSumsTellsApartWhatTheOtherCannot) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::validation_split_test

@@ -9,7 +9,7 @@
 
 #include "support/torch_references.h"
 
-namespace lockstep {
+namespace lockstep::value_sample_test {
 namespace {
 
 using Numbers = std::vector<double>;
@@ -98,4 +98,4 @@ TEST(TreeThresholds, AreThoseOfScikitLearn) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::value_sample_test

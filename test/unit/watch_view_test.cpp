@@ -8,7 +8,7 @@
 
 #include "lockstep/base/text.h"
 
-namespace lockstep {
+namespace lockstep::watch_view_test {
 namespace {
 
 using Lines = std::vector<std::string>;
@@ -126,4 +126,4 @@ TEST(WatchView, OfManyRunsSaysHowManyAreLeftOut) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::watch_view_test

@@ -13,7 +13,7 @@
 #include "support/tiny_run.h"
 #include "support/torch_references.h"
 
-namespace lockstep {
+namespace lockstep::weight_average_test {
 namespace {
 
 using Numbers = std::vector<double>;
@@ -206,4 +206,4 @@ TEST(Evaluation, AtTheStartCountsAsEachOther) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::weight_average_test

@@ -13,7 +13,7 @@
 #include "lockstep/distributed/update.h"
 #include "lockstep/nn/model.h"
 
-namespace lockstep {
+namespace lockstep::whole_tensors_test {
 namespace {
 
 using Kind = TensorInfo::Kind;
@@ -125,4 +125,4 @@ TEST(WholeTensors, EachNumberOfTheStateIsSavedOnce) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::whole_tensors_test

@@ -14,7 +14,7 @@
 #include "support/temporary_directory.h"
 #include "support/thread_ranks.h"
 
-namespace lockstep {
+namespace lockstep::window_figures_test {
 namespace {
 
 constexpr Index kPositions = 20;
@@ -208,4 +208,4 @@ TEST_F(WindowFigures, OfSeveralLabelsOneSeriesIsShownInTheirUnits) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::window_figures_test

@@ -11,7 +11,7 @@
 #include "support/error_text.h"
 #include "support/seed.h"
 
-namespace lockstep {
+namespace lockstep::window_scaling_test {
 namespace {
 
 using Kind = WindowScaling::Kind;
@@ -236,4 +236,4 @@ TEST(WindowScaling, WhatDoesNotFitIsRefused) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::window_scaling_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lockstep {
+namespace lockstep::worker_lines_test {
 namespace {
 
 using Lines = std::vector<std::string>;
@@ -30,4 +30,4 @@ TEST(WorkerLines, DroppedGradientsAreNoneOfTheShare) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker_lines_test

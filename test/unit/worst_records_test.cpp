@@ -9,7 +9,7 @@
 
 #include "lockstep/base/catalog.h"
 
-namespace lockstep {
+namespace lockstep::worst_records_test {
 namespace {
 
 constexpr Scalar kNaN = std::numeric_limits<Scalar>::quiet_NaN();
@@ -148,4 +148,4 @@ TEST(WorstRecords, AreToldInTheWordsOfTheLabel) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worst_records_test

@@ -1,6 +1,8 @@
 // A process and its system: environment variables, signals, memory.
 #pragma once
 
+#include <array>
+#include <csignal>
 #include <exception>
 #include <new>
 #include <optional>
@@ -32,12 +34,24 @@ std::string host_name();
 // own. The signals are blocked in all threads, so the kernel keeps them until somebody asks; who works for
 // long asks now and then.
 
-/// From now on SIGTERM, SIGINT and SIGUSR1 do not end the process, but are kept until stop_signal() is asked.
-/// To be called before other threads are made, MPI's too: only then are the signals blocked in these as well.
-void note_stop_signals();
+/// As long as it lives SIGTERM, SIGINT and SIGUSR1 do not end the process, but are kept until stop_signal()
+/// is asked. To be made before other threads are, MPI's too: only then are the signals blocked in these as
+/// well. One at a time. Its end, in the same thread, leaves all as it was: signals that have come are
+/// forgotten.
+class StopSignals {
+ public:
+  StopSignals();
+  ~StopSignals();
+  StopSignals(const StopSignals&) = delete;
+  StopSignals& operator=(const StopSignals&) = delete;
 
-/// The name of the first such signal that was found since then (of several at once, the lowest number); "" if
-/// there was none. Any thread may ask.
+ private:
+  sigset_t mask_before_{};
+  std::array<struct sigaction, 3> actions_before_{};
+};
+
+/// The name of the first such signal that was found (of several at once, the lowest number); "" if there was
+/// none. Any thread may ask.
 std::string stop_signal();
 
 /// Errors: Error with exit code kExitStopped if there was such a signal. For work that is lost without harm.
