@@ -30,12 +30,15 @@ struct Variant {
   }
 };
 
-// Every optimizer of the catalog with and without momentum, and on matrices if it looks at their shape.
+// Every optimizer of the catalog with its own momentum, without and with some, and on matrices if it looks at
+// their shape.
 std::vector<Variant> variants() {
   std::vector<Variant> all;
   for (const OptimizerEntry& entry : optimizer_catalog()) {
     OptimizerOptions options;
     all.push_back({entry.name, entry.make(options)});
+    options.momentum = 0;
+    all.push_back({entry.name + " without momentum", entry.make(options)});
     options.scale_parameter = true;
     options.momentum = 0.9;
     all.push_back({entry.name + " with momentum", entry.make(options)});

@@ -4,12 +4,15 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <functional>
+#include <thread>
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/comm/checked_communicator.h"
+#include "lockstep/distributed/exchange/calibration.h"
 #include "lockstep/distributed/exchange/reducer.h"
 #include "support/error_text.h"
 #include "support/exchanging.h"
@@ -237,6 +240,42 @@ TEST(Algorithms, NodesAreCountedInTheOrderOfTheirRanks) {
   test::on_ranks([](Communicator& comm) {
     for (const Index ranks_per_node : {0, 1, 2, 3}) {
       EXPECT_EQ(node_sizes(comm, ranks_per_node), full_nodes(comm.size(), ranks_per_node));
+    }
+  });
+}
+
+// An exchange that takes much longer than it has to.
+class SlowReducer final : public Reducer {
+ public:
+  explicit SlowReducer(std::unique_ptr<Reducer> inner) : inner_(std::move(inner)) {}
+  void begin_step(std::span<const Index> samples) override { inner_->begin_step(samples); }
+  void bucket_ready(const Bucket& bucket, const PartialGrads& sums) override {
+    inner_->bucket_ready(bucket, sums);
+  }
+  std::size_t progress() override { return inner_->progress(); }
+  std::span<Scalar> sum() override { return inner_->sum(); }
+  std::span<Scalar> finish() override {
+    std::this_thread::sleep_for(std::chrono::milliseconds(40));
+    return inner_->finish();
+  }
+
+ private:
+  std::unique_ptr<Reducer> inner_;
+};
+
+TEST(Algorithms, CalibrationChoosesTheFasterOneWhicheverItTriesFirst) {
+  test::on_ranks({2, 3}, [](Communicator& comm) {
+    const DistOptions options;
+    const Plan plan = make_plan(options, Model({.layers = "dense(9)"}, {{20}}).layout(),
+                                {.world = comm.size(), .replicas = comm.size()});
+    const AlgorithmEntry& fast = algorithm_by_rule({.count = comm.size(), .largest = 1});
+    AlgorithmEntry slow = fast;
+    slow.make = [&](const ExchangeRequest& request) {
+      return std::make_unique<SlowReducer>(fast.make(request));
+    };
+    const ExchangeRequest request{.comm = comm, .plan = plan, .options = options};
+    for (const AlgorithmChoice& both : {AlgorithmChoice{&fast, &slow}, AlgorithmChoice{&slow, &fast}}) {
+      EXPECT_EQ(calibrate(request, both), AlgorithmChoice{&fast});
     }
   });
 }

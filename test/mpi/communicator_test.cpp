@@ -4,13 +4,16 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <numeric>
+#include <utility>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/comm/checked_communicator.h"
 #include "lockstep/distributed/local_gradients.h"
 #include "lockstep/math/fixed_tree.h"
+#include "support/error_text.h"
 #include "support/ranks.h"
 
 namespace lockstep::communicator_test {
@@ -197,33 +200,36 @@ TEST(OrderedSums, SameBitsOnAnyNumberOfRanks) {
   });
 }
 
-TEST(CheckedCommunicator, NamesTheRanksThatAreNotAtTheSameCollective) {
+// Every collective on rank 0, where the others add four numbers, or broadcast from another rank.
+TEST(CheckedCommunicator, NamesTheCollectivesThatRanksAreAt) {
   test::on_ranks([](Communicator& comm) {
     if (comm.size() == 1) return;
     CheckedCommunicator checked(comm);
     checked.barrier();
-    std::vector<float> data(comm.rank() == 0 ? 5 : 4);
-    try {
-      checked.all_reduce_sum(as_buffer(std::span(data)));
-      if (comm.rank() == 0) FAIL() << "a wrong count was accepted";
-    } catch (const CommError& error) {
-      EXPECT_NE(std::string(error.what()).find("all_reduce_sum of 5 float"), std::string::npos)
-          << error.what();
-    }
-  });
-}
-
-TEST(CheckedCommunicator, NamesTheRanksThatBroadcastFromAnother) {
-  test::on_ranks([](Communicator& comm) {
-    if (comm.size() == 1) return;
-    CheckedCommunicator checked(comm);
-    std::vector<float> data(4);
-    try {
-      checked.broadcast(as_buffer(std::span(data)), comm.rank() == 0 ? 0 : 1);
-      ADD_FAILURE() << "two roots were accepted";
-    } catch (const CommError& error) {
-      EXPECT_NE(std::string(error.what()).find("broadcast of 4 float from rank 1"), std::string::npos)
-          << error.what();
+    const auto window = checked.shared_window(8);
+    std::vector<float> four(4);
+    std::vector<float> all(4 * static_cast<std::size_t>(comm.size()));
+    const Buffer numbers = as_buffer(std::span(four));
+    const std::vector<std::pair<std::string, std::function<void()>>> calls{
+        {"barrier of 0", [&] { checked.barrier(); }},
+        {"broadcast of 4 float from rank 0", [&] { checked.broadcast(numbers, 0); }},
+        {"rank 0 calls all_reduce_sum of 3 float",
+         [&] { checked.all_reduce_sum(as_buffer(std::span(four).first(3))); }},
+        {"start_all_reduce_sum of 4 float", [&] { checked.start_all_reduce_sum(numbers); }},
+        {"rank 0 calls all_gather of 4 float",
+         [&] { checked.all_gather(as_buffer(std::span<const float>(four)), as_buffer(std::span(all))); }},
+        {"start_all_gather of", [&] { checked.start_all_gather(as_buffer(std::span(all)), {}); }},
+        {"split of 0", [&] { checked.split(0, 0); }},
+        {"split_by_node of 2", [&] { checked.split_by_node(2); }},
+        {"shared_window of 0", [&] { checked.shared_window(8); }},
+        {"SharedWindow::fence", [&] { window->fence(); }}};
+    for (const auto& [name, call] : calls) {
+      for (const bool adds : {true, false}) {
+        if (!adds && !name.starts_with("broadcast")) continue;
+        const auto others = [&] { adds ? checked.all_reduce_sum(numbers) : checked.broadcast(numbers, 1); };
+        test::expect_parts(test::error_text<CommError>([&] { comm.rank() == 0 ? call() : others(); }),
+                           {name});
+      }
     }
   });
 }

@@ -13,7 +13,6 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/comm/agree.h"
-#include "lockstep/comm/checked_communicator.h"
 #include "lockstep/comm/communicator.h"
 #include "support/ranks.h"
 #include "support/thread_ranks.h"
@@ -172,20 +171,6 @@ TEST(SharedWindow, ARankThatThrowsReleasesThoseAtAFence) {
   };
   EXPECT_THROW(run_thread_ranks(5, body), DataError);
   EXPECT_EQ(released, 4);
-}
-
-TEST(CheckedCommunicator, NamesAFenceThatSomeRankIsNotAt) {
-  test::on_ranks([](Communicator& comm) {
-    if (comm.size() == 1) return;
-    CheckedCommunicator checked(comm);
-    const auto window = checked.shared_window(8);
-    try {
-      comm.rank() == 0 ? window->fence() : checked.barrier();
-      FAIL() << "a fence met a barrier";
-    } catch (const CommError& error) {
-      EXPECT_NE(std::string(error.what()).find("SharedWindow::fence"), std::string::npos) << error.what();
-    }
-  });
 }
 
 }  // namespace

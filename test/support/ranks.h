@@ -20,8 +20,8 @@ void on_ranks(const std::function<void(Communicator&)>& body);
 /// As threads for these counts only.
 void on_ranks(const std::vector<int>& counts, const std::function<void(Communicator&)>& body);
 
-/// The counts of one of many cases, by its turn: a small one and two larger ones. Any four turns in a row have
-/// each count from 1 to kMaxThreadRanks. Under mpiexec all cases run on its ranks.
+/// The counts of one of many cases, by its turn: a small one and two larger ones. Any four turns in a row
+/// have each count from 1 to kMaxThreadRanks. Under mpiexec all cases run on its ranks.
 std::vector<int> counts_of_turn(Index turn);
 
 }  // namespace lockstep::test

@@ -371,8 +371,12 @@ TEST(RunPlan, SaysWhenWeightsAreAveraged) {
   EXPECT_FALSE(plan.averages_between(10158, 15236));
   EXPECT_TRUE(plan.averages_between(10158, 15237));
   EXPECT_TRUE(plan.averages_between(20316, plan.steps)) << "the end of the run";
-  setup.train.swa_from = "5 epochs";
-  EXPECT_THROW(setup.plan(1), ConfigError);
+  for (const char* over : {"5 epochs", "22856 steps"}) {
+    setup.train.swa_from = over;
+    EXPECT_THROW(setup.plan(1), ConfigError) << over;
+  }
+  setup.train.swa_from = "22855 steps";
+  EXPECT_NO_THROW(setup.plan(1)) << "one step is left";
 }
 
 }  // namespace

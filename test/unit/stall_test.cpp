@@ -227,13 +227,6 @@ StallClock after_steps(double stall_seconds, std::initializer_list<int> lengths)
   return clock;
 }
 
-TEST(StallClock, LooksTenTimesWithinItsLimitButEachSecondAtLeast) {
-  EXPECT_EQ(StallClock(0).interval(), 1);
-  EXPECT_EQ(StallClock(0.05).interval(), 0.01);
-  EXPECT_EQ(StallClock(5).interval(), 0.5);
-  EXPECT_EQ(StallClock(100).interval(), 1);
-}
-
 TEST(StallClock, TheAutomaticLimitIsAMinuteAtLeast) {
   EXPECT_EQ(StallClock(0).limit(), 60);
   EXPECT_EQ(after_steps(0, {1, 2, 1}).limit(), 60);

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "support/ranks.h"
 
@@ -51,6 +52,26 @@ TEST(ThresholdCurve, CountsSamplesAlikeWhateverTheyWeigh) {
     ASSERT_EQ(curve.points.size(), 6);
     EXPECT_DOUBLE_EQ(curve.area, 8.0 / 9);
     EXPECT_LT(curve.points[5].threshold, 1e-6);
+  });
+}
+
+TEST(ThresholdCurve, EachClassAndEachOutputOfYesOrNoHasItsOwn) {
+  const std::array<Scalar, 12> outputs{3, 1, 0, 0, 2, 1, 1, 0, 4, 0, 1, 2};
+  const std::array<Scalar, 4> classes{2, 1, 2, 2};
+  const std::array<Scalar, 12> answers{1, 0, 0, 1, 1, 0, 0, 0, 0, 1, 1, 1};
+  test::on_ranks({1}, [&](Communicator& comm) {
+    const ConstMatrix rows(outputs.data(), 4, 3);
+    const auto positives_of = [&](TargetKind kind, const ConstMatrix& targets) {
+      ThresholdCounts counts(kind, 3);
+      counts.add({.outputs = rows, .targets = targets});
+      std::vector<Index> positives;
+      for (const ThresholdCurve& curve : counts.curves(comm)) positives.push_back(curve.positives);
+      return positives;
+    };
+    EXPECT_EQ(positives_of(TargetKind::kClass, ConstMatrix(classes.data(), 4, 1)),
+              (std::vector<Index>{0, 1, 3}));
+    EXPECT_EQ(positives_of(TargetKind::kBinary, ConstMatrix(answers.data(), 4, 3)),
+              (std::vector<Index>{3, 2, 1}));
   });
 }
 

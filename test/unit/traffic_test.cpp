@@ -4,6 +4,7 @@
 #include "distributed/exchange/reducers.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/distributed/exchange/algorithm.h"
+#include "lockstep/distributed/exchange/calibration.h"
 #include "lockstep/distributed/strategies/strategy.h"
 
 namespace lockstep::traffic_test {
@@ -130,6 +131,52 @@ TEST(Traffic, ServersTalkToAllWorkers) {
     EXPECT_NEAR(ranks.back().sent, 31 * setting.gradient_bytes() / static_cast<double>(servers), 1e5);
     EXPECT_NEAR(ranks.back().stepped, 1 / static_cast<double>(servers), 1e-3);
   }
+}
+
+// Two servers, and three workers one of whom may be left behind: then a server keeps a gradient of each, and
+// answers all at once.
+TEST(Traffic, ServersOfWorkersThatGoOnByThemselvesAnswerOneAtATime) {
+  for (const Index backup : {0, 1}) {
+    for (const bool lossy : {false, true}) {
+      for (const bool feedback : {false, true}) {
+        DistOptions options{.strategy = "parameter_server"};
+        options.servers = 2;
+        options.compression = lossy ? "bf16" : "fp32";
+        options.error_feedback = feedback;
+        options.mode = backup > 0 ? ServerMode::kSync : ServerMode::kAsync;
+        options.backup_workers = backup;
+        Setting setting(options, 5, 1);
+        SCOPED_TRACE(testing::Message() << backup << " " << lossy << " " << feedback);
+        setting.costs.optimizer = 2;
+        const double bytes = 4 << 18;
+        const double message = lossy ? bytes / 2 : bytes;
+        const RankCosts worker = setting.ranks().front();
+        const auto exchanged = static_cast<double>(worker.gradients - setting.costs.gradient_bytes(0));
+        EXPECT_NEAR(exchanged, lossy ? message + (feedback ? bytes : 0) : 0, 1e3);
+        EXPECT_NEAR(worker.sent, message, 1e3);
+        EXPECT_EQ(worker.optimizer, 0);
+        const RankCosts server = setting.ranks().back();
+        EXPECT_NEAR(static_cast<double>(server.gradients),
+                    bytes + (backup > 0 ? 3 * bytes / 2 : 0) + (lossy ? message / 2 : 0), 1e3);
+        EXPECT_NEAR(server.sent, bytes / 2 * (backup > 0 ? 3 : 1), 1e3);
+        EXPECT_NEAR(static_cast<double>(server.optimizer), bytes, 1e3) << "two slots of a half";
+        EXPECT_EQ(server.stepped, 0.5);
+      }
+    }
+  }
+}
+
+// A message is never judged by a smaller one, but for those above the largest that is measured.
+TEST(CalibratedSize, IsTheNextPowerOfTwoFromAFewPagesTo4MiB) {
+  const Index smallest = calibrated_size(0);
+  constexpr Index kLargest = 1 << 20;
+  for (const Index count : {Index{1}, smallest - 1, smallest})
+    EXPECT_EQ(calibrated_size(count), smallest) << count;
+  for (Index size = 2 * smallest; size <= kLargest; size *= 2) {
+    for (const Index count : {size / 2 + 1, size - 1, size}) EXPECT_EQ(calibrated_size(count), size) << count;
+  }
+  for (const Index count : {kLargest + 1, 100 * kLargest})
+    EXPECT_EQ(calibrated_size(count), kLargest) << count;
 }
 
 }  // namespace

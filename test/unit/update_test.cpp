@@ -174,7 +174,7 @@ TEST(Update, MultipliersEqualParameterGroupsOfPyTorch) {
 
 // Frozen: not even a -0 becomes 0, weight decay and momentum are none, and the norm is that of the others.
 TEST(Update, AFrozenTensorKeepsItsBitsAndCountsInNoNorm) {
-  for (const std::string name : {"sgd", "adamw", "lamb"}) {
+  for (const std::string name : {"sgd", "adamw", "lamb", "adafactor", "muon"}) {
     SCOPED_TRACE(name);
     OptimizerOptions options;
     options.optimizer = name;
@@ -374,6 +374,23 @@ TEST(Update, RefusesBadGradientsAndLeavesTheWeightsAlone) {
     EXPECT_FALSE(run.apply({.step = 1, .weight = 2, .lr = 0.1}));
     for (const Scalar weight : run.weights.span()) EXPECT_EQ(weight, 1);
   }
+}
+
+TEST(HistogramBins, ABinEndsAboveItsNumbersAndTheNextOneBelow) {
+  for (const Scalar value :
+       {1e-9F, 0.3F, 1.0F, 1.4999F, 1.5F, 700.0F, -1e-9F, -0.3F, -1.1F, -1.6F, -700.0F}) {
+    const Index bin = histogram_bin(value);
+    EXPECT_LE(static_cast<double>(value), histogram_limit(bin)) << value;
+    EXPECT_GE(static_cast<double>(value), histogram_limit(bin - 1)) << value;
+  }
+}
+
+TEST(HistogramBins, LimitsRiseAndTheOuterBinsTakeTheRest) {
+  for (Index bin = 1; bin < kHistogramBins; ++bin) EXPECT_LT(histogram_limit(bin - 1), histogram_limit(bin));
+  EXPECT_EQ(histogram_bin(0), kHistogramBins / 2);
+  EXPECT_EQ(histogram_bin(1e30F), kHistogramBins - 1);
+  EXPECT_EQ(histogram_bin(-1e30F), 0);
+  EXPECT_EQ(histogram_bin(std::nanf("")), kHistogramBins / 2);
 }
 
 }  // namespace
