@@ -482,6 +482,9 @@ const tests = {
       curves: [{class: "1", area: null, recall: [0.5, 1], false_positive_rate: [0.25, 1], precision: [0.75, 0.5]}],
       fits: [{samples: 2, target: [1, 4], prediction: [2, 3], residual_width: 2, residuals: [1, 2]}], windows: [levels]};
     run.reliability = {split: "validation", predicted: [0.25], observed: [0.5], samples: [30]};
+    run.ranks = {count: 2, shown: [{rank: 0, host: "n1", compute: 2, exchange: 3, waiting: 4, data: 1}]};
+    run.workers = [{computed: 12, samples: 24, dropped: 0, staleness: new Array(33).fill(1)}];
+    run.forecasts = [{split: "test", name: "model", mean_absolute_error: 0.5, by_step: [0.25, 0.75]}];
     const searched = sweep_of({"train.lr": ["0.1", "1", "3"], "model.layers": ["dense(2) relu dense(1)", "dense(10)"], "train.epochs": ["1", "2"]});
     const found = {};
     for (const [page, of_loss, behind] of [[page_of(run), [2, 4], ""], [searched, [4], ", of runs"]])
