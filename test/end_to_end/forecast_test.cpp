@@ -147,6 +147,25 @@ TEST_F(Forecast, PredictWritesARowForEachSeriesAndStepAhead) {
   }
 }
 
+// The price is 2 to 2.4, sales are 20 and more.
+TEST_F(Forecast, PredictWritesEachLabelInItsOwnUnits) {
+  const std::string run = train(1, sales(),
+                                "--data.label price,sold --data.future '' --model.layers 'dense(14)' "
+                                "--data.columns 'price: standard,sold: standard'");
+  const ProcessResult result = run_trainer(
+      fmt::format("predict --model {} --input {} --output {}", run, sales(), directory_ / "two.csv"));
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  const std::vector<std::string> rows = lines(directory_ / "two.csv");
+  ASSERT_EQ(rows.size(), 1U + 3 * 7);
+  EXPECT_EQ(rows[0], "row,store,date,price,sold");
+  for (std::size_t i = 1; i < rows.size(); ++i) {
+    const std::size_t sold = rows[i].rfind(',');
+    const std::size_t price = rows[i].rfind(',', sold - 1);
+    EXPECT_NEAR(std::stod(rows[i].substr(price + 1)), 2.2, 1) << rows[i];
+    EXPECT_GT(std::stod(rows[i].substr(sold + 1)), 4) << rows[i];
+  }
+}
+
 TEST_F(Forecast, AGraphOfOnnxTakesThePositionsOfEachColumn) {
   const std::string run = train(1, sales());
   const ProcessResult result =

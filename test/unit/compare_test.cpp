@@ -73,10 +73,14 @@ TEST_F(Compare, ShowsTheKeysThatDifferAndTheBestAndLastValues) {
   EXPECT_EQ(runs[0].record.decides()->step, 20);
   EXPECT_EQ(find_metric(runs[0].record.last.at("validation").values, "accuracy"), 0.7);
   const std::string text = to_text(runs, 80);
-  expect_parts(text, {"train.lr", "best", "last", "validation", "accuracy", "0.9 ", "0.7 ", "0.55"});
-  EXPECT_EQ(text.find("done"), std::string::npos) << "all are";
-  EXPECT_EQ(text.find("checkpoint."), std::string::npos) << "not what explains a result";
-  EXPECT_EQ(text.find("run."), std::string::npos) << "paths and settings of the log";
+  EXPECT_EQ(text,
+            "     best                  last\n"
+            "     validation            validation  validation\n"
+            "run  accuracy    train.lr  accuracy    loss        at step  steps\n"
+            "a    0.9         0.1       0.7         0.55        20       30\n"
+            "b    0.8         0.2       0.8         0.6         30       30\n");
+  EXPECT_EQ(to_text(runs, 65), text) << "there is room for all columns";
+  EXPECT_NE(to_text(runs, 64).find("not shown: steps; --all"), std::string::npos);
   expect_parts(to_text(runs, kAllColumns), {"run.dir", "done"});
   const auto json = parse_json<nlohmann::json>(compared_json(runs));
   EXPECT_EQ(json[1]["config"]["train.lr"], 0.2);
@@ -150,6 +154,13 @@ TEST_F(Compare, SortsByTheKeptMeasureOrByWhatIsNamed) {
   EXPECT_EQ(names(runs), (Names{"c", "a", "b", "d"}));
   sort_runs(runs, "train.lr");
   EXPECT_EQ(names(runs), (Names{"b", "a", "d", "c"}));
+  sort_runs(runs, "steps");
+  EXPECT_EQ(names(runs), (Names{"d", "b", "a", "c"})) << "others stay as they were";
+  sort_runs(runs, "run");
+  EXPECT_EQ(names(runs), (Names{"a", "b", "c", "d"}));
+  runs[1].record.seconds = 1;
+  sort_runs(runs, "seconds");
+  EXPECT_EQ(names(runs).front(), "b");
   expect_parts(error_text<ConfigError>([&] { sort_runs(runs, "lr"); }), {"--sort", "'lr'", "train.lr"});
   expect_parts(error_text<ConfigError>([&] { sort_runs(runs, "acuracy"); }), {"did you mean 'accuracy'?"});
 }

@@ -15,6 +15,7 @@
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/log.h"
+#include "lockstep/report/history/metrics_history.h"
 #include "lockstep/report/live/run_output.h"
 #include "support/error_text.h"
 #include "support/temporary_directory.h"
@@ -299,6 +300,28 @@ TEST_F(MetricsFileTest, TheGuideHasEachFieldOfTheSummaryAndNoOther) {
                                                .threshold = ChosenThreshold{},
                                                .lost = {"log.txt"}});
   EXPECT_EQ(names_in(summary), listed({"summary"}));
+}
+
+TEST(EvaluationJson, HasWhatWasMeasuredAndNoMore) {
+  EvalMetrics metrics;
+  metrics.split = Split::kTest;
+  metrics.progress = {.steps = 10, .samples = 80, .epochs = 2.5};
+  metrics.samples = 7;
+  metrics.loss = 0.5;
+  metrics.seconds = 1.5;
+  const std::string begin =
+      R"({"kind":"evaluation","split":"test","step":10,"epoch":2.5,"samples_seen":80,"samples":7,)";
+  EXPECT_EQ(evaluation_json(metrics).dump(), begin + R"("loss":0.5,"seconds":1.5})");
+  metrics.positions = 21;
+  metrics.accuracy = 0.75;
+  metrics.top_k = 3;
+  metrics.top_k_accuracy = 0.875;
+  metrics.others = {{.name = "r2", .value = 0.25}, {.name = "mcc", .value = std::nullopt}};
+  metrics.classes = 2;
+  metrics.confusion = {1, 2, 3, 4};
+  EXPECT_EQ(evaluation_json(metrics).dump(),
+            begin + R"("positions":21,"loss":0.5,"accuracy":0.75,"top_k":3,"top_k_accuracy":0.875,"r2":0.25,)"
+                    R"("mcc":null,"positive":"1","confusion":[[1,2],[3,4]],"seconds":1.5})");
 }
 
 // Each line of them says what the number means.

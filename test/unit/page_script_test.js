@@ -46,25 +46,27 @@ const table_named = (page, caption) => {
 
 // The functions that the scripts share.
 const functions = new Function(`${["charts.js", "story.js"].map(read).join("")}
-  return {count_text, number_text, plural_text, percent_text, short_text, short_value, kept_points, duration_text, value_text, small_first, rate_text};`)();
+  return {count_text, number_text, plural_text, percent_text, short_text, short_value, kept_points, duration_text, value_text, small_first,
+    rate_text};`)();
 
 const tests = {
   numbers_become_texts() {
     const config = (value) => ({config: [{key: "k", value}]});
     for (const [name, ...cases] of [
       ["count_text", [12345.5, "12,346"], [1, "1"], [undefined, "-"]],
-      ["number_text", [9999.94, "9999.9"], [10000.4, "10,000"], [-12345.6, "-12,346"], [0.1234567, "0.12346"], [999999999999999, "999,999,999,999,999"],
-        [1e15, "1000000000000000"], [0, "0"], [null, "-"], [Infinity, "-"]],
+      ["number_text", [9999.94, "9999.9"], [10000.4, "10,000"], [-12345.6, "-12,346"], [0.1234567, "0.12346"],
+        [999999999999999, "999,999,999,999,999"], [1e15, "1000000000000000"], [0, "0"], [null, "-"], [Infinity, "-"]],
       ["percent_text", [12.345, "12.3 %"], [NaN, "-"]],
       ["plural_text", ["1", "step", "1 step"], ["2 of 1", "step", "2 of 1 step"], ["11", "step", "11 steps"], ["0", "step", "0 steps"]],
       ["short_text", ["abcd", 4, "abcd"], ["abcde", 4, "abc…"]],
       ["duration_text", [119.5, "119.5 s"], [0.123456, "0.1235 s"], [120, "2 min"], [7199, "120 min"], [7200, "2 h"], [12345, "3.429 h"]],
       ["rate_text", [{samples: 99, seconds: 10}, "9.9"], [{samples: 100, seconds: 10}, "10"], [{samples: 12345, seconds: 1}, "12,345"]],
-      ["value_text", ["Accuracy", 0.5, "50.00 %"], ["Precision of 'yes'", 0.25, "25.00 %"], ["F1 of 'yes'", 0.25, "0.25"], ["Precisions", 0.25, "0.25"],
-        ["Loss", 0.5, "0.5"], ["Recall", null, "-"]],
+      ["value_text", ["Accuracy", 0.5, "50.00 %"], ["Precision of 'yes'", 0.25, "25.00 %"], ["F1 of 'yes'", 0.25, "0.25"],
+        ["Precisions", 0.25, "0.25"], ["Loss", 0.5, "0.5"], ["Recall", null, "-"]],
       ["small_first", ["Rank correlation", "rank correlation"], ["AUC", "AUC"], ["R²", "R²"], ["Brier score", "Brier score"],
         ["Matthews correlation", "Matthews correlation"]],
-      ["short_value", [["a b c", "d b c", "b c"].map(config), config("d b c"), "k", "d b..."], [["a b", "a c", ""].map(config), config(""), "k", "not given"]],
+      ["short_value", [["a b c", "d b c", "b c"].map(config), config("d b c"), "k", "d b..."],
+        [["a b", "a c", ""].map(config), config(""), "k", "not given"]],
       ["kept_points", [[5, 1, 9, 3], 4, [0, 1, 2, 3]], [[3, 5, 1, 9, 4, 4, 4, 4, 4, 2], 5, [0, 2, 3, 5, 9]],
         [[3, null, 1, 9, 4, 4, 4, 4, 4, 2], 6, [0, 2, 3, 4, 8, 9]]],
     ])
@@ -390,14 +392,16 @@ const tests = {
     assert.deepStrictEqual(head, ["steps", "samples", "directory", "samples of a step", "time of training", "samples a second"]);
     assert.deepStrictEqual([a, b], [["0", "0", "runs/a", "-", "-", "-"], ["1", "8", "runs/b", "8", "0.5 s", "16"]]);
     assert.deepStrictEqual(page.main.all("h2").map(plain)[0], "The runs");
-    assert.deepStrictEqual(page_of({...run, curves: [], results: []}).main.all("p").map(plain)[0], "metrics.jsonl has no training line, so there are no curves of it.");
+    assert.strictEqual(plain(page_of({...run, curves: [], results: []}).main.all("p")[0]),
+      "metrics.jsonl has no training line, so there are no curves of it.");
   },
 
   the_verdict_is_of_the_measure_that_chose_the_weights() {
-    const verdict = (values, best, curves = run_named("a").curves) => page_of({...run_named("a"), curves, best: best && {split: "validation", measure: best, value: 1},
+    const verdict = (values, best) => page_of({...run_named("a"), best: best && {split: "validation", measure: best, value: 1},
       results: [{name: "validation", step: 40, values}]}).main.all("p").map(plain)[0];
     const where = "the validation set, which it has not learnt from.";
-    assert.strictEqual(verdict([["loss", 0.5], ["auc", 0.75], ["mean_absolute_error", 2]], "mean_absolute_error"), `The model is off by 2 on average on ${where}`);
+    assert.strictEqual(verdict([["loss", 0.5], ["auc", 0.75], ["mean_absolute_error", 2]], "mean_absolute_error"),
+      `The model is off by 2 on average on ${where}`);
     assert.strictEqual(verdict([["loss", 0.5], ["auc", 0.75], ["r2", 2]], "loss"), `The model has the AUC 0.75 on ${where}`, "not the loss");
     assert.strictEqual(verdict([["loss", 0.5]], ""), `The model has the loss 0.5 on ${where}`);
   },
@@ -459,22 +463,28 @@ const tests = {
 
   // How each kind of chart is drawn: its axes with their ticks, what a touch tells, marks, and the style of each series.
   charts_are_drawn_as_ever() {
-    const words = (value) => Number.isFinite(value) ? String(+value.toPrecision(4)) : Array.isArray(value) ? value.map(words).join(" ") : String(value);
-    const named = (object, keys) => keys.filter((key) => object[key] !== undefined).map((key) => `${key.replace(/^(border|point)|ground/, "")} ${words(object[key])}`).join(", ");
+    const words = (value) => Array.isArray(value) ? value.map(words).join(" ")
+      : Number.isFinite(value) ? String(+value.toPrecision(4)) : String(value);
+    const named = (object, keys) => keys.filter((key) => object[key] !== undefined)
+      .map((key) => `${key.replace(/^(border|point)|ground/, "")} ${words(object[key])}`).join(", ");
     const told = ({type, datasets, axes, marks, touched, options}) => [
       `${type}, ${named({...options.interaction, ...options}, ["indexAxis", "mode", "axis"])}; touched: ${touched.join(", ")}; marks: ${marks}`,
       Object.entries(options.scales).map(([name, axis]) =>
         `${name}: ${named(axis, ["type", "min", "max", "bounds", "display", "stacked"])}: ${words(axes[name])}`).join("; "),
-      ...datasets.slice(-2).map(({label, data, ...style}) => `${label}, ${data.length}: ${named(style, Object.keys(style))}`)];
+      ...datasets.slice(-2).map(({label, data, ...style}) => `${label.slice(-20)}, ${data.length}: ${named(style, Object.keys(style))}`)];
     const steps = Array.from({length: 26}, (_, i) => 3 * i + 1);
     const train = {...run_named("a").curves[0], points: 26, step: steps, samples: steps, seconds: steps, y: steps.map((step) => 1e5 / step ** 3)};
     const run = {...run_named("a"), kept: {step: 20, samples: 60, seconds: 5}, time: {compute: 1},
       curves: [train, run_named("a").curves[1], {...train, measure: "lr", y: steps.map(() => -0.5)}],
       importance: {measure: "auc", set: "test", baseline: 1, columns: [{column: "x", importance: 0.5}, {column: "y", importance: 0.25}]}};
     const levels = {name: "w", past: [3, 4], truth: [5], forecast: [6], low: [5.5], high: [7], times: ["t0", "t1", "t2"]};
-    run.predictions = {...run.predictions, curves: [{class: "1", area: null, recall: [0.5, 1], false_positive_rate: [0.25, 1], precision: [0.75, 0.5]}],
+    run.predictions = {...run.predictions,
+      curves: [{class: "1", area: null, recall: [0.5, 1], false_positive_rate: [0.25, 1], precision: [0.75, 0.5]}],
       fits: [{samples: 2, target: [1, 4], prediction: [2, 3], residual_width: 2, residuals: [1, 2]}], windows: [levels]};
     run.reliability = {split: "validation", predicted: [0.25], observed: [0.5], samples: [30]};
+    run.ranks = {count: 2, shown: [{rank: 0, host: "n1", compute: 2, exchange: 3, waiting: 4, data: 1}]};
+    run.workers = [{computed: 12, samples: 24, dropped: 0, staleness: new Array(33).fill(1)}];
+    run.forecasts = [{split: "test", name: "model", mean_absolute_error: 0.5, by_step: [0.25, 0.75]}];
     const searched = sweep_of({"train.lr": ["0.1", "1", "3"], "model.layers": ["dense(2) relu dense(1)", "dense(10)"], "train.epochs": ["1", "2"]});
     const found = {};
     for (const [page, of_loss, behind] of [[page_of(run), [2, 4], ""], [searched, [4], ", of runs"]])

@@ -125,8 +125,8 @@ TEST(RunEnd, IsSummedUpInNumbers) {
   };
   TrainingResult run = result();
   const std::string numbers =
-      R"({"steps":1200,"samples_seen":9600,"epochs":2.5,"seconds":90.0,"samples_per_second":106.7,"lr":0.125,)"
-      R"("config":"c","hosts":["n1"],)";
+      R"({"steps":1200,"samples_seen":9600,"epochs":2.5,"seconds":90.0,"samples_per_second":106.7,)"
+      R"("lr":0.125,"config":"c","hosts":["n1"],)";
   RunEnd end{.result = run, .algorithm = "", .config = "c", .hosts = {"n1"}, .threshold = {}, .lost = {}};
   EXPECT_EQ(summary(end), numbers + R"("kept":{"weights":"last","step":1200}})");
   run.ranks.ranks.resize(1);  // which waits for nobody

@@ -76,12 +76,33 @@ TEST(Trials, DrawsFillTheRangeOfTheirDistribution) {
     below += value < 1e-3 ? 1 : 0;
   }
   EXPECT_NEAR(below / kDraws, 0.5, 0.06) << "half of a log range is below its middle";
+  for (const auto& trial : list(draws("train.lr=uniform(0.12345,0.12347)", 20))) {  // four digits lie outside
+    EXPECT_GE(std::stod(trial[0].value), 0.12345);
+    EXPECT_LE(std::stod(trial[0].value), 0.12347);
+  }
   std::set<std::string> whole;
   for (const auto& trial : list(draws("train.global_batch=int(3,6)", kDraws))) whole.insert(trial[0].value);
   EXPECT_EQ(whole, (std::set<std::string>{"3", "4", "5", "6"}));
   std::set<std::string> chosen;
   for (const auto& trial : list(draws("train.optimizer=choice(sgd|adam)", 50))) chosen.insert(trial[0].value);
   EXPECT_EQ(chosen, (std::set<std::string>{"sgd", "adam"}));
+}
+
+TEST(Trials, APartIsOneOfSeveralAndNoneOfAHalving) {
+  const auto parsed = [](const std::string& part, const std::string& halving) {
+    CommandLine line{.command = "sweep", .flags = {{"grid", {"train.lr=1,2"}}}};
+    if (!part.empty()) line.flags["part"] = {part};
+    if (!halving.empty()) line.flags["halving"] = {halving};
+    const SweepRequest request = parse_sweep(line);
+    return std::vector<Index>{request.part, request.parts, request.halving};
+  };
+  EXPECT_EQ(parsed("", ""), (std::vector<Index>{1, 1, 0}));
+  EXPECT_EQ(parsed("2/8", ""), (std::vector<Index>{2, 8, 0}));
+  EXPECT_EQ(parsed("8/8", ""), (std::vector<Index>{8, 8, 0}));
+  EXPECT_EQ(parsed("1/1", "2"), (std::vector<Index>{1, 1, 2}));
+  for (const char* part : {"0/8", "9/8", "1", "1/x", "/2", "1/10000"})
+    EXPECT_THROW(parsed(part, ""), ConfigError);
+  EXPECT_THROW(parsed("1/2", "2"), ConfigError);
 }
 
 TEST(Trials, EachGridPointIsTriedWithTheSameDraws) {
