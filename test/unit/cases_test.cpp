@@ -336,7 +336,8 @@ class Runner : public testing::Test {
       json["series"] = {{"count", found->series},    {"shortest", found->shortest}, {"median", found->median},
                         {"longest", found->longest}, {"first", found->first},       {"last", found->last},
                         {"step", found->step},       {"notes", found->notes}};
-      if (!found->seasons.empty()) json["series"]["season"] = found->seasons.front().positions;
+      json["series"]["seasons"] = Json::array();
+      for (const Season& season : found->seasons) json["series"]["seasons"].push_back(season.positions);
     }
     return json;
   }

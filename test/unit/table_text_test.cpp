@@ -25,31 +25,7 @@ namespace {
 
 using namespace test;
 
-std::vector<std::string> fields_of(std::string_view record, const Dialect& dialect = {}) {
-  FieldCursor cursor(dialect);
-  cursor.start(record);
-  std::vector<std::string> fields;
-  while (!cursor.done()) fields.emplace_back(cursor.take_text());
-  return fields;
-}
-
 using Texts = std::vector<std::string>;
-
-TEST(Fields, FollowRfc4180) {
-  EXPECT_EQ(fields_of("a,b,c"), (Texts{"a", "b", "c"}));
-  EXPECT_EQ(fields_of("a,,"), (Texts{"a", "", ""}));
-  EXPECT_EQ(fields_of(","), (Texts{"", ""}));
-  EXPECT_EQ(fields_of("a"), (Texts{"a"}));
-  EXPECT_EQ(fields_of(R"("a,b",c)"), (Texts{"a,b", "c"}));
-  EXPECT_EQ(fields_of(R"("say ""hi""","")"), (Texts{"say \"hi\"", ""}));
-  EXPECT_EQ(fields_of(R"("""")"), (Texts{"\""}));
-  EXPECT_EQ(fields_of("\"two\nlines\",x"), (Texts{"two\nlines", "x"}));
-  EXPECT_EQ(fields_of(" a , \" b \" ,c "), (Texts{"a", " b ", "c"}));
-  EXPECT_EQ(fields_of("a\t\tb", {.separator = '\t'}), (Texts{"a", "", "b"}));
-  EXPECT_EQ(fields_of("1,5;2", {.separator = ';'}), (Texts{"1,5", "2"}));
-  EXPECT_EQ(fields_of(R"(5" pipe,"x)", {.quotes = false}), (Texts{"5\" pipe", "\"x"}));
-  EXPECT_EQ(fields_of(R"(5" pipe, a"b" ,c"")"), (Texts{"5\" pipe", "a\"b\"", "c\"\""}));
-}
 
 TEST(Fields, TakeNumberTakesAllOrNothing) {
   FieldCursor cursor({});
@@ -121,35 +97,6 @@ Texts records_of(std::string_view text, const Dialect& rules = {}) {
     records.push_back(fmt::format("{}:{}", lines.line(), record));
   }
   return records;
-}
-
-TEST(RecordLines, EndOutsideQuotes) {
-  EXPECT_EQ(records_of("a\nb\n"), (Texts{"1:a", "2:b"}));
-  EXPECT_EQ(records_of("a\r\nb"), (Texts{"1:a", "2:b"}));
-  EXPECT_EQ(records_of("a\n\n\r\nb\n"), (Texts{"1:a", "4:b"}));
-  EXPECT_EQ(records_of("\"a\nb\",c\nd\n"), (Texts{"1:\"a\nb\",c", "3:d"}));
-  EXPECT_EQ(records_of("x, \"a\r\n\"\"\nb\" \r\nd\n"), (Texts{"1:x, \"a\r\n\"\"\nb\" ", "4:d"}));
-  EXPECT_EQ(records_of("\"a\nb\",\"c\nd\"\ne"), (Texts{"1:\"a\nb\",\"c\nd\"", "4:e"}));
-  EXPECT_EQ(records_of("\"a\nb\",c\n", {.quotes = false}), (Texts{"1:\"a", "2:b\",c"}));
-  EXPECT_EQ(records_of("a;\"b\nc\"\n", {.separator = ';'}), (Texts{"1:a;\"b\nc\""}));
-  EXPECT_EQ(records_of("a;\"b\nc\"\n", {.separator = ','}), (Texts{"1:a;\"b", "2:c\""}));
-  EXPECT_EQ(records_of("a;\"b\nc\"\n", {.separator = Dialect::kAnySeparator}), (Texts{"1:a;\"b\nc\""}));
-}
-
-// As Python's csv and pandas read them.
-TEST(RecordLines, AQuoteInAFieldWithoutQuotesIsACharacter) {
-  EXPECT_EQ(records_of("5\" disk,1\nb,2\n5\" disk,3\n"), (Texts{"1:5\" disk,1", "2:b,2", "3:5\" disk,3"}));
-  EXPECT_EQ(records_of("a,5\"\nb,\"x\ny\"\n"), (Texts{"1:a,5\"", "2:b,\"x\ny\""}));
-}
-
-TEST(RecordLines, AQuoteThatIsNeverClosedCostsOneLine) {
-  EXPECT_EQ(records_of("\"a,1\nb,2\nc,3\n"), (Texts{"1:\"a,1", "2:b,2", "3:c,3"}));
-  // The quote of line 3 opens a field, and so closes none.
-  EXPECT_EQ(records_of("\"a,1\nb,2\n\"c\",3\n"), (Texts{"1:\"a,1", "2:b,2", "3:\"c\",3"}));
-  EXPECT_EQ(records_of("\"a,1\n\"b,2\n\"c\nd\",3\n"), (Texts{"1:\"a,1", "2:\"b,2", "3:\"c\nd\",3"}));
-  // A field that is closed, and then another that is not.
-  EXPECT_EQ(records_of("\"a\nb\",\"c\nd\ne"), (Texts{"1:\"a\nb\",\"c", "3:d", "4:e"}));
-  EXPECT_EQ(records_of("\"a\"b,\"c\nd\n"), (Texts{"1:\"a\"b,\"c", "2:d"}));
 }
 
 class TextFilesTest : public testing::Test {
