@@ -21,7 +21,7 @@ TEST(Inspect, MissingValuesArePercentInTheTextAndAShareInJson) {
   const std::string path = directory / "t.csv";
   write_file_atomically(path, "a,b,y\n1,x,0\n,x,1\n2,,0\n,x,1\n3,x,0\n4,x,1\n5,x,0\n6,x,1\n");
   const TableInspection inspection = inspect_table(path, {.label = {"y"}});
-  test::expect_parts(to_text(inspection), {"25.00 %", "12.50 %"});
+  test::expect_parts(to_text(inspection), {"25.00 %", "12.50 %", "'x' 87.5 %"});  // all of the records
   const auto columns = parse_json<nlohmann::json>(to_json(inspection)).at("columns");
   const double shares[] = {2.0 / 8, 1.0 / 8, 0};
   for (std::size_t i = 0; i < 3; ++i) {
