@@ -24,26 +24,29 @@ from .text_data import check_vocabulary
 from .windows import why_not
 
 
-def check_run(run_dir, trainer, cwd=".", longer=False):
-    """The differences between what a run shows and what it should show. `longer`: also what inspect and importance say."""
+def check_run(run_dir, trainer, cwd=".", longer=False, like=None):
+    """The differences between what a run shows and what it should show. `longer`: also what inspect and importance say.
+    `like`: a run of the same model, whose predictions stand in; no command is asked then."""
     directory, trainer, cwd = (pathlib.Path(each).absolute() for each in (run_dir, trainer, cwd))
     if not (directory / "sweep.json").exists():
-        return check_one(Run(directory, trainer, cwd), longer)
+        run = Run(directory, trainer, cwd)
+        run.found |= {key: value for key, value in like.found.items() if len(key) == 2} if like else {}
+        return check_one(run, longer, asks=like is None)
     sheet, found = Sheet(), []
     for run in check_sweep(sheet, directory, trainer, cwd):
         found += [replace(d, place=f"{run.directory.name}: {d.place}") for d in check_one(run, longer)]
     return sheet.finish() + found
 
 
-def check_one(run, longer):
+def check_one(run, longer, asks=True):
     sheet = Sheet()
     if reason := why_not(run):
         print(f"{run.directory} is not audited: {reason}", file=sys.stderr)
         return []
     parts = [check_weights, check_record, check_plan, check_data, check_summary, check_counted_steps, check_metrics,
-             check_threshold, check_calibration, check_single, check_page, check_schema, check_vocabulary,
-             check_predictions, check_eval, check_compare, check_status]  # fmt: skip
-    for part in parts + [check_inspect] * longer:
+             check_threshold, check_calibration, check_single, check_page, check_schema, check_vocabulary]  # fmt: skip
+    parts += [check_predictions, check_eval, check_compare, check_status] * asks + [check_inspect] * longer
+    for part in parts:
         part(sheet, run)
     check_importance(sheet, run, ask=longer)
     return sheet.finish()

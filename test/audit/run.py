@@ -22,7 +22,6 @@ class Run:
         self.record = self.json("run.json")
         self.summary = self.json("summary.json")
         self.evaluation = self.json("evaluation.json")
-        self.log = self.text("log.txt").splitlines()
         self.metrics = [json.loads(line) for line in self.text("metrics.jsonl").splitlines()]
         self.form = form_of(self.config)
         self.sets = DataSets(self.config, self.schema, cwd)

@@ -8,6 +8,8 @@
 #include <thread>
 
 #include "lockstep/base/file.h"
+#include "lockstep/base/log.h"
+#include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/train/storage/checkpoint/directory.h"
@@ -287,6 +289,19 @@ TEST(Checkpoint, KeepsTheNewestOnes) {
     EXPECT_EQ(steps.size(), 2U);
     EXPECT_EQ(steps.front(), 18);  // the end
   });
+}
+
+TEST(Checkpoint, TheLogSaysTheBytesOfAllItsFiles) {
+  const test::TemporaryDirectory directory;
+  start_log(0);
+  testing::internal::CaptureStdout();
+  test::train_tiny_alone(saving_config(directory / "saved", "6 steps"));
+  const std::string said = testing::internal::GetCapturedStdout();
+  const CheckpointDirectory saved(directory / "saved");
+  Index bytes = 0;
+  for (const auto& file : std::filesystem::directory_iterator(saved.finished(18)))
+    bytes += static_cast<Index>(file.file_size());
+  test::expect_parts(said, {fmt::format("checkpoint of step 18: {} in ", human_bytes(bytes))});
 }
 
 // Training goes on, to the same end, and says so.

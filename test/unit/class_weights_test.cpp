@@ -63,6 +63,13 @@ TEST(ClassWeights, AreMatchedByNameOrNumberInAnyOrder) {
   EXPECT_EQ(match({"7: 3", "1: 2"}, digits, 2), (std::vector<Scalar>{2, 3}));
 }
 
+TEST(ClassWeights, AreToldWithWhatWasCounted) {
+  EXPECT_EQ(describe_class_weights(std::vector<Scalar>{0.625F, 2.5F, 1.23456F},
+                                   std::vector<Index>{1600, 400, 7}, mails(), "records"),
+            "'ham' 0.625 (1,600 records), 'spam' 2.5 (400 records), 'to: read' 1.235 (7 records)");
+  EXPECT_EQ(describe_class_weights(std::vector<Scalar>{3}, {}, {}, "positions"), "0 3");
+}
+
 TEST(ClassWeights, ThatDoNotFitTheClassesAreRefused) {
   EXPECT_EQ(refusal({"ham: 1", "spma: 2", "to: read: 1"}),
             "train.class_weights names the class 'spma', which there is not: the classes of 'mails.csv' are "

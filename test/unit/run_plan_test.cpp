@@ -2,11 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <iterator>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/report/tables/plan_table.h"
 #include "lockstep/train/storage/model_file.h"
+#include "support/error_text.h"
 #include "support/planned_run.h"
 
 namespace lockstep::run_plan_test {
@@ -377,6 +379,62 @@ TEST(RunPlan, SaysWhenWeightsAreAveraged) {
   }
   setup.train.swa_from = "22855 steps";
   EXPECT_NO_THROW(setup.plan(1)) << "one step is left";
+}
+
+// Each number in the sentences of the plan is one of its fields, and unlike the others.
+TEST(RunPlanSentences, SayTheNumbersOfThePlan) {
+  struct Case {
+    std::function<void(RunPlan&)> change;
+    std::vector<std::string> parts;
+  };
+  const std::vector<Case> cases{
+      {[](RunPlan&) {},
+       {"gradients of 96 samples over 3 replicas, divided by 96", "over the 1,234 rows by all replicas",
+        "but for the 82 dropped at its end"}},
+      {[](RunPlan& p) { p.weighted = true; }, {"divided by the sum of the weights of these samples"}},
+      {[](RunPlan& p) { p.of_positions = true; }, {"divided by the number of their positions that count"}},
+      {[](RunPlan& p) { p.sampling.mode = DataMode::kFull; },
+       {"by every one of the 3 replicas: 1,152 samples, each example 3 times, but for the 82"}},
+      {[](RunPlan& p) { p.sampling.starts = 5000; }, {"An epoch is 1,152 windows that begin anywhere"}},
+      {[](RunPlan& p) {
+         p.asynchronous = true;
+         p.max_ahead = 7;
+       },
+       {"gradient of 32 samples, applied as it arrives, no worker more than 7 ahead of the slowest: 4 "
+        "workers with "
+        "12 each in an epoch"}},
+      {[](RunPlan& p) {
+         p.asynchronous = true;
+         p.backup_workers = 1;
+       },
+       {"the first 3 of 4 workers' gradients, 32 of 96 samples"}},
+      {[](RunPlan& p) { p.average_every = 5; },
+       {"each of the 3 replicas makes", "(96 samples in all); after every 5 of them"}},
+      {[](RunPlan& p) {
+         p.average_every = 5;
+         p.dist.local_from = 8;
+       },
+       {"Each of the first 8 steps is one update",
+        "Each later step is an update that each of the 3 replicas"}},
+      {[](RunPlan& p) { p.single_values = 2; }, {"gives 2 of 3 replicas a single value"}},
+      {[](RunPlan& p) { p.ema = 0.875, p.averaged_from = 1; }, {"exponential average (train.ema 0.875)"}},
+      {[](RunPlan& p) { p.averaged_from = 45; }, {"uniform average from step 45 on"}},
+      {[](RunPlan& p) { p.early_stopping = "after 6 epochs"; }, {"The run ends early after 6 epochs"}},
+      {[](RunPlan& p) { p.plateau = "is multiplied by 0.25"; }, {"The learning rate is multiplied by 0.25."}},
+  };
+  for (const Case& each : cases) {
+    RunPlan plan;
+    plan.sampling.global_batch = 96;
+    plan.sampling.replicas = 3;
+    plan.sampling.rows = 1234;
+    plan.epoch = {.positions = 1234, .steps = 12, .samples = 1152, .last_batch = 0, .times_each_seen = 1};
+    plan.steps = 60;
+    plan.step_batch = 32;
+    plan.dist.world = 5;
+    plan.dist.servers = 1;
+    each.change(plan);
+    test::expect_parts(plan_summary(plan), each.parts);
+  }
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "lockstep/data/table/values/schema.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -51,6 +52,17 @@ TEST_F(Schema, ThatDoesNotFitIsRefused) {
   }
   for (const std::string& text : wrong) {
     expect_parts(error_text<DataError>([&] { parse_schema(text, "s.json"); }), {"'s.json' is no schema"});
+  }
+}
+
+TEST_F(Schema, DescribesAColumnByItsFigures) {
+  options_.columns = {"b: minmax", "c: log", "y: standard"};
+  const TableSchema schema = learn("a,b,c,kind,y\n1,5,1,red,10\n,7,1,blue,20\n4,9,1,red,60\n");
+  for (const char* part :
+       {"0  a: number, mean 2.5, deviation 1.5, 1 missing become the mean", "b: number, minmax: from 5 to 9",
+        "c: number, log: logarithm, mean 0.6931, deviation 0", "kind: one-hot of 2 values",
+        "label  y: number, standard: mean 30, deviation 21.6"}) {
+    expect_parts(fmt::format("{}", fmt::join(schema.describe(), "\n")), {part});
   }
 }
 

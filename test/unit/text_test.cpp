@@ -20,6 +20,12 @@ TEST(WithCommas, GroupsByThree) {
   EXPECT_EQ(with_commas(std::numeric_limits<Index>::min()), "-9,223,372,036,854,775,808");
 }
 
+TEST(Text, ARateIsAWholeNumberFromTenOnAndRounded) {
+  const std::vector<std::pair<double, std::string>> cases{
+      {0.4567, "0.46"}, {9.94, "9.9"}, {10.4, "10"}, {10.6, "11"}, {1234.5678, "1,235"}};
+  for (const auto& [rate, text] : cases) EXPECT_EQ(rate_text(rate), text);
+}
+
 TEST(HumanBytes, TakesTheLargestUnitThatKeepsOne) {
   EXPECT_EQ(human_bytes(0), "0 B");
   EXPECT_EQ(human_bytes(1023), "1023 B");
