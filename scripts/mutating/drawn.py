@@ -127,17 +127,14 @@ class Session:
             for error, verdict in zip(in_page, pool.map(page_trial.verdict, in_page)):
                 self.progress(error.number, verdict)
         trial.all()
-        for number, verdict in trial.verdicts.items():
-            self.progress(number, verdict, False)
         self.say("survivors are compiled with and without their error")
         self.set_aside(set_aside)
         self.write()
         self.say("done")
 
-    def progress(self, number, verdict, writes=True):
+    def progress(self, number, verdict):
         self.results[number].verdict = verdict
-        if writes:
-            self.write()
+        self.write()
 
     def set_aside(self, given):
         survivors = [e for e in self.errors if not self.results[e.number].noticed]
