@@ -98,13 +98,14 @@ class Session:
         schemata, numbers, banned = Schemata(self.build, self.overlay, self.programs), {}, []
         while True:
             self.errors = numbered(drawn(banned), numbers)
+            self.results = {e.number: report.Result() for e in self.errors}
             self.say(f"{len(self.errors)} errors are drawn")
+            self.write()
             refused = schemata.make(self.errors)
             if not refused:
                 break
             self.say(f"{len(refused)} do not compile, and make way for others")
             banned += refused
-        self.results = {e.number: report.Result() for e in self.errors}
 
     def measure(self):
         replaced = {f"{self.build.directory}/{output}": path for output, path in self.overlay.made.items()}
