@@ -98,13 +98,14 @@ class Session:
         schemata, numbers, banned = Schemata(self.build, self.overlay, self.programs), {}, []
         while True:
             self.errors = numbered(drawn(banned), numbers)
+            self.results = {e.number: report.Result() for e in self.errors}
             self.say(f"{len(self.errors)} errors are drawn")
+            self.write()
             refused = schemata.make(self.errors)
             if not refused:
                 break
             self.say(f"{len(refused)} do not compile, and make way for others")
             banned += refused
-        self.results = {e.number: report.Result() for e in self.errors}
 
     def measure(self):
         replaced = {f"{self.build.directory}/{output}": path for output, path in self.overlay.made.items()}
@@ -127,17 +128,14 @@ class Session:
             for error, verdict in zip(in_page, pool.map(page_trial.verdict, in_page)):
                 self.progress(error.number, verdict)
         trial.all()
-        for number, verdict in trial.verdicts.items():
-            self.progress(number, verdict, False)
         self.say("survivors are compiled with and without their error")
         self.set_aside(set_aside)
         self.write()
         self.say("done")
 
-    def progress(self, number, verdict, writes=True):
+    def progress(self, number, verdict):
         self.results[number].verdict = verdict
-        if writes:
-            self.write()
+        self.write()
 
     def set_aside(self, given):
         survivors = [e for e in self.errors if not self.results[e.number].noticed]

@@ -17,8 +17,8 @@ def object_of(overlay, file, number):
     made = overlay.directory / "same_code" / f"{number}-{file.replace('/', '_')}.s"
     made.parent.mkdir(parents=True, exist_ok=True)
     command = overlay.command(output, f"-DLOCKSTEP_FIXED_ERROR={number}")
-    command = re.sub(r" -(MT|MF) \S+| -MD", "", command)
-    command = re.sub(r" -o \S+ -c \S+", f" -o {shlex.quote(str(made))} -S {shlex.quote(str(source))}", command)
+    command = re.sub(r" -(MT|MF|o|c) \S+| -MD", "", command)
+    command += f" -o {shlex.quote(str(made))} -S {shlex.quote(str(source))}"
     done = subprocess.run(command, cwd=overlay.build.directory, shell=True, capture_output=True, check=False)
     if done.returncode != 0:
         return None

@@ -62,6 +62,8 @@ class Trial:
 
     def all(self):
         left = [n for n in self.verdicts if self.verdicts[n].reached_by]
+        for number in self.verdicts.keys() - left:
+            self.progress(number, self.verdicts[number])
         runner = self.runner(AT_ONCE)
         with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
             list(pool.map(lambda n: self.one(runner, n), left))
