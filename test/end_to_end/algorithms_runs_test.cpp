@@ -1,48 +1,26 @@
 // Exchange algorithms from the executable: what a run says, leaves behind, and refuses.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <filesystem>
 #include <regex>
 
-#include "lockstep/base/errors.h"
-#include "lockstep/base/file.h"
-#include "lockstep/base/json.h"
 #include "lockstep/distributed/exchange/algorithm.h"
-#include "support/error_text.h"
 #include "support/small_experiment.h"
-#include "support/trainer_process.h"
+#include "support/trainer_runs.h"
 
 namespace lockstep::test::algorithms_runs_test {
 namespace {
 
 using Json = nlohmann::json;
 
-class AlgorithmRuns : public testing::Test {
+class AlgorithmRuns : public SmallRuns {
  protected:
   // The summary of a run of four ranks.
   Json train(const std::string& flags) {
     run_ = experiment_.fresh_run();
-    const ProcessResult result =
-        run_trainer(4, fmt::format("--config {} --run.dir {} {}", experiment_.config(), run_, flags));
-    EXPECT_EQ(result.exit_code, 0) << flags << '\n' << result.errors;
-    output_ = result.output;
+    output_ = succeed(4, words(run_, flags)).output;
     return Json::parse(read_file(run_ + "/summary.json"));
-  }
-
-  void expect_refused(int ranks, const std::string& flags, const std::vector<std::string>& parts) {
-    const std::string run = experiment_.fresh_run();
-    const ProcessResult result =
-        run_trainer(ranks, fmt::format("--config {} --run.dir {} {}", experiment_.config(), run, flags));
-    EXPECT_EQ(result.exit_code, kExitConfig) << result.errors;
-    EXPECT_EQ(count_of(result.errors, "error: "), 1) << result.errors;
-    expect_parts(result.errors, parts);
-    EXPECT_FALSE(std::filesystem::exists(run)) << "a refused run left a directory";
   }
 
   std::string model() const { return read_file(run_ + "/model.safetensors"); }
 
-  SmallExperiment experiment_;
   std::string run_;
   std::string output_;
 };

@@ -1,13 +1,8 @@
 // trainer bench: every figure is there, for people and for machines.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
 #include <set>
 
-#include "lockstep/base/file.h"
-#include "lockstep/base/json.h"
 #include "support/small_experiment.h"
-#include "support/trainer_process.h"
+#include "support/trainer_runs.h"
 
 namespace lockstep::test::bench_test {
 namespace {
@@ -15,10 +10,9 @@ namespace {
 TEST(Bench, MeasuresMachineModelExchangeAndStep) {
   const SmallExperiment experiment;
   const std::string file = experiment.fresh_run() + ".json";
-  const ProcessResult result = run_trainer(
+  const ProcessResult result = succeed(
       2,
       fmt::format("bench --config {} --json {} --distribute.reduction ordered", experiment.config(), file));
-  ASSERT_EQ(result.exit_code, 0) << result.errors;
   for (const std::string word :
        {"multiply-adds", "copy in memory", "cache line", "layer 0", "MPI_Allreduce", "central_storage",
         "training step", "waiting", "GB/s", "with ordered reduction not: ring, rabenseifner"}) {
@@ -69,10 +63,8 @@ TEST(Bench, MeasuresMachineModelExchangeAndStep) {
 TEST(Bench, PretendsNodesThroughout) {
   const SmallExperiment experiment;
   const std::string file = experiment.fresh_run() + ".json";
-  const ProcessResult result = run_trainer(
-      2, fmt::format("bench --config {} --json {} --distribute.reduction native --debug.ranks_per_node 1",
-                     experiment.config(), file));
-  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  succeed(2, fmt::format("bench --config {} --json {} --distribute.reduction native --debug.ranks_per_node 1",
+                         experiment.config(), file));
   const auto json = parse_json<nlohmann::json>(read_file(file));
   std::set<std::string> algorithms;
   for (const auto& rate : json["algorithms"]) algorithms.insert(rate["name"]);
@@ -82,9 +74,7 @@ TEST(Bench, PretendsNodesThroughout) {
 }
 
 TEST(Bench, NeedsAConfig) {
-  const ProcessResult result = run_trainer(1, "bench");
-  EXPECT_EQ(result.exit_code, 2);
-  EXPECT_NE(result.errors.find("--config is missing"), std::string::npos) << result.errors;
+  expect_failed(run_trainer(1, "bench"), 2, {"--config is missing"});
 }
 
 }  // namespace

@@ -4,19 +4,16 @@
 // recorded once. For a crash before each of them, and for each way of losing what was not synced, what the
 // disk holds is made again, and the first part of a start looks at it, in this process; the real trainer goes
 // on from some. LOCKSTEP_CRASHES in the environment: how many random losses for each call.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
 #include <spdlog/spdlog.h>
 
 #include "app/training/resume_state.h"
-#include "lockstep/base/errors.h"
-#include "lockstep/base/file.h"
 #include "lockstep/base/log.h"
 #include "lockstep/report/live/metrics_file.h"
 #include "lockstep/train/storage/run_record.h"
 #include "support/crashes.h"
 #include "support/saved_runs.h"
 #include "support/thread_ranks.h"
+#include "support/trainer_runs.h"
 
 namespace lockstep::test::crash_test {
 namespace {
@@ -60,8 +57,7 @@ class Crash : public testing::Test {
       const std::size_t calls = recording.calls.size() * quarter / 4;
       SCOPED_TRACE(fmt::format("crash before call {} ({})", calls, describe(recording.calls[calls])));
       crash_after(calls, recording, place_);
-      const ProcessResult result = run_trainer(arguments(flags));
-      EXPECT_EQ(result.exit_code, 0) << result.errors;
+      const ProcessResult result = succeed(arguments(flags));
       EXPECT_EQ(result.errors, "");
       EXPECT_TRUE(unfinished_names(run()).empty()) << testing::PrintToString(unfinished_names(run()));
       const std::string model = model_of(run()), metrics = metrics_of(run());
@@ -151,20 +147,11 @@ class Crash : public testing::Test {
     std::string rows = "x,y,kind\n";
     for (int i = 0; i < 203; ++i) rows += fmt::format("{},{},{}\n", i * 37 % 101, i * 61 % 89, i * i % 4);
     write_file_atomically(table, rows);
-    config_ = fmt::format(R"toml([data]
-train = "{0}"
-validation = "{0}"
-test = "{0}"
-label = "kind"
-[model]
-layers = "dense(16) relu dense(2)"
-[train]
-optimizer = "sgd"
-lr = 0.05
-global_batch = 24
-replicas = 8
-)toml",
-                          table);
+    config_ = fmt::format(
+        "[data]\ntrain = \"{0}\"\nvalidation = \"{0}\"\ntest = \"{0}\"\nlabel = \"kind\"\n"
+        "[model]\nlayers = \"dense(16) relu dense(2)\"\n"
+        "[train]\noptimizer = \"sgd\"\nlr = 0.05\nglobal_batch = 24\nreplicas = 8\n",
+        table);
   }
 
   const SmallExperiment experiment_;
@@ -195,7 +182,7 @@ TEST_F(Crash, OfANewRunOnTwoRanksWithItsCheckpointsElsewhere) {
 }
 
 TEST_F(Crash, OfARunThatGoesOn) {
-  ASSERT_EQ(run_trainer(arguments()).exit_code, 0);
+  succeed(arguments());
   const std::string flags = "--train.epochs 2 --run.resume_allow train.epochs";
   const CrashRecording recording = record(1, flags, 18);
   expect_each_crash_is_survived(recording);
@@ -205,7 +192,7 @@ TEST_F(Crash, OfARunThatGoesOn) {
 // What was there is kept whole, under one name or another, also when it is tried again. The new run makes no
 // checkpoints, with which its metrics would be synced.
 TEST_F(Crash, OfARestart) {
-  ASSERT_EQ(run_trainer(arguments()).exit_code, 0);
+  succeed(arguments());
   const std::string flags = "--checkpoint.every never --train.keep last --run.resume restart";
   const CrashRecording recording = record(1, flags, 9);
   const FileTree old = subtree(recording.before, run_);

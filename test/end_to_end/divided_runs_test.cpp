@@ -1,15 +1,8 @@
 // Layers whose units the ranks divide (dense with split=rows), from the executable: the bytes of the model
 // are those of one rank.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <string>
-
-#include "lockstep/base/errors.h"
-#include "support/error_text.h"
 #include "support/saved_runs.h"
 #include "support/small_experiment.h"
-#include "support/trainer_process.h"
+#include "support/trainer_runs.h"
 
 namespace lockstep::test::divided_runs_test {
 namespace {
@@ -19,31 +12,19 @@ constexpr const char* kHybrid =
     "--model.layers 'conv2d(4, 3, padding=same) relu maxpool(2) flatten dense(64) relu dense(64, split=rows) "
     "relu dense(24, split=rows) tanh dense(4)' ";
 
-class DividedRuns : public testing::Test {
+class DividedRuns : public SmallRuns {
  protected:
-  std::string arguments(const std::string& run, const std::string& flags) const {
-    return fmt::format("--config {} --run.dir {} --distribute.reduction ordered {}{}", experiment_.config(),
-                       run, kHybrid, flags);
-  }
-  std::string train(int ranks, const std::string& flags) {
-    const std::string run = experiment_.fresh_run();
-    const ProcessResult result = run_trainer(ranks, arguments(run, flags));
-    EXPECT_EQ(result.exit_code, 0) << result.errors << result.output;
-    return run;
-  }
-
-  SmallExperiment experiment_;
+  DividedRuns() : SmallRuns(std::string("--distribute.reduction ordered ") + kHybrid) {}
 };
 
 TEST_F(DividedRuns, HaveTheBytesOfOneRank) {
   const std::string flags = "--train.optimizer adam --train.clip_norm 0.5 ";
-  const std::string alone = train(1, flags);
+  const std::string alone = trained(1, flags);
   for (const int ranks : {2, 4}) {
     for (const std::string strategy : {"zero1", "allreduce", "central_storage"}) {
       SCOPED_TRACE(fmt::format("{} ranks, {}", ranks, strategy));
-      const std::string run = train(ranks, flags + "--distribute.strategy " + strategy);
-      EXPECT_TRUE(model_of(run) == model_of(alone));
-      EXPECT_EQ(metrics_of(run), metrics_of(alone));
+      const std::string run = trained(ranks, flags + "--distribute.strategy " + strategy);
+      expect_same_run(run, alone);
     }
   }
 }
@@ -52,27 +33,26 @@ TEST_F(DividedRuns, GoOnOnOtherRanks) {
   const std::string flags =
       "--train.optimizer adam --checkpoint.every '5 steps' --checkpoint.wait true --distribute.strategy "
       "zero1 ";
-  const std::string whole = train(1, flags);
+  const std::string whole = trained(1, flags);
   const std::string run = experiment_.fresh_run();
   const auto go_on = [&](int ranks, int fails_at) {
     const std::string fails =
         fails_at > 0 ? fmt::format("--debug.fail_rank {} --debug.fail_step {}", ranks - 1, fails_at) : "";
-    const ProcessResult result = run_trainer(ranks, arguments(run, flags + fails));
+    const ProcessResult result = run_trainer(ranks, words(run, flags + fails));
     EXPECT_EQ(result.exit_code == 0, fails_at == 0) << result.errors << result.output;
   };
   go_on(4, 7);
   go_on(1, 12);
   go_on(2, 0);
-  EXPECT_TRUE(model_of(run) == model_of(whole));
-  EXPECT_EQ(metrics_of(run), metrics_of(whole));
+  expect_same_run(run, whole);
 }
 
 TEST_F(DividedRuns, StopAtABadNumber) {
   const auto stopped = [&](int ranks) {
-    const ProcessResult result =
-        run_trainer(ranks, arguments(experiment_.fresh_run(),
-                                     "--distribute.strategy zero1 --debug.nan_replica 1 --debug.nan_step 3"));
-    EXPECT_EQ(result.exit_code, kExitTraining) << result.output;
+    const ProcessResult result = ended_with(
+        run_trainer(ranks, words(experiment_.fresh_run(),
+                                 "--distribute.strategy zero1 --debug.nan_replica 1 --debug.nan_step 3")),
+        kExitTraining);
     const std::size_t begin = result.errors.find("the loss is ");
     return begin == std::string::npos ? result.errors
                                       : result.errors.substr(begin, result.errors.find('\n', begin) - begin);
@@ -88,9 +68,8 @@ TEST_F(DividedRuns, ArePlannedAndRefused) {
                {"The ranks divide the weights of the 2 layers with split=rows"});
   expect_parts(plan("--distribute.strategy allreduce").output,
                {"Each rank computes the 2 layers with split=rows by itself", "zero1"});
-  const ProcessResult refused = plan("--distribute.strategy zero1 --train.accumulate 2");
-  EXPECT_EQ(refused.exit_code, kExitConfig);
-  expect_parts(refused.errors, {"split=rows", "train.accumulate", "set train.accumulate = 1"});
+  expect_failed(plan("--distribute.strategy zero1 --train.accumulate 2"), kExitConfig,
+                {"split=rows", "train.accumulate", "set train.accumulate = 1"});
 }
 
 }  // namespace

@@ -1,19 +1,12 @@
 // The scenario that confuses: a table of 650,000 rows, six workers, batches of 128. What trainer plan
 // predicts of steps and samples is what a run then records, in both data modes, with workers together and
 // each at its own pace. The plans are of the whole table, the runs of a tenth of it.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <fstream>
 #include <memory>
 #include <random>
 #include <tuple>
 
-#include "lockstep/base/file.h"
-#include "lockstep/base/json.h"
 #include "lockstep/base/types.h"
-#include "support/temporary_directory.h"
-#include "support/trainer_process.h"
+#include "support/trainer_runs.h"
 
 namespace lockstep::test::epochs_test {
 namespace {
@@ -90,10 +83,8 @@ class Epochs : public testing::Test {
   // A run on a tenth of it, with its own plan.
   Outcome train(int ranks, const std::string& flags) {
     const std::string run = *directory_ / fmt::format("run{}", runs_++);
-    const ProcessResult trained =
-        run_trainer(ranks, fmt::format("--config {} --data.train {} --run.dir {} {}", config(),
-                                       *directory_ / "tenth.csv", run, flags));
-    EXPECT_EQ(trained.exit_code, 0) << trained.errors;
+    succeed(ranks, fmt::format("--config {} --data.train {} --run.dir {} {}", config(),
+                               *directory_ / "tenth.csv", run, flags));
     const Json summary = Json::parse(read_file(run + "/summary.json"));
     const Counts recorded = last_counts(run + "/metrics.jsonl");
     EXPECT_EQ((Counts{summary.at("steps"), summary.at("samples_seen")}), recorded);

@@ -2,23 +2,15 @@
 // is said with path and reason, and the exit code does not say that all is well.
 // LOCKSTEP_EVERY_CALL in the environment: at every file call, else at some.
 #include <fcntl.h>
-#include <fmt/format.h>
-#include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 
-#include "lockstep/base/errors.h"
-#include "lockstep/base/file.h"
-#include "lockstep/base/json.h"
 #include "lockstep/train/storage/checkpoint/manifest.h"
 #include "support/file_faults.h"
 #include "support/running_job.h"
 #include "support/saved_runs.h"
+#include "support/trainer_runs.h"
 
 namespace lockstep::test::file_faults_test {
 namespace {
@@ -41,7 +33,7 @@ const SmallExperiment& the_experiment() {
 const std::string& whole_run() {
   static const std::string run = [] {
     const std::string whole = the_experiment().fresh_run();
-    EXPECT_EQ(run_trainer(1, saving_arguments(the_experiment(), whole)).exit_code, 0);
+    succeed(1, saving_arguments(the_experiment(), whole));
     return whole;
   }();
   return run;
@@ -78,13 +70,12 @@ TEST_F(FileFaultRuns, ACheckpointThatFailsIsToldAndThoseAfterItAreWritten) {
     const std::string attempt = checkpoint_of(run, 6);
     const FileFaults faults(
         {.in = attempt, .effect = fault.effect, .calls = fault.calls, .count = kForever, .rank = fault.rank});
-    const ProcessResult result = run_with(faults, run);
-    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    const ProcessResult result = succeeded(run_with(faults, run));
     EXPECT_EQ(count_of(result.errors, "warning: no checkpoint of step"), 1) << result.errors;
     const std::string warning =
         line_of(result.errors,
                 fmt::format("warning: no checkpoint of step 6: rank {}: cannot ", std::max(fault.rank, 0)));
-    EXPECT_NE(warning.find(attempt), std::string::npos) << result.errors;
+    expect_parts(warning, {attempt});
     EXPECT_NE(warning.find(fault.reason), std::string::npos) << result.errors;
     EXPECT_EQ(newest_checkpoint(run), 9);
     EXPECT_TRUE(unfinished_names(run).empty()) << testing::PrintToString(unfinished_names(run));
@@ -95,7 +86,7 @@ TEST_F(FileFaultRuns, ACheckpointThatFailsIsToldAndThoseAfterItAreWritten) {
 TEST_F(FileFaultRuns, WhereNoMoreCheckpointsCanBeWrittenTheLastGoodOneStays) {
   const std::string counted = experiment_.fresh_run();
   const FileFaults none({.in = checkpoint_of(counted, 3)});
-  EXPECT_EQ(run_trainer(2, saving_arguments(experiment_, counted), none).exit_code, 0);
+  succeeded(run_trainer(2, saving_arguments(experiment_, counted), none));
   const std::vector<FileCall> first = none.calls(1);
   const auto writes = static_cast<int>(std::ranges::count(first, "write", &FileCall::kind));
   const std::string run = experiment_.fresh_run();
@@ -105,24 +96,21 @@ TEST_F(FileFaultRuns, WhereNoMoreCheckpointsCanBeWrittenTheLastGoodOneStays) {
                          .from = writes + 1,
                          .count = kForever,
                          .rank = 1});
-  const ProcessResult result = run_with(full, run);
-  EXPECT_EQ(result.exit_code, kExitData) << result.errors;
+  const ProcessResult result = ended_with(run_with(full, run), kExitData);
   for (const int step : {5, 6, 9}) {
     const std::string warning =
         line_of(result.errors, fmt::format("warning: no checkpoint of step {}: rank 1: cannot ", step));
-    EXPECT_NE(warning.find("Disk quota exceeded"), std::string::npos) << result.errors;
+    expect_parts(warning, {"Disk quota exceeded"});
   }
   const std::string error =
       line_of(result.errors, "error: rank 0: training is complete, but this was lost: the last checkpoint ");
-  EXPECT_NE(error.find("Disk quota exceeded"), std::string::npos) << result.errors;
+  expect_parts(error, {"Disk quota exceeded"});
   EXPECT_EQ(finished_checkpoints(run), std::vector<Index>{3});
   EXPECT_TRUE(model_of(run) == model_of(whole_));
 
   // What starts from it ends as a run that went through.
   const std::string rest = experiment_.fresh_run();
-  const ProcessResult usable =
-      run_trainer(1, saving_arguments(experiment_, rest, "--run.resume " + checkpoint_of(run, 3)));
-  EXPECT_EQ(usable.exit_code, 0) << usable.errors;
+  succeed(1, saving_arguments(experiment_, rest, "--run.resume " + checkpoint_of(run, 3)));
   EXPECT_TRUE(model_of(rest) == model_of(whole_));
 }
 
@@ -131,30 +119,28 @@ TEST_F(FileFaultRuns, AStopThatCannotBeSavedIsAnError) {
   const std::string run = experiment_.fresh_run();
   const FileFaults faults(
       {.in = run + "/checkpoints/step-", .effect = "ENOSPC", .calls = "write", .count = kForever});
-  const ProcessResult result =
-      run_with(faults, run, "--train.epochs 100000 --checkpoint.every never --run.time_limit '3.2 seconds'");
-  EXPECT_EQ(result.exit_code, kExitData) << result.errors;
+  const ProcessResult result = ended_with(
+      run_with(faults, run, "--train.epochs 100000 --checkpoint.every never --run.time_limit '3.2 seconds'"),
+      kExitData);
   const std::string error = line_of(result.errors, "error: stopped after ");
-  EXPECT_NE(error.find("No space left on device"), std::string::npos) << result.errors;
+  expect_parts(error, {"No space left on device"});
 }
 
 // What was renamed may be lost with the machine if its directory cannot be synced.
 TEST_F(FileFaultRuns, ADirectoryThatCannotBeSyncedIsTold) {
   const std::string run = experiment_.fresh_run();
   const FileFaults faults({.in = run + "/checkpoints", .effect = "EIO", .calls = "open", .count = kForever});
-  const ProcessResult result = run_with(faults, run);
-  EXPECT_EQ(result.exit_code, kExitData) << result.errors;
+  const ProcessResult result = ended_with(run_with(faults, run), kExitData);
   const std::string warning =
       line_of(result.errors, "warning: no checkpoint of step 3: rank 0: cannot sync ");
-  EXPECT_NE(warning.find("step-000000003.partial': Input/output error"), std::string::npos) << result.errors;
+  expect_parts(warning, {"step-000000003.partial': Input/output error"});
 }
 
 // Rank 0 goes on, with the manifest and the checkpoint's name, once it sees the last file of each rank.
 TEST_F(FileFaultRuns, ARankThatIsSlowToWriteItsPartIsNoFailure) {
   const std::string run = experiment_.fresh_run();
   const FileFaults slow({.in = checkpoint_of(run, 3), .effect = "wait", .count = kForever, .rank = 1});
-  const ProcessResult result = run_with(slow, run);
-  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  const ProcessResult result = succeeded(run_with(slow, run));
   EXPECT_EQ(result.errors, "");
   EXPECT_EQ(newest_checkpoint(run), 9);
 }
@@ -201,7 +187,7 @@ TEST_F(FileFaultRuns, ACheckpointDirectoryThatIsTakenAway) {
       const std::string error = line_of(
           job.errors(), "error: rank 0: training is complete, but this was lost: the last checkpoint ");
       EXPECT_NE(error.find(run + "/checkpoints"), std::string::npos) << job.errors();
-      EXPECT_NE(error.find("ot a directory"), std::string::npos) << job.errors();
+      expect_parts(error, {"ot a directory"});
       EXPECT_GE(count_of(job.errors(), "warning: no checkpoint of step"), 8) << job.errors();
     } else {
       EXPECT_EQ(newest_checkpoint(run), 36);
@@ -224,9 +210,11 @@ TEST_F(FileFaultRuns, AFileOfTheRunDirectoryThatCannotBeWrittenIsOneErrorWithIts
         {"/model.safetensors", {"write", "ENOSPC", "No space left on device", 0}}}) {
     const std::string run = experiment_.fresh_run();
     SCOPED_TRACE(run + file);
-    const ProcessResult result = run_with(
-        FileFaults({.in = run + file, .effect = fault.effect, .calls = fault.calls, .count = kForever}), run);
-    EXPECT_EQ(result.exit_code, kExitData) << result.errors;
+    const ProcessResult result = ended_with(
+        run_with(
+            FileFaults({.in = run + file, .effect = fault.effect, .calls = fault.calls, .count = kForever}),
+            run),
+        kExitData);
     EXPECT_EQ(count_of(result.errors, "error: "), 1) << result.errors;
     const std::string error = line_of(result.errors, "error: rank 0: ");
     EXPECT_NE(error.find(run + file), std::string::npos) << result.errors;
@@ -237,12 +225,11 @@ TEST_F(FileFaultRuns, AFileOfTheRunDirectoryThatCannotBeWrittenIsOneErrorWithIts
 // Half of a line, then nothing, then all is well again; and a run that goes on finds the end of a line.
 TEST_F(FileFaultRuns, MetricsAreWholeLinesWhateverIsLost) {
   const std::string intact = experiment_.fresh_run();
-  EXPECT_EQ(run_trainer(2, saving_arguments(experiment_, intact)).exit_code, 0);
+  succeed(2, saving_arguments(experiment_, intact));
   const std::string run = experiment_.fresh_run();
   const FileFaults full_for_a_while(
       {.in = run + "/metrics.jsonl", .effect = "half,ENOSPC", .calls = "write", .from = 2, .count = 2});
-  const ProcessResult result = run_with(full_for_a_while, run);
-  EXPECT_EQ(result.exit_code, kExitData) << result.errors;
+  const ProcessResult result = ended_with(run_with(full_for_a_while, run), kExitData);
   EXPECT_EQ(count_of(result.errors, "metrics.jsonl': No space left on device"), 1) << result.errors;
   const std::string metrics = read_file(run + "/metrics.jsonl");
   EXPECT_EQ(count_of(metrics, "\n"), count_of(read_file(intact + "/metrics.jsonl"), "\n") - 1) << metrics;
@@ -256,14 +243,15 @@ TEST_F(FileFaultRuns, MetricsAreWholeLinesWhateverIsLost) {
 
 TEST_F(FileFaultRuns, LinesOfMetricsThatAreLostAreToldOnceAndAtTheEnd) {
   const std::string lost = experiment_.fresh_run();
-  const ProcessResult result = run_with(
-      FileFaults(
-          {.in = lost + "/metrics.jsonl", .effect = "EIO", .calls = "write", .from = 2, .count = kForever}),
-      lost);
-  EXPECT_EQ(result.exit_code, kExitData) << result.errors;
+  const ProcessResult result = ended_with(run_with(FileFaults({.in = lost + "/metrics.jsonl",
+                                                               .effect = "EIO",
+                                                               .calls = "write",
+                                                               .from = 2,
+                                                               .count = kForever}),
+                                                   lost),
+                                          kExitData);
   EXPECT_EQ(count_of(result.errors, "metrics.jsonl': Input/output error"), 1) << result.errors;
-  EXPECT_NE(result.errors.find("this was lost: lines of metrics.jsonl. "), std::string::npos)
-      << result.errors;
+  expect_parts(result.errors, {"this was lost: lines of metrics.jsonl. "});
   EXPECT_TRUE(model_of(lost) == model_of(whole_));
 }
 

@@ -1,21 +1,11 @@
 // Models of tables answer in onnxruntime, from the columns as they come, what `trainer predict` answers: with
 // texts that training has not seen, and with missing cells. Skips where onnxruntime is missing.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
 #include <cstring>
-#include <fstream>
 #include <optional>
 
-#include "lockstep/base/file.h"
 #include "lockstep/base/hash.h"
-#include "lockstep/base/json.h"
 #include "lockstep/data/table/values/notation.h"
-#include "support/error_text.h"
-#include "support/temporary_directory.h"
-#include "support/trainer_process.h"
+#include "support/trainer_runs.h"
 
 namespace lockstep::test::onnx_tables_test {
 namespace {
@@ -217,32 +207,19 @@ class OnnxTables : public testing::TestWithParam<Case> {
     table.close();
     write_file_atomically(
         file("run.toml"),
-        fmt::format(R"toml([data]
-train = "{}"
-label = {}
-ignore = {}
-columns = ['income: log', 'debt: minmax', 'ratio: none', 'age: constant(30)', 'token: categorical hash({})',
-  'share: number(suffix="%")', 'when: date(ymd, day, day_of_year, year, month, weekday, hour)', 'at: date(time, hour)'{}]
-[model]
-layers = "{}"
-[train]
-loss = "{}"
-optimizer = "adam"
-lr = 0.02
-epochs = 4
-global_batch = 20
-replicas = 2
-{}
-)toml",
+        fmt::format("[data]\ntrain = \"{}\"\nlabel = {}\nignore = {}\ncolumns = ['income: log', 'debt: "
+                    "minmax', 'ratio: none', 'age: constant(30)', 'token: categorical hash({})',\n  'share: "
+                    "number(suffix=\"%\")', 'when: date(ymd, day, day_of_year, year, month, weekday, hour)', "
+                    "'at: date(time, hour)'{}]\n"
+                    "[model]\nlayers = \"{}\"\n"
+                    "[train]\nloss = \"{}\"\noptimizer = \"adam\"\nlr = 0.02\nepochs = 4\nglobal_batch = "
+                    "20\nreplicas = 2\n{}\n",
                     file("train.csv"), tested.labels, unused(tested), kBuckets, tested.columns, tested.layers,
                     tested.loss, tested.loss == "quantile" ? "quantiles = [0.1, 0.5, 0.9]" : ""));
     run(fmt::format("--config {} --run.dir {}", file("run.toml"), file("run")));
   }
 
-  void run(const std::string& command) {
-    const ProcessResult result = run_trainer(command);
-    ASSERT_EQ(result.exit_code, 0) << command << "\n" << result.output << result.errors;
-  }
+  void run(const std::string& command) { succeed(command); }
 
   std::string file(const std::string& name) const { return directory_ / name; }
 
@@ -300,10 +277,9 @@ TEST_P(OnnxTables, AnswerWhatPredictDoes) {
                                           file("new.csv"), file("predictions.npy"))));
   ASSERT_NO_FATAL_FAILURE(
       run(fmt::format("export --model {} --format onnx --output {}", file("run"), file("m.onnx"))));
-  const ProcessResult computed =
-      run_command(fmt::format("{} {}/end_to_end/run_onnx_table.py {} {} {}", LOCKSTEP_PYTHON,
-                              LOCKSTEP_TEST_DATA, file("m.onnx"), file("inputs.json"), file("answers.json")));
-  ASSERT_EQ(computed.exit_code, 0) << computed.output << computed.errors;
+  succeeded(run_command(fmt::format("{} {}/end_to_end/run_onnx_table.py {} {} {}", LOCKSTEP_PYTHON,
+                                    LOCKSTEP_TEST_DATA, file("m.onnx"), file("inputs.json"),
+                                    file("answers.json"))));
 
   const auto answers = parse_json<nlohmann::json>(read_file(file("answers.json")));
   const std::vector<float> predicted = floats_in_npy(read_file(file("predictions.npy")));

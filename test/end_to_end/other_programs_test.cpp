@@ -1,26 +1,19 @@
 // Models that leave Lockstep compute in other programs what `trainer predict` says. Needs those programs;
 // skips where one is missing.
-#include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cmath>
 #include <cstring>
-#include <filesystem>
 #include <functional>
 #include <random>
 #include <set>
 
 #include "lockstep/base/catalog.h"
-#include "lockstep/base/file.h"
 #include "lockstep/base/terms.h"
 #include "lockstep/nn/composite.h"
 #include "lockstep/nn/layer.h"
 #include "support/idx_files.h"
 #include "support/seed.h"
-#include "support/temporary_directory.h"
-#include "support/trainer_process.h"
+#include "support/trainer_runs.h"
 
 namespace lockstep::test::other_programs_test {
 namespace {
@@ -131,8 +124,7 @@ void expect_close(const std::vector<float>& found, const std::vector<float>& exp
 }
 
 void run_or_fail(const std::string& command) {
-  const ProcessResult result = run_command(command);
-  ASSERT_EQ(result.exit_code, 0) << command << "\n" << result.output << result.errors;
+  succeeded(run_command(command));
 }
 
 std::string script(const std::string& name) {
@@ -150,19 +142,10 @@ class OtherPrograms : public testing::TestWithParam<Trained> {
     SCOPED_TRACE(trained.name);
     write_data(trained);
     write_file_atomically(file("run.toml"),
-                          fmt::format(R"toml([data]
-train = "{}"
-train_labels = "{}"
-[model]
-layers = "{}"
-[train]
-loss = "{}"
-optimizer = "adam"
-lr = 0.02
-epochs = 3
-global_batch = 10
-replicas = 2
-)toml",
+                          fmt::format("[data]\ntrain = \"{}\"\ntrain_labels = \"{}\"\n"
+                                      "[model]\nlayers = \"{}\"\n"
+                                      "[train]\nloss = \"{}\"\noptimizer = \"adam\"\nlr = 0.02\nepochs = "
+                                      "3\nglobal_batch = 10\nreplicas = 2\n",
                                       records_, file("labels.idx"), trained.layers, trained.loss));
     ASSERT_NO_FATAL_FAILURE(run_or_fail(fmt::format("{} --config {} --run.dir {} {}", trainer_path(),
                                                     file("run.toml"), run_, trained.flags)));

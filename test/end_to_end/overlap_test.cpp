@@ -1,37 +1,22 @@
 // Overlap from the executable: the helper thread, and the share of the exchange that is hidden.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <filesystem>
-
-#include "lockstep/base/errors.h"
-#include "lockstep/base/file.h"
-#include "lockstep/base/json.h"
-#include "support/error_text.h"
 #include "support/small_experiment.h"
-#include "support/trainer_process.h"
+#include "support/trainer_runs.h"
 
 namespace lockstep::test::overlap_test {
 namespace {
 
 using Json = nlohmann::json;
 
-class Overlap : public testing::Test {
+class Overlap : public SmallRuns {
  protected:
-  ProcessResult run(const std::string& flags) {
-    run_ = experiment_.fresh_run();
-    return run_trainer(2, fmt::format("--config {} --run.dir {} {}", experiment_.config(), run_, flags));
-  }
-
   // The summary of a run, long enough for the exchange to be measured alone, of a model of several buckets.
   Json train(const std::string& flags) {
-    const ProcessResult result = run("--train.steps 40 --model.layers 'dense(300) relu dense(4)' " + flags);
-    EXPECT_EQ(result.exit_code, 0) << flags << '\n' << result.errors;
-    output_ = result.output;
+    run_ = experiment_.fresh_run();
+    const std::string long_enough = "--train.steps 40 --model.layers 'dense(300) relu dense(4)' ";
+    output_ = succeed(2, words(run_, long_enough + flags)).output;
     return Json::parse(read_file(run_ + "/summary.json"));
   }
 
-  SmallExperiment experiment_;
   std::string run_;
   std::string output_;
 };
@@ -49,10 +34,8 @@ TEST_F(Overlap, TheHelperThreadChangesNoBits) {
 
 TEST_F(Overlap, TheHelperThreadIsRefusedWhereNothingLeavesEarly) {
   for (const std::string strategy : {"central_storage", "local_sgd"}) {
-    const ProcessResult result = run("--distribute.progress_thread true --distribute.strategy " + strategy);
-    EXPECT_EQ(result.exit_code, kExitConfig) << result.errors;
-    expect_parts(result.errors, {"distribute.progress_thread has no effect"});
-    EXPECT_FALSE(std::filesystem::exists(run_));
+    expect_refused(2, "--distribute.progress_thread true --distribute.strategy " + strategy,
+                   {"distribute.progress_thread has no effect"});
   }
 }
 

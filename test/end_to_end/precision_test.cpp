@@ -1,17 +1,8 @@
 // train.precision: refused where it cannot run, the same bits on any number of ranks, and the same in
 // training, evaluation and prediction. ONEDNN_MAX_CPU_ISA makes oneDNN take the CPU for a lesser one.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <filesystem>
-
-#include "lockstep/base/errors.h"
-#include "lockstep/base/file.h"
-#include "lockstep/base/json.h"
 #include "lockstep/math/kernels.h"
 #include "support/small_experiment.h"
-#include "support/trainer_process.h"
+#include "support/trainer_runs.h"
 
 namespace lockstep::test::precision_test {
 namespace {
@@ -20,52 +11,29 @@ constexpr const char* kWithoutBf16 = "ONEDNN_MAX_CPU_ISA=AVX512_CORE_VNNI ";
 constexpr const char* kWithoutAvx512 = "ONEDNN_MAX_CPU_ISA=AVX2 ";
 constexpr const char* kBf16 = "--train.precision bf16 --debug.emulate_bf16 true";
 
-class InBf16 : public testing::Test {
+class InBf16 : public SmallRuns {
  protected:
   void SetUp() override {
     if (bf16_support() == Bf16Support::kNone) GTEST_SKIP() << kernel_back_end() << " has no bf16";
   }
 
-  std::string arguments(const std::string& run, const std::string& more) const {
-    return fmt::format("--config {} --run.dir {} {}", experiment_.config(), run, more);
-  }
-
-  std::string trained(int ranks, const std::string& more) const {
-    std::string run = experiment_.fresh_run();
-    const ProcessResult result = run_trainer(ranks, arguments(run, more));
-    EXPECT_EQ(result.exit_code, 0) << result.errors;
-    return run;
-  }
-
   std::string model_of(int ranks, const std::string& more) const {
     return read_file(trained(ranks, more) + "/model.safetensors");
   }
-
-  static void expect_part(const std::string& text, const std::string& part) {
-    EXPECT_NE(text.find(part), std::string::npos) << part << " in:\n" << text;
-  }
-
-  SmallExperiment experiment_;
 };
 
 TEST_F(InBf16, IsRefusedOnACpuWithoutIt) {
   const std::string run = experiment_.fresh_run();
-  const ProcessResult result =
-      run_command(kWithoutBf16 + trainer_path() + " " + arguments(run, "--train.precision bf16"));
-  EXPECT_EQ(result.exit_code, kExitConfig) << result.errors;
-  expect_part(result.errors, "train.precision is \"bf16\"");
-  expect_part(result.errors, "use --train.precision fp32");
-  EXPECT_EQ(count_of(result.errors, "error: "), 1) << result.errors;
+  expect_failed(run_command(kWithoutBf16 + trainer_path() + " " + words(run, "--train.precision bf16")),
+                kExitConfig, {"train.precision is \"bf16\"", "use --train.precision fp32"});
   EXPECT_FALSE(std::filesystem::exists(run));
 }
 
 TEST_F(InBf16, IsRefusedByAllRanksIfOneHasNoneWithItsNumber) {
   if (!kernel_back_end().starts_with("oneDNN")) GTEST_SKIP() << "Eigen is the same on any CPU";
-  const std::string words = trainer_path() + " " + arguments(experiment_.fresh_run(), kBf16);
-  const ProcessResult result = run_command(mpiexec_of({words, kWithoutAvx512 + words}));
-  EXPECT_EQ(result.exit_code, kExitConfig) << result.errors;
-  expect_part(result.errors, "rank 1: train.precision is \"bf16\"");
-  expect_part(result.errors, "(avx2)");
+  const std::string command = trainer_path() + " " + words(experiment_.fresh_run(), kBf16);
+  expect_failed(run_command(mpiexec_of({command, kWithoutAvx512 + command})), kExitConfig,
+                {"rank 1: train.precision is \"bf16\"", "(avx2)"});
 }
 
 TEST_F(InBf16, GivesTheSameBitsOnAnyNumberOfRanksAndThreads) {
@@ -121,10 +89,8 @@ TEST_F(InBf16, EvaluationAndPredictionAreInThePrecisionOfTheRun) {
 
   const auto predict = [&](int ranks, const std::string& flags) {
     const std::string output = run + "/p.npy";
-    const ProcessResult result =
-        run_trainer(ranks, fmt::format("predict --model {} --input {} --output {} --overwrite {}", run,
-                                       experiment_.test().images, output, flags));
-    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    succeed(ranks, fmt::format("predict --model {} --input {} --output {} --overwrite {}", run,
+                               experiment_.test().images, output, flags));
     return read_file(output);
   };
   EXPECT_TRUE(predict(1, "") == predict(2, "--eval.batch 57"));
@@ -141,26 +107,22 @@ TEST_F(InBf16, OtherMachinesEvaluateInFp32AndExportAsItIs) {
   const std::string predict =
       fmt::format("predict --input {} --output {}/p.csv ", experiment_.test().images, run);
   for (const std::string& command : {std::string("eval "), predict}) {
-    EXPECT_EQ(elsewhere(command + own + "--model " + run).exit_code, kExitConfig) << command;
-    const ProcessResult wide = elsewhere(command + own + "--train.precision fp32 --model " + run);
-    EXPECT_EQ(wide.exit_code, 0) << command << wide.errors;
+    expect_failed(elsewhere(command + own + "--model " + run), kExitConfig);
+    succeeded(elsewhere(command + own + "--train.precision fp32 --model " + run));
   }
   const std::string exported = run + "/m.safetensors";
-  const ProcessResult result =
-      elsewhere("export --model " + run + " --format safetensors --output " + exported + " " + own);
-  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  succeeded(elsewhere("export --model " + run + " --format safetensors --output " + exported + " " + own));
   EXPECT_TRUE(read_file(exported) == read_file(run + "/model.safetensors"));
 }
 
 TEST_F(InBf16, PlanLogAndBenchNameIt) {
   const std::string run = experiment_.fresh_run();
-  const std::string words = arguments(run, kBf16);
-  const ProcessResult plan = run_trainer("plan " + words);
-  expect_part(plan.output, "precision  ");
-  expect_part(plan.output, " bf16\n");
-  expect_part(run_command(kWithoutBf16 + trainer_path() + " " + words).output, "precision bf16, emulated");
-  const ProcessResult bench = run_command(kWithoutBf16 + trainer_path() + " bench " + words);
-  expect_part(bench.output, "in bf16, emulated; limit: multiply-adds in fp32");
+  const std::string all = words(run, kBf16);
+  const ProcessResult plan = run_trainer("plan " + all);
+  expect_parts(plan.output, {"precision  ", " bf16\n"});
+  expect_parts(run_command(kWithoutBf16 + trainer_path() + " " + all).output, {"precision bf16, emulated"});
+  expect_parts(run_command(kWithoutBf16 + trainer_path() + " bench " + all).output,
+               {"in bf16, emulated; limit: multiply-adds in fp32"});
 }
 
 }  // namespace

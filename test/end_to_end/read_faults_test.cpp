@@ -1,15 +1,8 @@
 // Files that cannot be read, hold other bits than were written, or never answer: data sets and checkpoints.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <array>
-#include <filesystem>
-
-#include "lockstep/base/errors.h"
 #include "support/file_faults.h"
 #include "support/running_job.h"
 #include "support/saved_runs.h"
+#include "support/trainer_runs.h"
 
 namespace lockstep::test::read_faults_test {
 namespace {
@@ -33,8 +26,7 @@ class ReadFaults : public testing::Test {
   // From the last read of records by rank 1 on: behind it is only a look for the end of the file.
   FileFault fault_at_last_read(const std::string& flags, const std::string& effect) const {
     const FileFaults none({.in = large_.images});
-    const ProcessResult result = run_trainer(2, large_arguments(experiment_.fresh_run(), flags), none);
-    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    succeeded(run_trainer(2, large_arguments(experiment_.fresh_run(), flags), none));
     const std::vector<FileCall> calls = none.calls(1);
     return {.in = large_.images,
             .effect = effect,
@@ -68,7 +60,7 @@ TEST_F(ReadFaults, DataThatCannotBeReadOnOneRankIsOneErrorWithItsReason) {
       ASSERT_NE(begin, std::string::npos) << result.errors;
       const std::string line = result.errors.substr(begin, result.errors.find('\n', begin) - begin);
       EXPECT_NE(line.find(large_.images), std::string::npos) << line;
-      EXPECT_NE(line.find(reason), std::string::npos) << line;
+      expect_parts(line, {reason});
     }
   }
 }
@@ -77,11 +69,8 @@ TEST_F(ReadFaults, DataThatCannotBeReadOnOneRankIsOneErrorWithItsReason) {
 TEST_F(ReadFaults, AFileThatVanishesIsOneErrorWithItsReason) {
   const FileFaults faults(
       {.in = large_.images, .effect = "ENOENT", .calls = "open", .from = 2, .count = kForever, .rank = 1});
-  const ProcessResult result = run_trainer(2, large_arguments(experiment_.fresh_run(), ""), faults);
-  EXPECT_EQ(result.exit_code, kExitData) << result.errors;
-  EXPECT_NE(result.errors.find("error: rank 1: cannot open '" + large_.images + "': No such file"),
-            std::string::npos)
-      << result.errors;
+  expect_failed(run_trainer(2, large_arguments(experiment_.fresh_run(), ""), faults), kExitData,
+                {"error: rank 1: cannot open '" + large_.images + "': No such file"});
 }
 
 // By all ranks, at about the same time.
@@ -91,7 +80,7 @@ TEST_F(ReadFaults, AFileThatShrinksInMidRunEndsTheRun) {
   ASSERT_TRUE(job.says("rank 1 streams", 20)) << job.errors();
   std::filesystem::resize_file(large_.images, 1000);
   EXPECT_EQ(job.wait(30), kExitData) << job.errors();
-  EXPECT_NE(job.errors().find("large-images-idx-ubyte' is truncated"), std::string::npos) << job.errors();
+  expect_parts(job.errors(), {"large-images-idx-ubyte' is truncated"});
   EXPECT_EQ(job.processes_left(), 0);
 }
 
@@ -102,7 +91,7 @@ constexpr const char* kLonger = "--checkpoint.keep 3 --train.epochs 2 --run.resu
 const std::string& whole_run() {
   static const std::string run = [] {
     const std::string whole = the_experiment().fresh_run();
-    EXPECT_EQ(run_trainer(1, saving_arguments(the_experiment(), whole, kLonger)).exit_code, 0);
+    succeed(1, saving_arguments(the_experiment(), whole, kLonger));
     return whole;
   }();
   return run;
@@ -118,9 +107,8 @@ class DamagedCheckpoints : public ReadFaults {
     ASSERT_NE(begin, std::string::npos) << result.errors;
     const std::string line = result.errors.substr(begin, result.errors.find('\n', begin) - begin);
     EXPECT_NE(line.find(checkpoint_of(run, 9)), std::string::npos) << line;
-    EXPECT_NE(line.find(reason), std::string::npos) << line;
-    EXPECT_NE(result.output.find("goes on from '" + checkpoint_of(run, 6)), std::string::npos)
-        << result.output;
+    expect_parts(line, {reason});
+    expect_parts(result.output, {"goes on from '" + checkpoint_of(run, 6)});
     EXPECT_TRUE(model_of(run) == model_of(whole_));
   }
 
@@ -129,7 +117,7 @@ class DamagedCheckpoints : public ReadFaults {
 
 TEST_F(DamagedCheckpoints, OneThatCannotBeReadIsPassedOver) {
   const std::string made = experiment_.fresh_run();
-  ASSERT_EQ(run_trainer(2, saving_arguments(experiment_, made, "--checkpoint.keep 3")).exit_code, 0);
+  succeed(2, saving_arguments(experiment_, made, "--checkpoint.keep 3"));
   for (const auto& [file, calls, effect, reason] :
        {std::array{"/manifest.json", "read", "EIO", "Input/output error"},
         {"/model.safetensors", "read", "EIO", "Input/output error"},
@@ -151,14 +139,11 @@ TEST_F(DamagedCheckpoints, OneThatCannotBeReadIsPassedOver) {
 // Never a fresh start in silence.
 TEST_F(DamagedCheckpoints, ADirectoryThatCannotBeReadIsAnError) {
   const std::string run = experiment_.fresh_run();
-  ASSERT_EQ(run_trainer(2, saving_arguments(experiment_, run, "--checkpoint.keep 3")).exit_code, 0);
+  succeed(2, saving_arguments(experiment_, run, "--checkpoint.keep 3"));
   const FileFaults faults(
       {.in = run + "/checkpoints", .effect = "EIO", .calls = "open", .count = kForever, .rank = 0});
-  const ProcessResult result = run_trainer(2, saving_arguments(experiment_, run, kLonger), faults);
-  EXPECT_EQ(result.exit_code, kExitData) << result.errors << result.output;
-  EXPECT_NE(result.errors.find("cannot read '" + run + "/checkpoints': Input/output error"),
-            std::string::npos)
-      << result.errors;
+  expect_failed(run_trainer(2, saving_arguments(experiment_, run, kLonger), faults), kExitData,
+                {"cannot read '" + run + "/checkpoints': Input/output error"});
 }
 
 // A disk that lies: whatever was written, other bits are there.
@@ -169,7 +154,7 @@ TEST_F(DamagedCheckpoints, BitsThatTurnedOnTheirWayToTheDiskAreFound) {
     const std::string run = experiment_.fresh_run();
     const FileFaults faults(
         {.in = checkpoint_of(run, 9) + ".partial" + file, .effect = "flip", .calls = "write", .rank = rank});
-    EXPECT_EQ(run_trainer(2, saving_arguments(experiment_, run, "--checkpoint.keep 3"), faults).exit_code, 0);
+    succeeded(run_trainer(2, saving_arguments(experiment_, run, "--checkpoint.keep 3"), faults));
     EXPECT_EQ(faults.hits(), 1);
     expect_one_before(run_trainer(1, saving_arguments(experiment_, run, kLonger)), run, "damaged");
   }
@@ -183,7 +168,7 @@ class FilesThatNeverAnswer : public ReadFaults {
     EXPECT_EQ(job.processes_left(), 0);
     EXPECT_TRUE(job.memory_left().empty()) << testing::PrintToString(job.memory_left());
     EXPECT_EQ(count_of(job.errors(), "1 of 2 did not arrive: rank 1\n"), 1) << job.errors();
-    EXPECT_NE(job.errors().find(" waits for nobody, in phase " + phase), std::string::npos) << job.errors();
+    expect_parts(job.errors(), {" waits for nobody, in phase " + phase});
   }
 
   static constexpr const char* kSoon = " --comm.stall_seconds 1 --comm.abort_seconds 0.5";

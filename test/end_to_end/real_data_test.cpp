@@ -1,15 +1,6 @@
 // The configs of real tables learn what they claim: they beat what simpler models reach on the same rows.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <sstream>
-
-#include "lockstep/base/file.h"
-#include "lockstep/base/json.h"
 #include "lockstep/base/types.h"
-#include "support/temporary_directory.h"
-#include "support/trainer_process.h"
+#include "support/trainer_runs.h"
 
 namespace lockstep::test::real_data_test {
 namespace {
@@ -25,11 +16,9 @@ struct Trained {
 Trained train(int ranks, const std::string& config, const std::string& table) {
   const TemporaryDirectory directory;
   const std::string run = directory / "run";
-  const ProcessResult result = run_trainer(
-      ranks, fmt::format("--config {0}/configs/{1}.toml --run.dir {2} --data.train {3}/{4}_train.csv "
-                         "--data.test {3}/{4}_test.csv",
-                         LOCKSTEP_SOURCE_DIR, config, run, LOCKSTEP_REAL_DATA, table));
-  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  succeed(ranks, fmt::format("--config {0}/configs/{1}.toml --run.dir {2} --data.train {3}/{4}_train.csv "
+                             "--data.test {3}/{4}_test.csv",
+                             LOCKSTEP_SOURCE_DIR, config, run, LOCKSTEP_REAL_DATA, table));
   Json evaluation = Json::parse(read_file(run + "/summary.json")).at("evaluation");
   evaluation.erase("seconds");
   return {.evaluation = evaluation, .model = read_file(run + "/model.safetensors")};
@@ -62,11 +51,9 @@ TEST(RealData, APerceptronBeatsLogisticRegressionOnTheCensus) {
 
 TEST(RealData, ALinearMapForecastsElectricityBetterThanTheWeekBefore) {
   const TemporaryDirectory directory;
-  const ProcessResult result = run_trainer(
-      2,
-      fmt::format("--config {}/configs/taylor_linear_allreduce.toml --run.dir {} --data.train {}/taylor.csv",
-                  LOCKSTEP_SOURCE_DIR, directory / "run", LOCKSTEP_REAL_DATA));
-  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  succeed(2, fmt::format(
+                 "--config {}/configs/taylor_linear_allreduce.toml --run.dir {} --data.train {}/taylor.csv",
+                 LOCKSTEP_SOURCE_DIR, directory / "run", LOCKSTEP_REAL_DATA));
   const Json evaluation = Json::parse(read_file(directory / "run/summary.json")).at("evaluation");
   EXPECT_EQ(evaluation.at("samples"), 625);
   constexpr double kWeekBefore = 490.1;
@@ -77,13 +64,9 @@ TEST(RealData, ALinearMapForecastsElectricityBetterThanTheWeekBefore) {
 Json evaluate_first_config(const TemporaryDirectory& directory, const std::string& table,
                            const std::string& label) {
   const std::string start = fmt::format("cd {} && ", directory.path().string());
-  const ProcessResult init =
-      run_command(fmt::format("{}{} init {}/{}_train.csv --label {} --output first.toml", start,
-                              trainer_path(), LOCKSTEP_REAL_DATA, table, label));
-  EXPECT_EQ(init.exit_code, 0) << init.errors;
-  const ProcessResult result =
-      run_command(start + mpiexec_words() + " " + rank_words(2, "--config first.toml"));
-  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  succeeded(run_command(fmt::format("{}{} init {}/{}_train.csv --label {} --output first.toml", start,
+                                    trainer_path(), LOCKSTEP_REAL_DATA, table, label)));
+  succeeded(run_command(start + mpiexec_words() + " " + rank_words(2, "--config first.toml")));
   return Json::parse(read_file(directory / "runs/first/summary.json")).at("evaluation");
 }
 

@@ -1,25 +1,20 @@
 // run.json of real runs, in each way to end, and what viewers make of it.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
 #include <signal.h>
 
 #include <chrono>
-#include <filesystem>
 #include <thread>
 
-#include "lockstep/base/file.h"
-#include "lockstep/base/json.h"
 #include "support/running_job.h"
 #include "support/saved_runs.h"
 #include "support/small_experiment.h"
-#include "support/trainer_process.h"
+#include "support/trainer_runs.h"
 
 namespace lockstep::test::record_test {
 namespace {
 
 using Json = nlohmann::json;
 
-class RecordTest : public testing::Test {
+class RecordTest : public SmallRuns {
  protected:
   std::string arguments(const std::string& flags = "") const {
     return saving_arguments(experiment_, run_, "--train.keep best " + flags);
@@ -38,13 +33,11 @@ class RecordTest : public testing::Test {
     return false;
   }
 
-  const SmallExperiment experiment_;
   const std::string run_ = experiment_.fresh_run();
 };
 
 TEST_F(RecordTest, OfACompleteRunHasWhatItsOtherFilesHave) {
-  const ProcessResult result = train(2);
-  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  const ProcessResult result = succeeded(train(2));
   const Json summary = Json::parse(read_file(run_ + "/summary.json"));
   const Json found = record();
   EXPECT_EQ(found["state"], "done");
@@ -83,8 +76,7 @@ TEST_F(RecordTest, OfARunThatWasKilledSaysSoAndTheNextStartGoesOn) {
   EXPECT_EQ(status()["state"], "killed");
   EXPECT_TRUE(record()["exit_code"].is_null());
   const Index saved = newest_checkpoint(run_);
-  const ProcessResult rest = train(2, "--train.epochs 4");
-  ASSERT_EQ(rest.exit_code, 0) << rest.errors;
+  succeeded(train(2, "--train.epochs 4"));
   EXPECT_EQ(status()["state"], "done");
   EXPECT_EQ(record()["launch"]["resumed_at"], Json({saved}));
   EXPECT_EQ(record()["progress"]["steps"], 36);
@@ -99,7 +91,7 @@ TEST_F(RecordTest, OfARunThatStoppedOrFailedHasTheReason) {
     EXPECT_EQ(exit_code, record()["exit_code"]) << job.errors();
   }
   EXPECT_EQ(record()["state"], "stopped");
-  EXPECT_NE(record()["reason"].get<std::string>().find(" steps by SIGTERM"), std::string::npos);
+  expect_parts(record()["reason"].get<std::string>(), {" steps by SIGTERM"});
   const ProcessResult failed = train(
       2,
       "--train.epochs 40 --debug.nan_replica 0 --debug.nan_step 200 --debug.nan_steps 1 --train.on_nan stop");
@@ -113,7 +105,7 @@ TEST_F(RecordTest, OfARunThatStoppedOrFailedHasTheReason) {
 
 // No viewer reads the log, and a run of an earlier program has no record.
 TEST_F(RecordTest, OnlyTheRecordTellsHowARunEnded) {
-  ASSERT_EQ(train(1).exit_code, 0);
+  succeeded(train(1));
   for (const char* name : {"log.txt", "plan.txt", "ranks.txt", "summary.json"}) {
     std::filesystem::remove(run_ + "/" + name);
   }

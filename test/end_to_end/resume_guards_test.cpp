@@ -1,16 +1,6 @@
 // What a run must not go on from or write to: other data, and the checkpoints of other runs.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <filesystem>
-
-#include "lockstep/base/errors.h"
-#include "lockstep/base/file.h"
-#include "support/error_text.h"
 #include "support/idx_files.h"
-#include "support/temporary_directory.h"
-#include "support/trainer_process.h"
+#include "support/trainer_runs.h"
 
 namespace lockstep::test::resume_guards_test {
 namespace {
@@ -29,14 +19,10 @@ std::string some_table() {
 class ResumeGuards : public testing::Test {
  protected:
   ResumeGuards() {
-    write_file_atomically(directory_ / "run.toml", R"toml([run]
-progress = "none"
-[model]
-layers = "dense(4)"
-[train]
-global_batch = 20
-replicas = 2
-)toml");
+    write_file_atomically(directory_ / "run.toml",
+                          "[run]\nprogress = \"none\"\n"
+                          "[model]\nlayers = \"dense(4)\"\n"
+                          "[train]\nglobal_batch = 20\nreplicas = 2\n");
   }
 
   // Each start of a run goes on for an epoch more.
@@ -61,15 +47,10 @@ replicas = 2
   void expect_guarded(const std::string& run, const std::string& changed, const std::string& moved,
                       const std::string& what) const {
     const std::string before = content_of(run);
-    const ProcessResult refused = start(2, run, changed, 2);
-    EXPECT_EQ(refused.exit_code, kExitConfig) << refused.errors;
-    expect_parts(refused.errors, {"data.train: " + what, "run.resume_allow"});
+    expect_failed(start(2, run, changed, 2), kExitConfig, {"data.train: " + what, "run.resume_allow"});
     EXPECT_TRUE(content_of(run) == before) << "a refusal changed the run";
-    const ProcessResult other_place = start(1, run, moved, 2);
-    EXPECT_EQ(other_place.exit_code, 0) << other_place.errors;
-    expect_parts(other_place.output, {"goes on from"});
-    const ProcessResult meant = start(1, run, changed, 3, "train.epochs,data.train");
-    EXPECT_EQ(meant.exit_code, 0) << meant.errors;
+    expect_parts(succeeded(start(1, run, moved, 2)).output, {"goes on from"});
+    succeeded(start(1, run, changed, 3, "train.epochs,data.train"));
   }
 
   TemporaryDirectory directory_;
@@ -92,7 +73,7 @@ TEST_F(ResumeGuards, OtherLabelsInFilesOfTheSameSizeAreRefused) {
   write_file_atomically(directory_ / "moved-labels", labels);
   for (const char* memory : {"load", "stream"}) {
     const bool loaded = memory == std::string("load");
-    EXPECT_EQ(start(1, memory, flags(files.images, files.labels, memory), 1).exit_code, 0);
+    succeeded(start(1, memory, flags(files.images, files.labels, memory), 1));
     expect_guarded(memory, flags(files.images, directory_ / "exchanged", memory),
                    flags(directory_ / (loaded ? "moved.gz" : "moved"), directory_ / "moved-labels", memory),
                    loaded ? "the labels of" : "the content of '" + (directory_ / "exchanged"));
@@ -109,7 +90,7 @@ TEST_F(ResumeGuards, OtherFeaturesInATableOfTheSameSizeAreRefused) {
   write_file_atomically(directory_ / "x.csv", table);
   write_file_atomically(directory_ / "changed.csv", changed);
   write_file_atomically(directory_ / "moved.csv", table);
-  EXPECT_EQ(start(1, "run", flags("x.csv"), 1).exit_code, 0);
+  succeeded(start(1, "run", flags("x.csv"), 1));
   expect_guarded("run", flags("changed.csv"), flags("moved.csv"), "the features of");
 }
 
@@ -118,20 +99,18 @@ TEST_F(ResumeGuards, ADirectoryOfCheckpointsIsThatOfOneRun) {
       "--data.format synthetic --data.synthetic_rows 200 --data.synthetic_classes 4 --checkpoint.every '5 "
       "steps'";
   const std::string shared = synthetic + " --checkpoint.dir " + (directory_ / "shared");
-  EXPECT_EQ(start(1, "first", shared, 1).exit_code, 0);
+  succeeded(start(1, "first", shared, 1));
   const std::string owner = read_file(directory_ / "shared/owner");
-  const ProcessResult second = start(2, "second", shared + " --train.lr 0.2", 1);
-  EXPECT_EQ(second.exit_code, kExitConfig) << second.errors;
+  const ProcessResult second = ended_with(start(2, "second", shared + " --train.lr 0.2", 1), kExitConfig);
   expect_parts(second.errors, {"checkpoint.dir '" + (directory_ / "shared"), directory_ / "first"});
   EXPECT_FALSE(std::filesystem::exists(directory_ / "second"));
   EXPECT_EQ(read_file(directory_ / "shared/owner"), owner);
   // The run itself goes on, also when it was moved; and another goes on from it elsewhere.
   std::filesystem::rename(directory_ / "first", directory_ / "moved");
-  const ProcessResult longer = start(2, "moved", shared, 2);
-  EXPECT_EQ(longer.exit_code, 0) << longer.errors;
-  expect_parts(longer.output, {"goes on from '" + (directory_ / "shared/step-")});
-  const ProcessResult branch = start(2, "branch", synthetic + " --run.resume " + (directory_ / "moved"), 3);
-  EXPECT_EQ(branch.exit_code, 0) << branch.errors;
+  expect_parts(succeeded(start(2, "moved", shared, 2)).output,
+               {"goes on from '" + (directory_ / "shared/step-")});
+  const ProcessResult branch =
+      succeeded(start(2, "branch", synthetic + " --run.resume " + (directory_ / "moved"), 3));
   expect_parts(branch.output, {"goes on from '" + (directory_ / "shared/step-")});
 }
 
@@ -141,8 +120,7 @@ TEST_F(ResumeGuards, CheckpointsMayBeInTheRunDirectoryItself) {
       "steps' --checkpoint.dir " +
       (directory_ / "both");
   for (const int epochs : {1, 2}) {
-    const ProcessResult result = start(1, "both", flags, epochs);
-    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    succeeded(start(1, "both", flags, epochs));
   }
 }
 

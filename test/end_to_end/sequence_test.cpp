@@ -1,24 +1,11 @@
 // Sequences through the real executable: arrays of positions and channels, with lengths and padding.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <fstream>
-#include <sstream>
-#include <string>
-#include <utility>
-#include <vector>
+#include <numeric>
 
-#include "lockstep/base/file.h"
-#include "lockstep/base/json.h"
 #include "lockstep/base/random.h"
-#include "support/error_text.h"
 #include "support/numpy_files.h"
-#include "support/temporary_directory.h"
-#include "support/trainer_process.h"
+#include "support/trainer_runs.h"
 
 namespace lockstep::test::sequence_test {
 namespace {
@@ -27,7 +14,7 @@ constexpr Index kRecords = 60;
 constexpr Index kPositions = 6;
 constexpr Index kChannels = 3;
 
-class Sequences : public testing::Test {
+class Sequences : public TrainerRuns {
  protected:
   // Features whose padding is `padding`; their lengths; the class of each record, whether its first channel
   // is above 0 in the mean; and the class of each position, likewise, which `padding_class` follows.
@@ -55,19 +42,22 @@ class Sequences : public testing::Test {
       classes.push_back(sum > 0 ? 1 : 0);
     }
     write("x", npy_content("<f4", {kRecords, kPositions, kChannels}, bytes_of(features)));
-    write("lengths", npy_content("<i4", {kRecords}, bytes_of(lengths)));
-    write("y", npy_content("<i4", {kRecords}, bytes_of(classes)));
-    write("each", npy_content("<i4", {kRecords, kPositions}, bytes_of(of_positions)));
+    write_integers("lengths", {kRecords}, lengths);
+    write_integers("y", {kRecords}, classes);
+    write_integers("each", {kRecords, kPositions}, of_positions);
     write("numbers", npy_content("<f4", {kRecords, kPositions}, bytes_of(numbers)));
   }
   void write(const std::string& name, const std::string& content) const {
-    std::ofstream(path(name), std::ios::binary) << content;
+    TrainerRuns::write(name + ".npy", content);
   }
-  std::string path(const std::string& name) const { return directory_ / (name + ".npy"); }
+  void write_integers(const std::string& name, const std::vector<Index>& sizes,
+                      const std::vector<std::int32_t>& values) const {
+    write(name, npy_content("<i4", sizes, bytes_of(values)));
+  }
+  std::string path(const std::string& name) const { return TrainerRuns::path(name + ".npy"); }
 
   std::string config(const std::string& layers, const std::string& labels, bool lengths = true) const {
-    const std::string file = directory_ / "sequence.toml";
-    std::ofstream(file) << fmt::format(
+    configure(fmt::format(
         "[run]\nprogress = \"plain\"\n[data]\ntrain = \"{0}\"\ntrain_labels = \"{1}\"\nrecord = "
         "\"sequence\"\n"
         "{2}test = \"{0}\"\ntest_labels = \"{1}\"\n{3}"
@@ -75,8 +65,8 @@ class Sequences : public testing::Test {
         "[train]\nloss = \"softmax_cross_entropy\"\noptimizer = \"adam\"\nlr = 0.05\nepochs = 4\n"
         "global_batch = 20\nreplicas = 5\n[distribute]\nreduction = \"ordered\"\n",
         path("x"), path(labels), lengths ? fmt::format("train_lengths = \"{}\"\n", path("lengths")) : "",
-        lengths ? fmt::format("test_lengths = \"{}\"\n", path("lengths")) : "", layers);
-    return file;
+        lengths ? fmt::format("test_lengths = \"{}\"\n", path("lengths")) : "", layers));
+    return directory_ / "run.toml";
   }
 
   ProcessResult run(int ranks, const std::string& file, const std::string& flags = "") {
@@ -84,12 +74,12 @@ class Sequences : public testing::Test {
     return run_trainer(ranks, fmt::format("--config {} --run.dir {} {}", file, run_, flags));
   }
   std::string model_of(const ProcessResult& result) const {
-    EXPECT_EQ(result.exit_code, 0) << result.errors << result.output;
+    succeeded(result);
     return read_file(run_ + "/model.safetensors");
   }
 
   // A number of 4 bytes of an array file whose numbers begin there.
-  template <class Number = std::int32_t>
+  template <class Number>
   static Number number(const std::string& bytes, Index begin, Index i) {
     Number value = 0;
     std::copy_n(bytes.data() + begin + i * 4, 4, reinterpret_cast<char*>(&value));
@@ -105,18 +95,10 @@ class Sequences : public testing::Test {
   }
 
   std::string predict(const std::string& output, int ranks = 2) const {
-    const std::string file = directory_ / output;
-    const ProcessResult result =
-        run_trainer(ranks, fmt::format("predict --model {} --input {} --lengths {} --output {} --overwrite",
-                                       run_, path("x"), path("lengths"), file));
-    EXPECT_EQ(result.exit_code, 0) << result.errors;
-    return read_file(file);
+    return TrainerRuns::predict(ranks, std::filesystem::path(run_).filename(), path("x"), output,
+                                "--lengths " + path("lengths"));
   }
-  nlohmann::json evaluate() const {
-    const ProcessResult result = run_trainer(2, fmt::format("eval --model {} --json -", run_));
-    EXPECT_EQ(result.exit_code, 0) << result.errors;
-    return parse_json<nlohmann::json>(result.output).at("test");
-  }
+  nlohmann::json evaluate() const { return test::evaluate(2, "--model " + run_).at("test"); }
 
   // `always`: flags of all runs.
   void expect_same_bits(const std::string& layers, const std::string& labels,
@@ -143,11 +125,10 @@ class Sequences : public testing::Test {
         fmt::format("--config {} --run.dir {} --checkpoint.every '2 steps' --checkpoint.wait true {}", file,
                     killed, always);
     EXPECT_NE(run_trainer(2, arguments + " --debug.fail_rank 1 --debug.fail_step 5").exit_code, 0);
-    EXPECT_EQ(run_trainer(3, arguments).exit_code, 0);
-    EXPECT_EQ(read_file(killed + "/model.safetensors") == model(1), true);
+    succeed(3, arguments);
+    EXPECT_EQ(read_file(killed + "/model.safetensors") == expected, true);
   }
 
-  TemporaryDirectory directory_;
   std::string run_;
   int runs_ = 0;
 };
@@ -170,8 +151,7 @@ TEST_F(Sequences, BatchesOfSimilarLengthsHaveTheSameBitsOnAnyRanksAndWithAnyPadd
   EXPECT_EQ(model_of(run(1, file)) != model_of(run(1, file, buckets)), true);
   for (const std::string command : {"plan --config ", "--config "}) {
     const ProcessResult result =
-        run_trainer(1, fmt::format("{}{} {} --run.dir {}", command, file, buckets, directory_ / "said"));
-    EXPECT_EQ(result.exit_code, 0) << result.errors;
+        succeed(1, fmt::format("{}{} {} --run.dir {}", command, file, buckets, directory_ / "said"));
     expect_parts(result.output, {"padding up to the longest record of a batch: ",
                                  " % (drawn from the first epoch); ", " % without data.bucket_by_length"});
   }
@@ -193,8 +173,8 @@ TEST_F(Sequences, AGptOfIdsHasTheSameBitsOnAnyRanks) {
       if (position > 0) next.push_back(id);
     }
   }
-  write("x", npy_content("<i4", {kRecords, kPositions}, bytes_of(ids)));
-  write("next", npy_content("<i4", {kRecords, kPositions}, bytes_of(next)));
+  write_integers("x", {kRecords, kPositions}, ids);
+  write_integers("next", {kRecords, kPositions}, next);
   const std::string file = config(
       "embedding(9, 8) positions(learned) transformer(2, 2, causal=true) layer_norm dense(9, bias=false, "
       "tie=0)",
@@ -205,28 +185,20 @@ TEST_F(Sequences, AGptOfIdsHasTheSameBitsOnAnyRanks) {
         std::pair(2, "--distribute.stages 2"), std::pair(3, "--distribute.stages 3")}) {
     EXPECT_EQ(model_of(run(ranks, file, flags)) == expected, true) << ranks << " ranks " << flags;
   }
-  const ProcessResult rounded = run(2, file, "--train.precision bf16 --train.epochs 1");
-  EXPECT_EQ(rounded.exit_code, 0) << rounded.errors;
+  succeeded(run(2, file, "--train.precision bf16 --train.epochs 1"));
 }
 
 // A position counts once, whatever the length of its record.
 TEST_F(Sequences, AnEvaluationIsTheMeanOverThePositionsThatCount) {
   write_data();
   const std::string file = config("dense(3) tanh dense(2)", "each");
-  ASSERT_EQ(run(2, file).exit_code, 0);
-  const std::string predicted = directory_ / "predicted.csv";
-  ASSERT_EQ(run_trainer(2, fmt::format("predict --model {} --input {} --lengths {} --output {}", run_,
-                                       path("x"), path("lengths"), predicted))
-                .exit_code,
-            0);
-  std::ifstream rows(predicted);
+  succeeded(run(2, file));
+  std::istringstream rows(predict("predicted.csv"));
   std::string line;
   std::getline(rows, line);
   EXPECT_EQ(line, "row,record,position,prediction,p_0,p_1");
-  const std::string lengths = read_file(path("lengths"));
-  const std::string classes = read_file(path("each"));
-  const Index lengths_begin = std::ssize(lengths) - kRecords * 4;
-  const Index classes_begin = std::ssize(classes) - kRecords * kPositions * 4;
+  const auto lengths = numbers_of<std::int32_t>("lengths", kRecords);
+  const auto classes = numbers_of<std::int32_t>("each", kRecords * kPositions);
   double loss = 0;
   double right = 0;
   Index counted = 0;
@@ -238,17 +210,13 @@ TEST_F(Sequences, AnEvaluationIsTheMeanOverThePositionsThatCount) {
     EXPECT_EQ(values[0], counted);
     const auto record = static_cast<Index>(values[1]);
     const auto position = static_cast<Index>(values[2]);
-    EXPECT_LT(position, number(lengths, lengths_begin, record));
-    const int truth = number(classes, classes_begin, record * kPositions + position);
+    EXPECT_LT(position, at(lengths, record));
+    const int truth = at(classes, record * kPositions + position);
     loss -= std::log(values[4 + static_cast<std::size_t>(truth)]);
     right += values[3] == truth ? 1 : 0;
   }
-  Index all = 0;
-  for (Index record = 0; record < kRecords; ++record) all += number(lengths, lengths_begin, record);
-  EXPECT_EQ(counted, all);
-  const ProcessResult evaluated = run_trainer(2, fmt::format("eval --model {} --json -", run_));
-  ASSERT_EQ(evaluated.exit_code, 0) << evaluated.errors;
-  const auto test = parse_json<nlohmann::json>(evaluated.output).at("test");
+  EXPECT_EQ(counted, std::accumulate(lengths.begin(), lengths.end(), Index{0}));
+  const auto test = evaluate();
   EXPECT_NEAR(test.at("loss").get<double>(), loss / static_cast<double>(counted), 1e-5);
   EXPECT_NEAR(test.at("accuracy").get<double>(), right / static_cast<double>(counted), 1e-6);
 }
@@ -261,7 +229,7 @@ TEST_F(Sequences, ANumberForEachPositionIsMeasuredAndPredictedByPosition) {
   const std::string expected = model_of(run(1, file, flags));
   EXPECT_EQ(model_of(run(2, file, flags)) == expected, true);
   const std::string array = predict("p.npy");
-  EXPECT_NE(array.find("(60, 6, 1)"), std::string::npos) << array.substr(0, 80);
+  expect_parts(array, {"(60, 6, 1)"});
   const Index count = kRecords * kPositions;
   const std::vector<float> truth = numbers_of<float>("numbers", count);
   std::vector<std::pair<double, double>> pairs;
@@ -293,9 +261,8 @@ TEST_F(Sequences, ANumberForEachPositionIsMeasuredAndPredictedByPosition) {
   const auto worst = parse_json<nlohmann::json>(read_file(run_ + "/evaluation.json")).at("worst").at(0);
   const auto place = worst.at("record").get<Index>() * kPositions + worst.at("position").get<Index>();
   EXPECT_NEAR(std::stod(worst.at("target").get<std::string>()), at(truth, place), 1e-3);
-  const ProcessResult importance = run_trainer(1, fmt::format("importance --model {}", run_));
-  EXPECT_EQ(importance.exit_code, 2);
-  expect_parts(importance.errors, {"one number of a sequence says nothing by itself"});
+  expect_failed(run_trainer(1, fmt::format("importance --model {}", run_)), 2,
+                {"one number of a sequence says nothing by itself"});
 }
 
 // As CrossEntropyLoss(weight=...) of PyTorch, and with the temperature that predict applies, too.
@@ -329,28 +296,25 @@ TEST_F(Sequences, APositionWeighsWhatItsClassDoes) {
 
 TEST_F(Sequences, ATrainingSetWithoutAPositionThatCountsIsAnError) {
   write_data();
-  write("lengths", npy_content("<i4", {kRecords}, bytes_of(std::vector<std::int32_t>(kRecords, 3))));
-  write("each", npy_content("<i4", {kRecords, 3}, bytes_of(std::vector<std::int32_t>(kRecords * 3, 1))));
-  const ProcessResult refused = run(2, config("conv1d(4, 4) dense(2)", "each"),
-                                    "--data.test '' --data.test_labels '' --data.test_lengths ''");
-  EXPECT_EQ(refused.exit_code, 3) << refused.output;
-  expect_parts(refused.errors, {"x.npy' (training set): no position of its 60 samples counts", "shorter"});
+  write_integers("lengths", {kRecords}, std::vector<std::int32_t>(kRecords, 3));
+  write_integers("each", {kRecords, 3}, std::vector<std::int32_t>(kRecords * 3, 1));
+  expect_failed(run(2, config("conv1d(4, 4) dense(2)", "each"),
+                    "--data.test '' --data.test_labels '' --data.test_lengths ''"),
+                3, {"x.npy' (training set): no position of its 60 samples counts", "shorter"});
 }
 
 TEST_F(Sequences, EachPositionHasALineInThePredictionsOfCrossValidation) {
   write_data();
   const std::string file = config("dense(3) tanh dense(2)", "each");
   const std::string folds = directory_ / "folds";
-  const ProcessResult result =
-      run_trainer(1, fmt::format("cv --config {} --run.dir {} --folds 3 --data.test '' --data.test_labels '' "
-                                 "--data.test_lengths ''",
-                                 file, folds));
-  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  succeed(1, fmt::format("cv --config {} --run.dir {} --folds 3 --data.test '' --data.test_labels '' "
+                         "--data.test_lengths ''",
+                         file, folds));
   std::ifstream rows(folds + "/predictions.csv");
   std::string line;
   std::getline(rows, line);
   EXPECT_EQ(line, "row,fold,position,prediction,p_0,p_1");
-  const std::string lengths = read_file(path("lengths"));
+  const auto lengths = numbers_of<std::int32_t>("lengths", kRecords);
   Index count = 0;
   for (; std::getline(rows, line); ++count) {
     Index record = -1;
@@ -362,7 +326,7 @@ TEST_F(Sequences, EachPositionHasALineInThePredictionsOfCrossValidation) {
         std::sscanf(line.c_str(), "%td,%*d,%td,%td,%lf,%lf", &record, &position, &prediction, &no, &yes);
     EXPECT_EQ(record, count / kPositions);
     EXPECT_EQ(position, count % kPositions);
-    if (position >= number(lengths, std::ssize(lengths) - kRecords * 4, record)) {
+    if (position >= at(lengths, record)) {
       EXPECT_TRUE(line.ends_with(",,,")) << line;
       continue;
     }
@@ -376,20 +340,11 @@ TEST_F(Sequences, EachPositionHasALineInThePredictionsOfCrossValidation) {
 TEST_F(Sequences, PredictTakesTheLengthsOfItsInput) {
   write_data();
   const std::string file = config("gru(4, last=true) dense(2)", "y");
-  ASSERT_EQ(run(1, file).exit_code, 0);
-  const auto predict = [&](int ranks, const std::string& flags) {
-    const std::string output = directory_ / "predicted.csv";
-    const ProcessResult result =
-        run_trainer(ranks, fmt::format("predict --model {} --input {} --output {} --overwrite {}", run_,
-                                       path("x"), output, flags));
-    EXPECT_EQ(result.exit_code, 0) << result.errors;
-    return read_file(output);
-  };
-  const std::string lengths = "--lengths " + path("lengths");
-  const std::string expected = predict(1, lengths);
-  EXPECT_NE(expected, predict(1, ""));
+  succeeded(run(1, file));
+  const std::string expected = predict("predicted.csv", 1);
+  EXPECT_NE(expected, TrainerRuns::predict(1, "run1", path("x"), "whole.csv"));
   write_data(7);
-  EXPECT_EQ(expected, predict(2, lengths));
+  EXPECT_EQ(expected, predict("predicted.csv", 2));
 }
 
 // The lengths are those of the file beside, and neither the padding nor its class is seen.
@@ -398,12 +353,11 @@ TEST_F(Sequences, InitWritesAConfigThatTrains) {
   const std::string file = directory_ / "first.toml";
   for (const auto& [labels, model] : {std::pair("y", "preset = \"gru_classifier\""),
                                       std::pair("each", "gru(64, bidirectional=true) dense(2)")}) {
-    const ProcessResult init = run_trainer(
-        1, fmt::format("init {} --label {} --output {} --overwrite", path("x"), path(labels), file));
-    ASSERT_EQ(init.exit_code, 0) << init.errors;
+    const ProcessResult init =
+        succeed(1, fmt::format("init {} --label {} --output {} --overwrite", path("x"), path(labels), file));
     expect_parts(init.output, {"60 records, 6 positions of 3 features each", "--lengths " + path("lengths")});
     expect_parts(read_file(file), {"record = \"sequence\"", "lengths.npy", model, "clip_norm"});
-    EXPECT_EQ(run(2, file, "--train.epochs 1").exit_code, 0);
+    succeeded(run(2, file, "--train.epochs 1"));
   }
   write_data();
   std::remove(path("lengths").c_str());
@@ -418,8 +372,7 @@ TEST_F(Sequences, WhatDoesNotFitIsRefused) {
   const auto expect_error = [&](const std::string& file, const std::vector<std::string>& parts) {
     for (const int ranks : {1, 2}) {
       const ProcessResult result = run(ranks, file);
-      EXPECT_NE(result.exit_code, 0);
-      expect_parts(result.errors, parts);
+      expect_failed(result, std::clamp(result.exit_code, kExitConfig, kExitData), parts);
     }
   };
   expect_error(config("flatten dense(2)", "y"),
@@ -429,30 +382,25 @@ TEST_F(Sequences, WhatDoesNotFitIsRefused) {
                {"layer 1 'attention(4)'", "4 heads do not divide the 6 channels"});
   expect_error(config("mean_over_time dense(2)", "each"), {"the labels in", "6 columns"});
   expect_error(config("as_sequence(6) mean_over_time dense(2)", "y"), {"it is a sequence already"});
-  const ProcessResult unknown =
-      run(2, config("mean_over_time dense(2)", "y", false), "--data.bucket_by_length 3");
-  EXPECT_EQ(unknown.exit_code, 2);
-  expect_parts(unknown.errors, {"refused: data.bucket_by_length without data.train_lengths; ",
-                                "as for records that are no sequences"});
-  EXPECT_EQ(run(2, config("mean_over_time dense(2)", "y"), "--data.bucket_by_length=-1").exit_code, 2);
-  const ProcessResult lacking = run(2, config("mean_over_time dense(2)", "y"), "--data.test_lengths ''");
-  EXPECT_EQ(lacking.exit_code, 2);
-  expect_parts(lacking.errors, {"data.train_lengths is set", "x.npy' has no lengths", "or for none"});
+  expect_failed(run(2, config("mean_over_time dense(2)", "y", false), "--data.bucket_by_length 3"), 2,
+                {"refused: data.bucket_by_length without data.train_lengths; ",
+                 "as for records that are no sequences"});
+  expect_failed(run(2, config("mean_over_time dense(2)", "y"), "--data.bucket_by_length=-1"), 2);
+  expect_failed(run(2, config("mean_over_time dense(2)", "y"), "--data.test_lengths ''"), 2,
+                {"data.train_lengths is set", "x.npy' has no lengths", "or for none"});
   write("pairs", npy_content("<f4", {kRecords, kPositions, 2}, bytes_of(std::vector<float>(720, 1))));
-  const ProcessResult masked =
-      run(2, config("dense(4)", "pairs"), "--train.loss quantile --train.quantiles 0.1,0.9");
-  EXPECT_EQ(masked.exit_code, 2);
-  expect_parts(masked.errors, {"train.loss 'quantile' cannot leave out targets"});
+  expect_failed(run(2, config("dense(4)", "pairs"), "--train.loss quantile --train.quantiles 0.1,0.9"), 2,
+                {"train.loss 'quantile' cannot leave out targets"});
   std::vector<std::int32_t> lengths(kRecords, 3);
   lengths[7] = 0;
-  write("lengths", npy_content("<i4", {kRecords}, bytes_of(lengths)));
+  write_integers("lengths", {kRecords}, lengths);
   expect_error(config("mean_over_time dense(2)", "y"),
                {"lengths.npy', record 7: found length 0, expected a whole number from 1 to 6"});
   lengths[7] = 7;
-  write("lengths", npy_content("<i4", {kRecords}, bytes_of(lengths)));
+  write_integers("lengths", {kRecords}, lengths);
   expect_error(config("mean_over_time dense(2)", "y"), {"record 7: found length 7"});
   lengths.pop_back();
-  write("lengths", npy_content("<i4", {kRecords - 1}, bytes_of(lengths)));
+  write_integers("lengths", {kRecords - 1}, lengths);
   expect_error(config("mean_over_time dense(2)", "y"), {"60 records", "59 lengths"});
 }
 

@@ -1,32 +1,18 @@
 // Parameter servers from the executable: what a run says and leaves behind, how it is repeated, and how it
 // ends when a rank dies or stops.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
 #include <future>
 #include <map>
 
-#include "lockstep/base/file.h"
-#include "lockstep/base/json.h"
 #include "lockstep/base/timer.h"
 #include "support/small_experiment.h"
-#include "support/trainer_process.h"
+#include "support/trainer_runs.h"
 
-namespace lockstep::servers_test {
+namespace lockstep::test::servers_test {
 namespace {
 
-using test::ProcessResult;
-using test::run_trainer;
-
-class Servers : public testing::Test {
+class Servers : public SmallRuns {
  protected:
-  std::string arguments(const std::string& directory, const std::string& more) const {
-    return fmt::format(
-        "--config {} --run.dir {} --distribute.strategy parameter_server --train.replicas 2 {}",
-        experiment_.config(), directory, more);
-  }
-
-  test::SmallExperiment experiment_;
+  Servers() : SmallRuns("--distribute.strategy parameter_server --train.replicas 2") {}
 };
 
 struct WorkerSums {
@@ -49,27 +35,24 @@ WorkerSums sums_of_workers(const nlohmann::json& summary) {
 
 TEST_F(Servers, AnAsynchronousRunAccountsForEveryGradient) {
   const std::string directory = experiment_.fresh_run();
-  const ProcessResult result =
-      run_trainer(4, arguments(directory, "--distribute.servers 2 --distribute.mode async"));
-  ASSERT_EQ(result.exit_code, 0) << result.errors;
-  EXPECT_NE(result.output.find("staleness: mean"), std::string::npos);
-  EXPECT_NE(result.output.find("worker 1: "), std::string::npos);
+  expect_parts(succeed(4, words(directory, "--distribute.servers 2 --distribute.mode async")).output,
+               {"staleness: mean", "worker 1: "});
   const auto summary = parse_json<nlohmann::json>(read_file(directory + "/summary.json"));
   EXPECT_EQ(summary["steps"], 36);  // two epochs of nine batches by two workers
   const WorkerSums sums = sums_of_workers(summary);
   EXPECT_EQ(sums.steps, 36);
   EXPECT_EQ(summary["samples_seen"], sums.samples);
-  EXPECT_EQ(test::count_of(read_file(directory + "/metrics.jsonl"), R"("kind":"workers")"), 2);
+  EXPECT_EQ(count_of(read_file(directory + "/metrics.jsonl"), R"("kind":"workers")"), 2);
 }
 
-// Counts are those of the whole run, over all its starts.
+// Counts are those of the whole run, over all its starts: after a second resume as after the first.
 TEST_F(Servers, AnAsynchronousRunThatGoesOnAccountsForWhatWasBefore) {
   const std::string directory = experiment_.fresh_run();
   const std::string flags = "--distribute.mode async --checkpoint.every '1 epoch' --train.epochs ";
-  ASSERT_EQ(run_trainer(3, arguments(directory, flags + "1")).exit_code, 0);
-  const ProcessResult result =
-      run_trainer(3, arguments(directory, flags + "3 --run.resume_allow train.epochs"));
-  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  succeed(3, words(directory, flags + "1"));
+  for (const std::string epochs : {"2", "3"}) {
+    succeed(3, words(directory, flags + epochs + " --run.resume_allow train.epochs"));
+  }
   const auto summary = parse_json<nlohmann::json>(read_file(directory + "/summary.json"));
   const WorkerSums sums = sums_of_workers(summary);
   EXPECT_EQ(sums.steps, summary["steps"]);
@@ -81,31 +64,25 @@ TEST_F(Servers, AnAsynchronousRunThatGoesOnAccountsForWhatWasBefore) {
 // has stepped again.
 TEST_F(Servers, ACheckpointThatBecomesDueInAnEvaluationDoesNotRepeatIt) {
   const std::string directory = experiment_.fresh_run();
-  const ProcessResult result = run_trainer(
-      2, arguments(directory,
+  succeed(2, words(directory,
                    "--distribute.mode async --train.replicas 1 --train.epochs 1 --eval.every '0.5 epochs' "
                    "--eval.batch 1 --checkpoint.every \"0.1 seconds\" "
                    "--model.layers \"dense(4096) relu dense(4096) relu dense(4)\""));
-  ASSERT_EQ(result.exit_code, 0) << result.errors;
-  EXPECT_EQ(test::count_of(read_file(directory + "/metrics.jsonl"), R"("kind":"evaluation")"), 2);
+  EXPECT_EQ(count_of(read_file(directory + "/metrics.jsonl"), R"("kind":"evaluation")"), 2);
 }
 
 TEST_F(Servers, ARecordedRunIsRepeatedByteForByte) {
   const std::string first = experiment_.fresh_run();
   const std::string options = "--distribute.servers 2 --distribute.mode bounded --distribute.staleness 2 ";
-  const ProcessResult recorded = run_trainer(4, arguments(first, options + "--distribute.record true"));
-  ASSERT_EQ(recorded.exit_code, 0) << recorded.errors;
+  succeed(4, words(first, options + "--distribute.record true"));
   const std::string second = experiment_.fresh_run();
-  const ProcessResult replayed =
-      run_trainer(4, arguments(second, options + "--distribute.replay " + first + " --debug.delay_rank 0 " +
-                                           "--debug.delay_ms 5"));
-  ASSERT_EQ(replayed.exit_code, 0) << replayed.errors;
+  succeed(4, words(second, options + "--distribute.replay " + first + " --debug.delay_rank 0 " +
+                               "--debug.delay_ms 5"));
   EXPECT_EQ(read_file(first + "/model.safetensors"), read_file(second + "/model.safetensors"));
 
   const ProcessResult missing =
-      run_trainer(4, arguments(experiment_.fresh_run(), options + "--distribute.replay /nowhere"));
-  EXPECT_EQ(missing.exit_code, 3);
-  EXPECT_EQ(test::count_of(missing.errors + missing.output, "/nowhere/arrivals.0.txt"), 1) << missing.errors;
+      ended_with(run_trainer(4, words(experiment_.fresh_run(), options + "--distribute.replay /nowhere")), 3);
+  EXPECT_EQ(count_of(missing.errors + missing.output, "/nowhere/arrivals.0.txt"), 1) << missing.errors;
 }
 
 TEST_F(Servers, WhatCannotBeIsRefusedWithItsReason) {
@@ -113,9 +90,8 @@ TEST_F(Servers, WhatCannotBeIsRefusedWithItsReason) {
        {std::pair("--distribute.servers 3", "nobody would train"),
         std::pair("--distribute.mode async --distribute.reduction ordered", "order in which they arrive"),
         std::pair("--distribute.backup_workers 2", "nobody's gradient")}) {
-    const ProcessResult result = run_trainer(3, arguments(experiment_.fresh_run(), options));
-    EXPECT_EQ(result.exit_code, 2);
-    EXPECT_EQ(test::count_of(result.errors + result.output, reason), 1) << result.errors;
+    const ProcessResult result = ended_with(run_trainer(3, words(experiment_.fresh_run(), options)), 2);
+    EXPECT_EQ(count_of(result.errors + result.output, reason), 1) << result.errors;
   }
 }
 
@@ -141,9 +117,9 @@ date +%s.%N >{}/signalled
 wait $job; code=$?
 date +%s.%N >{}/ended
 exit $code)",
-      test::mpiexec_words(), test::rank_words(ranks, arguments), directory, directory, rank, signal,
-      directory, directory);
-  End end{.result = test::run_command(script)};
+      mpiexec_words(), rank_words(ranks, arguments), directory, directory, rank, signal, directory,
+      directory);
+  End end{.result = run_command(script)};
   end.seconds = std::stod(read_file(directory + "/ended")) - std::stod(read_file(directory + "/signalled"));
   return end;
 }
@@ -155,11 +131,10 @@ TEST_F(Servers, ADeadWorkerOrServerEndsTheJobWithItsName) {
       const std::string directory = experiment_.fresh_run();
       const End end =
           end_of(3, rank, "KILL", directory,
-                 arguments(directory, "--train.epochs 1000000 --run.log_every 5 --distribute.mode " + mode));
+                 words(directory, "--train.epochs 1000000 --run.log_every 5 --distribute.mode " + mode));
       EXPECT_NE(end.result.exit_code, 0);
       EXPECT_LT(end.seconds, 10);
-      EXPECT_NE((end.result.errors + end.result.output).find(fmt::format("rank {}", rank)), std::string::npos)
-          << end.result.errors;
+      expect_parts(end.result.errors + end.result.output, {fmt::format("rank {}", rank)});
     }
   }
 }
@@ -175,15 +150,14 @@ TEST_F(Servers, AStoppedWorkerOrServerEndsTheJobWithItsName) {
           "--distribute.timeout_seconds 3 --distribute.mode " +
           mode;
       ends[mode] =
-          std::async(std::launch::async, end_of, 4, rank, "STOP", directory, arguments(directory, flags));
+          std::async(std::launch::async, end_of, 4, rank, "STOP", directory, words(directory, flags));
     }
     for (auto& [mode, waiting] : ends) {
       SCOPED_TRACE(fmt::format("rank {}, {}", rank, mode));
       const End end = waiting.get();
       EXPECT_EQ(end.result.exit_code, 4);
       EXPECT_LT(end.seconds, 10);
-      EXPECT_NE(end.result.errors.find(fmt::format("no sign of life from rank {} ", rank)), std::string::npos)
-          << end.result.errors << end.result.output;
+      expect_parts(end.result.errors, {fmt::format("no sign of life from rank {} ", rank)});
     }
   }
 }
@@ -197,11 +171,11 @@ TEST_F(Servers, AWorkerStoppedWhileItsGradientTravelsIsNamed) {
       "--train.steps 10000000 --eval.every never --run.log_every 1 --distribute.mode async "
       "--distribute.timeout_seconds 12 --train.lr 1e-6 --model.layers 'dense(1500) relu dense(1500) relu "
       "dense(4)'";
-  const End end = end_of(3, 1, "STOP", directory, arguments(directory, flags));
+  const End end = end_of(3, 1, "STOP", directory, words(directory, flags));
   EXPECT_EQ(end.result.exit_code, 4);
-  EXPECT_NE(end.result.errors.find("no sign of life from rank 1 "), std::string::npos) << end.result.errors;
-  EXPECT_EQ(end.result.errors.find("no sign of life from rank 2 "), std::string::npos) << end.result.errors;
+  expect_parts(end.result.errors, {"no sign of life from rank 1 "});
+  expect_no_parts(end.result.errors, {"no sign of life from rank 2 "});
 }
 
 }  // namespace
-}  // namespace lockstep::servers_test
+}  // namespace lockstep::test::servers_test

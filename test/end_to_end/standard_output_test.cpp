@@ -1,16 +1,7 @@
 // Standard output that cannot be written to: a result that did not arrive is an error, and a training goes on
 // without whoever read its log.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <filesystem>
-
-#include "lockstep/base/errors.h"
-#include "lockstep/base/file.h"
-#include "support/error_text.h"
 #include "support/saved_runs.h"
-#include "support/temporary_directory.h"
-#include "support/trainer_process.h"
+#include "support/trainer_runs.h"
 
 namespace lockstep::test::standard_output_test {
 namespace {
@@ -18,17 +9,16 @@ namespace {
 TEST(StandardOutput, AResultThatDoesNotArriveIsAnError) {
   const SmallExperiment experiment;
   const std::string run = experiment.fresh_run();
-  ASSERT_EQ(run_trainer(saving_arguments(experiment, run)).exit_code, 0);
+  succeed(saving_arguments(experiment, run));
   const std::string table = experiment.directory() / "table.csv";
   write_file_atomically(table, "x,y\n1,2\n3,4\n");
   for (const std::string& command :
        {std::string("--help"), std::string("--help-all"), std::string("--version"), std::string("reference"),
         "plan --config " + experiment.config(), "eval --model " + run, "inspect " + table + " --label y"}) {
     SCOPED_TRACE(command);
-    ASSERT_EQ(run_trainer(command).exit_code, 0) << run_trainer(command).errors;
-    const ProcessResult result = run_command(trainer_path() + " " + command + " >/dev/full");
-    EXPECT_EQ(result.exit_code, kExitData);
-    expect_parts(result.errors, {"cannot write all to standard output: No space left on device"});
+    succeed(command);
+    expect_failed(run_command(trainer_path() + " " + command + " >/dev/full"), kExitData,
+                  {"cannot write all to standard output: No space left on device"});
   }
 }
 
@@ -41,20 +31,17 @@ TEST(StandardOutput, AResultEndsQuietlyWithItsReader) {
   const std::string config = directory / "empty.toml";
   write_file_atomically(config, "");
   const std::string run = directory / "run";
-  ASSERT_EQ(
-      run_trainer(
-          fmt::format("--config {} --data.train {} --data.label y --model.layers 'dense(1)' "
-                      "--train.loss mean_squared_error --train.steps 1 --train.global_batch 4 --run.dir {}",
-                      config, table, run))
-          .exit_code,
-      0);
+  succeed(
+      fmt::format("--config {} --data.train {} --data.label y --model.layers 'dense(1)' "
+                  "--train.loss mean_squared_error --train.steps 1 --train.global_batch 4 --run.dir {}",
+                  config, table, run));
   const ProcessResult result = run_command(fmt::format(
       "bash -c '{} predict --model {} --input {} --output - | head -n 2; echo ${{PIPESTATUS[0]}}'",
       trainer_path(), run, table));
   constexpr const char* kEndedBySigpipe = "\n141\n";
   EXPECT_TRUE(result.output.ends_with(kEndedBySigpipe)) << result.output;
   EXPECT_EQ(count_of(result.output, "\n"), 3);
-  EXPECT_EQ(result.errors.find("error"), std::string::npos) << result.errors;
+  expect_no_parts(result.errors, {"error"});
 }
 
 TEST(StandardOutput, PathsAreShownAsText) {

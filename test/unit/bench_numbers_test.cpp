@@ -9,7 +9,7 @@
 #include "support/error_text.h"
 #include "train/bench/multiply_adds.h"
 
-namespace lockstep {
+namespace lockstep::bench_numbers_test {
 namespace {
 
 // Of four ranks, each sends and receives 1.5 times the bytes of a sum. To copy them, each is read and
@@ -59,4 +59,4 @@ TEST(MultiplyAdds, AreFusedWhereTheCpuDoesThat) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::bench_numbers_test

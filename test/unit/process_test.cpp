@@ -12,7 +12,7 @@
 
 #include "lockstep/base/aligned_buffer.h"
 
-namespace lockstep::memory_limit_test {
+namespace lockstep::process_test {
 namespace {
 
 TEST(MemoryLimit, IsAtMostWhatTheMachineHas) {
@@ -92,4 +92,4 @@ TEST_F(EnvironmentVariable, TextIsFitToBeShown) {
 }
 
 }  // namespace
-}  // namespace lockstep::memory_limit_test
+}  // namespace lockstep::process_test

@@ -7,7 +7,7 @@
 
 #include "support/error_text.h"
 
-namespace lockstep {
+namespace lockstep::run_output_test {
 namespace {
 
 TEST(FewCores, ACoreForEachThreadIsEnough) {
@@ -66,4 +66,4 @@ TEST(WorkerLines, DroppedGradientsAreNoneOfTheShare) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::run_output_test
