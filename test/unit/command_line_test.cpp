@@ -62,8 +62,9 @@ TEST(CommandLine, KnowsItsCommands) {
   EXPECT_EQ(importance.text("metric"), "auc");
   EXPECT_EQ(
       error_of({"--config", "a", "--overwrite"}),
-      "--overwrite belongs to 'trainer plan', 'trainer bench', 'trainer eval', 'trainer predict', 'trainer "
-      "importance', 'trainer export', "
+      "--overwrite belongs to 'trainer sweep', 'trainer cv', 'trainer plan', 'trainer bench', 'trainer "
+      "eval', "
+      "'trainer predict', 'trainer generate', 'trainer importance', 'trainer export', "
       "'trainer inspect', 'trainer init', 'trainer compare', 'trainer report', 'trainer "
       "export-metrics', 'trainer status', 'trainer watch', 'trainer trace'; a run is never overwritten: name "
       "another "
