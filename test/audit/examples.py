@@ -1,4 +1,4 @@
-"""Small data sets with something of everything, and runs on them: the reproductions of known.toml, and others that the
+"""Small data sets with something of everything, and runs on them: the reproductions of faults, and others that the
 auditor's own test looks at."""
 
 import datetime

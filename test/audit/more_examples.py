@@ -1,5 +1,5 @@
 """Runs of what the examples and the random experiments seldom have: other files, other notations, other folds, several
-ranks, runs that end early or go on. `audit_test TRAINER --more MPIEXEC...` makes and audits them."""
+ranks, runs that end early or go on."""
 
 import pathlib
 import random

@@ -12,7 +12,8 @@ namespace lockstep::test {
 /// All figures above 1 and all texts; a count of 0 or 1 need not be said.
 inline void expect_told(const Note& note) {
   ASSERT_TRUE(note.figures.is_object()) << note.text;
-  for (const auto& [name, value] : note.figures.flatten().items()) {
+  const nlohmann::ordered_json figures = note.figures.flatten();
+  for (const auto& [name, value] : figures.items()) {
     if (value.is_number() && value.get<double>() <= 1) continue;
     const std::string told = value.is_string()           ? value.get<std::string>()
                              : value.is_number_integer() ? with_commas(value.get<Index>())

@@ -85,7 +85,7 @@ TEST_F(Bf16Kernels, ConvolutionsOfWholeNumbersAreExact) {
       SCOPED_TRACE(testing::Message()
                    << rows << " rows of " << shape.in_height << "^2 x " << shape.in_channels << " to "
                    << shape.out_channels << ", groups " << shape.groups << ", size " << shape.vertical.size);
-      Convolution convolution(shape, rows, whole_numbers, rng);
+      Convolution convolution(shape, rows, test::whole_numbers, rng);
       Convolution reference = convolution;
       const Write write = rows == 5 ? Write::kAdd : Write::kReplace;
       convolution.run(write, rows == 1);

@@ -110,7 +110,7 @@ TEST_F(Bf16Kernels, ProductsOfWholeNumbersAreExact) {
   for (const ProductShape& s : kProducts) {
     for (const Write write : {Write::kReplace, Write::kAdd}) {
       SCOPED_TRACE(testing::Message() << s.rows << " x " << s.out << " x " << s.in);
-      Product product(s, whole_numbers, rng);
+      Product product(s, test::whole_numbers, rng);
       Product reference = product;
       product.run(write);
       reference.run_in_fp32(write);

@@ -255,9 +255,10 @@ class Runner : public testing::Test {
     expect(joined(names) == joined(wanted), now_->line, joined(names));
   }
   void expect_schema() { expect_members(Json::parse(opened().schema)); }
-  static Texts notes_of(const RecordSource& set) {
+  // Each says its figures.
+  static Texts texts_of(const std::vector<Note>& notes) {
     Texts texts;
-    for (const Note& note : set.notes()) {
+    for (const Note& note : notes) {
       if (note.figures.is_object()) expect_told(note);
       texts.push_back(note.text);
     }
@@ -270,7 +271,9 @@ class Runner : public testing::Test {
     if (of == "inspect") texts = {to_text(inspection())};
     for (const RecordSource* set :
          of == "inspect" ? std::vector<const RecordSource*>() : opened().sources()) {
-      const Texts more = of == "doubts" ? set->doubts() : of == "rejects" ? set->rejects() : notes_of(*set);
+      const Texts more = of == "doubts"    ? set->doubts()
+                         : of == "rejects" ? set->rejects()
+                                           : texts_of(set->notes());
       texts.insert(texts.end(), more.begin(), more.end());
     }
     expect(!now_->lines.empty() || texts.empty(), now_->line, joined(texts, "\n"));
@@ -333,9 +336,10 @@ class Runner : public testing::Test {
     }
     Json json = Json::parse(to_json(inspection()));
     if (const auto& found = inspection().series) {
-      json["series"] = {{"count", found->series},    {"shortest", found->shortest}, {"median", found->median},
-                        {"longest", found->longest}, {"first", found->first},       {"last", found->last},
-                        {"step", found->step},       {"notes", found->notes}};
+      json["series"] = {{"count", found->series},  {"shortest", found->shortest},
+                        {"median", found->median}, {"longest", found->longest},
+                        {"first", found->first},   {"last", found->last},
+                        {"step", found->step},     {"notes", texts_of(found->notes)}};
       json["series"]["seasons"] = Json::array();
       for (const Season& season : found->seasons) json["series"]["seasons"].push_back(season.positions);
     }

@@ -80,8 +80,9 @@ TEST(CommandLine, KnowsItsCommands) {
   EXPECT_EQ(error_of({"status"}), "the directory of a run is missing; usage: trainer status RUN ...");
   EXPECT_EQ(
       error_of({"--config", "a", "--overwrite"}),
-      "--overwrite belongs to 'trainer plan', 'trainer bench', 'trainer eval', 'trainer predict', 'trainer "
-      "importance', 'trainer export', "
+      "--overwrite belongs to 'trainer sweep', 'trainer cv', 'trainer plan', 'trainer bench', 'trainer "
+      "eval', "
+      "'trainer predict', 'trainer generate', 'trainer importance', 'trainer export', "
       "'trainer inspect', 'trainer init', 'trainer compare', 'trainer report', 'trainer "
       "export-metrics', 'trainer status', 'trainer watch', 'trainer trace'; a run is never overwritten: name "
       "another "

@@ -540,7 +540,7 @@ TEST_F(FirstConfig, APresetForTablesLearnsDaysOfDatesOfSeveralYears) {
 }
 
 TEST_F(FirstConfig, OfATextFollowsItsTokens) {
-  const auto text = [this](Index tokens, const std::string& rule, bool rare, Index window = 0) {
+  const auto chosen = [this](Index tokens, const std::string& rule, bool rare, Index window = 0) {
     std::string text;
     for (Index i = 0; i < tokens; ++i) text += i % 5 == 4 ? ' ' : "abcd"[i * i % 7 % 4];
     if (rare) text[text.size() - 3] = 'z';
@@ -555,11 +555,11 @@ TEST_F(FirstConfig, OfATextFollowsItsTokens) {
       told += value(settings, key) + " ";
     return told;
   };
-  EXPECT_EQ(text(2000, "characters", false), "8 401 28 8 \"gpt\" 4  ");
-  EXPECT_EQ(text(12'799, "bytes", false), "32 560 32 8 \"gpt\" 256  ");
-  EXPECT_EQ(text(12'800, "words(9)", true), "8 450 32 8 \"gpt\" 9 \"replace\" ");
-  EXPECT_EQ(text(12'800, "characters", false), "64 409 22 8 \"gpt\" 4  ");
-  EXPECT_EQ(text(500, "characters", true, 16), "16 466 3 3 \"gpt\" 5 \"replace\" ");
+  EXPECT_EQ(chosen(2000, "characters", false), "8 401 28 8 \"gpt\" 4  ");
+  EXPECT_EQ(chosen(12'799, "bytes", false), "32 560 32 8 \"gpt\" 256  ");
+  EXPECT_EQ(chosen(12'800, "words(9)", true), "8 450 32 8 \"gpt\" 9 \"replace\" ");
+  EXPECT_EQ(chosen(12'800, "characters", false), "64 409 22 8 \"gpt\" 4  ");
+  EXPECT_EQ(chosen(500, "characters", true, 16), "16 466 3 3 \"gpt\" 5 \"replace\" ");
 }
 
 TEST_F(FirstConfig, FlagsStandForWhatTheyReplace) {
