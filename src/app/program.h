@@ -9,7 +9,7 @@
 
 namespace lockstep {
 
-/// What run_session() does.
+/// Runs a body as run_session() does.
 using Session = std::function<int(const std::function<int(Communicator&)>& body, ThreadLevel level)>;
 
 /// Runs `trainer ARGUMENTS` to its end. Returns the exit code of the process.

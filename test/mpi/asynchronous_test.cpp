@@ -16,7 +16,7 @@
 namespace lockstep::asynchronous_test {
 namespace {
 
-using test::Case;
+using test::AsynchronousCase;
 using test::config_for;
 using test::TinyResult;
 using test::train_tiny;
@@ -32,7 +32,7 @@ Index plan_steps(const Config& config, Index workers) {
 }
 
 TEST(Asynchronous, EveryGradientIsCountedOnceWhoeverIsSlow) {
-  walk([](Communicator& comm, const Case& one, Config config) {
+  walk([](Communicator& comm, const AsynchronousCase& one, Config config) {
     const Index workers = comm.size() - config.distribute.servers;
     for (const DataMode mode : {DataMode::kShard, DataMode::kFull}) {
       config.data.mode = mode;
@@ -214,7 +214,7 @@ TEST(Asynchronous, RunningMomentsAreTheServers) {
 
 // Of all workers: the moments of the features, whoever saw them.
 TEST(Asynchronous, RunningMomentsFollowEveryWorker) {
-  walk([](Communicator& comm, const Case&, Config config) {
+  walk([](Communicator& comm, const AsynchronousCase&, Config config) {
     config.model.layers = "batch_norm(momentum=0.02) dense(3)";
     config.train.epochs = 20;
     const TinyResult moving = train_tiny(comm, config);
@@ -227,7 +227,7 @@ TEST(Asynchronous, RunningMomentsFollowEveryWorker) {
 }
 
 TEST(Asynchronous, ABadNumberStopsAllRanks) {
-  walk([](Communicator& comm, const Case&, Config config) {
+  walk([](Communicator& comm, const AsynchronousCase&, Config config) {
     config.model.layers = "dense(9) dense(3)";
     config.schedule.lr = 1e6;
     try {
@@ -261,7 +261,7 @@ TEST(Asynchronous, PushesGoThroughTheWire) {
 }
 
 TEST(Asynchronous, TrainingLearns) {
-  walk([](Communicator& comm, const Case&, Config config) {
+  walk([](Communicator& comm, const AsynchronousCase&, Config config) {
     config.train.epochs = 20;
     config.schedule.lr = 0.02;
     config.optimizer.momentum = 0.5;

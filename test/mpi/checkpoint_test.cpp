@@ -205,7 +205,7 @@ TEST(Checkpoint, KeepsWhatMessagesHaveLost) {
 }
 
 TEST(Checkpoint, KeepsWhatMessagesToEachServerHaveLost) {
-  test::walk([](Communicator& comm, const test::Case& one, Config config) {
+  test::walk([](Communicator& comm, const test::AsynchronousCase& one, Config config) {
     if (one.backup_workers > 0) return;  // without error feedback
     const SharedDirectory directory(comm);
     config.checkpoint.dir = directory.path();
@@ -220,7 +220,7 @@ TEST(Checkpoint, KeepsWhatMessagesToEachServerHaveLost) {
 
 // How often they have stepped, and from the weights that were saved: without a learning rate they stay.
 TEST(Checkpoint, WorkersThatStepAloneGoOnWithTheirCounts) {
-  test::walk([](Communicator& comm, const test::Case&, Config config) {
+  test::walk([](Communicator& comm, const test::AsynchronousCase&, Config config) {
     const SharedDirectory first(comm);
     const SharedDirectory second(comm);
     config.checkpoint.dir = first.path();

@@ -11,7 +11,7 @@
 namespace lockstep::recordings_test {
 namespace {
 
-using test::Case;
+using test::AsynchronousCase;
 using test::cases;
 using test::config_for;
 using test::TinyResult;
@@ -20,7 +20,7 @@ using test::walk;
 
 TEST(Recordings, ARecordedRunIsRepeatedBitForBit) {
   const test::TemporaryDirectory directory;
-  walk([&](Communicator& comm, const Case& one, Config config) {
+  walk([&](Communicator& comm, const AsynchronousCase& one, Config config) {
     config.model.layers = "dense(9) batch_norm relu dropout(0.2) dense(3)";
     config.run.dir = directory / ("run" + std::to_string(comm.size()) + one.name +
                                   std::to_string(config.distribute.servers));
@@ -72,7 +72,7 @@ TEST(Recordings, ARecordingThatDoesNotFitIsRefused) {
 // Whatever the others do meanwhile: go on (async), wait for it (bounded), or do without it (backup workers).
 TEST(Silence, WhoIsSilentIsNamed) {
   if (test::under_mpi()) return;
-  for (const Case& one : cases()) {
+  for (const AsynchronousCase& one : cases()) {
     for (const int servers : {1, 2}) {
       run_thread_ranks(2, [&](Communicator& comm) {
         if (comm.rank() > 0) return;

@@ -184,7 +184,7 @@ TEST(SampleWeights, AllZeroInASetThatIsEvaluatedAreAnErrorOnAllRanks) {
 
 // Nobody is in between: the same steps as without servers, each over the worker's own weights.
 TEST(SampleWeights, AreThoseOfAWorkersOwnSamplesWhereWorkersStepAlone) {
-  test::walk([](Communicator& comm, const test::Case& one, Config config) {
+  test::walk([](Communicator& comm, const test::AsynchronousCase& one, Config config) {
     for (const std::string weights : {"some", "few", "ones"}) {
       config.data.table.weight = weights;
       const Index workers = comm.size() - config.distribute.servers;

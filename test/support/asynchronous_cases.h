@@ -22,25 +22,25 @@ inline Config config_for(const Communicator& comm, Index servers, ServerMode mod
   return config;
 }
 
-struct Case {
+struct AsynchronousCase {
   std::string name;
   ServerMode mode = ServerMode::kAsync;
   Index backup_workers = 0;
 };
 
-inline const std::vector<Case>& cases() {
-  static const std::vector<Case> kCases{{"async", ServerMode::kAsync},
-                                        {"bounded", ServerMode::kBounded},
-                                        {"backup workers", ServerMode::kSync, 1}};
+inline const std::vector<AsynchronousCase>& cases() {
+  static const std::vector<AsynchronousCase> kCases{{"async", ServerMode::kAsync},
+                                                    {"bounded", ServerMode::kBounded},
+                                                    {"backup workers", ServerMode::kSync, 1}};
   return kCases;
 }
 
 /// Every case with one to three servers, wherever there are workers enough. Of more than four ranks, each
 /// pair of ranks, servers and case.
-inline void walk(const std::function<void(Communicator&, const Case&, Config)>& body) {
+inline void walk(const std::function<void(Communicator&, const AsynchronousCase&, Config)>& body) {
   on_ranks([&](Communicator& comm) {
     for (std::size_t i = 0; i < cases().size(); ++i) {
-      const Case& one = cases()[i];
+      const AsynchronousCase& one = cases()[i];
       for (const Index servers : {1, 2, 3}) {
         if (comm.size() - servers <= one.backup_workers) continue;
         const bool pair = (static_cast<std::size_t>(comm.size() + servers) + i) % cases().size() == 0;

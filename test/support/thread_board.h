@@ -18,10 +18,9 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/types.h"
+#include "lockstep/data/peer_group.h"
 
 namespace lockstep {
-
-using Bytes = std::vector<std::byte>;
 
 // The way of a message: channel, from, to.
 using Path = std::tuple<int, int, int>;

@@ -190,7 +190,7 @@ TEST(Codecs, AMessageCanBeAddedAndTakenAway) {
 // The sum of all that arrives stays within one message's loss of the sum of all that was to be sent.
 TEST(SliceWires, WithErrorFeedbackNothingIsLostButLate) {
   constexpr Index kCount = 50;
-  constexpr int kSteps = 400;
+  constexpr int kSteps = 1000;  // without feedback the gap grows with them
   for (const std::string& name : lossy_codecs()) {
     double gap[2] = {};  // largest, without and with feedback
     for (const bool feedback : {false, true}) {

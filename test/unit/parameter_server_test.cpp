@@ -269,7 +269,7 @@ TEST(ParameterServer, ABadGradientStopsTheOthersAndLeavesTheWeightsAsTheyWere) {
 
 // Whatever the others do meanwhile.
 TEST(ParameterServer, TheErrorNamesTheReplicaWhoseNumberIsBad) {
-  for (const test::Case& one : test::cases()) {
+  for (const test::AsynchronousCase& one : test::cases()) {
     SCOPED_TRACE(one.name);
     Config config = test::tiny_config();
     config.distribute.strategy = "parameter_server";

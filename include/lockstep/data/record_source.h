@@ -23,7 +23,7 @@ class WindowSource;
 /// A remark on the data for the user.
 struct Note {
   std::string text;  ///< line by line
-  /// The same figures for programs, under the name of what they are about: {"bad": {"records": 3, "of":
+  /// Its figures for programs, under the name of what they are about: {"bad": {"records": 3, "of":
   /// 300}}.
   nlohmann::ordered_json figures = nullptr;
 };
