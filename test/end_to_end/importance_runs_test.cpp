@@ -79,8 +79,8 @@ TEST_F(ImportanceRuns, ShowsTheColumnsThatTheModelNeeds) {
 }
 
 TEST_F(ImportanceRuns, WhatCannotBeAskedIsRefused) {
-  succeeded(
-      train("run", "--data.ignore shop,day --train.epochs 1 --train.loss binary_cross_entropy", 1, "dense(1)"));
+  succeeded(train("run", "--data.ignore shop,day --train.epochs 1 --train.loss binary_cross_entropy", 1,
+                  "dense(1)"));
   const auto refused = [&](const std::string& flags, int exit_code, const std::vector<std::string>& parts) {
     const ProcessResult result = ask(flags, 2);
     EXPECT_EQ(result.exit_code, exit_code) << flags;
