@@ -111,5 +111,5 @@ def of_statement(text, found, words, i):
     if words[i] in ("return", "continue") and words[i - 1] == ")":
         yield "early return left out", begin, found[end][2], ";"
     elif found[i][0] == "name" and words[i - 1] != ")" and words[i + 1] in (".", "=", "(", "[", "+=", "-="):
-        if words[i] not in ("if", "for", "while", "return", "switch", "function", "catch"):
+        if words[i] not in ("if", "for", "while", "return", "switch", "function", "catch", "const", "let"):
             yield "statement left out", begin, found[end][2], ";"
