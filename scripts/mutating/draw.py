@@ -206,7 +206,7 @@ class Draw:
             for seed in seeds:
                 missing[seed] = collections.Counter()
                 for file, number in slots[seed].items():
-                    lacking = number - len(drawn[seed][file])
+                    lacking = number - len(drawn[seed].get(file, []))
                     if lacking:
                         missing[seed][file.split("/")[1]] += lacking
                         slots[seed][file] -= lacking

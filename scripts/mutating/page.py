@@ -64,28 +64,37 @@ def closing(words, start):
 
 
 def changes(text):
-    """(operator, begin, end, changed text) of a script."""
+    """(operator, begin, end, changed text) of a script. What changes one word has those beside it, too, to be found by."""
     found = tokens(text)
     words = [text[begin:end] for _, begin, end in found]
-    for i, (kind, begin, end) in enumerate(found):
-        word, before = words[i], words[i - 1] if i else ""
-        is_value = i > 0 and (found[i - 1][0] in ("number", "text", "name") or before in (")", "]"))
-        after_value = is_value and before != "return"
-        if kind == "sign" and after_value:
-            for other in COMPARISONS.get(word, ()):
-                yield "comparison", begin, end, other
-            if word in SIGNS and not (word == "+" and "text" in (found[i - 1][0], found[i + 1][0])):
-                name = {"&": "&& and ||", "|": "&& and ||", "+": "+ and -", "-": "+ and -"}.get(word[0], "* and /")
-                yield name, begin, end, SIGNS[word]
-        elif kind == "number" and word.isdigit():
-            yield "integer constant", begin, end, str(int(word) + 1)
-        elif kind == "name" and i > 1 and before == "." and (words[i - 2], word) in NAMES:
-            yield "min and max", begin, end, NAMES[words[i - 2], word]
-        elif word == "if" and words[i + 1] == "(":
+    for i, (_, begin, end) in enumerate(found):
+        word = words[i]
+        for operator, other in of_word(found, words, i):
+            first, last = found[i - 1][1], found[i + 1][2]
+            yield operator, first, last, text[first:begin] + other + text[end:last]
+        if word == "if" and words[i + 1] == "(":
             last = closing(words, i + 1)
             begin, end = found[i + 1][1], found[last][2]
             yield "condition negated", begin, end, f"(!{text[begin:end]})"
         yield from of_statement(text, found, words, i)
+
+
+def of_word(found, words, i):
+    """(operator, other word)."""
+    if i == 0 or i + 1 == len(found):
+        return
+    kind, word, before = found[i][0], words[i], words[i - 1]
+    is_value = found[i - 1][0] in ("number", "text", "name") or before in (")", "]")
+    if kind == "sign" and is_value and before != "return":
+        for other in COMPARISONS.get(word, ()):
+            yield "comparison", other
+        if word in SIGNS and not (word == "+" and "text" in (found[i - 1][0], found[i + 1][0])):
+            name = {"&": "&& and ||", "|": "&& and ||", "+": "+ and -", "-": "+ and -"}.get(word[0], "* and /")
+            yield name, SIGNS[word]
+    elif kind == "number" and word.isdigit():
+        yield "integer constant", str(int(word) + 1)
+    elif kind == "name" and before == "." and (words[i - 2], word) in NAMES:
+        yield "min and max", NAMES[words[i - 2], word]
 
 
 def of_statement(text, found, words, i):
@@ -102,5 +111,5 @@ def of_statement(text, found, words, i):
     if words[i] in ("return", "continue") and words[i - 1] == ")":
         yield "early return left out", begin, found[end][2], ";"
     elif found[i][0] == "name" and words[i - 1] != ")" and words[i + 1] in (".", "=", "(", "[", "+=", "-="):
-        if words[i] not in ("if", "for", "while", "return", "switch", "function", "catch"):
+        if words[i] not in ("if", "for", "while", "return", "switch", "function", "catch", "const", "let"):
             yield "statement left out", begin, found[end][2], ";"
