@@ -242,7 +242,8 @@ TEST(RequestQueue, NamesThoseThatAreSilentAndHowLong) {
     const Send send{4, bytes_of(header)};
     if (comm.rank() == 0) comm.start_exchange(kHeaders, std::span(&send, 1), {})->wait();
     if (comm.rank() < 4) return;
-    RequestQueue arrivals(comm, {.peers = {0, 1, 2, 3}, .timeout_seconds = 0.6});
+    RequestQueue arrivals(comm,
+                          {.peers = {0, 1, 2, 3}, .timeout_seconds = 0.6, .record_to = "", .replay = ""});
     for (const std::size_t peer : {2, 0}) arrivals.expect(peer);
     EXPECT_EQ(arrivals.next(), 0);
     arrivals.expect(3);
