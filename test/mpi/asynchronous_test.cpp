@@ -121,7 +121,8 @@ std::vector<Index> batches_taken(const std::string& directory, Index step, Index
       .fill({{.array = "batches_taken",
               .size = replicas,
               .range = {0, replicas},
-              .memory = as_buffer(std::span(taken))}});
+              .memory = as_buffer(std::span(taken)),
+              .written = {}}});
   return taken;
 }
 

@@ -188,7 +188,7 @@ std::vector<ShownRecord> worst_records(Communicator& comm, const Model& model, P
   const auto loss = find_entry(loss_catalog(), "loss", "softmax_cross_entropy").make({});
   const Normaliser normaliser({0.5}, {2.0}, {{12}});
   ThreadTeam team(1);
-  const EvalOptions options{.batch = 4};
+  const EvalOptions options{.batch = 4, .metrics = {}};
   const MetricSet metrics({}, TargetKind::kClass, 3);
   const EvaluationContext context{.comm = comm,
                                   .model = model,
