@@ -71,7 +71,7 @@ def of_configs():
             trainer plan --config config.toml {flags} --np 1,2,4,8
             mpirun -np 2 trainer --config config.toml {short}
             trainer eval --model run --json eval.json
-            trainer predict --model run --input {files["test"]} --output predictions.csv
+            trainer predict --model run --input {files.get("test", files["train"])} --output predictions.csv
             """, config=path.read_text())
 
 
