@@ -1,5 +1,6 @@
-"""Records of other formats than tables: arrays of numpy and HDF5, IDX, CIFAR, raw records, sparse text. Each reader gives
-features, labels and weights as the files hold them; bytes of features are scaled to 0..1 (configs/guides/data.md)."""
+"""Records of other formats than tables: arrays of numpy and HDF5, IDX, CIFAR, raw records, sparse text. Each reader
+gives features, labels and weights as the files hold them; bytes of features are scaled to 0..1
+(configs/guides/data.md)."""
 
 import io
 import math

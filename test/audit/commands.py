@@ -40,8 +40,9 @@ def check_eval(sheet, run):
 
 
 def best_shown(run):
-    """Split, measure and line of the best evaluation; where none is chosen as the best, of the last one of the validation
-    set, the test set being for no choice; without one of the test set; without evaluations the last training loss."""
+    """Split, measure and line of the best evaluation; where none is chosen as the best, of the last one of the
+    validation set, the test set being for no choice; without one of the test set; without evaluations the last training
+    loss."""
     measure, best = best_line(run)
     if best is not None:
         return best["split"], measure, best

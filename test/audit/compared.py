@@ -1,4 +1,5 @@
-"""What `trainer compare` says of several runs: each row as that of the run by itself, keys as their configs have them."""
+"""What `trainer compare` says of several runs: each row as that of the run by itself, keys as their configs have
+them."""
 
 import csv
 import io

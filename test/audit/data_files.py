@@ -85,7 +85,8 @@ class Records:
 
 
 class DataFiles:
-    """The part of an Experiment that writes its data; `set`, `at`, the dice and the directory are those of Experiment."""
+    """The part of an Experiment that writes its data; `set`, `at`, the dice and the directory are those of
+    Experiment."""
 
     def plan_data(self):
         counts = {"train": self.dice.randrange(150, 230)}

@@ -1,4 +1,5 @@
-"""A set that a run was trained or evaluated on: its targets, weights, features, and where its records stand in the files."""
+"""A set that a run was trained or evaluated on: its targets, weights, features, and where its records stand in the
+files."""
 
 import functools
 from dataclasses import dataclass, replace

@@ -1,4 +1,5 @@
-"""Checks of one evaluation as JSON has it: a line of metrics.jsonl, `evaluation` of summary.json, `trainer eval --json`."""
+"""Checks of one evaluation as JSON has it: a line of metrics.jsonl, `evaluation` of summary.json, `trainer eval
+--json`."""
 
 import numpy as np
 

@@ -25,7 +25,8 @@ def people(rows, seed, bad=()):
 
 
 def sales(days, seed, ahead=7):
-    """Of two stores, by day: the one lacks two days and a number; of the last days nothing is known but the holidays."""
+    """Of two stores, by day: the one lacks two days and a number; of the last days nothing is known but the
+    holidays."""
     dice = random.Random(seed)
     lines = ["day,store,holiday,price,sold"]
     for i in range(days + ahead):

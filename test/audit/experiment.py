@@ -1,7 +1,7 @@
 """Files and commands of an experiment of `factors.py`: config.toml, data, commands.sh.
 
-A level leaves details open, such as which schedule falls; `dice` decides them, so a seed repeats an experiment. Sizes are
-small: a run takes a fraction of a second beside its start.
+A level leaves details open, such as which schedule falls; `dice` decides them, so a seed repeats an experiment. Sizes
+are small: a run takes a fraction of a second beside its start.
 """
 
 import pathlib

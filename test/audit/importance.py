@@ -1,4 +1,5 @@
-"""importance.json, and `trainer importance --json`: means and deviations of the repeats, and the measure without them."""
+"""importance.json, and `trainer importance --json`: means and deviations of the repeats, and the measure without
+them."""
 
 import copy
 import json

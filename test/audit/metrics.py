@@ -1,7 +1,7 @@
 """The measures of an evaluation (configs/REFERENCE.md, "Metrics"), from outputs, targets and weights.
 
-Each is a function of (form, outputs, targets, weights) that gives a number; NaN where it is not defined. Targets that are
-missing are NaN, and count for nothing.
+Each is a function of (form, outputs, targets, weights) that gives a number; NaN where it is not defined. Targets that
+are missing are NaN, and count for nothing.
 """
 
 import numpy as np
@@ -91,7 +91,8 @@ def auc(*of):
 
 
 def precision_area(true, scores, weights, ties=True):
-    """`ties`: equal scores count as one; else positives stand behind negatives of the same score, one after the other."""
+    """`ties`: equal scores count as one; else positives stand behind negatives of the same score, one after the
+    other."""
     if not ties:
         order = np.lexsort((true, -scores))
         scores = np.empty(len(order))

@@ -74,7 +74,8 @@ columns = ["born: date(dmy, day, year, before = 2010)", "number: date(ymd)", "ms
 
 
 def write_german(directory):
-    """Semicolons, decimal commas, points between thousands, dates with the day first, windows-1252, a title, no header."""
+    """Semicolons, decimal commas, points between thousands, dates with the day first, windows-1252, a title, no
+    header."""
     dice = random.Random(12)
     lines = ["Kundenliste", "Stand: heute"]
     for i in range(240):

@@ -26,7 +26,8 @@ def records_of(run, length, replica):
 
 
 def batches_of(run, length, replica, bucket):
-    """The records of the replica in each step; `bucket`: batches of which those of similar lengths are made, 0: none."""
+    """The records of the replica in each step; `bucket`: batches of which those of similar lengths are made, 0:
+    none."""
     records, lengths = records_of(run, length, replica), run.sets["train"].lengths
     ends = [min(step * length.batch, length.positions) for step in range(length.batches + 1)]
     cuts = [(end + length.replicas - 1 - replica) // length.replicas for end in ends]

@@ -1,5 +1,5 @@
-"""report.html: the numbers that it holds (those of `trainer report --json`), its charts, and what its script computes, as its
-functions return it under Node.js. That texts say these numbers is for test/unit/page_script_test.js."""
+"""report.html: the numbers that it holds (those of `trainer report --json`), its charts, and what its script computes,
+as its functions return it under Node.js. That texts say these numbers is for test/unit/page_script_test.js."""
 
 import json
 import pathlib

@@ -222,8 +222,8 @@ def right_of_layer(run, name, words, mine, row, before, width):
 
 
 def check_layers(sheet, run, table):
-    """Of each layer its parameters; of models of dense layers and of sequences also operations and activations. Gives the
-    operations of all of them."""
+    """Of each layer its parameters; of models of dense layers and of sequences also operations and activations. Gives
+    the operations of all of them."""
     first, *layers, total = table[1:]
     sequence = " positions of " in first[1]
     # Where it is a sequence, [positions, channels] of what comes in.

@@ -1,5 +1,5 @@
-"""run.json, which everything that shows a run reads: against summary.json and metrics.jsonl. Its plan has plan.py, its notes
-on the data have data_facts.py."""
+"""run.json, which everything that shows a run reads: against summary.json and metrics.jsonl. Its plan has plan.py, its
+notes on the data have data_facts.py."""
 
 import math
 

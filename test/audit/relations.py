@@ -1,7 +1,7 @@
 """Relations between runs that need no right value: what must come out the same, or in a known proportion.
 
-Each function of RELATIONS runs a random experiment in two ways and returns what differs; its docstring is the relation. A
-`Bench` has the trainer, the launcher, the dice and a directory. `Bench.broken` spoils the second way by hand, so that
+Each function of RELATIONS runs a random experiment in two ways and returns what differs; its docstring is the relation.
+A `Bench` has the trainer, the launcher, the dice and a directory. `Bench.broken` spoils the second way by hand, so that
 `relations --prove` shows that each relation can fail.
 """
 
@@ -332,7 +332,8 @@ def columns_of(text):
 
 
 def other_units(bench):
-    """A label in other units, which is standardised, gives predictions and statistics in those units, and the same loss and R2."""
+    """A label in other units, which is standardised, gives predictions and statistics in those units, and the same loss
+    and R2."""
     rows, factor = bench.records(150, "value"), bench.dice.choice((10, 1000))
     keys = bench.keys("value", data__train="train.csv", data__validation_share=0.2, data__columns=["y: standard"], eval__metrics=["r2"])
     runs, predictions = [], []

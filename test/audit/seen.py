@@ -60,7 +60,8 @@ def check_schema(sheet, run):
 
 
 def check_class_order(sheet, run, place, column):
-    """Of all records of the training files, whether they are held back or not. Runs made before have them by their names."""
+    """Of all records of the training files, whether they are held back or not. Runs made before have them by their
+    names."""
     whole, labels = run.sets.files("train"), run.config["data.label"]
     cells = [whole.table.cells[i].get(column["name"]) for i in whole.numbers]
     counts = {text: cells.count(text) for text in set(cells) - {None}}

@@ -1,5 +1,5 @@
-"""Which records are trained on and which are held back, by the rules that configs/guides/data.md and sweeps.md tell, and
-the hash and the permutation of rng.py."""
+"""Which records are trained on and which are held back, by the rules that configs/guides/data.md and sweeps.md tell,
+and the hash and the permutation of rng.py."""
 
 import re
 
@@ -20,7 +20,8 @@ def by_class(labels, seed):
 
 
 def stratified(labels, share, seed):
-    """Each class gives its share, rounded down; those that lost most by that give one more, until the size is reached."""
+    """Each class gives its share, rounded down; those that lost most by that give one more, until the size is
+    reached."""
     classes = by_class(labels, seed)
     exact = np.array([share * len(ids) for ids in classes.values()])
     held = np.floor(exact).astype(int)
@@ -117,7 +118,8 @@ def part_numbers(part, labels, texts_of, column_of, seed):
 
 class Parts:
     """The set of each record of the training files: those of the test set are chosen first, those of the validation set
-    among the others. Of each set that is a part: `among` has the records that it was chosen among, `numbers` what they got."""
+    among the others. Of each set that is a part: `among` has the records that it was chosen among, `numbers` what they
+    got."""
 
     def __init__(self, config, labels, texts_of, column_of):
         self.sets, self.folds = np.full(len(labels), "train", "U10"), np.zeros(len(labels), int)

@@ -104,7 +104,8 @@ def last_line(run, split):
 
 
 def kept_measures(run, split):
-    """The measures of the kept weights, with their temperature, as numbers or as ranges; None where the set was not evaluated."""
+    """The measures of the kept weights, with their temperature, as numbers or as ranges; None where the set was not
+    evaluated."""
     last, e = last_line(run, split), run.summary.get("evaluation") or {}
     if last is None:
         return None
@@ -164,8 +165,8 @@ def check_rate(sheet, run, place, shown, step):
 
 
 def best_line(run, kept=True):
-    """The best evaluation of the validation set, by train.early_stopping_metric; the first of equally good ones. None where
-    the last weights are kept, if `kept`."""
+    """The best evaluation of the validation set, by train.early_stopping_metric; the first of equally good ones. None
+    where the last weights are kept, if `kept`."""
     measure = run.config.get("train.early_stopping_metric", "loss")
     lines = [m for m in run.metrics if m["kind"] == "evaluation" and m["split"] == "validation" and m.get(measure) is not None]
     if not lines or kept and run.config.get("train.keep") == "last":
