@@ -126,7 +126,7 @@ def check_numbers(sheet, place, column, there):
         sheet.equal(place + ".dates.years_of_two_digits", column["dates"]["years_of_two_digits"], sum(has_short_year(c, form) for c in there))
 
 
-def check_init(trainer, path, label, cwd=".", preset=""):
+def check_init(trainer, cwd, path, label, preset=""):
     """What `trainer init` says of a data file and of the first config for it."""
     sheet = Sheet()
     with tempfile.TemporaryDirectory() as directory:
