@@ -1,12 +1,10 @@
 """run.json, which everything that shows a run reads: against summary.json and metrics.jsonl. Its plan has plan.py, its
 notes on the data have data_facts.py."""
 
-import math
-
 from .evaluations import check_forecast
 from .length import length_of
 from .report import leaves, same_number
-from .summary import NO_MEASURES, best_line, figures_of, kept_measures
+from .summary import best_line, figures_of, kept_measures, measures_of
 
 
 def check_record(sheet, run):
@@ -57,7 +55,7 @@ def check_figures(sheet, run, place, record):
         sheet.equal(at + "epoch", figures["epoch"], line["epoch"])
         best = kept["weights"] == "best" and line["step"] == kept["step"]
         sheet.equal(at + "weights", figures["weights"].split(",")[0], "best" if best else "last")
-        measures = {k: v for k, v in line.items() if isinstance(v, (int, float)) and math.isfinite(v) and k not in NO_MEASURES}
+        measures = measures_of(line)
         for name in sorted(set(measures) | set(figures["values"])):
             sheet.equal(f"{at}values.{name}", figures["values"].get(name), measures.get(name))
     check_kept_figures(sheet, run, place, record, last)

@@ -43,6 +43,11 @@ class Run:
         done = subprocess.run([self.trainer, *map(str, words)], cwd=self.cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
         return done.returncode, done.stdout, done.stderr
 
+    def evaluations(self, split, step=None, measure=None):
+        """The lines of evaluations of a set: of a step, with a measure that is a number."""
+        lines = (m for m in self.metrics if m["kind"] == "evaluation" and m["split"] == split and step in (None, m["step"]))
+        return [m for m in lines if measure is None or m.get(measure) is not None]
+
     def starts(self):
         """The steps that starts of the run went on from."""
         return list(self.record["launch"]["resumed_at"])
@@ -70,6 +75,9 @@ class Run:
 
     def has_test(self):
         return any(self.config.get(f"data.{key}") for key in ("test", "test_part", "test_part_share", "synthetic_test_rows"))
+
+    def has_validation(self):
+        return any(self.config.get(f"data.{key}") for key in ("validation", "validation_share", "fold"))
 
     def files_text(self, split):
         """What the config says of the files that hold a set."""
