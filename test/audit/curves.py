@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from .losses import classes_of, log_softmax, sigmoid
-from .report import Span, same_number
+from .losses import classes_of, sigmoid
+from .report import Span
 
 BINS = 16384
 LARGEST = 16.0

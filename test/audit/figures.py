@@ -8,7 +8,7 @@ import numpy as np
 
 from . import metrics
 from .losses import classes_of, predictions, probabilities, shares_of
-from .outputs import FAR, UNIT, Outputs, in_order
+from .outputs import FAR, UNIT, in_order
 from .report import Span
 from .table_data import Scale
 

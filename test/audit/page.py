@@ -86,7 +86,7 @@ def check_results(sheet, run, data):
     """The measures of each set with the kept weights, and of the last ones where they are others."""
     last = run.summary.get("last_evaluation")
     splits = [split for split in ("validation", "test") if last_line(run, split)]
-    names = {split: run.summary["kept"]["step"] for split in splits} | ({"last validation": last["step"]} if last else {})
+    names = dict.fromkeys(splits, run.summary["kept"]["step"]) | ({"last validation": last["step"]} if last else {})
     sheet.equal("report.html: results", {each["name"]: each["step"] for each in data["results"]}, names)
     for each in data["results"]:
         names = [name for name, *_ in each["values"]]

@@ -7,7 +7,7 @@ import numpy as np
 from .forward import parts_of_input, window_of
 from .length import length_of
 from .outputs import scaling_of
-from .report import human_bytes, number_of
+from .report import human_bytes
 
 SLOTS = {"adam": 2, "adamw": 2, "lamb": 2, "nadam": 2, "adagrad": 1, "lion": 1}
 UNITS = {"B": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}

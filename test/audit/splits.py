@@ -100,7 +100,8 @@ def span_of_time(keys, begin, end):
 
 def part_numbers(part, labels, texts_of, column_of, seed):
     """1 for the records of a part that is a share or a span of time; None: it is neither."""
-    if span := re.fullmatch(r"\s*time\((.*?),\s*from\s*=\s*([\"'])(.*?)\2\s*(?:,\s*to\s*=\s*([\"'])(.*?)\4\s*)?\)\s*", part):
+    pattern = r"\s*time\((.*?),\s*from\s*=\s*([\"'])(.*?)\2\s*(?:,\s*to\s*=\s*([\"'])(.*?)\4\s*)?\)\s*"
+    if span := re.fullmatch(pattern, part):
         column, begin, end = span[1].strip().strip("\"'"), span[3], span[5]
         texts = texts_of(column)
         keys = order_of_times([*texts, begin] + ([end] if end else []), column_of(column))
@@ -142,8 +143,8 @@ class Parts:
 
 def fold_numbers(config, labels, texts_of, column_of):
     """The fold of each record, from 1; 0: in none."""
-    folds, by, seed, rows = config["data.folds"], config.get("data.fold_by", "record"), config.get("run.seed", 1), len(labels)
-    column = config.get("data.fold_column")
+    folds, by, seed = config["data.folds"], config.get("data.fold_by", "record"), config.get("run.seed", 1)
+    column, rows = config.get("data.fold_column"), len(labels)
     if by == "record":
         return permutation(rows, seed) * folds // rows + 1
     numbers = np.zeros(rows, int)
