@@ -21,7 +21,10 @@ from .table_text import read_table
 def statistics(values):
     values = np.array(values, float)
     mean = float(values.mean()) if len(values) else 0.0
-    return {"count": len(values), "mean": mean, "deviation": float(np.sqrt(((values - mean) ** 2).mean())) if len(values) else 0.0, "min": float(values.min()) if len(values) else 0.0, "max": float(values.max()) if len(values) else 0.0}
+    if not len(values):
+        return {"count": 0, "mean": 0.0, "deviation": 0.0, "min": 0.0, "max": 0.0}
+    found = {"mean": mean, "deviation": np.sqrt(((values - mean) ** 2).mean()), "min": values.min(), "max": values.max()}
+    return {"count": len(values)} | {name: float(value) for name, value in found.items()}
 
 
 def check_schema(sheet, run):
@@ -92,7 +95,8 @@ def check_inspect(sheet, run):
     cells_of = lambda name: [r[table.names.index(name)] for r in good]
     if found.get("positive"):
         counts = Counter(cell for cell in cells_of(labels[0]) if cell not in missing)
-        sheet.equal("inspect: positive", found["positive"], positive_class(counts, (run.config.get("data.positive") or [None])[0]))
+        named = (run.config.get("data.positive") or [None])[0]
+        sheet.equal("inspect: positive", found["positive"], positive_class(counts, named))
     for column in found["columns"]:
         place, cells = f"inspect: {column['name']}", cells_of(column["name"])
         there = [c for c in cells if c not in missing]
@@ -131,8 +135,10 @@ def check_init(trainer, cwd, path, label, preset=""):
     sheet = Sheet()
     with tempfile.TemporaryDirectory() as directory:
         config = pathlib.Path(directory) / "first.toml"
-        run = lambda *words: subprocess.run([str(trainer), *map(str, words)], cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True).stdout
-        shown = json.loads(run("init", path, "--label", label, "--output", config, "--json", "-", *(["--preset", preset] if preset else [])))
+        pipes = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True, "check": True}
+        run = lambda *words: subprocess.run([str(trainer), *map(str, words)], cwd=cwd, **pipes).stdout
+        words = ["--preset", preset] if preset else []
+        shown = json.loads(run("init", path, "--label", label, "--output", config, "--json", "-", *words))
         (plan,) = json.loads(run("plan", "--config", config, "--json", "-"))
         share = tomllib.loads(config.read_text())["data"]["validation"]
     sheet.document("init", shown)
