@@ -1,5 +1,6 @@
-"""Records of other formats than tables: arrays of numpy and HDF5, IDX, CIFAR, raw records, sparse text. Each reader gives
-features, labels and weights as the files hold them; bytes of features are scaled to 0..1 (configs/guides/data.md)."""
+"""Records of other formats than tables: arrays of numpy and HDF5, IDX, CIFAR, raw records, sparse text. Each reader
+gives features, labels and weights as the files hold them; bytes of features are scaled to 0..1
+(configs/guides/data.md)."""
 
 import io
 import math
@@ -10,7 +11,7 @@ import numpy as np
 
 from .files import files_of, read_bytes
 
-RAW = {"u8": "u1", "i8": "i1", "u16": "<u2", "i16": "<i2", "u32": "<u4", "i32": "<i4", "u64": "<u8", "i64": "<i8", "f16": "<f2", "f32": "<f4", "f64": "<f8", "bool": "?"}
+RAW = {f"{kind}{8 * size}": f"<{kind}{size}" for kind in "uif" for size in (1, 2, 4, 8)} | {"bool": "?"}
 
 
 def scaled(features):
@@ -90,7 +91,8 @@ def cifar(config, cwd, split):
 
 def raw(config, cwd, split):
     fields = []
-    for number, (word, kind, dims) in enumerate(re.findall(r"(\w+):(\w+)(?:\[([\d, ]+)\])?", config["data.raw_layout"])):
+    found = re.findall(r"(\w+):(\w+)(?:\[([\d, ]+)\])?", config["data.raw_layout"])
+    for number, (word, kind, dims) in enumerate(found):
         fields.append((f"{word}{number}", RAW[kind], tuple(int(d) for d in dims.split(",")) if dims else ()))
     files = files_of(config[f"data.{split}"], cwd)
     parts = [np.frombuffer(read_bytes(f), np.dtype(fields)) for f in files]

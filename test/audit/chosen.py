@@ -93,16 +93,17 @@ def check_calibration(sheet, run):
         return
     after = figures_of(run, "validation")
     before = figures_of(run, "validation", divided=False)
-    bare = [Figures(run.form, Outputs(values, np.zeros(1)), before.targets, before.weights) for values in moved(run.form, before.outputs, before.targets)]
+    ends = moved(run.form, before.outputs, before.targets)
+    bare = [Figures(run.form, Outputs(values, np.zeros(1)), before.targets, before.weights) for values in ends]
     right = [best_temperature(each) if has_classes(before) else None for each in bare]
-    sheet.check(place + ".found", shown["found"], right[0] is not None, lambda a, b: a == b or len({each is None for each in right}) > 1)
+    unsure = len({each is None for each in right}) > 1
+    sheet.check(place + ".found", shown["found"], right[0] is not None, lambda a, b: a == b or unsure)
     # Of outputs that may as well have none it may be anything up to the bound that they lie beyond.
     bound = lambda figures: 0.01 if slope(figures, 0.01) < 0 else 100.0
     ends = [each or bound(figures) for each, figures in zip(right, bare)] if shown["found"] else [1.0]
-    sheet.number(place + ".temperature", shown["temperature"], Span(right[0] or ends[0], min(ends), max(ends)), relative=2e-5)
+    span = Span(right[0] or ends[0], min(ends), max(ends))
+    sheet.number(place + ".temperature", shown["temperature"], span, relative=2e-5)
     for figures, end in ((before, "_before"), (after, "")):
         sheet.number(f"{place}.log_loss{end}", shown["log_loss" + end], figures.named("log_loss"), relative=1e-5)
         sheet.number(f"{place}.ece{end}", shown["ece" + end], figures.named("ece"), relative=1e-4)
     sheet.equal(place + ".chose_weights", shown["chose_weights"], run.summary["kept"]["weights"] == "best")
-
-

@@ -15,7 +15,7 @@ from .summary import best_line, figures_of, kept_measures, last_line, length_of
 def check_eval(sheet, run):
     code, text, error = run.command("eval", "--model", run.directory, "--json", "-")
     if code != 0:
-        if run.config.get("data.validation") or run.has_test() or run.config.get("data.validation_share") or run.config.get("data.fold"):
+        if run.has_validation() or run.has_test():
             sheet.differ("eval", f"exit code {code}: {error.strip()[-200:]}", "an evaluation")
         return
     found = json.loads(text)
@@ -40,14 +40,14 @@ def check_eval(sheet, run):
 
 
 def best_shown(run):
-    """Split, measure and line of the best evaluation; where none is chosen as the best, of the last one of the validation
-    set, the test set being for no choice; without one of the test set; without evaluations the last training loss."""
+    """Split, measure and line of the best evaluation; where none is chosen as the best, of the last one of the
+    validation set, the test set being for no choice; without one of the test set; without evaluations the last training
+    loss."""
     measure, best = best_line(run)
     if best is not None:
         return best["split"], measure, best
     for split in ("validation", "test"):
-        lines = [m for m in run.metrics if m["kind"] == "evaluation" and m["split"] == split and m.get(measure) is not None]
-        if lines:
+        if lines := run.evaluations(split, measure=measure):
             return split, measure, lines[-1]
     return "train", "loss", [m for m in run.metrics if m["kind"] == "train"][-1]
 
@@ -67,11 +67,11 @@ def check_compare(sheet, run):
     sheet.equal("compare: best_measure", row["best_measure"], measure)
     sheet.number("compare: best_value", float(row["best_value"]), best[measure], relative=1e-9)
     sheet.number("compare: best_step", float(row["best_step"]), best["step"], relative=1e-9)
-    known = {"run", "state", "reason", "steps", "seconds", "best_split", "best_measure", "best_value", "best_step", "commit", "ranks", "cpu", "weights"}
+    known = "run state reason steps seconds best_split best_measure best_value best_step commit ranks cpu weights"
     for name, shown in row.items():
         found = re.fullmatch(r"(last_|)(validation|test)_(\w+)", name)
         if not found:
-            sheet.equal(f"compare: column {name} is known", name in known, True)
+            sheet.equal(f"compare: column {name} is known", name in known.split(), True)
             continue
         last, split, measure = found.groups()
         of = last_line(run, split) if last else kept_measures(run, split)
@@ -92,7 +92,9 @@ def check_status(sheet, run):
     split, measure, best = best_shown(run)
     kept, last = (kept_measures(run, split), last_line(run, split)) if split != "train" else (best, best)
     state = "stopped early" if "early_stopping" in s else "done"
-    right = {"state": state, "exit_code": 0, "steps": s["steps"], "planned_steps": length.steps, "samples_seen": s["samples_seen"], "epochs": s["epochs"], "seconds": s["seconds"], "seconds_left": None, "split": split, "measure": measure, "last": last.get(measure), "best": best[measure], "best_step": best["step"]}  # fmt: skip
+    right = {name: s[name] for name in ("steps", "samples_seen", "epochs", "seconds")}
+    right |= {"state": state, "exit_code": 0, "planned_steps": length.steps, "seconds_left": None, "split": split}
+    right |= {"measure": measure, "last": last.get(measure), "best": best[measure], "best_step": best["step"]}
     for name, value in right.items():
         sheet.equal(f"status: {name}", shown[name], value)
     sheet.number("status: value", shown["value"], kept.get(measure))

@@ -1,9 +1,11 @@
-"""What `trainer compare` says of several runs: each row as that of the run by itself, keys as their configs have them."""
+"""What `trainer compare` says of several runs: each row as that of the run by itself, keys as their configs have
+them."""
 
 import csv
 import io
 import pathlib
 
+from .positive import number
 from .report import Sheet
 from .run import Run
 
@@ -29,15 +31,10 @@ def check_compared(directories, trainer, cwd):
 def check_key(sheet, run, key, shown):
     """A key that the runs have with different values."""
     right = run.config.get(key)
-    text = "" if right is None else ",".join(right) if isinstance(right, list) else str(right).lower() if isinstance(right, bool) else f"{right:g}" if isinstance(right, float) else str(right)
+    text = "" if right is None else str(right).lower() if isinstance(right, bool) else str(right)
+    if isinstance(right, (list, float)):
+        text = ",".join(right) if isinstance(right, list) else f"{right:g}"
     if key in run.config.idle:
         sheet.equal(PLACE + key, shown, "")  # it has no effect on this run
         return
-    sheet.check(PLACE + key, shown, text, lambda a, b: a == b or b and a and is_number(a) and is_number(b) and float(a) == float(b))
-
-
-def is_number(text):
-    try:
-        return float(text) is not None
-    except ValueError:
-        return False
+    sheet.check(PLACE + key, shown, text, lambda a, b: a == b or number(a) is not None and number(a) == number(b))

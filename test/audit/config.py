@@ -20,7 +20,8 @@ class Config:
             elif found := re.fullmatch(r"# (\w+) = (.*): without effect here", line):
                 self.idle.add(f"{section}.{found[1]}")
                 self.keys.setdefault(f"{section}.{found[1]}", tomllib.loads(f"x = {found[2]}")["x"])
-        self.keys |= held_back("data.validation", self.keys.get("data.validation", "")) | held_back("data.test_part", self.keys.get("data.test_part", ""))
+        for key in ("data.validation", "data.test_part"):
+            self.keys |= held_back(key, self.keys.get(key, ""))
 
     def get(self, key, default=None):
         return self.keys.get(key, default)
@@ -36,7 +37,8 @@ def held_back(key, part):
     found = re.fullmatch(r"fold\((\d+)/(\d+)(?:, by = (\w+)(?:\((.*)\))?)?\)", part)
     if not found:
         return {}
-    keys = {"data.validation": "", "data.fold": int(found[1]), "data.folds": int(found[2]), "data.fold_by": found[3] or "record"}
+    keys = {"data.validation": "", "data.fold": int(found[1]), "data.folds": int(found[2])}
+    keys["data.fold_by"] = found[3] or "record"
     return keys | ({"data.fold_column": found[4].strip("\"")} if found[4] else {})
 
 

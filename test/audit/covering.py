@@ -1,30 +1,25 @@
 """Covering arrays: few experiments that have every possible pair of levels among them.
 
-Greedy, as AETG does it (Cohen et al. 1997): of many experiments that each begin with a missing pair, and then take the level
-with the most missing pairs, the best one is kept. Those that are too many are left out, and the others are changed until
-they have all pairs.
+Greedy, as AETG does it (Cohen et al. 1997): of many experiments that each begin with a missing pair, and then take the
+level with the most missing pairs, the best one is kept. Those that are too many are left out, and the others are
+changed until they have all pairs.
 """
 
 import collections
 import time
 
-from factors import FACTORS, all_pairs, complete, pairs_of, why_not
-
+from factors import FACTORS, all_pairs, complete, pairs_of
 
 ALONE = {level: frozenset([level]) for levels in FACTORS.values() for level in levels}
 
 
 def possible_pairs(dice):
-    """The pairs that some experiment has, and those that no single rule names but that no experiment has."""
-    possible, impossible = set(), []
+    """The pairs that some experiment has."""
+    possible = set()
     for pair in sorted(all_pairs()):
-        if pair not in possible and not why_not(pair):
-            found = complete(dict(pair), dice)
-            if found is None:
-                impossible.append(pair)
-            else:
-                possible |= pairs_of(found)
-    return possible, impossible
+        if pair not in possible and (found := complete(dict(pair), dice)):
+            possible |= pairs_of(found)
+    return possible
 
 
 def candidate(missing, partners, dice):
@@ -58,7 +53,8 @@ def fill(rows, possible, dice, candidates):
 def repair(rows, possible, dice, steps):
     """Changes experiments so that fewer pairs are missing; returns the pairs that are missing at the end.
 
-    In each step an experiment gets a missing pair and keeps what it can of its other levels, unless more pairs get lost so.
+    In each step an experiment gets a missing pair and keeps what it can of its other levels, unless more pairs get lost
+    so.
     """
     count = dict.fromkeys(possible, 0)
     for row in rows:
@@ -79,10 +75,7 @@ def repair(rows, possible, dice, steps):
         for pairs, sign in ((lost, -1), (won, 1)):
             for pair in pairs:
                 count[pair] += sign
-                if count[pair]:
-                    missing.discard(pair)
-                else:
-                    missing.add(pair)
+                (missing.discard if count[pair] else missing.add)(pair)
     return missing
 
 

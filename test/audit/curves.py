@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from .losses import classes_of, log_softmax, sigmoid
-from .report import Span, same_number
+from .losses import classes_of, sigmoid
+from .report import Span
 
 BINS = 16384
 LARGEST = 16.0
@@ -13,7 +13,8 @@ MOST_POINTS = 2000
 
 
 class Ranking:
-    """Scores of the records for one class, whether they are of it, and their weights. `score` rises with the threshold."""
+    """Scores of the records for one class, whether they are of it, and their weights. `score` rises with the
+    threshold."""
 
     def __init__(self, score, error, true, threshold_of):
         self.score, self.error, self.true, self.threshold_of = score, error, true, threshold_of
@@ -149,7 +150,8 @@ def blurred_point(ranking, at, positives, negatives):
 
 
 def nearest(known, at, ranking):
-    """Whether the point is one of the exact curve: True, with its threshold; False if only its bin is right; None if not."""
+    """Whether the point is one of the exact curve: True, with its threshold; False if only its bin is right; None if
+    not."""
     recall, false_rate, precision, threshold = at
     best = None
     for t, f, s in known.get((recall, false_rate), []):

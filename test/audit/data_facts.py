@@ -30,7 +30,8 @@ def missing_notes(run, split, kinds):
         return []
     own = split not in run.sets.parts().among
     folds = split == "validation" and run.config.get("data.fold")
-    wanted = ["part"] * (not own and not dataset.windows and not folds) + ["windows"] * bool(dataset.windows or dataset.text)
+    wanted = ["part"] * (not own and not dataset.windows and not folds)
+    wanted += ["windows"] * bool(dataset.windows or dataset.text)
     wanted += ["padding"] * (own and dataset.lengths is not None and not dataset.text)
     return [kind for kind in wanted if kind not in kinds]
 
@@ -74,7 +75,8 @@ def bad(run, split, *_):
 def record_weights(run, split, *_):
     """They are read in double precision, and kept in single."""
     weights = run.sets.files(split).weights
-    return {name: Span(x, x - 1e-7 * x, x + 1e-7 * x) for name, x in zip(("min", "max", "mean"), map(float, (weights.min(), weights.max(), weights.mean())))}
+    right = {"min": float(weights.min()), "max": float(weights.max()), "mean": float(weights.mean())}
+    return {name: Span(x, x - 1e-7 * x, x + 1e-7 * x) for name, x in right.items()}
 
 
 def categories(run, split, shown, _):
@@ -96,7 +98,8 @@ def different_texts(run, split, shown, _):
     column = run.sets.column(shown["column"])
     texts = set(run.sets.texts(run.sets.files("train"), column["name"])) - set(run.schema["missing_values"])
     counted = column["use"] == "ignore" or column["kind"] == "categorical"
-    return {"column": column["name"], "different": len(texts) if counted and len(texts) < 100_000 else shown["different"]}
+    counted = counted and len(texts) < 100_000
+    return {"column": column["name"], "different": len(texts) if counted else shown["different"]}
 
 
 def features(run, split, *_):

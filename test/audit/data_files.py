@@ -38,7 +38,8 @@ class Records:
         kind = dice.choice(kinds)
         if unseen and dice.random() < 0.1:
             kind = "violet"
-        z = x[0] + 0.5 * x[1] + (1 if kind == kinds[0] and self.levels["format"] == "csv" else 0) + 0.3 * dice.gauss(0, 1)
+        known = kind == kinds[0] and self.levels["format"] == "csv"
+        z = x[0] + 0.5 * x[1] + known + 0.3 * dice.gauss(0, 1)
         weight = dice.choice((0, 1, 1, 2, 3)) if self.whole_weights else round(dice.uniform(0, 2), 3)
         if self.sequence is not None:
             return self.sequence_record(dice, z, x, weight)
@@ -62,7 +63,8 @@ class Records:
             each = [self.targets(dice, x[i] + 0.5 * x[i + 1], x)[0] for i in range(0, len(x), channels)]
             targets = each[:length] + [99] * (positions - length)
         x = [round(value, 4) for value in x[: length * channels]]
-        return {"x": x + [self.sequence.get("padding")] * (positions * channels - len(x)), "length": length, "weight": weight, "targets": targets}
+        x += [self.sequence.get("padding")] * (positions * channels - len(x))
+        return {"x": x, "length": length, "weight": weight, "targets": targets}
 
     def targets(self, dice, z, x):
         task, several = self.levels["task"], self.levels["targets"] == "several"
@@ -85,7 +87,8 @@ class Records:
 
 
 class DataFiles:
-    """The part of an Experiment that writes its data; `set`, `at`, the dice and the directory are those of Experiment."""
+    """The part of an Experiment that writes its data; `set`, `at`, the dice and the directory are those of
+    Experiment."""
 
     def plan_data(self):
         counts = {"train": self.dice.randrange(150, 230)}
@@ -97,9 +100,6 @@ class DataFiles:
             self.set("data.validation", "stratified(0.2)")
         elif self.at("validation") == "part":
             self.set("data.validation_share", 0.2)
-        if self.at("normalise") == "yes":
-            self.set("data.mean", 0.2)
-            self.set("data.std", 1.5)
         if self.at("format") == "synthetic":
             self.plan_synthetic(counts)
             return
@@ -111,11 +111,6 @@ class DataFiles:
         self.tail = ".gz" if self.at("packed") == "yes" else ""
         write = {"csv": self.plan_table, "libsvm": self.plan_libsvm, "array": self.plan_arrays}[self.at("format")]
         write()
-        if self.at("chunks") == "many":
-            self.set("data.chunk_kib", 1)
-        if self.at("bad_records") == "yes":
-            self.set("data.on_bad_record", "skip")
-            self.set("data.max_bad_share", 0.3)
 
     def plan_synthetic(self, counts):
         self.set("data.format", "synthetic")
@@ -150,8 +145,9 @@ class DataFiles:
             for stem, rows in self.parts(name, records.rows):
                 lines = []
                 for row in rows:
-                    values = [(i + 1, value) for i, value in enumerate(row["x"]) if i == WIDTH - 1 or self.dice.random() < 0.8]
-                    lines.append(f"{row['targets'][0]} " + " ".join(f"{i}:{value}" for i, value in values))
+                    chosen = (i for i in range(WIDTH) if i == WIDTH - 1 or self.dice.random() < 0.8)
+                    values = " ".join(f"{i + 1}:{row['x'][i]}" for i in chosen)
+                    lines.append(f"{row['targets'][0]} {values}")
                     if self.at("bad_records") == "yes" and self.dice.random() < 0.04:
                         lines.append(self.dice.choice(("1 x:3", "y 1:2", "1 2:3 1:4")))
                 paths.append(self.write(f"{stem}.libsvm{self.tail}", self.pack(("\n".join(lines) + "\n").encode())))
@@ -184,14 +180,14 @@ class DataFiles:
             arrays["w"] = ((len(rows),), [row["weight"] for row in rows], "f4")
         if self.sequence is not None and "padding" in self.sequence:
             arrays["l"] = ((len(rows),), [row["length"] for row in rows], "i8")
-        if self.kind == "npy":
-            return {part: self.write(f"{stem}.{part}.npy{self.tail}", self.pack(npy(*array))) for part, array in arrays.items()}
         if self.kind == "npz":
             return self.write_npz(f"{stem}.npz", arrays)
         if self.kind == "hdf5":
             return self.write_hdf5(f"{stem}.h5", arrays)
-        if self.kind == "idx":
-            return {part: self.write(f"{stem}-{part}-idx-ubyte{self.tail}", self.pack(idx(*array))) for part, array in arrays.items()}
+        if self.kind in ("npy", "idx"):
+            name, content = {"npy": (".{}.npy", npy), "idx": ("-{}-idx-ubyte", idx)}[self.kind]
+            write = lambda part, array: self.write(stem + name.format(part) + self.tail, self.pack(content(*array)))
+            return {part: write(part, array) for part, array in arrays.items()}
         dims = ",".join(str(size) for size in shape[1:])
         self.set("data.raw_layout", f"label:f32{'' if per_row == 1 else f'[{per_row}]'} features:f32[{dims}]")
         content, width = b"", len(x) // len(rows)
@@ -222,8 +218,7 @@ class DataFiles:
     # Tables.
 
     def plan_table(self):
-        self.columns = [f"x{i}" for i in range(WIDTH)] + ["amount"]
-        self.columns += ["kind", "code"]
+        self.columns = [*(f"x{i}" for i in range(WIDTH)), "amount", "kind", "code"]
         if self.at("dates") == "yes":
             self.columns.append("when")
         if self.at("record_weights") != "none":
@@ -244,18 +239,11 @@ class DataFiles:
             self.separator = self.dice.choice((";", "|", "\t"))
         if self.separator != "," and self.dice.random() < 0.5:
             self.set("data.separator", "tab" if self.separator == "\t" else self.separator)
-        if self.at("header") == "no":
-            self.set("data.header", "no")
-        if self.at("numbers") == "german":
-            self.set("data.decimal", ",")
-            self.set("data.thousands", ".")
         self.encoding = "utf-8"
         if self.at("encoding") == "other":
             self.encoding = self.dice.choice(("latin1", "utf-16"))
             if self.encoding == "latin1":
                 self.set("data.encoding", "latin1")
-        if self.at("skip_lines") == "yes":
-            self.set("data.skip_lines", 2)
 
     def named(self, column):
         """What the config calls a column."""
@@ -275,17 +263,8 @@ class DataFiles:
             self.set("data.scale", self.dice.choice(("minmax", "log", "robust", "none")))
         if self.at("scale") == "bins":
             by_label = len(self.labels) == 1 and self.dice.random() < 0.5
-            self.set("data.scale", self.dice.choice(("", "robust ")) + ("bins(4, by=label, leaf=10)" if by_label else "bins(4)"))
-        if self.at("missing") == "constant":
-            self.set("data.missing", "constant(0.5)")
-        if self.at("missing_texts") == "own":
-            self.set("data.missing_values", ["", "unknown", "-"])
-        if self.at("categories") == "index":
-            self.set("data.encode", "index")
-        if self.at("categories") == "hash":
-            self.set("data.encode", "hash(3)")
-        if self.at("vocabulary") == "few":
-            self.set("data.vocabulary", 2)
+            bins = "bins(4, by=label, leaf=10)" if by_label else "bins(4)"
+            self.set("data.scale", self.dice.choice(("", "robust ")) + bins)
         self.iso = self.dice.random() < 0.5
         if self.at("dates") == "yes" and not self.iso:
             add("when", "date(dmy, day, weekday)")
@@ -358,8 +337,8 @@ def npy(shape, values, kind):
     text = ",".join(str(size) for size in shape) + ("," if len(shape) == 1 else "")
     header = f"{{'descr': '<{kind}', 'fortran_order': False, 'shape': ({text}), }}"
     header += " " * (-(len(header) + 11) % 64) + "\n"
-    letter = {"f4": "f", "i8": "q"}[kind]
-    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + struct.pack(f"<{len(values)}{letter}", *values)
+    head = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode()
+    return head + struct.pack(f"<{len(values)}{ {'f4': 'f', 'i8': 'q'}[kind] }", *values)
 
 
 def idx(shape, values, kind):

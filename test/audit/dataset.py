@@ -1,4 +1,5 @@
-"""A set that a run was trained or evaluated on: its targets, weights, features, and where its records stand in the files."""
+"""A set that a run was trained or evaluated on: its targets, weights, features, and where its records stand in the
+files."""
 
 import functools
 from dataclasses import dataclass, replace
@@ -42,7 +43,8 @@ class DataSet:
     def places(self):
         """Which positions count, as numbers of records and of positions."""
         positions = np.arange(self.targets.shape[1] // self.each)[None, :]
-        return np.nonzero(positions < (np.full(len(self), positions.size) if self.lengths is None else self.lengths)[:, None])
+        lengths = np.full(len(self), positions.size) if self.lengths is None else self.lengths
+        return np.nonzero(positions < lengths[:, None])
 
     def first_lines(self):
         """Of the records of whole files, the first line that `predict` writes of each."""
@@ -58,8 +60,9 @@ class DataSet:
         return replace(self.part_of(records), targets=targets, place=places, of_positions=False)
 
     def part_of(self, pick):
-        take = lambda each: None if each is None else each[pick]
-        return replace(self, targets=take(self.targets), weights=take(self.weights), features=take(self.features), rows=take(self.rows), numbers=take(self.numbers), file_of=take(self.file_of), lengths=take(self.lengths))
+        names = ("targets", "weights", "features", "rows", "numbers", "file_of", "lengths")
+        there = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        return replace(self, **{name: each[pick] for name, each in there.items()})
 
 
 def read_set(config, schema, cwd, split):
@@ -76,12 +79,16 @@ def read_set(config, schema, cwd, split):
     count = np.arange(len(x))
     lengths, of_positions = read_lengths(config, cwd, split), ends_with_a_sequence(config)
     each = np.asarray(y).shape[2] if of_positions and np.asarray(y).ndim == 3 else 1
-    return DataSet(targets, weights_or_ones(w, len(x)), normalised(x, config), count, count, files, np.repeat(np.arange(len(sizes)), sizes), w is not None, lengths=lengths, of_positions=of_positions, each=each)
+    file_of, weights = np.repeat(np.arange(len(sizes)), sizes), weights_or_ones(w, len(x))
+    sequences = {"lengths": lengths, "of_positions": of_positions, "each": each}
+    features = normalised(x, config)
+    return DataSet(targets, weights, features, count, count, files, file_of, w is not None, **sequences)
 
 
 def normalised(x, config):
     """By data.mean and data.std: a number for all features, for each, or for each channel."""
-    mean, std = (np.asarray(config.get(key, [default]), np.float32) for key, default in (("data.mean", 0.0), ("data.std", 1.0)))
+    mean = np.asarray(config.get("data.mean", [0.0]), np.float32)
+    std = np.asarray(config.get("data.std", [1.0]), np.float32)
     if x.ndim > 1 and mean.size not in (1, x.shape[-1]):
         mean, std = mean.reshape(x.shape[1:]), std if std.size == 1 else std.reshape(x.shape[1:])
     return (x - mean) / std
@@ -92,11 +99,13 @@ def weights_or_ones(weights, count):
 
 
 def read_table_set(config, schema, cwd, text):
-    table = read_table(text, cwd, config, names=[c["name"] for c in schema["columns"]] if config.get("data.header") == "no" else None)
+    names = [c["name"] for c in schema["columns"]] if config.get("data.header") == "no" else None
+    table = read_table(text, cwd, config, names)
     data = TableData(table, schema)
-    weights = data.weights()
+    weights, numbers = data.weights(), np.arange(len(data.rows))
     file_of = np.array(table.file_of, int)[data.rows] if len(data.rows) else np.zeros(0, int)
-    return DataSet(data.targets(), weights_or_ones(weights, len(data.rows)), normalised(data.features(), config), data.rows, np.arange(len(data.rows)), table.files, file_of, weights is not None, data)
+    figures = (data.targets(), weights_or_ones(weights, len(data.rows)), normalised(data.features(), config))
+    return DataSet(*figures, data.rows, numbers, table.files, file_of, weights is not None, data)
 
 
 def read_sparse_set(config, schema, cwd, split):
@@ -118,7 +127,9 @@ def read_sparse_set(config, schema, cwd, split):
             if index - first < x.shape[1]:
                 x[row, index - first] = value
     good = np.array(good, int)
-    return DataSet(np.array(targets, np.float32).astype(float).reshape(len(good), 1), np.ones(len(good)), normalised(x, config), good, np.arange(len(good)), files, np.array(file_of, int)[good])
+    targets = np.array(targets, np.float32).astype(float).reshape(len(good), 1)
+    figures = (targets, np.ones(len(good)), normalised(x, config))
+    return DataSet(*figures, good, np.arange(len(good)), files, np.array(file_of, int)[good])
 
 
 class DataSets:
@@ -139,7 +150,8 @@ class DataSets:
         """Which of the records of the training files are held back."""
         whole = self.files("train")
         targets = whole.targets if whole is not None else np.zeros((0, 1))
-        return Parts(self.config if whole is not None else {}, targets, lambda name: self.texts(whole, name), self.column)
+        config = self.config if whole is not None else {}
+        return Parts(config, targets, lambda name: self.texts(whole, name), self.column)
 
     def texts(self, whole, name):
         table = whole.table.table
@@ -155,7 +167,8 @@ class DataSets:
             self.sets[split] = self.windows_of_text(split) if split in self.texts_data.spans else None
         if split not in self.sets:
             found = self.records(split)
-            self.sets[split] = self.windows(split, found) if found is not None and self.config.get("data.window") else found
+            windowed = found is not None and self.config.get("data.window")
+            self.sets[split] = self.windows(split, found) if windowed else found
         return self.sets[split]
 
     def positions(self, split):
@@ -171,8 +184,8 @@ class DataSets:
     @staticmethod
     def of_windows(features):
         """Windows of tokens without targets."""
-        rows = np.arange(len(features))
-        return DataSet(features[:, :, 0], np.ones(len(rows)), features, rows, rows, [], np.zeros(len(rows), int), of_positions=True)
+        rows, file_of = np.arange(len(features)), np.zeros(len(features), int)
+        return DataSet(features[:, :, 0], np.ones(len(rows)), features, rows, rows, [], file_of, of_positions=True)
 
     def windows(self, split, records):
         file = "train" if split == "train" or split in self.parts().among else split
@@ -181,7 +194,9 @@ class DataSets:
         found = WindowSet(positions, inside)
         first = np.array([positions.places[origin][0] for origin in found.origins], int)
         whole = self.files(file)
-        return DataSet(found.targets(), np.ones(len(first)), normalised(found.features(), self.config), whole.rows[first], first, whole.files, np.zeros(len(first), int), windows=found)
+        figures = (found.targets(), np.ones(len(first)), normalised(found.features(), self.config))
+        file_of = np.zeros(len(first), int)
+        return DataSet(*figures, whole.rows[first], first, whole.files, file_of, windows=found)
 
     def records(self, split):
         """Those of the files, of which windows may be taken."""

@@ -1,4 +1,5 @@
-"""Checks of one evaluation as JSON has it: a line of metrics.jsonl, `evaluation` of summary.json, `trainer eval --json`."""
+"""Checks of one evaluation as JSON has it: a line of metrics.jsonl, `evaluation` of summary.json, `trainer eval
+--json`."""
 
 import numpy as np
 
@@ -26,13 +27,14 @@ def check_evaluation(sheet, place, json, figures, config):
     wanted += metric_names(config, figures)
     for name in wanted:
         sheet.number(f"{place}.{name}", json.get(name, "(missing)"), figures.named(name, k))
-    two = figures.form.targets == "class" and figures.classes == 2 or figures.form.targets == "binary" and figures.classes == 1
-    sheet.equal(f"{place}.positive", json.get("positive"), (figures.names[1] if len(figures.names) == 2 else "1") if two else None)
+    two = (figures.form.targets, figures.classes) in (("class", 2), ("binary", 1))
+    positive = figures.names[1] if len(figures.names) == 2 else "1"
+    sheet.equal(f"{place}.positive", json.get("positive"), positive if two else None)
     if "forecast" in json:
         check_forecast(sheet, f"{place}.forecast", json["forecast"], figures)
     if "confusion" in json:
         check_confusion(sheet, f"{place}.confusion", json["confusion"], figures)
-    elif (figures.form.targets == "class" and figures.classes <= 100) or (figures.form.targets == "binary" and figures.classes == 1):
+    elif two or figures.form.targets == "class" and figures.classes <= 100:
         sheet.differ(f"{place}.confusion", "(missing)", figures.confusion().tolist())
 
 
@@ -51,14 +53,16 @@ def check_confusion(sheet, place, shown, figures):
 
 def check_forecast(sheet, place, shown, figures):
     """Errors by step ahead of the model, and of repeating the past."""
-    right = [("the model", *figures.errors_by_step(), None)] + [(f"repeating {name}", steps, 1e-9 * steps, squared) for name, steps, squared in figures.windows.naive()]
+    right = [("the model", *figures.errors_by_step(), None)]
+    right += [(f"repeating {name}", steps, 1e-9 * steps, squared) for name, steps, squared in figures.windows.naive()]
     sheet.equal(f"{place}: names", [each["name"] for each in shown], [name for name, *_ in right])
     for i, (each, (_, steps, slack, squared)) in enumerate(zip(shown, right)):
         at = f"{place}[{i}]"
         sheet.equal(f"{at}.by_step: steps", len(each["by_step"]), len(steps))
         for k, error in enumerate(each["by_step"][: len(steps)]):
-            sheet.check(f"{at}.by_step[{k}]", error, float(steps[k]), lambda a, b: abs(a - b) <= slack[k] + 1e-9 * b)
-        sheet.check(f"{at}.mean_absolute_error", each["mean_absolute_error"], float(steps.mean()), lambda a, b: abs(a - b) <= slack.mean() + 1e-9 * b)
+            sheet.near(f"{at}.by_step[{k}]", error, float(steps[k]), slack[k] + 1e-9 * steps[k])
+        mean, off = float(steps.mean()), slack.mean() + 1e-9 * steps.mean()
+        sheet.near(f"{at}.mean_absolute_error", each["mean_absolute_error"], mean, off)
         if squared is not None:
             sheet.number(f"{at}.squared_error", each["squared_error"], squared, relative=1e-9)
 
@@ -85,7 +89,8 @@ def check_tables(sheet, place, json, figures):
 def check_reliability(sheet, place, rows, figures):
     right, unsure = {bin_: of for bin_, *of in figures.reliability()}, figures.unsure_bins()
     bins = [round(15 * row["from"]) for row in rows]
-    sheet.check(f"{place} rows", bins, sorted(right), lambda a, b: a == sorted(a) and all(unsure[each] for each in set(a) ^ set(b)))
+    accept = lambda a, b: a == sorted(a) and all(unsure[each] for each in set(a) ^ set(b))
+    sheet.check(f"{place} rows", bins, sorted(right), accept)
     for i, (row, bin_) in enumerate(zip(rows, bins)):
         at = f"{place}[{i}]"
         samples, predicted, observed, _ = right.get(bin_, (0, row["predicted"], row["observed"], 0))
@@ -93,5 +98,5 @@ def check_reliability(sheet, place, rows, figures):
         sheet.number(f"{at}.to", row["to"], (bin_ + 1) / 15)
         sheet.check(f"{at}.samples", row["samples"], samples, lambda a, b: abs(a - b) <= unsure[bin_])
         # Where a record may be in the bin or not, the means are anything that the bin has room for.
-        sheet.check(f"{at}.predicted", row["predicted"], predicted, lambda a, b: abs(a - b) <= (1 / 15 if unsure[bin_] else 1e-6))
-        sheet.check(f"{at}.observed", row["observed"], observed, lambda a, b: abs(a - b) <= (1 if unsure[bin_] else 1e-6))
+        sheet.near(f"{at}.predicted", row["predicted"], predicted, 1 / 15 if unsure[bin_] else 1e-6)
+        sheet.near(f"{at}.observed", row["observed"], observed, 1 if unsure[bin_] else 1e-6)

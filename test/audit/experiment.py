@@ -1,20 +1,53 @@
 """Files and commands of an experiment of `factors.py`: config.toml, data, commands.sh.
 
-A level leaves details open, such as which schedule falls; `dice` decides them, so a seed repeats an experiment. Sizes are
-small: a run takes a fraction of a second beside its start.
+A level leaves details open, such as which schedule falls; `dice` decides them, so a seed repeats an experiment. Sizes
+are small: a run takes a fraction of a second beside its start.
 """
 
 import pathlib
+import re
+import tomllib
 
 from data_files import CLASS_NAMES, DataFiles
 from factors import LOSSES
 
-LEVELS = (0.1, 0.5, 0.9)  # of the quantile loss
+QUANTILES = (0.1, 0.5, 0.9)
 METRICS = {
     "classes": ("auc", "precision", "recall", "average_precision", "f1", "mcc", "balanced_accuracy"),
     "probabilities": ("log_loss", "brier", "ece"),
     "values": ("mean_absolute_error", "mean_squared_error", "r2", "root_mean_squared_error", "spearman"),
 }
+# The keys of levels that leave nothing open.
+KEYS = """
+label_smoothing=yes: train.label_smoothing = 0.1; class_weights=balanced: train.class_weights = ["balanced"]
+eval_class_weights=yes: eval.class_weights = true; normalise=yes: data.mean = 0.2 & data.std = 1.5
+chunks=many: data.chunk_kib = 1; bad_records=yes: data.on_bad_record = "skip" & data.max_bad_share = 0.3
+header=no: data.header = "no"; numbers=german: data.decimal = "," & data.thousands = "."
+missing=constant: data.missing = "constant(0.5)"; missing_texts=own: data.missing_values = ["", "unknown", "-"]
+categories=index: data.encode = "index"; categories=hash: data.encode = "hash(3)"; vocabulary=few: data.vocabulary = 2
+skip_lines=yes: data.skip_lines = 2; mode=full: data.mode = "full"; prefetch=none: data.prefetch = 0
+precise_bn=yes: eval.precise_bn = 3; precision=bf16: train.precision = "bf16" & debug.emulate_bf16 = true
+weight_decay=yes: train.weight_decay = 0.01; clip=norm: train.clip_norm = 0.5; clip=value: train.clip_value = 0.05
+lr_scaling=yes: train.lr_reference_batch = 16; multipliers=yes: train.lr_multiplier = ["*.weight: 0.5", "*.bias: 2"]
+warmup=yes: train.warmup = "3 steps"; tail=drop: train.tail = "drop"; average=ema: train.ema = 0.8
+average=swa: train.swa_from = "1 steps"
+bad_steps=skipped: train.on_nan = "skip" & debug.nan_replica = 0 & debug.nan_step = 2; keep=last: train.keep = "last"
+early_stopping=yes: train.early_stopping = "2 evaluations"; calibrate=yes: train.calibrate = "temperature"
+threshold=number: eval.threshold = 0.3; evaluations=epoch: eval.every = "1 epoch"
+evaluations=steps: eval.every = "4 steps"; evaluations=never: eval.every = "never"; at_start=yes: eval.at_start = true
+eval_batch=small: eval.batch = 7; audit=yes: data.audit = true
+report=tensorboard: report.tensorboard = true & report.histograms = true
+report=trace: report.trace = "first 2, last 2 steps"; stages=2: distribute.stages = 2; threads=2: train.threads = 2
+checkpoints=many: checkpoint.every = "3 steps" & checkpoint.wait = true
+"""
+
+
+def keys_of(levels):
+    for entry in re.split("[;\n]", KEYS.strip()):
+        level, keys = entry.strip().split(": ", 1)
+        name, level = level.split("=")
+        sections = tomllib.loads(keys.replace(" & ", "\n")) if levels[name] == level else {}
+        yield from ((f"{section}.{key}", value) for section, own in sections.items() for key, value in own.items())
 
 
 def toml(value):
@@ -26,6 +59,15 @@ def toml(value):
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(toml(item) for item in value) + "]"
     return repr(value)
+
+
+def config_of(keys):
+    """The text of a config with these keys."""
+    sections = {}
+    for key, value in keys.items():
+        section, name = key.split(".", 1)
+        sections.setdefault(section, []).append(f"{name} = {toml(value)}\n")
+    return "".join(f"[{section}]\n{''.join(lines)}" for section, lines in sections.items())
 
 
 def quoted(text):
@@ -40,7 +82,7 @@ class Experiment(DataFiles):
         self.dice = dice
         self.directory = pathlib.Path(directory)
         self.directory.mkdir(parents=True)
-        self.keys = {}  # of the config, in the order of their sections
+        self.keys = dict(keys_of(levels))  # of the config
         self.sets = {}
         self.needs_hdf5 = False
         self.plan_details()
@@ -65,8 +107,8 @@ class Experiment(DataFiles):
         """What the levels leave open, where rules are about several details at once."""
         dice, at = self.dice, self.at
         self.sigmoid = at("task") == "yes_no" and at("yes_by") == "sigmoid"
-        self.ensemble = at("hidden") == "blocks" and at("norm") == "none" and at("ties") == "none" and at("image") == "no"
-        self.ensemble = self.ensemble and dice.random() < 0.5
+        plain = [at(name) for name in ("hidden", "norm", "ties", "image")] == ["blocks", "none", "none", "no"]
+        self.ensemble = plain and dice.random() < 0.5
         # Its products of numbers that are not scaled grow without bounds.
         self.ensemble = self.ensemble and (at("scale"), at("optimizer"), at("clip")) != ("other", "sgd", "none")
         self.strategy = {"auto": "", "servers": "parameter_server"}.get(at("strategy"), at("strategy"))
@@ -114,10 +156,11 @@ class Experiment(DataFiles):
             self.replicas += 1
         if not self.alone:
             self.replicas = max(self.replicas, 2)
-        self.accumulate = {"one": 1, "two": 2, "three": 3}[self.at("accumulate")]
+        self.accumulate = ("one", "two", "three").index(self.at("accumulate")) + 1
         parts = self.replicas * self.accumulate
         # A part that is no whole batch is dropped: an epoch, of a hundred records at least, has to have one.
-        self.batch = parts * (2 if self.at("tail") == "drop" and parts > 22 else 4) + (1 if self.at("batch") == "uneven" else 0)
+        times = 2 if self.at("tail") == "drop" and parts > 22 else 4
+        self.batch = parts * times + (self.at("batch") == "uneven")
 
     # What is learned.
 
@@ -131,22 +174,16 @@ class Experiment(DataFiles):
         self.loss = self.dice.choice(LOSSES[kind][("usual", "second", "third").index(self.at("loss"))])
         self.set("train.loss", self.loss)
         if self.loss == "quantile":
-            self.set("train.quantiles", list(LEVELS))
-        if self.at("label_smoothing") == "yes":
-            self.set("train.label_smoothing", 0.1)
+            self.set("train.quantiles", list(QUANTILES))
         self.target_count = 1 if self.at("targets") == "one" else {"value": 2, "yes_no": 3}[task]
         self.outputs = self.target_count
         if kind == "classes":
             self.outputs = 3 if task == "classes" else 2
         if self.loss == "quantile":
-            self.outputs *= len(LEVELS)
-        if self.at("class_weights") == "balanced":
-            self.set("train.class_weights", ["balanced"])
+            self.outputs *= len(QUANTILES)
         if self.at("class_weights") == "given":
             names = self.class_names() or ("0", "1", "2")[: 3 if task == "classes" else 2]
             self.set("train.class_weights", [f"{name}: {weight}" for name, weight in zip(names, (1, 2.5, 0.5))])
-        if self.at("eval_class_weights") == "yes":
-            self.set("eval.class_weights", True)
 
     def class_names(self):
         """The texts of the classes of a table; None where classes have none."""
@@ -163,8 +200,8 @@ class Experiment(DataFiles):
                 return ("cosine_similarity",)
             names = METRICS["values"]
             if self.loss in ("poisson", "tweedie", "gamma"):
-                names += ("poisson_deviance", f"{self.loss}_deviance") if self.loss != "poisson" else ("poisson_deviance",)
-                names += ("mean_absolute_percentage_error",)
+                more = dict.fromkeys(("poisson_deviance", f"{self.loss}_deviance", "mean_absolute_percentage_error"))
+                names += tuple(more)  # one of a kind
             return names
         return METRICS["classes"] + (() if "hinge" in self.loss else METRICS["probabilities"])
 
@@ -176,15 +213,12 @@ class Experiment(DataFiles):
             self.set("data.shuffle_buffer", self.dice.choice((5, 40)))
         if self.sequence and self.sequence.get("bucket") and self.at("reshuffle") != "batch":
             self.set("data.bucket_by_length", self.sequence["bucket"])
-        if self.at("mode") == "full":
-            self.set("data.mode", "full")
         if self.at("shard_order") == "other":
             # Every replica would read all of a file that is streamed by stride.
-            self.set("data.shard_order", self.dice.choice(("contiguous",) + ("strided",) * (self.at("memory") == "load")))
+            strided = ("strided",) * (self.at("memory") == "load")
+            self.set("data.shard_order", self.dice.choice(("contiguous", *strided)))
         if self.at("reshuffle") != "shard":
             self.set("data.reshuffle", self.at("reshuffle"))
-        if self.at("prefetch") == "none":
-            self.set("data.prefetch", 0)
         if self.at("augment") == "yes":
             self.set("data.augment", self.dice.choice(("flip", "crop(1)", "crop(2) flip cutout(2)")))
 
@@ -195,13 +229,8 @@ class Experiment(DataFiles):
             if scope == "shared":
                 scope = self.dice.choice(("averaged", "sync", "group(2)"))
             self.set("model.batch_norm", scope)
-        if self.at("precise_bn") == "yes":
-            self.set("eval.precise_bn", 3)
         if self.at("init") == "other":
             self.set("model.init", self.dice.choice(("xavier", "normal")))
-        if self.at("precision") == "bf16":
-            self.set("train.precision", "bf16")
-            self.set("debug.emulate_bf16", True)
 
     def layers(self):
         active = self.dice.choice(("relu", "tanh", "gelu", "silu"))
@@ -209,9 +238,10 @@ class Experiment(DataFiles):
         dropout = ["dropout(0.2)"] if self.at("dropout") == "yes" else []
         layers = ["conv2d(3, 3, padding=1)", *norm, active, "flatten"] if self.at("image") == "yes" else []
         if self.sequence is not None:
-            over_time = self.dice.choice(("conv1d(4, 3, padding=same)", "conv1d(4, 2, padding=causal)", "gru(3, bidirectional=true)", "lstm(4)"))
-            end = [] if "of positions" in self.sequence else [self.dice.choice(("last", "mean_over_time", "max_over_time"))]
-            layers = [over_time, *norm, active, *end]
+            windows = ("conv1d(4, 3, padding=same)", "conv1d(4, 2, padding=causal)")
+            layers = [self.dice.choice((*windows, "gru(3, bidirectional=true)", "lstm(4)")), *norm, active]
+            if "of positions" not in self.sequence:
+                layers.append(self.dice.choice(("last", "mean_over_time", "max_over_time")))
         last = f"dense({self.outputs})"
         if self.ensemble:
             block = ["tabm_dense(8)", active]
@@ -237,24 +267,15 @@ class Experiment(DataFiles):
         dice = self.dice
         self.set("run.seed", dice.randrange(1000))
         self.set("run.log_every", dice.choice((1, 4)))
-        names = {"sgd": ("sgd",), "adam": ("adam", "adamw", "nadam", "lamb"), "other": ("adagrad", "rmsprop", "lion", "adafactor", "muon")}
-        name = dice.choice(names[self.at("optimizer")])
+        names = {"sgd": "sgd", "adam": "adam adamw nadam lamb", "other": "adagrad rmsprop lion adafactor muon"}
+        name = dice.choice(names[self.at("optimizer")].split())
         self.set("train.optimizer", name)
         self.set("train.lr", 0.05 if name == "sgd" else 0.01)
         if name == "sgd" and dice.random() < 0.5:
             self.set("train.momentum", 0.9)
             self.set("train.nesterov", dice.random() < 0.5)
-        if self.at("weight_decay") == "yes":
-            self.set("train.weight_decay", 0.01)
-        if self.at("clip") == "norm":
-            self.set("train.clip_norm", 0.5)
-        if self.at("clip") == "value":
-            self.set("train.clip_value", 0.05)
-        if self.at("multipliers") == "yes":
-            self.set("train.lr_multiplier", ["*.weight: 0.5", "*.bias: 2"])
         if self.at("lr_scaling") == "yes":
             self.set("train.lr_scaling", dice.choice(("linear", "sqrt")))
-            self.set("train.lr_reference_batch", 16)
         self.plan_schedule()
         self.set("train.replicas", self.replicas)
         self.set("train.global_batch", self.batch)
@@ -265,20 +286,13 @@ class Experiment(DataFiles):
             self.set("train.steps", dice.randrange(10, 25))
         else:
             self.set("train.samples", min(15 * self.batch + 3, 600))
-        if self.at("tail") == "drop":
-            self.set("train.tail", "drop")
-        if self.at("average") == "ema":
-            self.set("train.ema", 0.8)
-        if self.at("average") == "swa":
-            self.set("train.swa_from", "1 steps")
-        if self.at("bad_steps") == "skipped":
-            self.keys.update({"train.on_nan": "skip", "debug.nan_replica": 0, "debug.nan_step": 2})
 
     def plan_schedule(self):
         schedule = self.at("schedule")
         if schedule == "falling":
-            schedule = self.dice.choice(("step", "milestones", "exponential", "polynomial", "cosine", "one_cycle", "wsd", "inverse_sqrt"))
-            if schedule == "one_cycle" and self.at("warmup") == "yes" or schedule == "inverse_sqrt" and self.at("warmup") == "no":
+            names = "step milestones exponential polynomial cosine one_cycle wsd inverse_sqrt"
+            schedule = self.dice.choice(names.split())
+            if (schedule, self.at("warmup")) in (("one_cycle", "yes"), ("inverse_sqrt", "no")):
                 schedule = "cosine"
         self.set("train.schedule", schedule)
         if schedule in ("step", "exponential"):
@@ -287,8 +301,6 @@ class Experiment(DataFiles):
             self.set("train.milestones", ["4 steps", "1 epoch"])
         if schedule == "plateau":
             self.set("train.plateau_patience", "1 evaluations")
-        if self.at("warmup") == "yes":
-            self.set("train.warmup", "3 steps")
 
     # What is measured, and how the work is shared.
 
@@ -301,28 +313,8 @@ class Experiment(DataFiles):
             self.set("eval.metrics", metrics)
         if self.at("best_by") == "metric":
             self.set("train.early_stopping_metric", self.dice.choice(metrics))
-        if self.at("keep") == "last":
-            self.set("train.keep", "last")
-        if self.at("early_stopping") == "yes":
-            self.set("train.early_stopping", "2 evaluations")
-        if self.at("calibrate") == "yes":
-            self.set("train.calibrate", "temperature")
         if self.at("threshold") == "measure":
             self.set("eval.threshold", self.dice.choice(("f1", "balanced_accuracy", "youden")))
-        if self.at("threshold") == "number":
-            self.set("eval.threshold", 0.3)
-        self.set("eval.every", {"epoch": "1 epoch", "steps": "4 steps", "never": "never"}[self.at("evaluations")])
-        if self.at("at_start") == "yes":
-            self.set("eval.at_start", True)
-        if self.at("eval_batch") == "small":
-            self.set("eval.batch", 7)
-        if self.at("audit") == "yes":
-            self.set("data.audit", True)
-        if self.at("report") == "tensorboard":
-            self.set("report.tensorboard", True)
-            self.set("report.histograms", True)
-        if self.at("report") == "trace":
-            self.set("report.trace", "first 2, last 2 steps")
 
     def plan_sharing(self):
         if self.strategy:
@@ -339,22 +331,11 @@ class Experiment(DataFiles):
         if self.at("compression") == "lossy":
             self.set("distribute.compression", self.dice.choice(("bf16", "fp16", "top_k")))
         if self.at("stages") == "2":
-            self.set("distribute.stages", 2)
             self.set("distribute.schedule", self.at("pipeline"))
-        if self.threads > 1:
-            self.set("train.threads", self.threads)
-        if self.at("checkpoints") == "many":
-            self.set("checkpoint.every", "3 steps")
-            self.set("checkpoint.wait", True)
         self.set("checkpoint.keep", 2)
 
     def write_config(self):
-        sections = {}
-        for key, value in self.keys.items():
-            section, name = key.split(".", 1)
-            sections.setdefault(section, []).append(f"{name} = {toml(value)}")
-        text = "\n\n".join("\n".join([f"[{section}]", *sections[section]]) for section in sorted(sections))
-        self.write("config.toml", (text + "\n").encode())
+        self.write("config.toml", config_of(self.keys).encode())
 
     # The commands.
 
@@ -362,10 +343,10 @@ class Experiment(DataFiles):
         return (f"$MPIEXEC -np {ranks} " if ranks > 1 else "") + f"$TRAINER {words}"
 
     def train_command(self, ranks, flags=""):
-        words = "--config config.toml --run.dir run --run.progress none" + flags
-        command = self.at("command")
+        words, command = "--config config.toml --run.dir run --run.progress none" + flags, self.at("command")
         if command == "cv":
-            words = f"cv {words} --folds 3" + self.flag_of_folds()
+            ways = {"record": "", "class": " --stratified", "group": " --group"}[self.folds]
+            words = f"cv {words} --folds 3{ways}" + (f" {self.named('group')}" if self.folds == "group" else "")
         if command == "sweep":
             words = f"sweep {words} --grid train.lr=0.01,0.03"
         if command == "halving":
@@ -373,9 +354,6 @@ class Experiment(DataFiles):
         if command != "train":
             words += f" --ranks-per-trial {self.ranks_of_trial}"
         return self.launch(ranks, words)
-
-    def flag_of_folds(self):
-        return {"record": "", "class": " --stratified"}.get(self.folds) if self.folds != "group" else f" --group {self.named('group')}"
 
     def write_commands(self):
         commands = []
@@ -393,10 +371,13 @@ class Experiment(DataFiles):
             split = "test" if "data.test" in self.keys else "train"
             path, lengths = self.keys[f"data.{split}"], self.keys.get(f"data.{split}_lengths")
             lengths = f" --lengths {quoted(lengths)}" if lengths and "of positions" not in self.sequence else ""
-            commands.append(self.launch(2, f"predict --model {model} --input {quoted(path)}{lengths} --output predictions.csv >predict.console 2>&1"))
+            files = f"--input {quoted(path)}{lengths} --output predictions.csv"
+            commands.append(self.launch(2, f"predict --model {model} {files} >predict.console 2>&1"))
         if look == "importance":
             # A measure may be undefined, with a column shuffled too: the command says so, with code 3.
-            undefined = "{ [ $? = 3 ] && grep -q 'is not defined, or no finite number: choose another measure' importance.console; }"
-            commands.append(f"$TRAINER importance --model {model} --repeats 2 --csv importance.csv >importance.console 2>&1 || {undefined}")
-        text = "#!/usr/bin/env bash\n# TRAINER=... MPIEXEC=... commands.sh, in its own directory\nset -eu\n" + "\n".join(commands) + "\n"
-        self.write("commands.sh", text.encode())
+            undefined = "is not defined, or no finite number: choose another measure"
+            words = f"--model {model} --repeats 2 --csv importance.csv >importance.console 2>&1"
+            passes = f"{{ [ $? = 3 ] && grep -q '{undefined}' importance.console; }}"
+            commands.append(f"$TRAINER importance {words} || {passes}")
+        head = ["#!/usr/bin/env bash", "# TRAINER=... MPIEXEC=... commands.sh, in its own directory", "set -eu"]
+        self.write("commands.sh", "\n".join([*head, *commands, ""]).encode())

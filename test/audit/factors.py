@@ -1,11 +1,8 @@
 """The factors of a random experiment, their levels, and what cannot be combined.
 
-An experiment is a dictionary from factors to levels. The first level of a factor is the plain one; most rules forbid others:
-only a table has dates. A forbidden combination has its reason beside it: the program refuses it with exit code 2, or it makes
-no sense. A level leaves details open, such as which schedule falls: `experiment.py` draws them, and makes files and commands.
-
-A pair of levels is possible if some experiment has both. `covering_array.json` has experiments with every possible pair among
-them, and the pairs for which `draw --make-array` proved by search that there is no such experiment.
+An experiment is a dictionary from factors to levels. The first level of a factor is the plain one; most rules forbid
+others: only a table has dates. The program refuses what is forbidden with exit code 2, or it makes no sense. A level
+leaves details open, such as which schedule falls: `experiment.py` draws them, and makes files and commands.
 """
 
 import itertools
@@ -43,19 +40,9 @@ command: train cv sweep halving; folds: record other; per_trial: all one; ranks:
 exchange servers local_sgd; servers: sync alone; algorithm: auto other; reduction: native ordered; compression: fp32
 lossy; stages: 1 2; pipeline: 1f1b gpipe; resume: no yes; checkpoints: few many; look: predict eval importance
 """
-FACTORS = {name.strip(): tuple(levels.split()) for line in re.sub("#.*", ";", LEVELS).split(";") if line.strip() for name, levels in [line.split(":")]}
-FORBIDDEN = []  # ({factor: levels}, reason)
-NO_TABLE = "libsvm array synthetic"  # formats that are no tables
-
-
-def forbid(reason, **combination):
-    FORBIDDEN.append(({name: tuple(levels.split()) for name, levels in combination.items()}, reason))
-
-
-def only_tables(name):
-    """All levels but the plain one need a table."""
-    forbid("only a table has it", **{name: " ".join(FACTORS[name][1:])}, format=NO_TABLE)
-
+FACTORS = {}
+for words in filter(str.strip, re.sub("#.*", ";", LEVELS).split(";")):
+    FACTORS[words.split(":")[0].strip()] = tuple(words.split(":")[1].split())
 
 LOSSES = {
     "classes": (("softmax_cross_entropy",), ("softmax_focal",), ("multiclass_hinge",)),
@@ -64,125 +51,118 @@ LOSSES = {
     "values": (("mean_squared_error",), ("huber", "mean_absolute_error"), ("cosine_distance", "quantile")),
 }
 
+# Reason: what cannot be together. What stands before "+" goes with each of what stands behind it, between commas.
+FORBIDDEN = """
 # What is learned.
-forbid("classes are one label", task="classes", targets="several")
-forbid("yes and no alone can be either", yes_by="softmax", task="classes value")
-forbid("several labels of yes or no are no classes", yes_by="softmax", targets="several")
-forbid("cross entropy of classes spreads labels", label_smoothing="yes", task="value")
-forbid("cross entropy of classes spreads labels", label_smoothing="yes", loss="second third")
-forbid("cross entropy of classes spreads labels", label_smoothing="yes", task="yes_no", yes_by="sigmoid")
-only_tables("label_scale")
-forbid("classes are not scaled", label_scale="scaled", task="classes yes_no")
-forbid("counts, amounts and directions are not scaled", label_scale="scaled", loss="third")
-only_tables("class_names")
-forbid("numbers have no classes", class_names="texts odd", task="value")
-forbid("several labels of yes or no are 0 and 1", class_names="texts odd", targets="several")
-forbid("one label that is missing makes a bad record", missing_targets="yes", targets="one")
-forbid("squared errors and cross entropy know missing targets", missing_targets="yes", loss="second third")
-forbid("libsvm files and made-up samples have one label", targets="several", format="libsvm synthetic")
-forbid("libsvm files and made-up samples have no weights", record_weights="given", format="libsvm synthetic")
-forbid("numbers have no classes", class_weights="balanced given", task="value")
-forbid("a record with several labels has one weight", class_weights="balanced given", targets="several")
-forbid("there are no weights", eval_class_weights="yes", class_weights="none")
-forbid("made-up labels are classes, or numbers of both signs", format="synthetic", task="yes_no", yes_by="sigmoid")
-forbid("made-up labels are classes, or numbers of both signs", format="synthetic", task="value", loss="third")
-
+classes are one label: task=classes targets=several
+yes and no alone can be either: yes_by=softmax task=classes|value
+several labels of yes or no are no classes: yes_by=softmax targets=several
+cross entropy of classes spreads labels: label_smoothing=yes + task=value, loss=second|third, task=yes_no
+  yes_by=sigmoid
+only a table has it: label_scale=scaled format=libsvm|array|synthetic
+classes are not scaled: label_scale=scaled task=classes|yes_no
+counts, amounts and directions are not scaled: label_scale=scaled loss=third
+only a table has it: class_names=texts|odd format=libsvm|array|synthetic
+numbers have no classes: class_names=texts|odd task=value
+several labels of yes or no are 0 and 1: class_names=texts|odd targets=several
+one label that is missing makes a bad record: missing_targets=yes targets=one
+squared errors and cross entropy know missing targets: missing_targets=yes loss=second|third
+libsvm files and made-up samples have one label: targets=several format=libsvm|synthetic
+libsvm files and made-up samples have no weights: record_weights=given format=libsvm|synthetic
+numbers have no classes: class_weights=balanced|given task=value
+a record with several labels has one weight: class_weights=balanced|given targets=several
+there are no weights: eval_class_weights=yes class_weights=none
+made-up labels are classes, or numbers of both signs: format=synthetic + task=yes_no yes_by=sigmoid, task=value
+  loss=third
 # Files.
-forbid("text has no images", image="yes", format="csv libsvm synthetic")
-forbid("only images are changed at random", augment="yes", image="no")
-forbid("made-up samples have no file", format="synthetic", files="several")
-forbid("made-up samples have no file", format="synthetic", packed="yes")
-forbid("made-up samples have no file", format="synthetic", memory="stream")
-forbid("made-up samples have no file", format="synthetic", look="predict")
-forbid("no part of made-up samples is a fold", format="synthetic", command="cv")
-forbid("no part of made-up samples is held back", format="synthetic", validation="part")
-forbid("only arrays have such files", array="hdf5 binary", format="csv libsvm synthetic")
-forbid("IDX and raw files are one set", array="binary", files="several")
-forbid("only text is read by chunks", chunks="many", format="array synthetic")
-forbid("only text has bad records", bad_records="yes", format="array synthetic")
-forbid("only a part is chosen by class", stratified="yes", validation="none file")
-forbid("numbers are not classes", stratified="yes", task="value")
-forbid("a record with several labels is of no class", stratified="yes", targets="several")
-for name in ("header", "separator", "quotes", "line_ends", "encoding", "skip_lines", "roles", "numbers", "scale", "missing",
-             "missing_texts", "categories", "odd_texts", "vocabulary", "unseen", "dates"):
-    only_tables(name)
-forbid("a decimal comma is no separator", numbers="german", separator="comma")
-forbid("nothing is missing", missing_texts="own", missing="none")
-forbid("a hash has no vocabulary", vocabulary="few", categories="hash")
-
+text has no images: image=yes format=csv|libsvm|synthetic
+only images are changed at random: augment=yes image=no
+made-up samples have no file: format=synthetic + files=several, packed=yes, memory=stream, look=predict
+no part of made-up samples is a fold: format=synthetic command=cv
+no part of made-up samples is held back: format=synthetic validation=part
+only arrays have such files: array=hdf5|binary format=csv|libsvm|synthetic
+IDX and raw files are one set: array=binary files=several
+only text is read by chunks: chunks=many format=array|synthetic
+only text has bad records: bad_records=yes format=array|synthetic
+only a part is chosen by class: stratified=yes validation=none|file
+numbers are not classes: stratified=yes task=value
+a record with several labels is of no class: stratified=yes targets=several
+only a table has it: format=libsvm|array|synthetic + header=no, separator=other, quotes=all, line_ends=windows,
+  encoding=other, skip_lines=yes, roles=given, numbers=german|affixes, scale=other|bins, missing=mean|constant,
+  missing_texts=own, categories=index|hash, odd_texts=yes, vocabulary=few, unseen=yes, dates=yes
+a decimal comma is no separator: numbers=german separator=comma
+nothing is missing: missing_texts=own missing=none
+a hash has no vocabulary: vocabulary=few categories=hash
 # Which samples come when.
-forbid("samples are assigned anew in each epoch, by chance", reshuffle="global batch", shard_order="other")
-forbid("every replica walks all samples", mode="full", reshuffle="global batch")
-forbid("one batch of all replicas is drawn from all samples", reshuffle="batch", memory="stream")
-forbid("one batch of all replicas is drawn from all samples", reshuffle="batch", servers="alone")
-forbid("every replica walks all samples", mode="full", shard_order="other")
-
+samples are assigned anew in each epoch, by chance: reshuffle=global|batch shard_order=other
+every replica walks all samples: mode=full reshuffle=global|batch
+one batch of all replicas is drawn from all samples: reshuffle=batch + memory=stream, servers=alone
+every replica walks all samples: mode=full shard_order=other
 # The model.
-forbid("one layer has no other to share with", hidden="none", ties="one two")
-forbid("one layer is no two stages", hidden="none", stages="2")
-forbid("there is no batch norm", batch_norm="shared", norm="none layer")
-forbid("there is no batch norm", precise_bn="yes", norm="none layer")
-
+one layer has no other to share with: hidden=none ties=one|two
+one layer is no two stages: hidden=none stages=2
+there is no batch norm: norm=none|layer + batch_norm=shared, precise_bn=yes
 # What is kept and measured.
-NO_VALIDATION = {"validation": "none", "command": "train sweep halving"}
-forbid("the learning rate falls by the validation set", schedule="plateau", **NO_VALIDATION)
-forbid("the best is that of the validation set", early_stopping="yes", **NO_VALIDATION)
-forbid("the best is that of the validation set", best_by="metric", **NO_VALIDATION)
-forbid("the last weights are kept anyway", keep="last", **NO_VALIDATION)
-forbid("the temperature is fitted to the validation set", calibrate="yes", **NO_VALIDATION)
-forbid("the threshold is chosen on the validation set", threshold="measure", **NO_VALIDATION)
-forbid("halving compares by the validation set", command="halving", validation="none")
-forbid("a fold is the validation set", command="cv", validation="part file")
-forbid("nothing is evaluated", look="eval importance", validation="none", test="no", command="train sweep halving")
-forbid("a run that is never evaluated does not end early", early_stopping="yes", evaluations="never")
-forbid("a rate that falls by evaluations needs some", schedule="plateau", evaluations="never")
-forbid("numbers have no probabilities", calibrate="yes", task="value")
-forbid("a temperature is fitted to cross entropy", calibrate="yes", loss="third")
-forbid("only one yes or no has a threshold", threshold="measure number", task="classes value")
-forbid("only one yes or no has a threshold", threshold="measure number", targets="several")
-forbid("margins are not probabilities", threshold="measure number", loss="third")
-forbid("one pixel says nothing", look="importance", image="yes")
-
+the learning rate falls by the validation set: schedule=plateau validation=none command=train|sweep|halving
+the best is that of the validation set: validation=none command=train|sweep|halving + early_stopping=yes,
+  best_by=metric
+the last weights are kept anyway: keep=last validation=none command=train|sweep|halving
+the temperature is fitted to the validation set: calibrate=yes validation=none command=train|sweep|halving
+the threshold is chosen on the validation set: threshold=measure validation=none command=train|sweep|halving
+halving compares by the validation set: command=halving validation=none
+a fold is the validation set: command=cv validation=part|file
+nothing is evaluated: look=eval|importance validation=none test=no command=train|sweep|halving
+a run that is never evaluated does not end early: early_stopping=yes evaluations=never
+a rate that falls by evaluations needs some: schedule=plateau evaluations=never
+numbers have no probabilities: calibrate=yes task=value
+a temperature is fitted to cross entropy: calibrate=yes loss=third
+only one yes or no has a threshold: threshold=measure|number + task=classes|value, targets=several
+margins are not probabilities: threshold=measure|number loss=third
+one pixel says nothing: look=importance image=yes
 # Steps.
-forbid("samples are left out on purpose", audit="yes", tail="drop")
-forbid("samples are left out on purpose", audit="yes", servers="alone")
-forbid("others wait for the step that is left out", bad_steps="skipped", strategy="local_sgd")
-forbid("others wait for the step that is left out", bad_steps="skipped", servers="alone")
-forbid("what a message makes up for would be a bad number", bad_steps="skipped", compression="lossy")
-forbid("no step leaves one model", average="ema", strategy="local_sgd")
-forbid("no step leaves one model", average="ema", servers="alone")
-
+samples are left out on purpose: audit=yes + tail=drop, servers=alone
+others wait for the step that is left out: bad_steps=skipped + strategy=local_sgd, servers=alone
+what a message makes up for would be a bad number: bad_steps=skipped compression=lossy
+no step leaves one model: average=ema + strategy=local_sgd, servers=alone
 # How the work is shared.
-forbid("one run has no folds", folds="other", command="train sweep halving")
-forbid("there are no classes, and only a table has groups", folds="other", task="value", format=NO_TABLE)
-forbid("there are no classes, and only a table has groups", folds="other", targets="several", format=NO_TABLE)
-forbid("one run is no trial", per_trial="one", command="train")
-forbid("a trial that failed is not tried again by itself", resume="yes", command="cv sweep halving")
-forbid("a server has a rank of its own", strategy="servers", ranks="1")
-forbid("a server has a rank of its own", strategy="servers", per_trial="one")
-forbid("only servers have modes", servers="alone", strategy="auto exchange local_sgd")
-forbid("only allreduce has algorithms", algorithm="other", strategy="auto servers local_sgd")
-forbid("messages of all algorithms but auto are whole", algorithm="other", compression="lossy")
-forbid("a step is as many samples as a worker has", servers="alone", batch="uneven")
-forbid("gradients count as they arrive", servers="alone", reduction="ordered")
-forbid("replicas are never at the same step", servers="alone", batch_norm="shared")
-forbid("replicas take steps of their own", strategy="local_sgd", batch_norm="shared")
-forbid("the sum would depend on the ranks", reduction="ordered", compression="lossy")
-forbid("weights are sent as they are", strategy="local_sgd", compression="lossy")
-forbid("two stages are two ranks", stages="2", ranks="1 3")
-forbid("two stages are two ranks", stages="2", per_trial="one")
-forbid("servers own whole models", stages="2", strategy="servers")
-forbid("a group takes its replicas through the same weights", stages="2", strategy="local_sgd")
-forbid("what messages lose is kept of the whole model", stages="2", compression="lossy")
-forbid("a stage takes one micro-batch after the other", stages="2", threads="2")
-forbid("there are no stages", pipeline="gpipe", stages="1")
-forbid("replicas meet at each such layer", stages="2", pipeline="1f1b", batch_norm="shared")
+one run has no folds: folds=other command=train|sweep|halving
+there are no classes, and only a table has groups: folds=other format=libsvm|array|synthetic + task=value,
+  targets=several
+one run is no trial: per_trial=one command=train
+a trial that failed is not tried again by itself: resume=yes command=cv|sweep|halving
+a server has a rank of its own: strategy=servers + ranks=1, per_trial=one
+only servers have modes: servers=alone strategy=auto|exchange|local_sgd
+only allreduce has algorithms: algorithm=other strategy=auto|servers|local_sgd
+messages of all algorithms but auto are whole: algorithm=other compression=lossy
+a step is as many samples as a worker has: servers=alone batch=uneven
+gradients count as they arrive: servers=alone reduction=ordered
+replicas are never at the same step: servers=alone batch_norm=shared
+replicas take steps of their own: strategy=local_sgd batch_norm=shared
+the sum would depend on the ranks: reduction=ordered compression=lossy
+weights are sent as they are: strategy=local_sgd compression=lossy
+two stages are two ranks: stages=2 + ranks=1|3, per_trial=one
+servers own whole models: stages=2 strategy=servers
+a group takes its replicas through the same weights: stages=2 strategy=local_sgd
+what messages lose is kept of the whole model: stages=2 compression=lossy
+a stage takes one micro-batch after the other: stages=2 threads=2
+there are no stages: pipeline=gpipe stages=1
+replicas meet at each such layer: stages=2 pipeline=1f1b batch_norm=shared
+"""
+
+
+def combinations(text):
+    """Those that cannot be, {factor: levels}."""
+    for line in re.sub("#.*", "", text).replace("\n  ", " ").split("\n"):
+        common, _, others = line.rpartition(": ")[2].rpartition(" + ")
+        for other in others.split(", ") if line else ():
+            words = (word.split("=") for word in f"{common} {other}".split())
+            yield {name: frozenset(levels.split("|")) for name, levels in words}
+
 
 RULES_OF = {name: [] for name in FACTORS}
-for rule, _ in FORBIDDEN:
-    as_sets = {name: frozenset(levels) for name, levels in rule.items()}
+for rule in combinations(FORBIDDEN):
     for name in rule:
-        RULES_OF[name].append(as_sets)
+        RULES_OF[name].append(rule)
 
 
 def propagate(left, changed):
@@ -210,8 +190,9 @@ def propagate(left, changed):
 def complete(given, dice, gain=None):
     """A random experiment with the given levels; None if there is none.
 
-    Depth-first search. Of the levels of a factor that with the highest gain(factor, level, levels left of all) is tried first.
-    Factors in rules that could not be kept are decided first, so that the search sees soon that there is no experiment.
+    Depth-first search. Of the levels of a factor that with the highest gain(factor, level, levels left of all) is tried
+    first. Factors in rules that could not be kept are decided first, so that it is soon seen that there is no
+    experiment.
     """
     left = {name: frozenset(levels) for name, levels in FACTORS.items()}
     left.update((name, frozenset([level])) for name, level in given.items())
@@ -253,12 +234,3 @@ def all_pairs():
     """All pairs of levels of two factors, possible or not."""
     levels = sorted((name, level) for name, levels in FACTORS.items() for level in levels)
     return {(a, b) for a, b in itertools.combinations(levels, 2) if a[0] != b[0]}
-
-
-def why_not(pair):
-    """The reason of the rule that forbids two levels; None if no rule does by itself."""
-    together = dict(pair)
-    for rule, reason in FORBIDDEN:
-        if all(together.get(name) in levels for name, levels in rule.items()):
-            return reason
-    return None

@@ -1,14 +1,14 @@
 """All figures of one evaluation, recomputed: each with the range that the digits of the outputs leave open.
 
-Outputs are known to so many digits. A figure is computed from them as they are, and from outputs that are moved by their
-last digit towards the targets, away from them, up and down: the program's figure has to lie in that range.
+Outputs are known to so many digits. A figure is computed from them as they are, and from outputs that are moved by
+their last digit towards the targets, away from them, up and down: the program's figure has to lie in that range.
 """
 
 import numpy as np
 
 from . import metrics
 from .losses import classes_of, predictions, probabilities, shares_of
-from .outputs import FAR, UNIT, Outputs, in_order
+from .outputs import FAR, UNIT, in_order
 from .report import Span
 from .table_data import Scale
 
@@ -54,7 +54,8 @@ def default_metrics(form, targets, outputs):
 
 
 def f1_of(both, true, said):
-    """Of counts, as scikit-learn has it: 0 where none is right, undefined where nothing is of the class or called so."""
+    """Of counts, as scikit-learn has it: 0 where none is right, undefined where nothing is of the class or called
+    so."""
     return float(2 * both / (true + said)) if true + said else np.nan
 
 
@@ -83,7 +84,8 @@ class Figures:
             self.outputs = in_order(outputs, len(form.levels))
 
     def labels(self, values, centred=False):
-        """Scaled numbers in the units of their labels; or as far as they are from the label whose scaled number is 0."""
+        """Scaled numbers in the units of their labels; or as far as they are from the label whose scaled number is
+        0."""
         if not self.scales:
             return values
         each = values.shape[1] // len(self.scales)
@@ -91,8 +93,8 @@ class Figures:
         return np.concatenate(undone, axis=1)
 
     def middle(self, level=None):
-        """The forecasts of windows (of quantiles the middle one, or that of a level) in units of the labels, and how far they
-        may be off: [windows, labels, horizon]."""
+        """The forecasts of windows (of quantiles the middle one, or that of a level) in units of the labels, and how
+        far they may be off: [windows, labels, horizon]."""
         levels = max(len(self.form.levels), 1)
         level = levels // 2 if level is None else level
         value = predictions(self.form, self.outputs.values)
@@ -131,8 +133,8 @@ class Figures:
         return self.loosened(found) if name == "ece" else found
 
     def untied(self, found):
-        """Outputs that are equal as far as they are known may stand in any order: the worst is that of no ties, the best that
-        of positives which tie, before all others."""
+        """Outputs that are equal as far as they are known may stand in any order: the worst is that of no ties, the
+        best that of positives which tie, before all others."""
         if not self.outputs.error.any():
             return found
         worst = self.figure(lambda *of: metrics.average_precision(*of, ties=False))
@@ -140,7 +142,8 @@ class Figures:
         return Span(found.value, min(found.low, worst.low), max(found.high, best))
 
     def reordered(self, found):
-        """Numbers that are equal as far as they are known may stand in any order: in that of their targets, or against it."""
+        """Numbers that are equal as far as they are known may stand in any order: in that of their targets, or against
+        it."""
         ends = []
         for side in (0.5, -0.5):
             values = self.outputs.values.copy()
@@ -179,8 +182,8 @@ class Figures:
         return int((np.abs(value) <= error).sum())
 
     def per_class(self):
-        """Of each class, or of the yes of each of several outputs: counts of its samples that are said to be so, of all that
-        are, of all that are said to be, and how many of the last are unsure."""
+        """Of each class, or of the yes of each of several outputs: counts of its samples that are said to be so, of all
+        that are, of all that are said to be, and how many of the last are unsure."""
         if self.form.targets == "binary" and self.classes > 1:
             rows = []
             for i in range(self.classes):

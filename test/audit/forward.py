@@ -241,9 +241,9 @@ def normed(name, words, tensors, prefix, x, noise):
 
 
 def forward(layers_text, tensors, features, scaling=None, sequence=False, lengths=None):
-    """Outputs and how far single precision may be off; None for a model that this does not know. `scaling`: of windows, by
-    (kind, labels, window): the past of each label, and what is put out for it. `sequence`: records are [positions, channels], of
-    which `lengths` count; None if all do."""
+    """Outputs and how far single precision may be off; None for a model that this does not know. `scaling`: of windows,
+    by (kind, labels, window): the past of each label, and what is put out for it. `sequence`: records are [positions,
+    channels], of which `lengths` count; None if all do."""
     layers = items_of(layers_text or "")
     if not layers or not all(known_layer(item, sequence) for item in layers):
         return None
@@ -271,8 +271,8 @@ def forward(layers_text, tensors, features, scaling=None, sequence=False, length
 
 
 def items_of(text):
-    """ "dense(16, shared=2) relu" as [("dense", "16, shared=2"), ("relu", "")]: what stands in the outer parentheses is a text. Empty
-    where it is not written so."""
+    """ "dense(16, shared=2) relu" as [("dense", "16, shared=2"), ("relu", "")]: what stands in the outer parentheses is
+    a text. Empty where it is not written so."""
     items, at = [], 0
     while found := re.compile(r"\s*(\w+)\s*").match(text, at):
         at, depth = found.end(), 0
@@ -307,7 +307,8 @@ def known_layer(item, sequence=False):
 
 
 def chain(layers, tensors, prefix, x, noise, counts):
-    """Outputs of layers whose tensors are called so, and how far they may be off. `counts`: of the positions of sequences."""
+    """Outputs of layers whose tensors are called so, and how far they may be off. `counts`: of the positions of
+    sequences."""
     unit, rows = UNIT, len(x)
     for number, (name, text) in enumerate(layers):
         words = [word.strip() for word in text.split(",") if word.strip()]
@@ -365,7 +366,8 @@ def chain(layers, tensors, prefix, x, noise, counts):
         elif name in ("lstm", "gru"):
             x, noise = recurred(name, words, tensors, f"{prefix}{number}.", x, noise, counts)
         elif name in OVER_TIME:
-            # The largest of numbers that are off is off by no more than the most of them; the sum of a mean is rounded, too.
+            # The largest of numbers that are off is off by no more than the most of them; the sum of a mean is rounded,
+            # too.
             noise = ended("last" if name == "last" else "max_over_time", noise, counts)
             noise = noise + unit * (name == "mean_over_time") * np.abs(x).sum(axis=1)
             x = ended(name, x, counts)

@@ -1,4 +1,5 @@
-"""importance.json, and `trainer importance --json`: means and deviations of the repeats, and the measure without them."""
+"""importance.json, and `trainer importance --json`: means and deviations of the repeats, and the measure without
+them."""
 
 import copy
 import json
@@ -62,7 +63,9 @@ def check_shuffled(sheet, run, found, repeats=20):
         for _ in range(repeats):
             features = shuffled(dataset, column["column"], dice.permutation(len(dataset)))
             outputs = from_weights(run.config, run.tensors, run.temperature, replace(dataset, features=features))
-            measure = Figures(run.form, Outputs(outputs.values, np.zeros(1)), figures.targets, figures.weights, scales=figures.scales).named(found["measure"]).value
+            of = (run.form, Outputs(outputs.values, np.zeros(1)), figures.targets, figures.weights)
+            measure = Figures(*of, scales=figures.scales).named(found["measure"]).value
             changes.append(sign * (measure - found["baseline"]))
         slack = 6 * np.std(changes) * np.sqrt(1 / repeats + 1 / len(column["repeats"])) + 1e-6
-        sheet.check(f"importance: {column['column']}: shuffled here", column["importance"], float(np.mean(changes)), lambda a, b: abs(a - b) <= slack)
+        place = f"importance: {column['column']}: shuffled here"
+        sheet.near(place, column["importance"], float(np.mean(changes)), slack)

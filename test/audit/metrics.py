@@ -1,12 +1,13 @@
 """The measures of an evaluation (configs/REFERENCE.md, "Metrics"), from outputs, targets and weights.
 
-Each is a function of (form, outputs, targets, weights) that gives a number; NaN where it is not defined. Targets that are
-missing are NaN, and count for nothing.
+Each is a function of (form, outputs, targets, weights) that gives a number; NaN where it is not defined. Targets that
+are missing are NaN, and count for nothing.
 """
 
 import numpy as np
 
-from .losses import classes_of, cosine, loss_matrix, log_sigmoid, log_softmax, pinball_matrix, predictions, probabilities, shares_of
+from .losses import classes_of, cosine, loss_matrix, log_sigmoid, log_softmax
+from .losses import pinball_matrix, predictions, probabilities, shares_of
 
 BINS = 15
 
@@ -15,7 +16,9 @@ def mean_of_targets(values, weights):
     """The mean over all targets that are there, by the weights of their records."""
     there = ~np.isnan(values)
     all_weights = there * weights[:, None]
-    return float((np.where(there, values, 0) * weights[:, None]).sum() / all_weights.sum()) if all_weights.sum() > 0 else np.nan
+    if not all_weights.sum() > 0:
+        return np.nan
+    return float((np.where(there, values, 0) * weights[:, None]).sum() / all_weights.sum())
 
 
 def loss(form, outputs, targets, weights):
@@ -44,7 +47,8 @@ def top_k(form, outputs, targets, weights, k):
 
 def log_loss(form, outputs, targets, weights):
     if form.targets == "class":
-        return mean_of_targets(-(shares_of(targets, outputs.shape[1]) * log_softmax(outputs)).sum(axis=1, keepdims=True), weights)
+        shares = shares_of(targets, outputs.shape[1])
+        return mean_of_targets(-(shares * log_softmax(outputs)).sum(axis=1, keepdims=True), weights)
     return mean_of_targets(-(targets * log_sigmoid(outputs) + (1 - targets) * log_sigmoid(-outputs)), weights)
 
 
@@ -91,7 +95,8 @@ def auc(*of):
 
 
 def precision_area(true, scores, weights, ties=True):
-    """`ties`: equal scores count as one; else positives stand behind negatives of the same score, one after the other."""
+    """`ties`: equal scores count as one; else positives stand behind negatives of the same score, one after the
+    other."""
     if not ties:
         order = np.lexsort((true, -scores))
         scores = np.empty(len(order))
@@ -133,7 +138,7 @@ def f1(*of):
 
 def mcc(form, outputs, targets, weights):
     if form.targets == "class" and outputs.shape[1] > 2:
-        true, said = np.eye(outputs.shape[1])[classes_of(targets)], np.eye(outputs.shape[1])[outputs.argmax(axis=1)]
+        true, said = (np.eye(outputs.shape[1])[each] for each in (classes_of(targets), outputs.argmax(axis=1)))
         everything = weights.sum()
         t, s = weights @ true, weights @ said
         right = (weights[:, None] * true * said).sum()
@@ -143,7 +148,7 @@ def mcc(form, outputs, targets, weights):
     def one(true, said, w):
         if w.sum() == 0:
             return np.nan
-        t, s, both = (true * w).sum() / w.sum(), (said * w).sum() / w.sum(), (true * said * w).sum() / w.sum()
+        t, s, both = ((each * w).sum() / w.sum() for each in (true, said, true & said))
         below = np.sqrt(t * (1 - t) * s * (1 - s))
         return (both - t * s) / below if min(t, 1 - t, s, 1 - s) > 1e-12 else 0.0
 
@@ -154,8 +159,8 @@ def balanced_accuracy(form, outputs, targets, weights):
     pairs = form.targets == "binary" or outputs.shape[1] == 2
 
     def one(true, said, w):
-        shares = [(w * (true == side) * (said == side)).sum() / (w * (true == side)).sum() if (w * (true == side)).sum() > 0 else np.nan for side in ([False, True] if pairs else [True])]
-        return mean_of(shares)
+        sides = [(true == side, said == side) for side in ([False, True] if pairs else [True])]
+        return mean_of((w * of * right).sum() / (w * of).sum() if (w * of).sum() > 0 else np.nan for of, right in sides)
 
     return mean_of(one(t, s, w) for t, s, _, w in questions(form, outputs, targets, weights))
 
@@ -174,7 +179,8 @@ def foretold(form, outputs, targets, weights):
     """What was given as a probability, and what share of it came true; of several outputs a list for each."""
     p = probabilities(form, outputs)
     if form.targets == "binary":
-        return [(p[there, i], targets[there, i], weights[there]) for i in range(p.shape[1]) for there in [~np.isnan(targets[:, i])]]
+        there = ~np.isnan(targets)
+        return [(p[own, i], targets[own, i], weights[own]) for i, own in enumerate(there.T)]
     shares = shares_of(targets, outputs.shape[1])
     if outputs.shape[1] == 2:
         return [(p[:, 1], shares[:, 1], weights)]
@@ -195,7 +201,8 @@ def reliability(lists):
         inside = bins == b
         weight = weights[inside].sum()
         if weight > 0:
-            table.append((b, int(inside.sum()), float((weights * p)[inside].sum() / weight), float((weights * came)[inside].sum() / weight), float(weight)))
+            means = (float((weights * each)[inside].sum() / weight) for each in (p, came))
+            table.append((b, int(inside.sum()), *means, float(weight)))
     return table
 
 
@@ -215,7 +222,8 @@ def mean_squared_error(form, outputs, targets, weights):
 
 
 def mean_absolute_percentage_error(form, outputs, targets, weights):
-    return mean_of_targets(np.abs(predictions(form, outputs) - targets) / np.maximum(np.abs(targets), np.finfo(float).eps), weights)
+    sizes = np.maximum(np.abs(targets), np.finfo(float).eps)
+    return mean_of_targets(np.abs(predictions(form, outputs) - targets) / sizes, weights)
 
 
 def by_output(outputs, targets, weights, one):
@@ -225,7 +233,8 @@ def by_output(outputs, targets, weights, one):
 
 
 def root_mean_squared_error(form, outputs, targets, weights):
-    return mean_of(by_output(predictions(form, outputs), targets, weights, lambda p, t, w: np.sqrt((w * (p - t) ** 2).sum() / w.sum()) if w.sum() > 0 else np.nan))
+    one = lambda p, t, w: np.sqrt((w * (p - t) ** 2).sum() / w.sum()) if w.sum() > 0 else np.nan
+    return mean_of(by_output(predictions(form, outputs), targets, weights, one))
 
 
 def r2(form, outputs, targets, weights):
@@ -269,7 +278,8 @@ def deviance(power, outputs, targets, weights):
         values = 2 * (outputs - np.log(targets) + targets / mean - 1)
     else:
         p = power
-        values = 2 * (targets ** (2 - p) / ((1 - p) * (2 - p)) - targets * mean ** (1 - p) / (1 - p) + mean ** (2 - p) / (2 - p))
+        own = targets ** (2 - p) / ((1 - p) * (2 - p))
+        values = 2 * (own - targets * mean ** (1 - p) / (1 - p) + mean ** (2 - p) / (2 - p))
     return mean_of_targets(values, weights)
 
 
@@ -277,7 +287,10 @@ def cosine_similarity(form, outputs, targets, weights):
     return float(np.average(cosine(outputs, targets), weights=weights))
 
 
-BY_NAME = {each.__name__: each for each in (auc, log_loss, precision, recall, f1, mcc, balanced_accuracy, average_precision, brier, ece, mean_absolute_error, mean_squared_error, root_mean_squared_error, mean_absolute_percentage_error, r2, spearman, pinball, cosine_similarity)}  # fmt: skip
+NAMED = (auc, log_loss, precision, recall, f1, mcc, balanced_accuracy, average_precision, brier, ece,
+         mean_absolute_error, mean_squared_error, root_mean_squared_error, mean_absolute_percentage_error,
+         r2, spearman, pinball, cosine_similarity)  # fmt: skip
+BY_NAME = {each.__name__: each for each in NAMED}
 BY_NAME |= {
     "poisson_deviance": lambda form, *of: deviance(1, *of),
     "gamma_deviance": lambda form, *of: deviance(2, *of),

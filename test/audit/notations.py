@@ -112,7 +112,8 @@ def day_of(found, before):
 
 
 def date_number(text, form, before=2069):
-    """Days since 1970-01-01, with the time of day as a fraction. Years of two digits are the hundred before `before`."""
+    """Days since 1970-01-01, with the time of day as a fraction. Years of two digits are the hundred before
+    `before`."""
     if form == "time":
         return time_of_day(text)
     if form in UNITS or form == "excel":

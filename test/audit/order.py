@@ -26,7 +26,8 @@ def records_of(run, length, replica):
 
 
 def batches_of(run, length, replica, bucket):
-    """The records of the replica in each step; `bucket`: batches of which those of similar lengths are made, 0: none."""
+    """The records of the replica in each step; `bucket`: batches of which those of similar lengths are made, 0:
+    none."""
     records, lengths = records_of(run, length, replica), run.sets["train"].lengths
     ends = [min(step * length.batch, length.positions) for step in range(length.batches + 1)]
     cuts = [(end + length.replicas - 1 - replica) // length.replicas for end in ends]
@@ -42,5 +43,6 @@ def batches_of(run, length, replica, bucket):
 
 def share_of_padding(run, bucket):
     length, lengths = length_of(run), run.sets["train"].lengths
-    steps = [batch for replica in range(length.replicas) for batch in batches_of(run, length, replica, bucket)[:STEPS] if len(batch)]
-    return 100 * (1 - sum(lengths[batch].sum() for batch in steps) / sum(lengths[batch].max() * len(batch) for batch in steps))
+    each = (batches_of(run, length, replica, bucket)[:STEPS] for replica in range(length.replicas))
+    steps = [lengths[batch] for batches in each for batch in batches if len(batch)]
+    return 100 * (1 - sum(own.sum() for own in steps) / sum(own.max() * len(own) for own in steps))

@@ -1,4 +1,5 @@
-"""The outputs of a model for the records of a set: from what `trainer predict` writes, and from the weights themselves."""
+"""The outputs of a model for the records of a set: from what `trainer predict` writes, and from the weights
+themselves."""
 
 import csv
 import pathlib
@@ -39,7 +40,8 @@ def in_order(outputs, levels):
 
 
 def predict(trainer, model, text, cwd, config, lengths=None):
-    """The lines of `trainer predict` for some files: names of the columns, and cells of each record. `lengths`: their file."""
+    """The lines of `trainer predict` for some files: names of the columns, and cells of each record. `lengths`: their
+    file."""
     with tempfile.TemporaryDirectory() as directory:
         path = pathlib.Path(directory) / "predictions.csv"
         words = [trainer, "predict", "--model", str(model), "--input", text, "--output", str(path), "--allow-nan"]

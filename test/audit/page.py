@@ -1,5 +1,5 @@
-"""report.html: the numbers that it holds (those of `trainer report --json`), its charts, and what its script computes, as its
-functions return it under Node.js. That texts say these numbers is for test/unit/page_script_test.js."""
+"""report.html: the numbers that it holds (those of `trainer report --json`), its charts, and what its script computes,
+as its functions return it under Node.js. That texts say these numbers is for test/unit/page_script_test.js."""
 
 import json
 import pathlib
@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 from .figures import f1_of
-from .report import leaves, same_digits, same_number
+from .report import leaves, same_digits
 from .summary import SMALLER, kept_measures, last_line
 
 MOST_POINTS = 2000
@@ -54,21 +54,25 @@ def same_as(sheet, place, shown, right):
 
 def check_numbers(sheet, run, data):
     record, s, place = run.record, run.summary, "report.html: "
-    for name, right in {"steps": s["steps"], "samples": s["samples_seen"], "epochs": s["epochs"], "seconds": s["seconds"], "state": record["state"], "reason": record["reason"], "positive": record["positive"], "scaled_label": record["scaled_label"]}.items():  # fmt: skip
-        sheet.equal(place + name, data[name], right)
+    for name in ("steps", "epochs", "seconds", "state", "reason", "positive", "scaled_label"):
+        sheet.equal(place + name, data[name], (s if name in ("steps", "epochs", "seconds") else record)[name])
+    sheet.equal(place + "samples", data["samples"], s["samples_seen"])
     plan = record["plan"]
     for name, right in (("plan", plan["table"]), ("model", plan["model"]), ("stages", plan["stages"])):
         stripped = lambda rows: [[cell.strip() for cell in row] for row in rows]
         sheet.equal(place + name, stripped(data[name]), stripped(right))
     sheet.equal(place + "sentences", data["sentences"], plan["sentences"])
-    sheet.equal(place + "placement", data["placement"], [[str(rank), *of] for rank, of in enumerate(zip(record["launch"]["hosts"], record["launch"]["cores"]))])
+    placed = enumerate(zip(record["launch"]["hosts"], record["launch"]["cores"]))
+    sheet.equal(place + "placement", data["placement"], [[str(rank), *of] for rank, of in placed])
     check_results(sheet, run, data)
     time = {name: s["time"].get(name, 0) for name in data["time"]} if data.get("time") else {}
     sheet.same(place + "time", data.get("time") or {}, time)
     check_samples(sheet, run, data["texts"])
     check_confusion(sheet, run, data.get("confusion"))
     check_predictions(sheet, run, data)
-    same_as(sheet, "workers", data["workers"], [{name: worker[name] for name in data["workers"][i]} for i, worker in enumerate(s.get("asynchrony", {}).get("workers", []))])
+    workers = s.get("asynchrony", {}).get("workers", [])
+    right = [{name: worker[name] for name in data["workers"][i]} for i, worker in enumerate(workers)]
+    same_as(sheet, "workers", data["workers"], right)
     check_slow(sheet, run, data["slow"])
     if run.schema and "columns" in run.schema and data.get("columns"):
         check_columns(sheet, run, data["columns"])
@@ -82,16 +86,19 @@ def check_results(sheet, run, data):
     """The measures of each set with the kept weights, and of the last ones where they are others."""
     last = run.summary.get("last_evaluation")
     splits = [split for split in ("validation", "test") if last_line(run, split)]
-    names = {**{split: run.summary["kept"]["step"] for split in splits}, **({"last validation": last["step"]} if last else {})}
+    names = dict.fromkeys(splits, run.summary["kept"]["step"]) | ({"last validation": last["step"]} if last else {})
     sheet.equal("report.html: results", {each["name"]: each["step"] for each in data["results"]}, names)
     for each in data["results"]:
-        right = {k: last.get(k) for k, *_ in each["values"]} if each["name"].startswith("last") else kept_measures(run, each["name"])
-        sheet.equal(f"report.html: {each['name']}: measures", sorted(name for name, *_ in each["values"]), sorted(right))
+        names = [name for name, *_ in each["values"]]
+        of_last = each["name"].startswith("last")
+        right = {name: last.get(name) for name in names} if of_last else kept_measures(run, each["name"])
+        sheet.equal(f"report.html: {each['name']}: measures", sorted(names), sorted(right))
         for name, value, less in each["values"]:
             sheet.number(f"report.html: {each['name']}: {name}", value, right.get(name))
             sheet.equal(f"report.html: {each['name']}: less of {name} is better", less, name in SMALLER)
     kept = run.summary["kept"]
-    sheet.equal("report.html: kept", (data["kept"]["step"], data["kept"]["best"]), (kept["step"], kept["weights"] == "best"))
+    shown = (data["kept"]["step"], data["kept"]["best"])
+    sheet.equal("report.html: kept", shown, (kept["step"], kept["weights"] == "best"))
     if best := data.get("best"):
         right = run.record["deciding"][best["split"]]
         sheet.equal("report.html: best", (best["measure"], best["value"]), (right["measure"], right["value"]))
@@ -101,19 +108,21 @@ def check_samples(sheet, run, shown):
     """The texts that the model has written, if there are few enough for all of them to be shown."""
     written = [(m["step"], m["sample"]) for m in run.metrics if "sample" in m]
     shown = [(each["step"], each["text"]) for each in shown]
-    sheet.check("report.html: samples", shown, written, lambda a, b: a == b or len(b) > 20 >= len(a) and set(a) <= set(b))
+    of_many = lambda a, b: len(b) > 20 >= len(a) and set(a) <= set(b)
+    sheet.check("report.html: samples", shown, written, lambda a, b: a == b or of_many(a, b))
 
 
 def check_confusion(sheet, run, shown):
     if not shown:
         return
-    lines = [m for m in run.metrics if m["kind"] == "evaluation" and m["split"] == shown["split"] and m["step"] == shown["step"]]
+    lines = run.evaluations(shown["split"], shown["step"])
     counts = lines[-1].get("confusion") if lines else None
     sheet.equal("report.html: confusion", shown["counts"], counts)
     sheet.equal("report.html: confusion: step", shown["step"], run.summary["kept"]["step"])
     for k, score in enumerate(shown["scores"]):
         true, said, both = sum(counts[k]), sum(row[k] for row in counts), counts[k][k]
-        right = {"samples": true, "precision": both / said if said else None, "recall": both / true if true else None, "f1": f1_of(both, true, said)}
+        right = {"samples": true, "f1": f1_of(both, true, said)}
+        right |= {"precision": both / said if said else None, "recall": both / true if true else None}
         sheet.same(f"report.html: scores of class {k}", score, right)
 
 
@@ -125,25 +134,31 @@ def check_predictions(sheet, run, data):
     sheet.equal(place + "samples", shown["samples"], own["samples"])
     for i, (curve, right) in enumerate(zip(shown["curves"], own.get("curves", []))):
         points = lambda of: list(zip(of["recall"], of["false_positive_rate"], of["precision"]))
-        sheet.equal(f"{place}curves[{i}]: class, area", (curve["class"], curve["area"]), (right["class"], right["area"]))
-        sheet.equal(f"{place}curves[{i}]: points that the curve does not have", sorted(set(points(curve)) - set(points(right))), [])
+        at = f"{place}curves[{i}]: "
+        sheet.equal(at + "class, area", (curve["class"], curve["area"]), (right["class"], right["area"]))
+        sheet.equal(at + "points that the curve does not have", sorted({*points(curve)} - {*points(right)}), [])
     for name in ("fits", "worst", "windows"):
         sheet.equal(f"{place}{name}: how many", len(shown[name]), len(own.get(name) or []))
         for i, (each, right) in enumerate(zip(shown[name], own.get(name) or [])):
-            same_as(sheet, f"predictions: {name}[{i}]", {k: v for k, v in each.items() if k in right}, {k: right[k] for k in each if k in right})
+            both = each.keys() & right.keys()
+            parts = ({key: of[key] for key in both} for of in (each, right))
+            same_as(sheet, f"predictions: {name}[{i}]", *parts)
     rows = (run.summary.get("evaluation") or {}).get("reliability", [])
+    shown = data.get("reliability") or {}
     for name in ("predicted", "observed", "samples"):
-        sheet.equal(f"report.html: reliability: {name}", (data.get("reliability") or {}).get(name, []), [row[name] for row in rows])
+        sheet.equal(f"report.html: reliability: {name}", shown.get(name, []), [row[name] for row in rows])
 
 
 def check_slow(sheet, run, slow):
     ranks = run.summary.get("ranks")
     for each in slow:
         i, place = each["rank"], f"report.html: slow rank {each['rank']}"
-        right = {"slowness": ranks["slow"][i], "to_best": ranks["to_best"][i], "to_own": ranks["to_own"][i]} if ranks else {}
-        sheet.equal(place, {name: each[name] for name in ("slowness", "to_best", "to_own")}, right)
+        names = {"slowness": "slow", "to_best": "to_best", "to_own": "to_own"}
+        right = {name: ranks[own][i] for name, own in names.items()} if ranks else {}
+        sheet.equal(place, {name: each[name] for name in names}, right)
         if ranks:
-            sheet.near(place + ": cost", each["cost"], ranks["delay"][i] / ranks["seconds"], 1e-6 + 1e-6 / ranks["seconds"])
+            cost = ranks["delay"][i] / ranks["seconds"]
+            sheet.near(place + ": cost", each["cost"], cost, 1e-6 + 1e-6 / ranks["seconds"])
 
 
 def check_columns(sheet, run, shown):
@@ -169,7 +184,8 @@ def check_values(sheet, run, data, values):
         worst = recalls.index(min(recalls))
         others = [-1 if i == worst else count for i, count in enumerate(counts[worst])]
         taken = others.index(max(others))
-        right = {"name": names[worst], "recall": float(recalls[worst]), "taken_for": names[taken], "count": others[taken], "samples": sum(counts[worst])}
+        right = {"name": names[worst], "recall": float(recalls[worst]), "samples": sum(counts[worst])}
+        right |= {"taken_for": names[taken], "count": others[taken]}
         sheet.same(place + "least_recognised", values["least_recognised"], right)
     results = {each["name"]: {name: value for name, value, _ in each["values"]} for each in data["results"]}
     split = next((split for split in ("test", "validation") if split in results), None)
@@ -218,7 +234,7 @@ def check_curve_chart(sheet, run, place, chart):
         sheet.equal(at + ": samples", series["samples"], [m["samples_seen"] for m in lines])
         same_list(sheet, at + ": values", series["y"], [m[chart["measure"]] for m in lines], 9)
         for i, (shown, line) in enumerate(zip(series["seconds"], lines)):
-            sheet.check(f"{at}: seconds[{i}]", shown, seconds_of(run, line["samples_seen"]), lambda a, b: same_number(a, b, 2e-4))
+            sheet.number(f"{at}: seconds[{i}]", shown, seconds_of(run, line["samples_seen"]), relative=2e-4)
     for kept in chart["kept"]:
         step = run.summary["kept"]["step"]
         sheet.equal(place + ": kept step", kept["step"], step)
@@ -238,7 +254,8 @@ def check_threshold_chart(sheet, run, place, chart):
             same_list(sheet, at + ": x", series["x"], x, 9)
             same_list(sheet, at + ": y", series["y"], y, 9)
         else:
-            sheet.equal(at + ": points that the curve does not have", sorted(set(zip(series["x"], series["y"])) - set(zip(x, y))), [])
+            others = set(zip(series["x"], series["y"])) - set(zip(x, y))
+            sheet.equal(at + ": points that the curve does not have", sorted(others), [])
 
 
 def check_reliability_chart(sheet, run, place, chart):
@@ -263,7 +280,8 @@ def check_error_chart(sheet, run, place, chart):
 
 def check_window_chart(sheet, run, place, chart):
     """Past and truth are those of the table: see windows.py."""
-    window = next(each for each in run.evaluation["windows"] if each["name"] == chart["title"].removeprefix("Forecast against truth: "))
+    name = chart["title"].removeprefix("Forecast against truth: ")
+    window = next(each for each in run.evaluation["windows"] if each["name"] == name)
     sheet.equal(place + ": times", chart["times"], window["times"])
     for series in chart["series"]:
         part = {"lowest level": "low", "highest level": "high"}.get(series["label"], series["label"])
@@ -315,7 +333,8 @@ def check_staleness_bars(sheet, run, place, chart):
 
 
 def check_importance_bars(sheet, run, place, chart):
-    same_list(sheet, place, chart["series"][0]["y"], [each["importance"] for each in run.json("importance.json")["columns"]][:20])
+    columns = run.json("importance.json")["columns"][:20]
+    same_list(sheet, place, chart["series"][0]["y"], [each["importance"] for each in columns])
 
 
 CHARTS = {
@@ -323,5 +342,6 @@ CHARTS = {
     "Predictions by their probability": check_probability_bars, "Mean absolute error at each step": check_error_chart,
     "Forecast against truth": check_window_chart, "Predicted against true": check_fit_chart,
     "Residuals": check_residual_bars, "Where the time of the steps": check_time_bars,
-    "Where the time of each rank": check_rank_bars, "By how much": check_importance_bars, "Gradients by staleness": check_staleness_bars,
+    "Where the time of each rank": check_rank_bars, "By how much": check_importance_bars,
+    "Gradients by staleness": check_staleness_bars,
 }  # fmt: skip

@@ -7,11 +7,12 @@ import numpy as np
 from .forward import parts_of_input, window_of
 from .length import length_of
 from .outputs import scaling_of
-from .report import human_bytes, number_of
+from .report import human_bytes
 
 SLOTS = {"adam": 2, "adamw": 2, "lamb": 2, "nadam": 2, "adagrad": 1, "lion": 1}
 UNITS = {"B": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
-MEMORY = ("weights", "optimizer state", "gradients, exchange", "activations", "training data", "evaluation", "copy for checkpoints")
+MEMORY = ("weights", "optimizer state", "gradients, exchange", "activations", "training data", "evaluation",
+          "copy for checkpoints")  # fmt: skip
 ELEMENTWISE = ("relu", "tanh", "sigmoid", "leaky_relu", "elu", "gelu", "silu", "softplus", "identity")
 OVER_TIME = ("conv1d", "maxpool1d", "avgpool1d", "last", "mean_over_time", "max_over_time")
 
@@ -51,7 +52,9 @@ def steps_text(length):
     text = f"{length.per_epoch:,}"
     if length.asynchronous or length.last == 0:
         return text
-    return f"{text} (rounded down, {length.positions - length.epoch_samples:,} dropped)" if length.drop else f"{text} (rounded up, last: {length.last:,})"
+    if length.drop:
+        return f"{text} (rounded down, {length.positions - length.epoch_samples:,} dropped)"
+    return f"{text} (rounded up, last: {length.last:,})"
 
 
 def check_plan(sheet, run):
@@ -84,7 +87,8 @@ def check_plan(sheet, run):
         sheet.equal(place + name, rows.get(name), value)
     sheet.equal(place[:-7] + "parameters", plan["parameters"], parameters)
     sheet.digits(place + "epochs", rows.get("epochs"), length.epochs(length.steps))
-    sheet.digits(place + "each example seen", rows.get("each example seen").split(" time")[0], length.samples(length.steps) / length.rows)
+    seen = rows.get("each example seen").split(" time")[0]
+    sheet.digits(place + "each example seen", seen, length.samples(length.steps) / length.rows)
     check_exchange(sheet, run, place, rows, length, parameters)
     check_rates(sheet, place, rows, length)
     check_memory(sheet, run, place, rows, parameters, stored)
@@ -95,14 +99,15 @@ def check_plan(sheet, run):
         sheet.figures[f"plan: {name.strip()}"] = rows.rows[name]
     # The sentences say these figures, as unit tests hold; here only that a file for people has the same plan.
     lines = [re.sub(r" +", " ", line).strip() for line in run.text("plan.txt").splitlines()]
-    said = [*plan["sentences"], *(" ".join(" ".join(row).split()) for row in plan["table"] + plan["model"] + plan["stages"])]
+    rows = plan["table"] + plan["model"] + plan["stages"]
+    said = [*plan["sentences"], *(" ".join(" ".join(row).split()) for row in rows)]
     said = [line.strip() for text in said for line in text.splitlines()]
     sheet.equal("plan.txt: lines that run.json does not have", sorted((set(lines) ^ set(said)) - {""}), [])
 
 
 def check_figures(sheet, place, plan, length):
-    right = {"ranks": length.ranks, "servers": length.servers, "rows": length.rows, "steps": length.steps,
-             "samples": length.samples(length.steps), "global_batch": length.batch, "epoch_samples": length.epoch_samples}  # fmt: skip
+    right = {name: getattr(length, name) for name in ("ranks", "servers", "rows", "steps", "epoch_samples")}
+    right |= {"samples": length.samples(length.steps), "global_batch": length.batch}
     for name, value in right.items():
         sheet.equal(place + name, plan[name], value)
     sheet.number(place + "epochs", plan["epochs"], length.epochs(length.steps), relative=1e-9)
@@ -116,7 +121,8 @@ def batch_norm_text(run, length):
     mode = run.config.get("model.batch_norm", "local")
     least = length.batch // length.replicas
     least //= max(min(run.config.get("train.accumulate", 1), least), 1)
-    together = {"local": 1, "averaged": 1, "sync": length.replicas}.get(mode) or min(int(re.search(r"\d+", mode)[0]), length.replicas)
+    together = {"local": 1, "averaged": 1, "sync": length.replicas}.get(mode)
+    together = together or min(int(re.search(r"\d+", mode)[0]), length.replicas)
     return f"{mode} ({least * together:,} samples)"
 
 
@@ -139,9 +145,11 @@ def check_rates(sheet, place, rows, length):
 
 def check_memory(sheet, run, place, rows, parameters, stored):
     total, shown = rows["memory per rank"], [rows["  " + part] for part in MEMORY]
-    sheet.near(place + "memory per rank", size_of(total), sum(map(size_of, shown)), slack_of(total) + sum(map(slack_of, shown)))
+    slack = slack_of(total) + sum(map(slack_of, shown))
+    sheet.near(place + "memory per rank", size_of(total), sum(map(size_of, shown)), slack)
     # Tensors begin at multiples of 64 bytes, so the gradient has gaps.
-    gaps, between = 128 * len(run.tensors), lambda text, gaps: lambda a, b: b - slack_of(text) <= a <= b + gaps + slack_of(text)
+    gaps = 128 * len(run.tensors)
+    between = lambda text, gaps: lambda a, b: b - slack_of(text) <= a <= b + gaps + slack_of(text)
     sheet.check(place + "gradient", size_of(rows["gradient"]), 4 * parameters, between(rows["gradient"], gaps))
     # A rank has the weights of its stage.
     least = 4 * parameters if run.config.get("distribute.stages", 1) == 1 else 0
@@ -222,8 +230,8 @@ def right_of_layer(run, name, words, mine, row, before, width):
 
 
 def check_layers(sheet, run, table):
-    """Of each layer its parameters; of models of dense layers and of sequences also operations and activations. Gives the
-    operations of all of them."""
+    """Of each layer its parameters; of models of dense layers and of sequences also operations and activations. Gives
+    the operations of all of them."""
     first, *layers, total = table[1:]
     sequence = " positions of " in first[1]
     # Where it is a sequence, [positions, channels] of what comes in.
@@ -255,8 +263,10 @@ def check_layers(sheet, run, table):
         right = list(shape) if sequence else [int(np.prod(shape))]
         shown = numbers_in(first[1])
         sheet.equal("run.json: plan.model: features", shown if sequence else [int(np.prod(shown))], right)
-        sheet.equal("run.json: plan.model: has positions", sequence, run.config.get("data.record") == "sequence" or bool(train.text))
+        positions = run.config.get("data.record") == "sequence" or bool(train.text)
+        sheet.equal("run.json: plan.model: has positions", sequence, positions)
     flops, place = sum(whole(row[3]) for row in layers), "run.json: plan.model: total"
     sheet.equal(place, [whole(total[2]), whole(total[3])], [sum(whole(row[2]) for row in layers), flops])
-    sheet.near(place + ": activations", size_of(total[4]), sum(size_of(row[4]) for row in layers), slack_of(total[4]) + sum(slack_of(row[4]) for row in layers))
+    slack = slack_of(total[4]) + sum(slack_of(row[4]) for row in layers)
+    sheet.near(place + ": activations", size_of(total[4]), sum(size_of(row[4]) for row in layers), slack)
     return flops

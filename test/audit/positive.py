@@ -15,8 +15,10 @@ def positive_class(counts, named=None):
     if named:
         return named
     numbers = [number(text) for text in counts]
-    first, second = sorted(counts, key=number if None not in numbers else lambda text: text.encode("utf-8", "surrogateescape"))
-    means_yes = lambda text: number(text) == 1 if number(text) is not None else "".join(c.lower() if c.isascii() else c for c in text) in YES
+    in_bytes = lambda text: text.encode("utf-8", "surrogateescape")
+    first, second = sorted(counts, key=number if None not in numbers else in_bytes)
+    lower = lambda text: "".join(c.lower() if c.isascii() else c for c in text)
+    means_yes = lambda text: lower(text) in YES if number(text) is None else number(text) == 1
     yes = [text for text in (first, second) if means_yes(text)]
     if None not in numbers and yes == [first]:
         yes = []  # 1 beside a greater number

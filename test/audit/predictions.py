@@ -1,4 +1,5 @@
-"""The lines of `trainer predict`: numbers of the records, names of the columns, and answers as their probabilities have them."""
+"""The lines of `trainer predict`: numbers of the records, names of the columns, and answers as their probabilities have
+them."""
 
 import numpy as np
 

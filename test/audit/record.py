@@ -1,44 +1,41 @@
-"""run.json, which everything that shows a run reads: against summary.json and metrics.jsonl. Its plan has plan.py, its notes
-on the data have data_facts.py."""
-
-import math
+"""run.json, which everything that shows a run reads: against summary.json and metrics.jsonl. Its plan has plan.py, its
+notes on the data have data_facts.py."""
 
 from .evaluations import check_forecast
 from .length import length_of
 from .report import leaves, same_number
-from .summary import NO_MEASURES, best_line, figures_of, kept_measures
+from .summary import best_line, figures_of, kept_measures, measures_of
 
 
 def check_record(sheet, run):
     record, summary, length, place = run.record, run.summary, length_of(run), "run.json: "
     sheet.document("run.json", record)
     early = "early_stopping" in summary
-    sheet.equal(place + "state, reason", (record["state"], record["reason"]), ("stopped early", summary["early_stopping"]) if early else ("done", ""))
+    right = ("stopped early", summary["early_stopping"]) if early else ("done", "")
+    sheet.equal(place + "state, reason", (record["state"], record["reason"]), right)
     sheet.equal(place + "exit_code", record["exit_code"], 0)
     sheet.check(place + "heartbeat.pid", record["heartbeat"]["pid"], 0, lambda a, b: a > b)
     sheet.equal(place + "config", record["config"], summary["config"])
     same, shown = dict(leaves(summary)), dict(leaves(record["result"]))
     for path in sorted(set(same) | set(shown)):
         sheet.equal(f"{place}result.{path}", shown.get(path, "missing"), same.get(path, "missing"))
-    for name, of in (("progress.steps", "steps"), ("progress.samples", "samples_seen"), ("progress.epochs", "epochs"), ("seconds", "seconds")):
-        sheet.equal(place + name, value_at(record, name), summary[of])
+    for name, of in (("steps", "steps"), ("samples", "samples_seen"), ("epochs", "epochs")):
+        sheet.equal(f"{place}progress.{name}", record["progress"][name], summary[of])
+    sheet.equal(place + "seconds", record["seconds"], summary["seconds"])
     check_launch(sheet, place, record["launch"], length)
     check_figures(sheet, run, place, record)
-    sheet.check(place + "warnings", (len(record["warnings"]), record["more_warnings"]), 10, lambda a, b: a[0] <= b and (a[0] == b or a[1] == 0))
+    shown = (len(record["warnings"]), record["more_warnings"])
+    sheet.check(place + "warnings", shown, 10, lambda a, b: a[0] <= b and (a[0] == b or a[1] == 0))
     sheet.check(place + "more_warnings", record["more_warnings"], 0, lambda a, b: a >= b)
     sheet.equal(place + "files", [name for name in record["files"] if not (run.directory / name).exists()], [])
 
 
-def value_at(json, path):
-    for key in path.split("."):
-        json = json[key]
-    return json
-
-
 def check_launch(sheet, place, launch, length):
     sheet.equal(place + "launch.replicas", launch["replicas"], length.replicas)
-    sheet.check(place + "launch.threads", launch["threads"], length.get("train.threads", 0), lambda a, b: a == b or b == 0 and a > 0)
-    sheet.equal(place + "launch: hosts and cores", (len(launch["hosts"]), len(launch["cores"])), (length.ranks, length.ranks))
+    threads = length.get("train.threads", 0)
+    sheet.check(place + "launch.threads", launch["threads"], threads, lambda a, b: a == b or b == 0 and a > 0)
+    for name in ("hosts", "cores"):
+        sheet.equal(f"{place}launch: {name}", len(launch[name]), length.ranks)
     for i, step in enumerate(launch["resumed_at"]):
         sheet.check(f"{place}launch.resumed_at[{i}]", step, length.steps, lambda a, b: 0 <= a <= b)
 
@@ -57,7 +54,7 @@ def check_figures(sheet, run, place, record):
         sheet.equal(at + "epoch", figures["epoch"], line["epoch"])
         best = kept["weights"] == "best" and line["step"] == kept["step"]
         sheet.equal(at + "weights", figures["weights"].split(",")[0], "best" if best else "last")
-        measures = {k: v for k, v in line.items() if isinstance(v, (int, float)) and math.isfinite(v) and k not in NO_MEASURES}
+        measures = measures_of(line)
         for name in sorted(set(measures) | set(figures["values"])):
             sheet.equal(f"{at}values.{name}", figures["values"].get(name), measures.get(name))
     check_kept_figures(sheet, run, place, record, last)
@@ -66,7 +63,8 @@ def check_figures(sheet, run, place, record):
     for split, shown in forecasts.items():
         check_forecast(sheet, f"{place}forecasts.{split}", shown, figures_of(run, split))
     measure, best = best_line(run)
-    right = {split: (measure, line[measure], line["step"]) for line in evaluations for split in [line["split"]] if line.get(measure) is not None}
+    measured = (line for line in evaluations if line.get(measure) is not None)
+    right = {line["split"]: (measure, line[measure], line["step"]) for line in measured}
     trained = [m for m in run.metrics if m["kind"] == "train" and m["loss"] is not None]
     if trained:
         right["train"] = ("loss", trained[-1]["loss"], trained[-1]["step"])

@@ -1,19 +1,21 @@
 """Relations between runs that need no right value: what must come out the same, or in a known proportion.
 
-Each function of RELATIONS runs a random experiment in two ways and returns what differs; its docstring is the relation. A
-`Bench` has the trainer, the launcher, the dice and a directory. `Bench.broken` spoils the second way by hand, so that
+Each function of RELATIONS runs a random experiment in two ways and returns what differs; its docstring is the relation.
+A `Bench` has the trainer, the launcher, the dice and a directory. `Bench.broken` spoils the second way by hand, so that
 `relations --prove` shows that each relation can fail.
 """
 
+import csv
+import io
 import json
 import math
 import pathlib
 import re
-import struct
 import subprocess
 
 from data_files import npy
-from experiment import toml
+from experiment import config_of
+from forward import read_tensors
 
 FEATURES = 4
 
@@ -34,12 +36,7 @@ class Bench:
         return done.stdout
 
     def train(self, name, keys, ranks=1, flags=(), fails=False):
-        sections = {}
-        for key, value in keys.items():
-            section, word = key.split(".", 1)
-            sections.setdefault(section, []).append(f"{word} = {toml(value)}")
-        text = "\n".join("\n".join([f"[{section}]", *lines]) for section, lines in sections.items())
-        self.write(f"{name}.toml", text + "\n")
+        self.write(f"{name}.toml", config_of(keys))
         self.call(["--config", f"{name}.toml", "--run.dir", name, "--run.progress", "none", *flags], ranks, fails)
         return self.directory / name
 
@@ -66,10 +63,17 @@ class Bench:
             rows.append((x, self.dice.choice(("red", "green", "blue")), label))
         return rows
 
+    def any_task(self, records=0):
+        """One of the tasks; of so many records train.csv is written."""
+        task = self.dice.choice(("value", "yes_no", "classes"))
+        if records:
+            self.write("train.csv", table(self.records(records, task)))
+        return task
+
     def keys(self, task, **more):
         """A random small experiment that has the same bits on any number of ranks."""
-        dice = self.dice
-        losses = {"value": ("mean_squared_error", "huber"), "yes_no": ("binary_cross_entropy",), "classes": ("softmax_cross_entropy",)}
+        dice, losses = self.dice, {"value": ("mean_squared_error", "huber")}
+        losses |= {"yes_no": ("binary_cross_entropy",), "classes": ("softmax_cross_entropy",)}
         dropout = dice.choice(("", "dropout(0.3) "))
         keys = {
             "run.seed": dice.randrange(1000),
@@ -96,27 +100,20 @@ def table(rows, order=None, names=None, label=str):
     return "".join(",".join(line[i] for i in order) + "\n" for line in [columns, *lines])
 
 
-def weights(run):
-    """The tensors of model.safetensors as they stand there: name -> bytes."""
-    raw = (run / "model.safetensors").read_bytes()
-    size = int.from_bytes(raw[:8], "little")
-    header = json.loads(raw[8 : 8 + size])
-    header.pop("__metadata__", None)
-    return {name: raw[8 + size + entry["data_offsets"][0] : 8 + size + entry["data_offsets"][1]] for name, entry in header.items()}
+def sparse_line(row):
+    x, _, y = row
+    return f"{y} " + " ".join(f"{i + 1}:{v}" for i, v in enumerate(x)) + "\n"
 
 
-def same_bits(first, second):
-    a, b = weights(first), weights(second)
-    return [f"{second.name}: tensor {name} differs" for name in sorted(set(a) | set(b)) if a.get(name) != b.get(name)]
-
-
-def close_weights(first, second, tolerance):
-    a, b = weights(first), weights(second)
-    wrong = [] if set(a) == set(b) else ["other tensors"]
-    for name in set(a) & set(b):
-        pairs = zip(*(struct.unpack(f"<{len(data) // 4}f", data) for data in (a[name], b[name])))
-        far = max(abs(x - y) for x, y in pairs)
-        wrong += [f"tensor {name} is {far:g} apart"] if not far <= tolerance else []
+def apart(first, second, tolerance=None):
+    """Tensors that differ in a bit, or by more than a tolerance."""
+    a, b = (read_tensors(run / "model.safetensors")[0] for run in (first, second))
+    wrong = [f"{second.name}: tensor {name} is in one run only" for name in sorted(set(a) ^ set(b))]
+    for name in sorted(set(a) & set(b)):
+        if a[name].shape != b[name].shape or tolerance is None and a[name].tobytes() != b[name].tobytes():
+            wrong.append(f"{second.name}: tensor {name} differs")
+        elif tolerance is not None and not (far := abs(a[name] - b[name]).max()) <= tolerance:
+            wrong.append(f"{second.name}: tensor {name} is {far:g} apart")
     return wrong
 
 
@@ -130,7 +127,8 @@ def unlike(a, b, tolerance=0.0, place=""):
     """Places at which two JSON values differ, times left out."""
     a, b = without_times(a), without_times(b)
     if isinstance(a, dict) and isinstance(b, dict):
-        return [line for key in sorted(set(a) | set(b)) for line in unlike(a.get(key), b.get(key), tolerance, f"{place}.{key}")]
+        both = ((key, a.get(key), b.get(key)) for key in sorted(set(a) | set(b)))
+        return [line for key, *pair in both for line in unlike(*pair, tolerance, f"{place}.{key}")]
     if isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
         return [line for i, pair in enumerate(zip(a, b)) for line in unlike(*pair, tolerance, f"{place}[{i}]")]
     numbers = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in (a, b))
@@ -146,18 +144,19 @@ def unlike_texts(a, b, what):
     return [f"{what}: '{first[0]}' and '{first[1]}'"]
 
 
-def json_lines(path):
-    return [json.loads(line) for line in path.read_text().splitlines()]
+def json_of(run, name):
+    return json.loads((run / name).read_text())
 
 
 def shown(run):
-    """All figures of a run for programs."""
-    return {
-        "summary": json.loads((run / "summary.json").read_text()),
-        "evaluation": json.loads((run / "evaluation.json").read_text()),
-        # Lines of kind "ranks" are about times, and there are none of one rank.
-        "metrics": [line for line in json_lines(run / "metrics.jsonl") if line["kind"] != "ranks"],
-    }
+    """All figures of a run for programs. Lines of kind "ranks" are about times, and there are none of one rank."""
+    lines = map(json.loads, (run / "metrics.jsonl").read_text().splitlines())
+    metrics = [line for line in lines if line["kind"] != "ranks"]
+    return {"summary": json_of(run, "summary.json"), "evaluation": json_of(run, "evaluation.json"), "metrics": metrics}
+
+
+def last_evaluation(run):
+    return shown(run)["summary"]["evaluation"]
 
 
 def masked(text):
@@ -169,26 +168,23 @@ def masked(text):
 def files_of(run):
     """What a run has written beside its figures for programs, times left out. A run on other ranks has another plan."""
     log = [masked(line.split(" ", 3)[3]) for line in (run / "log.txt").read_text().splitlines() if line[:2] == "20"]
-    page = json.loads(re.search(r'<script[^>]*id="data"[^>]*>(.*?)</script>', (run / "report.html").read_text(), re.S)[1])["runs"][0]
+    found = re.search(r'<script[^>]*id="data"[^>]*>(.*?)</script>', (run / "report.html").read_text(), re.S)
+    page = json.loads(found[1])["runs"][0]
     page["curves"] = [curve for curve in page["curves"] if curve["measure"] != "samples_per_second"]
     told = ("epoch ", "step ", "done: ", "kept: ", "calibrated: ", "threshold: ")
+    parts = ("curves", "kept", "confusion", "predictions", "reliability", "columns")
     return {
         "names": {str(path.relative_to(run)): 1 for path in (*run.glob("*"), *run.glob("checkpoints/*"))},
-        "schema": json.loads((run / "schema.json").read_text()),
+        "schema": json_of(run, "schema.json"),
         "plan": (run / "plan.txt").read_text().splitlines(),
         "log": {line: 1 for line in log if line.startswith(told)},
-        "page": {part: page.get(part) for part in ("curves", "kept", "confusion", "predictions", "reliability", "columns")},
+        "page": {part: page.get(part) for part in parts},
     }
-
-
-def any_task(bench):
-    return bench.dice.choice(("value", "yes_no", "classes"))
 
 
 def accumulated(bench):
     """A batch that is cut into parts gives the same step, dropout included."""
-    task = any_task(bench)
-    bench.write("train.csv", table(bench.records(150, task)))
+    task = bench.any_task(150)
     # SGD: other optimizers divide by small numbers, and make much of rounding.
     keys = bench.keys(task, data__train="train.csv", train__optimizer="sgd", train__steps=8, train__epochs=None)
     del keys["train.epochs"]
@@ -196,7 +192,7 @@ def accumulated(bench):
     if bench.broken:
         keys["run.seed"] += 1
     parts = bench.train("parts", {**keys, "train.accumulate": bench.dice.choice((2, 3))})
-    return close_weights(whole, parts, 1e-5)
+    return apart(whole, parts, 1e-5)
 
 
 def formats(bench):
@@ -210,7 +206,7 @@ def formats(bench):
     runs = [bench.train("table", {**keys, "data.label": label, "data.train": "train.csv", "data.scale": "none"})]
     if bench.broken:
         rows[70] = ([*rows[70][0][1:], 0], *rows[70][1:])
-    bench.write("train.libsvm", "".join(f"{y} " + " ".join(f"{i + 1}:{v}" for i, v in enumerate(x)) + "\n" for x, _, y in rows))
+    bench.write("train.libsvm", "".join(map(sparse_line, rows)))
     runs.append(bench.train("libsvm", {**keys, "data.train": "train.libsvm"}))
     features, labels = [v for x, _, _ in rows for v in x], [y for _, _, y in rows]
     bench.write("x.npy", npy((len(rows), FEATURES), features, "f4"))
@@ -223,12 +219,12 @@ def formats(bench):
         file["x"] = numpy.array(features, "f4").reshape(-1, FEATURES)
         file["y"] = numpy.array(labels, "f4")
     runs.append(bench.train("hdf5", {**keys, "data.train": "train.h5:x", "data.train_labels": "train.h5:y"}))
-    return [line for run in runs[1:] for line in same_bits(runs[0], run)]
+    return [line for run in runs[1:] for line in apart(runs[0], run)]
 
 
 def pieces(bench):
     """Several files, and text that is read by chunks, are one file."""
-    task = any_task(bench)
+    task = bench.any_task()
     rows = bench.records(200, task)
     bench.write("train.csv", table(rows))
     keys = bench.keys(task, data__scale=bench.dice.choice(("standard", "robust", "bins(4)", "minmax")))
@@ -237,8 +233,9 @@ def pieces(bench):
     bench.write("part-1.csv", table(rows[:cut]))
     bench.write("part-2.csv", table(rows[cut + bench.broken :]))
     files = bench.train("files", {**keys, "data.train": "part-*.csv"}, ranks=bench.dice.choice((1, 2)))
-    chunks = bench.train("chunks", {**keys, "data.train": "train.csv", "data.chunk_kib": 1}, ranks=bench.dice.choice((1, 2)))
-    return same_bits(whole, files) + same_bits(whole, chunks)
+    keys |= {"data.train": "train.csv", "data.chunk_kib": 1}
+    chunks = bench.train("chunks", keys, ranks=bench.dice.choice((1, 2)))
+    return apart(whole, files) + apart(whole, chunks)
 
 
 def bad_lines(bench):
@@ -247,22 +244,23 @@ def bad_lines(bench):
     sparse = bench.dice.random() < 0.5
     lines = table(rows).splitlines(keepends=True)[1:]
     if sparse:
-        lines = [f"{y} " + " ".join(f"{i + 1}:{v}" for i, v in enumerate(x)) + "\n" for x, _, y in rows]
+        lines = list(map(sparse_line, rows))
     for position in (390, 260, 130, 10):  # in the part of each rank
         lines.insert(position, "1 x:y\n" if sparse else "too,few\n")
-    name = "train.libsvm" if sparse else "train.csv"
-    bench.write(name, ("" if sparse else "x0,x1,x2,x3,kind,y\n") + "".join(lines))
-    keys = bench.keys("yes_no", data__train=name, data__on_bad_record="skip", data__max_bad_share=0.2, data__chunk_kib=1)
+    name, head = ("train.libsvm", "") if sparse else ("train.csv", "x0,x1,x2,x3,kind,y\n")
+    bench.write(name, head + "".join(lines))
+    keys = bench.keys("yes_no", data__train=name, data__on_bad_record="skip", data__max_bad_share=0.2)
+    keys["data.chunk_kib"] = 1
     if sparse:
         del keys["data.label"]
     alone = bench.train("alone", keys)
     first = bench.predict(alone, name)
     if bench.broken:
         lines.pop(260)
-        bench.write(name, ("" if sparse else "x0,x1,x2,x3,kind,y\n") + "".join(lines))
+        bench.write(name, head + "".join(lines))
     ranks = bench.dice.choice((2, 3))
     several = bench.train("several", keys, ranks)
-    wrong = same_bits(alone, several) + unlike_texts(first, bench.predict(several, name, ranks), "predictions")
+    wrong = apart(alone, several) + unlike_texts(first, bench.predict(several, name, ranks), "predictions")
     expected = [i + 1 + (not sparse) for i, line in enumerate(lines) if line in ("1 x:y\n", "too,few\n")]
     for run in (alone, several):
         rejects = (run / "rejects.txt").read_text()
@@ -275,8 +273,7 @@ def bad_lines(bench):
 
 def tied_stages(bench):
     """Two stages that share two weights give the same bits as one rank."""
-    task = any_task(bench)
-    bench.write("train.csv", table(bench.records(150, task)))
+    task = bench.any_task(150)
     outputs = 3 if task == "classes" else 1
     layers = f"dense(5) tanh dense(5) tanh dense(5) tanh dense(5, tie=2) tanh dense(5, tie=4) tanh dense({outputs})"
     keys = bench.keys(task, data__train="train.csv", data__validation_share=0.2, model__layers=layers)
@@ -284,7 +281,7 @@ def tied_stages(bench):
     if bench.broken:
         keys["model.layers"] = layers.replace("tie=4", "tie=2")
     two = bench.train("two", {**keys, "distribute.stages": 2}, ranks=2)
-    return same_bits(one, two) + unlike(shown(one)["summary"]["evaluation"], shown(two)["summary"]["evaluation"])
+    return apart(one, two) + unlike(last_evaluation(one), last_evaluation(two))
 
 
 def renamed_classes(bench):
@@ -299,16 +296,15 @@ def renamed_classes(bench):
         bench.write("train.csv", table(rows, label=lambda y: quoted[y]))
         bench.write("test.csv", table(tests, label=lambda y: quoted[y]))
         runs.append(bench.train(f"names{number}", keys))
-    first, second = (json.dumps(without_times(shown(run)["summary"]["evaluation"])) for run in runs)
+    first, second = (json.dumps(without_times(last_evaluation(run))) for run in runs)
     for old, new in (("big, dog", "a"), ('cat \\"x\\"', "b"), ("small", "c")):
         second = second.replace(f'"{old}"', f'"{new}"')
-    return same_bits(*runs) + unlike(json.loads(first), json.loads(second))
+    return apart(*runs) + unlike(json.loads(first), json.loads(second))
 
 
 def reordered_columns(bench):
     """Columns in another order are found by their names, in predict and in eval."""
-    task = any_task(bench)
-    bench.write("train.csv", table(bench.records(150, task)))
+    task = bench.any_task(150)
     tests = bench.records(60, task)
     bench.write("test.csv", table(tests))
     order = bench.dice.sample(range(FEATURES + 2), FEATURES + 2)
@@ -325,67 +321,61 @@ def reordered_columns(bench):
     return unlike(json.loads(text[0]), json.loads(text[1])) + unlike_texts(*predictions, "predictions")
 
 
-def columns_of(text):
-    """The cells of a file of predictions by column, as numbers where they are some."""
-    lines = [re.split(",", line) for line in text.splitlines()]
-    return {name: [line[i] for line in lines[1:]] for i, name in enumerate(lines[0])}
-
-
 def other_units(bench):
-    """A label in other units, which is standardised, gives predictions and statistics in those units, and the same loss and R2."""
+    """A label in other units, which is standardised, gives predictions and statistics in those units, and the same loss
+    and R2."""
     rows, factor = bench.records(150, "value"), bench.dice.choice((10, 1000))
-    keys = bench.keys("value", data__train="train.csv", data__validation_share=0.2, data__columns=["y: standard"], eval__metrics=["r2"])
+    keys = bench.keys("value", data__train="train.csv", data__validation_share=0.2, data__columns=["y: standard"])
+    keys["eval.metrics"] = ["r2"]
     runs, predictions = [], []
     for unit in (1, factor):
         bench.write("train.csv", table(rows, label=lambda y: repr(round(y * unit, 6))))
         runs.append(bench.train(f"unit{unit}", keys))
-        predictions.append(columns_of(bench.predict(runs[-1], "train.csv"))["prediction"])
+        lines = csv.DictReader(io.StringIO(bench.predict(runs[-1], "train.csv")))
+        predictions.append([line["prediction"] for line in lines])
     if bench.broken:
         predictions[0] = [repr(2 * float(value)) for value in predictions[0]]
     scaled = [[float(value) * unit for value in values] for values, unit in zip(predictions, (factor, 1))]
-    wrong = [f"row {i}: {a} and {b}" for i, (a, b) in enumerate(zip(*scaled)) if not math.isclose(a, b, rel_tol=1e-3, abs_tol=1e-3 * factor)]
-    measures = [{name: shown(run)["summary"]["evaluation"][name] for name in ("loss", "r2")} for run in runs]
+    close = lambda a, b: math.isclose(a, b, rel_tol=1e-3, abs_tol=1e-3 * factor)
+    wrong = [f"row {i}: {pair}" for i, pair in enumerate(zip(*scaled)) if not close(*pair)]
+    measures = [{name: last_evaluation(run)[name] for name in ("loss", "r2")} for run in runs]
     for run, unit in zip(runs, (factor, 1)):
-        fit = json.loads((run / "evaluation.json").read_text())["fits"][0]
+        fit = json_of(run, "evaluation.json")["fits"][0]
         measures.append({name: [value * unit for value in fit[name]] for name in ("target", "prediction")})
-        label = next(column for column in json.loads((run / "schema.json").read_text())["columns"] if column["name"] == "y")
+        label = next(column for column in json_of(run, "schema.json")["columns"] if column["name"] == "y")
         measures[-1].update({name: label[name] * unit for name in ("mean", "deviation", "min", "max")})
     return wrong[:3] + unlike(*measures[:2], 1e-3) + unlike(*measures[2:], 1e-3)
 
 
 def weight_two(bench):
     """Weight 2 is the record twice: in the measures of an evaluation, and in a step over all records."""
-    task = any_task(bench)
+    task = bench.any_task()
     rows = bench.records(90, task)
     weights_of = [bench.dice.choice((1, 1, 2, 3)) for _ in rows]
-    text = table(rows).splitlines()
-    weighted = "\n".join([text[0] + ",w", *(f"{line},{weight}" for line, weight in zip(text[1:], weights_of))]) + "\n"
+    head, *lines = table(rows).splitlines()
+    weighted = [f"{line},{weight}" for line, weight in zip(lines, weights_of)]
     if bench.broken:
         weights_of[5] += 4
-    twice = "\n".join([text[0] + ",w", *(f"{line},1" for line, weight in zip(text[1:], weights_of) for _ in range(weight))]) + "\n"
-    bench.write("weighted.csv", weighted)
-    bench.write("twice.csv", twice)
-    metrics = {"value": ["r2", "mean_absolute_error", "spearman"], "yes_no": ["auc", "average_precision", "f1", "brier", "mcc", "ece"],
-               "classes": ["auc", "log_loss", "f1", "balanced_accuracy", "mcc", "brier"]}[task]
-    keys = bench.keys(task, data__weight="w", data__scale="none", data__ignore=["kind"], eval__metrics=metrics, train__optimizer="sgd",
-                      train__replicas=1, train__steps=1)
+    twice = [f"{line},1" for line, weight in zip(lines, weights_of) for _ in range(weight)]
+    bench.write("weighted.csv", "\n".join([head + ",w", *weighted, ""]))
+    bench.write("twice.csv", "\n".join([head + ",w", *twice, ""]))
+    metrics = {"value": "r2 mean_absolute_error spearman", "yes_no": "auc average_precision f1 brier mcc ece",
+               "classes": "auc log_loss f1 balanced_accuracy mcc brier"}[task].split()  # fmt: skip
+    keys = bench.keys(task, data__weight="w", data__scale="none", data__ignore=["kind"], eval__metrics=metrics)
+    keys |= {"train.optimizer": "sgd", "train.replicas": 1, "train.steps": 1}
     del keys["train.epochs"]
     keys["model.layers"] = keys["model.layers"].replace("dropout(0.3) ", "")
     runs = []
     for name, count in (("weighted", len(rows)), ("twice", sum(weights_of))):
-        runs.append(bench.train(name, {**keys, "train.global_batch": count, "data.train": f"{name}.csv", "data.test": f"{name}.csv"}))
+        keys |= {"train.global_batch": count, "data.train": f"{name}.csv", "data.test": f"{name}.csv"}
+        runs.append(bench.train(name, keys))
     measures = [{name: last_evaluation(run)[name] for name in ("loss", *metrics)} for run in runs]
-    return close_weights(*runs, 1e-6) + unlike(*measures, 1e-5)
-
-
-def last_evaluation(run):
-    return shown(run)["summary"]["evaluation"]
+    return apart(*runs, 1e-6) + unlike(*measures, 1e-5)
 
 
 def fold_is_run(bench):
     """A fold of cross-validation is a run on that split."""
-    task = any_task(bench)
-    bench.write("train.csv", table(bench.records(150, task)))
+    task = bench.any_task(150)
     keys = bench.keys(task, data__train="train.csv")
     if task != "value" and bench.dice.random() < 0.5:
         keys["train.calibrate"] = "temperature"
@@ -393,36 +383,36 @@ def fold_is_run(bench):
     one = bench.train("one", {**config, "run.seed": keys["run.seed"] + bench.broken})
     text = (bench.directory / "one.toml").read_text().replace("folds = 3\n", "").replace("fold = 2\n", "")
     bench.write("cv.toml", text.replace(f"seed = {keys['run.seed'] + bench.broken}\n", f"seed = {keys['run.seed']}\n"))
-    bench.call(["cv", "--config", "cv.toml", "--run.dir", "cv", "--folds", "3", "--run.progress", "none"], bench.dice.choice((1, 2)))
+    words = "cv --config cv.toml --run.dir cv --folds 3 --run.progress none"
+    bench.call(words.split(), bench.dice.choice((1, 2)))
     fold = bench.directory / "cv" / "fold-0002"
-    return same_bits(one, fold) + unlike(shown(one), shown(fold))
+    return apart(one, fold) + unlike(shown(one), shown(fold))
 
 
 def resumed(bench):
     """A run that fails and goes on writes the same files as one that does not, times left out."""
-    task = any_task(bench)
-    bench.write("train.csv", table(bench.records(150, task)))
-    keys = bench.keys(task, data__train="train.csv", data__validation_share=0.2, checkpoint__every="3 steps", checkpoint__wait=True)
+    task = bench.any_task(150)
+    keys = bench.keys(task, data__train="train.csv", data__validation_share=0.2)
+    keys |= {"checkpoint.every": "3 steps", "checkpoint.wait": True}
     if bench.dice.random() < 0.5:
         keys["train.ema"] = 0.9
     whole = bench.train("whole", keys)
     flags = ("--debug.fail_rank", "0", "--debug.fail_step", str(bench.dice.randrange(4, 8)))
     bench.train("again", keys, bench.dice.choice((1, 2)), flags, fails=True)
     if bench.broken:
-        lines = (bench.directory / "again" / "metrics.jsonl").read_text()
-        (bench.directory / "again" / "metrics.jsonl").write_text(lines.replace('"loss":0', '"loss":1', 1).replace('"loss":1.', '"loss":2.', 1))
+        path = bench.directory / "again/metrics.jsonl"
+        path.write_text(path.read_text().replace('"loss":0', '"loss":1', 1).replace('"loss":1.', '"loss":2.', 1))
     again = bench.train("again", keys, ranks := bench.dice.choice((1, 2)))
     files = [files_of(run) for run in (whole, again)]
     if ranks > 1:
         for each in files:
             del each["plan"]
-    return same_bits(whole, again) + unlike(shown(whole), shown(again)) + unlike(*files)
+    return apart(whole, again) + unlike(shown(whole), shown(again)) + unlike(*files)
 
 
 def last_words(bench):
     """`eval RUN` gives the figures that the run ended with."""
-    task = any_task(bench)
-    bench.write("train.csv", table(bench.records(150, task)))
+    task = bench.any_task(150)
     bench.write("test.csv", table(bench.records(60, task)))
     keys = bench.keys(task, data__train="train.csv", data__validation_share=0.2)
     if bench.dice.random() < 0.7:
@@ -432,8 +422,9 @@ def last_words(bench):
     run = bench.train("run", keys)
     words, last = bench.eval(run), last_evaluation(run)
     kept = shown(run)["summary"]["kept"]["step"]
-    if last["split"] == "validation" and last["step"] != kept:  # the last words are of the last weights, eval has those that are kept
-        last = next(line for line in shown(run)["metrics"] if line["kind"] == "evaluation" and line["step"] == kept)
+    if last["split"] == "validation" and last["step"] != kept:  # eval has the weights that are kept
+        lines = (line for line in shown(run)["metrics"] if line["kind"] == "evaluation")
+        last = next(line for line in lines if line["step"] == kept)
     words = words[last["split"]]
     if bench.broken:
         words = {**words, "loss": words["loss"] * 1.001}
@@ -444,8 +435,7 @@ def last_words(bench):
 
 def shuffled(bench):
     """The predictions of a shuffled file are the shuffled predictions."""
-    task = any_task(bench)
-    bench.write("train.csv", table(bench.records(150, task)))
+    task = bench.any_task(150)
     rows = bench.records(80, task)
     order = bench.dice.sample(range(len(rows)), len(rows))
     bench.write("a.csv", table(rows))
@@ -458,5 +448,5 @@ def shuffled(bench):
     return unlike_texts("\n".join(expected), "\n".join(b), "predictions")
 
 
-RELATIONS = (accumulated, formats, pieces, bad_lines, tied_stages, renamed_classes, reordered_columns, other_units, weight_two,
-             fold_is_run, resumed, last_words, shuffled)
+RELATIONS = (accumulated, formats, pieces, bad_lines, tied_stages, renamed_classes, reordered_columns, other_units,
+             weight_two, fold_is_run, resumed, last_words, shuffled)  # fmt: skip

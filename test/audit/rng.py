@@ -1,5 +1,5 @@
-"""Random choices of records, from the published algorithms: SplitMix64 (Steele, Lea & Flood 2014), Philox 4x32-10 (Salmon
-et al. 2011), a Feistel network as a permutation (Black & Rogaway 2002). numpy, 64 bits."""
+"""Random choices of records, from the published algorithms: SplitMix64 (Steele, Lea & Flood 2014), Philox 4x32-10
+(Salmon et al. 2011), a Feistel network as a permutation (Black & Rogaway 2002). numpy, 64 bits."""
 
 import numpy as np
 

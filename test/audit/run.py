@@ -40,8 +40,15 @@ class Run:
         return json.loads(text) if text else None
 
     def command(self, *words):
-        done = subprocess.run([self.trainer, *map(str, words)], cwd=self.cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
+        pipes = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True, "errors": "replace"}
+        done = subprocess.run([self.trainer, *map(str, words)], cwd=self.cwd, **pipes)
         return done.returncode, done.stdout, done.stderr
+
+    def evaluations(self, split, step=None, measure=None):
+        """The lines of evaluations of a set: of a step, with a measure that is a number."""
+        lines = [m for m in self.metrics if m["kind"] == "evaluation" and m["split"] == split]
+        lines = [m for m in lines if step in (None, m["step"])]
+        return [m for m in lines if measure is None or m.get(measure) is not None]
 
     def starts(self):
         """The steps that starts of the run went on from."""
@@ -57,7 +64,7 @@ class Run:
 
     def target_columns(self):
         """The label of each target: in a window one for each position of its horizon."""
-        return [column for column in self.label_columns() for _ in range(self.config["data.horizon"] if self.config.get("data.horizon") else 1)]
+        return [column for column in self.label_columns() for _ in range(self.config.get("data.horizon") or 1)]
 
     def class_names(self):
         """Of one label that is a category; empty if classes have numbers."""
@@ -69,7 +76,11 @@ class Run:
         return labels[0]["values"] if len(labels) == 1 and labels[0]["kind"] == "categorical" else []
 
     def has_test(self):
-        return any(self.config.get(f"data.{key}") for key in ("test", "test_part", "test_part_share", "synthetic_test_rows"))
+        keys = ("test", "test_part", "test_part_share", "synthetic_test_rows")
+        return any(self.config.get(f"data.{key}") for key in keys)
+
+    def has_validation(self):
+        return any(self.config.get(f"data.{key}") for key in ("validation", "validation_share", "fold"))
 
     def files_text(self, split):
         """What the config says of the files that hold a set."""
@@ -82,10 +93,12 @@ class Run:
         split, text = self.files_text(split)
         key = (text, model)
         if key not in self.found:
-            names, cells = predict(self.trainer, f"{self.directory}{model}", text, self.cwd, self.config, self.config.get(f"data.{split}_lengths"))
+            lengths = self.config.get(f"data.{split}_lengths")
+            names, cells = predict(self.trainer, f"{self.directory}{model}", text, self.cwd, self.config, lengths)
             own = slice(1, 3 if names[1:3] == ["record", "position"] else 1)  # columns that are no predictions
             without = lambda row: [cell for i, cell in enumerate(row) if not own.start <= i < own.stop]
-            self.found[key] = from_predictions(self.form, without(names), [without(row) for row in cells], self.label_columns())
+            shown = (without(names), [without(row) for row in cells])
+            self.found[key] = from_predictions(self.form, *shown, self.label_columns())
             self.found[key].names, self.found[key].cells = names, cells
         return self.found[key]
 
@@ -99,7 +112,8 @@ class Run:
         given = self.given_outputs(split, model)
         if not model and (own := self.own_outputs(split)) is not None:
             poor = given.error > own.error
-            given = Outputs(np.where(poor, aligned(self.form, own.values), given.values), np.where(poor, own.error, given.error))
+            values = np.where(poor, aligned(self.form, own.values), given.values)
+            given = Outputs(values, np.where(poor, own.error, given.error))
         return given
 
     def given_outputs(self, split, model=""):
@@ -115,7 +129,8 @@ class Run:
         """`model`: "@step-N" of a checkpoint. With averages model.safetensors holds the average itself."""
         tensors = self.tensors
         if model:
-            tensors = read_tensors(self.directory / "checkpoints" / f"step-{int(model.removeprefix('@step-')):09d}" / "model.safetensors")[0]
+            step = int(model.removeprefix("@step-"))
+            tensors = read_tensors(self.directory / f"checkpoints/step-{step:09d}/model.safetensors")[0]
         own = from_weights(self.config, tensors, 1.0 if model else self.temperature, self.sets[split])
         return in_order(own, len(self.form.levels)) if own is not None and self.form.loss == "quantile" else own
 

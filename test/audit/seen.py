@@ -21,7 +21,10 @@ from .table_text import read_table
 def statistics(values):
     values = np.array(values, float)
     mean = float(values.mean()) if len(values) else 0.0
-    return {"count": len(values), "mean": mean, "deviation": float(np.sqrt(((values - mean) ** 2).mean())) if len(values) else 0.0, "min": float(values.min()) if len(values) else 0.0, "max": float(values.max()) if len(values) else 0.0}
+    if not len(values):
+        return {"count": 0, "mean": 0.0, "deviation": 0.0, "min": 0.0, "max": 0.0}
+    found = {"mean": mean, "deviation": np.sqrt(((values - mean) ** 2).mean()), "min": values.min(), "max": values.max()}
+    return {"count": len(values)} | {name: float(value) for name, value in found.items()}
 
 
 def check_schema(sheet, run):
@@ -60,7 +63,8 @@ def check_schema(sheet, run):
 
 
 def check_class_order(sheet, run, place, column):
-    """Of all records of the training files, whether they are held back or not. Runs made before have them by their names."""
+    """Of all records of the training files, whether they are held back or not. Runs made before have them by their
+    names."""
     whole, labels = run.sets.files("train"), run.config["data.label"]
     cells = [whole.table.cells[i].get(column["name"]) for i in whole.numbers]
     counts = {text: cells.count(text) for text in set(cells) - {None}}
@@ -91,7 +95,8 @@ def check_inspect(sheet, run):
     cells_of = lambda name: [r[table.names.index(name)] for r in good]
     if found.get("positive"):
         counts = Counter(cell for cell in cells_of(labels[0]) if cell not in missing)
-        sheet.equal("inspect: positive", found["positive"], positive_class(counts, (run.config.get("data.positive") or [None])[0]))
+        named = (run.config.get("data.positive") or [None])[0]
+        sheet.equal("inspect: positive", found["positive"], positive_class(counts, named))
     for column in found["columns"]:
         place, cells = f"inspect: {column['name']}", cells_of(column["name"])
         there = [c for c in cells if c not in missing]
@@ -125,13 +130,15 @@ def check_numbers(sheet, place, column, there):
         sheet.equal(place + ".dates.years_of_two_digits", column["dates"]["years_of_two_digits"], sum(has_short_year(c, form) for c in there))
 
 
-def check_init(trainer, path, label, cwd=".", preset=""):
+def check_init(trainer, cwd, path, label, preset=""):
     """What `trainer init` says of a data file and of the first config for it."""
     sheet = Sheet()
     with tempfile.TemporaryDirectory() as directory:
         config = pathlib.Path(directory) / "first.toml"
-        run = lambda *words: subprocess.run([str(trainer), *map(str, words)], cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True).stdout
-        shown = json.loads(run("init", path, "--label", label, "--output", config, "--json", "-", *(["--preset", preset] if preset else [])))
+        pipes = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True, "check": True}
+        run = lambda *words: subprocess.run([str(trainer), *map(str, words)], cwd=cwd, **pipes).stdout
+        words = ["--preset", preset] if preset else []
+        shown = json.loads(run("init", path, "--label", label, "--output", config, "--json", "-", *words))
         (plan,) = json.loads(run("plan", "--config", config, "--json", "-"))
         share = tomllib.loads(config.read_text())["data"]["validation"]
     sheet.document("init", shown)

@@ -1,4 +1,5 @@
-"""evaluation.json: single predictions of the set that a run was evaluated on at its end, with the weights that it keeps."""
+"""evaluation.json: single predictions of the set that a run was evaluated on at its end, with the weights that it
+keeps."""
 
 from .curves import check_curves
 from .records import check_fits, check_worst

@@ -1,5 +1,5 @@
-"""Which records are trained on and which are held back, by the rules that configs/guides/data.md and sweeps.md tell, and
-the hash and the permutation of rng.py."""
+"""Which records are trained on and which are held back, by the rules that configs/guides/data.md and sweeps.md tell,
+and the hash and the permutation of rng.py."""
 
 import re
 
@@ -20,7 +20,8 @@ def by_class(labels, seed):
 
 
 def stratified(labels, share, seed):
-    """Each class gives its share, rounded down; those that lost most by that give one more, until the size is reached."""
+    """Each class gives its share, rounded down; those that lost most by that give one more, until the size is
+    reached."""
     classes = by_class(labels, seed)
     exact = np.array([share * len(ids) for ids in classes.values()])
     held = np.floor(exact).astype(int)
@@ -99,7 +100,8 @@ def span_of_time(keys, begin, end):
 
 def part_numbers(part, labels, texts_of, column_of, seed):
     """1 for the records of a part that is a share or a span of time; None: it is neither."""
-    if span := re.fullmatch(r"\s*time\((.*?),\s*from\s*=\s*([\"'])(.*?)\2\s*(?:,\s*to\s*=\s*([\"'])(.*?)\4\s*)?\)\s*", part):
+    pattern = r"\s*time\((.*?),\s*from\s*=\s*([\"'])(.*?)\2\s*(?:,\s*to\s*=\s*([\"'])(.*?)\4\s*)?\)\s*"
+    if span := re.fullmatch(pattern, part):
         column, begin, end = span[1].strip().strip("\"'"), span[3], span[5]
         texts = texts_of(column)
         keys = order_of_times([*texts, begin] + ([end] if end else []), column_of(column))
@@ -117,7 +119,8 @@ def part_numbers(part, labels, texts_of, column_of, seed):
 
 class Parts:
     """The set of each record of the training files: those of the test set are chosen first, those of the validation set
-    among the others. Of each set that is a part: `among` has the records that it was chosen among, `numbers` what they got."""
+    among the others. Of each set that is a part: `among` has the records that it was chosen among, `numbers` what they
+    got."""
 
     def __init__(self, config, labels, texts_of, column_of):
         self.sets, self.folds = np.full(len(labels), "train", "U10"), np.zeros(len(labels), int)
@@ -140,8 +143,8 @@ class Parts:
 
 def fold_numbers(config, labels, texts_of, column_of):
     """The fold of each record, from 1; 0: in none."""
-    folds, by, seed, rows = config["data.folds"], config.get("data.fold_by", "record"), config.get("run.seed", 1), len(labels)
-    column = config.get("data.fold_column")
+    folds, by, seed = config["data.folds"], config.get("data.fold_by", "record"), config.get("run.seed", 1)
+    column, rows = config.get("data.fold_column"), len(labels)
     if by == "record":
         return permutation(rows, seed) * folds // rows + 1
     numbers = np.zeros(rows, int)

@@ -14,7 +14,9 @@ from .table_data import scale_of
 from .timing import check_ranks, check_shares, check_workers, gradients_of
 
 NO_MEASURES = ("step", "epoch", "samples_seen", "samples", "positions", "top_k", "seconds")
-SMALLER = {"loss", "log_loss", "bits_per_character", "perplexity", "brier", "ece", "mean_absolute_error", "mean_squared_error", "root_mean_squared_error", "mean_absolute_percentage_error", "pinball", "poisson_deviance", "tweedie_deviance", "gamma_deviance"}
+SMALLER = {"loss", "log_loss", "bits_per_character", "perplexity", "brier", "ece", "mean_absolute_error", "pinball",
+           "mean_squared_error", "root_mean_squared_error", "mean_absolute_percentage_error", "poisson_deviance",
+           "tweedie_deviance", "gamma_deviance"}  # fmt: skip
 
 
 def figures_of(run, split, model="", divided=True):
@@ -27,9 +29,10 @@ def figures_of(run, split, model="", divided=True):
         labels = run.label_columns()
         names = run.class_names() or ([c["name"] for c in labels] if len(labels) > 1 else [])
         dataset = run.sets[split]
-        run.found[key] = Figures(run.form, outputs, dataset.counted().targets, run.weights(split), names, scales_of(labels))
-        run.found[key].characters = dataset.text and dataset.text.characters
-        run.found[key].windows, run.found[key].samples, run.found[key].of_positions = dataset.windows, len(dataset), dataset.of_positions
+        targets, weights = dataset.counted().targets, run.weights(split)
+        found = run.found[key] = Figures(run.form, outputs, targets, weights, names, scales_of(labels))
+        found.characters = dataset.text and dataset.text.characters
+        found.windows, found.samples, found.of_positions = dataset.windows, len(dataset), dataset.of_positions
     return run.found[key]
 
 
@@ -44,11 +47,12 @@ def kept_figures(run, line):
     kept = run.summary["kept"]
     if run.sets[line["split"]] is None:
         return None
-    if line["step"] == kept["step"] or line["split"] == "test" and run.config.get("data.validation_share", 0) + bool(run.config.get("data.validation")) + bool(run.config.get("data.fold")):
+    if line["step"] == kept["step"] or line["split"] == "test" and run.has_validation():
         return "", False
     if run.config.get("train.ema") or run.config.get("train.swa_from") or run.config.get("eval.precise_bn"):
         return None
-    return (f"@step-{line['step']}", True) if (run.directory / "checkpoints" / f"step-{line['step']:09d}").exists() else None
+    checkpoint = run.directory / f"checkpoints/step-{line['step']:09d}"
+    return (f"@step-{line['step']}", True) if checkpoint.exists() else None
 
 
 def check_summary(sheet, run):
@@ -61,12 +65,14 @@ def check_summary(sheet, run):
     else:
         sheet.check(place + "steps", ended, length.steps, lambda a, b: 0 < a <= b)
     check_progress(sheet, place, summary, ended, length, "epochs")
-    sheet.number(place + "samples_per_second", summary["samples_per_second"], summary["samples_seen"] / summary["seconds"])
+    speed = summary["samples_seen"] / summary["seconds"]
+    sheet.number(place + "samples_per_second", summary["samples_per_second"], speed)
     sheet.check(place + "seconds", summary["seconds"], 0, lambda a, b: a > 0)
     check_rate(sheet, run, place + "lr", summary["lr"], ended)
     check_shares(sheet, run, place + "time", summary["time"])
     if "ranks" in summary:
-        check_ranks(sheet, run, place + "ranks", summary["ranks"], length, gradients_of(run, {**summary, **summary.get("asynchrony", {})}))
+        gradients = gradients_of(run, summary | summary.get("asynchrony", {}))
+        check_ranks(sheet, run, place + "ranks", summary["ranks"], length, gradients)
     if "asynchrony" in summary:
         check_workers(sheet, run, place + "asynchrony", summary["asynchrony"], summary["samples_seen"])
     check_kept(sheet, run, place)
@@ -100,29 +106,35 @@ def check_last_weights(sheet, run):
 
 
 def last_line(run, split):
-    return next((m for m in reversed(run.metrics) if m["kind"] == "evaluation" and m["split"] == split), None)
+    return (run.evaluations(split) or [None])[-1]
+
+
+def measures_of(line):
+    """The measures of an evaluation that are numbers."""
+    finite = lambda value: isinstance(value, (int, float)) and math.isfinite(value)
+    return {name: value for name, value in line.items() if finite(value) and name not in NO_MEASURES}
 
 
 def kept_measures(run, split):
-    """The measures of the kept weights, with their temperature, as numbers or as ranges; None where the set was not evaluated."""
+    """The measures of the kept weights, with their temperature, as numbers or as ranges; None where the set was not
+    evaluated."""
     last, e = last_line(run, split), run.summary.get("evaluation") or {}
     if last is None:
         return None
-    lines = [m for m in run.metrics if m["kind"] == "evaluation" and m["split"] == split and m["step"] == run.summary["kept"]["step"]]
-    line = e if e.get("split") == split else (lines or [last])[-1]
-    names = [name for name, value in line.items() if isinstance(value, (int, float)) and math.isfinite(value) and name not in NO_MEASURES]
+    line = e if e.get("split") == split else (run.evaluations(split, run.summary["kept"]["step"]) or [last])[-1]
+    names = measures_of(line)
     if line is not e and "calibration" in run.summary:
         if run.sets[split] is None:  # made-up data: viewers are held to each other
             return run.record["figures"][split]["values"]
         figures = figures_of(run, split)
         return {name: figures.named(name, line.get("top_k", 5)) for name in names}
-    return {name: line[name] for name in names}
+    return names
 
 
 def check_progress(sheet, place, json, step, length, epochs="epoch"):
     sheet.number(place + epochs, json[epochs], length.epochs(step), relative=1e-9)
     if length.asynchronous:
-        sheet.check(place + "samples_seen", json["samples_seen"], length.samples(step), lambda a, b: abs(a - b) <= length.batch * length.ranks)
+        sheet.near(place + "samples_seen", json["samples_seen"], length.samples(step), length.batch * length.ranks)
     else:
         sheet.equal(place + "samples_seen", json["samples_seen"], length.samples(step))
 
@@ -130,10 +142,11 @@ def check_progress(sheet, place, json, step, length, epochs="epoch"):
 def falls(run):
     """The steps after which schedule plateau lowers the rate, by the evaluations of the validation set."""
     get = run.config.get
-    measure, (patience, unit) = get("train.early_stopping_metric", "loss"), span_of(get("train.plateau_patience") or "never")
+    patience, unit = span_of(get("train.plateau_patience") or "never")
+    measure = get("train.early_stopping_metric", "loss")
     found, best, since, waited = [], None, {"step": 0, "sample": 0, "epoch": 0.0}, 0
-    for line in run.metrics if get("train.schedule") == "plateau" else ():
-        if line["kind"] != "evaluation" or line["split"] != "validation" or line["step"] >= length_of(run).steps:
+    for line in run.evaluations("validation") if get("train.schedule") == "plateau" else ():
+        if line["step"] >= length_of(run).steps:
             continue
         now = {"step": line["step"], "sample": line["samples_seen"], "epoch": line["epoch"]}
         value = line.get(measure)
@@ -164,10 +177,10 @@ def check_rate(sheet, run, place, shown, step):
 
 
 def best_line(run, kept=True):
-    """The best evaluation of the validation set, by train.early_stopping_metric; the first of equally good ones. None where
-    the last weights are kept, if `kept`."""
+    """The best evaluation of the validation set, by train.early_stopping_metric; the first of equally good ones. None
+    where the last weights are kept, if `kept`."""
     measure = run.config.get("train.early_stopping_metric", "loss")
-    lines = [m for m in run.metrics if m["kind"] == "evaluation" and m["split"] == "validation" and m.get(measure) is not None]
+    lines = run.evaluations("validation", measure=measure)
     if not lines or kept and run.config.get("train.keep") == "last":
         return measure, None
     sign = 1 if measure in SMALLER else -1
@@ -202,7 +215,7 @@ def check_metrics(sheet, run):
         if line["kind"] == "train":
             check_rate(sheet, run, place + ".lr", line["lr"], line["step"])
             check_shares(sheet, run, place + ".time", line["time"])
-            sheet.check(place + ".samples_per_second", line["samples_per_second"], 0, lambda a, b: a is not None and a > 0)
+            sheet.check(place + ".samples_per_second", line["samples_per_second"], 0, lambda a, b: a and a > b)
         elif line["kind"] == "ranks":
             workers = [m for m in run.metrics[:number] if m["kind"] == "workers"]
             check_ranks(sheet, run, place, line, length, gradients_of(run, workers[-1]) if workers else None)
@@ -231,7 +244,8 @@ def check_in_between(sheet, run, place, line):
     counts = np.array(line["confusion"])
     true = np.repeat(np.arange(len(counts)), counts.sum(axis=1)) if counts.size else np.zeros(0, int)
     classes = dataset.targets.argmax(axis=1) if dataset.targets.shape[1] > 1 else dataset.targets[:, 0]
-    right = np.bincount((classes > 0.5).astype(int) if run.form.targets == "binary" else classes.astype(int), minlength=len(counts))
+    classes = classes > 0.5 if run.form.targets == "binary" else classes
+    right = np.bincount(classes.astype(int), minlength=len(counts))
     for i, row in enumerate(counts):
         for k in range(len(row)):
             sheet.check(f"{place}.confusion[{i}][{k}]", int(row[k]), int(right[i]), lambda a, b: 0 <= a <= b)
@@ -239,22 +253,19 @@ def check_in_between(sheet, run, place, line):
     if (run.weights(line["split"]) != 1).any():
         return
     said = np.concatenate([np.repeat(np.arange(len(counts)), row) for row in counts])
-    figures = Figures(run.form, Outputs(outputs_that_say(run.form, said, len(counts)), np.zeros(1)), true[:, None].astype(float), np.ones(len(true)))
+    outputs = np.eye(len(counts))[said] if run.form.targets == "class" else 2.0 * said[:, None] - 1
+    figures = Figures(run.form, Outputs(outputs, np.zeros(1)), true[:, None].astype(float), np.ones(len(true)))
     for name in ("accuracy", "precision", "recall", "f1", "mcc", "balanced_accuracy"):
         if name in line:
             sheet.number(f"{place}.{name}", line[name], figures.named(name))
-
-
-def outputs_that_say(form, said, classes):
-    return np.eye(classes)[said] if form.targets == "class" else 2.0 * said[:, None] - 1
 
 
 def check_lines(sheet, run, length, steps):
     ended = run.summary["steps"]
     splits = set(steps)
     during = "validation" if "validation" in splits else "test"
-    right = sorted({step for step in length.evaluated() if step <= ended} | {ended}) if splits and not length.asynchronous else None
-    if right is not None:
+    if splits and not length.asynchronous:
+        right = sorted({step for step in length.evaluated() if step <= ended} | {ended})
         sheet.equal(f"metrics.jsonl: steps of {during} evaluations", steps.get(during, []), right)
     if splits == {"validation", "test"}:
         sheet.equal("metrics.jsonl: steps of test evaluations", len(steps["test"]), 1)
@@ -264,6 +275,5 @@ def check_lines(sheet, run, length, steps):
         want = sorted({s for s in range(every, ended + 1, every)} | {ended})
         # A line is left out if its samples weigh nothing.
         light = run.sets["train"] is not None and (run.sets["train"].weights == 0).any()
-        sheet.check("metrics.jsonl: steps of training lines", train, want, lambda a, b: a == b or light and set(a) < set(b))
-
-
+        accept = lambda a, b: a == b or light and set(a) < set(b)
+        sheet.check("metrics.jsonl: steps of training lines", train, want, accept)

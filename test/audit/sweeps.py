@@ -32,8 +32,9 @@ def check_sweep(sheet, directory, trainer, cwd):
         values = [v for v in values if v is not None]
         sheet.number(f"sweep.json: mean.{name}", shown, statistics.fmean(values) if values else None, relative=1e-12)
         deviation = statistics.stdev(values) if len(values) > 1 else None
-        if name in sweep.get("standard_deviation", {}):
-            sheet.check(f"sweep.json: standard_deviation.{name}", sweep["standard_deviation"][name], deviation, lambda a, b: a == b or a is not None and b is not None and math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-15))
+        close = lambda a, b: a == b or None not in (a, b) and math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-15)
+        if name in (shown := sweep.get("standard_deviation", {})):
+            sheet.check(f"sweep.json: standard_deviation.{name}", shown[name], deviation, close)
     if (directory / "predictions.csv").exists() and runs:
         check_fold_predictions(sheet, directory, runs)
     return list(runs.values())
@@ -67,7 +68,8 @@ def check_fold_predictions(sheet, directory, runs):
     whole, folds = first.sets.files("train"), first.sets.parts().folds
     each = whole.targets.shape[1] // whole.each if whole.of_positions else 1
     sheet.equal(place + ": rows", len(rows), each * len(whole))
-    sheet.equal(place + ": rows of another record", sum(int(row[0]) != whole.rows[i // each] for i, row in enumerate(rows)), 0)
+    others = sum(int(row[0]) != whole.rows[i // each] for i, row in enumerate(rows))
+    sheet.equal(place + ": rows of another record", others, 0)
     sheet.equal(place + ": folds", [int(row[1] or 0) for row in rows], [int(f) for f in folds for _ in range(each)])
     if whole.of_positions:
         sheet.equal(place + ": column of positions", header[2], "position")

@@ -22,7 +22,8 @@ class Column:
         self.name, self.use = json["name"], json["use"]
         self.kind = json.get("kind")
         self.missing = set(missing) | set(json.get("missing_values", []))
-        self.missing_numbers = {self.number(text) for text in json.get("missing_values", [])} if self.kind == "numeric" else set()
+        missing = json.get("missing_values", []) if self.kind == "numeric" else []
+        self.missing_numbers = {self.number(text) for text in missing}
 
     def number(self, text):
         if "date" in self.json:
@@ -166,7 +167,7 @@ class TableData:
         place = {name: i for i, name in enumerate(table.names)}
         self.columns = [Column(json, place.get(json["name"]), missing) for json in schema["columns"]]
         used = [c for c in self.columns if c.use != "ignore" and (labels or c.use == "feature")]
-        self.labels = [c for c in used if c.use == "label" and c.kind == "numeric"] + [c for c in used if c.use == "label" and c.kind != "numeric"]
+        self.labels = sorted((c for c in used if c.use == "label"), key=lambda c: c.kind != "numeric")
         windows = "windows" in schema  # whose records may lack labels
         one = len(self.labels) == 1 and not windows
         self.rows, self.bad, self.cells = [], {}, []
@@ -196,7 +197,8 @@ class TableData:
             else:
                 place = {value: i for i, value in enumerate(c.json["values"])}
                 columns.append([math.nan if r[c.name] is None else place[r[c.name]] for r in self.cells])
-        return np.array(columns, np.float64).T.reshape(len(self.cells), len(self.labels)).astype(np.float32).astype(float)
+        targets = np.array(columns, np.float64).T.reshape(len(self.cells), len(self.labels))
+        return targets.astype(np.float32).astype(float)
 
     def weights(self):
         names = [c.name for c in self.columns if c.use == "weight"]

@@ -1,4 +1,5 @@
-"""The records of a table as texts: files, encoding, lines above, separator, header, quotes (configs/guides/tables.md)."""
+"""The records of a table as texts: files, encoding, lines above, separator, header, quotes
+(configs/guides/tables.md)."""
 
 from dataclasses import dataclass, field
 

@@ -1,6 +1,6 @@
 """Texts as data: how a text is cut into tokens, the vocabulary of the training part, and windows of numbers of tokens
-(configs/guides/text.md). `trainer predict` cuts its windows from the beginning of a file, so that those of a part that is
-held back are others: outputs of texts are computed from the weights."""
+(configs/guides/text.md). `trainer predict` cuts its windows from the beginning of a file, so that those of a part that
+is held back are others: outputs of texts are computed from the weights."""
 
 import math
 import re

@@ -1,5 +1,5 @@
-"""Windows of time over a table (configs/guides/forecasting.md): its records in the order of series and time, and the windows
-of each set, with what they hold and what repeating the past would forecast."""
+"""Windows of time over a table (configs/guides/forecasting.md): its records in the order of series and time, and the
+windows of each set, with what they hold and what repeating the past would forecast."""
 
 import calendar
 import datetime

@@ -37,7 +37,8 @@ def why_no_forecast(run, positions):
 
 
 def check_last_windows(sheet, run):
-    """`trainer predict` of the training file: a row for each series and step behind its last label. Gives its columns."""
+    """`trainer predict` of the training file: a row for each series and step behind its last label. Gives its
+    columns."""
     positions, place = run.sets.positions("train"), "predict: "
     if reason := why_no_forecast(run, positions):
         code, _, error = run.command("predict", "--model", run.directory, "--input", run.config["data.train"], "--output", "-")
