@@ -23,7 +23,7 @@ RESULTS = r".*(metrics\.jsonl|(summary|run)\.json|sweep\.json|rows/.*\.json|(eva
 TEXTS = [
     (r".*log\.txt", r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} ", "TIME ", "when a line was written"),
     (PRINTED, r"[\d,]+ samples/s", "~ samples/s", "speed"),
-    (PRINTED, r"(samples, )\d+\.\d s\)", r"\1~ s)", "time of an evaluation"),
+    (PRINTED, r"((samples|positions), )\d+\.\d s\)", r"\1~ s)", "time of an evaluation"),
     (PRINTED, r"\bin \d+\.\d s\b", "in ~ s", "time of a run or of a command"),
     (PRINTED, r"in \d+ ms; training stood still for [\d.]+ ms", "in ~ ms", "time of a checkpoint"),
     (PRINTED, r"; time: data .* %", "; time: ~", "shares of the time"),
@@ -56,15 +56,16 @@ UNORDERED = [
 ]
 
 # (files, path in the JSON, reason). A path is that of the keys; `[]` stands for any number of a list. A thing of a list that has a
-# title or a label goes by that.
+# title, a label or a measure goes by that.
 VALUES = [
     (RESULTS, r"(.*\.)?(seconds|samples_per_second)", "time and speed"),
+    (RESULTS, r"(.*\.)?load", "what else the machine did"),
     (RESULTS, r"(.*\.)?time\.\w+", "shares of the time"),
     (RESULTS, r"(.*\.ranks)?\.(data|compute|exchange|waiting|delay|to_best|to_own|slow_windows|slow)\[\]", "times of each rank"),
     (RESULTS, r"(.*\.ranks)?\.(windows|hosts\[\]\.(delay|cost))", "times of each rank"),
     (r".*manifest\.json", r"\.xxh3|\.checkpoint\.(seconds|metrics_bytes)", "time, length of the lines with times, and hash of all"),
     (PAGE, r"\.runs\[\](\.curves\[.*\]|\.kept)?\.seconds(\[\])?", "time"),
-    (PAGE, r"\.runs\[\]\.curves\[Throughput, .*\]\.y\[\]", "speed"),
+    (PAGE, r"\.runs\[\]\.curves\[samples_per_second\]\.y\[\]", "speed"),
     (PAGE, r"\.runs\[\]\.(time|ranks\.shown\[\])\.(compute|communication|exchange|waiting|data|idle)", "times, and shares of the time"),
     (r".*\.onnx(_features)?", r"(.*\.)?seconds", "time of the evaluation that a model was kept for"),
     (r".*trace/rank-\d+\.jsonl", r"\.(start|seconds|clock\[\d\]|outside\[[23]\])", "times of a timeline"),
@@ -114,7 +115,7 @@ def leaves(value, path=""):
     elif isinstance(value, list) and value:
         for i, inner in enumerate(value):
             named = dict(inner) if isinstance(inner, Object) else {}
-            yield from leaves(inner, f"{path}[{named.get('title', named.get('label', i))}]")
+            yield from leaves(inner, f"{path}[{named.get('title', named.get('label', named.get('measure', i)))}]")
     else:
         yield path, value if isinstance(value, Number) else "{}" if isinstance(value, Object) else json.dumps(value)
 
