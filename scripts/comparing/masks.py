@@ -70,12 +70,13 @@ VALUES = [
     (r".*\.onnx(_features)?", r"(.*\.)?seconds", "time of the evaluation that a model was kept for"),
     (r".*trace/rank-\d+\.jsonl", r"\.(start|seconds|clock\[\d\]|outside\[[23]\])", "times of a timeline"),
     (r".*run\.json", r"\.(commit|heartbeat\.(time|pid)|launch\.(time|resumed_at\[\]))", "the program, when it ran, and its process"),
-    (r".*version\.json", r"\.commit", "builds of two commits are compared"),
+    (r".*(version|compare)\.json", r"(\[\])?\.commit", "builds of two commits are compared"),
 ]
 
 # (files, name of a column, reason)
 COLUMNS = [
-    (r".*(metrics|compare)\.csv", r"seconds|samples_per_second|time\..*", "time and speed"),
+    (r".*(metrics|compare)\.csv", r"seconds|samples_per_second|time\..*|(.*\.)?load", "time, speed, what else the machine did"),
+    (r".*compare\.csv", r"commit", "builds of two commits are compared"),
 ]
 
 # (array of a checkpoint, reason)
