@@ -44,12 +44,12 @@ layers = "dense(16) batch_norm relu dropout(0.2) dense(1)"
 batch_norm = "sync"
 [train]
 loss = "binary_cross_entropy"
-optimizer = "adamw"
+momentum = 0.9
 weight_decay = 0.01
 lr = 0.02
 schedule = "cosine"
 warmup = "5 steps"
-epochs = 12
+epochs = 8
 global_batch = 40
 replicas = 4
 accumulate = 2

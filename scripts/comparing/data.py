@@ -164,12 +164,12 @@ def write_images(folder):
     (folder / "data_batch_1.bin").write_bytes(b"".join(record(i) for i in range(40)))
 
 
-def write_stand_in(folder, config, seed):
-    """Small tables with the names and the columns that the [data] section of a config has, or what fetch-data made."""
+def write_stand_in(folder, config, seed, fetched):
+    """Small tables with the names and the columns that the [data] section of a config has; `fetched`: or what fetch-data made."""
     data = tomllib.loads(config.read_text())["data"]
     if "numeric" not in data:
         for path in (config.parents[1] / data[key] for key in ("train", "test") if data.get(key, "").startswith("data/")):
-            if path.is_file():
+            if fetched and path.is_file():
                 (folder / path.name).write_bytes(path.read_bytes()[:1_000_000])
         return
     rng, label = random.Random(seed), data["label"]

@@ -32,7 +32,7 @@ TEXTS = [
     (PRINTED, r"\d+ events(; clocks .* [\d.]+ us)?", "~ events", "a timeline: what the loader did in time, and clocks of ranks"),
     (ERRORS, r"\[\[\d+,\d+\],\d+\]", "[~]", "mpirun's number of a job, and the rank that it saw end first"),
     (SHOWN, r"^(commit: ).*", r"\1~", "builds of two commits are compared"),
-    (SHOWN, r"^(\S+ +\w+ +\d+/\d+ .*  )[\d,]+ +-$", r"\1~", "status: speed"),
+    (SHOWN, r"^(\S+ +\w+ +\d+ %) +[\d,]+(  +)", r"\1 ~\2", "status: speed"),
     (SHOWN, r"(~ samples/s  )[\d.]+ s", r"\1~ s", "watch: time"),
     (SHOWN, r"^( *(data|compute|communication|waiting|idle)) [█▉▊▋▌▍▎▏ ]*[\d.]+ %$", r"\1 ~", "watch: shares of the time"),
     (SHOWN, r"^rank +\d+ [█▉▊▋▌▍▎▏ ]*compute .*", "rank ~", "watch: shares of the time of ranks, the busiest first"),
