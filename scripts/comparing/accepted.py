@@ -21,7 +21,7 @@ SKIPPED = re.compile(r"(.*/)?checkpoints/.*|trace.*")
 FIGURE = re.compile(r"(?<![\w.])-?(?:\d[\d,]*\.\d+(?:e[+-]?\d{1,2})?|\d+e[+-]?\d{1,2})(?!\w)")
 MACHINES = {"models/processor"}  # cases that only some machines run
 DIGESTS, SUMS = 8, 3
-CLOSE = 2e-4  # of a figure: what another processor makes of it after some steps
+CLOSE = 5e-4  # of a figure: what another processor makes of it after some steps
 
 # (files, text, what stands instead or None where the line is left out): what hangs on the machine.
 MACHINE = [(re.compile(files), re.compile(what), instead) for files, what, instead in [
@@ -68,7 +68,7 @@ def parts(things, most):
 
 
 def digest(lines):
-    text = FIGURE.sub("#", "\n".join(lines))
+    text = re.sub(r" *#", " #", FIGURE.sub("#", "\n".join(lines)))
     return base64.b64encode(hashlib.blake2b(text.encode(), digest_size=3).digest())[:2].decode()
 
 
@@ -79,8 +79,8 @@ def sum_of(figures):
         figure, weight = float(text), 1 + place % 7 / 7
         digits, _, exponent = text.partition("e")
         unit = 10.0 ** (int(exponent or 0) - len(digits.partition(".")[2]))
-        total += weight * math.asinh(1000 * figure)
-        slack += weight * (CLOSE + min(1.0, unit / (abs(figure) + 1e-3)))
+        total += weight * math.asinh(100 * figure)
+        slack += weight * (CLOSE + min(1.0, unit / (abs(figure) + 1e-2)))
     return total, slack
 
 

@@ -16,13 +16,14 @@ MASKED = "~"
 PRINTED = r"output/\d+\.\w+|.*log\.txt"
 SHOWN = r"output/\d+\.stdout"
 ERRORS = r"output/\d+\.stderr"
-PAGE = r".*\.html"
-RESULTS = r".*(metrics\.jsonl|(summary|run)\.json|sweep\.json|rows/.*\.json|(eval|compare|importance)\.json)"
+PAGE = r".*(\.html|page\.json)"
+RESULTS = r".*(metrics\.jsonl|(summary|run)\.json|sweep\.json|rows/.*\.json|(eval|compare|importance|generated)\.json)"
 
 # (files, text that is replaced in each line, its replacement or None where the line is left out, reason)
 TEXTS = [
     (r".*log\.txt", r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} ", "TIME ", "when a line was written"),
     (PRINTED, r"[\d,]+ samples/s", "~ samples/s", "speed"),
+    (PRINTED, r"[\d,]+ a second$", "~ a second", "speed"),
     (PRINTED, r"((samples|positions), )\d+\.\d s\)", r"\1~ s)", "time of an evaluation"),
     (PRINTED, r"\bin \d+\.\d s\b", "in ~ s", "time of a run or of a command"),
     (PRINTED, r"in \d+ ms; training stood still for [\d.]+ ms", "in ~ ms", "time of a checkpoint"),
@@ -58,7 +59,7 @@ UNORDERED = [
 # (files, path in the JSON, reason). A path is that of the keys; `[]` stands for any number of a list. A thing of a list that has a
 # title, a label or a measure goes by that.
 VALUES = [
-    (RESULTS, r"(.*\.)?(seconds|samples_per_second)", "time and speed"),
+    (RESULTS, r"(.*\.)?(seconds|(samples|tokens)_per_second)", "time and speed"),
     (RESULTS, r"(.*\.)?load", "what else the machine did"),
     (RESULTS, r"(.*\.)?time\.\w+", "shares of the time"),
     (RESULTS, r"(.*\.ranks)?\.(data|compute|exchange|waiting|delay|to_best|to_own|slow_windows|slow)\[\]", "times of each rank"),
@@ -69,6 +70,7 @@ VALUES = [
     (PAGE, r"\.runs\[\]\.(time|ranks\.shown\[\])\.(compute|communication|exchange|waiting|data|idle)", "times, and shares of the time"),
     (r".*\.onnx(_features)?", r"(.*\.)?seconds", "time of the evaluation that a model was kept for"),
     (r".*trace/rank-\d+\.jsonl", r"\.(start|seconds|clock\[\d\]|outside\[[23]\])", "times of a timeline"),
+    (r".*(status|watch)\.json", r"(.*\.)?(heartbeat|speed|seconds|left|samples_per_second)(\[\d*\])?", "when it ran"),
     (r".*run\.json", r"\.(commit|heartbeat\.(time|pid)|launch\.(time|resumed_at\[\]))", "the program, when it ran, and its process"),
     (r".*(version|compare)\.json", r"(\[\])?\.commit", "builds of two commits are compared"),
 ]
