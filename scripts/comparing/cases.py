@@ -8,7 +8,7 @@ import dataclasses
 import pathlib
 import tomllib
 
-from .configs import ARRAYS, IMAGES, PLAIN_TABLE, SYNTHETIC, TABLE
+from .configs import ARRAYS, IMAGES, PLAIN_TABLE, SEQUENCES, SERIES, SYNTHETIC, TABLE, TEXT
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 CONFIGS = ROOT / "configs"
@@ -229,6 +229,82 @@ def of_training():
         """, run=IMAGES)
 
 
+def of_texts():
+    yield case("texts/story", """
+        trainer inspect data/story.txt --json story.json
+        trainer inspect data/story.txt --data.tokens 'words(30)'
+        trainer inspect data/story.txt --data.tokens 'pieces(270)'
+        trainer inspect data/story.txt --data.tokens bytes --data.fold_case true
+        trainer init data/story.txt --output -
+        trainer plan --config run.toml --np 1,2
+        mpirun -np 2 trainer --config run.toml
+        trainer eval --model run --json eval.json
+        ! trainer eval --model run --data.test data/other.txt
+        ! trainer eval --model run --data.test data/other.txt --data.unknown replace
+        trainer generate --model run --prompt 'Ann ' --length 40 --json generated.json
+        trainer generate --model run --prompt 'the old fox' --length 30 --samples 3 --temperature 0.7 --top_k 4 --seed 5
+        trainer generate --model run --prompt 'Ann' --length 25 --temperature 0 --top_p 0.5
+        ! trainer generate --model run --prompt 'Zebra' --length 5
+        ! trainer generate --model run --prompt '' --length 5
+        ! trainer generate --model run --prompt 'Ann' --samples 0
+        trainer --config run.toml --run.dir words --data.tokens 'words(30)' --data.unknown replace --data.draw 'in turn' --train.steps 6
+        trainer generate --model words --prompt 'Ann buys' --length 12
+        trainer eval --model words --data.test data/other.txt --json words.json
+        trainer predict --model words --input data/other.txt --output words.csv --top 2
+        trainer --config run.toml --run.dir pieces --data.tokens 'pieces(270)' --model.layers 'embedding(270, 8) gru(8) dense(270)' --train.steps 6
+        ! trainer generate --model pieces --prompt 'nobody' --length 12 --top_p 0.8
+        trainer compare run words pieces
+        trainer report run pieces --output page.html --json page.json
+        """, run=TEXT)
+    yield case("texts/reviews", """
+        trainer inspect data/reviews.csv --label stars
+        trainer init data/reviews.csv --label stars --task classes --output first.toml
+        trainer --config first.toml --train.epochs 2 --run.dir run --train.replicas 2
+        trainer predict --model run --input data/reviews.csv --output stars.csv --top 3 --keep shop
+        trainer importance --model run --repeats 1
+        trainer init data/reviews.csv --label stars --task numbers --output numbers.toml --json numbers.json
+        trainer plan --config numbers.toml
+        """)
+
+
+def of_series():
+    yield case("series/shops", """
+        trainer inspect data/shops.csv --label sold --time day --series shop --json shops.json
+        trainer init data/shops.csv --label sold --time day --series shop --horizon 5 --output first.toml
+        ! trainer init data/shops.csv --label sold --time day --horizon 5 --output alone.toml
+        trainer init data/sensor.csv --label load --time time --horizon 24 --output sensor.toml
+        trainer plan --config first.toml
+        trainer plan --config run.toml --np 1,2
+        mpirun -np 2 trainer --config run.toml
+        trainer eval --model run --json eval.json
+        trainer predict --model run --input data/shops.csv --output forecast.csv
+        trainer predict --model run --input data/shops.csv --output forecast.jsonl
+        ! trainer predict --model run --input data/shops.csv --output kept.csv --keep guests
+        trainer --config run.toml --run.dir quantiles --train.loss quantile --train.quantiles 0.1,0.5,0.9 --model.layers 'dense(15)'
+        trainer predict --model quantiles --input data/shops.csv --output quantiles.csv
+        trainer --config run.toml --run.dir scaled --data.window_scale last --data.season 1 --data.fill_gaps zero
+        trainer predict --model scaled --input data/shops.csv --output scaled.csv
+        trainer init data/shops.csv --label sold,guests --time day --series shop --horizon 3 --future open --output several.toml
+        mpirun -np 2 trainer --config several.toml --train.epochs 2 --train.replicas 2 --run.dir several
+        ! trainer predict --model several --input data/shops.csv --output several.csv
+        trainer importance --model several --repeats 1
+        trainer compare run quantiles scaled --all
+        trainer report run --output page.html
+        ! trainer --config run.toml --run.dir long --data.window 200
+        ! trainer predict --model run --input data/sensor.csv --output none.csv
+        """, run=SERIES)
+    yield case("series/sequences", """
+        trainer plan --config run.toml --np 2
+        trainer --config run.toml
+        trainer predict --model run --input data/steps.npy --lengths data/how_long.npy --output with.csv
+        trainer predict --model run --input data/steps.npy --output without.csv
+        trainer --config run.toml --run.dir conv --model.layers 'conv1d(5, 3, padding=same) relu gru(4, last=true) dense(3)'
+        trainer --config run.toml --run.dir lstm --model.layers 'lstm(4) layer_norm lstm(3, last=true, bidirectional=true) dense(3)' --train.clip_norm 0.5
+        trainer init data/steps.npy --label data/kinds.npy --lengths data/how_long.npy --output first.toml
+        trainer compare run conv lstm
+        """, run=SEQUENCES)
+
+
 def of_ranks():
     for name, flags in {
         "allreduce": "--distribute.strategy allreduce --distribute.algorithm mpi",
@@ -318,6 +394,8 @@ def of_runs():
         mpirun -np 2 trainer importance --model run --repeats 2 --csv importance.csv --json importance.json
         trainer importance --model run --metric log_loss --repeats 1
         trainer importance --model run --partial hours --points 5
+        trainer importance --model run --partial city --json partial.json --csv partial.csv
+        ! trainer importance --model run --partial none
         trainer --config run.toml --run.dir second --train.lr 0.01 --train.calibrate none --eval.threshold 0.4 --train.keep last --train.early_stopping ''
         trainer compare run second
         trainer compare run second --sort auc --csv compare.csv --json compare.json
@@ -328,6 +406,12 @@ def of_runs():
         trainer report run second --output pages.html
         ! trainer report run --output page.html
         trainer export-metrics run second --format csv --output metrics.csv
+        trainer status run second --json status.json
+        trainer watch run --once --json watch.json
+        trainer report run second --json page.json
+        trainer compare run second --all
+        trainer compare run second --sort train.lr
+        ! trainer compare run second --sort none
         trainer --config run/config.toml --run.dir third --train.epochs 1
         """, run=TABLE)
     yield case("runs/labels", """
@@ -339,6 +423,9 @@ def of_runs():
         for run in run yes number; do trainer predict --model $run --input data/people_test.csv --output $run.csv --keep id; done
         for run in run yes number; do trainer export --model $run --format onnx --output $run.onnx; done
         trainer importance --model number --metric r2 --repeats 2
+        trainer --config run.toml --run.dir quantiles --train.loss quantile --train.quantiles 0.2,0.7 --model.layers 'dense(6) relu dense(4)'
+        trainer importance --model quantiles --partial hours --points 3
+        trainer importance --model run --partial city --csv -
         trainer compare run yes number
         """, run=PLAIN_TABLE.replace('label = ["kind"]', 'label = ["price", "visits"]\ncolumns = ["price: log", "visits: standard"]')
         .replace(', "kind"]', "]").replace('"price",\n  "visits", ', '"kind",\n  ').replace(', "t1", "t2"]', "]")
@@ -402,4 +489,4 @@ def of_errors():
 
 
 def all_cases(keys):
-    return [*of_help(keys), *of_configs(), *of_data(), *of_training(), *of_ranks(), *of_searches(), *of_runs(), *of_errors()]
+    return [*of_help(keys), *of_configs(), *of_data(), *of_training(), *of_texts(), *of_series(), *of_ranks(), *of_searches(), *of_runs(), *of_errors()]

@@ -137,3 +137,82 @@ reduction = "ordered"
 [checkpoint]
 wait = true
 """
+
+TEXT = """
+[run]
+dir = "run"
+log_every = 5
+[data]
+train = "data/story.txt"
+tokens = "characters"
+window = 12
+draw = "anywhere"
+validation = "share(0.15)"
+[model]
+layers = "embedding(40, 12) transformer(1, 2, causal=true, rotary=true) layer_norm dense(40)"
+[train]
+loss = "softmax_cross_entropy"
+momentum = 0.9
+lr = 0.1
+steps = 20
+global_batch = 16
+replicas = 2
+[eval]
+metrics = ["bits_per_character", "perplexity"]
+[distribute]
+reduction = "ordered"
+[checkpoint]
+wait = true
+"""
+
+SERIES = """
+[run]
+dir = "run"
+[data]
+train = "data/shops.csv"
+label = ["sold"]
+time = "day"
+series = "shop"
+window = 14
+horizon = 5
+fill_gaps = "last"
+season = 7
+columns = ["sold: standard", "day: date(ymd, weekday, month)", "guests: minmax"]
+validation = "time(day, 0.2)"
+test_part = "time(day, 0.15)"
+[model]
+layers = "dense(8) tanh dense(5)"
+[train]
+loss = "mean_absolute_error"
+lr = 0.02
+epochs = 3
+global_batch = 20
+replicas = 2
+[distribute]
+reduction = "ordered"
+[checkpoint]
+wait = true
+"""
+
+SEQUENCES = """
+[run]
+dir = "run"
+[data]
+train = "data/steps.npy"
+train_labels = "data/kinds.npy"
+train_lengths = "data/how_long.npy"
+record = "sequence"
+validation = "share(0.25)"
+[model]
+layers = "gru(6, last=true) dense(3)"
+[train]
+lr = 0.05
+momentum = 0.9
+epochs = 3
+global_batch = 20
+replicas = 2
+[distribute]
+reduction = "ordered"
+[checkpoint]
+wait = true
+"""

@@ -1,6 +1,7 @@
 """Makes the data files of the cases: small, the same in every run, and with everything that real files have."""
 
 import csv
+import datetime
 import gzip
 import io
 import math
@@ -121,6 +122,42 @@ def write_tables(folder):
     (folder / "clicks_bad.libsvm").write_text("\n".join(bad) + "\n")
 
 
+def write_texts(folder):
+    """A text of sentences, a part of it with a word that the first one lacks, and reviews with stars and a shop."""
+    rng = random.Random(13)
+    subjects, verbs, things = ["Ann", "the old fox", "Bär", "nobody"], ["sees", "buys", "paints"], ["a boat", "stars", "two kegs"]
+    sentence = lambda: f"{rng.choice(subjects)} {rng.choice(verbs)} {rng.choice(things)}{rng.choice('.!;')}"
+    (folder / "story.txt").write_text("\n".join(sentence() for _ in range(220)) + "\n")
+    (folder / "other.txt").write_text("\n".join(sentence() for _ in range(40)) + "\nNobody sells zebras.\n")
+    lines = ["review,shop,stars"]
+    for i in range(180):
+        stars = rng.randint(1, 5)
+        words = rng.choices(["good", "fine", "great"] if stars > 3 else ["bad", "slow", "rude"], k=rng.randint(0, 4))
+        lines.append(f"\"{', '.join([*words, 'Tea', 'and cakes'][: rng.randint(1, 6)])}\",{'NSE'[i % 3]},{stars}")
+    (folder / "reviews.csv").write_text("\n".join(lines) + "\n")
+
+
+def write_series(folder):
+    """Days of three shops: one begins late, one lacks days, one has empty and negative numbers; and hours of one sensor."""
+    rng = random.Random(14)
+    first, lines = datetime.date(2021, 12, 20), ["day,shop,open,sold,guests"]
+    for i in range(150):
+        day = first + datetime.timedelta(i)
+        for shop, start, base in (("north", 0, 50), ("east", 25, -4), ("west", 0, 9)):
+            if i >= start and not (shop == "west" and i % 31 in (4, 5)):
+                sold = base + 10 * math.sin(i / 7 * 2 * math.pi) + i / 10 + rng.gauss(0, 1)
+                lines.append(f"{day},{shop},{int(day.weekday() < 6)},{'' if shop == 'east' and i % 40 == 30 else f'{sold:.2f}'},{100 + i % 9}")
+    (folder / "shops.csv").write_text("\n".join(lines) + "\n")
+    hours = ["time;load"] + [f"{i // 24 % 28 + 1:02d}.03.2023 {i % 24:02d}:30;{20 + i % 24 + rng.random():.3f}".replace(".", ",", 3).replace(",", ".", 2)
+                             for i in range(400)]
+    (folder / "sensor.csv").write_text("\n".join(hours) + "\n")
+    steps = [[[math.sin(i + s * (1 + i % 3)), rng.gauss(0, 1)] for s in range(9)] for i in range(160)]
+    flat = [value for record in steps for step in record for value in step]
+    (folder / "steps.npy").write_bytes(npy("<f4", (160, 9, 2), flat, "f"))
+    (folder / "how_long.npy").write_bytes(npy("<i4", (160,), [2 + i * 5 % 8 for i in range(160)], "i"))
+    (folder / "kinds.npy").write_bytes(npy("<i4", (160,), [i % 3 for i in range(160)], "i"))
+
+
 def write_arrays(folder):
     rng = random.Random(8)
     x = [rng.gauss(0, 1) for _ in range(240 * 6)]
@@ -190,5 +227,7 @@ def write_stand_in(folder, config, seed, fetched):
 
 def write_all(folder):
     write_tables(folder)
+    write_texts(folder)
+    write_series(folder)
     write_arrays(folder)
     write_images(folder)
