@@ -305,6 +305,73 @@ def of_series():
         """, run=SEQUENCES)
 
 
+def of_keys():
+    """What other cases leave at its default: a run for each of several keys at a time, and plans."""
+    yield case("keys/tables", """
+        trainer --config run.toml --data.missing 'constant(0)' --data.scale minmax --data.encode index --model.layers 'dense(6) relu dense(3)'
+        trainer --config run.toml --run.dir hash --data.missing mean --data.scale 'robust bins(4)' --data.encode 'hash(5)' --run.seed 7
+        trainer --config run.toml --run.dir words --data.missing_values ',NA,?,Voss' --data.vocabulary 3 --data.scale none --data.fold_case true
+        trainer --config run.toml --run.dir bins --data.scale 'bins(6, by=label, leaf=20)' --train.tail drop --run.log_every 3
+        trainer --config run.toml --run.dir yes --data.label income --data.ignore id,joined,seen,stamp,zip,salary,rate,area,customer,part,persons,kind,t1,t2 --data.categorical city,income --data.positive low --model.layers 'dense(5) relu dense(1)' --train.loss binary_cross_entropy --eval.at_start true
+        trainer --config run.toml --run.dir german --data.train data/german.csv --data.skip_lines 2 --data.separator ';' --data.decimal ',' --data.label art --data.numeric 'fläche,abstand' --data.categorical art --data.ignore preis --data.test '' --model.layers 'dense(3)'
+        trainer --config run.toml --run.dir bare --data.train data/bare.tsv.gz --data.header no --data.label c4 --data.numeric c1,c2 --data.categorical c3,c4 --data.ignore '' --data.test '' --model.layers 'dense(2)' --data.quotes false
+        ! trainer --config run.toml --run.dir none --data.header yes --data.train data/bare.tsv.gz
+        for run in run hash words bins yes german bare; do trainer predict --model $run --input data/people_test.csv --output $run.csv; done; true
+        trainer compare run hash words bins yes german bare --all
+        """, run=PLAIN_TABLE)
+    yield case("keys/records", """
+        mpirun -np 2 trainer --config run.toml --data.shard_order contiguous --data.reshuffle shard --train.epochs 3
+        mpirun -np 2 trainer --config own.toml --run.dir strided --data.shard_order strided --train.per_replica_batch 8 --train.epochs 2
+        mpirun -np 2 trainer --config own.toml --run.dir batch --data.reshuffle batch --train.tail drop --train.samples 200 --train.global_batch 32
+        mpirun -np 2 trainer --config run.toml --run.dir full --data.mode full --train.epochs 1 --eval.batch 7
+        mpirun -np 2 trainer --config run.toml --run.dir own --data.validation data/x.npy --data.validation_labels data/classes.npy --data.validation_weights data/weights.npy --data.test data/x.npy --data.test_labels data/classes.npy --data.test_weights data/weights.npy
+        mpirun -np 3 trainer --config run.toml --run.dir stream --data.memory stream --data.shard_by record --data.shuffle_buffer 30 --train.replicas 3 --train.global_batch 30
+        trainer --config run.toml --run.dir audit --data.audit true --train.epochs 1
+        trainer plan --config own.toml --np 1,2 --data.mode full --train.per_replica_batch 4 --train.epochs 2
+        ! trainer plan --config run.toml --np 2 --data.memory_limit 0.000001
+        trainer compare run strided batch full own stream
+        """, run=ARRAYS, own="\n".join(line for line in ARRAYS.splitlines() if not line.startswith(("steps", "global_batch"))))
+    yield case("keys/training", """
+        trainer --config run.toml --model.init normal --model.init_std 0.2 --train.optimizer adam --train.beta1 0.8 --train.beta2 0.95 --train.epsilon 1e-3
+        trainer --config run.toml --run.dir rms --train.optimizer rmsprop --train.rho 0.7 --train.warmup '6 steps' --train.warmup_from 0.4 --train.schedule polynomial --train.end_lr 0.005
+        trainer --config run.toml --run.dir nadam --train.optimizer nadam --train.momentum_decay 0.01 --train.epsilon 1e-3 --train.lr_scaling linear --train.lr_reference_batch 60 --train.schedule exponential --train.decay_every '3 steps' --train.decay_factor 0.7
+        trainer --config run.toml --run.dir ada --train.optimizer adafactor --train.beta2_decay 0.5 --train.schedule one_cycle --train.warmup_share 0.4
+        trainer --config run.toml --run.dir muon --train.optimizer muon --train.adamw_lr_multiplier 0.1 --train.epsilon 1e-3 --train.schedule wsd --train.decay_share 0.5
+        trainer --config run.toml --run.dir plateau --train.schedule plateau --train.plateau_patience '1 evaluations' --train.plateau_min_delta 10 --eval.every '3 steps' --train.lr_multiplier '0.*: 0.5' --eval.at_start true --report.html false
+        trainer --config run.toml --run.dir focal --train.loss softmax_focal --train.focal_gamma 3 --train.keep best --train.early_stopping '2 evaluations' --train.early_stopping_min_delta 5 --eval.every '2 steps'
+        trainer --config run.toml --run.dir from --train.init run/model.safetensors --train.init_partial true --model.layers 'dense(12) relu dense(5) relu dense(3)'
+        ! trainer --config run.toml --run.dir other --train.init run/model.safetensors --model.layers 'dense(9) relu dense(3)'
+        trainer --config run.toml --run.dir renamed --train.init run/model.safetensors --train.init_rename '0=0,2=2'
+        trainer --config run.toml --run.dir nan --debug.nan_replica 1 --debug.nan_steps 3 --debug.nan_step 2 --train.on_nan skip --train.skip_limit 5
+        ! trainer --config run.toml --run.dir many --debug.nan_replica 1 --debug.nan_steps 3 --debug.nan_step 2 --train.on_nan skip --train.skip_limit 2
+        trainer --config run.toml --run.dir quiet --run.progress none --run.time_limit '50 minutes' --data.synthetic_features 5 --data.synthetic_noise 0.9
+        trainer compare run rms nadam ada muon plateau focal from renamed nan many quiet --all
+        trainer report plateau focal nan --output page.html
+        trainer status run many nan
+        """, run=SYNTHETIC)
+    yield case("keys/strategies", """
+        mpirun -np 3 trainer --config run.toml --distribute.strategy parameter_server --distribute.servers 2 --distribute.bucket_kib 1 --train.replicas 1
+        mpirun -np 2 trainer --config run.toml --run.dir async --distribute.strategy parameter_server --distribute.mode async --train.replicas 1 --distribute.staleness_lr true --distribute.reduction native
+        mpirun -np 2 trainer --config run.toml --run.dir bounded --distribute.strategy parameter_server --distribute.mode bounded --distribute.staleness 2 --train.replicas 1 --distribute.reduction native
+        mpirun -np 2 trainer --config run.toml --run.dir top_k --distribute.strategy allreduce --distribute.compression top_k --distribute.top_k 0.1 --distribute.reduction native --distribute.error_feedback false
+        mpirun -np 2 trainer --config run.toml --run.dir fp16 --distribute.strategy allreduce --distribute.compression fp16 --distribute.reduction native --distribute.bucket_kib 1
+        mpirun -np 4 trainer --config run.toml --run.dir tree --distribute.strategy allreduce --distribute.algorithm hierarchical --debug.ranks_per_node 2
+        mpirun -np 2 trainer --config run.toml --run.dir local --distribute.strategy local_sgd --distribute.algorithm mpi --distribute.average_every 2 --distribute.average_state true --distribute.block_lr 0.8 --distribute.block_momentum 0.2 --distribute.block_nesterov true --train.momentum 0.9
+        mpirun -np 4 trainer --config run.toml --run.dir stages --distribute.stages 2 --distribute.cut 1 --distribute.placement spread --distribute.strategy allreduce --distribute.algorithm mpi --checkpoint.every '6 steps'
+        mpirun -np 4 trainer --config run.toml --run.dir more --distribute.stages 2 --distribute.cut 1 --distribute.placement spread --distribute.strategy allreduce --distribute.algorithm mpi --checkpoint.every '6 steps' --run.resume stages/checkpoints/step-000000012 --run.resume_allow train.epochs --train.epochs 3
+        mpirun -np 2 trainer --config run.toml --run.dir one --run.resume stages --train.epochs 4 --run.resume_allow train.epochs,distribute.stages,distribute.cut,distribute.placement
+        ! mpirun -np 2 trainer --config run.toml --run.dir flip --distribute.strategy allreduce --distribute.algorithm mpi --debug.flip_rank 1 --debug.flip_step 4 --comm.verify_every 3
+        mpirun -np 3 trainer --config run.toml --run.dir heal --distribute.strategy allreduce --distribute.algorithm mpi --debug.flip_rank 1 --debug.flip_step 4 --comm.verify_every 3 --comm.on_desync rebroadcast --train.replicas 3
+        ! mpirun -np 2 trainer --config run.toml --run.dir fails --debug.fail_rank 1 --debug.fail_step 3
+        trainer plan --config run.toml --np 2,3,5 --distribute.strategy parameter_server --distribute.servers 1 --distribute.bucket_kib 1 --train.replicas 4
+        trainer plan --config run.toml --np 2,4 --distribute.strategy zero1 --train.optimizer adam --distribute.bucket_kib 2
+        trainer plan --config run.toml --np 2,8 --distribute.strategy allreduce --distribute.algorithm rabenseifner --distribute.reduction native
+        trainer plan --config run.toml --np 4 --distribute.strategy local_sgd --train.optimizer adam --distribute.average_state true --distribute.reduction native
+        trainer plan --config run.toml --np 2,4,8 --distribute.stages 2 --distribute.strategy allreduce --train.optimizer adam --distribute.schedule gpipe
+        trainer plan --config run.toml --np 4 --distribute.stages auto --distribute.memory_per_rank 0.00002 --distribute.strategy allreduce
+        """, run=SYNTHETIC)
+
+
 def of_ranks():
     for name, flags in {
         "allreduce": "--distribute.strategy allreduce --distribute.algorithm mpi",
@@ -489,4 +556,4 @@ def of_errors():
 
 
 def all_cases(keys):
-    return [*of_help(keys), *of_configs(), *of_data(), *of_training(), *of_texts(), *of_series(), *of_ranks(), *of_searches(), *of_runs(), *of_errors()]
+    return [*of_help(keys), *of_configs(), *of_data(), *of_training(), *of_texts(), *of_series(), *of_keys(), *of_ranks(), *of_searches(), *of_runs(), *of_errors()]
