@@ -46,8 +46,7 @@ TEST(MultiplyAdds, AreFusedWhereTheCpuDoesThat) {
   constexpr Scalar kStart = 0.9F;
   constexpr Scalar kFactor = 0.37F;
   constexpr Scalar kTerm = 0.21F;
-  Scalar fused = kStart;
-  Scalar separate = kStart;
+  Scalar fused = kStart, separate = kStart;
   for (Index round = 0; round < kRounds; ++round) {
     fused = std::fma(fused, kFactor, kTerm);
     volatile Scalar product = separate * kFactor;

@@ -27,8 +27,7 @@ class CheckpointOwner : public testing::Test {
   }
   // `first` has used the directory and has left a checkpoint there.
   void use(const RunDirectory& first) const {
-    const RunLock lock = claim_checkpoints(shared_, first);
-    EXPECT_TRUE(lock.held());
+    EXPECT_TRUE(claim_checkpoints(shared_, first).held());
     write_checkpoint(shared_);
   }
   void expect_accepted(const RunDirectory& other) const {
@@ -41,7 +40,6 @@ class CheckpointOwner : public testing::Test {
     expect_parts(error_text<ConfigError>([&] { refuse_foreign_checkpoints(shared_, other); }), parts);
     expect_parts(error_text<ConfigError>([&] { claim_checkpoints(shared_, other); }), parts);
   }
-
   TemporaryDirectory directory_;
   CheckpointDirectory shared_{directory_ / "disk/shared"};
 };
