@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <string>
 
 #include "lockstep/data/table/values/number.h"
 #include "lockstep/data/table/values/schema.h"

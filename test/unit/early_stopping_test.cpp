@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/train/storage/checkpoint/directory.h"
@@ -61,8 +60,7 @@ TEST(EarlyStopping, AnEpochIsOverThoughRoundingTakesAwayALittle) {
   EXPECT_TRUE(epochs.is_over({.epochs = 0.2}, {.epochs = 0.3}, 1));
   EXPECT_TRUE(epochs.is_over({.epochs = 0.2}, {.epochs = 0.31}, 1));
   EXPECT_FALSE(epochs.is_over({.epochs = 0.2}, {.epochs = 0.29999}, 1));
-  const Patience long_ones("train.early_stopping", "1000 epochs");
-  EXPECT_FALSE(long_ones.is_over({}, {.epochs = 999.999}, 1));
+  EXPECT_FALSE(Patience("train.early_stopping", "1000 epochs").is_over({}, {.epochs = 999.999}, 1));
   const Patience steps("train.early_stopping", "1000000 steps");
   EXPECT_TRUE(steps.is_over({.steps = 5}, {.steps = 1'000'005}, 1));
   EXPECT_FALSE(steps.is_over({.steps = 5}, {.steps = 1'000'004}, 1));
@@ -119,13 +117,11 @@ TEST(Patience, SaysWhatIsWrongWithIt) {
   test::expect_parts(error("1.5 evaluations"), {"train.early_stopping"});
   test::expect_parts(error("5 evaluationss"), {"the unit is unknown"});
   test::expect_parts(error("x evaluations"), {"train.early_stopping"});
-  for (const char* none : {"0 epochs", "0 evaluations", "0 steps"}) {
+  for (const char* none : {"0 epochs", "0 evaluations", "0 steps"})
     test::expect_parts(error(none), {none, "no time at all"});
-  }
 }
 
-// The trained model itself: the run ends where the rule says, and the test set is evaluated with the best
-// weights.
+// The trained model: the run ends where the rule says, and the test set is evaluated with the best weights.
 TEST(EarlyStopping, EndsATrainingAndTestsTheBestWeights) {
   const test::TemporaryDirectory directory;
   Config config = test::tiny_config();
@@ -151,8 +147,7 @@ TEST(EarlyStopping, EndsATrainingAndTestsTheBestWeights) {
   EXPECT_EQ(result.training.best->progress.steps, best->progress.steps);
   EXPECT_EQ(all.back().split, Split::kTest);
   EXPECT_EQ(all.back().progress.steps, best->progress.steps);
-  // Beside the checkpoint of the best weights there is one of the end, so that a longer run goes on from
-  // there.
+  // Beside the checkpoint of the best weights there is one of the end, from which a longer run goes on.
   EXPECT_EQ(CheckpointDirectory(directory.path()).steps(),
             (std::vector<Index>{result.training.progress.steps, best->progress.steps}));
   // A run of just so many steps has these weights at its end.
