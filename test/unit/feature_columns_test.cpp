@@ -68,8 +68,7 @@ TEST(ColumnValues, OfNumbersAreQuantilesInTheirUnits) {
   const std::vector<ColumnValue> values = column_values(age, found, 5);
   EXPECT_EQ(texts(values), (std::vector<std::string>{"10", "15", "20", "25", "30"}));
   EXPECT_EQ(values[1].features, std::vector<Scalar>{0.25F});
-  EXPECT_EQ(texts(column_values(age, {1, 0, 1, 1}, 5)), (std::vector<std::string>{"10", "30"}))
-      << "there are no more";
+  EXPECT_EQ(texts(column_values(age, {1, 0, 1, 1}, 5)), (std::vector<std::string>{"10", "30"})) << "no more";
   std::vector<Scalar> lopsided(100, 0);
   for (const int i : {1, 2, 3}) lopsided.push_back(static_cast<Scalar>(i) / 2);
   EXPECT_EQ(texts(column_values(age, lopsided, 3)), (std::vector<std::string>{"10", "40"})) << "each once";

@@ -26,9 +26,8 @@ TEST(FilesRead, AreAllThatTheCommandLineAndTheConfigName) {
     named.push_back(*name);
   }
   line.flags["model"] = {directory / "run"};
-  for (const char* file : {"config.toml", "model.safetensors", "schema.json"}) {
+  for (const char* file : {"config.toml", "model.safetensors", "schema.json"})
     named.push_back(line.text("model") + "/" + file);
-  }
   std::vector<std::string> read = files_read(line, config);
   std::ranges::sort(read);
   std::ranges::sort(named);

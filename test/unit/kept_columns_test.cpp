@@ -11,11 +11,9 @@
 #include "support/error_text.h"
 #include "support/temporary_directory.h"
 
-namespace lockstep::kept_columns_test {
+namespace lockstep::test::kept_columns_test {
 namespace {
 
-using test::error_text;
-using test::expect_parts;
 using Texts = std::vector<std::string>;
 
 class Kept : public testing::Test {
@@ -24,8 +22,7 @@ class Kept : public testing::Test {
     std::ofstream(directory_ / name, std::ios::binary) << text;
     return directory_ / name;
   }
-
-  test::TemporaryDirectory directory_;
+  TemporaryDirectory directory_;
 };
 
 Texts next(KeptColumns& columns) {
@@ -91,4 +88,4 @@ TEST(ColumnNames, AreAListAsInCsv) {
 }
 
 }  // namespace
-}  // namespace lockstep::kept_columns_test
+}  // namespace lockstep::test::kept_columns_test

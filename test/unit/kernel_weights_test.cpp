@@ -35,8 +35,7 @@ constexpr const char* kLayers = "conv2d(16, 3, padding=1) relu conv2d(16, 3, pad
 
 // Outputs and gradient.
 std::vector<Scalar> pass(Workspace& workspace, const Model& model, const ModelValues& values) {
-  AlignedBuffer<Scalar> x(kRows * model.input().size());
-  AlignedBuffer<Scalar> gradient(model.layout().size);
+  AlignedBuffer<Scalar> x(kRows * model.input().size()), gradient(model.layout().size);
   RandomStream random({.seed = test::seed()});
   for (Scalar& value : x.span()) value = random.normal();
   const ConstMatrix outputs = workspace.forward({.values = values,
@@ -64,8 +63,7 @@ TEST(KernelWeights, AreThoseOfTheLastCall) {
       if (!known) values.version = 0;  // laid out anew in each call
       return pass(workspace, model, values);
     };
-    const std::vector<Scalar> one = with(1, true);
-    const std::vector<Scalar> other = with(2, true);
+    const std::vector<Scalar> one = with(1, true), other = with(2, true);
     EXPECT_NE(one, other);
     EXPECT_EQ(one, with(1, false));
     EXPECT_EQ(other, with(2, false));
