@@ -15,13 +15,11 @@ namespace {
 class LostFilesTest : public testing::Test {
  protected:
   LostFilesTest() { resume_.is_new = false; }
-
   void record(const std::vector<std::string>& lost) const {
     RunRecord record{.state = RunState::kFailed};
     record.result["lost"] = lost;
     write_file_atomically(resume_.directory.record(), to_json(record));
   }
-
   const test::TemporaryDirectory directory_;
   ResumeState resume_{.directory = {directory_.path()}};
 };

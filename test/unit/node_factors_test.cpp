@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <memory>
 #include <random>
 
 #include "lockstep/math/eigen_matrix.h"
@@ -54,13 +53,11 @@ class NodeFactorsTest : public testing::Test {
       ASSERT_GT(part.size(), 0);
       const std::span<const Scalar> found = factors_->product(1, part);
       ASSERT_EQ(std::ssize(found), part.size());
-      for (Index i = 0; i < part.size(); ++i) {
+      for (Index i = 0; i < part.size(); ++i)
         ASSERT_NEAR(at(found, i), expected_[tensor].data()[part.begin - first + i], 1e-4)
             << part.begin << " " << i;
-      }
     }
   }
-
   std::mt19937_64 rng_;
   Plan plan_;
   AlignedBuffer<Scalar> shared_;
