@@ -27,7 +27,6 @@ class Outputs : public testing::Test {
     return error_text<ConfigError>(
         [&] { check_output({.flag = "--output", .name = name, .inputs = inputs, .overwrite = overwrite}); });
   }
-
   TemporaryDirectory directory_;
   std::string file_ = directory_ / "a.csv";
 };
@@ -49,10 +48,9 @@ TEST_F(Outputs, AnInputIsNeverWrittenWhateverItsName) {
   std::filesystem::create_hard_link(file_, directory_ / "hard");
   for (const std::string& name :
        {file_, directory_ / "d/../a.csv", directory_ / "link", directory_ / "hard"}) {
-    for (const bool overwrite : {false, true}) {
+    for (const bool overwrite : {false, true})
       expect_parts(refusal(name, {directory_ / "none", file_}, overwrite),
                    {"'" + name + "' is the file '" + file_ + "', which is read"});
-    }
   }
 }
 
@@ -106,8 +104,7 @@ TEST_F(Outputs, AReaderThatGoesAwayIsAnError) {
 }
 
 TEST_F(Outputs, DevicesAreWrittenToAndStay) {
-  const std::string null = directory_ / "null";
-  const std::string full = directory_ / "full";
+  const std::string null = directory_ / "null", full = directory_ / "full";
   if (!make_device(null, Device::kNull) || !make_device(full, Device::kFull)) GTEST_SKIP() << "no devices";
   for (const std::string& name : {null, full}) check_output({.flag = "--output", .name = name});
   write_output(null, "gone");

@@ -6,8 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <utility>
-#include <vector>
 
 namespace lockstep::page_memory_test {
 namespace {

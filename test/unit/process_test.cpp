@@ -6,9 +6,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <limits>
 #include <stdexcept>
-#include <vector>
 
 #include "lockstep/base/aligned_buffer.h"
 

@@ -5,7 +5,6 @@
 
 #include <chrono>
 #include <thread>
-#include <utility>
 
 namespace lockstep::progress_line_test {
 namespace {
@@ -67,8 +66,7 @@ TEST(ProgressLine, KnowsTheBestOfEarlierStartsAndNoneWhereItIsNotKept) {
   }
 }
 
-// Short epochs do not fill a terminal; the last evaluation always stands there, and all with run.log_every
-// = 1.
+// Short epochs do not fill a terminal; the last evaluation is always told, and all with run.log_every = 1.
 TEST(ProgressLine, ShowsOneEvaluationASecondOnATerminal) {
   const auto told = [](ProgressLine& line) {
     for (const Index step : {1, 2, 3, 10}) {

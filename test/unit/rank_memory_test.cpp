@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <limits>
-
 #include "lockstep/base/errors.h"
 #include "support/error_text.h"
 #include "support/thread_ranks.h"
@@ -66,8 +64,7 @@ TEST(RankMemory, RefusesWhatIsAboveTheStatedLimit) {
   EXPECT_THROW(refuse_too_large(plan, kMib, true), ConfigError);
 }
 
-// Weights, optimizer state and gradients are needed in any case; of the rest, an estimate, there is a
-// warning.
+// Weights, optimizer state and gradients are needed in any case; of the rest, an estimate, it warns.
 TEST(RankMemory, RefusesWhatCannotBeHeldAndDoubtsWhatMayNot) {
   const Index most = memory_limit().bytes;
   RunPlan plan;
