@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <functional>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/comm/agree.h"
@@ -114,7 +113,6 @@ class WeightsOnly final : public SynchronousStrategy {
   std::size_t progress() override { return 0; }
   void finish_exchange() override {}
   StepOutcome update(const UpdateRequest&) override { return {}; }
-
   bool apart = false;
 
  private:

@@ -1,5 +1,4 @@
-// The end of a run: each of its lines in the log with all that it can say and without, and the summary's
-// values.
+// The end of a run: each line of it in the log with all that it can say and without, and the summary.
 #include <gtest/gtest.h>
 
 #include <regex>

@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <vector>
-
 #include "support/error_text.h"
 
 namespace lockstep::run_output_test {

@@ -4,19 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 #include <numbers>
 
 #include "app/init/init.h"
-#include "lockstep/base/errors.h"
 #include "lockstep/base/random.h"
-#include "support/error_text.h"
 
-namespace lockstep::series_summary_test {
+namespace lockstep::test::series_summary_test {
 namespace {
-
-using test::error_text;
-using test::expect_parts;
 
 // A wave of so many positions, a trend, and noise in [-noise, noise).
 std::vector<double> wave(Index count, Index season, double noise, double trend = 0) {
@@ -102,4 +96,4 @@ TEST(WindowPlan, CountsTheWindowsToTrainOn) {
 }
 
 }  // namespace
-}  // namespace lockstep::series_summary_test
+}  // namespace lockstep::test::series_summary_test

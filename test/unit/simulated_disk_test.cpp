@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <set>
-
 namespace lockstep::test::simulated_disk_test {
 namespace {
 
@@ -27,7 +25,6 @@ class Disk : public testing::Test {
     Dice dice(1, draw);
     return disk_.after_crash(kind, dice);
   }
-
   const FileTree before_{{"d", std::nullopt}, {"d/old", "old"}};
   SimulatedDisk disk_{before_};
 };

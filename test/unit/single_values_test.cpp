@@ -47,9 +47,8 @@ TEST(SingleValues, ANewStepIsLookedAtAnew) {
   EXPECT_EQ(values.replicas(), 2);
   EXPECT_EQ(values.first_op(), kFirst);
   values.look(std::vector<Index>{3, 1});
-  EXPECT_EQ(values.replicas(), 1);
-  EXPECT_EQ(values.replicas({0, 1}), 0);
-  EXPECT_EQ(values.replicas({1, 2}), 1);
+  EXPECT_EQ(std::tuple(values.replicas(), values.replicas({0, 1}), values.replicas({1, 2})),
+            std::tuple(1, 0, 1));
   values.look(std::vector<Index>{3, 3});
   EXPECT_EQ(values.replicas(), 0);
 }
@@ -86,7 +85,6 @@ TEST(SingleValues, MomentsFollowWhatIsBeforeTheFirst) {
   for (const Index replica : {0, 2}) EXPECT_TRUE(values.are_followed(replica, kSecond)) << replica;
   EXPECT_TRUE(values.are_followed(1, kFirst)) << "together with the other replica's";
   EXPECT_FALSE(values.are_followed(1, kSecond));
-
   // What one of them makes constant goes into the sums of all.
   const Model mixed = deep("local", "sync");
   SingleValues all(mixed, 3, 1);
