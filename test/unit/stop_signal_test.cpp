@@ -37,7 +37,6 @@ TEST_F(StopSignal, IsKeptForWhoAsksAndBlockedInThreadsMadeAfterwards) {
     EXPECT_EQ(stop_signal(), "");
     EXPECT_NO_THROW(throw_if_stopped());
   }).join();
-
   ::kill(::getpid(), SIGINT);
   std::jthread([] { EXPECT_EQ(stop_signal(), "SIGINT"); }).join();
   ::kill(::getpid(), SIGTERM);

@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <thread>
 
 #include "lockstep/base/errors.h"
@@ -55,8 +54,7 @@ TEST(StreamedRecords, AreTheRecordsInTheMemoryThatWasStated) {
   }
 }
 
-// Once all that a window needs is read, both windows are held: the stated memory is that of two, and little
-// more.
+// Once all that a window needs is read, two windows are held: the stated memory, and little more.
 TEST(StreamedRecords, TheStatedMemoryIsCloseToWhatIsHeld) {
   const NumberedSource source(chunks_of(4000, 10));
   for (const Index replicas : {1, 2}) {

@@ -49,7 +49,6 @@ class SweepStateTest : public testing::Test {
   RunDirectory trial(Index number) const {
     return SweepDirectory{.root = directory_ / "sweep"}.trial(number);
   }
-
   test::TemporaryDirectory directory_;
 };
 

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <map>
 
 #include "lockstep/base/errors.h"
 #include "support/error_text.h"
@@ -68,9 +67,8 @@ TEST(TensorMultipliers, SayWhatIsWrongWithThem) {
     return test::error_text<ConfigError>([&] { lr_factors(texts); });
   };
   for (const char* text :
-       {"bias", "bias: ", ": 2", "bias: two", "bias: -1", "bias: 2x", "bias: nan", "bias: 1e7", ""}) {
+       {"bias", "bias: ", ": 2", "bias: two", "bias: -1", "bias: 2x", "bias: nan", "bias: 1e7", ""})
     test::expect_parts(error({text}), {"train.lr_multiplier has '", text, "a pattern, a colon and a factor"});
-  }
   test::expect_parts(error({"bias: 2", "7.*: 0.1"}),
                      {"train.lr_multiplier: '7.*' fits no tensor", "0.weight, 1.weight, 1.bias", "4.bias",
                       "bias, norm, embedding"});

@@ -3,11 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include <bit>
 #include <cmath>
 #include <cstring>
-#include <map>
-#include <vector>
 
 #include "lockstep/math/statistics.h"
 
