@@ -3,10 +3,6 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <limits>
-#include <string>
-#include <vector>
-
 namespace lockstep::text_test {
 namespace {
 

@@ -4,18 +4,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <string>
-#include <utility>
 
-#include "lockstep/base/errors.h"
 #include "lockstep/config/command_line.h"
 #include "support/config_text.h"
 
-namespace lockstep::toml_limits_test {
+namespace lockstep::test::toml_limits_test {
 namespace {
-
-using test::error_of;
-using test::load;
 
 std::string repeated(std::size_t times, const std::string& text) {
   std::string all;
@@ -86,4 +80,4 @@ TEST(TomlReader, CutsLongTextsInItsErrors) {
 }
 
 }  // namespace
-}  // namespace lockstep::toml_limits_test
+}  // namespace lockstep::test::toml_limits_test
