@@ -12,7 +12,6 @@
 #include "support/seed.h"
 
 namespace lockstep::activations_test {
-namespace {
 
 constexpr Index kSamples = 5;
 const Shape kImage{{128, 128}};  // eight channels of it: half a MiB, a sample to a block
@@ -208,5 +207,4 @@ TEST(RetainedSamples, EvaluationGivesWhatTrainingDoes) {
   }
 }
 
-}  // namespace
 }  // namespace lockstep::activations_test

@@ -13,7 +13,6 @@
 #include "support/seed.h"
 
 namespace lockstep::augmentation_test {
-namespace {
 
 using namespace test;
 using Image = std::vector<Scalar>;
@@ -244,5 +243,4 @@ TEST(Augmenter, EveryEpochAndEveryWalkHasItsOwnChanges) {
   EXPECT_LT(same_in_next_replica, 3 * 5 * 31 / 10);
 }
 
-}  // namespace
 }  // namespace lockstep::augmentation_test

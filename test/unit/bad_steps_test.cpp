@@ -9,7 +9,6 @@
 #include "support/tiny_run.h"
 
 namespace lockstep::bad_steps_test {
-namespace {
 
 Config with_bad_steps(const std::string& strategy) {
   Config config = test::tiny_config();
@@ -115,5 +114,4 @@ TEST(BadSteps, NameNoneOfTheLayersThatOnlyHandBadValuesOn) {
                      {"replica 0: layer 1 'dense(4)' gives a value that is not finite"});
 }
 
-}  // namespace
 }  // namespace lockstep::bad_steps_test

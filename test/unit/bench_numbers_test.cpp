@@ -10,7 +10,6 @@
 #include "train/bench/multiply_adds.h"
 
 namespace lockstep::bench_numbers_test {
-namespace {
 
 // Of four ranks, each sends and receives 1.5 times the bytes of a sum. To copy them, each is read and
 // written: 3 GB/s, of which a copy of 1,500,000 bytes takes 3,000,000, take a millisecond.
@@ -57,5 +56,4 @@ TEST(MultiplyAdds, AreFusedWhereTheCpuDoesThat) {
 #endif
 }
 
-}  // namespace
 }  // namespace lockstep::bench_numbers_test

@@ -14,7 +14,6 @@
 #include "support/tiny_run.h"
 
 namespace lockstep::test::best_measure_test {
-namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -132,5 +131,4 @@ TEST(BestCheckpoint, IsTheOneThatTheValidationSetChooses) {
   EXPECT_EQ(CheckpointDirectory(config.checkpoint.dir).best(), best->progress.steps);
 }
 
-}  // namespace
 }  // namespace lockstep::test::best_measure_test

@@ -10,7 +10,6 @@
 #include "support/seed.h"
 
 namespace lockstep::bf16_convolution_test {
-namespace {
 
 using namespace test;
 
@@ -103,5 +102,4 @@ TEST_F(Bf16Kernels, NoThreadsAreGainedByConvolutions) {
   });
 }
 
-}  // namespace
 }  // namespace lockstep::bf16_convolution_test

@@ -11,7 +11,6 @@
 #include "support/seed.h"
 
 namespace lockstep::bf16_layers_test {
-namespace {
 
 constexpr Index kRows = 12;
 
@@ -103,5 +102,4 @@ TEST_F(Bf16Models, ThreadsShareTheRounding) {
   }
 }
 
-}  // namespace
 }  // namespace lockstep::bf16_layers_test

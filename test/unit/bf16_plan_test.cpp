@@ -5,7 +5,6 @@
 #include "lockstep/train/plan/run_plan.h"
 
 namespace lockstep::bf16_plan_test {
-namespace {
 
 constexpr Index kWorld = 4;
 constexpr Index kReplicas = 64;
@@ -54,5 +53,4 @@ TEST(Bf16Plan, HoldsTheLayoutsOfConvolutionsForEachThread) {
   }
 }
 
-}  // namespace
 }  // namespace lockstep::bf16_plan_test

@@ -9,7 +9,6 @@
 #include "support/seed.h"
 
 namespace lockstep::bf16_test {
-namespace {
 
 using namespace test;
 
@@ -159,5 +158,4 @@ TEST_F(Bf16Kernels, NanTimesZeroIsNotHidden) {
   for (Index i = 0; i < 28; ++i) EXPECT_EQ(std::isnan(y[i]), i / 7 == 2) << i;
 }
 
-}  // namespace
 }  // namespace lockstep::bf16_test

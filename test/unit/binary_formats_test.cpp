@@ -16,7 +16,6 @@
 #include "support/temporary_directory.h"
 
 namespace lockstep::binary_formats_test {
-namespace {
 
 using namespace test;
 
@@ -360,5 +359,4 @@ TEST_F(BinaryFormats, RawLayoutsSayWhatIsWrongWithThem) {
   EXPECT_EQ(open()->info().rows, 3);
 }
 
-}  // namespace
 }  // namespace lockstep::binary_formats_test

@@ -13,7 +13,6 @@
 #include "support/temporary_directory.h"
 
 namespace lockstep::test::byte_stream_test {
-namespace {
 
 // Half a megabyte, partly easy to pack.
 std::string content(unsigned seed) {
@@ -99,5 +98,4 @@ TEST_F(GzipFile, OthersAreReadAsTheyAre) {
   }
 }
 
-}  // namespace
 }  // namespace lockstep::test::byte_stream_test

@@ -10,7 +10,6 @@
 #include "support/torch_references.h"
 
 namespace lockstep::test::calibration_test {
-namespace {
 
 constexpr Scalar kNaN = std::numeric_limits<Scalar>::quiet_NaN();
 constexpr Index kBlock = 10;
@@ -148,5 +147,4 @@ TEST(DivideOutputs, DividesEachAndLeavesThemWhereTheTemperatureIsOne) {
   EXPECT_EQ(divide_outputs(matrix, 1, {}).data(), outputs.data());
 }
 
-}  // namespace
 }  // namespace lockstep::test::calibration_test

@@ -7,7 +7,6 @@
 #include "support/error_text.h"
 
 namespace lockstep::catalog_test {
-namespace {
 
 const std::vector<std::string> kNames{"sgd", "adam", "adamw", "adagrad", "rmsprop", "lamb"};
 
@@ -78,5 +77,4 @@ TEST(FindEntry, FindsTheEntryOrNamesTheNearest) {
   EXPECT_EQ(ConfigError("").exit_code(), kExitConfig);
 }
 
-}  // namespace
 }  // namespace lockstep::catalog_test

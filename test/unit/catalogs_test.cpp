@@ -6,7 +6,6 @@
 #include "lockstep/base/errors.h"
 
 namespace lockstep::catalogs_test {
-namespace {
 
 // Whether the key can be given with this config.
 bool is_read(Config config, const std::string& key) {
@@ -39,5 +38,4 @@ TEST(Choices, ServersReadWhatTheirModeNeeds) {
     }
 }
 
-}  // namespace
 }  // namespace lockstep::catalogs_test

@@ -8,7 +8,6 @@
 #include "support/known_names.h"
 
 namespace lockstep::test::check_test {
-namespace {
 
 struct Entry {
   std::string name;
@@ -186,5 +185,4 @@ TEST(KeysWithoutEffect, AreThoseThatNoChosenEntryReads) {
   EXPECT_FALSE(idle(two).contains("train.rho"));
 }
 
-}  // namespace
 }  // namespace lockstep::test::check_test

@@ -16,7 +16,6 @@
 #include "support/temporary_directory.h"
 
 namespace lockstep::checkpoint_files_test {
-namespace {
 
 // "" if all is well.
 std::string problem_of(const std::function<void()>& action) {
@@ -288,5 +287,4 @@ TEST_F(CheckpointFiles, AFifoAmongItsFilesIsAnErrorAtOnce) {
   expect_fifo([&] { reader.fill({part_of("optimizer.0", 10, {0, 10}, numbers)}); });
 }
 
-}  // namespace
 }  // namespace lockstep::checkpoint_files_test

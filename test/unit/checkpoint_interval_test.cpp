@@ -8,7 +8,6 @@
 #include "support/error_text.h"
 
 namespace lockstep::test::checkpoint_interval_test {
-namespace {
 
 Progress at(Index steps, Index samples, double epochs) {
   return {.steps = steps, .samples = samples, .epochs = epochs};
@@ -52,5 +51,4 @@ TEST(TrainingInterval, IsNotByTheClock) {
   }
 }
 
-}  // namespace
 }  // namespace lockstep::test::checkpoint_interval_test

@@ -9,7 +9,6 @@
 #include "support/temporary_directory.h"
 
 namespace lockstep::checkpoint_owner_test {
-namespace {
 
 using namespace test;
 
@@ -123,5 +122,4 @@ TEST_F(CheckpointOwner, ADamagedOwnerIsNamed) {
   expect_accepted(run("a"));
 }
 
-}  // namespace
 }  // namespace lockstep::checkpoint_owner_test

@@ -19,7 +19,6 @@
 #include "support/torch_references.h"
 
 namespace lockstep::test::class_weights_test {
-namespace {
 
 using Texts = std::vector<std::string>;
 
@@ -124,5 +123,4 @@ TEST(ClassWeights, CountsAreThoseOfTheWholeSetOnAnyNumberOfRanks) {
   EXPECT_EQ(std::accumulate(counts.begin(), counts.end(), Index{0}), 301);
 }
 
-}  // namespace
 }  // namespace lockstep::test::class_weights_test

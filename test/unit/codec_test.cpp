@@ -14,7 +14,6 @@
 #include "support/seed.h"
 
 namespace lockstep::codec_test {
-namespace {
 
 constexpr Scalar kInfinity = std::numeric_limits<Scalar>::infinity();
 constexpr Scalar kNaN = std::numeric_limits<Scalar>::quiet_NaN();
@@ -244,5 +243,4 @@ TEST(Refusals, OrderedReductionTakesNoLossyWire) {
   }
 }
 
-}  // namespace
 }  // namespace lockstep::codec_test

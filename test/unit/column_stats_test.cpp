@@ -9,7 +9,6 @@
 #include "support/seed.h"
 
 namespace lockstep::column_stats_test {
-namespace {
 
 using namespace test;
 
@@ -60,5 +59,4 @@ TEST(ValueCounts, ForgetThemselvesBeyondTheLimitWhoeverCounts) {
   EXPECT_TRUE(fourth.overflowed());
 }
 
-}  // namespace
 }  // namespace lockstep::column_stats_test

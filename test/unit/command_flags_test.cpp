@@ -13,7 +13,6 @@
 #include "support/temporary_directory.h"
 
 namespace lockstep::command_flags_test {
-namespace {
 
 using Arguments = std::vector<std::string>;
 
@@ -109,5 +108,4 @@ TEST(CommandFlags, NeverWriteToWhatIsRead) {
   }
 }
 
-}  // namespace
 }  // namespace lockstep::command_flags_test

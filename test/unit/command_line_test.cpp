@@ -15,7 +15,6 @@
 #include "support/temporary_directory.h"
 
 namespace lockstep::command_line_test {
-namespace {
 
 using Arguments = std::vector<std::string>;
 
@@ -354,5 +353,4 @@ TEST(LoadConfig, ChecksAKeyEvenWhereAFlagOverridesIt) {
   EXPECT_THROW(load({"--train.lr", "0.5"}, "[train]\nlr = 'x'"), ConfigError);
 }
 
-}  // namespace
 }  // namespace lockstep::command_line_test

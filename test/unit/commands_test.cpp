@@ -10,7 +10,6 @@
 #include "lockstep/config/command_line.h"
 
 namespace lockstep::commands_test {
-namespace {
 
 TEST(Commands, HaveTheirTextAndAGuide) {
   for (const CommandEntry& command : command_catalog()) {
@@ -89,5 +88,4 @@ TEST(Reference, HasEachTextOfRefusalsAndPresets) {
     }
 }
 
-}  // namespace
 }  // namespace lockstep::commands_test

@@ -14,7 +14,6 @@
 #include "support/temporary_directory.h"
 
 namespace lockstep::test::compare_test {
-namespace {
 
 class Compare : public testing::Test {
  protected:
@@ -309,5 +308,4 @@ TEST_F(Compare, FindsRunsAtAnyDepthEachOnce) {
   expect_parts(error(sweep + "/trial-1/config.toml"), {"is no directory"});
 }
 
-}  // namespace
 }  // namespace lockstep::test::compare_test

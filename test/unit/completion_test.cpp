@@ -14,7 +14,6 @@
 #include "support/trainer_process.h"
 
 namespace lockstep::test::completion_test {
-namespace {
 
 using Words = std::vector<std::string>;
 
@@ -209,5 +208,4 @@ TEST_F(Written, ManReadsItsPage) {
   EXPECT_TRUE(has(result.output, "distribute.strategy"));
 }
 
-}  // namespace
 }  // namespace lockstep::test::completion_test

@@ -12,7 +12,6 @@
 #include "support/seed.h"
 
 namespace lockstep::test::convolution_test {
-namespace {
 
 constexpr Scalar kNan = std::numeric_limits<Scalar>::quiet_NaN();
 
@@ -239,5 +238,4 @@ TEST(Convolution, NanTimesZeroIsNotHidden) {
   });
 }
 
-}  // namespace
 }  // namespace lockstep::test::convolution_test

@@ -8,7 +8,6 @@
 #include "support/seed.h"
 
 namespace lockstep::test::convolution_weights_test {
-namespace {
 
 constexpr Index kRows = 4;
 const ConvolutionShape kShape = square(8, 16, 32, {.size = 3, .pad_before = 1, .pad_after = 1});
@@ -50,5 +49,4 @@ TEST_F(WeightsOfConvolutions, AreLaidOutOncePerVersion) {
   EXPECT_EQ(results(w), before);
 }
 
-}  // namespace
 }  // namespace lockstep::test::convolution_weights_test

@@ -10,7 +10,6 @@
 #include "support/torch_references.h"
 
 namespace lockstep::date_test {
-namespace {
 
 TEST(Date, AreThoseOfPythonInAllForms) {
   for (const nlohmann::json& reference : test::torch_references("dates", "date_references.json")) {
@@ -45,5 +44,4 @@ TEST(Date, IsWrittenWithItsTimeToTheMinute) {
   EXPECT_EQ(write_date(1, DateForm::kTime), "24:00");
 }
 
-}  // namespace
 }  // namespace lockstep::date_test

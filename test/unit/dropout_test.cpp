@@ -9,7 +9,6 @@
 #include "support/one_step.h"
 
 namespace lockstep::dropout_test {
-namespace {
 
 constexpr Index kRows = 40;
 constexpr Index kSize = 500;
@@ -161,5 +160,4 @@ TEST(Dropout, OfAttentionBelongsToSampleHeadQueryAndKey) {
   for (const Scalar value : mask_of_attention(later, 1)) EXPECT_NEAR(value, 1, 1e-5);
 }
 
-}  // namespace
 }  // namespace lockstep::dropout_test

@@ -12,7 +12,6 @@
 #include "support/tiny_run.h"
 
 namespace lockstep::early_stopping_test {
-namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
@@ -162,5 +161,4 @@ TEST(EarlyStopping, EndsATrainingAndTestsTheBestWeights) {
                                  result.training.best_weights.span().first(until_best.weights.size())));
 }
 
-}  // namespace
 }  // namespace lockstep::early_stopping_test

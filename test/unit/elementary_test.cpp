@@ -10,7 +10,6 @@
 #include "support/seed.h"
 
 namespace lockstep::elementary_test {
-namespace {
 
 constexpr double kUnit = 0x1p-23;  // one unit in the last place, relative
 
@@ -153,5 +152,4 @@ TEST(Elementary, SigmoidTangentAndNormalAreClose) {
   EXPECT_EQ(hyperbolic_tangent(-1000), -1);
 }
 
-}  // namespace
 }  // namespace lockstep::elementary_test

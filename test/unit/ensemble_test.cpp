@@ -13,7 +13,6 @@
 #include "support/seed.h"
 
 namespace lockstep::ensemble_test {
-namespace {
 
 constexpr Index kMembers = 3;
 constexpr Index kRows = 4;
@@ -151,5 +150,4 @@ TEST(Ensemble, WhatDoesNotFitIsRefused) {
   test::expect_parts(refusal("periodic(4, sigma=2)"), {"sigma", "to 1, found 2"});
 }
 
-}  // namespace
 }  // namespace lockstep::ensemble_test

@@ -11,7 +11,6 @@
 #include "support/thread_ranks.h"
 
 namespace lockstep::evaluation_test {
-namespace {
 
 struct Sample {
   std::vector<Scalar> outputs;  // of the model, whose weights are the identity
@@ -179,5 +178,4 @@ TEST(Evaluation, GivesWeightedMeansAndCountsOfSamples) {
       }
 }
 
-}  // namespace
 }  // namespace lockstep::evaluation_test

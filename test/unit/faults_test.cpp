@@ -9,7 +9,6 @@
 #include "support/tiny_run.h"
 
 namespace lockstep::test::faults_test {
-namespace {
 
 constexpr int kRanks = 3;
 
@@ -115,5 +114,4 @@ TEST(DroppedMessages, OfAWorkerOrServerAreNoticedWhereWorkersStepAlone) {
   EXPECT_GE(noticed, kRanks * 2);
 }
 
-}  // namespace
 }  // namespace lockstep::test::faults_test

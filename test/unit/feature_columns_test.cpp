@@ -8,7 +8,6 @@
 #include "support/error_text.h"
 
 namespace lockstep::test::feature_columns_test {
-namespace {
 
 TableColumn numeric(const std::string& name) {
   return {.name = name,
@@ -127,5 +126,4 @@ TEST(ColumnValues, OfDatesMoveAllTheirFeatures) {
                {"date(ymd, month)", "in order"});
 }
 
-}  // namespace
 }  // namespace lockstep::test::feature_columns_test

@@ -10,7 +10,6 @@
 #include "support/temporary_directory.h"
 
 namespace lockstep::file_list_test {
-namespace {
 
 using namespace test;
 
@@ -73,5 +72,4 @@ TEST_F(FileList, WhatDoesNotExistIsNamed) {
   expect_parts(error(std::string(300, 'x') + "/" + std::string(5000, 'y')), {"data.train", "too long"});
 }
 
-}  // namespace
 }  // namespace lockstep::file_list_test

@@ -16,7 +16,6 @@
 #include "support/temporary_directory.h"
 
 namespace lockstep::file_test {
-namespace {
 
 class File : public testing::Test {
  protected:
@@ -212,5 +211,4 @@ TEST_F(File, UnwritableDirectoryIsAnErrorWithItsReason) {
               }).starts_with("cannot create '/proc/lockstep"));
 }
 
-}  // namespace
 }  // namespace lockstep::file_test

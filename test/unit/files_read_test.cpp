@@ -8,7 +8,6 @@
 #include "support/temporary_directory.h"
 
 namespace lockstep::files_read_test {
-namespace {
 
 TEST(FilesRead, AreAllThatTheCommandLineAndTheConfigName) {
   const test::TemporaryDirectory directory;
@@ -34,5 +33,4 @@ TEST(FilesRead, AreAllThatTheCommandLineAndTheConfigName) {
   EXPECT_EQ(read, named);
 }
 
-}  // namespace
 }  // namespace lockstep::files_read_test

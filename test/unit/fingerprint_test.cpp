@@ -12,7 +12,6 @@
 #include "support/temporary_directory.h"
 
 namespace lockstep::fingerprint_test {
-namespace {
 
 using namespace test;
 
@@ -200,5 +199,4 @@ TEST(Fingerprint, ChangesAreNamed) {
   EXPECT_TRUE(describe_changes(before, sampled, source).empty());
 }
 
-}  // namespace
 }  // namespace lockstep::fingerprint_test

@@ -15,7 +15,6 @@
 #include "support/temporary_directory.h"
 
 namespace lockstep::test::first_config_test {
-namespace {
 
 class FirstConfig : public testing::Test {
  protected:
@@ -558,5 +557,4 @@ TEST_F(FirstConfig, FlagsStandForWhatTheyReplace) {
   EXPECT_EQ(read.model.preset, "mlp");
 }
 
-}  // namespace
 }  // namespace lockstep::test::first_config_test

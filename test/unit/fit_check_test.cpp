@@ -10,7 +10,6 @@
 #include "support/error_text.h"
 
 namespace lockstep::test::fit_check_test {
-namespace {
 
 constexpr const char* kSoftmax = "softmax_cross_entropy";
 constexpr const char* kBinary = "binary_cross_entropy";
@@ -222,5 +221,4 @@ TEST(TargetRule, TheClassOfTargetsIsTheOneThatAccuracyCounts) {
   EXPECT_EQ(of({0.4F, 0.4F, 0.2F}), 0) << "the first of equals";
 }
 
-}  // namespace
 }  // namespace lockstep::test::fit_check_test

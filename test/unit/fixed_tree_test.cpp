@@ -10,7 +10,6 @@
 #include "support/seed.h"
 
 namespace lockstep::fixed_tree_test {
-namespace {
 
 constexpr Index kMaxLeaves = 64;
 
@@ -187,5 +186,4 @@ TEST(FixedTree, TreeSumFollowsTheTree) {
   EXPECT_EQ(tree_sum(std::vector<double>{1, 1, 1, 1e16}), 1e16 + 2);
 }
 
-}  // namespace
 }  // namespace lockstep::fixed_tree_test

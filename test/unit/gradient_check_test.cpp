@@ -9,7 +9,6 @@
 #include "lockstep/distributed/update.h"
 
 namespace lockstep::gradient_check_test {
-namespace {
 
 constexpr Scalar kNan = std::numeric_limits<Scalar>::quiet_NaN();
 constexpr Scalar kInfinity = std::numeric_limits<Scalar>::infinity();
@@ -174,5 +173,4 @@ TEST(GradientCheck, NoLimitLetsInfinityThrough) {
   }
 }
 
-}  // namespace
 }  // namespace lockstep::gradient_check_test

@@ -9,7 +9,6 @@
 #include "support/thread_ranks.h"
 
 namespace lockstep::gradient_limit_test {
-namespace {
 
 constexpr double kLr = 0.5 / double{kMaxGradient};
 
@@ -93,5 +92,4 @@ TEST(GradientLimit, IsThatOfTheMeanHoweverManyReplicasItComesFrom) {
   }
 }
 
-}  // namespace
 }  // namespace lockstep::gradient_limit_test

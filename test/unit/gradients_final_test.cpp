@@ -8,7 +8,6 @@
 #include "lockstep/nn/workspace.h"
 
 namespace lockstep::gradients_final_test {
-namespace {
 
 struct Said {
   Index from;
@@ -69,5 +68,4 @@ TEST(GradientReadyCallback, BlocksOfSamplesAreFinalWithTheLast) {
   }
 }
 
-}  // namespace
 }  // namespace lockstep::gradients_final_test

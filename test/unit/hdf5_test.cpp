@@ -13,7 +13,6 @@
 #include "support/temporary_directory.h"
 
 namespace lockstep::hdf5_test {
-namespace {
 
 using namespace test;
 
@@ -181,5 +180,4 @@ TEST_F(Hdf5, SaysHowToGetTheLibrary) {
 
 #endif
 
-}  // namespace
 }  // namespace lockstep::hdf5_test

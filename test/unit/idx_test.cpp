@@ -12,7 +12,6 @@
 #include "support/temporary_directory.h"
 
 namespace lockstep::idx_test {
-namespace {
 
 using namespace test;
 
@@ -258,5 +257,4 @@ TEST_P(Idx, SplitsThatAreNotNamed) {
   expect_parts(error_text<ConfigError>(open_train), {"data.train is set", "data.train_labels is not"});
 }
 
-}  // namespace
 }  // namespace lockstep::idx_test

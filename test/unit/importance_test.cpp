@@ -14,7 +14,6 @@
 #include "support/thread_ranks.h"
 
 namespace lockstep::test::importance_test {
-namespace {
 
 constexpr Index kRows = 60;
 constexpr std::array<double, 4> kWeights = {0.5, 0, -2, 0.25};
@@ -178,5 +177,4 @@ TEST(PartialDependence, OfALinearModelIsALine) {
   }
 }
 
-}  // namespace
 }  // namespace lockstep::test::importance_test

@@ -8,7 +8,6 @@
 #include "support/error_text.h"
 
 namespace lockstep::test::json_test {
-namespace {
 
 using Json = nlohmann::json;
 
@@ -78,5 +77,4 @@ TEST(ParseJson, SaysShortlyWhatIsNoJson) {
   EXPECT_LT(said.size(), 500U) << said.substr(0, 500);
 }
 
-}  // namespace
 }  // namespace lockstep::test::json_test

@@ -12,7 +12,6 @@
 #include "support/temporary_directory.h"
 
 namespace lockstep::test::kept_columns_test {
-namespace {
 
 using Texts = std::vector<std::string>;
 
@@ -87,5 +86,4 @@ TEST(ColumnNames, AreAListAsInCsv) {
   }
 }
 
-}  // namespace
 }  // namespace lockstep::test::kept_columns_test

@@ -10,7 +10,6 @@
 #include "support/seed.h"
 
 namespace lockstep::kernel_weights_test {
-namespace {
 
 TEST(KernelWeights, AreRoundedWhereLayersMultiplyWithThem) {
   const Model model({.layers = "embedding(6, 8) layer_norm dense(4)", .precision = Precision::kBf16}, {{1}});
@@ -70,5 +69,4 @@ TEST(KernelWeights, AreThoseOfTheLastCall) {
   }
 }
 
-}  // namespace
 }  // namespace lockstep::kernel_weights_test

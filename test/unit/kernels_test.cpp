@@ -12,7 +12,6 @@
 #include "support/seed.h"
 
 namespace lockstep::test::kernels_test {
-namespace {
 
 constexpr Scalar kNan = std::numeric_limits<Scalar>::quiet_NaN();
 
@@ -259,5 +258,4 @@ TEST(BackEnd, HasANameAndAVersion) {
       << kernel_back_end();
 }
 
-}  // namespace
 }  // namespace lockstep::test::kernels_test

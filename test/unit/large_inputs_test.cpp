@@ -13,7 +13,6 @@
 #include "support/temporary_directory.h"
 
 namespace lockstep::large_inputs_test {
-namespace {
 
 using namespace test;
 
@@ -95,5 +94,4 @@ TEST(LargeModel, FortyThousandLayersAreNoMoreWorkThanTheirNumber) {
   EXPECT_LT(seconds.count(), 30);
 }
 
-}  // namespace
 }  // namespace lockstep::large_inputs_test

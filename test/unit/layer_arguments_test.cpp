@@ -10,7 +10,6 @@
 #include "support/error_text.h"
 
 namespace lockstep::layer_arguments_test {
-namespace {
 
 Shape output_of(const std::string& layer, const Shape& input) {
   return Model({.layers = layer + " layer_norm"}, input).output();
@@ -233,5 +232,4 @@ TEST(LayerArguments, CompositesNestButNotWithoutEnd) {
   EXPECT_EQ(output_of("batch_norm(mode=group( 2 ))", {{4}}), (Shape{{4}}));
 }
 
-}  // namespace
 }  // namespace lockstep::layer_arguments_test

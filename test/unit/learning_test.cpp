@@ -8,7 +8,6 @@
 #include "support/error_text.h"
 
 namespace lockstep::learning_test {
-namespace {
 
 std::unique_ptr<Loss> loss_called(const std::string& name, const LossOptions& options = {}) {
   return find_entry(loss_catalog(), "loss", name).make(options);
@@ -151,5 +150,4 @@ TEST(LearningDoubt, IsTrueOfShortRuns) {
   }
 }
 
-}  // namespace
 }  // namespace lockstep::learning_test

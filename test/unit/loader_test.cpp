@@ -15,7 +15,6 @@
 #include "support/prepared.h"
 
 namespace lockstep::loader_test {
-namespace {
 
 using namespace test;
 
@@ -270,5 +269,4 @@ TEST(Normaliser, RefusesWhatCannotBe) {
   expect_parts(error({0}, {-2}), {"data.std holds -2", "above 0"});
 }
 
-}  // namespace
 }  // namespace lockstep::loader_test

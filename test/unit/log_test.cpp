@@ -11,7 +11,6 @@
 #include "support/trainer_process.h"
 
 namespace lockstep::test::log_test {
-namespace {
 
 TEST(Log, RankZeroTellsTheStoryAndTheOthersOnlyWarn) {
   for (const int rank : {0, 1, 7}) {
@@ -78,5 +77,4 @@ TEST(Log, LinesThatCannotBeWrittenAreOneWarningAndTheFileHasWholeLines) {
   EXPECT_EQ(count_of(rest, "\n"), 1) << rest;
 }
 
-}  // namespace
 }  // namespace lockstep::test::log_test

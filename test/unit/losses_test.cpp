@@ -11,7 +11,6 @@
 #include "support/torch_references.h"
 
 namespace lockstep::losses_test {
-namespace {
 
 ConstMatrix view(const std::vector<Scalar>& values, Index rows) {
   return as_matrix(std::span(values), rows, std::ssize(values) / rows);
@@ -172,5 +171,4 @@ TEST(Losses, AnUnknownNameSuggestsTheNearest) {
       {"did you mean 'softmax_cross_entropy'?"});
 }
 
-}  // namespace
 }  // namespace lockstep::losses_test

@@ -10,7 +10,6 @@
 #include "support/temporary_directory.h"
 
 namespace lockstep::lost_files_test {
-namespace {
 
 class LostFilesTest : public testing::Test {
  protected:
@@ -52,5 +51,4 @@ TEST_F(LostFilesTest, AreNoneInANewDirectory) {
   EXPECT_TRUE(incomplete_before(resume_).empty());
 }
 
-}  // namespace
 }  // namespace lockstep::lost_files_test

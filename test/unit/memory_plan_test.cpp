@@ -10,7 +10,6 @@
 #include "support/planned_run.h"
 
 namespace lockstep::test::memory_plan_test {
-namespace {
 
 // One room for each thread, or for each replica of a rank where they meet; of a part of the samples.
 TEST(MemoryPlan, ActivationsAreThoseOfAPass) {
@@ -216,5 +215,4 @@ TEST_F(NodesOfUnequalSizes, AreTakenAsTheyAre) {
   EXPECT_EQ(setup_.plan_on({4, 3, 3}).memory.optimizer, copy_ / 3);
 }
 
-}  // namespace
 }  // namespace lockstep::test::memory_plan_test

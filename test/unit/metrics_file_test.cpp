@@ -18,7 +18,6 @@
 #include "support/temporary_directory.h"
 
 namespace lockstep::metrics_file_test {
-namespace {
 
 // What is logged meanwhile.
 class Log {
@@ -332,5 +331,4 @@ TEST(NumberTables, HaveTheirMarkAndAMeaningEach) {
   EXPECT_EQ(tables, 7);
 }
 
-}  // namespace
 }  // namespace lockstep::metrics_file_test

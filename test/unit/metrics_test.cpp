@@ -13,7 +13,6 @@
 #include "support/torch_references.h"
 
 namespace lockstep::metrics_test {
-namespace {
 
 struct Set {
   OutputForm kind = TargetKind::kClass;
@@ -417,5 +416,4 @@ TEST(MetricValue, IsToldInFiveDigitsOrAsUndefined) {
   EXPECT_EQ(name_with_class("average_precision", ""), "average_precision");
 }
 
-}  // namespace
 }  // namespace lockstep::metrics_test

@@ -21,7 +21,6 @@
 #include "support/temporary_directory.h"
 
 namespace lockstep::test::model_file_test {
-namespace {
 
 struct Stored {
   explicit Stored(const std::string& layers)
@@ -447,5 +446,4 @@ TEST_F(Gpt2Files, OfAnotherSizeAreListedByTheirNames) {
                 "(lm_head.weight in the file): missing, the model has 12x8"});
 }
 
-}  // namespace
 }  // namespace lockstep::test::model_file_test

@@ -12,7 +12,6 @@
 #include "support/error_text.h"
 
 namespace lockstep::test::model_stages_test {
-namespace {
 
 constexpr Index kSamples = 5;
 constexpr const char* kImages =
@@ -371,5 +370,4 @@ TEST(ModelStages, AreCutBetweenLayersThatShareAWeightOnlyIfNeeded) {
   EXPECT_EQ(divide("dense(10) relu dense(10, tie=0) dense(9)", 2, {kAutoCut}).back(), (Range{3, 4}));
 }
 
-}  // namespace
 }  // namespace lockstep::test::model_stages_test

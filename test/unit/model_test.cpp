@@ -12,7 +12,6 @@
 #include "support/squares.h"
 
 namespace lockstep::model_test {
-namespace {
 
 Model make(const std::string& layers, const std::string& init = "he") {
   return Model({.layers = layers, .init = init}, {{28, 28}});
@@ -138,5 +137,4 @@ TEST(Initialise, IsKeyedByNameAndHasTheRightSpread) {
   EXPECT_TRUE(std::equal(weights_a.data(), weights_a.data() + 784 * 30, weights_b.data()));
 }
 
-}  // namespace
 }  // namespace lockstep::model_test

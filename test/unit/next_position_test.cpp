@@ -10,7 +10,6 @@
 #include "support/seed.h"
 
 namespace lockstep::next_position_test {
-namespace {
 
 constexpr Index kSamples = 2;
 constexpr Index kPositions = 140;  // more than a chunk of keys
@@ -64,5 +63,4 @@ TEST(NextPosition, RefusesLayersThatSeePositionsBehindTheirOwn) {
   }
 }
 
-}  // namespace
 }  // namespace lockstep::next_position_test

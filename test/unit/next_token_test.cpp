@@ -8,7 +8,6 @@
 #include "support/error_text.h"
 
 namespace lockstep::next_token_test {
-namespace {
 
 const std::vector<Scalar> kOutputs{0.0F, 2.0F, 1.0F, -1.0F, 2.0F};
 
@@ -79,5 +78,4 @@ TEST(NextToken, RefusesOutputsThatAreNoNumbers) {
   test::expect_parts(test::error_text<DataError>([&] { drawer.draw(outputs, 0, 12); }), {"position 12"});
 }
 
-}  // namespace
 }  // namespace lockstep::next_token_test

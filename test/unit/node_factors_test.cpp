@@ -10,7 +10,6 @@
 #include "support/seed.h"
 
 namespace lockstep::node_factors_test {
-namespace {
 
 // Two tensors with a gap between them and behind them, three replicas.
 class NodeFactorsTest : public testing::Test {
@@ -87,5 +86,4 @@ TEST_F(NodeFactorsTest, KnowsWhereItsTensorsAre) {
   EXPECT_TRUE(none.tensors().empty());
 }
 
-}  // namespace
 }  // namespace lockstep::node_factors_test

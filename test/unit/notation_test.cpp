@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 namespace lockstep::notation_test {
-namespace {
 
 TEST(Notation, CountsMergeAsIfSeenAtOnce) {
   const std::vector<const char*> texts{"12,5", "x", "$3", "2024-01-31", "1.234,5", "y"};
@@ -30,5 +29,4 @@ TEST(Notation, CountsMergeAsIfSeenAtOnce) {
             std::tuple("2024-01-31", whole.no_dates().distinct(), 1));
 }
 
-}  // namespace
 }  // namespace lockstep::notation_test

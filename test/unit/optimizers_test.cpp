@@ -20,7 +20,6 @@
 #include "support/torch_references.h"
 
 namespace lockstep::test::optimizers_test {
-namespace {
 
 TensorInfo read_shape(const nlohmann::json& reference) {
   const auto found = reference.find("shape");
@@ -176,5 +175,4 @@ TEST(Orthogonalise, KeepsTheSingularVectors) {
   }
 }
 
-}  // namespace
 }  // namespace lockstep::test::optimizers_test

@@ -10,7 +10,6 @@
 #include "support/known_names.h"
 
 namespace lockstep::options_test {
-namespace {
 
 class Options : public testing::Test {
  protected:
@@ -203,5 +202,4 @@ TEST_F(Options, FullHelpAndReferenceHoldEveryOption) {
   EXPECT_TRUE(reference.starts_with("<!-- Written by the program: trainer reference > configs/REFERENCE.md"));
 }
 
-}  // namespace
 }  // namespace lockstep::options_test

@@ -16,7 +16,6 @@
 #include "support/temporary_directory.h"
 
 namespace lockstep::output_file_test {
-namespace {
 
 using namespace test;
 
@@ -133,5 +132,4 @@ TEST_F(Outputs, StandardOutputHasTwoNames) {
   EXPECT_EQ(describe_output(file_), file_);
 }
 
-}  // namespace
 }  // namespace lockstep::output_file_test

@@ -8,7 +8,6 @@
 #include <algorithm>
 
 namespace lockstep::page_memory_test {
-namespace {
 
 Index page() {
   return ::sysconf(_SC_PAGESIZE) / Index{sizeof(Scalar)};
@@ -46,5 +45,4 @@ TEST(PageMemory, MayBeEmptyAndMoves) {
   EXPECT_EQ(moved.span().front(), 3);
 }
 
-}  // namespace
 }  // namespace lockstep::page_memory_test

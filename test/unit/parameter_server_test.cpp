@@ -10,7 +10,6 @@
 #include "support/played_servers.h"
 
 namespace lockstep::test::parameter_server_test {
-namespace {
 
 using Values = std::vector<Scalar>;
 
@@ -272,5 +271,4 @@ TEST(ParameterServer, TheErrorNamesTheReplicaWhoseNumberIsBad) {
   }
 }
 
-}  // namespace
 }  // namespace lockstep::test::parameter_server_test

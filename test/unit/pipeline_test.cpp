@@ -8,7 +8,6 @@
 #include <numeric>
 
 namespace lockstep::pipeline_test {
-namespace {
 
 PipelineSchedule interleaved(Index chunks) {
   return {.order = PipelineSchedule::Order::kInterleaved, .chunks = chunks};
@@ -232,5 +231,4 @@ TEST(Schedules, AreIdleAtTheirEnds) {
   EXPECT_DOUBLE_EQ(idle_share(4, 12, 3), 3.0 / 39);
 }
 
-}  // namespace
 }  // namespace lockstep::pipeline_test

@@ -8,7 +8,6 @@
 #include "lockstep/nn/model.h"
 
 namespace lockstep::plan_test {
-namespace {
 
 Layout layout_of(const std::string& layers) {
   return Model({.layers = layers}, {{100}}).layout();
@@ -122,5 +121,4 @@ TEST(Plan, RefusesRanksAndThreadsWithoutWork) {
   EXPECT_THROW(make_plan({}, layout, {.world = 2, .replicas = 5, .threads = 3}), ConfigError);
 }
 
-}  // namespace
 }  // namespace lockstep::plan_test

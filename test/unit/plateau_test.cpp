@@ -13,7 +13,6 @@
 #include "support/torch_references.h"
 
 namespace lockstep::plateau_test {
-namespace {
 
 EvalMetrics evaluation(Index steps, double measure) {
   EvalMetrics metrics;
@@ -133,5 +132,4 @@ TEST(Plateau, GoesOnFromEachCheckpointAsIfNeverStopped) {
   }
 }
 
-}  // namespace
 }  // namespace lockstep::plateau_test

@@ -10,7 +10,6 @@
 #include "support/seed.h"
 
 namespace lockstep::test::pooling_test {
-namespace {
 
 constexpr Scalar kNan = std::numeric_limits<Scalar>::quiet_NaN();
 constexpr Scalar kInfinity = std::numeric_limits<Scalar>::infinity();
@@ -225,5 +224,4 @@ TEST(AveragePool, PassesOnNan) {
   EXPECT_TRUE(std::isnan(p.y[1]));
 }
 
-}  // namespace
 }  // namespace lockstep::test::pooling_test

@@ -12,7 +12,6 @@
 #include "lockstep/train/evaluation/position_rows.h"
 
 namespace lockstep::position_losses_test {
-namespace {
 
 constexpr Index kRows = 2;
 constexpr Index kPositions = 3;
@@ -166,5 +165,4 @@ TEST(TargetRule, OfOnePositionMayMissIt) {
   EXPECT_TRUE(may_miss_targets(rule, info));
 }
 
-}  // namespace
 }  // namespace lockstep::position_losses_test

@@ -8,7 +8,6 @@
 #include "support/error_text.h"
 
 namespace lockstep::test::prediction_table_test {
-namespace {
 
 using Texts = std::vector<std::string>;
 
@@ -137,5 +136,4 @@ TEST(TargetLabels, AreReadFromTheSchemaNumbersFirst) {
   EXPECT_EQ(class_names(TargetKind::kBinary, 1, read_target_labels(sparse)), (Texts{"-1", "1.5"}));
 }
 
-}  // namespace
 }  // namespace lockstep::test::prediction_table_test

@@ -21,7 +21,6 @@
 #include "support/thread_ranks.h"
 
 namespace lockstep::prediction_test {
-namespace {
 
 using namespace test;
 
@@ -354,5 +353,4 @@ TEST_F(PredictionFiles, AreChosenByTheirExtensionOrByName) {
   expect_parts(error_text<ConfigError>([] { choose_prediction_file("x", "cvs"); }), {"did you mean 'csv'?"});
 }
 
-}  // namespace
 }  // namespace lockstep::prediction_test

@@ -11,7 +11,6 @@
 #include "lockstep/base/aligned_buffer.h"
 
 namespace lockstep::process_test {
-namespace {
 
 TEST(MemoryLimit, IsAtMostWhatTheMachineHas) {
   const MemoryLimit limit = memory_limit();
@@ -89,5 +88,4 @@ TEST_F(EnvironmentVariable, TextIsFitToBeShown) {
   EXPECT_EQ(environment_text(kName), std::string(500, 'x') + "...");
 }
 
-}  // namespace
 }  // namespace lockstep::process_test

@@ -7,7 +7,6 @@
 #include <thread>
 
 namespace lockstep::progress_line_test {
-namespace {
 
 // What a line of a run of ten steps shows while `body` tells it what happens.
 template <class Body>
@@ -123,5 +122,4 @@ TEST(ProgressLine, TheBarIsFilledByTheShare) {
   EXPECT_EQ(bar(2, 4), "[====]");
 }
 
-}  // namespace
 }  // namespace lockstep::progress_line_test

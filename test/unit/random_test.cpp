@@ -10,7 +10,6 @@
 #include "support/seed.h"
 
 namespace lockstep::test::random_test {
-namespace {
 
 using Words = std::vector<std::uint32_t>;
 
@@ -173,5 +172,4 @@ TEST(KeyedPermutation, EveryImageIsAboutEquallyLikely) {
   }
 }
 
-}  // namespace
 }  // namespace lockstep::test::random_test

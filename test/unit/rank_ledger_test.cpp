@@ -8,7 +8,6 @@
 #include "support/thread_ranks.h"
 
 namespace lockstep::rank_ledger_test {
-namespace {
 constexpr std::int64_t kTick = 100'000'000;  // ns
 
 // How long the ranks compute in a step, in ticks; then all exchange for 2 ticks.
@@ -174,5 +173,4 @@ TEST(RankLedger, MeasuresNobodyByARankThatHostsNothing) {
   EXPECT_EQ(times.ranks[0].to_best, 1);
 }
 
-}  // namespace
 }  // namespace lockstep::rank_ledger_test

@@ -8,7 +8,6 @@
 #include "support/thread_ranks.h"
 
 namespace lockstep::rank_memory_test {
-namespace {
 
 constexpr double kMib = 1.0 / 1024;  // in GiB
 
@@ -79,5 +78,4 @@ TEST(RankMemory, RefusesWhatCannotBeHeldAndDoubtsWhatMayNot) {
                      {"the model is too large", "weights, optimizer state and gradients"});
 }
 
-}  // namespace
 }  // namespace lockstep::rank_memory_test

@@ -8,7 +8,6 @@
 #include "support/temporary_directory.h"
 
 namespace lockstep::read_run_test {
-namespace {
 
 class ReadRun : public testing::Test {
  protected:
@@ -105,5 +104,4 @@ TEST_F(ReadRun, OneThatHasNotEndedIsAsFarAsItsMetrics) {
   EXPECT_EQ(run.metrics.evaluations.at(0).confusion.at(0).at(1), 6) << "the last one";
 }
 
-}  // namespace
 }  // namespace lockstep::read_run_test

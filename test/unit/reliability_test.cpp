@@ -6,7 +6,6 @@
 #include <cmath>
 
 namespace lockstep::reliability_test {
-namespace {
 
 using Sums = std::vector<double>;
 
@@ -90,5 +89,4 @@ TEST(Reliability, OfClassesIsThatOfYesOrOfThePredictedOne) {
   }
 }
 
-}  // namespace
 }  // namespace lockstep::reliability_test

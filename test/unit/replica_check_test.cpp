@@ -11,7 +11,6 @@
 #include "train/loop/replica_check.h"
 
 namespace lockstep::replica_check_test {
-namespace {
 
 struct Case {
   std::string strategy;
@@ -152,5 +151,4 @@ TEST(ReplicaCheck, AComparisonThatIsDueWhileReplicasDifferOnPurposeIsMadeOnceThe
   });
 }
 
-}  // namespace
 }  // namespace lockstep::replica_check_test

@@ -12,7 +12,6 @@
 #include "support/seed.h"
 
 namespace lockstep::row_blocks_test {
-namespace {
 
 constexpr Index kSamples = 5;
 const Shape kImage{{128, 128}};  // eight channels of it: half a MiB, a sample to a block
@@ -174,5 +173,4 @@ TEST(RowBlocks, BatchNormSeesAllSamples) {
     }
 }
 
-}  // namespace
 }  // namespace lockstep::row_blocks_test

@@ -9,7 +9,6 @@
 #include "lockstep/math/kernels.h"
 
 namespace lockstep::row_reductions_test {
-namespace {
 
 // Rows of ones of all lengths to a few times what is taken at once, with another number at each place.
 void for_each_row(Scalar number, const std::function<void(const std::vector<Scalar>&)>& check) {
@@ -55,5 +54,4 @@ TEST(RowReductions, ANumberBeyondTheLimitIsFoundWhereverItIs) {
   }
 }
 
-}  // namespace
 }  // namespace lockstep::row_reductions_test

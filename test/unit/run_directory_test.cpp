@@ -15,7 +15,6 @@
 #include "support/temporary_directory.h"
 
 namespace lockstep::test::run_directory_test {
-namespace {
 
 class RunDirectoryTest : public testing::Test {
  protected:
@@ -138,5 +137,4 @@ TEST_F(RunDirectoryTest, ADirectoryMadeAnewIsNeverOneOfOthers) {
   EXPECT_THROW(make_directory_beside(at("file") / "a"), DataError);
 }
 
-}  // namespace
 }  // namespace lockstep::test::run_directory_test

@@ -7,7 +7,6 @@
 #include "lockstep/report/live/run_output.h"
 
 namespace lockstep::run_end_test {
-namespace {
 
 // What is logged, without times and levels.
 template <class Body>
@@ -154,5 +153,4 @@ TEST(RunEnd, IsSummedUpInNumbers) {
   EXPECT_NE(summary(end).find(R"("threshold":{"probability":0.25},)"), std::string::npos);
 }
 
-}  // namespace
 }  // namespace lockstep::run_end_test

@@ -7,7 +7,6 @@
 #include <cmath>
 
 namespace lockstep::run_numbers_test {
-namespace {
 
 // As a run adds the lines of its metrics.
 void evaluate(ViewedRun& run, const std::string& split, Index step, const MetricValues& values) {
@@ -144,5 +143,4 @@ TEST(TimeShare, IsThatOfTheEndOrOfTheLastLine) {
   EXPECT_EQ(time_share(run, "idle") + time_share(run, "none"), 0);
 }
 
-}  // namespace
 }  // namespace lockstep::run_numbers_test

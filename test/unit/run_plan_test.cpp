@@ -9,7 +9,6 @@
 #include "support/planned_run.h"
 
 namespace lockstep::test::run_plan_test {
-namespace {
 
 TEST(RunPlan, TheNumberOfRanksChangesNeitherStepsNorSchedule) {
   Given setup = typical();
@@ -413,5 +412,4 @@ TEST(RunPlanSentences, SayTheNumbersOfThePlan) {
   }
 }
 
-}  // namespace
 }  // namespace lockstep::test::run_plan_test

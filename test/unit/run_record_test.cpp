@@ -18,7 +18,6 @@
 #include "support/temporary_directory.h"
 
 namespace lockstep::test::run_record_test {
-namespace {
 
 class RunRecordTest : public testing::Test {
  protected:
@@ -260,5 +259,4 @@ TEST_F(RunRecordTest, NoChangeWaitsForAWrite) {
   EXPECT_EQ(read().progress.steps, 2);
 }
 
-}  // namespace
 }  // namespace lockstep::test::run_record_test

@@ -11,7 +11,6 @@
 #include "support/seed.h"
 
 namespace lockstep::sampler_test {
-namespace {
 
 using namespace test;
 
@@ -360,5 +359,4 @@ TEST(Sampler, RefusesWhatCannotBe) {
                {"63 samples", "batch of 64", "tail = keep"});
 }
 
-}  // namespace
 }  // namespace lockstep::sampler_test

@@ -12,7 +12,6 @@
 #include "support/torch_references.h"
 
 namespace lockstep::schedule_test {
-namespace {
 
 constexpr Index kBatch = 4;
 constexpr Index kStepsPerEpoch = 10;
@@ -220,5 +219,4 @@ TEST(ParseDuration, ErrorsNameTheKeyTheTextAndTheProblem) {
   expect("2.5 steps", "only epochs can be divided");
 }
 
-}  // namespace
 }  // namespace lockstep::schedule_test

@@ -10,7 +10,6 @@
 #include "lockstep/base/random.h"
 
 namespace lockstep::test::series_summary_test {
-namespace {
 
 // A wave of so many positions, a trend, and noise in [-noise, noise).
 std::vector<double> wave(Index count, Index season, double noise, double trend = 0) {
@@ -95,5 +94,4 @@ TEST(WindowPlan, CountsTheWindowsToTrainOn) {
   EXPECT_EQ(plan.season.positions, 7) << "no window can hold a year";
 }
 
-}  // namespace
 }  // namespace lockstep::test::series_summary_test

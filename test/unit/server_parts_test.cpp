@@ -13,7 +13,6 @@
 #include "support/thread_ranks.h"
 
 namespace lockstep::server_parts_test {
-namespace {
 
 // ---- a step of several workers --------------------------------------------------------------------------
 
@@ -243,5 +242,4 @@ TEST(RequestQueue, NamesThoseThatAreSilentAndHowLong) {
   });
 }
 
-}  // namespace
 }  // namespace lockstep::server_parts_test

@@ -7,7 +7,6 @@
 #include "lockstep/base/json.h"
 
 namespace lockstep::shown_predictions_test {
-namespace {
 
 using Json = nlohmann::ordered_json;
 
@@ -178,5 +177,4 @@ TEST(ShownPredictions, OfAnotherFormAreRefused) {
     EXPECT_THROW(read_shown_predictions(text), DataError) << text;
 }
 
-}  // namespace
 }  // namespace lockstep::shown_predictions_test

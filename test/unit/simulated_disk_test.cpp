@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 namespace lockstep::test::simulated_disk_test {
-namespace {
 
 constexpr CrashKind kLost{"", Unsynced::kLost, Unsynced::kLost};
 constexpr CrashKind kNamesKept{"", Unsynced::kKept, Unsynced::kLost};
@@ -80,5 +79,4 @@ TEST_F(Disk, ChangesSurviveInAnyOrder) {
   EXPECT_EQ(after(kLast), both);
 }
 
-}  // namespace
 }  // namespace lockstep::test::simulated_disk_test

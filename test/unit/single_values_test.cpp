@@ -7,7 +7,6 @@
 #include "support/planned_run.h"
 
 namespace lockstep::single_values_test {
-namespace {
 
 // Nodes: 0 dense, 1 batch_norm, 2 relu, 3 dense, 4 batch_norm, 5 dense.
 constexpr Index kFirst = 1;
@@ -112,5 +111,4 @@ TEST(SingleValues, ThePlanKnowsThoseOfTheLastStepAndRefusesThoseOfEach) {
   EXPECT_THROW(setup.plan(1), ConfigError);
 }
 
-}  // namespace
 }  // namespace lockstep::single_values_test

@@ -10,7 +10,6 @@
 #include "support/seed.h"
 
 namespace lockstep::split_dense_test {
-namespace {
 
 constexpr Index kRows = 7;
 constexpr Index kInputs = 48;  // a block has a multiple of 64 units
@@ -182,5 +181,4 @@ TEST(SplitDense, IsComputedBlockByBlock) {
   EXPECT_TRUE(std::ranges::equal(first, tensor(found.gradient, 0)));
 }
 
-}  // namespace
 }  // namespace lockstep::split_dense_test

@@ -9,7 +9,6 @@
 #include "support/planned_run.h"
 
 namespace lockstep::test::stage_plan_test {
-namespace {
 
 constexpr const char* kDeep = "dense(64) relu dense(64) relu dense(64) relu dense(64) relu dense(10)";
 
@@ -284,5 +283,4 @@ TEST(StagePlan, NeedsAMultipleOfTheStages) {
                {"65 groups of 2 ranks, one for each stage, but 64 replicas", "at most 128 ranks"});
 }
 
-}  // namespace
 }  // namespace lockstep::test::stage_plan_test

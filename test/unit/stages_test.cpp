@@ -7,7 +7,6 @@
 #include <deque>
 
 namespace lockstep::stages_test {
-namespace {
 
 struct Named {
   std::string name;
@@ -142,5 +141,4 @@ TEST(Stages, TheySendNoMoreThanTheyPromise) {
   }
 }
 
-}  // namespace
 }  // namespace lockstep::stages_test

@@ -15,7 +15,6 @@
 #include "support/error_text.h"
 
 namespace lockstep::test::stall_test {
-namespace {
 
 // The activity of this thread, while it lives.
 class OwnActivity {
@@ -279,5 +278,4 @@ TEST(StallClock, TicksAreAsFrequentAsTheLimitAsksFor) {
   EXPECT_EQ(StallClock(600).interval(), 1);
 }
 
-}  // namespace
 }  // namespace lockstep::test::stall_test

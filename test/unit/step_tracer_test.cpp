@@ -15,7 +15,6 @@
 #include "support/temporary_directory.h"
 
 namespace lockstep::step_tracer_test {
-namespace {
 
 using Steps = std::vector<Index>;
 
@@ -254,5 +253,4 @@ TEST(TraceRequest, RefusesOtherTextsWithAnExample) {
             "report.trace = 'last 3 epochs': 'last 3 epochs' is more than a word and a number" + example);
 }
 
-}  // namespace
 }  // namespace lockstep::step_tracer_test

@@ -10,7 +10,6 @@
 #include "lockstep/base/errors.h"
 
 namespace lockstep::stop_signal_test {
-namespace {
 
 bool blocks_stop_signals() {
   sigset_t blocked;
@@ -65,5 +64,4 @@ TEST_F(StopSignal, IsForgottenWithTheObjectThatKeepsIt) {
   }
 }
 
-}  // namespace
 }  // namespace lockstep::stop_signal_test

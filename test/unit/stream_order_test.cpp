@@ -9,7 +9,6 @@
 #include "support/numbered_source.h"
 
 namespace lockstep::stream_order_test {
-namespace {
 
 using namespace test;
 
@@ -271,5 +270,4 @@ TEST(StreamOrder, ContiguousShardsAreRuns) {
   for (const Index id : epoch_ids(*sampler, 2, 1)) EXPECT_TRUE((Range{25, 50}).contains(id));
 }
 
-}  // namespace
 }  // namespace lockstep::stream_order_test

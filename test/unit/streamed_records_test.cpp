@@ -11,7 +11,6 @@
 #include "support/numbered_source.h"
 
 namespace lockstep::streamed_records_test {
-namespace {
 
 using namespace test;
 
@@ -157,5 +156,4 @@ TEST(StreamedRecords, WhatCannotBeReadIsTold) {
   expect_right(records, source, {5, 7});
 }
 
-}  // namespace
 }  // namespace lockstep::streamed_records_test

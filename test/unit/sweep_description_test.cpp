@@ -11,7 +11,6 @@
 #include "support/thread_ranks.h"
 
 namespace lockstep::test::sweep_description_test {
-namespace {
 
 const ListTrials kList = [](const Config&, const SweepRequest& request) {
   return list_trials(request, readable_options(), 1);
@@ -137,5 +136,4 @@ TEST(SweepData, OnlyAnotherContentOfTheSameSetIsAChange) {
   EXPECT_EQ(found(), "") << "what is gone says nothing";
 }
 
-}  // namespace
 }  // namespace lockstep::test::sweep_description_test

@@ -14,7 +14,6 @@
 #include "support/temporary_directory.h"
 
 namespace lockstep::test::sweep_table_test {
-namespace {
 
 using Json = nlohmann::ordered_json;
 
@@ -220,5 +219,4 @@ TEST(TrialScore, IsThatOfTheWeightsThatAreKept) {
   EXPECT_TRUE(other.test.is_null());
 }
 
-}  // namespace
 }  // namespace lockstep::test::sweep_table_test

@@ -13,7 +13,6 @@
 #include "support/seed.h"
 
 namespace lockstep::synthetic_test {
-namespace {
 
 using namespace test;
 
@@ -158,5 +157,4 @@ TEST(Synthetic, RefusesWhatCannotBe) {
                {"data.synthetic_classes = 0", "a class below 9"});
 }
 
-}  // namespace
 }  // namespace lockstep::synthetic_test

@@ -16,7 +16,6 @@
 #include "support/temporary_directory.h"
 
 namespace lockstep::test::table_schema_test {
-namespace {
 
 class Schema : public testing::Test {
  protected:
@@ -102,5 +101,4 @@ TEST_F(Schema, ColumnsOfWindowsHaveAFeatureForEachPosition) {
             std::tuple((Range{0, 4}), "x", (Range{4, 11}), (Range{11, 14})));
 }
 
-}  // namespace
 }  // namespace lockstep::test::table_schema_test

@@ -20,7 +20,6 @@
 #include "support/temporary_directory.h"
 
 namespace lockstep::table_text_test {
-namespace {
 
 using namespace test;
 
@@ -206,5 +205,4 @@ TEST(ForeignFiles, AreToldByTheirEndsAndByTheirFirstBytes) {
   EXPECT_EQ(by_start("\x28\xb5\x2f"), "");
 }
 
-}  // namespace
 }  // namespace lockstep::table_text_test

@@ -10,7 +10,6 @@
 #include "support/thread_ranks.h"
 
 namespace lockstep::target_fit_test {
-namespace {
 
 using Pair = std::pair<double, double>;
 
@@ -152,5 +151,4 @@ TEST(TargetFit, DrawsTheSameThousandOnAnyRanks) {
   EXPECT_NEAR(mean, kRows / 2, 5 * 866 / std::sqrt(1000.0)) << "from all over the set";
 }
 
-}  // namespace
 }  // namespace lockstep::target_fit_test

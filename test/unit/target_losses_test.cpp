@@ -11,7 +11,6 @@
 #include "support/torch_references.h"
 
 namespace lockstep::target_losses_test {
-namespace {
 
 constexpr Scalar kMissing = std::numeric_limits<Scalar>::quiet_NaN();
 
@@ -140,5 +139,4 @@ TEST(Weighing, MultipliesWeightsOfRecordsAndClassesAndCountsTargets) {
   EXPECT_EQ((SampleWeights{.values = twice, .present = present, .targets = 3}.sum(2)), 5.0 / 3);
 }
 
-}  // namespace
 }  // namespace lockstep::target_losses_test

@@ -10,7 +10,6 @@
 #include "support/tiny_run.h"
 
 namespace lockstep::tensor_multipliers_test {
-namespace {
 
 // 0.weight, 1.weight, 1.bias, 2.weight, 2.bias, 3.body.0.weight, 3.body.0.bias, 4.weight, 4.bias
 Model small_model() {
@@ -155,5 +154,4 @@ TEST(TensorMultipliers, HoldForAsynchronousWorkersToo) {
   EXPECT_TRUE(weights_of_frozen(config, test::train_tiny_on(3, config).weights) == frozen);
 }
 
-}  // namespace
 }  // namespace lockstep::tensor_multipliers_test

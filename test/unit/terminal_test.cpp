@@ -6,7 +6,6 @@
 #include <cstdlib>
 
 namespace lockstep::terminal_test {
-namespace {
 
 TEST(WrapLines, LeavesAloneWhatFits) {
   for (const char* text : {"", "a", "one two three", "one  two", "  one", "one two three\n\nfour\n"})
@@ -44,5 +43,4 @@ TEST(Terminal, RowsAreRedrawnWhereTermSaysThatTheyCanBe) {
   if (before != nullptr) ::setenv("TERM", kept.c_str(), 1);
 }
 
-}  // namespace
 }  // namespace lockstep::terminal_test

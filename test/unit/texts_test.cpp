@@ -17,7 +17,6 @@
 #include "support/temporary_directory.h"
 
 namespace lockstep::texts_test {
-namespace {
 
 using namespace test;
 
@@ -152,5 +151,4 @@ TEST_F(Texts, IdsOfAnArrayAreTokens) {
   expect_parts(error_text<DataError>([&] { open(data); }), {"ids.npy", "record 1", "found 1.5"});
 }
 
-}  // namespace
 }  // namespace lockstep::texts_test

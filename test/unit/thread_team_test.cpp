@@ -11,7 +11,6 @@
 #include "support/error_text.h"
 
 namespace lockstep::thread_team_test {
-namespace {
 
 TEST(ThreadTeam, RunsEveryThreadOnceEachTime) {
   for (const int size : {1, 2, 5}) {
@@ -87,5 +86,4 @@ TEST(ThreadTeam, IsReusableAfterAnException) {
   EXPECT_EQ(done, 3);
 }
 
-}  // namespace
 }  // namespace lockstep::thread_team_test

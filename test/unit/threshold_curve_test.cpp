@@ -8,7 +8,6 @@
 #include "support/ranks.h"
 
 namespace lockstep::threshold_curve_test {
-namespace {
 
 // Logits of six samples and whether they are yes: one pair of three times three is in the wrong order.
 constexpr std::array<Scalar, 6> kLogits{3, 1, -0.5F, 0.5F, -1, -20};
@@ -169,5 +168,4 @@ TEST(ThresholdCurve, IsMissingForNumbersAndForManyClasses) {
   });
 }
 
-}  // namespace
 }  // namespace lockstep::threshold_curve_test

@@ -10,7 +10,6 @@
 #include "support/error_text.h"
 
 namespace lockstep::test::threshold_test {
-namespace {
 
 ScoredSamples samples_of(const std::vector<std::pair<double, bool>>& all) {
   ScoredSamples samples;
@@ -122,5 +121,4 @@ TEST(Threshold, IsOfOneYesOrNo) {
   EXPECT_FALSE(has_yes({TargetKind::kBinary, Link::kIdentity}, 1));
 }
 
-}  // namespace
 }  // namespace lockstep::test::threshold_test

@@ -10,7 +10,6 @@
 #include "support/error_text.h"
 
 namespace lockstep::test::time_limit_test {
-namespace {
 
 double limit(std::string_view text) {
   return parse_time_limit("run.time_limit", text);
@@ -106,5 +105,4 @@ TEST(EndOfJob, AValueThatCannotBeItsEndIsNoLimitButAWarning) {
   }
 }
 
-}  // namespace
 }  // namespace lockstep::test::time_limit_test

@@ -8,7 +8,6 @@
 #include "support/known_names.h"
 
 namespace lockstep::test::toml_from_elsewhere_test {
-namespace {
 
 TEST(ConfigFromElsewhere, KnowsKeysOfOtherPrograms) {
   EXPECT_EQ(error_of("[train]\nlearning_rate = 0.1"),
@@ -48,5 +47,4 @@ TEST(ConfigFromElsewhere, TakesAByteOrderMarkAndWindowsLineEnds) {
   EXPECT_EQ(load("\xef\xbb\xbf[train]\r\nlr = 0.5\r\n").schedule.lr, 0.5);
 }
 
-}  // namespace
 }  // namespace lockstep::test::toml_from_elsewhere_test

@@ -9,7 +9,6 @@
 #include "support/config_text.h"
 
 namespace lockstep::test::toml_limits_test {
-namespace {
 
 std::string repeated(std::size_t times, const std::string& text) {
   std::string all;
@@ -79,5 +78,4 @@ TEST(TomlReader, CutsLongTextsInItsErrors) {
   EXPECT_EQ(error_of("[train]\n\"a\\u001B[31m\" = 1\n").find('\x1b'), std::string::npos);
 }
 
-}  // namespace
 }  // namespace lockstep::test::toml_limits_test

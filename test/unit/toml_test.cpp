@@ -17,7 +17,6 @@
 #include "support/seed.h"
 
 namespace lockstep::test::toml_test {
-namespace {
 
 std::string to_toml(const Config& config, const std::set<std::string>& without_effect = {}) {
   return lockstep::to_toml(config, options(), without_effect);
@@ -295,5 +294,4 @@ TEST(ConfigHash, IsAFunctionOfTheValues) {
   EXPECT_EQ(config_hash(load(kValid)), config_hash(load(std::string("# more\n") + kValid)));
 }
 
-}  // namespace
 }  // namespace lockstep::test::toml_test

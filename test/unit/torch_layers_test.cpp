@@ -12,7 +12,6 @@
 #include "support/torch_references.h"
 
 namespace lockstep::torch_layers_test {
-namespace {
 
 using Json = nlohmann::json;
 
@@ -174,5 +173,4 @@ TEST(TorchLayers, AGptTrainsAsInPyTorch) {
   }
 }
 
-}  // namespace
 }  // namespace lockstep::torch_layers_test

@@ -5,7 +5,6 @@
 #include "support/error_text.h"
 
 namespace lockstep::test::trace_summary_test {
-namespace {
 
 // Milliseconds.
 ThreadEvent event(int thread, TraceKind kind, std::int64_t begin, std::int64_t end,
@@ -109,5 +108,4 @@ TEST(TraceSummary, NamesTheSlowestSteps) {
                {"slowest steps: 3 (112.00 ms), 7 (16.00 ms), 6 (15.00 ms), 5 (14.00 ms), 4 (13.00 ms)\n"});
 }
 
-}  // namespace
 }  // namespace lockstep::test::trace_summary_test

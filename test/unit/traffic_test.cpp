@@ -8,7 +8,6 @@
 #include "lockstep/distributed/strategies/strategy.h"
 
 namespace lockstep::traffic_test {
-namespace {
 
 constexpr double kNear = 1e-9;
 
@@ -169,5 +168,4 @@ TEST(CalibratedSize, IsTheNextPowerOfTwoFromAFewPagesTo4MiB) {
     EXPECT_EQ(calibrated_size(count), kLargest) << count;
 }
 
-}  // namespace
 }  // namespace lockstep::traffic_test

@@ -9,7 +9,6 @@
 #include "support/known_names.h"
 
 namespace lockstep::test::trials_test {
-namespace {
 
 using Trials = std::vector<std::vector<Setting>>;
 
@@ -126,5 +125,4 @@ TEST(Trials, WhatIsWrongIsNamedBeforeAnythingRuns) {
                {"at most 9,999 trials"});
 }
 
-}  // namespace
 }  // namespace lockstep::test::trials_test

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 namespace lockstep::types_test {
-namespace {
 
 TEST(SplitEvenly, CoversTheWholeWithoutOverlapAndEvenly) {
   for (Index total = 0; total <= 70; ++total)
@@ -37,5 +36,4 @@ TEST(FirstIndex, IsWhereThePredicateTurnsFalse) {
     }
 }
 
-}  // namespace
 }  // namespace lockstep::types_test

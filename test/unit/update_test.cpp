@@ -19,7 +19,6 @@
 #include "support/torch_references.h"
 
 namespace lockstep::update_test {
-namespace {
 
 // One weight matrix of 3 x 4 and a bias of 3.
 Layout small_layout() {
@@ -346,5 +345,4 @@ TEST(HistogramBins, LimitsRiseAndTheOuterBinsTakeTheRest) {
   EXPECT_EQ(histogram_bin(std::nanf("")), kHistogramBins / 2);
 }
 
-}  // namespace
 }  // namespace lockstep::update_test

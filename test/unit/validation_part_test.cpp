@@ -9,7 +9,6 @@
 #include "support/known_names.h"
 
 namespace lockstep::test::validation_part_test {
-namespace {
 
 using By = ValidationPart::By;
 
@@ -172,5 +171,4 @@ TEST(EarlierKeys, ThatContradictAreRefused) {
   expect_parts(refused("validation_share = 1"), {"old.toml:2: data.validation_share: expected a number"});
 }
 
-}  // namespace
 }  // namespace lockstep::test::validation_part_test

@@ -17,7 +17,6 @@
 #include "support/temporary_directory.h"
 
 namespace lockstep::validation_split_test {
-namespace {
 
 using namespace test;
 
@@ -190,5 +189,4 @@ TEST(Audit, EachOfTheTwoSumsTellsApartWhatTheOtherCannot) {
   }
 }
 
-}  // namespace
 }  // namespace lockstep::validation_split_test

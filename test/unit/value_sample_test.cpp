@@ -8,7 +8,6 @@
 #include "support/torch_references.h"
 
 namespace lockstep::value_sample_test {
-namespace {
 
 using Numbers = std::vector<double>;
 
@@ -95,5 +94,4 @@ TEST(TreeThresholds, AreThoseOfScikitLearn) {
   }
 }
 
-}  // namespace
 }  // namespace lockstep::value_sample_test

@@ -14,7 +14,6 @@
 #include "support/torch_references.h"
 
 namespace lockstep::weight_average_test {
-namespace {
 
 using Numbers = std::vector<double>;
 
@@ -202,5 +201,4 @@ TEST(Evaluation, AtTheStartCountsAsEachOther) {
   EXPECT_EQ(again.evaluations.at(3).loss, result.evaluations.at(3).loss);
 }
 
-}  // namespace
 }  // namespace lockstep::weight_average_test

@@ -12,7 +12,6 @@
 #include "lockstep/nn/model.h"
 
 namespace lockstep::whole_tensors_test {
-namespace {
 
 using Kind = TensorInfo::Kind;
 
@@ -116,5 +115,4 @@ TEST(WholeTensors, EachNumberOfTheStateIsSavedOnce) {
   EXPECT_EQ(numbers("optimizer.1"), 3 * 7 + 9 + 7 + 3);
 }
 
-}  // namespace
 }  // namespace lockstep::whole_tensors_test

@@ -13,7 +13,6 @@
 #include "support/thread_ranks.h"
 
 namespace lockstep::window_figures_test {
-namespace {
 
 constexpr Index kPositions = 20;
 constexpr Index kWindow = 5;
@@ -193,5 +192,4 @@ TEST_F(WindowFigures, OfSeveralLabelsOneSeriesIsShownInTheirUnits) {
   EXPECT_NEAR(windows[1].forecast[3], 190 + form.scales.back().range, 1e-3) << "one deviation more";
 }
 
-}  // namespace
 }  // namespace lockstep::window_figures_test

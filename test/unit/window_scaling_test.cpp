@@ -11,7 +11,6 @@
 #include "support/seed.h"
 
 namespace lockstep::test::window_scaling_test {
-namespace {
 
 using Kind = WindowScaling::Kind;
 using Values = std::vector<Scalar>;
@@ -213,5 +212,4 @@ TEST(WindowScaling, WhatDoesNotFitIsRefused) {
                {"layer forecast 'window_unscale' on 4 and 12", "4 outputs are not 3 equal parts"});
 }
 
-}  // namespace
 }  // namespace lockstep::test::window_scaling_test

@@ -9,7 +9,6 @@
 #include "lockstep/base/catalog.h"
 
 namespace lockstep::worst_records_test {
-namespace {
 
 constexpr Scalar kNaN = std::numeric_limits<Scalar>::quiet_NaN();
 
@@ -140,5 +139,4 @@ TEST(WorstRecords, AreToldInTheWordsOfTheLabel) {
   EXPECT_EQ(told("mean_squared_error", {}, seven, seven).target, "1, 2, 3, 4, 5, 6, ...");
 }
 
-}  // namespace
 }  // namespace lockstep::worst_records_test
