@@ -6,6 +6,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/json.h"
 #include "lockstep/config/command_line.h"
+#include "support/error_text.h"
 #include "support/known_names.h"
 
 namespace lockstep::test {
@@ -33,12 +34,7 @@ inline Config train_config(const nlohmann::json& given) {
 
 /// What load() says of the text; "no error" if it takes it.
 inline std::string error_of(const std::string& text) {
-  try {
-    load(text);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no error";
+  return error_or<ConfigError>("no error", [&] { load(text); });
 }
 
 }  // namespace lockstep::test

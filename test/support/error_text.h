@@ -23,6 +23,17 @@ std::string error_text(const Action& action) {
   return "";
 }
 
+/// The text of the error that `action` throws, an Expected, or `none` if it throws nothing.
+template <class Expected, class Action>
+std::string error_or(const std::string& none, const Action& action) {
+  try {
+    action();
+  } catch (const Expected& error) {
+    return error.what();
+  }
+  return none;
+}
+
 /// Expects that each of the parts is somewhere in the text.
 inline void expect_parts(const std::string& text, const std::vector<std::string>& parts) {
   for (const std::string& part : parts) {

@@ -47,6 +47,42 @@ Bits bits(std::span<const Scalar> values) {
   return all;
 }
 
+Bits bits(std::initializer_list<const Operand*> operands) {
+  Bits all;
+  for (const Operand* operand : operands) std::ranges::copy(bits(operand->values()), std::back_inserter(all));
+  return all;
+}
+
+ConvolutionShape square(Index side, Index in, Index out, const Window& window, Index groups) {
+  return {.in_height = side,
+          .in_width = side,
+          .in_channels = in,
+          .out_channels = out,
+          .vertical = window,
+          .horizontal = window,
+          .groups = groups};
+}
+
+std::vector<ConvolutionShape> usual_convolutions() {
+  const Window three{.size = 3, .pad_before = 1, .pad_after = 1};
+  const Window halving{.size = 3, .stride = 2, .pad_before = 0, .pad_after = 1};
+  const Window uneven{.size = 2, .stride = 3, .pad_before = 1, .pad_after = 0};
+  return {square(28, 1, 6, three),
+          square(8, 16, 32, three),
+          square(9, 16, 16, halving),
+          square(6, 32, 16, {}),
+          square(7, 16, 32, {.size = 1, .stride = 2}),
+          square(8, 24, 24, three, 24),
+          square(8, 3, 3, halving, 3),
+          square(6, 4, 12, three, 4),
+          square(5, 7, 11, {.size = 5}),
+          square(9, 5, 9, {.size = 3, .dilation = 2}),
+          square(8, 32, 32, three, 2),
+          square(4, 64, 48, three),
+          square(1, 10, 5, {}),
+          square(9, 4, 6, uneven, 2)};
+}
+
 void expect_same_bits(const std::function<Bits()>& results, const std::function<void()>& others) {
   const Bits first = results();
   others();

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "lockstep/base/aligned_buffer.h"
-#include "lockstep/math/matrix.h"
+#include "lockstep/math/convolution.h"
 
 namespace lockstep::test {
 
@@ -52,6 +52,13 @@ class Sums {
 using Bits = std::vector<std::uint32_t>;
 /// The bits of `values`, so that NaN equals itself and -0 is not 0.
 Bits bits(std::span<const Scalar> values);
+/// Of all of these, one after the other.
+Bits bits(std::initializer_list<const Operand*> operands);
+
+/// A convolution of square images with this side.
+ConvolutionShape square(Index side, Index in, Index out, const Window& window, Index groups = 1);
+/// Convolutions that kernels treat differently: with strides, groups, dilation, of one pixel.
+std::vector<ConvolutionShape> usual_convolutions();
 
 /// `results` of several calls, which all must have the same bits: here, here again after `others`, and on two
 /// threads at once.

@@ -1,13 +1,10 @@
-// What is kept for a block of samples only, in models whose images are so large that a pass takes them a
-// few at a time.
+// What is kept for a block of samples, in models of images so large that a pass takes them a few at a time.
 #include "lockstep/nn/activations.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <span>
-#include <string>
-#include <vector>
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/random.h"
@@ -15,7 +12,6 @@
 #include "support/seed.h"
 
 namespace lockstep::activations_test {
-namespace {
 
 constexpr Index kSamples = 5;
 const Shape kImage{{128, 128}};  // eight channels of it: half a MiB, a sample to a block
@@ -25,8 +21,7 @@ Model model_of(const std::string& layers) {
 }
 
 struct Kinds {
-  std::vector<Index> output;
-  std::vector<Index> gradient;
+  std::vector<Index> output, gradient;
 };
 
 Kinds kept_by(const std::string& layers, ActivationRetention kept) {
@@ -87,8 +82,7 @@ TEST(RetainedSamples, StatisticsNeedTheirWholeInput) {
 // which the way back needs three at once.
 TEST(ActivationMemory, BytesAreThoseThatARunNeedsAtOnce) {
   constexpr Index kCacheLine = 16;
-  const Index image = 8 * kImage.size();
-  const Index pooled = image / 4;
+  const Index image = 8 * kImage.size(), pooled = image / 4;
   const Index outputs = kAlone * image + kSamples * (pooled + pooled);
   const Index gradients = kCacheLine + kSamples * pooled + kAlone * (image + pooled);
   const Index winners = kSamples * pooled;
@@ -131,12 +125,8 @@ struct Setting {
   void draw(Matrix dy) {
     for (Index i = 0; i < dy.size(); ++i) dy.data()[i] = random.normal();
   }
-
   Model model;
-  AlignedBuffer<Scalar> weights;
-  AlignedBuffer<Scalar> state;
-  AlignedBuffer<Scalar> gradient;
-  AlignedBuffer<Scalar> x;
+  AlignedBuffer<Scalar> weights, state, gradient, x;
   RandomStream random;
 };
 
@@ -168,14 +158,12 @@ constexpr const char* kModels[] = {
 };
 
 TEST(RetainedSamples, ChangesNoBits) {
-  for (const std::string layers : kModels) {
+  for (const std::string layers : kModels)
     EXPECT_EQ(step(layers, ActivationRetention::kForTraining), step(layers, ActivationRetention::kAll))
         << layers;
-  }
 }
 
-// As replicas do that meet before each batch norm: stretch by stretch, with the sums of all, here twice its
-// own.
+// As replicas do that meet before each batch norm: stretch by stretch, with all sums, here twice its own.
 std::vector<Scalar> step_with_sync_points(ActivationRetention kept) {
   Setting setting(kModels[2]);
   const auto twice = [](const std::vector<double>& own) {
@@ -219,5 +207,4 @@ TEST(RetainedSamples, EvaluationGivesWhatTrainingDoes) {
   }
 }
 
-}  // namespace
 }  // namespace lockstep::activations_test

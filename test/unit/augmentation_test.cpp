@@ -2,9 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <map>
 #include <numeric>
-#include <set>
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
@@ -15,7 +13,6 @@
 #include "support/seed.h"
 
 namespace lockstep::augmentation_test {
-namespace {
 
 using namespace test;
 using Image = std::vector<Scalar>;
@@ -56,9 +53,8 @@ TEST(Flip, FlipsAsOftenAsItIsTold) {
     const auto flip = make(text, shape);
     int flipped = 0;
     constexpr int kImages = 4000;
-    for (int i = 0; i < kImages; ++i) {
+    for (int i = 0; i < kImages; ++i)
       flipped += changed(*flip, {1, 2}, static_cast<std::uint64_t>(i))[0] == 2 ? 1 : 0;
-    }
     const double deviation = std::sqrt(probability * (1 - probability) / kImages);
     EXPECT_NEAR(static_cast<double>(flipped) / kImages, probability, 5 * deviation) << text;
   }
@@ -67,7 +63,7 @@ TEST(Flip, FlipsAsOftenAsItIsTold) {
 // The image moved down and right, with zeros where it came from.
 Image moved(const Image& image, const ImageShape& shape, Index down, Index right) {
   Image out(image.size(), 0);
-  for (Index row = 0; row < shape.height; ++row) {
+  for (Index row = 0; row < shape.height; ++row)
     for (Index column = 0; column < shape.width; ++column) {
       if (row - down < 0 || row - down >= shape.height) continue;
       if (column - right < 0 || column - right >= shape.width) continue;
@@ -76,7 +72,6 @@ Image moved(const Image& image, const ImageShape& shape, Index down, Index right
         at(out, to) = at(image, to - (down * shape.width + right) * shape.channels);
       }
     }
-  }
   return out;
 }
 
@@ -87,9 +82,8 @@ TEST(Crop, MovesThePictureByEveryDistanceEquallyOften) {
     const Image image = numbered(shape);
     const auto crop = make("crop(2)", shape);
     std::map<Image, int> left;
-    for (Index down = -2; down <= 2; ++down) {
+    for (Index down = -2; down <= 2; ++down)
       for (Index right = -2; right <= 2; ++right) left[moved(image, shape, down, right)] = 0;
-    }
     ASSERT_EQ(left.size(), 25U);
     for (std::uint64_t i = 0; i < 5000; ++i) {
       const auto found = left.find(changed(*crop, image, i));
@@ -106,7 +100,7 @@ TEST(Cutout, BlanksASquareAroundEveryPixelEquallyOften) {
   for (const Index size : {1, 2, 3, 4}) {
     const auto cutout = make("cutout(" + std::to_string(size) + ")", shape);
     std::map<Image, int> expected;  // how many centres give this image
-    for (Index y = 0; y < shape.height; ++y) {
+    for (Index y = 0; y < shape.height; ++y)
       for (Index x = 0; x < shape.width; ++x) {
         Image cut = image;
         for (Index i = 0; i < shape.size(); ++i) {
@@ -117,7 +111,6 @@ TEST(Cutout, BlanksASquareAroundEveryPixelEquallyOften) {
         }
         ++expected[cut];
       }
-    }
     std::map<Image, int> found;
     for (std::uint64_t i = 0; i < 4000; ++i) ++found[changed(*cutout, image, i)];
     EXPECT_EQ(found.size(), expected.size());
@@ -145,8 +138,7 @@ TEST(Augmenter, RefusesWhatCannotBe) {
 }
 
 TEST(Augmenter, NormalisesBetweenCropAndCutout) {
-  // Without its random numbers: the border of the crop is black, and so normalised to -2; the square of the
-  // cutout is 0 in the end.
+  // Without random numbers: the crop's border is black, so normalised to -2; the cutout is 0 in the end.
   const Augmenter augmenter("crop(2) cutout(3)", {{4, 4}}, 1);
   const Normaliser normaliser({1.0}, {0.5}, {{16}});
   std::set<Scalar> seen;
@@ -178,9 +170,7 @@ using Seen = std::map<std::tuple<Index, Index, Index>, Image>;
 
 struct Walks {
   DataMode mode = DataMode::kShard;
-  Index replicas = 6;
-  Index ranks = 1;
-  Index prefetch = 2;
+  Index replicas = 6, ranks = 1, prefetch = 2;
   std::string augment = "crop(2) flip cutout(2)";
 };
 
@@ -234,9 +224,7 @@ TEST(Augmenter, ASampleIsAugmentedTheSameWayWhereverItIsLoaded) {
 TEST(Augmenter, EveryEpochAndEveryWalkHasItsOwnChanges) {
   const Seen seen = load({.mode = DataMode::kFull, .augment = "crop(3)"});
   const Seen shard = load({.mode = DataMode::kShard, .augment = "crop(3)"});
-  int same_in_next_epoch = 0;
-  int same_in_next_replica = 0;
-  int same_for_next_record = 0;
+  int same_in_next_epoch = 0, same_in_next_replica = 0, same_for_next_record = 0;
   for (const auto& [key, image] : shard) {
     const auto& [epoch, none, id] = key;
     if (epoch < 2) same_in_next_epoch += image == shard.at({epoch + 1, 0, id}) ? 1 : 0;
@@ -255,5 +243,4 @@ TEST(Augmenter, EveryEpochAndEveryWalkHasItsOwnChanges) {
   EXPECT_LT(same_in_next_replica, 3 * 5 * 31 / 10);
 }
 
-}  // namespace
 }  // namespace lockstep::augmentation_test

@@ -10,7 +10,6 @@
 #include "train/bench/multiply_adds.h"
 
 namespace lockstep::bench_numbers_test {
-namespace {
 
 // Of four ranks, each sends and receives 1.5 times the bytes of a sum. To copy them, each is read and
 // written: 3 GB/s, of which a copy of 1,500,000 bytes takes 3,000,000, take a millisecond.
@@ -46,8 +45,7 @@ TEST(MultiplyAdds, AreFusedWhereTheCpuDoesThat) {
   constexpr Scalar kStart = 0.9F;
   constexpr Scalar kFactor = 0.37F;
   constexpr Scalar kTerm = 0.21F;
-  Scalar fused = kStart;
-  Scalar separate = kStart;
+  Scalar fused = kStart, separate = kStart;
   for (Index round = 0; round < kRounds; ++round) {
     fused = std::fma(fused, kFactor, kTerm);
     volatile Scalar product = separate * kFactor;
@@ -58,5 +56,4 @@ TEST(MultiplyAdds, AreFusedWhereTheCpuDoesThat) {
 #endif
 }
 
-}  // namespace
 }  // namespace lockstep::bench_numbers_test

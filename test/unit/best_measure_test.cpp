@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <map>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/train/evaluation/metric.h"
@@ -15,8 +13,7 @@
 #include "support/temporary_directory.h"
 #include "support/tiny_run.h"
 
-namespace lockstep::best_measure_test {
-namespace {
+namespace lockstep::test::best_measure_test {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -26,9 +23,8 @@ EvalMetrics evaluation(const std::string& name, std::optional<double> value) {
   EvalMetrics metrics;
   metrics.loss = name == "loss" ? *value : 0.5;
   metrics.accuracy = name == "accuracy" ? value : 0.5;
-  for (const MetricEntry& entry : metric_catalog()) {
+  for (const MetricEntry& entry : metric_catalog())
     metrics.others.push_back({entry.name, entry.name == name ? value : 0.5});
-  }
   return metrics;
 }
 
@@ -84,14 +80,12 @@ TEST(BestMeasure, AValueThatIsNoNumberIsNeverTheBest) {
   for (const std::string name : {"loss", "accuracy", "auc", "log_loss"}) {
     SCOPED_TRACE(name);
     BestEvaluation best = best_by(name);
-    for (const double value : {kNaN, kInfinity, -kInfinity}) {
+    for (const double value : {kNaN, kInfinity, -kInfinity})
       EXPECT_FALSE(best.improves(evaluation(name, value)));
-    }
     EXPECT_TRUE(std::isnan(best.value()));
     EXPECT_TRUE(best.improves(evaluation(name, 0.5)));
-    for (const double value : {kNaN, kInfinity, -kInfinity}) {
+    for (const double value : {kNaN, kInfinity, -kInfinity})
       EXPECT_FALSE(best.improves(evaluation(name, value)));
-    }
     EXPECT_EQ(best.value(), 0.5);
   }
 }
@@ -111,24 +105,22 @@ TEST(BestMeasure, AResumedRunComparesWithTheBestBefore) {
 }
 
 TEST(BestMeasure, OnlyWhatIsMeasuredCanBeNamed) {
-  test::expect_parts(
-      test::error_text<ConfigError>([] { Measure("auc", {"recall"}, true); }),
-      {"train.early_stopping_metric", "'auc'", "'loss', 'accuracy', 'recall'", "eval.metrics"});
-  test::expect_parts(test::error_text<ConfigError>([] { Measure("accuracy", {}, false); }),
-                     {"'accuracy'", "'loss'"});
+  expect_parts(error_text<ConfigError>([] { Measure("auc", {"recall"}, true); }),
+               {"train.early_stopping_metric", "'auc'", "'loss', 'accuracy', 'recall'", "eval.metrics"});
+  expect_parts(error_text<ConfigError>([] { Measure("accuracy", {}, false); }), {"'accuracy'", "'loss'"});
 }
 
 // The test set, on which the last model of this run is better than any was on the other, only reports.
 TEST(BestCheckpoint, IsTheOneThatTheValidationSetChooses) {
-  const test::TemporaryDirectory directory;
-  Config config = test::tiny_config();
+  const TemporaryDirectory directory;
+  Config config = tiny_config();
   config.data.synthetic.validation_rows = 20;
   config.schedule.lr = 0.3;
   config.train.epochs = 6;
   config.checkpoint.dir = directory.path();
   config.checkpoint.every = "never";
   config.train.keep = "best";
-  const test::TinyResult result = test::train_tiny_alone(config);
+  const TinyResult result = train_tiny_alone(config);
   const std::vector<EvalMetrics>& evaluations = result.evaluations;
   ASSERT_EQ(evaluations.size(), 7U);
   ASSERT_EQ(evaluations.back().split, Split::kTest);
@@ -139,5 +131,4 @@ TEST(BestCheckpoint, IsTheOneThatTheValidationSetChooses) {
   EXPECT_EQ(CheckpointDirectory(config.checkpoint.dir).best(), best->progress.steps);
 }
 
-}  // namespace
-}  // namespace lockstep::best_measure_test
+}  // namespace lockstep::test::best_measure_test

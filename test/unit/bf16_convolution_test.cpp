@@ -3,7 +3,6 @@
 
 #include <cmath>
 #include <random>
-#include <vector>
 
 #include "lockstep/math/convolution.h"
 #include "lockstep/math/eigen_matrix.h"
@@ -11,37 +10,8 @@
 #include "support/seed.h"
 
 namespace lockstep::bf16_convolution_test {
-namespace {
 
 using namespace test;
-
-ConvolutionShape square(Index side, Index in, Index out, const Window& window, Index groups = 1) {
-  return {.in_height = side,
-          .in_width = side,
-          .in_channels = in,
-          .out_channels = out,
-          .vertical = window,
-          .horizontal = window,
-          .groups = groups};
-}
-
-std::vector<ConvolutionShape> convolutions() {
-  const Window three{.size = 3, .pad_before = 1, .pad_after = 1};
-  const Window halving{.size = 3, .stride = 2, .pad_before = 0, .pad_after = 1};
-  return {square(28, 1, 6, three),
-          square(8, 16, 32, three),
-          square(9, 16, 16, halving),
-          square(7, 16, 32, {.size = 1, .stride = 2}),
-          square(8, 24, 24, three, 24),
-          square(8, 3, 3, halving, 3),
-          square(6, 4, 12, three, 4),
-          square(5, 7, 11, {.size = 5}),
-          square(8, 32, 32, three, 2),
-          square(9, 5, 9, {.size = 3, .dilation = 2}),
-          square(4, 64, 48, three),
-          square(1, 10, 5, {}),
-          square(9, 4, 6, {.size = 2, .stride = 3, .pad_before = 1, .pad_after = 0}, 2)};
-}
 
 struct Convolution {
   Convolution(const ConvolutionShape& s, Index rows, const MakeOperand& make, std::mt19937_64& rng)
@@ -55,8 +25,7 @@ struct Convolution {
         dweights(make(1, s.weight_count(), rng).wide) {}
 
   void run(Write write, bool biased) {
-    Matrix y_matrix = y.matrix();
-    Matrix dx_matrix = dx.matrix();
+    Matrix y_matrix = y.matrix(), dx_matrix = dx.matrix();
     convolution_forward(shape, x.view(), {.values = weights.values},
                         biased ? bias.values() : std::span<Scalar>(), y_matrix);
     convolution_backward_data(shape, dy.view(), {.values = weights.values}, dx_matrix);
@@ -64,15 +33,13 @@ struct Convolution {
   }
 
   void run_in_fp32(Write write, bool biased) {
-    Matrix y_matrix = y.matrix();
-    Matrix dx_matrix = dx.matrix();
+    Matrix y_matrix = y.matrix(), dx_matrix = dx.matrix();
     convolution_forward(shape, x.wide.view(), {.values = weights.wide.values()},
                         biased ? bias.values() : std::span<Scalar>(), y_matrix);
     convolution_backward_data(shape, dy.wide.view(), {.values = weights.wide.values()}, dx_matrix);
     convolution_backward_weights(shape, x.wide.view(), dy.wide.view(),
                                  {.weights = dweights.values(), .bias = {}, .write = write});
   }
-
   ConvolutionShape shape;
   RoundedOperand x, weights, dy;
   Operand bias, y, dx, dweights;
@@ -80,13 +47,12 @@ struct Convolution {
 
 TEST_F(Bf16Kernels, ConvolutionsOfWholeNumbersAreExact) {
   std::mt19937_64 rng(test::seed());
-  for (const ConvolutionShape& shape : convolutions()) {
+  for (const ConvolutionShape& shape : usual_convolutions())
     for (const Index rows : {0, 1, 5}) {
       SCOPED_TRACE(testing::Message()
                    << rows << " rows of " << shape.in_height << "^2 x " << shape.in_channels << " to "
                    << shape.out_channels << ", groups " << shape.groups << ", size " << shape.vertical.size);
-      Convolution convolution(shape, rows, test::whole_numbers, rng);
-      Convolution reference = convolution;
+      Convolution convolution(shape, rows, test::whole_numbers, rng), reference = convolution;
       const Write write = rows == 5 ? Write::kAdd : Write::kReplace;
       convolution.run(write, rows == 1);
       reference.run_in_fp32(write, rows == 1);
@@ -94,7 +60,6 @@ TEST_F(Bf16Kernels, ConvolutionsOfWholeNumbersAreExact) {
       expect_equal(convolution.dx, reference.dx, "backward data");
       expect_equal(convolution.dweights, reference.dweights, "backward weights");
     }
-  }
 }
 
 void expect_close(const Operand& found, const Operand& expected, double scale) {
@@ -104,9 +69,8 @@ void expect_close(const Operand& found, const Operand& expected, double scale) {
 
 TEST_F(Bf16Kernels, SumsOfConvolutionsAreInFp32) {
   std::mt19937_64 rng(test::seed());
-  for (const ConvolutionShape& shape : convolutions()) {
-    Convolution convolution(shape, 6, random_operand, rng);
-    Convolution reference = convolution;
+  for (const ConvolutionShape& shape : usual_convolutions()) {
+    Convolution convolution(shape, 6, random_operand, rng), reference = convolution;
     convolution.run(Write::kReplace, true);
     reference.run_in_fp32(Write::kReplace, true);
     const double pixels = static_cast<double>(6 * shape.out_size() / shape.out_channels);
@@ -119,29 +83,23 @@ TEST_F(Bf16Kernels, SumsOfConvolutionsAreInFp32) {
 
 TEST_F(Bf16Kernels, BitsOfConvolutionsDependOnTheOperandsAlone) {
   std::mt19937_64 rng(test::seed());
-  const Convolution convolution(convolutions()[1], 8, random_operand, rng);
+  const Convolution convolution(usual_convolutions()[1], 8, random_operand, rng);
   const auto results = [&] {
     Convolution c = convolution;
     c.run(Write::kAdd, true);
-    Bits all;
-    for (const Operand* result : {&c.y, &c.dx, &c.dweights}) {
-      const Bits more = bits(result->values());
-      all.insert(all.end(), more.begin(), more.end());
-    }
-    return all;
+    return bits({&c.y, &c.dx, &c.dweights});
   };
   test::expect_same_bits(results, [] {
     std::mt19937_64 any(2);
-    Convolution(convolutions()[2], 3, random_operand, any).run(Write::kReplace, false);
+    Convolution(usual_convolutions()[2], 3, random_operand, any).run(Write::kReplace, false);
   });
 }
 
 TEST_F(Bf16Kernels, NoThreadsAreGainedByConvolutions) {
   test::expect_no_threads_gained([] {
     std::mt19937_64 rng(test::seed());
-    Convolution(convolutions()[1], 8, random_operand, rng).run(Write::kAdd, true);
+    Convolution(usual_convolutions()[1], 8, random_operand, rng).run(Write::kAdd, true);
   });
 }
 
-}  // namespace
 }  // namespace lockstep::bf16_convolution_test

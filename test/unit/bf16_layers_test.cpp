@@ -5,14 +5,12 @@
 #include <cmath>
 
 #include "app/training/resume_state.h"
-#include "lockstep/base/random.h"
 #include "lockstep/math/kernels.h"
 #include "lockstep/nn/model.h"
 #include "lockstep/nn/workspace.h"
 #include "support/seed.h"
 
 namespace lockstep::bf16_layers_test {
-namespace {
 
 constexpr Index kRows = 12;
 
@@ -39,27 +37,18 @@ std::vector<Example> examples() {
       {"dense(8) gru(12, last=true)", {.dims = {6, 5}, .sequence = true}}};
 }
 
-std::vector<Scalar> random_values(Index size, std::uint64_t stream) {
-  RandomStream random({.seed = test::seed(), .a = stream});
-  std::vector<Scalar> values(static_cast<std::size_t>(size));
-  for (Scalar& value : values) value = random.normal();
-  return values;
-}
-
 // Outputs and gradient of one pass.
 struct Passed {
-  std::vector<Scalar> outputs;
-  std::vector<Scalar> gradient;
+  std::vector<Scalar> outputs, gradient;
 };
 
 Passed pass(const Example& example, Precision precision, int threads = 1) {
   const Model model({.layers = example.text, .init = "xavier", .precision = precision}, example.input);
   AlignedBuffer<Scalar> stored(model.stored_layout().size);
   initialise({&model.stored_layout(), stored.span()}, test::seed(), 1.0);
-  std::vector<Scalar> x = random_values(kRows * model.input().size(), 1);
-  if (example.text.starts_with("embedding")) {
+  std::vector<Scalar> x = test::random_values(kRows * model.input().size(), 1);
+  if (example.text.starts_with("embedding"))
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<Scalar>(i % 6);
-  }
   KernelWeights weights(model);
   ThreadTeam team(threads);
   const ModelValues values = weights.prepare(stored_values(model, stored.span()), team);
@@ -69,7 +58,7 @@ Passed pass(const Example& example, Precision precision, int threads = 1) {
                                                  .x = ConstMatrix(x.data(), kRows, model.input().size()),
                                                  .batch = {.training = true, .seed = 1}});
   Matrix dy = workspace.output_gradient();
-  std::ranges::copy(random_values(dy.size(), 2), dy.data());
+  std::ranges::copy(test::random_values(dy.size(), 2), dy.data());
   AlignedBuffer<Scalar> gradient(model.layout().size);
   workspace.backward(gradient.span(), Write::kReplace, {});
   return {{outputs.data(), outputs.data() + outputs.size()},
@@ -77,8 +66,7 @@ Passed pass(const Example& example, Precision precision, int threads = 1) {
 }
 
 double relative_difference(const std::vector<Scalar>& found, const std::vector<Scalar>& expected) {
-  double difference = 0;
-  double norm = 0;
+  double difference = 0, norm = 0;
   for (std::size_t i = 0; i < expected.size(); ++i) {
     difference += std::pow(static_cast<double>(found[i]) - static_cast<double>(expected[i]), 2);
     norm += std::pow(static_cast<double>(expected[i]), 2);
@@ -97,8 +85,7 @@ class Bf16Models : public testing::Test {
 TEST_F(Bf16Models, DifferFromFp32ByTheRoundingOfOperands) {
   for (const Example& example : examples()) {
     SCOPED_TRACE(example.text);
-    const Passed exact = pass(example, Precision::kFp32);
-    const Passed found = pass(example, Precision::kBf16);
+    const Passed exact = pass(example, Precision::kFp32), found = pass(example, Precision::kBf16);
     EXPECT_LT(relative_difference(found.outputs, exact.outputs), 0.01);
     EXPECT_LT(relative_difference(found.gradient, exact.gradient), 0.01);
     EXPECT_GT(relative_difference(found.outputs, exact.outputs), 1e-4) << "nothing was rounded";
@@ -109,12 +96,10 @@ TEST_F(Bf16Models, DifferFromFp32ByTheRoundingOfOperands) {
 TEST_F(Bf16Models, ThreadsShareTheRounding) {
   for (const Example& example : examples()) {
     SCOPED_TRACE(example.text);
-    const Passed alone = pass(example, Precision::kBf16);
-    const Passed shared = pass(example, Precision::kBf16, 3);
+    const Passed alone = pass(example, Precision::kBf16), shared = pass(example, Precision::kBf16, 3);
     EXPECT_EQ(shared.outputs, alone.outputs);
     EXPECT_EQ(shared.gradient, alone.gradient);
   }
 }
 
-}  // namespace
 }  // namespace lockstep::bf16_layers_test

@@ -5,17 +5,12 @@
 #include "lockstep/train/plan/run_plan.h"
 
 namespace lockstep::bf16_plan_test {
-namespace {
 
 constexpr Index kWorld = 4;
 constexpr Index kReplicas = 64;
 
 RunPlan plan(const Model& model, const std::string& strategy, Index threads = 1) {
-  TrainOptions train;
-  train.epochs = 1;
-  train.global_batch = 128;
-  train.replicas = kReplicas;
-  train.threads = threads;
+  TrainOptions train{.epochs = 1, .global_batch = 128, .replicas = kReplicas, .threads = threads};
   DistOptions distribute;
   distribute.strategy = strategy;
   return make_run_plan({.train = train,
@@ -37,8 +32,7 @@ TEST(Bf16Plan, HoldsTheRoundedWeightsOnceForEachArenaAndForEvaluation) {
   const Index rounded = half.layout().size * Index{sizeof(Bf16)};
   const std::pair<const char*, Index> cases[] = {{"allreduce", 1}, {"local_sgd", kReplicas / kWorld}};
   for (const auto& [strategy, arenas] : cases) {
-    const RunPlan in_fp32 = plan(wide, strategy);
-    const RunPlan in_bf16 = plan(half, strategy);
+    const RunPlan in_fp32 = plan(wide, strategy), in_bf16 = plan(half, strategy);
     EXPECT_EQ(in_bf16.memory.weights - in_fp32.memory.weights, rounded * arenas) << strategy;
     EXPECT_EQ(in_bf16.memory.evaluation - in_fp32.memory.evaluation, rounded) << strategy;
     EXPECT_EQ(in_bf16.sent_bytes, in_fp32.sent_bytes) << strategy;
@@ -59,5 +53,4 @@ TEST(Bf16Plan, HoldsTheLayoutsOfConvolutionsForEachThread) {
   }
 }
 
-}  // namespace
 }  // namespace lockstep::bf16_plan_test

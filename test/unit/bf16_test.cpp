@@ -1,18 +1,14 @@
 // Rounding to bf16, and products in it, with whichever back end the build has.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <bit>
 #include <cmath>
-#include <limits>
 #include <random>
-#include <vector>
 
 #include "support/bf16_operands.h"
 #include "support/seed.h"
 
 namespace lockstep::bf16_test {
-namespace {
 
 using namespace test;
 
@@ -73,9 +69,7 @@ struct Product {
         dw(make(s.out, s.in, rng).wide) {}
 
   void run(Write write) {
-    Matrix y_matrix = y.matrix();
-    Matrix dx_matrix = dx.matrix();
-    Matrix dw_matrix = dw.matrix();
+    Matrix y_matrix = y.matrix(), dx_matrix = dx.matrix(), dw_matrix = dw.matrix();
     multiply_forward(x.view(), w.view(), bias.values(), y_matrix);
     multiply_backward_data(dy.view(), w.view(), dx_matrix);
     const Index middle = dw_matrix.rows() / 2;  // in pieces, as layers do
@@ -84,41 +78,27 @@ struct Product {
   }
 
   void run_in_fp32(Write write) {
-    Matrix y_matrix = y.matrix();
-    Matrix dx_matrix = dx.matrix();
-    Matrix dw_matrix = dw.matrix();
+    Matrix y_matrix = y.matrix(), dx_matrix = dx.matrix(), dw_matrix = dw.matrix();
     multiply_forward(x.wide.view(), w.wide.view(), bias.values(), y_matrix);
     multiply_backward_data(dy.wide.view(), w.wide.view(), dx_matrix);
     multiply_backward_weights(dy.wide.view(), x.wide.view(), {0, dw_matrix.rows()}, dw_matrix, write);
   }
-
-  Bits results() const {
-    Bits all;
-    for (const Operand* result : {&y, &dx, &dw}) {
-      const Bits more = bits(result->values());
-      all.insert(all.end(), more.begin(), more.end());
-    }
-    return all;
-  }
-
   RoundedOperand x, w, dy;
   Operand bias, y, dx, dw;
 };
 
 TEST_F(Bf16Kernels, ProductsOfWholeNumbersAreExact) {
   std::mt19937_64 rng(test::seed());
-  for (const ProductShape& s : kProducts) {
+  for (const ProductShape& s : kProducts)
     for (const Write write : {Write::kReplace, Write::kAdd}) {
       SCOPED_TRACE(testing::Message() << s.rows << " x " << s.out << " x " << s.in);
-      Product product(s, test::whole_numbers, rng);
-      Product reference = product;
+      Product product(s, test::whole_numbers, rng), reference = product;
       product.run(write);
       reference.run_in_fp32(write);
       expect_equal(product.y, reference.y, "forward");
       expect_equal(product.dx, reference.dx, "backward data");
       expect_equal(product.dw, reference.dw, "backward weights");
     }
-  }
 }
 
 // Only operands are rounded: against the same numbers in double the sums are as good as those of fp32.
@@ -127,22 +107,18 @@ TEST_F(Bf16Kernels, SumsOfProductsAreInFp32) {
   for (const ProductShape& s : kProducts) {
     SCOPED_TRACE(testing::Message() << s.rows << " x " << s.out << " x " << s.in);
     Product p(s, random_operand, rng);
-    Sums y(s.rows * s.out);
-    Sums dx(s.rows * s.in);
-    Sums dw(s.out * s.in);
-    for (Index row = 0; row < s.rows; ++row) {
+    Sums y(s.rows * s.out), dx(s.rows * s.in), dw(s.out * s.in);
+    for (Index row = 0; row < s.rows; ++row)
       for (Index out = 0; out < s.out; ++out) {
         y.add(row * s.out + out, p.bias[out]);
         for (Index in = 0; in < s.in; ++in) {
-          const double left = p.x.wide[row * s.in + in];
-          const double weight = p.w.wide[out * s.in + in];
+          const double left = p.x.wide[row * s.in + in], weight = p.w.wide[out * s.in + in];
           const double gradient = p.dy.wide[row * s.out + out];
           y.add(row * s.out + out, left * weight);
           dx.add(row * s.in + in, gradient * weight);
           dw.add(out * s.in + in, gradient * left);
         }
       }
-    }
     p.run(Write::kReplace);
     y.expect_near(p.y.values());
     dx.expect_near(p.dx.values());
@@ -156,7 +132,7 @@ TEST_F(Bf16Kernels, BitsOfProductsDependOnTheOperandsAlone) {
   const auto results = [&] {
     Product p = product;
     p.run(Write::kAdd);
-    return p.results();
+    return bits({&p.y, &p.dx, &p.dw});
   };
   test::expect_same_bits(results, [] {
     std::mt19937_64 any(2);
@@ -175,13 +151,11 @@ TEST_F(Bf16Kernels, NanTimesZeroIsNotHidden) {
   std::mt19937_64 rng(test::seed());
   Operand x(4, 20);
   x[2 * 20 + 5] = std::numeric_limits<Scalar>::quiet_NaN();
-  const RoundedOperand with_nan(x);
-  const RoundedOperand zeros{Operand(7, 20)};
+  const RoundedOperand with_nan(x), zeros{Operand(7, 20)};
   Operand y(4, 7, rng);
   Matrix result = y.matrix();
   multiply_forward(with_nan.view(), zeros.view(), {}, result);
   for (Index i = 0; i < 28; ++i) EXPECT_EQ(std::isnan(y[i]), i / 7 == 2) << i;
 }
 
-}  // namespace
 }  // namespace lockstep::bf16_test

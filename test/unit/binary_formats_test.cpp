@@ -16,7 +16,6 @@
 #include "support/temporary_directory.h"
 
 namespace lockstep::binary_formats_test {
-namespace {
 
 using namespace test;
 
@@ -40,7 +39,6 @@ class BinaryFormats : public testing::Test {
     write_file_atomically(options_.train, features);
     write_file_atomically(options_.train_labels, labels);
   }
-
   const std::string features_ = npy_content("<f4", {3, 2}, bytes_of<float>({1, 2, 3, 4, 5, 6.5F}));
   const std::string labels_ = npy_content("<i8", {3}, bytes_of<std::int64_t>({7, 0, 9}));
   TemporaryDirectory directory_;
@@ -100,10 +98,9 @@ TEST_F(BinaryFormats, NumpyNamesWhatIsWrongWithAHeader) {
   };
   expect("no array", {"not an array file of numpy", "6e"});
   expect(features_.substr(0, 30), {"ends in its header"});
-  for (const char version : {'\0', '\4', '\x09'}) {
+  for (const char version : {'\0', '\4', '\x09'})
     expect(npy_content("<f4", {3, 2}, std::string(24, 'x'), version),
            {"version", "expected 1.0, 2.0 or 3.0"});
-  }
   expect(std::string("\x93NUMPY\x01\x05", 8) + features_.substr(8), {"version 1.5"});
   expect(features_.substr(0, features_.size() - 1), {"truncated", "record 2 of 3", "found 7"});
   expect(features_ + "x", {"does not fit its header"});
@@ -208,9 +205,8 @@ TEST_F(BinaryFormats, NumpyFieldsAreChosenByName) {
 TEST_F(BinaryFormats, NumpyFieldsThatNoPathNamesAreFeatures) {
   const std::string path = directory_ / "f.npy";
   std::string bytes;
-  for (const float first : {1.0F, 2.0F}) {
+  for (const float first : {1.0F, 2.0F})
     bytes += std::string("\3\0\0\0", 4) + bytes_of<float>({first, 5, 6}) + bytes_of<std::int32_t>({7, 8});
-  }
   write_file_atomically(path,
                         npy_start("{'descr': [('label', '|u1'), ('', '|V3'), ('x', '<f4', (3,)), "
                                   "(('a title', 'pos'), [('u', '<i4'), ('v', '<i4')])], 'fortran_order': "
@@ -240,10 +236,8 @@ TEST_F(BinaryFormats, CifarImagesAreTurnedToChannelsLast) {
   EXPECT_EQ(open()->info().features, (Shape{{32, 32, 3}}));
   const Gathered all = load_all();
   EXPECT_EQ(all.targets, (std::vector<Scalar>{6, 6}));
-  EXPECT_EQ(all.features[0], 51.0F / 255.0F);
-  EXPECT_EQ(all.features[1], 102.0F / 255.0F);
-  EXPECT_EQ(all.features[5], 1);
-  EXPECT_EQ(all.features[3], 0);
+  EXPECT_EQ(std::tuple(all.features[0], all.features[1], all.features[5], all.features[3]),
+            std::tuple(51.0F / 255.0F, 102.0F / 255.0F, 1, 0));
   write_file_atomically(options_.train, record + record.substr(1));
   expect_parts(error(), {options_.train, "multiple of 3,073", "3,072 bytes are too many after 1 records"});
   record[0] = 11;
@@ -285,11 +279,9 @@ TEST_F(BinaryFormats, ARecordIsInTheFileOfItsFeatures) {
   options_.train_labels = directory_ / "*.y.npy";
   std::unique_ptr<RecordSource> source = open();
   const DataSets parts = split_validation(open(), {.share = 0.5, .key = 1});
-  for (const RecordSource* each : {source.get(), parts.train.get(), parts.validation.get()}) {
-    for (const Chunk& chunk : each->chunks()) {
+  for (const RecordSource* each : {source.get(), parts.train.get(), parts.validation.get()})
+    for (const Chunk& chunk : each->chunks())
       EXPECT_EQ(each->file_of(chunk), at(paths, each->position(chunk.records.begin) / 3));
-    }
-  }
   options_.train = paths[1];
   options_.train_labels = directory_ / "b.y.npy";
   source = open();
@@ -367,5 +359,4 @@ TEST_F(BinaryFormats, RawLayoutsSayWhatIsWrongWithThem) {
   EXPECT_EQ(open()->info().rows, 3);
 }
 
-}  // namespace
 }  // namespace lockstep::binary_formats_test

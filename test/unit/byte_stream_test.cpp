@@ -5,7 +5,6 @@
 
 #include <fstream>
 #include <span>
-#include <string>
 
 #include "lockstep/base/errors.h"
 #include "support/error_text.h"
@@ -13,8 +12,7 @@
 #include "support/special_files.h"
 #include "support/temporary_directory.h"
 
-namespace lockstep::byte_stream_test {
-namespace {
+namespace lockstep::test::byte_stream_test {
 
 // Half a megabyte, partly easy to pack.
 std::string content(unsigned seed) {
@@ -34,20 +32,18 @@ std::string read(ByteStream& stream, std::size_t count) {
 }
 
 TEST(ByteStreams, AreOfRegularFilesOnly) {
-  const test::TemporaryDirectory directory;
+  const TemporaryDirectory directory;
   for (const std::string name : {"x.csv", "x.gz", "x.npz:a", "x.h5:a", "X.NPZ:a", "X.Npy:a"}) {
     const std::string path = directory / name;
-    test::make_fifo(split_array_path(path).file);
-    test::expect_parts(
-        test::error_text<DataError>([&] { ByteStream stream(path); }),
-        {split_array_path(path).file + "': it is a FIFO (named pipe), expected a regular file"});
+    make_fifo(split_array_path(path).file);
+    expect_parts(error_text<DataError>([&] { ByteStream stream(path); }),
+                 {split_array_path(path).file + "': it is a FIFO (named pipe), expected a regular file"});
   }
 }
 
 struct GzipFile : ::testing::Test {
-  test::TemporaryDirectory directory;
+  TemporaryDirectory directory;
   std::string path = directory / "data.gz";
-
   ByteStream written(const std::string& packed) {
     std::ofstream(path, std::ios::binary) << packed;
     return ByteStream(path);
@@ -57,7 +53,7 @@ struct GzipFile : ::testing::Test {
 TEST_F(GzipFile, ReadsInPartsOfAnySize) {
   const std::string bytes = content(1);
   for (const std::size_t part : {std::size_t{7919}, std::size_t{1} << 18, std::size_t{1'000'000}}) {
-    ByteStream stream = written(test::gzipped(bytes));
+    ByteStream stream = written(gzipped(bytes));
     EXPECT_TRUE(stream.compressed());
     std::string all;
     for (std::string next = read(stream, part); !next.empty(); next = read(stream, part)) all += next;
@@ -68,7 +64,7 @@ TEST_F(GzipFile, ReadsInPartsOfAnySize) {
 
 TEST_F(GzipFile, GoesForwardsAndBack) {
   const std::string bytes = content(2);
-  ByteStream stream = written(test::gzipped(bytes));
+  ByteStream stream = written(gzipped(bytes));
   for (const std::size_t place : {400'000U, 100U, 499'990U, 0U}) {
     stream.go_to(static_cast<Index>(place));
     EXPECT_TRUE(read(stream, 1000) == bytes.substr(place, 1000)) << place;
@@ -76,12 +72,12 @@ TEST_F(GzipFile, GoesForwardsAndBack) {
 }
 
 TEST_F(GzipFile, StreamsOneAfterTheOtherAreOne) {
-  ByteStream stream = written(test::gzipped(content(3)) + test::gzipped("") + test::gzipped("end") + "junk");
+  ByteStream stream = written(gzipped(content(3)) + gzipped("") + gzipped("end") + "junk");
   EXPECT_TRUE(read(stream, 1'000'000) == content(3) + "end");
 }
 
 TEST_F(GzipFile, SaysWhereItIsCutOffOrDamaged) {
-  std::string packed = test::gzipped(content(4));
+  std::string packed = gzipped(content(4));
   for (const std::size_t kept : {std::size_t{20}, packed.size() / 2, packed.size() - 8, packed.size() - 1}) {
     ByteStream stream = written(packed.substr(0, kept));
     std::string all;
@@ -102,5 +98,4 @@ TEST_F(GzipFile, OthersAreReadAsTheyAre) {
   }
 }
 
-}  // namespace
-}  // namespace lockstep::byte_stream_test
+}  // namespace lockstep::test::byte_stream_test

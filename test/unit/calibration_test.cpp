@@ -1,18 +1,15 @@
-// Temperature scaling: the temperature that SciPy finds, the same bits on any ranks and threads, and sets
-// that have none.
+// Temperature scaling: SciPy's temperature, the same bits on any ranks and threads, sets that have none.
 #include "lockstep/train/evaluation/calibration.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "support/thread_ranks.h"
 #include "support/torch_references.h"
 
-namespace lockstep::calibration_test {
-namespace {
+namespace lockstep::test::calibration_test {
 
 constexpr Scalar kNaN = std::numeric_limits<Scalar>::quiet_NaN();
 constexpr Index kBlock = 10;
@@ -20,10 +17,7 @@ constexpr Index kBlock = 10;
 struct Set {
   TargetKind kind = TargetKind::kClass;
   Index rows = 0;
-  std::vector<Scalar> outputs;
-  std::vector<Scalar> targets;
-  std::vector<Scalar> weights = {};
-
+  std::vector<Scalar> outputs, targets, weights = {};
   Index columns() const { return std::ssize(outputs) / rows; }
   Index target_columns() const { return std::ssize(targets) / rows; }
 };
@@ -34,9 +28,8 @@ Set read_set(const nlohmann::json& reference) {
           .outputs = reference.at("outputs").get<std::vector<Scalar>>(),
           .targets = {},
           .weights = reference.value("weights", std::vector<Scalar>())};
-  for (const nlohmann::json& target : reference.at("targets")) {
+  for (const nlohmann::json& target : reference.at("targets"))
     set.targets.push_back(target.is_null() ? kNaN : target.get<Scalar>());
-  }
   return set;
 }
 
@@ -81,8 +74,7 @@ Calibration calibrate_alone(const Set& set) {
 }
 
 TEST(Calibration, FindsTheTemperatureThatSciPyFinds) {
-  for (const nlohmann::json& reference :
-       test::torch_references("calibration", "calibration_references.json")) {
+  for (const nlohmann::json& reference : torch_references("calibration", "calibration_references.json")) {
     SCOPED_TRACE(reference.at("targets_are").get<std::string>());
     const Calibration found = calibrate_alone(read_set(reference));
     const double expected = reference.at("temperature");
@@ -97,17 +89,15 @@ TEST(Calibration, FindsTheTemperatureThatSciPyFinds) {
 }
 
 TEST(Calibration, HasTheSameBitsOnAnyRanksAndThreads) {
-  for (const nlohmann::json& reference :
-       test::torch_references("calibration", "calibration_references.json")) {
+  for (const nlohmann::json& reference : torch_references("calibration", "calibration_references.json")) {
     const Set set = read_set(reference);
     const Calibration alone = calibrate_alone(set);
     for (const int ranks : {1, 3, 8}) {
       run_thread_ranks(ranks, [&](Communicator& comm) {
         for (const int threads : {1, 2}) {
           const Calibration found = calibrate(comm, threads, set);
-          EXPECT_EQ(found.temperature, alone.temperature);
-          EXPECT_EQ(found.loss_after, alone.loss_after);
-          EXPECT_EQ(found.ece_after, alone.ece_after);
+          EXPECT_EQ(std::tuple(found.temperature, found.loss_after, found.ece_after),
+                    std::tuple(alone.temperature, alone.loss_after, alone.ece_after));
         }
       });
     }
@@ -157,5 +147,4 @@ TEST(DivideOutputs, DividesEachAndLeavesThemWhereTheTemperatureIsOne) {
   EXPECT_EQ(divide_outputs(matrix, 1, {}).data(), outputs.data());
 }
 
-}  // namespace
-}  // namespace lockstep::calibration_test
+}  // namespace lockstep::test::calibration_test

@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "lockstep/base/errors.h"
+#include "support/error_text.h"
 
 namespace lockstep::catalog_test {
-namespace {
 
 const std::vector<std::string> kNames{"sgd", "adam", "adamw", "adagrad", "rmsprop", "lamb"};
 
@@ -72,14 +72,9 @@ struct Entry {
 TEST(FindEntry, FindsTheEntryOrNamesTheNearest) {
   const std::vector<Entry> catalog{{"first", 1}, {"second", 2}};
   EXPECT_EQ(find_entry<Entry>(catalog, "place", "second").value, 2);
-  try {
-    find_entry<Entry>(catalog, "place", "secnd");
-    FAIL() << "found an entry that is not there";
-  } catch (const ConfigError& error) {
-    EXPECT_STREQ(error.what(), "unknown place 'secnd'; did you mean 'second'? (known: first, second)");
-    EXPECT_EQ(error.exit_code(), kExitConfig);
-  }
+  EXPECT_EQ(test::error_text<ConfigError>([&] { find_entry<Entry>(catalog, "place", "secnd"); }),
+            "unknown place 'secnd'; did you mean 'second'? (known: first, second)");
+  EXPECT_EQ(ConfigError("").exit_code(), kExitConfig);
 }
 
-}  // namespace
 }  // namespace lockstep::catalog_test

@@ -6,7 +6,6 @@
 #include "lockstep/base/errors.h"
 
 namespace lockstep::catalogs_test {
-namespace {
 
 // Whether the key can be given with this config.
 bool is_read(Config config, const std::string& key) {
@@ -26,10 +25,9 @@ TEST(Choices, ServersReadWhatTheirModeNeeds) {
   config.train.global_batch = 8;
   config.data.format = "synthetic";
   config.distribute.strategy = "parameter_server";
-  for (const ServerMode mode : {ServerMode::kSync, ServerMode::kBounded, ServerMode::kAsync}) {
+  for (const ServerMode mode : {ServerMode::kSync, ServerMode::kBounded, ServerMode::kAsync})
     for (const Index backup_workers : {0, 1}) {
-      SCOPED_TRACE(testing::Message()
-                   << static_cast<int>(mode) << ", " << backup_workers << " backup workers");
+      SCOPED_TRACE(testing::Message() << static_cast<int>(mode) << ", backups: " << backup_workers);
       config.distribute.mode = mode;
       config.distribute.backup_workers = backup_workers;
       const bool own_pace = mode != ServerMode::kSync;
@@ -38,8 +36,6 @@ TEST(Choices, ServersReadWhatTheirModeNeeds) {
       EXPECT_EQ(is_read(config, "distribute.staleness_lr"), own_pace) << "a late gradient is dropped";
       EXPECT_EQ(is_read(config, "distribute.staleness"), mode == ServerMode::kBounded);
     }
-  }
 }
 
-}  // namespace
 }  // namespace lockstep::catalogs_test

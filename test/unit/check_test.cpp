@@ -3,14 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include <functional>
-#include <map>
-
 #include "lockstep/base/errors.h"
+#include "support/error_text.h"
 #include "support/known_names.h"
 
-namespace lockstep::check_test {
-namespace {
+namespace lockstep::test::check_test {
 
 struct Entry {
   std::string name;
@@ -23,8 +20,6 @@ Config valid_config() {
   config.train.global_batch = 8;
   return config;
 }
-
-using test::options;
 
 std::vector<Choice> choices(const std::string& optimizer, const std::string& loss = "huber") {
   static const std::vector<Entry> optimizers{{"sgd", {"train.momentum", "train.weight_decay"}},
@@ -41,12 +36,7 @@ std::string error_of(Config config, std::set<std::string> given = {},
                                                                   "train.epochs"}) {
   given.insert(alternatives.begin(), alternatives.end());
   config.given = std::move(given);
-  try {
-    check_config(config, options(), in_use);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no error";
+  return error_or<ConfigError>("no error", [&] { check_config(config, options(), in_use); });
 }
 
 TEST(CheckConfig, AcceptsAValidOne) {
@@ -106,8 +96,7 @@ TEST(CheckConfig, RefusesKeysThatTheChosenEntryDoesNotRead) {
   EXPECT_EQ(error_of(valid_config(), {"train.weight_decay"}, choices("adam")), "no error");
 }
 
-// A format with many keys of its own does not list them all: it names who reads the key, or what to give
-// here.
+// A format with many keys of its own does not list them all: it names who reads the key, or what to give.
 TEST(CheckConfig, NamesTheEntryThatReadsTheKeyAndWhatStandsForItHere) {
   static const std::vector<Entry> formats{
       {"csv", {"data.train", "data.label", "a.1", "a.2", "a.3", "a.4", "a.5", "a.6", "a.7"}},
@@ -196,5 +185,4 @@ TEST(KeysWithoutEffect, AreThoseThatNoChosenEntryReads) {
   EXPECT_FALSE(idle(two).contains("train.rho"));
 }
 
-}  // namespace
-}  // namespace lockstep::check_test
+}  // namespace lockstep::test::check_test

@@ -7,8 +7,7 @@
 #include "lockstep/base/errors.h"
 #include "support/error_text.h"
 
-namespace lockstep::checkpoint_interval_test {
-namespace {
+namespace lockstep::test::checkpoint_interval_test {
 
 Progress at(Index steps, Index samples, double epochs) {
   return {.steps = steps, .samples = samples, .epochs = epochs};
@@ -27,8 +26,7 @@ TEST(CheckpointInterval, IsDueAtEachMultipleOfATenthHoweverItIsRounded) {
   for (const Index every : {1, 3, 7}) {
     const Interval interval = parse_interval("k", fmt::format("0.{} epochs", every));
     for (Index step = 1; step <= 100; ++step) {
-      const double before = static_cast<double>(step - 1) / 10;
-      const double after = static_cast<double>(step) / 10;
+      const double before = static_cast<double>(step - 1) / 10, after = static_cast<double>(step) / 10;
       EXPECT_EQ(interval.is_due(at(0, 0, before), at(0, 0, after)), step % every == 0)
           << "every 0." << every << " epochs at " << after;
     }
@@ -39,9 +37,8 @@ TEST(CheckpointInterval, IsReadWithItsUnit) {
   EXPECT_EQ(parse_interval("k", "10 minutes").seconds, 600);
   EXPECT_EQ(parse_interval("k", "0.5 hours").seconds, 1800);
   EXPECT_FALSE(parse_interval("k", "never").training || parse_interval("k", "never").seconds);
-  for (const char* wrong : {"", "often", "10", "0 steps", "-1 minutes", "10 parsecs", "nan steps"}) {
+  for (const char* wrong : {"", "often", "10", "0 steps", "-1 minutes", "10 parsecs", "nan steps"})
     EXPECT_THROW(parse_interval("checkpoint.every", wrong), ConfigError) << wrong;
-  }
 }
 
 // That of evaluations, which must come after the same steps in each run.
@@ -49,11 +46,9 @@ TEST(TrainingInterval, IsNotByTheClock) {
   EXPECT_EQ(parse_training_interval("k", "500 steps").training->value, 500);
   EXPECT_FALSE(parse_training_interval("k", "never").ever());
   for (const char* wrong : {"10 minutes", "1", "0 epochs", "0.5 steps"}) {
-    const std::string error =
-        test::error_text<ConfigError>([&] { parse_training_interval("eval.every", wrong); });
-    test::expect_parts(error, {"eval.every", wrong, "\"never\"", "\"500 steps\""});
+    const std::string error = error_text<ConfigError>([&] { parse_training_interval("eval.every", wrong); });
+    expect_parts(error, {"eval.every", wrong, "\"never\"", "\"500 steps\""});
   }
 }
 
-}  // namespace
-}  // namespace lockstep::checkpoint_interval_test
+}  // namespace lockstep::test::checkpoint_interval_test

@@ -9,7 +9,6 @@
 #include "support/temporary_directory.h"
 
 namespace lockstep::checkpoint_owner_test {
-namespace {
 
 using namespace test;
 
@@ -27,8 +26,7 @@ class CheckpointOwner : public testing::Test {
   }
   // `first` has used the directory and has left a checkpoint there.
   void use(const RunDirectory& first) const {
-    const RunLock lock = claim_checkpoints(shared_, first);
-    EXPECT_TRUE(lock.held());
+    EXPECT_TRUE(claim_checkpoints(shared_, first).held());
     write_checkpoint(shared_);
   }
   void expect_accepted(const RunDirectory& other) const {
@@ -41,7 +39,6 @@ class CheckpointOwner : public testing::Test {
     expect_parts(error_text<ConfigError>([&] { refuse_foreign_checkpoints(shared_, other); }), parts);
     expect_parts(error_text<ConfigError>([&] { claim_checkpoints(shared_, other); }), parts);
   }
-
   TemporaryDirectory directory_;
   CheckpointDirectory shared_{directory_ / "disk/shared"};
 };
@@ -125,5 +122,4 @@ TEST_F(CheckpointOwner, ADamagedOwnerIsNamed) {
   expect_accepted(run("a"));
 }
 
-}  // namespace
 }  // namespace lockstep::checkpoint_owner_test

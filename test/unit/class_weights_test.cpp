@@ -18,15 +18,12 @@
 #include "support/thread_ranks.h"
 #include "support/torch_references.h"
 
-namespace lockstep::class_weights_test {
-namespace {
+namespace lockstep::test::class_weights_test {
 
 using Texts = std::vector<std::string>;
 
 DatasetInfo mails() {
-  DatasetInfo info;
-  info.name = "mails.csv";
-  info.class_names = {"ham", "spam", "to: read"};
+  DatasetInfo info{.name = "mails.csv", .class_names = {"ham", "spam", "to: read"}};
   return info;
 }
 
@@ -35,21 +32,20 @@ std::vector<Scalar> match(const Texts& option, const DatasetInfo& data, Index cl
 }
 
 std::string refusal(const Texts& option, const DatasetInfo& data = mails(), Index classes = 3) {
-  return test::error_text<ConfigError>([&] { match(option, data, classes); });
+  return error_text<ConfigError>([&] { match(option, data, classes); });
 }
 
 TEST(ClassWeights, BalancedAreThoseOfScikitLearn) {
-  for (const nlohmann::json& reference : test::torch_references("balanced", "target_references.json")) {
-    const auto counts = reference.at("counts").get<std::vector<Index>>();
-    test::expect_close(balance_classes(counts), reference.at("weights"), 0);
-  }
+  for (const nlohmann::json& reference : torch_references("balanced", "target_references.json"))
+    expect_close(balance_classes(reference.at("counts").get<std::vector<Index>>()), reference.at("weights"),
+                 0);
 }
 
 TEST(ClassWeights, OfAClassWithoutRecordsTheOthersCountAlike) {
   const std::vector<Index> counts{5, 0, 15};
   EXPECT_EQ(balance_classes(counts), (std::vector<Scalar>{2, 1, 20.0F / 30}));
-  test::expect_parts(describe_unbalanced(counts, mails()),
-                     {"\"balanced\": no training record of 'mails.csv' is of class 'spam'"});
+  expect_parts(describe_unbalanced(counts, mails()),
+               {"\"balanced\": no training record of 'mails.csv' is of class 'spam'"});
   EXPECT_EQ(describe_unbalanced(std::vector<Index>{1, 2, 3}, mails()), "");
 }
 
@@ -74,18 +70,15 @@ TEST(ClassWeights, ThatDoNotFitTheClassesAreRefused) {
   EXPECT_EQ(refusal({"ham: 1", "spma: 2", "to: read: 1"}),
             "train.class_weights names the class 'spma', which there is not: the classes of 'mails.csv' are "
             "ham, spam, to: read; did you mean 'spam'?");
-  test::expect_parts(refusal({"ham: 1", "spam: 2"}),
-                     {"no weight for the class 'to: read'", "name every class"});
-  test::expect_parts(refusal({"ham: 1", "spam: 2", "spam: 3"}), {"'spam' twice"});
-  test::expect_parts(refusal({"ham: 0", "spam: 0", "2: 0"}), {"all weights are 0"});
-  test::expect_parts(refusal({"0: 1", "3: 1"}, {}, 3), {"the class '3'", "the numbers 0 to 2"});
-  for (const char* number : {"-1", "1.5", "1e300", "nan"}) {
-    test::expect_parts(refusal({"0: 1", fmt::format("{}: 1", number)}, {}, 3), {"which there is not"});
-  }
-  for (const char* entry : {"ham", "ham: much", "ham: -1", "ham:", "ham: nan", "ham: inf", "ham: 1e-45"}) {
-    test::expect_parts(refusal({entry, "spam: 1", "to: read: 1"}),
-                       {"expected \"balanced\", or a number of 0 or more", fmt::format("'{}'", entry)});
-  }
+  expect_parts(refusal({"ham: 1", "spam: 2"}), {"no weight for the class 'to: read'", "name every class"});
+  expect_parts(refusal({"ham: 1", "spam: 2", "spam: 3"}), {"'spam' twice"});
+  expect_parts(refusal({"ham: 0", "spam: 0", "2: 0"}), {"all weights are 0"});
+  expect_parts(refusal({"0: 1", "3: 1"}, {}, 3), {"the class '3'", "the numbers 0 to 2"});
+  for (const char* number : {"-1", "1.5", "1e300", "nan"})
+    expect_parts(refusal({"0: 1", fmt::format("{}: 1", number)}, {}, 3), {"which there is not"});
+  for (const char* entry : {"ham", "ham: much", "ham: -1", "ham:", "ham: nan", "ham: inf", "ham: 1e-45"})
+    expect_parts(refusal({entry, "spam: 1", "to: read: 1"}),
+                 {"expected \"balanced\", or a number of 0 or more", fmt::format("'{}'", entry)});
 }
 
 // The counts on one to three ranks, which are to be the same.
@@ -104,7 +97,7 @@ std::vector<Index> count(const DataOptions& options, Index classes) {
 }
 
 TEST(ClassWeights, CountsAreThoseOfTheWholeSetOnAnyNumberOfRanks) {
-  const test::TemporaryDirectory directory;
+  const TemporaryDirectory directory;
   constexpr Index kRows = 5000;
   constexpr Index kFeatures = 200;  // so that there are several chunks
   std::vector<std::uint8_t> labels;
@@ -119,21 +112,15 @@ TEST(ClassWeights, CountsAreThoseOfTheWholeSetOnAnyNumberOfRanks) {
     return directory / name;
   };
   DataOptions options;
-  options.train =
-      write("x.npy", test::npy_content("|u1", {kRows, kFeatures}, std::string(kRows * kFeatures, 'x')));
-  options.train_labels = write("y.npy", test::npy_content("|u1", {kRows}, test::bytes_of(labels)));
-  const Index twos = std::ranges::count(labels, 2);
-  const Index ones = std::ranges::count(labels, 1);
+  options.train = write("x.npy", npy_content("|u1", {kRows, kFeatures}, std::string(kRows * kFeatures, 'x')));
+  options.train_labels = write("y.npy", npy_content("|u1", {kRows}, bytes_of(labels)));
+  const Index twos = std::ranges::count(labels, 2), ones = std::ranges::count(labels, 1);
   EXPECT_EQ(count(options, 4), (std::vector<Index>{kRows - ones - twos, ones, twos, 0}));
-  options.train_labels = write("soft.npy", test::npy_content("<f4", {kRows, 2}, test::bytes_of(soft)));
+  options.train_labels = write("soft.npy", npy_content("<f4", {kRows, 2}, bytes_of(soft)));
   EXPECT_EQ(count(options, 2), (std::vector<Index>{kRows - ones - twos, ones + twos})) << "soft labels";
-
-  DataOptions computed;
-  computed.format = "synthetic";
-  computed.synthetic = {.rows = 301, .classes = 3};
+  DataOptions computed{.format = "synthetic", .synthetic = {.rows = 301, .classes = 3}};
   const std::vector<Index> counts = count(computed, 3);
   EXPECT_EQ(std::accumulate(counts.begin(), counts.end(), Index{0}), 301);
 }
 
-}  // namespace
-}  // namespace lockstep::class_weights_test
+}  // namespace lockstep::test::class_weights_test

@@ -9,14 +9,12 @@
 #include "support/seed.h"
 
 namespace lockstep::column_stats_test {
-namespace {
 
 using namespace test;
 
 TEST(NumberStats, MergedChunksAreTheWhole) {
   RandomStream random({.seed = seed(), .purpose = Purpose::kSynthetic});
-  double sum = 0;
-  double squares = 0;
+  double sum = 0, squares = 0;
   std::vector<double> values;
   for (int i = 0; i < 1000; ++i) values.push_back(1e6 + double{random.normal()});
   for (const double value : values) sum += value;
@@ -25,9 +23,8 @@ TEST(NumberStats, MergedChunksAreTheWhole) {
   NumberStats merged;
   for (std::size_t begin = 0; begin < values.size();) {
     NumberSums chunk;
-    for (const std::size_t end = std::min(values.size(), begin + 1 + begin % 300); begin < end; ++begin) {
+    for (const std::size_t end = std::min(values.size(), begin + 1 + begin % 300); begin < end; ++begin)
       chunk.add(values[begin]);
-    }
     merged.merge(chunk.stats());
     merged.merge({});
   }
@@ -44,9 +41,7 @@ TEST(ValueCounts, ForgetThemselvesBeyondTheLimitWhoeverCounts) {
   for (const char* text : {"b", "a", "a", "c", "b", "a"}) counts.add(text);
   ASSERT_FALSE(counts.overflowed());
   const auto entries = counts.by_count();
-  EXPECT_EQ(entries[0].text, "a");
-  EXPECT_EQ(entries[0].count, 3);
-  EXPECT_EQ(entries[1].text, "b");
+  EXPECT_EQ(std::tuple(entries[0].text, entries[0].count, entries[1].text), std::tuple("a", 3, "b"));
   MessageWriter message;
   message(counts);
   MessageReader reader(message.bytes());
@@ -64,5 +59,4 @@ TEST(ValueCounts, ForgetThemselvesBeyondTheLimitWhoeverCounts) {
   EXPECT_TRUE(fourth.overflowed());
 }
 
-}  // namespace
 }  // namespace lockstep::column_stats_test

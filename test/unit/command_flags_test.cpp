@@ -3,17 +3,16 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <optional>
 
 #include "app/commands.h"
 #include "app/setup/catalogs.h"
 #include "app/setup/outputs.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
+#include "support/error_text.h"
 #include "support/temporary_directory.h"
 
 namespace lockstep::command_flags_test {
-namespace {
 
 using Arguments = std::vector<std::string>;
 
@@ -23,15 +22,12 @@ CommandLine parse(const Arguments& arguments) {
 
 // The error of a command about its flags.
 std::string error_of(const Arguments& arguments) {
-  try {
+  return test::error_or<ConfigError>("no error", [&] {
     const CommandLine line = parse(arguments);
     if (line.command == "predict") read_predict_request(line);
     if (line.command == "importance") read_importance_flags(line);
     if (line.command == "plan") function_of(line).alone(line);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no error";
+  });
 }
 
 TEST(CommandFlags, SayWhatOfAPredictionIsWanted) {
@@ -47,10 +43,9 @@ TEST(CommandFlags, SayWhatOfAPredictionIsWanted) {
   EXPECT_EQ(some.view.threshold, 0.25);
   EXPECT_EQ(read_predict_request(parse(words({"--top", "3", "--format", "jsonl"}))).view.top, 3);
   EXPECT_TRUE(read_predict_request(parse(words({"--proba"}))).view.probabilities);
-  for (const char* bad : {"1.5", "x", "nan"}) {
+  for (const char* bad : {"1.5", "x", "nan"})
     EXPECT_EQ(error_of(words({"--threshold", bad})),
               fmt::format("--threshold: expected a number from 0 to 1, found '{}'", bad));
-  }
   EXPECT_EQ(error_of(words({"--top", "0"})),
             "--top: expected a whole number from 1 to 1000000000, found '0'");
   EXPECT_NE(error_of(words({"--top", "2", "--proba"})).find("give one of them"), std::string::npos);
@@ -74,10 +69,9 @@ TEST(CommandFlags, SayWhatIsAskedOfColumns) {
 }
 
 TEST(CommandFlags, NameWorldSizes) {
-  for (const std::string np : {"x", "1,", ",1", "1,,2", "0", "-1", "1.5", "1 2"}) {
+  for (const std::string np : {"x", "1,", ",1", "1,,2", "0", "-1", "1.5", "1 2"})
     EXPECT_EQ(error_of({"plan", "--config", "a", "--np", np}),
               "--np: expected numbers of ranks from 1 to 1048576, such as 1,2,4,8, found '" + np + "'");
-  }
 }
 
 // Whatever the command line or the config names to be read is no output, under any flag.
@@ -96,15 +90,10 @@ TEST(CommandFlags, NeverWriteToWhatIsRead) {
   std::filesystem::create_directory(directory / "run");
   for (const char* file : {"input", "run/config.toml", "run/model.safetensors", "run/schema.json"})
     read.push_back(make(file));
-  const auto error = [&](const std::string& output) -> std::string {
+  const auto error = [&](const std::string& output) {
     const CommandLine line = parse({"predict", "--model", directory / "run", "--input", directory / "input",
                                     "--output", output, "--overwrite"});
-    try {
-      check_outputs(line, files_read(line, config));
-    } catch (const ConfigError& refused) {
-      return refused.what();
-    }
-    return "";
+    return test::error_or<ConfigError>("", [&] { check_outputs(line, files_read(line, config)); });
   };
   for (const std::string& file : read)
     EXPECT_NE(error(file).find("which is read"), std::string::npos) << file << error(file);
@@ -119,5 +108,4 @@ TEST(CommandFlags, NeverWriteToWhatIsRead) {
   }
 }
 
-}  // namespace
 }  // namespace lockstep::command_flags_test

@@ -4,15 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <map>
-#include <set>
 
 #include "app/help/help_topics.h"
 #include "lockstep/base/embedded_text.h"
 #include "lockstep/config/command_line.h"
 
 namespace lockstep::commands_test {
-namespace {
 
 TEST(Commands, HaveTheirTextAndAGuide) {
   for (const CommandEntry& command : command_catalog()) {
@@ -32,9 +29,8 @@ TEST(Commands, HaveTheirTextAndAGuide) {
 
 TEST(Commands, HaveFlagsThatAreDescribed) {
   std::set<std::string> used;
-  for (const CommandEntry& command : command_catalog()) {
+  for (const CommandEntry& command : command_catalog())
     for (const auto& flags : {command.needs, command.takes}) used.insert(flags.begin(), flags.end());
-  }
   for (const OwnFlag& flag : own_flags()) {
     EXPECT_EQ(used.erase(flag.name), 1u) << flag.name << " belongs to no command, or is described twice";
     EXPECT_FALSE(flag.help.empty()) << flag.name;
@@ -69,9 +65,8 @@ TEST(Commands, TheirTextsHaveKnownFieldsOnly) {
       EXPECT_TRUE(entry.name == "--config FILE" || !entry.get("elsewhere").empty()) << entry.name;
     }
   }
-  for (const TextEntry& entry : embedded_entries("texts/other-words.txt")) {
+  for (const TextEntry& entry : embedded_entries("texts/other-words.txt"))
     for (const auto& [field, text] : entry.fields) EXPECT_TRUE(field == "words" || field == "hint") << field;
-  }
 }
 
 // A misspelt field or entry would be left out of it.
@@ -83,7 +78,7 @@ TEST(Reference, HasEachTextOfRefusalsAndPresets) {
   std::erase(reference, '\\');  // before a bar in a table
   const std::map<std::string, std::set<std::string>> texts{{"texts/refusals.txt", {"why"}},
                                                            {"texts/presets.txt", {"help", "layers"}}};
-  for (const auto& [file, known] : texts) {
+  for (const auto& [file, known] : texts)
     for (const TextEntry& entry : embedded_entries(file)) {
       EXPECT_EQ(entry.fields.size(), known.size()) << entry.name;
       for (const auto& [field, text] : entry.fields) {
@@ -91,8 +86,6 @@ TEST(Reference, HasEachTextOfRefusalsAndPresets) {
         EXPECT_NE(reference.find(text), std::string::npos) << text;
       }
     }
-  }
 }
 
-}  // namespace
 }  // namespace lockstep::commands_test

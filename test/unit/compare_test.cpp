@@ -13,11 +13,7 @@
 #include "support/error_text.h"
 #include "support/temporary_directory.h"
 
-namespace lockstep::compare_test {
-namespace {
-
-using test::error_text;
-using test::expect_parts;
+namespace lockstep::test::compare_test {
 
 class Compare : public testing::Test {
  protected:
@@ -57,8 +53,7 @@ class Compare : public testing::Test {
     for (const ViewedRun& run : runs) names.push_back(std::filesystem::path(run.name).filename().string());
     return names;
   }
-
-  test::TemporaryDirectory directory_;
+  TemporaryDirectory directory_;
 };
 
 using Names = std::vector<std::string>;
@@ -103,8 +98,7 @@ TEST_F(Compare, TheLastWeightsHaveNoColumnsWhereTheyAreKept) {
   EXPECT_EQ(to_csv(all()).find("last_"), std::string::npos);
 }
 
-// The test set chose nothing, so its values are shown, and runs are sorted by them; the best is that of the
-// validation set.
+// The test set chose nothing, so its values are shown and sort runs; the best is of the validation set.
 TEST_F(Compare, ShowsTheTestSetWhereThereAreBoth) {
   const auto test_set = [](const RunDirectory& run, double accuracy) {
     write_file_atomically(
@@ -290,9 +284,8 @@ TEST_F(Compare, ATrialThatWasRefusedIsARunWithItsReason) {
   write_file_atomically(row + "4.json", R"({"state": "done", "settings": {"train.lr": "0.5"}})");
   const std::vector<ViewedRun> runs = all();
   ASSERT_EQ(names(runs), (Names{"trial-0001", "trial-0002", "trial-0003", "trial-0004"}));
-  EXPECT_EQ(runs[0].state(), "done");
-  EXPECT_EQ(runs[1].state() + ": " + runs[1].record.reason, "failed: train.lr is 0");
-  EXPECT_EQ(runs[2].state(), "damaged");
+  EXPECT_EQ(std::tuple(runs[0].state(), runs[1].state() + ": " + runs[1].record.reason, runs[2].state()),
+            std::tuple("done", "failed: train.lr is 0", "damaged"));
   expect_parts(runs[3].state() + ": " + runs[3].record.reason, {"damaged", "its directory is gone"});
   EXPECT_EQ(differing_keys({&runs[0], &runs[3]}, false), Names{"train.lr"}) << "its sweep gave it another";
   EXPECT_EQ(find_runs({directory_ / "sweep/trial-0002"}).size(), 1U);
@@ -315,5 +308,4 @@ TEST_F(Compare, FindsRunsAtAnyDepthEachOnce) {
   expect_parts(error(sweep + "/trial-1/config.toml"), {"is no directory"});
 }
 
-}  // namespace
-}  // namespace lockstep::compare_test
+}  // namespace lockstep::test::compare_test

@@ -1,11 +1,9 @@
-// The man page and the completions hold every command, flag, key and value; bash is asked what it would
-// complete.
+// The man page and the completions hold every command, flag, key and value; bash is asked to complete.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <sstream>
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
@@ -15,12 +13,8 @@
 #include "support/temporary_directory.h"
 #include "support/trainer_process.h"
 
-namespace lockstep::completion_test {
-namespace {
+namespace lockstep::test::completion_test {
 
-using test::ProcessResult;
-using test::run_command;
-using test::TemporaryDirectory;
 using Words = std::vector<std::string>;
 
 bool has(const std::string& text, const std::string& part) {
@@ -34,9 +28,8 @@ std::string in_shell_quotes(const std::string& value) {
 
 class Written : public testing::Test {
  protected:
-  KnownNames names = test::known_names();
+  KnownNames names = known_names();
   std::span<const Option> options = test::options();
-
   std::string written(const std::string& format) const {
     return find_entry(reference_catalog(), "format", format).write(options, names);
   }
@@ -47,17 +40,14 @@ TEST_F(Written, CompletionsHoldEveryCommandFlagKeyAndValue) {
     for (const Option& option : options) {
       EXPECT_TRUE(has(script, fmt::format("--{}", option.key))) << option.key;
       EXPECT_TRUE(option.alias.empty() || has(script, fmt::format("--{}", option.alias))) << option.alias;
-      for (const std::string& choice : option.choices) {
+      for (const std::string& choice : option.choices)
         EXPECT_TRUE(has(script, choice)) << option.key << " " << choice;
-      }
     }
     for (const OwnFlag& flag : own_flags()) EXPECT_TRUE(has(script, fmt::format("--{}", flag.name)));
-    for (const CommandEntry& command : command_catalog()) {
+    for (const CommandEntry& command : command_catalog())
       EXPECT_TRUE(has(script, in_shell_quotes(command.name))) << command.name;
-    }
-    for (const auto& [command, formats] : names.formats_of) {
+    for (const auto& [command, formats] : names.formats_of)
       for (const std::string& format : formats) EXPECT_TRUE(has(script, in_shell_quotes(format))) << format;
-    }
   }
 }
 
@@ -69,9 +59,8 @@ TEST_F(Written, ManPageHoldsEveryCommandFlagKeyValueAndExitCode) {
     for (const std::string& choice : option.choices) EXPECT_TRUE(has(page, choice)) << option.key << choice;
   }
   for (const OwnFlag& flag : own_flags()) EXPECT_TRUE(has(page, fmt::format("\\fB--{}\\fR", flag.name)));
-  for (const CommandEntry& command : command_catalog()) {
+  for (const CommandEntry& command : command_catalog())
     for (const Usage& usage : command.usages) EXPECT_TRUE(has(page, fmt::format("\\fB{}\\fR", usage.words)));
-  }
   for (const ExitCode& exit : exit_codes()) EXPECT_TRUE(has(page, fmt::format("\\fB{}\\fR\n", exit.code)));
 }
 
@@ -104,7 +93,6 @@ TEST_F(Written, NoTextOfTheManPageIsTakenForAMacro) {
 class Bash : public Written {
  protected:
   void SetUp() override { write_file_atomically(directory / "script", written("bash")); }
-
   Words offers(const Words& line) const {
     Words quoted;
     for (const std::string& word : line) quoted.push_back(in_shell_quotes(word));
@@ -122,13 +110,11 @@ class Bash : public Written {
     }
     return words;
   }
-
   TemporaryDirectory directory;
 };
 
 TEST_F(Bash, CompletesEveryKeyAndChoice) {
-  std::string script = "source ./script\n";
-  std::string expected;
+  std::string script = "source ./script\n", expected;
   for (const Option& option : options) {
     for (const bool joined : {false, true}) {
       const std::string words = joined ? "= ''" : "''";
@@ -222,5 +208,4 @@ TEST_F(Written, ManReadsItsPage) {
   EXPECT_TRUE(has(result.output, "distribute.strategy"));
 }
 
-}  // namespace
-}  // namespace lockstep::completion_test
+}  // namespace lockstep::test::completion_test

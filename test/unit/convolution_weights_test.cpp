@@ -7,45 +7,25 @@
 #include "support/kernel_operands.h"
 #include "support/seed.h"
 
-namespace lockstep::convolution_weights_test {
-namespace {
-
-using test::Bits;
-using test::bits;
-using test::Operand;
+namespace lockstep::test::convolution_weights_test {
 
 constexpr Index kRows = 4;
-constexpr Window kThree{.size = 3, .pad_before = 1, .pad_after = 1};
-constexpr ConvolutionShape kShape{.in_height = 8,
-                                  .in_width = 8,
-                                  .in_channels = 16,
-                                  .out_channels = 32,
-                                  .vertical = kThree,
-                                  .horizontal = kThree};
+const ConvolutionShape kShape = square(8, 16, 32, {.size = 3, .pad_before = 1, .pad_after = 1});
 
 class WeightsOfConvolutions : public testing::Test {
  protected:
   using Weights = ConvolutionWeights<Scalar>;
-
   // The bits of what is computed with them, forward and back.
   Bits results(const Weights& w) {
-    Matrix y_matrix = y_.matrix();
-    Matrix dx_matrix = dx_.matrix();
+    Matrix y_matrix = y_.matrix(), dx_matrix = dx_.matrix();
     convolution_forward(kShape, x_.view(), w, {}, y_matrix);
     convolution_backward_data(kShape, dy_.view(), w, dx_matrix);
-    Bits all = bits(y_.values());
-    const Bits back = bits(dx_.values());
-    all.insert(all.end(), back.begin(), back.end());
-    return all;
+    return bits({&y_, &dx_});
   }
-
-  std::mt19937_64 rng_{test::seed()};
-  Operand one_{1, kShape.weight_count(), rng_};
-  Operand other_{1, kShape.weight_count(), rng_};
-  Operand x_{kRows, kShape.in_size(), rng_};
-  Operand dy_{kRows, kShape.out_size(), rng_};
-  Operand y_{kRows, kShape.out_size(), rng_};
-  Operand dx_{kRows, kShape.in_size(), rng_};
+  std::mt19937_64 rng_{seed()};
+  Operand one_{1, kShape.weight_count(), rng_}, other_{1, kShape.weight_count(), rng_};
+  Operand x_{kRows, kShape.in_size(), rng_}, dy_{kRows, kShape.out_size(), rng_};
+  Operand y_{kRows, kShape.out_size(), rng_}, dx_{kRows, kShape.in_size(), rng_};
 };
 
 TEST_F(WeightsOfConvolutions, AreKnownByPlaceAndVersion) {
@@ -69,5 +49,4 @@ TEST_F(WeightsOfConvolutions, AreLaidOutOncePerVersion) {
   EXPECT_EQ(results(w), before);
 }
 
-}  // namespace
-}  // namespace lockstep::convolution_weights_test
+}  // namespace lockstep::test::convolution_weights_test

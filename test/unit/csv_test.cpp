@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 namespace lockstep::csv_test {
-namespace {
 
 TEST(CsvCell, IsQuotedWhereItWouldNotBeReadAsOne) {
   EXPECT_EQ(csv_cell("plain text"), "plain text");
@@ -25,5 +24,4 @@ TEST(CsvQuoted, IsQuotedInAnyCase) {
   EXPECT_EQ(csv_quoted("a\"\"b"), "\"a\"\"\"\"b\"");
 }
 
-}  // namespace
 }  // namespace lockstep::csv_test

@@ -4,14 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <string>
 
 #include "lockstep/data/table/values/number.h"
 #include "lockstep/data/table/values/schema.h"
 #include "support/torch_references.h"
 
 namespace lockstep::date_test {
-namespace {
 
 TEST(Date, AreThoseOfPythonInAllForms) {
   for (const nlohmann::json& reference : test::torch_references("dates", "date_references.json")) {
@@ -46,5 +44,4 @@ TEST(Date, IsWrittenWithItsTimeToTheMinute) {
   EXPECT_EQ(write_date(1, DateForm::kTime), "24:00");
 }
 
-}  // namespace
 }  // namespace lockstep::date_test

@@ -1,17 +1,14 @@
-// Whom a mask of dropout belongs to. Behind a layer norm whose outputs are all one, the outputs of the model
-// are the mask.
+// Whom a mask of dropout belongs to. Behind a layer norm of ones the outputs of the model are the mask.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include "lockstep/nn/params.h"
 #include "lockstep/nn/workspace.h"
 #include "support/one_step.h"
 
 namespace lockstep::dropout_test {
-namespace {
 
 constexpr Index kRows = 40;
 constexpr Index kSize = 500;
@@ -51,8 +48,7 @@ TEST(Dropout, MaskBelongsToTheSample) {
   const Mask whole = mask_of(kBatch);
   BatchContext later = kBatch;
   later.first_row = 7;
-  const Mask some = mask_of(later, 5);
-  EXPECT_TRUE(std::ranges::equal(some, std::span(whole).subspan(7 * kSize, 5 * kSize)));
+  EXPECT_TRUE(std::ranges::equal(mask_of(later, 5), std::span(whole).subspan(7 * kSize, 5 * kSize)));
   EXPECT_FALSE(std::ranges::equal(std::span(whole).first(kSize), std::span(whole).subspan(kSize, kSize)));
 }
 
@@ -83,18 +79,15 @@ TEST(Dropout, APartOfABatchHasItsMasksOfTheWhole) {
   for (const Index accumulate : {2, 3, 11}) {
     const test::OneStepResult parts = step(accumulate);
     ASSERT_EQ(parts.outputs.size(), whole.outputs.size());
-    for (std::size_t i = 0; i < whole.outputs.size(); ++i) {
+    for (std::size_t i = 0; i < whole.outputs.size(); ++i)
       EXPECT_NEAR(parts.outputs[i], whole.outputs[i], 1e-5) << accumulate << " parts, output " << i;
-    }
-    for (std::size_t i = 0; i < whole.gradient.size(); ++i) {
+    for (std::size_t i = 0; i < whole.gradient.size(); ++i)
       EXPECT_NEAR(parts.gradient[i], whole.gradient[i], 1e-3) << accumulate << " parts, weight " << i;
-    }
     EXPECT_NEAR(parts.loss, whole.loss, 1e-3);
   }
 }
 
-// The masks of a training step are those of its number, its replicas and the seed of the run, from the first
-// sample of a replica on.
+// The masks of a step follow from its number, its replicas and the run's seed, from a replica's first sample.
 TEST(Dropout, AStepHasTheMasksOfItsNumberAndItsReplicas) {
   const test::OneStep step{
       .model = {.layers = "dense(30) relu dropout(0.5) dense(4)"}, .input = {{6}}, .rows = {3, 2}};
@@ -167,5 +160,4 @@ TEST(Dropout, OfAttentionBelongsToSampleHeadQueryAndKey) {
   for (const Scalar value : mask_of_attention(later, 1)) EXPECT_NEAR(value, 1, 1e-5);
 }
 
-}  // namespace
 }  // namespace lockstep::dropout_test

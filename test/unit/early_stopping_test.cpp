@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/train/storage/checkpoint/directory.h"
@@ -13,7 +12,6 @@
 #include "support/tiny_run.h"
 
 namespace lockstep::early_stopping_test {
-namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
@@ -61,8 +59,7 @@ TEST(EarlyStopping, AnEpochIsOverThoughRoundingTakesAwayALittle) {
   EXPECT_TRUE(epochs.is_over({.epochs = 0.2}, {.epochs = 0.3}, 1));
   EXPECT_TRUE(epochs.is_over({.epochs = 0.2}, {.epochs = 0.31}, 1));
   EXPECT_FALSE(epochs.is_over({.epochs = 0.2}, {.epochs = 0.29999}, 1));
-  const Patience long_ones("train.early_stopping", "1000 epochs");
-  EXPECT_FALSE(long_ones.is_over({}, {.epochs = 999.999}, 1));
+  EXPECT_FALSE(Patience("train.early_stopping", "1000 epochs").is_over({}, {.epochs = 999.999}, 1));
   const Patience steps("train.early_stopping", "1000000 steps");
   EXPECT_TRUE(steps.is_over({.steps = 5}, {.steps = 1'000'005}, 1));
   EXPECT_FALSE(steps.is_over({.steps = 5}, {.steps = 1'000'004}, 1));
@@ -119,13 +116,11 @@ TEST(Patience, SaysWhatIsWrongWithIt) {
   test::expect_parts(error("1.5 evaluations"), {"train.early_stopping"});
   test::expect_parts(error("5 evaluationss"), {"the unit is unknown"});
   test::expect_parts(error("x evaluations"), {"train.early_stopping"});
-  for (const char* none : {"0 epochs", "0 evaluations", "0 steps"}) {
+  for (const char* none : {"0 epochs", "0 evaluations", "0 steps"})
     test::expect_parts(error(none), {none, "no time at all"});
-  }
 }
 
-// The trained model itself: the run ends where the rule says, and the test set is evaluated with the best
-// weights.
+// The trained model: the run ends where the rule says, and the test set is evaluated with the best weights.
 TEST(EarlyStopping, EndsATrainingAndTestsTheBestWeights) {
   const test::TemporaryDirectory directory;
   Config config = test::tiny_config();
@@ -151,8 +146,7 @@ TEST(EarlyStopping, EndsATrainingAndTestsTheBestWeights) {
   EXPECT_EQ(result.training.best->progress.steps, best->progress.steps);
   EXPECT_EQ(all.back().split, Split::kTest);
   EXPECT_EQ(all.back().progress.steps, best->progress.steps);
-  // Beside the checkpoint of the best weights there is one of the end, so that a longer run goes on from
-  // there.
+  // Beside the checkpoint of the best weights there is one of the end, from which a longer run goes on.
   EXPECT_EQ(CheckpointDirectory(directory.path()).steps(),
             (std::vector<Index>{result.training.progress.steps, best->progress.steps}));
   // A run of just so many steps has these weights at its end.
@@ -167,5 +161,4 @@ TEST(EarlyStopping, EndsATrainingAndTestsTheBestWeights) {
                                  result.training.best_weights.span().first(until_best.weights.size())));
 }
 
-}  // namespace
 }  // namespace lockstep::early_stopping_test

@@ -5,14 +5,11 @@
 #include <algorithm>
 
 #include <cmath>
-#include <limits>
 #include <random>
-#include <vector>
 
 #include "support/seed.h"
 
 namespace lockstep::elementary_test {
-namespace {
 
 constexpr double kUnit = 0x1p-23;  // one unit in the last place, relative
 
@@ -95,13 +92,12 @@ TEST(Elementary, LogarithmOfAnyNumberIsExactTo3UnitsAlsoNearOne) {
 }
 
 TEST(Elementary, PowersOfSharesAreThoseOfTheLibrary) {
-  for (const Scalar exponent : {0.0F, 0.5F, 1.0F, 2.0F, 5.0F}) {
+  for (const Scalar exponent : {0.0F, 0.5F, 1.0F, 2.0F, 5.0F})
     for (Scalar base = 1; base > 1e-15F; base *= 0.993F) {
       const double exact = std::pow(static_cast<double>(base), static_cast<double>(exponent));
       ASSERT_NEAR(power_of_share(base, exponent), exact, 64 * kUnit * exact + 1e-37)
           << base << " " << exponent;
     }
-  }
   EXPECT_EQ(power_of_share(0, 0), 1);
   EXPECT_EQ(power_of_share(0, 2), 0);
   EXPECT_TRUE(std::isnan(power_of_share(std::numeric_limits<Scalar>::quiet_NaN(), 2)));
@@ -119,9 +115,8 @@ TEST(Elementary, BitsDoNotDependOnThePlaceInALoop) {
     return y;
   };
   const std::vector<Scalar> whole = results(0);
-  for (std::size_t first = 1; first < 40; ++first) {
+  for (std::size_t first = 1; first < 40; ++first)
     EXPECT_EQ(results(first), std::vector<Scalar>(whole.begin() + static_cast<Index>(first), whole.end()));
-  }
 }
 
 // Largest difference from the C library over [-20, 20], relative to the larger of the value and `floor`.
@@ -150,13 +145,11 @@ TEST(Elementary, SigmoidTangentAndNormalAreClose) {
                 normal_density,
                 [](double x) { return std::exp(-x * x / 2) / std::sqrt(2 * std::acos(-1.0)); }, 1e-3),
             1e-5);
-  for (const auto function : {sigmoid, hyperbolic_tangent, normal_distribution, normal_density}) {
+  for (const auto function : {sigmoid, hyperbolic_tangent, normal_distribution, normal_density})
     EXPECT_TRUE(std::isnan(function(std::numeric_limits<Scalar>::quiet_NaN())));
-  }
   EXPECT_EQ(sigmoid(1000), 1);
   EXPECT_EQ(sigmoid(-1000), 0);
   EXPECT_EQ(hyperbolic_tangent(-1000), -1);
 }
 
-}  // namespace
 }  // namespace lockstep::elementary_test

@@ -7,30 +7,20 @@
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/base/random.h"
 #include "lockstep/math/eigen_matrix.h"
 #include "lockstep/nn/workspace.h"
 #include "support/error_text.h"
 #include "support/seed.h"
 
 namespace lockstep::ensemble_test {
-namespace {
 
 constexpr Index kMembers = 3;
 constexpr Index kRows = 4;
 
-std::vector<Scalar> random_values(Index size, std::uint64_t stream) {
-  RandomStream random({.seed = test::seed(), .a = stream});
-  std::vector<Scalar> values(static_cast<std::size_t>(size));
-  for (Scalar& value : values) value = 2 * random.normal();
-  return values;
-}
-
 // What a model of heads puts out for a batch: that of its members, and the outputs.
 struct Outputs {
   Index columns;
-  std::vector<double> members;
-  std::vector<double> joined;
+  std::vector<double> members, joined;
   double member(Index row, Index m, Index i) const { return at(members, (row * kMembers + m) * columns + i); }
   double output(Index row, Index i) const { return at(joined, row * columns + i); }
 };
@@ -39,8 +29,8 @@ Outputs outputs_of(Link link, Index columns) {
   const Model model({.layers = "tabm(3) tabm_heads(" + std::to_string(columns) + ")"}, {{5}}, link);
   EXPECT_EQ(model.members(), kMembers);
   EXPECT_EQ(model.output(), (Shape{{columns}}));
-  std::vector<Scalar> weights = random_values(model.layout().size, 1);
-  const std::vector<Scalar> x = random_values(kRows * 5, 2);
+  std::vector<Scalar> weights = test::random_values(model.layout().size, 1, 0, 2);
+  const std::vector<Scalar> x = test::random_values(kRows * 5, 2, 0, 2);
   Workspace workspace(model, kRows, ActivationRetention::kForTraining);
   const ConstMatrix y = workspace.forward(
       {.values = {.weights = weights, .state = {}}, .x = ConstMatrix(x.data(), kRows, 5), .batch = {}});
@@ -53,17 +43,15 @@ Outputs outputs_of(Link link, Index columns) {
 
 TEST(Ensemble, OutputsOfNumbersAreTheMeanOfTheMembers) {
   const Outputs found = outputs_of(Link::kIdentity, 2);
-  for (Index row = 0; row < kRows; ++row) {
+  for (Index row = 0; row < kRows; ++row)
     for (Index i = 0; i < 2; ++i) {
       const double mean = (found.member(row, 0, i) + found.member(row, 1, i) + found.member(row, 2, i)) / 3;
       EXPECT_NEAR(found.output(row, i), mean, 1e-5);
     }
-  }
 }
 
 TEST(Ensemble, ProbabilitiesAreTheMeanOfThoseOfTheMembers) {
-  const Outputs classes = outputs_of(Link::kSoftmax, 3);
-  const Outputs yes = outputs_of(Link::kLogit, 1);
+  const Outputs classes = outputs_of(Link::kSoftmax, 3), yes = outputs_of(Link::kLogit, 1);
   const Outputs counts = outputs_of(Link::kLog, 1);
   for (Index row = 0; row < kRows; ++row) {
     for (Index i = 0; i < 3; ++i) {
@@ -75,8 +63,7 @@ TEST(Ensemble, ProbabilitiesAreTheMeanOfThoseOfTheMembers) {
       }
       EXPECT_NEAR(std::exp(classes.output(row, i)), mean, 1e-5);
     }
-    double probability = 0;
-    double count = 0;
+    double probability = 0, count = 0;
     for (Index m = 0; m < kMembers; ++m) {
       probability += 1 / (1 + std::exp(-yes.member(row, m, 0))) / kMembers;
       count += std::exp(counts.member(row, m, 0)) / kMembers;
@@ -89,11 +76,10 @@ TEST(Ensemble, ProbabilitiesAreTheMeanOfThoseOfTheMembers) {
 TEST(Ensemble, TheLossIsTheMeanOfTheMembersLosses) {
   constexpr Index kClasses = 4;
   const auto loss = find_entry(loss_catalog(), "loss", "softmax_cross_entropy").make({});
-  const std::vector<Scalar> values = random_values(kRows * kMembers * kClasses, 3);
-  const std::vector<Scalar> classes{0, 3, 1, 2};
+  const std::vector<Scalar> values = test::random_values(kRows * kMembers * kClasses, 3, 0, 2),
+                            classes{0, 3, 1, 2};
   const std::vector<Scalar> weighing{1, 0.5F, 2, 0};
-  const ConstMatrix outputs(values.data(), kRows, kMembers * kClasses);
-  const ConstMatrix targets(classes.data(), kRows, 1);
+  const ConstMatrix outputs(values.data(), kRows, kMembers * kClasses), targets(classes.data(), kRows, 1);
   for (const bool weighted : {false, true}) {
     SampleWeights weights;
     if (weighted) weights.values = weighing;
@@ -120,8 +106,8 @@ TEST(Ensemble, WhatMembersPutOutIsKeptForTheWholeBatch) {
   constexpr Index kMany = 50'000;
   const Model model({.layers = "tabm(3) tabm_heads(2)"}, {{5}});
   ASSERT_LT(forward_runs(model).front().rows, kMany);
-  const std::vector<Scalar> weights = random_values(model.layout().size, 1);
-  const std::vector<Scalar> x = random_values(kMany * 5, 2);
+  const std::vector<Scalar> weights = test::random_values(model.layout().size, 1, 0, 2);
+  const std::vector<Scalar> x = test::random_values(kMany * 5, 2, 0, 2);
   const auto outputs_of_rows = [&](Index rows) {
     Workspace workspace(model, rows, ActivationRetention::kForTraining);
     workspace.forward(
@@ -129,8 +115,7 @@ TEST(Ensemble, WhatMembersPutOutIsKeptForTheWholeBatch) {
     const ConstMatrix outputs = workspace.trained_outputs();
     return std::vector<Scalar>(outputs.data(), outputs.data() + 6);
   };
-  const std::vector<Scalar> first = outputs_of_rows(1);
-  const std::vector<Scalar> first_of_many = outputs_of_rows(kMany);
+  const std::vector<Scalar> first = outputs_of_rows(1), first_of_many = outputs_of_rows(kMany);
   for (std::size_t i = 0; i < first.size(); ++i) EXPECT_NEAR(first_of_many[i], first[i], 1e-3) << i;
 }
 
@@ -165,5 +150,4 @@ TEST(Ensemble, WhatDoesNotFitIsRefused) {
   test::expect_parts(refusal("periodic(4, sigma=2)"), {"sigma", "to 1, found 2"});
 }
 
-}  // namespace
 }  // namespace lockstep::ensemble_test

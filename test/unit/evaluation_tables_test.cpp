@@ -6,7 +6,6 @@
 #include "lockstep/base/json.h"
 
 namespace lockstep::evaluation_tables_test {
-namespace {
 
 EvalMetrics irises() {
   EvalMetrics metrics;
@@ -67,5 +66,4 @@ TEST(EvaluationTables, AreInTheJson) {
       parse_json<nlohmann::json>(R"({"from":0.5,"to":1.0,"samples":1500,"predicted":0.75,"observed":0.5})"));
 }
 
-}  // namespace
 }  // namespace lockstep::evaluation_tables_test

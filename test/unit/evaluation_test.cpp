@@ -11,12 +11,10 @@
 #include "support/thread_ranks.h"
 
 namespace lockstep::evaluation_test {
-namespace {
 
 struct Sample {
   std::vector<Scalar> outputs;  // of the model, whose weights are the identity
-  Scalar label;
-  Scalar weight;
+  Scalar label, weight;
 };
 
 const std::vector<Sample> kSamples = {{{3, 1, 2}, 0, 1},    {{3, 1, 2}, 2, 2},  {{3, 1, 2}, 1, 4},
@@ -39,9 +37,7 @@ class GivenSamples final : public RecordSource {
     for (std::size_t i = 0; i < ids.size(); ++i) {
       const Sample& sample = at(kSamples, ids[i]);
       const auto row = static_cast<Index>(i);
-      for (Index column = 0; column < 3; ++column) {
-        x(row, column) = at(sample.outputs, column);
-      }
+      for (Index column = 0; column < 3; ++column) x(row, column) = at(sample.outputs, column);
       labels(row, 0) = sample.label;
       if (info_.weighted) labels(row, 1) = sample.weight;
     }
@@ -87,8 +83,7 @@ EvalMetrics evaluate(Communicator& comm, int threads, bool weighted, Scalar temp
 
 // Weighted mean over the samples.
 double mean(bool weighted, const std::function<double(const Sample&)>& value) {
-  double sum = 0;
-  double weights = 0;
+  double sum = 0, weights = 0;
   for (const Sample& sample : kSamples) {
     const double weight = weighted ? sample.weight : 1;
     sum += weight * value(sample);
@@ -164,8 +159,8 @@ TEST(Evaluation, CountsPredictionsByTheirProbability) {
 }
 
 TEST(Evaluation, GivesWeightedMeansAndCountsOfSamples) {
-  for (const bool weighted : {false, true}) {
-    for (const int ranks : {1, 3}) {
+  for (const bool weighted : {false, true})
+    for (const int ranks : {1, 3})
       for (const int threads : {1, 2}) {
         SCOPED_TRACE(testing::Message() << (weighted ? "weighted, " : "") << ranks << " ranks");
         run_thread_ranks(ranks, [&](Communicator& comm) {
@@ -178,13 +173,9 @@ TEST(Evaluation, GivesWeightedMeansAndCountsOfSamples) {
           };
           EXPECT_NEAR(metrics.accuracy.value(), mean(weighted, among_first(1)), 1e-12);
           EXPECT_NEAR(metrics.top_k_accuracy.value(), mean(weighted, among_first(2)), 1e-12);
-          EXPECT_EQ(metrics.confusion, (std::vector<Index>{2, 0, 1, 1, 1, 1, 1, 0, 0}))
-              << "samples, unweighted";
+          EXPECT_EQ(metrics.confusion, (std::vector<Index>{2, 0, 1, 1, 1, 1, 1, 0, 0})) << "unweighted";
         });
       }
-    }
-  }
 }
 
-}  // namespace
 }  // namespace lockstep::evaluation_test

@@ -2,22 +2,18 @@
 // calls that come late change no bit; a message that never comes is noticed.
 #include <gtest/gtest.h>
 
-#include <string>
-#include <vector>
-
 #include "lockstep/base/errors.h"
+#include "support/error_text.h"
 #include "support/faulty_communicator.h"
 #include "support/thread_ranks.h"
 #include "support/tiny_run.h"
 
 namespace lockstep::test::faults_test {
-namespace {
 
 constexpr int kRanks = 3;
 
 struct Case {
-  std::string name;
-  std::string strategy;
+  std::string name, strategy;
   Index ranks_per_node = 0;
   ServerMode mode = ServerMode::kSync;
   std::string algorithm = "mpi";
@@ -61,12 +57,7 @@ Outcome train(const Config& config, const Fault& fault) {
 }
 
 std::string error_of(const Config& config, const Fault& fault) {
-  try {
-    train(config, fault);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  return error_or<Error>("", [&] { train(config, fault); });
 }
 
 class Faults : public testing::TestWithParam<Case> {};
@@ -110,7 +101,7 @@ TEST(DroppedMessages, OfAWorkerOrServerAreNoticedWhereWorkersStepAlone) {
   Config config = config_of({"async", "parameter_server", 0, ServerMode::kAsync});
   config.distribute.timeout_seconds = 0.4;
   int noticed = 0;
-  for (int rank = 0; rank < kRanks; ++rank) {
+  for (int rank = 0; rank < kRanks; ++rank)
     for (Index call = 0; call < 6; ++call) {
       SCOPED_TRACE("exchange " + std::to_string(call) + " of rank " + std::to_string(rank));
       const std::string error = error_of(config, {Fault::Kind::kDrop, rank, call});
@@ -120,9 +111,7 @@ TEST(DroppedMessages, OfAWorkerOrServerAreNoticedWhereWorkersStepAlone) {
           << error;
       noticed += error.empty() ? 0 : 1;
     }
-  }
   EXPECT_GE(noticed, kRanks * 2);
 }
 
-}  // namespace
 }  // namespace lockstep::test::faults_test

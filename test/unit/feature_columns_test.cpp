@@ -8,7 +8,6 @@
 #include "support/error_text.h"
 
 namespace lockstep::test::feature_columns_test {
-namespace {
 
 TableColumn numeric(const std::string& name) {
   return {.name = name,
@@ -68,8 +67,7 @@ TEST(ColumnValues, OfNumbersAreQuantilesInTheirUnits) {
   const std::vector<ColumnValue> values = column_values(age, found, 5);
   EXPECT_EQ(texts(values), (std::vector<std::string>{"10", "15", "20", "25", "30"}));
   EXPECT_EQ(values[1].features, std::vector<Scalar>{0.25F});
-  EXPECT_EQ(texts(column_values(age, {1, 0, 1, 1}, 5)), (std::vector<std::string>{"10", "30"}))
-      << "there are no more";
+  EXPECT_EQ(texts(column_values(age, {1, 0, 1, 1}, 5)), (std::vector<std::string>{"10", "30"})) << "no more";
   std::vector<Scalar> lopsided(100, 0);
   for (const int i : {1, 2, 3}) lopsided.push_back(static_cast<Scalar>(i) / 2);
   EXPECT_EQ(texts(column_values(age, lopsided, 3)), (std::vector<std::string>{"10", "40"})) << "each once";
@@ -128,5 +126,4 @@ TEST(ColumnValues, OfDatesMoveAllTheirFeatures) {
                {"date(ymd, month)", "in order"});
 }
 
-}  // namespace
 }  // namespace lockstep::test::feature_columns_test

@@ -10,30 +10,26 @@
 #include "support/temporary_directory.h"
 
 namespace lockstep::file_list_test {
-namespace {
 
 using namespace test;
 
 class FileList : public testing::Test {
  protected:
   FileList() {
-    for (const char* name : {"b.bin", "a.bin", "c.txt", "_SUCCESS", ".hidden", "part,1.bin"}) {
+    for (const char* name : {"b.bin", "a.bin", "c.txt", "_SUCCESS", ".hidden", "part,1.bin"})
       write_file_atomically(directory_ / name, "x");
-    }
     std::filesystem::create_directory(directory_ / "inner");
   }
   // The names of the files, without their directory.
   std::vector<std::string> names(const std::string& text, const std::vector<std::string>& extensions = {}) {
     std::vector<std::string> found;
-    for (const std::string& path : list_files(text, extensions, "data.train")) {
+    for (const std::string& path : list_files(text, extensions, "data.train"))
       found.push_back(std::filesystem::path(path).filename());
-    }
     return found;
   }
   std::string error(const std::string& text) {
     return error_text<DataError>([&] { names(text); });
   }
-
   using Names = std::vector<std::string>;
   TemporaryDirectory directory_;
 };
@@ -76,5 +72,4 @@ TEST_F(FileList, WhatDoesNotExistIsNamed) {
   expect_parts(error(std::string(300, 'x') + "/" + std::string(5000, 'y')), {"data.train", "too long"});
 }
 
-}  // namespace
 }  // namespace lockstep::file_list_test

@@ -5,38 +5,29 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <filesystem>
-#include <functional>
 
 #include "lockstep/base/errors.h"
+#include "support/error_text.h"
 #include "support/file_size_limit.h"
 #include "support/special_files.h"
 #include "support/temporary_directory.h"
 
 namespace lockstep::file_test {
-namespace {
 
 class File : public testing::Test {
  protected:
   std::filesystem::path path(const std::string& name) const { return directory.path() / name; }
-
   std::ptrdiff_t files() const {
     const std::filesystem::directory_iterator all(directory.path());
     return std::distance(begin(all), end(all));
   }
 
   static std::string error_of(const std::function<void()>& work) {
-    try {
-      work();
-    } catch (const DataError& error) {
-      return error.what();
-    }
-    return "no error";
+    return test::error_or<DataError>("no error", work);
   }
-
   test::TemporaryDirectory directory;
 };
 
@@ -45,8 +36,7 @@ TEST_F(File, IsReadAsItWasWritten) {
   write_file_atomically(path("a"), text);
   EXPECT_EQ(read_file(path("a")), text);
   EXPECT_EQ(file_bytes(path("a")), 10);
-  const std::array<std::string_view, 3> parts{"one ", "", "two"};
-  write_file_atomically(path("a"), parts);
+  write_file_atomically(path("a"), std::array<std::string_view, 3>{"one ", "", "two"});
   EXPECT_EQ(read_file(path("a")), "one two");
   write_file_atomically(path("a"), "");
   EXPECT_EQ(read_file(path("a")), "");
@@ -105,7 +95,7 @@ TEST_F(File, WhatIsNoRegularFileIsNotRead) {
             "cannot read '" + path("link").string() +
                 "': it is a FIFO (named pipe), expected a regular file; write its content to a file first");
   if (!test::make_device(path("null"), test::Device::kNull)) GTEST_SKIP() << "no devices";
-  EXPECT_NE(error_of([&] { read_file(path("null")); }).find("it is a character device"), std::string::npos);
+  test::expect_parts(error_of([&] { read_file(path("null")); }), {"it is a character device"});
 }
 
 // As another user could plant it in a directory that both may write to.
@@ -123,14 +113,12 @@ TEST_F(File, ALinkUnderATemporaryNameIsNotFollowed) {
 // They are gone with the process, whatever ends it. A file system without such files has other names, which
 // are not repeated and are known by their middle.
 TEST_F(File, WhatIsNotFinishedHasNoNameOrOneOfItsOwn) {
-  AtomicFile one(path("a"));
-  AtomicFile two(path("a"));
+  AtomicFile one(path("a")), two(path("a"));
   const int unnamed = ::open(directory.path().c_str(), O_WRONLY | O_TMPFILE, 0600);
   EXPECT_EQ(files(), unnamed >= 0 ? 0 : 2);
   ::close(unnamed);
-  for (const auto& entry : std::filesystem::directory_iterator(directory.path())) {
+  for (const auto& entry : std::filesystem::directory_iterator(directory.path()))
     EXPECT_TRUE(entry.path().filename().string().starts_with("a.partial-")) << entry.path();
-  }
   one.write("one");
   two.write("two");
   two.commit();
@@ -149,8 +137,8 @@ TEST_F(File, ALinkAFifoOrADeviceIsNotAppendedTo) {
   EXPECT_EQ(error_of([&] { open_to_append(path("link")); }),
             "cannot write '" + path("link").string() +
                 "': it is a symbolic link, expected a regular file; remove it");
-  EXPECT_NE(error_of([&] { open_to_append(path("dangling")); }).find("a symbolic link"), std::string::npos);
-  EXPECT_NE(error_of([&] { open_to_append(path("fifo")); }).find("a FIFO"), std::string::npos);
+  test::expect_parts(error_of([&] { open_to_append(path("dangling")); }), {"a symbolic link"});
+  test::expect_parts(error_of([&] { open_to_append(path("fifo")); }), {"a FIFO"});
   const int file = open_to_append(path("other"));
   EXPECT_TRUE(write_all(file, ", and me"));
   ::close(file);
@@ -166,25 +154,21 @@ TEST_F(File, HasTheRightsThatTheUserGivesToNewFiles) {
 
 TEST_F(File, UnusableNameIsADataError) {
   write_file_atomically(path("a"), "text");
-  EXPECT_NE(error_of([&] { read_file(path("a/b")); }).find("Not a directory"), std::string::npos);
-  EXPECT_NE(error_of([&] { read_file(path(std::string(5000, 'x'))); }).find("File name too long"),
-            std::string::npos);
+  test::expect_parts(error_of([&] { read_file(path("a/b")); }), {"Not a directory"});
+  test::expect_parts(error_of([&] { read_file(path(std::string(5000, 'x'))); }), {"File name too long"});
 }
 
 TEST_F(File, NothingIsLeftWhereNothingCanBeWritten) {
-  EXPECT_NE(
-      error_of([&] { write_file_atomically(path("no/such/a"), "text"); }).find("No such file or directory"),
-      std::string::npos);
+  test::expect_parts(error_of([&] { write_file_atomically(path("no/such/a"), "text"); }),
+                     {"No such file or directory"});
   write_file_atomically(path("file"), "text");
-  EXPECT_NE(error_of([&] { write_file_atomically(path("file/a"), "text"); }).find("Not a directory"),
-            std::string::npos);
+  test::expect_parts(error_of([&] { write_file_atomically(path("file/a"), "text"); }), {"Not a directory"});
   EXPECT_EQ(files(), 1);
 }
 
 TEST_F(File, DirectoryIsNotReplacedAndNoTemporaryIsLeft) {
   std::filesystem::create_directories(path("taken/inside"));
-  EXPECT_NE(error_of([&] { write_file_atomically(path("taken"), "text"); }).find("cannot rename"),
-            std::string::npos);
+  test::expect_parts(error_of([&] { write_file_atomically(path("taken"), "text"); }), {"cannot rename"});
   EXPECT_TRUE(std::filesystem::is_directory(path("taken/inside")));
   EXPECT_EQ(files(), 1);
 }
@@ -227,5 +211,4 @@ TEST_F(File, UnwritableDirectoryIsAnErrorWithItsReason) {
               }).starts_with("cannot create '/proc/lockstep"));
 }
 
-}  // namespace
 }  // namespace lockstep::file_test

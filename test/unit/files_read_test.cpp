@@ -8,7 +8,6 @@
 #include "support/temporary_directory.h"
 
 namespace lockstep::files_read_test {
-namespace {
 
 TEST(FilesRead, AreAllThatTheCommandLineAndTheConfigName) {
   const test::TemporaryDirectory directory;
@@ -26,14 +25,12 @@ TEST(FilesRead, AreAllThatTheCommandLineAndTheConfigName) {
     named.push_back(*name);
   }
   line.flags["model"] = {directory / "run"};
-  for (const char* file : {"config.toml", "model.safetensors", "schema.json"}) {
+  for (const char* file : {"config.toml", "model.safetensors", "schema.json"})
     named.push_back(line.text("model") + "/" + file);
-  }
   std::vector<std::string> read = files_read(line, config);
   std::ranges::sort(read);
   std::ranges::sort(named);
   EXPECT_EQ(read, named);
 }
 
-}  // namespace
 }  // namespace lockstep::files_read_test

@@ -8,7 +8,6 @@
 #include "support/temporary_directory.h"
 
 namespace lockstep::findings_test {
-namespace {
 
 using namespace test;
 
@@ -40,5 +39,4 @@ TEST(Findings, AreNoLongerThanPeopleRead) {
   EXPECT_EQ(text.find("column 'x50': it is"), std::string::npos);
 }
 
-}  // namespace
 }  // namespace lockstep::findings_test

@@ -12,7 +12,6 @@
 #include "support/temporary_directory.h"
 
 namespace lockstep::fingerprint_test {
-namespace {
 
 using namespace test;
 
@@ -59,16 +58,14 @@ TEST(Fingerprint, DependsOnNoOrderOfReading) {
 
 TEST(Fingerprint, EveryBitCountsInItsPart) {
   const Fingerprint before = fingerprint_of(some_records());
-  for (const Index id : {Index{0}, Index{17}, kRows - 1}) {
-    for (std::size_t byte = 0; byte < kRecordBytes; ++byte) {
+  for (const Index id : {Index{0}, Index{17}, kRows - 1})
+    for (std::size_t byte = 0; byte < kRecordBytes; ++byte)
       for (int bit = 0; bit < 8; ++bit) {
         std::vector<std::byte> records = some_records();
         record(records, id)[byte] ^= std::byte{1} << bit;
         EXPECT_EQ(differences(before, fingerprint_of(records)),
                   (std::vector<bool>{byte < 8, byte >= 8 && byte < 12, byte >= 12}));
       }
-    }
-  }
 }
 
 TEST(Fingerprint, ExchangedRecordsAndLabelsAreNoticed) {
@@ -202,5 +199,4 @@ TEST(Fingerprint, ChangesAreNamed) {
   EXPECT_TRUE(describe_changes(before, sampled, source).empty());
 }
 
-}  // namespace
 }  // namespace lockstep::fingerprint_test

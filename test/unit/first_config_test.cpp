@@ -1,11 +1,9 @@
-// The first config that trainer init chooses: the task that labels suit, the files beside a data file, the
-// sizes of a run, and what flags change.
+// The first config that trainer init chooses: its task, files beside a data file, sizes of a run, and flags.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <tuple>
 
 #include "app/init/init.h"
 #include "app/setup/catalogs.h"
@@ -16,11 +14,7 @@
 #include "support/numpy_files.h"
 #include "support/temporary_directory.h"
 
-namespace lockstep::first_config_test {
-namespace {
-
-using test::error_text;
-using test::expect_parts;
+namespace lockstep::test::first_config_test {
 
 class FirstConfig : public testing::Test {
  protected:
@@ -56,10 +50,8 @@ class FirstConfig : public testing::Test {
     const InitData data = read(path, label);
     return choose_settings(data, choose_task(data, task), "t");
   }
-
   static std::string quoted(const std::string& text) { return fmt::format("\"{}\"", text); }
-
-  test::TemporaryDirectory directory_;
+  TemporaryDirectory directory_;
 };
 
 std::string yes_or_no(Index i) {
@@ -78,12 +70,10 @@ TEST_F(FirstConfig, TakesTextsAndFewWholeNumbersForClassesAndOtherNumbersForNumb
   EXPECT_EQ(value(two, "train.early_stopping_metric"), "\"auc\"");
   EXPECT_EQ(value(two, "data.columns"), R"(["y: categorical"])");
   EXPECT_TRUE(value(two, "model.layers").ends_with("dense(1)\""));
-
   const auto ten = settings_for(table(200, remainder_of_ten));
   EXPECT_EQ(value(ten, "train.loss"), "\"softmax_cross_entropy\"");
   EXPECT_EQ(value(ten, "data.columns"), "") << "0 to 9 are classes as they are";
   EXPECT_TRUE(value(ten, "model.layers").ends_with("dense(10)\""));
-
   const auto numbers = settings_for(table(200, third));
   EXPECT_EQ(value(numbers, "train.loss"), "\"mean_squared_error\"");
   EXPECT_EQ(value(numbers, "data.columns"), R"(["y: standard"])") << "a deviation far from 1";
@@ -95,9 +85,7 @@ TEST_F(FirstConfig, TakesTextsAndFewWholeNumbersForClassesAndOtherNumbersForNumb
 // trainer inspect gives the same answer: by its table, and by the kind that its [data] section declares.
 TEST_F(FirstConfig, AndInspectAgreeOnWhatTheLabelIs) {
   struct Label {
-    Index records;
-    Index different;
-    Index first;
+    Index records, different, first;
     bool classes;
   };
   for (const auto& [records, different, first, classes] :
@@ -118,10 +106,9 @@ TEST_F(FirstConfig, TakesSeveralLabelsForYesOrNoIfTheyAreZeroAndOneAlone) {
   const auto loss = [this](const std::vector<double>& values, const std::string& task = "") {
     std::string text = "a,b,y,z\n";
     const auto count = std::ssize(values);
-    for (Index i = 0; i < 200; ++i) {
+    for (Index i = 0; i < 200; ++i)
       text += fmt::format("{},{},{},{}\n", (i * 7) % 11, (i * 5) % 13, at(values, i % count),
                           at(values, i / 2 % count));
-    }
     DataOptions options;
     options.table.label = {"y", "z"};
     const InitData data = read_init_data(write("several.csv", text), options);
@@ -129,8 +116,7 @@ TEST_F(FirstConfig, TakesSeveralLabelsForYesOrNoIfTheyAreZeroAndOneAlone) {
     EXPECT_TRUE(value(settings, "model.layers").ends_with("dense(2)\""));
     return value(settings, "train.loss");
   };
-  const std::string yes_or_no = "\"binary_cross_entropy\"";
-  const std::string numbers = "\"mean_squared_error\"";
+  const std::string yes_or_no = "\"binary_cross_entropy\"", numbers = "\"mean_squared_error\"";
   EXPECT_EQ(loss({0, 1}), yes_or_no);
   EXPECT_EQ(loss({0, 1}, "numbers"), numbers);
   EXPECT_EQ(loss({0, 1}, "binary"), yes_or_no);
@@ -153,8 +139,7 @@ TEST_F(FirstConfig, TakesALossForOutliersOnEitherSide) {
     }
     return value(settings_for(write("far.csv", text)), "train.loss");
   };
-  const std::string usual = "\"mean_squared_error\"";
-  const std::string for_outliers = "\"huber\"";
+  const std::string usual = "\"mean_squared_error\"", for_outliers = "\"huber\"";
   for (const double sign : {1.0, -1.0}) {
     EXPECT_EQ(loss(sign * 2.75, 0.5), usual) << sign;        // 5.3 deviations
     EXPECT_EQ(loss(sign * 3.5, 0.5), for_outliers) << sign;  // 6.8
@@ -177,8 +162,7 @@ TEST_F(FirstConfig, ARareClassGetsItsWeight) {
 }
 
 TEST_F(FirstConfig, TheTaskCanBeChosenWhereTheLabelsSuitIt) {
-  const std::string ten = table(200, remainder_of_ten, "ten.csv");
-  const std::string two = table(200, yes_or_no, "two.csv");
+  const std::string ten = table(200, remainder_of_ten, "ten.csv"), two = table(200, yes_or_no, "two.csv");
   EXPECT_EQ(value(settings_for(ten, "numbers"), "train.loss"), "\"mean_squared_error\"");
   EXPECT_TRUE(value(settings_for(two, "classes"), "model.layers").ends_with("dense(2)\""));
   const auto error = [&](const std::string& path, const std::string& task) {
@@ -215,8 +199,7 @@ TEST_F(FirstConfig, RefusesFilesThatHoldNoRecords) {
                {"no column of '", "is left as a feature"});
 }
 
-// Batch, replicas, epochs, patience, rate and first layer, of arrays with a validation set; what is held back
-// without one.
+// Batch, replicas, epochs, patience, rate and first layer with a validation set; what is held back without.
 TEST_F(FirstConfig, SizesOfARunFollowTheNumberOfRecords) {
   using Case = std::tuple<Index, std::string, std::string>;
   const auto settings_of = [](Index records, const std::string& preset, bool held_back) {
@@ -298,15 +281,13 @@ TEST_F(FirstConfig, FindsTheTestSetBesideByItsName) {
   EXPECT_EQ(value(settings_for(train), "data.test"), quoted(test));
   const std::string dev = table(20, yes_or_no, "sales_dev.csv");
   EXPECT_EQ(value(settings_for(train), "data.validation"), quoted(dev));
-  const InitData unlabelled = read(table(60, yes_or_no, "a_train.csv"));
-  EXPECT_FALSE(unlabelled.test);
+  EXPECT_FALSE(read(table(60, yes_or_no, "a_train.csv")).test);
   write("a_test.csv", "a,b\n1,2\n");
   const InitData contest = read(directory_ / "a_train.csv");
   EXPECT_FALSE(contest.test);
   EXPECT_EQ(contest.input, directory_ / "a_test.csv");
-  const std::string array = test::npy_content("<f4", {1}, test::bytes_of<float>({1}));
-  test::write_npz(directory_ / "a.npz", {{"x_train", array}, {"y_train", array}, {"lengths_train", array}},
-                  true);
+  const std::string array = npy_content("<f4", {1}, bytes_of<float>({1}));
+  write_npz(directory_ / "a.npz", {{"x_train", array}, {"y_train", array}, {"lengths_train", array}}, true);
   const std::string archive = directory_ / "a.npz:";
   EXPECT_EQ(find_labels(archive + "x_train"), archive + "y_train");
   EXPECT_EQ(find_lengths(archive + "x_train"), archive + "lengths_train");
@@ -347,8 +328,8 @@ TEST_F(FirstConfig, FindsTheLabelsOfArraysAndScalesTheirFeatures) {
     x.insert(x.end(), {static_cast<float>(i % 7), static_cast<float>(1000 * (i % 5))});
     y.push_back(i % 4);
   }
-  write("x_train.npy", test::npy_content("<f4", {100, 2}, test::bytes_of(x)));
-  write("y_train.npy", test::npy_content("<i8", {100}, test::bytes_of(y)));
+  write("x_train.npy", npy_content("<f4", {100, 2}, bytes_of(x)));
+  write("y_train.npy", npy_content("<i8", {100}, bytes_of(y)));
   const auto settings = settings_for(directory_ / "x_train.npy", "", "");
   EXPECT_EQ(value(settings, "data.train_labels"), quoted(directory_ / "y_train.npy"));
   EXPECT_EQ(value(settings, "data.mean"), "[2.95, 2000]");
@@ -379,14 +360,13 @@ TEST_F(FirstConfig, FindsTheLabelsOfArraysAndScalesTheirFeatures) {
 
 TEST_F(FirstConfig, TakesTheFieldsOfRecordsForFeaturesAndLabel) {
   std::string records;
-  for (Index i = 0; i < 100; ++i) {
-    records += test::bytes_of<float>({static_cast<float>(i % 7)}) + "Oslo" +
-               test::bytes_of<float>({static_cast<float>(i % 5)}) +
-               test::bytes_of<std::int64_t>({static_cast<std::int64_t>(i % 4)});
-  }
+  for (Index i = 0; i < 100; ++i)
+    records += bytes_of<float>({static_cast<float>(i % 7)}) + "Oslo" +
+               bytes_of<float>({static_cast<float>(i % 5)}) +
+               bytes_of<std::int64_t>({static_cast<std::int64_t>(i % 4)});
   write("people.npy",
-        test::npy_start("{'descr': [('age', '<f4'), ('city', '|S4'), ('pay', '<f4'), ('kind', '<i8')], "
-                        "'fortran_order': False, 'shape': (100,), }") +
+        npy_start("{'descr': [('age', '<f4'), ('city', '|S4'), ('pay', '<f4'), ('kind', '<i8')], "
+                  "'fortran_order': False, 'shape': (100,), }") +
             records);
   const std::string file = directory_ / "people.npy";
   const InitData data = read(file, "kind");
@@ -565,19 +545,16 @@ TEST_F(FirstConfig, OfATextFollowsItsTokens) {
 TEST_F(FirstConfig, FlagsStandForWhatTheyReplace) {
   const std::vector<std::string> arguments{"init",           "t.csv", "--train.steps", "7",
                                            "--model.preset", "mlp",   "--train.lr=0.5"};
-  const CommandLine line = parse_command_line(arguments, known_options());
-  const Config given = load_config(line, {}, known_options());
+  const Config given = load_config(parse_command_line(arguments, known_options()), {}, known_options());
   const auto settings = with_flags(settings_for(table(200, yes_or_no)), given);
   EXPECT_EQ(value(settings, "train.steps"), "7");
   EXPECT_EQ(value(settings, "train.epochs"), "");
   EXPECT_EQ(value(settings, "train.lr"), "0.5");
   EXPECT_EQ(value(settings, "model.preset"), "\"mlp\"");
   EXPECT_EQ(value(settings, "model.layers"), "");
-  const std::string text = to_toml(settings, {"head"});
-  const Config read = load_config({}, {"t.toml", text}, known_options());
+  const Config read = load_config({}, {"t.toml", to_toml(settings, {"head"})}, known_options());
   EXPECT_EQ(read.train.steps, 7);
   EXPECT_EQ(read.model.preset, "mlp");
 }
 
-}  // namespace
-}  // namespace lockstep::first_config_test
+}  // namespace lockstep::test::first_config_test

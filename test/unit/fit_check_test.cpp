@@ -4,15 +4,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <limits>
-
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/train/evaluation/metrics.h"
 #include "support/error_text.h"
 
-namespace lockstep::fit_check_test {
-namespace {
+namespace lockstep::test::fit_check_test {
 
 constexpr const char* kSoftmax = "softmax_cross_entropy";
 constexpr const char* kBinary = "binary_cross_entropy";
@@ -36,7 +33,7 @@ class FitCheck : public testing::Test {
   }
   static std::string refusal(const DatasetInfo& info, const std::string& layers, const std::string& loss) {
     const Model model({.layers = layers}, {{4}});
-    return test::error_text<ConfigError>([&] { refuse_misfit(question(info, model, loss)); });
+    return error_text<ConfigError>([&] { refuse_misfit(question(info, model, loss)); });
   }
   static std::vector<std::string> doubts(const DatasetInfo& info, const std::string& layers,
                                          const std::string& loss, Index batch = 10) {
@@ -65,9 +62,8 @@ TEST_F(FitCheck, NobodyHasWrittenTheLayersOfAPreset) {
   const DatasetInfo info = data(12);
   FitQuestion asked = question(info, model, kSoftmax);
   asked.preset = "model.preset 'mlp' with model.outputs = 10 (the default)";
-  test::expect_parts(
-      test::error_text<ConfigError>([&] { refuse_misfit(asked); }),
-      {"has 12 classes, but model.preset 'mlp' with model.outputs = 10 (the default) puts out 10"});
+  expect_parts(error_text<ConfigError>([&] { refuse_misfit(asked); }),
+               {"has 12 classes, but model.preset 'mlp' with model.outputs = 10 (the default) puts out 10"});
 }
 
 TEST_F(FitCheck, NumbersOfClassesAreNoNumbers) {
@@ -76,16 +72,16 @@ TEST_F(FitCheck, NumbersOfClassesAreNoNumbers) {
       error,
       "label 'species' ('a', 'b') of 'iris.csv' has 3 classes, whose numbers mean nothing to train.loss "
       "'mean_squared_error': take 'softmax_cross_entropy' and a last layer with 3 outputs");
-  test::expect_parts(refusal(data(3), "dense(1)", kBinary), {"3 classes", kBinary, kSoftmax});
-  test::expect_parts(refusal(data(3), "dense(3)", "huber"), {"3 classes", "huber", kSoftmax});
+  expect_parts(refusal(data(3), "dense(1)", kBinary), {"3 classes", kBinary, kSoftmax});
+  expect_parts(refusal(data(3), "dense(3)", "huber"), {"3 classes", "huber", kSoftmax});
 }
 
 TEST_F(FitCheck, OutputsAndClassesMustGoTogether) {
   EXPECT_EQ(refusal(data(3), "dense(2)", kSoftmax),
             "label 'species' ('a', 'b') of 'iris.csv' has 3 classes, but layer 0 'dense(2)' puts out 2: "
             "train.loss 'softmax_cross_entropy' needs 3 outputs");
-  test::expect_parts(refusal(data(0), "dense(1)", kSoftmax), {"puts out 1 number", "always 0", kBinary});
-  test::expect_parts(refusal(data(0), "dense(3)", kSquares), {"puts out 3", "3 targets", "has 1"});
+  expect_parts(refusal(data(0), "dense(1)", kSoftmax), {"puts out 1 number", "always 0", kBinary});
+  expect_parts(refusal(data(0), "dense(3)", kSquares), {"puts out 3", "3 targets", "has 1"});
   DatasetInfo one_hot = data(0, 2);
   one_hot.label_file = "y.npy";
   EXPECT_EQ(
@@ -102,13 +98,13 @@ TEST_F(FitCheck, WhatIsHardlyMeantIsSaid) {
                 "never right"});
   const Sentences sigmoid = doubts(data(2), "dense(1) sigmoid", kBinary);
   ASSERT_EQ(sigmoid.size(), 1u);
-  test::expect_parts(sigmoid[0], {kBinary, "sigmoid", "layer 1", "leave that out"});
+  expect_parts(sigmoid[0], {kBinary, "sigmoid", "layer 1", "leave that out"});
   const Sentences squares = doubts(data(2), "dense(1)", kSquares);
   ASSERT_EQ(squares.size(), 1u);
-  test::expect_parts(squares[0], {"2 classes", "0 and 1", kBinary});
+  expect_parts(squares[0], {"2 classes", "0 and 1", kBinary});
   const Sentences batch = doubts(data(3), "dense(3)", kSoftmax, 300);
   ASSERT_EQ(batch.size(), 1u);
-  test::expect_parts(batch[0], {"300 samples", "the global batch", "'iris.csv' has 200"});
+  expect_parts(batch[0], {"300 samples", "the global batch", "'iris.csv' has 200"});
 }
 
 TEST_F(FitCheck, LevelsOfQuantilesHaveAnOutputForEachTarget) {
@@ -117,7 +113,7 @@ TEST_F(FitCheck, LevelsOfQuantilesHaveAnOutputForEachTarget) {
   OutputForm levels(TargetKind::kValue);
   levels.quantiles = {0.1, 0.5, 0.9};
   const auto refusal = [&](const Model& layers) {
-    return test::error_text<ConfigError>(
+    return error_text<ConfigError>(
         [&] { refuse_misfit({.data = two, .model = layers, .form = levels, .loss = "quantile"}); });
   };
   EXPECT_EQ(refusal(model),
@@ -125,10 +121,10 @@ TEST_F(FitCheck, LevelsOfQuantilesHaveAnOutputForEachTarget) {
             "train.loss 'quantile' needs 6 outputs, one for each level of each target");
   DatasetInfo beside = two;
   beside.label_file = "answers.npy";
-  test::expect_parts(test::error_text<ConfigError>([&] {
-                       refuse_misfit({.data = beside, .model = model, .form = levels, .loss = "quantile"});
-                     }),
-                     {"but 'answers.npy' has 2 targets"});
+  expect_parts(error_text<ConfigError>([&] {
+                 refuse_misfit({.data = beside, .model = model, .form = levels, .loss = "quantile"});
+               }),
+               {"but 'answers.npy' has 2 targets"});
   const Model right({.layers = "dense(6)"}, {{4}});
   EXPECT_NO_THROW(refuse_misfit({.data = two, .model = right, .form = levels, .loss = "quantile"}));
 }
@@ -143,15 +139,15 @@ TEST_F(FitCheck, ALogLinkTakesNoScaledLabel) {
 }
 
 TEST_F(FitCheck, ADirectionHasSeveralNumbers) {
-  test::expect_parts(refusal(data(0), "dense(1)", "cosine_distance"),
-                     {"puts out 1 number", "direction", "several columns"});
+  expect_parts(refusal(data(0), "dense(1)", "cosine_distance"),
+               {"puts out 1 number", "direction", "several columns"});
   EXPECT_EQ(doubts(data(0, 3), "dense(3)", "cosine_distance"), Sentences{});
 }
 
 TEST_F(FitCheck, ALastLayerThatKeepsALogarithmFromFallingIsDoubted) {
   const Sentences said = doubts(data(0), "dense(1) softplus", "poisson");
   ASSERT_EQ(said.size(), 1u);
-  test::expect_parts(said[0], {"poisson", "e^output", "layer 1 'softplus'", "leave that out"});
+  expect_parts(said[0], {"poisson", "e^output", "layer 1 'softplus'", "leave that out"});
   EXPECT_EQ(doubts(data(2), "dense(1) sigmoid", "binary_hinge"), Sentences{}) << "it takes no sigmoid itself";
 }
 
@@ -163,11 +159,11 @@ TEST(TargetRule, OfCountsAndAmountsKnowsTheirSigns) {
     EXPECT_TRUE(rule(loss).allows(0));
     EXPECT_FALSE(rule(loss).allows(-1e-3F));
     EXPECT_FALSE(rule(loss).allows(std::numeric_limits<Scalar>::infinity()));
-    test::expect_parts(rule(loss).expected(), {"0 or more", "train.loss 'mean_squared_error'"});
+    expect_parts(rule(loss).expected(), {"0 or more", "train.loss 'mean_squared_error'"});
   }
   EXPECT_FALSE(rule("gamma").allows(0));
   EXPECT_TRUE(rule("gamma").allows(1e-3F));
-  test::expect_parts(rule("gamma").expected(), {"above 0", "'tweedie' learns zeros"});
+  expect_parts(rule("gamma").expected(), {"above 0", "'tweedie' learns zeros"});
   EXPECT_TRUE(rule("huber").allows(-1));
 }
 
@@ -176,9 +172,8 @@ TEST(TargetRule, NotesTheLargestClassThatItAllows) {
   const TargetRule rule{.classes = 10, .largest_class = &largest};
   for (const Scalar target : {2.0F, 7.0F, 3.0F}) EXPECT_TRUE(rule.allows(target));
   EXPECT_EQ(largest, 7);
-  for (const Scalar target : {10.0F, 8.5F, -1.0F, std::numeric_limits<Scalar>::quiet_NaN()}) {
+  for (const Scalar target : {10.0F, 8.5F, -1.0F, std::numeric_limits<Scalar>::quiet_NaN()})
     EXPECT_FALSE(rule.allows(target));
-  }
   EXPECT_EQ(largest, 7);
 }
 
@@ -201,21 +196,20 @@ TEST(TargetRule, LetsSomeOfSeveralTargetsBeMissing) {
   EXPECT_EQ(found_by({.may_miss = false}, {kMissing, 3}), "0: label nan, expected a finite number");
   const TargetRule of_yes{.unit_interval = true, .may_miss = true};
   EXPECT_EQ(found_by(of_yes, {1, kMissing, 0}), "nothing");
-  test::expect_parts(found_by(of_yes, {1, kMissing, 2}), {"2: label 2, expected a number from 0 to 1"});
+  expect_parts(found_by(of_yes, {1, kMissing, 2}), {"2: label 2, expected a number from 0 to 1"});
 }
 
 TEST(TargetRule, TakesProbabilitiesThatAddUpToOne) {
   const TargetRule rule{.classes = 3};
   for (const std::vector<Scalar>& row :
-       {std::vector<Scalar>{0, 1, 0}, {0.2F, 0.3F, 0.5F}, {0.333F, 0.333F, 0.333F}}) {
+       {std::vector<Scalar>{0, 1, 0}, {0.2F, 0.3F, 0.5F}, {0.333F, 0.333F, 0.333F}})
     EXPECT_EQ(found_by(rule, row), "nothing");
-  }
   EXPECT_EQ(found_by(rule, {0, 1, 1}),
             "-1: labels that add up to 2, expected the probabilities of the 3 classes, which add up to 1");
-  test::expect_parts(found_by(rule, {0.33F, 0.33F, 0.33F}), {"add up to 0.99"});
-  test::expect_parts(found_by(rule, {1.5F, -0.5F, 0}), {"0: label 1.5, expected a probability from 0 to 1"});
+  expect_parts(found_by(rule, {0.33F, 0.33F, 0.33F}), {"add up to 0.99"});
+  expect_parts(found_by(rule, {1.5F, -0.5F, 0}), {"0: label 1.5, expected a probability from 0 to 1"});
   const Scalar missing = std::numeric_limits<Scalar>::quiet_NaN();
-  test::expect_parts(found_by(rule, {0.5F, missing, 0.5F}), {"1: label nan, expected a probability"});
+  expect_parts(found_by(rule, {0.5F, missing, 0.5F}), {"1: label nan, expected a probability"});
 }
 
 TEST(TargetRule, TheClassOfTargetsIsTheOneThatAccuracyCounts) {
@@ -227,5 +221,4 @@ TEST(TargetRule, TheClassOfTargetsIsTheOneThatAccuracyCounts) {
   EXPECT_EQ(of({0.4F, 0.4F, 0.2F}), 0) << "the first of equals";
 }
 
-}  // namespace
-}  // namespace lockstep::fit_check_test
+}  // namespace lockstep::test::fit_check_test

@@ -1,18 +1,15 @@
-// The fixed tree, for every number of leaves to 64 and every number of ranks: whoever adds, the bits are
-// those of the definition.
+// The fixed tree, for all numbers of leaves to 64 and of ranks: whoever adds, the bits are its definition's.
 #include "lockstep/math/fixed_tree.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 #include <random>
 
 #include "support/seed.h"
 
 namespace lockstep::fixed_tree_test {
-namespace {
 
 constexpr Index kMaxLeaves = 64;
 
@@ -39,13 +36,9 @@ struct Pieces {
 
 Pieces merge(Pieces pieces, std::span<const Range> wanted) {
   const MergePlan plan = plan_merges(pieces.subtrees, wanted);
-  for (const Merge& merge : plan.merges) {
-    at(pieces.values, merge.target) += at(pieces.values, merge.source);
-  }
+  for (const Merge& merge : plan.merges) at(pieces.values, merge.target) += at(pieces.values, merge.source);
   Pieces merged{plan.subtrees, {}};
-  for (const Index survivor : plan.survivors) {
-    merged.values.push_back(at(pieces.values, survivor));
-  }
+  for (const Index survivor : plan.survivors) merged.values.push_back(at(pieces.values, survivor));
   return merged;
 }
 
@@ -107,7 +100,7 @@ TEST(FixedTree, CompleteNodesAreNodesThatCoverARankExactly) {
   for (Index count = 1; count <= kMaxLeaves; ++count) {
     std::vector<Range> tree;
     collect_nodes({0, count}, tree);
-    for (Index ranks = 1; ranks <= count; ++ranks) {
+    for (Index ranks = 1; ranks <= count; ++ranks)
       for (Index rank = 0; rank < ranks; ++rank) {
         const Range local = split_evenly(count, ranks, rank);
         Index end = local.begin;
@@ -118,7 +111,6 @@ TEST(FixedTree, CompleteNodesAreNodesThatCoverARankExactly) {
         }
         ASSERT_EQ(end, local.end) << count << " leaves, rank " << rank << " of " << ranks;
       }
-    }
   }
 }
 
@@ -127,7 +119,7 @@ TEST(FixedTree, CompleteNodesAreAsFewAsPossible) {
     EXPECT_EQ(complete_subtrees(count, {0, count}), (std::vector<Range>{{0, count}}));
     std::vector<Range> tree;
     collect_nodes({0, count}, tree);
-    for (Index begin = 0; begin < count; ++begin) {
+    for (Index begin = 0; begin < count; ++begin)
       for (Index end = begin + 1; end <= count; ++end) {
         // The largest subtrees inside the range are disjoint, so nothing smaller can do.
         Index largest = 0;
@@ -141,7 +133,6 @@ TEST(FixedTree, CompleteNodesAreAsFewAsPossible) {
         ASSERT_EQ(static_cast<Index>(complete_subtrees(count, {begin, end}).size()), largest)
             << count << " leaves, [" << begin << ", " << end << ")";
       }
-    }
   }
 }
 
@@ -150,24 +141,21 @@ TEST(FixedTree, TheSumHasTheSameBitsForEveryNumberOfRanks) {
   for (Index count = 1; count <= kMaxLeaves; ++count) {
     const Leaves leaves = random_leaves(rng, count, 0);
     const std::optional<float> expected = sum_by_definition(leaves, 0, count);
-    for (Index ranks = 1; ranks <= count; ++ranks) {
+    for (Index ranks = 1; ranks <= count; ++ranks)
       ASSERT_EQ(sum_over_ranks(leaves, ranks), expected) << count << " leaves on " << ranks << " ranks";
-    }
   }
 }
 
 TEST(FixedTree, MissingLeavesAreSkipped) {
   std::mt19937_64 rng(test::seed());
-  for (Index count = 1; count <= kMaxLeaves; ++count) {
+  for (Index count = 1; count <= kMaxLeaves; ++count)
     for (const double missing : {0.1, 0.5, 0.9, 1.0}) {
       const Leaves leaves = random_leaves(rng, count, missing);
       const std::optional<float> expected = sum_by_definition(leaves, 0, count);
-      for (Index ranks = 1; ranks <= count; ++ranks) {
+      for (Index ranks = 1; ranks <= count; ++ranks)
         ASSERT_EQ(sum_over_ranks(leaves, ranks), expected)
             << count << " leaves on " << ranks << " ranks, a share of " << missing << " missing";
-      }
     }
-  }
 }
 
 TEST(FixedTree, AMissingLeafIsNotAZero) {
@@ -198,5 +186,4 @@ TEST(FixedTree, TreeSumFollowsTheTree) {
   EXPECT_EQ(tree_sum(std::vector<double>{1, 1, 1, 1e16}), 1e16 + 2);
 }
 
-}  // namespace
 }  // namespace lockstep::fixed_tree_test

@@ -5,16 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <limits>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "lockstep/distributed/update.h"
 
 namespace lockstep::gradient_check_test {
-namespace {
 
 constexpr Scalar kNan = std::numeric_limits<Scalar>::quiet_NaN();
 constexpr Scalar kInfinity = std::numeric_limits<Scalar>::infinity();
@@ -43,11 +37,9 @@ class Passes {
     at(factors_, tensor.op) = {factor_x_.data(), factor_dy_.data(), rows()};
     std::ranges::fill(part(gradient_.span(), tensor.range), kNan);  // what nobody may read
   }
-
   Index rows() const { return x_.size() / model_.input().size(); }
   GradientLimit limit(Scalar most) const { return {.most = most, .samples = rows()}; }
   bool good(Scalar most) { return good(limit(most), Write::kReplace); }
-
   bool good(const std::optional<GradientLimit>& limit, Write write) {
     workspace_.forward({.values = {.weights = weights_.span(), .state = state_.span()},
                         .x = ConstMatrix(x_.data(), rows(), model_.input().size()),
@@ -62,7 +54,7 @@ class Passes {
 
   // With another number in one place, first or last.
   void expect_found(std::span<Scalar> numbers, const std::string& where) {
-    for (const Scalar bad : {kNan, kInfinity, -kInfinity, Scalar{1e25F}}) {
+    for (const Scalar bad : {kNan, kInfinity, -kInfinity, Scalar{1e25F}})
       for (Scalar* place : {&numbers.front(), &numbers.back()}) {
         const Scalar before = std::exchange(*place, bad);
         EXPECT_FALSE(good(kMax)) << bad << " in " << where;
@@ -70,22 +62,14 @@ class Passes {
         *place = before;
         EXPECT_TRUE(good(kMax)) << "after " << bad << " in " << where;
       }
-    }
   }
-
   std::span<Scalar> x() { return x_.span(); }
   std::span<Scalar> dy() { return dy_.span(); }
 
  private:
   Model model_;
   Workspace workspace_;
-  AlignedBuffer<Scalar> x_;
-  AlignedBuffer<Scalar> dy_;
-  AlignedBuffer<Scalar> weights_;
-  AlignedBuffer<Scalar> state_;
-  AlignedBuffer<Scalar> gradient_;
-  AlignedBuffer<Scalar> factor_x_;
-  AlignedBuffer<Scalar> factor_dy_;
+  AlignedBuffer<Scalar> x_, dy_, weights_, state_, gradient_, factor_x_, factor_dy_;
   std::vector<FactorBuffers> factors_;
 };
 
@@ -189,5 +173,4 @@ TEST(GradientCheck, NoLimitLetsInfinityThrough) {
   }
 }
 
-}  // namespace
 }  // namespace lockstep::gradient_check_test

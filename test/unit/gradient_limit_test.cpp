@@ -1,9 +1,7 @@
-// Means that are no good numbers although no replica's part is bad by itself: every strategy leaves the step
-// out.
+// Means that are no good numbers although no replica's part is bad: every strategy leaves the step out.
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 #include "lockstep/base/catalog.h"
@@ -11,7 +9,6 @@
 #include "support/thread_ranks.h"
 
 namespace lockstep::gradient_limit_test {
-namespace {
 
 constexpr double kLr = 0.5 / double{kMaxGradient};
 
@@ -26,7 +23,6 @@ struct Step {
   const StrategyEntry& entry;
   std::vector<double> shares;
   double weight = 0;
-
   StepOutcome take(Communicator& comm, const Plan& plan, SynchronousStrategy& strategy) const;
   // Whether the step was taken; then the weights have moved by the mean times kLr.
   bool applied() const;
@@ -57,8 +53,7 @@ StepOutcome Step::take(Communicator& comm, const Plan& plan, SynchronousStrategy
 bool Step::applied() const {
   const Layout layout = small_layout();
   const auto optimizer = find_entry(optimizer_catalog(), "optimizer", "sgd").make({});
-  DistOptions options{.strategy = entry.name};
-  options.servers = entry.has_servers ? 1 : 0;
+  DistOptions options{.strategy = entry.name, .servers = entry.has_servers ? 1 : 0};
   const Index world = std::ssize(shares) + options.servers;
   const Plan plan = make_plan(options, layout,
                               {.world = world, .servers = options.servers, .replicas = std::ssize(shares)});
@@ -97,5 +92,4 @@ TEST(GradientLimit, IsThatOfTheMeanHoweverManyReplicasItComesFrom) {
   }
 }
 
-}  // namespace
 }  // namespace lockstep::gradient_limit_test

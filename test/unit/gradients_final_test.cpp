@@ -3,13 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include "lockstep/nn/activations.h"
 #include "lockstep/nn/workspace.h"
 
 namespace lockstep::gradients_final_test {
-namespace {
 
 struct Said {
   Index from;
@@ -23,7 +21,6 @@ std::vector<Said> walk_back(const Model& model, Index rows, std::vector<Scalar>&
   for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = std::sin(static_cast<Scalar>(i % 911)) / 30;
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = std::cos(static_cast<Scalar>(i % 577));
   gradient.assign(weights.size(), -1);
-
   Workspace workspace(model, rows, ActivationRetention::kForTraining);
   workspace.forward({.values = {.weights = weights, .state = {}},
                      .x = ConstMatrix(x.data(), rows, model.input().size()),
@@ -41,10 +38,9 @@ void expect_true(const std::vector<Said>& said, const std::vector<Scalar>& gradi
   ASSERT_FALSE(said.empty());
   EXPECT_EQ(said.back().from, 0);
   for (std::size_t i = 1; i < said.size(); ++i) EXPECT_LT(said[i].from, said[i - 1].from);
-  for (const Said& one : said) {
+  for (const Said& one : said)
     EXPECT_TRUE(std::equal(one.gradient.begin(), one.gradient.end(), gradient.begin() + one.from))
         << "from " << one.from;
-  }
 }
 
 // Two layers whose products are cut into pieces, and a shared weight between them.
@@ -72,5 +68,4 @@ TEST(GradientReadyCallback, BlocksOfSamplesAreFinalWithTheLast) {
   }
 }
 
-}  // namespace
 }  // namespace lockstep::gradients_final_test

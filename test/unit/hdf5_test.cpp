@@ -13,7 +13,6 @@
 #include "support/temporary_directory.h"
 
 namespace lockstep::hdf5_test {
-namespace {
 
 using namespace test;
 
@@ -33,7 +32,6 @@ struct Hdf5 : testing::Test {
     options.train = path + ":" + features;
     options.train_labels = path + ":" + labels;
   }
-
   TemporaryDirectory directory;
   std::string path = directory / "data.h5";
   DataOptions options;
@@ -46,7 +44,7 @@ const std::vector<int> kLabels{7, 0, 9};
 
 TEST_F(Hdf5, ReadsNumbersOfAnyTypeHoweverStored) {
   const std::vector<Hdf5Chunks> stored{{}, {.rows = 2}, {.rows = 2, .deflate = true}};
-  for (const Hdf5Chunks& chunks : stored) {
+  for (const Hdf5Chunks& chunks : stored)
     for (const hid_t type : {H5T_IEEE_F32LE, H5T_IEEE_F32BE, H5T_IEEE_F64LE}) {
       for (const hid_t label : {H5T_STD_I64BE, H5T_STD_U16LE, H5T_STD_I8LE, H5T_IEEE_F32LE}) {
         Hdf5File file(path);
@@ -58,7 +56,6 @@ TEST_F(Hdf5, ReadsNumbersOfAnyTypeHoweverStored) {
       EXPECT_EQ(load_all().targets, (std::vector<Scalar>{7, 0, 9}));
       EXPECT_EQ(open()->info().source_bytes, file_bytes(path));
     }
-  }
 }
 
 // The next larger ones of memory hold them: floats of 16 bits, and whole numbers of 24.
@@ -106,7 +103,7 @@ TEST_F(Hdf5, GivesTheBytesOfAnyPlace) {
   Hdf5File(path).add("x", H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, {3, 2}, kFeatures.data(), {.rows = 2});
   ByteStream stream(path + ":x");
   const auto all = std::as_bytes(std::span(kFeatures));
-  for (const Index begin : {0, 1, 15, 16, 17, 47, 48}) {
+  for (const Index begin : {0, 1, 15, 16, 17, 47, 48})
     for (const Index count : {1, 16, 20, 48}) {
       std::vector<std::byte> bytes(static_cast<std::size_t>(count));
       stream.go_to(begin);
@@ -114,7 +111,6 @@ TEST_F(Hdf5, GivesTheBytesOfAnyPlace) {
       EXPECT_EQ(got, std::min<Index>(count, 48 - begin));
       EXPECT_TRUE(std::equal(bytes.begin(), bytes.begin() + got, all.begin() + begin));
     }
-  }
 }
 
 // The library would open the files that are named inside, whatever they are.
@@ -184,5 +180,4 @@ TEST_F(Hdf5, SaysHowToGetTheLibrary) {
 
 #endif
 
-}  // namespace
 }  // namespace lockstep::hdf5_test

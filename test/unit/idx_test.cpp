@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
@@ -13,7 +12,6 @@
 #include "support/temporary_directory.h"
 
 namespace lockstep::idx_test {
-namespace {
 
 using namespace test;
 
@@ -26,7 +24,6 @@ class Idx : public testing::TestWithParam<const char*> {
     write_images(good_images_);
     write_labels(good_labels_);
   }
-
   void write_images(const std::string& content) { write_idx(options_.train, content); }
   void write_labels(const std::string& content) { write_idx(options_.train_labels, content); }
   // As they are, even if the name says gzip.
@@ -46,7 +43,6 @@ class Idx : public testing::TestWithParam<const char*> {
     return error_text<DataError>([&] { load_all(classes); });
   }
   bool compressed() const { return end_.ends_with(".gz"); }
-
   const std::string end_ = GetParam();
   const std::string good_images_ =
       idx_content(IdxType::kU8, {3, 2, 2}, {0, 51, 102, 153, 204, 255, 0, 1, 2, 3, 4, 5});
@@ -81,9 +77,8 @@ TEST_P(Idx, EveryElementTypeComesBackAsItWasWritten) {
     write_images(idx_content(type, {3, 4}, values));
     write_labels(idx_content(type, {3}, {2, 0, 1}));
     const Gathered all = load_all();
-    for (std::size_t i = 0; i < values.size(); ++i) {
+    for (std::size_t i = 0; i < values.size(); ++i)
       EXPECT_EQ(all.features[i], static_cast<Scalar>(values[i])) << "type " << static_cast<int>(type);
-    }
     EXPECT_EQ(all.targets, (std::vector<Scalar>{2, 0, 1}));
   }
 }
@@ -262,5 +257,4 @@ TEST_P(Idx, SplitsThatAreNotNamed) {
   expect_parts(error_text<ConfigError>(open_train), {"data.train is set", "data.train_labels is not"});
 }
 
-}  // namespace
 }  // namespace lockstep::idx_test

@@ -7,7 +7,6 @@
 #include "support/error_text.h"
 
 namespace lockstep::importance_table_test {
-namespace {
 
 ImportanceResult result(const std::string& measure) {
   return {.model = "runs/a",
@@ -68,5 +67,4 @@ TEST(DependenceTable, HasAMeanForEachValueAndOutput) {
   }
 }
 
-}  // namespace
 }  // namespace lockstep::importance_table_test

@@ -6,15 +6,14 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/comm/agree.h"
 #include "support/error_text.h"
+#include "support/numbered_source.h"
 #include "support/thread_ranks.h"
 
 namespace lockstep::test::importance_test {
-namespace {
 
 constexpr Index kRows = 60;
 constexpr std::array<double, 4> kWeights = {0.5, 0, -2, 0.25};
@@ -24,49 +23,22 @@ double feature(Index id, Index column) {
 }
 
 // Records that the model predicts without an error, unless `noise` is added to their targets.
-class LinearSource final : public RecordSource {
+class LinearSource final : public ComputedSource {
  public:
-  explicit LinearSource(double noise = 0) : noise_(noise) {
-    info_ = {.rows = kRows, .features = {{4}}, .target_columns = 1, .name = "lines", .record_bytes = 8};
-    for (Index begin = 0; begin < kRows; begin += 7)
-      chunks_.push_back({.records = {begin, std::min(begin + 7, kRows)}});
-  }
-  const DatasetInfo& info() const override { return info_; }
-  std::span<const Chunk> chunks() const override { return chunks_; }
-  std::unique_ptr<ChunkReader> reader(const TargetRule&) const override {
-    return std::make_unique<Reader>(chunks_);
-  }
-  void unpack(std::span<const Index>, std::span<const std::byte* const> records, Matrix& x,
-              Matrix& targets) const override {
-    for (Index row = 0; row < std::ssize(records); ++row) {
-      Index id = 0;
-      std::memcpy(&id, at(records, row), sizeof id);
-      double y = id % 2 == 0 ? noise_ : -noise_;
-      for (Index column = 0; column < 4; ++column) {
-        x(row, column) = static_cast<Scalar>(feature(id, column));
-        y += at(kWeights, column) * feature(id, column);
-      }
-      targets(row, 0) = static_cast<Scalar>(y);
-    }
-  }
+  explicit LinearSource(double noise = 0)
+      : ComputedSource({.features = {{4}}, .target_columns = 1, .name = "lines"}, chunks_of(kRows, 7)),
+        noise_(noise) {}
 
  private:
-  class Reader final : public ChunkReader {
-   public:
-    explicit Reader(std::span<const Chunk> chunks) : chunks_(chunks) {}
-    void read(Index chunk, std::span<std::byte> packed) override {
-      const Range ids = at(chunks_, chunk).records;
-      for (Index id = ids.begin; id < ids.end; ++id)
-        std::memcpy(packed.data() + (id - ids.begin) * 8, &id, sizeof id);
+  void compute(Index id, Index row, Matrix& x, Matrix& targets) const override {
+    double y = id % 2 == 0 ? noise_ : -noise_;
+    for (Index column = 0; column < 4; ++column) {
+      x(row, column) = static_cast<Scalar>(feature(id, column));
+      y += at(kWeights, column) * feature(id, column);
     }
-
-   private:
-    std::span<const Chunk> chunks_;
-  };
-
+    targets(row, 0) = static_cast<Scalar>(y);
+  }
   double noise_;
-  DatasetInfo info_;
-  std::vector<Chunk> chunks_;
 };
 
 struct Linear {
@@ -74,7 +46,6 @@ struct Linear {
     for (std::size_t i = 0; i < kWeights.size(); ++i) weights.span()[i] = static_cast<Scalar>(kWeights[i]);
   }
   ModelValues values() const { return {.weights = weights.span(), .state = {}}; }
-
   Model model{{.layers = "dense(1)"}, {{4}}};
   AlignedBuffer<Scalar> weights{model.layout().size};
   std::unique_ptr<Loss> loss = find_entry(loss_catalog(), "loss", "mean_squared_error").make({});
@@ -104,8 +75,7 @@ Importance importance(Communicator& comm, const std::string& measure, Index repe
 }
 
 double variance(Index column) {
-  double sum = 0;
-  double squares = 0;
+  double sum = 0, squares = 0;
   for (Index id = 0; id < kRows; ++id) {
     sum += feature(id, column);
     squares += feature(id, column) * feature(id, column);
@@ -139,14 +109,12 @@ TEST(Importance, OfALinearModelIsTheVarianceThatAColumnExplains) {
 
 TEST(Importance, IsTheFallOfAMeasureWhoseLargestValueIsBest) {
   run_thread_ranks(1, [](Communicator& comm) {
-    const Importance loss = importance(comm, "loss", 3, 0.5);
-    const Importance r2 = importance(comm, "r2", 3, 0.5);
+    const Importance loss = importance(comm, "loss", 3, 0.5), r2 = importance(comm, "r2", 3, 0.5);
     EXPECT_GT(r2.baseline, 0.9);
     const double total = loss.baseline / (1 - r2.baseline);  // r2 = 1 - loss / total
-    for (const ColumnImportance& column : loss.columns) {
+    for (const ColumnImportance& column : loss.columns)
       for (std::size_t i = 0; i < 3; ++i)
         EXPECT_NEAR(of(r2, column.name).losses[i], column.losses[i] / total, 1e-6) << column.name;
-    }
     EXPECT_GT(of(r2, "2").mean(), 1);
   });
 }
@@ -209,5 +177,4 @@ TEST(PartialDependence, OfALinearModelIsALine) {
   }
 }
 
-}  // namespace
 }  // namespace lockstep::test::importance_test

@@ -2,27 +2,23 @@
 
 #include <gtest/gtest.h>
 
-#include <limits>
-
 #include "data/table/sources/sparse_source.h"
 #include "lockstep/data/table/values/schema.h"
 #include "lockstep/train/storage/checkpoint/manifest.h"
 #include "support/error_text.h"
 
-namespace lockstep::json_test {
-namespace {
+namespace lockstep::test::json_test {
 
 using Json = nlohmann::json;
 
 TEST(WholeNumber, IsThatOrAnError) {
   EXPECT_EQ(whole_number(Json(-7)), -7);
   EXPECT_EQ(whole_number(Json(std::numeric_limits<Index>::max())), std::numeric_limits<Index>::max());
-  EXPECT_EQ(test::error_text<DataError>([] { whole_number(Json::parse("8e37")); }),
+  EXPECT_EQ(error_text<DataError>([] { whole_number(Json::parse("8e37")); }),
             "8e+37 where a whole number belongs");
   for (const char* text :
-       {"1.5", "1e3", "88888888888888888888888888888888888888", "\"3\"", "[3]", "null", "true"}) {
+       {"1.5", "1e3", "88888888888888888888888888888888888888", "\"3\"", "[3]", "null", "true"})
     EXPECT_THROW(whole_number(Json::parse(text)), DataError) << text;
-  }
 }
 
 TEST(WholeNumber, OfAnArrayIsEachOfThem) {
@@ -47,7 +43,7 @@ TEST(ParseJson, TakesWhatIsNestedUpToTheLimit) {
 }
 
 TEST(ParseJson, RefusesWhatIsDeeperThanTheStack) {
-  EXPECT_EQ(test::error_text<DataError>([] { parse_json<Json>("  " + nested(300'000)); }),
+  EXPECT_EQ(error_text<DataError>([] { parse_json<Json>("  " + nested(300'000)); }),
             "its JSON is nested 300,000 deep (at byte 300,002), expected at most 100");
   EXPECT_THROW(parse_json<Json>(nested(kMaxJsonDepth + 1)), DataError);
   std::string objects;
@@ -56,14 +52,14 @@ TEST(ParseJson, RefusesWhatIsDeeperThanTheStack) {
 }
 
 TEST(ParseJson, RefusesANumberThatNoDoubleHolds) {
-  test::expect_parts(test::error_text<DataError>([] { parse_json<Json>(R"({"steps": 1e999})"); }), {"1e999"});
+  expect_parts(error_text<DataError>([] { parse_json<Json>(R"({"steps": 1e999})"); }), {"1e999"});
   EXPECT_EQ(parse_json<Json>("1e300").get<double>(), 1e300);
 }
 
 TEST(ParseJson, IsWhatEveryReaderUses) {
   const std::string deep = nested(300'000);
   const auto expect_refusal = [](const auto& read) {
-    test::expect_parts(test::error_text<DataError>(read), {"nested 300,001 deep", "at most 100"});
+    expect_parts(error_text<DataError>(read), {"nested 300,001 deep", "at most 100"});
   };
   const std::string manifest = R"({"xxh3":"00","checkpoint":)" + deep + "}";
   expect_refusal([&] { parse_manifest(manifest, "manifest.json"); });
@@ -75,12 +71,10 @@ TEST(ParseJson, IsWhatEveryReaderUses) {
 }
 
 TEST(ParseJson, SaysShortlyWhatIsNoJson) {
-  test::expect_parts(test::error_text<DataError>([] { parse_json<Json>("[1,}"); }),
-                     {"it is no JSON", "column 4"});
+  expect_parts(error_text<DataError>([] { parse_json<Json>("[1,}"); }), {"it is no JSON", "column 4"});
   const std::string said =
-      test::error_text<DataError>([] { parse_json<Json>("\"" + std::string(1'000'000, 'a')); });
+      error_text<DataError>([] { parse_json<Json>("\"" + std::string(1'000'000, 'a')); });
   EXPECT_LT(said.size(), 500U) << said.substr(0, 500);
 }
 
-}  // namespace
-}  // namespace lockstep::json_test
+}  // namespace lockstep::test::json_test

@@ -11,11 +11,8 @@
 #include "support/error_text.h"
 #include "support/temporary_directory.h"
 
-namespace lockstep::kept_columns_test {
-namespace {
+namespace lockstep::test::kept_columns_test {
 
-using test::error_text;
-using test::expect_parts;
 using Texts = std::vector<std::string>;
 
 class Kept : public testing::Test {
@@ -24,8 +21,7 @@ class Kept : public testing::Test {
     std::ofstream(directory_ / name, std::ios::binary) << text;
     return directory_ / name;
   }
-
-  test::TemporaryDirectory directory_;
+  TemporaryDirectory directory_;
 };
 
 Texts next(KeptColumns& columns) {
@@ -90,5 +86,4 @@ TEST(ColumnNames, AreAListAsInCsv) {
   }
 }
 
-}  // namespace
-}  // namespace lockstep::kept_columns_test
+}  // namespace lockstep::test::kept_columns_test

@@ -10,7 +10,6 @@
 #include "support/seed.h"
 
 namespace lockstep::kernel_weights_test {
-namespace {
 
 TEST(KernelWeights, AreRoundedWhereLayersMultiplyWithThem) {
   const Model model({.layers = "embedding(6, 8) layer_norm dense(4)", .precision = Precision::kBf16}, {{1}});
@@ -35,8 +34,7 @@ constexpr const char* kLayers = "conv2d(16, 3, padding=1) relu conv2d(16, 3, pad
 
 // Outputs and gradient.
 std::vector<Scalar> pass(Workspace& workspace, const Model& model, const ModelValues& values) {
-  AlignedBuffer<Scalar> x(kRows * model.input().size());
-  AlignedBuffer<Scalar> gradient(model.layout().size);
+  AlignedBuffer<Scalar> x(kRows * model.input().size()), gradient(model.layout().size);
   RandomStream random({.seed = test::seed()});
   for (Scalar& value : x.span()) value = random.normal();
   const ConstMatrix outputs = workspace.forward({.values = values,
@@ -64,13 +62,11 @@ TEST(KernelWeights, AreThoseOfTheLastCall) {
       if (!known) values.version = 0;  // laid out anew in each call
       return pass(workspace, model, values);
     };
-    const std::vector<Scalar> one = with(1, true);
-    const std::vector<Scalar> other = with(2, true);
+    const std::vector<Scalar> one = with(1, true), other = with(2, true);
     EXPECT_NE(one, other);
     EXPECT_EQ(one, with(1, false));
     EXPECT_EQ(other, with(2, false));
   }
 }
 
-}  // namespace
 }  // namespace lockstep::kernel_weights_test

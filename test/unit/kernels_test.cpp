@@ -6,21 +6,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <functional>
-#include <limits>
 #include <random>
-#include <vector>
 
 #include "support/kernel_operands.h"
 #include "support/seed.h"
 
-namespace lockstep::kernels_test {
-namespace {
-
-using test::Bits;
-using test::bits;
-using test::Operand;
-using test::Sums;
+namespace lockstep::test::kernels_test {
 
 constexpr Scalar kNan = std::numeric_limits<Scalar>::quiet_NaN();
 
@@ -49,22 +40,15 @@ struct Product {
   // Calls visit(row, out, in) for each term of the three products.
   template <class Visit>
   void for_each_term(const Visit& visit) const {
-    for (Index row = 0; row < shape.rows; ++row) {
-      for (Index out = 0; out < shape.out; ++out) {
+    for (Index row = 0; row < shape.rows; ++row)
+      for (Index out = 0; out < shape.out; ++out)
         for (Index in = 0; in < shape.in; ++in) visit(row, out, in);
-      }
-    }
   }
-
   Index x_at(Index row, Index in) const { return row * shape.in + in; }
   Index w_at(Index out, Index in) const { return out * shape.in + in; }
   Index y_at(Index row, Index out) const { return row * shape.out + out; }
-
   ProductShape shape;
-  Operand x;
-  Operand w;
-  Operand y;
-  Operand bias;
+  Operand x, w, y, bias;
 };
 
 std::vector<ProductShape> shapes(std::mt19937_64& rng) {
@@ -79,7 +63,7 @@ std::vector<ProductShape> shapes(std::mt19937_64& rng) {
 
 // A product of each shape, with the shape named in failures.
 void for_each_product(const std::function<void(Product&)>& test) {
-  std::mt19937_64 rng(test::seed());
+  std::mt19937_64 rng(seed());
   for (const ProductShape& s : shapes(rng)) {
     SCOPED_TRACE(testing::Message() << s.rows << " x " << s.out << " x " << s.in);
     Product product(s, rng);
@@ -123,8 +107,7 @@ TEST(Products, BackwardDataIsDyTimesW) {
 
 TEST(Products, BackwardWeightsReplaceOrAddDyTransposedTimesX) {
   for_each_product([](Product& p) {
-    Sums sums(p.w.view().size());
-    Sums sums_and_before(p.w.view().size());
+    Sums sums(p.w.view().size()), sums_and_before(p.w.view().size());
     for (Index i = 0; i < p.w.view().size(); ++i) sums_and_before.add(i, p.w[i]);
     p.for_each_term([&](Index row, Index out, Index in) {
       const double term = static_cast<double>(p.y[p.y_at(row, out)]) * p.x[p.x_at(row, in)];
@@ -166,38 +149,25 @@ TEST(Products, TransposedRowsStandAStrideApart) {
     const Index stride = p.shape.rows + 3;
     Operand turned(p.shape.out, stride);
     transpose(p.y.view(), turned.matrix().data(), stride);
-    for (Index row = 0; row < p.shape.rows; ++row) {
-      for (Index out = 0; out < p.shape.out; ++out) {
+    for (Index row = 0; row < p.shape.rows; ++row)
+      for (Index out = 0; out < p.shape.out; ++out)
         ASSERT_EQ(turned[out * stride + row], p.y[p.y_at(row, out)]);
-      }
-    }
     for (Index out = 0; out < p.shape.out; ++out) ASSERT_EQ(turned[out * stride + p.shape.rows], 0);
   });
 }
 
 TEST(Products, BitsDependOnTheOperandsAlone) {
-  std::mt19937_64 rng(test::seed());
-  const Product original({64, 256, 784}, rng);
-  const Product few_units({64, 10, 1024}, rng);
+  std::mt19937_64 rng(seed());
+  const Product original({64, 256, 784}, rng), few_units({64, 10, 1024}, rng);
   const auto results = [&] {
-    Product p = original;
-    Product few = few_units;
-    Bits all;
-    const auto collect = [&](const Operand& result) {
-      const Bits more = bits(result.values());
-      all.insert(all.end(), more.begin(), more.end());
-    };
+    Product p = original, few = few_units;
     p.backward_weights(Write::kAdd);
-    collect(p.w);
     p.forward();
-    collect(p.y);
     p.backward_data();
-    collect(p.x);
     few.backward_data();
-    collect(few.x);
-    return all;
+    return bits({&p.w, &p.y, &p.x, &few.x});
   };
-  test::expect_same_bits(results, [] {
+  expect_same_bits(results, [] {
     std::mt19937_64 any(2);
     Product other({3, 100, 2000}, any);
     other.forward();
@@ -207,13 +177,12 @@ TEST(Products, BitsDependOnTheOperandsAlone) {
 }
 
 TEST(Products, BitsDoNotDependOnTheAddress) {
-  std::mt19937_64 rng(test::seed());
+  std::mt19937_64 rng(seed());
   Product p({33, 130, 257}, rng);
   p.forward();
   const Bits first = bits(p.y.values());
   for (Index shift = kAlignment; shift <= 8 * kAlignment; shift += kAlignment) {
-    Operand x(1, p.x.view().size() + shift);
-    Operand w(1, p.w.view().size() + shift);
+    Operand x(1, p.x.view().size() + shift), w(1, p.w.view().size() + shift);
     Operand bias(1, p.shape.out + shift);
     std::ranges::copy(p.x.values(), x.values().begin() + shift);
     std::ranges::copy(p.w.values(), w.values().begin() + shift);
@@ -226,8 +195,8 @@ TEST(Products, BitsDoNotDependOnTheAddress) {
 }
 
 TEST(Products, NoThreadsAreGained) {
-  test::expect_no_threads_gained([] {
-    std::mt19937_64 rng(test::seed());
+  expect_no_threads_gained([] {
+    std::mt19937_64 rng(seed());
     Product p({64, 256, 784}, rng);
     p.forward();
     p.backward_data();
@@ -254,14 +223,12 @@ TEST(Products, NanTimesZeroIsNotHidden) {
 }
 
 TEST(Rows, BiasIsAddedToEachAndSumsRunOverAll) {
-  std::mt19937_64 rng(test::seed());
+  std::mt19937_64 rng(seed());
   Operand m(9, 21, rng);
-  const Operand bias(1, 21, rng);
-  const Operand before = m;
+  const Operand bias(1, 21, rng), before = m;
   Matrix matrix = m.matrix();
   add_to_rows(bias.values(), matrix);
   for (Index i = 0; i < m.view().size(); ++i) EXPECT_EQ(m[i], before[i] + bias[i % 21]);
-
   Operand sums(1, 21, rng);
   Sums added(21);
   for (Index c = 0; c < 21; ++c) added.add(c, sums[c]);
@@ -291,5 +258,4 @@ TEST(BackEnd, HasANameAndAVersion) {
       << kernel_back_end();
 }
 
-}  // namespace
-}  // namespace lockstep::kernels_test
+}  // namespace lockstep::test::kernels_test

@@ -1,12 +1,10 @@
-// Tables of many columns, models of many layers, fields of a megabyte: legal, or refused in few words, and no
-// more work than their number.
+// Many columns, many layers, fields of a megabyte: legal, or refused in few words, and work by their number.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <chrono>
 #include <fstream>
-#include <string>
 
 #include "data/table/schema/encoder.h"
 #include "lockstep/base/errors.h"
@@ -15,7 +13,6 @@
 #include "support/temporary_directory.h"
 
 namespace lockstep::large_inputs_test {
-namespace {
 
 using namespace test;
 
@@ -28,7 +25,6 @@ class LargeTable : public testing::Test {
     table_ = open_table_text(paths, options_, alone());
     return learn_schema(table_, options_, {}, alone());
   }
-
   TemporaryDirectory directory_;
   TableOptions options_{.label = {"y"}};
   TableText table_;
@@ -45,10 +41,9 @@ TEST_F(LargeTable, FiftyThousandColumnsAreNoMoreWorkThanTheirNumber) {
     for (Index i = 0; i < columns; ++i) text += fmt::format("{},", (i + row) % 7);
     text += "1\n";
   }
-  for (Index i = 1; i < columns; ++i) {
+  for (Index i = 1; i < columns; ++i)
     (i % 2 == 0 ? options_.ignore : options_.columns)
         .push_back(fmt::format("x.{}{}", i + 1, i % 2 == 0 ? "" : ": minmax"));
-  }
   options_.chunk_kib = 16 * 1024;
   const LearntSchema learnt = learn(text);
   EXPECT_EQ(learnt.schema.columns.size(), static_cast<std::size_t>(columns) + 1);
@@ -93,12 +88,10 @@ TEST(LargeModel, FortyThousandLayersAreNoMoreWorkThanTheirNumber) {
   setup.train.global_batch = 128;
   setup.train.replicas = 4;
   setup.distribute.algorithm = "mpi";
-  const RunPlan plan = setup.plan(2);
-  EXPECT_GT(plan.memory.activations, 0);
+  EXPECT_GT(setup.plan(2).memory.activations, 0);
   EXPECT_EQ(std::ranges::count(model_table(setup.model), '\n'), 40'005);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   EXPECT_LT(seconds.count(), 30);
 }
 
-}  // namespace
 }  // namespace lockstep::large_inputs_test

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <variant>
 
 #include "lockstep/base/errors.h"
@@ -11,7 +10,6 @@
 #include "support/error_text.h"
 
 namespace lockstep::layer_arguments_test {
-namespace {
 
 Shape output_of(const std::string& layer, const Shape& input) {
   return Model({.layers = layer + " layer_norm"}, input).output();
@@ -31,7 +29,6 @@ struct PaddingOfNode final : OnnxNodes {
   }
   std::string add_number(double) override { return {}; }
   std::string add_list(const std::vector<Index>&) override { return {}; }
-
   std::vector<Index> top_left_bottom_right;
 };
 
@@ -89,10 +86,9 @@ TEST(LayerArguments, LengthsFollowTheWindows) {
 }
 
 TEST(LayerArguments, LayersOfSequencesAndOfImagesTellTheOthers) {
-  for (const std::string layer : {"conv1d(8, 3)", "maxpool1d(2)", "avgpool1d(2)", "last", "mean_over_time"}) {
+  for (const std::string layer : {"conv1d(8, 3)", "maxpool1d(2)", "avgpool1d(2)", "last", "mean_over_time"})
     for (const Shape& other : {Shape{{20}}, Shape{{28, 28}}})
       expect_refused(layer, other, {"layer 0", "expected a sequence", "as_sequence", "data.record"});
-  }
   for (const std::string layer : {"conv2d(8, 3)", "maxpool(2)", "avgpool(2)", "global_avgpool"})
     expect_refused(layer, sequence(20, 3), {"found a sequence", "conv1d", "maxpool1d", "mean_over_time"});
   expect_refused("conv1d(8, 6)", sequence(5, 2), {"5 positions of 2", "6 positions does not fit into 5"});
@@ -134,9 +130,8 @@ TEST(LayerArguments, DenseTakesAnImageThatIsAVector) {
     EXPECT_EQ(output_of("dense(3)", vector), (Shape{{3}})) << to_string(vector);
     EXPECT_EQ(Model({.layers = "dense(3)"}, vector).layout().params[0].shape, (Shape{{3, 8}}));
   }
-  for (const Shape& image : {Shape{{2, 2, 2}}, Shape{{1, 4, 2}}, Shape{{4, 1, 2}}}) {
+  for (const Shape& image : {Shape{{2, 2, 2}}, Shape{{1, 4, 2}}, Shape{{4, 1, 2}}})
     expect_refused("dense(3)", image, {"on " + to_string(image), "put flatten before it"});
-  }
 }
 
 TEST(LayerArguments, RecurrentLayersTakeSequencesAndHaveTheTensorsOfPyTorch) {
@@ -237,5 +232,4 @@ TEST(LayerArguments, CompositesNestButNotWithoutEnd) {
   EXPECT_EQ(output_of("batch_norm(mode=group( 2 ))", {{4}}), (Shape{{4}}));
 }
 
-}  // namespace
 }  // namespace lockstep::layer_arguments_test

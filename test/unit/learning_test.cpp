@@ -3,13 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 
 #include "lockstep/base/catalog.h"
 #include "support/error_text.h"
 
 namespace lockstep::learning_test {
-namespace {
 
 std::unique_ptr<Loss> loss_called(const std::string& name, const LossOptions& options = {}) {
   return find_entry(loss_catalog(), "loss", name).make(options);
@@ -31,7 +29,6 @@ TEST(Guess, IsByTheSharesOfTheClasses) {
   EXPECT_NEAR(guess("softmax_cross_entropy", 5, kThreeClasses).loss, classes.loss, 1e-4);
   const TargetSample rows{.columns = 2, .numbers = {0.75F, 0.25F, 1, 0.25F, 0.75F, 1}};
   EXPECT_NEAR(guess("softmax_cross_entropy", 2, rows).loss, std::log(2), 1e-6) << "rows of probabilities";
-
   const Scalar nan = std::numeric_limits<Scalar>::quiet_NaN();
   const TargetSample answers{.columns = 2, .numbers = {1, 0, 1, 0, nan, 1, 0, 0, 1, 0, 1, 1}};
   const Guess yes = guess("binary_cross_entropy", 2, answers);
@@ -153,5 +150,4 @@ TEST(LearningDoubt, IsTrueOfShortRuns) {
   }
 }
 
-}  // namespace
 }  // namespace lockstep::learning_test

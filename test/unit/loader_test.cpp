@@ -4,9 +4,7 @@
 
 #include <atomic>
 #include <chrono>
-#include <map>
 #include <mutex>
-#include <set>
 #include <stdexcept>
 #include <thread>
 
@@ -17,7 +15,6 @@
 #include "support/prepared.h"
 
 namespace lockstep::loader_test {
-namespace {
 
 using namespace test;
 
@@ -57,9 +54,7 @@ class NumberedRecords : public Records {
 
 struct Setting {
   explicit Setting(Index fail_at = -1) : records(fail_at) {}
-
   Loader loader(const LoaderOptions& options) const { return {records, info, *sampler, identity, options}; }
-
   NumberedRecords records;
   DatasetInfo info{.rows = 53, .features = {{2}}, .target_columns = 1, .name = "numbered"};
   // 53 records, 10 at a time, over 4 replicas: uneven shares and a last batch of 3.
@@ -89,21 +84,18 @@ void expect_step(const StepBatch& batch, const Sampler& sampler, Index step, Ran
 
 TEST(Loader, DeliversWhatTheSamplerSaysInOrder) {
   const Setting setting;
-  for (const Index prefetch : {0, 1, 2, 7, 40}) {
-    for (const Range replicas : {Range{0, 4}, Range{1, 3}, Range{3, 4}, Range{2, 2}}) {
+  for (const Index prefetch : {0, 1, 2, 7, 40})
+    for (const Range replicas : {Range{0, 4}, Range{1, 3}, Range{3, 4}, Range{2, 2}})
       for (const Range steps : {Range{0, 20}, Range{9, 13}, Range{5, 5}}) {
         Loader loader = setting.loader({.replicas = replicas, .steps = steps, .prefetch = prefetch});
-        for (Index step = steps.begin; step < steps.end; ++step) {
+        for (Index step = steps.begin; step < steps.end; ++step)
           expect_step(prepared(loader.next()), *setting.sampler, step, replicas);
-        }
       }
-    }
-  }
 }
 
 TEST(Loader, AtItsEndItThrowsAndNeverWaits) {
   const Setting setting;
-  for (const Index prefetch : {0, 3}) {
+  for (const Index prefetch : {0, 3})
     for (const Range steps : {Range{5, 7}, Range{5, 5}, Range{20, 10}}) {
       Loader loader = setting.loader({.replicas = {0, 4}, .steps = steps, .prefetch = prefetch});
       for (Index step = steps.begin; step < steps.end; ++step) loader.next();
@@ -111,7 +103,6 @@ TEST(Loader, AtItsEndItThrowsAndNeverWaits) {
         expect_parts(error_text<std::logic_error>([&] { loader.next(); }), {"no further step"});
       }
     }
-  }
 }
 
 TEST(Loader, NormalisesTheFeaturesOnly) {
@@ -278,5 +269,4 @@ TEST(Normaliser, RefusesWhatCannotBe) {
   expect_parts(error({0}, {-2}), {"data.std holds -2", "above 0"});
 }
 
-}  // namespace
 }  // namespace lockstep::loader_test

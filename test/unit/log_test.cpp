@@ -1,5 +1,4 @@
-// Who says what, and where; and a log file on a full disk: whole lines, one warning, and nothing of the
-// logging library's own.
+// Who says what, and where; and a log file on a full disk: whole lines, one warning, none of the library.
 #include "lockstep/base/log.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +11,6 @@
 #include "support/trainer_process.h"
 
 namespace lockstep::test::log_test {
-namespace {
 
 TEST(Log, RankZeroTellsTheStoryAndTheOthersOnlyWarn) {
   for (const int rank : {0, 1, 7}) {
@@ -61,7 +59,6 @@ TEST(Log, LinesThatCannotBeWrittenAreOneWarningAndTheFileHasWholeLines) {
   const std::string first = read_file(path);
   EXPECT_NE(first.find(" info first .."), std::string::npos) << first;
   EXPECT_FALSE(log_file_lost_lines());
-
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();
   {
@@ -74,12 +71,10 @@ TEST(Log, LinesThatCannotBeWrittenAreOneWarningAndTheFileHasWholeLines) {
             "warning: cannot write '" + path + "': File too large; the run goes on without these lines\n");
   EXPECT_TRUE(log_file_lost_lines());
   EXPECT_EQ(read_file(path), first);
-
   log_info("fifth");  // there is room again
   const std::string rest = read_file(path).substr(first.size());
   EXPECT_NE(rest.find(" info fifth\n"), std::string::npos) << rest;
   EXPECT_EQ(count_of(rest, "\n"), 1) << rest;
 }
 
-}  // namespace
 }  // namespace lockstep::test::log_test

@@ -2,9 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
-#include <string>
-#include <vector>
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
@@ -14,7 +11,6 @@
 #include "support/torch_references.h"
 
 namespace lockstep::losses_test {
-namespace {
 
 ConstMatrix view(const std::vector<Scalar>& values, Index rows) {
   return as_matrix(std::span(values), rows, std::ssize(values) / rows);
@@ -30,12 +26,9 @@ struct Given {
         targets(reference.at("targets").get<std::vector<Scalar>>()),
         gradient(outputs.size(), 99),
         slopes(as_matrix(std::span(gradient), rows, std::ssize(outputs) / rows)) {}
-
   std::unique_ptr<Loss> loss;
   Index rows;
-  std::vector<Scalar> outputs;
-  std::vector<Scalar> targets;
-  std::vector<Scalar> gradient;
+  std::vector<Scalar> outputs, targets, gradient;
   Matrix slopes;  // the gradient
 };
 
@@ -49,7 +42,6 @@ TEST(Losses, EqualPyTorch) {
     Given given(reference);
     const ConstMatrix outputs = view(given.outputs, given.rows);
     const ConstMatrix targets = view(given.targets, given.rows);
-
     const double value = given.loss->evaluate(outputs, targets, &given.slopes);
     const double expected = reference.at("value");
     EXPECT_NEAR(value, expected, 1e-5 * std::abs(expected));
@@ -66,10 +58,8 @@ TEST(Losses, WithWeightsEqualPyTorchsMeanByWeights) {
     const ConstMatrix targets = view(given.targets, given.rows);
     const auto values = reference.at("weights").get<std::vector<Scalar>>();
     const SampleWeights weights{values};
-
     const double value = evaluate_weighted(*given.loss, outputs, targets, weights, &given.slopes);
-    const double expected = reference.at("value");
-    const double weight = weights.sum(given.rows);
+    const double expected = reference.at("value"), weight = weights.sum(given.rows);
     EXPECT_NEAR(value / weight, expected, 1e-5 * std::abs(expected));
     for (Scalar& slope : given.gradient) slope /= static_cast<Scalar>(weight);
     test::expect_close(given.gradient, reference.at("gradient"), 1e-7);
@@ -99,7 +89,7 @@ double softmax_loss(const std::vector<Scalar>& outputs, std::size_t target, doub
 // Rows are reduced in lanes: the largest output may be in any of them, and beyond the last full ones. It is
 // so large that no other number may be taken for it.
 TEST(Losses, SoftmaxFindsTheLargestOutputWhereverItIs) {
-  for (std::size_t classes = 1; classes <= 50; ++classes) {
+  for (std::size_t classes = 1; classes <= 50; ++classes)
     for (std::size_t place = 0; place < classes; ++place) {
       std::vector<Scalar> outputs(classes);
       for (std::size_t i = 0; i < classes; ++i) outputs[i] = static_cast<Scalar>(i % 5) * 0.5F - 300;
@@ -117,7 +107,6 @@ TEST(Losses, SoftmaxFindsTheLargestOutputWhereverItIs) {
       EXPECT_NEAR(value, expected, 1e-6 * std::max(1.0, expected)) << place << " of " << classes;
       for (std::size_t i = 0; i < classes; ++i) EXPECT_NEAR(gradient[i], slopes[i], 1e-6);
     }
-  }
 }
 
 TEST(Losses, EveryOneHasAReference) {
@@ -150,8 +139,7 @@ TEST(Losses, AFocalGammaOfZeroIsCrossEntropy) {
     const bool binary = std::string(focal) == "binary_focal";
     const std::vector<Scalar> targets =
         binary ? std::vector<Scalar>{1, 0, 1, 1, 0, 0} : std::vector<Scalar>{1, 0};
-    std::vector<Scalar> gradient(6);
-    std::vector<Scalar> expected(6);
+    std::vector<Scalar> gradient(6), expected(6);
     Matrix slopes = as_matrix(std::span(gradient), 2, 3);
     Matrix expected_slopes = as_matrix(std::span(expected), 2, 3);
     const double value = find_entry(loss_catalog(), "loss", focal)
@@ -171,22 +159,16 @@ TEST(Losses, RowsWithoutDirectionHaveACosineDistanceOfOneAndNoGradient) {
   const auto loss = find_entry(loss_catalog(), "loss", "cosine_distance").make({});
   std::vector<Scalar> gradient(4, 99);
   Matrix slopes = as_matrix(std::span(gradient), 2, 2);
-  const std::vector<Scalar> outputs{0, 0, 3, 4};
-  const std::vector<Scalar> targets{1, 2, 0, 0};
+  const std::vector<Scalar> outputs{0, 0, 3, 4}, targets{1, 2, 0, 0};
   EXPECT_EQ(loss->evaluate(view(outputs, 2), view(targets, 2), &slopes), 2);
   EXPECT_EQ(std::vector<Scalar>(gradient.begin() + 2, gradient.end()), (std::vector<Scalar>{0, 0}));
   for (const Scalar slope : gradient) EXPECT_EQ(slope, 0);
 }
 
 TEST(Losses, AnUnknownNameSuggestsTheNearest) {
-  try {
-    find_entry(loss_catalog(), "loss", "softmax_crossentropy");
-    FAIL() << "no error";
-  } catch (const ConfigError& error) {
-    EXPECT_TRUE(std::string(error.what()).find("did you mean 'softmax_cross_entropy'?") != std::string::npos)
-        << error.what();
-  }
+  test::expect_parts(
+      test::error_text<ConfigError>([] { find_entry(loss_catalog(), "loss", "softmax_crossentropy"); }),
+      {"did you mean 'softmax_cross_entropy'?"});
 }
 
-}  // namespace
 }  // namespace lockstep::losses_test

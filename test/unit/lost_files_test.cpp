@@ -10,18 +10,15 @@
 #include "support/temporary_directory.h"
 
 namespace lockstep::lost_files_test {
-namespace {
 
 class LostFilesTest : public testing::Test {
  protected:
   LostFilesTest() { resume_.is_new = false; }
-
   void record(const std::vector<std::string>& lost) const {
     RunRecord record{.state = RunState::kFailed};
     record.result["lost"] = lost;
     write_file_atomically(resume_.directory.record(), to_json(record));
   }
-
   const test::TemporaryDirectory directory_;
   ResumeState resume_{.directory = {directory_.path()}};
 };
@@ -54,5 +51,4 @@ TEST_F(LostFilesTest, AreNoneInANewDirectory) {
   EXPECT_TRUE(incomplete_before(resume_).empty());
 }
 
-}  // namespace
 }  // namespace lockstep::lost_files_test

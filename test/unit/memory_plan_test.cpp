@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <memory>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/distributed/strategies/strategy.h"
@@ -10,11 +9,7 @@
 #include "lockstep/train/plan/run_plan.h"
 #include "support/planned_run.h"
 
-namespace lockstep::memory_plan_test {
-namespace {
-
-using test::Given;
-using test::typical;
+namespace lockstep::test::memory_plan_test {
 
 // One room for each thread, or for each replica of a rank where they meet; of a part of the samples.
 TEST(MemoryPlan, ActivationsAreThoseOfAPass) {
@@ -33,8 +28,7 @@ TEST(MemoryPlan, ActivationsAreThoseOfAPass) {
 
 TEST(MemoryPlan, MemoryFollowsWhatIsHeld) {
   Given setup = typical();
-  const RunPlan one = setup.plan(1);
-  const RunPlan four = setup.plan(4);
+  const RunPlan one = setup.plan(1), four = setup.plan(4);
   EXPECT_EQ(one.memory.weights, 4 * setup.model.layout().size);
   EXPECT_EQ(one.memory.optimizer, one.memory.weights);
   EXPECT_GE(one.memory.data, 650'000 * 104);
@@ -46,8 +40,7 @@ TEST(MemoryPlan, MemoryFollowsWhatIsHeld) {
   setup.evaluation_rankings = 10;
   EXPECT_EQ(setup.plan(1).memory.evaluation, one.memory.evaluation + 1000 * 10 * 4);
   setup.evaluation_sets = 2;
-  EXPECT_GT(setup.plan(1).memory.evaluation, one.memory.evaluation + 1000 * 10 * 4)
-      << "each set has its activations";
+  EXPECT_GT(setup.plan(1).memory.evaluation, one.memory.evaluation + 1000 * 10 * 4) << "activations of each";
   setup.data.mode = DataMode::kFull;
   EXPECT_GE(setup.plan(4).memory.data, 650'000 * 104);
 }
@@ -59,7 +52,7 @@ TEST(MemoryPlan, DataTakesTheMemoryOfRecordsAndOfTheBatchesAheadAndInUse) {
   setup.rows = 640'000;
   for (const Index ahead : {0, 1, 3}) {
     setup.data.prefetch = ahead;
-    for (const Index world : {1, 4}) {
+    for (const Index world : {1, 4})
       for (const bool weighted : {false, true}) {
         setup.weighted = weighted;
         const Index records = setup.rows / world * 104;
@@ -67,7 +60,6 @@ TEST(MemoryPlan, DataTakesTheMemoryOfRecordsAndOfTheBatchesAheadAndInUse) {
         const Index assigned = setup.plan(world).memory.data - batch * (ahead + 1);
         EXPECT_EQ(assigned, records) << ahead << " ahead, " << world << " ranks";
       }
-    }
   }
 }
 
@@ -130,8 +122,7 @@ TEST(MemoryPlan, TheBestWeightsAreOneMoreModelBesideTheCopyForACheckpoint) {
   EXPECT_EQ(checkpoint(true, false, 4), model + state / 4) << "a file this small is written by one rank";
 }
 
-// A rank keeps what its messages lost: of its sum of the whole gradient, and, where every rank gets the sum,
-// of the result of its own slices.
+// A rank keeps what its messages lost: of its sum, and, where every rank gets the sum, of its own slices.
 TEST(MemoryPlan, ErrorFeedbackKeepsWhatEachMessageLost) {
   Given setup = typical();
   setup.distribute.compression = "bf16";
@@ -224,5 +215,4 @@ TEST_F(NodesOfUnequalSizes, AreTakenAsTheyAre) {
   EXPECT_EQ(setup_.plan_on({4, 3, 3}).memory.optimizer, copy_ / 3);
 }
 
-}  // namespace
-}  // namespace lockstep::memory_plan_test
+}  // namespace lockstep::test::memory_plan_test

@@ -7,9 +7,6 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <memory>
-#include <set>
-#include <sstream>
 
 #include "lockstep/base/embedded_text.h"
 #include "lockstep/base/file.h"
@@ -21,7 +18,6 @@
 #include "support/temporary_directory.h"
 
 namespace lockstep::metrics_file_test {
-namespace {
 
 // What is logged meanwhile.
 class Log {
@@ -64,7 +60,6 @@ class MetricsFileTest : public testing::Test {
     EXPECT_NE(added, std::string::npos) << found;
     return found.substr(0, added);
   }
-
   const test::TemporaryDirectory directory_;
   const std::filesystem::path path_ = directory_.path() / "metrics.jsonl";
   const std::string lines_ = "{\"step\":1}\n{\"step\":2}\n{\"step\":3}\n";
@@ -336,5 +331,4 @@ TEST(NumberTables, HaveTheirMarkAndAMeaningEach) {
   EXPECT_EQ(tables, 7);
 }
 
-}  // namespace
 }  // namespace lockstep::metrics_file_test

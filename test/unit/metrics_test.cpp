@@ -3,9 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
-#include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/train/evaluation/metric.h"
@@ -15,14 +13,11 @@
 #include "support/torch_references.h"
 
 namespace lockstep::metrics_test {
-namespace {
 
 struct Set {
   OutputForm kind = TargetKind::kClass;
   Index rows = 0;
-  std::vector<Scalar> outputs;
-  std::vector<Scalar> targets;
-  std::vector<Scalar> weights = {};
+  std::vector<Scalar> outputs, targets, weights = {};
   std::vector<Scalar> present = {};  // how many targets a row has; empty: all
 
   SampleWeights weights_of(Range range) const {
@@ -58,9 +53,8 @@ std::optional<double> measure(const std::string& name, const Set& set, Index blo
   }
   std::vector<RankedPairs> rankings;
   run_thread_ranks(1, [&](Communicator& comm) {
-    for (Scores& each : scores) {
+    for (Scores& each : scores)
       rankings.push_back(set.weights.empty() ? rank_pairs(comm, each) : rank_weighted_pairs(comm, each));
-    }
     for (ScoredSamples& each : samples) each = gather_samples(comm, each);
   });
   return metrics
@@ -95,18 +89,20 @@ Set read_set(const nlohmann::json& reference) {
           .weights = reference.value("weights", std::vector<Scalar>())};
 }
 
-TEST(Metrics, EqualScikitLearnInBlocksOfAnySize) {
-  for (const nlohmann::json& reference : references()) {
-    const Set set = read_set(reference);
-    for (const auto& [name, expected] : reference.at("values").items()) {
-      SCOPED_TRACE(name + " of " + reference.at("targets_are").get<std::string>());
-      for (const Index block : {Index{1}, Index{10}, set.rows}) {
-        const std::optional<double> value = measure(name, set, block);
-        ASSERT_TRUE(value);
-        EXPECT_NEAR(*value, expected.get<double>(), 1e-12) << "blocks of " << block;
-      }
+void expect_values(const nlohmann::json& reference, const Set& set, Index some, double tolerance) {
+  for (const auto& [name, expected] : reference.at("values").items()) {
+    SCOPED_TRACE(name + " of " + reference.at("targets_are").get<std::string>());
+    for (const Index block : {Index{1}, some, set.rows}) {
+      const std::optional<double> value = measure(name, set, block);
+      ASSERT_TRUE(value);
+      EXPECT_NEAR(*value, expected.get<double>(), tolerance) << "blocks of " << block;
     }
   }
+}
+
+TEST(Metrics, EqualScikitLearnInBlocksOfAnySize) {
+  for (const nlohmann::json& reference : references())
+    expect_values(reference, read_set(reference), 10, 1e-12);
 }
 
 // NaN is no JSON: a missing target is null there.
@@ -129,14 +125,7 @@ Set read_gaps(const nlohmann::json& reference) {
 TEST(Metrics, CountTheTargetsThatAreThereAsScikitLearnDoesOfThemAlone) {
   for (const nlohmann::json& reference : test::torch_references("metrics", "target_references.json")) {
     const Set set = read_gaps(reference);
-    for (const auto& [name, expected] : reference.at("values").items()) {
-      SCOPED_TRACE(name + " of " + reference.at("targets_are").get<std::string>());
-      for (const Index block : {Index{1}, Index{5}, set.rows}) {
-        const std::optional<double> value = measure(name, set, block);
-        ASSERT_TRUE(value);
-        EXPECT_NEAR(*value, expected.get<double>(), 1e-7) << "blocks of " << block;
-      }
-    }
+    expect_values(reference, set, 5, 1e-7);
     const SampleWeights weights = set.weights_of({0, set.rows});
     const double right = count_correct(set.kind.targets, rows_of(set.outputs, set.rows, {0, set.rows}),
                                        rows_of(set.targets, set.rows, {0, set.rows}), weights);
@@ -164,9 +153,8 @@ TEST(Metrics, OfSoftLabelsAreThoseOfTheLargestProbabilityAndLogLossIsOfAll) {
       .kind = TargetKind::kClass, .rows = 2, .outputs = {0, 1, 2, 0}, .targets = {0.25F, 0.75F, 0.5F, 0.5F}};
   Set hard = soft;
   hard.targets = {1, 0};
-  for (const char* name : {"auc", "precision", "recall"}) {
+  for (const char* name : {"auc", "precision", "recall"})
     EXPECT_EQ(measure(name, soft, 2), measure(name, hard, 2)) << name;
-  }
   const double expected = (std::log1p(std::exp(1.0)) - 0.75 + std::log1p(std::exp(2.0)) - 1) / 2;
   EXPECT_NEAR(*measure("log_loss", soft, 2), expected, 1e-12);
   const ConstMatrix outputs = rows_of(soft.outputs, 2, {0, 2});
@@ -195,15 +183,14 @@ TEST(Metrics, AccuracyByWeightsEqualsScikitLearn) {
 
 TEST(Metrics, WeightsOfOneChangeNoBitAndWholeOnesRepeatARow) {
   for (const nlohmann::json& reference : references()) {
-    Set set = read_set(reference);
-    Set repeated = set;
+    Set set = read_set(reference), repeated = set;
     set.weights = {};
     Set ones = set;
     ones.weights.assign(static_cast<std::size_t>(set.rows), 1);
     repeated.weights.clear();
     for (Index row = 0; row < set.rows; ++row) repeated.weights.push_back(static_cast<Scalar>(row % 3));
     Set long_one{.kind = set.kind, .rows = 0, .outputs = {}, .targets = {}};
-    for (Index row = 0; row < set.rows; ++row) {
+    for (Index row = 0; row < set.rows; ++row)
       for (Index i = 0; i < row % 3; ++i) {
         const auto append = [&](std::vector<Scalar>& to, const std::vector<Scalar>& from) {
           const Index columns = std::ssize(from) / set.rows;
@@ -213,7 +200,6 @@ TEST(Metrics, WeightsOfOneChangeNoBitAndWholeOnesRepeatARow) {
         append(long_one.targets, set.targets);
         ++long_one.rows;
       }
-    }
     for (const auto& [name, ignored] : reference.at("values").items()) {
       EXPECT_EQ(measure(name, ones, 10), measure(name, set, 10)) << name;
       EXPECT_NEAR(*measure(name, repeated, 10), *measure(name, long_one, 10), 1e-12) << name;
@@ -322,9 +308,8 @@ std::vector<std::string> chosen(const std::vector<std::string>& names, const Out
   const std::vector<double> sums(static_cast<std::size_t>(metrics.needs().sums));
   const std::vector<RankedPairs> rankings(static_cast<std::size_t>(metrics.needs().rankings));
   std::vector<std::string> result;
-  for (const MetricValue& value : metrics.values({.weight = 1, .sums = sums, .rankings = rankings})) {
+  for (const MetricValue& value : metrics.values({.weight = 1, .sums = sums, .rankings = rankings}))
     result.push_back(value.name);
-  }
   return result;
 }
 
@@ -337,10 +322,7 @@ TEST(Metrics, AreInTheUnitsOfTheLabels) {
                 .outputs = {0.5F, 0, 1, 1, -1, 2},
                 .targets = {0, 0.5F, 1.5F, 1, -2, 1.5F},
                 .weights = {1, 2, 1}};
-  double absolute = 0;
-  double share = 0;
-  double ratios = 0;
-  double roots = 0;
+  double absolute = 0, share = 0, ratios = 0, roots = 0;
   for (std::size_t target = 0; target < 2; ++target) {
     const auto label = [&](Scalar x) {
       return target == 0 ? 1.7e9 + 50 * double{x} : std::expm1(5 + 0.5 * double{x});
@@ -348,8 +330,7 @@ TEST(Metrics, AreInTheUnitsOfTheLabels) {
     double mean = 0;
     for (std::size_t row = 0; row < 3; ++row)
       mean += double{set.weights[row]} * (label(set.targets[2 * row + target]) - label(0)) / 4;
-    double squares = 0;
-    double spread = 0;
+    double squares = 0, spread = 0;
     for (std::size_t row = 0; row < 3; ++row) {
       const double truth = label(set.targets[2 * row + target]);
       const double error = label(set.outputs[2 * row + target]) - truth;
@@ -435,5 +416,4 @@ TEST(MetricValue, IsToldInFiveDigitsOrAsUndefined) {
   EXPECT_EQ(name_with_class("average_precision", ""), "average_precision");
 }
 
-}  // namespace
 }  // namespace lockstep::metrics_test

@@ -3,10 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <map>
-#include <memory>
-#include <string>
-#include <vector>
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
@@ -15,8 +11,7 @@
 #include "lockstep/nn/workspace.h"
 #include "support/error_text.h"
 
-namespace lockstep::model_stages_test {
-namespace {
+namespace lockstep::test::model_stages_test {
 
 constexpr Index kSamples = 5;
 constexpr const char* kImages =
@@ -45,13 +40,9 @@ struct Part {
          .batch = {.training = true, .seed = 7, .step = 3, .replica = 2}});
   }
   Range ops() const { return {0, std::ssize(model->ops())}; }
-
   std::unique_ptr<Model> model;
   Workspace workspace;
-  AlignedBuffer<Scalar> weights;
-  AlignedBuffer<Scalar> state;
-  AlignedBuffer<Scalar> borrowed;
-  AlignedBuffer<Scalar> gradient;
+  AlignedBuffer<Scalar> weights, state, borrowed, gradient;
   std::map<Index, AlignedBuffer<Scalar>> tied;  // gradients by borrowed weights, by op of the whole model
 };
 
@@ -62,9 +53,8 @@ const ParamInfo& named(const Layout& layout, const std::string& name) {
 class Stages {
  public:
   Stages(const ModelOptions& options, const Model& whole, const std::vector<Range>& division) {
-    for (const Range ops : division) {
+    for (const Range ops : division)
       parts_.push_back(std::make_unique<Part>(std::make_unique<Model>(options, whole, ops)));
-    }
   }
 
   void forward(const AlignedBuffer<Scalar>& x, const Shape& input) {
@@ -87,10 +77,9 @@ class Stages {
   void backward(Write write) {
     for (std::size_t i = parts_.size(); i-- > 0;) {
       Part& part = *parts_[i];
-      for (Index j = 0; j < std::ssize(part.model->sent()); ++j) {
+      for (Index j = 0; j < std::ssize(part.model->sent()); ++j)
         std::ranges::copy(parts_[i + 1]->workspace.gradient(j).values(),
                           part.workspace.gradient(at(part.model->sent(), j)).data());
-      }
       part.workspace.begin_backward(part.gradient.span(), write);
       exchange_tied(i);
       part.workspace.backward(part.ops(), part.gradient.span(), write, {});
@@ -119,7 +108,6 @@ class Stages {
       }
     }
   }
-
   std::vector<std::unique_ptr<Part>> parts_;
 };
 
@@ -150,8 +138,7 @@ void expect_bits_of_whole(const std::string& layers, const Shape& input, const s
   Stages stages(options, *whole.model, division);
   stages.forward(x, input);
   Part& last = *stages.parts().back();
-  const ConstMatrix expected = whole.workspace.outputs();
-  const ConstMatrix found = last.workspace.outputs();
+  const ConstMatrix expected = whole.workspace.outputs(), found = last.workspace.outputs();
   EXPECT_TRUE(std::ranges::equal(found.values(), expected.values()));
   for (const Write write : {Write::kReplace, Write::kAdd}) {
     set_output_gradient(whole);
@@ -175,12 +162,10 @@ void expect_bits_of_whole(const std::string& layers, const Shape& input, const s
   }
 }
 
-// Cuts through blocks, before and behind layers with statistics, and between a layer and one that works in
-// place.
+// Cuts through blocks, before and behind statistics, and between a layer and one that works in place.
 TEST(ModelStages, HaveTheBitsOfTheWholeWhereverItIsCut) {
   const Shape image{{12, 12, 2}};
-  const Model whole({.layers = kImages, .init = "he"}, image);
-  const Index ops = std::ssize(whole.ops());
+  const Index ops = std::ssize(Model({.layers = kImages, .init = "he"}, image).ops());
   for (Index cut = 1; cut < ops; ++cut) expect_bits_of_whole(kImages, image, {{0, cut}, {cut, ops}});
   expect_bits_of_whole(kImages, image, {{0, 5}, {5, 8}, {8, 10}, {10, ops}});
 }
@@ -190,8 +175,7 @@ TEST(ModelStages, TakeSamplesInTheBlocksOfTheWhole) {
   const std::string layers =
       "conv2d(8, 3, padding=same) relu batch_norm relu conv2d(4, 3) relu flatten dense(3)";
   const Shape image{{96, 96}};
-  const Model whole({.layers = layers, .init = "he"}, image);
-  const Index ops = std::ssize(whole.ops());
+  const Index ops = std::ssize(Model({.layers = layers, .init = "he"}, image).ops());
   for (Index cut = 1; cut < ops; ++cut) expect_bits_of_whole(layers, image, {{0, cut}, {cut, ops}});
 }
 
@@ -199,9 +183,8 @@ TEST(ModelStages, TakeSamplesInTheBlocksOfTheWhole) {
 TEST(ModelStages, ScaleWindowsWhereverTheyAreCut) {
   constexpr Index kOps = 9;
   const std::string layers = "concat(dense(2, shared=2) tanh | slice(2, 5)) dense(4, shared=3) relu dense(6)";
-  for (Index cut = 1; cut < kOps; ++cut) {
+  for (Index cut = 1; cut < kOps; ++cut)
     expect_bits_of_whole(layers, {{14}}, {{0, cut}, {cut, kOps}}, {WindowScaling::Kind::kStandard, 3, 4});
-  }
 }
 
 // One layer or several share the weight of an earlier one, in one stage or several.
@@ -212,8 +195,7 @@ TEST(ModelStages, ShareWeightsWhereverTheyAreCut) {
                                    "dense(8) dense(10) tanh dense(8, tie=0) batch_norm dense(10, tie=1) relu "
                                    "dense(8, tie=0) dense(2)"}) {
     const Shape input{{10}};
-    const Model whole({.layers = layers, .init = "he"}, input);
-    const Index ops = std::ssize(whole.ops());
+    const Index ops = std::ssize(Model({.layers = layers, .init = "he"}, input).ops());
     for (Index cut = 1; cut < ops; ++cut) {
       expect_bits_of_whole(layers, input, {{0, cut}, {cut, ops}});
       if (cut + 2 < ops) expect_bits_of_whole(layers, input, {{0, cut}, {cut, cut + 2}, {cut + 2, ops}});
@@ -241,8 +223,7 @@ TEST(ModelStages, BorrowWeightsOfOtherStages) {
   const ModelOptions options{.layers =
                                  "embedding(10, 4) dense(4) tanh dense(4) dense(10, tie=0) dense(4) "
                                  "dense(10, tie=0) dense(10) dense(10, tie=7)"};
-  const Model whole(options, Shape{{1}});
-  const Model last(options, whole, {4, 9});
+  const Model whole(options, Shape{{1}}), last(options, whole, {4, 9});
   ASSERT_EQ(last.borrowed().params.size(), 1U);
   EXPECT_EQ(last.borrowed().params[0].name, "0.weight");
   EXPECT_EQ(last.borrowed().params[0].range, (Range{0, 40}));
@@ -258,15 +239,12 @@ TEST(ModelStages, BorrowWeightsOfOtherStages) {
 
 TEST(ModelStages, KeepTheGlobalNumbersOfTheirOps) {
   const ModelOptions options{.layers = kImages, .init = "he"};
-  const Model whole(options, Shape{{12, 12, 2}});
-  const Model stage(options, whole, {6, 11});
+  const Model whole(options, Shape{{12, 12, 2}}), stage(options, whole, {6, 11});
   ASSERT_GT(stage.received().end, 1) << "the input of the residual block crosses, too";
-  for (Index op = stage.received().end; op < std::ssize(stage.ops()); ++op) {
+  for (Index op = stage.received().end; op < std::ssize(stage.ops()); ++op)
     EXPECT_EQ(stage.op(op).title, whole.op(stage.number_in_whole(op)).title);
-  }
-  for (const ParamInfo& param : stage.layout().params) {
+  for (const ParamInfo& param : stage.layout().params)
     EXPECT_TRUE(param.name.starts_with(stage.op(param.layer).path)) << param.name;
-  }
 }
 
 // The arenas of a rank hold the tensors of its chunks one after the other.
@@ -276,17 +254,15 @@ TEST(ModelStages, JoinChunksInOneLayout) {
   const std::vector<Range> ops{{0, 3}, {6, 9}, {12, std::ssize(whole.ops())}};
   const Model joined(options, whole, std::span(ops));
   ASSERT_EQ(joined.chunks(), 3);
-  Index weights = 0;
-  Index state = 0;
+  Index weights = 0, state = 0;
   std::vector<ParamInfo> tensors;
   for (Index i = 0; i < 3; ++i) {
     const Model alone(options, whole, at(ops, i));
     const Model& chunk = joined.chunk(i);
     EXPECT_EQ(chunk.weights(), (Range{weights, weights + alone.layout().size}));
     EXPECT_EQ(chunk.state(), (Range{state, state + alone.state_layout().size}));
-    EXPECT_EQ(chunk.weights_in_whole(), alone.weights_in_whole());
-    EXPECT_EQ(chunk.state_in_whole(), alone.state_in_whole());
-    EXPECT_EQ(chunk.received(), alone.received());
+    EXPECT_EQ(std::tuple(chunk.weights_in_whole(), chunk.state_in_whole(), chunk.received()),
+              std::tuple(alone.weights_in_whole(), alone.state_in_whole(), alone.received()));
     EXPECT_TRUE(std::ranges::equal(chunk.sent(), alone.sent()));
     const Index first = joined.first_op_of_chunk(i);
     for (Index op = 0; op < std::ssize(chunk.ops()); ++op) {
@@ -295,8 +271,7 @@ TEST(ModelStages, JoinChunksInOneLayout) {
       EXPECT_EQ(joined.number_in_whole(first + op), alone.number_in_whole(op));
       EXPECT_EQ(chunk.op(op).params.size(), alone.op(op).params.size());
     }
-    const std::vector<Index> offsets = joined.layout().chunk_offsets();
-    EXPECT_EQ(i == 0 ? 0 : at(offsets, i - 1), weights);
+    EXPECT_EQ(i == 0 ? 0 : at(joined.layout().chunk_offsets(), i - 1), weights);
     for (const ParamInfo& param : alone.layout().params) tensors.push_back(param);
     weights += alone.layout().size;
     state += alone.state_layout().size;
@@ -339,11 +314,9 @@ TEST(ModelStages, AreCutBeforeNamedLayers) {
   const std::string layers = "dense(8) relu residual(dense(8) tanh dense(8)) dense(3)";
   EXPECT_EQ(divide(layers, 2, {"2.body.2"}), (std::vector<Range>{{0, 4}, {4, 7}})) << "dense, in the block";
   EXPECT_EQ(divide(layers, 3, {"3", "2"}).front(), (Range{0, 2}));
-  EXPECT_NE(test::error_text<ConfigError>([&] { divide(layers, 2, {"9"}); }).find("'9', which is no layer"),
-            std::string::npos);
-  EXPECT_NE(test::error_text<ConfigError>([&] { divide(layers, 3, {"2"}); }).find("makes 2 stages"),
-            std::string::npos);
-  EXPECT_NE(test::error_text<ConfigError>([&] {
+  expect_parts(error_text<ConfigError>([&] { divide(layers, 2, {"9"}); }), {"'9', which is no layer"});
+  expect_parts(error_text<ConfigError>([&] { divide(layers, 3, {"2"}); }), {"makes 2 stages"});
+  EXPECT_NE(error_text<ConfigError>([&] {
               divide(layers, 3, {"1", "2"});
             }).find("without a layer that has"),
             std::string::npos);
@@ -360,8 +333,7 @@ TEST(ModelStages, AreAboutEvenAndSendLittle) {
 
 // Memory as the weights alone: 400 of the first layer, then 36 and 21 twice.
 TEST(ModelStages, AreCutWhereTheyFitAndElseWhereTheLargestIsLeast) {
-  const ModelOptions options{.layers = "dense(40) dense(6) dense(6) dense(6) dense(6)"};
-  const Model model(options, Shape{{9}});
+  const Model model(ModelOptions{.layers = "dense(40) dense(6) dense(6) dense(6) dense(6)"}, Shape{{9}});
   const auto weights_of = [&](Range ops) {
     Index weights = 0;
     for (Index i = ops.begin; i < ops.end; ++i) weights += model.op(i).params.size();
@@ -383,7 +355,7 @@ TEST(ModelStages, AreCutWhereTheyFitAndElseWhereTheLargestIsLeast) {
 }
 
 TEST(ModelStages, NeedALayerWithWeightsEach) {
-  EXPECT_NE(test::error_text<ConfigError>([] {
+  EXPECT_NE(error_text<ConfigError>([] {
               divide("dense(8) relu dense(3)", 3, {kAutoCut});
             }).find("the model has 2 layers with weights"),
             std::string::npos);
@@ -398,5 +370,4 @@ TEST(ModelStages, AreCutBetweenLayersThatShareAWeightOnlyIfNeeded) {
   EXPECT_EQ(divide("dense(10) relu dense(10, tie=0) dense(9)", 2, {kAutoCut}).back(), (Range{3, 4}));
 }
 
-}  // namespace
-}  // namespace lockstep::model_stages_test
+}  // namespace lockstep::test::model_stages_test

@@ -8,33 +8,26 @@
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/nn/workspace.h"
+#include "support/error_text.h"
 #include "support/squares.h"
 
 namespace lockstep::model_test {
-namespace {
 
 Model make(const std::string& layers, const std::string& init = "he") {
   return Model({.layers = layers, .init = init}, {{28, 28}});
 }
 
 std::string error_of(const std::string& layers) {
-  try {
-    make(layers);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no error";
+  return test::error_or<ConfigError>("no error", [&] { make(layers); });
 }
 
 TEST(ModelText, LayersAndArguments) {
   const auto layers = parse_terms("dense(256)  relu\n leaky_relu ( 0.2 ) dense(units=10, init=zero)");
   ASSERT_EQ(layers.size(), 4U);
-  EXPECT_EQ(layers[0].name, "dense");
-  EXPECT_EQ(layers[0].arguments[0].value, "256");
-  EXPECT_EQ(layers[2].arguments[0].value, "0.2");
-  EXPECT_EQ(layers[3].arguments[1].key, "init");
-  EXPECT_EQ(layers[3].arguments[1].value, "zero");
-  EXPECT_EQ(layers[3].text, "dense(units=10, init=zero)");
+  EXPECT_EQ(std::tuple(layers[0].name, layers[0].arguments[0].value, layers[2].arguments[0].value),
+            std::tuple("dense", "256", "0.2"));
+  EXPECT_EQ(std::tuple(layers[3].arguments[1].key, layers[3].arguments[1].value, layers[3].text),
+            std::tuple("init", "zero", "dense(units=10, init=zero)"));
 }
 
 TEST(ModelText, ErrorsNameThePlaceOrTheLayer) {
@@ -137,14 +130,11 @@ TEST(Initialise, IsKeyedByNameAndHasTheRightSpread) {
     EXPECT_EQ(test::sum_of_squares(bias), 0);
   }
   // What comes behind a tensor does not change it.
-  const Model a = make("dense(30) relu dense(10)");
-  const Model b = make("dense(30) relu dense(20) relu dense(10)");
-  AlignedBuffer<Scalar> weights_a(a.layout().size);
-  AlignedBuffer<Scalar> weights_b(b.layout().size);
+  const Model a = make("dense(30) relu dense(10)"), b = make("dense(30) relu dense(20) relu dense(10)");
+  AlignedBuffer<Scalar> weights_a(a.layout().size), weights_b(b.layout().size);
   initialise({&a.layout(), weights_a.span()}, 7, 0.01);
   initialise({&b.layout(), weights_b.span()}, 7, 0.01);
   EXPECT_TRUE(std::equal(weights_a.data(), weights_a.data() + 784 * 30, weights_b.data()));
 }
 
-}  // namespace
 }  // namespace lockstep::model_test

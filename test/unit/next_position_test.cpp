@@ -3,9 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <string>
-
 #include "lockstep/base/errors.h"
 #include "lockstep/base/random.h"
 #include "lockstep/nn/workspace.h"
@@ -13,7 +10,6 @@
 #include "support/seed.h"
 
 namespace lockstep::next_position_test {
-namespace {
 
 constexpr Index kSamples = 2;
 constexpr Index kPositions = 140;  // more than a chunk of keys
@@ -28,13 +24,12 @@ void expect_same_outputs(const std::string& layers, Index channels) {
   RandomStream random({.seed = test::seed(), .a = 1});
   std::vector<Scalar> x(static_cast<std::size_t>(kSamples * kPositions * channels));
   for (Scalar& value : x) value = channels == 1 ? static_cast<Scalar>(random.below(7)) : random.normal();
-
   Workspace workspace(model, kSamples, ActivationRetention::kForEvaluation);
   const ConstMatrix all = workspace.forward(
       {.values = values, .x = ConstMatrix(x.data(), kSamples, kPositions * channels), .batch = {}});
   const Index outputs = model.output().dims.back();
   NextPosition next(model, kSamples);
-  for (int turn = 0; turn < 2; ++turn, next.start_again()) {
+  for (int turn = 0; turn < 2; ++turn, next.start_again())
     for (Index position = 0; position < kPositions; ++position) {
       std::vector<Scalar> here;
       for (Index sample = 0; sample < kSamples; ++sample) {
@@ -46,7 +41,6 @@ void expect_same_outputs(const std::string& layers, Index channels) {
       for (Index i = 0; i < kSamples * outputs; ++i)
         EXPECT_NEAR(y.data()[i], all(i / outputs, position * outputs + i % outputs), 1e-5) << position;
     }
-  }
 }
 
 TEST(NextPosition, ComesToWhatAllPositionsAtOnceDo) {
@@ -69,5 +63,4 @@ TEST(NextPosition, RefusesLayersThatSeePositionsBehindTheirOwn) {
   }
 }
 
-}  // namespace
 }  // namespace lockstep::next_position_test

@@ -4,14 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <memory>
 #include <random>
 
 #include "lockstep/math/eigen_matrix.h"
 #include "support/seed.h"
 
 namespace lockstep::node_factors_test {
-namespace {
 
 // Two tensors with a gap between them and behind them, three replicas.
 class NodeFactorsTest : public testing::Test {
@@ -54,13 +52,11 @@ class NodeFactorsTest : public testing::Test {
       ASSERT_GT(part.size(), 0);
       const std::span<const Scalar> found = factors_->product(1, part);
       ASSERT_EQ(std::ssize(found), part.size());
-      for (Index i = 0; i < part.size(); ++i) {
+      for (Index i = 0; i < part.size(); ++i)
         ASSERT_NEAR(at(found, i), expected_[tensor].data()[part.begin - first + i], 1e-4)
             << part.begin << " " << i;
-      }
     }
   }
-
   std::mt19937_64 rng_;
   Plan plan_;
   AlignedBuffer<Scalar> shared_;
@@ -90,5 +86,4 @@ TEST_F(NodeFactorsTest, KnowsWhereItsTensorsAre) {
   EXPECT_TRUE(none.tensors().empty());
 }
 
-}  // namespace
 }  // namespace lockstep::node_factors_test

@@ -1,13 +1,9 @@
 // What ranks have counted of the notations of a column; the notations: cases/notations.case.
 #include "lockstep/data/table/values/notation.h"
 
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <vector>
-
 namespace lockstep::notation_test {
-namespace {
 
 TEST(Notation, CountsMergeAsIfSeenAtOnce) {
   const std::vector<const char*> texts{"12,5", "x", "$3", "2024-01-31", "1.234,5", "y"};
@@ -25,16 +21,12 @@ TEST(Notation, CountsMergeAsIfSeenAtOnce) {
   MessageReader reader(message.bytes());
   NotationCounts read;
   reader(read);
-  EXPECT_EQ(read.best(',')->notation, whole.best(',')->notation);
-  EXPECT_EQ(read.best(',')->texts, whole.best(',')->texts);
-  EXPECT_EQ(read.best(',')->example, whole.best(',')->example);
-  EXPECT_EQ(read.others().by_count().size(), 3U);
-  EXPECT_EQ(read.other_example(), "2024-01-31");
-  EXPECT_EQ(read.best_date()->texts, 1);
-  EXPECT_EQ(read.best_date()->example, "2024-01-31");
-  EXPECT_EQ(read.no_dates().distinct(), whole.no_dates().distinct());
-  EXPECT_EQ(read.leading_zeros(), 1);
+  EXPECT_EQ(std::tuple(read.best(',')->notation, read.best(',')->texts, read.best(',')->example),
+            std::tuple(whole.best(',')->notation, whole.best(',')->texts, whole.best(',')->example));
+  EXPECT_EQ(std::tuple(read.others().by_count().size(), read.other_example(), read.best_date()->texts),
+            std::tuple(3U, "2024-01-31", 1));
+  EXPECT_EQ(std::tuple(read.best_date()->example, read.no_dates().distinct(), read.leading_zeros()),
+            std::tuple("2024-01-31", whole.no_dates().distinct(), 1));
 }
 
-}  // namespace
 }  // namespace lockstep::notation_test

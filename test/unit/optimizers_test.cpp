@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/catalog.h"
@@ -20,8 +19,7 @@
 #include "support/seed.h"
 #include "support/torch_references.h"
 
-namespace lockstep::optimizers_test {
-namespace {
+namespace lockstep::test::optimizers_test {
 
 TensorInfo read_shape(const nlohmann::json& reference) {
   const auto found = reference.find("shape");
@@ -30,25 +28,25 @@ TensorInfo read_shape(const nlohmann::json& reference) {
 }
 
 TEST(Optimizers, EqualPyTorchOver50Steps) {
-  for (const nlohmann::json& reference : test::torch_references("optimizers")) {
+  for (const nlohmann::json& reference : torch_references("optimizers")) {
     const std::string name = reference.at("optimizer");
     SCOPED_TRACE(name + " " + reference.at("options").dump());
     const auto optimizer = find_entry(optimizer_catalog(), "optimizer", name)
-                               .make(test::train_config(reference.at("options")).optimizer);
-    test::OptimizerRun run(*optimizer, test::reference_start(), read_shape(reference));
+                               .make(train_config(reference.at("options")).optimizer);
+    OptimizerRun run(*optimizer, reference_start(), read_shape(reference));
     for (Index step = 1; step <= 50; ++step) {
-      test::fill_reference_gradient(run.weights, step, run.gradient);
+      fill_reference_gradient(run.weights, step, run.gradient);
       run.step({.step = step, .lr = reference.at("lr"), .weight_decay = reference.at("weight_decay")});
       const auto expected = reference.at("weights").find(std::to_string(step));
       if (expected == reference.at("weights").end()) continue;
       SCOPED_TRACE("step " + std::to_string(step));
-      test::expect_close(run.weights, *expected, 1e-6);
+      expect_close(run.weights, *expected, 1e-6);
     }
   }
 }
 
 TEST(Optimizers, EveryOneHasAReference) {
-  const nlohmann::json references = test::torch_references("optimizers");
+  const nlohmann::json references = torch_references("optimizers");
   for (const OptimizerEntry& entry : optimizer_catalog()) {
     const auto names_it = [&](const nlohmann::json& reference) {
       return reference.at("optimizer") == entry.name;
@@ -64,7 +62,7 @@ TEST(Optimizers, AdafactorMovesATensorOfZeros) {
     OptimizerOptions options;
     options.scale_parameter = scales;
     const auto adafactor = find_entry(optimizer_catalog(), "optimizer", "adafactor").make(options);
-    test::OptimizerRun run(*adafactor, std::vector<Scalar>(6, start), shape);
+    OptimizerRun run(*adafactor, std::vector<Scalar>(6, start), shape);
     std::ranges::fill(run.gradient, Scalar{2});
     run.step({.step = 1, .lr = 0.5, .weight_decay = 0});
     for (const Scalar weight : run.weights) EXPECT_EQ(weight, run.weights.front());
@@ -85,11 +83,9 @@ TEST(Optimizers, AdafactorMovesATensorOfZeros) {
 // tenfold: the step would be 1.3 times the learning rate, and is once that. A smaller step stays as it is.
 TEST(Optimizers, AdafactorMakesNoStepAboveTheLearningRate) {
   const auto second_step = [](Scalar gradient) {
-    OptimizerOptions options;
-    options.scale_parameter = false;
-    options.beta2_decay = 0.8;
+    OptimizerOptions options{.beta2_decay = 0.8, .scale_parameter = false};
     const auto adafactor = find_entry(optimizer_catalog(), "optimizer", "adafactor").make(options);
-    test::OptimizerRun run(*adafactor, std::vector<Scalar>(4, 0));
+    OptimizerRun run(*adafactor, std::vector<Scalar>(4, 0));
     std::ranges::fill(run.gradient, Scalar{1});
     run.step({.step = 1, .lr = 0.125, .weight_decay = 0});
     EXPECT_NEAR(run.weights.front(), -0.125, 1e-6);
@@ -109,8 +105,7 @@ TEST(Optimizers, MuonRemembersTheMeanOfTheGradients) {
     OptimizerOptions options;
     if (momentum) options.momentum = *momentum;
     const auto muon = find_entry(optimizer_catalog(), "optimizer", "muon").make(options);
-    test::OptimizerRun run(*muon, test::reference_start(),
-                           {.rows = 3, .columns = 4, .kind = TensorInfo::Kind::kMatrix});
+    OptimizerRun run(*muon, reference_start(), {.rows = 3, .columns = 4, .kind = TensorInfo::Kind::kMatrix});
     double kept = 1;
     for (Index step = 1; step <= 3; ++step) {
       std::ranges::fill(run.gradient, Scalar{2});
@@ -139,25 +134,19 @@ TEST(Optimizers, StateIsKeptOnlyWhereItIsUsed) {
 }
 
 TEST(Optimizers, AnUnknownNameSuggestsTheNearest) {
-  try {
-    find_entry(optimizer_catalog(), "optimizer", "adamm");
-    FAIL() << "no error";
-  } catch (const ConfigError& error) {
-    test::expect_parts(error.what(), {"unknown optimizer 'adamm'; did you mean 'adam'? (known: sgd, adam, "});
-  }
+  expect_parts(error_text<ConfigError>([] { find_entry(optimizer_catalog(), "optimizer", "adamm"); }),
+               {"unknown optimizer 'adamm'; did you mean 'adam'? (known: sgd, adam, "});
 }
 
 struct Orthogonalised {
   Orthogonalised(Index rows, Index columns) : start(rows, columns), result(rows * columns) {
-    RandomStream random({.seed = test::seed()});
+    RandomStream random({.seed = seed()});
     for (Index i = 0; i < start.size(); ++i) start.data()[i] = random.normal();
     start /= start.norm();
-    AlignedBuffer<Scalar> copy(rows * columns);
-    AlignedBuffer<Scalar> scratch(orthogonalise_scratch(rows));
+    AlignedBuffer<Scalar> copy(rows * columns), scratch(orthogonalise_scratch(rows));
     std::copy_n(start.data(), start.size(), copy.data());
     orthogonalise(copy.span(), result.span(), rows, columns, scratch.span());
   }
-
   RowMajorMatrix start;
   AlignedBuffer<Scalar> result;
 };
@@ -166,8 +155,7 @@ TEST(Orthogonalise, BringsAllSingularValuesNearOne) {
   for (const auto& [rows, columns] : {std::pair<Index, Index>{1, 1}, {1, 9}, {5, 9}, {17, 40}, {64, 300}}) {
     SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(columns));
     const Orthogonalised run(rows, columns);
-    // Their squares are the eigenvalues of a symmetric matrix, and those of a positive definite one are
-    // positive.
+    // Their squares are the eigenvalues of a symmetric matrix, positive if it is positive definite.
     const Eigen::MatrixXd result = as_eigen(as_matrix(run.result.span(), rows, columns)).cast<double>();
     const Eigen::MatrixXd squares = result * result.transpose();
     const Eigen::MatrixXd one = Eigen::MatrixXd::Identity(rows, rows);
@@ -187,5 +175,4 @@ TEST(Orthogonalise, KeepsTheSingularVectors) {
   }
 }
 
-}  // namespace
-}  // namespace lockstep::optimizers_test
+}  // namespace lockstep::test::optimizers_test

@@ -3,8 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <set>
-#include <sstream>
 
 #include "lockstep/base/embedded_text.h"
 #include "lockstep/config/help.h"
@@ -12,7 +10,6 @@
 #include "support/known_names.h"
 
 namespace lockstep::options_test {
-namespace {
 
 class Options : public testing::Test {
  protected:
@@ -21,7 +18,6 @@ class Options : public testing::Test {
     if (found == nullptr) throw std::runtime_error("no option " + std::string(key));
     return *found;
   }
-
   Config config;
   std::span<const Option> options = test::options();
 };
@@ -34,8 +30,7 @@ TEST_F(Options, EveryOneIsDescribedAndDeclaredOnce) {
     EXPECT_GT(each.help.size(), 10u) << each.key;
     EXPECT_NE(each.help.back(), '.') << each.key;
     EXPECT_FALSE(each.expected.empty()) << each.key;
-    EXPECT_EQ(each.help.find('|'), std::string::npos)
-        << each.key << " would break the table of the reference";
+    EXPECT_EQ(each.help.find('|'), std::string::npos) << each.key << " breaks the table of the reference";
   }
 }
 
@@ -143,9 +138,8 @@ TEST_F(Options, RefuseWhatIsNoValue) {
       {"run.dir",
        {std::string("a\0b", 3), "\xff", "\xc3", "\xed\xa0\x80", "\xe0\x80\x80", "\xf4\x90\x80\x80"}},
   };
-  for (const auto& [key, texts] : refused) {
+  for (const auto& [key, texts] : refused)
     for (const std::string& text : texts) EXPECT_FALSE(option(key).accepts(text)) << key << " = " << text;
-  }
 }
 
 TEST_F(Options, AcceptTheBordersOfTheirLimits) {
@@ -158,9 +152,8 @@ TEST_F(Options, AcceptTheBordersOfTheirLimits) {
       {"data.mean", {"0", "0.1,0.2"}},
       {"run.dir", {"", "a b", "\xc3\xa9", "\xf0\x9f\x98\x80", "tab\t", "\"\\"}},
   };
-  for (const auto& [key, texts] : accepted) {
+  for (const auto& [key, texts] : accepted)
     for (const std::string& text : texts) EXPECT_TRUE(option(key).accepts(text)) << key << " = " << text;
-  }
 }
 
 TEST_F(Options, RefusalsSayWhatWasExpectedAndWhatIsNear) {
@@ -192,9 +185,8 @@ TEST_F(Options, ShortHelpFitsAScreen) {
 
 TEST_F(Options, FullHelpAndReferenceHoldEveryOption) {
   const std::string help = full_help(options);
-  for (const std::string flag : {"--np", "--json", "--output", "--overwrite", "--allow-nan"}) {
+  for (const std::string flag : {"--np", "--json", "--output", "--overwrite", "--allow-nan"})
     EXPECT_NE(help.find("\n  " + flag + " "), std::string::npos) << flag;
-  }
   const std::string reference = reference_catalog().front().write(options, test::known_names());
   for (const Option& each : options) {
     EXPECT_NE(help.find("\n  --" + each.key + " "), std::string::npos) << each.key;
@@ -210,5 +202,4 @@ TEST_F(Options, FullHelpAndReferenceHoldEveryOption) {
   EXPECT_TRUE(reference.starts_with("<!-- Written by the program: trainer reference > configs/REFERENCE.md"));
 }
 
-}  // namespace
 }  // namespace lockstep::options_test

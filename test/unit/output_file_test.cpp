@@ -16,7 +16,6 @@
 #include "support/temporary_directory.h"
 
 namespace lockstep::output_file_test {
-namespace {
 
 using namespace test;
 
@@ -27,7 +26,6 @@ class Outputs : public testing::Test {
     return error_text<ConfigError>(
         [&] { check_output({.flag = "--output", .name = name, .inputs = inputs, .overwrite = overwrite}); });
   }
-
   TemporaryDirectory directory_;
   std::string file_ = directory_ / "a.csv";
 };
@@ -49,10 +47,9 @@ TEST_F(Outputs, AnInputIsNeverWrittenWhateverItsName) {
   std::filesystem::create_hard_link(file_, directory_ / "hard");
   for (const std::string& name :
        {file_, directory_ / "d/../a.csv", directory_ / "link", directory_ / "hard"}) {
-    for (const bool overwrite : {false, true}) {
+    for (const bool overwrite : {false, true})
       expect_parts(refusal(name, {directory_ / "none", file_}, overwrite),
                    {"'" + name + "' is the file '" + file_ + "', which is read"});
-    }
   }
 }
 
@@ -106,8 +103,7 @@ TEST_F(Outputs, AReaderThatGoesAwayIsAnError) {
 }
 
 TEST_F(Outputs, DevicesAreWrittenToAndStay) {
-  const std::string null = directory_ / "null";
-  const std::string full = directory_ / "full";
+  const std::string null = directory_ / "null", full = directory_ / "full";
   if (!make_device(null, Device::kNull) || !make_device(full, Device::kFull)) GTEST_SKIP() << "no devices";
   for (const std::string& name : {null, full}) check_output({.flag = "--output", .name = name});
   write_output(null, "gone");
@@ -136,5 +132,4 @@ TEST_F(Outputs, StandardOutputHasTwoNames) {
   EXPECT_EQ(describe_output(file_), file_);
 }
 
-}  // namespace
 }  // namespace lockstep::output_file_test

@@ -6,11 +6,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <utility>
-#include <vector>
 
 namespace lockstep::page_memory_test {
-namespace {
 
 Index page() {
   return ::sysconf(_SC_PAGESIZE) / Index{sizeof(Scalar)};
@@ -48,5 +45,4 @@ TEST(PageMemory, MayBeEmptyAndMoves) {
   EXPECT_EQ(moved.span().front(), 3);
 }
 
-}  // namespace
 }  // namespace lockstep::page_memory_test

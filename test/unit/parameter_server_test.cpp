@@ -3,22 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <string>
-#include <vector>
 
 #include "lockstep/base/errors.h"
 #include "support/asynchronous_cases.h"
+#include "support/error_text.h"
 #include "support/played_servers.h"
 
-namespace lockstep::parameter_server_test {
-namespace {
-
-using test::play_servers;
-using test::PushedGradient;
-using test::same_arrivals;
-using test::ServersPlay;
-using test::ServersPlayed;
+namespace lockstep::test::parameter_server_test {
 
 using Values = std::vector<Scalar>;
 
@@ -38,7 +29,7 @@ ServersPlayed play_stale(Index staleness, Index servers, bool staleness_lr) {
 }
 
 TEST(ParameterServer, AStaleGradientMovesTheWeightsByTheRateOverItsStaleness) {
-  for (const Index servers : {1, 2}) {
+  for (const Index servers : {1, 2})
     for (const Index staleness : {0, 1, 2, 3}) {
       SCOPED_TRACE(testing::Message() << servers << " servers, staleness " << staleness);
       const ServersPlayed played = play_stale(staleness, servers, true);
@@ -51,7 +42,6 @@ TEST(ParameterServer, AStaleGradientMovesTheWeightsByTheRateOverItsStaleness) {
       EXPECT_EQ(played.report.workers[0].staleness_sum, servers * staleness);
       EXPECT_EQ(played.report.workers[1].staleness_sum, 0) << "it pulls what it has pushed";
     }
-  }
 }
 
 TEST(ParameterServer, WithoutStalenessLrEveryGradientMovesThemByTheRate) {
@@ -61,8 +51,7 @@ TEST(ParameterServer, WithoutStalenessLrEveryGradientMovesThemByTheRate) {
   }
 }
 
-// The first server takes two steps of worker 1 before that of worker 0, the second one first that of worker
-// 0.
+// The first server takes two steps of worker 1 before that of worker 0, the second one first worker 0's.
 TEST(ParameterServer, EachServerGoesByTheStalenessThatItSees) {
   const ServersPlayed played =
       play_servers({.options = {.mode = ServerMode::kAsync, .staleness_lr = true},
@@ -94,8 +83,12 @@ TEST(ParameterServer, AGradientAloneIsClippedByItsOwnNorm) {
                                              .until = 2,
                                              .workers = {{{.mean = 3}}, {{.mean = 0.001}}},
                                              .arrivals = same_arrivals("0a 0p 1a 1p 0u 1u 0a 1a 0g 1g", 2)});
-  const double clipped = 0.5 / std::sqrt(2.0 * test::kPlayedSlice);
+  const double clipped = 0.5 / std::sqrt(2.0 * kPlayedSlice);
   for (const Scalar w : played.weights) EXPECT_NEAR(w, -(clipped + 0.001), 1e-6);
+}
+
+std::vector<double> numbers_of(const Totals& of) {
+  return {double(of.steps), double(of.samples), of.weight, of.loss, of.correct};
 }
 
 TEST(ParameterServer, TotalsAddUpWhatWasPushed) {
@@ -107,14 +100,9 @@ TEST(ParameterServer, TotalsAddUpWhatWasPushed) {
                                 {{.weight = 8, .samples = 16, .loss = 32, .correct = 7}}},
                     .arrivals = same_arrivals("0a 0p 1a 1p 0u 1u 0a 0p 0u 0a 1a 0g 1g", 2)})
           .report;
-  EXPECT_EQ(report.totals.steps, 3);
-  EXPECT_EQ(report.totals.samples, 22);
-  EXPECT_EQ(report.totals.weight, 12);
-  EXPECT_EQ(report.totals.loss, 40);
-  EXPECT_EQ(report.totals.correct, 10);
-  EXPECT_EQ(report.workers[0].samples, 6);
-  EXPECT_EQ(report.workers[0].steps, 2);
-  EXPECT_EQ(report.workers[1].samples, 16);
+  EXPECT_EQ(numbers_of(report.totals), (std::vector<double>{3, 22, 12, 40, 10}));
+  EXPECT_EQ(std::tuple(report.workers[0].samples, report.workers[0].steps, report.workers[1].samples),
+            std::tuple(6, 2, 16));
 }
 
 // ---- bounded --------------------------------------------------------------------------------------------
@@ -175,11 +163,9 @@ TEST(ParameterServer, AStepOfSeveralIsTheMeanByWeightsOfThoseThatCameFirst) {
   }
 }
 
-// Whatever reaches the second server first: pushes, those that are not taken, what the first server decided,
-// or the next pull.
+// Whatever comes to the second server first: pushes, refused ones, what the first one decided, a pull.
 TEST(ParameterServer, AllServersTakeWhatTheFirstDecides) {
-  const std::string pulls = "0p 1p 2p ";
-  const std::string last = "0u 1u 3d 2u 0g 1g 2g 3g";
+  const std::string pulls = "0p 1p 2p ", last = "0u 1u 3d 2u 0g 1g 2g 3g";
   for (const std::string first_step :
        {"0u 1u 3d 2u 0p 1p 2p ", "3d 1u 0u 2u 0p 1p 2p ", "2u 0u 1u 3d 0p 1p 2p ", "0u 2u 3d 1u 0p 1p 2p ",
         "0u 3d 0p 1u 1p 2u 2p "}) {
@@ -189,24 +175,19 @@ TEST(ParameterServer, AllServersTakeWhatTheFirstDecides) {
       play.arrivals.push_back(pulls + first_step + second_step + last);
       const ServersPlayed played = play_servers(play);
       EXPECT_EQ(played.weights, (Values{kBackupSteps[3], kBackupSteps[3]}));
-      for (const auto& pulled : played.pulled) {
-        for (std::size_t step = 0; step < 3; ++step) {
+      for (const auto& pulled : played.pulled)
+        for (std::size_t step = 0; step < 3; ++step)
           EXPECT_EQ(pulled[step], (Values{kBackupSteps[step], kBackupSteps[step]}));
-        }
-      }
     }
   }
 }
 
 TEST(ParameterServer, WhatCameTooLateIsCountedWithItsSamples) {
   const WorkersReport report = play_servers(backup_play()).report;
-  EXPECT_EQ(report.totals.steps, 3);
-  EXPECT_EQ(report.totals.samples, 10 + 20 + 21 + 31 + 12 + 22);
-  EXPECT_EQ(report.totals.weight, 1 + 3 + 2 + 6 + 4 + 4);
-  EXPECT_EQ(report.totals.loss, 1 + 5 + 7 + 17 + 3 + 11);
-  EXPECT_EQ(report.totals.correct, report.totals.loss);
-  const std::vector<Index> dropped{1, 0, 2};
-  const std::vector<Index> dropped_samples{11, 0, 30 + 32};
+  constexpr double kLoss = 1 + 5 + 7 + 17 + 3 + 11;
+  EXPECT_EQ(numbers_of(report.totals),
+            (std::vector<double>{3, 10 + 20 + 21 + 31 + 12 + 22, 1 + 3 + 2 + 6 + 4 + 4, kLoss, kLoss}));
+  const std::vector<Index> dropped{1, 0, 2}, dropped_samples{11, 0, 30 + 32};
   const std::vector<Index> samples{10 + 12, 20 + 21 + 22, 31};
   for (std::size_t worker = 0; worker < 3; ++worker) {
     SCOPED_TRACE(worker);
@@ -220,9 +201,8 @@ TEST(ParameterServer, WhatCameTooLateIsCountedWithItsSamples) {
 
 TEST(ParameterServer, MomentsAreThoseOfTheGradientsThatWereTaken) {
   ServersPlay play = backup_play();
-  for (auto& pushes : play.workers) {
+  for (auto& pushes : play.workers)
     for (PushedGradient& push : pushes) push.moments = {push.mean, push.weight};
-  }
   const std::vector<std::vector<double>> expected{{4, 1}, {8, 3}, {1, 2}, {5, 6}, {6, 4}, {-2, 4}};
   EXPECT_EQ(play_servers(play).moments, expected);
 }
@@ -230,7 +210,7 @@ TEST(ParameterServer, MomentsAreThoseOfTheGradientsThatWereTaken) {
 // Of the mean, over the slices of all servers.
 TEST(ParameterServer, AStepOfSeveralIsClippedAsAWhole) {
   ServersPlay play = backup_play();
-  play.clip_norm = 3 * std::sqrt(2.0 * test::kPlayedSlice);  // a norm with which all weights are 3
+  play.clip_norm = 3 * std::sqrt(2.0 * kPlayedSlice);  // a norm with which all weights are 3
   play.arrivals.push_back("0p 1p 2p 0u 1u 3d 2u 0p 1p 2p 1u 2u 3d 0u 0p 1p 2p 0u 1u 3d 2u 0g 1g 2g 3g");
   for (const Scalar w : play_servers(play).weights) EXPECT_NEAR(w, -(3 + 3 + 2), 1e-5);
 }
@@ -269,9 +249,9 @@ TEST(ParameterServer, ABadGradientStopsTheOthersAndLeavesTheWeightsAsTheyWere) {
 
 // Whatever the others do meanwhile.
 TEST(ParameterServer, TheErrorNamesTheReplicaWhoseNumberIsBad) {
-  for (const test::AsynchronousCase& one : test::cases()) {
+  for (const AsynchronousCase& one : cases()) {
     SCOPED_TRACE(one.name);
-    Config config = test::tiny_config();
+    Config config = tiny_config();
     config.distribute.strategy = "parameter_server";
     config.distribute.reduction = Reduction::kNative;
     config.distribute.mode = one.mode;
@@ -282,15 +262,13 @@ TEST(ParameterServer, TheErrorNamesTheReplicaWhoseNumberIsBad) {
     config.debug.nan_step = 2;
     config.debug.nan_steps = 1000;
     try {
-      test::train_tiny_on(4, config);
+      train_tiny_on(4, config);
       FAIL() << "training went on";
     } catch (const Error& error) {
       EXPECT_EQ(error.exit_code(), kExitTraining);
-      EXPECT_NE(std::string(error.what()).find("replica 1: the loss itself is not finite"), std::string::npos)
-          << error.what();
+      expect_parts(error.what(), {"replica 1: the loss itself is not finite"});
     }
   }
 }
 
-}  // namespace
-}  // namespace lockstep::parameter_server_test
+}  // namespace lockstep::test::parameter_server_test

@@ -5,15 +5,9 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <numeric>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
 
 namespace lockstep::pipeline_test {
-namespace {
 
 PipelineSchedule interleaved(Index chunks) {
   return {.order = PipelineSchedule::Order::kInterleaved, .chunks = chunks};
@@ -55,14 +49,12 @@ TEST(Schedules, TakeChunksInRounds) {
 }
 
 TEST(Schedules, TakeEachMicroBatchOnceAndHoldAsManyAsTheySay) {
-  for (const PipelineSchedule& schedule : kSchedules) {
-    for (Index stages = 1; stages <= 5; ++stages) {
-      for (Index stage = 0; stage < stages; ++stage) {
+  for (const PipelineSchedule& schedule : kSchedules)
+    for (Index stages = 1; stages <= 5; ++stages)
+      for (Index stage = 0; stage < stages; ++stage)
         for (Index count = 0; count <= 7; ++count) {
           const std::vector<Index> none(static_cast<std::size_t>(schedule.chunks), 0);
-          std::vector<Index> forward = none;
-          std::vector<Index> backward = none;
-          std::vector<Index> most = none;
+          std::vector<Index> forward = none, backward = none, most = none;
           for (const StageTask& task : stage_tasks(schedule, stage, stages, count)) {
             Index& taken = at(task.forward ? forward : backward, task.chunk);
             EXPECT_EQ(task.micro_batch, taken++);
@@ -74,9 +66,6 @@ TEST(Schedules, TakeEachMicroBatchOnceAndHoldAsManyAsTheySay) {
           EXPECT_EQ(backward, all);
           EXPECT_EQ(most, chunks_alive(schedule, stage, stages, count));
         }
-      }
-    }
-  }
   EXPECT_EQ(micro_batches_alive(PipelineSchedule::kOneForwardOneBackward, 1, 4, 16), 3);
   EXPECT_EQ(micro_batches_alive(interleaved(2), 0, 2, 8), 6);
   EXPECT_EQ(micro_batches_alive(interleaved(2), 1, 2, 8), 4);
@@ -105,9 +94,8 @@ class Group {
     bool moves = true;
     while (moves) {
       moves = false;
-      for (Index stage = 0; stage < stages_; ++stage) {
+      for (Index stage = 0; stage < stages_; ++stage)
         while (advance(stage)) moves = true;
-      }
     }
     Index time = 0;
     for (const Rank& rank : ranks_) {
@@ -123,14 +111,11 @@ class Group {
   struct Rank {
     std::vector<StageTask> tasks;
     std::map<Key, Index> places;
-    std::vector<Index> alive;
-    std::vector<Index> ended;
+    std::vector<Index> alive, ended;
     Index posted = 0;  // tasks that have begun to receive
-    Index done = 0;
-    Index time = 0;
+    Index done = 0, time = 0;
     std::map<std::pair<Index, bool>, std::vector<Key>> sent;  // by rank that receives, and direction
   };
-
   static Key key(const StageTask& task) { return {task.micro_batch, task.forward ? 1 : 0, task.chunk}; }
   // The task that takes what this one sends, or the one that sends what it takes.
   std::optional<Place> neighbour(Index stage, StageTask task, bool ahead) const {
@@ -174,21 +159,18 @@ class Group {
     }
     rank.time = begin + 1;
     at(rank.ended, rank.done++) = rank.time;
-    if (const std::optional<Place> next = neighbour(stage, task, true)) {
+    if (const std::optional<Place> next = neighbour(stage, task, true))
       rank.sent[{next->first, task.forward}].push_back(key(task));
-    }
     return true;
   }
-
-  Index stages_;
-  Index chunks_;
+  Index stages_, chunks_;
   std::vector<Rank> ranks_;
   bool in_order_ = true;
 };
 
 TEST(Schedules, NeverWaitInACircleAndAreIdleAsLongAsTheySay) {
-  for (const PipelineSchedule& schedule : kSchedules) {
-    for (Index stages = 2; stages <= 9; ++stages) {
+  for (const PipelineSchedule& schedule : kSchedules)
+    for (Index stages = 2; stages <= 9; ++stages)
       for (Index count = 1; count <= 33; ++count) {
         SCOPED_TRACE(to_string(schedule) + ", " + std::to_string(stages) + " stages, " +
                      std::to_string(count) + " micro-batches");
@@ -198,20 +180,16 @@ TEST(Schedules, NeverWaitInACircleAndAreIdleAsLongAsTheySay) {
         EXPECT_NEAR(idle_share(stages, count, schedule.chunks), 1 - work / static_cast<double>(time), 1e-12);
         EXPECT_GT(Group(schedule, stages, count, false).run(), 0) << "forward alone";
       }
-    }
-  }
 }
 
 TEST(Schedules, AreReadAsTheyAreWritten) {
-  for (const PipelineSchedule& schedule : kSchedules) {
+  for (const PipelineSchedule& schedule : kSchedules)
     EXPECT_EQ(parse_schedule(to_string(schedule)), schedule);
-  }
   EXPECT_EQ(parse_schedule("interleaved(2)"), interleaved(2));
   for (const char* text : {"", "pipedream", "interleaved", "interleaved()", "interleaved(1)",
                            "interleaved(0)", "interleaved(-2)", "interleaved(2", "interleaved(2)x",
-                           "interleaved(2.5)", "interleaved(99999999999999999999)"}) {
+                           "interleaved(2.5)", "interleaved(99999999999999999999)"})
     EXPECT_EQ(parse_schedule(text), std::nullopt) << text;
-  }
 }
 
 using Nodes = std::vector<Index>;
@@ -234,16 +212,13 @@ TEST(StageGrid, FindsTheWorkersOfAStageOnEachNode) {
 }
 
 TEST(StageGrid, PutsGroupsOrStagesOnNeighbours) {
-  const StageGrid neighbours(6, 3, StagePlacement::kNeighbours);
-  const StageGrid spread(6, 3, StagePlacement::kSpread);
-  std::vector<Index> stages;
-  std::vector<Index> spread_stages;
+  const StageGrid neighbours(6, 3, StagePlacement::kNeighbours), spread(6, 3, StagePlacement::kSpread);
+  std::vector<Index> stages, spread_stages;
   for (Index rank = 0; rank < 6; ++rank) {
     stages.push_back(neighbours.stage_of(rank));
     spread_stages.push_back(spread.stage_of(rank));
-    for (const StageGrid& grid : {neighbours, spread}) {
+    for (const StageGrid& grid : {neighbours, spread})
       EXPECT_EQ(grid.rank_of(grid.group_of(rank), grid.stage_of(rank)), rank);
-    }
   }
   EXPECT_EQ(stages, (std::vector<Index>{0, 1, 2, 0, 1, 2}));
   EXPECT_EQ(spread_stages, (std::vector<Index>{0, 0, 1, 1, 2, 2}));
@@ -256,5 +231,4 @@ TEST(Schedules, AreIdleAtTheirEnds) {
   EXPECT_DOUBLE_EQ(idle_share(4, 12, 3), 3.0 / 39);
 }
 
-}  // namespace
 }  // namespace lockstep::pipeline_test

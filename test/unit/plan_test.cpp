@@ -8,7 +8,6 @@
 #include "lockstep/nn/model.h"
 
 namespace lockstep::plan_test {
-namespace {
 
 Layout layout_of(const std::string& layers) {
   return Model({.layers = layers}, {{100}}).layout();
@@ -16,8 +15,8 @@ Layout layout_of(const std::string& layers) {
 
 TEST(Plan, EveryReplicaHasOneThreadOfOneRankUpTo64Ranks) {
   const Layout layout = layout_of("dense(10)");
-  for (Index replicas = 1; replicas <= 70; ++replicas) {
-    for (Index world = 1; world <= std::min<Index>(replicas, 64); ++world) {
+  for (Index replicas = 1; replicas <= 70; ++replicas)
+    for (Index world = 1; world <= std::min<Index>(replicas, 64); ++world)
       for (Index threads = 1; threads <= std::min<Index>(replicas / world, 3); ++threads) {
         const Plan plan = make_plan({}, layout, {.world = world, .replicas = replicas, .threads = threads});
         Index next = 0;
@@ -35,8 +34,6 @@ TEST(Plan, EveryReplicaHasOneThreadOfOneRankUpTo64Ranks) {
         }
         EXPECT_EQ(next, replicas);
       }
-    }
-  }
 }
 
 TEST(Plan, BucketsAreSmallLayersOrPartsOfALargeOneFromTheLastOn) {
@@ -70,8 +67,7 @@ TEST(Plan, BucketsAreSmallLayersOrPartsOfALargeOneFromTheLastOn) {
   }
 }
 
-// Two layers of a little less than 16 KiB, which is more than 16,000 bytes: the last alone fills no bucket
-// of 16.
+// Two layers of a little less than 16 KiB, above 16,000 bytes: the last alone fills no bucket of 16.
 TEST(Plan, AKiBOfABucketHas1024Bytes) {
   const Layout layout = Model({.layers = "dense(63) relu dense(63)"}, {{63}}).layout();
   const auto buckets = [&](Index kib) {
@@ -94,13 +90,11 @@ TEST(Plan, EveryWeightHasOneOwnerWhoHoldsWholeBlocks) {
     options.bucket_kib = kib;
     for (Index world = 1; world <= 64; ++world) {
       const Plan plan = make_plan(options, layout, {.world = world, .replicas = world});
-      Index owned = 0;
-      Index most = 0;
+      Index owned = 0, most = 0;
       for (Index rank = 0; rank < world; ++rank) {
         Index mine = 0;
         for (const Range range : plan.owned(rank)) {
-          const Range blocks = grid.inside(range);
-          EXPECT_EQ(grid.begin(blocks.begin), range.begin);
+          EXPECT_EQ(grid.begin(grid.inside(range).begin), range.begin);
           mine += range.size();
         }
         owned += mine;
@@ -127,5 +121,4 @@ TEST(Plan, RefusesRanksAndThreadsWithoutWork) {
   EXPECT_THROW(make_plan({}, layout, {.world = 2, .replicas = 5, .threads = 3}), ConfigError);
 }
 
-}  // namespace
 }  // namespace lockstep::plan_test

@@ -1,12 +1,10 @@
-// Schedule plateau: when the learning rate falls, what a resumed run remembers, and the same bits on any
-// number of ranks.
+// Schedule plateau: when the rate falls, what a resumed run remembers, the same bits on any number of ranks.
 #include "lockstep/train/evaluation/early_stopping.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "lockstep/base/errors.h"
 #include "support/error_text.h"
@@ -15,7 +13,6 @@
 #include "support/torch_references.h"
 
 namespace lockstep::plateau_test {
-namespace {
 
 EvalMetrics evaluation(Index steps, double measure) {
   EvalMetrics metrics;
@@ -26,9 +23,7 @@ EvalMetrics evaluation(Index steps, double measure) {
 }
 
 Plateau plateau(const std::string& patience, const std::string& measure = "loss") {
-  ScheduleOptions options;
-  options.plateau_patience = patience;
-  options.decay_factor = 0.5;
+  ScheduleOptions options{.decay_factor = 0.5, .plateau_patience = patience};
   return {Measure(measure, {}, true), options};
 }
 
@@ -86,10 +81,7 @@ TEST(Plateau, AResumedRunCountsOn) {
 }
 
 TEST(Plateau, EndLrIsNoReasonToRiseAboveTheWarmUp) {
-  ScheduleOptions options;
-  options.end_lr = 0.1;
-  options.decay_factor = 0.5;
-  options.plateau_patience = "1 evaluation";
+  ScheduleOptions options{.decay_factor = 0.5, .end_lr = 0.1, .plateau_patience = "1 evaluation"};
   Plateau falling(Measure("loss", {}, true), options);
   for (const Index step : {1, 2, 3, 4, 5}) falling.look(evaluation(step, 0.5));
   EXPECT_EQ(falling.lr(0.4), 0.1);
@@ -118,10 +110,9 @@ TEST(Plateau, GivesTheSameBitsOnAnyNumberOfRanks) {
   const test::TinyResult alone = test::train_tiny_alone(config);
   for (const std::string strategy : {"allreduce", "zero1", "central_storage"}) {
     config.distribute.strategy = strategy;
-    for (const int ranks : {2, 3}) {
+    for (const int ranks : {2, 3})
       EXPECT_TRUE(test::train_tiny_on(ranks, config).weights == alone.weights)
           << strategy << " on " << ranks << " ranks";
-    }
   }
   config.schedule.schedule = "constant";
   EXPECT_FALSE(test::train_tiny_alone(config).weights == alone.weights) << "the rate never fell";
@@ -141,5 +132,4 @@ TEST(Plateau, GoesOnFromEachCheckpointAsIfNeverStopped) {
   }
 }
 
-}  // namespace
 }  // namespace lockstep::plateau_test

@@ -4,19 +4,12 @@
 
 #include <bit>
 #include <cmath>
-#include <functional>
-#include <limits>
 #include <random>
-#include <vector>
 
 #include "support/kernel_operands.h"
 #include "support/seed.h"
 
-namespace lockstep::pooling_test {
-namespace {
-
-using test::Operand;
-using test::Sums;
+namespace lockstep::test::pooling_test {
 
 constexpr Scalar kNan = std::numeric_limits<Scalar>::quiet_NaN();
 constexpr Scalar kInfinity = std::numeric_limits<Scalar>::infinity();
@@ -49,12 +42,11 @@ struct Pooling {
   // Where the scalars under the window of y[i] stand in x, in order.
   std::vector<Index> under(Index i) const {
     const PoolingShape& s = shape;
-    const Index row = i / s.out_size();
-    const Index channel = i % s.channels;
+    const Index row = i / s.out_size(), channel = i % s.channels;
     const Index out_x = i % s.out_size() / s.channels % s.out_width();
     const Index out_y = i % s.out_size() / s.channels / s.out_width();
     std::vector<Index> places;
-    for (Index tap_y = 0; tap_y < s.vertical.size; ++tap_y) {
+    for (Index tap_y = 0; tap_y < s.vertical.size; ++tap_y)
       for (Index tap_x = 0; tap_x < s.horizontal.size; ++tap_x) {
         const Index in_y = out_y * s.vertical.stride + tap_y * s.vertical.dilation - s.vertical.pad_before;
         const Index in_x =
@@ -62,14 +54,11 @@ struct Pooling {
         if (in_y < 0 || in_y >= s.in_height || in_x < 0 || in_x >= s.in_width) continue;
         places.push_back(row * s.in_size() + (in_y * s.in_width + in_x) * s.channels + channel);
       }
-    }
     return places;
   }
-
   PoolingShape shape;
   Index rows;
-  Operand x;
-  Operand y;
+  Operand x, y;
   std::vector<std::int32_t> winners;
 };
 
@@ -88,7 +77,7 @@ Window draw_window(std::mt19937_64& rng) {
 }
 
 void for_each_pooling(const std::function<void(Pooling&)>& test) {
-  std::mt19937_64 rng(test::seed());
+  std::mt19937_64 rng(seed());
   std::vector<PoolingShape> shapes = {
       {.in_height = 28,
        .in_width = 28,
@@ -131,9 +120,8 @@ TEST(MaxPool, BackwardGoesToTheWinners) {
   for_each_pooling([](Pooling& p) {
     p.max_forward();
     Sums sums(p.x.view().size());
-    for (Index i = 0; i < p.y.view().size(); ++i) {
+    for (Index i = 0; i < p.y.view().size(); ++i)
       sums.add(i / p.shape.out_size() * p.shape.in_size() + at(p.winners, i), p.y[i]);
-    }
     p.max_backward();
     sums.expect_near(p.x.values());
   });
@@ -194,14 +182,10 @@ TEST(AveragePool, HasTheBitsOfASumOneByOne) {
     std::vector<Scalar> dx(static_cast<std::size_t>(p.x.view().size()), 0);
     for (Index i = 0; i < p.y.view().size(); ++i) {
       const std::vector<Index> places = p.under(i);
-      for (const Index place : places) {
-        at(dx, place) += p.y[i] / static_cast<Scalar>(places.size());
-      }
+      for (const Index place : places) at(dx, place) += p.y[i] / static_cast<Scalar>(places.size());
     }
     p.average_backward();
-    for (Index i = 0; i < p.x.view().size(); ++i) {
-      ASSERT_EQ(bits(p.x[i]), bits(at(dx, i)));
-    }
+    for (Index i = 0; i < p.x.view().size(); ++i) ASSERT_EQ(bits(p.x[i]), bits(at(dx, i)));
   });
 }
 
@@ -230,7 +214,7 @@ TEST(AveragePool, BackwardSharesEvenly) {
 }
 
 TEST(AveragePool, PassesOnNan) {
-  std::mt19937_64 rng(test::seed());
+  std::mt19937_64 rng(seed());
   Pooling p(
       {.in_height = 4, .in_width = 4, .channels = 2, .vertical = {.size = 4}, .horizontal = {.size = 4}}, 1,
       rng);
@@ -240,5 +224,4 @@ TEST(AveragePool, PassesOnNan) {
   EXPECT_TRUE(std::isnan(p.y[1]));
 }
 
-}  // namespace
-}  // namespace lockstep::pooling_test
+}  // namespace lockstep::test::pooling_test

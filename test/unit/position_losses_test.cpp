@@ -1,11 +1,8 @@
-// A class for each position of a record: the loss over the positions that count, and the rows that are
-// measured.
+// A class for each position of a record: the loss over those that count, and the rows that are measured.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
-#include <limits>
-#include <vector>
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/data/dataset.h"
@@ -15,7 +12,6 @@
 #include "lockstep/train/evaluation/position_rows.h"
 
 namespace lockstep::position_losses_test {
-namespace {
 
 constexpr Index kRows = 2;
 constexpr Index kPositions = 3;
@@ -26,7 +22,6 @@ constexpr Scalar kMissing = std::numeric_limits<Scalar>::quiet_NaN();
 struct Batch {
   std::vector<Scalar> outputs{1, 2, -1, 0.5F, 0, 3, 2, -2, 50, 60, 70, 80};
   std::vector<Scalar> targets{0, 1, 1, 0, kMissing, kMissing};
-
   ConstMatrix rows() const { return {outputs.data(), kRows, kPositions * kClasses}; }
   ConstMatrix classes() const { return {targets.data(), kRows, kPositions}; }
 };
@@ -69,11 +64,10 @@ TEST(PositionLosses, WeighEachPositionByItsClass) {
   const auto loss = of_positions();
   loss->weigh_classes(of_class);
   double expected = 0;
-  for (std::size_t i = 0; i < 4; ++i) {
+  for (std::size_t i = 0; i < 4; ++i)
     expected += static_cast<double>(of_class[static_cast<std::size_t>(batch.targets[i])]) *
                 of_record()->evaluate({batch.outputs.data() + i * kClasses, 1, kClasses},
                                       {batch.targets.data() + i, 1, 1}, nullptr);
-  }
   std::vector<Scalar> found(batch.outputs.size());
   Matrix gradient(found.data(), kRows, kPositions * kClasses);
   EXPECT_NEAR(loss->evaluate(batch.rows(), batch.classes(), &gradient), expected / kPositions, 1e-6);
@@ -114,15 +108,12 @@ TEST(PositionRows, AreThePositionsThatCountEachWithTheWeightOfItsRecord) {
   const Batch batch;
   const std::array<Scalar, kRows> weights{1, 5};
   PositionRows positions;
-  const ConstMatrix outputs = batch.rows();
-  const ConstMatrix targets = batch.classes();
+  const ConstMatrix outputs = batch.rows(), targets = batch.classes();
   const MetricRows records{.outputs = outputs, .targets = targets, .weights = {.values = weights}};
   positions.fill(records, kPositions);
   const MetricRows rows = positions.rows();
-  EXPECT_EQ(rows.outputs.rows(), 4);
-  EXPECT_EQ(rows.outputs(3, 0), 2);
-  EXPECT_EQ(rows.targets(2, 0), 1);
-  EXPECT_EQ(rows.weights[3], 5);
+  EXPECT_EQ(std::tuple(rows.outputs.rows(), rows.outputs(3, 0), rows.targets(2, 0), rows.weights[3]),
+            std::tuple(4, 2, 1, 5));
   EXPECT_TRUE(std::ranges::equal(positions.numbers(), std::array<Index, 4>{0, 1, 2, 3}));
   // Classes 0, 1, 1, 0 with predictions 1, 1, 1, 0.
   EXPECT_EQ(count_correct(TargetKind::kClass, rows.outputs, rows.targets, rows.weights), 1 + 1 + 5);
@@ -134,10 +125,8 @@ TEST(PositionRows, AreThePositionsThatCountEachWithTheWeightOfItsRecord) {
 
 // Two numbers for each of three positions: one has only one of them, one has none.
 TEST(PositionRows, LeaveOutWhatAPositionOfSeveralTargetsLacks) {
-  const std::vector<Scalar> outputs{1, 2, 3, 4, 5, 6};
-  const std::vector<Scalar> targets{1, 0, kMissing, kMissing, kMissing, 5};
-  const ConstMatrix all(outputs.data(), 1, 6);
-  const ConstMatrix right(targets.data(), 1, 6);
+  const std::vector<Scalar> outputs{1, 2, 3, 4, 5, 6}, targets{1, 0, kMissing, kMissing, kMissing, 5};
+  const ConstMatrix all(outputs.data(), 1, 6), right(targets.data(), 1, 6);
   PositionRows positions;
   positions.fill({.outputs = all, .targets = right}, kPositions);
   const MetricRows rows = positions.rows();
@@ -176,5 +165,4 @@ TEST(TargetRule, OfOnePositionMayMissIt) {
   EXPECT_TRUE(may_miss_targets(rule, info));
 }
 
-}  // namespace
 }  // namespace lockstep::position_losses_test

@@ -4,17 +4,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <limits>
-
 #include "lockstep/base/errors.h"
 #include "support/error_text.h"
 
-namespace lockstep::prediction_table_test {
-namespace {
+namespace lockstep::test::prediction_table_test {
 
 using Texts = std::vector<std::string>;
-using test::error_text;
-using test::expect_parts;
 
 OutputForm quantiles() {
   OutputForm form(TargetKind::kValue);
@@ -75,8 +70,7 @@ TEST(PredictionTable, NamesColumnsByClassTargetAndLevel) {
 
 TEST(PredictionTable, GivesTheNameOfTheClass) {
   EXPECT_EQ(cells(TargetKind::kClass, {0, 100, 0}, kKinds), (Texts{"mid", "0", "1", "0"}));
-  EXPECT_EQ(cells(TargetKind::kBinary, {0}, kIncome), (Texts{"<=50K", "0.5", "0.5"}))
-      << "more probable than no";
+  EXPECT_EQ(cells(TargetKind::kBinary, {0}, kIncome), (Texts{"<=50K", "0.5", "0.5"})) << "more than no";
   EXPECT_EQ(cells(TargetKind::kBinary, {1}, kIncome), (Texts{">50K", "0.2689", "0.7311"}));
   EXPECT_EQ(cells(TargetKind::kBinary, {1, -1}, kTwo), (Texts{"1", "off", "0.7311", "0.2689"}));
 }
@@ -132,9 +126,8 @@ TEST(TargetLabels, AreReadFromTheSchemaNumbersFirst) {
                     {.name = "age", .kind = ColumnKind::kNumeric}};
   const std::vector<TargetLabel> labels = read_target_labels(to_json(schema));
   ASSERT_EQ(labels.size(), 2U);
-  EXPECT_EQ(labels[0].name, "price");
-  EXPECT_EQ(labels[0].classes, Texts{});
-  EXPECT_EQ(labels[1].name, "kind");
+  EXPECT_EQ(std::tuple(labels[0].name, labels[0].classes, labels[1].name),
+            std::tuple("price", Texts{}, "kind"));
   EXPECT_EQ(labels[1].classes, (Texts{"x", "y"}));
   EXPECT_TRUE(read_target_labels("").empty());
   const std::string sparse =
@@ -143,5 +136,4 @@ TEST(TargetLabels, AreReadFromTheSchemaNumbersFirst) {
   EXPECT_EQ(class_names(TargetKind::kBinary, 1, read_target_labels(sparse)), (Texts{"-1", "1.5"}));
 }
 
-}  // namespace
-}  // namespace lockstep::prediction_table_test
+}  // namespace lockstep::test::prediction_table_test

@@ -5,8 +5,6 @@
 
 #include <cmath>
 #include <cstring>
-#include <limits>
-#include <sstream>
 
 #include "data/dense_source.h"
 #include "lockstep/base/catalog.h"
@@ -16,58 +14,30 @@
 #include "lockstep/train/storage/prediction_file.h"
 #include "support/error_text.h"
 #include "support/loaded.h"
+#include "support/numbered_source.h"
 #include "support/ranks.h"
 #include "support/special_files.h"
 #include "support/temporary_directory.h"
 #include "support/thread_ranks.h"
 
 namespace lockstep::prediction_test {
-namespace {
 
 using namespace test;
 
 // Record `id` has the features {sin(id), cos(id), id / 100}; packed, it is its id.
-class WaveSource final : public RecordSource {
+class WaveSource final : public ComputedSource {
  public:
-  explicit WaveSource(Index rows) : chunks_(even_chunks(rows, 100'000, false)) {
-    info_ = {.rows = rows, .features = {{3}}, .name = "waves", .record_bytes = sizeof(Index)};
-  }
-  const DatasetInfo& info() const override { return info_; }
-  std::span<const Chunk> chunks() const override { return chunks_; }
-  std::unique_ptr<ChunkReader> reader(const TargetRule&) const override {
-    return std::make_unique<Reader>(chunks_);
-  }
-  void unpack(std::span<const Index> ids, std::span<const std::byte* const> records, Matrix& x,
-              Matrix& targets) const override {
-    EXPECT_EQ(targets.cols(), 0);
-    for (Index row = 0; row < x.rows(); ++row) {
-      Index id = 0;
-      std::memcpy(&id, at(records, row), sizeof id);
-      EXPECT_EQ(id, at(ids, row));
-      const auto angle = static_cast<Scalar>(id);
-      x(row, 0) = std::sin(angle);
-      x(row, 1) = std::cos(angle);
-      x(row, 2) = angle / 100;
-    }
-  }
+  explicit WaveSource(Index rows)
+      : ComputedSource({.features = {{3}}, .name = "waves"}, even_chunks(rows, 100'000, false)) {}
 
  private:
-  class Reader final : public ChunkReader {
-   public:
-    explicit Reader(std::span<const Chunk> chunks) : chunks_(chunks) {}
-    void read(Index chunk, std::span<std::byte> packed) override {
-      const Range ids = at(chunks_, chunk).records;
-      for (Index id = ids.begin; id < ids.end; ++id) {
-        std::memcpy(packed.data() + (id - ids.begin) * Index{sizeof id}, &id, sizeof id);
-      }
-    }
-
-   private:
-    std::span<const Chunk> chunks_;
-  };
-
-  std::vector<Chunk> chunks_;
-  DatasetInfo info_;
+  void compute(Index id, Index row, Matrix& x, Matrix& targets) const override {
+    EXPECT_EQ(targets.cols(), 0);
+    const auto angle = static_cast<Scalar>(id);
+    x(row, 0) = std::sin(angle);
+    x(row, 1) = std::cos(angle);
+    x(row, 2) = angle / 100;
+  }
 };
 
 struct Setting {
@@ -93,7 +63,6 @@ struct Setting {
     });
     return all;
   }
-
   WaveSource source;
   Model model{{.layers = "dense(5) tanh dense(4)", .init = "xavier"}, {{3}}};
   Normaliser normaliser{{0.5}, {2.0}, {{3}}};
@@ -107,8 +76,7 @@ std::vector<Scalar> expected(Setting& setting) {
   std::vector<Scalar> all;
   for (Index id = 0; id < setting.source.info().rows; ++id) {
     std::vector<Scalar> features(3);
-    Matrix x = as_matrix(std::span(features), 1, 3);
-    Matrix none(nullptr, 1, 0);
+    Matrix x = as_matrix(std::span(features), 1, 3), none(nullptr, 1, 0);
     records->gather({&id, 1}, x, none);
     setting.normaliser.apply(x);
     const ConstMatrix outputs = workspace.forward({.values = {.weights = setting.weights.span(), .state = {}},
@@ -121,9 +89,8 @@ std::vector<Scalar> expected(Setting& setting) {
       sum += std::exp(static_cast<double>(outputs(0, i)));
     }
     all.push_back(static_cast<Scalar>(best));
-    for (Index i = 0; i < 4; ++i) {
+    for (Index i = 0; i < 4; ++i)
       all.push_back(static_cast<Scalar>(std::exp(static_cast<double>(outputs(0, i))) / sum));
-    }
   }
   return all;
 }
@@ -138,10 +105,8 @@ TEST(Prediction, GivesAllRowsInOrderWithTheSameBitsOnAnyRanksAndThreads) {
       ASSERT_EQ(alone.size(), wanted.size());
       for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(alone[i], wanted[i], 1e-6) << i;
       test::on_ranks([&](Communicator& comm) {
-        for (const int threads : {1, 2}) {
-          const std::vector<Scalar> found = setting.predict(comm, threads, batch);
-          EXPECT_EQ(found, comm.rank() == 0 ? alone : std::vector<Scalar>());
-        }
+        for (const int threads : {1, 2})
+          EXPECT_EQ(setting.predict(comm, threads, batch), comm.rank() == 0 ? alone : std::vector<Scalar>());
       });
     }
   }
@@ -157,9 +122,8 @@ TEST(Prediction, DividesTheOutputsByTheTemperature) {
     EXPECT_EQ(calibrated[i], plain[i]) << "the class stays";
     double sum = 0;
     for (std::size_t j = 1; j < 5; ++j) sum += std::sqrt(double{plain[i + j]});
-    for (std::size_t j = 1; j < 5; ++j) {
+    for (std::size_t j = 1; j < 5; ++j)
       EXPECT_NEAR(calibrated[i + j], std::sqrt(double{plain[i + j]}) / sum, 1e-6);
-    }
   }
 }
 
@@ -187,13 +151,11 @@ TEST(PredictRows, GivesLabelsAndProbabilitiesOfEachKind) {
   EXPECT_EQ(std::vector<Scalar>(classes.begin(), classes.begin() + 4), (std::vector<Scalar>{1, 0, 1, 0}));
   EXPECT_EQ(classes[4], 0);
   for (int i = 5; i < 8; ++i) EXPECT_FLOAT_EQ(at(classes, i), 1.F / 3);
-
   const std::vector<Scalar> binary = predicted(TargetKind::kBinary, {0, 2, -2, 1000, -1000, 0.5}, 2);
   const Scalar high = 1 / (1 + std::exp(-2.F));
   const std::vector<Scalar> labels_and_values{0, 1, 0.5, high, 0, 1, 1 - high, 1};
   for (std::size_t i = 0; i < 8; ++i) EXPECT_NEAR(binary[i], labels_and_values[i], 1e-6) << i;
   EXPECT_EQ(binary[10], 0);  // of -1000: not "not a number"
-
   EXPECT_EQ(predicted(TargetKind::kValue, {1, -2, 3, 4}, 2), (std::vector<Scalar>{1, -2, 3, 4}));
   const Scalar nan = std::numeric_limits<Scalar>::quiet_NaN();
   EXPECT_TRUE(std::isnan(predicted(TargetKind::kClass, {nan, 1}, 2)[2]));
@@ -202,9 +164,8 @@ TEST(PredictRows, GivesLabelsAndProbabilitiesOfEachKind) {
 TEST(PredictRows, TakesTheInverseOfTheLink) {
   const std::vector<Scalar> means = predicted({TargetKind::kValue, Link::kLog}, {0, 2, -3, 80}, 2);
   for (const auto& [i, output] :
-       {std::pair{0, 0.0}, std::pair{1, 2.0}, std::pair{2, -3.0}, std::pair{3, 80.0}}) {
+       {std::pair{0, 0.0}, std::pair{1, 2.0}, std::pair{2, -3.0}, std::pair{3, 80.0}})
     EXPECT_NEAR(at(means, i) / std::exp(output), 1, 1e-6) << output;
-  }
   EXPECT_EQ(predicted({TargetKind::kBinary, Link::kIdentity}, {2, -3}, 1), (std::vector<Scalar>{1, 2, 0, -3}))
       << "margins";
   EXPECT_EQ(predicted({TargetKind::kClass, Link::kIdentity}, {2, -3, 4}, 3),
@@ -268,14 +229,12 @@ class PredictionFiles : public testing::Test {
     for (const auto& piece : pieces) rows += std::ssize(piece) / width;
     const auto file =
         choose_prediction_file(name).make({.path = directory_ / name, .rows = rows, .columns = columns});
-    for (const std::vector<double>& piece : pieces) {
+    for (const std::vector<double>& piece : pieces)
       file->append(PredictedRows(piece.data(), std::ssize(piece) / width, width));
-    }
     EXPECT_FALSE(std::filesystem::exists(directory_ / name)) << "half a file can be seen";
     file->finish();
     return read_file(directory_ / name);
   }
-
   TemporaryDirectory directory_;
 };
 
@@ -313,9 +272,8 @@ TEST_F(PredictionFiles, TextHasOneWordForWhatIsNotANumber) {
 }
 
 TEST_F(PredictionFiles, JsonLinesAreAnObjectForEachRow) {
-  const std::string text = write("a.jsonl", {{.name = "prediction", .classes = kNoYes}, {.name = "p \"\n"}},
-                                 {{1, 0.25F, 0, 1e-20F}});
-  std::istringstream lines(text);
+  std::istringstream lines(write("a.jsonl", {{.name = "prediction", .classes = kNoYes}, {.name = "p \"\n"}},
+                                 {{1, 0.25F, 0, 1e-20F}}));
   std::string line;
   std::getline(lines, line);
   EXPECT_EQ(line, R"({"row":0,"prediction":"\"yes\"","p \"\n":0.25})");
@@ -334,8 +292,7 @@ TEST_F(PredictionFiles, RowsThatAreNotFiniteAreCountedAndSkippedOnesAreNot) {
       {.path = path, .rows = 6, .columns = {table.columns().begin(), table.columns().end()}});
   const std::vector<Index> skipped{1, 4};
   PredictionLines lines(table, *file, skipped);
-  const std::vector<Scalar> first{1, 2};
-  const std::vector<Scalar> others{3, 4, 5, -nan, -1 / Scalar{0}, 6};
+  const std::vector<Scalar> first{1, 2}, others{3, 4, 5, -nan, -1 / Scalar{0}, 6};
   lines.append(as_matrix(std::span(first), 1, 2));
   EXPECT_EQ(lines.bad_rows().count, 0);
   lines.append(as_matrix(std::span(others), 3, 2));
@@ -348,9 +305,8 @@ TEST_F(PredictionFiles, RowsThatAreNotFiniteAreCountedAndSkippedOnesAreNot) {
 TEST_F(PredictionFiles, AStreamWithoutAnExtensionGetsText) {
   const std::string fifo = directory_ / "fifo";
   make_fifo(fifo);
-  for (const std::string& name : {fifo, std::string("-"), std::string("/dev/stdout")}) {
+  for (const std::string& name : {fifo, std::string("-"), std::string("/dev/stdout")})
     EXPECT_EQ(choose_prediction_file(name).name, "csv");
-  }
   make_fifo(fifo + ".npy");
   EXPECT_EQ(choose_prediction_file(fifo + ".npy").name, "npy");
 }
@@ -360,9 +316,8 @@ TEST_F(PredictionFiles, NpyIsAHeaderOf64BytesAndTheProbabilities) {
       write("a.npy", {{.name = "prediction", .classes = kNoYes}, {.name = "a"}, {.name = "b"}},
             {{1, 0.25F, 0.75F, 0, 1, 0}, {1, 0.1F, 0.9F}});
   const std::string_view dictionary = "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), }";
-  EXPECT_EQ(bytes.substr(0, 8), std::string("\x93NUMPY\x01\x00", 8));
-  EXPECT_EQ(bytes[8] + 256 * bytes[9], 118);
-  EXPECT_EQ(bytes.substr(10, dictionary.size()), dictionary);
+  EXPECT_EQ(std::tuple(bytes.substr(0, 8), bytes[8] + 256 * bytes[9], bytes.substr(10, dictionary.size())),
+            std::tuple(std::string("\x93NUMPY\x01\x00", 8), 118, dictionary));
   EXPECT_EQ(bytes[127], '\n');
   ASSERT_EQ(bytes.size(), 128U + 6 * sizeof(Scalar));
   std::vector<Scalar> values(6);
@@ -398,5 +353,4 @@ TEST_F(PredictionFiles, AreChosenByTheirExtensionOrByName) {
   expect_parts(error_text<ConfigError>([] { choose_prediction_file("x", "cvs"); }), {"did you mean 'csv'?"});
 }
 
-}  // namespace
 }  // namespace lockstep::prediction_test

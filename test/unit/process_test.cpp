@@ -6,14 +6,11 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <limits>
 #include <stdexcept>
-#include <vector>
 
 #include "lockstep/base/aligned_buffer.h"
 
 namespace lockstep::process_test {
-namespace {
 
 TEST(MemoryLimit, IsAtMostWhatTheMachineHas) {
   const MemoryLimit limit = memory_limit();
@@ -91,5 +88,4 @@ TEST_F(EnvironmentVariable, TextIsFitToBeShown) {
   EXPECT_EQ(environment_text(kName), std::string(500, 'x') + "...");
 }
 
-}  // namespace
 }  // namespace lockstep::process_test

@@ -5,10 +5,8 @@
 
 #include <chrono>
 #include <thread>
-#include <utility>
 
 namespace lockstep::progress_line_test {
-namespace {
 
 // What a line of a run of ten steps shows while `body` tells it what happens.
 template <class Body>
@@ -67,8 +65,7 @@ TEST(ProgressLine, KnowsTheBestOfEarlierStartsAndNoneWhereItIsNotKept) {
   }
 }
 
-// Short epochs do not fill a terminal; the last evaluation always stands there, and all with run.log_every
-// = 1.
+// Short epochs do not fill a terminal; the last evaluation is always told, and all with run.log_every = 1.
 TEST(ProgressLine, ShowsOneEvaluationASecondOnATerminal) {
   const auto told = [](ProgressLine& line) {
     for (const Index step : {1, 2, 3, 10}) {
@@ -125,5 +122,4 @@ TEST(ProgressLine, TheBarIsFilledByTheShare) {
   EXPECT_EQ(bar(2, 4), "[====]");
 }
 
-}  // namespace
 }  // namespace lockstep::progress_line_test

@@ -3,17 +3,13 @@
 #include <Random123/philox.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <numeric>
-#include <set>
-#include <vector>
 
 #include "support/seed.h"
 
-namespace lockstep::random_test {
-namespace {
+namespace lockstep::test::random_test {
 
 using Words = std::vector<std::uint32_t>;
 
@@ -49,8 +45,7 @@ TEST(RandomStream, KeepsItsBitsForEver) {
 }
 
 TEST(RandomStream, ManyBitsAtATimeAreThoseOneAfterTheOther) {
-  const StreamKey key{
-      .seed = test::seed(), .purpose = Purpose::kDropout, .a = 5, .b = std::uint64_t{7} << 33};
+  const StreamKey key{.seed = seed(), .purpose = Purpose::kDropout, .a = 5, .b = std::uint64_t{7} << 33};
   for (const std::size_t count :
        {std::size_t{0}, std::size_t{1}, std::size_t{127}, std::size_t{129}, std::size_t{1000}}) {
     Words words(count);
@@ -121,8 +116,7 @@ TEST(RandomStream, NormalHasItsMoments) {
 TEST(RandomStream, NeighboursAreNotCorrelated) {
   constexpr int kPairs = 200000;
   RandomStream stream({.seed = 13});
-  double uniform = 0;
-  double normal = 0;
+  double uniform = 0, normal = 0;
   for (int i = 0; i < kPairs; ++i) {
     const double u = stream.uniform() - 0.5;
     uniform += u * (stream.uniform() - 0.5);
@@ -151,17 +145,15 @@ void expect_bijection(Index size, const StreamKey& key) {
 }
 
 TEST(KeyedPermutation, IsABijectionWithItsInverse) {
-  for (Index size = 1; size <= 200; ++size) {
-    expect_bijection(size, {.seed = test::seed(), .purpose = Purpose::kShuffle, .a = 1});
-  }
-  for (const Index size : {1023, 1024, 1025, 60000, 65537}) {
-    expect_bijection(size, {.seed = test::seed(), .purpose = Purpose::kShuffle, .a = 2});
-  }
+  for (Index size = 1; size <= 200; ++size)
+    expect_bijection(size, {.seed = seed(), .purpose = Purpose::kShuffle, .a = 1});
+  for (const Index size : {1023, 1024, 1025, 60000, 65537})
+    expect_bijection(size, {.seed = seed(), .purpose = Purpose::kShuffle, .a = 2});
 }
 
 TEST(KeyedPermutation, WorksOnSizesThatNoMemoryHolds) {
   constexpr Index kSize = Index{650'000'000'000};
-  const KeyedPermutation permutation(kSize, {.seed = test::seed()});
+  const KeyedPermutation permutation(kSize, {.seed = seed()});
   for (Index i = 0; i < kSize; i += kSize / 1000 + 1) {
     const Index image = permutation(i);
     ASSERT_TRUE(image >= 0 && image < kSize);
@@ -174,13 +166,10 @@ TEST(KeyedPermutation, EveryImageIsAboutEquallyLikely) {
   constexpr int kKeys = 10000;
   for (Index position = 0; position < kSize; ++position) {
     std::array<int, kSize> counts{};
-    for (std::uint64_t key = 0; key < kKeys; ++key) {
-      const KeyedPermutation permutation(kSize, {.seed = 5, .purpose = Purpose::kShuffle, .a = key});
-      ++at(counts, permutation(position));
-    }
+    for (std::uint64_t key = 0; key < kKeys; ++key)
+      ++at(counts, KeyedPermutation(kSize, {.seed = 5, .purpose = Purpose::kShuffle, .a = key})(position));
     for (const int count : counts) EXPECT_NEAR(count, kKeys / kSize, 150) << "position " << position;
   }
 }
 
-}  // namespace
-}  // namespace lockstep::random_test
+}  // namespace lockstep::test::random_test

@@ -4,12 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <functional>
 
 #include "support/thread_ranks.h"
 
 namespace lockstep::rank_ledger_test {
-namespace {
 constexpr std::int64_t kTick = 100'000'000;  // ns
 
 // How long the ranks compute in a step, in ticks; then all exchange for 2 ticks.
@@ -25,8 +23,7 @@ RankTimes ledger_of(int ranks, const std::vector<std::string>& hosts, Index wind
     for (Index step = 0; step < 10 * windows; ++step) {
       std::int64_t last = 0;
       for (int rank = 0; rank < ranks; ++rank) last = std::max(last, compute(rank, step));
-      const std::int64_t own = compute(comm.rank(), step) * kTick;
-      const std::int64_t end = last * kTick + 2 * kTick;
+      const std::int64_t own = compute(comm.rank(), step) * kTick, end = last * kTick + 2 * kTick;
       const Arrival arrival{now + own, now + end};
       TimeSums time{.data = 1e-9 * static_cast<double>(own) / 4, .total = 1e-9 * static_cast<double>(end)};
       time.add_exchange({.exchange = 1e-9 * static_cast<double>(end - own)});
@@ -57,9 +54,8 @@ TEST(RankLedger, ChargesTheRankThatComesLast) {
   const RankTimes times =
       ledger_of(3, {"n1", "n1", "n1"}, 4, [](int rank, Index) { return rank == 1 ? 13 : 8; });
   EXPECT_NEAR(times.ranks[1].delay, 40 * 0.5, 1e-9);
-  EXPECT_EQ(times.ranks[0].delay, 0);
-  EXPECT_EQ(times.ranks[1].slowness, Slowness::kChronic);
-  EXPECT_EQ(times.ranks[0].slowness, Slowness::kNone);
+  EXPECT_EQ(std::tuple(times.ranks[0].delay, times.ranks[1].slowness, times.ranks[0].slowness),
+            std::tuple(0, Slowness::kChronic, Slowness::kNone));
   EXPECT_NEAR(times.ranks[1].to_best, 13.0 / 8, 1e-6);
   EXPECT_NEAR(times.cost(times.ranks[1].delay), 5.0 / 15, 1e-6);
   const std::vector<std::string> lines = describe_slow_ranks(times);
@@ -92,8 +88,7 @@ TEST(RankLedger, ChargesTheHostOfRanksThatAreSlowTogether) {
   EXPECT_EQ(lines.back(), "slow: host b costs 50.0 % of the node-hours: all wait for its 2 ranks");
 }
 
-// The last rank is late for two exchanges; the other waited for it at the second one alone, and went on from
-// the first without it.
+// The last rank is late for two exchanges; the other waited at the second alone, not at the first.
 TEST(RankLedger, ChargesNoMoreThanOthersWaited) {
   RankTimes times;
   run_thread_ranks(2, [&](Communicator& comm) {
@@ -178,5 +173,4 @@ TEST(RankLedger, MeasuresNobodyByARankThatHostsNothing) {
   EXPECT_EQ(times.ranks[0].to_best, 1);
 }
 
-}  // namespace
 }  // namespace lockstep::rank_ledger_test

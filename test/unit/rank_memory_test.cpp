@@ -3,14 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include <limits>
-
 #include "lockstep/base/errors.h"
 #include "support/error_text.h"
 #include "support/thread_ranks.h"
 
 namespace lockstep::rank_memory_test {
-namespace {
 
 constexpr double kMib = 1.0 / 1024;  // in GiB
 
@@ -66,8 +63,7 @@ TEST(RankMemory, RefusesWhatIsAboveTheStatedLimit) {
   EXPECT_THROW(refuse_too_large(plan, kMib, true), ConfigError);
 }
 
-// Weights, optimizer state and gradients are needed in any case; of the rest, an estimate, there is a
-// warning.
+// Weights, optimizer state and gradients are needed in any case; of the rest, an estimate, it warns.
 TEST(RankMemory, RefusesWhatCannotBeHeldAndDoubtsWhatMayNot) {
   const Index most = memory_limit().bytes;
   RunPlan plan;
@@ -82,5 +78,4 @@ TEST(RankMemory, RefusesWhatCannotBeHeldAndDoubtsWhatMayNot) {
                      {"the model is too large", "weights, optimizer state and gradients"});
 }
 
-}  // namespace
 }  // namespace lockstep::rank_memory_test

@@ -3,14 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
-
 #include "lockstep/base/file.h"
 #include "lockstep/train/storage/run_directory.h"
 #include "support/temporary_directory.h"
 
 namespace lockstep::read_run_test {
-namespace {
 
 class ReadRun : public testing::Test {
  protected:
@@ -28,7 +25,6 @@ class ReadRun : public testing::Test {
         "\n");
   }
   void write(const RunRecord& record) const { write_file_atomically(run_.record(), to_json(record)); }
-
   const test::TemporaryDirectory directory_;
   const RunDirectory run_{directory_.path()};
 };
@@ -42,10 +38,8 @@ TEST_F(ReadRun, ACompleteRunIsWhatItsRecordSays) {
   record.result = {{"steps", 40}};
   write(record);
   const ViewedRun run = read_run(run_.root);
-  EXPECT_EQ(run.state(), "done");
-  EXPECT_EQ(run.record.progress.steps, 40);
-  EXPECT_EQ(run.record.seconds, 16);
-  EXPECT_EQ(run.value("train.lr"), "0.25");
+  EXPECT_EQ(std::tuple(run.state(), run.record.progress.steps, run.record.seconds, run.value("train.lr")),
+            std::tuple("done", 40, 16, "0.25"));
   EXPECT_EQ(run.value("no.such"), "");
   EXPECT_EQ(run.record.decides()->split, "validation");
   EXPECT_EQ(run.metrics.evaluations.at(0).confusion.at(0).at(1), 2) << "of the step that is kept";
@@ -75,9 +69,8 @@ TEST_F(ReadRun, AStoppedRunIsAsFarAsItsRecordSays) {
          .progress = {.steps = 33, .samples = 1650, .epochs = 1.65},
          .seconds = 5});
   const ViewedRun run = read_run(run_.root);
-  EXPECT_EQ(run.state(), "stopped");
-  EXPECT_EQ(run.record.progress.steps, 33);
-  EXPECT_EQ(run.record.progress.samples, 1650);
+  EXPECT_EQ(std::tuple(run.state(), run.record.progress.steps, run.record.progress.samples),
+            std::tuple("stopped", 33, 1650));
   EXPECT_EQ(run.record.progress.epochs, 1.65);
 }
 
@@ -100,9 +93,8 @@ TEST_F(ReadRun, OneThatHasNotEndedIsAsFarAsItsMetrics) {
   EXPECT_EQ(run.state(), "stopped");
   EXPECT_EQ(run.record.plan.steps, 60);
   EXPECT_EQ(run.record.progress.steps, 30) << "the last line of any kind";
-  EXPECT_EQ(run.record.progress.samples, 1500);
-  EXPECT_EQ(run.record.progress.epochs, 1.5);
-  EXPECT_EQ(run.record.seconds, 4);
+  EXPECT_EQ(std::tuple(run.record.progress.samples, run.record.progress.epochs, run.record.seconds),
+            std::tuple(1500, 1.5, 4));
   EXPECT_EQ(run.record.last.at("validation").step, 30);
   EXPECT_EQ(run.record.last.at("validation").weights, "last");
   EXPECT_EQ(run.record.decides()->value, 1) << "the best loss";
@@ -112,5 +104,4 @@ TEST_F(ReadRun, OneThatHasNotEndedIsAsFarAsItsMetrics) {
   EXPECT_EQ(run.metrics.evaluations.at(0).confusion.at(0).at(1), 6) << "the last one";
 }
 
-}  // namespace
 }  // namespace lockstep::read_run_test

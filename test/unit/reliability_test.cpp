@@ -3,12 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include <array>
 #include <cmath>
-#include <limits>
 
 namespace lockstep::reliability_test {
-namespace {
 
 using Sums = std::vector<double>;
 
@@ -41,8 +38,7 @@ TEST(Reliability, AProbabilityIsInTheBinAroundIt) {
 
 // The least and the greatest are in the first and the last bin, and none is beside them.
 TEST(Reliability, AllBinsAreThereAndNoOther) {
-  std::vector<Scalar> outputs;
-  std::vector<Scalar> targets;
+  std::vector<Scalar> outputs, targets;
   for (int i = 0; i < 3000; ++i) {
     outputs.push_back(logit((i + 0.5) / 3000));
     targets.push_back(i % 2 == 0 ? 1.0F : 0.0F);
@@ -75,9 +71,7 @@ TEST(Reliability, AMissingTargetIsNoPrediction) {
   const auto bins = reliability_bins(
       collected(TargetKind::kBinary, {logit(0.3), logit(0.9), logit(0.3), logit(0.9)}, {1, kNone, 0, 1}, 2));
   ASSERT_EQ(bins.size(), 2U);
-  EXPECT_EQ(bins[0].count, 2);
-  EXPECT_EQ(bins[1].count, 1);
-  EXPECT_EQ(bins[1].observed, 1);
+  EXPECT_EQ(std::tuple(bins[0].count, bins[1].count, bins[1].observed), std::tuple(2, 1, 1));
 }
 
 // Of two classes the probability of the second, of more that of the predicted one.
@@ -95,5 +89,4 @@ TEST(Reliability, OfClassesIsThatOfYesOrOfThePredictedOne) {
   }
 }
 
-}  // namespace
 }  // namespace lockstep::reliability_test

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <functional>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/comm/agree.h"
@@ -12,7 +11,6 @@
 #include "train/loop/replica_check.h"
 
 namespace lockstep::replica_check_test {
-namespace {
 
 struct Case {
   std::string strategy;
@@ -114,7 +112,6 @@ class WeightsOnly final : public SynchronousStrategy {
   std::size_t progress() override { return 0; }
   void finish_exchange() override {}
   StepOutcome update(const UpdateRequest&) override { return {}; }
-
   bool apart = false;
 
  private:
@@ -154,5 +151,4 @@ TEST(ReplicaCheck, AComparisonThatIsDueWhileReplicasDifferOnPurposeIsMadeOnceThe
   });
 }
 
-}  // namespace
 }  // namespace lockstep::replica_check_test

@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string>
-#include <vector>
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/random.h"
@@ -14,7 +12,6 @@
 #include "support/seed.h"
 
 namespace lockstep::row_blocks_test {
-namespace {
 
 constexpr Index kSamples = 5;
 const Shape kImage{{128, 128}};  // eight channels of it: half a MiB, a sample to a block
@@ -57,14 +54,9 @@ struct Fixture {
     for (Index i = 0; i < y.size(); ++i) sum += double{y.data()[i]} * double{factors.data()[i]};
     return sum;
   }
-
   Model model;
   Workspace workspace;
-  AlignedBuffer<Scalar> x;
-  AlignedBuffer<Scalar> factors;
-  AlignedBuffer<Scalar> weights;
-  AlignedBuffer<Scalar> state;
-  AlignedBuffer<Scalar> gradient;
+  AlignedBuffer<Scalar> x, factors, weights, state, gradient;
   std::vector<FactorBuffers> gradient_factors = {};  // by op
 };
 
@@ -72,36 +64,26 @@ TEST(RowBlocks, RunsEndBeforeStatisticsAndAroundLargeWeights) {
   const Fixture fixture("conv2d(8, 3, padding=same) batch_norm relu maxpool(2) flatten dense(10) relu");
   const std::vector<OpRun> forward = forward_runs(fixture.model);
   ASSERT_EQ(forward.size(), 4U);
-  EXPECT_EQ(forward[0].ops, (Range{0, 1}));
-  EXPECT_EQ(forward[1].ops, (Range{1, 5}));
-  EXPECT_EQ(forward[1].rows, 1);
-  EXPECT_EQ(forward[2].ops, (Range{5, 6}));
-  EXPECT_EQ(forward[2].rows, 0);
+  EXPECT_EQ(std::tuple(forward[0].ops, forward[1].ops, forward[1].rows, forward[2].ops, forward[2].rows),
+            std::tuple((Range{0, 1}), (Range{1, 5}), 1, (Range{5, 6}), 0));
   EXPECT_EQ(forward[3].ops, (Range{6, 7}));
   const std::vector<OpRun> backward = backward_runs(fixture.model);
   ASSERT_EQ(backward.size(), 5U);
-  EXPECT_EQ(backward[0].ops, (Range{0, 1}));
-  EXPECT_EQ(backward[0].rows, 1);
-  EXPECT_EQ(backward[1].ops, (Range{1, 2}));
-  EXPECT_EQ(backward[1].rows, 0);
-  EXPECT_EQ(backward[2].ops, (Range{2, 5}));
-  EXPECT_EQ(backward[2].rows, 1);
-  EXPECT_EQ(backward[3].ops, (Range{5, 6}));
-  EXPECT_EQ(backward[3].rows, 0);
+  EXPECT_EQ(std::tuple(backward[0].ops, backward[0].rows, backward[1].ops, backward[1].rows, backward[2].ops),
+            std::tuple((Range{0, 1}), 1, (Range{1, 2}), 0, (Range{2, 5})));
+  EXPECT_EQ(std::tuple(backward[2].rows, backward[3].ops, backward[3].rows), std::tuple(1, (Range{5, 6}), 0));
 }
 
 void expect_sums_of_samples(const std::string& layers) {
   SCOPED_TRACE(layers);
-  Fixture whole(layers);
-  Fixture parts(layers);
+  Fixture whole(layers), parts(layers);
   ASSERT_LT(backward_runs(whole.model).front().rows, kSamples);
   const ConstMatrix y = whole.forward({0, kSamples});
   whole.back({0, kSamples}, Write::kReplace);
   for (Index row = 0; row < kSamples; ++row) {
     const ConstMatrix one = parts.forward({row, row + 1});
-    for (Index i = 0; i < y.cols(); ++i) {
+    for (Index i = 0; i < y.cols(); ++i)
       EXPECT_NEAR(one(0, i), y(row, i), 1e-4 * std::max(1.0, std::abs(double{y(row, i)})));
-    }
     parts.back({row, row + 1}, row == 0 ? Write::kReplace : Write::kAdd);
   }
   for (Index i = 0; i < whole.gradient.size(); ++i) {
@@ -135,8 +117,7 @@ TEST(RowBlocks, FactorsAreThoseOfAllSamples) {
   ASSERT_EQ(backward_runs(fixture.model).back().rows, 1);
   fixture.forward({0, kSamples});
   fixture.back({0, kSamples}, Write::kReplace);
-  AlignedBuffer<Scalar> x(kSamples * kIn);
-  AlignedBuffer<Scalar> dy_t(kOut * kSamples);
+  AlignedBuffer<Scalar> x(kSamples * kIn), dy_t(kOut * kSamples);
   Fixture factored("conv2d(8, 3, padding=same) relu avgpool(32) flatten dense(150)");
   factored.gradient_factors.resize(5);
   factored.gradient_factors[4] = {.x = x.data(), .dy_t = dy_t.data(), .stride = kSamples};
@@ -145,9 +126,8 @@ TEST(RowBlocks, FactorsAreThoseOfAllSamples) {
   const Scalar* whole = fixture.gradient.data() + fixture.model.op(4).params.begin;
   for (Index i = 0; i < kOut * kIn; ++i) {
     double sum = 0;
-    for (Index row = 0; row < kSamples; ++row) {
+    for (Index row = 0; row < kSamples; ++row)
       sum += double{dy_t.data()[i / kIn * kSamples + row]} * double{x.data()[row * kIn + i % kIn]};
-    }
     ASSERT_NEAR(whole[i], sum, 1e-4 * std::max(1.0, std::abs(sum))) << i;
   }
 }
@@ -167,12 +147,10 @@ TEST(RowBlocks, NodesOfARunCanBeTakenOneByOne) {
   Matrix dy = parts.workspace.output_gradient();
   std::copy_n(parts.factors.data(), dy.size(), dy.data());
   parts.workspace.begin_backward(parts.gradient.span(), Write::kReplace);
-  for (Index i = ops - 1; i >= 0; --i) {
+  for (Index i = ops - 1; i >= 0; --i)
     parts.workspace.backward({i, i + 1}, parts.gradient.span(), Write::kReplace, {});
-  }
-  for (Index i = 0; i < whole.gradient.size(); ++i) {
+  for (Index i = 0; i < whole.gradient.size(); ++i)
     EXPECT_EQ(whole.gradient.data()[i], parts.gradient.data()[i]);
-  }
 }
 
 TEST(RowBlocks, BatchNormSeesAllSamples) {
@@ -180,10 +158,9 @@ TEST(RowBlocks, BatchNormSeesAllSamples) {
   fixture.forward({0, kSamples});
   EXPECT_EQ(fixture.workspace.sums(1).own_forward[0], static_cast<double>(kSamples * kImage.size()));
   fixture.back({0, kSamples}, Write::kReplace);
-  for (const ParamInfo& param : fixture.model.layout().params) {
+  for (const ParamInfo& param : fixture.model.layout().params)
     for (const Index i : {param.range.begin, param.range.end - 1}) {
-      const Scalar kept = fixture.weights.data()[i];
-      const Scalar up = kept + Scalar{1e-3F};
+      const Scalar kept = fixture.weights.data()[i], up = kept + Scalar{1e-3F};
       const Scalar down = kept - Scalar{1e-3F};
       fixture.weights.data()[i] = up;
       const double above = fixture.value();
@@ -194,8 +171,6 @@ TEST(RowBlocks, BatchNormSeesAllSamples) {
       EXPECT_NEAR(fixture.gradient.data()[i], slope, 0.02 * std::max(1.0, std::abs(slope)))
           << param.name << " " << i;
     }
-  }
 }
 
-}  // namespace
 }  // namespace lockstep::row_blocks_test

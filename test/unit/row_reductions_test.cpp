@@ -5,26 +5,20 @@
 
 #include <array>
 #include <cmath>
-#include <functional>
-#include <limits>
-#include <vector>
 
 #include "lockstep/math/kernels.h"
 
 namespace lockstep::row_reductions_test {
-namespace {
 
-// Rows of ones of every length up to a few times what is taken side by side, with another number at each
-// place in turn.
+// Rows of ones of all lengths to a few times what is taken at once, with another number at each place.
 void for_each_row(Scalar number, const std::function<void(const std::vector<Scalar>&)>& check) {
-  for (std::size_t size = 1; size <= 70; ++size) {
+  for (std::size_t size = 1; size <= 70; ++size)
     for (std::size_t place = 0; place < size; ++place) {
       SCOPED_TRACE(testing::Message() << number << " at place " << place << " of " << size);
       std::vector<Scalar> row(size, 1);
       row[place] = number;
       check(row);
     }
-  }
 }
 
 double others(const std::vector<Scalar>& row) {
@@ -60,5 +54,4 @@ TEST(RowReductions, ANumberBeyondTheLimitIsFoundWhereverItIs) {
   }
 }
 
-}  // namespace
 }  // namespace lockstep::row_reductions_test

@@ -14,7 +14,6 @@
 #include "support/thread_ranks.h"
 
 namespace lockstep::run_control_test {
-namespace {
 
 constexpr int kRanks = 3;
 
@@ -110,5 +109,4 @@ TEST(RunControl, KeepsTimeForTheCheckpointAsTheLastOneTook) {
   });
 }
 
-}  // namespace
 }  // namespace lockstep::run_control_test

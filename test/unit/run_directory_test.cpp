@@ -1,5 +1,4 @@
-// The directory of a run: whether a run has ended in it, who works in it, where it is, and how it is moved
-// away.
+// The directory of a run: whether a run ended in it, who works in it, where it is, and how it is moved away.
 #include "lockstep/train/storage/run_directory.h"
 
 #include <fcntl.h>
@@ -15,11 +14,7 @@
 #include "support/error_text.h"
 #include "support/temporary_directory.h"
 
-namespace lockstep::run_directory_test {
-namespace {
-
-using test::error_text;
-using test::expect_parts;
+namespace lockstep::test::run_directory_test {
 
 class RunDirectoryTest : public testing::Test {
  protected:
@@ -31,8 +26,7 @@ class RunDirectoryTest : public testing::Test {
   }
   RunDirectory started(const std::string& name) const { return run(name, {"config.toml", "plan.txt"}); }
   std::filesystem::path at(const std::string& name) const { return directory_.path() / name; }
-
-  const test::TemporaryDirectory directory_;
+  const TemporaryDirectory directory_;
 };
 
 TEST_F(RunDirectoryTest, WhoAsksWhetherItIsHeldKeepsNoTrainerFromStarting) {
@@ -143,5 +137,4 @@ TEST_F(RunDirectoryTest, ADirectoryMadeAnewIsNeverOneOfOthers) {
   EXPECT_THROW(make_directory_beside(at("file") / "a"), DataError);
 }
 
-}  // namespace
-}  // namespace lockstep::run_directory_test
+}  // namespace lockstep::test::run_directory_test

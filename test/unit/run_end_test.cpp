@@ -1,5 +1,4 @@
-// The end of a run: each of its lines in the log with all that it can say and without, and the summary's
-// values.
+// The end of a run: each line of it in the log with all that it can say and without, and the summary.
 #include <gtest/gtest.h>
 
 #include <regex>
@@ -8,7 +7,6 @@
 #include "lockstep/report/live/run_output.h"
 
 namespace lockstep::run_end_test {
-namespace {
 
 // What is logged, without times and levels.
 template <class Body>
@@ -155,5 +153,4 @@ TEST(RunEnd, IsSummedUpInNumbers) {
   EXPECT_NE(summary(end).find(R"("threshold":{"probability":0.25},)"), std::string::npos);
 }
 
-}  // namespace
 }  // namespace lockstep::run_end_test

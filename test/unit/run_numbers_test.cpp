@@ -1,15 +1,12 @@
-// The few numbers that watch and the page show of a run: of which set, by which measure, how far and how
-// long.
+// The few numbers that watch and the page show of a run: of which set, by which measure, how far, how long.
 #include "lockstep/report/history/viewed_run.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 namespace lockstep::run_numbers_test {
-namespace {
 
 // As a run adds the lines of its metrics.
 void evaluate(ViewedRun& run, const std::string& split, Index step, const MetricValues& values) {
@@ -35,8 +32,7 @@ TEST(ShownMeasure, IsOfTheValidationSetBeforeTheTestSetBeforeTheTraining) {
 }
 
 TEST(ShownMeasure, IsThatOfTheKeptWeightsWithTheLastBeside) {
-  ViewedRun best;
-  ViewedRun last{.record = {.keeps_best = false}};
+  ViewedRun best, last{.record = {.keeps_best = false}};
   for (ViewedRun* run : {&best, &last}) {
     run->record.measure = "accuracy";
     for (const auto& [step, value] : {std::pair{10, 0.5}, {20, 0.75}, {30, 0.75}, {40, 0.25}})
@@ -147,5 +143,4 @@ TEST(TimeShare, IsThatOfTheEndOrOfTheLastLine) {
   EXPECT_EQ(time_share(run, "idle") + time_share(run, "none"), 0);
 }
 
-}  // namespace
 }  // namespace lockstep::run_numbers_test

@@ -3,12 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include <vector>
-
 #include "support/error_text.h"
 
 namespace lockstep::run_output_test {
-namespace {
 
 TEST(FewCores, ACoreForEachThreadIsEnough) {
   EXPECT_EQ(few_cores_warning(std::vector<Index>{4, 5, 4}, 4), "");
@@ -65,5 +62,4 @@ TEST(WorkerLines, DroppedGradientsAreNoneOfTheShare) {
              "worker 1: 2 gradients with 20 samples, 1 dropped with 10 samples: 1.00 times an even share"}));
 }
 
-}  // namespace
 }  // namespace lockstep::run_output_test

@@ -1,5 +1,4 @@
-// run.json: written and read as it was, what a reader makes of a run whose process is gone, and what proves
-// that a run has ended.
+// run.json: written and read as it was, of a run whose process is gone, and what proves that a run has ended.
 #include "lockstep/train/storage/run_record.h"
 
 #include <gtest/gtest.h>
@@ -18,18 +17,13 @@
 #include "support/error_text.h"
 #include "support/temporary_directory.h"
 
-namespace lockstep::run_record_test {
-namespace {
-
-using test::error_text;
-using test::expect_parts;
+namespace lockstep::test::run_record_test {
 
 class RunRecordTest : public testing::Test {
  protected:
   void write(const RunRecord& record) const { write_file_atomically(run_.record(), to_json(record)); }
   RunRecord read() const { return read_run_record(run_).value(); }
-
-  const test::TemporaryDirectory directory_;
+  const TemporaryDirectory directory_;
   const RunDirectory run_{directory_.path()};
 };
 
@@ -81,12 +75,10 @@ RunRecord full_record() {
 }
 
 TEST_F(RunRecordTest, IsReadAsItWasWritten) {
-  const RunRecord record = full_record();
-  const RunRecord again = parse_run_record(to_json(record));
+  const RunRecord record = full_record(), again = parse_run_record(to_json(record));
   EXPECT_EQ(to_json(again), to_json(record));
-  EXPECT_EQ(again.launch.hosts, record.launch.hosts);
-  EXPECT_EQ(again.decides()->split, "validation");
-  EXPECT_EQ(again.decides()->value, 0.75);
+  EXPECT_EQ(std::tuple(again.launch.hosts, again.decides()->split, again.decides()->value),
+            std::tuple(record.launch.hosts, "validation", 0.75));
   EXPECT_EQ(again.progress.steps, 30);
   EXPECT_TRUE(std::isnan(again.last.at("test").values.at(1).second));
   EXPECT_EQ(record.launch.describe(), "2 ranks on 2 hosts, 4 replicas, 3 threads, precision fp32; bound");
@@ -109,9 +101,8 @@ TEST_F(RunRecordTest, WhatIsNoRecordIsRefused) {
     return error_text<DataError>([&] { parse_run_record(text); });
   };
   for (const std::string& text :
-       {std::string(), whole.substr(0, whole.size() / 2), std::string("[]"), std::string("7")}) {
+       {std::string(), whole.substr(0, whole.size() / 2), std::string("[]"), std::string("7")})
     EXPECT_NE(refused(text), "") << text;
-  }
   const auto changed = [&](const std::string& from, const std::string& to) {
     std::string text = whole;
     return refused(text.replace(text.find(from), from.size(), to));
@@ -119,8 +110,7 @@ TEST_F(RunRecordTest, WhatIsNoRecordIsRefused) {
   expect_parts(changed("stopped early", "asleep"), {"\"asleep\" is no state of a run"});
   expect_parts(changed("\"seconds\": 1.25", "\"hours\": 1"), {"it has no 'seconds'"});
   expect_parts(changed("\"rows\": 100", "\"rows\": \"many\""), {"where a whole number belongs"});
-  std::string many = whole;
-  std::string earlier = whole;
+  std::string many = whole, earlier = whole;
   earlier.replace(earlier.find("\"figures\""), 9, "\"fingers\"");
   EXPECT_TRUE(parse_run_record(earlier).figures.empty()) << "a record of an earlier version";
   many.replace(many.find("\"rows\": 100"), 11, "\"rows\": -100");
@@ -137,8 +127,7 @@ pid_t gone_process() {
 
 TEST_F(RunRecordTest, ARunWhoseProcessIsGoneWasKilled) {
   const pid_t gone = gone_process();
-  RunRecord record{.progress = {.steps = 1234}};
-  record.heartbeat = Heartbeat::now();
+  RunRecord record{.heartbeat = Heartbeat::now(), .progress = {.steps = 1234}};
   record.heartbeat.pid = gone;
   write(record);
   EXPECT_EQ(read().state, RunState::kKilled);
@@ -199,8 +188,7 @@ TEST_F(RunRecordTest, NamesTheFilesThatWereLost) {
 }
 
 TEST_F(RunRecordTest, FiguresAreOfTheBestOrTheLastWeights) {
-  RunRecord best{.measure = "auc"};
-  RunRecord last{.measure = "auc", .keeps_best = false};
+  RunRecord best{.measure = "auc"}, last{.measure = "auc", .keeps_best = false};
   for (RunRecord* record : {&best, &last}) {
     record->add_training({.steps = 10, .samples = 100}, 2.0, 50.0);
     EXPECT_EQ(record->decides()->split, "train");
@@ -240,9 +228,8 @@ TEST_F(RunRecordTest, TheFileFollowsTheRunAndEndsWithIt) {
     EXPECT_EQ(read().plan.steps, 5) << "from the start";
     EXPECT_EQ(read().heartbeat.host, host_name());
     file.change([](RunRecord& record) { record.progress.steps = 3; });
-    for (int tries = 0; tries < 500 && read().progress.steps != 3; ++tries) {
+    for (int tries = 0; tries < 500 && read().progress.steps != 3; ++tries)
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
     EXPECT_EQ(read().progress.steps, 3) << "soon, by itself";
     EXPECT_FALSE(file.ended());
     file.end(run_.root, [](RunRecord& record) { record.state = RunState::kDone; });
@@ -257,9 +244,8 @@ TEST_F(RunRecordTest, TheFileFollowsTheRunAndEndsWithIt) {
 TEST_F(RunRecordTest, NoChangeWaitsForAWrite) {
   std::atomic<bool> hangs = false;
   RunRecordFile file({}, [&] {
-    for (int tries = 0; hangs && tries < 300; ++tries) {
+    for (int tries = 0; hangs && tries < 300; ++tries)
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
     return run_.root;
   });
   hangs = true;
@@ -273,5 +259,4 @@ TEST_F(RunRecordTest, NoChangeWaitsForAWrite) {
   EXPECT_EQ(read().progress.steps, 2);
 }
 
-}  // namespace
-}  // namespace lockstep::run_record_test
+}  // namespace lockstep::test::run_record_test

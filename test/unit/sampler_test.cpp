@@ -3,18 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <map>
-#include <memory>
 #include <numeric>
 #include <random>
-#include <set>
 
 #include "lockstep/base/errors.h"
 #include "support/error_text.h"
 #include "support/seed.h"
 
 namespace lockstep::sampler_test {
-namespace {
 
 using namespace test;
 
@@ -32,10 +28,10 @@ std::string describe(const SamplingOptions& o) {
 
 // Every small combination that is allowed.
 void for_each_small(const std::function<void(const SamplingOptions&)>& check) {
-  for (const Index rows : {1, 2, 5, 8, 13, 24, 31}) {
-    for (const Index replicas : {1, 2, 3, 4, 5, 8}) {
-      for (const Index batch : {1, 2, 3, 4, 5, 7, 8, 9, 16, 50}) {
-        for (const DataMode mode : {DataMode::kShard, DataMode::kFull}) {
+  for (const Index rows : {1, 2, 5, 8, 13, 24, 31})
+    for (const Index replicas : {1, 2, 3, 4, 5, 8})
+      for (const Index batch : {1, 2, 3, 4, 5, 7, 8, 9, 16, 50})
+        for (const DataMode mode : {DataMode::kShard, DataMode::kFull})
           for (const Tail tail : {Tail::kKeep, Tail::kDrop}) {
             const Index positions = mode == DataMode::kFull ? rows * replicas : rows;
             if (batch < replicas || (tail == Tail::kDrop && positions < batch)) continue;
@@ -43,22 +39,15 @@ void for_each_small(const std::function<void(const SamplingOptions&)>& check) {
             SCOPED_TRACE(describe(options));
             check(options);
           }
-        }
-      }
-    }
-  }
 }
 
 TEST(Sampler, GlobalBatchesAreExactAndSharesDifferByAtMostOne) {
   for_each_small([](const SamplingOptions& options) {
     const auto sampler = make_sampler(options);
     const EpochPlan& epoch = sampler->epoch();
-    Index before = 0;
-    Index largest = 0;
+    Index before = 0, largest = 0;
     for (Index step = 0; step < 2 * epoch.steps; ++step) {
-      Index sum = 0;
-      Index least = options.global_batch;
-      Index most = 0;
+      Index sum = 0, least = options.global_batch, most = 0;
       for (Index replica = 0; replica < options.replicas; ++replica) {
         const Index count = sampler->count(step, replica);
         EXPECT_EQ(static_cast<Index>(ids_of(*sampler, step, replica).size()), count);
@@ -89,13 +78,12 @@ TEST(Sampler, AnEpochSeesEachRecordAsOftenAsItsModeSays) {
       std::map<Index, Index> seen;
       for (Index replica = 0; replica < options.replicas; ++replica) {
         std::set<Index> seen_here;
-        for (Index step = first_step; step < first_step + epoch.steps; ++step) {
+        for (Index step = first_step; step < first_step + epoch.steps; ++step)
           for (const Index id : ids_of(*sampler, step, replica)) {
             EXPECT_TRUE(id >= 0 && id < options.rows);
             EXPECT_TRUE(seen_here.insert(id).second) << "a replica met record " << id << " twice in an epoch";
             ++seen[id];
           }
-        }
       }
       const Index times = options.mode == DataMode::kFull ? options.replicas : 1;
       Index total = 0;
@@ -115,29 +103,24 @@ TEST(Sampler, ShardsAreDisjointCoverTheDataAndAreAllThatARankNeeds) {
   for_each_small([](const SamplingOptions& options) {
     if (options.tail == Tail::kDrop) return;
     const auto sampler = make_sampler(options);
-    for (Index first = 0; first < options.replicas; ++first) {
+    for (Index first = 0; first < options.replicas; ++first)
       for (Index end = first; end <= options.replicas; ++end) {
         std::set<Index> used;
-        for (Index step = 0; step < sampler->epoch().steps; ++step) {
-          for (Index replica = first; replica < end; ++replica) {
+        for (Index step = 0; step < sampler->epoch().steps; ++step)
+          for (Index replica = first; replica < end; ++replica)
             for (const Index id : ids_of(*sampler, step, replica)) used.insert(id);
-          }
-        }
         EXPECT_EQ(sampler->needed({first, end}), std::ssize(used));
-        for (Index id = 0; id < options.rows; ++id) {
+        for (Index id = 0; id < options.rows; ++id)
           EXPECT_EQ(!intersect(sampler->replicas_of(id), {first, end}).empty(), used.contains(id));
-        }
       }
-    }
   });
 }
 
 TEST(Sampler, AllEpochsStayInsideWhatARankNeedsWhenTheTailIsDropped) {
   const auto sampler = make_sampler({.rows = 31, .replicas = 4, .global_batch = 8, .tail = Tail::kDrop});
   std::set<Index> used;
-  for (Index step = 0; step < 100 * sampler->epoch().steps; ++step) {
+  for (Index step = 0; step < 100 * sampler->epoch().steps; ++step)
     for (const Index id : ids_of(*sampler, step, 2)) used.insert(id);
-  }
   EXPECT_EQ(std::ssize(used), sampler->needed({2, 3}));
   for (const Index id : used) EXPECT_TRUE((sampler->replicas_of(id) == Range{2, 3}));
 }
@@ -147,17 +130,15 @@ TEST(Sampler, IdsArePureInAnyOrder) {
     const SamplingOptions options{.rows = 101, .replicas = 3, .global_batch = 10, .mode = mode};
     const auto walked = make_sampler(options);
     std::vector<std::pair<Index, Index>> questions;
-    for (Index step = 0; step < 40; ++step) {
+    for (Index step = 0; step < 40; ++step)
       for (Index replica = 0; replica < 3; ++replica) questions.emplace_back(step, replica);
-    }
     std::map<std::pair<Index, Index>, std::vector<Index>> answers;
     for (const auto& [step, replica] : questions) answers[{step, replica}] = ids_of(*walked, step, replica);
     std::mt19937_64 random(test::seed());
     std::shuffle(questions.begin(), questions.end(), random);
     const auto jumped = make_sampler(options);
-    for (const auto& [step, replica] : questions) {
+    for (const auto& [step, replica] : questions)
       EXPECT_EQ(ids_of(*jumped, step, replica), (answers[{step, replica}]));
-    }
   }
 }
 
@@ -178,8 +159,7 @@ TEST(Sampler, EpochsReplicasAndSeedsHaveOrdersOfTheirOwn) {
 
 TEST(Sampler, AShardDoesNotChangeWithTheEpoch) {
   const auto sampler = make_sampler({.rows = 90, .replicas = 3, .global_batch = 90});
-  std::vector<Index> first = ids_of(*sampler, 0, 1);
-  std::vector<Index> second = ids_of(*sampler, 1, 1);
+  std::vector<Index> first = ids_of(*sampler, 0, 1), second = ids_of(*sampler, 1, 1);
   EXPECT_NE(first, second);
   std::ranges::sort(first);
   std::ranges::sort(second);
@@ -194,8 +174,8 @@ std::vector<Index> shard(const ShardMap& map, Index replica) {
 }
 
 TEST(ShardMap, SizesAndInverse) {
-  for (const ShardOrder order : {ShardOrder::kShuffled, ShardOrder::kContiguous, ShardOrder::kStrided}) {
-    for (const Index rows : {1, 7, 64, 1000}) {
+  for (const ShardOrder order : {ShardOrder::kShuffled, ShardOrder::kContiguous, ShardOrder::kStrided})
+    for (const Index rows : {1, 7, 64, 1000})
       for (const Index replicas : {1, 3, 8}) {
         const ShardMap map({.rows = rows, .replicas = replicas, .seed = 3, .shard_order = order}, 0);
         Index total = 0;
@@ -206,8 +186,6 @@ TEST(ShardMap, SizesAndInverse) {
         }
         EXPECT_EQ(total, rows);
       }
-    }
-  }
 }
 
 TEST(ShardMap, RunsAndStridesAreWhatTheySay) {
@@ -223,15 +201,13 @@ TEST(Sampler, DealtAnewAShardChangesWithTheEpochAndEveryoneNeedsAll) {
   const SamplingOptions options = {
       .rows = 91, .replicas = 3, .global_batch = 91, .reshuffle = Reshuffle::kGlobal};
   const auto sampler = make_sampler(options);
-  std::vector<Index> first = ids_of(*sampler, 0, 1);
-  std::vector<Index> second = ids_of(*sampler, 1, 1);
+  std::vector<Index> first = ids_of(*sampler, 0, 1), second = ids_of(*sampler, 1, 1);
   std::ranges::sort(first);
   std::ranges::sort(second);
   EXPECT_NE(first, second);
   std::set<Index> epoch;
-  for (Index replica = 0; replica < 3; ++replica) {
+  for (Index replica = 0; replica < 3; ++replica)
     for (const Index id : ids_of(*sampler, 1, replica)) EXPECT_TRUE(epoch.insert(id).second);
-  }
   EXPECT_EQ(epoch.size(), 91U);
   EXPECT_EQ(sampler->needed({1, 2}), 91);
   EXPECT_EQ(sampler->replicas_of(5), (Range{0, 3}));
@@ -267,23 +243,18 @@ TEST(Sampler, ADividedBatchIsThatOfOneReplica) {
 // The figures of the usual confusions, worked out by hand.
 TEST(EpochPlan, OnePassOverTheData) {
   const EpochPlan plan = plan_epoch({.rows = 650'000, .replicas = 6, .global_batch = 128});
-  EXPECT_EQ(plan.steps, 5'079);
-  EXPECT_EQ(plan.samples, 650'000);
-  EXPECT_EQ(plan.last_batch, 650'000 - 5'078 * 128);
-  EXPECT_EQ(plan.times_each_seen, 1.0);
+  EXPECT_EQ(std::tuple(plan.steps, plan.samples, plan.last_batch, plan.times_each_seen),
+            std::tuple(5'079, 650'000, 650'000 - 5'078 * 128, 1.0));
   const EpochPlan dropped =
       plan_epoch({.rows = 650'000, .replicas = 6, .global_batch = 128, .tail = Tail::kDrop});
-  EXPECT_EQ(dropped.steps, 5'078);
-  EXPECT_EQ(dropped.samples, 5'078 * 128);
-  EXPECT_EQ(dropped.last_batch, 128);
+  EXPECT_EQ(std::tuple(dropped.steps, dropped.samples, dropped.last_batch),
+            std::tuple(5'078, 5'078 * 128, 128));
 }
 
 TEST(EpochPlan, EveryReplicaWalksAllTheData) {
   const EpochPlan plan =
       plan_epoch({.rows = 650'000, .replicas = 6, .global_batch = 6 * 128, .mode = DataMode::kFull});
-  EXPECT_EQ(plan.samples, 3'900'000);
-  EXPECT_EQ(plan.times_each_seen, 6.0);
-  EXPECT_EQ(plan.steps, 5'079);
+  EXPECT_EQ(std::tuple(plan.samples, plan.times_each_seen, plan.steps), std::tuple(3'900'000, 6.0, 5'079));
 }
 
 TEST(EpochPlan, AGlobalBatchIsSharedOut) {
@@ -309,9 +280,8 @@ SamplingOptions bucketed(SamplingOptions options, Index batches) {
 // The samples of a replica in these steps.
 std::vector<Index> ids_of_steps(const Sampler& sampler, Range steps, Index replica) {
   std::vector<Index> all;
-  for (Index step = steps.begin; step < steps.end; ++step) {
+  for (Index step = steps.begin; step < steps.end; ++step)
     for (const Index id : ids_of(sampler, step, replica)) all.push_back(id);
-  }
   return all;
 }
 
@@ -389,5 +359,4 @@ TEST(Sampler, RefusesWhatCannotBe) {
                {"63 samples", "batch of 64", "tail = keep"});
 }
 
-}  // namespace
 }  // namespace lockstep::sampler_test

@@ -12,7 +12,6 @@
 #include "support/torch_references.h"
 
 namespace lockstep::schedule_test {
-namespace {
 
 constexpr Index kBatch = 4;
 constexpr Index kStepsPerEpoch = 10;
@@ -53,23 +52,17 @@ TEST(Schedule, EveryDecayHasAReference) {
 }
 
 TEST(Schedule, BordersThatRoundingWouldMissAreMet) {
-  ScheduleOptions options;
-  options.schedule = "step";
-  options.decay_every = "0.1 epochs";
-  options.decay_factor = 0.5;
+  ScheduleOptions options{.schedule = "step", .decay_every = "0.1 epochs", .decay_factor = 0.5};
   const Schedule schedule(options, at_step(10), kBatch);
-  for (Index step = 0; step < 10; ++step) {
+  for (Index step = 0; step < 10; ++step)
     EXPECT_DOUBLE_EQ(schedule.lr(at_step(step)), 0.01 * std::pow(0.5, step)) << "step " << step;
-  }
 }
 
 // Two steps of 4 samples and one of 2: before the last, 4 of 5 parts of the run are done, not 2 of 3.
 TEST(Schedule, DecaysOverTheRunGoBySamplesNotSteps) {
   const Progress whole{.steps = 3, .samples = 10, .epochs = 1};
   const auto lr = [&](const std::string& name, const Progress& now) {
-    ScheduleOptions options;
-    options.schedule = name;
-    options.lr = 1;
+    ScheduleOptions options{.lr = 1, .schedule = name};
     return Schedule(options, whole, kBatch).lr(now);
   };
   const Progress last{.steps = 2, .samples = 8, .epochs = 0.8};
@@ -89,20 +82,15 @@ TEST(Schedule, TheRateNeverExceedsThePeak) {
     if (entry.name != "one_cycle") options.warmup = "3 steps";
     options.decay_every = "1 sample";
     options.milestones = {"4 samples"};
-    const Progress whole{.steps = 8, .samples = 50, .epochs = 2};
-    const Schedule schedule(options, whole, kBatch);
-    for (Index step = 0; step <= 8; ++step) {
+    const Schedule schedule(options, Progress{.steps = 8, .samples = 50, .epochs = 2}, kBatch);
+    for (Index step = 0; step <= 8; ++step)
       EXPECT_LE(schedule.lr({.steps = step, .samples = step, .epochs = 0}), options.lr) << entry.name;
-    }
   }
 }
 
 TEST(Schedule, AWarmUpLongerThanTheRunIsCutOff) {
-  ScheduleOptions options;
-  options.warmup = "100 steps";
-  options.warmup_from = 0;
-  const Schedule schedule(options, at_step(50), kBatch);
-  EXPECT_DOUBLE_EQ(schedule.lr(at_step(50)), 0.5 * options.lr);
+  ScheduleOptions options{.warmup = "100 steps", .warmup_from = 0};
+  EXPECT_DOUBLE_EQ(Schedule(options, at_step(50), kBatch).lr(at_step(50)), 0.5 * options.lr);
 }
 
 // At the end of a warm-up that takes the whole run, and without one.
@@ -135,9 +123,7 @@ TEST(Schedule, EachBeginsAtThePeakAndEndsWhereItSays) {
 }
 
 TEST(Schedule, TheRateFollowsTheBatchAsAsked) {
-  ScheduleOptions options;
-  options.lr = 0.1;
-  options.lr_reference_batch = 256;
+  ScheduleOptions options{.lr = 0.1, .lr_reference_batch = 256};
   const auto peak = [&](const std::string& scaling) {
     options.lr_scaling = scaling;
     return Schedule(options, at_step(50), 1024).peak_lr();
@@ -147,27 +133,16 @@ TEST(Schedule, TheRateFollowsTheBatchAsAsked) {
   EXPECT_DOUBLE_EQ(peak("sqrt"), 0.2);
 }
 
-std::string error_of(const ScheduleOptions& options, Index batch = kBatch);
+std::string error_of(const ScheduleOptions& options, Index batch = kBatch) {
+  return test::error_or<ConfigError>("no error", [&] { Schedule(options, at_step(50), batch); });
+}
 
 TEST(Schedule, EndLrIsComparedWithTheScaledRate) {
-  ScheduleOptions options;
-  options.schedule = "cosine";
-  options.lr = 0.1;
-  options.lr_scaling = "linear";
-  options.lr_reference_batch = 4;
-  options.end_lr = 0.15;
+  ScheduleOptions options{
+      .lr = 0.1, .lr_scaling = "linear", .lr_reference_batch = 4, .schedule = "cosine", .end_lr = 0.15};
   EXPECT_EQ(error_of(options, 8), "no error") << "the peak is 0.2";
   options.end_lr = 0.08;
   EXPECT_NE(error_of(options, 2).find("train.end_lr is 0.08, above the peak of 0.05"), std::string::npos);
-}
-
-std::string error_of(const ScheduleOptions& options, Index batch) {
-  try {
-    const Schedule schedule(options, at_step(50), batch);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 TEST(Schedule, BadOptionsAreNamed) {
@@ -175,15 +150,11 @@ TEST(Schedule, BadOptionsAreNamed) {
   unknown_decay.schedule = "cosin";
   EXPECT_TRUE(error_of(unknown_decay)
                   .starts_with("unknown schedule 'cosin'; did you mean 'cosine'? (known: constant, "));
-
   ScheduleOptions unknown_scaling;
   unknown_scaling.lr_scaling = "liner";
   EXPECT_EQ(error_of(unknown_scaling),
             "unknown lr_scaling 'liner'; did you mean 'linear'? (known: none, linear, sqrt)");
-
-  ScheduleOptions no_time;
-  no_time.schedule = "step";
-  no_time.decay_every = "0 epochs";
+  ScheduleOptions no_time{.schedule = "step", .decay_every = "0 epochs"};
   EXPECT_TRUE(error_of(no_time).starts_with("train.decay_every = '0 epochs'")) << error_of(no_time);
   no_time.schedule = "exponential";
   EXPECT_TRUE(error_of(no_time).starts_with("train.decay_every = '0 epochs'")) << error_of(no_time);
@@ -234,13 +205,8 @@ TEST(ParseDuration, ReadsEveryUnit) {
 
 TEST(ParseDuration, ErrorsNameTheKeyTheTextAndTheProblem) {
   const auto expect = [](const std::string& text, const std::string& problem) {
-    try {
-      parse_duration("train.warmup", text);
-      FAIL() << "no error for '" << text << "'";
-    } catch (const ConfigError& error) {
-      const std::string start = "train.warmup = '" + text + "': " + problem + "; ";
-      EXPECT_TRUE(std::string(error.what()).starts_with(start)) << error.what();
-    }
+    const std::string error = test::error_text<ConfigError>([&] { parse_duration("train.warmup", text); });
+    EXPECT_TRUE(error.starts_with("train.warmup = '" + text + "': " + problem + "; ")) << error;
   };
   expect("", "it does not start with a number");
   expect("steps", "it does not start with a number");
@@ -253,5 +219,4 @@ TEST(ParseDuration, ErrorsNameTheKeyTheTextAndTheProblem) {
   expect("2.5 steps", "only epochs can be divided");
 }
 
-}  // namespace
 }  // namespace lockstep::schedule_test

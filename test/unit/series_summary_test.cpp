@@ -4,19 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 #include <numbers>
 
 #include "app/init/init.h"
-#include "lockstep/base/errors.h"
 #include "lockstep/base/random.h"
-#include "support/error_text.h"
 
-namespace lockstep::series_summary_test {
-namespace {
-
-using test::error_text;
-using test::expect_parts;
+namespace lockstep::test::series_summary_test {
 
 // A wave of so many positions, a trend, and noise in [-noise, noise).
 std::vector<double> wave(Index count, Index season, double noise, double trend = 0) {
@@ -101,5 +94,4 @@ TEST(WindowPlan, CountsTheWindowsToTrainOn) {
   EXPECT_EQ(plan.season.positions, 7) << "no window can hold a year";
 }
 
-}  // namespace
-}  // namespace lockstep::series_summary_test
+}  // namespace lockstep::test::series_summary_test

@@ -3,10 +3,7 @@
 
 #include <algorithm>
 #include <array>
-#include <memory>
 #include <numeric>
-#include <set>
-#include <vector>
 
 #include "distributed/strategies/parameter_server/request_queue.h"
 #include "distributed/strategies/parameter_server/server.h"
@@ -16,7 +13,6 @@
 #include "support/thread_ranks.h"
 
 namespace lockstep::server_parts_test {
-namespace {
 
 // ---- a step of several workers --------------------------------------------------------------------------
 
@@ -30,7 +26,6 @@ class Collecting : public testing::Test {
     collector_.add(worker, weight, 0.25);
   }
   UpdateRequest take() { return collector_.take(sum_); }
-
   StepCollector collector_{3, 2, 2};
   std::array<Scalar, 2> sum_{99, 99};
 };
@@ -155,13 +150,10 @@ TEST(WorkerStats, CountsEveryGradientAndItsSamplesOnAllRanks) {
     }
     const std::vector<WorkerRecord> records = stats.gather(comm);
     ASSERT_EQ(records.size(), 2u);
-    EXPECT_EQ(records[0].samples, 1);
-    EXPECT_EQ(records[0].dropped, 0);
-    EXPECT_EQ(records[1].computed, 5);
-    EXPECT_EQ(records[1].steps, 2);
-    EXPECT_EQ(records[1].samples, 12);
-    EXPECT_EQ(records[1].dropped, 3);
-    EXPECT_EQ(records[1].dropped_samples, 60);
+    EXPECT_EQ(std::tuple(records[0].samples, records[0].dropped, records[1].computed, records[1].steps),
+              std::tuple(1, 0, 5, 2));
+    EXPECT_EQ(std::tuple(records[1].samples, records[1].dropped, records[1].dropped_samples),
+              std::tuple(12, 3, 60));
     EXPECT_EQ(records[1].max_ahead, 4);
   });
 }
@@ -172,9 +164,7 @@ TEST(WorkerStats, SumsUpStalenessBeyondItsHistogramToo) {
     for (const Index staleness : {0, 2, 2, 5000}) stats.count_staleness(0, staleness);
     const WorkerRecord record = stats.gather(comm).front();
     ASSERT_EQ(record.staleness.size(), 1024u) << "the last place is \"or more\"";
-    EXPECT_EQ(record.staleness[0], 1);
-    EXPECT_EQ(record.staleness[1], 0);
-    EXPECT_EQ(record.staleness[2], 2);
+    EXPECT_EQ(std::tuple(record.staleness[0], record.staleness[1], record.staleness[2]), std::tuple(1, 0, 2));
     EXPECT_EQ(record.staleness[1023], 1);
     EXPECT_EQ(record.staleness_sum, 5004);
   });
@@ -252,5 +242,4 @@ TEST(RequestQueue, NamesThoseThatAreSilentAndHowLong) {
   });
 }
 
-}  // namespace
 }  // namespace lockstep::server_parts_test

@@ -3,14 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include <limits>
-
 #include "lockstep/base/errors.h"
 #include "lockstep/base/json.h"
-#include "support/error_text.h"
 
 namespace lockstep::shown_predictions_test {
-namespace {
 
 using Json = nlohmann::ordered_json;
 
@@ -140,8 +136,7 @@ TEST(ShownPredictions, HoldPicturesAsBytes) {
   EXPECT_FALSE(shown["worst"][1].contains("picture"));
 }
 
-// A file that a page cannot trust: pictures whose bytes are not those of their size, and those of earlier
-// programs.
+// A file that a page cannot trust: pictures with other bytes than their size says, and of earlier programs.
 TEST(ShownPredictions, LeavePicturesOutThatAreNone) {
   const std::string right = R"({"width":2,"height":1,"channels":1,"pixels":"AP8="})";
   for (const std::string& picture :
@@ -178,10 +173,8 @@ TEST(ShownPredictions, OfAnotherFormAreRefused) {
        R"({"split":"test","samples":3,"worst":[],"curves":[{"class":"a","area":1}]})",
        R"({"split":"test","samples":3,"worst":[],"windows":[{"name":"a","times":["b"],"past":[null],"truth":[],"forecast":[]}]})",
        R"({"split":"test","samples":3,"worst":[],"fits":[{"target":[1],"prediction":[],)"
-       R"("residual_width":1,"residuals":[]}]})"}) {
+       R"("residual_width":1,"residuals":[]}]})"})
     EXPECT_THROW(read_shown_predictions(text), DataError) << text;
-  }
 }
 
-}  // namespace
 }  // namespace lockstep::shown_predictions_test

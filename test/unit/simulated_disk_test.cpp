@@ -3,10 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <set>
-
 namespace lockstep::test::simulated_disk_test {
-namespace {
 
 constexpr CrashKind kLost{"", Unsynced::kLost, Unsynced::kLost};
 constexpr CrashKind kNamesKept{"", Unsynced::kKept, Unsynced::kLost};
@@ -27,7 +24,6 @@ class Disk : public testing::Test {
     Dice dice(1, draw);
     return disk_.after_crash(kind, dice);
   }
-
   const FileTree before_{{"d", std::nullopt}, {"d/old", "old"}};
   SimulatedDisk disk_{before_};
 };
@@ -83,5 +79,4 @@ TEST_F(Disk, ChangesSurviveInAnyOrder) {
   EXPECT_EQ(after(kLast), both);
 }
 
-}  // namespace
 }  // namespace lockstep::test::simulated_disk_test

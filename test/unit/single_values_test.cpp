@@ -7,7 +7,6 @@
 #include "support/planned_run.h"
 
 namespace lockstep::single_values_test {
-namespace {
 
 // Nodes: 0 dense, 1 batch_norm, 2 relu, 3 dense, 4 batch_norm, 5 dense.
 constexpr Index kFirst = 1;
@@ -47,9 +46,8 @@ TEST(SingleValues, ANewStepIsLookedAtAnew) {
   EXPECT_EQ(values.replicas(), 2);
   EXPECT_EQ(values.first_op(), kFirst);
   values.look(std::vector<Index>{3, 1});
-  EXPECT_EQ(values.replicas(), 1);
-  EXPECT_EQ(values.replicas({0, 1}), 0);
-  EXPECT_EQ(values.replicas({1, 2}), 1);
+  EXPECT_EQ(std::tuple(values.replicas(), values.replicas({0, 1}), values.replicas({1, 2})),
+            std::tuple(1, 0, 1));
   values.look(std::vector<Index>{3, 3});
   EXPECT_EQ(values.replicas(), 0);
 }
@@ -86,7 +84,6 @@ TEST(SingleValues, MomentsFollowWhatIsBeforeTheFirst) {
   for (const Index replica : {0, 2}) EXPECT_TRUE(values.are_followed(replica, kSecond)) << replica;
   EXPECT_TRUE(values.are_followed(1, kFirst)) << "together with the other replica's";
   EXPECT_FALSE(values.are_followed(1, kSecond));
-
   // What one of them makes constant goes into the sums of all.
   const Model mixed = deep("local", "sync");
   SingleValues all(mixed, 3, 1);
@@ -114,5 +111,4 @@ TEST(SingleValues, ThePlanKnowsThoseOfTheLastStepAndRefusesThoseOfEach) {
   EXPECT_THROW(setup.plan(1), ConfigError);
 }
 
-}  // namespace
 }  // namespace lockstep::single_values_test

@@ -10,7 +10,6 @@
 #include "support/temporary_directory.h"
 
 namespace lockstep::sparse_source_test {
-namespace {
 
 // It is told when its records are packed, as a label that suits no class.
 TEST(SparseSource, ARefusedLabelIsToldByItsLineInAnyChunk) {
@@ -38,5 +37,4 @@ TEST(SparseSource, ARefusedLabelIsToldByItsLineInAnyChunk) {
                      {"line 150: found label -3"});
 }
 
-}  // namespace
 }  // namespace lockstep::sparse_source_test

@@ -3,24 +3,20 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
-#include "lockstep/base/aligned_buffer.h"
-#include "lockstep/base/random.h"
 #include "lockstep/math/fixed_tree.h"
 #include "lockstep/nn/split_layer.h"
 #include "lockstep/nn/workspace.h"
 #include "support/seed.h"
 
 namespace lockstep::split_dense_test {
-namespace {
 
 constexpr Index kRows = 7;
 constexpr Index kInputs = 48;  // a block has a multiple of 64 units
 constexpr Index kUnits = 300;
 
 TEST(UnitBlocks, AreEvenAndBeginWhereBlocksOfWeightsDo) {
-  for (const Index inputs : {Index{784}, Index{9216}, Index{100}, Index{33}}) {
+  for (const Index inputs : {Index{784}, Index{9216}, Index{100}, Index{33}})
     for (const Index units : {Index{1}, Index{500}, Index{4096}, Index{65536}}) {
       SCOPED_TRACE(testing::Message() << units << " units of " << inputs);
       const UnitBlocks blocks(units, inputs);
@@ -37,7 +33,6 @@ TEST(UnitBlocks, AreEvenAndBeginWhereBlocksOfWeightsDo) {
       EXPECT_EQ(end, units);
       EXPECT_EQ(blocks.units(blocks.all()), (Range{0, units}));
     }
-  }
   const UnitBlocks wide(65536, 9216);
   EXPECT_EQ(wide.count(), UnitBlocks::kMaxBlocks);
   EXPECT_EQ(wide.units(3), (Range{3 * 4096, 4 * 4096}));
@@ -45,9 +40,8 @@ TEST(UnitBlocks, AreEvenAndBeginWhereBlocksOfWeightsDo) {
 
 TEST(UnitBlocks, KnowTheBlockOfAUnit) {
   const UnitBlocks blocks(kUnits, kInputs);
-  for (Index unit = 0; unit < kUnits; ++unit) {
+  for (Index unit = 0; unit < kUnits; ++unit)
     EXPECT_TRUE(blocks.units(blocks.block_of(unit)).contains(unit)) << unit;
-  }
 }
 
 TEST(SplitDense, CopiesOutputsThereAndBack) {
@@ -59,8 +53,7 @@ TEST(SplitDense, CopiesOutputsThereAndBack) {
   const std::vector<Scalar> inputs(kRows * kInputs);
   const ConstMatrix x(inputs.data(), kRows, kInputs);
   const BlockBegins begins = layer.find_outputs(x);
-  const Range some{1, blocks.count() - 1};
-  const Range units = blocks.units(some);
+  const Range some{1, blocks.count() - 1}, units = blocks.units(some);
   std::vector<Scalar> gathered(static_cast<std::size_t>(kRows * units.size()));
   const BlockOutputs<Scalar> outputs{begins, some, kRows, gathered.data()};
   EXPECT_EQ(outputs.size(), std::ssize(gathered));
@@ -71,13 +64,12 @@ TEST(SplitDense, CopiesOutputsThereAndBack) {
   std::vector<Scalar> back(values.size(), Scalar{-1});
   Matrix y(back.data(), kRows, kUnits);
   layer.scatter(x, outputs.as_const(), y);
-  for (Index i = 0; i < std::ssize(back); ++i) {
+  for (Index i = 0; i < std::ssize(back); ++i)
     EXPECT_EQ(at(back, i), units.contains(i % kUnits) ? at(values, i) : Scalar{-1});
-  }
 }
 
 TEST(SumAlongTree, AddsAsMergesDo) {
-  for (Index leaves = 1; leaves <= 9; ++leaves) {
+  for (Index leaves = 1; leaves <= 9; ++leaves)
     for (Index missing = 0; missing < (Index{1} << leaves); ++missing) {
       std::vector<Scalar> values(static_cast<std::size_t>(leaves));
       std::vector<Range> there;
@@ -103,39 +95,29 @@ TEST(SumAlongTree, AddsAsMergesDo) {
       apply_merges(plan.merges, pieces);
       EXPECT_EQ(sum, at(pieces, plan.survivors.front()).front()) << leaves << " " << missing;
     }
-  }
-}
-
-std::vector<Scalar> random_values(Index size, std::uint64_t stream) {
-  RandomStream random({.seed = test::seed(), .a = stream});
-  std::vector<Scalar> values(static_cast<std::size_t>(size));
-  for (Scalar& value : values) value = random.normal();
-  return values;
 }
 
 struct Passed {
-  std::vector<Scalar> outputs;
-  std::vector<Scalar> gradient;
+  std::vector<Scalar> outputs, gradient;
 };
 
 // The layer with one before it, whose gradient comes out of the gradient of its input.
 Passed pass(const std::string& split) {
   const Model model({.layers = "dense(48) dense(300" + split + ")", .init = "xavier"}, {{20}});
-  const std::vector<Scalar> weights = random_values(model.layout().size, 1);
-  const std::vector<Scalar> x = random_values(kRows * 20, 2);
+  const std::vector<Scalar> weights = test::random_values(model.layout().size, 1);
+  const std::vector<Scalar> x = test::random_values(kRows * 20, 2);
   Workspace workspace(model, kRows, ActivationRetention::kForTraining);
   const ConstMatrix outputs = workspace.forward({.values = {.weights = weights, .state = {}},
                                                  .x = ConstMatrix(x.data(), kRows, 20),
                                                  .batch = {.training = true}});
   std::vector<Scalar> gradient(weights.size());
-  std::ranges::copy(random_values(kRows * kUnits, 3), workspace.output_gradient().data());
+  std::ranges::copy(test::random_values(kRows * kUnits, 3), workspace.output_gradient().data());
   workspace.backward(gradient, Write::kReplace, {});
   return {{outputs.data(), outputs.data() + outputs.size()}, gradient};
 }
 
 TEST(SplitDense, GivesTheNumbersOfALayerThatIsNotSplit) {
-  const Passed split = pass(", split=rows");
-  const Passed whole = pass("");
+  const Passed split = pass(", split=rows"), whole = pass("");
   const auto expect_near = [](const std::vector<Scalar>& found, const std::vector<Scalar>& expected) {
     ASSERT_EQ(found.size(), expected.size());
     double largest = 1;  // sums that cancel are as exact as their parts
@@ -150,16 +132,16 @@ TEST(SplitDense, GivesTheNumbersOfALayerThatIsNotSplit) {
 TEST(SplitDense, IsComputedBlockByBlock) {
   const Passed found = pass(", split=rows");
   const Model model({.layers = "dense(48) dense(300)", .init = "xavier"}, {{20}});
-  const std::vector<Scalar> weights = random_values(model.layout().size, 1);
+  const std::vector<Scalar> weights = test::random_values(model.layout().size, 1);
   const auto tensor = [&](const std::vector<Scalar>& arena, std::size_t param) {
     return part(std::span(arena), model.layout().params[param].range);
   };
-  const std::vector<Scalar> features = random_values(kRows * 20, 2);
+  const std::vector<Scalar> features = test::random_values(kRows * 20, 2);
   std::vector<Scalar> hidden(kRows * kInputs);
   Matrix x(hidden.data(), kRows, kInputs);
   multiply_forward(ConstMatrix(features.data(), kRows, 20), as_matrix(tensor(weights, 0), kInputs, 20),
                    tensor(weights, 1), x);
-  const std::vector<Scalar> dy = random_values(kRows * kUnits, 3);
+  const std::vector<Scalar> dy = test::random_values(kRows * kUnits, 3);
   const UnitBlocks blocks(kUnits, kInputs);
   ASSERT_EQ(blocks.count(), 5);
   std::vector<std::vector<Scalar>> dx;
@@ -172,12 +154,11 @@ TEST(SplitDense, IsComputedBlockByBlock) {
     Matrix y(outputs.data(), kRows, units.size());
     multiply_forward(ConstMatrix(x.data(), kRows, kInputs), w, part(tensor(weights, 3), units), y);
     std::vector<Scalar> dy_block(outputs.size());
-    for (Index row = 0; row < kRows; ++row) {
+    for (Index row = 0; row < kRows; ++row)
       for (Index unit = 0; unit < units.size(); ++unit) {
         EXPECT_EQ(y(row, unit), at(found.outputs, row * kUnits + units.begin + unit));
         at(dy_block, row * units.size() + unit) = at(dy, row * kUnits + units.begin + unit);
       }
-    }
     const ConstMatrix dy_of_block(dy_block.data(), kRows, units.size());
     std::vector<Scalar> dw(own.size());
     Matrix dweight(dw.data(), units.size(), kInputs);
@@ -191,9 +172,8 @@ TEST(SplitDense, IsComputedBlockByBlock) {
   }
   // The tree over five leaves.
   std::vector<Scalar> sum(dx.front().size());
-  for (std::size_t i = 0; i < sum.size(); ++i) {
+  for (std::size_t i = 0; i < sum.size(); ++i)
     sum[i] = ((dx[0][i] + dx[1][i]) + (dx[2][i] + dx[3][i])) + dx[4][i];
-  }
   std::vector<Scalar> first(tensor(found.gradient, 0).size());
   Matrix first_gradient(first.data(), kInputs, 20);
   multiply_backward_weights(ConstMatrix(sum.data(), kRows, kInputs), ConstMatrix(features.data(), kRows, 20),
@@ -201,5 +181,4 @@ TEST(SplitDense, IsComputedBlockByBlock) {
   EXPECT_TRUE(std::ranges::equal(first, tensor(found.gradient, 0)));
 }
 
-}  // namespace
 }  // namespace lockstep::split_dense_test

@@ -1,10 +1,6 @@
 // The plan of a model that is divided among ranks.
 #include <gtest/gtest.h>
 
-#include <memory>
-#include <string>
-#include <vector>
-
 #include "lockstep/base/errors.h"
 #include "lockstep/nn/stages.h"
 #include "lockstep/report/tables/plan_table.h"
@@ -12,49 +8,51 @@
 #include "support/error_text.h"
 #include "support/planned_run.h"
 
-namespace lockstep::stage_plan_test {
-namespace {
+namespace lockstep::test::stage_plan_test {
 
 constexpr const char* kDeep = "dense(64) relu dense(64) relu dense(64) relu dense(64) relu dense(10)";
+
+RunPlanRequest request_of(const Given& setup, std::span<const std::unique_ptr<Model>> stages, Index world,
+                          std::vector<OptimizerMemory> optimizers) {
+  return {.train = setup.train,
+          .data = setup.data,
+          .distribute = setup.distribute,
+          .schedule = setup.schedule,
+          .model = setup.model,
+          .stages = stages,
+          .rows = setup.rows,
+          .record_bytes = 104,
+          .optimizer = setup.optimizer,
+          .stage_optimizers = std::move(optimizers),
+          .world = world};
+}
 
 RunPlan plan_of(Index stages, Index world,
                 PipelineSchedule schedule = PipelineSchedule::kOneForwardOneBackward,
                 const std::string& strategy = "allreduce", const std::vector<Index>& node_sizes = {},
                 const std::string& layers = kDeep, const std::string& batch_norm = "local") {
   const ModelOptions options{.layers = layers, .batch_norm = batch_norm};
-  test::Given setup = test::typical(layers);
+  Given setup = typical(layers);
   setup.model = Model(options, setup.model.input());
   setup.distribute.stages = stages;
   setup.distribute.strategy = strategy;
   setup.distribute.schedule = schedule;
   std::vector<std::unique_ptr<Model>> models;
-  std::vector<OptimizerMemory> optimizers;
   if (stages > 1) {
     const std::vector<Range> parts = divide_model(setup.model, stages, setup.distribute.cut, schedule.chunks);
-    for (const std::vector<Range>& chunks : chunks_of_stages(parts, stages)) {
+    for (const std::vector<Range>& chunks : chunks_of_stages(parts, stages))
       models.push_back(std::make_unique<Model>(options, setup.model, std::span(chunks)));
-      optimizers.emplace_back(1);
-    }
   }
-  return make_run_plan({.train = setup.train,
-                        .data = setup.data,
-                        .distribute = setup.distribute,
-                        .schedule = setup.schedule,
-                        .model = setup.model,
-                        .stages = models,
-                        .rows = setup.rows,
-                        .record_bytes = 104,
-                        .target_columns = 1,
-                        .optimizer = 1,
-                        .stage_optimizers = optimizers,
-                        .saves = true,
-                        .world = world,
-                        .node_sizes = node_sizes});
+  RunPlanRequest request =
+      request_of(setup, models, world, std::vector<OptimizerMemory>(models.size(), OptimizerMemory(1)));
+  request.target_columns = 1;
+  request.saves = true;
+  request.node_sizes = node_sizes;
+  return make_run_plan(request);
 }
 
 TEST(StagePlan, DividesRanksModelAndMemory) {
-  const RunPlan whole = plan_of(1, 2);
-  const RunPlan plan = plan_of(2, 4);
+  const RunPlan whole = plan_of(1, 2), plan = plan_of(2, 4);
   EXPECT_EQ(plan.ranks(), 4);
   EXPECT_EQ(plan.dist.world, 2) << "two groups";
   ASSERT_EQ(plan.stages.size(), 2U);
@@ -73,11 +71,9 @@ TEST(StagePlan, DividesRanksModelAndMemory) {
   EXPECT_EQ(plan.model_file_bytes, whole.model_file_bytes);
 }
 
-// The first stage has records of 104 bytes and samples of 100 features and a target; the last one has
-// targets.
+// The first stage has records of 104 bytes and samples of 100 features and a target; the last has targets.
 TEST(StagePlan, CountsRecordsWhereTheyAreNeeded) {
-  const RunPlan whole = plan_of(1, 1);
-  const RunPlan plan = plan_of(3, 3);
+  const RunPlan whole = plan_of(1, 1), plan = plan_of(3, 3);
   ASSERT_EQ(plan.stages.size(), 3U);
   EXPECT_EQ(plan.stages[0].memory.data, whole.memory.data);
   EXPECT_EQ(plan.stages[1].memory.data, 0);
@@ -92,27 +88,16 @@ TEST(StagePlan, CountsRecordsWhereTheyAreNeeded) {
 // The first rank writes the model in pieces, and all copy their shares of it for a checkpoint.
 TEST(StagePlan, CountsAPieceOfTheModelAndNotAllOfIt) {
   const ModelOptions wide{.layers = "dense(8192) relu dense(8192) relu dense(10)"};
-  test::Given setup = test::typical(wide.layers);
+  Given setup = typical(wide.layers);
   const auto memory_of = [&](bool saves) {
     setup.distribute.stages = 2;
     std::vector<std::unique_ptr<Model>> models;
-    for (const Range ops : divide_model(setup.model, 2, std::vector<std::string>{"2"})) {
+    for (const Range ops : divide_model(setup.model, 2, std::vector<std::string>{"2"}))
       models.push_back(std::make_unique<Model>(wide, setup.model, ops));
-    }
-    const std::vector<OptimizerMemory> optimizers(2, OptimizerMemory(0));
-    return make_run_plan({.train = setup.train,
-                          .data = setup.data,
-                          .distribute = setup.distribute,
-                          .schedule = setup.schedule,
-                          .model = setup.model,
-                          .stages = models,
-                          .rows = setup.rows,
-                          .record_bytes = 104,
-                          .optimizer = 0,
-                          .stage_optimizers = optimizers,
-                          .saves = saves,
-                          .world = 2})
-        .stages;
+    setup.optimizer = 0;
+    RunPlanRequest request = request_of(setup, models, 2, {0, 0});
+    request.saves = saves;
+    return make_run_plan(request).stages;
   };
   constexpr Index kPiece = Index{16} << 20;
   const std::vector<StagePlan> plain = memory_of(false);
@@ -148,8 +133,7 @@ TEST(StagePlan, CountsTheMicroBatchesInMemory) {
 
 TEST(StagePlan, CountsChunks) {
   const PipelineSchedule interleaved{.order = PipelineSchedule::Order::kInterleaved, .chunks = 2};
-  const RunPlan plan = plan_of(2, 2, interleaved);
-  const RunPlan simple = plan_of(4, 4);
+  const RunPlan plan = plan_of(2, 2, interleaved), simple = plan_of(4, 4);
   ASSERT_EQ(plan.stages.size(), 2U);
   for (std::size_t i = 0; i < 2; ++i) {
     EXPECT_EQ(plan.stages[i].parameters, simple.stages[i].parameters + simple.stages[2 + i].parameters);
@@ -158,33 +142,29 @@ TEST(StagePlan, CountsChunks) {
   EXPECT_EQ(plan.stages[0].alive, 6);
   EXPECT_EQ(plan.stages[1].alive, 4);
   EXPECT_DOUBLE_EQ(plan.idle_share(64), 1.0 / 129);
-  test::expect_parts(plan_table(std::vector{plan}),
-                     {"by (S - 1) / (v m + S - 1) with v = 2 chunks of the model on each rank"});
+  expect_parts(plan_table(std::vector{plan}),
+               {"by (S - 1) / (v m + S - 1) with v = 2 chunks of the model on each rank"});
 }
 
-// The last stage has a copy of 64 x 100 weights and sends gradients of as many, of two micro-batches at a
-// time.
+// The last stage has a copy of 64 x 100 weights, and sends gradients of two micro-batches at a time.
 TEST(StagePlan, CountsWeightsThatStagesShare) {
   constexpr auto kSchedule = PipelineSchedule::kOneForwardOneBackward;
   const auto plan = [&](const std::string& last) {
     return plan_of(2, 2, kSchedule, "allreduce", {}, "dense(64) relu dense(100) relu " + last);
   };
-  const RunPlan tied = plan("dense(64, tie=0)");
-  const RunPlan free = plan("dense(64)");
+  const RunPlan tied = plan("dense(64, tie=0)"), free = plan("dense(64)");
   constexpr Index kWeight = 64 * 100 * Index{sizeof(Scalar)};
   ASSERT_EQ(tied.stages.size(), 2U);
   EXPECT_EQ(tied.stages[0].tied.lent, kWeight);
   EXPECT_EQ(tied.stages[0].tied.collected, kWeight);
   EXPECT_EQ(tied.stages[0].tied.kept_gradients, kWeight);
   EXPECT_EQ(tied.stages[1].tied.borrowed, kWeight);
-  EXPECT_EQ(tied.stages[1].tied.returned, kWeight);
-  EXPECT_EQ(tied.stages[1].tied.kept_gradients, 2 * kWeight);
-  EXPECT_EQ(tied.parameters, free.parameters - 64 * 100);
+  EXPECT_EQ(std::tuple(tied.stages[1].tied.returned, tied.stages[1].tied.kept_gradients, tied.parameters),
+            std::tuple(kWeight, 2 * kWeight, free.parameters - 64 * 100));
   EXPECT_EQ(tied.stages[1].memory.weights, free.stages[1].memory.weights) << "a copy, or a weight of its own";
-  test::expect_parts(
-      plan_table(std::vector{tied}),
-      {"Stage 1 shares weights of other stages: it receives 25.0 KiB of weights once a step, and "
-       "sends 25.0 KiB of gradients back with each micro-batch."});
+  expect_parts(plan_table(std::vector{tied}),
+               {"Stage 1 shares weights of other stages: it receives 25.0 KiB of weights once a step, and "
+                "sends 25.0 KiB of gradients back with each micro-batch."});
 }
 
 // Two weights of the first stage are shared by the last one, the second by two of its layers: each is sent
@@ -196,12 +176,10 @@ TEST(StagePlan, CountsEachOfSeveralSharedWeightsOnce) {
               "dense(100, tie=2) tanh dense(100, tie=2) dense(10)");
   constexpr Index kWeight = 100 * 100 * Index{sizeof(Scalar)};
   ASSERT_EQ(plan.stages.size(), 2U);
-  EXPECT_EQ(plan.stages[0].tied.lent, 2 * kWeight);
-  EXPECT_EQ(plan.stages[1].tied.borrowed, 2 * kWeight);
-  EXPECT_EQ(plan.stages[0].tied.collected, 3 * kWeight);
-  EXPECT_EQ(plan.stages[1].tied.returned, 3 * kWeight);
-  EXPECT_EQ(plan.stages[0].tied.borrowed, 0);
-  EXPECT_EQ(plan.stages[1].tied.lent, 0);
+  EXPECT_EQ(std::tuple(plan.stages[0].tied.lent, plan.stages[1].tied.borrowed, plan.stages[0].tied.collected),
+            std::tuple(2 * kWeight, 2 * kWeight, 3 * kWeight));
+  EXPECT_EQ(std::tuple(plan.stages[1].tied.returned, plan.stages[0].tied.borrowed, plan.stages[1].tied.lent),
+            std::tuple(3 * kWeight, 0, 0));
   EXPECT_EQ(plan.stages[0].tied.kept_gradients, kWeight) << "one at a time";
   EXPECT_EQ(plan.stages[1].tied.kept_gradients, 2 * 3 * kWeight);
 }
@@ -211,27 +189,16 @@ TEST(StagePlan, CountsEachOfSeveralSharedWeightsOnce) {
 void expect_estimates(const std::string& layers, const PipelineSchedule& schedule) {
   SCOPED_TRACE(layers + ", " + to_string(schedule));
   const ModelOptions options{.layers = layers};
-  test::Given setup = test::typical(layers);
+  Given setup = typical(layers);
   setup.distribute.stages = 3;
   setup.distribute.schedule = schedule;
   std::vector<std::unique_ptr<Model>> models;
-  for (const Range ops : divide_model(setup.model, 3, setup.distribute.cut)) {
+  for (const Range ops : divide_model(setup.model, 3, setup.distribute.cut))
     models.push_back(std::make_unique<Model>(options, setup.model, ops));
-  }
-  const RunPlanRequest request{.train = setup.train,
-                               .data = setup.data,
-                               .distribute = setup.distribute,
-                               .schedule = setup.schedule,
-                               .model = setup.model,
-                               .stages = models,
-                               .rows = setup.rows,
-                               .record_bytes = 104,
-                               .optimizer = 1,
-                               .stage_optimizers = {1, 1, 1},
-                               .evaluation_rows = 100,
-                               .evaluation_sets = 2,
-                               .evaluation_batch = 10,
-                               .world = 6};
+  RunPlanRequest request = request_of(setup, models, 6, {1, 1, 1});
+  request.evaluation_rows = 100;
+  request.evaluation_sets = 2;
+  request.evaluation_batch = 10;
   const RunPlan plan = make_run_plan(request);
   StageMemory memory(request, plan, [&](Range ops) {
     return StageMemory::Stage{std::make_unique<Model>(options, setup.model, ops), 1};
@@ -258,14 +225,14 @@ TEST(StagePlan, EstimatesTheMemoryOfAnyOps) {
 }
 
 TEST(StagePlan, SaysWhichRanksAreAGroup) {
-  test::expect_parts(plan_table(std::vector{plan_of(2, 4)}),
-                     {"There are 2 groups, whose ranks are neighbours", "the first one is ranks 0, 1."});
+  expect_parts(plan_table(std::vector{plan_of(2, 4)}),
+               {"There are 2 groups, whose ranks are neighbours", "the first one is ranks 0, 1."});
 }
 
 TEST(StagePlan, IsPrintedWithTheIdleShare) {
-  test::expect_parts(plan_table(std::vector{plan_of(2, 4)}),
-                     {"stages of a group", "received per sample",
-                      "A group takes 32 micro-batches through 2 stages: each is idle for 3 %"});
+  expect_parts(plan_table(std::vector{plan_of(2, 4)}),
+               {"stages of a group", "received per sample",
+                "A group takes 32 micro-batches through 2 stages: each is idle for 3 %"});
   EXPECT_EQ(plan_table(std::vector{plan_of(1, 4)}).find("stage"), std::string::npos);
 }
 
@@ -302,19 +269,18 @@ TEST(StagePlan, HoldsTheReplicasThatNormaliseTogether) {
   const RunPlan plan = plan_of(2, 2, PipelineSchedule::kGpipe, "allreduce", {}, layers, "sync");
   EXPECT_TRUE(plan.lockstep);
   for (const StagePlan& stage : plan.stages) EXPECT_EQ(stage.alive, 64);
-  test::expect_parts(plan_table(std::vector{plan}), {"waits until all of them are there"});
-  test::expect_parts(
-      test::error_text<ConfigError>(
+  expect_parts(plan_table(std::vector{plan}), {"waits until all of them are there"});
+  expect_parts(
+      error_text<ConfigError>(
           [&] { plan_of(2, 2, PipelineSchedule::kOneForwardOneBackward, "allreduce", {}, layers, "sync"); }),
       {"refused: distribute.stages with batch norm sync or group", "set distribute.schedule = \"gpipe\""});
 }
 
 TEST(StagePlan, NeedsAMultipleOfTheStages) {
-  test::expect_parts(test::error_text<ConfigError>([] { plan_of(2, 3); }),
-                     {"refused: distribute.stages with a number of ranks", "found 3 ranks and 2 stages"});
-  test::expect_parts(test::error_text<ConfigError>([] { plan_of(2, 130); }),
-                     {"65 groups of 2 ranks, one for each stage, but 64 replicas", "at most 128 ranks"});
+  expect_parts(error_text<ConfigError>([] { plan_of(2, 3); }),
+               {"refused: distribute.stages with a number of ranks", "found 3 ranks and 2 stages"});
+  expect_parts(error_text<ConfigError>([] { plan_of(2, 130); }),
+               {"65 groups of 2 ranks, one for each stage, but 64 replicas", "at most 128 ranks"});
 }
 
-}  // namespace
-}  // namespace lockstep::stage_plan_test
+}  // namespace lockstep::test::stage_plan_test

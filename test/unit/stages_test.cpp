@@ -5,11 +5,8 @@
 
 #include <cmath>
 #include <deque>
-#include <map>
-#include <string>
 
 namespace lockstep::stages_test {
-namespace {
 
 struct Named {
   std::string name;
@@ -20,8 +17,7 @@ std::vector<Named> all_stages() {
   return {{"ring", ring_stages}, {"rabenseifner", rabenseifner_stages}};
 }
 
-// Ranks that go through their stages in turn; each sends when a stage begins, and goes on when it has
-// received.
+// Ranks that go through their stages in turn; each sends when a stage begins, and waits until it received.
 class Simulation {
  public:
   Simulation(const MakeStages& make, int ranks, Index count) : ranks_(static_cast<std::size_t>(ranks)) {
@@ -50,7 +46,6 @@ class Simulation {
     }
     return true;
   }
-
   const std::vector<Scalar>& values(int rank) { return of(rank).values; }
 
  private:
@@ -60,9 +55,7 @@ class Simulation {
     std::size_t next = 0;
     bool sent = false;
   };
-
   Rank& of(int rank) { return at(ranks_, rank); }
-
   bool step(int rank) {
     Rank& mine = of(rank);
     if (mine.next == mine.stages.size()) return false;
@@ -90,14 +83,13 @@ class Simulation {
     from.pop_front();
     return true;
   }
-
   std::vector<Rank> ranks_;
   std::map<std::pair<int, int>, std::deque<std::vector<Scalar>>> messages_;
 };
 
 TEST(Stages, EveryRankEndsWithTheSameSums) {
-  for (const Named& stages : all_stages()) {
-    for (int ranks = 1; ranks <= 17; ++ranks) {
+  for (const Named& stages : all_stages())
+    for (int ranks = 1; ranks <= 17; ++ranks)
       for (const Index count : {0, 1, 2, 5, 16, 17, 33, 100, 555, 1025}) {
         SCOPED_TRACE(stages.name + ": " + std::to_string(count) + " numbers on " + std::to_string(ranks));
         Simulation simulation(stages.make, ranks, count);
@@ -109,14 +101,12 @@ TEST(Stages, EveryRankEndsWithTheSameSums) {
         }
         for (int rank = 1; rank < ranks; ++rank) ASSERT_EQ(simulation.values(rank), simulation.values(0));
       }
-    }
-  }
 }
 
 TEST(Stages, NobodyTalksToHimselfOrSendsWhatHeIsReceiving) {
-  for (const Named& stages : all_stages()) {
-    for (int ranks = 1; ranks <= 17; ++ranks) {
-      for (int rank = 0; rank < ranks; ++rank) {
+  for (const Named& stages : all_stages())
+    for (int ranks = 1; ranks <= 17; ++ranks)
+      for (int rank = 0; rank < ranks; ++rank)
         for (const Stage& stage : stages.make(rank, ranks, 1000)) {
           ASSERT_TRUE(stage.send || stage.receive);
           for (const auto& transfer : {stage.send, stage.receive}) {
@@ -129,9 +119,6 @@ TEST(Stages, NobodyTalksToHimselfOrSendsWhatHeIsReceiving) {
             EXPECT_TRUE(intersect(stage.send->range, stage.receive->range).empty());
           }
         }
-      }
-    }
-  }
 }
 
 TEST(Stages, TheySendNoMoreThanTheyPromise) {
@@ -154,5 +141,4 @@ TEST(Stages, TheySendNoMoreThanTheyPromise) {
   }
 }
 
-}  // namespace
 }  // namespace lockstep::stages_test

@@ -14,8 +14,7 @@
 #include "lockstep/base/process.h"
 #include "support/error_text.h"
 
-namespace lockstep::stall_test {
-namespace {
+namespace lockstep::test::stall_test {
 
 // The activity of this thread, while it lives.
 class OwnActivity {
@@ -34,10 +33,8 @@ TEST(OwnActivity, SaysWhatTheThreadWaitsInUntilTheCallIsOver) {
   OwnActivity mine;
   {
     const Waiting waiting(Call::kBarrier, 7, 2);
-    EXPECT_EQ(mine->call, Call::kBarrier);
-    EXPECT_EQ(mine->number, 7);
-    EXPECT_EQ(mine->communicator, 2);
-    EXPECT_EQ(mine->marks, 1U);
+    EXPECT_EQ(std::tuple(mine->call, mine->number, mine->communicator, mine->marks),
+              std::tuple(Call::kBarrier, 7, 2, 1U));
   }
   EXPECT_EQ(mine->call, Call::kNone);
   EXPECT_EQ(mine->marks, 2U);
@@ -49,11 +46,8 @@ TEST(OwnActivity, GetsOnWithEachStepAndPhase) {
   note_phase(Phase::kCompute, 3);
   note_phase(Phase::kExchange);
   note_stage(1);
-  EXPECT_EQ(mine->step, 4);
-  EXPECT_EQ(mine->phase, Phase::kExchange);
-  EXPECT_EQ(mine->bucket, 3);
-  EXPECT_EQ(mine->stage, 1);
-  EXPECT_EQ(mine->marks, 3U);
+  EXPECT_EQ(std::tuple(mine->step, mine->phase, mine->bucket, mine->stage, mine->marks),
+            std::tuple(4, Phase::kExchange, 3, 1, 3U));
   note_step(5);
   EXPECT_EQ(mine->bucket, -1) << "none in this step";
 }
@@ -103,9 +97,8 @@ std::vector<Activity> waiting(const std::vector<Index>& numbers) {
 class StoppedProcess {
  public:
   StoppedProcess() : pid_(::fork()) {
-    if (pid_ == 0) {
+    if (pid_ == 0)
       for (;;) ::pause();
-    }
     ::kill(pid_, SIGSTOP);
     ::waitpid(pid_, nullptr, WUNTRACED);
   }
@@ -114,7 +107,6 @@ class StoppedProcess {
   }
   StoppedProcess(const StoppedProcess&) = delete;
   StoppedProcess& operator=(const StoppedProcess&) = delete;
-
   pid_t pid() const { return pid_; }
   pid_t end() {
     ::kill(pid_, SIGKILL);
@@ -139,8 +131,8 @@ TEST(MissingRanks, AreThoseThatAreStoppedOrGoneWhateverTheyWereIn) {
   ranks[2].pid = stopped.pid();
   EXPECT_EQ(missing_ranks(ranks), (std::vector{0, 2}));
   const std::string text = describe_stall(ranks, 61, false);
-  test::expect_parts(text, {"2 of 3 did not arrive: ranks 0, 2\n", ") is gone, in phase start\n",
-                            fmt::format("pid {}) is stopped, in phase start", stopped.pid())});
+  expect_parts(text, {"2 of 3 did not arrive: ranks 0, 2\n", ") is gone, in phase start\n",
+                      fmt::format("pid {}) is stopped, in phase start", stopped.pid())});
 }
 
 TEST(MissingRanks, AreTheMinorityWhereAllWait) {
@@ -169,8 +161,8 @@ TEST(MissingRanks, AreNotSoughtAmongStagesThatWaitEachForItself) {
     rank.stage = rank.rank;
   }
   EXPECT_TRUE(missing_ranks(ranks).empty()) << "each may wait for the network";
-  test::expect_parts(describe_stall(ranks, 61, false), {"part 1 of the ranks, in phase start, stage 0",
-                                                        "part 1 of the ranks, in phase start, stage 1"});
+  expect_parts(describe_stall(ranks, 61, false), {"part 1 of the ranks, in phase start, stage 0",
+                                                  "part 1 of the ranks, in phase start, stage 1"});
 }
 
 TEST(StallReport, HasALineOfEachRank) {
@@ -198,20 +190,19 @@ TEST(StallReport, NamesTheStageTheMicroBatchAndTheDirection) {
   ranks[0].step = 11;
   ranks[0].bucket = 5;
   ranks[0].phase = Phase::kStageBackward;
-  test::expect_parts(
-      describe_stall(ranks, 61, false),
-      {"barrier 7 of part 3 of the ranks, in phase backward of step 12, micro-batch 5, stage 2"});
+  expect_parts(describe_stall(ranks, 61, false),
+               {"barrier 7 of part 3 of the ranks, in phase backward of step 12, micro-batch 5, stage 2"});
   ranks[0].phase = Phase::kOptimizer;
-  test::expect_parts(describe_stall(ranks, 61, false), {"in phase optimizer of step 12, bucket 5, stage 2"});
+  expect_parts(describe_stall(ranks, 61, false), {"in phase optimizer of step 12, bucket 5, stage 2"});
 }
 
 TEST(StallReport, OfAHostIsAboutItsRanksAlone) {
   std::vector<Activity> ranks = ranks_of(2);
-  test::expect_parts(describe_stall(ranks, 61, true),
-                     {"stall: this host's ranks have not got on for 61.0 s, and wait for nobody\n",
-                      "\n  each host tells of its own ranks: one that says nothing is stopped or cut off"});
+  expect_parts(describe_stall(ranks, 61, true),
+               {"stall: this host's ranks have not got on for 61.0 s, and wait for nobody\n",
+                "\n  each host tells of its own ranks: one that says nothing is stopped or cut off"});
   wait_in(ranks[0], Call::kBarrier, 7);
-  test::expect_parts(describe_stall(ranks, 61, true), {"1 of 2 on this host did not arrive: rank 1\n"});
+  expect_parts(describe_stall(ranks, 61, true), {"1 of 2 on this host did not arrive: rank 1\n"});
 }
 
 // A rank that takes steps as long as these, ticked every second, and then gets on no more.
@@ -287,5 +278,4 @@ TEST(StallClock, TicksAreAsFrequentAsTheLimitAsksFor) {
   EXPECT_EQ(StallClock(600).interval(), 1);
 }
 
-}  // namespace
-}  // namespace lockstep::stall_test
+}  // namespace lockstep::test::stall_test

@@ -6,7 +6,6 @@
 #include "support/thread_ranks.h"
 
 namespace lockstep::step_clock_test {
-namespace {
 
 TimeSums step(TimeSums time, const ExchangeTime& exchange) {
   time.add_exchange(exchange);
@@ -106,5 +105,4 @@ TEST(TimeShares, MeasuresAStepInSixtyFourAndNotTheFirst) {
   }
 }
 
-}  // namespace
 }  // namespace lockstep::step_clock_test

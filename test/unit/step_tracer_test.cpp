@@ -15,7 +15,6 @@
 #include "support/temporary_directory.h"
 
 namespace lockstep::step_tracer_test {
-namespace {
 
 using Steps = std::vector<Index>;
 
@@ -44,7 +43,6 @@ class Timeline : public testing::Test {
     for (const TracedStep& step : trace.ranks.front().steps) steps.push_back(step.step);
     return steps;
   }
-
   test::TemporaryDirectory directory_;
 };
 
@@ -65,8 +63,7 @@ TEST_F(Timeline, KeepsTheFirstTheLastAndTheSlowestSteps) {
 TEST_F(Timeline, GoesByTheTimesThatTheRanksHaveAgreed) {
   StepTracer tracer(file(0), head(0, "slowest 1 steps"));
   for (Index step = 0; step < 4; ++step) record(tracer, step, step == 2 ? 5 : 1);
-  const std::vector<double> agreed{1, 6, 5, 1};
-  tracer.choose(agreed);
+  tracer.choose(std::vector<double>{1, 6, 5, 1});
   EXPECT_EQ(steps_of(read()), Steps{1});
 }
 
@@ -142,9 +139,8 @@ TEST_F(Timeline, IsOnOneClock) {
   // Rank 0 came to the exchange at 5,001,000 and waited for rank 1, which came at 5,005,050.
   const StepSpans spans = spans_of(trace, 0, 0);
   ASSERT_EQ(spans.spans.size(), 3U);
-  EXPECT_EQ(spans.spans[2].waits_for, 1);
-  EXPECT_EQ(spans.spans[2].begin, 5001000);
-  EXPECT_EQ(spans.spans[2].end, 5005050);
+  EXPECT_EQ(std::tuple(spans.spans[2].waits_for, spans.spans[2].begin, spans.spans[2].end),
+            std::tuple(1, 5001000, 5005050));
   EXPECT_EQ(spans.spans[1].own, 9000 - 4050);
   EXPECT_EQ(spans_of(trace, 1, 0).spans.size(), 2U) << "the last rank waits for nobody";
 }
@@ -182,10 +178,8 @@ TEST_F(Timeline, CutsSpansThatOverlapSoThatTheyNest) {
       << "\n";
   const StepSpans step = spans_of(read(), 0, 0);
   ASSERT_EQ(step.spans.size(), 4U);
-  EXPECT_EQ(step.spans[1].end, 150);
-  EXPECT_EQ(step.spans[2].begin, 140);
-  EXPECT_EQ(step.spans[2].end, 150);
-  EXPECT_EQ(step.spans[3].begin, 150);
+  EXPECT_EQ(std::tuple(step.spans[1].end, step.spans[2].begin, step.spans[2].end, step.spans[3].begin),
+            std::tuple(150, 140, 150, 150));
   EXPECT_EQ(step.spans[3].end, 170);
   std::int64_t own = 0;
   for (const NestedSpan& span : step.spans) own += span.own;
@@ -240,13 +234,9 @@ std::string error_of(const std::string& text) {
 
 TEST(TraceRequest, TakesTheStepsByNameInAnyOrder) {
   const TraceRequest all = parse_trace("key", "first 20, last 10, slowest 5 steps");
-  EXPECT_EQ(all.first, 20);
-  EXPECT_EQ(all.last, 10);
-  EXPECT_EQ(all.slowest, 5);
+  EXPECT_EQ(std::tuple(all.first, all.last, all.slowest), std::tuple(20, 10, 5));
   const TraceRequest some = parse_trace("key", " slowest 7 steps,first 1 step");
-  EXPECT_EQ(some.first, 1);
-  EXPECT_EQ(some.last, 0);
-  EXPECT_EQ(some.slowest, 7);
+  EXPECT_EQ(std::tuple(some.first, some.last, some.slowest), std::tuple(1, 0, 7));
   EXPECT_FALSE(parse_trace("key", "").any());
 }
 
@@ -263,5 +253,4 @@ TEST(TraceRequest, RefusesOtherTextsWithAnExample) {
             "report.trace = 'last 3 epochs': 'last 3 epochs' is more than a word and a number" + example);
 }
 
-}  // namespace
 }  // namespace lockstep::step_tracer_test

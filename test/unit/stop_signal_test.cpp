@@ -10,7 +10,6 @@
 #include "lockstep/base/errors.h"
 
 namespace lockstep::stop_signal_test {
-namespace {
 
 bool blocks_stop_signals() {
   sigset_t blocked;
@@ -37,7 +36,6 @@ TEST_F(StopSignal, IsKeptForWhoAsksAndBlockedInThreadsMadeAfterwards) {
     EXPECT_EQ(stop_signal(), "");
     EXPECT_NO_THROW(throw_if_stopped());
   }).join();
-
   ::kill(::getpid(), SIGINT);
   std::jthread([] { EXPECT_EQ(stop_signal(), "SIGINT"); }).join();
   ::kill(::getpid(), SIGTERM);
@@ -66,5 +64,4 @@ TEST_F(StopSignal, IsForgottenWithTheObjectThatKeepsIt) {
   }
 }
 
-}  // namespace
 }  // namespace lockstep::stop_signal_test

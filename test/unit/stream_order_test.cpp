@@ -5,15 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <functional>
-#include <map>
-#include <set>
 
-#include "lockstep/base/errors.h"
 #include "support/numbered_source.h"
 
 namespace lockstep::stream_order_test {
-namespace {
 
 using namespace test;
 
@@ -28,8 +23,7 @@ SamplingOptions options(Index rows, Index replicas, Index chunk, Index window) {
 }
 
 std::vector<Index> epoch_ids(const Sampler& sampler, Index epoch, Index replica) {
-  std::vector<Index> ids;
-  std::vector<Index> all;
+  std::vector<Index> ids, all;
   for (Index step = 0; step < sampler.epoch().steps; ++step) {
     sampler.ids(epoch * sampler.epoch().steps + step, replica, ids);
     all.insert(all.end(), ids.begin(), ids.end());
@@ -43,29 +37,24 @@ std::set<Index> shard(const Sampler& sampler, Index epoch, Index replica) {
 }
 
 TEST(StreamOrder, EachRecordComesOnceInAnEpochWhateverTheSizes) {
-  for (const Index rows : {1, 10, 97, 400}) {
-    for (const Index replicas : {1, 3, 8}) {
-      for (const Index chunk : {1, 7, 1000}) {
-        for (const Index window : {1, 20, 1000}) {
+  for (const Index rows : {1, 10, 97, 400})
+    for (const Index replicas : {1, 3, 8})
+      for (const Index chunk : {1, 7, 1000})
+        for (const Index window : {1, 20, 1000})
           for (const Reshuffle reshuffle : {Reshuffle::kShard, Reshuffle::kGlobal}) {
             SamplingOptions sampling = options(rows, replicas, chunk, window);
             sampling.reshuffle = reshuffle;
             const auto sampler = make_sampler(sampling);
             for (const Index epoch : {0, 1, 5}) {
               std::set<Index> seen;
-              for (Index replica = 0; replica < replicas; ++replica) {
+              for (Index replica = 0; replica < replicas; ++replica)
                 for (const Index id : epoch_ids(*sampler, epoch, replica)) {
                   EXPECT_TRUE(seen.insert(id).second);
                   EXPECT_TRUE(sampler->replicas_of(id).contains(replica));
                 }
-              }
               EXPECT_EQ(std::ssize(seen), rows);
             }
           }
-        }
-      }
-    }
-  }
 }
 
 TEST(StreamOrder, InFullModeEveryReplicaWalksAllInItsOwnOrder) {
@@ -87,27 +76,24 @@ TEST(StreamOrder, AnyStepComesOutTheSameInAnyOrder) {
   const auto backwards = make_sampler(sampling);
   std::map<std::pair<Index, Index>, std::vector<Index>> seen;
   const Index steps = 3 * forwards->epoch().steps;
-  for (Index step = 0; step < steps; ++step) {
+  for (Index step = 0; step < steps; ++step)
     for (Index replica = 0; replica < 4; ++replica) forwards->ids(step, replica, seen[{step, replica}]);
-  }
   std::vector<Index> ids;
-  for (Index step = steps; step-- > 0;) {
+  for (Index step = steps; step-- > 0;)
     for (Index replica = 4; replica-- > 0;) {
       backwards->ids(step, replica, ids);
       EXPECT_EQ(ids, (seen[{step, replica}]));
     }
-  }
 }
 
 // data.reshuffle = shard.
 TEST(StreamOrder, AReplicaKeepsItsSamplesForTheWholeRun) {
   const auto sampler = make_sampler(options(300, 3, 10, 50));
-  for (Index replica = 0; replica < 3; ++replica) {
+  for (Index replica = 0; replica < 3; ++replica)
     for (const Index epoch : {1, 2, 7}) {
       EXPECT_EQ(shard(*sampler, epoch, replica), shard(*sampler, 0, replica));
       EXPECT_NE(epoch_ids(*sampler, epoch, replica), epoch_ids(*sampler, 0, replica));
     }
-  }
 }
 
 // data.reshuffle = global.
@@ -128,9 +114,8 @@ TEST(StreamOrder, DealtAnewAReplicaHasOtherSamplesInEachEpoch) {
 TEST(StreamOrder, EachSeedDealsShardsOfItsOwn) {
   SamplingOptions sampling = options(300, 3, 10, 50);
   std::set<std::set<Index>> shards;
-  for (sampling.seed = 1; sampling.seed <= 5; ++sampling.seed) {
+  for (sampling.seed = 1; sampling.seed <= 5; ++sampling.seed)
     shards.insert(shard(*make_sampler(sampling), 0, 1));
-  }
   EXPECT_EQ(shards.size(), 5U);
 }
 
@@ -139,11 +124,9 @@ void visit_orders(SamplingOptions sampling,
                   const std::function<void(const SamplingOptions&, Index, Index)>& visit) {
   sampling.mode = DataMode::kFull;
   sampling.shard_order = ShardOrder::kContiguous;
-  for (sampling.seed = 1; sampling.seed <= 2; ++sampling.seed) {
-    for (Index epoch = 0; epoch < 4; ++epoch) {
+  for (sampling.seed = 1; sampling.seed <= 2; ++sampling.seed)
+    for (Index epoch = 0; epoch < 4; ++epoch)
       for (Index replica = 0; replica < sampling.replicas; ++replica) visit(sampling, epoch, replica);
-    }
-  }
 }
 
 TEST(StreamOrder, PiecesComeInAnotherOrderInEachEpochOfEachReplica) {
@@ -195,8 +178,7 @@ TEST(StreamOrder, AWindowHoldsTheNextRecordsOfTheWalk) {
 
 // Sorted by class, every window of a replica holds records from many places.
 TEST(StreamOrder, AWindowMixesManyPlacesOfASortedFile) {
-  const auto sampler = make_sampler(options(10'000, 2, 50, 1000));
-  const std::vector<Index> ids = epoch_ids(*sampler, 0, 1);
+  const std::vector<Index> ids = epoch_ids(*make_sampler(options(10'000, 2, 50, 1000)), 0, 1);
   for (std::size_t begin = 0; begin + 1000 <= ids.size(); begin += 1000) {
     std::set<Index> tenths;
     for (std::size_t i = begin; i < begin + 1000; ++i) tenths.insert(ids[i] / 1000);
@@ -206,8 +188,7 @@ TEST(StreamOrder, AWindowMixesManyPlacesOfASortedFile) {
 
 // What comes within a window is not in the order of the file.
 TEST(StreamOrder, RecordsAreMixedWithinAWindow) {
-  const auto sampler = make_sampler(options(1000, 1, 1000, 1000));
-  const std::vector<Index> ids = epoch_ids(*sampler, 0, 0);
+  const std::vector<Index> ids = epoch_ids(*make_sampler(options(1000, 1, 1000, 1000)), 0, 0);
   Index ascending = 0;
   for (std::size_t i = 1; i < ids.size(); ++i) ascending += ids[i] > ids[i - 1] ? 1 : 0;
   EXPECT_NEAR(static_cast<double>(ascending), 500, 80);
@@ -216,12 +197,11 @@ TEST(StreamOrder, RecordsAreMixedWithinAWindow) {
 TEST(StreamOrder, FilesAndChunksThatFollowOnStayTogether) {
   for (const bool files : {true, false}) {
     std::vector<Chunk> chunks;
-    for (Index file = 0; file < 20; ++file) {
+    for (Index file = 0; file < 20; ++file)
       for (Index part = 0; part < 5; ++part) {
         const Index begin = file * 50 + part * 10;
         chunks.push_back({{begin, begin + 10}, !files && part > 0, files ? file : 0});
       }
-    }
     SamplingOptions sampling = options(1000, 2, 1, 1);
     sampling.stream->chunks = std::make_shared<const std::vector<Chunk>>(chunks);
     sampling.stream->shard_by = files ? ShardBy::kAuto : ShardBy::kRecord;
@@ -252,7 +232,7 @@ TEST(StreamOrder, FilesStayWholeByThemselvesIfThereAreFourForEachReplica) {
   const auto pieces = [](Index count, Index replicas, ShardBy by) {
     return StreamOrder(files(count, replicas, by)).walk(0, 0)->pieces;
   };
-  for (const Index replicas : {1, 2, 5}) {
+  for (const Index replicas : {1, 2, 5})
     for (const Index count : {4 * replicas - 1, 4 * replicas, 4 * replicas + 1}) {
       const auto by_file = pieces(count, replicas, ShardBy::kFile);
       const auto by_record = pieces(count, replicas, ShardBy::kRecord);
@@ -260,7 +240,6 @@ TEST(StreamOrder, FilesStayWholeByThemselvesIfThereAreFourForEachReplica) {
       EXPECT_EQ(pieces(count, replicas, ShardBy::kAuto), count >= 4 * replicas ? by_file : by_record)
           << count << " files, " << replicas << " replicas";
     }
-  }
 }
 
 TEST(StreamOrder, OneFileIsCutIntoEvenRuns) {
@@ -278,9 +257,8 @@ TEST(StreamOrder, OnlyAtTheBordersOfShardsIsAChunkReadTwice) {
   for (const Index replicas : {1, 3, 8}) {
     const StreamOrder order(options(400, replicas, 7, 20));
     Index pieces = 0;
-    for (Index replica = 0; replica < replicas; ++replica) {
+    for (Index replica = 0; replica < replicas; ++replica)
       pieces += std::ssize(order.walk(1, replica)->pieces);
-    }
     EXPECT_LE(pieces, divide_up(400, 7) + replicas - 1);
   }
 }
@@ -292,5 +270,4 @@ TEST(StreamOrder, ContiguousShardsAreRuns) {
   for (const Index id : epoch_ids(*sampler, 2, 1)) EXPECT_TRUE((Range{25, 50}).contains(id));
 }
 
-}  // namespace
 }  // namespace lockstep::stream_order_test

@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <thread>
 
 #include "lockstep/base/errors.h"
@@ -12,7 +11,6 @@
 #include "support/numbered_source.h"
 
 namespace lockstep::streamed_records_test {
-namespace {
 
 using namespace test;
 
@@ -55,8 +53,7 @@ TEST(StreamedRecords, AreTheRecordsInTheMemoryThatWasStated) {
   }
 }
 
-// Once all that a window needs is read, both windows are held: the stated memory is that of two, and little
-// more.
+// Once all that a window needs is read, two windows are held: the stated memory, and little more.
 TEST(StreamedRecords, TheStatedMemoryIsCloseToWhatIsHeld) {
   const NumberedSource source(chunks_of(4000, 10));
   for (const Index replicas : {1, 2}) {
@@ -159,5 +156,4 @@ TEST(StreamedRecords, WhatCannotBeReadIsTold) {
   expect_right(records, source, {5, 7});
 }
 
-}  // namespace
 }  // namespace lockstep::streamed_records_test

@@ -10,11 +10,7 @@
 #include "support/temporary_directory.h"
 #include "support/thread_ranks.h"
 
-namespace lockstep::sweep_description_test {
-namespace {
-
-using test::error_text;
-using test::expect_parts;
+namespace lockstep::test::sweep_description_test {
 
 const ListTrials kList = [](const Config&, const SweepRequest& request) {
   return list_trials(request, readable_options(), 1);
@@ -30,18 +26,15 @@ std::string described(const std::string& before, const SweepRequest& request, co
 
 std::vector<std::string> trials_of(const std::string& text, const SweepRequest& request) {
   std::vector<std::string> trials;
-  for (const auto& settings : described_trials(text, request, {}, kList)) {
+  for (const auto& settings : described_trials(text, request, {}, kList))
     trials.push_back(describe_settings(settings));
-  }
   return trials;
 }
 
 TEST(SweepDescription, KeepsTheNumbersOfTrialsThatItHas) {
-  const SweepRequest first = grid({"train.lr=0.5,0.1"});
-  const SweepRequest second = grid({"train.lr=0.1,0.2,0.5"});
+  const SweepRequest first = grid({"train.lr=0.5,0.1"}), second = grid({"train.lr=0.1,0.2,0.5"});
   const SweepRequest third = grid({"train.lr=0.05,0.1,0.2,0.5"});
-  const std::string one = described("", first);
-  const std::string two = described(one, second);
+  const std::string one = described("", first), two = described(one, second);
   const std::string three = described(two, third);
   EXPECT_EQ(trials_of(one, first), (std::vector<std::string>{"train.lr 0.5", "train.lr 0.1"}));
   EXPECT_EQ(trials_of(three, third),
@@ -112,7 +105,7 @@ TEST(SweepDescription, KeepsItsOtherFlags) {
 // A set is known by its kind and its name. Another content of one that was read before is a change, whoever
 // finds it; data of another name are not, as where data.train varies.
 TEST(SweepData, OnlyAnotherContentOfTheSameSetIsAChange) {
-  const test::TemporaryDirectory directory;
+  const TemporaryDirectory directory;
   const std::string noted = directory / "data.json";
   const auto set = [&](const std::string& kind, const std::string& name, const std::string& content) {
     write_file_atomically(directory.path() / name, content);
@@ -143,5 +136,4 @@ TEST(SweepData, OnlyAnotherContentOfTheSameSetIsAChange) {
   EXPECT_EQ(found(), "") << "what is gone says nothing";
 }
 
-}  // namespace
-}  // namespace lockstep::sweep_description_test
+}  // namespace lockstep::test::sweep_description_test

@@ -14,7 +14,6 @@
 #include "support/thread_ranks.h"
 
 namespace lockstep::sweep_state_test {
-namespace {
 
 class SweepStateTest : public testing::Test {
  protected:
@@ -49,7 +48,6 @@ class SweepStateTest : public testing::Test {
   RunDirectory trial(Index number) const {
     return SweepDirectory{.root = directory_ / "sweep"}.trial(number);
   }
-
   test::TemporaryDirectory directory_;
 };
 
@@ -102,5 +100,4 @@ TEST_F(SweepStateTest, NeedsRanksThatTrialsCanShare) {
   test::expect_parts(error(1), {"does not divide 1 rank:", "mpirun -np 2"});
 }
 
-}  // namespace
 }  // namespace lockstep::sweep_state_test

@@ -1,5 +1,4 @@
-// The trials of a sweep and the folds of a cross-validation side by side: their order, and what is computed
-// of them.
+// The trials of a sweep and the folds of a cross-validation side by side: their order, what is computed.
 #include "app/sweep/trial_rows.h"
 
 #include <fmt/format.h>
@@ -7,7 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
@@ -15,10 +13,8 @@
 #include "support/error_text.h"
 #include "support/temporary_directory.h"
 
-namespace lockstep::sweep_table_test {
-namespace {
+namespace lockstep::test::sweep_table_test {
 
-using test::expect_parts;
 using Json = nlohmann::ordered_json;
 
 const Measure kLoss("loss", {}, true);
@@ -100,7 +96,6 @@ TEST(FoldsTable, HasTheMeanAndTheDeviationOfASample) {
             "fold-0003                33           6.0000          0.8750   1.50   done\n"
             "mean                                  3.0000          0.6250\n"
             "standard deviation                    2.6458          0.2165");
-
   // A measure that one fold lacks has the mean of the others; a fold that failed is left out.
   rows.push_back(fold(4, 3, std::nullopt, 33));
   rows.push_back(trial(5, TrialState::kFailed));
@@ -109,19 +104,15 @@ TEST(FoldsTable, HasTheMeanAndTheDeviationOfASample) {
   EXPECT_DOUBLE_EQ(json["mean"]["auc"], 0.625);
   EXPECT_EQ(json["folds"], (Json{{"loss", 4}, {"auc", 3}}));
   EXPECT_DOUBLE_EQ(json["standard_deviation"]["loss"], std::sqrt(14.0 / 3));
-
   // Nor does the training on all records count.
   rows.push_back(fold(6, 100, 1, 100));
   EXPECT_DOUBLE_EQ(folds_json(rows, kLoss, {.root = "runs/cv", .word = "fold", .refit = 6})["mean"]["loss"],
                    3);
-
   const std::vector<TrialRow> one{fold(1, 2, 0.5, 10)};
-  EXPECT_TRUE(folds_json(one, kLoss, directory)["standard_deviation"]["loss"].is_null())
-      << "a sample of one has none";
+  EXPECT_TRUE(folds_json(one, kLoss, directory)["standard_deviation"]["loss"].is_null()) << "one has none";
 }
 
-// Two of three folds have no positive record: undefined is the AUC alone, whether it chooses the weights or
-// not.
+// Two of three folds have no positive record: the AUC alone is undefined, also if it chooses the weights.
 TEST(FoldsTable, ShowsWhatIsUndefinedInItsOwnCells) {
   const SweepDirectory directory{.root = "runs/cv", .word = "fold"};
   const Measure auc("auc", {"auc"}, true);
@@ -186,10 +177,9 @@ TEST(TrialRow, IsReadAsItWasWritten) {
   EXPECT_FALSE(trial(1, TrialState::kDropped).is_over());
 }
 
-// The best value of the validation set, the first of equals; or the last one, if the model has the last
-// weights.
+// The best value of the validation set, the first of equals; or the last, if the model has the last weights.
 TEST(TrialScore, IsThatOfTheWeightsThatAreKept) {
-  const test::TemporaryDirectory directory;
+  const TemporaryDirectory directory;
   const RunDirectory run{directory.path()};
   EXPECT_FALSE(read_score(run, kLoss, true)) << "no lines yet";
   std::string lines = "{\"kind\":\"train\",\"step\":1,\"epoch\":0.1,\"samples_seen\":9,\"loss\":0.001}\n";
@@ -209,13 +199,10 @@ TEST(TrialScore, IsThatOfTheWeightsThatAreKept) {
   write_file_atomically(run.metrics(), lines);
   const std::optional<TrialScore> best = read_score(run, kLoss, true);
   ASSERT_TRUE(best);
-  EXPECT_EQ(best->value, 0.25);
-  EXPECT_EQ(best->step, 2);
-  EXPECT_EQ(best->epoch, 1);
+  EXPECT_EQ(std::tuple(best->value, best->step, best->epoch), std::tuple(0.25, 2, 1));
   EXPECT_EQ(best->evaluation, (Json{{"samples", 9}, {"loss", 0.25}, {"accuracy", 0.5}}));
   EXPECT_EQ(read_score(run, kLoss, false)->step, 5);
   EXPECT_EQ(read_score(run, kAccuracy, true)->step, 1);
-
   TrialRow row{.score = best};
   RunRecord record{.state = RunState::kDone, .progress = {.steps = 5}, .seconds = 2.5};
   record.figures["validation"] = {.step = 2, .values = {{"loss", 0.125}, {"accuracy", 0.5}}};
@@ -232,5 +219,4 @@ TEST(TrialScore, IsThatOfTheWeightsThatAreKept) {
   EXPECT_TRUE(other.test.is_null());
 }
 
-}  // namespace
-}  // namespace lockstep::sweep_table_test
+}  // namespace lockstep::test::sweep_table_test

@@ -4,8 +4,6 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <map>
-#include <set>
 
 #include "lockstep/base/file.h"
 #include "lockstep/train/storage/checkpoint/directory.h"
@@ -38,15 +36,12 @@ namespace {
 class SyncedDirectories : public testing::Test {
  protected:
   SyncedDirectories() { synced_names().clear(); }
-
   std::filesystem::path path(const std::string& name) const { return root_ / name; }
   // The directories from the root to this one.
   void expect_to_survive(const std::string& name) const {
-    for (std::filesystem::path each = path(name); each != root_; each = each.parent_path()) {
+    for (std::filesystem::path each = path(name); each != root_; each = each.parent_path())
       EXPECT_TRUE(synced_names()[each.parent_path()].contains(each.filename())) << each;
-    }
   }
-
   test::TemporaryDirectory directory_;
   std::filesystem::path root_ = std::filesystem::canonical(directory_.path());
 };

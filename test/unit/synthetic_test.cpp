@@ -13,15 +13,12 @@
 #include "support/seed.h"
 
 namespace lockstep::synthetic_test {
-namespace {
 
 using namespace test;
 
 std::unique_ptr<RecordSource> open(const SyntheticOptions& synthetic, Split split = Split::kTrain,
                                    std::uint64_t seed = 5) {
-  DataOptions options;
-  options.format = "synthetic";
-  options.synthetic = synthetic;
+  DataOptions options{.format = "synthetic", .synthetic = synthetic};
   return choose_format(options).open({options, split, seed, alone()});
 }
 
@@ -32,16 +29,14 @@ Gathered gather_first(const RecordSource& source, Index count) {
 }
 
 struct Moments {
-  double mean = 0;
-  double variance = 0;
+  double mean = 0, variance = 0;
 };
 
 Moments moments(const std::vector<double>& values) {
   Moments result;
   for (const double value : values) result.mean += value / static_cast<double>(values.size());
-  for (const double value : values) {
+  for (const double value : values)
     result.variance += (value - result.mean) * (value - result.mean) / static_cast<double>(values.size());
-  }
   return result;
 }
 
@@ -78,13 +73,11 @@ TEST(Synthetic, ABillionRowsCostNoMemoryAndNoTime) {
 }
 
 TEST(Synthetic, ClassesAreBalancedAndLieAroundTheirCentres) {
-  const Index rows = 20'000;
-  const Index classes = 4;
-  const Index features = 3;
+  const Index rows = 20'000, classes = 4, features = 3;
   const auto source =
       open({.rows = rows, .features = features, .classes = classes, .noise = 0.5}, Split::kTrain, seed());
   const Gathered all = gather_first(*source, rows);
-  for (Index label = 0; label < classes; ++label) {
+  for (Index label = 0; label < classes; ++label)
     for (Index feature = 0; feature < features; ++feature) {
       std::vector<double> values;
       for (Index row = 0; row < rows; ++row) {
@@ -95,7 +88,6 @@ TEST(Synthetic, ClassesAreBalancedAndLieAroundTheirCentres) {
       EXPECT_NEAR(static_cast<double>(values.size()), 5000, 370);
       EXPECT_NEAR(std::sqrt(moments(values).variance), 0.5, 0.5 * 6 / std::sqrt(2.0 * 5000));
     }
-  }
 }
 
 TEST(Synthetic, CentresAreStandardNormal) {
@@ -123,8 +115,7 @@ TEST(Synthetic, WithoutNoiseRegressionIsLinear) {
 TEST(Synthetic, RegressionTargetsVaryByAboutOneHoweverManyFeatures) {
   const auto source = open({.rows = 5000, .features = 1000, .classes = 0, .noise = 0}, Split::kTrain, seed());
   const Gathered all = gather_first(*source, 5000);
-  // The squares of a thousand weights, divided by their number: six deviations of that, and some for the
-  // samples.
+  // The squares of a thousand weights, by their number: six deviations of that, and some for the samples.
   EXPECT_NEAR(moments({all.targets.begin(), all.targets.end()}).variance, 1,
               6 * std::sqrt(2 / 1000.0) + 0.15);
 }
@@ -133,8 +124,7 @@ TEST(Synthetic, RegressionFeaturesAreStandardNormalAndNoiseIsAdded) {
   const Index rows = 20'000;
   const auto quiet = open({.rows = rows, .features = 4, .classes = 0, .noise = 0});
   const auto noisy = open({.rows = rows, .features = 4, .classes = 0, .noise = 2});
-  const Gathered a = gather_first(*quiet, rows);
-  const Gathered b = gather_first(*noisy, rows);
+  const Gathered a = gather_first(*quiet, rows), b = gather_first(*noisy, rows);
   EXPECT_EQ(a.features, b.features);
   const Moments x = moments({a.features.begin(), a.features.end()});
   EXPECT_NEAR(x.mean, 0, 0.02);
@@ -167,5 +157,4 @@ TEST(Synthetic, RefusesWhatCannotBe) {
                {"data.synthetic_classes = 0", "a class below 9"});
 }
 
-}  // namespace
 }  // namespace lockstep::synthetic_test

@@ -16,7 +16,6 @@
 #include "support/temporary_directory.h"
 
 namespace lockstep::test::table_schema_test {
-namespace {
 
 class Schema : public testing::Test {
  protected:
@@ -25,7 +24,6 @@ class Schema : public testing::Test {
     std::ofstream(paths[0], std::ios::binary) << text;
     return learn_schema(open_table_text(paths, options_, alone()), options_, {}, alone()).schema;
   }
-
   TemporaryDirectory directory_;
   TableOptions options_{.label = {"y"}};
 };
@@ -99,11 +97,8 @@ TEST_F(Schema, ColumnsOfWindowsHaveAFeatureForEachPosition) {
   schema.windows = TableWindows{.window = 4, .horizon = 3, .series = {"shop"}, .future = {"x"}};
   const std::vector<FeatureColumn> columns = feature_columns_of(schema);
   ASSERT_EQ(columns.size(), 3U);
-  EXPECT_EQ(columns[0].features, (Range{0, 4}));
-  EXPECT_EQ(columns[1].name, "x");
-  EXPECT_EQ(columns[1].features, (Range{4, 11}));
-  EXPECT_EQ(columns[2].features, (Range{11, 14}));
+  EXPECT_EQ(std::tuple(columns[0].features, columns[1].name, columns[1].features, columns[2].features),
+            std::tuple((Range{0, 4}), "x", (Range{4, 11}), (Range{11, 14})));
 }
 
-}  // namespace
 }  // namespace lockstep::test::table_schema_test

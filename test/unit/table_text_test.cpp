@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <charconv>
 #include <fstream>
-#include <set>
 
 #include "lockstep/base/embedded_text.h"
 #include "lockstep/base/errors.h"
@@ -21,7 +20,6 @@
 #include "support/temporary_directory.h"
 
 namespace lockstep::table_text_test {
-namespace {
 
 using namespace test;
 
@@ -53,9 +51,8 @@ TEST(Numbers, AreFiniteAndWhole) {
   EXPECT_EQ(parse_number("0.1"), 0.1);
   EXPECT_EQ(parse_number(".5"), 0.5);
   EXPECT_EQ(parse_number("+1"), 1);
-  for (const char* text : {"", "+", "-", "+-1", "nan", "inf", "1e999", "1 ", " 1", "1,0", "0x10", "1_000"}) {
+  for (const char* text : {"", "+", "-", "+-1", "nan", "inf", "1e999", "1 ", " 1", "1,0", "0x10", "1_000"})
     EXPECT_FALSE(parse_number(text)) << text;
-  }
 }
 
 // Short numbers take another way than long ones, and both must give what the standard library gives.
@@ -63,9 +60,8 @@ TEST(Numbers, AreTheNearestDoubles) {
   RandomStream random({.seed = seed(), .purpose = Purpose::kSynthetic});
   const auto digits = [&] {
     std::string text;
-    for (Index left = random.below(11); left > 0; --left) {
+    for (Index left = random.below(11); left > 0; --left)
       text += static_cast<char>('0' + static_cast<char>(random.below(10)));
-    }
     return text;
   };
   for (int trial = 0; trial < 20000; ++trial) {
@@ -93,9 +89,8 @@ TEST(Numbers, AreTheNearestDoubles) {
 Texts records_of(std::string_view text, const Dialect& rules = {}) {
   RecordLines lines(text, rules, 1);
   Texts records;
-  for (std::string_view record; lines.next(record);) {
+  for (std::string_view record; lines.next(record);)
     records.push_back(fmt::format("{}:{}", lines.line(), record));
-  }
   return records;
 }
 
@@ -120,9 +115,8 @@ class TextFilesTest : public testing::Test {
       const std::string_view text = reader.read(chunk);
       RecordLines lines(text, files.dialect, reader.first_line());
       Texts records;
-      for (std::string_view record; lines.next(record);) {
+      for (std::string_view record; lines.next(record);)
         records.push_back(fmt::format("{}:{}", lines.line(), record));
-      }
       all.insert(backwards ? all.begin() : all.end(), records.begin(), records.end());
     }
     return all;
@@ -139,12 +133,10 @@ TEST_F(TextFilesTest, ChunksOfAnySizeHoldEachRecordOnce) {
     if (text.empty()) text += 'x';
     // Line ends of all kinds, one in a file, as the first one decides.
     const auto line_end = random.below(3);
-    if (line_end == 1) {
+    if (line_end == 1)
       for (std::size_t at = 0; (at = text.find('\n', at)) != std::string::npos; at += 2)
         text.insert(at, 1, '\r');
-    }
-    const Texts expected = records_of(text);
-    const Texts unquoted = records_of(text, {.quotes = false});
+    const Texts expected = records_of(text), unquoted = records_of(text, {.quotes = false});
     if (line_end == 2) std::ranges::replace(text, '\n', '\r');
     const std::string paths[] = {write("t.csv", text)};
     const std::string packed[] = {write_gzip("t.csv.gz", text)};
@@ -213,5 +205,4 @@ TEST(ForeignFiles, AreToldByTheirEndsAndByTheirFirstBytes) {
   EXPECT_EQ(by_start("\x28\xb5\x2f"), "");
 }
 
-}  // namespace
 }  // namespace lockstep::table_text_test

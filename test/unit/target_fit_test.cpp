@@ -5,20 +5,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 
 #include "support/thread_ranks.h"
 
 namespace lockstep::target_fit_test {
-namespace {
 
 using Pair = std::pair<double, double>;
 
 struct Rows {
-  std::vector<Scalar> outputs;
-  std::vector<Scalar> targets;
-  std::vector<Scalar> weights = {};
+  std::vector<Scalar> outputs, targets, weights = {};
   Index first_id = 0;
 };
 
@@ -128,8 +124,7 @@ TEST(TargetFit, DrawsTheSameThousandOnAnyRanks) {
   const auto fit_on = [](int ranks) {
     TargetFit fit;
     run_thread_ranks(ranks, [&](Communicator& comm) {
-      FitSamples fits(TargetKind::kValue, 1, kRows, {});
-      FitSamples other(TargetKind::kValue, 1, kRows, {});
+      FitSamples fits(TargetKind::kValue, 1, kRows, {}), other(TargetKind::kValue, 1, kRows, {});
       const Range mine = split_evenly(kRows, comm.size(), comm.rank());
       for (Index id = mine.begin; id < mine.end; ++id) {
         const auto number = static_cast<Scalar>(id);
@@ -141,11 +136,9 @@ TEST(TargetFit, DrawsTheSameThousandOnAnyRanks) {
     });
     return fit;
   };
-  const TargetFit one = fit_on(1);
-  const TargetFit three = fit_on(3);
-  EXPECT_EQ(one.sample.size(), 1000U);
-  EXPECT_EQ(one.sample, three.sample);
-  EXPECT_EQ(one.residuals, three.residuals);
+  const TargetFit one = fit_on(1), three = fit_on(3);
+  EXPECT_EQ(std::tuple(one.sample.size(), one.sample, one.residuals),
+            std::tuple(1000U, three.sample, three.residuals));
   EXPECT_EQ(std::accumulate(one.residuals.begin(), one.residuals.end(), Index{0}), kRows) << "of all";
   std::vector<double> targets;
   for (const auto& [target, prediction] : one.sample) {
@@ -158,5 +151,4 @@ TEST(TargetFit, DrawsTheSameThousandOnAnyRanks) {
   EXPECT_NEAR(mean, kRows / 2, 5 * 866 / std::sqrt(1000.0)) << "from all over the set";
 }
 
-}  // namespace
 }  // namespace lockstep::target_fit_test

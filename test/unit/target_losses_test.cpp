@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/data/loader.h"
@@ -12,15 +11,13 @@
 #include "support/torch_references.h"
 
 namespace lockstep::target_losses_test {
-namespace {
 
 constexpr Scalar kMissing = std::numeric_limits<Scalar>::quiet_NaN();
 
 std::vector<Scalar> read_numbers(const nlohmann::json& list) {
   std::vector<Scalar> numbers;
-  for (const nlohmann::json& number : list) {
+  for (const nlohmann::json& number : list)
     numbers.push_back(number.is_null() ? kMissing : number.get<Scalar>());
-  }
   return numbers;
 }
 
@@ -56,19 +53,14 @@ struct Batch {
     for (Scalar& slope : gradient) slope /= static_cast<Scalar>(all.sum(rows));
     return sum / all.sum(rows);
   }
-
   Index rows;
-  std::vector<Scalar> outputs;
-  std::vector<Scalar> labels;
-  std::vector<Scalar> gradient;
+  std::vector<Scalar> outputs, labels, gradient;
   std::unique_ptr<Loss> loss;
-  std::vector<Scalar> class_weights;
-  std::vector<Scalar> weights;
-  std::vector<Scalar> present;
+  std::vector<Scalar> class_weights, weights, present;
 };
 
 TEST(TargetLosses, EqualPyTorch) {
-  for (const char* section : {"masked", "soft", "class_weights"}) {
+  for (const char* section : {"masked", "soft", "class_weights"})
     for (const nlohmann::json& reference : test::torch_references(section, "target_references.json")) {
       SCOPED_TRACE(std::string(section) + " " + reference.at("loss").get<std::string>());
       Batch batch(reference);
@@ -76,12 +68,11 @@ TEST(TargetLosses, EqualPyTorch) {
       EXPECT_NEAR(batch.evaluate(), expected, 1e-5 * expected);
       test::expect_close(batch.gradient, reference.at("gradient"), 1e-7);
     }
-  }
 }
 
 TEST(TargetLosses, HaveTheGradientThatDifferencesShow) {
   constexpr Scalar kStep = 1.F / 128;
-  for (const char* section : {"masked", "soft"}) {
+  for (const char* section : {"masked", "soft"})
     for (const nlohmann::json& reference : test::torch_references(section, "target_references.json")) {
       Batch batch(reference);
       batch.evaluate();
@@ -97,16 +88,13 @@ TEST(TargetLosses, HaveTheGradientThatDifferencesShow) {
         EXPECT_NEAR(gradient[i], derivative, 1e-3 * std::abs(derivative) + kStep / 4) << section << i;
       }
     }
-  }
 }
 
 TEST(TargetLosses, OneHotRowsGiveTheBitsOfClassNumbers) {
   const auto loss = find_entry(loss_catalog(), "loss", "softmax_cross_entropy").make({});
-  const std::vector<Scalar> outputs{0.3F, -1.7F, 2.1F, 5, 4.9F, -3};
-  const std::vector<Scalar> numbers{2, 1};
+  const std::vector<Scalar> outputs{0.3F, -1.7F, 2.1F, 5, 4.9F, -3}, numbers{2, 1};
   const std::vector<Scalar> rows{0, 0, 1, 0, 1, 0};
-  std::vector<Scalar> slopes(6);
-  std::vector<Scalar> soft_slopes(6);
+  std::vector<Scalar> slopes(6), soft_slopes(6);
   Matrix gradient = as_matrix(std::span(slopes), 2, 3);
   Matrix soft_gradient = as_matrix(std::span(soft_slopes), 2, 3);
   const ConstMatrix x = as_matrix(std::span<const Scalar>(outputs), 2, 3);
@@ -141,10 +129,8 @@ TEST(Weighing, MultipliesWeightsOfRecordsAndClassesAndCountsTargets) {
   weigh({.of_class = of_class}, info, rows, weights, {});
   EXPECT_EQ(weights, (std::vector<Scalar>{20, 50, 300}));
   EXPECT_EQ(std::vector<Scalar>(labels.begin(), labels.begin() + 3), (std::vector<Scalar>{0, 1, 1}));
-
   const DatasetInfo many{.features = {}, .target_columns = 3, .name = ""};
-  std::vector<Scalar> targets{1, kMissing, 2, kMissing, kMissing, 3};
-  std::vector<Scalar> present(2);
+  std::vector<Scalar> targets{1, kMissing, 2, kMissing, kMissing, 3}, present(2);
   Matrix both = as_matrix(std::span(targets), 2, 3);
   weigh({.masks = true}, many, both, {}, present);
   EXPECT_EQ(present, (std::vector<Scalar>{2, 1}));
@@ -153,5 +139,4 @@ TEST(Weighing, MultipliesWeightsOfRecordsAndClassesAndCountsTargets) {
   EXPECT_EQ((SampleWeights{.values = twice, .present = present, .targets = 3}.sum(2)), 5.0 / 3);
 }
 
-}  // namespace
 }  // namespace lockstep::target_losses_test

@@ -4,14 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <map>
 
 #include "lockstep/base/errors.h"
 #include "support/error_text.h"
 #include "support/tiny_run.h"
 
 namespace lockstep::tensor_multipliers_test {
-namespace {
 
 // 0.weight, 1.weight, 1.bias, 2.weight, 2.bias, 3.body.0.weight, 3.body.0.bias, 4.weight, 4.bias
 Model small_model() {
@@ -68,9 +66,8 @@ TEST(TensorMultipliers, SayWhatIsWrongWithThem) {
     return test::error_text<ConfigError>([&] { lr_factors(texts); });
   };
   for (const char* text :
-       {"bias", "bias: ", ": 2", "bias: two", "bias: -1", "bias: 2x", "bias: nan", "bias: 1e7", ""}) {
+       {"bias", "bias: ", ": 2", "bias: two", "bias: -1", "bias: 2x", "bias: nan", "bias: 1e7", ""})
     test::expect_parts(error({text}), {"train.lr_multiplier has '", text, "a pattern, a colon and a factor"});
-  }
   test::expect_parts(error({"bias: 2", "7.*: 0.1"}),
                      {"train.lr_multiplier: '7.*' fits no tensor", "0.weight, 1.weight, 1.bias", "4.bias",
                       "bias, norm, embedding"});
@@ -157,5 +154,4 @@ TEST(TensorMultipliers, HoldForAsynchronousWorkersToo) {
   EXPECT_TRUE(weights_of_frozen(config, test::train_tiny_on(3, config).weights) == frozen);
 }
 
-}  // namespace
 }  // namespace lockstep::tensor_multipliers_test

@@ -3,16 +3,12 @@
 
 #include <gtest/gtest.h>
 
-#include <bit>
 #include <cmath>
 #include <cstring>
-#include <map>
-#include <vector>
 
 #include "lockstep/math/statistics.h"
 
 namespace lockstep::tensorboard_histogram_test {
-namespace {
 
 struct Histogram {
   std::map<int, double> numbers;              // fields 1 to 5: least, greatest, number, sum, sum of squares
@@ -91,5 +87,4 @@ TEST(Histogram, OfNothingIsEmpty) {
   EXPECT_TRUE(found.packed.empty());
 }
 
-}  // namespace
 }  // namespace lockstep::tensorboard_histogram_test

@@ -6,12 +6,10 @@
 #include <cstdlib>
 
 namespace lockstep::terminal_test {
-namespace {
 
 TEST(WrapLines, LeavesAloneWhatFits) {
-  for (const char* text : {"", "a", "one two three", "one  two", "  one", "one two three\n\nfour\n"}) {
+  for (const char* text : {"", "a", "one two three", "one  two", "  one", "one two three\n\nfour\n"})
     EXPECT_EQ(wrap_lines(text, 20), text);
-  }
   EXPECT_EQ(wrap_lines(std::string(20, 'x'), 20), std::string(20, 'x'));
 }
 
@@ -45,5 +43,4 @@ TEST(Terminal, RowsAreRedrawnWhereTermSaysThatTheyCanBe) {
   if (before != nullptr) ::setenv("TERM", kept.c_str(), 1);
 }
 
-}  // namespace
 }  // namespace lockstep::terminal_test

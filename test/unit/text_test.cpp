@@ -3,12 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <limits>
-#include <string>
-#include <vector>
-
 namespace lockstep::text_test {
-namespace {
 
 TEST(WithCommas, GroupsByThree) {
   EXPECT_EQ(with_commas(0), "0");
@@ -134,5 +129,4 @@ TEST(Listed, HasTheFirstNamesAndTheirNumber) {
   EXPECT_EQ(first_lines(std::vector<std::string>(1000, "c"), 2), "c\n  c\n  ... (1,000 in all)");
 }
 
-}  // namespace
 }  // namespace lockstep::text_test

@@ -5,8 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <set>
-#include <string>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
@@ -19,16 +17,13 @@
 #include "support/temporary_directory.h"
 
 namespace lockstep::texts_test {
-namespace {
 
 using namespace test;
 
 class Texts : public testing::Test {
  protected:
   DataOptions options(const std::string& text, const std::string& tokens, Index window) const {
-    DataOptions data;
-    data.format = "text";
-    data.train = directory_ / "t.txt";
+    DataOptions data{.format = "text", .train = directory_ / "t.txt"};
     data.table.windows.window = window;
     data.text = {.tokens = tokens, .cache = directory_ / "cache"};
     write_file_atomically(data.train, text);
@@ -38,7 +33,6 @@ class Texts : public testing::Test {
   static Gathered read(const RecordSource& source, const std::vector<Index>& ids) {
     return gather(*load(source, everything(source), {}), source.info(), ids);
   }
-
   TemporaryDirectory directory_;
 };
 
@@ -92,13 +86,12 @@ TEST_F(Texts, WindowsAnywhereAreDrawnByEpochAndRecordAlone) {
   EXPECT_EQ(info.starts, 91);
   EXPECT_EQ(read(*sets.train, {info.rows + 90}).targets.back(), Scalar{'b'});
   std::set<Index> begins;
-  std::multiset<Index> of_one;
-  std::multiset<Index> of_three;
+  std::multiset<Index> of_one, of_three;
   for (const Index replicas : {Index{1}, Index{3}}) {
     const auto sampler = make_sampler(
         {.rows = info.rows, .replicas = replicas, .global_batch = info.rows, .starts = info.starts});
     std::vector<Index> ids;
-    for (Index epoch = 0; epoch < 40; ++epoch) {
+    for (Index epoch = 0; epoch < 40; ++epoch)
       for (Index replica = 0; replica < replicas; ++replica) {
         sampler->ids(epoch, replica, ids);
         for (const Index id : ids) {
@@ -108,7 +101,6 @@ TEST_F(Texts, WindowsAnywhereAreDrawnByEpochAndRecordAlone) {
           begins.insert(id);
         }
       }
-    }
   }
   EXPECT_EQ(of_one, of_three);
   EXPECT_GT(std::ssize(begins), 80);
@@ -159,5 +151,4 @@ TEST_F(Texts, IdsOfAnArrayAreTokens) {
   expect_parts(error_text<DataError>([&] { open(data); }), {"ids.npy", "record 1", "found 1.5"});
 }
 
-}  // namespace
 }  // namespace lockstep::texts_test

@@ -8,8 +8,9 @@
 #include <stdexcept>
 #include <thread>
 
+#include "support/error_text.h"
+
 namespace lockstep::thread_team_test {
-namespace {
 
 TEST(ThreadTeam, RunsEveryThreadOnceEachTime) {
   for (const int size : {1, 2, 5}) {
@@ -41,15 +42,14 @@ TEST(ThreadTeam, ThrowsTheFirstExceptionAfterAllAreDone) {
   ThreadTeam team(4);
   for (int round = 0; round < 50; ++round) {
     std::atomic<int> done = 0;
-    try {
-      team.run([&done](int thread) {
-        ++done;
-        if (thread == 1 || thread == 3) throw std::runtime_error("thread " + std::to_string(thread));
-      });
-      FAIL() << "no exception";
-    } catch (const std::runtime_error& error) {
-      EXPECT_STREQ(error.what(), "thread 1");
-    }
+    EXPECT_EQ(test::error_text<std::runtime_error>([&] {
+                team.run([&done](int thread) {
+                  ++done;
+                  if (thread == 1 || thread == 3)
+                    throw std::runtime_error("thread " + std::to_string(thread));
+                });
+              }),
+              "thread 1");
     EXPECT_EQ(done, 4);
   }
 }
@@ -74,9 +74,7 @@ TEST(ThreadTeam, PartsAreAlignedAndCoverARangeOnce) {
       EXPECT_EQ((mine.begin - range.begin) % kAlignment, 0);
       for (Index i = mine.begin; i < mine.end; ++i) ++at(visits, i);
     });
-    for (Index i = 0; i < 1000; ++i) {
-      EXPECT_EQ(at(visits, i), range.contains(i) ? 1 : 0);
-    }
+    for (Index i = 0; i < 1000; ++i) EXPECT_EQ(at(visits, i), range.contains(i) ? 1 : 0);
   }
 }
 
@@ -88,5 +86,4 @@ TEST(ThreadTeam, IsReusableAfterAnException) {
   EXPECT_EQ(done, 3);
 }
 
-}  // namespace
 }  // namespace lockstep::thread_team_test

@@ -4,13 +4,10 @@
 
 #include <array>
 #include <cmath>
-#include <limits>
-#include <vector>
 
 #include "support/ranks.h"
 
 namespace lockstep::threshold_curve_test {
-namespace {
 
 // Logits of six samples and whether they are yes: one pair of three times three is in the wrong order.
 constexpr std::array<Scalar, 6> kLogits{3, 1, -0.5F, 0.5F, -1, -20};
@@ -43,8 +40,7 @@ TEST(ThresholdCurve, CountsSamplesAlikeWhateverTheyWeigh) {
   test::on_ranks({1}, [](Communicator& comm) {
     const std::array<Scalar, 6> weights{0, 0.25F, 3, 1, 0, 1};
     ThresholdCounts counts(TargetKind::kBinary, 1);
-    const ConstMatrix outputs(kLogits.data(), 6, 1);
-    const ConstMatrix targets(kTargets.data(), 6, 1);
+    const ConstMatrix outputs(kLogits.data(), 6, 1), targets(kTargets.data(), 6, 1);
     counts.add({.outputs = outputs, .targets = targets, .weights = {.values = weights}});
     const ThresholdCurve curve = counts.curves(comm).front();
     EXPECT_EQ(curve.positives, 3);
@@ -78,8 +74,7 @@ TEST(ThresholdCurve, EachClassAndEachOutputOfYesOrNoHasItsOwn) {
 // Scores that share a bin are told apart by the area, and its point has the least of them.
 TEST(ThresholdCurve, HasTheExactAreaAndThresholdsOfSamples) {
   test::on_ranks({1, 2}, [](Communicator& comm) {
-    const std::array<Scalar, 4> logits{1, 1.0001F, 1.0002F, 1.0003F};
-    const std::array<Scalar, 4> answers{1, 0, 1, 1};
+    const std::array<Scalar, 4> logits{1, 1.0001F, 1.0002F, 1.0003F}, answers{1, 0, 1, 1};
     const Range mine = split_evenly(4, comm.size(), comm.rank());
     const ConstMatrix outputs(logits.data() + mine.begin, mine.size(), 1);
     const ConstMatrix targets(answers.data() + mine.begin, mine.size(), 1);
@@ -103,9 +98,7 @@ TEST(ThresholdCurve, ComparesOutputsThatAreNoProbabilities) {
     ThresholdCounts three(form, 3);
     three.add({.outputs = ConstMatrix(scores.data(), 2, 3), .targets = ConstMatrix(answers.data(), 2, 1)});
     const std::vector<ThresholdCurve> curves = three.curves(comm);
-    EXPECT_EQ(curves[0].area, 1);
-    EXPECT_EQ(curves[0].points[0].threshold, 3);
-    EXPECT_EQ(curves[1].area, 0);
+    EXPECT_EQ(std::tuple(curves[0].area, curves[0].points[0].threshold, curves[1].area), std::tuple(1, 3, 0));
     ThresholdCounts two(form, 2);
     two.add({.outputs = ConstMatrix(scores.data(), 2, 2), .targets = ConstMatrix(answers.data(), 2, 1)});
     EXPECT_EQ(two.curves(comm).front().points[0].threshold, 2);
@@ -115,27 +108,22 @@ TEST(ThresholdCurve, ComparesOutputsThatAreNoProbabilities) {
 TEST(ThresholdCurve, LeavesOutMissingTargets) {
   test::on_ranks({1}, [](Communicator& comm) {
     const Scalar none = std::numeric_limits<Scalar>::quiet_NaN();
-    const std::array<Scalar, 4> logits{1, 2, -1, 3};
-    const std::array<Scalar, 4> answers{1, none, 0, 1};
-    const ConstMatrix outputs(logits.data(), 2, 2);
-    const ConstMatrix targets(answers.data(), 2, 2);
+    const std::array<Scalar, 4> logits{1, 2, -1, 3}, answers{1, none, 0, 1};
+    const ConstMatrix outputs(logits.data(), 2, 2), targets(answers.data(), 2, 2);
     ThresholdCounts counts(TargetKind::kBinary, 2);
     counts.add({.outputs = outputs, .targets = targets});
     const std::vector<ThresholdCurve> curves = counts.curves(comm);
     ASSERT_EQ(curves.size(), 2);
-    EXPECT_EQ(curves[0].positives + curves[0].negatives, 2);
-    EXPECT_EQ(curves[1].positives, 1);
-    EXPECT_EQ(curves[1].negatives, 0);
+    EXPECT_EQ(std::tuple(curves[0].positives + curves[0].negatives, curves[1].positives, curves[1].negatives),
+              std::tuple(2, 1, 0));
   });
 }
 
 // Equal scores share a point, so half of their pairs count for the area.
 TEST(ThresholdCurve, CountsATieByHalf) {
   test::on_ranks({1}, [](Communicator& comm) {
-    const std::array<Scalar, 4> logits{2, 2, 2, -30};
-    const std::array<Scalar, 4> answers{1, 0, 0, 0};
-    const ConstMatrix outputs(logits.data(), 4, 1);
-    const ConstMatrix targets(answers.data(), 4, 1);
+    const std::array<Scalar, 4> logits{2, 2, 2, -30}, answers{1, 0, 0, 0};
+    const ConstMatrix outputs(logits.data(), 4, 1), targets(answers.data(), 4, 1);
     ThresholdCounts counts(TargetKind::kBinary, 1);
     counts.add({.outputs = outputs, .targets = targets});
     const ThresholdCurve curve = counts.curves(comm).front();
@@ -146,8 +134,7 @@ TEST(ThresholdCurve, CountsATieByHalf) {
 
 TEST(ThresholdCurve, IsTheSameHoweverSamplesAreSpread) {
   test::on_ranks({2}, [](Communicator& comm) {
-    ThresholdCounts counts(TargetKind::kBinary, 1);
-    ThresholdCounts other(TargetKind::kBinary, 1);
+    ThresholdCounts counts(TargetKind::kBinary, 1), other(TargetKind::kBinary, 1);
     add(counts, comm.rank() == 0 ? Range{0, 1} : Range{4, 6});
     add(other, comm.rank() == 0 ? Range{1, 4} : Range{6, 6});
     counts.add(other);
@@ -162,8 +149,7 @@ TEST(ThresholdCurve, ComparesAClassWithAllOthersTogether) {
     // The softmax of these is 0.5, 0.25, 0.25.
     const std::array<Scalar, 3> logits{std::log(2.0F), 0, 0};
     const std::array<Scalar, 1> target{0};
-    const ConstMatrix outputs(logits.data(), 1, 3);
-    const ConstMatrix targets(target.data(), 1, 1);
+    const ConstMatrix outputs(logits.data(), 1, 3), targets(target.data(), 1, 1);
     ThresholdCounts counts(TargetKind::kClass, 3);
     counts.add({.outputs = outputs, .targets = targets});
     const std::vector<ThresholdCurve> curves = counts.curves(comm);
@@ -182,5 +168,4 @@ TEST(ThresholdCurve, IsMissingForNumbersAndForManyClasses) {
   });
 }
 
-}  // namespace
 }  // namespace lockstep::threshold_curve_test

@@ -9,26 +9,18 @@
 #include "lockstep/base/random.h"
 #include "support/error_text.h"
 
-namespace lockstep::threshold_test {
-namespace {
-
-using test::error_text;
-using test::expect_parts;
+namespace lockstep::test::threshold_test {
 
 ScoredSamples samples_of(const std::vector<std::pair<double, bool>>& all) {
   ScoredSamples samples;
-  for (const auto& [probability, yes] : all) {
+  for (const auto& [probability, yes] : all)
     samples.push_back({.score = static_cast<Scalar>(probability), .target = yes ? Scalar{1} : Scalar{0}});
-  }
   std::ranges::sort(samples);
   return samples;
 }
 
 double value_at(const std::string& measure, double threshold, std::span<const ScoredSample> samples) {
-  double yes = 0;
-  double no = 0;
-  double found = 0;
-  double wrong = 0;
+  double yes = 0, no = 0, found = 0, wrong = 0;
   for (const ScoredSample& sample : samples) {
     const double weight = double{sample.weight};
     const bool said = double{sample.score} >= threshold;
@@ -80,18 +72,16 @@ TEST(Threshold, NoOtherIsBetterWhateverTheWeights) {
   RandomStream random({.seed = 7, .purpose = Purpose::kSynthetic});
   for (int round = 0; round < 50; ++round) {
     ScoredSamples samples;
-    for (int i = 0; i < 40; ++i) {
+    for (int i = 0; i < 40; ++i)
       samples.push_back({.score = static_cast<Scalar>(random.below(20)) / 19,
                          .target = (i < 2 ? i == 0 : random.below(3) == 0) ? Scalar{1} : Scalar{0},
                          .weight = static_cast<Scalar>(1 + random.below(4))});
-    }
     std::ranges::sort(samples);
     for (const std::string measure : {"f1", "balanced_accuracy"}) {
       const ChosenThreshold chosen = choose_threshold(measure, samples).value();
       EXPECT_NEAR(chosen.value, value_at(measure, chosen.threshold, samples), 1e-12);
-      for (int step = 0; step <= 38; ++step) {
+      for (int step = 0; step <= 38; ++step)
         EXPECT_LE(value_at(measure, step / 38.0, samples), chosen.value + 1e-12) << measure << " " << step;
-      }
     }
   }
 }
@@ -131,5 +121,4 @@ TEST(Threshold, IsOfOneYesOrNo) {
   EXPECT_FALSE(has_yes({TargetKind::kBinary, Link::kIdentity}, 1));
 }
 
-}  // namespace
-}  // namespace lockstep::threshold_test
+}  // namespace lockstep::test::threshold_test

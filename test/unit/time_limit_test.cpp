@@ -10,7 +10,6 @@
 #include "support/error_text.h"
 
 namespace lockstep::test::time_limit_test {
-namespace {
 
 double limit(std::string_view text) {
   return parse_time_limit("run.time_limit", text);
@@ -39,9 +38,8 @@ TEST(TimeLimit, ReadsTheNotationsOfSlurm) {
 }
 
 TEST(TimeLimit, ThereMayBeNone) {
-  for (const char* text : {"UNLIMITED", "unlimited", "INFINITE", "Infinite", "0", "0:00", "0-00:00:00"}) {
+  for (const char* text : {"UNLIMITED", "unlimited", "INFINITE", "Infinite", "0", "0:00", "0-00:00:00"})
     EXPECT_TRUE(std::isinf(limit(text))) << text;
-  }
 }
 
 TEST(TimeLimit, RefusesEverythingElseWithTheKeyAndTheText) {
@@ -101,12 +99,10 @@ TEST(EndOfJob, AValueThatCannotBeItsEndIsNoLimitButAWarning) {
                                       {"inf", "more than ten years away"}}) {
     const TimeLeft left = job_time_left(value, kNow);
     EXPECT_FALSE(left.seconds) << value;
-    EXPECT_NE(left.warning.find(fmt::format("SLURM_JOB_END_TIME is '{}', ", value)), std::string::npos)
-        << left.warning;
+    expect_parts(left.warning, {fmt::format("SLURM_JOB_END_TIME is '{}', ", value)});
     EXPECT_NE(left.warning.find(reason), std::string::npos) << value << ": " << left.warning;
-    EXPECT_NE(left.warning.find("run.time_limit"), std::string::npos) << left.warning;
+    expect_parts(left.warning, {"run.time_limit"});
   }
 }
 
-}  // namespace
 }  // namespace lockstep::test::time_limit_test

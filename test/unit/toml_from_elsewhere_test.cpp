@@ -7,11 +7,7 @@
 #include "support/error_text.h"
 #include "support/known_names.h"
 
-namespace lockstep::toml_from_elsewhere_test {
-namespace {
-
-using test::error_of;
-using test::load;
+namespace lockstep::test::toml_from_elsewhere_test {
 
 TEST(ConfigFromElsewhere, KnowsKeysOfOtherPrograms) {
   EXPECT_EQ(error_of("[train]\nlearning_rate = 0.1"),
@@ -38,13 +34,12 @@ TEST(ConfigFromElsewhere, KnowsKeysOfOtherPrograms) {
 
 TEST(ConfigFromElsewhere, SaysWhatIsNoTomlAtAll) {
   const auto error_in = [](const std::string& file, const std::string& text) {
-    return test::error_text<ConfigError>([&] { load_config({}, {file, text}, test::options()); });
+    return error_text<ConfigError>([&] { load_config({}, {file, text}, options()); });
   };
-  EXPECT_NE(error_in("a.yaml", "train:\n  lr: 1\n").find("a config is TOML"), std::string::npos);
-  EXPECT_NE(error_in("a.json", "{\"train\": 1}").find("a config is TOML"), std::string::npos);
-  EXPECT_NE(error_in("a.toml", std::string("\xff\xfe[\0", 4)).find("the file is UTF-16"), std::string::npos);
-  EXPECT_NE(error_in("a.toml", std::string("\xff\xfe\0\0[\0\0\0", 8)).find("the file is UTF-32"),
-            std::string::npos);
+  expect_parts(error_in("a.yaml", "train:\n  lr: 1\n"), {"a config is TOML"});
+  expect_parts(error_in("a.json", "{\"train\": 1}"), {"a config is TOML"});
+  expect_parts(error_in("a.toml", std::string("\xff\xfe[\0", 4)), {"the file is UTF-16"});
+  expect_parts(error_in("a.toml", std::string("\xff\xfe\0\0[\0\0\0", 8)), {"the file is UTF-32"});
   EXPECT_LT(error_in("a.toml", "x = " + std::string(100000, '"')).size(), 500u);
 }
 
@@ -52,5 +47,4 @@ TEST(ConfigFromElsewhere, TakesAByteOrderMarkAndWindowsLineEnds) {
   EXPECT_EQ(load("\xef\xbb\xbf[train]\r\nlr = 0.5\r\n").schedule.lr, 0.5);
 }
 
-}  // namespace
-}  // namespace lockstep::toml_from_elsewhere_test
+}  // namespace lockstep::test::toml_from_elsewhere_test

@@ -4,18 +4,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <string>
-#include <utility>
 
-#include "lockstep/base/errors.h"
 #include "lockstep/config/command_line.h"
 #include "support/config_text.h"
 
-namespace lockstep::toml_limits_test {
-namespace {
-
-using test::error_of;
-using test::load;
+namespace lockstep::test::toml_limits_test {
 
 std::string repeated(std::size_t times, const std::string& text) {
   std::string all;
@@ -85,5 +78,4 @@ TEST(TomlReader, CutsLongTextsInItsErrors) {
   EXPECT_EQ(error_of("[train]\n\"a\\u001B[31m\" = 1\n").find('\x1b'), std::string::npos);
 }
 
-}  // namespace
-}  // namespace lockstep::toml_limits_test
+}  // namespace lockstep::test::toml_limits_test

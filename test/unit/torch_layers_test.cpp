@@ -1,5 +1,4 @@
-// The same models with the same weights as PyTorch: outputs, gradients, running moments, evaluation, and a
-// training.
+// PyTorch's models with their weights: outputs, gradients, running moments, evaluation, and a training.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,7 +12,6 @@
 #include "support/torch_references.h"
 
 namespace lockstep::torch_layers_test {
-namespace {
 
 using Json = nlohmann::json;
 
@@ -79,7 +77,6 @@ class Reference {
                                state_.span());
     }
   }
-
   void expect_gradient(const Json& expected) const { expect_tensors(model_.layout(), gradient_, expected); }
   void expect_running(const Json& expected) const { expect_tensors(model_.state_layout(), state_, expected); }
 
@@ -103,16 +100,11 @@ class Reference {
       test::expect_close(part(values.span(), param.range), expected.at(param.name), 2e-6);
     }
   }
-
   Index rows_;
   Model model_;
   Workspace workspace_;
-  AlignedBuffer<Scalar> weights_;
-  AlignedBuffer<Scalar> state_;
-  AlignedBuffer<Scalar> gradient_;
-  std::vector<Scalar> lengths_;
-  std::vector<Scalar> x_;
-  std::vector<Scalar> y_;
+  AlignedBuffer<Scalar> weights_, state_, gradient_;
+  std::vector<Scalar> lengths_, x_, y_;
 };
 
 TEST(TorchLayers, OutputsGradientsAndMomentsAgree) {
@@ -137,19 +129,16 @@ TEST(TorchLayers, OutputsGradientsAndMomentsAgree) {
 // Losses, and weights after 20 steps.
 TEST(TorchLayers, AGptTrainsAsInPyTorch) {
   for (const Json& expected : test::torch_references("training", "torch_layers.json")) {
-    const Index rows = expected.at("rows");
-    const Index positions = expected.at("positions");
+    const Index rows = expected.at("rows"), positions = expected.at("positions");
     const Config config = test::train_config(expected.at("options"));
     const Model model({.layers = expected.at("layers")},
                       SequenceShape{.positions = positions, .channels = 1}.shape());
-    AlignedBuffer<Scalar> weights(model.layout().size);
-    AlignedBuffer<Scalar> gradient(model.layout().size);
+    AlignedBuffer<Scalar> weights(model.layout().size), gradient(model.layout().size);
     for (const ParamInfo& param : model.layout().params)
       std::ranges::copy(scalars(expected.at("weights").at(param.name)),
                         part(weights.span(), param.range).begin());
     const std::vector<Scalar> text = scalars(expected.at("text"));
-    std::vector<Scalar> ids;
-    std::vector<Scalar> next;
+    std::vector<Scalar> ids, next;
     for (Index i = 0; i < rows * (positions + 1); ++i) {
       if (i % (positions + 1) < positions) ids.push_back(at(text, i));
       if (i % (positions + 1) > 0) next.push_back(at(text, i));
@@ -184,5 +173,4 @@ TEST(TorchLayers, AGptTrainsAsInPyTorch) {
   }
 }
 
-}  // namespace
 }  // namespace lockstep::torch_layers_test

@@ -4,8 +4,7 @@
 #include "lockstep/report/trace/trace.h"
 #include "support/error_text.h"
 
-namespace lockstep::trace_summary_test {
-namespace {
+namespace lockstep::test::trace_summary_test {
 
 // Milliseconds.
 ThreadEvent event(int thread, TraceKind kind, std::int64_t begin, std::int64_t end,
@@ -43,28 +42,28 @@ RunTrace two_ranks() {
 }
 
 TEST(TraceSummary, DividesTheTimeOfTheMainThreads) {
-  test::expect_parts(summarise_trace(two_ranks()), {"main threads of all ranks:\n"
-                                                    "  forward     52.5 %      105.000 ms\n"
-                                                    "  loss         2.5 %        5.000 ms\n"
-                                                    "  backward    20.0 %       40.000 ms\n"
-                                                    "  optimizer    2.5 %        5.000 ms\n"
-                                                    "  rest         2.5 %        5.000 ms\n"
-                                                    "  exchange    10.0 %       20.000 ms\n"
-                                                    "  waiting      5.0 %       10.000 ms\n"
-                                                    "  data         5.0 %       10.000 ms\n"});
+  expect_parts(summarise_trace(two_ranks()), {"main threads of all ranks:\n"
+                                              "  forward     52.5 %      105.000 ms\n"
+                                              "  loss         2.5 %        5.000 ms\n"
+                                              "  backward    20.0 %       40.000 ms\n"
+                                              "  optimizer    2.5 %        5.000 ms\n"
+                                              "  rest         2.5 %        5.000 ms\n"
+                                              "  exchange    10.0 %       20.000 ms\n"
+                                              "  waiting      5.0 %       10.000 ms\n"
+                                              "  data         5.0 %       10.000 ms\n"});
 }
 
 TEST(TraceSummary, NamesLayersOverlapAndReasonsToBeIdle) {
   const std::string text = summarise_trace(two_ranks());
-  test::expect_parts(text, {"   74.4 %  0 'dense(2)' (forward 105.000 ms, backward 40.000 ms)\n"
-                            "   25.6 %  1 'relu' (forward 30.000 ms, backward 20.000 ms)\n",
-                            "overlap: 50.0 % of the time in which buckets are exchanged, the rank computes\n",
-                            "  data         5.0 %\n"
-                            "  exchange    10.0 %  that nothing hides\n"
-                            "  waiting      5.0 %\n"
-                            "    for rank 1: 5.0 %\n"
-                            "  other threads that compute are idle 50.0 % of the time\n",
-                            "slowest steps: 1,234 (100.00 ms)\n"});
+  expect_parts(text, {"   74.4 %  0 'dense(2)' (forward 105.000 ms, backward 40.000 ms)\n"
+                      "   25.6 %  1 'relu' (forward 30.000 ms, backward 20.000 ms)\n",
+                      "overlap: 50.0 % of the time in which buckets are exchanged, the rank computes\n",
+                      "  data         5.0 %\n"
+                      "  exchange    10.0 %  that nothing hides\n"
+                      "  waiting      5.0 %\n"
+                      "    for rank 1: 5.0 %\n"
+                      "  other threads that compute are idle 50.0 % of the time\n",
+                      "slowest steps: 1,234 (100.00 ms)\n"});
   EXPECT_EQ(text.find("for rank 0"), std::string::npos) << "the last one waits for nobody";
 }
 
@@ -87,8 +86,8 @@ TEST(TraceSummary, NamesTheRankThatDelaysAShortRun) {
     trace.last_arrivals = find_last_arrivals(trace.ranks);
     return summarise_trace(trace);
   };
-  test::expect_parts(run_with(30), {"slow: rank 1, whose own work takes 30.00 ms in the middle one of its "
-                                    "steps, 3.0 times that of the fastest rank\n"});
+  expect_parts(run_with(30), {"slow: rank 1, whose own work takes 30.00 ms in the middle one of its "
+                              "steps, 3.0 times that of the fastest rank\n"});
   EXPECT_EQ(run_with(12).find("slow: rank"), std::string::npos);
 }
 
@@ -105,10 +104,8 @@ TEST(TraceSummary, NamesTheSlowestSteps) {
     }
     trace.ranks.push_back(mine);
   }
-  test::expect_parts(
-      summarise_trace(trace),
-      {"slowest steps: 3 (112.00 ms), 7 (16.00 ms), 6 (15.00 ms), 5 (14.00 ms), 4 (13.00 ms)\n"});
+  expect_parts(summarise_trace(trace),
+               {"slowest steps: 3 (112.00 ms), 7 (16.00 ms), 6 (15.00 ms), 5 (14.00 ms), 4 (13.00 ms)\n"});
 }
 
-}  // namespace
-}  // namespace lockstep::trace_summary_test
+}  // namespace lockstep::test::trace_summary_test

@@ -8,7 +8,6 @@
 #include "lockstep/distributed/strategies/strategy.h"
 
 namespace lockstep::traffic_test {
-namespace {
 
 constexpr double kNear = 1e-9;
 
@@ -30,10 +29,8 @@ struct Setting {
               .plan = plan,
               .steps = options.average_every,
               .node_sizes = full_nodes(nodes * on_node, on_node)} {}
-
   std::vector<RankCosts> ranks() const { return strategy_entry(options.strategy).costs(costs); }
   double gradient_bytes() const { return static_cast<double>(plan.gradient_size * Index{sizeof(Scalar)}); }
-
   DistOptions options;
   Plan plan;
   CostModelInput costs;
@@ -41,20 +38,17 @@ struct Setting {
 
 std::vector<DistOptions> all_options() {
   std::vector<DistOptions> all;
-  for (const StrategyEntry& strategy : strategy_catalog()) {
-    for (const Reduction reduction : {Reduction::kNative, Reduction::kOrdered}) {
+  for (const StrategyEntry& strategy : strategy_catalog())
+    for (const Reduction reduction : {Reduction::kNative, Reduction::kOrdered})
       all.push_back({.strategy = strategy.name, .reduction = reduction});
-    }
-  }
   return all;
 }
 
 TEST(Traffic, IsThatOfTheStages) {
   for (const std::string algorithm : {"ring", "rabenseifner", "mpi"}) {
     const Setting setting({.strategy = "allreduce", .algorithm = algorithm}, 2, 4);
-    for (const RankCosts& rank : setting.ranks()) {
+    for (const RankCosts& rank : setting.ranks())
       EXPECT_NEAR(rank.sent / setting.gradient_bytes(), 2 * 7.0 / 8, 1e-3) << algorithm;
-    }
   }
 }
 
@@ -133,11 +127,10 @@ TEST(Traffic, ServersTalkToAllWorkers) {
   }
 }
 
-// Two servers, and three workers one of whom may be left behind: then a server keeps a gradient of each, and
-// answers all at once.
+// Two servers, three workers, one left behind at most: a server keeps a gradient of each, answers at once.
 TEST(Traffic, ServersOfWorkersThatGoOnByThemselvesAnswerOneAtATime) {
-  for (const Index backup : {0, 1}) {
-    for (const bool lossy : {false, true}) {
+  for (const Index backup : {0, 1})
+    for (const bool lossy : {false, true})
       for (const bool feedback : {false, true}) {
         DistOptions options{.strategy = "parameter_server"};
         options.servers = 2;
@@ -148,8 +141,7 @@ TEST(Traffic, ServersOfWorkersThatGoOnByThemselvesAnswerOneAtATime) {
         Setting setting(options, 5, 1);
         SCOPED_TRACE(testing::Message() << backup << " " << lossy << " " << feedback);
         setting.costs.optimizer = 2;
-        const double bytes = 4 << 18;
-        const double message = lossy ? bytes / 2 : bytes;
+        const double bytes = 4 << 18, message = lossy ? bytes / 2 : bytes;
         const RankCosts worker = setting.ranks().front();
         const auto exchanged = static_cast<double>(worker.gradients - setting.costs.gradient_bytes(0));
         EXPECT_NEAR(exchanged, lossy ? message + (feedback ? bytes : 0) : 0, 1e3);
@@ -162,8 +154,6 @@ TEST(Traffic, ServersOfWorkersThatGoOnByThemselvesAnswerOneAtATime) {
         EXPECT_NEAR(static_cast<double>(server.optimizer), bytes, 1e3) << "two slots of a half";
         EXPECT_EQ(server.stepped, 0.5);
       }
-    }
-  }
 }
 
 // A message is never judged by a smaller one, but for those above the largest that is measured.
@@ -172,12 +162,10 @@ TEST(CalibratedSize, IsTheNextPowerOfTwoFromAFewPagesTo4MiB) {
   constexpr Index kLargest = 1 << 20;
   for (const Index count : {Index{1}, smallest - 1, smallest})
     EXPECT_EQ(calibrated_size(count), smallest) << count;
-  for (Index size = 2 * smallest; size <= kLargest; size *= 2) {
+  for (Index size = 2 * smallest; size <= kLargest; size *= 2)
     for (const Index count : {size / 2 + 1, size - 1, size}) EXPECT_EQ(calibrated_size(count), size) << count;
-  }
   for (const Index count : {kLargest + 1, 100 * kLargest})
     EXPECT_EQ(calibrated_size(count), kLargest) << count;
 }
 
-}  // namespace
 }  // namespace lockstep::traffic_test

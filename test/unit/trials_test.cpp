@@ -3,15 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
-#include <set>
 
 #include "lockstep/base/errors.h"
 #include "support/error_text.h"
 #include "support/known_names.h"
 
 namespace lockstep::test::trials_test {
-namespace {
 
 using Trials = std::vector<std::vector<Setting>>;
 
@@ -128,5 +125,4 @@ TEST(Trials, WhatIsWrongIsNamedBeforeAnythingRuns) {
                {"at most 9,999 trials"});
 }
 
-}  // namespace
 }  // namespace lockstep::test::trials_test

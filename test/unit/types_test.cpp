@@ -3,11 +3,10 @@
 #include <gtest/gtest.h>
 
 namespace lockstep::types_test {
-namespace {
 
 TEST(SplitEvenly, CoversTheWholeWithoutOverlapAndEvenly) {
-  for (Index total = 0; total <= 70; ++total) {
-    for (Index parts = 1; parts <= 9; ++parts) {
+  for (Index total = 0; total <= 70; ++total)
+    for (Index parts = 1; parts <= 9; ++parts)
       for (const Index alignment : {1, 16}) {
         Index end = 0;
         for (Index part = 0; part < parts; ++part) {
@@ -18,8 +17,6 @@ TEST(SplitEvenly, CoversTheWholeWithoutOverlapAndEvenly) {
         }
         EXPECT_EQ(end, total);
       }
-    }
-  }
 }
 
 TEST(Range, Intersections) {
@@ -30,15 +27,13 @@ TEST(Range, Intersections) {
 }
 
 TEST(FirstIndex, IsWhereThePredicateTurnsFalse) {
-  for (Index begin = -3; begin <= 3; ++begin) {
+  for (Index begin = -3; begin <= 3; ++begin)
     for (Index end = begin - 1; end <= begin + 9; ++end) {
       for (Index turn = begin; turn <= end; ++turn) {
         EXPECT_EQ(first_index({begin, end}, [&](Index i) { return i < turn; }), turn);
       }
       EXPECT_EQ(first_index({begin, end}, [](Index) { return true; }), end);
     }
-  }
 }
 
-}  // namespace
 }  // namespace lockstep::types_test

@@ -1,13 +1,10 @@
-// From summed gradients to weights, against PyTorch: the division, clipping, decay that spares biases, the
-// trust ratio.
+// From summed gradients to weights, against PyTorch: division, clipping, decay without biases, trust ratio.
 #include "lockstep/distributed/update.h"
 
 #include <gtest/gtest.h>
 
 #include <array>
 #include <cmath>
-#include <limits>
-#include <map>
 
 #include "distributed/strategies/sharded_update.h"
 #include "lockstep/base/aligned_buffer.h"
@@ -22,7 +19,6 @@
 #include "support/torch_references.h"
 
 namespace lockstep::update_test {
-namespace {
 
 // One weight matrix of 3 x 4 and a bias of 3.
 Layout small_layout() {
@@ -47,33 +43,22 @@ struct Update {
     return part(arena.span(), layout.params[param].range);
   }
 
+  void fill(std::size_t param, Scalar weight, Scalar of_gradient) {
+    std::ranges::fill(of(param, weights), weight);
+    std::ranges::fill(of(param, gradient), of_gradient);
+  }
   Layout layout;
   std::unique_ptr<Optimizer> optimizer;
   ParameterUpdate update;
-  AlignedBuffer<Scalar> weights;
-  AlignedBuffer<Scalar> gradient;
+  AlignedBuffer<Scalar> weights, gradient;
 };
 
-TEST(Update, ClipsToTheGlobalNormAsPyTorchDoes) {
-  for (const auto& one : test::torch_references("clipping")) {
-    Update run({}, {.clip_norm = one.at("max_norm").get<double>()});
-    const auto gradient = one.at("gradient").get<std::vector<double>>();
-    constexpr Index kSamples = 4;
-    for (std::size_t i = 0; i < gradient.size(); ++i) {
-      run.of(0, run.gradient)[i] = static_cast<Scalar>(gradient[i] * kSamples);  // a sum over the samples
-    }
-    ASSERT_TRUE(run.apply({.step = 1, .weight = kSamples, .lr = 1}));
-    std::vector<double>
-        expected;  // plain descent from zero by a step of one: the weights are minus the gradient
-    for (const double value : one.at("clipped").get<std::vector<double>>()) expected.push_back(-value);
-    test::expect_close(run.of(0, run.weights), expected, 1e-7);
-  }
-}
-
-TEST(Update, ClipsNumbersAndThenTheNormAsPyTorchDoes) {
-  for (const auto& one : test::torch_references("value_clipping")) {
-    SCOPED_TRACE(one.at("value").dump() + " " + one.at("max_norm").dump());
-    const UpdateRules rules{.clip_norm = one.at("max_norm"), .clip_value = one.at("value")};
+TEST(Update, ClipsNumbersAndThenTheGlobalNormAsPyTorchDoes) {
+  nlohmann::json references = test::torch_references("value_clipping");
+  for (const auto& one : test::torch_references("clipping")) references.push_back(one);
+  for (const auto& one : references) {
+    SCOPED_TRACE(one.dump());
+    const UpdateRules rules{.clip_norm = one.at("max_norm"), .clip_value = one.value("value", 0.0)};
     const auto gradient = one.at("gradient").get<std::vector<double>>();
     std::vector<double> expected;  // after a step of one from zero
     for (const double value : one.at("clipped").get<std::vector<double>>()) expected.push_back(-value);
@@ -85,9 +70,8 @@ TEST(Update, ClipsNumbersAndThenTheNormAsPyTorchDoes) {
     ASSERT_TRUE(run.apply({.step = 1, .weight = kSamples, .lr = 1}));
     test::expect_close(run.of(0, run.weights), expected, 1e-7);
     // As a worker does it whose servers take the step.
-    for (std::size_t i = 0; i < gradient.size(); ++i) {
+    for (std::size_t i = 0; i < gradient.size(); ++i)
       run.of(0, run.gradient)[i] = static_cast<Scalar>(-gradient[i] * kSamples);
-    }
     run.update.make_means(run.gradient.span(), kSamples);
     test::expect_close(run.of(0, run.gradient), expected, 1e-7);
   }
@@ -104,12 +88,10 @@ TEST(Update, NoNumberIsBeyondClipValue) {
   }
 }
 
-// What the log says of a step: the mean gradient after its numbers are clipped, and before the norm is; the
-// weights before the step.
+// What the log says of a step: the mean gradient between the clippings, and the weights before the step.
 TEST(Update, MeasuresTheGradientBetweenTheTwoClippings) {
   struct Case {
-    double value;
-    double norm;
+    double value, norm;
     Scalar large;  // what becomes of 0.8
   };
   for (const Case& one : {Case{0, 0, 0.8F}, {0, 0.25, 0.8F}, {0.5, 0, 0.5F}, {0.5, 0.25, 0.5F}}) {
@@ -150,25 +132,20 @@ TEST(Update, MultipliersEqualParameterGroupsOfPyTorch) {
     options.momentum = one.at("options").value("momentum", 0.0);
     const auto optimizer = find_entry(optimizer_catalog(), "optimizer", options.optimizer).make(options);
     UpdateRules rules{.weight_decay = one.at("weight_decay")};
-    for (const auto& group : one.at("groups")) {
+    for (const auto& group : one.at("groups"))
       rules.multipliers.push_back({.lr = group.at(0), .weight_decay = group.at(1)});
-    }
     ParameterUpdate update(layout, *optimizer, rules);
-    AlignedBuffer<Scalar> weights(layout.size);
-    AlignedBuffer<Scalar> gradient(layout.size);
-    for (const ParamInfo& param : layout.params) {
+    AlignedBuffer<Scalar> weights(layout.size), gradient(layout.size);
+    for (const ParamInfo& param : layout.params)
       std::ranges::copy(test::reference_start(), part(weights.span(), param.range).begin());
-    }
     for (Index step = 1; step <= 10; ++step) {
-      for (const ParamInfo& param : layout.params) {
+      for (const ParamInfo& param : layout.params)
         test::fill_reference_gradient(part(std::span<const Scalar>(weights.span()), param.range), step,
                                       part(gradient.span(), param.range));
-      }
       update.step(weights.span(), gradient.span(), {.step = step, .weight = 1, .lr = one.at("lr")});
     }
-    for (std::size_t i = 0; i < layout.params.size(); ++i) {
+    for (std::size_t i = 0; i < layout.params.size(); ++i)
       test::expect_close(part(weights.span(), layout.params[i].range), one.at("weights").at(i), 1e-6);
-    }
   }
 }
 
@@ -176,20 +153,12 @@ TEST(Update, MultipliersEqualParameterGroupsOfPyTorch) {
 TEST(Update, AFrozenTensorKeepsItsBitsAndCountsInNoNorm) {
   for (const std::string name : {"sgd", "adamw", "lamb", "adafactor", "muon"}) {
     SCOPED_TRACE(name);
-    OptimizerOptions options;
-    options.optimizer = name;
     const auto weights_of = [&](Scalar gradient_of_frozen, const UpdateRules& rules) {
-      Update run(options, rules);
-      std::ranges::fill(run.of(0, run.weights), -0.0F);
-      std::ranges::fill(run.of(0, run.gradient), gradient_of_frozen);
-      std::ranges::fill(run.of(1, run.weights), Scalar{2});
-      std::ranges::fill(run.of(1, run.gradient), Scalar{3});
-      for (Index step = 1; step <= 2; ++step) {
-        EXPECT_TRUE(run.apply({.step = step, .weight = 1, .lr = 0.1}));
-      }
-      for (const Scalar weight : run.of(0, run.weights)) {
-        EXPECT_TRUE(weight == 0 && std::signbit(weight));
-      }
+      Update run({.optimizer = name}, rules);
+      run.fill(0, -0.0F, gradient_of_frozen);
+      run.fill(1, 2, 3);
+      for (Index step = 1; step <= 2; ++step) EXPECT_TRUE(run.apply({.step = step, .weight = 1, .lr = 0.1}));
+      for (const Scalar weight : run.of(0, run.weights)) EXPECT_TRUE(weight == 0 && std::signbit(weight));
       for (AlignedBuffer<Scalar>& slot : run.update.slots()) EXPECT_EQ(slot.span()[0], 0);
       return std::vector<Scalar>(run.of(1, run.weights).begin(), run.of(1, run.weights).end());
     };
@@ -221,34 +190,27 @@ TEST(Norms, TheSquaresOfABlockDoNotDependOnWhatFollows) {
 
 TEST(Update, DecayPullsWeightsAndSparesBiases) {
   Update run({}, {.weight_decay = 0.5});
-  std::ranges::fill(run.of(0, run.weights), Scalar{2});
-  std::ranges::fill(run.of(1, run.weights), Scalar{2});
+  for (const std::size_t param : {0, 1}) run.fill(param, 2, 0);
   ASSERT_TRUE(run.apply({.step = 1, .weight = 1, .lr = 0.1}));
   for (const Scalar weight : run.of(0, run.weights)) EXPECT_FLOAT_EQ(weight, 2 - 0.1F * 0.5F * 2);
   for (const Scalar bias : run.of(1, run.weights)) EXPECT_EQ(bias, 2);
 }
 
 TEST(Update, LambStepsByTheNormOfEachTensor) {
-  OptimizerOptions options;
-  options.optimizer = "lamb";
-  Update run(options);
-  std::ranges::fill(run.of(0, run.weights), Scalar{3});
-  std::ranges::fill(run.of(0, run.gradient), Scalar{5});
-  std::ranges::fill(run.of(1, run.gradient), Scalar{5});
+  Update run({.optimizer = "lamb"});
+  run.fill(0, 3, 5);
+  run.fill(1, 0, 5);
   ASSERT_TRUE(run.apply({.step = 1, .weight = 1, .lr = 0.1}));
-  // The first Adam direction is 1 everywhere: the weights move by lr * |w| / |1|, and a tensor of zeros by
-  // lr.
+  // The first Adam direction is 1 everywhere: weights move by lr * |w| / |1|, a tensor of zeros by lr.
   for (const Scalar weight : run.of(0, run.weights)) EXPECT_NEAR(weight, 3 - 0.1 * 3, 1e-6);
   for (const Scalar bias : run.of(1, run.weights)) EXPECT_NEAR(bias, -0.1, 1e-6);
 }
 
 TEST(Update, LambStepsByTheMultiplierOfEachTensor) {
-  OptimizerOptions options;
-  options.optimizer = "lamb";
-  Update run(options, {.multipliers = {{.lr = 2, .weight_decay = 1}, {.lr = 0.5, .weight_decay = 1}}});
-  std::ranges::fill(run.of(0, run.weights), Scalar{3});
-  std::ranges::fill(run.of(0, run.gradient), Scalar{5});
-  std::ranges::fill(run.of(1, run.gradient), Scalar{5});
+  Update run({.optimizer = "lamb"},
+             {.multipliers = {{.lr = 2, .weight_decay = 1}, {.lr = 0.5, .weight_decay = 1}}});
+  run.fill(0, 3, 5);
+  run.fill(1, 0, 5);
   ASSERT_TRUE(run.apply({.step = 1, .weight = 1, .lr = 0.1}));
   for (const Scalar weight : run.of(0, run.weights)) EXPECT_NEAR(weight, 3 - 2 * 0.1 * 3, 1e-6);
   for (const Scalar bias : run.of(1, run.weights)) EXPECT_NEAR(bias, -0.5 * 0.1, 1e-6);
@@ -256,19 +218,15 @@ TEST(Update, LambStepsByTheMultiplierOfEachTensor) {
 
 // Nothing to step along: the quotient of the norms would be one by 0.
 TEST(Update, LambLeavesATensorWithoutADirectionWhereItIs) {
-  OptimizerOptions options;
-  options.optimizer = "lamb";
-  Update run(options, {.weight_decay = 0.5});  // which spares the bias
-  std::ranges::fill(run.of(0, run.weights), Scalar{3});
-  std::ranges::fill(run.of(0, run.gradient), Scalar{5});
-  std::ranges::fill(run.of(1, run.weights), Scalar{2});
+  Update run({.optimizer = "lamb"}, {.weight_decay = 0.5});  // which spares the bias
+  run.fill(0, 3, 5);
+  run.fill(1, 2, 0);
   ASSERT_TRUE(run.apply({.step = 1, .weight = 1, .lr = 0.1}));
   for (const Scalar bias : run.of(1, run.weights)) EXPECT_EQ(bias, 2);
   for (const Scalar weight : run.of(0, run.weights)) EXPECT_NEAR(weight, 3 - 0.1 * 3, 1e-6);
 }
 
-// Two tensors that a team divides, and one that is too small for that, with norms over all of them; matrices
-// for those who look at their shape.
+// Two tensors that a team divides, one too small for that, with norms over all; matrices for their shapes.
 std::vector<Scalar> weights_of_team(const std::string& optimizer_name, int threads) {
   Layout layout;
   append(layout, {.name = "0.weight", .shape = {{40'003}}, .range = {}});
@@ -278,9 +236,8 @@ std::vector<Scalar> weights_of_team(const std::string& optimizer_name, int threa
     append(layout, {.name = std::to_string(layer) + ".weight", .shape = shape, .range = {}, .layer = layer});
     ++layer;
   }
-  OptimizerOptions options{.momentum = 0.9};
-  options.optimizer = optimizer_name;
-  const auto optimizer = find_entry(optimizer_catalog(), "optimizer", optimizer_name).make(options);
+  const auto optimizer = find_entry(optimizer_catalog(), "optimizer", optimizer_name)
+                             .make({.optimizer = optimizer_name, .momentum = 0.9});
   ThreadTeam team(threads);
   const UpdateRules rules{
       .weight_decay = 0.01,
@@ -288,12 +245,10 @@ std::vector<Scalar> weights_of_team(const std::string& optimizer_name, int threa
       .clip_value = 2,
       .multipliers = {{.lr = 2, .weight_decay = 1}, {.lr = 1, .weight_decay = 0}, {}, {}, {}, {}}};
   ParameterUpdate update(layout, *optimizer, rules, &team);
-  AlignedBuffer<Scalar> weights(layout.size);
-  AlignedBuffer<Scalar> gradient(layout.size);
+  AlignedBuffer<Scalar> weights(layout.size), gradient(layout.size);
   for (Index step = 1; step <= 3; ++step) {
-    for (std::size_t i = 0; i < gradient.span().size(); ++i) {
+    for (std::size_t i = 0; i < gradient.span().size(); ++i)
       gradient.data()[i] = static_cast<Scalar>(i % 97) / Scalar{7} - static_cast<Scalar>(step);
-    }
     EXPECT_TRUE(update.good(gradient.span(), 4));
     update.step(weights.span(), gradient.span(), {.step = step, .weight = 4, .lr = 0.1});
   }
@@ -305,9 +260,8 @@ std::vector<Scalar> weights_of_team(const std::string& optimizer_name, int threa
 TEST(Update, TeamsOfAnySizeGiveTheSameBits) {
   for (const std::string optimizer : {"sgd", "adam", "lamb", "nadam", "adafactor", "muon"}) {
     const std::vector<Scalar> alone = weights_of_team(optimizer, 1);
-    for (const int threads : {2, 3, 7}) {
+    for (const int threads : {2, 3, 7})
       EXPECT_TRUE(weights_of_team(optimizer, threads) == alone) << optimizer << ", threads " << threads;
-    }
   }
 }
 
@@ -336,8 +290,7 @@ TEST(Update, SaysWhatIsBadInASum) {
     for (const Index place : places) at(sum, place) = weight > 1 ? 2e18F : kNaN;
     return describe_bad_sum(layout, sum, weight);
   };
-  const Index matrix = layout.params[0].range.end - 1;
-  const Index bias = layout.params[1].range.begin;
+  const Index matrix = layout.params[0].range.end - 1, bias = layout.params[1].range.begin;
   EXPECT_EQ(bad({layout.size}, 1), "the loss is not finite");
   EXPECT_EQ(bad({matrix, layout.size}, 1), "the loss is not finite");
   EXPECT_EQ(bad({matrix}, 1), "the gradient of 0.weight is not finite or beyond 1e18");
@@ -353,8 +306,7 @@ TEST(Update, NamesEachWeightAndEachNumberOfItsState) {
     SCOPED_TRACE(optimizer);
     Update run({.optimizer = optimizer});
     ASSERT_TRUE(run.apply({.step = 1, .weight = 1, .lr = 1}));
-    Index weights = 0;
-    Index state = 0;
+    Index weights = 0, state = 0;
     for (const NamedSpan& part : run.update.named_parts(run.weights.span())) {
       const bool of_state = part.name.starts_with("optimizer state ");
       EXPECT_TRUE(part.name.ends_with("0.weight") || part.name.ends_with("0.bias")) << part.name;
@@ -393,5 +345,4 @@ TEST(HistogramBins, LimitsRiseAndTheOuterBinsTakeTheRest) {
   EXPECT_EQ(histogram_bin(std::nanf("")), kHistogramBins / 2);
 }
 
-}  // namespace
 }  // namespace lockstep::update_test

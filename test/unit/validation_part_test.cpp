@@ -9,7 +9,6 @@
 #include "support/known_names.h"
 
 namespace lockstep::test::validation_part_test {
-namespace {
 
 using By = ValidationPart::By;
 
@@ -23,9 +22,8 @@ std::string refusal(const std::string& text) {
 
 TEST(ValidationPart, AnyOtherTextIsAFile) {
   for (const char* file : {"", "a.csv", "stratified", "stratified(0.1).csv", "./stratified(0.1)", "x(0.1)",
-                           "time", "data/time(date, 0.1)", "share", "fold"}) {
+                           "time", "data/time(date, 0.1)", "share", "fold"})
     EXPECT_FALSE(parse(file)) << file;
-  }
 }
 
 TEST(ValidationPart, HasAShareAndPerhapsAColumn) {
@@ -33,10 +31,8 @@ TEST(ValidationPart, HasAShareAndPerhapsAColumn) {
   EXPECT_EQ(parse("share (0.25)")->share, 0.25);
   EXPECT_EQ(parse("stratified(0.25)")->share, 0.25);
   const ValidationPart time = parse(" time( signup date , 1e-1 ) ").value();
-  EXPECT_EQ(time.by, By::kTime);
-  EXPECT_EQ(time.column, "signup date");
-  EXPECT_EQ(time.share, 0.1);
-  EXPECT_EQ(time.folds, 0);
+  EXPECT_EQ(std::tuple(time.by, time.column, time.share, time.folds),
+            std::tuple(By::kTime, "signup date", 0.1, 0));
   EXPECT_EQ(parse("group(a, b, 0.5)")->column, "a, b") << "the last comma is before the share";
   EXPECT_EQ(parse("group(\"a, b\", 0.5)")->column, "a, b");
   for (const char* text : {"stratified()", "stratified(y, 0.1)", "stratified(ten)"})
@@ -50,19 +46,14 @@ TEST(ValidationPart, HasAShareAndPerhapsAColumn) {
 
 TEST(ValidationPart, IsASpanOfTime) {
   const ValidationPart open = parse("time(sign up, from = 2024-01-01)").value();
-  EXPECT_EQ(open.by, By::kTime);
-  EXPECT_EQ(open.column, "sign up");
-  EXPECT_EQ(open.from, "2024-01-01");
-  EXPECT_EQ(open.to, "");
-  EXPECT_EQ(open.folds, 0);
+  EXPECT_EQ(std::tuple(open.by, open.column, open.from, open.to, open.folds),
+            std::tuple(By::kTime, "sign up", "2024-01-01", "", 0));
   const ValidationPart closed = parse("time(date, to=\"Dec 31, 2024\", from='1 Jan')").value();
   EXPECT_EQ(closed.from, "1 Jan");
   EXPECT_EQ(closed.to, "Dec 31, 2024");
   for (const ValidationPart& part : {open, closed}) {
     const ValidationPart again = parse(to_string(part)).value();
-    EXPECT_EQ(again.column, part.column);
-    EXPECT_EQ(again.from, part.from);
-    EXPECT_EQ(again.to, part.to);
+    EXPECT_EQ(std::tuple(again.column, again.from, again.to), std::tuple(part.column, part.from, part.to));
   }
   for (const char* text : {"time(date, to = 2024-01-01)", "time(from = 2024-01-01)"})
     expect_parts(refusal(text), {text, "from = 2024-01-01"});
@@ -81,33 +72,27 @@ TEST(ValidationPart, OfTheTestSetIsNoFold) {
 
 TEST(ValidationPart, IsOneOfSeveralFolds) {
   const ValidationPart fold = parse("fold(2/5)").value();
-  EXPECT_EQ(fold.fold, 2);
-  EXPECT_EQ(fold.folds, 5);
-  EXPECT_EQ(fold.by, By::kRecord);
-  EXPECT_EQ(fold.share, 0);
+  EXPECT_EQ(std::tuple(fold.fold, fold.folds, fold.by, fold.share), std::tuple(2, 5, By::kRecord, 0));
   EXPECT_EQ(parse("fold( 1 / 3 ,by=class )")->by, By::kClass);
   const ValidationPart group = parse("fold(1/3, by = group(a (b, c)))").value();
   EXPECT_EQ(group.by, By::kGroup);
   EXPECT_EQ(group.column, "a (b, c)");
   EXPECT_EQ(parse("fold(1/3, by = column('part'))")->column, "part");
   for (const char* text : {"fold()", "fold(2)", "fold(0/5)", "fold(6/5)", "fold(1/1)", "fold(1/1001)",
-                           "fold(x/5)", "fold(1/5/2)", "fold(0.5)"}) {
+                           "fold(x/5)", "fold(1/5/2)", "fold(0.5)"})
     expect_parts(refusal(text), {text, "the number of a fold of 2 to 1000 folds", "\"fold(2/5)\""});
-  }
   for (const char* text :
        {"fold(1/3, class)", "fold(1/3, by = group)", "fold(1/3, by = group())", "fold(1/3, by = class(y))",
-        "fold(1/3, by = chance)", "fold(1/3, by = time(t)", "fold(1/3, of = class)"}) {
+        "fold(1/3, by = chance)", "fold(1/3, by = time(t)", "fold(1/3, of = class)"})
     expect_parts(refusal(text), {text, "by = record, class", "\"fold(2/5, by = group(customer))\""});
-  }
 }
 
 TEST(ValidationPart, IsWrittenSoThatItIsReadAgain) {
   for (const char* text :
        {"share(0.1)", "stratified(0.25)", "time(date, 0.1)", "group(a, b, 0.5)", "group(\" a\", 0.5)",
         "fold(2/5)", "fold(2/5, by = class)", "fold(1/2, by = time(when))", "fold(1/2, by = group(\"'x'\"))",
-        "fold(3/3, by = column(part))"}) {
+        "fold(3/3, by = column(part))"})
     EXPECT_EQ(to_string(parse(text).value()), text);
-  }
 }
 
 // The config of a file and flags.
@@ -186,5 +171,4 @@ TEST(EarlierKeys, ThatContradictAreRefused) {
   expect_parts(refused("validation_share = 1"), {"old.toml:2: data.validation_share: expected a number"});
 }
 
-}  // namespace
 }  // namespace lockstep::test::validation_part_test

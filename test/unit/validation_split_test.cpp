@@ -3,9 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <map>
 #include <numeric>
-#include <set>
 
 #include "data/dense_source.h"
 #include "lockstep/base/errors.h"
@@ -19,7 +17,6 @@
 #include "support/temporary_directory.h"
 
 namespace lockstep::validation_split_test {
-namespace {
 
 using namespace test;
 
@@ -28,9 +25,7 @@ constexpr Index kRows = 5000;
 class ValidationSplitTest : public testing::Test {
  protected:
   std::unique_ptr<RecordSource> open() const {
-    DataOptions options;
-    options.train = files_.images;
-    options.train_labels = files_.labels;
+    DataOptions options{.train = files_.images, .train_labels = files_.labels};
     return choose_format(options).open({options, Split::kTrain, 1, alone()});
   }
   static std::vector<std::vector<Scalar>> records_of(const RecordSource& source) {
@@ -43,7 +38,6 @@ class ValidationSplitTest : public testing::Test {
     }
     return all;
   }
-
   TemporaryDirectory directory_;
   IdxPair files_ = write_idx_pair(directory_ / "all", {.rows = kRows, .shape = {{40, 8}}});
 };
@@ -56,8 +50,7 @@ TEST_F(ValidationSplitTest, EachRecordIsInOnePartInOrder) {
   const auto train = records_of(*parts.train);
   const auto validation = records_of(*parts.validation);
   ASSERT_EQ(train.size() + validation.size(), whole.size());
-  std::size_t in_train = 0;
-  std::size_t in_validation = 0;
+  std::size_t in_train = 0, in_validation = 0;
   for (const std::vector<Scalar>& record : whole) {
     if (in_train < train.size() && train[in_train] == record) {
       ++in_train;
@@ -112,7 +105,6 @@ class TwoPackedFiles final : public RecordSource {
     }
     return chunks;
   }
-
   NumberedSource numbers_{packed_chunks()};
 };
 
@@ -197,5 +189,4 @@ TEST(Audit, EachOfTheTwoSumsTellsApartWhatTheOtherCannot) {
   }
 }
 
-}  // namespace
 }  // namespace lockstep::validation_split_test

@@ -3,14 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <array>
 #include <numeric>
 
 #include "support/torch_references.h"
 
 namespace lockstep::value_sample_test {
-namespace {
 
 using Numbers = std::vector<double>;
 
@@ -97,5 +94,4 @@ TEST(TreeThresholds, AreThoseOfScikitLearn) {
   }
 }
 
-}  // namespace
 }  // namespace lockstep::value_sample_test

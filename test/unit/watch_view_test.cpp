@@ -9,7 +9,6 @@
 #include "lockstep/base/text.h"
 
 namespace lockstep::watch_view_test {
-namespace {
 
 using Lines = std::vector<std::string>;
 
@@ -125,5 +124,4 @@ TEST(WatchView, OfManyRunsSaysHowManyAreLeftOut) {
   EXPECT_EQ(lines.back(), "... and 6 more");
 }
 
-}  // namespace
 }  // namespace lockstep::watch_view_test

@@ -14,7 +14,6 @@
 #include "support/torch_references.h"
 
 namespace lockstep::weight_average_test {
-namespace {
 
 using Numbers = std::vector<double>;
 
@@ -27,7 +26,7 @@ std::vector<Scalar> scalars(const Numbers& numbers) {
 TEST(WeightAverage, IsThatOfTorchOnAnyNumberOfRanks) {
   const nlohmann::json cases = test::torch_references("averages", "torch_averages.json");
   ASSERT_EQ(cases.size(), 3U);
-  for (const nlohmann::json& torch : cases) {
+  for (const nlohmann::json& torch : cases)
     for (const int ranks : {1, 2, 3}) {
       SCOPED_TRACE(fmt::format("decay {} on {} ranks", torch["decay"].dump(), ranks));
       run_thread_ranks(ranks, [&](Communicator& comm) {
@@ -50,7 +49,6 @@ TEST(WeightAverage, IsThatOfTorchOnAnyNumberOfRanks) {
         }
       });
     }
-  }
 }
 
 // Several tensors, so that slices of ranks are not empty, and batch norm.
@@ -106,9 +104,8 @@ TEST(WeightAverage, IsTheMeanOfTheWeightsAtTheEndsOfEpochs) {
     config.train.swa_from = from;
     const test::TinyResult result = test::train_tiny_on(2, config);
     ASSERT_EQ(result.average.size(), ends[0].size());
-    for (std::size_t i = 0; i < ends[0].size(); ++i) {
+    for (std::size_t i = 0; i < ends[0].size(); ++i)
       EXPECT_NEAR(result.average[i], (ends[0][i] + ends[1][i] + ends[2][i]) / 3, 1e-6);
-    }
   }
 }
 
@@ -133,7 +130,7 @@ TEST(WeightAverage, CanBeUniformWithEachStrategy) {
   config.train.swa_from = "1 epoch";
   config.train.global_batch = 24;  // asynchronous workers want a multiple of the replicas
   config.distribute.reduction = Reduction::kNative;
-  for (const StrategyEntry& entry : strategy_catalog()) {
+  for (const StrategyEntry& entry : strategy_catalog())
     for (const ServerMode mode : {ServerMode::kSync, ServerMode::kAsync}) {
       if (mode == ServerMode::kAsync && !entry.has_servers) continue;
       SCOPED_TRACE(entry.name);
@@ -144,7 +141,6 @@ TEST(WeightAverage, CanBeUniformWithEachStrategy) {
       EXPECT_LT(result.evaluations.back().loss, 1.2);
       EXPECT_LT(result.evaluations.back().loss, 1.05 * result.evaluations.front().loss);
     }
-  }
 }
 
 // The checkpoint of a run holds the average as its model, and the weights for whoever goes on.
@@ -205,5 +201,4 @@ TEST(Evaluation, AtTheStartCountsAsEachOther) {
   EXPECT_EQ(again.evaluations.at(3).loss, result.evaluations.at(3).loss);
 }
 
-}  // namespace
 }  // namespace lockstep::weight_average_test

@@ -1,11 +1,9 @@
-// Optimizers that need whole tensors: how they see those of a model, who owns them, and what their state
-// takes.
+// Optimizers that need whole tensors: how they see a model's, who owns them, and what their state takes.
 #include "lockstep/distributed/whole_tensors.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 
 #include "lockstep/base/catalog.h"
@@ -14,7 +12,6 @@
 #include "lockstep/nn/model.h"
 
 namespace lockstep::whole_tensors_test {
-namespace {
 
 using Kind = TensorInfo::Kind;
 
@@ -42,9 +39,7 @@ TEST(WholeTensors, TablesVectorsAndTheOutputLayerAreNoHiddenMatrices) {
 TEST(WholeTensors, AKernelIsAMatrixOfItsOutputs) {
   const Model model({.layers = "conv2d(4, 3) layer_norm relu flatten dense(5)"}, {{6, 6, 2}});
   const TensorInfo kernel = info_of(model, "0.weight");
-  EXPECT_EQ(kernel.kind, Kind::kMatrix);
-  EXPECT_EQ(kernel.rows, 4);
-  EXPECT_EQ(kernel.columns, 2 * 3 * 3);
+  EXPECT_EQ(std::tuple(kernel.kind, kernel.rows, kernel.columns), std::tuple(Kind::kMatrix, 4, 2 * 3 * 3));
   EXPECT_EQ(info_of(model, "1.weight").kind, Kind::kVector) << "whatever its shape";
 }
 
@@ -58,8 +53,8 @@ TEST(WholeTensors, OwnersHaveWholeTensorsAndAboutAsMuch) {
         make_plan(options, model.layout(), {.world = 3, .replicas = 3, .grain = Grain::kTensor});
     std::vector<Index> weights(3);
     Index owned = 0;
-    for (Index rank = 0; rank < 3; ++rank) {
-      for (const Range range : plan.owned(rank)) {
+    for (Index rank = 0; rank < 3; ++rank)
+      for (const Range range : plan.owned(rank))
         for (const ParamInfo& param : model.layout().params) {
           const Index mine = intersect(range, param.range).size();
           if (mine <= 0) continue;
@@ -67,8 +62,6 @@ TEST(WholeTensors, OwnersHaveWholeTensorsAndAboutAsMuch) {
           at(weights, rank) += mine;
           ++owned;
         }
-      }
-    }
     EXPECT_EQ(owned, std::ssize(model.layout().params)) << "each tensor has one owner";
     EXPECT_LE(std::ranges::max(weights) - std::ranges::min(weights), 40 * 40 + 40) << bucket_kib;
   }
@@ -77,13 +70,11 @@ TEST(WholeTensors, OwnersHaveWholeTensorsAndAboutAsMuch) {
 TEST(WholeTensors, StateIsAsSmallAsThePlanSays) {
   const Model model({.layers = "dense(64) relu dense(32) relu dense(16)"}, {{128}});
   constexpr Index kBytes = sizeof(Scalar);
-  const Index matrices = 64 * 128 + 32 * 64 + 16 * 32;
-  const Index biases = 64 + 32 + 16;
+  const Index matrices = 64 * 128 + 32 * 64 + 16 * 32, biases = 64 + 32 + 16;
   const std::vector<Range> all{{0, model.layout().size}};
   struct Case {
     std::string optimizer;
-    Index state;
-    Index scratch;
+    Index state, scratch;
   };
   for (const Case& one : {Case{"adafactor", 64 + 128 + 32 + 64 + 16 + 32 + biases, 128},
                           Case{"muon", matrices + 16 * 32 + 2 * biases, 64 * 128 + 2 * 64 * 64}}) {
@@ -124,5 +115,4 @@ TEST(WholeTensors, EachNumberOfTheStateIsSavedOnce) {
   EXPECT_EQ(numbers("optimizer.1"), 3 * 7 + 9 + 7 + 3);
 }
 
-}  // namespace
 }  // namespace lockstep::whole_tensors_test

@@ -1,5 +1,4 @@
-// Forecasts that need no model, errors by the position of the horizon, and pictures of windows, against a
-// count by hand.
+// Forecasts without a model, errors by position of the horizon, pictures of windows, against a count by hand.
 #include "lockstep/train/evaluation/window_figures.h"
 
 #include <fmt/format.h>
@@ -7,7 +6,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <utility>
 
 #include "lockstep/base/file.h"
 #include "lockstep/data/format.h"
@@ -15,7 +13,6 @@
 #include "support/thread_ranks.h"
 
 namespace lockstep::window_figures_test {
-namespace {
 
 constexpr Index kPositions = 20;
 constexpr Index kWindow = 5;
@@ -29,16 +26,13 @@ class WindowFigures : public testing::Test {
                                      const std::vector<std::string>& columns = {},
                                      const std::vector<std::string>& series = {"a"}) const {
     std::string text = "day,shop,x,y\n";
-    for (std::size_t i = 0; i < series.size(); ++i) {
+    for (std::size_t i = 0; i < series.size(); ++i)
       for (Index p = 0; p < kPositions; ++p) {
         const Index x = p + 100 * static_cast<Index>(i);
         text += fmt::format("2024-03-{:02},{},{},{}\n", p + 1, series[i], x, 10 * x);
       }
-    }
     write_file_atomically(file_, text);
-    DataOptions data;
-    data.test = file_;
-    data.format = "csv";
+    DataOptions data{.format = "csv", .test = file_};
     data.table.label = labels;
     data.table.columns = columns;
     data.table.ignore = {"x", "y"};
@@ -54,7 +48,6 @@ class WindowFigures : public testing::Test {
   static const WindowSource& windows_of(const std::unique_ptr<RecordSource>& source) {
     return *source->as_windows();
   }
-
   test::TemporaryDirectory directory_;
   std::string file_ = directory_ / "table.csv";
 };
@@ -74,8 +67,7 @@ TEST_F(WindowFigures, WhatIsRepeatedIsOffByItsDistance) {
   EXPECT_DOUBLE_EQ(found[1].squared, (3 * 9 + 36) / 4.0);
 }
 
-// The mean over labels is in their units, the squares are of what is learnt: the variance of 0 to 19
-// is 33.25.
+// The mean over labels is in their units, squares are of what is learnt: the variance of 0 to 19 is 33.25.
 TEST_F(WindowFigures, OfScaledLabelsAreInTheirUnits) {
   const auto source = open({"x", "y"}, {"x: standard", "y: standard"});
   const std::vector<NaiveForecast> found = windows_of(source).naive_forecasts();
@@ -98,10 +90,8 @@ class Block {
   MetricRows rows() const { return {.outputs = outputs_, .targets = targets_, .weights = {}}; }
 
  private:
-  std::vector<Scalar> output_numbers_;
-  std::vector<Scalar> target_numbers_;
-  ConstMatrix outputs_;
-  ConstMatrix targets_;
+  std::vector<Scalar> output_numbers_, target_numbers_;
+  ConstMatrix outputs_, targets_;
 };
 
 // Two labels of two positions; the second counts in twos.
@@ -150,14 +140,12 @@ std::vector<ShownWindow> shown(int ranks, const ForecastForm& form, const Record
     for (Index id = comm.rank(); id < info.rows; id += comm.size()) {
       std::vector<Scalar> features(static_cast<std::size_t>(info.features.size()));
       std::vector<Scalar> targets(static_cast<std::size_t>(info.target_columns));
-      Matrix x(features.data(), 1, std::ssize(features));
-      Matrix y(targets.data(), 1, std::ssize(targets));
+      Matrix x(features.data(), 1, std::ssize(features)), y(targets.data(), 1, std::ssize(targets));
       source.unpack({&id, 1}, {}, x, y);
       std::vector<Scalar> outputs;
-      for (const Scalar target : targets) {
+      for (const Scalar target : targets)
         for (Index level = 0; level < form.form.outputs_per_target(); ++level)
           outputs.push_back(target + static_cast<Scalar>(1 + level));
-      }
       add_forecasts(form, Block(outputs, targets, 1).rows(), {&id, 1}, windows);
     }
     share_forecasts(comm, windows);
@@ -183,10 +171,8 @@ TEST_F(WindowFigures, TheLastWindowOfFourSeriesIsShown) {
     const ShownWindow& second = windows[1];
     EXPECT_EQ(second.name, "b");
     EXPECT_EQ(second.past, counted(111, 5)) << "4 horizons would be more";
-    EXPECT_EQ(second.truth, counted(116, 4));
-    EXPECT_EQ(second.low, counted(117, 4));
-    EXPECT_EQ(second.forecast, counted(118, 4));
-    EXPECT_EQ(second.high, counted(119, 4));
+    EXPECT_EQ(std::tuple(second.truth, second.low, second.forecast, second.high),
+              std::tuple(counted(116, 4), counted(117, 4), counted(118, 4), counted(119, 4)));
     ASSERT_EQ(second.times.size(), 9U);
     EXPECT_EQ(second.times.front(), "2024-03-12");
     EXPECT_EQ(second.times.back(), "2024-03-20");
@@ -198,14 +184,12 @@ TEST_F(WindowFigures, OfSeveralLabelsOneSeriesIsShownInTheirUnits) {
   const ForecastForm form{.form = TargetKind::kValue, .scales = read_label_scales(source->schema())};
   const std::vector<ShownWindow> windows = shown(2, form, *source);
   ASSERT_EQ(windows.size(), 2U);
-  EXPECT_EQ(windows[0].name, "x");
-  EXPECT_EQ(windows[0].truth, counted(16, 4));
-  EXPECT_EQ(windows[1].name, "y");
+  EXPECT_EQ(std::tuple(windows[0].name, windows[0].truth, windows[1].name),
+            std::tuple("x", counted(16, 4), "y"));
   ASSERT_EQ(windows[1].past.size(), 5U);
   EXPECT_NEAR(windows[1].past[0], 110, 1e-3);
   EXPECT_NEAR(windows[1].truth[3], 190, 1e-3);
   EXPECT_NEAR(windows[1].forecast[3], 190 + form.scales.back().range, 1e-3) << "one deviation more";
 }
 
-}  // namespace
 }  // namespace lockstep::window_figures_test

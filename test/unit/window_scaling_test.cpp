@@ -5,14 +5,12 @@
 #include <cmath>
 
 #include "lockstep/base/errors.h"
-#include "lockstep/base/random.h"
 #include "lockstep/nn/workspace.h"
 #include "nn/model_builder.h"
 #include "support/error_text.h"
 #include "support/seed.h"
 
-namespace lockstep::window_scaling_test {
-namespace {
+namespace lockstep::test::window_scaling_test {
 
 using Kind = WindowScaling::Kind;
 using Values = std::vector<Scalar>;
@@ -40,10 +38,8 @@ TEST(WindowScaling, SubtractsTheLastValueAndAddsItToTheOutputsOfTheLabel) {
 }
 
 TEST(WindowScaling, DividesByTheDeviationOfThePast) {
-  const Values x{1, 2, 3, 4, 4, 10, 7, 8};
-  const Values found = outputs_of_identity({Kind::kStandard, 2, 3}, x);
-  const double first = std::sqrt(2.0 / 3 + 1e-5);
-  const double second = std::sqrt(8.0 + 1e-5);
+  const Values found = outputs_of_identity({Kind::kStandard, 2, 3}, Values{1, 2, 3, 4, 4, 10, 7, 8});
+  const double first = std::sqrt(2.0 / 3 + 1e-5), second = std::sqrt(8.0 + 1e-5);
   const std::vector<double> expected{-1 / first,
                                      0,
                                      1 / first,
@@ -61,9 +57,8 @@ TEST(WindowScaling, DividesByTheDeviationOfThePast) {
                                      6 + 7 * second,
                                      6 + 8 * second};
   ASSERT_EQ(found.size(), expected.size());
-  for (std::size_t i = 0; i < found.size(); ++i) {
+  for (std::size_t i = 0; i < found.size(); ++i)
     EXPECT_NEAR(found[i], expected[i], 1e-5 * std::max(1.0, std::abs(expected[i]))) << i;
-  }
 }
 
 // A past without any change is zero, and what is far from zero keeps its digits.
@@ -72,13 +67,6 @@ TEST(WindowScaling, TakesPastsThatStandStillAndThoseFarFromZero) {
   const Values far =
       outputs_of_identity({Kind::kStandard, 1, 4}, {8'000'000, 8'000'001, 8'000'000, 8'000'001});
   for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(far[i], i % 2 == 0 ? -1 : 1, 1e-4) << i;
-}
-
-Values random_values(Index size, std::uint64_t stream) {
-  RandomStream random({.seed = test::seed(), .a = stream});
-  Values values(static_cast<std::size_t>(size));
-  for (Scalar& value : values) value = 1 + random.normal();
-  return values;
 }
 
 struct NoTensors final : ParamDeclarer {
@@ -91,20 +79,18 @@ struct NoTensors final : ParamDeclarer {
   Range tie(const std::string&, const Shape&) override { return {}; }
 };
 
-// An op alone, since the input of a model has no gradient; the function is the sum of its outputs times
-// factors.
+// An op alone, since a model's input has no gradient; the function is the sum of outputs times factors.
 class OpAlone {
  public:
   static constexpr Index kRows = 3;
-
   OpAlone(std::unique_ptr<Layer> layer, const std::vector<Shape>& in) : layer_(std::move(layer)) {
     NoTensors none;
     outputs_ = layer_->declare(in, none).size();
     for (const Shape& shape : in) {
       sizes.push_back(shape.size());
-      inputs.push_back(random_values(kRows * shape.size(), sizes.size()));
+      inputs.push_back(random_values(kRows * shape.size(), sizes.size(), 1));
     }
-    factors_ = random_values(kRows * outputs_, 9);
+    factors_ = random_values(kRows * outputs_, 9, 1);
   }
 
   double value() {
@@ -127,12 +113,10 @@ class OpAlone {
     std::vector<Matrix*> wanted;
     for (Matrix& matrix : matrices) wanted.push_back(&matrix);
     const std::vector<ConstMatrix> x = views();
-    const ConstMatrix none(nullptr, kRows, outputs_);
-    const ConstMatrix dy(factors_.data(), kRows, outputs_);
+    const ConstMatrix none(nullptr, kRows, outputs_), dy(factors_.data(), kRows, outputs_);
     layer_->backward({pass(x), none, dy, {}, {}, {}, wanted, {}, Write::kReplace, {}, nullptr, {}});
     return values;
   }
-
   std::vector<Index> sizes;
   std::vector<Values> inputs;
 
@@ -152,7 +136,6 @@ class OpAlone {
             .sums = {},
             .lengths = {}};
   }
-
   std::unique_ptr<Layer> layer_;
   Index outputs_ = 0;
   Values factors_;
@@ -160,7 +143,7 @@ class OpAlone {
 
 void expect_gradients(OpAlone op) {
   const std::vector<Values> found = op.gradients();
-  for (std::size_t input = 0; input < found.size(); ++input) {
+  for (std::size_t input = 0; input < found.size(); ++input)
     for (std::size_t i = 0; i < found[input].size(); ++i) {
       Scalar& x = op.inputs[input][i];
       const Scalar kept = x;
@@ -172,7 +155,6 @@ void expect_gradients(OpAlone op) {
       x = kept;
       EXPECT_NEAR(found[input][i], slope, 1e-2 * std::max(1.0, std::abs(slope))) << input << " " << i;
     }
-  }
 }
 
 TEST(WindowScaling, GradientsByAllInputsEqualFiniteDifferences) {
@@ -208,32 +190,26 @@ TEST(WindowScaling, LeavesNamesAndWeightsOfTheLayersAsTheyAre) {
     EXPECT_EQ(scaled.layout().params[i].name, plain.layout().params[i].name);
     EXPECT_EQ(scaled.layout().params[i].range, plain.layout().params[i].range);
   }
-  AlignedBuffer<Scalar> of_plain(plain.layout().size);
-  AlignedBuffer<Scalar> of_scaled(plain.layout().size);
+  AlignedBuffer<Scalar> of_plain(plain.layout().size), of_scaled(plain.layout().size);
   initialise({&plain.layout(), of_plain.span()}, 1, 1.0);
   initialise({&scaled.layout(), of_scaled.span()}, 1, 1.0);
   EXPECT_TRUE(std::ranges::equal(of_plain.span(), of_scaled.span()));
-  EXPECT_EQ(scaled.op(0).name(), "window_scale");
-  EXPECT_EQ(scaled.op(0).layer->flops(), 6 * 12);
-  EXPECT_EQ(scaled.ops().back().name(), "window_unscale");
+  EXPECT_EQ(std::tuple(scaled.op(0).name(), scaled.op(0).layer->flops(), scaled.ops().back().name()),
+            std::tuple("window_scale", 6 * 12, "window_unscale"));
   EXPECT_EQ(scaled.ops().back().layer->flops(), 4 * 12 + 2 * 6);
 }
 
 TEST(WindowScaling, WhatDoesNotFitIsRefused) {
   const auto refusal = [](const WindowScaling& scaling, const Shape& input) {
-    return test::error_text<ConfigError>(
-        [&] { Model({.layers = "dense(4)", .window_scaling = scaling}, input); });
+    return error_text<ConfigError>([&] { Model({.layers = "dense(4)", .window_scaling = scaling}, input); });
   };
   for (const WindowScaling& large :
-       {WindowScaling{Kind::kLast, 3, 4}, WindowScaling{Kind::kLast, 4'000'000'000'000, 4'000'000'000'000}}) {
-    test::expect_parts(refusal(large, {{11}}), {"layer past 'window_scale' on 11", "the pasts of"});
-  }
-  test::expect_parts(refusal({Kind::kStandard, 3, 4}, {{3, 4}}),
-                     {"on 3x4", "expected a vector", "3 labels, 4"});
-  test::expect_parts(refusal({Kind::kLast, 0, 4}, {{3}}), {"pasts of 0 labels"});
-  test::expect_parts(refusal({Kind::kLast, 3, 4}, {{12}}),
-                     {"layer forecast 'window_unscale' on 4 and 12", "4 outputs are not 3 equal parts"});
+       {WindowScaling{Kind::kLast, 3, 4}, WindowScaling{Kind::kLast, 4'000'000'000'000, 4'000'000'000'000}})
+    expect_parts(refusal(large, {{11}}), {"layer past 'window_scale' on 11", "the pasts of"});
+  expect_parts(refusal({Kind::kStandard, 3, 4}, {{3, 4}}), {"on 3x4", "expected a vector", "3 labels, 4"});
+  expect_parts(refusal({Kind::kLast, 0, 4}, {{3}}), {"pasts of 0 labels"});
+  expect_parts(refusal({Kind::kLast, 3, 4}, {{12}}),
+               {"layer forecast 'window_unscale' on 4 and 12", "4 outputs are not 3 equal parts"});
 }
 
-}  // namespace
-}  // namespace lockstep::window_scaling_test
+}  // namespace lockstep::test::window_scaling_test

@@ -5,12 +5,10 @@
 
 #include <array>
 #include <cmath>
-#include <limits>
 
 #include "lockstep/base/catalog.h"
 
 namespace lockstep::worst_records_test {
-namespace {
 
 constexpr Scalar kNaN = std::numeric_limits<Scalar>::quiet_NaN();
 
@@ -63,8 +61,7 @@ TEST(WorstRecords, AreTwentyAtMost) {
   const auto loss = make_loss("mean_absolute_error");
   const PredictionWords words;
   for (const bool rising : {true, false}) {
-    WorstRecords worst(*loss, words);
-    WorstRecords others(*loss, words);
+    WorstRecords worst(*loss, words), others(*loss, words);
     for (Index i = 0; i < 50; ++i)
       add(i % 2 == 0 ? worst : others, {static_cast<Scalar>(rising ? i : 49 - i)}, i);
     for (const WorstRecord& record : others.records()) worst.add(record);
@@ -90,8 +87,7 @@ TEST(WorstRecords, HaveTheMeanLossOfTheTargetsThatAreThere) {
   const auto loss = make_loss("mean_absolute_error");
   const PredictionWords words;
   WorstRecords worst(*loss, words);
-  const std::array<Scalar, 6> outputs{4, 4, 3, 3, 9, 9};
-  const std::array<Scalar, 6> targets{0, kNaN, 0, 0, kNaN, kNaN};
+  const std::array<Scalar, 6> outputs{4, 4, 3, 3, 9, 9}, targets{0, kNaN, 0, 0, kNaN, kNaN};
   const std::array<Scalar, 3> present{1, 2, 0};
   const std::array<Index, 3> ids{0, 1, 2};
   worst.add({.outputs = ConstMatrix(outputs.data(), 3, 2),
@@ -109,8 +105,7 @@ WorstRecord told(const std::string& loss_name, const PredictionWords& words,
   const auto loss = make_loss(loss_name);
   WorstRecords worst(*loss, words);
   const std::array<Index, 1> id{0};
-  const ConstMatrix y(outputs.data(), 1, std::ssize(outputs));
-  const ConstMatrix t(targets.data(), 1, std::ssize(targets));
+  const ConstMatrix y(outputs.data(), 1, std::ssize(outputs)), t(targets.data(), 1, std::ssize(targets));
   worst.add({.outputs = y, .targets = t}, id);
   return worst.records().front();
 }
@@ -124,17 +119,14 @@ TEST(WorstRecords, AreToldInTheWordsOfTheLabel) {
   EXPECT_NEAR(wrong.loss, std::log(4), 1e-5);
   EXPECT_EQ(told("softmax_cross_entropy", clothes, logits, {1}).prediction, "Shirt (62.5 %)");
   EXPECT_EQ(told("softmax_cross_entropy", {}, logits, {0}).prediction, "1 (62.5 %); 0 has 12.5 %");
-
   const PredictionWords answers{.classes = {"no", "yes"}};
   const WorstRecord yes = told("binary_cross_entropy", answers, {std::log(3.0F)}, {0});
   EXPECT_EQ(yes.target, "no");
   EXPECT_EQ(yes.prediction, "yes has 75.0 %");
   EXPECT_EQ(told("binary_cross_entropy", answers, {std::log(3.0F)}, {1}).target, "yes");
-
   const WorstRecord margin = told("binary_hinge", answers, {-0.5F}, {1});
   EXPECT_EQ(margin.target, "yes");
   EXPECT_EQ(margin.prediction, "-0.5");
-
   const PredictionWords scaled{
       .scales = {LabelScale{.shift = 10, .range = 2}, LabelScale{.shift = -1, .range = 0.5}}};
   const WorstRecord numbers = told("mean_squared_error", scaled, {1, 4}, {-1, 2});
@@ -147,5 +139,4 @@ TEST(WorstRecords, AreToldInTheWordsOfTheLabel) {
   EXPECT_EQ(told("mean_squared_error", {}, seven, seven).target, "1, 2, 3, 4, 5, 6, ...");
 }
 
-}  // namespace
 }  // namespace lockstep::worst_records_test
