@@ -130,9 +130,8 @@ TEST_F(Keys, ThatTheCodeNamesAreDeclared) {
       // Declarations hold other programs' keys as well.
       if (!file.is_regular_file() || file.path().filename().string().starts_with("declare_")) continue;
       const std::string code = read_code(file.path());
-      for (std::sregex_iterator literal(code.begin(), code.end(), text), end; literal != end; ++literal) {
+      for (std::sregex_iterator literal(code.begin(), code.end(), text), end; literal != end; ++literal)
         found += expect_declared(literal->str(1), file.path());
-      }
     }
   }
   EXPECT_GT(found, 300);
@@ -153,9 +152,8 @@ TEST_F(Keys, ThatTextsNameAreDeclared) {
 }
 
 TEST_F(Keys, OfCounterpartsAreDeclared) {
-  for (const Option& option : options_) {
+  for (const Option& option : options_)
     EXPECT_TRUE(option.counterpart.empty() || is_declared(option.counterpart)) << option.key;
-  }
 }
 
 std::vector<std::string> texts(const std::string& list) {

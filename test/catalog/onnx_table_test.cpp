@@ -114,9 +114,8 @@ class OnnxTable : public testing::Test {
     const std::vector<Scalar> expected = encoded(records);
     EXPECT_EQ(found.type, onnx::TensorProto::FLOAT);
     ASSERT_EQ(found.values.size(), expected.size());
-    for (std::size_t i = 0; i < expected.size(); ++i) {
+    for (std::size_t i = 0; i < expected.size(); ++i)
       EXPECT_NEAR(found.values[i], static_cast<double>(expected[i]), 1e-6) << "number " << i;
-    }
   }
 
   TemporaryDirectory directory_;

@@ -15,9 +15,8 @@ class LossRuns : public TrainerRuns {
     RandomStream random({.seed = 5, .purpose = Purpose::kSynthetic});
     std::ofstream table(directory_ / "t.csv");
     table << "x,y\n";
-    for (std::size_t i = 0; i < 240; ++i) {
+    for (std::size_t i = 0; i < 240; ++i)
       table << fmt::format("{},{}\n", double{random.normal()}, labels[i % labels.size()]);
-    }
   }
 
   ProcessResult train(const std::string& loss, const std::string& flags, int outputs = 1) const {

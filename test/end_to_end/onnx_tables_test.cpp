@@ -243,14 +243,12 @@ std::vector<std::string> labels_of(const std::vector<float>& predicted,
   std::vector<std::string> labels;
   if (names.size() == 1 && names[0].size() > 2) {
     const auto count = std::ssize(names[0]);
-    for (auto row = predicted.begin(); row != predicted.end(); row += count) {
+    for (auto row = predicted.begin(); row != predicted.end(); row += count)
       labels.push_back(names[0].at(static_cast<std::size_t>(std::max_element(row, row + count) - row)));
-    }
     return labels;
   }
-  for (std::size_t i = 0; i < predicted.size(); ++i) {
+  for (std::size_t i = 0; i < predicted.size(); ++i)
     labels.push_back(names.at(i % names.size()).at(predicted[i] > 0.5F ? 1 : 0));
-  }
   return labels;
 }
 
@@ -292,9 +290,8 @@ TEST_P(OnnxTables, AnswerWhatPredictDoes) {
   // What is small among large numbers has their rounding.
   float scale = 1;
   for (const float value : predicted) scale = std::max(scale, std::abs(value));
-  for (std::size_t i = 0; i < found.size(); ++i) {
+  for (std::size_t i = 0; i < found.size(); ++i)
     EXPECT_NEAR(found[i], predicted[i], 1e-5F * scale) << "number " << i;
-  }
   ASSERT_EQ(answers.contains("label"), !GetParam().names.empty());
   if (!answers.contains("label")) return;
   EXPECT_EQ(answers["label"].get<std::vector<std::string>>(), labels_of(predicted, GetParam().names));

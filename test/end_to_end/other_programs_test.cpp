@@ -118,9 +118,8 @@ std::vector<float> floats_in_npy(const std::string& file) {
 void expect_close(const std::vector<float>& found, const std::vector<float>& expected) {
   ASSERT_EQ(found.size(), expected.size());
   ASSERT_FALSE(found.empty());
-  for (std::size_t i = 0; i < found.size(); ++i) {
+  for (std::size_t i = 0; i < found.size(); ++i)
     EXPECT_NEAR(found[i], expected[i], 1e-5F * std::max(1.0F, std::abs(expected[i]))) << "number " << i;
-  }
 }
 
 void run_or_fail(const std::string& command) {

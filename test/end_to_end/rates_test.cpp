@@ -85,9 +85,8 @@ TEST_F(Rates, OfZeroFreezeATensorOfTheGivenWeights) {
       2, "tuned",
       wd + fmt::format("--init {}/model.safetensors --train.lr_multiplier '0.*: 0,norm: 2'", path("start"))));
   expect_parts(tuned.output, {"Frozen: 0.weight, 0.bias.", "Learning rate times 2: 1.weight, 1.bias."});
-  for (const char* name : {"0.weight", "0.bias"}) {
+  for (const char* name : {"0.weight", "0.bias"})
     EXPECT_TRUE(tensor(model("tuned"), name) == tensor(model("start"), name)) << name;
-  }
   EXPECT_FALSE(tensor(model("tuned"), "3.weight") == tensor(model("start"), "3.weight"));
 }
 

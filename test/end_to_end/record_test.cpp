@@ -55,9 +55,8 @@ TEST_F(RecordTest, OfACompleteRunHasWhatItsOtherFilesHave) {
   EXPECT_EQ(found["deciding"]["validation"]["value"], summary["kept"]["value"]);
   EXPECT_EQ(found["last"]["test"]["values"]["loss"], summary["evaluation"]["loss"]);
   EXPECT_EQ(found["last"]["test"]["weights"], "best");
-  for (const Json& name : found["files"]) {
+  for (const Json& name : found["files"])
     EXPECT_TRUE(std::filesystem::exists(run_ + "/" + name.get<std::string>())) << name;
-  }
   EXPECT_EQ(status()["state"], "done");
   EXPECT_EQ(status()["steps"], 9);
 }
@@ -106,9 +105,8 @@ TEST_F(RecordTest, OfARunThatStoppedOrFailedHasTheReason) {
 // No viewer reads the log, and a run of an earlier program has no record.
 TEST_F(RecordTest, OnlyTheRecordTellsHowARunEnded) {
   succeeded(train(1));
-  for (const char* name : {"log.txt", "plan.txt", "ranks.txt", "summary.json"}) {
+  for (const char* name : {"log.txt", "plan.txt", "ranks.txt", "summary.json"})
     std::filesystem::remove(run_ + "/" + name);
-  }
   EXPECT_EQ(status()["state"], "done");
   const Json compared = json_of(run_trainer("compare " + run_ + " --json -"));
   EXPECT_EQ(compared[0]["state"], "done");

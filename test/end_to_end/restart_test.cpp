@@ -105,9 +105,8 @@ TEST_F(Restart, AFirstStartThatFailsLeavesWhatItFound) {
   fs::create_directory(empty);
   fs::create_directory(link + "-behind");
   fs::create_directory_symlink(link + "-behind", link);
-  for (const std::string& run : {nothing, empty, link}) {
+  for (const std::string& run : {nothing, empty, link})
     expect_failed(train(run, refused), kExitData, {"cannot create checkpoint.dir"});
-  }
   EXPECT_FALSE(fs::exists(nothing));
   EXPECT_TRUE(fs::is_directory(empty) && fs::is_empty(empty));
   EXPECT_TRUE(fs::is_symlink(link) && fs::is_empty(link + "-behind"));

@@ -10,9 +10,8 @@ constexpr Index kRows = 200;
 // Lines of one length, with a label that the others do not tell.
 std::string some_table() {
   std::string text = "a,b,kind\n";
-  for (Index row = 0; row < kRows; ++row) {
+  for (Index row = 0; row < kRows; ++row)
     text += fmt::format("{:03},{:02},{}\n", row, row * 37 % 100, row * row % 4);
-  }
   return text;
 }
 
@@ -119,9 +118,7 @@ TEST_F(ResumeGuards, CheckpointsMayBeInTheRunDirectoryItself) {
       "--data.format synthetic --data.synthetic_rows 200 --data.synthetic_classes 4 --checkpoint.every '5 "
       "steps' --checkpoint.dir " +
       (directory_ / "both");
-  for (const int epochs : {1, 2}) {
-    succeeded(start(1, "both", flags, epochs));
-  }
+  for (const int epochs : {1, 2}) succeeded(start(1, "both", flags, epochs));
 }
 
 }  // namespace

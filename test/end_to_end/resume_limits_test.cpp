@@ -44,9 +44,8 @@ class ResumeLimits : public testing::Test {
   }
   // At the start that finds them, and at the next.
   void expect_damaged_ones_are_told(const std::string& run) const {
-    for (const Index step : finished_checkpoints(run)) {
+    for (const Index step : finished_checkpoints(run))
       write_file_atomically(checkpoint_of(run, step) + "/manifest.json", "{");
-    }
     for (const std::string& told :
          {run + "/checkpoints' has no whole checkpoint",
           run +

@@ -226,15 +226,13 @@ TEST(Version, IsWrittenForPrograms) {
   EXPECT_EQ(json.at("name"), "lockstep");
   EXPECT_EQ(json.at("version"), LOCKSTEP_VERSION);
   EXPECT_EQ(json.at("libraries").at("zlib").get<std::string>().find('?'), std::string::npos);
-  for (const char* fact : {"commit", "build_type", "architecture", "compiler", "mpi", "kernels", "bf16"}) {
+  for (const char* fact : {"commit", "build_type", "architecture", "compiler", "mpi", "kernels", "bf16"})
     EXPECT_FALSE(json.at(fact).get<std::string>().empty()) << fact;
-  }
   for (const char* name : {"ONNX", "HDF5", "ZIP", "ISAL", "CHARTJS"}) {
     const Json& feature = json.at("features").at(name);
     EXPECT_NE(feature.at("built_in").get<bool>(), feature.at("version") == "") << feature;
-    for (const char* text : {"library", "gives", "without", "debian_packages"}) {
+    for (const char* text : {"library", "gives", "without", "debian_packages"})
       EXPECT_FALSE(feature.at(text).get<std::string>().empty()) << feature;
-    }
   }
   const TemporaryDirectory directory;
   const std::string file = directory / "version.json";

@@ -33,9 +33,8 @@ class SameBits : public OrderedRuns, public testing::WithParamInterface<Setting>
 TEST_P(SameBits, OnAnyNumberOfRanksAndThreads) {
   const std::string alone = model(1, 1, GetParam().optimizer);
   EXPECT_GT(alone.size(), 1000U);
-  for (const auto& [ranks, threads] : GetParam().sizes) {
+  for (const auto& [ranks, threads] : GetParam().sizes)
     EXPECT_TRUE(model(ranks, threads, GetParam().optimizer) == alone) << ranks << " ranks, " << threads;
-  }
 }
 
 class AugmentedBits : public SameBits {};

@@ -50,9 +50,8 @@ TEST_F(Servers, AnAsynchronousRunThatGoesOnAccountsForWhatWasBefore) {
   const std::string directory = experiment_.fresh_run();
   const std::string flags = "--distribute.mode async --checkpoint.every '1 epoch' --train.epochs ";
   succeed(3, words(directory, flags + "1"));
-  for (const std::string epochs : {"2", "3"}) {
+  for (const std::string epochs : {"2", "3"})
     succeed(3, words(directory, flags + epochs + " --run.resume_allow train.epochs"));
-  }
   const auto summary = parse_json<nlohmann::json>(read_file(directory + "/summary.json"));
   const WorkerSums sums = sums_of_workers(summary);
   EXPECT_EQ(sums.steps, summary["steps"]);

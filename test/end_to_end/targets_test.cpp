@@ -160,9 +160,8 @@ TEST_F(Targets, WeightsBesideArraysCountARecordSoManyTimes) {
       measured("weighed", "x.npy", "y.npy",
                fmt::format("--data.train_weights {0} --data.test_weights {0}", directory_ / "some.npy"));
   const nlohmann::json repeated = measured("repeated", "long_x.npy", "long_y.npy", "");
-  for (const char* measure : {"loss", "accuracy"}) {
+  for (const char* measure : {"loss", "accuracy"})
     EXPECT_NEAR(weighed[measure].get<double>(), repeated[measure].get<double>(), 1e-5) << measure;
-  }
 }
 
 TEST_F(Targets, WeightsThatDoNotFitTheArraysAreRefused) {

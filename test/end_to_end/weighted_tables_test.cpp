@@ -30,17 +30,15 @@ class WeightedTables : public TrainerRuns {
   // `scale`: of the weights.
   static std::string weighed(const std::vector<Person>& all, double scale = 1) {
     std::string text = "age,hours,income,w\n";
-    for (const Person& each : all) {
+    for (const Person& each : all)
       text += fmt::format("{},{},{},{}\n", each.age, each.hours, each.income, scale * each.times);
-    }
     return text;
   }
   static std::string repeated(const std::vector<Person>& all) {
     std::string text = "age,hours,income\n";
     for (const Person& each : all) {
-      for (int i = 0; i < each.times; ++i) {
+      for (int i = 0; i < each.times; ++i)
         text += fmt::format("{},{},{}\n", each.age, each.hours, each.income);
-      }
     }
     return text;
   }
@@ -79,9 +77,8 @@ TEST_F(WeightedTables, OfWholeNumbersAreRecordsThatAreRepeated) {
   for (const std::string name : {"weighed", "halves"}) {
     const nlohmann::json found = evaluation(name);
     EXPECT_EQ(found["samples"], 150);
-    for (const char* measure : {"loss", "accuracy", "auc", "log_loss", "precision", "recall"}) {
+    for (const char* measure : {"loss", "accuracy", "auc", "log_loss", "precision", "recall"})
       EXPECT_NEAR(found[measure].get<double>(), expected[measure].get<double>(), 1e-5) << name << measure;
-    }
   }
 }
 

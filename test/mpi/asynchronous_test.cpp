@@ -206,9 +206,8 @@ TEST(Asynchronous, RunningMomentsAreTheServers) {
       plain.distribute.strategy = "allreduce";
       const TinyResult expected = train_tiny_alone(plain);
       ASSERT_EQ(result.state.size(), expected.state.size());
-      for (std::size_t i = 0; i < expected.state.size(); ++i) {
+      for (std::size_t i = 0; i < expected.state.size(); ++i)
         EXPECT_NEAR(result.state[i], expected.state[i], 1e-4 * std::max(1.0F, std::abs(expected.state[i])));
-      }
     }
   });
 }
@@ -221,9 +220,8 @@ TEST(Asynchronous, RunningMomentsFollowEveryWorker) {
     const TinyResult moving = train_tiny(comm, config);
     config.eval.precise_bn = 1000;
     const TinyResult precise = train_tiny(comm, config);
-    for (std::size_t i = 0; i < moving.state.size(); ++i) {
+    for (std::size_t i = 0; i < moving.state.size(); ++i)
       EXPECT_NEAR(moving.state[i], precise.state[i], 0.35F * std::max(1.0F, precise.state[i])) << i;
-    }
   });
 }
 
@@ -254,9 +252,8 @@ TEST(Asynchronous, PushesGoThroughTheWire) {
       config.distribute.top_k = 0.25;
       const TinyResult lossy = train_tiny(comm, config);
       EXPECT_NE(lossy.weights, exact.weights);
-      for (std::size_t i = 0; i < exact.weights.size(); ++i) {
+      for (std::size_t i = 0; i < exact.weights.size(); ++i)
         EXPECT_NEAR(lossy.weights[i], exact.weights[i], codec == "top_k" ? 0.1 : 2e-3);
-      }
     }
   });
 }

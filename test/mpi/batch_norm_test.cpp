@@ -49,9 +49,8 @@ void expect_close(const std::vector<Scalar>& found, const std::vector<Scalar>& e
   ASSERT_EQ(found.size(), expected.size());
   double largest = 1;
   for (const Scalar value : expected) largest = std::max(largest, std::abs(static_cast<double>(value)));
-  for (std::size_t i = 0; i < found.size(); ++i) {
+  for (std::size_t i = 0; i < found.size(); ++i)
     ASSERT_NEAR(found[i], expected[i], tolerance * largest) << what << " " << i;
-  }
 }
 
 TEST(BatchNorm, SyncOverManyReplicasIsOneReplicaOnTheWholeBatch) {
@@ -98,9 +97,8 @@ Expected moments(const OneStep& step, Range replicas) {
   }
   for (Index i = before; i < after; ++i) {
     const std::vector<Scalar> x = test::sample(step.input, i);
-    for (std::size_t c = 0; c < width; ++c) {
+    for (std::size_t c = 0; c < width; ++c)
       found.variance[c] += std::pow(static_cast<double>(x[c]) - found.mean[c], 2) / std::max(n - 1, 1.0);
-    }
   }
   return found;
 }
@@ -240,9 +238,8 @@ TEST(BatchNormMode, TextsRoundTripAndScopesArePartitions) {
         EXPECT_EQ(mode.normalised_with(other, 8), with);
     }
   }
-  for (const std::string text : {"", "global", "group", "group()", "group(0)", "group(-1)", "group(2"}) {
+  for (const std::string text : {"", "global", "group", "group()", "group(0)", "group(-1)", "group(2"})
     EXPECT_THROW(parse_batch_norm_mode(text), std::exception) << text;
-  }
 }
 
 }  // namespace

@@ -90,9 +90,8 @@ TEST(Communicator, GathersEqualAndUnequalParts) {
     comm.start_all_gather(as_buffer(std::span(whole)), parts)->wait();
     for (int rank = 0; rank < comm.size(); ++rank) {
       EXPECT_EQ(all[static_cast<std::size_t>(3 * rank) + 2], value(rank, 2));
-      for (Index i = at(parts, rank).begin; i < at(parts, rank).end; ++i) {
+      for (Index i = at(parts, rank).begin; i < at(parts, rank).end; ++i)
         EXPECT_EQ(at(whole, i), value(rank, i));
-      }
     }
   });
 }

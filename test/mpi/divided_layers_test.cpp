@@ -202,9 +202,8 @@ TEST(DividedLayers, ResumeOnOtherRanks) {
     config.run.resume = broadcast_text(comm, step_in(alone.path().string(), 8));
     const TinyResult divided = train_tiny(comm, config);
     if (comm.rank() != 0) return;
-    for (const TinyResult* result : {&whole, &resumed, &undivided, &divided}) {
+    for (const TinyResult* result : {&whole, &resumed, &undivided, &divided})
       EXPECT_TRUE(result->weights == expected.weights);
-    }
   });
 }
 

@@ -41,9 +41,8 @@ void expect_numbers_of_allreduce(const Config& config) {
     here.train.threads = comm.size() <= 4 ? 2 : 1;
     const TinyResult found = train_tiny(comm, here);
     ASSERT_EQ(found.weights.size(), expected.weights.size());
-    for (std::size_t i = 0; i < found.weights.size(); ++i) {
+    for (std::size_t i = 0; i < found.weights.size(); ++i)
       ASSERT_NEAR(found.weights[i], expected.weights[i], 1e-4) << i;
-    }
   });
 }
 

@@ -30,9 +30,8 @@ double place_of(Index replica, std::size_t i) {
   static const std::vector<double> kAll = [] {
     std::vector<double> all;
     for (Index r = 0; r < kReplicas; ++r) {
-      for (std::size_t place = 0; place < kPlaces; ++place) {
+      for (std::size_t place = 0; place < kPlaces; ++place)
         all.push_back(std::sin(static_cast<double>(r) + 0.1 * static_cast<double>(place)));
-      }
     }
     return all;
   }();
@@ -79,9 +78,8 @@ struct Plain {
   }
 
   void step(Index step) {
-    for (Index r = 0; step >= local_from && r < kReplicas; ++r) {
+    for (Index r = 0; step >= local_from && r < kReplicas; ++r)
       at(alone, r) += static_cast<double>(samples_of(step, r));
-    }
     for (std::size_t i = 0; i < last.size(); ++i) {
       if (step >= local_from) {
         for (Index r = 0; r < kReplicas; ++r) {
@@ -160,9 +158,7 @@ class Driven {
                            .team = team_});
     strategy_.reset(made.release()->synchronous());
     if (comm.rank() == 0) std::ranges::fill(strategy_->weights(0), Scalar{1});
-    for (Index i = 0; i < hosted_.size(); ++i) {
-      arenas_.push_back(strategy_->gradient_arena());
-    }
+    for (Index i = 0; i < hosted_.size(); ++i) arenas_.push_back(strategy_->gradient_arena());
     strategy_->start();
   }
 
@@ -177,9 +173,8 @@ class Driven {
       if (count == 0) continue;
       const std::span<Scalar> arena = at(arenas_, r - hosted_.begin);
       const std::span<const Scalar> weights = strategy_->weights(r);
-      for (std::size_t i = 0; i < weights.size(); ++i) {
+      for (std::size_t i = 0; i < weights.size(); ++i)
         arena[i] = count * static_cast<Scalar>(gradient_of(static_cast<double>(weights[i]), r, i));
-      }
       at(arena, plan_.loss_offset) = count;
       if (r == bad) arena[0] = std::numeric_limits<Scalar>::quiet_NaN();
       partial.subtrees.push_back({r, r + 1});
@@ -264,9 +259,8 @@ TEST(LocalSgd, IsThePlainComputation) {
           plain.step(step);
           const std::span<const Scalar> settled = driven.strategy().gather_model();
           expect_near(driven.layout(), settled, plain.mean(plain.weights));
-          for (Index r = driven.hosted().begin; r < driven.hosted().end; ++r) {
+          for (Index r = driven.hosted().begin; r < driven.hosted().end; ++r)
             expect_near(driven.layout(), driven.strategy().weights(r), at(plain.weights, r));
-          }
           EXPECT_EQ(driven.strategy().local_steps()->late_bad_number(), "");
         }
       });
@@ -282,9 +276,8 @@ TEST(LocalSgd, ReplicasDifferBetweenAveragesAndAreEqualAfterOne) {
       const std::span<const Scalar> mine = driven.strategy().weights(driven.hosted().begin);
       std::vector<Scalar> first(mine.begin(), mine.end());
       comm.broadcast(as_buffer(std::span(first)), 0);
-      for (Index r = std::max<Index>(1, driven.hosted().begin); r < driven.hosted().end; ++r) {
+      for (Index r = std::max<Index>(1, driven.hosted().begin); r < driven.hosted().end; ++r)
         EXPECT_EQ(std::ranges::equal(driven.strategy().weights(r), first), step % 3 == 2) << "replica " << r;
-      }
     }
   });
 }

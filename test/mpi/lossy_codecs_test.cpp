@@ -181,9 +181,8 @@ double error_after_descent(Communicator& comm, bool feedback) {
       exchange.arena.span()[i] = weights[i] - 1 + noise;
     }
     const std::span<const Scalar> sum = exchange.sum();
-    for (std::size_t i = 0; i < weights.size(); ++i) {
+    for (std::size_t i = 0; i < weights.size(); ++i)
       weights[i] -= 0.02F * sum[i] / static_cast<Scalar>(comm.size());
-    }
   }
   double worst = 0;
   for (std::size_t i = 0; i < weights.size(); ++i) {

@@ -280,9 +280,8 @@ TEST(Refusals, OfConfigsApply) {
     make_experiment(load_training_config({}, {"c.toml", text}, {}), alone());
   };
   EXPECT_NO_THROW(make({}));
-  for (const auto& [name, keys] : conflicts_of_configs()) {
+  for (const auto& [name, keys] : conflicts_of_configs())
     test::expect_parts(test::error_text<ConfigError>([&] { make(keys); }), {"refused: " + name + "; "});
-  }
 }
 
 TEST(Refusals, EveryCombinationTrainsOrIsRefusedWithAReason) {

@@ -144,9 +144,8 @@ TEST(SampleWeights, WithNativeReductionAndLossyWiresAreCloseToOrdered) {
     walk(config, [&, tolerance = tolerance](Communicator& comm, const Config& own) {
       if (strategy_entry(own.distribute.strategy).weights_per_replica) return;
       const TinyResult native = train_tiny(comm, own);
-      for (std::size_t i = 0; i < ordered.weights.size(); ++i) {
+      for (std::size_t i = 0; i < ordered.weights.size(); ++i)
         ASSERT_NEAR(native.weights[i], ordered.weights[i], tolerance);
-      }
     });
   }
 }
@@ -195,9 +194,8 @@ TEST(SampleWeights, AreThoseOfAWorkersOwnSamplesWhereWorkersStepAlone) {
       Config together = config;
       together.distribute = tiny_config().distribute;
       const TinyResult expected = train_tiny_alone(together);
-      for (std::size_t i = 0; i < expected.weights.size(); ++i) {
+      for (std::size_t i = 0; i < expected.weights.size(); ++i)
         ASSERT_NEAR(result.weights[i], expected.weights[i], 1e-6);
-      }
     }
   });
 }

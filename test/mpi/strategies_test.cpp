@@ -85,9 +85,8 @@ std::vector<Case> cases() {
 
 void expect_close(const std::vector<Scalar>& a, const std::vector<Scalar>& b, double tolerance) {
   ASSERT_EQ(a.size(), b.size());
-  for (std::size_t i = 0; i < a.size(); ++i) {
+  for (std::size_t i = 0; i < a.size(); ++i)
     ASSERT_NEAR(a[i], b[i], tolerance * std::max(1.0, std::abs(static_cast<double>(b[i])))) << "weight " << i;
-  }
 }
 
 // Replicas that step alone refuse batch norm over replicas.

@@ -23,9 +23,8 @@ inline Config train_config(const nlohmann::json& given) {
   Config config;
   for (const auto& [name, value] : given.items()) {
     std::string text;
-    for (const nlohmann::json& each : value.is_array() ? value : nlohmann::json::array({value})) {
+    for (const nlohmann::json& each : value.is_array() ? value : nlohmann::json::array({value}))
       text += (text.empty() ? "" : ",") + text_of(each);
-    }
     find_option(options(), "train." + name)->assign(config, text);
   }
   return config;

@@ -54,9 +54,8 @@ std::uint64_t hash_of(const FileTree& tree, const Promise& promise) {
 }
 
 void print(const FileTree& tree) {
-  for (const auto& [path, bytes] : tree) {
+  for (const auto& [path, bytes] : tree)
     std::printf("%10td %s\n", bytes ? std::ssize(*bytes) : std::ptrdiff_t{-1}, path.c_str());
-  }
 }
 
 // The states after so many calls, that were not seen before.

@@ -56,9 +56,8 @@ class NumberedSource final : public RecordSource {
       EXPECT_EQ(std::ssize(packed), ids.size() * Index{sizeof(Index)});
       if (ids.contains(source_.bad_)) throw DataError("record " + std::to_string(source_.bad_) + " is bad");
       ++at(source_.reads_, chunk);
-      for (Index id = ids.begin; id < ids.end; ++id) {
+      for (Index id = ids.begin; id < ids.end; ++id)
         std::memcpy(packed.data() + (id - ids.begin) * Index{sizeof id}, &id, sizeof id);
-      }
     }
 
    private:
@@ -74,9 +73,8 @@ class NumberedSource final : public RecordSource {
 /// So many records in chunks of `size`.
 inline std::vector<Chunk> chunks_of(Index rows, Index size, bool follow_on = false) {
   std::vector<Chunk> chunks;
-  for (Index begin = 0; begin < rows; begin += size) {
+  for (Index begin = 0; begin < rows; begin += size)
     chunks.push_back({{begin, std::min(begin + size, rows)}, follow_on && begin > 0});
-  }
   return chunks;
 }
 

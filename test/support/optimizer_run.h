@@ -48,9 +48,8 @@ struct OptimizerRun {
   void apply_direction(const StepInfo& info) {
     if (!optimizer->uses_trust_ratio()) return;
     const double ratio = std::sqrt(sum_of_squares(weights) / sum_of_squares(gradient));
-    for (std::size_t i = 0; i < weights.size(); ++i) {
+    for (std::size_t i = 0; i < weights.size(); ++i)
       weights[i] -= static_cast<Scalar>(info.lr * ratio) * gradient[i];
-    }
   }
 
   void step(const StepInfo& info) {

@@ -32,9 +32,8 @@ void write_recordings(const ServersPlay& play, const TemporaryDirectory& directo
 
 Layout layout_for(std::size_t servers) {
   Layout layout;
-  for (std::size_t i = 0; i < servers; ++i) {
+  for (std::size_t i = 0; i < servers; ++i)
     append(layout, {.name = fmt::format("{}.weight", i), .shape = {{kPlayedSlice}}, .range = {}});
-  }
   return layout;
 }
 

@@ -59,9 +59,8 @@ Rows draw_rows(Dice& dice, const DataSpec& spec, Index rows) {
     const Index label = spec.task == Task::kClasses ? dice.whole(0, spec.classes - 1) : dice.whole(0, 1);
     const double centre = static_cast<double>(label);
     const std::size_t first = drawn.features.size();
-    for (Index i = 0; i < spec.features.size(); ++i) {
+    for (Index i = 0; i < spec.features.size(); ++i)
       drawn.features.push_back(static_cast<float>(dice.normal() + (i == 0 ? 2 * centre : 0)));
-    }
     const double value = static_cast<double>(drawn.features[first]) + 0.1 * dice.normal();
     drawn.labels.push_back(static_cast<float>(spec.task == Task::kValues ? value : centre));
   }
@@ -115,9 +114,8 @@ std::vector<Index> sizes_of(const DataSpec& spec, Index rows) {
 // Bytes, which are read as 0 to 1.
 std::vector<double> as_bytes(const std::vector<float>& values) {
   std::vector<double> bytes;
-  for (const float value : values) {
+  for (const float value : values)
     bytes.push_back(std::clamp(std::round(128 + 20 * static_cast<double>(value)), 0.0, 255.0));
-  }
   return bytes;
 }
 
@@ -149,9 +147,8 @@ DataFiles write_numpy(Dice& dice, const DataSpec& spec, const std::string& stem,
             .lengths = spec.padded ? stem + ".npz:lengths" : ""};
   }
   const std::string end = spec.packed ? ".npy.gz" : ".npy";
-  for (const auto& [name, content] : arrays) {
+  for (const auto& [name, content] : arrays)
     write_file_atomically(fmt::format("{}-{}{}", stem, name, end), spec.packed ? gzipped(content) : content);
-  }
   return {.records = stem + "-x" + end,
           .labels = stem + "-y" + end,
           .lengths = spec.padded ? stem + "-lengths" + end : ""};

@@ -88,9 +88,8 @@ std::string row_over_time(Dice& dice, const DataSpec& data, bool modes) {
 std::string draw_layers(Dice& dice, const DataSpec& data, bool modes) {
   std::string text;
   if (data.features.dims.size() == 3) {
-    for (Index i = dice.whole(1, 2); i-- > 0;) {
+    for (Index i = dice.whole(1, 2); i-- > 0;)
       text += convolution(dice) + " " + normalisation(dice, modes) + activation(dice) + " ";
-    }
     text += dice.one_of({"flatten ", "global_avgpool ", "maxpool(2, padding=same) flatten "});
   } else if (data.sequence) {
     text += over_time(dice, data, modes);

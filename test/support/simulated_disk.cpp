@@ -46,9 +46,8 @@ FileTree subtree(const FileTree& tree, const std::string& directory) {
 }
 
 SimulatedDisk::SimulatedDisk(const FileTree& tree) : inodes_{{.is_directory = true}} {
-  for (const auto& [path, bytes] : tree) {
+  for (const auto& [path, bytes] : tree)
     add(path, {.is_directory = !bytes, .bytes = bytes.value_or(""), .synced_bytes = bytes.value_or("")});
-  }
   for (Inode& inode : inodes_) {
     inode.synced_names = inode.names;
     inode.name_changes.clear();
@@ -167,9 +166,8 @@ void SimulatedDisk::add_to(FileTree& tree, const std::string& path, std::size_t 
   if (number != 0) {
     tree[path] = inode.is_directory ? std::nullopt : std::optional(surviving_bytes(inode, kind.bytes, dice));
   }
-  for (const auto& [name, child] : surviving_names(inode, kind.names, dice)) {
+  for (const auto& [name, child] : surviving_names(inode, kind.names, dice))
     add_to(tree, number == 0 ? name : path + "/" + name, child, kind, dice);
-  }
 }
 
 FileTree SimulatedDisk::after_crash(const CrashKind& kind, Dice& dice) const {

@@ -106,9 +106,8 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
   if (config.distribute.stages > 1) {
     const std::vector<Range> parts = divide_model(whole, config.distribute.stages, config.distribute.cut,
                                                   config.distribute.schedule.chunks);
-    for (const std::vector<Range>& chunks : chunks_of_stages(parts, config.distribute.stages)) {
+    for (const std::vector<Range>& chunks : chunks_of_stages(parts, config.distribute.stages))
       stages.push_back(std::make_unique<Model>(config.model, whole, std::span(chunks)));
-    }
   }
   const auto loss = find_entry(loss_catalog(), "loss", config.loss.loss).make(config.loss);
   std::vector<Scalar> class_weights;

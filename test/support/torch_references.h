@@ -21,9 +21,8 @@ nlohmann::json torch_references(const std::string& section,
 inline void expect_close(std::span<const Scalar> actual, const std::vector<double>& expected,
                          double absolute) {
   ASSERT_EQ(actual.size(), expected.size());
-  for (std::size_t i = 0; i < actual.size(); ++i) {
+  for (std::size_t i = 0; i < actual.size(); ++i)
     EXPECT_NEAR(actual[i], expected[i], 1e-5 * std::abs(expected[i]) + absolute) << "element " << i;
-  }
 }
 
 }  // namespace lockstep::test

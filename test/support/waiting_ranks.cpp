@@ -41,9 +41,8 @@ int make_pipe(const std::string& path) {
 class WaitingRanks {
  public:
   explicit WaitingRanks(int ranks) : answers_(make_pipe(directory_ / "answers")) {
-    for (int rank = 0; rank < ranks; ++rank) {
+    for (int rank = 0; rank < ranks; ++rank)
       commands_.push_back(make_pipe(directory_ / fmt::format("commands-{}", rank)));
-    }
     for (const char* name : {"output", "errors"}) write_file_atomically(directory_ / name, "");
     const std::string command = fmt::format("exec {} -n {} {} {} >{} 2>{} </dev/null", mpiexec_words(), ranks,
                                             LOCKSTEP_WAITING_TRAINER, directory_.path().string(),
