@@ -24,6 +24,7 @@ namespace lockstep::algorithms_test {
 namespace {
 
 using test::Exchanging;
+using test::set_keys;
 using Case = test::ExchangeCase;
 
 // Every algorithm, auto with and without calibration, with every reduction that it takes.
@@ -302,13 +303,13 @@ TEST(Algorithms, TrainingsAgree) {
   for (const std::string strategy : {"allreduce", "local_sgd"}) {
     Config config = test::tiny_config();
     config.distribute.strategy = strategy;
-    config.distribute.average_every = 2;
-    config.distribute.average_state = true;
-    config.distribute.local_after = "6 steps";
-    config.distribute.bucket_kib = 0;
+    set_keys(config,
+             "distribute.average_every=2; distribute.average_state=true; distribute.local_after=6 steps; "
+             "distribute.bucket_kib=0");
     if (strategy == "allreduce") {  // ranks meet while buckets are under way
-      config.model.layers = "dense(9) batch_norm relu dense(7) batch_norm tanh dense(3)";
-      config.model.batch_norm = "sync";
+      set_keys(
+          config,
+          "model.layers=dense(9) batch_norm relu dense(7) batch_norm tanh dense(3); model.batch_norm=sync");
     }
     config.data.synthetic.rows = 83;  // the fifth step has 3 samples: some ranks have none
     const test::TinyResult alone = test::train_tiny_alone(config);

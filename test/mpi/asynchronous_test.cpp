@@ -18,6 +18,7 @@ namespace {
 
 using test::AsynchronousCase;
 using test::config_for;
+using test::set_keys;
 using test::TinyResult;
 using test::train_tiny;
 using test::train_tiny_alone;
@@ -64,9 +65,7 @@ TEST(Asynchronous, BackupWorkersAreNotWaitedFor) {
   test::on_ranks([](Communicator& comm) {
     if (comm.size() < 3) return;
     Config config = config_for(comm, 1, ServerMode::kSync);
-    config.distribute.backup_workers = 1;
-    config.debug.delay_rank = 0;
-    config.debug.delay_ms = 20;
+    set_keys(config, "distribute.backup_workers=1; debug.delay_rank=0; debug.delay_ms=20");
     const WorkersReport report = *train_tiny(comm, config).training.workers;
     EXPECT_GT(report.workers.front().dropped, 0);
     EXPECT_GT(report.workers.front().dropped_samples, 0);
@@ -87,8 +86,7 @@ TEST(Asynchronous, BoundedNeverExceedsItsBound) {
       SCOPED_TRACE(bound);
       Config config = config_for(comm, 1, ServerMode::kBounded);
       config.distribute.staleness = bound;
-      config.debug.delay_rank = 0;
-      config.debug.delay_ms = 5;
+      set_keys(config, "debug.delay_rank=0; debug.delay_ms=5");
       const WorkersReport report = *train_tiny(comm, config).training.workers;
       const Index others = comm.size() - 2;
       for (const WorkerRecord& worker : report.workers) {
@@ -104,9 +102,7 @@ TEST(Asynchronous, WithoutABoundTheSlowWorkerFallsBehind) {
   test::on_ranks([](Communicator& comm) {
     if (comm.size() < 3) return;
     Config config = config_for(comm, 1, ServerMode::kAsync);
-    config.debug.delay_rank = 0;
-    config.debug.delay_ms = 50;
-    config.train.epochs = 12;
+    set_keys(config, "debug.delay_rank=0; debug.delay_ms=50; train.epochs=12");
     const WorkersReport report = *train_tiny(comm, config).training.workers;
     EXPECT_GT(fastest(report).max_ahead, 4);
     EXPECT_LT(report.workers.front().samples, fastest(report).samples);
@@ -137,12 +133,9 @@ TEST(Asynchronous, AResumeOnFewerWorkersGoesOnBehindTheLastBatch) {
     Index ahead = 0;
     run_thread_ranks(3, [&](Communicator& comm) {
       Config mine = config_for(comm, 1, ServerMode::kBounded);
-      mine.distribute.staleness = 2;
-      mine.train.replicas = 4;
-      mine.train.global_batch = 20;
+      set_keys(mine, "distribute.staleness=2; train.replicas=4; train.global_batch=20");
       mine.checkpoint.dir = directory;
-      mine.checkpoint.every = "15 steps";
-      mine.checkpoint.keep = 100;
+      set_keys(mine, "checkpoint.every=15 steps; checkpoint.keep=100");
       mine.debug.delay_rank = slow;
       mine.debug.delay_ms = 5;
       const WorkersReport report = *train_tiny(comm, mine).training.workers;
@@ -179,9 +172,7 @@ TEST(Asynchronous, OneWorkerAloneTakesTheStepsOfOneReplica) {
         SCOPED_TRACE(optimizer);
         Config config = config_for(comm, comm.size() - 1, mode);
         config.optimizer.optimizer = optimizer;
-        config.optimizer.clip_norm = 0.5;
-        config.optimizer.weight_decay = 0.01;
-        config.train.accumulate = 2;
+        set_keys(config, "train.clip_norm=0.5; train.weight_decay=0.01; train.accumulate=2");
         config.distribute.staleness_lr = true;  // of no staleness
         const TinyResult result = train_tiny(comm, config);
         Config plain = config;
@@ -215,8 +206,7 @@ TEST(Asynchronous, RunningMomentsAreTheServers) {
 // Of all workers: the moments of the features, whoever saw them.
 TEST(Asynchronous, RunningMomentsFollowEveryWorker) {
   walk([](Communicator& comm, const AsynchronousCase&, Config config) {
-    config.model.layers = "batch_norm(momentum=0.02) dense(3)";
-    config.train.epochs = 20;
+    set_keys(config, "model.layers=batch_norm(momentum=0.02) dense(3); train.epochs=20");
     const TinyResult moving = train_tiny(comm, config);
     config.eval.precise_bn = 1000;
     const TinyResult precise = train_tiny(comm, config);
@@ -227,8 +217,7 @@ TEST(Asynchronous, RunningMomentsFollowEveryWorker) {
 
 TEST(Asynchronous, ABadNumberStopsAllRanks) {
   walk([](Communicator& comm, const AsynchronousCase&, Config config) {
-    config.model.layers = "dense(9) dense(3)";
-    config.schedule.lr = 1e6;
+    set_keys(config, "model.layers=dense(9) dense(3); train.lr=1e6");
     try {
       train_tiny(comm, config);
       FAIL() << "training went on";
@@ -260,9 +249,7 @@ TEST(Asynchronous, PushesGoThroughTheWire) {
 
 TEST(Asynchronous, TrainingLearns) {
   walk([](Communicator& comm, const AsynchronousCase&, Config config) {
-    config.train.epochs = 20;
-    config.schedule.lr = 0.02;
-    config.optimizer.momentum = 0.5;
+    set_keys(config, "train.epochs=20; train.lr=0.02; train.momentum=0.5");
     const TinyResult result = train_tiny(comm, config);
     EXPECT_GT(*result.training.evaluation()->accuracy, 0.55);
   });

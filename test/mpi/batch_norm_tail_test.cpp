@@ -16,6 +16,7 @@ namespace {
 using test::OneStep;
 using test::OneStepResult;
 using test::run_one_step;
+using test::set_keys;
 
 // The running moments of the first and of the last batch norm of a model with two, of a replica.
 using Halves = std::array<std::vector<Scalar>, 2>;
@@ -70,9 +71,7 @@ TEST(BatchNormTail, RunningMomentsFollowNoConstantsOfSingleValues) {
 // Batches of 100, the last of one sample: the moments of the input are those of the run that drops it.
 TEST(BatchNormTail, ARunLeavesOutATailOfOne) {
   Config config = test::tiny_config();
-  config.model.layers = "batch_norm dense(3)";
-  config.train.replicas = 1;
-  config.train.global_batch = 100;
+  set_keys(config, "model.layers=batch_norm dense(3); train.replicas=1; train.global_batch=100");
   for (const std::string strategy : {"allreduce", "local_sgd"}) {
     for (const Index precise : {0, 2}) {
       config.distribute.strategy = strategy;
@@ -94,9 +93,7 @@ TEST(BatchNormTail, AnAsynchronousServerLeavesItOutToo) {
   test::on_ranks([](Communicator& comm) {
     if (comm.size() != 2) return;
     Config config = test::config_for(comm, 1, ServerMode::kAsync);
-    config.model.layers = "batch_norm dense(3)";
-    config.train.global_batch = 100;
-    config.train.tail = Tail::kKeep;
+    set_keys(config, "model.layers=batch_norm dense(3); train.global_batch=100; train.tail=keep");
     const test::TinyResult kept = test::train_tiny(comm, config);
     config.train.tail = Tail::kDrop;
     const test::TinyResult dropped = test::train_tiny(comm, config);

@@ -27,6 +27,7 @@ namespace lockstep::checkpoint_test {
 namespace {
 
 using test::saving_config;
+using test::set_keys;
 using test::SharedDirectory;
 using test::step_in;
 using test::TinyResult;
@@ -74,14 +75,9 @@ TEST(Checkpoint, TheBestIsKeptHoweverSlowTheDiskIs) {
   test::on_ranks({1, 2, 5}, [](Communicator& comm) {
     const SharedDirectory directory(comm);
     Config config = saving_config(directory.path(), "1 steps");
-    config.checkpoint.wait = false;
-    config.train.keep = "best";
-    config.data.synthetic.validation_rows = 20;
-    config.checkpoint.keep = 1;
-    config.data.synthetic.noise = 4;
-    config.schedule.lr = 0.5;
-    config.train.epochs = 6;
-    config.eval.every = "0.5 epochs";
+    set_keys(config,
+             "checkpoint.wait=false; train.keep=best; data.synthetic_validation_rows=20; checkpoint.keep=1; "
+             "data.synthetic_noise=4; train.lr=0.5; train.epochs=6; eval.every=0.5 epochs");
     const TinyResult result = train_tiny(comm, config);
     EXPECT_EQ(result.save_failure, "");
     if (comm.rank() != 0) return;
@@ -171,10 +167,9 @@ TEST(Checkpoint, LocalStepsGoOnOnOtherRanks) {
   for (const Index step : {5, 6, 8}) {  // before, at and between averages
     const test::TemporaryDirectory directory;
     Config config = saving_config(directory.path().string(), "1 step");
-    config.distribute.strategy = "local_sgd";
-    config.distribute.average_every = 3;
-    config.distribute.local_after = "3 steps";
-    config.distribute.block_momentum = 0.5;
+    set_keys(config,
+             "distribute.strategy=local_sgd; distribute.average_every=3; distribute.local_after=3 steps; "
+             "distribute.block_momentum=0.5");
     const TinyResult whole = test::train_tiny_on(2, config);
     config.checkpoint.dir = "";
     config.run.resume = step_in(directory.path().string(), step);
@@ -192,9 +187,7 @@ TEST(Checkpoint, KeepsWhatMessagesHaveLost) {
   test::on_ranks([&](Communicator& comm) {
     const SharedDirectory directory(comm);
     Config config = saving_config(directory.path(), "4 steps");
-    config.distribute.reduction = Reduction::kNative;
-    config.distribute.compression = "top_k";
-    config.distribute.top_k = 0.1;
+    set_keys(config, "distribute.reduction=native; distribute.compression=top_k; distribute.top_k=0.1");
     config.distribute.bucket_kib = 0;  // many buckets, the last of the arena first
     const TinyResult whole = train_tiny(comm, config);
     EXPECT_EQ(whole.save_failure, "");
@@ -209,8 +202,7 @@ TEST(Checkpoint, KeepsWhatMessagesToEachServerHaveLost) {
     if (one.backup_workers > 0) return;  // without error feedback
     const SharedDirectory directory(comm);
     config.checkpoint.dir = directory.path();
-    config.checkpoint.every = "1 epoch";
-    config.distribute.compression = "top_k";
+    set_keys(config, "checkpoint.every=1 epoch; distribute.compression=top_k");
     EXPECT_EQ(train_tiny(comm, config).save_failure, "");
     config.checkpoint.dir = "";
     config.run.resume = step_in(directory.path(), CheckpointDirectory(directory.path()).steps().back());
@@ -224,9 +216,7 @@ TEST(Checkpoint, WorkersThatStepAloneGoOnWithTheirCounts) {
     const SharedDirectory first(comm);
     const SharedDirectory second(comm);
     config.checkpoint.dir = first.path();
-    config.checkpoint.every = "1 epoch";
-    config.checkpoint.keep = 100;
-    config.train.epochs = 4;
+    set_keys(config, "checkpoint.every=1 epoch; checkpoint.keep=100; train.epochs=4");
     const TinyResult whole = train_tiny(comm, config);
     const std::vector<Index> steps = CheckpointDirectory(first.path()).steps();
     ASSERT_GT(steps.size(), 1U);
@@ -254,10 +244,9 @@ TEST(Checkpoint, WorkersThatStepAloneGoOnWithTheirCounts) {
 TEST(Checkpoint, RanksShareTheModelFile) {
   if (test::under_mpi()) GTEST_SKIP() << "the number of ranks is given";
   Config config = saving_config("", "1 step");
-  config.model.layers = "dense(1500) batch_norm relu dense(1500) relu dense(3)";
-  config.train.epochs = 0;
-  config.train.steps = 1;
-  config.train.replicas = 4;
+  set_keys(config,
+           "model.layers=dense(1500) batch_norm relu dense(1500) relu dense(3); train.epochs=0; "
+           "train.steps=1; train.replicas=4");
   std::string right;
   for (const int ranks : {1, 2, 3, 4}) {
     SCOPED_TRACE(ranks);

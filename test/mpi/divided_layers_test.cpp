@@ -53,15 +53,9 @@ void expect_bits_of_one_rank(const std::string& what, const std::function<void(C
 
 TEST(DividedLayers, HaveTheBitsOfOneRank) {
   expect_bits_of_one_rank("momentum", [](Config&) {});
-  expect_bits_of_one_rank("adam, clipped", [](Config& c) {
-    c.optimizer.optimizer = "adam";
-    c.optimizer.clip_norm = 0.3;
-    c.optimizer.weight_decay = 0.01;
-  });
-  expect_bits_of_one_rank("lamb, small buckets", [](Config& c) {
-    c.optimizer.optimizer = "lamb";
-    c.distribute.bucket_kib = 1;
-  });
+  expect_bits_of_one_rank("adam, clipped",
+                          keys("train.optimizer=adam; train.clip_norm=0.3; train.weight_decay=0.01"));
+  expect_bits_of_one_rank("lamb, small buckets", keys("train.optimizer=lamb; distribute.bucket_kib=1"));
 }
 
 TEST(DividedLayers, StandWhereverADenseLayerDoes) {
@@ -101,9 +95,9 @@ TEST(DividedLayers, MayBeTablesOfEmbeddings) {
   };
   expect_bits_of_one_rank("two features", [&](Config& c) {
     use_categories(c);
-    c.model.layers = "embedding(181, 16, split=rows) dense(9) tanh dense(3)";
-    c.optimizer.optimizer = "adam";
-    c.optimizer.clip_norm = 0.3;
+    set_keys(c,
+             "model.layers=embedding(181, 16, split=rows) dense(9) tanh dense(3); train.optimizer=adam; "
+             "train.clip_norm=0.3");
   });
   expect_bits_of_one_rank("a table for each, and a wide layer", [&](Config& c) {
     use_categories(c);
@@ -123,10 +117,7 @@ TEST(DividedLayers, MayBeTablesOfEmbeddings) {
 
 // In the last batch of an epoch only some replicas have a sample.
 TEST(DividedLayers, LeaveOutReplicasWithoutSamples) {
-  expect_bits_of_one_rank("uneven", [](Config& c) {
-    c.data.synthetic.rows = 43;
-    c.train.replicas = 7;
-  });
+  expect_bits_of_one_rank("uneven", keys("data.synthetic_rows=43; train.replicas=7"));
 }
 
 TEST(DividedLayers, WeighSamples) {
@@ -181,8 +172,7 @@ TEST(DividedLayers, ResumeOnOtherRanks) {
   const TemporaryDirectory alone;
   const auto prepare = [](Config& config) {
     config.model.layers = kWide;
-    config.distribute.strategy = "zero1";
-    config.optimizer.optimizer = "adam";
+    set_keys(config, "distribute.strategy=zero1; train.optimizer=adam");
   };
   Config single = saving_config(alone.path().string(), "4 steps");
   prepare(single);

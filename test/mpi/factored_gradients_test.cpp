@@ -15,6 +15,7 @@
 namespace lockstep::factored_gradients_test {
 namespace {
 
+using test::set_keys;
 using test::tiny_config;
 using test::TinyResult;
 using test::train_tiny;
@@ -23,11 +24,9 @@ using test::train_tiny_alone;
 // The second layer is large beside the sixteen samples of a step; the first and the last are not.
 Config factored_config() {
   Config config = tiny_config();
-  config.distribute.strategy = "central_storage";
-  config.distribute.reduction = Reduction::kNative;
-  config.model.layers = "dense(130) relu dense(150) tanh dense(3)";
-  config.train.global_batch = 16;
-  config.train.replicas = 8;
+  set_keys(config,
+           "distribute.strategy=central_storage; distribute.reduction=native; model.layers=dense(130) relu "
+           "dense(150) tanh dense(3); train.global_batch=16; train.replicas=8");
   return config;
 }
 
@@ -111,11 +110,8 @@ TEST(FactoredGradients, AreLeftToOneNode) {
 
 TEST(FactoredGradients, ABadOneLeavesTheStepOut) {
   Config config = factored_config();
-  config.train.on_nan = OnNan::kSkip;
-  config.train.skip_limit = 3;
-  config.debug.nan_replica = 2;
-  config.debug.nan_step = 3;
-  config.debug.nan_steps = 2;
+  set_keys(config,
+           "train.on_nan=skip; train.skip_limit=3; debug.nan_replica=2; debug.nan_step=3; debug.nan_steps=2");
   expect_numbers_of_allreduce(config);
 }
 
@@ -145,9 +141,9 @@ TEST(FactoredGradients, ABadProductIsFoundWhereTheLastPartIsEmpty) {
   for (const Reduction reduction : {Reduction::kNative, Reduction::kOrdered}) {
     Config config = factored_config();
     config.distribute.reduction = reduction;
-    config.data.synthetic.rows = 8;
-    config.train.accumulate = 2;
-    config.model.layers = "dense(130, init=zero) batch_norm(mode=sync) dense(3)";
+    set_keys(config,
+             "data.synthetic_rows=8; train.accumulate=2; model.layers=dense(130, init=zero) "
+             "batch_norm(mode=sync) dense(3)");
     check_error_of_large_inputs(
         config, [](const std::string& error) { EXPECT_EQ(error.find("step 1: "), 0U) << error; });
   }

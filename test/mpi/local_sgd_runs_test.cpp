@@ -11,6 +11,7 @@
 namespace lockstep::local_sgd_runs_test {
 namespace {
 
+using test::set_keys;
 using test::tiny_config;
 using test::TinyResult;
 using test::train_tiny;
@@ -30,10 +31,8 @@ double largest_difference(const std::vector<Scalar>& a, const std::vector<Scalar
 
 TEST(LocalSgdRuns, AveragingPlainSgdAfterEachStepIsAllreduceWhereReplicasHaveEqualSamples) {
   Config config = local_config();
-  config.data.synthetic.rows = 96;
-  config.train.global_batch = 24;
-  config.optimizer.momentum = 0;
-  config.distribute.average_every = 1;
+  set_keys(config,
+           "data.synthetic_rows=96; train.global_batch=24; train.momentum=0; distribute.average_every=1");
   Config other = config;
   other.distribute.strategy = "allreduce";
   const TinyResult allreduce = train_tiny_alone(other);
@@ -49,8 +48,7 @@ TEST(LocalSgdRuns, AveragingPlainSgdAfterEachStepIsAllreduceWhereReplicasHaveEqu
 
 TEST(LocalSgdRuns, UntilLocalAfterItIsAllreduce) {
   Config config = local_config();
-  config.optimizer.optimizer = "adam";
-  config.optimizer.clip_norm = 0.5;
+  set_keys(config, "train.optimizer=adam; train.clip_norm=0.5");
   config.data.synthetic.rows = 83;  // a short last batch, with empty replicas
   Config other = config;
   other.distribute.strategy = "allreduce";
@@ -75,11 +73,9 @@ TEST(LocalSgdRuns, UntilLocalAfterItIsAllreduce) {
 // The weights at the end are the same whether an interval ends there or not, so the moments must be too.
 TEST(LocalSgdRuns, PreciseBatchNormMeasuresTheSettledWeights) {
   Config config = local_config();
-  config.model.layers = "dense(9) batch_norm relu dense(3)";
-  config.train.epochs = 0;
-  config.train.steps = 5;
-  config.eval.precise_bn = 4;
-  config.distribute.average_every = 5;
+  set_keys(config,
+           "model.layers=dense(9) batch_norm relu dense(3); train.epochs=0; train.steps=5; "
+           "eval.precise_bn=4; distribute.average_every=5");
   Config longer = config;
   longer.distribute.average_every = 6;
   test::on_ranks([&](Communicator& comm) {
@@ -93,8 +89,7 @@ TEST(LocalSgdRuns, PreciseBatchNormMeasuresTheSettledWeights) {
 
 TEST(LocalSgdRuns, ALossThatIsNotANumberStopsAllRanksAlike) {
   Config config = local_config();
-  config.model.layers = "dense(9) dense(3)";
-  config.schedule.lr = 1e6;
+  set_keys(config, "model.layers=dense(9) dense(3); train.lr=1e6");
   for (const Index every : {4, 1000}) {  // at an average, and at the end of the run
     config.distribute.average_every = every;
     std::string alone;

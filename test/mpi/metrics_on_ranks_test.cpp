@@ -128,8 +128,7 @@ TEST(Metrics, HaveTheSameBitsOnAnyNumberOfRanks) {
   for (const Case& each : cases) {
     SCOPED_TRACE(each.loss + " " + each.layers);
     Config config = test::tiny_config();
-    config.train.epochs = 0;
-    config.train.steps = 3;
+    test::set_keys(config, "train.epochs=0; train.steps=3");
     config.train.replicas = 2 * test::kMaxThreadRanks;  // for two threads on each rank
     config.loss.loss = each.loss;
     config.model.layers = each.layers;

@@ -14,6 +14,7 @@ namespace {
 using test::AsynchronousCase;
 using test::cases;
 using test::config_for;
+using test::set_keys;
 using test::TinyResult;
 using test::train_tiny;
 using test::walk;
@@ -25,9 +26,7 @@ TEST(Recordings, ARecordedRunIsRepeatedBitForBit) {
     config.run.dir = directory / ("run" + std::to_string(comm.size()) + one.name +
                                   std::to_string(config.distribute.servers));
     std::filesystem::create_directories(config.run.dir);
-    config.distribute.record = true;
-    config.debug.delay_rank = 0;
-    config.debug.delay_ms = 3;
+    set_keys(config, "distribute.record=true; debug.delay_rank=0; debug.delay_ms=3");
     const TinyResult recorded = train_tiny(comm, config);
     Config again = config;
     again.distribute.record = false;
@@ -79,14 +78,10 @@ TEST(Silence, WhoIsSilentIsNamed) {
         Config config = config_for(comm, 0, one.mode);
         config.distribute.servers = servers;
         config.distribute.backup_workers = one.backup_workers;
-        config.distribute.staleness = 0;
-        config.distribute.timeout_seconds = 0.3;
-        config.train.replicas = 3;
-        config.train.global_batch = 3;
-        config.train.epochs = 100000;
-        config.eval.every = "never";
-        config.debug.delay_rank = 1;
-        config.debug.delay_ms = 1200;
+        set_keys(
+            config,
+            "distribute.staleness=0; distribute.timeout_seconds=0.3; train.replicas=3; train.global_batch=3; "
+            "train.epochs=100000; eval.every=never; debug.delay_rank=1; debug.delay_ms=1200");
         const std::string failure = failure_of(3 + servers, config);
         EXPECT_NE(failure.find("no sign of life from rank 1 "), std::string::npos)
             << one.name << ", " << servers << " servers: " << failure;
@@ -102,8 +97,7 @@ TEST(Recordings, AReplayOfAnotherRunIsRefused) {
     Config config = config_for(comm, 1, ServerMode::kAsync);
     config.run.dir = directory / ("run" + std::to_string(comm.size()));
     std::filesystem::create_directories(config.run.dir);
-    config.distribute.record = true;
-    config.eval.every = "0.5 epochs";
+    set_keys(config, "distribute.record=true; eval.every=0.5 epochs");
     train_tiny(comm, config);
   });
   if (test::under_mpi()) return;

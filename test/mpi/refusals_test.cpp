@@ -73,13 +73,10 @@ std::vector<Change> strategies() {
 
 std::vector<Cell> grid() {
   Config base = test::tiny_config();
-  base.data.synthetic.rows = 60;
-  base.train.epochs = 1;
-  base.train.replicas = 6;
-  base.train.global_batch = 24;
+  test::set_keys(base, "data.synthetic_rows=60; train.epochs=1; train.replicas=6; train.global_batch=24");
   std::vector<Cell> cells = times({{"", base}}, strategies());
-  cells = times(cells, {{"native", [](Config& c) { c.distribute.reduction = Reduction::kNative; }},
-                        {"ordered", [](Config& c) { c.distribute.reduction = Reduction::kOrdered; }}});
+  cells = times(cells, {{"native", test::keys("distribute.reduction=native")},
+                        {"ordered", test::keys("distribute.reduction=ordered")}});
   std::vector<Change> norms{{"no batch norm", [](Config&) {}}};
   norms.emplace_back("a split layer", [](Config& c) {
     c.model.layers = "dense(32) relu dense(128, split=rows) relu dense(3)";
@@ -91,23 +88,22 @@ std::vector<Cell> grid() {
     });
   }
   cells = times(cells, norms);
-  cells = times(cells,
-                {{"fp32", [](Config&) {}}, {"bf16", [](Config& c) { c.distribute.compression = "bf16"; }}});
+  cells = times(cells, {{"fp32", [](Config&) {}}, {"bf16", test::keys("distribute.compression=bf16")}});
   // What is rare alone, once with everything before.
   cells = times(cells, {{"", [](Config&) {}},
-                        {"5 replicas", [](Config& c) { c.train.replicas = 5; }},
-                        {"a batch of 25", [](Config& c) { c.train.global_batch = 25; }},
-                        {"ring", [](Config& c) { c.distribute.algorithm = "ring"; }},
-                        {"no error feedback", [](Config& c) { c.distribute.error_feedback = false; }},
-                        {"skip bad steps", [](Config& c) { c.train.on_nan = OnNan::kSkip; }},
-                        {"an average", [](Config& c) { c.train.ema = 0.9; }},
+                        {"5 replicas", test::keys("train.replicas=5")},
+                        {"a batch of 25", test::keys("train.global_batch=25")},
+                        {"ring", test::keys("distribute.algorithm=ring")},
+                        {"no error feedback", test::keys("distribute.error_feedback=false")},
+                        {"skip bad steps", test::keys("train.on_nan=skip")},
+                        {"an average", test::keys("train.ema=0.9")},
                         {"2 stages", [](Config& c) { c.distribute.stages = 2; }},
                         {"2 stages, 2 threads",
                          [](Config& c) {
                            c.distribute.stages = 2;
                            c.train.threads = 2;
                          }},
-                        {"4 rows", [](Config& c) { c.data.synthetic.rows = 4; }}});
+                        {"4 rows", test::keys("data.synthetic_rows=4")}});
   std::vector<Cell> all;
   for (Cell cell : cells) {
     for (cell.ranks = 1; cell.ranks <= 4; ++cell.ranks) all.push_back(cell);

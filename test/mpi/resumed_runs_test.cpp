@@ -22,8 +22,7 @@ TEST(ResumedRuns, ARunThatIsShorterThanItsCheckpointIsRefused) {
       each.change(config);
       train_tiny(comm, config);
       config.run.resume = step_in(directory.path(), 10);
-      config.checkpoint.dir = "";
-      config.train.epochs = 0;
+      set_keys(config, "checkpoint.dir=; train.epochs=0");
       for (const Index prefetch : {0, 4}) {
         config.data.prefetch = prefetch;
         config.train.steps = 9;
@@ -43,8 +42,7 @@ TEST(ResumedRuns, AnAuditCanBeginAtAnyResume) {
     Config config = saving_config(directory.path(), "4 steps");
     config.train.global_batch = 17;
     train_tiny(comm, config);
-    config.checkpoint.dir = "";
-    config.data.audit = true;
+    set_keys(config, "checkpoint.dir=; data.audit=true");
     for (const Index step : {4, 12, 16}) {
       config.run.resume = step_in(directory.path(), step);
       EXPECT_NO_THROW(train_tiny(comm, config)) << step;

@@ -6,9 +6,11 @@
 #include <cstring>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 
+#include "app/setup/catalogs.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/data/augmenter.h"
 #include "lockstep/data/format.h"
@@ -73,20 +75,30 @@ AlignedBuffer<Scalar> whole_model(const StagedModel& staged, const Model& whole)
 
 }  // namespace
 
+void set_keys(Config& config, const std::string& settings) {
+  for (std::size_t begin = 0; begin < settings.size();) {
+    const std::size_t end = std::min(settings.find("; ", begin), settings.size());
+    const std::string setting = settings.substr(begin, end - begin);
+    const std::size_t equals = setting.find('=');
+    const Option* option = find_option(known_options(), setting.substr(0, equals));
+    if (option == nullptr) throw std::invalid_argument("no setting: " + setting);
+    option->assign(config, setting.substr(equals + 1));
+    begin = end + 2;
+  }
+}
+
+std::function<void(Config&)> keys(const std::string& settings) {
+  return [settings](Config& config) { set_keys(config, settings); };
+}
+
 Config tiny_config() {
   Config config;
-  config.data.format = "synthetic";
   config.data.synthetic = {
       .rows = 101, .validation_rows = 0, .test_rows = 53, .features = 12, .classes = 3, .noise = 1};
-  config.model.layers = "dense(9) relu dense(7) tanh dense(3)";
-  config.optimizer.momentum = 0.9;
-  config.schedule.lr = 0.05;
-  config.train.epochs = 3;
-  config.train.global_batch = 20;
-  config.train.replicas = 8;
-  config.eval.batch = 10;
-  config.eval.top_k = 2;
-  config.run.log_every = 4;
+  set_keys(config,
+           "data.format=synthetic; model.layers=dense(9) relu dense(7) tanh dense(3); train.momentum=0.9; "
+           "train.lr=0.05; train.epochs=3; train.global_batch=20; train.replicas=8; eval.batch=10; "
+           "eval.top_k=2; run.log_every=4");
   config.distribute.reduction = Reduction::kOrdered;
   config.distribute.strategy = "allreduce";
   config.distribute.calibrate = false;
