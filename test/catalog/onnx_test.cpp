@@ -453,9 +453,8 @@ std::vector<Words> attributes(const onnx::GraphProto& graph, const std::string& 
       std::string value;
       if (attribute.type() == onnx::AttributeProto::FLOAT) value = fmt::format("{}", attribute.f());
       if (attribute.type() == onnx::AttributeProto::INT) value = fmt::format("{}", attribute.i());
-      if (attribute.type() == onnx::AttributeProto::INTS) {
+      if (attribute.type() == onnx::AttributeProto::INTS)
         value = fmt::format("{}", fmt::join(attribute.ints(), " "));
-      }
       all.back().push_back(fmt::format("{}={}", attribute.name(), value));
     }
     std::ranges::sort(all.back());

@@ -82,9 +82,7 @@ TEST_F(ImportanceRuns, WhatCannotBeAskedIsRefused) {
   succeeded(train("run", "--data.ignore shop,day --train.epochs 1 --train.loss binary_cross_entropy", 1,
                   "dense(1)"));
   const auto refused = [&](const std::string& flags, int exit_code, const std::vector<std::string>& parts) {
-    const ProcessResult result = ask(flags, 2);
-    EXPECT_EQ(result.exit_code, exit_code) << flags;
-    expect_parts(result.errors, parts);
+    expect_failed(ask(flags, 2), exit_code, parts);
   };
   refused("", kExitConfig, {"no validation and no test set", "--data.test FILE"});
   const std::string test = "--data.test " + (directory_ / "table.csv");

@@ -32,7 +32,7 @@ class ResumeLimits : public testing::Test {
   }
   std::string complete_run() const {
     const std::string run = experiment_.fresh_run();
-    EXPECT_EQ(train(run).exit_code, 0);
+    succeeded(train(run));
     return run;
   }
   // Ends in step 9, with the checkpoints of steps 3 and 6.
@@ -50,9 +50,7 @@ class ResumeLimits : public testing::Test {
          {run + "/checkpoints' has no whole checkpoint",
           run +
               "/checkpoints' now but damaged ones (step-000000003.damaged, step-000000005.damaged, step-"}) {
-      const ProcessResult refused = train(run);
-      EXPECT_EQ(refused.exit_code, kExitData) << refused.errors;
-      expect_parts(refused.errors, {told});
+      expect_failed(train(run), kExitData, {told});
     }
   }
   static std::string failing_in(Index step) {
@@ -69,8 +67,8 @@ TEST_F(ResumeLimits, AShorterLengthThanWhatIsDoneIsRefusedAndHarmsNothing) {
     const std::string done = complete ? "9" : "6";
     for (const std::string flags : {"--train.epochs 0.5 --data.prefetch 0",
                                     "--train.epochs 0.5 --data.prefetch 4", "--train.global_batch 48"}) {
-      const ProcessResult result = train(run, flags + " --run.resume_allow train.epochs,train.global_batch");
-      EXPECT_EQ(result.exit_code, kExitConfig) << result.errors;
+      const ProcessResult result =
+          ended_with(train(run, flags + " --run.resume_allow train.epochs,train.global_batch"), kExitConfig);
       expect_parts(result.errors, {"has made " + done + " steps", "the run has 5 steps", "at least " + done});
     }
     EXPECT_EQ(finished_checkpoints(run), checkpoints);
@@ -78,10 +76,9 @@ TEST_F(ResumeLimits, AShorterLengthThanWhatIsDoneIsRefusedAndHarmsNothing) {
   }
   const std::string other = complete_run();
   const std::string fresh = experiment_.fresh_run();
-  const ProcessResult result = run_trainer(
-      2, arguments(fresh, "--run.resume " + other + " --train.epochs 0.5 --run.resume_allow train.epochs"));
-  EXPECT_EQ(result.exit_code, kExitConfig) << result.errors;
-  expect_parts(result.errors, {"has made 9 steps", "name an earlier checkpoint"});
+  expect_failed(run_trainer(2, arguments(fresh, "--run.resume " + other +
+                                                    " --train.epochs 0.5 --run.resume_allow train.epochs")),
+                kExitConfig, {"has made 9 steps", "name an earlier checkpoint"});
   EXPECT_FALSE(std::filesystem::exists(fresh));
 }
 
@@ -89,22 +86,18 @@ TEST_F(ResumeLimits, AtTheLengthThatIsDoneARunIsCompleteOrIsCompleted) {
   const std::string run = complete_run();
   const std::string model = model_of(run);
   const std::string metrics = metrics_of(run);
-  const ProcessResult same = train(run, "--train.epochs 0.99 --run.resume_allow train.epochs");
-  EXPECT_EQ(same.exit_code, 0);
-  expect_parts(same.output, {"nothing to do"});
+  expect_parts(succeeded(train(run, "--train.epochs 0.99 --run.resume_allow train.epochs")).output,
+               {"nothing to do"});
   // Killed between its last checkpoint and its end.
   std::filesystem::remove(run + "/summary.json");
   std::filesystem::remove(run + "/model.safetensors");
-  const ProcessResult rest = train(run);
-  EXPECT_EQ(rest.exit_code, 0) << rest.errors;
-  expect_parts(rest.output, {"all 9 steps are made", "summary.json"});
+  expect_parts(succeeded(train(run)).output, {"all 9 steps are made", "summary.json"});
   EXPECT_TRUE(model_of(run) == model);
   EXPECT_EQ(metrics_of(run), metrics);
 
   const std::string fresh = experiment_.fresh_run();
-  const ProcessResult from = train(fresh, "--run.resume " + checkpoint_of(run, 6) +
-                                              " --train.epochs 0.66 --run.resume_allow train.epochs");
-  EXPECT_EQ(from.exit_code, 0) << from.errors;
+  succeeded(train(fresh, "--run.resume " + checkpoint_of(run, 6) +
+                             " --train.epochs 0.66 --run.resume_allow train.epochs"));
   EXPECT_EQ(finished_checkpoints(fresh), std::vector<Index>{6});
   EXPECT_TRUE(model_of(fresh) == read_file(checkpoint_of(run, 6) + "/model.safetensors"));
 }
@@ -114,22 +107,18 @@ TEST_F(ResumeLimits, ALongerRunThatWasKilledIsNotTakenForComplete) {
   const std::string run = complete_run();
   const std::string longer = "--train.epochs 2 --run.resume_allow train.epochs ";
   EXPECT_NE(train(run, longer + failing_in(14)).exit_code, 0);
-  const ProcessResult rest = train(run, "--train.epochs 2");
-  EXPECT_EQ(rest.exit_code, 0) << rest.errors;
-  expect_parts(rest.output, {"12 steps", "done: "});
+  expect_parts(succeeded(train(run, "--train.epochs 2")).output, {"12 steps", "done: "});
   EXPECT_EQ(newest_checkpoint(run), 18);
 
   const std::string never = experiment_.fresh_run();
-  EXPECT_EQ(train(never, "--checkpoint.every never --train.keep last").exit_code, 0);
-  const ProcessResult refused = train(never, longer);
-  EXPECT_EQ(refused.exit_code, kExitConfig);
-  expect_parts(refused.errors, {"complete after 9 steps", "no checkpoint", "train.init"});
+  succeeded(train(never, "--checkpoint.every never --train.keep last"));
+  expect_failed(train(never, longer), kExitConfig, {"complete after 9 steps", "no checkpoint", "train.init"});
 }
 
 TEST_F(ResumeLimits, AnotherLearningRateIsTold) {
   const std::string schedule = "--train.schedule cosine --train.lr 1 ";
   const std::string run = experiment_.fresh_run();
-  EXPECT_EQ(train(run, schedule).exit_code, 0);
+  succeeded(train(run, schedule));
   const ProcessResult longer = train(run, schedule + "--train.epochs 2 --run.resume_allow train.epochs");
   expect_parts(longer.errors, {"learning rate goes from 0.00723 to 0.5 with step 10",
                                "the schedule now ends at step 18, not 9"});
@@ -148,9 +137,7 @@ TEST_F(ResumeLimits, AnAuditThatIsTurnedOnIsNoFalseAlarm) {
   expect_parts(on.output, {"12 steps", "audit: epoch 2 used 203 samples"});
   const ProcessResult off = train(run, audit + "false " + failing_in(23));
   EXPECT_EQ(off.output.find("audit: "), std::string::npos);
-  const ProcessResult again = train(run, audit + "true");
-  EXPECT_EQ(again.exit_code, 0) << again.errors;
-  expect_parts(again.output, {"21 steps", "audit: epoch 3 used 203 samples"});
+  expect_parts(succeeded(train(run, audit + "true")).output, {"21 steps", "audit: epoch 3 used 203 samples"});
 }
 
 TEST_F(ResumeLimits, MetricsThatWereCutOffAreMissed) {
@@ -159,9 +146,7 @@ TEST_F(ResumeLimits, MetricsThatWereCutOffAreMissed) {
   const std::string before = read_file(metrics);
   const std::size_t line = before.find('\n') + 1;
   std::filesystem::resize_file(metrics, line + 10);
-  const ProcessResult rest = train(run);
-  EXPECT_EQ(rest.exit_code, 0) << rest.errors;
-  expect_parts(rest.errors, {"metrics.jsonl' has", "lines after step 3 are missing"});
+  expect_parts(succeeded(train(run)).errors, {"metrics.jsonl' has", "lines after step 3 are missing"});
   const std::string after = read_file(metrics);
   EXPECT_TRUE(after.starts_with(before.substr(0, line) + "{\"kind\":")) << after;
 }
@@ -172,15 +157,14 @@ TEST_F(ResumeLimits, LostCheckpointsAreNoFreshStart) {
   std::filesystem::rename(run + "/checkpoints", run + "-kept");
   for (const std::string flags :
        {"", "--checkpoint.every never --train.keep last", "--checkpoint.dir none"}) {
-    const ProcessResult refused = train(run, flags);
-    EXPECT_EQ(refused.exit_code, kExitData) << refused.errors;
-    expect_parts(refused.errors, {"has made checkpoints in '" + run + "/checkpoints'", "\"restart\""});
+    expect_failed(train(run, flags), kExitData,
+                  {"has made checkpoints in '" + run + "/checkpoints'", "\"restart\""});
     EXPECT_EQ(read_file(run + "/metrics.jsonl"), metrics);
   }
   std::filesystem::copy(run, run + "-damaged", std::filesystem::copy_options::recursive);
   std::filesystem::copy(run + "-kept", run + "-damaged/checkpoints",
                         std::filesystem::copy_options::recursive);
-  EXPECT_EQ(train(run, "--checkpoint.dir " + run + "-kept").exit_code, 0);
+  succeeded(train(run, "--checkpoint.dir " + run + "-kept"));
   expect_damaged_ones_are_told(run + "-damaged");
 
   for (const std::string flags : {"", "--checkpoint.every never --train.keep last"}) {
@@ -188,9 +172,7 @@ TEST_F(ResumeLimits, LostCheckpointsAreNoFreshStart) {
     EXPECT_NE(train(young, "--debug.fail_rank 0 --debug.fail_step 2 --run.log_every 1 " + flags).exit_code,
               0);
     EXPECT_NE(read_file(young + "/metrics.jsonl"), "");
-    const ProcessResult anew = train(young, flags);
-    EXPECT_EQ(anew.exit_code, 0) << anew.errors;
-    expect_parts(anew.output, {"ended before its first checkpoint"});
+    expect_parts(succeeded(train(young, flags)).output, {"ended before its first checkpoint"});
   }
 }
 
@@ -211,9 +193,8 @@ TEST_F(ResumeLimits, ACheckpointThatARankCannotOpenIsLeftAsItIs) {
     std::swap(others[0], others[1]);
     for (const std::string& resume : {std::string("auto"), others[0]}) {
       const std::string directory = resume == "auto" ? run : experiment_.fresh_run();
-      const ProcessResult result = run_trainer(2, arguments(directory, "--run.resume " + resume), faults);
-      EXPECT_EQ(result.exit_code, kExitData) << result.errors;
-      expect_parts(result.errors, {in, "the checkpoint '" + checkpoint_of(run, 6) + "' is left as it is"});
+      expect_failed(run_trainer(2, arguments(directory, "--run.resume " + resume), faults), kExitData,
+                    {in, "the checkpoint '" + checkpoint_of(run, 6) + "' is left as it is"});
       EXPECT_EQ(finished_checkpoints(run), checkpoints);
     }
     EXPECT_GT(faults.hits(), 0);
@@ -225,8 +206,7 @@ TEST_F(ResumeLimits, DamagedCheckpointsOfAnotherRunAreLeftWhereTheyAre) {
   const std::vector<Index> checkpoints = finished_checkpoints(run);
   write_file_atomically(checkpoint_of(run, 6) + "/manifest.json", "{");
   const std::string fresh = experiment_.fresh_run();
-  const ProcessResult result = train(fresh, "--run.resume " + run);
-  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  const ProcessResult result = succeeded(train(fresh, "--run.resume " + run));
   expect_parts(result.errors, {"the checkpoint of step 6 is not used: "});
   expect_parts(result.output, {"goes on from '" + checkpoint_of(run, 5)});
   EXPECT_EQ(finished_checkpoints(run), checkpoints);
@@ -236,9 +216,7 @@ TEST_F(ResumeLimits, ALogThatIsAFifoIsRefusedAtOnce) {
   const std::string run = failed_run();
   std::filesystem::remove(run + "/log.txt");
   make_fifo(run + "/log.txt");
-  const ProcessResult result = train(run);
-  EXPECT_EQ(result.exit_code, kExitData) << result.errors;
-  expect_parts(result.errors, {run + "/log.txt", "is a FIFO"});
+  expect_failed(train(run), kExitData, {run + "/log.txt", "is a FIFO"});
 }
 
 // In the middle of a run.

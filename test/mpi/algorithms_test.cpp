@@ -23,8 +23,7 @@
 namespace lockstep::algorithms_test {
 namespace {
 
-using test::Exchanging;
-using test::set_keys;
+using namespace test;
 using Case = test::ExchangeCase;
 
 // Every algorithm, auto with and without calibration, with every reduction that it takes.

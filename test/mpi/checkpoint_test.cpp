@@ -1,4 +1,5 @@
-// A run that goes on from a checkpoint ends as if it had never been interrupted.
+// A run that goes on from a checkpoint ends as if it had never been interrupted; under another config it may be
+// shorter, or audited from there on.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +8,7 @@
 #include <optional>
 #include <thread>
 
+#include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/text.h"
@@ -26,12 +28,7 @@
 namespace lockstep::checkpoint_test {
 namespace {
 
-using test::saving_config;
-using test::set_keys;
-using test::SharedDirectory;
-using test::step_in;
-using test::TinyResult;
-using test::train_tiny;
+using namespace test;
 
 // The same run from a checkpoint: the rest of its losses, and the same end.
 void expect_the_same_end(const TinyResult& whole, const TinyResult& rest) {
@@ -304,6 +301,71 @@ TEST(Checkpoint, AFailureDoesNotStopTraining) {
     const TinyResult result = train_tiny(comm, saving_config(file + "/below", "4 steps"));
     EXPECT_NE(result.save_failure.find("cannot create"), std::string::npos) << result.save_failure;
     EXPECT_TRUE(result.weights == right.weights);
+  });
+}
+
+// Instead of waiting for steps that never come, or training on without an end.
+TEST(ResumedRuns, ARunThatIsShorterThanItsCheckpointIsRefused) {
+  for (const SavingCase& each : saving_cases()) {
+    if (each.name != "allreduce" && each.name != "local_sgd") continue;
+    SCOPED_TRACE(each.name);
+    on_ranks([&](Communicator& comm) {
+      const SharedDirectory directory(comm);
+      Config config = saving_config(directory.path(), "5 steps");
+      each.change(config);
+      train_tiny(comm, config);
+      config.run.resume = step_in(directory.path(), 10);
+      set_keys(config, "checkpoint.dir=; train.epochs=0");
+      for (const Index prefetch : {0, 4}) {
+        config.data.prefetch = prefetch;
+        config.train.steps = 9;
+        expect_parts(error_text<AgreedError>([&] { train_tiny(comm, config); }),
+                     {"has made 10 steps", "only 9"});
+      }
+      config.train.steps = 10;
+      EXPECT_EQ(train_tiny(comm, config).training.progress.steps, 10);
+    });
+  }
+}
+
+// Within the three epochs of six steps, and where one has ended.
+TEST(ResumedRuns, AnAuditCanBeginAtAnyResume) {
+  on_ranks([&](Communicator& comm) {
+    const SharedDirectory directory(comm);
+    Config config = saving_config(directory.path(), "4 steps");
+    config.train.global_batch = 17;
+    train_tiny(comm, config);
+    set_keys(config, "checkpoint.dir=; data.audit=true");
+    for (const Index step : {4, 12, 16}) {
+      config.run.resume = step_in(directory.path(), step);
+      EXPECT_NO_THROW(train_tiny(comm, config)) << step;
+    }
+    // In another order it cannot know which samples of the epoch under way were used.
+    config.run.resume = step_in(directory.path(), 8);
+    config.run.seed += 1;
+    EXPECT_NO_THROW(train_tiny(comm, config));
+  });
+}
+
+// A checkpoint is made before the evaluation of the same step: it may be all that is left of a run.
+TEST(ResumedRuns, AnEvaluationThatIsDueAtTheCheckpointIsMade) {
+  on_ranks([](Communicator& comm) {
+    const SharedDirectory directory(comm);
+    Config config = saving_config(directory.path(), "1 epoch");
+    const std::vector<EvalMetrics> whole = train_tiny(comm, config).evaluations;
+    const std::vector<Index> steps = CheckpointDirectory(directory.path()).steps();
+    config.checkpoint.dir = "";
+    config.run.resume = step_in(directory.path(), steps.back());  // of the first epoch
+    const std::vector<EvalMetrics> resumed = train_tiny(comm, config).evaluations;
+    ASSERT_EQ(resumed.size(), whole.size());
+    for (std::size_t i = 0; i < whole.size(); ++i) {
+      EXPECT_EQ(resumed[i].progress.steps, whole[i].progress.steps) << i;
+      EXPECT_EQ(resumed[i].loss, whole[i].loss) << i;
+    }
+    if (comm.rank() == 0) {
+      ASSERT_EQ(whole.size(), 3U);
+      EXPECT_EQ(whole.front().progress.steps, steps.back());
+    }
   });
 }
 

@@ -15,11 +15,7 @@
 namespace lockstep::factored_gradients_test {
 namespace {
 
-using test::set_keys;
-using test::tiny_config;
-using test::TinyResult;
-using test::train_tiny;
-using test::train_tiny_alone;
+using namespace test;
 
 // The second layer is large beside the sixteen samples of a step; the first and the last are not.
 Config factored_config() {
@@ -61,58 +57,18 @@ TEST(FactoredGradients, TheConfigHasOneTensorForThem) {
 }
 
 TEST(FactoredGradients, GiveTheNumbersOfAllreduce) {
-  expect_numbers_of_allreduce(factored_config());
-}
-
-TEST(FactoredGradients, LeaveAShortLastBatchWithReplicasThatHaveNoSamples) {
-  Config config = factored_config();
-  config.data.synthetic.rows = 34;
-  expect_numbers_of_allreduce(config);
-}
-
-TEST(FactoredGradients, GoThroughTheModelInParts) {
-  Config config = factored_config();
-  config.train.accumulate = 2;
-  expect_numbers_of_allreduce(config);
-}
-
-TEST(FactoredGradients, AreClippedWithAllOthers) {
-  Config config = factored_config();
-  config.optimizer.clip_norm = 0.05;
-  expect_numbers_of_allreduce(config);
-}
-
-TEST(FactoredGradients, ServeOptimizersThatAskForNorms) {
-  Config config = factored_config();
-  config.optimizer.optimizer = "lamb";
-  expect_numbers_of_allreduce(config);
-}
-
-TEST(FactoredGradients, ServeOptimizersThatNeedWholeTensors) {
-  Config config = factored_config();
-  for (const std::string optimizer : {"muon", "adafactor"}) {
-    config.optimizer.optimizer = optimizer;
+  for (const char* settings :
+       {"", "data.synthetic_rows=34",  // a short last batch, in which some replicas have no samples
+        "train.accumulate=2", "train.clip_norm=0.05", "train.optimizer=lamb", "train.optimizer=muon",
+        "train.optimizer=adafactor",
+        "model.layers=dense(130) batch_norm(mode=sync) relu dense(150) tanh dense(3)",
+        "debug.ranks_per_node=2",  // they are left to one node
+        "train.on_nan=skip; train.skip_limit=3; debug.nan_replica=2; debug.nan_step=3; debug.nan_steps=2"}) {
+    SCOPED_TRACE(settings);
+    Config config = factored_config();
+    set_keys(config, settings);
     expect_numbers_of_allreduce(config);
   }
-}
-
-TEST(FactoredGradients, MeetReplicasThatNormaliseTogether) {
-  Config config = factored_config();
-  config.model.layers = "dense(130) batch_norm(mode=sync) relu dense(150) tanh dense(3)";
-  expect_numbers_of_allreduce(config);
-}
-
-TEST(FactoredGradients, AreLeftToOneNode) {
-  Config config = factored_config();
-  config.debug.ranks_per_node = 2;
-  expect_numbers_of_allreduce(config);
-}
-
-TEST(FactoredGradients, ABadOneLeavesTheStepOut) {
-  Config config = factored_config();
-  set_keys(config,
-           "train.on_nan=skip; train.skip_limit=3; debug.nan_replica=2; debug.nan_step=3; debug.nan_steps=2");
-  expect_numbers_of_allreduce(config);
 }
 
 // With inputs as they are the config trains; with large ones it stops with an error, on any ranks.

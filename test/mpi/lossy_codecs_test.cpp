@@ -16,10 +16,7 @@
 namespace lockstep::lossy_codecs_test {
 namespace {
 
-using test::tiny_config;
-using test::TinyResult;
-using test::train_tiny;
-using test::train_tiny_alone;
+using namespace test;
 
 Config native_config() {
   Config config = tiny_config();

@@ -17,12 +17,7 @@
 namespace lockstep::strategies_test {
 namespace {
 
-using test::keys;
-using test::set_keys;
-using test::tiny_config;
-using test::TinyResult;
-using test::train_tiny;
-using test::train_tiny_alone;
+using namespace test;
 
 struct Case {
   std::string name;

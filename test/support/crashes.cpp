@@ -37,9 +37,8 @@ constexpr std::array kCrashKinds{
 Index number_behind(const std::string& text, const std::string& beginning) {
   const std::size_t at = text.find(beginning);
   Index number = kNoStep;
-  if (at != std::string::npos) {
+  if (at != std::string::npos)
     std::from_chars(text.data() + at + beginning.size(), text.data() + text.size(), number);
-  }
   return number;
 }
 
@@ -95,9 +94,8 @@ class CrashStates {
 }  // namespace
 
 void Promise::note(const RecordedCall& call) {
-  if (call.kind == "write" && call.path.ends_with("/log.txt")) {
+  if (call.kind == "write" && call.path.ends_with("/log.txt"))
     reported = std::max(reported, number_behind(call.bytes, "info checkpoint of step "));
-  }
   const std::string name = std::filesystem::path(call.to).filename();
   if (name.starts_with("step-")) renamed = std::max(renamed, number_behind(name, "step-"));
 }

@@ -94,9 +94,7 @@ DataFiles write_libsvm(Dice& dice, const DataSpec& spec, const std::string& stem
     text += fmt::format("{}", at(rows.labels, row));
     for (Index i = 0; i < width; ++i) {
       const bool last = i + 1 == width;  // so that all files have as many columns
-      if (last || dice.chance(0.8)) {
-        text += fmt::format(" {}:{}", i + 1, at(rows.features, row * width + i));
-      }
+      if (last || dice.chance(0.8)) text += fmt::format(" {}:{}", i + 1, at(rows.features, row * width + i));
     }
     text += '\n';
   }

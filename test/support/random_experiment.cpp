@@ -105,9 +105,8 @@ void RandomExperiment::draw_files(Dice& dice, const std::string& directory) {
     evaluated_ = true;
   }
   if (data_.format == "raw") set("data.raw_layout", raw_layout(data_));
-  if (data_.format == "libsvm" && data_.task == Task::kClasses) {
+  if (data_.format == "libsvm" && data_.task == Task::kClasses)
     set_plain("data.columns", "[\"label: categorical\"]");
-  }
   if (data_.format != "csv") return;
   set_plain("data.label", "[\"y\"]");
   if (dice.chance(0.3)) set("data.weight", "share");
@@ -130,9 +129,8 @@ void RandomExperiment::draw_order(Dice& dice) {
   } else if (dice.chance(0.2)) {
     set("data.shard_order", stream ? "contiguous" : dice.one_of({"contiguous", "strided"}));
   }
-  if (data_.features.dims.size() == 3 && dice.chance(0.4)) {
+  if (data_.features.dims.size() == 3 && dice.chance(0.4))
     set("data.augment", dice.one_of({"flip", "crop(1)", "crop(2) flip cutout(2)"}));
-  }
   if (dice.chance(0.3)) set_number("data.mean", dice.real(-1, 1));
   if (dice.chance(0.3)) set_number("data.std", dice.real(0.5, 2));
 }
@@ -147,12 +145,9 @@ void RandomExperiment::draw_model(Dice& dice) {
     spaces_between_layers_ += c == ' ' && depth == 0 ? 1 : 0;
   }
   const bool normalises = layers.find("batch_norm") != std::string::npos;
-  if (normalises && (meet || dice.chance(0.1))) {
+  if (normalises && (meet || dice.chance(0.1)))
     set("model.batch_norm", dice.one_of({"local", "averaged", "sync", "group(2)", "group(3)"}));
-  }
-  if (normalises && dice.chance(0.2)) {
-    set_number("eval.precise_bn", static_cast<double>(dice.whole(1, 20)));
-  }
+  if (normalises && dice.chance(0.2)) set_number("eval.precise_bn", static_cast<double>(dice.whole(1, 20)));
   if (dice.chance(0.3)) set("model.init", dice.one_of({"he", "xavier", "normal"}));
   switch (data_.task) {
     case Task::kClasses:
@@ -179,9 +174,8 @@ void RandomExperiment::draw_optimizer(Dice& dice) {
     set_number("train.momentum", dice.real(0.1, 0.95));
     if (contains(reads, "train.nesterov") && dice.chance(0.3)) set_plain("train.nesterov", "true");
   }
-  if (contains(reads, "train.weight_decay") && dice.chance(0.4)) {
+  if (contains(reads, "train.weight_decay") && dice.chance(0.4))
     set_number("train.weight_decay", dice.real(0, 0.1));
-  }
   if (dice.chance(0.4)) set_number("train.clip_norm", dice.real(0.1, 5));
   if (dice.chance(0.2)) set_number("train.clip_value", dice.real(0.001, 0.1));
   if (dice.chance(0.2)) set_plain("train.lr_multiplier", R"(["*.weight: 0.5", "*.bias: 2"])");
@@ -194,14 +188,12 @@ void RandomExperiment::draw_schedule(Dice& dice) {
   if (validated_) names.emplace_back("plateau");
   const std::string schedule = dice.one_of(names);
   set("train.schedule", schedule);
-  if (schedule == "step" || schedule == "exponential") {
+  if (schedule == "step" || schedule == "exponential")
     set("train.decay_every", fmt::format("{} steps", dice.whole(1, 10)));
-  }
   if (schedule == "milestones") set_plain("train.milestones", R"(["4 steps", "1 epoch"])");
   if (schedule == "plateau") set("train.plateau_patience", fmt::format("{} evaluations", dice.whole(1, 2)));
-  if (dice.chance(0.3) && schedule != "one_cycle") {
+  if (dice.chance(0.3) && schedule != "one_cycle")
     set("train.warmup", fmt::format("{} samples", dice.whole(1, 200)));
-  }
   if (dice.chance(0.2)) set("train.lr_scaling", dice.one_of({"linear", "sqrt"}));
 }
 

@@ -49,9 +49,7 @@ RandomExperiment::Way RandomExperiment::draw_way(Dice& dice, Index workers) cons
       way.flags += " --distribute.algorithm " + algorithm;
       if (algorithm == "auto" && dice.chance(0.8)) way.flags += " --distribute.calibrate false";
     }
-    if (dice.chance(0.5)) {
-      way.flags += " --distribute.bucket_kib 1";
-    }
+    if (dice.chance(0.5)) way.flags += " --distribute.bucket_kib 1";
   }
   if (way.servers > 0) way.flags += fmt::format(" --distribute.servers {}", way.servers);
   if (!one_node && dice.chance(0.25))

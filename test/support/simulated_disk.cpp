@@ -139,9 +139,8 @@ std::string SimulatedDisk::surviving_bytes(const Inode& file, Unsynced kind, Dic
   for (const Change& whole : file.changes) {
     Change some = whole;
     if (dice.chance(0.3)) continue;
-    if (some.bytes && dice.chance(0.3)) {
+    if (some.bytes && dice.chance(0.3))
       some.bytes->resize(static_cast<std::size_t>(dice.whole(0, std::ssize(*some.bytes))));
-    }
     change(bytes, some);
   }
   return bytes;
@@ -150,9 +149,8 @@ std::string SimulatedDisk::surviving_bytes(const Inode& file, Unsynced kind, Dic
 SimulatedDisk::Names SimulatedDisk::surviving_names(const Inode& directory, Unsynced kind, Dice& dice) {
   if (kind == Unsynced::kKept) return directory.names;
   Names names = directory.synced_names;
-  if (kind == Unsynced::kLast && !directory.name_changes.empty()) {
+  if (kind == Unsynced::kLast && !directory.name_changes.empty())
     change(names, directory.name_changes.back());
-  }
   if (kind != Unsynced::kSome) return names;
   for (const NameChange& one : directory.name_changes) {
     if (dice.chance(0.5)) change(names, one);
@@ -163,9 +161,8 @@ SimulatedDisk::Names SimulatedDisk::surviving_names(const Inode& directory, Unsy
 void SimulatedDisk::add_to(FileTree& tree, const std::string& path, std::size_t number, const CrashKind& kind,
                            Dice& dice) const {
   const Inode& inode = inodes_[number];
-  if (number != 0) {
+  if (number != 0)
     tree[path] = inode.is_directory ? std::nullopt : std::optional(surviving_bytes(inode, kind.bytes, dice));
-  }
   for (const auto& [name, child] : surviving_names(inode, kind.names, dice))
     add_to(tree, number == 0 ? name : path + "/" + name, child, kind, dice);
 }

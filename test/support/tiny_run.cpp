@@ -23,6 +23,7 @@
 #include "lockstep/train/rank_peer_group.h"
 #include "lockstep/train/storage/model_file.h"
 #include "lockstep/train/storage/staged_model.h"
+#include "support/case_files.h"
 #include "support/thread_ranks.h"
 #include "support/weighted_source.h"
 
@@ -76,14 +77,12 @@ AlignedBuffer<Scalar> whole_model(const StagedModel& staged, const Model& whole)
 }  // namespace
 
 void set_keys(Config& config, const std::string& settings) {
-  for (std::size_t begin = 0; begin < settings.size();) {
-    const std::size_t end = std::min(settings.find("; ", begin), settings.size());
-    const std::string setting = settings.substr(begin, end - begin);
+  if (settings.empty()) return;
+  for (const std::string& setting : split_text(settings, "; ")) {
     const std::size_t equals = setting.find('=');
     const Option* option = find_option(known_options(), setting.substr(0, equals));
     if (option == nullptr) throw std::invalid_argument("no setting: " + setting);
     option->assign(config, setting.substr(equals + 1));
-    begin = end + 2;
   }
 }
 
@@ -212,9 +211,8 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
   Evaluation on_test(evaluation, *test, Split::kTest);
   const auto validation = format.open({config.data, Split::kValidation, seed, alone()});
   std::optional<Evaluation> on_validation;
-  if (config.data.synthetic.validation_rows > 0) {
+  if (config.data.synthetic.validation_rows > 0)
     on_validation.emplace(evaluation, *validation, Split::kValidation);
-  }
   std::unique_ptr<ProgressThread> progress;
   if (config.distribute.progress_thread && comm.takes_threads())
     progress = std::make_unique<ProgressThread>(comm);

@@ -67,9 +67,8 @@ class WaitingRanks {
   ProcessResult run(const std::string& words) {
     for (const char* name : {"output", "errors"}) std::filesystem::resize_file(directory_ / name, 0);
     for (const int descriptor : commands_) {
-      if (::write(descriptor, words.data(), words.size()) != std::ssize(words)) {
+      if (::write(descriptor, words.data(), words.size()) != std::ssize(words))
         throw std::runtime_error("cannot send a command to ranks that wait");
-      }
     }
     ProcessResult result;
     result.exit_code = wait_for_answers();
