@@ -1,13 +1,5 @@
 // Keys outside their declaration: what the code names is declared, and an example is a value of its grammar.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <functional>
-#include <map>
 #include <regex>
-#include <set>
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/embedded_text.h"
@@ -37,6 +29,7 @@
 #include "lockstep/train/storage/checkpoint/directory.h"
 #include "lockstep/train/storage/exporter.h"
 #include "lockstep/train/storage/prediction_file.h"
+#include "support/common.h"
 #include "support/known_names.h"
 
 namespace lockstep::keys_test {

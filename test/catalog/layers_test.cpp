@@ -1,13 +1,5 @@
 // Every layer and composite of the catalogs: its gradients against finite differences, a batch against its
 // parts, and what it says about itself.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <tuple>
-#include <utility>
-
 #include "lockstep/base/errors.h"
 #include "lockstep/base/random.h"
 #include "lockstep/nn/composite.h"

@@ -1,10 +1,5 @@
 #include "onnx_evaluator.h"
-
-#include <algorithm>
-#include <cmath>
-#include <cstring>
-#include <functional>
-#include <stdexcept>
+#include "support/common.h"
 
 namespace lockstep::test {
 namespace {

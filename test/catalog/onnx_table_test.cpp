@@ -1,14 +1,5 @@
 // ONNX models of tables: from the columns, as a file has them, to the answer. Features are those of Encoder,
 // answers those of a prediction.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <fstream>
-#include <limits>
-#include <set>
-
 #include "catalog/exported_onnx.h"
 #include "catalog/onnx_evaluator.h"
 #include "data/table/schema/encoder.h"

@@ -1,10 +1,6 @@
 #include "onnx_tensors.h"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <numeric>
-#include <stdexcept>
+#include "support/common.h"
 
 namespace lockstep::test {
 namespace {

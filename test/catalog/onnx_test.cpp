@@ -1,13 +1,6 @@
 // ONNX files, read back with the classes of the format, and computed by the definitions of its operations.
 // That runtimes take them is tested end to end.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
 #include <onnx/onnx_pb.h>
-
-#include <algorithm>
-#include <cmath>
-#include <cstring>
-#include <set>
 
 #include "catalog/exported_onnx.h"
 #include "catalog/onnx_evaluator.h"

@@ -1,6 +1,4 @@
 // trainer bench: every figure is there, for people and for machines.
-#include <set>
-
 #include "support/small_experiment.h"
 #include "support/trainer_runs.h"
 

@@ -1,10 +1,8 @@
 // Files that cannot be written, of a run and of its checkpoints: training goes on where it can, what is wrong
-// is said with path and reason, and the exit code does not say that all is well.
-// LOCKSTEP_EVERY_CALL in the environment: at every file call, else at some.
+// is said with path and reason, and the exit code does not say that all is well. A rank that dies at a call:
+// what was finished before is whole, and the run goes on from there (crash_test looks at what each call would
+// leave). LOCKSTEP_EVERY_CALL in the environment: at every file call, else at some.
 #include <fcntl.h>
-
-#include <cstdio>
-#include <cstdlib>
 
 #include "lockstep/train/storage/checkpoint/manifest.h"
 #include "support/file_faults.h"
@@ -254,6 +252,58 @@ TEST_F(FileFaultRuns, LinesOfMetricsThatAreLostAreToldOnceAndAtTheEnd) {
   expect_parts(result.errors, {"this was lost: lines of metrics.jsonl. "});
   EXPECT_TRUE(model_of(lost) == model_of(whole_));
 }
+
+constexpr int kRanks = 2;
+
+class DyingWriter : public testing::TestWithParam<int> {
+ protected:
+  DyingWriter() { succeed(1, saving_arguments(experiment_, whole_)); }
+
+  // Whether the rank died: the run has no such call where it did not.
+  bool dies_and_goes_on(int rank, int call) {
+    const std::string run = experiment_.fresh_run();
+    const FileFaults faults({.in = run + "/checkpoints", .effect = "die", .from = call, .rank = rank});
+    const ProcessResult first = run_trainer(kRanks, saving_arguments(experiment_, run), faults);
+    EXPECT_FALSE(faults.calls(rank).empty()) << "the library saw nothing";
+    if (faults.hits() == 0) {
+      EXPECT_EQ(first.exit_code, 0) << first.errors;
+      return false;
+    }
+    const FileCall last = faults.calls(rank).back();
+    SCOPED_TRACE(last.kind + " " + last.path);
+    EXPECT_NE(first.exit_code, 0) << first.output;
+    const Index newest = newest_checkpoint(run);
+    const ProcessResult rest = succeed(1 + call % 3, saving_arguments(experiment_, run));
+    expect_no_parts(rest.errors, {"not used"});
+    const std::string beginning =
+        newest < 0 ? "it starts anew" : "goes on from '" + checkpoint_of(run, newest) + "'";
+    expect_parts(rest.output, {beginning});
+    expect_same_run(run, whole_);
+    EXPECT_TRUE(unfinished_names(run).empty()) << testing::PrintToString(unfinished_names(run));
+    return true;
+  }
+
+  SmallExperiment experiment_;
+  std::string whole_ = experiment_.fresh_run();
+};
+
+TEST_P(DyingWriter, LosesNothingThatWasFinished) {
+  const bool every = std::getenv("LOCKSTEP_EVERY_CALL") != nullptr;
+  const int rank = GetParam();
+  if (!every) {
+    EXPECT_TRUE(dies_and_goes_on(rank, rank == 0 ? 120 : 40)) << "nobody died";
+    return;
+  }
+  int deaths = 0;
+  for (int call = 1; dies_and_goes_on(rank, call); ++call) {
+    ++deaths;
+    ASSERT_FALSE(HasFailure()) << "after the death at call " << call;
+  }
+  std::printf("%d deaths of rank %d\n", deaths, rank);
+  EXPECT_GE(deaths, 30);
+}
+
+INSTANTIATE_TEST_SUITE_P(Rank, DyingWriter, testing::Values(0, 1), testing::PrintToStringParamName());
 
 }  // namespace
 }  // namespace lockstep::test::file_faults_test

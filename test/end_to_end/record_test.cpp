@@ -1,9 +1,6 @@
 // run.json of real runs, in each way to end, and what viewers make of it.
 #include <signal.h>
 
-#include <chrono>
-#include <thread>
-
 #include "support/running_job.h"
 #include "support/saved_runs.h"
 #include "support/small_experiment.h"

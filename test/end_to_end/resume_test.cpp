@@ -2,7 +2,6 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
-#include <map>
 #include <regex>
 
 #include "support/saved_runs.h"

@@ -1,8 +1,4 @@
 // What a run leaves behind and says, as a user sees it.
-#include <cstdint>
-#include <cstring>
-#include <map>
-
 #include "support/small_experiment.h"
 #include "support/trainer_runs.h"
 

@@ -1,7 +1,6 @@
 // Parameter servers from the executable: what a run says and leaves behind, how it is repeated, and how it
 // ends when a rank dies or stops.
 #include <future>
-#include <map>
 
 #include "lockstep/base/timer.h"
 #include "support/small_experiment.h"

@@ -1,14 +1,7 @@
 // Signals that ask the program to stop, many at once, while ranks multiply large matrices: no crash, an
 // orderly end, and the bits of a run that was left alone. LOCKSTEP_STORMS in the environment: how often each
 // run is stopped.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <array>
-#include <charconv>
 #include <csignal>
-#include <cstdlib>
-#include <filesystem>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"

@@ -1,7 +1,5 @@
 // Sweeps and cross-validation: each trial is the run that its flags make by themselves, whatever befell it.
-#include <chrono>
 #include <csignal>
-#include <thread>
 
 #include "support/running_job.h"
 #include "support/saved_runs.h"

@@ -1,6 +1,4 @@
 // Tables through the real executable: looked at, trained on, evaluated and predicted from.
-#include <cstring>
-
 #include "lockstep/base/random.h"
 #include "support/trainer_runs.h"
 

@@ -1,7 +1,5 @@
 // Class weights, weights beside arrays, missing targets and soft labels through the real executable: what
 // they mean, and that ranks, memory modes and resuming do not change it.
-#include <limits>
-
 #include "lockstep/base/random.h"
 #include "support/numpy_files.h"
 #include "support/trainer_runs.h"

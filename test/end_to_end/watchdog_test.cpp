@@ -1,7 +1,6 @@
 // Ranks that others wait for in vain: they are named, and the job ends with its own exit code and leaves
 // nothing behind.
 #include <csignal>
-#include <cstdlib>
 
 #include "lockstep/comm/checked_communicator.h"
 #include "support/running_job.h"

@@ -2,12 +2,6 @@
 // buckets that overlap, against sums in double.
 #include "lockstep/distributed/exchange/algorithm.h"
 
-#include <gtest/gtest.h>
-
-#include <chrono>
-#include <functional>
-#include <thread>
-
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/comm/agree.h"

@@ -1,11 +1,6 @@
 // Once a run is warm, a step takes no memory that grows with the model or the batch, and gives back what
 // little it takes. Counted at operator new and aligned_alloc, over all ranks of the process.
-#include <gtest/gtest.h>
 #include <malloc.h>
-
-#include <atomic>
-#include <cstdlib>
-#include <new>
 
 #include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/math/convolution.h"

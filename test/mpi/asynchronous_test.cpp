@@ -1,14 +1,7 @@
 // Parameter servers with asynchronous workers: what is counted, what is promised, how runs
 // are recorded and repeated, and who is named when somebody is silent.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <fstream>
-#include <numeric>
-
-#include "lockstep/base/errors.h"
 #include "lockstep/distributed/strategies/asynchronous.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/train/storage/checkpoint/manifest.h"
 #include "support/asynchronous_cases.h"
 #include "support/saving_cases.h"
@@ -250,7 +243,6 @@ TEST(Asynchronous, TrainingLearns) {
     EXPECT_GT(*result.training.evaluation()->accuracy, 0.55);
   });
 }
-
 
 TEST(Recordings, ARecordedRunIsRepeatedBitForBit) {
   const test::TemporaryDirectory directory;

@@ -1,14 +1,5 @@
 // Batch norm under data parallelism: what each mode says about whose samples count, for one step, and
 // what running moments follow where a short step leaves a replica one sample.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <mutex>
-#include <numeric>
-#include <utility>
-
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/nn/layer.h"
 #include "support/asynchronous_cases.h"
@@ -244,7 +235,6 @@ TEST(BatchNormMode, TextsRoundTripAndScopesArePartitions) {
   for (const std::string text : {"", "global", "group", "group()", "group(0)", "group(-1)", "group(2"})
     EXPECT_THROW(parse_batch_norm_mode(text), std::exception) << text;
 }
-
 
 // The running moments of the first and of the last batch norm of a model with two, of a replica.
 using Halves = std::array<std::vector<Scalar>, 2>;

@@ -1,13 +1,5 @@
-// A run that goes on from a checkpoint ends as if it had never been interrupted; under another config it may be
-// shorter, or audited from there on.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <filesystem>
-#include <fstream>
-#include <optional>
-#include <thread>
-
+// A run that goes on from a checkpoint ends as if it had never been interrupted; under another config it may
+// be shorter, or audited from there on.
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/log.h"

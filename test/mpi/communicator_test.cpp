@@ -1,16 +1,7 @@
 // Every operation of the communicator, against what it is defined to do, also in parts of the ranks.
 #include "lockstep/comm/communicator.h"
 
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <atomic>
-#include <functional>
 #include <latch>
-#include <numeric>
-#include <utility>
-#include <vector>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/comm/agree.h"

@@ -1,14 +1,6 @@
 // Wide layers whose units the ranks divide: the numbers are those of one rank, and so are checkpoints.
 #include "lockstep/distributed/divided_layers.h"
 
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <functional>
-#include <string>
-#include <vector>
-
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/file.h"
 #include "lockstep/distributed/strategies/strategy.h"

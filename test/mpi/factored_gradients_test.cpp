@@ -1,11 +1,5 @@
 // Large dense gradients that travel as factors, in whole trainings: the numbers of a strategy that adds them
 // whole, but for the order of sums.
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <functional>
-#include <string>
-
 #include "lockstep/comm/agree.h"
 #include "lockstep/nn/model.h"
 #include "support/error_text.h"

@@ -2,10 +2,6 @@
 // what fails on one rank fails on all.
 #include "lockstep/data/load_records.h"
 
-#include <gtest/gtest.h>
-
-#include <numeric>
-
 #include "data/loaded_records.h"
 #include "lockstep/base/file.h"
 #include "lockstep/comm/agree.h"

@@ -1,12 +1,4 @@
 // Local SGD, step by step, against a plain computation of what it should be, and in whole trainings.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <numeric>
-#include <optional>
-
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/distributed/strategies/strategy.h"

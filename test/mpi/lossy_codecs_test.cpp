@@ -1,11 +1,5 @@
 // Every lossy codec in the catalog, with every synchronous strategy, on whole trainings; and the exchange
 // alone.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <functional>
-
 #include "lockstep/base/errors.h"
 #include "lockstep/distributed/exchange/codec.h"
 #include "lockstep/distributed/exchange/reducer.h"

@@ -1,10 +1,5 @@
 // Metrics on several ranks: pairs are compared whoever holds them, and each value has the same bits on any
 // number of ranks and threads.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <random>
-
 #include "lockstep/train/evaluation/metric.h"
 #include "support/ranks.h"
 #include "support/seed.h"

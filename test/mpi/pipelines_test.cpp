@@ -1,14 +1,4 @@
 // Whatever the arrangement of the ranks into groups and stages, the numbers are those of one rank.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <functional>
-#include <span>
-#include <string>
-#include <vector>
-
 #include "lockstep/comm/agree.h"
 #include "lockstep/distributed/pipeline.h"
 #include "lockstep/math/kernels.h"

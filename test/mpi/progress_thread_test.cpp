@@ -1,12 +1,6 @@
 // The helper thread beside other calls, and what becomes of its errors.
 #include "lockstep/comm/progress_thread.h"
 
-#include <gtest/gtest.h>
-
-#include <atomic>
-#include <chrono>
-#include <thread>
-
 #include "lockstep/base/errors.h"
 #include "support/ranks.h"
 #include "support/tiny_run.h"

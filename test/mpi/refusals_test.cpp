@@ -1,14 +1,6 @@
 // The whole grid of what can be combined: each cell is refused by a row with its reason, or trains.
 #include "lockstep/train/plan/refusals.h"
 
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <functional>
-#include <map>
-#include <set>
-
 #include "app/setup/experiment.h"
 #include "app/setup/run_config.h"
 #include "lockstep/base/catalog.h"

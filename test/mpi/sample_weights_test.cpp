@@ -1,9 +1,4 @@
 // Weights of samples in whole trainings, with every strategy: what a step divides by, on any number of ranks.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-
 #include "lockstep/base/errors.h"
 #include "lockstep/distributed/strategies/strategy.h"
 #include "support/asynchronous_cases.h"

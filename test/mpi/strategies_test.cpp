@@ -1,11 +1,4 @@
 // Every promise of every strategy in the catalog, on whole trainings.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <functional>
-#include <map>
-
 #include "lockstep/base/errors.h"
 #include "lockstep/data/format.h"
 #include "lockstep/distributed/strategies/strategy.h"

@@ -1,10 +1,7 @@
 // Runs with asynchronous workers, of every kind.
 #pragma once
 
-#include <functional>
-#include <string>
-#include <vector>
-
+#include "support/common.h"
 #include "support/ranks.h"
 #include "support/tiny_run.h"
 

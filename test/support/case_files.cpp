@@ -1,17 +1,8 @@
 #include "support/case_files.h"
 
 #include <fmt/chrono.h>
-#include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
-#include <chrono>
-#include <cmath>
-#include <cstdio>
 #include <ctime>
-#include <fstream>
-#include <stdexcept>
-#include <string_view>
 
 namespace lockstep::test {
 namespace {

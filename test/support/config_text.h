@@ -1,11 +1,10 @@
 // Configs given as the text of a file.
 #pragma once
 
-#include <string>
-
 #include "lockstep/base/errors.h"
 #include "lockstep/base/json.h"
 #include "lockstep/config/command_line.h"
+#include "support/common.h"
 #include "support/known_names.h"
 
 namespace lockstep::test {

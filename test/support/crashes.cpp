@@ -1,16 +1,5 @@
 #include "support/crashes.h"
 
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <array>
-#include <charconv>
-#include <cstdio>
-#include <cstdlib>
-#include <set>
-#include <stdexcept>
-
 #include "lockstep/base/hash.h"
 #include "support/seed.h"
 

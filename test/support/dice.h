@@ -1,12 +1,8 @@
 // Random choices of a test that can be drawn again, from a seed and the number of the case.
 #pragma once
 
-#include <cstdint>
-#include <random>
-#include <string>
-#include <vector>
-
 #include "lockstep/base/types.h"
+#include "support/common.h"
 
 namespace lockstep::test {
 

@@ -1,10 +1,7 @@
 // The message of the error that some code throws.
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <string>
-#include <vector>
+#include "support/common.h"
 
 namespace lockstep::test {
 

@@ -1,12 +1,5 @@
 #include "support/exchanging.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <chrono>
-#include <cmath>
-#include <thread>
-
 #include "lockstep/math/fixed_tree.h"
 
 namespace lockstep::test {

@@ -1,10 +1,5 @@
 #include "support/faulty_communicator.h"
 
-#include <fmt/format.h>
-
-#include <chrono>
-#include <thread>
-
 #include "lockstep/base/errors.h"
 
 namespace lockstep::test {

@@ -1,13 +1,6 @@
 #include "support/kernel_operands.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <barrier>
-#include <cmath>
-#include <filesystem>
-#include <iterator>
-#include <thread>
 
 namespace lockstep::test {
 namespace {

@@ -2,15 +2,9 @@
 // each chunk was read.
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <atomic>
-#include <cstring>
-#include <vector>
-
 #include "lockstep/base/errors.h"
 #include "lockstep/data/record_source.h"
+#include "support/common.h"
 
 namespace lockstep::test {
 

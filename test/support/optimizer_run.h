@@ -1,12 +1,9 @@
 // Weights, gradient and slots of one tensor under an optimizer.
 #pragma once
 
-#include <cmath>
-#include <memory>
-#include <vector>
-
 #include "lockstep/base/types.h"
 #include "lockstep/optim/optimizer.h"
+#include "support/common.h"
 #include "support/squares.h"
 
 namespace lockstep::test {

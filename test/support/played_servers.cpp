@@ -1,14 +1,5 @@
 #include "support/played_servers.h"
 
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <fstream>
-#include <iterator>
-#include <sstream>
-
 #include "lockstep/base/catalog.h"
 #include "support/temporary_directory.h"
 #include "support/thread_ranks.h"

@@ -1,12 +1,5 @@
 #include "support/random_data.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include <algorithm>
-#include <cmath>
-#include <limits>
-
 #include "lockstep/base/file.h"
 #include "lockstep/data/format.h"
 #include "support/hdf5_files.h"

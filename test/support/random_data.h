@@ -1,9 +1,6 @@
 // Little random data sets in files of any format that the program reads.
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "lockstep/math/shape.h"
 #include "support/dice.h"
 

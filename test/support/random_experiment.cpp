@@ -1,11 +1,5 @@
 #include "support/random_experiment.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include <algorithm>
-#include <cmath>
-
 #include "lockstep/base/catalog.h"
 #include "lockstep/optim/optimizer.h"
 #include "support/random_model.h"

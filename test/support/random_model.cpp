@@ -1,9 +1,5 @@
 #include "support/random_model.h"
 
-#include <fmt/format.h>
-
-#include <vector>
-
 namespace lockstep::test {
 namespace {
 

@@ -1,8 +1,6 @@
 // Texts of random small models.
 #pragma once
 
-#include <string>
-
 #include "support/dice.h"
 #include "support/random_data.h"
 

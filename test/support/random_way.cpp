@@ -1,8 +1,4 @@
 // The ways to run a random experiment.
-#include <fmt/format.h>
-
-#include <algorithm>
-
 #include "lockstep/distributed/strategies/strategy.h"
 #include "support/random_experiment.h"
 

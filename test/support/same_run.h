@@ -1,8 +1,7 @@
 // Two small runs that must have the same bits.
 #pragma once
 
-#include <gtest/gtest.h>
-
+#include "support/common.h"
 #include "support/tiny_run.h"
 
 namespace lockstep::test {

@@ -1,10 +1,5 @@
 #include "support/saved_runs.h"
 
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <filesystem>
 #include <regex>
 
 #include "lockstep/base/file.h"

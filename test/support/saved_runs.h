@@ -2,9 +2,6 @@
 // bytes whatever befell them.
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "lockstep/base/types.h"
 #include "support/small_experiment.h"
 

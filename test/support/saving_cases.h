@@ -1,14 +1,9 @@
 // Small runs of each strategy that promises exact resume, which save themselves.
 #pragma once
 
-#include <filesystem>
-#include <functional>
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "lockstep/comm/agree.h"
 #include "lockstep/train/storage/checkpoint/directory.h"
+#include "support/common.h"
 #include "support/temporary_directory.h"
 #include "support/tiny_run.h"
 

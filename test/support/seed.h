@@ -1,7 +1,7 @@
 // The seed of random tests: printed at the start of each program, set with --seed=N to repeat a failure.
 #pragma once
 
-#include <cstdint>
+#include "support/common.h"
 
 namespace lockstep::test {
 

@@ -1,10 +1,5 @@
 #include "support/simulated_disk.h"
 
-#include <algorithm>
-#include <fstream>
-#include <stdexcept>
-#include <utility>
-
 #include "lockstep/base/file.h"
 
 namespace lockstep::test {

@@ -1,9 +1,5 @@
 #include "support/small_experiment.h"
 
-#include <fmt/format.h>
-
-#include <filesystem>
-
 #include "lockstep/base/file.h"
 #include "support/trainer_process.h"
 

@@ -1,11 +1,6 @@
 // A complete experiment in a temporary directory: small IDX files and a config that trains on them.
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <string>
-#include <vector>
-
 #include "lockstep/base/errors.h"
 
 #include "support/idx_files.h"

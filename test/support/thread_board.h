@@ -6,19 +6,11 @@
 #pragma once
 
 #include <condition_variable>
-#include <cstddef>
-#include <cstdint>
-#include <exception>
-#include <map>
-#include <memory>
-#include <mutex>
-#include <tuple>
-#include <utility>
-#include <vector>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/types.h"
 #include "lockstep/data/peer_group.h"
+#include "support/common.h"
 
 namespace lockstep {
 

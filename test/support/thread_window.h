@@ -1,13 +1,9 @@
 // Shared windows where ranks are threads: plain memory.
 #pragma once
 
-#include <cstddef>
-#include <memory>
-#include <utility>
-#include <vector>
-
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/comm/communicator.h"
+#include "support/common.h"
 
 namespace lockstep {
 

@@ -1,15 +1,5 @@
 #include "support/tiny_run.h"
 
-#include <algorithm>
-#include <chrono>
-#include <cmath>
-#include <cstring>
-#include <optional>
-#include <span>
-#include <stdexcept>
-#include <thread>
-#include <utility>
-
 #include "app/setup/catalogs.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/data/augmenter.h"

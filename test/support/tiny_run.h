@@ -1,15 +1,11 @@
 // A whole training on little synthetic data, in process: what the executable does, without files and options.
 #pragma once
 
-#include <functional>
-#include <memory>
-#include <string>
-#include <vector>
-
 #include "lockstep/comm/communicator.h"
 #include "lockstep/config/config.h"
 #include "lockstep/data/sampler.h"
 #include "lockstep/train/loop/trainer.h"
+#include "support/common.h"
 
 namespace lockstep::test {
 

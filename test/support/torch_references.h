@@ -1,15 +1,9 @@
 // The numbers of PyTorch that regression/make_torch_references.py and make_torch_layers.py wrote.
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <span>
-#include <string>
-#include <vector>
-
 #include "lockstep/base/json.h"
 #include "lockstep/base/types.h"
+#include "support/common.h"
 
 namespace lockstep::test {
 

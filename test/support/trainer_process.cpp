@@ -1,12 +1,8 @@
 #include "support/trainer_process.h"
 
-#include <gtest/gtest.h>
 #include <sys/wait.h>
 
-#include <cstdio>
-#include <cstdlib>
 #include <regex>
-#include <stdexcept>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"

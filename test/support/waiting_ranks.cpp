@@ -1,19 +1,11 @@
 #include "support/waiting_ranks.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <poll.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <wordexp.h>
-
-#include <filesystem>
-#include <map>
-#include <memory>
-#include <mutex>
-#include <stdexcept>
-#include <vector>
 
 #include "lockstep/base/file.h"
 #include "support/temporary_directory.h"

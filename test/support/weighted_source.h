@@ -1,12 +1,8 @@
 // A data set whose samples are computed, with a weight for each.
 #pragma once
 
-#include <functional>
-#include <memory>
-#include <string>
-#include <vector>
-
 #include "lockstep/data/record_source.h"
+#include "support/common.h"
 
 namespace lockstep::test {
 
