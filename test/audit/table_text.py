@@ -113,8 +113,8 @@ def read_table(text, cwd, config, names=None):
         separator = {"tab": "\t"}.get(separator, separator)
         records = list(records_of(lines, separator, quotes))
         if number == 0:
-            names = bool(records) and all(plain_number(f) is None for f in records[0])
-            has_header = header == "yes" or header == "auto" and names
+            titled = bool(records) and all(plain_number(f) is None for f in records[0])
+            has_header = header == "yes" or header == "auto" and titled
             table.header = has_header
             table.names = unique(records[0]) if has_header else names or [f"c{i + 1}" for i in range(len(records[0]))]
             # A separator at the end of each record is no column.
