@@ -42,7 +42,8 @@ class Keys : public testing::Test {
   // Every key that the words name; how many they are.
   int expect_declared(const std::string& words, const std::filesystem::path& file) const {
     static const std::regex kKey(
-        R"re((^|[^\w./'])((?:run|data|model|train|eval|checkpoint|distribute|comm|debug)\.[a-z][a-z0-9_]*)(?![\w.*(]))re");
+        R"re((^|[^\w./'])((?:run|data|model|train|eval|checkpoint|distribute|comm|debug))re"
+        R"re(\.[a-z][a-z0-9_]*)(?![\w.*(]))re");
     static const std::set<std::string> kFiles{"model.safetensors", "model.onnx", "model.npz", "data.npz",
                                               "data.h5",           "run.json",   "data.json"};
     int found = 0;

@@ -1,7 +1,6 @@
 // Data sets as people have them, through the real executable: formats, many files, streaming, and the same
 // bits on any number of ranks.
 #include "support/numpy_files.h"
-#include "support/small_experiment.h"
 #include "support/trainer_runs.h"
 
 namespace lockstep::test::data_test {

@@ -12,8 +12,8 @@
 #include "lockstep/base/timer.h"
 #include "support/random_experiment.h"
 #include "support/running_job.h"
-#include "support/saved_runs.h"
 #include "support/seed.h"
+#include "support/small_experiment.h"
 #include "support/temporary_directory.h"
 
 namespace lockstep::test::random_runs_test {

@@ -1,7 +1,5 @@
 // run.resume = "restart": the same command again from the beginning, and what was there is kept.
 #include "support/file_faults.h"
-#include "support/saved_runs.h"
-#include "support/small_experiment.h"
 #include "support/trainer_runs.h"
 
 namespace lockstep::test::restart_test {

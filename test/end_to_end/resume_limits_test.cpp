@@ -6,8 +6,6 @@
 #include "support/error_text.h"
 #include "support/file_faults.h"
 #include "support/idx_files.h"
-#include "support/saved_runs.h"
-#include "support/small_experiment.h"
 #include "support/special_files.h"
 #include "support/trainer_process.h"
 #include "support/trainer_runs.h"

@@ -4,8 +4,6 @@
 
 #include <regex>
 
-#include "support/saved_runs.h"
-#include "support/small_experiment.h"
 #include "support/trainer_runs.h"
 
 namespace lockstep::test::resume_test {

@@ -2,8 +2,6 @@
 // and threads. strategies_test holds all strategies to it on each number; what is added here is the way from
 // a config and files to that, so that numbers of ranks take turns; and layers whose units the ranks divide.
 #include "lockstep/distributed/strategies/strategy.h"
-#include "support/saved_runs.h"
-#include "support/small_experiment.h"
 #include "support/trainer_runs.h"
 
 namespace lockstep::test::same_bits_test {
@@ -139,15 +137,9 @@ TEST_F(DividedRuns, GoOnOnOtherRanks) {
       "zero1 ";
   const std::string whole = trained(1, flags);
   const std::string run = experiment_.fresh_run();
-  const auto go_on = [&](int ranks, int fails_at) {
-    const std::string fails =
-        fails_at > 0 ? fmt::format("--debug.fail_rank {} --debug.fail_step {}", ranks - 1, fails_at) : "";
-    const ProcessResult result = run_trainer(ranks, words(run, flags + fails));
-    EXPECT_EQ(result.exit_code == 0, fails_at == 0) << result.errors << result.output;
-  };
-  go_on(4, 7);
-  go_on(1, 12);
-  go_on(2, 0);
+  go_on(4, run, flags, 7);
+  go_on(1, run, flags, 12);
+  go_on(2, run, flags, 0);
   expect_same_run(run, whole);
 }
 

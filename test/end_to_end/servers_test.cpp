@@ -3,7 +3,6 @@
 #include <future>
 
 #include "lockstep/base/timer.h"
-#include "support/small_experiment.h"
 #include "support/trainer_runs.h"
 
 namespace lockstep::test::servers_test {

@@ -2,8 +2,6 @@
 #include <csignal>
 
 #include "support/running_job.h"
-#include "support/saved_runs.h"
-#include "support/small_experiment.h"
 #include "support/trainer_runs.h"
 
 namespace lockstep::test::sweep_test {

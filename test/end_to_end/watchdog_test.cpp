@@ -4,7 +4,6 @@
 
 #include "lockstep/comm/checked_communicator.h"
 #include "support/running_job.h"
-#include "support/small_experiment.h"
 #include "support/trainer_runs.h"
 
 namespace lockstep::test::watchdog_test {

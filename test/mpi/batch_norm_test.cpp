@@ -288,8 +288,8 @@ TEST(BatchNormTail, RunningMomentsFollowNoConstantsOfSingleValues) {
 
 // Batches of 100, the last of one sample: the moments of the input are those of the run that drops it.
 TEST(BatchNormTail, ARunLeavesOutATailOfOne) {
-  Config config = test::tiny_config();
-  set_keys(config, "model.layers=batch_norm dense(3); train.replicas=1; train.global_batch=100");
+  Config config =
+      test::tiny_config("model.layers=batch_norm dense(3); train.replicas=1; train.global_batch=100");
   for (const std::string strategy : {"allreduce", "local_sgd"}) {
     for (const Index precise : {0, 2}) {
       config.distribute.strategy = strategy;

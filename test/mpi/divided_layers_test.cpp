@@ -6,7 +6,6 @@
 #include "lockstep/distributed/strategies/strategy.h"
 #include "support/error_text.h"
 #include "support/ranks.h"
-#include "support/same_run.h"
 #include "support/saving_cases.h"
 #include "support/temporary_directory.h"
 #include "support/thread_ranks.h"

@@ -13,10 +13,9 @@ using namespace test;
 
 // The second layer is large beside the sixteen samples of a step; the first and the last are not.
 Config factored_config() {
-  Config config = tiny_config();
-  set_keys(config,
-           "distribute.strategy=central_storage; distribute.reduction=native; model.layers=dense(130) relu "
-           "dense(150) tanh dense(3); train.global_batch=16; train.replicas=8");
+  Config config = tiny_config(
+      "distribute.strategy=central_storage; distribute.reduction=native; model.layers=dense(130) relu "
+      "dense(150) tanh dense(3); train.global_batch=16; train.replicas=8");
   return config;
 }
 

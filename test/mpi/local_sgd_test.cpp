@@ -307,8 +307,7 @@ TEST(LocalSgd, ABadNumberStopsItsReplicaAtOnceAndAllAtTheNextAverage) {
 using namespace test;
 
 Config local_config() {
-  Config config = tiny_config();
-  config.distribute.strategy = "local_sgd";
+  Config config = tiny_config("distribute.strategy=local_sgd");
   return config;
 }
 

@@ -13,8 +13,7 @@ namespace {
 using namespace test;
 
 Config native_config() {
-  Config config = tiny_config();
-  config.distribute.reduction = Reduction::kNative;
+  Config config = tiny_config("distribute.reduction=native");
   config.distribute.bucket_kib = 0;  // a bucket for each layer
   config.debug.ranks_per_node = 2;
   return config;

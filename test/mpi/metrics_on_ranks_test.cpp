@@ -122,8 +122,7 @@ TEST(Metrics, HaveTheSameBitsOnAnyNumberOfRanks) {
       {"mean_squared_error", "dense(9) relu dense(1)", 0, {"spearman", "root_mean_squared_error"}, "some"}};
   for (const Case& each : cases) {
     SCOPED_TRACE(each.loss + " " + each.layers);
-    Config config = test::tiny_config();
-    test::set_keys(config, "train.epochs=0; train.steps=3");
+    Config config = test::tiny_config("train.epochs=0; train.steps=3");
     config.train.replicas = 2 * test::kMaxThreadRanks;  // for two threads on each rank
     config.loss.loss = each.loss;
     config.model.layers = each.layers;

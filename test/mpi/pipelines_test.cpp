@@ -3,7 +3,6 @@
 #include "lockstep/distributed/pipeline.h"
 #include "lockstep/math/kernels.h"
 #include "support/ranks.h"
-#include "support/same_run.h"
 #include "support/saving_cases.h"
 #include "support/temporary_directory.h"
 #include "support/thread_ranks.h"

@@ -85,8 +85,8 @@ TEST(ProgressThread, OtherCallsGoOnBesideIt) {
 
 // Several buckets in a layer; long enough for a step in which nothing leaves before backward is over.
 TEST(ProgressThread, TrainingGivesTheSameBits) {
-  Config config = test::tiny_config();
-  test::set_keys(config, "model.layers=dense(300) relu dense(3); distribute.bucket_kib=1; train.epochs=5");
+  Config config =
+      test::tiny_config("model.layers=dense(300) relu dense(3); distribute.bucket_kib=1; train.epochs=5");
   const std::vector<Scalar> expected = test::train_tiny_alone(config).weights;
   config.distribute.progress_thread = true;
   for (const char* strategy : {"allreduce", "zero1"}) {

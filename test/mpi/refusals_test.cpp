@@ -66,8 +66,8 @@ std::vector<Change> strategies() {
 }
 
 std::vector<Cell> grid() {
-  Config base = test::tiny_config();
-  test::set_keys(base, "data.synthetic_rows=60; train.epochs=1; train.replicas=6; train.global_batch=24");
+  Config base =
+      test::tiny_config("data.synthetic_rows=60; train.epochs=1; train.replicas=6; train.global_batch=24");
   std::vector<Cell> cells = times({{"", base}}, strategies());
   cells = times(cells, {{"native", test::keys("distribute.reduction=native")},
                         {"ordered", test::keys("distribute.reduction=ordered")}});

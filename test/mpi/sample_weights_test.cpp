@@ -12,8 +12,7 @@ namespace {
 using namespace test;
 
 Config weighted_config(const std::string& weights) {
-  Config config = tiny_config();
-  config.train.epochs = 2;
+  Config config = tiny_config("train.epochs=2");
   config.data.table.weight = weights;
   return config;
 }

@@ -174,8 +174,7 @@ class MergedSampler final : public Sampler {
 };
 
 TEST(Strategies, AStepOfManyReplicasIsTheStepOfOneOnTheSameSamples) {
-  Config config = tiny_config();
-  config.train.epochs = 0;
+  Config config = tiny_config("train.epochs=0");
   Index turn = 0;
   for (const Index steps : {1, 2, 7}) {
     for (const DataMode mode : {DataMode::kShard, DataMode::kFull}) {
@@ -204,8 +203,7 @@ TEST(Strategies, AStepOfManyReplicasIsTheStepOfOneOnTheSameSamples) {
 }
 
 TEST(Strategies, AccumulationChangesOnlyTheRounding) {
-  Config config = tiny_config();
-  set_keys(config, "train.epochs=0; train.steps=1");
+  Config config = tiny_config("train.epochs=0; train.steps=1");
   const TinyResult whole = train_tiny_alone(config);
   for (const Index parts : {2, 3, 100}) {
     config.train.accumulate = parts;
@@ -216,8 +214,7 @@ TEST(Strategies, AccumulationChangesOnlyTheRounding) {
 
 TEST(Strategies, EachTestSampleIsEvaluatedOnce) {
   test::on_ranks([](Communicator& comm) {
-    Config config = tiny_config();
-    set_keys(config, "train.epochs=0; train.steps=1");
+    Config config = tiny_config("train.epochs=0; train.steps=1");
     const EvalMetrics metrics = *train_tiny(comm, config).training.evaluation();
     EXPECT_EQ(metrics.samples, 53);
     Index counted = 0;
@@ -249,8 +246,7 @@ TEST(Strategies, ALossThatIsNotANumberStopsAllRanksWithStepAndLayer) {
 }
 
 TEST(Strategies, TrainingLearns) {
-  Config config = tiny_config();
-  config.train.epochs = 30;
+  Config config = tiny_config("train.epochs=30");
   const TinyResult result = train_tiny_alone(config);
   EXPECT_LT(result.losses.back(), 0.5 * result.losses.front());
   EXPECT_GT(*result.training.evaluation()->accuracy, 0.6);
@@ -258,8 +254,8 @@ TEST(Strategies, TrainingLearns) {
 
 // Features of the whole training set, with their moments.
 TEST(Strategies, PreciseBatchNormHasTheMomentsOfTheDataItself) {
-  Config config = tiny_config();
-  set_keys(config, "model.layers=batch_norm(momentum=0.01) dense(3); model.batch_norm=sync; train.epochs=1");
+  Config config =
+      tiny_config("model.layers=batch_norm(momentum=0.01) dense(3); model.batch_norm=sync; train.epochs=1");
   const auto source = choose_format(config.data).open({config.data, Split::kTrain, 1, alone()});
   const Index rows = source->info().rows;
   const Index width = source->info().features.size();

@@ -9,8 +9,7 @@ namespace lockstep::test {
 
 /// A run whose workers have as many replicas each as there are.
 inline Config config_for(const Communicator& comm, Index servers, ServerMode mode) {
-  Config config = tiny_config();
-  set_keys(config, "distribute.strategy=parameter_server; distribute.reduction=native");
+  Config config = tiny_config("distribute.strategy=parameter_server; distribute.reduction=native");
   config.distribute.servers = servers;
   config.distribute.mode = mode;
   config.train.replicas = comm.size() - servers;

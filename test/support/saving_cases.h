@@ -1,4 +1,5 @@
-// Small runs of each strategy that promises exact resume, which save themselves.
+// Small runs of each strategy that promises exact resume, which save themselves; and two that must have the
+// same bits.
 #pragma once
 
 #include "lockstep/comm/agree.h"
@@ -28,9 +29,8 @@ class SharedDirectory {
 };
 
 inline Config saving_config(const std::string& directory, const char* every) {
-  Config config = tiny_config();
-  set_keys(config,
-           "model.layers=dense(9) batch_norm relu dropout(0.1) dense(7) tanh dense(3); checkpoint.keep=100");
+  Config config = tiny_config(
+      "model.layers=dense(9) batch_norm relu dropout(0.1) dense(7) tanh dense(3); checkpoint.keep=100");
   config.checkpoint.dir = directory;
   config.checkpoint.every = every;
   return config;
@@ -65,6 +65,19 @@ inline const std::vector<SavingCase>& saving_cases() {
 
 inline std::string step_in(const std::string& directory, Index step) {
   return CheckpointDirectory(directory).finished(step).string();
+}
+
+/// Weights, running moments, losses and evaluations, on the rank that has them.
+inline void expect_same_bits(const TinyResult& found, const TinyResult& expected, Communicator& comm) {
+  if (comm.rank() != 0) return;
+  EXPECT_TRUE(found.weights == expected.weights);
+  EXPECT_TRUE(found.state == expected.state);
+  EXPECT_TRUE(found.losses == expected.losses);
+  ASSERT_EQ(found.evaluations.size(), expected.evaluations.size());
+  for (std::size_t i = 0; i < found.evaluations.size(); ++i) {
+    EXPECT_EQ(found.evaluations[i].loss, expected.evaluations[i].loss);
+    EXPECT_EQ(found.evaluations[i].confusion, expected.evaluations[i].confusion);
+  }
 }
 
 }  // namespace lockstep::test

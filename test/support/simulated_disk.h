@@ -8,8 +8,8 @@
 // last sync may survive in any order. A rename is done or not, never half.
 #pragma once
 
-#include "support/dice.h"
 #include "support/file_recording.h"
+#include "support/random_data.h"
 
 namespace lockstep::test {
 

@@ -5,7 +5,6 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/comm/agree.h"
 #include "support/thread_board.h"
-#include "support/thread_window.h"
 
 namespace lockstep {
 namespace {

@@ -5,6 +5,7 @@
 #include "lockstep/data/augmenter.h"
 #include "lockstep/data/format.h"
 #include "lockstep/data/load_records.h"
+#include "lockstep/data/record_source.h"
 #include "lockstep/distributed/divided_layers.h"
 #include "lockstep/distributed/pipeline.h"
 #include "lockstep/distributed/update.h"
@@ -15,10 +16,45 @@
 #include "lockstep/train/storage/staged_model.h"
 #include "support/case_files.h"
 #include "support/thread_ranks.h"
-#include "support/weighted_source.h"
 
 namespace lockstep::test {
 namespace {
+
+// The weight of a sample by its id: "ones"; "some" (0 to 1.5); "few" (most are 0); "none" (all are 0).
+Scalar weight_of(const std::string& kind, Index id) {
+  if (kind == "ones") return 1;
+  if (kind == "some") return static_cast<Scalar>(id * 5 % 7) / 4;
+  if (kind == "few") return id % 29 == 0 ? 2.5F : 0.F;
+  return 0;
+}
+
+class WeightedSource final : public RecordSource {
+ public:
+  // `plain`: its records are computed from their ids, and have one target.
+  WeightedSource(std::unique_ptr<RecordSource> plain, std::string kind)
+      : plain_(std::move(plain)), kind_(std::move(kind)), info_(plain_->info()) {
+    info_.weighted = true;
+  }
+
+  const DatasetInfo& info() const override { return info_; }
+  std::span<const Chunk> chunks() const override { return plain_->chunks(); }
+  std::unique_ptr<ChunkReader> reader(const TargetRule& rule) const override { return plain_->reader(rule); }
+  void unpack(std::span<const Index> ids, std::span<const std::byte* const> records, Matrix& x,
+              Matrix& labels) const override {
+    std::vector<Scalar> targets(ids.size());
+    Matrix column(targets.data(), std::ssize(ids), 1);
+    plain_->unpack(ids, records, x, column);
+    for (std::size_t row = 0; row < ids.size(); ++row) {
+      labels(static_cast<Index>(row), 0) = targets[row];
+      labels(static_cast<Index>(row), 1) = weight_of(kind_, ids[row]);
+    }
+  }
+
+ private:
+  std::unique_ptr<RecordSource> plain_;
+  std::string kind_;
+  DatasetInfo info_;
+};
 
 constexpr auto kWriteTime = std::chrono::milliseconds(50);
 
@@ -80,18 +116,16 @@ std::function<void(Config&)> keys(const std::string& settings) {
   return [settings](Config& config) { set_keys(config, settings); };
 }
 
-Config tiny_config() {
+Config tiny_config(const std::string& settings) {
   Config config;
   config.data.synthetic = {
       .rows = 101, .validation_rows = 0, .test_rows = 53, .features = 12, .classes = 3, .noise = 1};
   set_keys(config,
            "data.format=synthetic; model.layers=dense(9) relu dense(7) tanh dense(3); train.momentum=0.9; "
            "train.lr=0.05; train.epochs=3; train.global_batch=20; train.replicas=8; eval.batch=10; "
-           "eval.top_k=2; run.log_every=4");
-  config.distribute.reduction = Reduction::kOrdered;
-  config.distribute.strategy = "allreduce";
-  config.distribute.calibrate = false;
-  config.checkpoint.wait = true;
+           "eval.top_k=2; run.log_every=4; distribute.reduction=ordered; distribute.strategy=allreduce; "
+           "distribute.calibrate=false; checkpoint.wait=true");
+  set_keys(config, settings);
   return config;
 }
 

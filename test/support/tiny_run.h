@@ -9,13 +9,14 @@
 
 namespace lockstep::test {
 
-/// Twelve features, three classes, 101 rows (so that nothing divides evenly), two hidden layers, a few steps.
-Config tiny_config();
-
 /// Sets keys as users know them: "train.epochs=2; data.tail=keep". Throws std::invalid_argument for others.
 void set_keys(Config& config, const std::string& settings);
 /// A function that does so.
 std::function<void(Config&)> keys(const std::string& settings);
+
+/// Twelve features, three classes, 101 rows (so that nothing divides evenly), two hidden layers, a few steps;
+/// and these settings.
+Config tiny_config(const std::string& settings = "");
 
 struct TinyResult {
   std::vector<Scalar> weights;  ///< the whole arena

@@ -5,6 +5,7 @@
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
 #include "support/error_text.h"
+#include "support/small_experiment.h"
 #include "support/temporary_directory.h"
 #include "support/trainer_process.h"
 
