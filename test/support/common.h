@@ -1,5 +1,5 @@
-// What every test may use without a line for each: GoogleTest, {fmt} and the standard library. The precompiled
-// header of the tests has it.
+// What every test may use without a line for each: GoogleTest, {fmt} and the standard library. It is the
+// precompiled header of the tests.
 #pragma once
 
 #include <fmt/format.h>
