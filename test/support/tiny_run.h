@@ -9,7 +9,7 @@
 
 namespace lockstep::test {
 
-/// Sets keys as users know them: "train.epochs=2; data.tail=keep". Throws std::invalid_argument for others.
+/// Sets keys as users know them: "train.epochs=2; train.tail=keep". Throws std::invalid_argument for others.
 void set_keys(Config& config, const std::string& settings);
 /// A function that does so.
 std::function<void(Config&)> keys(const std::string& settings);
